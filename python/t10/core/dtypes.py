@@ -1,0 +1,48 @@
+"""Element types: their MLIR names, sizes in bytes and numpy equivalents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from t10.errors import UnsupportedOpError
+
+NUMPY_BY_DTYPE: dict[str, np.dtype[Any]] = {
+    "f16": np.dtype(np.float16),
+    "f32": np.dtype(np.float32),
+    "f64": np.dtype(np.float64),
+    "i1": np.dtype(np.bool_),
+    "i8": np.dtype(np.int8),
+    "i16": np.dtype(np.int16),
+    "i32": np.dtype(np.int32),
+    "i64": np.dtype(np.int64),
+    "ui8": np.dtype(np.uint8),
+    "ui16": np.dtype(np.uint16),
+    "ui32": np.dtype(np.uint32),
+    "ui64": np.dtype(np.uint64),
+    "index": np.dtype(np.int64),
+}
+"""numpy type of every element type that can be planned; `bf16` and 8-bit floats have none and are refused."""
+
+
+def numpy_dtype(dtype: str) -> np.dtype[Any]:
+    """Return the numpy type of an MLIR element type name; raises `UnsupportedOpError` for types without one."""
+    found = NUMPY_BY_DTYPE.get(dtype)
+    if found is None:
+        supported = ", ".join(NUMPY_BY_DTYPE)
+        raise UnsupportedOpError(
+            f"element type {dtype} is not supported (expected one of {supported})",
+            hint="convert the model to f32 or f16 first",
+        )
+    return found
+
+
+def size_bytes(dtype: str) -> int:
+    """Return the size of one element in bytes."""
+    return numpy_dtype(dtype).itemsize
+
+
+def is_float(dtype: str) -> bool:
+    """Return whether the element type is a floating-point type."""
+    return numpy_dtype(dtype).kind == "f"

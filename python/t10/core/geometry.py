@@ -1,0 +1,186 @@
+"""Which element lies where: closed forms of a plan as integers per axis and numpy arrays over cores.
+
+Arrays over cores have the core number first. A window `[start, start + w) mod L` of a simple dim is stored as a
+circular buffer: local index `l` lies in slot `l mod w`, so a shift overwrites exactly the slots it frees. Dims over
+several axes, or with a coefficient, are stored as one contiguous run with its halo; an axis that occurs in such a
+dim may only rotate whole blocks (compute-shift model R5).
+
+Source: compute-shift model §2-§6, T10 §4.1-§4.2.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from t10.core.expression import AffineDim, AxisSizes, Operand, OperatorSpec
+from t10.core.plan import OperatorPlan
+
+Ints = NDArray[np.int64]
+CACHE_ENTRIES = 256
+
+
+def window_lengths(plan: OperatorPlan, slot: int) -> AxisSizes:
+    """Return w_{T,a} = L_a / t_{T,a} per axis of rotatable operand number `slot`."""
+    return tuple(length // t for length, t in zip(plan.lengths, plan.ft[slot], strict=True))
+
+
+def n_sharers(operand: Operand, plan: OperatorPlan) -> int:
+    """Return P_T: how many cores need the same sub-tensor of the operand."""
+    return prod(f for axis, f in enumerate(plan.f_op) if axis not in operand.axes)
+
+
+def ring_length(plan: OperatorPlan, slot: int) -> int:
+    """Return prod(ft) of rotatable operand number `slot`."""
+    return prod(plan.ft[slot])
+
+
+def n_replicas(spec: OperatorSpec, plan: OperatorPlan, slot: int) -> int:
+    """Return P_T / prod(ft): the number of rings, each with one copy of the sub-tensor."""
+    return n_sharers(spec.rotatable[slot], plan) // ring_length(plan, slot)
+
+
+def dim_extent(dim: AffineDim, lengths: AxisSizes) -> int:
+    """Return how many indices of a dim are touched when its axes run over `lengths` elements (halo included)."""
+    return 1 + sum(term.coefficient * (lengths[term.axis] - 1) for term in dim.terms)
+
+
+def partition_shape(operand: Operand, lengths: AxisSizes) -> tuple[int, ...]:
+    """Return the extents of the part of an operand that covers `lengths` elements of every axis."""
+    return tuple(dim_extent(dim, lengths) for dim in operand.dims)
+
+
+def dim_factors(operand: Operand, per_axis: AxisSizes) -> tuple[int, ...]:
+    """Return the product of per-axis factors per dim: turns `f_op` into `fs`, an `ft` row into `ft` per dim."""
+    return tuple(prod(per_axis[axis] for axis in dim.axes) for dim in operand.dims)
+
+
+@lru_cache(maxsize=CACHE_ENTRIES)
+def coordinates(plan: OperatorPlan) -> Ints:
+    """Return the coordinates s of every working core, shape (cores, axes)."""
+    sizes = [plan.f_op[axis] for axis in plan.core_order]
+    grid = np.indices(sizes).reshape(len(sizes), -1).T if sizes else np.zeros((1, 0), np.int64)
+    result = np.empty((plan.n_cores, len(sizes)), np.int64)
+    result[:, list(plan.core_order)] = grid
+    result.flags.writeable = False
+    return result
+
+
+@lru_cache(maxsize=CACHE_ENTRIES)
+def phases(plan: OperatorPlan) -> Ints:
+    """Return phi_a(s), where each core starts along each axis, shape (cores, axes), in [0, L_a)."""
+    where = coordinates(plan)
+    result = np.zeros_like(where)
+    for axis, terms in enumerate(plan.phases):
+        for term in terms:
+            sigma = np.zeros(len(where), np.int64)
+            for sharer_axis in term.sharer_axes:
+                sigma = sigma * plan.f_op[sharer_axis] + where[:, sharer_axis]
+            result[:, axis] += term.stride * ((sigma // term.divisor) % term.modulus)
+        result[:, axis] %= plan.lengths[axis]
+    result.flags.writeable = False
+    return result
+
+
+def final_positions(plan: OperatorPlan) -> AxisSizes:
+    """Return pos_a after the serpentine nest: S_a - 1 where the axis was swept an odd number of times, else 0."""
+    result = [0] * len(plan.f_op)
+    n_sweeps = 1
+    for axis in plan.loop_order:
+        result[axis] = plan.steps[axis] - 1 if n_sweeps % 2 else 0
+        n_sweeps *= plan.steps[axis]
+    return tuple(result)
+
+
+def window_starts(plan: OperatorPlan, slot: int, positions: AxisSizes) -> Ints:
+    """Return where the windows of a rotatable operand start at a loop state, shape (cores, axes); 0 if t = 1."""
+    starts = phases(plan) + np.array(positions) * np.array(plan.rp)
+    starts = starts % np.array(plan.lengths)
+    return np.where(np.array(plan.ft[slot]) > 1, starts, 0)
+
+
+def dim_indices(dim: AffineDim, lengths: AxisSizes, plan: OperatorPlan, starts: Ints) -> Ints:
+    """Return the global index held by every slot of one dim, shape (cores, extent). May lie outside the tensor.
+
+    `lengths` are window lengths w_a, `starts` local window starts (cores, axes).
+    """
+    slots = np.arange(dim_extent(dim, lengths))
+    base = coordinates(plan) * np.array(plan.lengths)
+    if dim.is_simple:
+        axis = dim.terms[0].axis
+        start = starts[:, axis, None]
+        local = (start + (slots - start) % lengths[axis]) % plan.lengths[axis]
+        return base[:, axis, None] + local
+    first = np.full(len(base), dim.offset, np.int64)
+    for term in dim.terms:
+        first = first + term.coefficient * (base[:, term.axis] + starts[:, term.axis])
+    return first[:, None] + slots
+
+
+def flat_elements(operand: Operand, lengths: AxisSizes, plan: OperatorPlan, starts: Ints) -> NDArray[np.int32]:
+    """Return the row-major element number held by every slot, shape (cores, *partition); -1 outside the tensor."""
+    n_cores = plan.n_cores
+    flat: NDArray[Any] = np.zeros((n_cores,) + (1,) * len(operand.dims), np.int32)
+    outside: NDArray[np.bool_] | None = None
+    stride = prod(operand.shape)
+    for d, (dim, extent) in enumerate(zip(operand.dims, operand.shape, strict=True)):
+        stride //= max(extent, 1)
+        index = dim_indices(dim, lengths, plan, starts)
+        where = (n_cores, *(index.shape[1] if i == d else 1 for i in range(len(operand.dims))))
+        bad = (index < 0) | (index >= extent)
+        if bad.any():
+            bad_here = bad.reshape(where)
+            outside = bad_here if outside is None else outside | bad_here
+        flat = flat + (index * stride).astype(np.int32).reshape(where)
+    shape = (n_cores, *partition_shape(operand, lengths))
+    flat = np.broadcast_to(flat, shape)
+    return flat if outside is None else np.where(outside, np.int32(-1), flat)
+
+
+def replica_ranks(operand: Operand, plan: OperatorPlan, slot: int) -> Ints:
+    """Return, per core, its number among the cores that hold the same window of the operand: which ring it is on.
+
+    `slot` is the rotatable operand whose windows it follows: its own, or the output's for an epilogue input. Cores
+    are numbered in core order; with the ring-tiling condition every ring has one member per rank.
+    """
+    starts = window_starts(plan, slot, (0,) * len(plan.f_op))
+    return _ranks(_window_keys(operand, plan, starts))
+
+
+def shift_sources(spec: OperatorSpec, plan: OperatorPlan, slot: int, axis: int, direction: int) -> Ints:
+    """Return, per core, the ring member it receives from when the operand advances along `axis`.
+
+    `direction` +1: the member whose window starts where this core's ends; -1: the one whose window ends where this
+    core's starts. Returns -1 where no such member exists (a plan that breaks the tiling condition).
+    """
+    operand = spec.rotatable[slot]
+    starts = window_starts(plan, slot, (0,) * len(plan.f_op))
+    ranks = replica_ranks(operand, plan, slot)
+    wanted = starts.copy()
+    step = direction * window_lengths(plan, slot)[axis]
+    wanted[:, axis] = (wanted[:, axis] + step) % plan.lengths[axis]
+    have = np.column_stack([_window_keys(operand, plan, starts), ranks])
+    need = np.column_stack([_window_keys(operand, plan, wanted), ranks])
+    core_by_key = {tuple(row): core for core, row in enumerate(have.tolist())}
+    return np.array([core_by_key.get(tuple(row), -1) for row in need.tolist()], np.int64)
+
+
+def _window_keys(operand: Operand, plan: OperatorPlan, starts: Ints) -> Ints:
+    """Return rows that are equal exactly for cores that hold the same window: their sub-tensor and its starts."""
+    own = sorted(operand.axes)
+    return np.column_stack([coordinates(plan)[:, own], starts[:, own]]) if own else np.zeros((plan.n_cores, 1), np.int64)
+
+
+def _ranks(keys: Ints) -> Ints:
+    """Return for every row how many equal rows stand before it."""
+    _, group = np.unique(keys, axis=0, return_inverse=True)
+    order = np.argsort(group.ravel(), kind="stable")
+    ordered = group.ravel()[order]
+    first = np.searchsorted(ordered, ordered, side="left")
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.arange(len(order)) - first
+    return ranks

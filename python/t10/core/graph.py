@@ -1,0 +1,102 @@
+"""A whole model as values: inputs, weights, operators in execution order, and views that only rename elements.
+
+A view (reshape, slice, transpose, broadcast, concatenation, padding) is never computed: the relayout that brings an
+operand to its cores reads straight through it, element by element, and is charged for what it moves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from t10.core.expression import OperatorSpec
+from t10.errors import T10Error
+
+ViewKind = Literal["reshape", "slice", "transpose", "broadcast", "concat", "pad"]
+
+
+@dataclass(frozen=True, slots=True)
+class TensorValue:
+    """A named tensor that comes from outside: `shape` in elements, element type by its MLIR name."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A value whose elements are elements of `sources` (or one constant), in another order.
+
+    Parameters by kind: `reshape` none (row-major order is kept); `slice` `offsets` and `strides` per dim; `transpose`
+    `permutation` (numpy's convention); `broadcast` `dims` of the result that the source's dims become; `concat`
+    `axis`; `pad` `low` per dim and `value` (a constant's spelling), the high side follows from `shape`.
+    """
+
+    name: str
+    kind: ViewKind
+    sources: tuple[str, ...]
+    shape: tuple[int, ...]
+    dtype: str
+    offsets: tuple[int, ...] = ()
+    strides: tuple[int, ...] = ()
+    permutation: tuple[int, ...] = ()
+    dims: tuple[int, ...] = ()
+    axis: int = 0
+    low: tuple[int, ...] = ()
+    value: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphOutput:
+    """A result of the model: its public name and the value it is."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """A model. Operators stand in execution order; a view stands after its sources among `views`."""
+
+    name: str
+    inputs: tuple[TensorValue, ...]
+    weights: tuple[TensorValue, ...]
+    operators: tuple[OperatorSpec, ...]
+    views: tuple[View, ...]
+    outputs: tuple[GraphOutput, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse names that are used before their definition, or twice."""
+        defined = {v.name for v in (*self.inputs, *self.weights)}
+        made = [(op.output.name, tuple(o.name for o in op.operands)) for op in self.operators]
+        made += [(view.name, view.sources) for view in self.views]
+        names = [name for name, _ in made]
+        if len(set(names)) != len(names) or defined & set(names):
+            raise T10Error(f"graph {self.name} defines a value twice")
+        known = defined | set(names)
+        for name, uses in made:
+            missing = [use for use in uses if use not in known]
+            if missing:
+                raise T10Error(f"value {name} reads {missing[0]}, which nothing defines")
+
+    @property
+    def shape_by_value(self) -> dict[str, tuple[int, ...]]:
+        """Return the shape of every value, in elements."""
+        shapes = {v.name: v.shape for v in (*self.inputs, *self.weights, *self.views)}
+        shapes |= {op.output.name: op.output.shape for op in self.operators}
+        return shapes
+
+    def sources_of(self, value: str) -> tuple[str, ...]:
+        """Return the inputs, weights and operator results that a value reads through views, without repeats."""
+        views = {view.name: view for view in self.views}
+        found: dict[str, None] = {}
+        stack = [value]
+        while stack:
+            name = stack.pop()
+            view = views.get(name)
+            if view is None:
+                found[name] = None
+            else:
+                stack.extend(reversed(view.sources))
+        return tuple(found)

@@ -1,0 +1,244 @@
+"""Who must send what to whom: element maps of layouts and the routes between them.
+
+An *element map* has one row per core and one column per slot (flattened partition) and holds the row-major number
+of the element in that slot, -1 where the slot holds none. Views are read through: their element numbers are
+replaced by those of the values they rename.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from t10.core import geometry
+from t10.core.expression import Operand, OperatorSpec
+from t10.core.graph import Graph, View
+from t10.core.plan import OperatorPlan
+from t10.core.schedule import Layout
+
+Elements = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class ElementMap:
+    """`elements` (cores, slots): element number or -1; `copies` (cores,): which complete copy a core belongs to."""
+
+    elements: NDArray[np.int32]
+    copies: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class ViewElements:
+    """A value read through its views.
+
+    `ids` has the value's shape and numbers elements of `sources` laid end to end; `-1 - k` stands for
+    `constants[k]` (a constant's spelling).
+    """
+
+    ids: Elements
+    sources: tuple[str, ...]
+    constants: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Where every destination slot takes its element from, arrays of shape (destination cores, slots).
+
+    `source` numbers `ViewElements.sources`, -1 for slots that take a constant or nothing; `core` and `slot` are
+    where it lies there; `constant` is k of `constants[k]`, -1 otherwise.
+    """
+
+    source: NDArray[np.int16]
+    core: NDArray[np.int32]
+    slot: NDArray[np.int32]
+    constant: NDArray[np.int16]
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What a route moves between cores: most elements any core receives and sends, and most separate fragments.
+
+    An element that several cores take is sent once: the exchange multicasts (timing reference).
+    """
+
+    received_elements: int
+    sent_elements: int
+    fragments: int
+    total_elements: int
+
+
+def partition_scatter(n_slots: int, scatter: int) -> int:
+    """Return the chunk length when a partition of `n_slots` elements is divided over `scatter` replicas."""
+    return -(-n_slots // scatter)
+
+
+def operand_of(spec: OperatorSpec, number: int) -> Operand:
+    """Return operand `number` of a spec: inputs, then epilogue inputs, then the output."""
+    return (*spec.operands, spec.output)[number]
+
+
+def operand_elements(spec: OperatorSpec, plan: OperatorPlan, number: int) -> NDArray[np.int32]:
+    """Return the element in every slot of an operand's partition, shape (cores, *partition); -1 outside.
+
+    Inputs: as they lie before the first step. Epilogue inputs and the output: as the output lies after the last.
+    """
+    operand = operand_of(spec, number)
+    n_inputs = len(spec.inputs)
+    at_start = number < n_inputs
+    slot = number if at_start else n_inputs
+    positions = (0,) * len(plan.f_op) if at_start else geometry.final_positions(plan)
+    starts = geometry.window_starts(plan, slot, positions)
+    return geometry.flat_elements(operand, geometry.window_lengths(plan, slot), plan, starts)
+
+
+def layout_map(spec: OperatorSpec | None, layout: Layout, n_elements: int) -> ElementMap:
+    """Return the element map of a layout; `spec` is the operator of an `operand` layout, None for `linear`."""
+    if layout.plan is None or spec is None:
+        chunk = -(-n_elements // layout.n_cores)
+        n_cores = -(-n_elements // chunk)
+        ids = np.arange(n_cores * chunk, dtype=np.int32).reshape(n_cores, chunk)
+        return ElementMap(np.where(ids < n_elements, ids, np.int32(-1)), np.zeros(n_cores, np.int64))
+    plan = layout.plan
+    elements = operand_elements(spec, plan, layout.operand).reshape(plan.n_cores, -1)
+    slot = layout.operand if layout.operand < len(spec.inputs) else len(spec.inputs)
+    ranks = geometry.replica_ranks(operand_of(spec, layout.operand), plan, slot)
+    if layout.scatter == 1:
+        return ElementMap(elements, ranks)
+    return ElementMap(scattered(elements, ranks % layout.scatter, layout.scatter), ranks // layout.scatter)
+
+
+def scattered(elements: NDArray[np.int32], chunk_numbers: NDArray[np.int64], scatter: int) -> NDArray[np.int32]:
+    """Return chunk `chunk_numbers[core]` of every core's slots, shape (cores, ceil(slots / scatter)); -1 past the end."""
+    length = partition_scatter(elements.shape[1], scatter)
+    columns = chunk_numbers[:, None] * length + np.arange(length)
+    inside = columns < elements.shape[1]
+    taken = np.take_along_axis(elements, np.minimum(columns, elements.shape[1] - 1), axis=1)
+    return np.where(inside, taken, np.int32(-1))
+
+
+def view_elements(graph: Graph, value: str) -> ViewElements:
+    """Return the elements of a value read through all its views, down to inputs, weights and operator results."""
+    views = {view.name: view for view in graph.views}
+    sources = graph.sources_of(value)
+    shapes = graph.shape_by_value
+    first_by_source: dict[str, int] = {}
+    n_before = 0
+    for source in sources:
+        first_by_source[source] = n_before
+        n_before += prod(shapes[source])
+    constants: dict[str, int] = {}
+
+    def resolve(name: str) -> Elements:
+        view = views.get(name)
+        if view is None:
+            shape = shapes[name]
+            return np.arange(prod(shape), dtype=np.int64).reshape(shape) + first_by_source[name]
+        return _apply(view, [resolve(source) for source in view.sources], constants)
+
+    return ViewElements(resolve(value), sources, tuple(constants))
+
+
+def _apply(view: View, sources: list[Elements], constants: dict[str, int]) -> Elements:
+    """Return the element numbers of a view from those of its sources; new constants are entered in `constants`."""
+    if view.kind == "reshape":
+        return sources[0].reshape(view.shape)
+    if view.kind == "transpose":
+        return sources[0].transpose(view.permutation)
+    if view.kind == "concat":
+        return np.concatenate(sources, axis=view.axis)
+    if view.kind == "slice":
+        cut = zip(view.offsets, view.shape, view.strides, strict=True)
+        return sources[0][tuple(slice(o, o + (n - 1) * s + 1, s) for o, n, s in cut)]
+    if view.kind == "broadcast":
+        where: list[Any] = [1] * len(view.shape)
+        for d, extent in zip(view.dims, sources[0].shape, strict=True):
+            where[d] = extent
+        return np.broadcast_to(sources[0].reshape(where), view.shape)
+    number = constants.setdefault(view.value, len(constants))
+    result = np.full(view.shape, -1 - number, np.int64)
+    result[tuple(slice(low, low + n) for low, n in zip(view.low, sources[0].shape, strict=True))] = sources[0]
+    return result
+
+
+def route(wanted: ElementMap, through: ViewElements, homes: list[tuple[ElementMap, int]]) -> Route:
+    """Return where every slot of `wanted` (numbered in the value's own elements) takes its element from.
+
+    `homes` gives, per source of `through`, its element map and its number of elements. A core takes from its own
+    copy where a source has several. Slots that hold -1 take nothing.
+    """
+    flat = through.ids.reshape(-1)
+    ids = np.where(wanted.elements >= 0, flat[np.maximum(wanted.elements, 0)], np.int64(np.iinfo(np.int64).min))
+    n_cores = len(ids)
+    source = np.full(ids.shape, -1, np.int16)
+    core = np.full(ids.shape, -1, np.int32)
+    slot = np.full(ids.shape, -1, np.int32)
+    constant = np.where((ids < 0) & (ids > np.iinfo(np.int64).min), -1 - ids, -1).astype(np.int16)
+    first = 0
+    for number, (home, n_elements) in enumerate(homes):
+        here = (ids >= first) & (ids < first + n_elements)
+        if here.any():
+            home_core, home_slot = _home_tables(home, n_elements)
+            copy = _copy_choice(home, n_cores)
+            rows, _ = np.nonzero(here)
+            local = ids[here] - first
+            source[here] = number
+            core[here] = home_core[copy[rows], local]
+            slot[here] = home_slot[copy[rows], local]
+        first += n_elements
+    return Route(source, core, slot, constant)
+
+
+def _home_tables(home: ElementMap, n_elements: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return (core, slot) of every element in every copy, each of shape (copies, elements); -1 if a copy lacks it."""
+    n_copies = int(home.copies.max()) + 1
+    core = np.full((n_copies, n_elements), -1, np.int32)
+    slot = np.full((n_copies, n_elements), -1, np.int32)
+    rows, columns = np.nonzero(home.elements >= 0)
+    # Written backwards, so that of equal elements (halos) the first core's stays.
+    rows, columns = rows[::-1], columns[::-1]
+    elements = home.elements[rows, columns]
+    core[home.copies[rows], elements] = rows
+    slot[home.copies[rows], elements] = columns
+    return core, slot
+
+
+def _copy_choice(home: ElementMap, n_cores: int) -> NDArray[np.int64]:
+    """Return which copy each destination core reads: its own if it holds one, else copies in turn."""
+    n_copies = int(home.copies.max()) + 1
+    choice = np.arange(n_cores) % n_copies
+    n_own = min(n_cores, len(home.copies))
+    choice[:n_own] = home.copies[:n_own]
+    return choice
+
+
+def traffic(moves: Route, homes: list[tuple[ElementMap, int]]) -> Traffic:
+    """Return what a route moves between different cores; what a core takes from itself is not counted."""
+    cores = np.arange(len(moves.core), dtype=np.int32)[:, None]
+    remote = (moves.source >= 0) & (moves.core != cores)
+    received = remote.sum(axis=1)
+    n_rows = max(len(cores), *(len(home.elements) for home, _ in homes)) if homes else len(cores)
+    sent = np.zeros(n_rows, np.int64)
+    for number, (home, _) in enumerate(homes):
+        taken = np.zeros(home.elements.shape, np.bool_)
+        here = remote & (moves.source == number)
+        taken[moves.core[here], moves.slot[here]] = True
+        sent[: len(taken)] += taken.sum(axis=1)
+    runs = remote.copy()
+    joined = (
+        remote[:, 1:]
+        & remote[:, :-1]
+        & (moves.core[:, 1:] == moves.core[:, :-1])
+        & (moves.source[:, 1:] == moves.source[:, :-1])
+        & (moves.slot[:, 1:] == moves.slot[:, :-1] + 1)
+    )
+    runs[:, 1:] &= ~joined
+    return Traffic(
+        received_elements=int(received.max(initial=0)),
+        sent_elements=int(sent.max(initial=0)),
+        fragments=int(runs.sum(axis=1).max(initial=0)),
+        total_elements=int(received.sum()),
+    )

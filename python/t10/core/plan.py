@@ -1,0 +1,106 @@
+"""A compute-shift plan of one operator: how it is cut (F_op), shared in time (ft), paced (rp), ordered and placed.
+
+```
+#rtensor.plan<{f_op = [2, 3, 1], ft = [[1,1,3],[1,1,2],[1,1,1]], rp = [0,0,2], steps = [1,1,3], loop_order = [2], ...}>
+```
+
+stands for, on every core `s` at once (compute-shift model §4):
+
+```
+for pos in serpentine order over the rotating axes, outermost first as in loop_order:
+    compute the box  prod_a [phase_a(s) + pos_a * rp_a, + rp_a) mod lengths_a
+    shift every operand that rotates along the axis that advances, by rp of that axis
+combine the partial results of cores that hold the same part of the output
+```
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Literal
+
+from t10.core.expression import AxisSizes
+from t10.errors import T10Error
+
+Reduce = Literal["none", "scatter"]
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseTerm:
+    """One digit of a core's position among the sharers of a tensor, times a stride.
+
+    Its value is `stride * ((sigma // divisor) % modulus)`, where `sigma` is the row-major number of the core's
+    coordinates along `sharer_axes` (first axis slowest).
+    """
+
+    sharer_axes: AxisSizes
+    divisor: int
+    modulus: int
+    stride: int
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorPlan:
+    """All that is needed to execute one operator on the cores.
+
+    Per axis, in the order of `OperatorSpec.axes`: `f_op` parts; `lengths` elements of one part after temporal
+    padding (L_a); `rp` elements per shift, 0 where nothing rotates; `steps` sub-tasks along the axis (S_a);
+    `phases` terms whose sum modulo L_a is where core `s` starts (both its sub-task and its windows). `ft` has one
+    row per rotatable operand (inputs, then output) and one factor per axis. `core_order` lists all axes, slowest
+    first: core number = row-major number of the coordinates in that order. `reduce` says how partial results of a
+    split reduction axis are combined: `scatter` leaves each of the r sharers with 1/r of the partition.
+    """
+
+    f_op: AxisSizes
+    lengths: AxisSizes
+    ft: tuple[AxisSizes, ...]
+    rp: AxisSizes
+    steps: AxisSizes
+    loop_order: AxisSizes
+    phases: tuple[tuple[PhaseTerm, ...], ...]
+    core_order: AxisSizes
+    reduce: Reduce = "none"
+
+    def __post_init__(self) -> None:
+        """Refuse rows of unequal length."""
+        n_axes = len(self.f_op)
+        rows = (self.lengths, self.rp, self.steps, self.phases, self.core_order, *self.ft)
+        if any(len(row) != n_axes for row in rows):
+            raise T10Error(f"plan has rows of unequal length (expected {n_axes} axes in each)")
+
+    @property
+    def n_cores(self) -> int:
+        """Return the number of cores that work: prod(F_op)."""
+        return prod(self.f_op)
+
+    @property
+    def n_sub_tasks(self) -> int:
+        """Return the number of compute steps of every core: prod(S)."""
+        return prod(self.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Cycles:
+    """Modelled cycles of one operator by kind; all cores run in lock step, so these are elapsed cycles."""
+
+    compute: int = 0
+    shift: int = 0
+    reduce: int = 0
+    relayout: int = 0
+    setup: int = 0
+
+    @property
+    def total(self) -> int:
+        """Return the sum over all kinds."""
+        return self.compute + self.shift + self.reduce + self.relayout + self.setup
+
+
+@dataclass(frozen=True, slots=True)
+class CostedPlan:
+    """A plan with its price: `cycles` elapsed; bytes per core of weight partitions and of everything it holds."""
+
+    plan: OperatorPlan
+    cycles: Cycles
+    weight_bytes: int
+    active_bytes: int

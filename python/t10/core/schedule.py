@@ -1,0 +1,98 @@
+"""A whole model's plan: per operator its active plan and weight layouts, what moves before it, where bytes lie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from t10.core.graph import Graph
+from t10.core.plan import CostedPlan, OperatorPlan
+from t10.errors import T10Error
+
+LayoutKind = Literal["linear", "operand"]
+ArrivalKind = Literal["relayout", "setup", "in_place"]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where the elements of a value lie, the same way on every core.
+
+    `linear`: element e of `value` in slot `e % chunk` of core `e // chunk`, chunk = ceil(elements / `n_cores`).
+    `operand`: as operand number `operand` of `operator` lies under `plan` (numbered as in `OperatorSpec.operands`;
+    `len(operands)` is the output, at the end of the loop nest), cut further over its replicas: the flattened
+    partition is divided in `scatter` chunks of ceil(n / scatter) and the core of replica rank k keeps chunk
+    `k % scatter`.
+    """
+
+    kind: LayoutKind
+    value: str
+    n_cores: int
+    dtype: str
+    operator: str = ""
+    operand: int = 0
+    plan: OperatorPlan | None = None
+    scatter: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuse an operand layout without its plan."""
+        if (self.kind == "operand") != (self.plan is not None and bool(self.operator)):
+            raise T10Error(f"layout of {self.value}: kind {self.kind} needs a plan if and only if it is 'operand'")
+        if self.scatter < 1:
+            raise T10Error(f"layout of {self.value}: scatter must be at least 1, found {self.scatter}")
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """Bytes of every core: `size_bytes` at `address_bytes` from operator step `first` to `last`, both included.
+
+    Names: `idle:<weight>`, `input:<value>`, `operand:<operator>:<number>`, `accumulator:<operator>`,
+    `value:<name>` (an operator's result), `shift` (the shift buffer).
+    """
+
+    name: str
+    address_bytes: int
+    size_bytes: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """How operand number `operand` gets to its cores before the operator runs, and what that moves.
+
+    `in_place`: it already lies there, in buffer `buffer`. `relayout` (activations) and `setup` (weights): copied
+    from the layouts of the values it reads into `buffer`. `received_bytes`/`sent_bytes`: most of any core.
+    """
+
+    operand: int
+    kind: ArrivalKind
+    buffer: str
+    received_bytes: int = 0
+    sent_bytes: int = 0
+    fragments: int = 0
+    cycles: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledOperator:
+    """One operator of the program. `pareto` is its time x memory front, fastest last; `active` is one of them."""
+
+    name: str
+    active: CostedPlan
+    arrivals: tuple[Arrival, ...]
+    output_layout: Layout
+    pareto: tuple[CostedPlan, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ModulePlan:
+    """A model, planned: operators in execution order; `weight_layouts` (idle) and `input_layouts` by value."""
+
+    chip: str
+    graph: Graph
+    operators: tuple[ScheduledOperator, ...]
+    weight_layouts: tuple[Layout, ...]
+    input_layouts: tuple[Layout, ...]
+    buffers: tuple[Buffer, ...]
+    peak_bytes: int
+    capacity_bytes: int
