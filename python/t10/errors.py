@@ -1,0 +1,73 @@
+"""The errors this compiler raises on purpose, one class per cause, each with the exit code of the commands.
+
+Anything that is not a `T10Error` is a defect of the compiler itself: the drivers turn it into exit code 70.
+A message says what was found and what was expected; `operator`, `location` and `hint` say where and what would help.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+EXIT_INTERNAL = 70
+"""Exit code for a defect of the compiler (`EX_SOFTWARE` of sysexits.h)."""
+
+
+class T10Error(Exception):
+    """An error with a cause the user can act on, printed as one line: `location: operator 'x': message (hint)`."""
+
+    exit_code: ClassVar[int] = EXIT_INTERNAL
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        operator: str | None = None,
+        location: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        """Keep the message and where it applies: the operator's name, a source location, and what would help."""
+        super().__init__(message)
+        self.message = message
+        self.operator = operator
+        self.location = location
+        self.hint = hint
+
+    def __str__(self) -> str:
+        """Return one line: where, what, and what would help; line breaks of the parts become spaces."""
+        where = [self.location] if self.location else []
+        if self.operator:
+            where.append(f"operator '{self.operator}'")
+        text = ": ".join([*where, self.message])
+        if self.hint:
+            text = f"{text} ({self.hint})"
+        return " ".join(text.split())
+
+
+class InputError(T10Error):
+    """What the user gave cannot be used: a missing or malformed file, a wrong shape, an unknown option value."""
+
+    exit_code: ClassVar[int] = 2
+
+
+class UnsupportedOpError(T10Error):
+    """The model is valid but holds an operator, type or form this compiler does not handle."""
+
+    exit_code: ClassVar[int] = 3
+
+
+class InfeasiblePlanError(T10Error):
+    """No plan satisfies the constraints: the operator or the model does not fit the memory or the cores."""
+
+    exit_code: ClassVar[int] = 4
+
+
+class VerifyError(T10Error):
+    """A checker found a plan, a layout or IR to be wrong; says which rule was broken, by what."""
+
+    exit_code: ClassVar[int] = 5
+
+
+class SimTrap(T10Error):
+    """A simulator stopped: poisoned data was read, a memory overflowed, or an access was out of bounds."""
+
+    exit_code: ClassVar[int] = 6
