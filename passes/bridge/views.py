@@ -1,0 +1,105 @@
+"""Operations that only rename elements, as `View` values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+from t10.core.graph import View
+from t10.dialect.mlir import ir
+from t10.errors import UnsupportedOpError
+from t10.passes.bridge.root import Known, indexing_maps, iterator_kinds, tensor_type
+from t10.passes.bridge.scalars import constant_of
+
+VIEW_OPS = frozenset(
+    {"tensor.expand_shape", "tensor.collapse_shape", "tensor.extract_slice", "tensor.concat", "tensor.pad"}
+)
+
+Unique = Callable[[str], str]
+
+
+def read_view(op: Any, sources: list[Known], unique: Unique) -> list[View]:
+    """Return the views a tensor operation stands for, the last one being its result.
+
+    Raises `UnsupportedOpError` for dynamic offsets and sizes and for pads that compute their value.
+    """
+    shape, dtype = tensor_type(op.results[0])
+    names = tuple(source.name for source in sources)
+    if op.name in ("tensor.expand_shape", "tensor.collapse_shape"):
+        return [View(unique(f"{names[0]}.reshape"), "reshape", names, shape, dtype)]
+    if op.name == "tensor.concat":
+        axis = int(ir.IntegerAttr(op.attributes["dim"]).value)
+        return [View(unique("concat"), "concat", names, shape, dtype, axis=axis)]
+    if op.name == "tensor.pad":
+        return [_pad(op, names, shape, dtype, unique)]
+    return _slice(op, sources[0], shape, dtype, unique)
+
+
+def _static(op: Any, key: str) -> tuple[int, ...]:
+    values = tuple(int(v) for v in ir.DenseI64ArrayAttr(op.attributes[key]))
+    if any(v < -(1 << 62) for v in values) or len(op.operands) > 1:
+        raise UnsupportedOpError(f"{op.name} with computed {key} (expected constants)", location=str(op.location))
+    return values
+
+
+def _slice(op: Any, source: Known, shape: tuple[int, ...], dtype: str, unique: Unique) -> list[View]:
+    offsets, sizes = _static(op, "static_offsets"), _static(op, "static_sizes")
+    strides = _static(op, "static_strides")
+    name = unique(f"{source.name}.slice")
+    views = [View(name, "slice", (source.name,), sizes, dtype, offsets=offsets, strides=strides)]
+    if sizes != shape:
+        views.append(View(unique(f"{source.name}.reshape"), "reshape", (name,), shape, dtype))
+    return views
+
+
+def _pad(op: Any, names: tuple[str, ...], shape: tuple[int, ...], dtype: str, unique: Unique) -> View:
+    terminator = list(op.regions[0].blocks[0].operations)[-1].operation
+    owner = terminator.operands[0].owner
+    text = None if isinstance(owner, ir.Block) else constant_of(owner.operation.attributes["value"])
+    if text is None:
+        raise UnsupportedOpError("tensor.pad with a computed value", location=str(op.location))
+    return View(unique("pad"), "pad", names, shape, dtype, low=_static(op, "static_low"), value=text)
+
+
+def is_pure_move(op: Any) -> bool:
+    """Return whether a generic only copies elements of one tensor: a transpose, a broadcast or both."""
+    if len(op.operands) != 2 or "reduction" in iterator_kinds(op):
+        return False
+    block = op.regions[0].blocks[0]
+    operations = list(block.operations)
+    if len(operations) != 1 or operations[0].operation.operands[0] != block.arguments[0]:
+        return False
+    source, result = indexing_maps(op)
+    axes = [dim.axes for dim in source]
+    plain = all(dim.is_simple or (not dim.terms and dim.offset == 0) for dim in source)
+    return plain and len(set(axes)) == len(axes) and all(dim.is_simple for dim in result)
+
+
+def move_as_views(op: Any, source: Known, unique: Unique) -> list[View]:
+    """Return a pure move as views: unit dims dropped, then broadcast to the result; none if nothing changes."""
+    from_dims, to_dims = indexing_maps(op)
+    shape, dtype = tensor_type(op.results[0])
+    if from_dims == to_dims:
+        return []
+    where = {dim.terms[0].axis: d for d, dim in enumerate(to_dims)}
+    kept = [d for d, dim in enumerate(from_dims) if dim.terms]
+    views: list[View] = []
+    name = source.name
+    inner = tuple(source.shape[d] for d in kept)
+    if prod(inner) != prod(source.shape):
+        raise UnsupportedOpError("a copy reads one index of a longer dim", location=str(op.location))
+    if len(kept) != len(from_dims):
+        name = unique(f"{source.name}.reshape")
+        views.append(View(name, "reshape", (source.name,), inner, dtype))
+    targets = [where[from_dims[d].terms[0].axis] for d in kept]
+    order = tuple(sorted(range(len(targets)), key=lambda i: targets[i]))
+    if order != tuple(range(len(order))):
+        moved = unique(f"{source.name}.transpose")
+        inner = tuple(inner[i] for i in order)
+        views.append(View(moved, "transpose", (name,), inner, dtype, permutation=order))
+        name = moved
+    if inner != shape:
+        spread = unique(f"{source.name}.broadcast")
+        views.append(View(spread, "broadcast", (name,), shape, dtype, dims=tuple(sorted(targets))))
+    return views

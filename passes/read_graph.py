@@ -1,0 +1,313 @@
+"""A module read as a `Graph`: every linalg operation or `rtensor.operator` an operator, everything else a view."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from t10.core.dtypes import numpy_dtype
+from t10.core.expression import OperatorSpec
+from t10.core.graph import Graph, GraphOutput, TensorValue, View
+from t10.core.scalar import parse_constant
+from t10.dialect.mlir import ir
+from t10.errors import InputError, UnsupportedOpError
+from t10.passes.bridge.assemble import Chain, Padding, extend_chain, finish_chain, start_chain
+from t10.passes.bridge.root import Known, read_root, tensor_type
+from t10.passes.bridge.scalars import constant_of
+from t10.passes.bridge.views import VIEW_OPS, is_pure_move, move_as_views, read_view
+
+NAME = "t10.name"
+WEIGHT = "t10.weight"
+OPERATOR_NAME = "op_name"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadModule:
+    """`graph`; the operations it was read from, by operator name; and values of constants that became weights."""
+
+    graph: Graph
+    operations: dict[str, Any]
+    constants: dict[str, NDArray[Any]]
+
+
+def read_graph(module: Any) -> ReadModule:
+    """Return the model of a module with one public function of linalg operations on static tensors.
+
+    Raises `InputError` without exactly one such function, `UnsupportedOpError` for operations without a meaning here.
+    """
+    functions = [op.operation for op in module.body.operations if op.operation.name == "func.func"]
+    bodies = [op for op in functions if len(op.regions[0].blocks)]
+    if len(bodies) != 1:
+        raise InputError(f"module has {len(bodies)} functions with a body (expected one)")
+    return _Reader(bodies[0]).read()
+
+
+@dataclass
+class _Group:
+    """The operations of one `rtensor.operator` while it is read: its chain so far and the value that is its end."""
+
+    chain: Chain | None = None
+    end: Any = None
+
+
+@dataclass
+class _Reader:
+    function: Any
+    known: dict[Any, Known] = field(default_factory=dict[Any, Known])
+    operators: list[OperatorSpec] = field(default_factory=list[OperatorSpec])
+    views: list[View] = field(default_factory=list[View])
+    weights: list[TensorValue] = field(default_factory=list[TensorValue])
+    constants: dict[str, NDArray[Any]] = field(default_factory=dict[str, NDArray[Any]])
+    operations: dict[str, Any] = field(default_factory=dict[str, Any])
+    paddings: dict[str, Padding] = field(default_factory=dict[str, Padding])
+    names: set[str] = field(default_factory=set[str])
+
+    def read(self) -> ReadModule:
+        block = self.function.regions[0].blocks[0]
+        inputs = self._arguments(block)
+        results: list[Any] = []
+        for op in block.operations:
+            operation = op.operation
+            if operation.name == "func.return":
+                results = list(operation.operands)
+            else:
+                self._operation(operation, None)
+        outputs = self._outputs(results)
+        graph = Graph(
+            name=ir.StringAttr(self.function.attributes["sym_name"]).value,
+            inputs=inputs,
+            weights=tuple(self.weights),
+            operators=tuple(self.operators),
+            views=_reachable(self.views, self.operators, outputs),
+            outputs=outputs,
+        )
+        return ReadModule(graph, self.operations, self.constants)
+
+    def _arguments(self, block: Any) -> tuple[TensorValue, ...]:
+        attributes = _dictionaries(self.function, "arg_attrs", len(block.arguments))
+        inputs: list[TensorValue] = []
+        for i, argument in enumerate(block.arguments):
+            if not isinstance(argument.type, ir.RankedTensorType):
+                raise UnsupportedOpError(f"argument {i} is {argument.type} (expected a ranked tensor)")
+            shape, dtype = tensor_type(argument)
+            numpy_dtype(dtype)
+            name = self._unique(_text(attributes[i], NAME) or f"arg{i}")
+            is_weight = WEIGHT in attributes[i]
+            (self.weights if is_weight else inputs).append(TensorValue(name, shape, dtype))
+            self.known[argument] = Known(name, shape, dtype, "weight" if is_weight else "activation")
+        return tuple(inputs)
+
+    def _outputs(self, results: list[Any]) -> tuple[GraphOutput, ...]:
+        attributes = _dictionaries(self.function, "res_attrs", len(results))
+        outputs: list[GraphOutput] = []
+        for i, value in enumerate(results):
+            known = self._lookup(value)
+            if known.fill:
+                known = self._materialized(known)
+            outputs.append(GraphOutput(_text(attributes[i], NAME) or f"result{i}", known.name))
+        return tuple(outputs)
+
+    def _operation(self, op: Any, group: _Group | None) -> None:
+        """Read one operation of the function, or of the region of an operator (`group`)."""
+        if op.name == "arith.constant":
+            self._constant(op)
+        elif op.name == "tensor.empty":
+            shape, dtype = tensor_type(op.results[0])
+            self.known[op.results[0]] = Known("", shape, dtype)
+        elif op.name == "linalg.fill":
+            self._fill(op)
+        elif op.name in VIEW_OPS:
+            self._view(op)
+        elif op.name == "linalg.generic":
+            self._generic(op, group)
+        elif op.name == "rtensor.operator":
+            self._region(op)
+        elif op.name in ("rtensor.relayout", "rtensor.setup", "tensor.cast"):
+            self.known[op.results[0]] = self._lookup(op.operands[0])
+        elif op.name != "rtensor.yield":
+            raise UnsupportedOpError(
+                f"{op.name} cannot be planned (expected linalg.generic, rtensor.operator or a tensor view)",
+                location=_location(op),
+                hint="run --t10-fuse first; it generalizes named linalg operations",
+            )
+
+    def _constant(self, op: Any) -> None:
+        value = op.results[0]
+        if not isinstance(value.type, ir.RankedTensorType):
+            return
+        shape, dtype = tensor_type(value)
+        attribute = op.attributes["value"]
+        text = constant_of(attribute)
+        if text is not None:
+            self.known[value] = Known("", shape, dtype, fill=text)
+            return
+        name = self._unique("constant")
+        array = _dense(attribute, shape, dtype, _location(op))
+        self.constants[name] = array
+        self.weights.append(TensorValue(name, shape, dtype))
+        self.known[value] = Known(name, shape, dtype, "weight")
+
+    def _fill(self, op: Any) -> None:
+        shape, dtype = tensor_type(op.results[0])
+        owner = op.operands[0].owner
+        text = None if isinstance(owner, ir.Block) else constant_of(owner.operation.attributes["value"])
+        if text is None:
+            raise UnsupportedOpError("linalg.fill with a computed value", location=_location(op))
+        self.known[op.results[0]] = Known("", shape, dtype, fill=text)
+
+    def _view(self, op: Any) -> None:
+        sources = [self._lookup(operand) for operand in op.operands if isinstance(operand.type, ir.RankedTensorType)]
+        shape, dtype = tensor_type(op.results[0])
+        if all(source.fill for source in sources) and len({s.fill for s in sources}) == 1 and op.name != "tensor.pad":
+            self.known[op.results[0]] = Known("", shape, dtype, fill=sources[0].fill)
+            return
+        sources = [self._materialized(source) if source.fill else source for source in sources]
+        if any(not source.name for source in sources):
+            self.known[op.results[0]] = Known("", shape, dtype)
+            return
+        made = read_view(op, sources, self._unique)
+        self.views.extend(made)
+        role = "weight" if all(source.role == "weight" for source in sources) else "activation"
+        self.known[op.results[0]] = Known(made[-1].name, shape, dtype, role)
+        if made[-1].kind == "pad":
+            self.paddings[made[-1].name] = Padding(sources[0], made[-1].low, made[-1].value)
+
+    def _generic(self, op: Any, group: _Group | None) -> None:
+        result = op.results[0] if len(op.results) == 1 else None
+        if result is not None and (text := self._constant_body(op)) is not None:
+            shape, dtype = tensor_type(result)
+            self.known[result] = Known("", shape, dtype, fill=text)
+            return
+        if result is not None and is_pure_move(op):
+            source = self._lookup(op.operands[0])
+            if source.name and not (group is not None and group.end == op.operands[0]):
+                made = move_as_views(op, source, self._unique)
+                self.views.extend(made)
+                shape, dtype = tensor_type(result)
+                self.known[result] = Known(made[-1].name if made else source.name, shape, dtype, source.role)
+                return
+        if group is None:
+            self._finish(start_chain(read_root(op, self._lookup)), op, result, op)
+        else:
+            self._grow(op, group)
+
+    def _grow(self, op: Any, group: _Group) -> None:
+        """Add a linalg operation to an operator: its root, or an elementwise step after it."""
+        if group.chain is None:
+            group.chain = start_chain(read_root(op, self._lookup))
+        else:
+            marker = "operator result"
+            self.known[group.end] = Known(marker, group.chain.shape, group.chain.dtype)
+            after = read_root(op, self._lookup)
+            numbers = tuple(i for i, operand in enumerate(after.inputs) if operand.name == marker)
+            if not numbers:
+                raise UnsupportedOpError("operations of an operator must follow one another", location=_location(op))
+            group.chain = extend_chain(group.chain, after, numbers)
+        group.end = op.results[0]
+
+    def _region(self, op: Any) -> None:
+        block = op.regions[0].blocks[0]
+        for argument, operand in zip(block.arguments, op.operands, strict=True):
+            self.known[argument] = self._lookup(operand)
+        group = _Group()
+        for inner in block.operations:
+            self._operation(inner.operation, group)
+        if group.chain is None:
+            raise UnsupportedOpError("rtensor.operator without a linalg operation", location=_location(op))
+        self._finish(group.chain, op, op.results[0], op)
+
+    def _finish(self, chain: Chain, op: Any, result: Any, owner: Any) -> None:
+        name = self._unique(_text(owner.attributes, OPERATOR_NAME) or _location_name(owner) or "operator")
+        spec = finish_chain(
+            chain, name=name, result=self._unique(f"{name}:0"), location=_location(op), paddings=self.paddings
+        )
+        self.operators.append(spec)
+        self.operations[name] = owner
+        self.known[result] = Known(spec.output.name, spec.output.shape, spec.output.dtype)
+
+    def _constant_body(self, op: Any) -> str | None:
+        """Return the constant a generic writes everywhere, None if its body computes."""
+        terminator = list(op.regions[0].blocks[0].operations)[-1].operation
+        if len(terminator.operands) != 1:
+            return None
+        owner = terminator.operands[0].owner
+        if isinstance(owner, ir.Block):
+            index = list(owner.arguments).index(terminator.operands[0])
+            known = self._lookup(op.operands[index])
+            return known.fill or None
+        return constant_of(owner.operation.attributes["value"]) if owner.operation.name == "arith.constant" else None
+
+    def _lookup(self, value: Any) -> Known:
+        known = self.known.get(value)
+        if known is None:
+            raise UnsupportedOpError(f"value {value} is not a tensor that can be planned")
+        return known
+
+    def _materialized(self, known: Known) -> Known:
+        """Return a constant as a value: a pad of nothing around nothing has no source, so it is a small weight."""
+        name = self._unique("constant")
+        self.constants[name] = np.full((1,), parse_constant(known.fill), numpy_dtype(known.dtype))
+        self.weights.append(TensorValue(name, (1,), known.dtype))
+        shape = known.shape
+        if shape == (1,):
+            return Known(name, shape, known.dtype, "weight")
+        view = View(self._unique("fill"), "broadcast", (name,), (*shape, 1), known.dtype, dims=(len(shape),))
+        flat = View(self._unique("fill"), "reshape", (view.name,), shape, known.dtype)
+        self.views.extend((view, flat))
+        return Known(flat.name, shape, known.dtype, "weight")
+
+    def _unique(self, stem: str) -> str:
+        name, number = stem, 1
+        while name in self.names:
+            name, number = f"{stem}_{number}", number + 1
+        self.names.add(name)
+        return name
+
+
+def _reachable(
+    views: list[View], operators: list[OperatorSpec], outputs: tuple[GraphOutput, ...]
+) -> tuple[View, ...]:
+    """Return the views that some operator or output reads, directly or through others, in their order."""
+    needed = {operand.name for op in operators for operand in op.operands} | {out.value for out in outputs}
+    kept: list[View] = []
+    for view in reversed(views):
+        if view.name in needed:
+            needed.update(view.sources)
+            kept.append(view)
+    return tuple(reversed(kept))
+
+
+def _dense(attribute: Any, shape: tuple[int, ...], dtype: str, location: str) -> NDArray[Any]:
+    if not isinstance(attribute, ir.DenseElementsAttr):
+        raise UnsupportedOpError(
+            "constants of this form cannot be read", location=location, hint="pass the tensor as a function argument"
+        )
+    values = np.array(ir.DenseElementsAttr(attribute))
+    return values.astype(numpy_dtype(dtype)).reshape(shape)
+
+
+def _dictionaries(function: Any, key: str, count: int) -> list[Any]:
+    if key not in function.attributes:
+        return [{} for _ in range(count)]
+    return [ir.DictAttr(entry) for entry in ir.ArrayAttr(function.attributes[key])]
+
+
+def _text(attributes: Any, key: str) -> str:
+    return ir.StringAttr(attributes[key]).value if key in attributes else ""
+
+
+def _location(op: Any) -> str:
+    return str(op.location).removeprefix("loc(").removesuffix(")")
+
+
+def _location_name(op: Any) -> str:
+    """Return the name of an operation's location (an ONNX node name), empty if it has none."""
+    text = str(op.location)
+    if not text.startswith('loc("'):
+        return ""
+    name = text[len('loc("') :].split('"', 1)[0]
+    return "" if text[len('loc("') + len(name) :].startswith('":') else name
+
