@@ -1,0 +1,103 @@
+# Everything people do with this repository. `make help` prints this list.
+
+PYTHON ?= python3
+JOBS   ?= 2
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+##@ Start here
+
+.PHONY: demo
+demo: dev  ## Compile and run a bundled model, compare with ONNX Runtime, say where the report lies
+	@$(BIN)/t10 demo
+
+.PHONY: test
+test: lint types contracts docs-check lit pytest  ## The whole suite: style, types, import contracts, docs, lit, pytest
+
+.PHONY: help
+help:  ## Print this list
+	@awk 'BEGIN {FS = ":.*## "} \
+	  /^##@/ {printf "\n%s\n", substr($$0, 5)} \
+	  /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@printf '\nSettings: PYTHON=%s (3.10 or newer), JOBS=%s\n' '$(PYTHON)' '$(JOBS)'
+
+##@ Set up
+
+.PHONY: dev
+dev: $(VENV)/.installed  ## Make .venv, install T10 in it in place, build the native module
+
+$(VENV)/.made:
+	@$(PYTHON) tools/make_venv.py $(VENV)
+	@touch $@
+
+# Sources in Python are used where they are; only these files need another installation.
+$(VENV)/.installed: $(VENV)/.made pyproject.toml CMakeLists.txt $(wildcard python/t10/*/*.cpp python/t10/*/*.h)
+	@echo "installing T10 and what it needs into $(VENV) (the first time: some 500 MB, a few minutes)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+##@ One part of the suite
+
+.PHONY: lint
+lint: dev  ## ruff: rules and format
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+.PHONY: types
+types: dev  ## pyright, strict
+	@$(BIN)/basedpyright
+
+.PHONY: contracts
+contracts: dev  ## import-linter: who may import whom
+	@$(BIN)/lint-imports
+
+.PHONY: docs-check
+docs-check: dev  ## Are the generated pages up to date?
+	@$(BIN)/python tools/gen_docs.py --check
+
+.PHONY: lit
+lit: dev  ## lit: test/**/*.mlir
+	@$(BIN)/lit -sv -j$(JOBS) test
+
+.PHONY: pytest
+pytest: dev  ## pytest: test/unit and test/e2e
+	@$(BIN)/pytest -q -n $(JOBS) --dist worksteal
+
+.PHONY: quick
+quick: dev  ## pytest without the slow tests, then lit
+	@$(BIN)/pytest -q -n $(JOBS) --dist worksteal -m "not slow"
+	@$(BIN)/lit -sv -j$(JOBS) test
+
+##@ Before a commit
+
+.PHONY: format
+format: dev  ## Rewrite the sources in the house format
+	@$(BIN)/ruff check --fix --quiet . || true
+	@$(BIN)/ruff format .
+
+.PHONY: check
+check: format test  ## format, then what CI runs
+
+.PHONY: docs
+docs: dev  ## Rewrite the generated pages of docs/
+	@$(BIN)/python tools/gen_docs.py
+
+##@ Other
+
+.PHONY: bench
+bench: dev  ## Run every script of benchmarks/
+	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+.PHONY: clean
+clean:  ## Remove builds and caches, keep .venv
+	@rm -rf build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	@find python dialect passes test tools -name __pycache__ -prune -exec rm -rf {} +
+
+.PHONY: distclean
+distclean: clean  ## Remove .venv and the native module too
+	@rm -rf $(VENV)
+	@rm -f python/t10/*/*.so
