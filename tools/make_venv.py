@@ -7,8 +7,6 @@ can be run as it is.
     python3 tools/make_venv.py .venv
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
