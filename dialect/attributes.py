@@ -1,0 +1,79 @@
+"""Python values to MLIR attributes and back: integers, strings, and (nested) sequences and dictionaries of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from t10.dialect.mlir import ir
+from t10.dialect.ods import Invalid
+
+
+def to_attr(value: Any) -> Any:
+    """Return the attribute of a Python value: int -> i64, bool, float -> f64, str, sequence -> array, mapping -> dictionary.
+
+    Attributes pass through. Needs a current context.
+    """
+    if isinstance(value, ir.Attribute):
+        return value
+    if isinstance(value, bool):
+        return ir.BoolAttr.get(value)
+    if isinstance(value, int):
+        return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)
+    if isinstance(value, float):
+        return ir.FloatAttr.get(ir.F64Type.get(), value)
+    if isinstance(value, str):
+        return ir.StringAttr.get(value)
+    if isinstance(value, Mapping):
+        items: Mapping[str, Any] = value
+        return ir.DictAttr.get({key: to_attr(item) for key, item in items.items()})
+    if isinstance(value, Sequence):
+        elements: Sequence[Any] = value
+        return ir.ArrayAttr.get([to_attr(element) for element in elements])
+    raise TypeError(f"no attribute for a {type(value).__name__}")
+
+
+def to_python(attr: Any) -> Any:
+    """Return the Python value of an attribute made of integers, floats, strings, arrays (tuples) and dictionaries.
+
+    Any other attribute is returned as it is, so that the caller's check can print it.
+    """
+    attr = attr.maybe_downcast()
+    if isinstance(attr, ir.ArrayAttr):
+        return tuple(to_python(element) for element in attr)
+    if isinstance(attr, ir.DictAttr):
+        return {named.name: to_python(named.attr) for named in attr}
+    if isinstance(attr, (ir.IntegerAttr, ir.BoolAttr, ir.StringAttr, ir.FloatAttr)):
+        return attr.value
+    return attr
+
+
+def is_int(value: Any) -> bool:
+    """Return whether a decoded attribute is an integer (a bool is not)."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def int_tuple(value: Any, name: str) -> tuple[int, ...]:
+    """Return a decoded attribute that must be an array of integers; raises `Invalid` naming it otherwise."""
+    if not isinstance(value, tuple):
+        raise Invalid(f"{name} is {value}, expected an array of integers such as [2, 1]")
+    elements: tuple[Any, ...] = value
+    for element in elements:
+        if not is_int(element):
+            raise Invalid(f"{name} holds {element}, expected integers only")
+    return elements
+
+
+def required(fields: Mapping[str, Any], key: str, what: str) -> Any:
+    """Return `fields[key]`; raises `Invalid` that lists what was found."""
+    if key not in fields:
+        found = ", ".join(sorted(fields)) or "nothing"
+        raise Invalid(f"{what} has no '{key}' (found {found})")
+    return fields[key]
+
+
+def refuse_unknown(fields: Mapping[str, Any], known: Sequence[str], what: str) -> None:
+    """Raise `Invalid` for the first key that is not `known`."""
+    for key in fields:
+        if key not in known:
+            raise Invalid(f"{what} has an unknown key '{key}' (expected {', '.join(known)})")

@@ -1,0 +1,103 @@
+"""The seam: the only module that knows which package holds MLIR's Python bindings.
+
+    from t10.dialect.mlir import ir, passmanager, new_context
+
+`mlir` (the official wheel) and `torch_mlir` (the PyPI wheel `torch-mlir`) are the same sources under two names; the
+first that is installed is used. The bindings carry no types, so everything handed out here is `Any`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from typing import Any
+
+_CANDIDATES = ("torch_mlir", "mlir")
+
+LOADED_DIALECTS = ("func", "arith", "math", "tensor", "linalg", "scf", "irdl")
+"""Loaded when a context is made. The rest load when a parser or pass meets them: all at once takes six times longer."""
+
+
+def _find_package() -> str:
+    """Return the import name of the bindings; raises `ImportError` with what to install."""
+    for name in _CANDIDATES:
+        try:
+            if importlib.util.find_spec(f"{name}._mlir_libs._mlir") is not None:
+                return name
+        except ModuleNotFoundError:
+            continue
+    raise ImportError("t10 needs MLIR's Python bindings: pip install torch-mlir (or the official mlir wheel)")
+
+
+def _import_without_numpy(names: tuple[str, ...]) -> list[Any]:
+    """Import modules while numpy is held back: `ir` imports it eagerly, tolerates its absence, and starts twice as fast."""
+    hold_back = "numpy" not in sys.modules
+    if hold_back:
+        sys.modules["numpy"] = None  # type: ignore[assignment]
+    try:
+        return [importlib.import_module(name) for name in names]
+    finally:
+        if hold_back:
+            del sys.modules["numpy"]
+
+
+package: str = _find_package()
+"""Import name of the package that holds the bindings: `mlir` or `torch_mlir`."""
+
+ir: Any
+passmanager: Any
+ir, passmanager = _import_without_numpy((f"{package}.ir", f"{package}.passmanager"))
+
+
+def dialect(name: str) -> Any:
+    """Return the bindings' module of an upstream dialect, e.g. `dialect("linalg")`."""
+    return importlib.import_module(f"{package}.dialects.{name}")
+
+
+def extras(name: str) -> Any:
+    """Return a module of the bindings' `extras`, e.g. `extras("onnx_importer")`; only `torch_mlir` has that one."""
+    return importlib.import_module(f"{package}.extras.{name}")
+
+
+def __getattr__(name: str) -> Any:
+    """Load `rewrite` on first use: most tools never need it."""
+    if name == "rewrite":
+        return importlib.import_module(f"{package}.rewrite")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def new_context(*, allow_unregistered: bool = False) -> Any:
+    """Return a fresh `ir.Context` with the t10 dialects loaded and threads off.
+
+    Verifiers and passes written in Python hold the interpreter lock while MLIR's threads wait for it: with threads on,
+    the process deadlocks. `allow_unregistered` accepts operations of unknown dialects (such as `onnx`).
+    """
+    from t10.dialect import ipu, rtensor
+
+    context = ir.Context(load_on_create_dialects=[])
+    context.enable_multithreading(False)
+    for name in LOADED_DIALECTS:
+        # Not `context.dialects[name]`, which imports the Python module too: linalg's takes 150 ms (numpy).
+        context.get_dialect_descriptor(name)
+    context.allow_unregistered_dialects = allow_unregistered
+    with context, ir.Location.unknown():
+        rtensor.RTensor.load()
+        ipu.Ipu.load()
+    return context
+
+
+def walk(op: Any) -> list[Any]:
+    """Return `op` and all operations inside it, outermost first.
+
+    Collected before use: `Operation.walk` turns exceptions of its callback into `RuntimeError`, and editing while
+    walking leaves dangling wrappers.
+    """
+    found: list[Any] = []
+
+    def visit(inner: Any) -> Any:
+        found.append(inner)
+        return ir.WalkResult.ADVANCE
+
+    op.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found
