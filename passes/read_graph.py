@@ -159,9 +159,15 @@ class _Reader:
         self.known[op.results[0]] = Known("", shape, dtype, fill=text)
 
     def _view(self, op: Any) -> None:
-        sources = [self._lookup(operand) for operand in op.operands if isinstance(operand.type, ir.RankedTensorType)]
+        sources = [
+            self._lookup(operand) for operand in op.operands if isinstance(operand.type, ir.RankedTensorType)
+        ]
         shape, dtype = tensor_type(op.results[0])
-        if all(source.fill for source in sources) and len({s.fill for s in sources}) == 1 and op.name != "tensor.pad":
+        if (
+            all(source.fill for source in sources)
+            and len({s.fill for s in sources}) == 1
+            and op.name != "tensor.pad"
+        ):
             self.known[op.results[0]] = Known("", shape, dtype, fill=sources[0].fill)
             return
         sources = [self._materialized(source) if source.fill else source for source in sources]
@@ -204,7 +210,9 @@ class _Reader:
             after = read_root(op, self._lookup)
             numbers = tuple(i for i, operand in enumerate(after.inputs) if operand.name == marker)
             if not numbers:
-                raise UnsupportedOpError("operations of an operator must follow one another", location=_location(op))
+                raise UnsupportedOpError(
+                    "operations of an operator must follow one another", location=_location(op)
+                )
             group.chain = extend_chain(group.chain, after, numbers)
         group.end = op.results[0]
 
@@ -238,7 +246,11 @@ class _Reader:
             index = list(owner.arguments).index(terminator.operands[0])
             known = self._lookup(op.operands[index])
             return known.fill or None
-        return constant_of(owner.operation.attributes["value"]) if owner.operation.name == "arith.constant" else None
+        return (
+            constant_of(owner.operation.attributes["value"])
+            if owner.operation.name == "arith.constant"
+            else None
+        )
 
     def _lookup(self, value: Any) -> Known:
         known = self.known.get(value)
@@ -283,7 +295,9 @@ def _reachable(
 def _dense(attribute: Any, shape: tuple[int, ...], dtype: str, location: str) -> NDArray[Any]:
     if not isinstance(attribute, ir.DenseElementsAttr):
         raise UnsupportedOpError(
-            "constants of this form cannot be read", location=location, hint="pass the tensor as a function argument"
+            "constants of this form cannot be read",
+            location=location,
+            hint="pass the tensor as a function argument",
         )
     values = np.array(ir.DenseElementsAttr(attribute))
     return values.astype(numpy_dtype(dtype)).reshape(shape)
@@ -310,4 +324,3 @@ def _location_name(op: Any) -> str:
         return ""
     name = text[len('loc("') :].split('"', 1)[0]
     return "" if text[len('loc("') + len(name) :].startswith('":') else name
-

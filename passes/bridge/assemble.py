@@ -91,7 +91,7 @@ def _loops_as_axes(chain: Chain, after: Root, dims_read: tuple[AffineDim, ...]) 
 def finish_chain(
     chain: Chain, *, name: str, result: str, location: str, paddings: dict[str, Padding]
 ) -> OperatorSpec:
-    """Return the operator of a chain; `result` names its value, `paddings` are folded into the operands that read them."""
+    """Return the operator of a chain; `result` names its value; operands read through `paddings`."""
     root = chain.root
     elementwise = root.combine == "none"
     body, epilogue, inputs, extra = root.body, chain.epilogue, root.inputs, chain.extra
@@ -124,7 +124,9 @@ def finish_chain(
 
 
 def _epilogue_operand(known: Known, dims: tuple[AffineDim, ...]) -> Operand:
-    return Operand(known.name, "weight" if known.role == "weight" else "activation", known.dtype, known.shape, dims)
+    return Operand(
+        known.name, "weight" if known.role == "weight" else "activation", known.dtype, known.shape, dims
+    )
 
 
 def _substitute(dim: AffineDim, by_axis: dict[int, AffineDim]) -> AffineDim:
@@ -162,7 +164,9 @@ def _merge_equal(
     """Make inputs that read the same value at the same index one, and drop unread ones."""
     used = used_inputs(body).union(*(used_inputs(selector.index) for selector in selectors))
     kept, numbers = _distinct(inputs, used)
-    functions = [_renumber(function, numbers, len(kept)) for function in (body, *(s.index for s in selectors))]
+    functions = [
+        _renumber(function, numbers, len(kept)) for function in (body, *(s.index for s in selectors))
+    ]
     narrowed = tuple(Selector(s.axis, f) for s, f in zip(selectors, functions[1:], strict=True))
     return functions[0], kept, narrowed
 
@@ -193,7 +197,9 @@ def _renumber(function: ScalarFunction, numbers: dict[int, int], n_inputs: int) 
     if numbers == {i: i for i in range(function.n_inputs)} and n_inputs == function.n_inputs:
         return function
     builder = ScalarBuilder(n_inputs)
-    return builder.finish(builder.inline(function, tuple(numbers.get(i, -1) for i in range(function.n_inputs))))
+    return builder.finish(
+        builder.inline(function, tuple(numbers.get(i, -1) for i in range(function.n_inputs)))
+    )
 
 
 def _kind(root: Root, inputs: tuple[Operand, ...], body: ScalarFunction) -> OperatorKind:
@@ -211,7 +217,11 @@ def _kind(root: Root, inputs: tuple[Operand, ...], body: ScalarFunction) -> Oper
 
 def is_product(body: ScalarFunction) -> bool:
     """Return whether a function of two inputs is a product of a function of the first and one of the second."""
-    if body.n_inputs != 2 or body.result < 2 or body.ops[body.result - 2].opcode not in ("arith.mulf", "arith.muli"):
+    if (
+        body.n_inputs != 2
+        or body.result < 2
+        or body.ops[body.result - 2].opcode not in ("arith.mulf", "arith.muli")
+    ):
         return False
     left, right = body.ops[body.result - 2].operands
     sides = [used_inputs(drop_inputs(ScalarFunction(2, body.ops, side), (0, 1))) for side in (left, right)]
@@ -220,12 +230,20 @@ def is_product(body: ScalarFunction) -> bool:
 
 def _named_axes(spec: OperatorSpec) -> tuple[Axis, ...]:
     """Return the axes with the field's names: b, m, n, k for contractions, n, f, h, w, c, kh, kw for convolutions."""
-    namer = {"contraction": _contraction_name, "convolution": _window_name, "pooling": _window_name}.get(spec.kind)
-    stems = [namer(spec, i) if namer else ("r" if axis.kind == "reduction" else "i") for i, axis in enumerate(spec.axes)]
+    namer = {"contraction": _contraction_name, "convolution": _window_name, "pooling": _window_name}.get(
+        spec.kind
+    )
+    stems = [
+        namer(spec, i) if namer else ("r" if axis.kind == "reduction" else "i")
+        for i, axis in enumerate(spec.axes)
+    ]
     if spec.kind in ("convolution", "pooling"):
         stems = _spatial_names(spec, stems)
     if spec.kind == "gather":
-        stems = [axis.name if axis.kind == "reduction" else stem for axis, stem in zip(spec.axes, stems, strict=True)]
+        stems = [
+            axis.name if axis.kind == "reduction" else stem
+            for axis, stem in zip(spec.axes, stems, strict=True)
+        ]
     counts = {stem: stems.count(stem) for stem in stems}
     seen: dict[str, int] = {}
     named: list[Axis] = []

@@ -96,7 +96,9 @@ def read_root(op: Any, lookup: Lookup) -> Root:
     Raises `UnsupportedOpError` for bodies that are not one combination of the old result with a contribution.
     """
     if n_results(op) != 1:
-        raise UnsupportedOpError(f"linalg operation with {n_results(op)} results (expected one)", location=str(op.location))
+        raise UnsupportedOpError(
+            f"linalg operation with {n_results(op)} results (expected one)", location=str(op.location)
+        )
     maps = indexing_maps(op)
     kinds = iterator_kinds(op)
     values = list(op.operands)
@@ -107,12 +109,18 @@ def read_root(op: Any, lookup: Lookup) -> Root:
     if reader.new_axes:
         axes.extend(reader.new_axes)
         combine = "or" if reader.dtype == "i1" else "sum"
-        opcode = "arith.ori" if reader.dtype == "i1" else ("arith.addf" if is_float(reader.dtype) else "arith.addi")
+        opcode = (
+            "arith.ori"
+            if reader.dtype == "i1"
+            else ("arith.addf" if is_float(reader.dtype) else "arith.addi")
+        )
     body = reader.builder.finish(contribution)
     selectors = tuple(Selector(axis, reader.builder.finish(index)) for axis, index in reader.selected)
     inputs, body, selectors = _without_unused(tuple(reader.inputs), body, selectors)
     if any(not operand.name for operand in inputs):
-        raise UnsupportedOpError("a linalg operation reads an uninitialised tensor", location=str(op.location))
+        raise UnsupportedOpError(
+            "a linalg operation reads an uninitialised tensor", location=str(op.location)
+        )
     init = lookup(values[-1])
     shape, dtype = tensor_type(op.results[0])
     if combine == "none":
@@ -133,7 +141,9 @@ class _BodyReader:
         self.selected: list[tuple[int, int]] = []
         self.numbers: dict[Any, int] = {}
         self.n_axes = len(iterator_kinds(op))
-        self.extracts = [inner.operation for inner in self.block.operations if inner.operation.name == "tensor.extract"]
+        self.extracts = [
+            inner.operation for inner in self.block.operations if inner.operation.name == "tensor.extract"
+        ]
         self.out_argument = list(self.block.arguments)[-1]
         constants = self._operands(maps)
         self.builder = ScalarBuilder(len(self.inputs))
@@ -220,7 +230,9 @@ def _operand(known: Known, dims: tuple[AffineDim, ...]) -> Operand:
     return Operand(known.name, role, known.dtype, known.shape, dims)
 
 
-def _extents(values: list[Any], maps: list[tuple[AffineDim, ...]], n_axes: int, location: str) -> tuple[int, ...]:
+def _extents(
+    values: list[Any], maps: list[tuple[AffineDim, ...]], n_axes: int, location: str
+) -> tuple[int, ...]:
     """Return the trip count of every loop: the extent of an operand dim that is this loop alone."""
     extents: dict[int, int] = {}
     for value, dims in zip(values, maps, strict=True):

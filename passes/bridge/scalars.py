@@ -44,7 +44,9 @@ class ScalarBuilder:
         """Append the operations of a function applied to values of this one and return its result's number."""
         numbers = list(arguments)
         for op in function.ops:
-            numbers.append(self.add(op.opcode, tuple(numbers[i] for i in op.operands), op.dtype, op.attribute))
+            numbers.append(
+                self.add(op.opcode, tuple(numbers[i] for i in op.operands), op.dtype, op.attribute)
+            )
         return numbers[function.result]
 
     def finish(self, result: int) -> ScalarFunction:
@@ -58,7 +60,9 @@ class ScalarBuilder:
         for i, op in enumerate(self.ops):
             if self.n_inputs + i in needed:
                 renumbered[self.n_inputs + i] = self.n_inputs + len(kept)
-                kept.append(ScalarOp(op.opcode, tuple(renumbered[v] for v in op.operands), op.dtype, op.attribute))
+                kept.append(
+                    ScalarOp(op.opcode, tuple(renumbered[v] for v in op.operands), op.dtype, op.attribute)
+                )
         return ScalarFunction(self.n_inputs, tuple(kept), renumbered[result])
 
 

@@ -39,7 +39,9 @@ def read_view(op: Any, sources: list[Known], unique: Unique) -> list[View]:
 def _static(op: Any, key: str) -> tuple[int, ...]:
     values = tuple(int(v) for v in ir.DenseI64ArrayAttr(op.attributes[key]))
     if any(v < -(1 << 62) for v in values) or len(op.operands) > 1:
-        raise UnsupportedOpError(f"{op.name} with computed {key} (expected constants)", location=str(op.location))
+        raise UnsupportedOpError(
+            f"{op.name} with computed {key} (expected constants)", location=str(op.location)
+        )
     return values
 
 

@@ -96,7 +96,9 @@ class Operand:
     def __post_init__(self) -> None:
         """Refuse a rank mismatch and non-positive coefficients."""
         if len(self.shape) != len(self.dims):
-            raise T10Error(f"operand {self.name}: {len(self.dims)} index forms for a rank-{len(self.shape)} tensor")
+            raise T10Error(
+                f"operand {self.name}: {len(self.dims)} index forms for a rank-{len(self.shape)} tensor"
+            )
         for dim in self.dims:
             if any(term.coefficient < 1 for term in dim.terms):
                 raise T10Error(f"operand {self.name}: index coefficients must be at least 1, found {dim}")
@@ -155,13 +157,16 @@ class OperatorSpec:
         if (self.combine == "none") != (len(parallel) == len(self.axes)):
             raise T10Error("an operator combines if and only if it has a reduction axis", operator=self.name)
         if self.body.n_inputs != len(self.inputs):
-            raise T10Error(f"body takes {self.body.n_inputs} of {len(self.inputs)} inputs", operator=self.name)
+            raise T10Error(
+                f"body takes {self.body.n_inputs} of {len(self.inputs)} inputs", operator=self.name
+            )
         if any(not operand.axes <= parallel for operand in self.epilogue_inputs):
             raise T10Error("epilogue inputs must be indexed by parallel axes", operator=self.name)
         if self.epilogue is not None and self.epilogue.n_inputs != 1 + len(self.epilogue_inputs):
             raise T10Error("epilogue must take the accumulator and every epilogue input", operator=self.name)
         if self.epilogue is None and self.acc_dtype != self.output.dtype:
-            raise T10Error(f"accumulates {self.acc_dtype} into {self.output.dtype} without epilogue", operator=self.name)
+            found = f"accumulates {self.acc_dtype} into {self.output.dtype} without epilogue"
+            raise T10Error(found, operator=self.name)
 
     @property
     def rotatable(self) -> tuple[Operand, ...]:

@@ -121,7 +121,9 @@ def dim_indices(dim: AffineDim, lengths: AxisSizes, plan: OperatorPlan, starts: 
     return first[:, None] + slots
 
 
-def flat_elements(operand: Operand, lengths: AxisSizes, plan: OperatorPlan, starts: Ints) -> NDArray[np.int32]:
+def flat_elements(
+    operand: Operand, lengths: AxisSizes, plan: OperatorPlan, starts: Ints
+) -> NDArray[np.int32]:
     """Return the row-major element number held by every slot, shape (cores, *partition); -1 outside the tensor."""
     n_cores = plan.n_cores
     flat: NDArray[Any] = np.zeros((n_cores,) + (1,) * len(operand.dims), np.int32)
@@ -172,7 +174,9 @@ def shift_sources(spec: OperatorSpec, plan: OperatorPlan, slot: int, axis: int, 
 def _window_keys(operand: Operand, plan: OperatorPlan, starts: Ints) -> Ints:
     """Return rows that are equal exactly for cores that hold the same window: their sub-tensor and its starts."""
     own = sorted(operand.axes)
-    return np.column_stack([coordinates(plan)[:, own], starts[:, own]]) if own else np.zeros((plan.n_cores, 1), np.int64)
+    if not own:
+        return np.zeros((plan.n_cores, 1), np.int64)
+    return np.column_stack([coordinates(plan)[:, own], starts[:, own]])
 
 
 def _ranks(keys: Ints) -> Ints:

@@ -111,8 +111,10 @@ def layout_map(spec: OperatorSpec | None, layout: Layout, n_elements: int) -> El
     return ElementMap(scattered(elements, ranks % layout.scatter, layout.scatter), ranks // layout.scatter)
 
 
-def scattered(elements: NDArray[np.int32], chunk_numbers: NDArray[np.int64], scatter: int) -> NDArray[np.int32]:
-    """Return chunk `chunk_numbers[core]` of every core's slots, shape (cores, ceil(slots / scatter)); -1 past the end."""
+def scattered(
+    elements: NDArray[np.int32], chunk_numbers: NDArray[np.int64], scatter: int
+) -> NDArray[np.int32]:
+    """Return chunk `chunk_numbers[core]` of every core's slots, shape (cores, ceil(slots / scatter)); -1 pads."""
     length = partition_scatter(elements.shape[1], scatter)
     columns = chunk_numbers[:, None] * length + np.arange(length)
     inside = columns < elements.shape[1]
@@ -171,7 +173,9 @@ def route(wanted: ElementMap, through: ViewElements, homes: list[tuple[ElementMa
     copy where a source has several. Slots that hold -1 take nothing.
     """
     flat = through.ids.reshape(-1)
-    ids = np.where(wanted.elements >= 0, flat[np.maximum(wanted.elements, 0)], np.int64(np.iinfo(np.int64).min))
+    ids = np.where(
+        wanted.elements >= 0, flat[np.maximum(wanted.elements, 0)], np.int64(np.iinfo(np.int64).min)
+    )
     n_cores = len(ids)
     source = np.full(ids.shape, -1, np.int16)
     core = np.full(ids.shape, -1, np.int32)

@@ -36,7 +36,9 @@ class Layout:
     def __post_init__(self) -> None:
         """Refuse an operand layout without its plan."""
         if (self.kind == "operand") != (self.plan is not None and bool(self.operator)):
-            raise T10Error(f"layout of {self.value}: kind {self.kind} needs a plan if and only if it is 'operand'")
+            raise T10Error(
+                f"layout of {self.value}: kind {self.kind} needs a plan if and only if it is 'operand'"
+            )
         if self.scatter < 1:
             raise T10Error(f"layout of {self.value}: scatter must be at least 1, found {self.scatter}")
 
