@@ -1,0 +1,90 @@
+"""`ChipSpec`: what the compiler knows about a chip, with units, as a validated immutable value."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Count = Annotated[int, Field(ge=1)]
+Bytes = Annotated[int, Field(ge=0)]
+CyclesField = Annotated[int, Field(ge=0)]
+MAX_CORES = 1 << 16
+BUFFER_ALIGNMENT_BYTES = 8
+"""Every buffer starts at a multiple of this: the exchange and the widest plain load move eight bytes."""
+
+
+class MatrixUnit(BaseModel):
+    """A rate of the matrix engine (AMP): one (input, accumulator) type pair.
+
+    A block is `in_block` inner-axis elements by `out_block` output columns; one row of it takes `row_cycles` in a
+    worker, `load_cycles` go into loading its weights. Peak rate = in_block * out_block / row_cycles MAC per cycle.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    in_dtype: str
+    acc_dtype: str
+    in_block: Count
+    out_block: Count
+    row_cycles: Count
+    load_cycles: CyclesField
+
+    @property
+    def macs_per_cycle(self) -> int:
+        """Return the peak multiply-accumulates per cycle of one core."""
+        return self.in_block * self.out_block // self.row_cycles
+
+
+class ChipSpec(BaseModel):
+    """An inter-core connected chip: equal cores, each with its own SRAM, joined by an exchange.
+
+    Sources of the bundled numbers: ipu timing reference, section 8. Every field is described in `docs/chip-files.md`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Annotated[str, Field(min_length=1, description="unique short name, as in --chip NAME")]
+    description: str = ""
+    n_cores: Annotated[int, Field(ge=1, le=MAX_CORES, description="cores that can work")]
+    sram_bytes: Annotated[int, Field(ge=1024, description="memory of one core")]
+    reserved_bytes: Annotated[Bytes, Field(description="bottom of it that holds code, stacks and vertex state")]
+    shift_buffer_bytes: Annotated[int, Field(ge=64, description="landing zone of shifts and reductions, per core")]
+    clock_hz: Annotated[float, Field(gt=0, description="cycles per second")]
+    exchange_bytes_per_cycle: Annotated[int, Field(ge=1, description="per core and direction, full duplex")]
+    sync_cycles: Annotated[CyclesField, Field(description="synchronisation before every exchange phase")]
+    setup_cycles: Annotated[CyclesField, Field(description="set-up of an exchange phase on a core")]
+    latency_neighbour_cycles: Annotated[CyclesField, Field(description="fixed latency of a shift along a ring")]
+    latency_any_cycles: Annotated[CyclesField, Field(description="fixed latency of an arbitrary pattern")]
+    fragment_cycles: Annotated[CyclesField, Field(description="per further contiguous fragment a core takes")]
+    copy_bytes_per_cycle: Annotated[int, Field(ge=1, description="copy inside a core")]
+    copy_launch_cycles: Annotated[CyclesField, Field(description="start of a copy inside a core")]
+    launch_cycles: Annotated[CyclesField, Field(description="start of a compute step on a core")]
+    n_workers: Annotated[Count, Field(description="hardware threads of a core; each issues every n_workers cycles")]
+    vector_width_f16: Annotated[Count, Field(description="f16 elements per vector operation")]
+    vector_width_f32: Annotated[Count, Field(description="f32 elements per vector operation")]
+    matrix_units: tuple[MatrixUnit, ...] = ()
+
+    @model_validator(mode="after")
+    def _has_room(self) -> ChipSpec:
+        """Refuse a chip without memory for data."""
+        used = self.reserved_bytes + self.shift_buffer_bytes
+        if used >= self.sram_bytes:
+            raise ValueError(
+                f"reserved_bytes + shift_buffer_bytes = {used} must be smaller than sram_bytes = {self.sram_bytes}"
+            )
+        if self.shift_buffer_bytes % BUFFER_ALIGNMENT_BYTES or self.reserved_bytes % BUFFER_ALIGNMENT_BYTES:
+            raise ValueError(f"reserved_bytes and shift_buffer_bytes must be multiples of {BUFFER_ALIGNMENT_BYTES}")
+        return self
+
+    @property
+    def capacity_bytes(self) -> int:
+        """Return the bytes of one core that hold data, the shift buffer included."""
+        return self.sram_bytes - self.reserved_bytes
+
+    def matrix_unit(self, in_dtype: str, acc_dtype: str) -> MatrixUnit | None:
+        """Return the matrix engine's rate for a type pair, None where it cannot do it."""
+        for unit in self.matrix_units:
+            if (unit.in_dtype, unit.acc_dtype) == (in_dtype, acc_dtype):
+                return unit
+        return None
