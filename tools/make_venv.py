@@ -14,6 +14,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import urllib.parse
 import urllib.request
 
 APT_LINE = "sudo apt install python3 python3-dev python3-venv g++ make"
@@ -77,7 +78,8 @@ def fetch_pip(folder: str) -> str:
     try:
         with urllib.request.urlopen(PIP_INDEX, timeout=60) as answer:
             files = json.load(answer)["urls"]
-        url = next(entry["url"] for entry in files if entry["packagetype"] == "bdist_wheel")
+        wheel = next(entry["url"] for entry in files if entry["packagetype"] == "bdist_wheel")
+        url = urllib.parse.urljoin(PIP_INDEX, wheel)  # mirrors of the index give relative addresses
         path = os.path.join(folder, url.rsplit("/", 1)[-1])
         urllib.request.urlretrieve(url, path)
     except (OSError, ValueError, KeyError, StopIteration) as error:
