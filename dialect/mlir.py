@@ -87,6 +87,13 @@ def new_context(*, allow_unregistered: bool = False) -> Any:
     return context
 
 
+def linalg_indexing_maps(op: Any) -> list[Any]:
+    """Return the affine maps of a linalg operation, operands in order; empty for what has none (`linalg.yield`)."""
+    native = importlib.import_module(f"{package}._mlir_libs._mlirDialectsLinalg")
+    maps = native.get_indexing_maps(op.operation)
+    return [] if maps is None else [attr.value for attr in maps]
+
+
 def walk(op: Any) -> list[Any]:
     """Return `op` and all operations inside it, outermost first.
 

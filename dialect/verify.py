@@ -1,0 +1,149 @@
+"""Checks of layouts and plans wherever they stand.
+
+The bindings do not verify an encoding on a function argument or on a value of another dialect's operation, nor an
+attribute on a linalg op; `verify_layouts` walks a module and does, after parsing and after every pass of ours.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from t10.dialect.attributes import to_python
+from t10.dialect.expression import expression_of, root_of, single_axis
+from t10.dialect.layout import Layout, check_layout
+from t10.dialect.mlir import ir, linalg_indexing_maps, walk
+from t10.dialect.ods import Invalid
+from t10.dialect.plan import Expression, check_plan
+from t10.dialect.rtensor import CANDIDATES, PLAN, PlanAttr, layout_of
+
+
+def verify_layouts(module: Any) -> bool:
+    """Return whether every layout and every plan of `module` satisfies its rules; emits located errors where not."""
+    checker = _Checker()
+    for op in walk(module):
+        checker.check(op.operation)
+    return checker.n_errors == 0
+
+
+class _Checker:
+    """One walk: remembers the types it has seen, since a module has few and uses them often."""
+
+    def __init__(self) -> None:
+        """Start with nothing seen."""
+        self.n_errors = 0
+        self._problem_by_type: dict[Any, str | None] = {}
+
+    def check(self, op: Any) -> None:
+        """Check all types and attributes of one operation."""
+        self._check_types(op)
+        if op.name == "func.func":
+            self._check_function(op)
+        if op.name.startswith("linalg."):
+            self._report(op, _pace_problem(op))
+        if PLAN in op.attributes:
+            self._report(op, _plan_problem(op.attributes[PLAN], op, PLAN))
+        if CANDIDATES in op.attributes:
+            self._check_candidates(op)
+
+    def _check_types(self, op: Any) -> None:
+        """Check the layouts of results and of block arguments (a function's are checked with its type)."""
+        for i, result in enumerate(op.results):
+            self._report(op, self._problem(result.type), f"result #{i}")
+        if op.name == "func.func":
+            return
+        for region in op.regions:
+            for block in region.blocks:
+                for i, argument in enumerate(block.arguments):
+                    self._report(op, self._problem(argument.type), f"region argument #{i}")
+
+    def _check_function(self, op: Any) -> None:
+        """Check the layouts in a function's signature."""
+        type_ = op.attributes["function_type"].value
+        for what, types in (("argument", type_.inputs), ("result", type_.results)):
+            for i, inner in enumerate(types):
+                self._report(op, self._problem(inner), f"{what} #{i}")
+
+    def _check_candidates(self, op: Any) -> None:
+        """Check an array of plans."""
+        candidates = op.attributes[CANDIDATES]
+        if not isinstance(candidates, ir.ArrayAttr):
+            self._report(op, f"{CANDIDATES} is {candidates}, expected an array of #rtensor.plan")
+            return
+        for i, plan in enumerate(candidates):
+            self._report(op, _plan_problem(plan, op, f"{CANDIDATES}[{i}]"))
+
+    def _problem(self, type_: Any) -> str | None:
+        """Return what is wrong with the layout of a type, or None."""
+        if type_ not in self._problem_by_type:
+            self._problem_by_type[type_] = _layout_problem(type_)
+        return self._problem_by_type[type_]
+
+    def _report(self, op: Any, problem: str | None, where: str = "") -> None:
+        """Emit an error at an operation if there is a problem."""
+        if problem is None:
+            return
+        self.n_errors += 1
+        op.location.emit_error(f"'{op.name}' op {where}{': ' if where else ''}{problem}")
+
+
+def _layout_problem(type_: Any) -> str | None:
+    """Return what is wrong with the layout of a type, or None."""
+    if not isinstance(type_, ir.RankedTensorType) or type_.encoding is None:
+        return None
+    try:
+        layout = layout_of(type_)
+        if layout is not None and not type_.has_static_shape:
+            raise Invalid(f"layout on the dynamic shape of {type_}, expected a static shape")
+        if layout is not None:
+            check_layout(layout, tuple(type_.shape))
+    except Invalid as problem:
+        return str(problem)
+    return None
+
+
+def _plan_problem(attr: Any, op: Any, name: str) -> str | None:
+    """Return what is wrong with a plan attribute of an operation, or None."""
+    attr = attr.maybe_downcast()
+    if not isinstance(attr, PlanAttr):
+        return f"{name} is {attr}, expected #rtensor.plan<{{...}}>"
+    try:
+        check_plan(to_python(attr.fields), _expression(op))
+    except Invalid as problem:
+        return f"{name}: {problem}"
+    return None
+
+
+def _expression(op: Any) -> Expression | None:
+    """Return the expression of an operator's root, if it has one that can be read."""
+    root = root_of(op)
+    return None if root is None else expression_of(root)
+
+
+def _pace_problem(op: Any) -> str | None:
+    """Return which operands rotate at unequal pace along a shared axis, or None (compute-shift model §3)."""
+    layouts = [(i, operand, _valid_layout(operand.type)) for i, operand in enumerate(op.operands)]
+    if not any(layout is not None and layout.ring > 1 for _, _, layout in layouts):
+        return None
+    maps = linalg_indexing_maps(op)
+    if not maps or len(maps) != len(layouts):
+        return None
+    pace_by_axis: dict[int, tuple[int, int]] = {}
+    for (i, _, layout), map_ in zip(layouts, maps, strict=True):
+        if layout is None or layout.linear:
+            continue
+        for dim, form in enumerate(map_.results):
+            axis = single_axis(form)
+            if axis is None or layout.ft[dim] == 1:
+                continue
+            first, pace = pace_by_axis.setdefault(axis, (i, layout.rp[dim]))
+            if pace != layout.rp[dim]:
+                return (
+                    f"operand #{i} rotates by rp = {layout.rp[dim]} along axis {axis}, operand #{first} by {pace}, "
+                    "expected one pace on a shared axis"
+                )
+    return None
+
+
+def _valid_layout(type_: Any) -> Layout | None:
+    """Return the layout of a type if it has one that satisfies the rules by itself."""
+    return layout_of(type_) if _layout_problem(type_) is None else None

@@ -1,0 +1,154 @@
+"""The passes by name, and what a pass is.
+
+To add one: (1) write `passes/my_thing.py` with a frozen dataclass derived from `Pass`: `name = "t10-my-thing"`, fields made
+with `option(default, help=..., unit=...)`, and `apply(module)`; its docstring's first line is its help. (2) Add
+`("t10-my-thing", "t10.passes.my_thing:MyThing")` to `PASSES`. (3) If it needs others, list their names in `prerequisites`
+and give those an `is_done(module)`: they then run first where missing, with options of the same name handed down.
+(4) Refuse input with `raise PassFailure(op, "found ..., expected ...")` or another `T10Error`. (5) Test it with lit.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from dataclasses import Field, dataclass, field, fields
+from typing import Any, ClassVar
+
+from t10.dialect.location import location_text
+from t10.errors import InputError, T10Error, UnsupportedOpError
+
+PASSES: tuple[tuple[str, str], ...] = (("t10-verify-layouts", "t10.passes.verify_layouts:VerifyLayouts"),)
+"""Flag and `module:Class` of every pass, in pipeline order; a module is imported when its pass is first used."""
+
+
+class PassFailure(UnsupportedOpError):
+    """A pass cannot handle an operation; shown at the operation's location."""
+
+    def __init__(self, op: Any, message: str, *, hint: str | None = None) -> None:
+        """Keep the message and the operation's location (not the operation: it may be gone when this is shown)."""
+        op = op.operation
+        super().__init__(f"'{op.name}' op {message}", location=location_text(op.location), hint=hint)
+
+
+class PassOptionError(InputError):
+    """A pass option that does not exist or whose value cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A step that rewrites a module in place. Fields are its options (see `option`); needs a current context.
+
+    `prerequisites` are names of passes that must have run; `is_done` of those says whether they have.
+    """
+
+    name: ClassVar[str] = ""
+    prerequisites: ClassVar[tuple[str, ...]] = ()
+
+    def apply(self, module: Any) -> None:
+        """Rewrite `module`; raises `PassFailure` or another `T10Error` and leaves valid IR behind otherwise."""
+        raise T10Error(f"pass {self.name} does not say what it does")
+
+    @classmethod
+    def is_done(cls, module: Any) -> bool:
+        """Return whether `module` already is what this pass leaves behind; asked only of prerequisites."""
+        del module
+        return False
+
+    @classmethod
+    def summary(cls) -> str:
+        """Return the first line of the docstring."""
+        return (cls.__doc__ or "").strip().split("\n")[0]
+
+
+def option(default: Any, *, help: str, unit: str = "") -> Any:  # noqa: A002 - the word of every option parser
+    """Return a dataclass field that is a pass option: its default, what it does and its unit.
+
+    The type of the field is one of int, float, bool, str, tuple[int, ...] and tuple[str, ...] (elements separated by
+    commas on the command line).
+    """
+    return field(default=default, metadata={"help": help, "unit": unit})
+
+
+def load(name: str) -> type[Pass]:
+    """Return the class of a pass by its name; raises `InputError` for a name that is not registered."""
+    path = dict(PASSES).get(name)
+    if path is None:
+        raise InputError(f"no pass named {name} (expected one of {', '.join(known for known, _ in PASSES)})")
+    module, _, attribute = path.partition(":")
+    found: type[Pass] = getattr(importlib.import_module(module), attribute)
+    return found
+
+
+def is_registered(name: str) -> bool:
+    """Return whether a name is one of ours."""
+    return any(name == known for known, _ in PASSES)
+
+
+def make(name: str, options: str = "") -> Pass:
+    """Return a pass with options read from text such as `chip=test-64 f-op=2,3,1`; raises `PassOptionError`."""
+    cls = load(name)
+    values: dict[str, Any] = {}
+    declared = {known.name: known for known in fields(cls)}
+    for key, text in _assignments(name, options):
+        known = declared.get(key.replace("-", "_"))
+        if known is None:
+            expected = ", ".join(each.replace("_", "-") for each in declared) or "none"
+            raise PassOptionError(f"pass {name} has no option '{key}' (expected one of: {expected})")
+        values[known.name] = _value(name, known, text)
+    return cls(**values)
+
+
+def with_prerequisites(pass_: Pass, module: Any) -> Iterator[Pass]:
+    """Yield the passes to run so that `pass_` can, missing prerequisites first and `pass_` last.
+
+    Lazy: what is missing is decided when the next pass is asked for, so run each before taking the next.
+    """
+    for name in pass_.prerequisites:
+        cls = load(name)
+        if not cls.is_done(module):
+            yield from with_prerequisites(_derived(cls, pass_), module)
+    yield pass_
+
+
+def run(pass_: Pass, module: Any) -> None:
+    """Run a pass on a module after its missing prerequisites. Needs a current context."""
+    for each in with_prerequisites(pass_, module):
+        each.apply(module)
+
+
+def _derived(cls: type[Pass], pass_: Pass) -> Pass:
+    """Return a pass with the options it shares, by name, with the pass that needs it."""
+    given = {known.name for known in fields(pass_)}
+    return cls(**{known.name: getattr(pass_, known.name) for known in fields(cls) if known.name in given})
+
+
+def _assignments(name: str, options: str) -> Iterator[tuple[str, str]]:
+    """Yield key and value of every `key=value`, separated by white space; quotes or braces keep white space."""
+    import re
+
+    word = re.compile(r"""\s*([\w-]+)(?:=("[^"]*"|'[^']*'|\{[^}]*\}|\S*))?(?=\s|$)|\s*(\S+)""")
+    for match in word.finditer(options):
+        key, value, junk = match.groups()
+        if junk is not None:
+            raise PassOptionError(f"cannot read '{junk}' in the options of pass {name} (expected key=value ...)")
+        if value is None:
+            value = "true"
+        elif value[:1] in ('"', "'", "{"):
+            value = value[1:-1]
+        yield key, value
+
+
+def _value(name: str, known: Field[Any], text: str) -> Any:
+    """Return the value of an option's text by the declared type of the field."""
+    declared = str(known.type).removesuffix(" | None")
+    try:
+        if declared == "bool":
+            return {"1": True, "true": True, "0": False, "false": False}[text.lower()]
+        if declared in ("int", "float"):
+            return int(text) if declared == "int" else float(text)
+        if declared.startswith("tuple["):
+            convert = int if "int" in declared else str
+            return tuple(convert(part) for part in text.split(",") if part)
+    except (KeyError, ValueError):
+        raise PassOptionError(f"option {known.name} of pass {name} is '{text}', expected {declared}") from None
+    return text
