@@ -26,11 +26,18 @@ OPERATOR_NAME = "op_name"
 
 @dataclass(frozen=True, slots=True)
 class ReadModule:
-    """`graph`; the operations it was read from, by operator name; and values of constants that became weights."""
+    """A graph and where it came from.
+
+    `operations` by operator name; `constants` are values of constants that became weights; `names` are the graph's
+    names of SSA values, `sources` of padded values those of what they pad; `function` is the operation.
+    """
 
     graph: Graph
     operations: dict[str, Any]
     constants: dict[str, NDArray[Any]]
+    names: dict[Any, str]
+    sources: dict[str, str]
+    function: Any
 
 
 def read_graph(module: Any) -> ReadModule:
@@ -84,7 +91,9 @@ class _Reader:
             views=_reachable(self.views, self.operators, outputs),
             outputs=outputs,
         )
-        return ReadModule(graph, self.operations, self.constants)
+        names = {value: known.name for value, known in self.known.items() if known.name}
+        sources = {name: padding.source.name for name, padding in self.paddings.items()}
+        return ReadModule(graph, self.operations, self.constants, names, sources, self.function)
 
     def _arguments(self, block: Any) -> tuple[TensorValue, ...]:
         attributes = _dictionaries(self.function, "arg_attrs", len(block.arguments))

@@ -1,0 +1,131 @@
+"""A planned model written into its module: plans as attributes, layouts as encodings, relayouts and setups as ops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from t10.core.expression import OperatorSpec
+from t10.core.plan import CostedPlan
+from t10.core.schedule import Arrival, Layout, ModulePlan, ScheduledOperator
+from t10.dialect.attributes import to_attr
+from t10.dialect.mlir import ir
+from t10.dialect.plan import Expression, plan_fields
+from t10.dialect.rtensor import CANDIDATES, PLAN, LayoutAttr, PlanAttr
+from t10.passes.bridge.layouts import dialect_layout, operand_layout
+from t10.passes.bridge.wrap import wrap
+from t10.passes.read_graph import ReadModule
+
+CHIP = "t10.chip"
+IDLE = "t10.idle"
+
+
+def expression_of(spec: OperatorSpec) -> Expression:
+    """Return what a plan of the operator is checked against: extents, and the axes of every rotatable operand."""
+    return Expression(spec.extents, tuple(operand.axes for operand in spec.rotatable))
+
+
+def plan_attr(spec: OperatorSpec, costed: CostedPlan) -> Any:
+    """Return `#rtensor.plan<...>` of a plan with its price."""
+    return PlanAttr.get(to_attr(plan_fields(costed, expression_of(spec))))
+
+
+def encoded(type_: Any, layout: Any) -> Any:
+    """Return a tensor type with a layout (a value of `t10.dialect.layout`) as its encoding."""
+    attribute = LayoutAttr.get(to_attr(layout.fields()))
+    return ir.RankedTensorType.get(list(type_.shape), type_.element_type, encoding=attribute)
+
+
+def annotate(module: Any, read: ReadModule, plan: ModulePlan) -> None:
+    """Write a plan into the module its graph was read from. Needs a current context and location."""
+    module.operation.attributes[CHIP] = ir.StringAttr.get(plan.chip)
+    specs = {spec.name: spec for spec in plan.graph.operators}
+    names = dict(read.names)
+    function = read.function
+    _encode_arguments(function, names, plan, specs)
+    for scheduled in plan.operators:
+        spec = specs[scheduled.name]
+        op = wrap(read.operations[spec.name], spec.name, spec.kind)
+        _arrive(op, spec, scheduled, names, read.sources)
+        op.attributes[PLAN] = plan_attr(spec, scheduled.active)
+        if CANDIDATES in op.attributes:
+            del op.attributes[CANDIDATES]
+        layout = operand_layout(
+            spec, scheduled.active.plan, len(spec.operands), scheduled.output_layout.scatter
+        )
+        result = op.results[0]
+        result.set_type(encoded(result.type, layout))
+        names[result] = spec.output.name
+    _update_signature(function)
+
+
+def _encode_arguments(
+    function: Any, names: dict[Any, str], plan: ModulePlan, specs: dict[str, OperatorSpec]
+) -> None:
+    """Give every argument its idle or input layout; scattered operand layouts are also stated as `t10.idle`."""
+    layouts = {layout.value: layout for layout in (*plan.weight_layouts, *plan.input_layouts)}
+    block = function.regions[0].blocks[0]
+    attributes = [dict(_named(entry)) for entry in _entries(function, len(block.arguments))]
+    for i, argument in enumerate(block.arguments):
+        layout = layouts.get(names[argument])
+        if layout is None:
+            continue
+        attributes[i][IDLE] = ir.StringAttr.get(layout.kind)
+        argument.set_type(_argument_type(argument.type, layout, specs))
+    function.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(entry) for entry in attributes])
+
+
+def _argument_type(type_: Any, layout: Layout, specs: dict[str, OperatorSpec]) -> Any:
+    """Return an argument's type with its layout; an operand layout of a view of it cannot be an encoding of it."""
+    spec = specs.get(layout.operator)
+    if spec is not None and spec.operands[layout.operand].name != layout.value:
+        return type_
+    return encoded(type_, dialect_layout(spec, layout, tuple(type_.shape)))
+
+
+def _arrive(
+    op: Any, spec: OperatorSpec, scheduled: ScheduledOperator, names: dict[Any, str], sources: dict[str, str]
+) -> None:
+    """Put a relayout or setup in front of every operand that has to move."""
+    operands = list(op.operands)
+    taken: set[int] = set()
+    for arrival in scheduled.arrivals:
+        name = spec.operands[arrival.operand].name
+        for i, value in enumerate(operands):
+            own = names.get(value, "")
+            if i not in taken and name in (own, sources.get(own)):
+                taken.add(i)
+                if arrival.kind != "in_place":
+                    op.operands[i] = _move(op, value, spec, scheduled, arrival)
+                break
+
+
+def _move(op: Any, value: Any, spec: OperatorSpec, scheduled: ScheduledOperator, arrival: Arrival) -> Any:
+    layout = operand_layout(spec, scheduled.active.plan, arrival.operand)
+    made = ir.Operation.create(
+        f"rtensor.{arrival.kind}",
+        results=[encoded(value.type, layout)],
+        operands=[value],
+        attributes={"bytes": to_attr(arrival.received_bytes), "cycles": to_attr(arrival.cycles)},
+        loc=op.location,
+        ip=ir.InsertionPoint(op),
+    )
+    return made.results[0]
+
+
+def _update_signature(function: Any) -> None:
+    """Make the function's type that of its arguments and returned values."""
+    block = function.regions[0].blocks[0]
+    returned = list(block.operations)[-1].operation
+    inputs = [argument.type for argument in block.arguments]
+    results = [value.type for value in returned.operands]
+    function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, results))
+
+
+def _entries(function: Any, count: int) -> list[Any]:
+    if "arg_attrs" not in function.attributes:
+        return [ir.DictAttr.get({}) for _ in range(count)]
+    return list(function.attributes["arg_attrs"])
+
+
+def _named(dictionary: Any) -> list[tuple[str, Any]]:
+    return [(entry.name, entry.attr) for entry in dictionary]

@@ -1,0 +1,47 @@
+"""Layouts of a planned model as `#rtensor.layout` values: per tensor dim, as the dialect spells them."""
+
+from __future__ import annotations
+
+from math import prod
+
+from t10.core import geometry
+from t10.core.expression import Operand, OperatorSpec
+from t10.core.movement import operand_of
+from t10.core.plan import OperatorPlan
+from t10.core.schedule import Layout
+from t10.dialect.layout import Layout as DialectLayout
+
+
+def dialect_layout(spec: OperatorSpec | None, layout: Layout, shape: tuple[int, ...]) -> DialectLayout:
+    """Return the encoding of a value of `shape` under a layout; `spec` is the operator of an operand layout."""
+    if spec is None or layout.plan is None:
+        n_elements = prod(shape)
+        chunk = -(-n_elements // layout.n_cores)
+        return DialectLayout(linear=-(-n_elements // chunk))
+    return operand_layout(spec, layout.plan, layout.operand, layout.scatter)
+
+
+def operand_layout(spec: OperatorSpec, plan: OperatorPlan, number: int, scatter: int = 1) -> DialectLayout:
+    """Return the encoding of operand `number` (inputs, epilogue inputs, output) of an operator under its plan."""
+    operand = operand_of(spec, number)
+    slot = min(number, len(spec.inputs))
+    ft = tuple(t if axis in operand.axes else 1 for axis, t in enumerate(plan.ft[slot]))
+    pace = tuple(rp if t > 1 else 0 for rp, t in zip(plan.rp, ft, strict=True))
+    return DialectLayout(
+        fs=geometry.dim_factors(operand, plan.f_op),
+        ft=geometry.dim_factors(operand, ft),
+        rp=tuple(sum(term.coefficient * pace[term.axis] for term in dim.terms) for dim in operand.dims),
+        cores=geometry.n_sharers(operand, plan),
+        scatter=scatter,
+        halo=_halos(operand, plan),
+    )
+
+
+def _halos(operand: Operand, plan: OperatorPlan) -> tuple[int, ...]:
+    """Return by how many elements neighbouring sub-tensors overlap in every dim; empty if they overlap in none."""
+    halos: list[int] = []
+    for dim in operand.dims:
+        steps = [term.coefficient * plan.lengths[term.axis] for term in dim.terms if plan.f_op[term.axis] > 1]
+        extent = geometry.dim_extent(dim, plan.lengths)
+        halos.append(max(0, extent - max(steps)) if steps and len(dim.terms) > 1 else 0)
+    return tuple(halos) if any(halos) else ()

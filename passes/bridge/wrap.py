@@ -1,0 +1,94 @@
+"""A bare linalg operation put into a `rtensor.operator` of its own: what surrounds it becomes operands or is copied."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from t10.dialect.mlir import ir
+from t10.passes.bridge.scalars import constant_of
+
+CONSTANT_OPS = frozenset({"arith.constant", "tensor.empty", "linalg.fill"})
+
+
+def wrap(op: Any, op_name: str, kind: str) -> Any:
+    """Return a new `rtensor.operator` that computes what `op` computes and has taken its place; `op` is erased.
+
+    Constants, empty tensors and fills that `op` reads are copied into the region; other values become operands.
+    """
+    if op.name == "rtensor.operator":
+        return op
+    outside: list[Any] = []
+    for value in _read_values(op):
+        if not _is_constant(value) and value not in outside:
+            outside.append(value)
+    attributes = {"op_name": ir.StringAttr.get(op_name), "kind": ir.StringAttr.get(kind)}
+    wrapper = ir.Operation.create(
+        "rtensor.operator",
+        results=[result.type for result in op.results],
+        operands=outside,
+        attributes=attributes,
+        regions=1,
+        loc=op.location,
+        ip=ir.InsertionPoint(op),
+    )
+    types = [value.type for value in outside]
+    block = wrapper.regions[0].blocks.append(*types, arg_locs=[op.location] * len(types))
+    mapping = dict(zip(outside, block.arguments, strict=True))
+    with ir.InsertionPoint(block):
+        inner = _copy(op, mapping)
+        ir.Operation.create("rtensor.yield", operands=list(inner.results), loc=op.location)
+    for old, new in zip(op.results, wrapper.results, strict=True):
+        old.replace_all_uses_with(new)
+    op.erase()
+    return wrapper
+
+
+def _read_values(op: Any) -> list[Any]:
+    """Return the values an operation reads, those its body captures included, in order."""
+    values = list(op.operands)
+    for region in op.regions:
+        for block in region.blocks:
+            inside = set(block.arguments)
+            for inner in block.operations:
+                operation = inner.operation
+                values.extend(value for value in operation.operands if value not in inside)
+                inside.update(operation.results)
+    return values
+
+
+def _is_constant(value: Any) -> bool:
+    owner = value.owner
+    if isinstance(owner, ir.Block):
+        return False
+    operation = owner.operation
+    if operation.name == "linalg.generic":
+        # A generic that only writes constants: it reads nothing but its own `outs`.
+        return len(operation.operands) == 1 and all(_is_constant(v) for v in _read_values(operation))
+    if operation.name in ("tensor.expand_shape", "tensor.collapse_shape"):
+        return _is_constant(operation.operands[0])
+    return operation.name in CONSTANT_OPS and _is_small(operation)
+
+
+def _is_small(operation: Any) -> bool:
+    """Return whether a constant is a scalar or a splat; a dense one is a weight and stays outside."""
+    if operation.name != "arith.constant":
+        return True
+    return constant_of(operation.attributes["value"]) is not None
+
+
+def _copy(op: Any, mapping: dict[Any, Any]) -> Any:
+    """Copy an operation, and the constants it reads, to the current insertion point."""
+    for value in _read_values(op):
+        if value not in mapping and _is_constant(value):
+            made = _copy(value.owner.operation, mapping)
+            mapping[value] = made.results[list(value.owner.operation.results).index(value)]
+    copied = op.operation.clone().operation
+    for target in (copied, *_inner(copied)):
+        for i, value in enumerate(target.operands):
+            if value in mapping:
+                target.operands[i] = mapping[value]
+    return copied
+
+
+def _inner(op: Any) -> list[Any]:
+    return [inner.operation for region in op.regions for block in region.blocks for inner in block.operations]
