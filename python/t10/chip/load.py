@@ -51,7 +51,9 @@ def _parse(content: str, source: str) -> ChipSpec:
     try:
         return ChipSpec.model_validate(fields)
     except ValidationError as error:
-        raise InputError(f"chip file {source}: {_explain(error)}", hint="docs/chip-files.md lists every field") from None
+        raise InputError(
+            f"chip file {source}: {_explain(error)}", hint="docs/chip-files.md lists every field"
+        ) from None
 
 
 def _mapping(content: str, source: str) -> dict[str, Any]:

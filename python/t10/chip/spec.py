@@ -48,19 +48,27 @@ class ChipSpec(BaseModel):
     description: str = ""
     n_cores: Annotated[int, Field(ge=1, le=MAX_CORES, description="cores that can work")]
     sram_bytes: Annotated[int, Field(ge=1024, description="memory of one core")]
-    reserved_bytes: Annotated[Bytes, Field(description="bottom of it that holds code, stacks and vertex state")]
-    shift_buffer_bytes: Annotated[int, Field(ge=64, description="landing zone of shifts and reductions, per core")]
+    reserved_bytes: Annotated[
+        Bytes, Field(description="bottom of it that holds code, stacks and vertex state")
+    ]
+    shift_buffer_bytes: Annotated[
+        int, Field(ge=64, description="landing zone of shifts and reductions, per core")
+    ]
     clock_hz: Annotated[float, Field(gt=0, description="cycles per second")]
     exchange_bytes_per_cycle: Annotated[int, Field(ge=1, description="per core and direction, full duplex")]
     sync_cycles: Annotated[CyclesField, Field(description="synchronisation before every exchange phase")]
     setup_cycles: Annotated[CyclesField, Field(description="set-up of an exchange phase on a core")]
-    latency_neighbour_cycles: Annotated[CyclesField, Field(description="fixed latency of a shift along a ring")]
+    latency_neighbour_cycles: Annotated[
+        CyclesField, Field(description="fixed latency of a shift along a ring")
+    ]
     latency_any_cycles: Annotated[CyclesField, Field(description="fixed latency of an arbitrary pattern")]
     fragment_cycles: Annotated[CyclesField, Field(description="per further contiguous fragment a core takes")]
     copy_bytes_per_cycle: Annotated[int, Field(ge=1, description="copy inside a core")]
     copy_launch_cycles: Annotated[CyclesField, Field(description="start of a copy inside a core")]
     launch_cycles: Annotated[CyclesField, Field(description="start of a compute step on a core")]
-    n_workers: Annotated[Count, Field(description="hardware threads of a core; each issues every n_workers cycles")]
+    n_workers: Annotated[
+        Count, Field(description="hardware threads of a core; each issues every n_workers cycles")
+    ]
     vector_width_f16: Annotated[Count, Field(description="f16 elements per vector operation")]
     vector_width_f32: Annotated[Count, Field(description="f32 elements per vector operation")]
     matrix_units: tuple[MatrixUnit, ...] = ()
@@ -74,7 +82,9 @@ class ChipSpec(BaseModel):
                 f"reserved_bytes + shift_buffer_bytes = {used} must be smaller than sram_bytes = {self.sram_bytes}"
             )
         if self.shift_buffer_bytes % BUFFER_ALIGNMENT_BYTES or self.reserved_bytes % BUFFER_ALIGNMENT_BYTES:
-            raise ValueError(f"reserved_bytes and shift_buffer_bytes must be multiples of {BUFFER_ALIGNMENT_BYTES}")
+            raise ValueError(
+                f"reserved_bytes and shift_buffer_bytes must be multiples of {BUFFER_ALIGNMENT_BYTES}"
+            )
         return self
 
     @property

@@ -1,0 +1,108 @@
+"""`IpuCostModel`: an IPU core and exchange, from the numbers of a chip file (ipu timing reference, sections 5 and 8)."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from t10.chip import ChipSpec
+from t10.core.expression import AxisSizes, OperatorSpec
+from t10.cost.matrix import MatrixAxes, matrix_axes, product_cycles
+from t10.cost.vector import box_cycles, combine_quad_cycles, elementwise_cycles, gather_cycles, load_cycles
+
+Ints = NDArray[np.int64]
+
+
+@lru_cache(maxsize=1024)
+def _matrix_axes(spec: OperatorSpec) -> MatrixAxes | None:
+    return matrix_axes(spec)
+
+
+class IpuCostModel:
+    """The `CostModel` of a chip built like an IPU. Numbers are modelled, not measured on silicon."""
+
+    def __init__(self, chip: ChipSpec) -> None:
+        """Keep the chip; every number comes from it."""
+        self.chip = chip
+
+    def sub_task_cycles(self, spec: OperatorSpec, box: AxisSizes) -> int:
+        """Return the cycles of one compute step over `box` points of every axis."""
+        return int(self.sub_task_cycles_many(spec, np.array([box], np.int64).reshape(1, len(spec.axes)))[0])
+
+    def sub_task_cycles_many(self, spec: OperatorSpec, boxes: Ints) -> Ints:
+        """Return the cycles of one compute step for every row of `boxes`, shape (candidates, axes)."""
+        roles = _matrix_axes(spec)
+        if roles is not None:
+            cycles = product_cycles(self.chip, spec, roles, boxes)
+        elif spec.selectors:
+            cycles = gather_cycles(self.chip, spec, boxes)
+        else:
+            cycles = box_cycles(self.chip, spec, boxes)
+        return cycles + self.chip.launch_cycles
+
+    def epilogue_cycles(self, spec: OperatorSpec, n_slots: int) -> int:
+        """Return the cycles of the epilogue on `n_slots` accumulated elements of a core; 0 without one."""
+        return int(self.epilogue_cycles_many(spec, np.array([n_slots], np.int64))[0])
+
+    def epilogue_cycles_many(self, spec: OperatorSpec, n_slots: Ints) -> Ints:
+        """Return the cycles of the epilogue for every candidate."""
+        if spec.epilogue is None:
+            return np.zeros_like(n_slots)
+        dtypes = (spec.acc_dtype, *(operand.dtype for operand in spec.epilogue_inputs))
+        return self.chip.launch_cycles + elementwise_cycles(self.chip, spec.epilogue, dtypes, n_slots)
+
+    def exchange_cycles(self, max_bytes: int, fragments: int, *, neighbour: bool) -> int:
+        """Return the cycles of one exchange phase in which no core sends or receives more than `max_bytes`."""
+        if max_bytes == 0:
+            return 0
+        words = -(-max_bytes // self.chip.exchange_bytes_per_cycle)
+        return self._phase_cycles(neighbour) + words + self.chip.fragment_cycles * (max(fragments, 1) - 1)
+
+    def shift_cycles(self, n_bytes: int) -> int:
+        """Return the cycles in which every core passes `n_bytes` on, in rounds through the shift buffer."""
+        return int(self.shift_cycles_many(np.array(n_bytes, np.int64)))
+
+    def shift_cycles_many(self, n_bytes: Ints) -> Ints:
+        """Return the cycles of one shift for every candidate; `n_bytes` may have any shape."""
+        full, rest = np.divmod(n_bytes, self.chip.shift_buffer_bytes)
+        return full * self._round_cycles(np.int64(self.chip.shift_buffer_bytes)) + np.where(
+            rest > 0, self._round_cycles(rest), 0
+        )
+
+    def reduce_cycles(self, spec: OperatorSpec, n_members: int, chunk_bytes: int, n_slots: int) -> int:
+        """Return the cycles of a reduce-scatter among `n_members` cores of chunks of `n_slots` elements each."""
+        one = (np.array([n], np.int64) for n in (n_members, chunk_bytes, n_slots))
+        return int(self.reduce_cycles_many(spec, *one)[0])
+
+    def reduce_cycles_many(
+        self, spec: OperatorSpec, n_members: Ints, chunk_bytes: Ints, n_slots: Ints
+    ) -> Ints:
+        """Return the cycles of a reduce-scatter for every candidate; 0 where it has one member.
+
+        Every core takes `n_members - 1` chunks. As many as fit the shift buffer come in one exchange phase; a chunk
+        larger than the buffer takes several. Then they are added to the core's own.
+        """
+        rounds = n_members - 1
+        buffer_bytes = self.chip.shift_buffer_bytes
+        at_once = np.maximum(buffer_bytes // np.maximum(chunk_bytes, 1), 1)
+        phases = -(-rounds // at_once) * np.maximum(-(-chunk_bytes // buffer_bytes), 1)
+        words = rounds * -(-chunk_bytes // self.chip.exchange_bytes_per_cycle)
+        fragments = self.chip.fragment_cycles * np.maximum(rounds - phases, 0)
+        quads = -(-(-(-n_slots // self.chip.n_workers)) // 4) * rounds
+        adds = self.chip.n_workers * quads * (2 * load_cycles(spec.acc_dtype) + combine_quad_cycles(spec))
+        total = phases * (self._phase_cycles(False) + self.chip.launch_cycles) + words + fragments + adds
+        return np.where(rounds > 0, total, 0)
+
+    def _phase_cycles(self, neighbour: bool) -> int:
+        chip = self.chip
+        latency = chip.latency_neighbour_cycles if neighbour else chip.latency_any_cycles
+        return chip.sync_cycles + chip.setup_cycles + latency
+
+    def _round_cycles(self, n_bytes: Ints | np.int64) -> Ints:
+        """Return the cycles of one round of a shift: exchange into the shift buffer, copy to where it belongs."""
+        chip = self.chip
+        words = -(-n_bytes // chip.exchange_bytes_per_cycle)
+        copied = -(-n_bytes // chip.copy_bytes_per_cycle)
+        return np.asarray(self._phase_cycles(True) + words + chip.copy_launch_cycles + copied, np.int64)

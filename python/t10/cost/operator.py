@@ -1,0 +1,93 @@
+"""Closed forms of one plan's bytes per shift and cycles: what the planner predicts and the simulators check.
+
+Source: compute-shift model §6, T10 §4.2.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from t10.core import geometry
+from t10.core.dtypes import size_bytes
+from t10.core.expression import OperatorSpec
+from t10.core.plan import Cycles, OperatorPlan
+from t10.cost.model import CostModel
+
+
+def rotating_dtype(spec: OperatorSpec, slot: int) -> str:
+    """Return the element type in which rotatable operand number `slot` moves: the output moves as its accumulator."""
+    return spec.inputs[slot].dtype if slot < len(spec.inputs) else spec.acc_dtype
+
+
+def shift_elements(spec: OperatorSpec, plan: OperatorPlan, slot: int, axis: int) -> int:
+    """Return the elements of operand `slot` that a core passes on when `axis` advances; 0 where it does not rotate.
+
+    A simple dim passes on `rp` of its indices; a dim over several axes is replaced whole, halo included.
+    """
+    if plan.ft[slot][axis] == 1:
+        return 0
+    operand = spec.rotatable[slot]
+    lengths = geometry.window_lengths(plan, slot)
+    n_elements = prod(geometry.partition_shape(operand, lengths))
+    if axis not in operand.simple_axes:
+        return n_elements
+    return n_elements // lengths[axis] * plan.rp[axis]
+
+
+def advance_bytes(spec: OperatorSpec, plan: OperatorPlan, axis: int) -> int:
+    """Return the bytes a core passes on when `axis` advances, all operands that rotate along it together."""
+    return sum(
+        shift_elements(spec, plan, slot, axis) * size_bytes(rotating_dtype(spec, slot))
+        for slot in range(len(spec.rotatable))
+    )
+
+
+def n_advances(plan: OperatorPlan, axis: int) -> int:
+    """Return how often `axis` advances in the serpentine nest: once less than its steps in every sweep."""
+    outside = plan.loop_order[: plan.loop_order.index(axis)]
+    return (plan.steps[axis] - 1) * prod(plan.steps[a] for a in outside)
+
+
+def sub_task_box(plan: OperatorPlan) -> tuple[int, ...]:
+    """Return the extents of one compute step: the pace where an axis rotates, else the whole part."""
+    return tuple(
+        rp if steps > 1 else length
+        for rp, steps, length in zip(plan.rp, plan.steps, plan.lengths, strict=True)
+    )
+
+
+def output_chunk(spec: OperatorSpec, plan: OperatorPlan) -> tuple[int, int]:
+    """Return (r, n): r cores hold partial sums of the same output elements, each ends with n of them."""
+    slot = len(spec.inputs)
+    n_members = geometry.n_replicas(spec, plan, slot)
+    n_elements = prod(geometry.partition_shape(spec.output, geometry.window_lengths(plan, slot)))
+    return n_members, -(-n_elements // n_members)
+
+
+def operator_cycles(cost: CostModel, spec: OperatorSpec, plan: OperatorPlan) -> Cycles:
+    """Return the cycles of an operator's nest, reduction and epilogue (in `compute`); nothing that comes before it."""
+    n_members, n_slots = output_chunk(spec, plan)
+    compute = plan.n_sub_tasks * cost.sub_task_cycles(spec, sub_task_box(plan)) + cost.epilogue_cycles(
+        spec, n_slots
+    )
+    shift = sum(
+        n_advances(plan, a) * cost.shift_cycles(advance_bytes(spec, plan, a)) for a in plan.loop_order
+    )
+    reduce = cost.reduce_cycles(spec, n_members, n_slots * size_bytes(spec.acc_dtype), n_slots)
+    return Cycles(compute=compute, shift=shift, reduce=reduce if n_members > 1 else 0)
+
+
+def home_cycles(cost: CostModel, spec: OperatorSpec, plan: OperatorPlan, slots: tuple[int, ...]) -> int:
+    """Return the cycles in which operands `slots` are shifted home after the nest, where it ended elsewhere.
+
+    One further advance per axis that ended at its last position (compute-shift model R7).
+    """
+    final = geometry.final_positions(plan)
+    total = 0
+    for axis in plan.loop_order:
+        n_bytes = sum(
+            shift_elements(spec, plan, slot, axis) * size_bytes(rotating_dtype(spec, slot)) for slot in slots
+        )
+        if final[axis] and n_bytes:
+            total += cost.shift_cycles(n_bytes)
+    return total

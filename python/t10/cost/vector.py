@@ -1,0 +1,115 @@
+"""Cycles of everything that is not a matrix product on one core: elementwise, reductions, pooling, gather, epilogues.
+
+Work is counted per four elements ("quad"): loads, each scalar operation at its vector rate, stores in the shadow of
+arithmetic. Rates are poplibs' (ipu timing reference, section 5.2); six workers share the elements evenly.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from t10.chip import ChipSpec
+from t10.core.dtypes import is_float, size_bytes
+from t10.core.expression import OperatorSpec
+from t10.core.scalar import ScalarFunction
+
+Ints = NDArray[np.int64]
+
+SUPERVISOR_CYCLES = 11
+WORKER_CYCLES = 26
+OUTPUT_CYCLES = 12
+"""Per output of a reduction: fold the lanes, store, next address."""
+SLICE_CYCLES = 19
+"""Per slice that a gather copies: look the index up, form addresses."""
+
+F32_QUAD_CYCLES = {
+    "arith.divf": 18, "arith.remf": 60, "math.exp": 10, "math.exp2": 10, "math.expm1": 14, "math.log": 22,
+    "math.log2": 22, "math.log1p": 26, "math.tanh": 22, "math.sqrt": 18, "math.rsqrt": 14, "math.erf": 160,
+    "math.powf": 1240, "math.fpowi": 40, "math.sin": 400, "math.cos": 400, "math.floor": 8, "math.ceil": 8,
+    "math.round": 12, "math.roundeven": 12,
+}  # fmt: skip
+F16_QUAD_CYCLES = {
+    "arith.divf": 19, "arith.remf": 60, "math.exp": 3, "math.exp2": 3, "math.expm1": 5, "math.log": 3,
+    "math.log2": 3, "math.log1p": 5, "math.tanh": 3, "math.sqrt": 22, "math.rsqrt": 18, "math.erf": 50,
+    "math.powf": 1300, "math.fpowi": 40, "math.sin": 100, "math.cos": 100, "math.floor": 8, "math.ceil": 8,
+    "math.round": 12, "math.roundeven": 12,
+}  # fmt: skip
+INTEGER_QUAD_CYCLES = {"arith.divsi": 1100, "arith.divui": 1100, "arith.remsi": 1100, "arith.remui": 1100}
+INTEGER_DEFAULT = 20
+SOFT_DOUBLE_QUAD_CYCLES = 800
+FREE = frozenset({"const", "arith.bitcast"})
+
+
+def quad_cycles(opcode: str, dtype: str) -> int:
+    """Return the cycles of one scalar operation on four elements of `dtype`, without loads and stores."""
+    if opcode in FREE:
+        return 0
+    if dtype == "f64":
+        return SOFT_DOUBLE_QUAD_CYCLES
+    if dtype == "f16":
+        return F16_QUAD_CYCLES.get(opcode, 1)
+    if is_float(dtype):
+        return F32_QUAD_CYCLES.get(opcode, 2)
+    return 2 if dtype == "i1" else INTEGER_QUAD_CYCLES.get(opcode, INTEGER_DEFAULT)
+
+
+def load_cycles(dtype: str) -> int:
+    """Return the cycles that loading four elements takes: eight bytes each."""
+    return max(1, size_bytes(dtype) // 2)
+
+
+@lru_cache(maxsize=4096)
+def function_quad_cycles(function: ScalarFunction, dtypes: tuple[str, ...]) -> int:
+    """Return the cycles of a function on four elements, its inputs' loads included."""
+    loads = sum(load_cycles(dtype) for dtype in dtypes)
+    return max(1, loads + sum(quad_cycles(op.opcode, op.dtype) for op in function.ops))
+
+
+def elementwise_cycles(
+    chip: ChipSpec, function: ScalarFunction, dtypes: tuple[str, ...], n_elements: Ints
+) -> Ints:
+    """Return the cycles in which a core applies `function` to `n_elements` elements."""
+    quads = -(-(-(-n_elements // chip.n_workers)) // 4)
+    loops = quads * function_quad_cycles(function, dtypes)
+    return SUPERVISOR_CYCLES + chip.n_workers * (WORKER_CYCLES + loops)
+
+
+def combine_quad_cycles(spec: OperatorSpec) -> int:
+    """Return the cycles in which four contributions enter their accumulators; 0 where nothing is combined."""
+    if spec.combine == "none":
+        return 0
+    return quad_cycles("arith.addf" if is_float(spec.acc_dtype) else "arith.addi", spec.acc_dtype)
+
+
+def box_cycles(chip: ChipSpec, spec: OperatorSpec, boxes: Ints) -> Ints:
+    """Return the cycles of every box of an elementwise, reducing or pooling operator, shape (candidates,)."""
+    dtypes = tuple(operand.dtype for operand in spec.inputs)
+    per_quad = function_quad_cycles(spec.body, dtypes) + combine_quad_cycles(spec)
+    n_points = boxes.prod(axis=1)
+    loops = -(-(-(-n_points // chip.n_workers)) // 4) * per_quad
+    if spec.reduction_axes:
+        n_outputs = n_points // boxes[:, list(spec.reduction_axes)].prod(axis=1)
+        loops = loops + -(-n_outputs // chip.n_workers) * OUTPUT_CYCLES
+    return SUPERVISOR_CYCLES + chip.n_workers * (WORKER_CYCLES + loops)
+
+
+def gather_cycles(chip: ChipSpec, spec: OperatorSpec, boxes: Ints) -> Ints:
+    """Return the cycles of every box of an operator with selectors, shape (candidates,).
+
+    Indices are taken to be spread evenly, so a box that holds 1/p of the selected axis copies 1/p of the slices.
+    """
+    selected = [selector.axis for selector in spec.selectors]
+    others = [a for a in range(len(spec.axes)) if a not in selected]
+    index_axes = sorted({a for o in spec.inputs if not o.axes & set(selected) for a in o.axes})
+    n_indices = boxes[:, index_axes].prod(axis=1)
+    slice_points = boxes[:, others].prod(axis=1) // np.maximum(n_indices, 1)
+    n_selected = np.array([spec.axes[a].extent for a in selected]).prod()
+    hits = -(-(n_indices * boxes[:, selected].prod(axis=1)) // n_selected)
+    hits = np.minimum(np.maximum(hits, 1), n_indices)
+    width = max(4 // load_cycles(spec.acc_dtype), 1)
+    per_slice = SLICE_CYCLES + 2 * -(-slice_points // width)
+    loops = -(-hits // chip.n_workers) * per_slice + -(-n_indices // chip.n_workers) * 8
+    return SUPERVISOR_CYCLES + chip.n_workers * (WORKER_CYCLES + loops)
