@@ -1,0 +1,77 @@
+"""House rules no linter knows: sizes, links, and words that must not be in the tree."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDERS = ("dialect", "passes", "python/t10", "test", "tools", "benchmarks", "docs", "examples")
+LINKS = {"python/t10/dialect": "dialect", "python/t10/passes": "passes"}
+MAX_FILE_LINES = 500
+MAX_FUNCTION_LINES = 60
+
+UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|NotImplementedError|mark\.skip|mark\.xfail|XFAIL)\b")
+ONE_MACHINE = re.compile(r"(^|[^.a-zA-Z])/(work|tmp|root|home)/[a-z.]|\.\./shared")
+BARE_IGNORE = re.compile(r"# *noqa(?!: *[A-Z]+[0-9]+)|# *type: *ignore|# *pyright: *ignore(?!\[)")
+
+
+def _files(*suffixes: str) -> Iterator[Path]:
+    """Yield the files of the repository with one of the suffixes; links and outputs of tools are left out."""
+    for folder in FOLDERS:
+        for path in sorted((ROOT / folder).rglob("*")):
+            inside = path.relative_to(ROOT).as_posix()
+            if any(inside.startswith(f"{link}/") for link in LINKS) or "/Output/" in inside:
+                continue
+            if path.suffix in suffixes and path.is_file() and path != Path(__file__).resolve():
+                yield path
+
+
+def _hits(pattern: re.Pattern[str], *suffixes: str) -> list[str]:
+    return [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in _files(*suffixes)
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+        if pattern.search(line)
+    ]
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_the_package_links_to_the_folders_at_the_top(link: str) -> None:
+    assert (ROOT / link).is_symlink()
+    assert (ROOT / link).resolve() == ROOT / LINKS[link]
+
+
+def test_no_source_file_is_too_long() -> None:
+    lengths = {
+        path.relative_to(ROOT).as_posix(): len(path.read_text(encoding="utf-8").splitlines())
+        for path in _files(".py", ".cpp", ".h")
+    }
+    assert {path: lines for path, lines in lengths.items() if lines > MAX_FILE_LINES} == {}
+
+
+def test_no_function_is_too_long() -> None:
+    too_long = [
+        f"{path.relative_to(ROOT)}:{node.lineno}: {node.name} has {node.end_lineno - node.lineno + 1} lines"
+        for path in _files(".py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef) and node.end_lineno
+        if node.end_lineno - node.lineno >= MAX_FUNCTION_LINES
+    ]
+    assert too_long == []
+
+
+def test_nothing_is_left_to_be_done() -> None:
+    assert _hits(UNFINISHED, ".py", ".pyi", ".cpp", ".h", ".mlir", ".test") == []
+
+
+def test_no_path_of_one_machine() -> None:
+    assert _hits(ONE_MACHINE, ".py", ".cpp", ".h", ".mlir", ".test", ".md", ".yaml", ".json") == []
+
+
+def test_ignore_comments_name_their_rule() -> None:
+    assert _hits(BARE_IGNORE, ".py", ".pyi") == []
