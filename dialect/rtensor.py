@@ -168,7 +168,7 @@ class OperatorOp(_MixedOperation, name="operator", traits=[IsIsolatedFromAbove, 
     def verify_invariants(self) -> None:
         """Check the kind and the region's arguments."""
         _check_member("kind", self.kind, get_args(OperatorKind))
-        _check_arguments(self.body, [value.type for value in self.operation.operands])
+        _check_arguments(self.body, [value.type for value in self.operation.operands], plain=True)
 
     @verifier
     def verify_region_invariants(self) -> None:
@@ -176,7 +176,7 @@ class OperatorOp(_MixedOperation, name="operator", traits=[IsIsolatedFromAbove, 
         block = self.body.blocks[0]
         if not any(op.operation.name.startswith("linalg.") for op in block.operations):
             raise Invalid("holds no linalg operation, expected a root")
-        _check_yield(block, [value.type for value in self.operation.results])
+        _check_yield(block, [value.type for value in self.operation.results], plain=True)
 
 
 class SetupOp(RTensor.Operation, name="setup", traits=[Pure]):
@@ -206,6 +206,8 @@ class SetupOp(RTensor.Operation, name="setup", traits=[Pure]):
         source, target = self.operation.operands[0].type, self.operation.results[0].type
         before, after = _check_move(source, target, self)
         shape = tuple(source.shape)
+        if before is None:
+            return
         if after.partition_elements(shape) < before.partition_elements(shape):
             found, expected = after.partition_elements(shape), before.partition_elements(shape)
             raise Invalid(f"active partition holds {found} elements, expected at least the idle partition's {expected}")
@@ -404,8 +406,11 @@ def _layout_of(type_: Any, what: str) -> Layout:
     return layout
 
 
-def _check_move(source: Any, target: Any, op: Any) -> tuple[Layout, Layout]:
-    """Check that only the layout changes and that the price is not negative; return both layouts."""
+def _check_move(source: Any, target: Any, op: Any) -> tuple[Layout | None, Layout]:
+    """Check that only the layout changes and that the price is not negative; return both layouts.
+
+    A source without one is a view (reshape, slice, concat ...) of placed values: it is read through.
+    """
     for what, type_ in (("operand", source), ("result", target)):
         if not isinstance(type_, ir.RankedTensorType):
             raise Invalid(f"{what} is {type_}, expected a ranked tensor")
@@ -417,7 +422,8 @@ def _check_move(source: Any, target: Any, op: Any) -> tuple[Layout, Layout]:
     for name in ("bytes", "cycles"):
         if op.attributes[name].value < 0:
             raise Invalid(f"{name} = {op.attributes[name].value}, expected a number that is not negative")
-    return _layout_of(source, "operand"), _layout_of(target, "result")
+    before = _layout_of(source, "operand") if source.encoding is not None else None
+    return before, _layout_of(target, "result")
 
 
 def _check_member(name: str, attr: Any, allowed: Sequence[str]) -> None:
@@ -426,22 +432,31 @@ def _check_member(name: str, attr: Any, allowed: Sequence[str]) -> None:
         raise Invalid(f'{name} is "{attr.value}", expected one of {", ".join(allowed)}')
 
 
-def _check_arguments(region: Any, expected: list[Any]) -> None:
-    """Check the number and the types of a region's arguments."""
+def without_layout(type_: Any) -> Any:
+    """Return a tensor type without its encoding: the region of an operator computes on whole tensors."""
+    if not isinstance(type_, ir.RankedTensorType) or type_.encoding is None:
+        return type_
+    return ir.RankedTensorType.get(list(type_.shape), type_.element_type)
+
+
+def _check_arguments(region: Any, expected: list[Any], *, plain: bool = False) -> None:
+    """Check the number and the types of a region's arguments; `plain`: but for layouts."""
     found = [argument.type for argument in region.blocks[0].arguments]
     if len(found) != len(expected):
         raise Invalid(f"region has {len(found)} arguments, expected {len(expected)}: {_types(expected)}")
     for i, (is_, should) in enumerate(zip(found, expected, strict=True)):
-        if is_ != should:
+        if is_ != should and not (plain and without_layout(is_) == without_layout(should)):
             raise Invalid(f"region argument #{i} has type {is_}, expected {should}")
 
 
-def _check_yield(block: Any, expected: list[Any]) -> None:
-    """Check that a block ends in `rtensor.yield` of the expected types."""
+def _check_yield(block: Any, expected: list[Any], *, plain: bool = False) -> None:
+    """Check that a block ends in `rtensor.yield` of the expected types; `plain`: but for layouts."""
     last = block.operations[len(block.operations) - 1].operation
     if last.name != "rtensor.yield":
         raise Invalid(f"region ends in {last.name}, expected rtensor.yield")
     found = [value.type for value in last.operands]
+    if plain:
+        found, expected = ([without_layout(type_) for type_ in types] for types in (found, expected))
     if found != expected:
         raise Invalid(f"region yields {_types(found)}, expected {_types(expected)}")
 

@@ -8,6 +8,7 @@ from t10.core.expression import OperatorSpec
 from t10.core.plan import CostedPlan
 from t10.core.schedule import Arrival, Layout, ModulePlan, ScheduledOperator
 from t10.dialect.attributes import to_attr
+from t10.dialect.groups import SEGMENTS, segment_sizes
 from t10.dialect.mlir import ir
 from t10.dialect.plan import Expression, plan_fields
 from t10.dialect.rtensor import CANDIDATES, PLAN, LayoutAttr, PlanAttr
@@ -97,6 +98,7 @@ def _arrive(
                 if arrival.kind != "in_place":
                     op.operands[i] = _move(op, value, spec, scheduled, arrival)
                 break
+    op.attributes[SEGMENTS] = segment_sizes([value.type for value in op.operands])
 
 
 def _move(op: Any, value: Any, spec: OperatorSpec, scheduled: ScheduledOperator, arrival: Arrival) -> Any:

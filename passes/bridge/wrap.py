@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from t10.dialect.groups import SEGMENTS, segment_sizes
 from t10.dialect.mlir import ir
 from t10.passes.bridge.scalars import constant_of
 
@@ -21,7 +22,11 @@ def wrap(op: Any, op_name: str, kind: str) -> Any:
     for value in _read_values(op):
         if not _is_constant(value) and value not in outside:
             outside.append(value)
-    attributes = {"op_name": ir.StringAttr.get(op_name), "kind": ir.StringAttr.get(kind)}
+    attributes = {
+        "op_name": ir.StringAttr.get(op_name),
+        "kind": ir.StringAttr.get(kind),
+        SEGMENTS: segment_sizes([value.type for value in outside]),
+    }
     wrapper = ir.Operation.create(
         "rtensor.operator",
         results=[result.type for result in op.results],
