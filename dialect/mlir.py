@@ -34,7 +34,7 @@ def _import_without_numpy(names: tuple[str, ...]) -> list[Any]:
     """Import modules while numpy is held back: `ir` imports it eagerly, tolerates its absence, and starts twice as fast."""
     hold_back = "numpy" not in sys.modules
     if hold_back:
-        sys.modules["numpy"] = None  # type: ignore[assignment]
+        sys.modules["numpy"] = None  # pyright: ignore[reportArgumentType] - None is how an import is held back
     try:
         return [importlib.import_module(name) for name in names]
     finally:
