@@ -1,4 +1,4 @@
-"""Reading chip files: bundled ones by name, anybody's by path; every mistake is an `InputError` that names the field."""
+"""Reading chip files: bundled ones by name, anybody's by path; a mistake is an `InputError` that names the field."""
 
 from __future__ import annotations
 

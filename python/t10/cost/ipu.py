@@ -1,4 +1,4 @@
-"""`IpuCostModel`: an IPU core and exchange, from the numbers of a chip file (ipu timing reference, sections 5 and 8)."""
+"""`IpuCostModel`: an IPU core and exchange, from a chip file's numbers (ipu timing reference, sections 5 and 8)."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class IpuCostModel:
         phases = -(-rounds // at_once) * np.maximum(-(-chunk_bytes // buffer_bytes), 1)
         words = rounds * -(-chunk_bytes // self.chip.exchange_bytes_per_cycle)
         fragments = self.chip.fragment_cycles * np.maximum(rounds - phases, 0)
-        quads = -(-(-(-n_slots // self.chip.n_workers)) // 4) * rounds
+        quads = -(-n_slots // (4 * self.chip.n_workers)) * rounds
         adds = self.chip.n_workers * quads * (2 * load_cycles(spec.acc_dtype) + combine_quad_cycles(spec))
         total = phases * (self._phase_cycles(False) + self.chip.launch_cycles) + words + fragments + adds
         return np.where(rounds > 0, total, 0)

@@ -72,7 +72,7 @@ def elementwise_cycles(
     chip: ChipSpec, function: ScalarFunction, dtypes: tuple[str, ...], n_elements: Ints
 ) -> Ints:
     """Return the cycles in which a core applies `function` to `n_elements` elements."""
-    quads = -(-(-(-n_elements // chip.n_workers)) // 4)
+    quads = -(-n_elements // (4 * chip.n_workers))
     loops = quads * function_quad_cycles(function, dtypes)
     return SUPERVISOR_CYCLES + chip.n_workers * (WORKER_CYCLES + loops)
 
@@ -89,7 +89,7 @@ def box_cycles(chip: ChipSpec, spec: OperatorSpec, boxes: Ints) -> Ints:
     dtypes = tuple(operand.dtype for operand in spec.inputs)
     per_quad = function_quad_cycles(spec.body, dtypes) + combine_quad_cycles(spec)
     n_points = boxes.prod(axis=1)
-    loops = -(-(-(-n_points // chip.n_workers)) // 4) * per_quad
+    loops = -(-n_points // (4 * chip.n_workers)) * per_quad
     if spec.reduction_axes:
         n_outputs = n_points // boxes[:, list(spec.reduction_axes)].prod(axis=1)
         loops = loops + -(-n_outputs // chip.n_workers) * OUTPUT_CYCLES

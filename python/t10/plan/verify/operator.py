@@ -1,0 +1,87 @@
+"""`verify_operator`: is the plan of one operator right, by definitions the planner has no part in?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import lru_cache
+from math import prod
+
+from t10.core.expression import Operand, OperatorSpec
+from t10.core.plan import OperatorPlan
+from t10.plan.verify.placed import incomplete_copies, placed_operand
+from t10.plan.verify.rotation import ring_violations, rotation_violations
+from t10.plan.verify.shape import shape_violations
+from t10.plan.verify.violation import Violation
+from t10.plan.verify.windows import last_positions, output_replicas, ranks_of, window_at, window_keys
+
+REMEMBERED = 512
+"""Distinct operators of a model whose findings are kept: BERT-large has about twenty."""
+
+
+def verify_operator(spec: OperatorSpec, plan: OperatorPlan, n_cores: int | None = None) -> list[Violation]:
+    """Return what is wrong with a plan, [] where nothing is; `n_cores` is the size of the chip, None for any.
+
+    Proves that rows, factors and paces fit each other, that every ring tiles its sub-tensor at every step, that each
+    shift finds its sender, that each core has what each of its sub-tasks needs and executes each exactly once, and
+    that every element of the result is owned once with all its partial sums. Source: compute-shift model §3-§4.
+    """
+    found = _verified(_nameless(spec), plan, n_cores)
+    return [replace(violation, operator=spec.name) for violation in found]
+
+
+def _nameless(spec: OperatorSpec) -> OperatorSpec:
+    """Return the operator without names of its own and its values, so that equal operators are verified once."""
+
+    def renamed(operand: Operand, name: str) -> Operand:
+        return replace(operand, name=name)
+
+    return replace(
+        spec,
+        name="",
+        location="",
+        inputs=tuple(renamed(o, f"input {i}") for i, o in enumerate(spec.inputs)),
+        epilogue_inputs=tuple(renamed(o, f"epilogue input {i}") for i, o in enumerate(spec.epilogue_inputs)),
+        output=renamed(spec.output, "the output"),
+    )
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _verified(spec: OperatorSpec, plan: OperatorPlan, n_cores: int | None) -> tuple[Violation, ...]:
+    """Return the findings in order; the later groups of rules build on the earlier ones."""
+    for rules in (
+        shape_violations(spec, plan, n_cores),
+        rotation_violations(spec, plan),
+        result_violations(spec, plan),
+    ):
+        found = tuple(rules)
+        if found:
+            return found
+    return ()
+
+
+def result_violations(spec: OperatorSpec, plan: OperatorPlan) -> Iterator[Violation]:
+    """Yield where partial sums of the output are lost, or an element of the result is owned by no or by two cores."""
+    n_inputs = len(spec.inputs)
+    window = window_at(spec.output, plan.ft[n_inputs], plan, last_positions(plan))
+    replicas = output_replicas(spec, plan)
+    keys = window_keys(window, plan)
+    ranks = ranks_of(keys)
+    members: dict[tuple[int, ...], int] = {}
+    for key, rank in zip(keys, ranks, strict=True):
+        members[key] = max(members.get(key, 0), rank + 1)
+    if set(members.values()) != {replicas}:
+        found = f"partial sums of one window on {sorted(set(members.values()))} cores"
+        yield Violation(spec.name, "reduction", found, f"on {replicas} each")
+        return
+    yield from ring_violations(spec, plan, window)
+    # Chunk k of r lies on rank k: as one copy over all ranks, every element must be there once.
+    result = placed_operand(spec, plan, len(spec.operands), replicas)
+    for _, low, high in incomplete_copies(result, 1):
+        yield Violation(spec.name, "ownership", f"elements owned {low} to {high} times", "each exactly once")
+    for number, operand in enumerate(spec.epilogue_inputs, n_inputs):
+        kept = placed_operand(spec, plan, number)
+        if kept.n_whole != prod(kept.held[d].shape[1] for d in range(len(operand.dims))):
+            yield Violation(
+                spec.name, "epilogue", f"{kept.n_whole} slots of {operand.name}", "its whole window"
+            )

@@ -1,0 +1,119 @@
+"""Which elements of a value lie in which slots of which core under a layout, core by core.
+
+Elements are yielded per core, because all cores together may hold tens of millions of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from t10.core.expression import OperatorSpec
+from t10.core.plan import OperatorPlan
+from t10.core.schedule import Layout
+from t10.plan.verify.windows import Held, Ints, held_indices, numbered_window, ranks_of, window_keys
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedValue:
+    """A value under a layout: `n_slots` per core on `n_cores`, `n_elements` in all, in complete copies.
+
+    `elements(core)` gives the element number in every slot, -1 where the slot holds none; `copies[core]` is the copy
+    the core belongs to. `held`, `shape`, `chunks` and `n_whole` describe an operand layout, `chunks` being the part
+    of the flattened partition of `n_whole` slots that a core keeps; a linear layout has none of them.
+    """
+
+    n_cores: int
+    n_slots: int
+    n_elements: int
+    copies: tuple[int, ...]
+    held: Held = ()
+    shape: tuple[int, ...] = ()
+    chunks: tuple[int, ...] = ()
+    n_whole: int = 0
+
+    def elements(self, core: int) -> Ints:
+        """Return the element in every slot of a core, shape (slots,); -1 where there is none."""
+        if not self.chunks:
+            ids = core * self.n_slots + np.arange(self.n_slots)
+            return np.where(ids < self.n_elements, ids, -1)
+        ids = np.zeros(1, np.int64)
+        inside = np.ones(1, np.bool_)
+        for dim, extent in zip(self.held, self.shape, strict=True):
+            index = dim[core]
+            ids = (ids[:, None] * extent + index).reshape(-1)
+            inside = (inside[:, None] & (index >= 0) & (index < extent)).reshape(-1)
+        whole = np.where(inside, ids, -1)
+        first = self.chunks[core] * self.n_slots
+        kept = np.full(self.n_slots, -1, np.int64)
+        piece = whole[first : first + self.n_slots]
+        kept[: len(piece)] = piece
+        return kept
+
+
+def linear_value(n_elements: int, n_cores: int) -> PlacedValue:
+    """Return a value laid out by its flattened elements in equal chunks, one after the other."""
+    chunk = -(-n_elements // n_cores)
+    n_used = -(-n_elements // chunk)
+    return PlacedValue(n_used, chunk, n_elements, (0,) * n_used)
+
+
+def placed_operand(spec: OperatorSpec, plan: OperatorPlan, number: int, scatter: int = 1) -> PlacedValue:
+    """Return operand `number` under a plan, its partition cut in `scatter` chunks over cores of equal windows."""
+    window = numbered_window(spec, plan, number)
+    held = held_indices(window, plan)
+    n_whole = prod(dim.shape[1] for dim in held)
+    ranks = ranks_of(window_keys(window, plan))
+    return PlacedValue(
+        n_cores=plan.n_cores,
+        n_slots=-(-n_whole // scatter),
+        n_elements=prod(window.operand.shape),
+        copies=tuple(rank // scatter for rank in ranks),
+        held=held,
+        shape=window.operand.shape,
+        chunks=tuple(rank % scatter for rank in ranks),
+        n_whole=n_whole,
+    )
+
+
+def placed_layout(layout: Layout, spec: OperatorSpec | None, n_elements: int) -> PlacedValue:
+    """Return a value under a layout; `spec` is the operator that an `operand` layout names."""
+    if layout.plan is None or spec is None:
+        return linear_value(n_elements, layout.n_cores)
+    return placed_operand(spec, layout.plan, layout.operand, layout.scatter)
+
+
+def incomplete_copies(value: PlacedValue, most: int) -> Iterator[tuple[int, int, int]]:
+    """Yield (copy, fewest, most) for copies that do not hold every element between once and `most` times."""
+    if not value.chunks:
+        if value.n_slots * value.n_cores < value.n_elements:
+            yield 0, 0, 1
+        return
+    cores_by_copy: dict[int, list[int]] = {}
+    for core, copy in enumerate(value.copies):
+        cores_by_copy.setdefault(copy, []).append(core)
+    for copy, cores in sorted(cores_by_copy.items()):
+        count = np.zeros(value.n_elements, np.int32)
+        for core in cores:
+            ids = value.elements(core)
+            ids = np.sort(ids[ids >= 0])
+            repeats = ids[1:][ids[1:] == ids[:-1]]
+            count[ids] += 1
+            np.add.at(count, repeats, 1)
+        low, high = int(count.min(initial=1)), int(count.max(initial=1))
+        if low < 1 or high > most:
+            yield copy, low, high
+
+
+def same_slots(wanted: PlacedValue, present: PlacedValue) -> bool:
+    """Return whether every slot that `wanted` fills holds the same element in `present`, and none is missing."""
+    if wanted.n_cores > present.n_cores or wanted.n_slots > present.n_slots:
+        # Cores past the last linear chunk hold nothing, so they may only be wanted empty; be exact and refuse.
+        return False
+    return all(
+        np.array_equal(wanted.elements(core), present.elements(core)[: wanted.n_slots])
+        for core in range(wanted.n_cores)
+    )

@@ -1,0 +1,145 @@
+"""Where cores and windows lie, worked out from the definitions alone (compute-shift model §2-§4).
+
+Nothing here uses `t10.core.geometry`: a checker that shared its arithmetic would share its mistakes. Arrays over
+cores have the core number first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from t10.core.expression import AffineDim, AxisSizes, Operand, OperatorSpec
+from t10.core.plan import OperatorPlan
+
+Ints = NDArray[np.int64]
+Held = tuple[Ints, ...]
+"""Per dim of an operand: the global index in every slot along it, shape (cores, slots along the dim)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What part of an operand the cores hold: per axis the `width`, and per core where it `start`s, in [0, L)."""
+
+    operand: Operand
+    widths: AxisSizes
+    starts: Ints
+    is_rotating: tuple[bool, ...]
+
+
+def core_coordinates(plan: OperatorPlan) -> Ints:
+    """Return the coordinates of every core, shape (cores, axes): the digits of its number, last axis fastest."""
+    rest = np.arange(prod(plan.f_op), dtype=np.int64)
+    where = np.zeros((len(rest), len(plan.f_op)), np.int64)
+    for axis in reversed(plan.core_order):
+        rest, where[:, axis] = np.divmod(rest, plan.f_op[axis])
+    return where
+
+
+def core_phases(plan: OperatorPlan) -> Ints:
+    """Return where every core starts along every axis, shape (cores, axes), in [0, L_a)."""
+    where = core_coordinates(plan)
+    result = np.zeros_like(where)
+    for axis, terms in enumerate(plan.phases):
+        for term in terms:
+            weights = [
+                prod(plan.f_op[a] for a in term.sharer_axes[i + 1 :]) for i in range(len(term.sharer_axes))
+            ]
+            number = sum(
+                (where[:, a] * weight for a, weight in zip(term.sharer_axes, weights, strict=True)),
+                start=np.zeros(len(where), np.int64),
+            )
+            result[:, axis] += number // term.divisor % term.modulus * term.stride
+    return result % np.array(plan.lengths, np.int64)
+
+
+def last_positions(plan: OperatorPlan) -> AxisSizes:
+    """Return the positions after the nest: an axis ends on its far side if it is swept an odd number of times."""
+    result = [0] * len(plan.f_op)
+    for depth, axis in enumerate(plan.loop_order):
+        n_sweeps = prod(plan.steps[outer] for outer in plan.loop_order[:depth])
+        if n_sweeps % 2:
+            result[axis] = plan.steps[axis] - 1
+    return tuple(result)
+
+
+def window_at(operand: Operand, ft_row: AxisSizes, plan: OperatorPlan, positions: AxisSizes) -> Window:
+    """Return the windows of an operand at a state of the nest; along axes with t = 1 a core holds all of [0, L)."""
+    moved = (core_phases(plan) + np.array(positions) * np.array(plan.rp)) % np.array(plan.lengths)
+    rotates = tuple(t > 1 for t in ft_row)
+    return Window(
+        operand,
+        tuple(length // t for length, t in zip(plan.lengths, ft_row, strict=True)),
+        np.where(np.array(rotates, np.bool_), moved, 0),
+        rotates,
+    )
+
+
+def numbered_window(spec: OperatorSpec, plan: OperatorPlan, number: int) -> Window:
+    """Return the windows of operand `number` of a layout: inputs before the first step, the others after the last.
+
+    Epilogue inputs (after the inputs) lie under the output's factors, and `len(operands)` is the output.
+    """
+    n_inputs = len(spec.inputs)
+    if number < n_inputs:
+        return window_at(spec.inputs[number], plan.ft[number], plan, (0,) * len(plan.f_op))
+    operand = spec.output if number == len(spec.operands) else spec.operands[number]
+    return window_at(operand, plan.ft[n_inputs], plan, last_positions(plan))
+
+
+def slots_along(dim: AffineDim, widths: AxisSizes) -> int:
+    """Return how many slots a dim takes for windows of the given widths, halo included."""
+    reach = 1
+    for term in dim.terms:
+        reach += term.coefficient * (widths[term.axis] - 1)
+    return reach
+
+
+def held_indices(window: Window, plan: OperatorPlan) -> Held:
+    """Return what the slots of a window hold: circular in simple dims, one run with its halo in the others."""
+    where = core_coordinates(plan)
+    result: list[Ints] = []
+    for dim in window.operand.dims:
+        if dim.is_simple:
+            axis = dim.terms[0].axis
+            local = (window.starts[:, axis, None] + np.arange(window.widths[axis])) % plan.lengths[axis]
+            slots = np.empty_like(local)
+            np.put_along_axis(slots, local % window.widths[axis], local, axis=1)
+            result.append(where[:, axis, None] * plan.lengths[axis] + slots)
+            continue
+        first = np.full((len(where), 1), dim.offset, np.int64)
+        for term in dim.terms:
+            point = where[:, term.axis] * plan.lengths[term.axis] + window.starts[:, term.axis]
+            first[:, 0] += term.coefficient * point
+        result.append(first + np.arange(slots_along(dim, window.widths)))
+    return tuple(result)
+
+
+def window_keys(window: Window, plan: OperatorPlan) -> list[tuple[int, ...]]:
+    """Return one key per core, equal exactly for cores that hold the same window of the same sub-tensor."""
+    where = core_coordinates(plan)
+    own = sorted(window.operand.axes)
+    return [tuple(row) for row in np.hstack([where[:, own], window.starts[:, own]]).tolist()]
+
+
+def ranks_of(keys: list[tuple[int, ...]]) -> list[int]:
+    """Return for every core how many cores with a smaller number have the same key."""
+    seen: dict[tuple[int, ...], int] = {}
+    result: list[int] = []
+    for key in keys:
+        result.append(seen.get(key, 0))
+        seen[key] = result[-1] + 1
+    return result
+
+
+def sharers_of(operand: Operand, plan: OperatorPlan) -> int:
+    """Return P_T, the number of cores that need the same sub-tensor."""
+    return prod(f for axis, f in enumerate(plan.f_op) if axis not in operand.axes)
+
+
+def output_replicas(spec: OperatorSpec, plan: OperatorPlan) -> int:
+    """Return r, the number of cores that end with partial sums of the same part of the output."""
+    return sharers_of(spec.output, plan) // prod(plan.ft[len(spec.inputs)])
