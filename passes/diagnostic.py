@@ -1,0 +1,45 @@
+"""Warnings and remarks from passes: MLIR's bindings only let Python emit errors.
+
+A driver takes them with `reporting_to`; without one they go to standard error.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from t10.dialect.location import location_text
+
+Sink = Callable[[str, Any, str], None]
+"""Takes severity, MLIR location and message."""
+
+
+def _to_stderr(severity: str, location: Any, message: str) -> None:
+    """Print one message."""
+    print(f"{location_text(location)}: {severity}: {message}", file=sys.stderr)
+
+
+_sink: ContextVar[Sink] = ContextVar("t10_diagnostic_sink", default=_to_stderr)
+
+
+def emit_warning(op: Any, message: str) -> None:
+    """Report something that is probably not meant, at an operation."""
+    _sink.get()("warning", op.operation.location, f"'{op.operation.name}' op {message}")
+
+
+def emit_remark(op: Any, message: str) -> None:
+    """Report something worth knowing, at an operation."""
+    _sink.get()("remark", op.operation.location, f"'{op.operation.name}' op {message}")
+
+
+@contextmanager
+def reporting_to(sink: Sink) -> Iterator[None]:
+    """Send warnings and remarks to `sink` while inside."""
+    token = _sink.set(sink)
+    try:
+        yield
+    finally:
+        _sink.reset(token)

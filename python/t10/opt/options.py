@@ -1,0 +1,230 @@
+"""The command line of `t10-opt`: one declaration per option, read by the parser and by `--help`."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
+
+from t10.passes import registry
+
+Kind = Literal["flag", "value", "optional value", "list"]
+
+
+class UsageError(Exception):
+    """The command line cannot be read; exit code 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassFlag:
+    """A pass named on the command line: `--name=options`, in the order given."""
+
+    name: str
+    options: str
+
+
+def _option(
+    flag: str, default: Any, text: str, *, kind: Kind = "flag", value: str = "", implied: str = "", group: str = "Input"
+) -> Any:
+    """Return a settings field: its flag, help text, how its value is written and what it means without one."""
+    metadata = {"flag": flag, "help": text, "kind": kind, "value": value, "implied": implied, "group": group}
+    return field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything the command line says. `input` and `output` are paths, `-` is a standard stream."""
+
+    input: str = "-"
+    passes: tuple[PassFlag, ...] = ()
+    output: str = _option("o", "-", "write the output to FILE (- is standard output)", kind="value", value="FILE")
+    pass_pipeline: str | None = _option(
+        "pass-pipeline",
+        None,
+        "run a textual pipeline, e.g. 'builtin.module(t10-fuse,func.func(cse))'",
+        kind="value",
+        value="TEXT",
+        group="Passes",
+    )
+    run_reproducer: bool = _option("run-reproducer", False, "run the pipeline stored in the input", group="Passes")
+    verify_each: bool = _option("verify-each", True, "verify the module after every pass", group="Passes")
+    allow_unregistered_dialect: bool = _option(
+        "allow-unregistered-dialect", False, "accept operations of unknown dialects (always on for onnx dialect text)"
+    )
+    split_input_file: str | None = _option(
+        "split-input-file",
+        None,
+        "cut the input at lines that start with MARKER and process the pieces one by one",
+        kind="optional value",
+        value="MARKER",
+        implied="// -----",
+    )
+    verify_diagnostics: str | None = _option(
+        "verify-diagnostics",
+        None,
+        "check diagnostics against expected-* comments: all, or only-expected (others are ignored)",
+        kind="optional value",
+        value="all|only-expected",
+        implied="all",
+    )
+    verify_roundtrip: bool = _option(
+        "verify-roundtrip", False, "check that the input prints and reads back the same, as text and as bytecode"
+    )
+    emit_bytecode: bool = _option("emit-bytecode", False, "write bytecode instead of text", group="Output")
+    force: bool = _option("f", False, "write bytecode even to a terminal", group="Output")
+    print_generic: bool = _option("mlir-print-op-generic", False, "print every operation generically", group="Output")
+    print_debuginfo: bool = _option("mlir-print-debuginfo", False, "print locations", group="Output")
+    print_local_scope: bool = _option("mlir-print-local-scope", False, "print without aliases", group="Output")
+    print_name_locations: bool = _option(
+        "mlir-use-nameloc-as-prefix", False, "name values after their locations", group="Output"
+    )
+    skip_regions: bool = _option("mlir-print-skip-regions", False, "print operations without regions", group="Output")
+    elide_elements: int | None = _option(
+        "mlir-elide-elementsattrs-if-larger",
+        None,
+        "print ... for constants of more than N elements (unit: elements)",
+        kind="value",
+        value="N",
+        group="Output",
+    )
+    elide_resources: int | None = _option(
+        "mlir-elide-resource-strings-if-larger",
+        None,
+        "leave out resources of more than N characters (unit: characters)",
+        kind="value",
+        value="N",
+        group="Output",
+    )
+    print_before: tuple[str, ...] = _option(
+        "mlir-print-ir-before", (), "print the module before these passes", kind="list", value="PASS,..", group="Debugging"
+    )
+    print_after: tuple[str, ...] = _option(
+        "mlir-print-ir-after", (), "print the module after these passes", kind="list", value="PASS,..", group="Debugging"
+    )
+    print_before_all: bool = _option("mlir-print-ir-before-all", False, "print before every pass", group="Debugging")
+    print_after_all: bool = _option("mlir-print-ir-after-all", False, "print after every pass", group="Debugging")
+    print_after_change: bool = _option(
+        "mlir-print-ir-after-change", False, "with an after option: only if the pass changed something", group="Debugging"
+    )
+    print_after_failure: bool = _option(
+        "mlir-print-ir-after-failure", False, "print what a failing pass left behind", group="Debugging"
+    )
+    print_module_scope: bool = _option(
+        "mlir-print-ir-module-scope", False, "print the whole module, not the nested operation", group="Debugging"
+    )
+    print_tree_dir: str | None = _option(
+        "mlir-print-ir-tree-dir",
+        None,
+        "write what is printed into files DIR/builtin_module_<name>/<n>_<pass>.mlir",
+        kind="value",
+        value="DIR",
+        group="Debugging",
+    )
+    timing: bool = _option("mlir-timing", False, "report the wall time of every step (unit: seconds)", group="Debugging")
+    statistics: bool = _option(
+        "mlir-pass-statistics",
+        False,
+        "report statistics: MLIR's own for built-in passes, operation counts before and after for t10 passes",
+        group="Debugging",
+    )
+    crash_reproducer: str | None = _option(
+        "mlir-pass-pipeline-crash-reproducer",
+        None,
+        "on failure (a hard crash too) leave input and pipeline in FILE, for --run-reproducer",
+        kind="value",
+        value="FILE",
+        group="Debugging",
+    )
+    dump_pass_pipeline: bool = _option("dump-pass-pipeline", False, "print the pipeline to standard error", group="Passes")
+    list_passes: bool = _option("list-passes", False, "list the passes and exit", group="Information")
+    show_dialects: bool = _option("show-dialects", False, "list the dialects and exit", group="Information")
+    dump_irdl: str | None = _option(
+        "dump-irdl",
+        None,
+        "print a dialect of ours in IRDL, for mlir-opt --irdl-file, and exit",
+        kind="value",
+        value="rtensor|ipu",
+        group="Information",
+    )
+    help: bool = _option("help", False, "print this text and exit", group="Information")
+    version: bool = _option("version", False, "print the version and exit", group="Information")
+    disable_threading: bool = _option("mlir-disable-threading", True, "always so: accepted as in mlir-opt", group="Debugging")
+
+
+BY_FLAG = {known.metadata["flag"]: known for known in fields(Settings) if "flag" in known.metadata}
+"""Settings field by flag, without dashes."""
+
+_ALIASES = {"h": "help", "emit-bytecode-producer": "emit-bytecode"}
+
+
+def parse(arguments: Sequence[str]) -> Settings:
+    """Return the settings of a command line; raises `UsageError`.
+
+    Flags are written `--flag=value` or `-flag=value`; options that need a value also take the next word. A flag that is
+    no option is a pass; whether a built-in pass of that name exists is found out when the pipeline is built.
+    """
+    values: dict[str, Any] = {}
+    passes: list[PassFlag] = []
+    inputs: list[str] = []
+    words = iter(arguments)
+    for word in words:
+        if not word.startswith("-") or word == "-":
+            inputs.append(word)
+            continue
+        flag, has_value, text = word.lstrip("-").partition("=")
+        known = BY_FLAG.get(_ALIASES.get(flag, flag))
+        if known is None:
+            passes.append(PassFlag(flag, text))
+            continue
+        values[known.name] = _value(known, text if has_value else None, words, values.get(known.name, ()))
+    if len(inputs) > 1:
+        raise UsageError(f"expected one input file, found {len(inputs)}: {', '.join(inputs)}")
+    if inputs:
+        values["input"] = inputs[0]
+    settings = Settings(passes=tuple(passes), **values)
+    if settings.passes and settings.pass_pipeline is not None:
+        raise UsageError("--pass-pipeline and passes as flags cannot be mixed: put all of them into the pipeline")
+    return settings
+
+
+def did_you_mean(flag: str, further: Sequence[str] = ()) -> str:
+    """Return ` Did you mean '--x'?` for the known flag or pass nearest to `flag`, or nothing."""
+    names = [*BY_FLAG, *(name for name, _ in registry.PASSES), *further]
+    near = difflib.get_close_matches(flag, names, n=1, cutoff=0.6)
+    return f" Did you mean '--{near[0]}'?" if near else ""
+
+
+def _value(known: Any, text: str | None, words: Iterator[str], previous: Any) -> Any:
+    """Return the value of an option from the text after `=`, or from the next word where one is needed."""
+    kind: Kind = known.metadata["kind"]
+    flag = known.metadata["flag"]
+    if kind == "flag":
+        return _boolean(flag, text)
+    if kind == "optional value":
+        return text or known.metadata["implied"]
+    if text is None:
+        text = next(words, None)
+        if text is None:
+            raise UsageError(f"option --{flag} needs a value: --{flag}={known.metadata['value']}")
+    if kind == "list":
+        return (*previous, *(part for part in text.split(",") if part))
+    if "int" in str(known.type):
+        return _integer(flag, text)
+    return text
+
+
+def _boolean(flag: str, text: str | None) -> bool:
+    """Return the value of a flag: absent text means on."""
+    if text is None or text.lower() in ("", "1", "true"):
+        return True
+    if text.lower() in ("0", "false"):
+        return False
+    raise UsageError(f"option --{flag} is '{text}', expected true or false")
+
+
+def _integer(flag: str, text: str) -> int:
+    """Return a count that is not negative."""
+    if not text.isdigit():
+        raise UsageError(f"option --{flag} is '{text}', expected a number that is not negative")
+    return int(text)
