@@ -1,0 +1,115 @@
+"""From a model file to linalg on tensors.
+
+    imported = import_model("bert.onnx", shapes={"batch": 1})
+    imported.module            # one func.func; arguments are the inputs, then the weights
+    imported.weights["fc.w"]   # their values, where the file had them
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from t10.dialect.mlir import ir, new_context
+from t10.errors import InputError, UnsupportedOpError
+from t10.frontend.lower import lower
+from t10.frontend.onnx_file import LoadedModel, ShapeOverride, load_onnx, prepare
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedModel:
+    """A model as linalg on tensors with static shapes.
+
+    `module` is an MLIR module with one `func.func`; every argument and result carries `t10.name`, weights also
+    `t10.weight`, and locations keep the ONNX node names. `weights` maps weight names to values; a name is absent if
+    the model came without that weight's data.
+    """
+
+    module: Any
+    weights: dict[str, NDArray[np.generic]]
+    input_names: tuple[str, ...]
+    output_names: tuple[str, ...]
+    weight_names: tuple[str, ...]
+    source: str
+
+    @property
+    def has_all_weights(self) -> bool:
+        """Return whether every weight has its values."""
+        return all(name in self.weights for name in self.weight_names)
+
+
+def import_model(
+    path: str | Path, *, shapes: Mapping[str, ShapeOverride] | None = None, context: Any = None
+) -> ImportedModel:
+    """Return the model of a file: ONNX (`.onnx`), or MLIR text or bytecode of onnx-mlir or linalg (`.mlir`, `.mlirbc`).
+
+    `shapes` gives extents by input name or dim parameter (ONNX only). The module lives in `context`, a new one by
+    default. Raises `InputError` for a file that cannot be read as a model and for dims that stay dynamic, and
+    `UnsupportedOpError` naming every node that cannot be lowered.
+    """
+    context = context if context is not None else new_context()
+    file = Path(path)
+    if file.suffix in (".mlir", ".mlirbc") and file.is_file():
+        return _import_mlir(file, shapes, context)
+    return _lowered(load_onnx(file, shapes=shapes), context, function_name(file.stem))
+
+
+def import_proto(
+    model: Any,
+    *,
+    source: str,
+    folder: Path | None = None,
+    shapes: Mapping[str, ShapeOverride] | None = None,
+    context: Any = None,
+) -> ImportedModel:
+    """Return an `onnx.ModelProto` in memory as `import_model` does; external data is looked for in `folder`."""
+    context = context if context is not None else new_context()
+    loaded = prepare(model, source=source, folder=folder or Path(), shapes=shapes)
+    return _lowered(loaded, context, function_name(model.graph.name or "main_graph"))
+
+
+def function_name(stem: str) -> str:
+    """Return a name for the function of a model: letters, digits and underscores."""
+    name = re.sub(r"\W+", "_", stem).strip("_") or "main"
+    return f"model_{name}" if name[0].isdigit() else name
+
+
+def _lowered(loaded: LoadedModel, context: Any, name: str) -> ImportedModel:
+    module = lower(loaded.model, context=context, weight_names=frozenset(loaded.weight_names), name=name)
+    return ImportedModel(
+        module=module,
+        weights=loaded.weights,
+        input_names=loaded.input_names,
+        output_names=loaded.output_names,
+        weight_names=loaded.weight_names,
+        source=loaded.source,
+    )
+
+
+def _import_mlir(file: Path, shapes: Mapping[str, ShapeOverride] | None, context: Any) -> ImportedModel:
+    from t10.frontend.linalg_file import read_linalg
+    from t10.frontend.onnx_text import holds_onnx, normalize, to_onnx
+
+    data = file.read_bytes()
+    text = "" if data[:4] == b"ML\xefR" else data.decode(errors="replace")
+    if not holds_onnx(text):
+        if shapes:
+            raise InputError(f"{file}: --shape needs an ONNX model (linalg text states its shapes)")
+        return read_linalg(data, str(file), context)
+    parsing = new_context(allow_unregistered=True)
+    with parsing:
+        try:
+            module = ir.Module.parse(normalize(text))
+        except ir.MLIRError as error:
+            raise InputError(f"{file} cannot be parsed: {error}") from error
+        model = to_onnx(module)
+    imported = import_proto(model, source=str(file), folder=file.parent, shapes=shapes, context=context)
+    if not imported.output_names:
+        raise UnsupportedOpError(f"{file}: the entry point returns nothing")
+    return imported

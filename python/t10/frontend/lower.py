@@ -1,0 +1,124 @@
+"""An ONNX model lowered to linalg on tensors, through torch-mlir's importer and passes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from t10.dialect.mlir import dialect, extras, ir, passmanager, walk
+from t10.frontend.diagnose import refuse_unsupported
+
+NAME = "t10.name"
+WEIGHT = "t10.weight"
+
+TO_TORCH = "builtin.module(func.func(convert-torch-onnx-to-torch))"
+TO_LINALG = (
+    "builtin.module(torch-lower-to-backend-contract{backend-legal-ops=aten.flatten.using_ints,aten.unflatten.int},"
+    "torch-backend-to-linalg-on-tensors-backend-pipeline)"
+)
+CLEAN = "builtin.module(func.func(canonicalize,cse),symbol-dce)"
+
+
+def lower(model: Any, *, context: Any, weight_names: frozenset[str], name: str) -> Any:
+    """Return the module of a prepared model: one `func.func` of linalg on tensors, in `context`.
+
+    Arguments and results carry `t10.name`, weights `t10.weight`. Raises `UnsupportedOpError` naming every node that
+    cannot be lowered.
+    """
+    dialect("torch").register_dialect(context)
+    with context, ir.Location.unknown():
+        try:
+            module = run_lowering(model, context)
+        except ir.MLIRError as error:
+            refuse_unsupported(model, error, _accepts)
+        _tidy(module, model, weight_names, name)
+        passmanager.PassManager.parse(CLEAN).run(module.operation)
+    return module
+
+
+def run_lowering(model: Any, context: Any) -> Any:
+    """Return the module the passes make of a model; raises `MLIRError` when one of them refuses."""
+    importer = extras("onnx_importer")
+    info = importer.ModelInfo(model)
+    module = info.create_module(context=context)
+    cache = _dense_cache(importer)(context)
+    importer.NodeImporter.define_function(info.main_graph, module.operation, context_cache=cache).import_all()
+    passmanager.PassManager.parse(TO_TORCH).run(module.operation)
+    passmanager.PassManager.parse(TO_LINALG).run(module.operation)
+    return module
+
+
+def _dense_cache(importer: Any) -> Any:
+    """Return the importer's context cache, changed to keep constants as dense attributes.
+
+    Resources, its own choice, cannot be read back from Python; only small constants reach it.
+    """
+
+    class DenseCache(importer.ContextCache):
+        __slots__ = ()
+
+        def tensor_proto_to_attr(self, tp: Any) -> Any:
+            array = numpy_helper.to_array(tp)
+            kind = self.tensor_proto_to_builtin_type(tp)
+            if array.size == 0 or tp.data_type == onnx.TensorProto.STRING:
+                return super().tensor_proto_to_attr(tp)
+            if array.dtype == np.bool_:
+                packed = np.packbits(array, axis=None, bitorder="little")
+                return ir.DenseElementsAttr.get(packed, type=kind.element_type, shape=list(array.shape))
+            return ir.DenseElementsAttr.get(np.ascontiguousarray(array), type=kind)
+
+    return DenseCache
+
+
+def _accepts(model: Any) -> str:
+    """Return why a model of one node cannot be lowered, empty if it can; runs in a context of its own."""
+    from t10.dialect.mlir import new_context
+
+    context = new_context()
+    dialect("torch").register_dialect(context)
+    with context, ir.Location.unknown():
+        try:
+            run_lowering(model, context)
+        except ir.MLIRError as error:
+            return str(error)
+        except Exception as error:  # noqa: BLE001 - the importer raises its own classes for what it does not know
+            return str(error)
+    return ""
+
+
+def _tidy(module: Any, model: Any, weight_names: frozenset[str], name: str) -> None:
+    """Name arguments and results, drop what torch-mlir leaves behind."""
+    function = next(op.operation for op in module.body.operations if op.operation.name == "func.func")
+    for op in list(module.body.operations):
+        if op.operation.name == "ml_program.global":
+            op.operation.erase()
+    for attribute in list(function.attributes):
+        if attribute.startswith("torch."):
+            del function.attributes[attribute]
+    function.attributes["sym_name"] = ir.StringAttr.get(name)
+    arguments = [_argument(value.name, value.name in weight_names) for value in model.graph.input]
+    function.attributes["arg_attrs"] = ir.ArrayAttr.get(arguments)
+    results = [_argument(value.name, False) for value in model.graph.output]
+    function.attributes["res_attrs"] = ir.ArrayAttr.get(results)
+    drop_assertions(function)
+
+
+def _argument(name: str, is_weight: bool) -> Any:
+    entries = {NAME: ir.StringAttr.get(name)}
+    if is_weight:
+        entries[WEIGHT] = ir.UnitAttr.get()
+    return ir.DictAttr.get(entries)
+
+
+def drop_assertions(function: Any) -> None:
+    """Remove the run-time checks torch-mlir adds (index in range, divisor not zero) and generics that hold only them."""
+    for op in walk(function):
+        if op.operation.name == "cf.assert":
+            op.operation.erase()
+    for op in reversed(walk(function)):
+        operation = op.operation
+        if operation.name == "linalg.generic" and len(operation.results) == 0:
+            operation.erase()

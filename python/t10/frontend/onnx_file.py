@@ -1,0 +1,127 @@
+"""An ONNX file made ready for import: checked, static, made of primitive operators, its weights turned into inputs.
+
+    loaded = load_onnx("bert.onnx", shapes={"batch": 1})
+
+The steps, in order: read -> static shapes -> functions expanded -> constants folded -> weights lifted -> checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from google.protobuf.message import DecodeError
+from numpy.typing import NDArray
+
+from t10.errors import InputError
+from t10.frontend.fold import fold_constants
+from t10.frontend.functions import expand_functions
+from t10.frontend.legalize import legalize
+from t10.frontend.shapes import check_static, infer_shapes, set_shapes
+from t10.frontend.weights import Weights, lift_weights, load_external
+
+ShapeOverride = Sequence[int] | int
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedModel:
+    """A model whose graph inputs are its `input_names`, then its weights, all of static shape.
+
+    `weights` holds the values of `weight_names`, without those whose external file is absent (`missing`): such a
+    model can be planned but not run. `model` holds no weight data.
+    """
+
+    model: Any
+    source: str
+    input_names: tuple[str, ...]
+    output_names: tuple[str, ...]
+    weight_names: tuple[str, ...]
+    weights: dict[str, NDArray[np.generic]]
+    missing: tuple[str, ...]
+
+    @property
+    def has_all_weights(self) -> bool:
+        """Return whether every weight has its values."""
+        return not self.missing
+
+
+def load_onnx(path: str | Path, *, shapes: Mapping[str, ShapeOverride] | None = None) -> LoadedModel:
+    """Return the model of an .onnx file, ready for import.
+
+    `shapes` gives extents by input name (`{"input_ids": (1, 128)}`) or by dim parameter (`{"batch": 1}`). External
+    data is read from beside the file. Raises `InputError` for a file that is missing, is no ONNX model or breaks
+    ONNX's rules, for unknown names in `shapes`, and for dims that stay dynamic.
+    """
+    file = Path(path)
+    model = read_onnx(file)
+    return prepare(model, source=str(path), folder=file.parent, shapes=shapes)
+
+
+def read_onnx(file: Path) -> Any:
+    """Return the protobuf of a file without external data; raises `InputError` if it holds no ONNX model."""
+    if not file.exists():
+        raise InputError(f"model file {file} does not exist (expected an .onnx file)")
+    if not file.is_file():
+        raise InputError(f"{file} is not a file (expected an .onnx file)")
+    try:
+        model = onnx.load(str(file), load_external_data=False)
+    except (DecodeError, ValueError, RuntimeError) as error:
+        raise InputError(f"{file} is not an ONNX model: {error}", hint="is the file complete?") from error
+    if not model.HasField("graph") or not (model.graph.node or model.graph.output):
+        raise InputError(f"{file} is not an ONNX model: it holds no graph", hint="is the file complete?")
+    return model
+
+
+def prepare(
+    model: Any,
+    *,
+    source: str,
+    folder: Path,
+    shapes: Mapping[str, ShapeOverride] | None = None,
+) -> LoadedModel:
+    """Return a model in memory ready for import; `folder` is where its external data would lie. Changes `model`."""
+    weights = Weights()
+    load_external(model, folder, weights)
+    lift_weights(model, weights)
+    set_shapes(model, shapes or {})
+    model = infer_shapes(model, source)
+    model = expand_functions(model)
+    model = infer_shapes(model, source)
+    fold_constants(model)
+    legalize(model)
+    lift_weights(model, weights)
+    model = infer_shapes(model, source)
+    _check(model, source)
+    check_static(model, weights.names)
+    inputs = tuple(i.name for i in model.graph.input if i.name not in weights.names)
+    _order_inputs(model, inputs, weights.names)
+    return LoadedModel(
+        model=model,
+        source=source,
+        input_names=inputs,
+        output_names=tuple(o.name for o in model.graph.output),
+        weight_names=tuple(weights.names),
+        weights=weights.values,
+        missing=tuple(name for name in weights.names if name not in weights.values),
+    )
+
+
+def _check(model: Any, source: str) -> None:
+    """Run ONNX's own checker; raises `InputError` with its first line."""
+    try:
+        onnx.checker.check_model(model)
+    except onnx.checker.ValidationError as error:
+        message = " ".join(str(error).split())
+        raise InputError(f"{source} breaks the rules of ONNX: {message}") from error
+
+
+def _order_inputs(model: Any, inputs: tuple[str, ...], weights: Sequence[str]) -> None:
+    """Put the model's inputs before its weights, both in their order, and drop weights that nothing reads."""
+    by_name = {value.name: value for value in model.graph.input}
+    ordered = [by_name[name] for name in (*inputs, *weights)]
+    del model.graph.input[:]
+    model.graph.input.extend(ordered)

@@ -1,0 +1,137 @@
+"""Static shapes: overrides from the user, ONNX's shape inference, and a clear error for what stays dynamic."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import onnx
+
+from t10.errors import InputError
+
+
+def set_shapes(model: Any, shapes: Mapping[str, Sequence[int] | int]) -> None:
+    """Write the extents of `shapes` into the graph's inputs, by input name or by dim parameter.
+
+    Raises `InputError` for names that are neither, for a wrong rank, and for an extent that contradicts the model.
+    """
+    inputs = {value.name: value for value in model.graph.input}
+    extent_by_param: dict[str, int] = {}
+    params = {dim.dim_param for value in model.graph.input for dim in _dims(value) if dim.dim_param}
+    for name, wanted in shapes.items():
+        extents = (wanted,) if isinstance(wanted, int) else tuple(wanted)
+        if any(extent < 1 for extent in extents):
+            raise InputError(f"--shape {name}: extents must be at least 1, found {_text(extents)}")
+        if name in inputs:
+            _set_input(inputs[name], extents, extent_by_param)
+        elif name in params and len(extents) == 1:
+            _bind(extent_by_param, name, extents[0])
+        else:
+            listed = ", ".join(f"{value.name}[{_shape_text(value)}]" for value in _real_inputs(model))
+            raise InputError(f"--shape {name}: the model has no such input or symbolic dim (inputs: {listed})")
+    for value in (*model.graph.input, *model.graph.output, *model.graph.value_info):
+        for dim in _dims(value):
+            if dim.dim_param in extent_by_param:
+                dim.dim_value = extent_by_param[dim.dim_param]
+
+
+def _set_input(value: Any, extents: tuple[int, ...], extent_by_param: dict[str, int]) -> None:
+    dims = _dims(value)
+    if not value.type.tensor_type.HasField("shape"):
+        for _ in extents:
+            value.type.tensor_type.shape.dim.add()
+        dims = _dims(value)
+    if len(dims) != len(extents):
+        raise InputError(
+            f"--shape {value.name}={_text(extents)} has {len(extents)} dims (expected {len(dims)}: {_shape_text(value)})"
+        )
+    for dim, extent in zip(dims, extents, strict=True):
+        if dim.HasField("dim_value") and dim.dim_value != extent:
+            raise InputError(
+                f"--shape {value.name}={_text(extents)} contradicts the model, which says {_shape_text(value)}"
+            )
+        if dim.dim_param:
+            _bind(extent_by_param, dim.dim_param, extent)
+        else:
+            dim.dim_value = extent
+
+
+def _bind(extent_by_param: dict[str, int], param: str, extent: int) -> None:
+    if extent_by_param.setdefault(param, extent) != extent:
+        raise InputError(
+            f"--shape gives the symbolic dim {param!r} two extents, {extent_by_param[param]} and {extent}"
+        )
+
+
+def infer_shapes(model: Any, source: str) -> Any:
+    """Return the model with the shape of every value it can infer; shapes a file states wrongly are inferred anew.
+
+    Raises `InputError` if an operator's inputs do not fit together.
+    """
+    del model.graph.value_info[:]
+    try:
+        return onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
+    except onnx.shape_inference.InferenceError:
+        pass
+    try:
+        return onnx.shape_inference.infer_shapes(model, data_prop=True)
+    except onnx.shape_inference.InferenceError as error:
+        message = " ".join(str(error).split())
+        raise InputError(f"{source}: shapes do not fit together: {message}") from error
+
+
+def check_static(model: Any, weights: Collection[str]) -> None:
+    """Raise `InputError` for the first input, else output, with a dim that is not a number, naming it and the remedy."""
+    for value in model.graph.input:
+        if value.name not in weights:
+            _check_value(value, "input")
+    for value in model.graph.output:
+        _check_value(value, "output")
+
+
+def _check_value(value: Any, what: str) -> None:
+    if not value.type.HasField("tensor_type"):
+        raise InputError(f"{what} {value.name!r} is {value.type.WhichOneof('value')} (expected a tensor)")
+    if not value.type.tensor_type.HasField("shape"):
+        raise InputError(
+            f"{what} {value.name!r} has no shape (expected static extents)",
+            hint=f"give them with --shape {value.name}=1x128" if what == "input" else None,
+        )
+    for i, dim in enumerate(_dims(value)):
+        if dim.HasField("dim_value") and dim.dim_value >= 1:
+            continue
+        found = repr(dim.dim_param) if dim.dim_param else (str(dim.dim_value) if dim.HasField("dim_value") else "unknown")
+        example = "x".join(str(d.dim_value or 1) for d in _dims(value))
+        remedy = f"give it with --shape {value.name}={example}" + (f" or --shape {dim.dim_param}=1" if dim.dim_param else "")
+        raise InputError(
+            f"dim {i} of {what} {value.name!r} is {found} (expected a number, at least 1)",
+            hint=remedy if what == "input" else "the extents of the inputs do not determine it",
+        )
+
+
+def _real_inputs(model: Any) -> list[Any]:
+    constants = {tensor.name for tensor in model.graph.initializer}
+    return [value for value in model.graph.input if value.name not in constants]
+
+
+def _dims(value: Any) -> Any:
+    return value.type.tensor_type.shape.dim
+
+
+def _shape_text(value: Any) -> str:
+    if not value.type.tensor_type.HasField("shape"):
+        return "?"
+    return "x".join(dim.dim_param or (str(dim.dim_value) if dim.HasField("dim_value") else "?") for dim in _dims(value))
+
+
+def _text(extents: Sequence[int]) -> str:
+    return "x".join(map(str, extents))
+
+
+def parse_shape(text: str) -> tuple[str, tuple[int, ...]]:
+    """Return (name, extents) of one `--shape` option, `name=1x128` or `batch=1`; raises `InputError` if malformed."""
+    name, equals, extents = text.rpartition("=")
+    parts = extents.split("x")
+    if not equals or not name or not all(part.isdigit() for part in parts):
+        raise InputError(f"--shape {text!r} is malformed (expected name=1x128 or symbolic_dim=1)")
+    return name, tuple(int(part) for part in parts)

@@ -1,0 +1,200 @@
+"""Weights become inputs of the graph, so that no weight data enters the IR; small constants stay, so that shapes fold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import external_data_helper, numpy_helper
+
+from t10.errors import InputError, UnsupportedOpError
+
+MAX_FLOAT_CONSTANT = 16
+"""Largest number of elements of a floating-point constant that stays in the IR."""
+MAX_OTHER_CONSTANT = 512
+"""Largest number of elements of an integer or boolean constant that stays in the IR (indices, shapes, masks)."""
+
+_FLOATS = frozenset(
+    {
+        onnx.TensorProto.FLOAT,
+        onnx.TensorProto.FLOAT16,
+        onnx.TensorProto.DOUBLE,
+        onnx.TensorProto.BFLOAT16,
+    }
+)
+
+
+@dataclass
+class Weights:
+    """The weights found so far: every name in order of discovery, and the values that exist."""
+
+    names: list[str] = field(default_factory=list[str])
+    values: dict[str, NDArray[np.generic]] = field(default_factory=dict[str, NDArray[np.generic]])
+
+
+def stays_constant(data_type: int, shape: tuple[int, ...]) -> bool:
+    """Return whether a tensor of an ONNX data type and a shape is small enough to be a constant of the IR."""
+    limit = MAX_FLOAT_CONSTANT if data_type in _FLOATS else MAX_OTHER_CONSTANT
+    return prod(shape) <= limit
+
+
+def load_external(model: Any, folder: Path, weights: Weights) -> None:
+    """Read external data that lies in `folder`; initializers whose file is absent become weights without values.
+
+    Raises `InputError` if a file is there but too short, or if an absent file holds a shape or index.
+    """
+    graph = model.graph
+    kept: list[Any] = []
+    for tensor in graph.initializer:
+        if tensor.data_location != onnx.TensorProto.EXTERNAL:
+            kept.append(tensor)
+        elif _read_external(tensor, folder):
+            kept.append(tensor)
+        else:
+            _lift(graph, tensor.name, tensor.data_type, tuple(tensor.dims), weights)
+    if len(kept) != len(graph.initializer):
+        _replace_initializers(graph, kept)
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.HasField("t") and attribute.t.data_location == onnx.TensorProto.EXTERNAL:
+                _require(_read_external(attribute.t, folder), attribute.t.name or node.output[0])
+
+
+def _require(found: bool, name: str) -> None:
+    if not found:
+        raise InputError(f"the external data of constant {name!r} is absent (expected beside the model file)")
+
+
+def _read_external(tensor: Any, folder: Path) -> bool:
+    """Read a tensor's external data into it; returns False if the file does not exist."""
+    location = next((entry.value for entry in tensor.external_data if entry.key == "location"), "")
+    file = folder / location
+    if not location or not file.is_file():
+        is_shape = tensor.data_type not in _FLOATS and stays_constant(tensor.data_type, tuple(tensor.dims))
+        if is_shape and tensor.data_type in (onnx.TensorProto.INT64, onnx.TensorProto.INT32):
+            raise InputError(
+                f"the external data file {location!r} of constant {tensor.name!r} is absent",
+                hint="weights may be absent, but shapes and indices may not",
+            )
+        return False
+    try:
+        external_data_helper.load_external_data_for_tensor(tensor, str(folder))
+    except (ValueError, OSError, onnx.checker.ValidationError) as error:
+        raise InputError(f"external data of {tensor.name!r} cannot be read: {error}") from error
+    expected = prod(tensor.dims) * np.dtype(onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)).itemsize
+    if len(tensor.raw_data) < expected:
+        raise InputError(
+            f"external data file {location!r} holds {len(tensor.raw_data)} bytes for {tensor.name!r} "
+            f"(expected {expected})"
+        )
+    tensor.data_location = onnx.TensorProto.DEFAULT
+    del tensor.external_data[:]
+    return True
+
+
+def lift_weights(model: Any, weights: Weights) -> None:
+    """Turn every large initializer and constant node into a graph input; the rest of the constants become initializers.
+
+    A weight nothing reads is dropped. An initializer that is also listed as a graph input is no longer listed.
+    """
+    graph = model.graph
+    _constants_to_initializers(graph)
+    initializers = {tensor.name for tensor in graph.initializer}
+    inputs = [value for value in graph.input if value.name not in initializers]
+    del graph.input[:]
+    graph.input.extend(inputs)
+    read = _names_read(graph)
+    kept: list[Any] = []
+    for tensor in graph.initializer:
+        if tensor.name not in read:
+            continue
+        if stays_constant(tensor.data_type, tuple(tensor.dims)):
+            kept.append(tensor)
+            continue
+        weights.values[tensor.name] = _to_array(tensor)
+        _lift(graph, tensor.name, tensor.data_type, tuple(tensor.dims), weights)
+    _replace_initializers(graph, kept)
+    unread = [name for name in weights.names if name not in read]
+    for name in unread:
+        weights.names.remove(name)
+        weights.values.pop(name, None)
+    remaining = [value for value in graph.input if value.name not in unread]
+    del graph.input[:]
+    graph.input.extend(remaining)
+
+
+def _lift(graph: Any, name: str, data_type: int, shape: tuple[int, ...], weights: Weights) -> None:
+    """Make a tensor an input of the graph."""
+    listed = [value for value in graph.input if value.name != name]
+    del graph.input[:]
+    graph.input.extend(listed)
+    graph.input.append(onnx.helper.make_tensor_value_info(name, data_type, list(shape)))
+    weights.names.append(name)
+
+
+def _replace_initializers(graph: Any, kept: list[Any]) -> None:
+    copies = [onnx.TensorProto.FromString(tensor.SerializeToString()) for tensor in kept]
+    del graph.initializer[:]
+    graph.initializer.extend(copies)
+
+
+def _names_read(graph: Any) -> set[str]:
+    """Return every name a node of the graph or of a nested graph reads, and the outputs."""
+    names = {value.name for value in graph.output}
+    for node in graph.node:
+        names.update(node.input)
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                names |= _names_read(attribute.g)
+            for inner in attribute.graphs:
+                names |= _names_read(inner)
+    return names
+
+
+def _constants_to_initializers(graph: Any) -> None:
+    kept: list[Any] = []
+    for node in graph.node:
+        if node.op_type != "Constant" or node.domain not in ("", "ai.onnx"):
+            kept.append(node)
+            continue
+        graph.initializer.append(constant_tensor(node))
+    if len(kept) == len(graph.node):
+        return
+    copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in kept]
+    del graph.node[:]
+    graph.node.extend(copies)
+
+
+def constant_tensor(node: Any) -> Any:
+    """Return the tensor of a Constant node, named by its output; raises `UnsupportedOpError` for sparse and text ones."""
+    attribute = node.attribute[0] if node.attribute else None
+    kind = attribute.name if attribute is not None else "nothing"
+    if kind == "value":
+        tensor = onnx.TensorProto.FromString(attribute.t.SerializeToString())
+        tensor.name = node.output[0]
+        return tensor
+    arrays: dict[str, Any] = {
+        "value_int": lambda: np.array(attribute.i, np.int64),
+        "value_ints": lambda: np.array(list(attribute.ints), np.int64),
+        "value_float": lambda: np.array(attribute.f, np.float32),
+        "value_floats": lambda: np.array(list(attribute.floats), np.float32),
+    }
+    if kind not in arrays:
+        raise UnsupportedOpError(
+            f"Constant with {kind} (expected value, value_int(s) or value_float(s))",
+            operator=node.name or node.output[0],
+        )
+    return numpy_helper.from_array(arrays[kind](), node.output[0])
+
+
+def _to_array(tensor: Any) -> NDArray[np.generic]:
+    """Return a tensor's values; raises `InputError` if there are too few or too many bytes."""
+    try:
+        return np.ascontiguousarray(numpy_helper.to_array(tensor))
+    except (ValueError, TypeError) as error:
+        raise InputError(f"initializer {tensor.name!r} of shape {list(tensor.dims)}: {error}") from error
