@@ -27,8 +27,9 @@ import lit.ShUtil
 import lit.Test
 import lit.TestRunner
 
+# lit has no types.
 _RUNNER: Any = lit.TestRunner
-"""lit has no types."""
+_SHELL_FORMAT: Any = lit.formats.ShTest
 
 OWN_TOOLS = {
     "t10": "t10.cli",
@@ -102,7 +103,7 @@ class ForkingShTest(lit.formats.ShTest):
     """
 
     def __init__(self, *, llvm_filecheck: str, programs: dict[str, str]) -> None:
-        super().__init__(execute_external=False)
+        _SHELL_FORMAT.__init__(self, execute_external=False)
         self.llvm_filecheck = llvm_filecheck
         self.programs = programs
 
@@ -121,7 +122,7 @@ class ForkingShTest(lit.formats.ShTest):
                 for step in _steps(tree):
                     self._check_runnable(step)
         except NeedsShellError:
-            return cast(object, super().execute(test, litConfig))
+            return _SHELL_FORMAT.execute(self, test, litConfig)
         run = Run(
             folder=os.path.dirname(test.getExecPath()),
             environment=dict(test.config.environment),
@@ -166,7 +167,7 @@ def _parse(text: str, where: str) -> tuple[str, Any]:
 
 def _simplify(tree: Any) -> Any:
     """Turn lit's tree into nested tuples `(operator, left, right)` with tuples of `Step` as leaves."""
-    if isinstance(tree, lit.ShUtil.Seq):
+    if type(tree) is lit.ShUtil.Seq:
         if tree.op not in ("&&", "||", ";"):
             raise NeedsShellError(tree.op)
         return (tree.op, _simplify(tree.lhs), _simplify(tree.rhs))
