@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
-from math import prod
 
 from t10.core.expression import Operand, OperatorSpec
 from t10.core.plan import OperatorPlan
@@ -79,9 +78,7 @@ def result_violations(spec: OperatorSpec, plan: OperatorPlan) -> Iterator[Violat
     result = placed_operand(spec, plan, len(spec.operands), replicas)
     for _, low, high in incomplete_copies(result, 1):
         yield Violation(spec.name, "ownership", f"elements owned {low} to {high} times", "each exactly once")
-    for number, operand in enumerate(spec.epilogue_inputs, n_inputs):
-        kept = placed_operand(spec, plan, number)
-        if kept.n_whole != prod(kept.held[d].shape[1] for d in range(len(operand.dims))):
-            yield Violation(
-                spec.name, "epilogue", f"{kept.n_whole} slots of {operand.name}", "its whole window"
-            )
+    for operand in spec.epilogue_inputs:
+        yield from ring_violations(
+            spec, plan, window_at(operand, plan.ft[n_inputs], plan, last_positions(plan))
+        )

@@ -109,11 +109,15 @@ def incomplete_copies(value: PlacedValue, most: int) -> Iterator[tuple[int, int,
 
 
 def same_slots(wanted: PlacedValue, present: PlacedValue) -> bool:
-    """Return whether every slot that `wanted` fills holds the same element in `present`, and none is missing."""
-    if wanted.n_cores > present.n_cores or wanted.n_slots > present.n_slots:
-        # Cores past the last linear chunk hold nothing, so they may only be wanted empty; be exact and refuse.
+    """Return whether every element that `wanted` has in a slot lies in the same slot of the same core in `present`."""
+    if wanted.n_slots > present.n_slots:
         return False
-    return all(
-        np.array_equal(wanted.elements(core), present.elements(core)[: wanted.n_slots])
-        for core in range(wanted.n_cores)
-    )
+    for core in range(wanted.n_cores):
+        ids = wanted.elements(core)
+        if core >= present.n_cores:
+            if (ids >= 0).any():
+                return False
+            continue
+        if ((ids >= 0) & (ids != present.elements(core)[: wanted.n_slots])).any():
+            return False
+    return True

@@ -69,7 +69,7 @@ def last_positions(plan: OperatorPlan) -> AxisSizes:
 def window_at(operand: Operand, ft_row: AxisSizes, plan: OperatorPlan, positions: AxisSizes) -> Window:
     """Return the windows of an operand at a state of the nest; along axes with t = 1 a core holds all of [0, L)."""
     moved = (core_phases(plan) + np.array(positions) * np.array(plan.rp)) % np.array(plan.lengths)
-    rotates = tuple(t > 1 for t in ft_row)
+    rotates = tuple(t > 1 and axis in operand.axes for axis, t in enumerate(ft_row))
     return Window(
         operand,
         tuple(length // t for length, t in zip(plan.lengths, ft_row, strict=True)),

@@ -1,0 +1,130 @@
+"""Does every operand arrive: once, in a buffer of its own or where it really lies already, element by element?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+
+from t10.core.expression import Operand, OperatorSpec
+from t10.core.graph import Graph
+from t10.core.schedule import Arrival, Layout, ModulePlan, ScheduledOperator
+from t10.plan.verify.placed import PlacedValue, placed_layout, placed_operand, same_slots
+from t10.plan.verify.uses import origins, reads_by_value
+from t10.plan.verify.violation import Violation
+from t10.plan.verify.windows import last_positions
+
+PREFIX_BY_SOURCE = {"weight": "idle", "input": "input", "result": "value"}
+
+
+def arrival_violations(plan: ModulePlan) -> Iterator[Violation]:
+    """Yield operands that do not arrive, arrive twice, come from values not yet made, or are not in place."""
+    graph = plan.graph
+    layouts = layout_by_value(plan)
+    made_at = {spec.output.name: step for step, spec in enumerate(graph.operators)}
+    for step, (spec, scheduled) in enumerate(zip(graph.operators, plan.operators, strict=True)):
+        numbers = sorted(arrival.operand for arrival in scheduled.arrivals)
+        if numbers != list(range(len(spec.operands))):
+            yield Violation(
+                spec.name, "arrivals", f"operands {numbers}", f"0 to {len(spec.operands) - 1} once each"
+            )
+            continue
+        for arrival in scheduled.arrivals:
+            operand = spec.operands[arrival.operand]
+            late = [v for v in origins(graph, operand.name) if made_at.get(v, -1) >= step or v not in layouts]
+            if late:
+                yield Violation(
+                    spec.name, "order", f"{operand.name} reads {sorted(late)[0]}", "values made before"
+                )
+            elif arrival.kind == "in_place":
+                yield from _in_place_rules(plan, step, arrival, layouts)
+            elif arrival.buffer != f"operand:{spec.name}:{arrival.operand}":
+                expected = f"operand:{spec.name}:{arrival.operand}"
+                yield Violation(spec.name, "arrivals", f"operand copied to {arrival.buffer}", expected)
+
+
+def layout_by_value(plan: ModulePlan) -> dict[str, Layout]:
+    """Return the layout of every weight, input and result."""
+    layouts = [*plan.weight_layouts, *plan.input_layouts, *(op.output_layout for op in plan.operators)]
+    return {layout.value: layout for layout in layouts}
+
+
+def placed_source(plan: ModulePlan, layout: Layout) -> PlacedValue:
+    """Return a value under its layout in a module."""
+    specs = {spec.name: spec for spec in plan.graph.operators}
+    n_elements = prod(plan.graph.shape_by_value[layout.value])
+    return placed_layout(layout, specs.get(layout.operator), n_elements)
+
+
+def source_buffer(graph: Graph, value: str) -> str:
+    """Return the name of the buffer in which a weight, input or result lies."""
+    if value in {weight.name for weight in graph.weights}:
+        return f"{PREFIX_BY_SOURCE['weight']}:{value}"
+    if value in {given.name for given in graph.inputs}:
+        return f"{PREFIX_BY_SOURCE['input']}:{value}"
+    return f"{PREFIX_BY_SOURCE['result']}:{value}"
+
+
+def _in_place_rules(
+    plan: ModulePlan, step: int, arrival: Arrival, layouts: dict[str, Layout]
+) -> Iterator[Violation]:
+    """The operand is the value itself, in the same slots, is not read outside the tensor, and may be rotated away."""
+    spec, scheduled = plan.graph.operators[step], plan.operators[step]
+    operand = spec.operands[arrival.operand]
+    what = f"operand {arrival.operand} ({operand.name})"
+    buffer = source_buffer(plan.graph, operand.name)
+    if operand.name not in layouts:
+        yield Violation(spec.name, "in place", f"{what} is a view", "a value that is read without one")
+        return
+    if arrival.buffer != buffer:
+        yield Violation(spec.name, "in place", f"{what} in {arrival.buffer}", buffer)
+        return
+    layout = layouts[operand.name]
+    wanted = placed_operand(spec, scheduled.active.plan, arrival.operand)
+    if layout.dtype != operand.dtype or not same_slots(wanted, placed_source(plan, layout)):
+        yield Violation(
+            spec.name, "in place", f"{what} lies elsewhere", "the same elements in the same slots"
+        )
+    if reads_outside(spec, operand):
+        yield Violation(spec.name, "in place", f"{what} reads outside its tensor", "a copy with its padding")
+    if _is_rotated_away(spec, scheduled, arrival.operand, buffer):
+        yield from _rotation_rules(plan, step, arrival, what)
+
+
+def reads_outside(spec: OperatorSpec, operand: Operand) -> bool:
+    """Return whether some point of the iteration space reads an index outside the operand's shape."""
+    for dim, extent in zip(operand.dims, operand.shape, strict=True):
+        last = dim.offset + sum(term.coefficient * (spec.axes[term.axis].extent - 1) for term in dim.terms)
+        if dim.offset < 0 or last >= extent:
+            return True
+    return False
+
+
+def _is_rotated_away(spec: OperatorSpec, scheduled: ScheduledOperator, number: int, buffer: str) -> bool:
+    """Return whether the operator leaves another window in the buffer than it found; weights are sent home."""
+    plan = scheduled.active.plan
+    if number >= len(spec.inputs) or all(t == 1 for t in plan.ft[number]):
+        return False
+    sharing = [arrival for arrival in scheduled.arrivals if arrival.buffer == buffer]
+    if len(sharing) > 1:
+        return True
+    if buffer.startswith(PREFIX_BY_SOURCE["weight"]):
+        return False
+    ends = last_positions(plan)
+    return any(t > 1 and ends[axis] for axis, t in enumerate(plan.ft[number]))
+
+
+def _rotation_rules(plan: ModulePlan, step: int, arrival: Arrival, what: str) -> Iterator[Violation]:
+    """A value that is rotated in its own buffer has no other reader of that buffer, now or later."""
+    spec, scheduled = plan.graph.operators[step], plan.operators[step]
+    value = spec.operands[arrival.operand].name
+    if any(a.buffer == arrival.buffer and a.operand != arrival.operand for a in scheduled.arrivals):
+        yield Violation(
+            spec.name, "in place", f"{what} rotates in a buffer that another operand has", "its own"
+        )
+    later = [read for read in reads_by_value(plan.graph).get(value, ()) if read.step > step]
+    kept = any(value in origins(plan.graph, output.value) for output in plan.graph.outputs)
+    if later or kept:
+        reader = plan.graph.operators[later[0].step].name if later else "the model's result"
+        yield Violation(
+            spec.name, "in place", f"{what} is rotated away before {reader} reads it", "the last reader"
+        )

@@ -1,0 +1,121 @@
+"""`verify_module`: is the plan of a whole model right: operators, layouts, arrivals and memory?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+
+from t10.chip.spec import ChipSpec
+from t10.core.expression import OperatorSpec
+from t10.core.schedule import Layout, ModulePlan, ScheduledOperator
+from t10.errors import VerifyError
+from t10.plan.verify.arrivals import arrival_violations
+from t10.plan.verify.memory import memory_violations
+from t10.plan.verify.operator import verify_operator
+from t10.plan.verify.placed import incomplete_copies, placed_layout
+from t10.plan.verify.violation import Violation
+from t10.plan.verify.windows import output_replicas
+
+MOST_SHOWN = 5
+
+
+def verify_module(plan: ModulePlan, chip: ChipSpec) -> list[Violation]:
+    """Return what is wrong with a planned model on a chip, [] where nothing is.
+
+    Operators are verified first; layouts, arrivals and memory only make sense, and are only looked at, when all
+    operators are right. Source: compute-shift model §3-§5, T10 §4.3.
+    """
+    for rules in (_operator_rules, _layout_rules):
+        found = list(rules(plan, chip))
+        if found:
+            return found
+    return [*arrival_violations(plan), *memory_violations(plan, chip)]
+
+
+def require_valid(plan: ModulePlan, chip: ChipSpec) -> None:
+    """Raise `VerifyError` naming the first findings of `verify_module`, if there are any."""
+    found = verify_module(plan, chip)
+    if found:
+        shown = "; ".join(str(violation) for violation in found[:MOST_SHOWN])
+        more = f"; and {len(found) - MOST_SHOWN} more" if len(found) > MOST_SHOWN else ""
+        raise VerifyError(f"the plan breaks {len(found)} rules: {shown}{more}", operator=found[0].operator)
+
+
+def _operator_rules(plan: ModulePlan, chip: ChipSpec) -> Iterator[Violation]:
+    """Every operator of the graph is planned, in order, and its plan is right."""
+    names = [spec.name for spec in plan.graph.operators]
+    planned = [scheduled.name for scheduled in plan.operators]
+    if plan.chip != chip.name:
+        yield Violation(plan.graph.name, "chip", f"a plan for {plan.chip}", chip.name)
+    if names != planned or len(set(names)) != len(names):
+        yield Violation(plan.graph.name, "operators", f"plans for {planned}", f"one each for {names}")
+        return
+    for spec, scheduled in zip(plan.graph.operators, plan.operators, strict=True):
+        yield from verify_operator(spec, scheduled.active.plan, chip.n_cores)
+
+
+def _layout_rules(plan: ModulePlan, chip: ChipSpec) -> Iterator[Violation]:
+    """Weights, inputs and results each have one layout, and it holds every element once in every copy."""
+    graph = plan.graph
+    for kind, tensors, layouts in (
+        ("weights", graph.weights, plan.weight_layouts),
+        ("inputs", graph.inputs, plan.input_layouts),
+    ):
+        due, found = sorted(t.name for t in tensors), sorted(layout.value for layout in layouts)
+        if due != found:
+            yield Violation(graph.name, "layouts", f"layouts of the {kind} {found}", f"one each of {due}")
+            return
+        dtypes = {tensor.name: tensor.dtype for tensor in tensors}
+        for layout in layouts:
+            if layout.dtype != dtypes[layout.value]:
+                yield Violation(layout.value, "layouts", f"element type {layout.dtype}", dtypes[layout.value])
+            yield from _stored_rules(plan, layout, chip)
+    for layout in plan.input_layouts:
+        if layout.kind != "linear":
+            yield Violation(layout.value, "layouts", f"an input laid out as {layout.kind}", "linear")
+    for spec, scheduled in zip(graph.operators, plan.operators, strict=True):
+        yield from _output_rules(spec, scheduled)
+
+
+def _stored_rules(plan: ModulePlan, layout: Layout, chip: ChipSpec) -> Iterator[Violation]:
+    """A layout names the operand it follows, fits the chip, and each of its copies is complete."""
+    specs = {spec.name: spec for spec in plan.graph.operators}
+    if not 1 <= layout.n_cores <= chip.n_cores:
+        yield Violation(layout.value, "layouts", f"{layout.n_cores} cores", f"1 to {chip.n_cores}")
+        return
+    spec = specs.get(layout.operator)
+    most = 1
+    if layout.plan is not None:
+        if spec is None or not 0 <= layout.operand < len(spec.operands):
+            yield Violation(
+                layout.value, "layouts", f"operand {layout.operand} of {layout.operator}", "an operand"
+            )
+            return
+        operand = spec.operands[layout.operand]
+        if operand.name != layout.value:
+            yield Violation(
+                layout.value, "layouts", f"laid out as {operand.name}", "an operand that reads it"
+            )
+            return
+        wrong = verify_operator(spec, layout.plan, chip.n_cores)
+        if wrong:
+            yield from wrong
+            return
+        if any(not dim.is_simple for dim in operand.dims):
+            most = chip.n_cores * max(spec.n_points, 1)  # halos are stored more than once
+    n_elements = prod(plan.graph.shape_by_value[layout.value])
+    for copy, low, high in incomplete_copies(placed_layout(layout, spec, n_elements), most):
+        found = f"copy {copy} holds elements {low} to {high} times"
+        yield Violation(layout.value, "layouts", found, "every element exactly once")
+        return
+
+
+def _output_rules(spec: OperatorSpec, scheduled: ScheduledOperator) -> Iterator[Violation]:
+    """A result lies as the operator leaves it: the output's windows, cut over the cores that summed them."""
+    plan, layout = scheduled.active.plan, scheduled.output_layout
+    found = (layout.kind, layout.value, layout.dtype, layout.operator, layout.operand, layout.scatter)
+    replicas = output_replicas(spec, plan)
+    due = ("operand", spec.output.name, spec.output.dtype, spec.name, len(spec.operands), replicas)
+    if found != due or layout.plan != plan:
+        under = "the active plan" if layout.plan == plan else "another plan"
+        yield Violation(spec.name, "output layout", f"{found} under {under}", f"{due} under the active plan")
