@@ -17,7 +17,7 @@ from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan
 from t10.cost import CostModel
 from t10.errors import InfeasiblePlanError
-from t10.plan.alignment import Pace, align_pace, sharers
+from t10.plan.alignment import Pace, align_pace
 from t10.plan.evaluate import Evaluation, evaluate, partition_elements
 from t10.plan.options import ForcedPartition, PlanOptions
 from t10.plan.pareto import front_indices, thinned

@@ -1,0 +1,40 @@
+"""Who reads what, and until when: lifetimes of values and ownership of weights, in operator steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from t10.core.graph import Graph
+
+
+@dataclass(frozen=True, slots=True)
+class Liveness:
+    """`last_by_value`: last step that reads an input, weight or result, views seen through; absent if none does.
+
+    `owner_by_weight`: for a weight with a single reader that reads it directly, (operator number, operand number).
+    """
+
+    last_by_value: dict[str, int]
+    owner_by_weight: dict[str, tuple[int, int]]
+
+
+def liveness(graph: Graph) -> Liveness:
+    """Return the lifetimes of a graph's values; what the model returns lives to the last step."""
+    last: dict[str, int] = {}
+    readers: dict[str, list[tuple[int, int] | None]] = {}
+    for step, spec in enumerate(graph.operators):
+        for number, operand in enumerate(spec.operands):
+            for source in graph.sources_of(operand.name):
+                last[source] = step
+                is_direct = source == operand.name and operand.role == "weight"
+                readers.setdefault(source, []).append((step, number) if is_direct else None)
+    for output in graph.outputs:
+        for source in graph.sources_of(output.value):
+            last[source] = max(len(graph.operators) - 1, 0)
+            readers.setdefault(source, []).append(None)
+    owners: dict[str, tuple[int, int]] = {}
+    for weight in graph.weights:
+        found = readers.get(weight.name, [])
+        if len(found) == 1 and found[0] is not None:
+            owners[weight.name] = found[0]
+    return Liveness(last, owners)
