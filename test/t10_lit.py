@@ -60,6 +60,7 @@ PLAIN_PROGRAMS = frozenset(
 )
 """Programs that read nothing but their arguments and streams; run directly, without a shell."""
 
+_tried: set[str] = set()
 _DEBUG_PREFIX = re.compile(r"%dbg\(([^)]*)\)(.*)", re.DOTALL)
 
 
@@ -280,19 +281,21 @@ def _spawn(words: tuple[str, ...], run: Run, streams: dict[int, IO[bytes]]) -> i
 
 
 def _preloaded(module: str) -> Callable[[], object]:
-    """Return a callable for the child that runs `module.main()`; imports it here, once per worker, if it can be."""
-    try:
-        importlib.import_module(module)
-        if module == "t10.opt.main":
-            _preload_passes()
-    except Exception:  # the child repeats the import and shows its traceback as the test's output
-        pass
+    """Return a callable for the child that runs `module.main()`; imports here, once per worker, what it will need."""
+    _try_import(module)
+    if module == "t10.opt.main":
+        for folder in ("dialect", "passes"):
+            for path in sorted((Path(__file__).parent.parent / folder).glob("*.py")):
+                _try_import(f"t10.{folder}.{path.stem}")
     return lambda: importlib.import_module(module).main()
 
 
-def _preload_passes() -> None:
-    for path in sorted((Path(__file__).parent.parent / "passes").glob("*.py")):
-        importlib.import_module(f"t10.passes.{path.stem}")
+def _try_import(module: str) -> None:
+    """Import a module if that works; where it does not, the child tries again and shows its traceback."""
+    if module not in _tried:
+        _tried.add(module)
+        with contextlib.suppress(Exception):
+            importlib.import_module(module)
 
 
 def _fork(main: Callable[[], object], words: tuple[str, ...], run: Run, streams: dict[int, IO[bytes]]) -> int:
