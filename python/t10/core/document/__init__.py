@@ -1,0 +1,10 @@
+"""The plan.json file: a `ModulePlan` written so that people and other tools can read it, and read back unchanged.
+
+`records` is the form of the file (its JSON Schema comes from there), `encode` and `decode` go from and to the values of
+`t10.core`, `text` lays the JSON out, `file` reads and writes. The page `docs/plan-json.md` explains every field.
+"""
+
+from t10.core.document.file import load_document, read_document, write_document
+from t10.core.document.records import VERSION, plan_schema
+
+__all__ = ["VERSION", "load_document", "plan_schema", "read_document", "write_document"]

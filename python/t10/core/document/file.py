@@ -1,0 +1,118 @@
+"""Reading and writing plan.json: validated, checked against itself, never half written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from pydantic import ValidationError
+
+from t10.core.atomic import write_text
+from t10.core.document import records
+from t10.core.document.decode import decode
+from t10.core.document.encode import encode
+from t10.core.document.text import json_text
+from t10.core.schedule import ModulePlan
+from t10.errors import InputError, T10Error
+
+HINT = "make it again with `t10 compile`"
+MAX_SHOWN = 3
+
+
+def write_document(path: Path | str, module: ModulePlan, extra: Mapping[str, Any] | None = None) -> None:
+    """Write a planned model to a file, at once or not at all; `extra` is kept beside it and must be JSON."""
+    write_text(path, json_text(_plain(encode(module, extra or {}))))
+
+
+def read_document(path: Path | str) -> ModulePlan:
+    """Return the planned model of a file; raises `InputError` as `load_document` does."""
+    return load_document(path)[0]
+
+
+def load_document(path: Path | str) -> tuple[ModulePlan, dict[str, Any]]:
+    """Return the planned model of a file and what its writer added (`extra`).
+
+    Raises `InputError` with the JSON path of what is wrong: no such file, not JSON, another format or version, keys
+    that are missing, unknown or of a wrong type, rows that do not exist, and derived fields (fs, rings, ...) that do
+    not follow from the plans, as happens when the file is edited by hand.
+    """
+    loaded = read_json(path, records.FORMAT, records.VERSION)
+    try:
+        document = records.PlanDocument.model_validate_json(json.dumps(loaded))
+    except ValidationError as error:
+        raise InputError(f"{path}: {explain(error)}", hint=HINT) from None
+    try:
+        module = decode(document)
+        again = _plain(encode(module, document.extra))
+    except InputError as error:
+        raise InputError(f"{path}: {error.message}", hint=HINT) from None
+    except (T10Error, ValidationError, ArithmeticError, ValueError, LookupError) as error:
+        raise InputError(f"{path}: the plan contradicts itself: {error}", hint=HINT) from None
+    found = _plain(document)
+    again["generator"] = found["generator"]
+    difference = _first_difference(found, again, "")
+    if difference:
+        raise InputError(f"{path}: {difference}", hint=f"it does not follow from the plan; {HINT}")
+    return module, document.extra
+
+
+def read_json(path: Path | str, format_name: str, version: int) -> dict[str, Any]:
+    """Return the object in a JSON file that says it has this format and version; raises `InputError` otherwise."""
+    try:
+        loaded: object = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read {path}: {error}", hint=HINT) from error
+    except ValueError as error:
+        raise InputError(f"{path} is not JSON: {error}", hint=HINT) from None
+    if not isinstance(loaded, dict):
+        raise InputError(f"{path}: found a JSON {type(loaded).__name__}, expected an object")
+    fields = cast("dict[str, Any]", loaded)
+    for key, expected in (("format", format_name), ("version", version)):
+        if fields.get(key) != expected:
+            raise InputError(f"{path}: {key}: found {fields.get(key)!r}, expected {expected!r}", hint=HINT)
+    return fields
+
+
+def explain(error: ValidationError) -> str:
+    """Return what is wrong with a JSON value: path, what was expected, what was found; three places at most."""
+    problems = error.errors(include_url=False)
+    parts: list[str] = []
+    for problem in problems[:MAX_SHOWN]:
+        where = ""
+        for step in problem["loc"]:
+            where += f"[{step}]" if isinstance(step, int) else f".{step}"
+        message = problem["msg"]
+        found = (
+            "" if problem["type"] in ("missing", "extra_forbidden") else f", found {problem['input']!r:.60}"
+        )
+        parts.append(f"{where.lstrip('.')}: {message[:1].lower()}{message[1:]}{found}")
+    more = len(problems) - len(parts)
+    return "; ".join(parts) + (f"; and {more} more" if more else "")
+
+
+def _plain(document: records.PlanDocument) -> dict[str, Any]:
+    """Return a document as plain JSON values, defaults left out."""
+    return document.model_dump(mode="json", exclude_defaults=True)
+
+
+def _first_difference(found: Any, expected: Any, where: str) -> str:
+    """Return the first place where two JSON values differ, as a sentence; empty when they are equal."""
+    if found == expected:
+        return ""
+    if isinstance(found, dict) and isinstance(expected, dict):
+        left, right = cast("dict[str, Any]", found), cast("dict[str, Any]", expected)
+        for key in (*left, *(key for key in right if key not in left)):
+            difference = _first_difference(left.get(key), right.get(key), f"{where}.{key}".lstrip("."))
+            if difference:
+                return difference
+    if isinstance(found, list) and isinstance(expected, list):
+        first, second = cast("list[Any]", found), cast("list[Any]", expected)
+        if len(first) != len(second):
+            return f"{where}: found {len(first)} items, expected {len(second)}"
+        for i, (one, other) in enumerate(zip(first, second, strict=True)):
+            difference = _first_difference(one, other, f"{where}[{i}]")
+            if difference:
+                return difference
+    return f"{where}: found {found!r:.80}, expected {expected!r:.80}"
