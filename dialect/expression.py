@@ -19,7 +19,9 @@ def root_of(op: Any) -> Any | None:
         return op
     if op.name != "rtensor.operator":
         return None
-    inner = [o.operation for o in op.regions[0].blocks[0].operations if o.operation.name.startswith("linalg.")]
+    inner = [
+        o.operation for o in op.regions[0].blocks[0].operations if o.operation.name.startswith("linalg.")
+    ]
     computing = [o for o in inner if o.name not in ("linalg.fill", "linalg.yield")]
     for candidate in computing:
         expression = expression_of(candidate)

@@ -21,7 +21,10 @@ SEGMENTS = "operandSegmentSizes"
 def operand_groups() -> list[Any]:
     """Return the fields of an operation with operands of any types: `OPERAND_GROUPS` variadic groups."""
     kind = Sequence[Operand[Any]]
-    return [ext.FieldDef.from_type_hint(f"operands_{i}", kind, ext.FieldSpecifier()) for i in range(OPERAND_GROUPS)]
+    return [
+        ext.FieldDef.from_type_hint(f"operands_{i}", kind, ext.FieldSpecifier())
+        for i in range(OPERAND_GROUPS)
+    ]
 
 
 def segment_sizes(types: Sequence[Any]) -> Any:

@@ -105,18 +105,30 @@ def check_layout(layout: Layout, shape: tuple[int, ...]) -> None:
     for dim, (extent, fs, ft) in enumerate(zip(shape, layout.fs, layout.ft, strict=True)):
         overlaps = bool(layout.halo) and layout.halo[dim] > 0
         if fs > max(extent, 1) and not overlaps:
-            raise Invalid(f"fs[{dim}] = {fs} cuts extent {extent} into more pieces than it has elements, expected at most {extent}")
+            raise Invalid(
+                f"fs[{dim}] = {fs} cuts extent {extent} into more pieces than it has elements, expected at most {extent}"
+            )
         if ft > sub_tensor[dim]:
-            raise Invalid(f"ft[{dim}] = {ft} cuts a sub-tensor of {sub_tensor[dim]} elements, expected at most {sub_tensor[dim]}")
+            raise Invalid(
+                f"ft[{dim}] = {ft} cuts a sub-tensor of {sub_tensor[dim]} elements, expected at most {sub_tensor[dim]}"
+            )
     if layout.cores and layout.cores % layout.ring:
-        raise Invalid(f"prod(ft) = {layout.ring} does not divide the {layout.cores} cores that share a sub-tensor")
+        raise Invalid(
+            f"prod(ft) = {layout.ring} does not divide the {layout.cores} cores that share a sub-tensor"
+        )
     if layout.cores and layout.cores // layout.ring % layout.scatter:
-        raise Invalid(f"scatter = {layout.scatter} does not divide the {layout.cores // layout.ring} copies of a sub-tensor")
+        raise Invalid(
+            f"scatter = {layout.scatter} does not divide the {layout.cores // layout.ring} copies of a sub-tensor"
+        )
     for dim, (length, ft, rp) in enumerate(zip(layout.partition(shape), layout.ft, layout.rp, strict=True)):
         if rp > length:
-            raise Invalid(f"rp[{dim}] = {rp} is larger than a partition of {length} elements (extent {shape[dim]}, fs {layout.fs[dim]}, ft {ft})")
+            raise Invalid(
+                f"rp[{dim}] = {rp} is larger than a partition of {length} elements (extent {shape[dim]}, fs {layout.fs[dim]}, ft {ft})"
+            )
         if rp and ft == 1:
-            raise Invalid(f"rp[{dim}] = {rp} but ft[{dim}] = 1: a dim that is not cut in time does not rotate, expected 0")
+            raise Invalid(
+                f"rp[{dim}] = {rp} but ft[{dim}] = 1: a dim that is not cut in time does not rotate, expected 0"
+            )
 
 
 def _check_ranks(layout: Layout, rank: int) -> None:

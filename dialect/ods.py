@@ -55,6 +55,11 @@ if TYPE_CHECKING:
         """A string."""
 
         value: str
+
+    class TypeAttr:
+        """A type as an attribute."""
+
+        value: Any
 else:
     Operand = ext.Operand
     Result = ext.Result
@@ -63,6 +68,7 @@ else:
     DictAttr = ir.DictAttr
     IntegerAttr = ir.IntegerAttr
     StringAttr = ir.StringAttr
+    TypeAttr = ir.TypeAttr
 
 
 class Invalid(Exception):  # noqa: N818 - an internal signal between a check and the verifier that reports it

@@ -25,7 +25,18 @@ AXIS_ROWS = ("f_op", "lengths", "rp", "steps")
 BYTES_KEYS = ("weight_bytes", "active_bytes", "idle_bytes", "bytes")
 CYCLE_KEYS = ("compute", "shift", "reduce", "relayout", "setup")
 REDUCE_KINDS = ("none", "scatter", "all")
-KEYS = (*AXIS_ROWS, "ft", "loop_order", "core_order", "phases", "reduce", "cycles", *BYTES_KEYS, "extents", "uses")
+KEYS = (
+    *AXIS_ROWS,
+    "ft",
+    "loop_order",
+    "core_order",
+    "phases",
+    "reduce",
+    "cycles",
+    *BYTES_KEYS,
+    "extents",
+    "uses",
+)
 """Keys of the attribute; only `f_op` must be there. `extents` and `uses` state the expression where it is not the op's."""
 
 
@@ -66,7 +77,9 @@ def plan_fields(costed: CostedPlan, expression: Expression | None = None) -> dic
 
 def read_plan(fields: Mapping[str, Any]) -> CostedPlan:
     """Return the plan spelled by a decoded, complete attribute; raises `Invalid` for a key that is missing or malformed."""
-    rows = {key: int_tuple(required(fields, key, "plan"), key) for key in (*AXIS_ROWS, "loop_order", "core_order")}
+    rows = {
+        key: int_tuple(required(fields, key, "plan"), key) for key in (*AXIS_ROWS, "loop_order", "core_order")
+    }
     reduce = fields.get("reduce", "none")
     if reduce not in get_args(Reduce):
         raise Invalid(f'plan reduce is "{reduce}", expected one of {", ".join(get_args(Reduce))}')
@@ -140,7 +153,9 @@ def _check_axis_rows(fields: Mapping[str, Any], n_axes: int, expression: Express
 def _check_ft(ft: tuple[tuple[int, ...], ...], f_op: tuple[int, ...], expression: Expression | None) -> None:
     """Check every operand's temporal factors against the axes it uses and the cores that share it."""
     if expression is not None and ft and len(ft) != len(expression.uses):
-        raise Invalid(f"ft has {len(ft)} rows, expected {len(expression.uses)}: one per input, then the output")
+        raise Invalid(
+            f"ft has {len(ft)} rows, expected {len(expression.uses)}: one per input, then the output"
+        )
     for i, row in enumerate(ft):
         if len(row) != len(f_op):
             raise Invalid(f"ft[{i}] has {len(row)} entries, expected {len(f_op)}: one per axis, as f_op")
@@ -150,19 +165,27 @@ def _check_ft(ft: tuple[tuple[int, ...], ...], f_op: tuple[int, ...], expression
             continue
         for axis, factor in enumerate(row):
             if factor > 1 and axis not in expression.uses[i]:
-                raise Invalid(f"ft[{i}][{axis}] = {factor}, but operand {i} is not indexed by axis {axis}, expected 1")
+                raise Invalid(
+                    f"ft[{i}][{axis}] = {factor}, but operand {i} is not indexed by axis {axis}, expected 1"
+                )
         sharers = prod(parts for axis, parts in enumerate(f_op) if axis not in expression.uses[i])
         if sharers % prod(row):
-            raise Invalid(f"prod(ft[{i}]) = {prod(row)} does not divide the {sharers} cores that share operand {i}")
+            raise Invalid(
+                f"prod(ft[{i}]) = {prod(row)} does not divide the {sharers} cores that share operand {i}"
+            )
 
 
 def _check_lengths(fields: Mapping[str, Any], f_op: tuple[int, ...], expression: Expression | None) -> None:
     """Check that f_op parts of `lengths` elements cover every axis."""
     if expression is None:
         return
-    for axis, (extent, parts, length) in enumerate(zip(expression.extents, f_op, fields["lengths"], strict=True)):
+    for axis, (extent, parts, length) in enumerate(
+        zip(expression.extents, f_op, fields["lengths"], strict=True)
+    ):
         if parts * length < extent:
-            raise Invalid(f"f_op[{axis}] = {parts} parts of lengths[{axis}] = {length} do not cover extent {extent}")
+            raise Invalid(
+                f"f_op[{axis}] = {parts} parts of lengths[{axis}] = {length} do not cover extent {extent}"
+            )
 
 
 def _check_pace(fields: Mapping[str, Any], ft: tuple[tuple[int, ...], ...]) -> None:
@@ -180,7 +203,9 @@ def _check_pace(fields: Mapping[str, Any], ft: tuple[tuple[int, ...], ...]) -> N
             if length % row[axis]:
                 raise Invalid(f"ft[{i}][{axis}] = {row[axis]} does not divide lengths[{axis}] = {length}")
         if rp > length // most:
-            raise Invalid(f"rp[{axis}] = {rp} is larger than the smallest partition of {length // most} elements")
+            raise Invalid(
+                f"rp[{axis}] = {rp} is larger than the smallest partition of {length // most} elements"
+            )
         if "rp" in fields and most > 1 and rp * steps != length:
             raise Invalid(f"rp[{axis}] = {rp} in {steps} steps does not cover lengths[{axis}] = {length}")
         if "rp" in fields and most == 1 and rp not in (0, length):
@@ -193,7 +218,9 @@ def _check_orders(fields: Mapping[str, Any], f_op: tuple[int, ...], ft: tuple[tu
         order = int_tuple(fields["loop_order"], "loop_order")
         rotating = {axis for axis in range(len(f_op)) if any(row[axis] > 1 for row in ft)}
         if len(set(order)) != len(order) or not rotating <= set(order) <= set(range(len(f_op))):
-            raise Invalid(f"loop_order = {list(order)}, expected every rotating axis once, here {sorted(rotating)}")
+            raise Invalid(
+                f"loop_order = {list(order)}, expected every rotating axis once, here {sorted(rotating)}"
+            )
     if "core_order" in fields:
         order = int_tuple(fields["core_order"], "core_order")
         if sorted(order) != list(range(len(f_op))):
@@ -201,7 +228,9 @@ def _check_orders(fields: Mapping[str, Any], f_op: tuple[int, ...], ft: tuple[tu
     if "phases" not in fields:
         return
     if len(fields["phases"]) != len(f_op):
-        raise Invalid(f"phases has {len(fields['phases'])} entries, expected {len(f_op)}: one per axis, as f_op")
+        raise Invalid(
+            f"phases has {len(fields['phases'])} entries, expected {len(f_op)}: one per axis, as f_op"
+        )
     for axis, terms in enumerate(fields["phases"]):
         for term in terms:
             _term(int_tuple(term, f"phases[{axis}]"))

@@ -210,7 +210,9 @@ class SetupOp(RTensor.Operation, name="setup", traits=[Pure]):
             return
         if after.partition_elements(shape) < before.partition_elements(shape):
             found, expected = after.partition_elements(shape), before.partition_elements(shape)
-            raise Invalid(f"active partition holds {found} elements, expected at least the idle partition's {expected}")
+            raise Invalid(
+                f"active partition holds {found} elements, expected at least the idle partition's {expected}"
+            )
 
 
 class RelayoutOp(RTensor.Operation, name="relayout", traits=[Pure]):
@@ -267,13 +269,19 @@ class ShiftOp(RTensor.Operation, name="shift"):
         """Check that the dim rotates, at this pace."""
         source, target = self.operation.operands[0].type, self.operation.results[0].type
         if source != target:
-            raise Invalid(f"changes {source} to {target}, expected the same type: a shift keeps shape and layout")
+            raise Invalid(
+                f"changes {source} to {target}, expected the same type: a shift keeps shape and layout"
+            )
         layout = _layout_of(source, "operand")
         axis, pace = self.axis.value, self.pace.value
         if not 0 <= axis < len(layout.ft):
-            raise Invalid(f"axis = {axis} of a rank-{len(layout.ft)} tensor, expected 0 to {len(layout.ft) - 1}")
+            raise Invalid(
+                f"axis = {axis} of a rank-{len(layout.ft)} tensor, expected 0 to {len(layout.ft) - 1}"
+            )
         if layout.ft[axis] == 1:
-            raise Invalid(f"axis = {axis} is not cut in time (ft = {list(layout.ft)}), expected a dim with ft over 1")
+            raise Invalid(
+                f"axis = {axis} is not cut in time (ft = {list(layout.ft)}), expected a dim with ft over 1"
+            )
         if pace != layout.rp[axis]:
             raise Invalid(f"pace = {pace}, expected rp[{axis}] = {layout.rp[axis]} of the layout")
         _check_member("direction", self.direction, DIRECTIONS)
@@ -359,7 +367,9 @@ class NestOp(_MixedOperation, name="nest", traits=[IsIsolatedFromAbove, Pure]):
         """Check the loops, and that operands, region arguments and results agree."""
         axes, steps, pace = (int_tuple(to_python(row), name) for name, row in _rows_of(self))
         if not len(axes) == len(steps) == len(pace):
-            raise Invalid(f"has {len(axes)} axes, {len(steps)} steps and {len(pace)} paces, expected one of each per loop")
+            raise Invalid(
+                f"has {len(axes)} axes, {len(steps)} steps and {len(pace)} paces, expected one of each per loop"
+            )
         if len(set(axes)) != len(axes):
             raise Invalid(f"axes = {list(axes)} names an axis twice")
         for name, row, least in (("axes", axes, 0), ("steps", steps, 2), ("rp", pace, 1)):
@@ -369,7 +379,9 @@ class NestOp(_MixedOperation, name="nest", traits=[IsIsolatedFromAbove, Pure]):
         operands = [value.type for value in self.operation.operands]
         result = self.operation.results[0].type
         if not operands or operands[-1] != result:
-            raise Invalid(f"starts from {_types(operands[-1:])} but results in {result}, expected the same type")
+            raise Invalid(
+                f"starts from {_types(operands[-1:])} but results in {result}, expected the same type"
+            )
         _check_arguments(self.body, [ir.IndexType.get()] * len(axes) + operands)
 
     @verifier
@@ -415,7 +427,9 @@ def _check_move(source: Any, target: Any, op: Any) -> tuple[Layout | None, Layou
         if not isinstance(type_, ir.RankedTensorType):
             raise Invalid(f"{what} is {type_}, expected a ranked tensor")
     if list(source.shape) != list(target.shape):
-        raise Invalid(f"changes shape {list(source.shape)} to {list(target.shape)}, expected only the layout to change")
+        raise Invalid(
+            f"changes shape {list(source.shape)} to {list(target.shape)}, expected only the layout to change"
+        )
     if source.element_type != target.element_type:
         found = f"{source.element_type} to {target.element_type}"
         raise Invalid(f"changes element type {found}, expected only the layout to change")

@@ -130,7 +130,9 @@ def _assignments(name: str, options: str) -> Iterator[tuple[str, str]]:
     for match in word.finditer(options):
         key, value, junk = match.groups()
         if junk is not None:
-            raise PassOptionError(f"cannot read '{junk}' in the options of pass {name} (expected key=value ...)")
+            raise PassOptionError(
+                f"cannot read '{junk}' in the options of pass {name} (expected key=value ...)"
+            )
         if value is None:
             value = "true"
         elif value[:1] in ('"', "'", "{"):
@@ -150,5 +152,7 @@ def _value(name: str, known: Field[Any], text: str) -> Any:
             convert = int if "int" in declared else str
             return tuple(convert(part) for part in text.split(",") if part)
     except (KeyError, ValueError):
-        raise PassOptionError(f"option {known.name} of pass {name} is '{text}', expected {declared}") from None
+        raise PassOptionError(
+            f"option {known.name} of pass {name} is '{text}', expected {declared}"
+        ) from None
     return text

@@ -56,7 +56,9 @@ def compare(text: str, name: str, found: Sequence[Diagnostic], *, only_expected:
             where = f"{diagnostic.file}:{diagnostic.line}:{diagnostic.column}: " if diagnostic.line else ""
             problems.append(f"{where}error: unexpected {diagnostic.severity}: {diagnostic.message}")
     for each in missing:
-        problems.append(f'{name}:{each.source_line}: error: expected {each.severity} "{each.text}" was not produced')
+        problems.append(
+            f'{name}:{each.source_line}: error: expected {each.severity} "{each.text}" was not produced'
+        )
     return problems
 
 

@@ -33,7 +33,9 @@ def help_text() -> str:
     """Return the text of `--help`: every option and every pass with its options, defaults and units."""
     groups: dict[str, list[str]] = {}
     for flag, known in BY_FLAG.items():
-        groups.setdefault(known.metadata["group"], []).append(_entry(_spelling(flag, known), _described(known)))
+        groups.setdefault(known.metadata["group"], []).append(
+            _entry(_spelling(flag, known), _described(known))
+        )
     parts = [_HEAD]
     parts += [f"{name} options:\n" + "".join(entries) for name, entries in groups.items()]
     parts.append("Passes of t10:\n" + "".join(_pass_entry(name) for name, _ in registry.PASSES))
@@ -52,11 +54,12 @@ def dialects_text() -> str:
     """Return the names of all dialects that can be used, as mlir-opt lists them. Needs a current context."""
     # The bindings have no list; the parser names them all when it meets a dialect that does not exist.
     try:
-        ir.Module.parse('"t10_no_such_dialect.op"() : () -> ()')
+        ir.Module.parse("t10_no_such_dialect.op")
     except ir.MLIRError as error:
-        found = re.search(r"[Aa]vailable dialects: ([^;)\n]*)", str(error))
+        found = re.search(r"Available dialects: (.*?) \(\* corresponding", str(error))
         if found is not None:
-            return "Available Dialects: " + ",".join(sorted(name.strip() for name in found[1].split(","))) + "\n"
+            names = sorted(name.removesuffix(" (*)") for name in found[1].split(", "))
+            return f"Available Dialects: {','.join(names)}\n"
     return "Available Dialects: (this version of MLIR's bindings does not list them)\n"
 
 

@@ -57,7 +57,9 @@ def _main(arguments: Sequence[str]) -> int:
         text_steps = steps_of_text(settings.pass_pipeline)
     if settings.run_reproducer:
         if text_steps or not isinstance(data, str):
-            raise UsageError("--run-reproducer runs the pipeline in the input, which must be text: give no other passes")
+            raise UsageError(
+                "--run-reproducer runs the pipeline in the input, which must be text: give no other passes"
+            )
         data, pipeline, verify_each = split(data)
         text_steps = steps_of_text(pipeline)
         settings = replace(settings, verify_each=verify_each and settings.verify_each)

@@ -25,7 +25,14 @@ class PassFlag:
 
 
 def _option(
-    flag: str, default: Any, text: str, *, kind: Kind = "flag", value: str = "", implied: str = "", group: str = "Input"
+    flag: str,
+    default: Any,
+    text: str,
+    *,
+    kind: Kind = "flag",
+    value: str = "",
+    implied: str = "",
+    group: str = "Input",
 ) -> Any:
     """Return a settings field: its flag, help text, how its value is written and what it means without one."""
     metadata = {"flag": flag, "help": text, "kind": kind, "value": value, "implied": implied, "group": group}
@@ -38,7 +45,9 @@ class Settings:
 
     input: str = "-"
     passes: tuple[PassFlag, ...] = ()
-    output: str = _option("o", "-", "write the output to FILE (- is standard output)", kind="value", value="FILE")
+    output: str = _option(
+        "o", "-", "write the output to FILE (- is standard output)", kind="value", value="FILE"
+    )
     pass_pipeline: str | None = _option(
         "pass-pipeline",
         None,
@@ -47,10 +56,14 @@ class Settings:
         value="TEXT",
         group="Passes",
     )
-    run_reproducer: bool = _option("run-reproducer", False, "run the pipeline stored in the input", group="Passes")
+    run_reproducer: bool = _option(
+        "run-reproducer", False, "run the pipeline stored in the input", group="Passes"
+    )
     verify_each: bool = _option("verify-each", True, "verify the module after every pass", group="Passes")
     allow_unregistered_dialect: bool = _option(
-        "allow-unregistered-dialect", False, "accept operations of unknown dialects (always on for onnx dialect text)"
+        "allow-unregistered-dialect",
+        False,
+        "accept operations of unknown dialects (always on for onnx dialect text)",
     )
     split_input_file: str | None = _option(
         "split-input-file",
@@ -69,17 +82,25 @@ class Settings:
         implied="all",
     )
     verify_roundtrip: bool = _option(
-        "verify-roundtrip", False, "check that the input prints and reads back the same, as text and as bytecode"
+        "verify-roundtrip",
+        False,
+        "check that the input prints and reads back the same, as text and as bytecode",
     )
     emit_bytecode: bool = _option("emit-bytecode", False, "write bytecode instead of text", group="Output")
     force: bool = _option("f", False, "write bytecode even to a terminal", group="Output")
-    print_generic: bool = _option("mlir-print-op-generic", False, "print every operation generically", group="Output")
+    print_generic: bool = _option(
+        "mlir-print-op-generic", False, "print every operation generically", group="Output"
+    )
     print_debuginfo: bool = _option("mlir-print-debuginfo", False, "print locations", group="Output")
-    print_local_scope: bool = _option("mlir-print-local-scope", False, "print without aliases", group="Output")
+    print_local_scope: bool = _option(
+        "mlir-print-local-scope", False, "print without aliases", group="Output"
+    )
     print_name_locations: bool = _option(
         "mlir-use-nameloc-as-prefix", False, "name values after their locations", group="Output"
     )
-    skip_regions: bool = _option("mlir-print-skip-regions", False, "print operations without regions", group="Output")
+    skip_regions: bool = _option(
+        "mlir-print-skip-regions", False, "print operations without regions", group="Output"
+    )
     elide_elements: int | None = _option(
         "mlir-elide-elementsattrs-if-larger",
         None,
@@ -97,21 +118,41 @@ class Settings:
         group="Output",
     )
     print_before: tuple[str, ...] = _option(
-        "mlir-print-ir-before", (), "print the module before these passes", kind="list", value="PASS,..", group="Debugging"
+        "mlir-print-ir-before",
+        (),
+        "print the module before these passes",
+        kind="list",
+        value="PASS,..",
+        group="Debugging",
     )
     print_after: tuple[str, ...] = _option(
-        "mlir-print-ir-after", (), "print the module after these passes", kind="list", value="PASS,..", group="Debugging"
+        "mlir-print-ir-after",
+        (),
+        "print the module after these passes",
+        kind="list",
+        value="PASS,..",
+        group="Debugging",
     )
-    print_before_all: bool = _option("mlir-print-ir-before-all", False, "print before every pass", group="Debugging")
-    print_after_all: bool = _option("mlir-print-ir-after-all", False, "print after every pass", group="Debugging")
+    print_before_all: bool = _option(
+        "mlir-print-ir-before-all", False, "print before every pass", group="Debugging"
+    )
+    print_after_all: bool = _option(
+        "mlir-print-ir-after-all", False, "print after every pass", group="Debugging"
+    )
     print_after_change: bool = _option(
-        "mlir-print-ir-after-change", False, "with an after option: only if the pass changed something", group="Debugging"
+        "mlir-print-ir-after-change",
+        False,
+        "with an after option: only if the pass changed something",
+        group="Debugging",
     )
     print_after_failure: bool = _option(
         "mlir-print-ir-after-failure", False, "print what a failing pass left behind", group="Debugging"
     )
     print_module_scope: bool = _option(
-        "mlir-print-ir-module-scope", False, "print the whole module, not the nested operation", group="Debugging"
+        "mlir-print-ir-module-scope",
+        False,
+        "print the whole module, not the nested operation",
+        group="Debugging",
     )
     print_tree_dir: str | None = _option(
         "mlir-print-ir-tree-dir",
@@ -121,11 +162,14 @@ class Settings:
         value="DIR",
         group="Debugging",
     )
-    timing: bool = _option("mlir-timing", False, "report the wall time of every step (unit: seconds)", group="Debugging")
+    timing: bool = _option(
+        "mlir-timing", False, "report the wall time of every step (unit: seconds)", group="Debugging"
+    )
     statistics: bool = _option(
         "mlir-pass-statistics",
         False,
-        "report statistics: MLIR's own for built-in passes, operation counts before and after for t10 passes",
+        "report how many operations every pass made and removed, by name (the bindings are built without the counters "
+        "that mlir-opt prints here)",
         group="Debugging",
     )
     crash_reproducer: str | None = _option(
@@ -136,7 +180,9 @@ class Settings:
         value="FILE",
         group="Debugging",
     )
-    dump_pass_pipeline: bool = _option("dump-pass-pipeline", False, "print the pipeline to standard error", group="Passes")
+    dump_pass_pipeline: bool = _option(
+        "dump-pass-pipeline", False, "print the pipeline to standard error", group="Passes"
+    )
     list_passes: bool = _option("list-passes", False, "list the passes and exit", group="Information")
     show_dialects: bool = _option("show-dialects", False, "list the dialects and exit", group="Information")
     dump_irdl: str | None = _option(
@@ -149,7 +195,9 @@ class Settings:
     )
     help: bool = _option("help", False, "print this text and exit", group="Information")
     version: bool = _option("version", False, "print the version and exit", group="Information")
-    disable_threading: bool = _option("mlir-disable-threading", True, "always so: accepted as in mlir-opt", group="Debugging")
+    disable_threading: bool = _option(
+        "mlir-disable-threading", True, "always so: accepted as in mlir-opt", group="Debugging"
+    )
 
 
 BY_FLAG = {known.metadata["flag"]: known for known in fields(Settings) if "flag" in known.metadata}
@@ -184,7 +232,9 @@ def parse(arguments: Sequence[str]) -> Settings:
         values["input"] = inputs[0]
     settings = Settings(passes=tuple(passes), **values)
     if settings.passes and settings.pass_pipeline is not None:
-        raise UsageError("--pass-pipeline and passes as flags cannot be mixed: put all of them into the pipeline")
+        raise UsageError(
+            "--pass-pipeline and passes as flags cannot be mixed: put all of them into the pipeline"
+        )
     return settings
 
 

@@ -84,7 +84,10 @@ class Printer:
             return
         folder = Path(self._settings.print_tree_dir) / f"builtin_module_{_symbol_name(module)}"
         folder.mkdir(parents=True, exist_ok=True)
-        file = folder / f"{self._n_passes - 1}_{name}{'_before' if when == 'Before' else ''}{'_failed' if failed else ''}.mlir"
+        file = (
+            folder
+            / f"{self._n_passes - 1}_{name}{'_before' if when == 'Before' else ''}{'_failed' if failed else ''}.mlir"
+        )
         file.write_text(header + text, encoding="utf-8")
 
 

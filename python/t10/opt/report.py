@@ -35,7 +35,13 @@ class Timing:
         """Print the report."""
         total = time.perf_counter() - self._start
         rest = total - sum(seconds for _, seconds in self._seconds)
-        lines = [_RULE, f"{'... Execution time report ...':>54}", _RULE, f"  Total Execution Time: {total:.4f} seconds", ""]
+        lines = [
+            _RULE,
+            f"{'... Execution time report ...':>54}",
+            _RULE,
+            f"  Total Execution Time: {total:.4f} seconds",
+            "",
+        ]
         lines.append("  ----Wall Time----  ----Name----")
         for name, seconds in [*self._seconds, ("Rest", rest), ("Total", total)]:
             lines.append(f"  {seconds:8.4f} ({100 * seconds / total:5.1f}%)  {name}")
@@ -48,7 +54,7 @@ def operation_counts(module: Any) -> Counter[str]:
 
 
 def show_statistics(name: str, before: Counter[str], after: Counter[str]) -> None:
-    """Print how many operations a t10 pass made and removed, by name: the substitute for counters in C++."""
+    """Print how many operations a pass made and removed, by name."""
     lines = [_RULE, f"{'... Pass statistics report ...':>54}", _RULE, name]
     lines.append(f"  (S) {before.total()} operations-before")
     lines.append(f"  (S) {after.total()} operations-after")

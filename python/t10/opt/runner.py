@@ -93,7 +93,9 @@ class Runner:
     a pass may try something and catch the error.
     """
 
-    def __init__(self, settings: Settings, diagnostics: Diagnostics, timing: Timing, *, verify_each: bool) -> None:
+    def __init__(
+        self, settings: Settings, diagnostics: Diagnostics, timing: Timing, *, verify_each: bool
+    ) -> None:
         """Keep what all steps share."""
         self._settings = settings
         self._diagnostics = diagnostics
@@ -118,14 +120,13 @@ class Runner:
         """Run a built-in pass."""
         pm = passmanager.PassManager.parse(f"builtin.module({step.text})")
         pm.enable_verifier(self._verify_each)
-        if self._settings.statistics:
-            pm.enable_statistics()
         title = step.text
         use_own_printer = self._settings.print_tree_dir is not None or not step.nest
         if use_own_printer:
             self._printer.before(title, step.name, module)
         else:
             self._print_natively(pm, step.name)
+        counts = operation_counts(module) if self._settings.statistics else None
         sys.stderr.flush()
         try:
             with self._timing.step(title):
@@ -138,6 +139,8 @@ class Runner:
             if use_own_printer:
                 self._printer.after_failure(title, step.name, module)
             raise RunFailed(UnsupportedOpError.exit_code) from None
+        if counts is not None:
+            show_statistics(step.name, counts, operation_counts(module))
         if use_own_printer:
             self._printer.after(title, step.name, module)
 

@@ -33,7 +33,9 @@ class Piece:
     @property
     def is_onnx(self) -> bool:
         """Return whether the text holds operations of onnx-mlir's onnx dialect."""
-        return self.text is not None and "onnx." in self.text and _ONNX_OPERATION.search(self.text) is not None
+        return (
+            self.text is not None and "onnx." in self.text and _ONNX_OPERATION.search(self.text) is not None
+        )
 
 
 def read(path: str) -> str | bytes:
