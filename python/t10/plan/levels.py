@@ -39,6 +39,11 @@ class LevelTable:
     idle_bytes: Ints
     need_bytes: Ints
 
+    @property
+    def has_levels(self) -> bool:
+        """Return whether there is anything but linear idle layouts."""
+        return bool(self.level.max(initial=0))
+
 
 def windows_of(spec: OperatorSpec, plan: OperatorPlan, number: int) -> tuple[int, ...]:
     """Return the window lengths that operand `number` follows: its own, or the output's for epilogue inputs."""

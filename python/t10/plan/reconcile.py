@@ -19,6 +19,9 @@ from t10.errors import InfeasiblePlanError
 from t10.plan.levels import LevelTable
 
 Ints = NDArray[np.int64]
+Ban = tuple[int, int, int]
+"""(table, row, row it would be raised to) of a raise for which another operator has no room. Idle memory only grows,
+so what has no room once never has, for any operator of the kind."""
 HINT = "use a chip with more cores, a smaller batch, or fp16"
 
 
@@ -62,7 +65,7 @@ def reconcile(problem: Problem, *, by_run_time: bool) -> tuple[tuple[Choice, ...
     """
     state = _start(problem, by_run_time)
     best, best_cycles = list(state.rows), _total(problem, state.rows)
-    banned: set[tuple[int, int]] = set()
+    banned: set[Ban] = set()
     while True:
         raise_to = _best_raise(problem, state, banned, by_run_time)
         if raise_to is None:
@@ -70,7 +73,7 @@ def reconcile(problem: Problem, *, by_run_time: bool) -> tuple[tuple[Choice, ...
         step, row = raise_to
         tried = _raised(problem, state, step, row, by_run_time)
         if tried is None:
-            banned.add(raise_to)
+            banned.add((id(problem.tables[step]), state.rows[step], row))
             continue
         state = tried
         cycles = _total(problem, state.rows)
@@ -155,7 +158,7 @@ def _raised(problem: Problem, state: _State, step: int, row: int, by_run_time: b
 
 
 def _best_raise(
-    problem: Problem, state: _State, banned: set[tuple[int, int]], by_run_time: bool
+    problem: Problem, state: _State, banned: set[Ban], by_run_time: bool
 ) -> tuple[int, int] | None:
     """Return (step, row) with the highest saving of cycles per byte of idle memory, None if nothing is saved.
 
@@ -167,25 +170,20 @@ def _best_raise(
         key = (id(table), state.rows[step], int(problem.live_bytes[step]))
         if key in seen:
             continue
-        found = _row_ratio(problem, state, step, banned, by_run_time)
-        if found is None:
-            # Another operator of the kind may have a candidate that is banned here only if none is banned at all.
-            if not any(b[0] == step for b in banned):
-                seen.add(key)
-            continue
         seen.add(key)
-        if best is None or found[0] > best[0]:
+        found = _row_ratio(problem, state, step, banned, by_run_time)
+        if found is not None and (best is None or found[0] > best[0]):
             best = (found[0], step, found[1])
     return None if best is None else (best[1], best[2])
 
 
 def _row_ratio(
-    problem: Problem, state: _State, step: int, banned: set[tuple[int, int]], by_run_time: bool
+    problem: Problem, state: _State, step: int, banned: set[Ban], by_run_time: bool
 ) -> tuple[float, int] | None:
     """Return (cycles saved per byte, row) of the best higher idle level of one operator."""
     table = problem.tables[step]
     current = state.rows[step]
-    if len(table.plan) == 1 or not (table.level > 0).any():
+    if not table.has_levels:
         return None
     extra = table.idle_bytes - table.idle_bytes[current]
     saved = table.cycles[current] - table.cycles
@@ -193,7 +191,7 @@ def _row_ratio(
     keep = (table.level > 0) & (saved > 0) & (table.need_bytes + extra <= room)
     if by_run_time:
         keep &= table.plan == table.plan[current]
-    rows = [row for row in np.nonzero(keep)[0].tolist() if (step, row) not in banned]
+    rows = [row for row in np.nonzero(keep)[0].tolist() if (id(table), current, row) not in banned]
     if not rows:
         return None
     ratio = saved[rows] / np.maximum(extra[rows], 1)
