@@ -5,19 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from t10.core.expression import OperatorSpec
-from t10.core.plan import CostedPlan
 from t10.core.schedule import Arrival, Layout, ModulePlan, ScheduledOperator
 from t10.dialect.attributes import to_attr
+from t10.dialect.build import set_plan, with_layout
 from t10.dialect.groups import SEGMENTS, segment_sizes
 from t10.dialect.mlir import ir
-from t10.dialect.plan import Expression, plan_fields
-from t10.dialect.rtensor import CANDIDATES, PLAN, LayoutAttr, PlanAttr
+from t10.dialect.plan import Expression
+from t10.dialect.rtensor import CANDIDATES
 from t10.passes.bridge.layouts import dialect_layout, operand_layout
 from t10.passes.bridge.wrap import wrap
 from t10.passes.read_graph import ReadModule
 
 CHIP = "t10.chip"
 IDLE = "t10.idle"
+IDLE_LEVEL = "rtensor.idle_level"
+"""Over how many replicas an operator's weights are divided at rest: 0 spread over all cores, 1 as they are used."""
 
 
 def expression_of(spec: OperatorSpec) -> Expression:
@@ -25,21 +27,13 @@ def expression_of(spec: OperatorSpec) -> Expression:
     return Expression(spec.extents, tuple(operand.axes for operand in spec.rotatable))
 
 
-def plan_attr(spec: OperatorSpec, costed: CostedPlan) -> Any:
-    """Return `#rtensor.plan<...>` of a plan with its price."""
-    return PlanAttr.get(to_attr(plan_fields(costed, expression_of(spec))))
-
-
-def encoded(type_: Any, layout: Any) -> Any:
-    """Return a tensor type with a layout (a value of `t10.dialect.layout`) as its encoding."""
-    attribute = LayoutAttr.get(to_attr(layout.fields()))
-    return ir.RankedTensorType.get(list(type_.shape), type_.element_type, encoding=attribute)
-
-
 def annotate(module: Any, read: ReadModule, plan: ModulePlan) -> None:
     """Write a plan into the module its graph was read from. Needs a current context and location."""
     module.operation.attributes[CHIP] = ir.StringAttr.get(plan.chip)
     specs = {spec.name: spec for spec in plan.graph.operators}
+    levels: dict[str, int] = {}
+    for layout in plan.weight_layouts:
+        levels[layout.operator] = max(levels.get(layout.operator, 0), layout.scatter)
     names = dict(read.names)
     function = read.function
     _encode_arguments(function, names, plan, specs)
@@ -47,14 +41,15 @@ def annotate(module: Any, read: ReadModule, plan: ModulePlan) -> None:
         spec = specs[scheduled.name]
         op = wrap(read.operations[spec.name], spec.name, spec.kind)
         _arrive(op, spec, scheduled, names, read.sources)
-        op.attributes[PLAN] = plan_attr(spec, scheduled.active)
+        set_plan(op, scheduled.active, expression_of(spec))
+        op.attributes[IDLE_LEVEL] = to_attr(levels.get(spec.name, 0))
         if CANDIDATES in op.attributes:
             del op.attributes[CANDIDATES]
         layout = operand_layout(
             spec, scheduled.active.plan, len(spec.operands), scheduled.output_layout.scatter
         )
         result = op.results[0]
-        result.set_type(encoded(result.type, layout))
+        result.set_type(with_layout(result.type, layout))
         names[result] = spec.output.name
     _update_signature(function)
 
@@ -80,7 +75,7 @@ def _argument_type(type_: Any, layout: Layout, specs: dict[str, OperatorSpec]) -
     spec = specs.get(layout.operator)
     if spec is not None and spec.operands[layout.operand].name != layout.value:
         return type_
-    return encoded(type_, dialect_layout(spec, layout, tuple(type_.shape)))
+    return with_layout(type_, dialect_layout(spec, layout, tuple(type_.shape)))
 
 
 def _arrive(
@@ -105,7 +100,7 @@ def _move(op: Any, value: Any, spec: OperatorSpec, scheduled: ScheduledOperator,
     layout = operand_layout(spec, scheduled.active.plan, arrival.operand)
     made = ir.Operation.create(
         f"rtensor.{arrival.kind}",
-        results=[encoded(value.type, layout)],
+        results=[with_layout(value.type, layout)],
         operands=[value],
         attributes={"bytes": to_attr(arrival.received_bytes), "cycles": to_attr(arrival.cycles)},
         loc=op.location,

@@ -19,6 +19,7 @@ from typing import Literal
 
 VertexKind = Literal["fill", "sub_task", "combine", "epilogue"]
 CopyKind = Literal["relayout", "setup", "shift", "reduce"]
+VariableRole = Literal["input", "output", "weight", "activation", "partial", "buffer"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,7 @@ class Variable:
     """Memory of tiles `0 .. n_tiles - 1`: `shape` elements of `dtype` at `address_bytes` on each of them."""
 
     name: str
+    role: VariableRole
     dtype: str
     shape: tuple[int, ...]
     n_tiles: int
@@ -37,7 +39,8 @@ class ComputeSet:
     """One vertex on each of the first `n_tiles` tiles.
 
     `operator` is what it computes for; `box` the sub-task's extent per axis of that operator (empty for vertices that
-    run over their variables); `fields` name the variables the vertex reads, the last one is what it writes.
+    run over their variables); `fields` name the variables the vertex reads, the last one is what it writes; `cycles`
+    is the modelled time of the slowest tile.
     """
 
     name: str
@@ -46,20 +49,24 @@ class ComputeSet:
     n_tiles: int
     box: tuple[int, ...]
     fields: tuple[str, ...]
+    cycles: int
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """One logical exchange: `bytes` is the most that any tile receives, `rounds` how often the shift buffer is filled.
+    """One logical exchange for `operator`.
 
+    `bytes` is the most that any tile receives, `rounds` how often the shift buffer is filled, `cycles` modelled.
     `axis` and `direction` (+1, -1) are those of a shift; `axis` is -1 for the other kinds.
     """
 
     name: str
+    operator: str
     kind: CopyKind
     sources: tuple[str, ...]
     target: str
     bytes: int
+    cycles: int
     rounds: int = 1
     axis: int = -1
     direction: int = 1

@@ -1,0 +1,80 @@
+"""`--t10-align-pace`: one rotating pace per axis, step counts, loop order and where windows start (T10 §4.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from t10.core.expression import OperatorSpec
+from t10.core.plan import OperatorPlan
+from t10.dialect.attributes import int_tuple
+from t10.errors import InfeasiblePlanError, InputError
+from t10.passes.planning import (
+    PlanningPass,
+    candidate_fields,
+    complete_fields,
+    has_attribute,
+    operators,
+    set_candidates,
+)
+from t10.passes.read_graph import read_graph
+from t10.plan.alignment import align_pace
+from t10.plan.placement import place
+
+
+@dataclass(frozen=True, slots=True)
+class AlignPace(PlanningPass):
+    """Align the pace of what rotates: rp per axis, steps, loop order, start of every window.
+
+    Candidates that cannot be aligned or placed are dropped; an operator whose candidates all go is an error that says
+    why the last of them went.
+    """
+
+    name: ClassVar[str] = "t10-align-pace"
+    prerequisites: ClassVar[tuple[str, ...]] = ("t10-partition",)
+
+    def apply(self, module: Any) -> None:
+        """Complete the plans of `rtensor.candidates`."""
+        read = read_graph(module)
+        aligned: dict[object, tuple[OperatorPlan, ...]] = {}
+        for spec in read.graph.operators:
+            op = read.operations[spec.name]
+            fields = candidate_fields(op)
+            if not fields:
+                raise InputError(
+                    "has no rtensor.candidates", operator=spec.name, hint="run --t10-partition first"
+                )
+            key = (spec.extents, spec.combine, spec.inputs, repr(fields))
+            if key not in aligned:
+                aligned[key] = _aligned(spec, fields)
+            set_candidates(op, spec, [complete_fields(plan) for plan in aligned[key]])
+
+    @classmethod
+    def is_done(cls, module: Any) -> bool:
+        """Return whether candidates have a pace, or plans are chosen."""
+        if has_attribute(module, "rtensor.plan"):
+            return True
+        plans = [plan for op in operators(module) for plan in candidate_fields(op)]
+        return bool(plans) and all("phases" in plan for plan in plans)
+
+
+def _aligned(spec: OperatorSpec, candidates: list[dict[str, Any]]) -> tuple[OperatorPlan, ...]:
+    plans: list[OperatorPlan] = []
+    refusal: InfeasiblePlanError | None = None
+    for fields in candidates:
+        f_op = int_tuple(fields["f_op"], "f_op")
+        ft = tuple(int_tuple(row, "ft") for row in fields["ft"])
+        try:
+            plan = place(spec, f_op, ft, align_pace(spec, f_op, ft))
+        except InfeasiblePlanError as error:
+            refusal = error
+            continue
+        if plan is not None:
+            plans.append(plan)
+    if not plans:
+        raise refusal or InfeasiblePlanError(
+            "no candidate has a placement: tensors that rotate along one axis have sharers that overlap",
+            operator=spec.name,
+            location=spec.location or None,
+        )
+    return tuple(plans)

@@ -1,0 +1,57 @@
+"""`--t10-place`: the byte address of every buffer, the same on all cores, from lifetimes."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+from t10.core.schedule import ModulePlan
+from t10.dialect.attributes import to_attr, to_python
+from t10.dialect.plan import read_plan
+from t10.dialect.rtensor import PLAN
+from t10.errors import InputError
+from t10.passes.bridge.annotate import CHIP, IDLE_LEVEL
+from t10.passes.planning import PlanningPass
+from t10.passes.read_graph import ReadModule, read_graph
+from t10.plan.schedule import restore_module
+
+BUFFERS = "rtensor.buffers"
+
+
+@dataclass(frozen=True, slots=True)
+class Place(PlanningPass):
+    """Give every buffer its address: idle weights, inputs, operands, accumulators, values, the shift buffer."""
+
+    name: ClassVar[str] = "t10-place"
+    prerequisites: ClassVar[tuple[str, ...]] = ("t10-reconcile",)
+
+    def apply(self, module: Any) -> None:
+        """Set `rtensor.buffers` of the function and check that they fit."""
+        read, plan = planned(self, module)
+        read.function.attributes[BUFFERS] = to_attr(tuple(asdict(buffer) for buffer in plan.buffers))
+
+    @classmethod
+    def is_done(cls, module: Any) -> bool:
+        """Return whether a function has its buffers."""
+        functions = [op.operation for op in module.body.operations if op.operation.name == "func.func"]
+        return any(BUFFERS in function.attributes for function in functions)
+
+
+def planned(pass_: PlanningPass, module: Any) -> tuple[ReadModule, ModulePlan]:
+    """Return the graph of a reconciled module and its plan, restored from the attributes of its operators.
+
+    Raises `InputError` for an operator without plan.
+    """
+    chip, cost = pass_.target(module)
+    if CHIP not in module.operation.attributes:
+        raise InputError(f"module has no {CHIP}", hint="run --t10-reconcile first")
+    read = read_graph(module)
+    operations = [read.operations[spec.name] for spec in read.graph.operators]
+    for spec, op in zip(read.graph.operators, operations, strict=True):
+        if PLAN not in op.attributes:
+            raise InputError("has no rtensor.plan", operator=spec.name, hint="run --t10-reconcile first")
+    plans = tuple(read_plan(to_python(op.attributes[PLAN].fields)) for op in operations)
+    levels = tuple(
+        int(op.attributes[IDLE_LEVEL].value) if IDLE_LEVEL in op.attributes else 0 for op in operations
+    )
+    return read, restore_module(read.graph, chip, cost, plans, levels)

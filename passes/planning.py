@@ -1,0 +1,108 @@
+"""What the planning passes share: their options, and plans kept on the operators of a module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from t10.chip import ChipSpec, load_chip
+from t10.core.expression import OperatorSpec
+from t10.core.plan import CostedPlan, Cycles, OperatorPlan
+from t10.cost import CostModel, IpuCostModel
+from t10.dialect.attributes import to_attr, to_python
+from t10.dialect.mlir import ir
+from t10.dialect.plan import plan_fields, read_plan
+from t10.dialect.rtensor import CANDIDATES, PLAN, PlanAttr
+from t10.errors import InputError
+from t10.passes.bridge.annotate import CHIP, expression_of
+from t10.passes.registry import Pass, option
+from t10.plan.canonical import canonical
+from t10.plan.options import ForcedPartition, PlanOptions, Reading
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class PlanningPass(Pass):
+    """A pass that plans for a chip."""
+
+    chip: str = option("ipu-mk2", help="name of a bundled chip, or a chip file")
+    parallelism: float = option(0.9, help="least part of the usable cores that must work", unit="ratio")
+    padding: float = option(0.9, help="least useful part of every padded axis", unit="ratio")
+    reading: str = option("best", help="'fastest plan that fits' in Algorithm 1: literal, aware or best")
+    budget: int = option(60_000, help="candidate plans evaluated per operator at most", unit="plans")
+    max_front: int = option(48, help="Pareto plans kept per operator", unit="plans")
+
+    def target(self, module: Any) -> tuple[ChipSpec, CostModel]:
+        """Return the chip and its costs: the module's own if an earlier pass has chosen one."""
+        attributes = module.operation.attributes
+        name = ir.StringAttr(attributes[CHIP]).value if CHIP in attributes else self.chip
+        chip = load_chip(name)
+        return chip, IpuCostModel(chip)
+
+    def plan_options(self, forced: tuple[ForcedPartition, ...] = ()) -> PlanOptions:
+        """Return the options as the planner takes them."""
+        reading: dict[str, Reading] = {"literal": "literal", "aware": "aware", "best": "best"}
+        if self.reading not in reading:
+            raise InputError(f"reading is '{self.reading}' (expected literal, aware or best)")
+        return PlanOptions(
+            self.parallelism, self.padding, reading[self.reading], forced, self.budget, self.max_front
+        )
+
+
+def set_candidates(op: Any, spec: OperatorSpec, fields: list[dict[str, Any]]) -> None:
+    """Give an operator its candidate plans, each as the fields of `#rtensor.plan` decided so far."""
+    expression = expression_of(spec)
+    stated = {"extents": expression.extents, "uses": tuple(tuple(sorted(axes)) for axes in expression.uses)}
+    plans = [PlanAttr.get(to_attr({**each, **stated})) for each in fields]
+    op.attributes[CANDIDATES] = ir.ArrayAttr.get(plans)
+
+
+def candidate_fields(op: Any) -> list[dict[str, Any]]:
+    """Return the fields of an operator's candidate plans; none if it has no candidates."""
+    if CANDIDATES not in op.attributes:
+        return []
+    return [to_python(plan.fields) for plan in op.attributes[CANDIDATES]]
+
+
+def candidate_plans(op: Any) -> tuple[CostedPlan, ...]:
+    """Return an operator's candidate plans, which must be complete."""
+    return tuple(read_plan(fields) for fields in candidate_fields(op))
+
+
+def complete_fields(plan: OperatorPlan | CostedPlan) -> dict[str, Any]:
+    """Return all fields of a plan; one without a price has zeros."""
+    return plan_fields(plan if isinstance(plan, CostedPlan) else CostedPlan(plan, Cycles(), 0, 0))
+
+
+def has_attribute(module: Any, *names: str) -> bool:
+    """Return whether some operator of the module's functions has one of these attributes."""
+    return any(name in op.attributes for op in operators(module) for name in names)
+
+
+def is_planned(module: Any) -> bool:
+    """Return whether operators have candidates or plans."""
+    return has_attribute(module, CANDIDATES, PLAN)
+
+
+def operators(module: Any) -> Iterator[Any]:
+    """Yield the operations of the bodies of all functions of a module, without those inside regions."""
+    for function in module.body.operations:
+        if function.operation.name == "func.func":
+            for block in function.operation.regions[0].blocks:
+                for op in block.operations:
+                    yield op.operation
+
+
+def once_per_kind(solve: Callable[[OperatorSpec], T]) -> Callable[[OperatorSpec], T]:
+    """Return `solve`, asked once for operators that only differ in names."""
+    found: dict[OperatorSpec, T] = {}
+
+    def solved(spec: OperatorSpec) -> T:
+        key = canonical(spec)
+        if key not in found:
+            found[key] = solve(spec)
+        return found[key]
+
+    return solved

@@ -1,0 +1,42 @@
+"""`--t10-reconcile`: one idle and one active plan per operator within every core's memory (T10 §4.3.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from t10.dialect.rtensor import PLAN
+from t10.errors import InputError
+from t10.passes.bridge.annotate import annotate
+from t10.passes.planning import PlanningPass, candidate_plans, has_attribute
+from t10.passes.read_graph import read_graph
+from t10.plan.schedule import schedule_module
+
+
+@dataclass(frozen=True, slots=True)
+class Reconcile(PlanningPass):
+    """Choose plans for the whole model and say where every value lies.
+
+    Leaves `rtensor.plan` and `rtensor.idle_level` on every operator, layouts as encodings, and `rtensor.setup` and
+    `rtensor.relayout` where something has to move.
+    """
+
+    name: ClassVar[str] = "t10-reconcile"
+    prerequisites: ClassVar[tuple[str, ...]] = ("t10-pareto",)
+
+    def apply(self, module: Any) -> None:
+        """Replace candidates by plans; raises `InfeasiblePlanError` if the model does not fit."""
+        chip, cost = self.target(module)
+        read = read_graph(module)
+        fronts = tuple(candidate_plans(read.operations[spec.name]) for spec in read.graph.operators)
+        for spec, front in zip(read.graph.operators, fronts, strict=True):
+            if not front:
+                raise InputError(
+                    "has no rtensor.candidates", operator=spec.name, hint="run --t10-pareto first"
+                )
+        annotate(module, read, schedule_module(read.graph, chip, cost, fronts, self.plan_options()))
+
+    @classmethod
+    def is_done(cls, module: Any) -> bool:
+        """Return whether operators have their plan."""
+        return has_attribute(module, PLAN)
