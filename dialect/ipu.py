@@ -1,15 +1,15 @@
 """The `ipu` dialect: a planned model as the chip sees it, before any text is emitted.
 
-A *graph* holds *allocations* (bytes at an address on a set of tiles), *compute sets* (which vertex runs on which tiles) and
-one *sequence*: the program, made of executions of compute sets, copies through the exchange, and repeats. These are the
-three device interfaces of the paper: allocate, compute, shift (T10 §5).
+A *graph* holds *allocations* (bytes at an address on a set of tiles), *compute sets* (which vertex runs on which tiles)
+and one *sequence*: the program, made of executions of compute sets, copies through the exchange, and repeats. These are
+the three device interfaces of the paper: allocate, compute, shift (T10 §5).
 
     graph, block = ipu.graph("main", chip="ipu-mk2", tiles=1472, memory_bytes=638976)
     with ir.InsertionPoint(block):
         x = ipu.alloc("x", element=f16, shape=(4, 8), address=0, mapping=ipu.ranges(range(16)), role="input")
 
-A *mapping* is an array of inclusive ranges of tiles, `[[0, 15], [32, 47]]`, in ascending order. Operations print in MLIR's
-generic form. `docs/dialect-ipu.md` is generated from the docstrings below.
+A *mapping* is an array of inclusive ranges of tiles, `[[0, 15], [32, 47]]`, in ascending order. Operations print in
+MLIR's generic form. `docs/dialect-ipu.md` is generated from the docstrings below.
 """
 
 from collections.abc import Iterable, Sequence
@@ -59,10 +59,10 @@ class GraphOp(Ipu.Operation, name="graph", traits=[IsIsolatedFromAbove, NoTermin
 
     ```mlir
     "ipu.graph"() ({
-      %x = "ipu.alloc"() {sym_name = "x", role = "input", element = f16, shape = [4, 8], address = 0, mapping = [[0, 15]]}
-        : () -> !ipu.tensor
-      %y = "ipu.alloc"() {sym_name = "y", role = "output", element = f16, shape = [4, 8], address = 64, mapping = [[0, 15]]}
-        : () -> !ipu.tensor
+      %x = "ipu.alloc"() {sym_name = "x", role = "input", element = f16, shape = [4, 8], address = 0,
+                          mapping = [[0, 15]]} : () -> !ipu.tensor
+      %y = "ipu.alloc"() {sym_name = "y", role = "output", element = f16, shape = [4, 8], address = 64,
+                          mapping = [[0, 15]]} : () -> !ipu.tensor
       "ipu.compute_set"() ({
         "ipu.vertex"(%x, %y) {codelet = "exp_f16", op_name = "/exp", mapping = [[0, 15]], cycles = 90}
           : (!ipu.tensor, !ipu.tensor) -> ()
@@ -156,7 +156,8 @@ class ComputeSetOp(Ipu.Operation, name="compute_set", traits=[NoTerminator]):
       %x = "ipu.alloc"() {sym_name = "x", role = "input", element = f16, shape = [8], address = 0, mapping = [[0, 3]]}
         : () -> !ipu.tensor
       "ipu.compute_set"() ({
-        "ipu.vertex"(%x) {codelet = "scale_f16", op_name = "/Mul", mapping = [[0, 3]], cycles = 60} : (!ipu.tensor) -> ()
+        "ipu.vertex"(%x) {codelet = "scale_f16", op_name = "/Mul", mapping = [[0, 3]], cycles = 60}
+          : (!ipu.tensor) -> ()
       }) {sym_name = "scale"} : () -> ()
       "ipu.sequence"() ({ }) : () -> ()
     }) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 65536} : () -> ()
@@ -224,15 +225,15 @@ class CopyOp(Ipu.Operation, name="copy"):
       %b = "ipu.alloc"() {sym_name = "b", role = "buffer", element = f16, shape = [3], address = 64, mapping = [[0, 5]]}
         : () -> !ipu.tensor
       "ipu.sequence"() ({
-        "ipu.copy"(%a, %b) {kind = "shift", op_name = "/MatMul", bytes = 4, total_bytes = 24, cycles = 40}
+        "ipu.copy"(%a, %b) {kind = "shift", op_name = "/MatMul", bytes = 4, rounds = 1, cycles = 40}
           : (!ipu.tensor, !ipu.tensor) -> ()
       }) : () -> ()
     }) {sym_name = "main", chip = "test-16", tiles = 16, memory_bytes = 65536} : () -> ()
     ```
 
     `kind` is one of shift (one step of a rotation), relayout, setup, reduce, input and output. `bytes` is the most any
-    tile receives, `total_bytes` what all tiles receive together, `cycles` the modelled time. `op_name` names the operator
-    it serves.
+    tile receives, `total_bytes` what all tiles receive together, `cycles` the modelled time. `op_name` names the
+    operator it serves.
     """
 
     source: Operand[TensorType]
@@ -240,23 +241,19 @@ class CopyOp(Ipu.Operation, name="copy"):
     kind: StringAttr
     op_name: StringAttr
     bytes: IntegerAttr
-    total_bytes: IntegerAttr
+    rounds: IntegerAttr
     cycles: IntegerAttr
 
     @verifier
     def verify_invariants(self) -> None:
-        """Check the kind and the counts."""
+        """Check the kind, the operands and the counts."""
+        if len(self.operation.operands) < 2:
+            raise Invalid(f"has {len(self.operation.operands)} operands, expected sources and a target")
         if self.kind.value not in COPY_KINDS:
             raise Invalid(f'kind is "{self.kind.value}", expected one of {", ".join(COPY_KINDS)}')
-        for name in ("bytes", "total_bytes", "cycles"):
-            if self.attributes[name].value < 0:
-                raise Invalid(
-                    f"{name} = {self.attributes[name].value}, expected a number that is not negative"
-                )
-        if self.bytes.value > self.total_bytes.value:
-            raise Invalid(
-                f"bytes = {self.bytes.value} of one tile exceeds total_bytes = {self.total_bytes.value}"
-            )
+        for name, least in (("bytes", 0), ("rounds", 1), ("cycles", 0)):
+            if self.attributes[name].value < least:
+                raise Invalid(f"{name} = {self.attributes[name].value}, expected at least {least}")
 
 
 class SequenceOp(Ipu.Operation, name="sequence", traits=[NoTerminator]):
@@ -354,11 +351,11 @@ def vertex(operands: Sequence[Any], *, codelet: str, op_name: str, mapping: Mapp
 
 
 def copy(
-    source: Any, target: Any, *, kind: str, op_name: str, bytes_: int, total_bytes: int, cycles: int
+    sources: Sequence[Any], target: Any, *, kind: str, op_name: str, bytes_: int, rounds: int, cycles: int
 ) -> Any:
-    """Return a new exchange from one handle to another; `bytes_` is the most any tile receives."""
-    fields = {"kind": kind, "op_name": op_name, "bytes": bytes_, "total_bytes": total_bytes, "cycles": cycles}
-    return _create("ipu.copy", fields, operands=(source, target))
+    """Return a new exchange from some handles to another; `bytes_` is the most any tile receives."""
+    fields = {"kind": kind, "op_name": op_name, "bytes": bytes_, "rounds": rounds, "cycles": cycles}
+    return _create("ipu.copy", fields, operands=(*sources, target))
 
 
 def sequence() -> tuple[Any, Any]:
