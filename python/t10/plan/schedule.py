@@ -99,13 +99,9 @@ def schedule_module(
 
     Memory is reconciled by sizes; if first fit then wastes more than is left, reconciled again with that much less.
     """
-    lives = liveness(graph)
-    owned: list[list[int]] = [[] for _ in graph.operators]
-    for step, number in lives.owner_by_weight.values():
-        owned[step].append(number)
-    context = _Context(graph, chip, cost, lives, tuple(tuple(sorted(n)) for n in owned), Mover(graph, cost))
+    context = _context(graph, chip, cost)
     tables = _tables(context, fronts)
-    spare = 0
+    spare = peak = 0
     for _ in range(FIT_ROUNDS):
         if progress:
             progress("reconcile", 0, 1)
@@ -113,10 +109,40 @@ def schedule_module(
         plan = _assemble(context, fronts, choices, progress)
         if plan.peak_bytes <= plan.capacity_bytes:
             return plan
-        spare += plan.peak_bytes - plan.capacity_bytes
+        peak = plan.peak_bytes
+        spare += peak - plan.capacity_bytes
     raise InfeasiblePlanError(
-        f"buffers need {plan.peak_bytes} bytes per core, {chip.name} has {plan.capacity_bytes}", hint=HINT
+        f"buffers need {peak} bytes per core, {chip.name} has {chip.sram_bytes}", hint=HINT
     )
+
+
+def restore_module(
+    graph: Graph,
+    chip: ChipSpec,
+    cost: CostModel,
+    plans: tuple[CostedPlan, ...],
+    idle_levels: tuple[int, ...],
+) -> ModulePlan:
+    """Return the schedule of a model whose plans and idle levels (see `levels`) are already chosen, one per operator.
+
+    Raises `InfeasiblePlanError` if the buffers do not fit.
+    """
+    choices = tuple(Choice(0, level) for level in idle_levels)
+    plan = _assemble(_context(graph, chip, cost), tuple((priced,) for priced in plans), choices, None)
+    if plan.peak_bytes > plan.capacity_bytes:
+        raise InfeasiblePlanError(
+            f"buffers need {plan.peak_bytes} bytes per core, {chip.name} has {plan.capacity_bytes}", hint=HINT
+        )
+    return plan
+
+
+def _context(graph: Graph, chip: ChipSpec, cost: CostModel) -> _Context:
+    """Return what every step of the schedule needs."""
+    lives = liveness(graph)
+    owned: list[list[int]] = [[] for _ in graph.operators]
+    for step, number in lives.owner_by_weight.values():
+        owned[step].append(number)
+    return _Context(graph, chip, cost, lives, tuple(tuple(sorted(n)) for n in owned), Mover(graph, cost))
 
 
 def _tables(context: _Context, fronts: tuple[Front, ...]) -> tuple[LevelTable, ...]:
