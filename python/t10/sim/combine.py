@@ -1,0 +1,54 @@
+"""How contributions are combined: the numpy operation of each kind and its neutral element by element type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from t10.core.dtypes import numpy_dtype
+from t10.core.expression import AxisSizes, Combine
+
+Array = NDArray[Any]
+UFUNC: dict[Combine, np.ufunc] = {
+    "sum": np.add,
+    "prod": np.multiply,
+    "max": np.maximum,
+    "min": np.minimum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+}
+
+
+def neutral(combine: Combine, dtype: str) -> Array:
+    """Return the element that changes nothing, as a zero-dimensional array of `dtype`."""
+    kind = numpy_dtype(dtype)
+    if combine in ("max", "min"):
+        if kind.kind == "f":
+            value: float | int = -np.inf if combine == "max" else np.inf
+        elif kind.kind == "b":
+            value = 0 if combine == "max" else 1
+        else:
+            limits = np.iinfo(kind)
+            value = int(limits.min if combine == "max" else limits.max)
+        return np.array(value, kind)
+    if combine == "and":
+        return np.invert(np.zeros((), kind))
+    return np.array(1 if combine == "prod" else 0, kind)
+
+
+def combine_arrays(combine: Combine, first: Array, second: Array) -> Array:
+    """Return the combination of two arrays of one type, rounded to it."""
+    with np.errstate(all="ignore"):
+        return UFUNC[combine](first, second)
+
+
+def reduce_axes(combine: Combine, values: Array, axes: AxisSizes) -> Array:
+    """Return `values` combined over array axes `axes`, which keep extent 1; sums of f16 are kept in f32 meanwhile."""
+    if not axes:
+        return values
+    with np.errstate(all="ignore"):
+        if combine == "sum" and values.dtype == np.float16:
+            return np.add.reduce(values, axis=axes, keepdims=True, dtype=np.float32)
+        return UFUNC[combine].reduce(values, axis=axes, keepdims=True, dtype=values.dtype)

@@ -1,0 +1,149 @@
+"""Executes a planned model on every core and every step, and measures it.
+
+```
+place weights in their idle layouts and inputs in theirs
+for every operator in order:
+    operands arrive (relayout, set-up, or in place)
+    for every sub-task: compute on resident elements; shift
+    partial results are combined; the epilogue runs; buffers whose last reader this was die
+read the outputs where they lie
+```
+
+After the first line nothing sees a whole tensor: what is computed comes from the cores' memories alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from t10.chip import ChipSpec
+from t10.core.dtypes import numpy_dtype
+from t10.core.graph import TensorValue
+from t10.core.schedule import ModulePlan
+from t10.cost import CostModel
+from t10.errors import InputError
+from t10.sim.memory import CoreMemory
+from t10.sim.operator import Machine, run_operator
+from t10.sim.relayout import Home, Mover
+from t10.sim.result import OperatorResult, SimResult, Timeline
+
+Array = NDArray[Any]
+Progress = Callable[[int, int, str], None]
+
+
+def simulate(
+    plan: ModulePlan,
+    chip: ChipSpec,
+    cost: CostModel,
+    weights: Mapping[str, Array],
+    inputs: Mapping[str, Array],
+    *,
+    progress: Progress | None = None,
+    until: str | None = None,
+) -> SimResult:
+    """Return what a planned model computes on a chip, and what that costs by `cost`.
+
+    `progress(step, n_steps, operator)` is called after every sub-task. `until` names the last operator to execute;
+    its result is then the only output, by the name of its value. Raises `InputError` for wrong inputs or an unknown
+    operator, `SimTrap` where the plan does what the chip cannot.
+    """
+    graph = plan.graph
+    specs = {spec.name: spec for spec in graph.operators}
+    if until is not None and until not in specs:
+        raise InputError(f"there is no operator '{until}' to stop after")
+    memory = CoreMemory(chip.n_cores, chip.sram_bytes, chip.reserved_bytes)
+    homes: dict[str, Home] = {}
+    mover = Mover(graph, memory, homes)
+    machine = Machine(memory, mover, Timeline(), cost)
+    _begin(plan, memory, 0)
+    _place(plan, mover, weights, inputs)
+    n_steps = sum(scheduled.active.plan.n_sub_tasks for scheduled in plan.operators)
+    n_done = 0
+    results: list[OperatorResult] = []
+    last = until if until is not None else ""
+    for number, scheduled in enumerate(plan.operators):
+        name = scheduled.name
+        if number:
+            _begin(plan, memory, number)
+
+        def step_done(name: str = name) -> None:
+            nonlocal n_done
+            n_done += 1
+            if progress is not None:
+                progress(n_done, n_steps, name)
+
+        first = len(machine.timeline.records)
+        homes[specs[name].output.name] = run_operator(machine, specs[name], scheduled, step_done)
+        results.append(machine.timeline.operator_result(name, first))
+        if name == last:
+            break
+        _end(plan, memory, number)
+    return SimResult(
+        outputs=_outputs(plan, mover, last),
+        operators=tuple(results),
+        timeline=tuple(machine.timeline.records),
+        peak_bytes=memory.peak_bytes,
+    )
+
+
+def _begin(plan: ModulePlan, memory: CoreMemory, step: int) -> None:
+    """Let the buffers live that are first used at an operator step (before it, for step 0)."""
+    for buffer in plan.buffers:
+        if buffer.first == step or (step == 0 and buffer.first < 0):
+            memory.begin(buffer)
+
+
+def _end(plan: ModulePlan, memory: CoreMemory, step: int) -> None:
+    """Let the buffers die that are last used at an operator step, but for the last step's: outputs are read there."""
+    if step == len(plan.operators) - 1:
+        return
+    for buffer in plan.buffers:
+        if buffer.last == step:
+            memory.end(buffer.name)
+
+
+def _place(plan: ModulePlan, mover: Mover, weights: Mapping[str, Array], inputs: Mapping[str, Array]) -> None:
+    """Put weights and inputs where their layouts say."""
+    groups = (
+        (plan.graph.weights, plan.weight_layouts, weights, "weight", "idle"),
+        (plan.graph.inputs, plan.input_layouts, inputs, "input", "input"),
+    )
+    for values, layouts, arrays, what, prefix in groups:
+        layout_by_value = {layout.value: layout for layout in layouts}
+        for value in values:
+            layout = layout_by_value.get(value.name)
+            if layout is None or not mover.memory.is_live(f"{prefix}:{value.name}"):
+                continue
+            home = Home(layout, f"{prefix}:{value.name}")
+            mover.place(_checked(value, arrays, what), home)
+            mover.keep(value.name, home)
+
+
+def _checked(value: TensorValue, arrays: Mapping[str, Array], what: str) -> Array:
+    """Return a host array; raises `InputError` unless it has the shape and element type of the value."""
+    array = arrays.get(value.name)
+    if array is None:
+        given = ", ".join(sorted(arrays)) or "none"
+        raise InputError(f"{what} '{value.name}' is missing (given: {given})")
+    array = np.asarray(array)
+    expected = numpy_dtype(value.dtype)
+    if array.shape != value.shape or array.dtype != expected:
+        raise InputError(
+            f"{what} '{value.name}' is {array.dtype} of shape {array.shape}, expected {expected} of shape {value.shape}"
+        )
+    return array
+
+
+def _outputs(plan: ModulePlan, mover: Mover, until: str) -> dict[str, Array]:
+    """Return the model's outputs, or the result of the operator the run stopped after."""
+    graph = plan.graph
+    dtypes = {value.name: value.dtype for value in (*graph.inputs, *graph.weights, *graph.views)}
+    dtypes |= {spec.output.name: spec.output.dtype for spec in graph.operators}
+    if until:
+        value = next(spec.output.name for spec in graph.operators if spec.name == until)
+        return {value: mover.collect(value, dtypes[value])}
+    return {output.name: mover.collect(output.value, dtypes[output.value]) for output in graph.outputs}

@@ -1,0 +1,93 @@
+"""Reduce-scatter: cores with partial sums of the same output part each end with one chunk of it, fully combined.
+
+Members of a group are the cores with the same output window, ranked by core number. In round j the core of rank k takes
+chunk k from rank k + j (modulo the group) and combines it with its own. As many rounds as fit the shift buffer share
+one exchange phase; a chunk larger than the buffer comes in pieces.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from t10.core import geometry
+from t10.core.expression import OperatorSpec
+from t10.core.plan import OperatorPlan
+from t10.sim.combine import combine_arrays
+from t10.sim.memory import CoreMemory
+from t10.sim.partition import Partition
+from t10.sim.shift import SHIFT_BUFFER
+from t10.sim.traps import trap
+
+Ints = NDArray[np.int64]
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Who reduces with whom: `ranks` (cores,) within a group, `members` (cores, r) the group's cores by rank."""
+
+    ranks: Ints
+    members: Ints
+
+
+def reduction_groups(spec: OperatorSpec, plan: OperatorPlan) -> Groups:
+    """Return the groups of cores that end the loop nest with the same output window.
+
+    Raises `SimTrap` when the groups are not all of the size that the plan implies.
+    """
+    slot = len(spec.inputs)
+    starts = geometry.window_starts(plan, slot, geometry.final_positions(plan))
+    own = sorted(spec.output.axes)
+    where = geometry.coordinates(plan)
+    keys = np.column_stack([np.zeros(len(where), np.int64), where[:, own], starts[:, own]])
+    _, group = np.unique(keys, axis=0, return_inverse=True)
+    group = group.reshape(-1)
+    ranks = geometry.replica_ranks(spec.output, plan, slot)
+    n_members = geometry.n_replicas(spec, plan, slot)
+    wrong = np.flatnonzero(np.bincount(group)[group] != n_members)
+    if wrong.size:
+        raise trap(
+            f"partial results lie on {int(np.bincount(group)[group][wrong[0]])} cores, expected {n_members}",
+            operator=spec.name,
+            core=int(wrong[0]),
+        )
+    table = np.empty((int(group.max()) + 1, n_members), np.int64)
+    table[group, ranks] = np.arange(len(group))
+    return Groups(ranks, table[group])
+
+
+def reduce_scatter(
+    memory: CoreMemory, spec: OperatorSpec, plan: OperatorPlan, accumulator: Partition, groups: Groups
+) -> int:
+    """Combine partial results in place, chunk k on the core of rank k, and return the bytes each core takes."""
+    slots = accumulator.slots
+    n_cores, n_slots = slots.shape
+    n_members = groups.members.shape[1]
+    chunk = -(-n_slots // n_members)
+    per_phase = memory.size_bytes(SHIFT_BUFFER) // slots.itemsize
+    if per_phase == 0:
+        raise trap("the shift buffer does not hold one element", operator=spec.name)
+    piece = min(chunk, per_phase)
+    at_once = max(per_phase // piece, 1)
+    rows = np.arange(n_cores)[:, None]
+    for first in range(0, chunk, piece):
+        numbers = groups.ranks[:, None] * chunk + np.arange(first, min(first + piece, chunk))
+        inside = numbers < n_slots
+        numbers = np.minimum(numbers, n_slots - 1)
+        for begin in range(1, n_members, at_once):
+            rounds = range(begin, min(begin + at_once, n_members))
+            landing = memory.bytes_as(SHIFT_BUFFER, slots.dtype, n_cores, numbers.shape[1] * len(rounds))
+            parts = np.split(landing, len(rounds), axis=1)
+            for j, part in zip(rounds, parts, strict=True):
+                source = groups.members[np.arange(n_cores), (groups.ranks + j) % n_members]
+                part[:] = slots[source[:, None], numbers]
+            total = slots[rows, numbers]
+            for part in parts:
+                total = combine_arrays(spec.combine, total, part)
+            core_rows, columns = np.nonzero(inside)
+            slots[core_rows, numbers[inside]] = total[core_rows, columns]
+    return (n_members - 1) * chunk * slots.itemsize

@@ -1,0 +1,161 @@
+"""How operands get to their cores: initial placement from the host, relayouts and set-up, and results back to it.
+
+Only the initial placement sees a whole tensor. A relayout reads every element where it lies, through views, and writes
+it where the operand's layout wants it; what crosses cores is measured, not predicted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from t10.core import movement
+from t10.core.dtypes import numpy_dtype, size_bytes
+from t10.core.expression import OperatorSpec
+from t10.core.graph import Graph
+from t10.core.movement import ElementMap, Traffic
+from t10.core.scalar import parse_constant
+from t10.core.schedule import Layout
+from t10.sim.memory import CoreMemory
+from t10.sim.traps import trap
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """Where a value lies now: its layout and the buffer that holds it."""
+
+    layout: Layout
+    buffer: str
+
+
+class Mover:
+    """Moves values of one graph between the layouts they have and those that operands need."""
+
+    def __init__(self, graph: Graph, memory: CoreMemory, homes: dict[str, Home]) -> None:
+        """Keep the graph; `homes` is where inputs, weights and finished operators lie (it grows as they finish)."""
+        self.graph = graph
+        self.memory = memory
+        self.homes = homes
+        self.shapes = graph.shape_by_value
+        self.specs = {spec.name: spec for spec in graph.operators}
+
+    def element_map(self, layout: Layout) -> ElementMap:
+        """Return which element lies in which slot of a layout."""
+        spec = self.specs[layout.operator] if layout.kind == "operand" else None
+        return movement.layout_map(spec, layout, prod(self.shapes[layout.value]))
+
+    def place(self, values: Array, home: Home) -> None:
+        """Put a whole tensor from the host where its layout says; slots outside it hold its padding."""
+        elements = self.element_map(home.layout).elements
+        slots = self.memory.slots(home.buffer, home.layout.dtype, *elements.shape)
+        fill = padding(self.specs.get(home.layout.operator), home.layout)
+        slots[:] = values.reshape(-1)[np.maximum(elements, 0)]
+        slots[elements < 0] = fill
+        self._mark(home.buffer, home.layout.dtype, elements)
+
+    def fetch(self, value: str, wanted: Layout, buffer: str) -> Traffic:
+        """Fill a buffer with a value in the wanted layout, read through views from where its sources lie."""
+        target = self.element_map(wanted)
+        slots = self.memory.slots(buffer, wanted.dtype, *target.elements.shape)
+        moved = self._gather(value, target, wanted.dtype, slots)
+        slots[target.elements < 0] = padding(self.specs.get(wanted.operator), wanted)
+        self._mark(buffer, wanted.dtype, target.elements)
+        return moved
+
+    def keep(self, value: str, home: Home) -> None:
+        """Record where a value lies."""
+        self.homes[value] = home
+
+    def forget(self, value: str) -> None:
+        """Drop the record of where a value lies."""
+        self.homes.pop(value, None)
+
+    def check_in_place(self, value: str, wanted: Layout, buffer: str) -> None:
+        """Raise a trap unless a value already lies in `buffer` exactly as the wanted layout says."""
+        through = movement.view_elements(self.graph, value)
+        if len(through.sources) != 1 or through.sources[0] not in self.homes:
+            raise trap(f"{value} cannot be used in place: it reads {through.sources}")
+        home = self.homes[through.sources[0]]
+        if home.buffer != buffer or home.layout.dtype != wanted.dtype:
+            raise trap(f"{value} cannot be used in place: it lies in {home.buffer}, not in {buffer}")
+        target = self.element_map(wanted).elements
+        lies = self.element_map(home.layout).elements
+        expected = np.where(target >= 0, through.ids.reshape(-1)[np.maximum(target, 0)], -1)
+        if lies.shape != target.shape or (lies != expected).any():
+            raise trap(f"{value} does not lie in {buffer} as the operand needs it")
+        self.memory.check_written(buffer, len(target), target.shape[1] * size_bytes(wanted.dtype))
+
+    def collect(self, value: str, dtype: str) -> Array:
+        """Return a whole tensor to the host, read through views from where it lies."""
+        shape = self.shapes[value]
+        everything = np.arange(prod(shape), dtype=np.int32)[None, :]
+        result = np.empty((1, prod(shape)), numpy_dtype(dtype))
+        self._gather(value, ElementMap(everything, np.zeros(1, np.int64)), dtype, result)
+        return result.reshape(shape)
+
+    def _gather(self, value: str, target: ElementMap, dtype: str, out: Array) -> Traffic:
+        """Write to `out` every element that `target` names, and return what crossed cores."""
+        through = movement.view_elements(self.graph, value)
+        homes: list[Home] = []
+        for source in through.sources:
+            home = self.homes.get(source)
+            if home is None:
+                raise trap(f"value {value} reads {source}, which was not computed yet")
+            if home.layout.dtype != dtype:
+                raise trap(f"value {source} is {home.layout.dtype} where {dtype} is read")
+            homes.append(home)
+        maps = [
+            (self.element_map(home.layout), prod(self.shapes[source]))
+            for home, source in zip(homes, through.sources, strict=True)
+        ]
+        route = movement.route(target, through, maps)
+        self._check_complete(value, target, route)
+        for number, (home, (lies, _)) in enumerate(zip(homes, maps, strict=True)):
+            self._copy(number, home, lies, route, out)
+        for number, text in enumerate(through.constants):
+            out[route.constant == number] = parse_constant(text)
+        return movement.traffic(route, maps)
+
+    def _copy(self, number: int, home: Home, lies: ElementMap, route: movement.Route, out: Array) -> None:
+        """Copy what comes from one source."""
+        here = route.source == number
+        if not here.any():
+            return
+        slots = self.memory.slots(home.buffer, home.layout.dtype, *lies.elements.shape)
+        written = self.memory.written(home.buffer)
+        everywhere = bool(here.all())
+        core = route.core if everywhere else route.core[here]
+        slot = route.slot if everywhere else route.slot[here]
+        short = written < slots.shape[1] * slots.itemsize
+        if short.any() and (unwritten := (slot + 1) * slots.itemsize > written[core]).any():
+            raise trap(f"read of poisoned bytes in buffer {home.buffer}", core=int(core[unwritten][0]))
+        if everywhere:
+            out[:] = slots[core, slot]
+        else:
+            out[here] = slots[core, slot]
+
+    @staticmethod
+    def _check_complete(value: str, target: ElementMap, route: movement.Route) -> None:
+        """Raise a trap where an element is wanted that lies nowhere."""
+        lost = (target.elements >= 0) & (route.constant < 0) & ((route.source < 0) | (route.core < 0))
+        if lost.any():
+            core, slot = (int(i[0]) for i in np.nonzero(lost))
+            raise trap(f"element {int(target.elements[core, slot])} of {value} lies on no core", core=core)
+
+    def _mark(self, buffer: str, dtype: str, elements: NDArray[np.int32]) -> None:
+        n_cores, n_slots = elements.shape
+        self.memory.mark_written(buffer, n_cores, n_slots * size_bytes(dtype))
+
+
+def padding(spec: OperatorSpec | None, layout: Layout) -> float | int | bool:
+    """Return what slots outside a tensor hold in a layout: the operand's padding, else zero."""
+    if spec is None:
+        return 0
+    text = movement.operand_of(spec, layout.operand).pad_value
+    return parse_constant(text) if text else 0
