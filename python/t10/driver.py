@@ -1,0 +1,269 @@
+"""The compiler as a library: `compile` a model into an `Executable`, run it, report on it, save and load it.
+
+    executable = t10.compile("model.onnx", chip="ipu-mk2")
+    outputs = executable.run({"x": x})
+    executable.save("out")
+
+A saved folder holds module.mlir (the planned module), plan.json, report.json and, if the model had them, weights.npz.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from t10.arrays import Arrays, read_arrays, write_arrays
+from t10.chip import ChipSpec, load_chip
+from t10.core.atomic import filled_folder, write_text
+from t10.core.document import load_document, write_document
+from t10.core.dtypes import numpy_dtype
+from t10.core.graph import TensorValue
+from t10.core.schedule import ModulePlan
+from t10.cost import IpuCostModel
+from t10.errors import InputError
+from t10.report import Report, build_report, read_report, write_report
+
+if TYPE_CHECKING:
+    from t10.plan.options import PlanOptions
+    from t10.sim.plan_level import SimResult
+
+MODULE_FILE = "module.mlir"
+PLAN_FILE = "plan.json"
+REPORT_FILE = "report.json"
+WEIGHTS_FILE = "weights.npz"
+
+Progress = Callable[[str, int, int], None]
+"""Called with the name of a stage, steps done and steps in all."""
+
+ShapeOverride = Sequence[int] | int
+
+
+@dataclass(frozen=True, slots=True)
+class Executable:
+    """A model compiled for a chip.
+
+    `plan` is all that is executed; `module` the same as MLIR text; `weights` their values by name, fewer than the model
+    has where it came without them; `planner_seconds` is wall time by stage.
+    """
+
+    plan: ModulePlan
+    chip: ChipSpec
+    module: str = field(repr=False)
+    weights: Mapping[str, NDArray[Any]] = field(repr=False)
+    source: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    planner_seconds: Mapping[str, float] = field(default_factory=dict[str, float])
+
+    @property
+    def inputs(self) -> tuple[TensorValue, ...]:
+        """Return name, shape and element type of every input of the model."""
+        return self.plan.graph.inputs
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """Return the names of the model's outputs."""
+        return tuple(output.name for output in self.plan.graph.outputs)
+
+    def run(self, inputs: Mapping[str, ArrayLike], *, progress: Progress | None = None) -> Arrays:
+        """Return the outputs by name, computed core by core on the plan simulator.
+
+        Raises `InputError` for inputs that are missing, unknown or of a wrong shape or type, and when the model was
+        compiled without the values of its weights.
+        """
+        return dict(self.execute(inputs, progress=progress).outputs)
+
+    def execute(self, inputs: Mapping[str, ArrayLike], *, progress: Progress | None = None) -> SimResult:
+        """Return everything the plan simulator saw: outputs, modelled cycles, traffic and a timeline."""
+        from t10.sim.plan_level import simulate
+
+        arrays = checked_inputs(self.inputs, inputs)
+        self._check_weights()
+
+        def step(done: int, total: int, operator: str) -> None:
+            del operator
+            if progress:
+                progress("run", done, total)
+
+        cost = IpuCostModel(self.chip)
+        return simulate(self.plan, self.chip, cost, self.weights, arrays, progress=step)
+
+    def report(self) -> Report:
+        """Return what the model costs: modelled cycles, bytes per core, traffic, planner times."""
+        return build_report(self.plan, self.chip, source=self.source, planner_seconds=self.planner_seconds)
+
+    def save(self, folder: str | Path) -> None:
+        """Write the executable to a folder; files of the same names in it are replaced."""
+        extra = {
+            "source": self.source,
+            "options": dict(self.options),
+            "chip": self.chip.model_dump(mode="json"),
+        }
+        with filled_folder(folder) as temporary:
+            write_text(temporary / MODULE_FILE, self.module)
+            write_document(temporary / PLAN_FILE, self.plan, extra)
+            write_report(temporary / REPORT_FILE, self.report())
+            if self.weights or not self.plan.graph.weights:
+                write_arrays(temporary / WEIGHTS_FILE, self.weights)
+        if not self.weights and self.plan.graph.weights:
+            (Path(folder) / WEIGHTS_FILE).unlink(missing_ok=True)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Executable:
+        """Return the executable of a folder that `save` or `t10 compile` wrote.
+
+        Raises `InputError` for a missing folder or a file that does not hold what it should.
+        """
+        where = Path(folder)
+        if not where.is_dir():
+            raise InputError(f"{where} is not a folder", hint="make one with `t10 compile MODEL -o FOLDER`")
+        plan, extra = load_document(where / PLAN_FILE)
+        report = read_report(where / REPORT_FILE)
+        has_weights = (where / WEIGHTS_FILE).exists()
+        module = where / MODULE_FILE
+        return cls(
+            plan=plan,
+            chip=_saved_chip(plan, extra, where / PLAN_FILE),
+            module=module.read_text(encoding="utf-8") if module.exists() else "",
+            weights=read_arrays(where / WEIGHTS_FILE) if has_weights else {},
+            source=str(extra.get("source", "")),
+            options=extra.get("options", {}),
+            planner_seconds=report.planner_seconds,
+        )
+
+    def _check_weights(self) -> None:
+        """Refuse to run without the values of the weights."""
+        used = {layout.value for layout in self.plan.weight_layouts}
+        missing = [weight for weight in self.plan.graph.weights if weight.name in used - set(self.weights)]
+        if missing:
+            names = ", ".join(weight.name for weight in missing[:3]) + (", ..." if len(missing) > 3 else "")
+            raise InputError(
+                f"{len(missing)} of {len(used)} weights have no values: {names}",
+                hint="the model was compiled without its external data; put that beside it and compile again",
+            )
+        for weight in self.plan.graph.weights:
+            if weight.name in used and self.weights[weight.name].shape != weight.shape:
+                found = self.weights[weight.name].shape
+                raise InputError(f"weight {weight.name} has shape {found}, expected {weight.shape}")
+
+
+def compile(
+    model: str | Path,
+    chip: str | Path | ChipSpec = "ipu-mk2",
+    shapes: Mapping[str, ShapeOverride] | None = None,
+    options: PlanOptions | None = None,
+    progress: Progress | None = None,
+) -> Executable:
+    """Return a model file (ONNX, text of onnx-mlir, or linalg) compiled for a chip.
+
+    `chip` is a bundled chip's name, a chip file or a `ChipSpec`; `shapes` gives extents by input name or dim parameter
+    for dims that the model leaves open; `options` are the planner's. Raises `InputError`, `UnsupportedOpError` and
+    `InfeasiblePlanError`, each with its cause.
+    """
+    from t10.passes.bridge.annotate import annotate
+    from t10.passes.read_graph import read_graph
+    from t10.passes.registry import make, run
+    from t10.plan.options import PlanOptions as Options
+    from t10.plan.schedule import plan_module
+
+    spec = chip if isinstance(chip, ChipSpec) else load_chip(chip)
+    chosen = options or Options()
+    clock = _Stopwatch(progress)
+    with clock.stage("import"):
+        imported = _import(model, shapes)
+    module = imported.module
+    with module.context, module.operation.location:
+        with clock.stage("fuse"):
+            run(make("t10-fuse"), module)
+            read = read_graph(module)
+        with clock.stage("plan"):
+            plan = plan_module(read.graph, spec, chosen, progress)
+        with clock.stage("write"):
+            annotate(module, read, plan)
+            text = str(module)
+    return Executable(
+        plan=plan,
+        chip=spec,
+        module=text,
+        weights={**imported.weights, **read.constants},
+        source=Path(model).name,
+        options=_changed(chosen),
+        planner_seconds=clock.seconds,
+    )
+
+
+def checked_inputs(expected: Sequence[TensorValue], given: Mapping[str, ArrayLike]) -> Arrays:
+    """Return the inputs as arrays of the types the model takes.
+
+    Raises `InputError` for names that are missing or unknown, and for a shape or a type that does not fit; a type that
+    holds every value of the given one is no mistake.
+    """
+    names = [value.name for value in expected]
+    unknown = [name for name in given if name not in names]
+    missing = [name for name in names if name not in given]
+    if unknown or missing:
+        found = (
+            f"inputs missing: {', '.join(missing)}" if missing else f"unknown inputs: {', '.join(unknown)}"
+        )
+        raise InputError(f"{found} (the model takes {', '.join(names) or 'none'})")
+    result: Arrays = {}
+    for value in expected:
+        given_value = given[value.name]
+        array: NDArray[Any] = np.asarray(given_value)
+        wanted = numpy_dtype(value.dtype)
+        if array.shape != value.shape:
+            raise InputError(f"input {value.name} has shape {array.shape}, expected {value.shape}")
+        is_typed = isinstance(given_value, (np.ndarray, np.generic))
+        if not np.can_cast(array.dtype, wanted, casting="safe" if is_typed else "same_kind"):
+            raise InputError(f"input {value.name} has type {array.dtype}, expected {wanted}")
+        result[value.name] = np.ascontiguousarray(array, dtype=wanted).reshape(value.shape)
+    return result
+
+
+class _Stopwatch:
+    """Wall time by stage, each stage reported as it starts."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self.progress = progress
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def stage(self, name: str) -> Generator[None]:
+        """Measure the block as stage `name`."""
+        if self.progress:
+            self.progress(name, 0, 1)
+        start = time.perf_counter()
+        yield
+        self.seconds[name] = time.perf_counter() - start
+
+
+def _import(model: str | Path, shapes: Mapping[str, ShapeOverride] | None) -> Any:
+    from t10.frontend.importer import import_model
+
+    return import_model(model, shapes=shapes)
+
+
+def _changed(options: PlanOptions) -> dict[str, Any]:
+    """Return the options as JSON values."""
+    values = asdict(options)
+    values["forced"] = [asdict(forced) for forced in options.forced]
+    return values
+
+
+def _saved_chip(plan: ModulePlan, extra: Mapping[str, Any], path: Path) -> ChipSpec:
+    """Return the chip a plan was made for: as saved beside it, else the bundled one of that name."""
+    saved = extra.get("chip")
+    if saved is None:
+        return load_chip(plan.chip)
+    from pydantic import ValidationError
+
+    try:
+        return ChipSpec.model_validate(saved)
+    except ValidationError as error:
+        raise InputError(f"{path}: extra.chip: {error.errors()[0]['msg']}") from None

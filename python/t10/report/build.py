@@ -1,0 +1,103 @@
+"""From a planned model to its report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+
+import t10
+from t10.chip import ChipSpec
+from t10.core.document.encode import cycles_record, total_cycles
+from t10.core.dtypes import size_bytes
+from t10.core.expression import OperatorSpec
+from t10.core.schedule import ModulePlan, ScheduledOperator
+from t10.report import records
+from t10.report.traffic import operator_traffic
+
+MILLISECONDS_PER_SECOND = 1000
+
+
+def build_report(
+    plan: ModulePlan,
+    chip: ChipSpec,
+    *,
+    source: str = "",
+    planner_seconds: Mapping[str, float] | None = None,
+) -> records.Report:
+    """Return the report of a planned model; `source` names the model's file, `planner_seconds` are by stage."""
+    total = total_cycles(plan)
+    peaks = step_peaks(plan)
+    idle_by_weight = {b.name: b.size_bytes for b in plan.buffers if b.name.startswith("idle:")}
+    operators = tuple(
+        _operator(spec, planned, peak, idle_by_weight, total.total, chip.clock_hz)
+        for spec, planned, peak in zip(plan.graph.operators, plan.operators, peaks, strict=True)
+    )
+    highest = max(range(len(peaks)), key=peaks.__getitem__, default=None)
+    return records.Report(
+        format=records.FORMAT,
+        version=records.VERSION,
+        generator=f"t10 {t10.__version__}",
+        modelled=True,
+        model=plan.graph.name,
+        source=source,
+        chip=records.ChipSummary(
+            name=chip.name, n_cores=chip.n_cores, clock_hz=chip.clock_hz, sram_bytes=chip.sram_bytes
+        ),
+        total_cycles=total.total,
+        total_milliseconds=milliseconds(total.total, chip.clock_hz),
+        cycles=cycles_record(total),
+        peak_bytes=plan.peak_bytes,
+        peak_operator="" if highest is None else operators[highest].name,
+        capacity_bytes=plan.capacity_bytes,
+        weight_bytes=sum(prod(w.shape) * size_bytes(w.dtype) for w in plan.graph.weights),
+        idle_bytes=sum(idle_by_weight.values()),
+        traffic_bytes=_sum(tuple(operator.traffic_bytes for operator in operators)),
+        planner_seconds={stage: round(seconds, 3) for stage, seconds in (planner_seconds or {}).items()},
+        operators=operators,
+    )
+
+
+def step_peaks(plan: ModulePlan) -> tuple[int, ...]:
+    """Return per operator the highest address in use while it runs, in bytes per core."""
+    return tuple(
+        max((b.address_bytes + b.size_bytes for b in plan.buffers if b.first <= step <= b.last), default=0)
+        for step in range(len(plan.operators))
+    )
+
+
+def milliseconds(cycles: int, clock_hz: float) -> float:
+    """Return modelled milliseconds, rounded to the nanosecond."""
+    return round(cycles / clock_hz * MILLISECONDS_PER_SECOND, 6)
+
+
+def _operator(
+    spec: OperatorSpec,
+    planned: ScheduledOperator,
+    peak: int,
+    idle_by_weight: Mapping[str, int],
+    total: int,
+    clock_hz: float,
+) -> records.OperatorReport:
+    active = planned.active
+    idle = {f"idle:{operand.name}" for operand in spec.operands if operand.role == "weight"}
+    return records.OperatorReport(
+        name=spec.name,
+        kind=spec.kind,
+        location=spec.location,
+        n_points=spec.n_points,
+        n_cores=active.plan.n_cores,
+        n_sub_tasks=active.plan.n_sub_tasks,
+        n_plans=len(planned.pareto),
+        cycles=cycles_record(active.cycles),
+        milliseconds=milliseconds(active.cycles.total, clock_hz),
+        share=round(active.cycles.total / total, 6) if total else 0.0,
+        active_bytes=active.active_bytes,
+        idle_bytes=sum(idle_by_weight.get(name, 0) for name in idle),
+        peak_bytes=peak,
+        traffic_bytes=operator_traffic(spec, planned),
+    )
+
+
+def _sum(parts: tuple[records.Traffic, ...]) -> records.Traffic:
+    kinds = records.Traffic.model_fields
+    return records.Traffic(**{kind: sum(getattr(part, kind) for part in parts) for kind in kinds})

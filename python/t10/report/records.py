@@ -1,0 +1,94 @@
+"""`Report`: the contents of report.json, and its published JSON Schema."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from t10.core.document.records import MODELLED, Count, CyclesRecord, Record, Size
+from t10.core.expression import OperatorKind
+
+FORMAT: Literal["t10-report"] = "t10-report"
+VERSION: Literal[1] = 1
+
+
+class ChipSummary(Record):
+    """The chip a model was compiled for."""
+
+    name: str
+    n_cores: Count
+    clock_hz: float
+    sram_bytes: Size
+
+
+class Traffic(Record):
+    """Bytes that the busiest core receives, by the reason they move."""
+
+    relayout: Annotated[Size, Field(description="activations, from where their producer left them")] = 0
+    setup: Annotated[Size, Field(description="weights, from their idle layout to the active one")] = 0
+    shift: Annotated[Size, Field(description="partitions that rotate while the operator runs")] = 0
+    reduce: Annotated[Size, Field(description="partial results of a split reduction axis")] = 0
+
+
+class OperatorReport(Record):
+    """One operator of the program."""
+
+    name: str
+    kind: OperatorKind
+    location: str = ""
+    n_points: Annotated[Size, Field(description="points of the iteration space")]
+    n_cores: Annotated[Count, Field(description="cores that work")]
+    n_sub_tasks: Annotated[Count, Field(description="compute steps of every core")]
+    n_plans: Annotated[Size, Field(description="plans on its time x memory front")]
+    cycles: Annotated[CyclesRecord, Field(description="modelled")]
+    milliseconds: Annotated[float, Field(description="modelled")]
+    share: Annotated[float, Field(description="of the whole model's modelled cycles")]
+    active_bytes: Annotated[Size, Field(description="bytes per core the operator holds while it runs")]
+    idle_bytes: Annotated[
+        Size, Field(description="bytes per core its weights take while other operators run")
+    ]
+    peak_bytes: Annotated[Size, Field(description="bytes per core in use while it runs, everything counted")]
+    traffic_bytes: Traffic
+
+
+class Report(Record):
+    """What a compiled model costs. `str()` of it is a table for the terminal."""
+
+    format: Literal["t10-report"]
+    version: Annotated[Literal[1], Field(description="raised when a reader of the old form would go wrong")]
+    generator: str
+    modelled: Annotated[Literal[True], Field(description=MODELLED)]
+    statement: str = MODELLED
+    model: str
+    source: str = ""
+    chip: ChipSummary
+    total_cycles: Annotated[Size, Field(description="modelled")]
+    total_milliseconds: Annotated[float, Field(description="modelled")]
+    cycles: Annotated[CyclesRecord, Field(description="modelled, by kind")]
+    peak_bytes: Annotated[Size, Field(description="most bytes per core any step needs")]
+    peak_operator: Annotated[str, Field(description="where that is")] = ""
+    capacity_bytes: Size
+    weight_bytes: Annotated[Size, Field(description="bytes of all weights of the model, once")]
+    idle_bytes: Annotated[Size, Field(description="bytes per core of all idle weights")]
+    traffic_bytes: Annotated[Traffic, Field(description="sum over the operators")]
+    planner_seconds: Annotated[
+        dict[str, float], Field(description="wall time of the compiler, by stage, on the machine it ran on")
+    ]
+    operators: tuple[OperatorReport, ...]
+
+    def __str__(self) -> str:
+        """Return the summary and the table of operators as plain text."""
+        from t10.report.table import report_text
+
+        return report_text(self)
+
+
+def report_schema() -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of report.json."""
+    schema = Report.model_json_schema()
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "report.json of T10",
+        **schema,
+    }

@@ -1,0 +1,118 @@
+"""The report as tables for the terminal (rich), or as plain text."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from t10.report.records import OperatorReport, Report
+
+PLAIN_WIDTH = 120
+KINDS = ("compute", "shift", "reduce", "relayout", "setup")
+COLOURS = {"compute": "green", "shift": "cyan", "reduce": "magenta", "relayout": "yellow", "setup": "blue"}
+"""One colour per kind of cycles, on the terminal and in the plots."""
+
+BAR_CELLS = 36
+MOST_SHOWN = 12
+
+
+def report_text(report: Report) -> str:
+    """Return the summary and the table of all operators as plain text."""
+    out = io.StringIO()
+    console = Console(file=out, width=PLAIN_WIDTH, color_system=None, legacy_windows=False)
+    console.print(summary(report), operator_table(report.operators))
+    return out.getvalue().rstrip()
+
+
+def summary(report: Report) -> RenderableType:
+    """Return the short form: what was compiled, how long it runs, where time and memory go."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="bold")
+    table.add_column()
+    chip = report.chip
+    table.add_row("model", f"{report.model} ({len(report.operators)} operators)")
+    table.add_row("chip", f"{chip.name}: {chip.n_cores:,} cores, {chip.clock_hz / 1e9:g} GHz")
+    table.add_row(
+        "time", f"{milliseconds_text(report.total_milliseconds)}, {report.total_cycles:,} cycles (modelled)"
+    )
+    table.add_row("", breakdown(report))
+    share = report.peak_bytes / report.capacity_bytes if report.capacity_bytes else 0.0
+    where = f", in {report.peak_operator}" if report.peak_operator else ""
+    table.add_row(
+        "memory",
+        f"{bytes_text(report.peak_bytes)} of {bytes_text(report.capacity_bytes)} per core ({share:.0%}){where}",
+    )
+    table.add_row(
+        "weights",
+        f"{bytes_text(report.weight_bytes)} in all, idle {bytes_text(report.idle_bytes)} per core",
+    )
+    if report.planner_seconds:
+        stages = ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in report.planner_seconds.items())
+        table.add_row("compiled in", f"{sum(report.planner_seconds.values()):.2f} s ({stages})")
+    return table
+
+
+def breakdown(report: Report) -> RenderableType:
+    """Return a bar of where the cycles go, and its legend."""
+    total = max(report.total_cycles, 1)
+    counts = {kind: int(getattr(report.cycles, kind)) for kind in KINDS}
+    bar, legend = Text(), Text()
+    done = 0
+    for kind, count in counts.items():
+        cells = round((done + count) / total * BAR_CELLS) - round(done / total * BAR_CELLS)
+        done += count
+        bar.append("█" * cells, style=COLOURS[kind])
+        if count:
+            legend.append("■ ", style=COLOURS[kind])
+            legend.append(f"{kind} {count / total:.0%}  ")
+    return Group(bar, legend)
+
+
+def operator_table(operators: Sequence[OperatorReport], title: str = "") -> Table:
+    """Return one row per operator."""
+    table = Table(title=title or None, title_justify="left", header_style="bold")
+    table.add_column("operator", overflow="ellipsis", no_wrap=True, max_width=36)
+    table.add_column("kind", no_wrap=True)
+    for name in ("cores", "steps", "cycles", "share", "compute", "move", "KiB/core", "plans"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for operator in operators:
+        cycles = operator.cycles
+        table.add_row(
+            operator.name,
+            operator.kind,
+            f"{operator.n_cores:,}",
+            f"{operator.n_sub_tasks:,}",
+            f"{cycles.total:,}",
+            f"{operator.share:.1%}",
+            f"{cycles.compute:,}",
+            f"{cycles.total - cycles.compute:,}",
+            f"{operator.peak_bytes / 1024:.1f}",
+            str(operator.n_plans),
+        )
+    return table
+
+
+def slowest(report: Report, n_shown: int = MOST_SHOWN) -> tuple[OperatorReport, ...]:
+    """Return the operators that take most cycles, most first."""
+    return tuple(sorted(report.operators, key=lambda op: -op.cycles.total)[:n_shown])
+
+
+def bytes_text(n_bytes: int) -> str:
+    """Return a number of bytes with a binary unit."""
+    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if n_bytes >= size:
+            return f"{n_bytes / size:.1f} {unit}"
+    return f"{n_bytes} B"
+
+
+def milliseconds_text(milliseconds: float) -> str:
+    """Return a time with a readable unit."""
+    if milliseconds < 1:
+        return f"{milliseconds * 1000:.1f} µs"
+    return f"{milliseconds:.3f} ms" if milliseconds < 1000 else f"{milliseconds / 1000:.3f} s"
