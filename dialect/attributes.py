@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from t10.dialect.mlir import ir
 from t10.dialect.ods import Invalid
 
 
 def to_attr(value: Any) -> Any:
-    """Return the attribute of a Python value: int -> i64, bool, float -> f64, str, sequence -> array, mapping -> dictionary.
+    """Return the attribute of a Python value; needs a current context.
 
-    Attributes pass through. Needs a current context.
+    An int becomes i64, a float f64, a sequence an array, a mapping a dictionary; attributes pass through.
     """
     if isinstance(value, ir.Attribute):
         return value
@@ -25,11 +25,10 @@ def to_attr(value: Any) -> Any:
     if isinstance(value, str):
         return ir.StringAttr.get(value)
     if isinstance(value, Mapping):
-        items: Mapping[str, Any] = value
+        items = cast("Mapping[str, Any]", value)
         return ir.DictAttr.get({key: to_attr(item) for key, item in items.items()})
     if isinstance(value, Sequence):
-        elements: Sequence[Any] = value
-        return ir.ArrayAttr.get([to_attr(element) for element in elements])
+        return ir.ArrayAttr.get([to_attr(element) for element in cast("Sequence[Any]", value)])
     raise TypeError(f"no attribute for a {type(value).__name__}")
 
 
@@ -57,7 +56,7 @@ def int_tuple(value: Any, name: str) -> tuple[int, ...]:
     """Return a decoded attribute that must be an array of integers; raises `Invalid` naming it otherwise."""
     if not isinstance(value, tuple):
         raise Invalid(f"{name} is {value}, expected an array of integers such as [2, 1]")
-    elements: tuple[Any, ...] = value
+    elements = cast("tuple[Any, ...]", value)
     for element in elements:
         if not is_int(element):
             raise Invalid(f"{name} holds {element}, expected integers only")

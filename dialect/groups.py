@@ -42,7 +42,7 @@ def segment_sizes(types: Sequence[Any]) -> Any:
         previous = type_
     if len(sizes) > OPERAND_GROUPS:
         raise UnsupportedOpError(
-            f"an operator with {len(types)} operands changes type {len(sizes)} times, expected at most {OPERAND_GROUPS}",
+            f"{len(types)} operands form {len(sizes)} runs of equal type, expected at most {OPERAND_GROUPS}",
             hint="order operands so that equal types stand together, or leave an elementwise op out of the operator",
         )
     return ir.DenseI32ArrayAttr.get(sizes + [0] * (OPERAND_GROUPS - len(sizes)))

@@ -14,12 +14,13 @@ MLIR's generic form. `docs/dialect-ipu.md` is generated from the docstrings belo
 
 from collections.abc import Iterable, Sequence
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 from t10.dialect.attributes import int_tuple, to_attr, to_python
 from t10.dialect.mlir import ir
 from t10.dialect.ods import (
     ArrayAttr,
+    Dialect,
     IntegerAttr,
     Invalid,
     IsIsolatedFromAbove,
@@ -29,7 +30,6 @@ from t10.dialect.ods import (
     Result,
     StringAttr,
     TypeAttr,
-    ext,
     verifier,
 )
 
@@ -41,7 +41,7 @@ Mapping = Sequence[tuple[int, int]]
 """Inclusive ranges of tiles, ascending."""
 
 
-class Ipu(ext.Dialect, name="ipu"):
+class Ipu(Dialect, name="ipu"):
     """Allocations, vertices, compute sets, copies and programs of an inter-core connected chip."""
 
 
@@ -99,7 +99,8 @@ class GraphOp(Ipu.Operation, name="graph", traits=[IsIsolatedFromAbove, NoTermin
                 _check_fits(op, tiles, memory_bytes)
             elif op.name == "ipu.compute_set":
                 for vertex in _inner(op):
-                    _check_mapping(to_python(vertex.attributes["mapping"]), tiles, "vertex of " + name)
+                    what = f"vertex of '{op.attributes['sym_name'].value}'"
+                    _check_mapping(to_python(vertex.attributes["mapping"]), tiles, what)
             elif op.name == "ipu.sequence":
                 sequences += 1
                 _check_executes(op, names)
@@ -231,13 +232,12 @@ class CopyOp(Ipu.Operation, name="copy"):
     }) {sym_name = "main", chip = "test-16", tiles = 16, memory_bytes = 65536} : () -> ()
     ```
 
-    `kind` is one of shift (one step of a rotation), relayout, setup, reduce, input and output. `bytes` is the most any
-    tile receives, `total_bytes` what all tiles receive together, `cycles` the modelled time. `op_name` names the
-    operator it serves.
+    Operands are the sources (several where a concatenation is read through), then the target. `kind` is one of shift
+    (one step of a rotation), relayout, setup, reduce, input and output. `bytes` is the most any tile receives, `rounds`
+    how often the shift buffer is filled, `cycles` the modelled time. `op_name` names the operator it serves.
     """
 
-    source: Operand[TensorType]
-    target: Operand[TensorType]
+    operands_: Sequence[Operand[TensorType]]
     kind: StringAttr
     op_name: StringAttr
     bytes: IntegerAttr
@@ -446,8 +446,7 @@ def _check_mapping(mapping: Any, tiles: int | None, what: str) -> None:
     if not isinstance(mapping, tuple) or not mapping:
         raise Invalid(f"{what} has mapping {mapping}, expected ranges of tiles such as [[0, 15]]")
     previous = -1
-    pairs: tuple[Any, ...] = mapping
-    for i, pair in enumerate(pairs):
+    for i, pair in enumerate(cast("tuple[Any, ...]", mapping)):
         row = int_tuple(pair, f"mapping[{i}]")
         if len(row) != 2 or row[0] > row[1]:
             raise Invalid(f"{what} has range {list(row)}, expected [first, last]")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from t10.dialect import ipu, rtensor
 from t10.dialect.mlir import ir, new_context
 from t10.errors import InputError
@@ -12,7 +14,7 @@ def irdl_text(name: str) -> str:
 
     IRDL carries the structure of attributes and operations, neither traits nor verifiers written in Python.
     """
-    dialects = {"rtensor": rtensor.RTensor, "ipu": ipu.Ipu}
+    dialects: dict[str, Any] = {"rtensor": rtensor.RTensor, "ipu": ipu.Ipu}
     if name not in dialects:
         raise InputError(f"no dialect named {name} of ours (expected one of {', '.join(dialects)})")
     with new_context(), ir.Location.unknown():

@@ -4,13 +4,13 @@
 tensor<6x8xf16, #rtensor.layout<{fs = [2, 1], ft = [1, 2], rp = [0, 2], cores = 4}>>
 ```
 
-cuts dim 0 in 2 sub-tensors of 3x8; 4 cores share each; every ring of 1*2 cores holds one copy, cut in 2 along dim 1 into
-partitions of 3x4, and they rotate by 2 elements of dim 1 at a time:
+cuts dim 0 in 2 sub-tensors of 3x8; 4 cores share each; every ring of 1*2 cores holds one copy, cut in 2 along dim 1
+into partitions of 3x4, and they rotate by 2 elements of dim 1 at a time:
 
 ```
 for each sub-tensor (i, j) of fs:                        # 2 x 1, outermost dim first
   for each ring of its sharers:                          # cores / prod(ft) = 2 copies
-    for member r of the ring, of prod(ft) = 2:           # holds partition r; each step hands rp elements to its neighbour
+    for member r of the ring, of prod(ft) = 2:           # holds partition r; each step hands on rp elements
       hold T[i * 3 : i * 3 + 3,  (start(r) + [0, 4)) mod 8]
 ```
 """
@@ -93,7 +93,9 @@ def read_layout(fields: Mapping[str, Any]) -> Layout:
         refuse_unknown(fields, ("linear",), "linear layout")
         return Layout(linear=scalars["linear"])
     rows = {key: int_tuple(required(fields, key, "layout"), key) for key in ("fs", "ft", "rp")}
-    return Layout(**rows, **scalars, halo=int_tuple(fields.get("halo", ()), "halo"))
+    cores, scatter = scalars.get("cores", 0), scalars.get("scatter", 1)
+    halo = int_tuple(fields.get("halo", ()), "halo")
+    return Layout(rows["fs"], rows["ft"], rows["rp"], cores=cores, scatter=scatter, halo=halo)
 
 
 def check_layout(layout: Layout, shape: tuple[int, ...]) -> None:
@@ -106,7 +108,7 @@ def check_layout(layout: Layout, shape: tuple[int, ...]) -> None:
         overlaps = bool(layout.halo) and layout.halo[dim] > 0
         if fs > max(extent, 1) and not overlaps:
             raise Invalid(
-                f"fs[{dim}] = {fs} cuts extent {extent} into more pieces than it has elements, expected at most {extent}"
+                f"fs[{dim}] = {fs} cuts extent {extent} into more pieces than elements, expected at most {extent}"
             )
         if ft > sub_tensor[dim]:
             raise Invalid(
@@ -123,7 +125,8 @@ def check_layout(layout: Layout, shape: tuple[int, ...]) -> None:
     for dim, (length, ft, rp) in enumerate(zip(layout.partition(shape), layout.ft, layout.rp, strict=True)):
         if rp > length:
             raise Invalid(
-                f"rp[{dim}] = {rp} is larger than a partition of {length} elements (extent {shape[dim]}, fs {layout.fs[dim]}, ft {ft})"
+                f"rp[{dim}] = {rp} is larger than a partition of {length} elements "
+                f"(extent {shape[dim]}, fs {layout.fs[dim]}, ft {ft})"
             )
         if rp and ft == 1:
             raise Invalid(

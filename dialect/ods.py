@@ -25,6 +25,42 @@ NoTerminator: Any = ir.NoTerminatorTrait
 if TYPE_CHECKING:
     T = TypeVar("T")
 
+    class Dialect:
+        """A dialect; its operations, attributes and types derive from the nested classes."""
+
+        class Operation:
+            """An operation; its fields are annotations."""
+
+            operation: Any
+            location: Any
+            attributes: Any
+
+            def __init_subclass__(cls, *, name: str = "", traits: list[Any] | None = None) -> None: ...
+
+        class Attribute:
+            """An attribute; its parameters are annotations."""
+
+            def __init_subclass__(cls, *, name: str) -> None: ...
+
+            @classmethod
+            def get(cls, *parameters: Any) -> Any:
+                """Return the attribute with these parameters."""
+
+        class Type:
+            """A type; its parameters are annotations."""
+
+            def __init_subclass__(cls, *, name: str) -> None: ...
+
+            @classmethod
+            def get(cls, *parameters: Any) -> Any:
+                """Return the type with these parameters."""
+
+        def __init_subclass__(cls, *, name: str) -> None: ...
+
+        @classmethod
+        def load(cls) -> None:
+            """Register the dialect with the current context."""
+
     class Operand(Generic[T]):
         """An SSA operand."""
 
@@ -61,6 +97,7 @@ if TYPE_CHECKING:
 
         value: Any
 else:
+    Dialect = ext.Dialect
     Operand = ext.Operand
     Result = ext.Result
     Region = ext.Region
@@ -71,7 +108,7 @@ else:
     TypeAttr = ir.TypeAttr
 
 
-class Invalid(Exception):  # noqa: N818 - an internal signal between a check and the verifier that reports it
+class Invalid(Exception):
     """A rule of the dialect is broken; the message says what was found and what was expected."""
 
 

@@ -37,7 +37,7 @@ KEYS = (
     "extents",
     "uses",
 )
-"""Keys of the attribute; only `f_op` must be there. `extents` and `uses` state the expression where it is not the op's."""
+"""Keys; only `f_op` must be there. `extents` and `uses` state the expression where it is not the operation's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def plan_fields(costed: CostedPlan, expression: Expression | None = None) -> dic
 
 
 def read_plan(fields: Mapping[str, Any]) -> CostedPlan:
-    """Return the plan spelled by a decoded, complete attribute; raises `Invalid` for a key that is missing or malformed."""
+    """Return the plan spelled by a decoded attribute; raises `Invalid` for a key that is missing or malformed."""
     rows = {
         key: int_tuple(required(fields, key, "plan"), key) for key in (*AXIS_ROWS, "loop_order", "core_order")
     }

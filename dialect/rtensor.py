@@ -2,8 +2,8 @@
 
 A *layout* (`#rtensor.layout`) says how a tensor lies on the cores and is its encoding; a *plan* (`#rtensor.plan`) says
 how an operator is cut, rotated and ordered and is an attribute of it. Operations exist for what moves data between
-operators (`setup`, `relayout`), inside an operator (`shift`, `reduce`), for the loop nest (`nest`) and for the unit that
-is planned (`operator`). All but `shift` are pure: canonicalization and CSE treat them as arithmetic.
+operators (`setup`, `relayout`), inside an operator (`shift`, `reduce`), for the loop nest (`nest`) and for the unit
+that is planned (`operator`). All but `shift` are pure: canonicalization and CSE treat them as arithmetic.
 
 Operations print in MLIR's generic form. `docs/dialect-rtensor.md` is generated from the docstrings below.
 """
@@ -18,6 +18,7 @@ from t10.dialect.layout import Layout, check_layout, read_layout
 from t10.dialect.mlir import ir
 from t10.dialect.ods import (
     ArrayAttr,
+    Dialect,
     DictAttr,
     IntegerAttr,
     Invalid,
@@ -28,7 +29,6 @@ from t10.dialect.ods import (
     Region,
     Result,
     StringAttr,
-    ext,
     verifier,
 )
 
@@ -42,7 +42,7 @@ COMBINES = ("sum", "prod", "max", "min", "and", "or")
 REDUCE_MODES = ("scatter", "all")
 
 
-class RTensor(ext.Dialect, name="rtensor"):
+class RTensor(Dialect, name="rtensor"):
     """Compute-shift on rotating tensors: layouts, plans and what moves data."""
 
 
@@ -74,11 +74,12 @@ class LayoutAttr(RTensor.Attribute, name="layout"):
 
 
 class PlanAttr(RTensor.Attribute, name="plan"):
-    """How an operator is cut, rotated, ordered and placed, and what that costs; attribute `rtensor.plan` of an operator.
+    """How an operator is cut, rotated, ordered and placed, and what that costs: its attribute `rtensor.plan`.
 
     ```mlir
-    func.func private @f() attributes {rtensor.plan = #rtensor.plan<{f_op = [2, 3, 1],
-      ft = [[1, 1, 3], [1, 1, 2], [1, 1, 1]], lengths = [1, 1, 6], loop_order = [2], rp = [0, 0, 2], steps = [1, 1, 3]}>}
+    func.func private @f() attributes {rtensor.plan = #rtensor.plan<{
+      f_op = [2, 3, 1], lengths = [1, 1, 6], ft = [[1, 1, 3], [1, 1, 2], [1, 1, 1]],
+      rp = [0, 0, 2], steps = [1, 1, 3], loop_order = [2]}>}
     ```
 
     | key | shape | meaning |
@@ -133,11 +134,12 @@ class _MixedOperation(RTensor.Operation):
     """Base of operations whose operands are of any types; the bindings collect fields of a base class."""
 
 
-_MixedOperation._fields = operand_groups()
+_untyped: Any = _MixedOperation
+_untyped._fields = operand_groups()
 
 
 class OperatorOp(_MixedOperation, name="operator", traits=[IsIsolatedFromAbove, Pure]):
-    """The unit that is planned: a root linalg op (contraction, convolution, reduction ...) and elementwise ops around it.
+    """The unit that is planned: a root linalg op (contraction, convolution ...) and the elementwise ops around it.
 
     ```mlir
     func.func @linear(%x: tensor<4x8xf16>, %w: tensor<8x2xf16>, %init: tensor<4x2xf16>) -> tensor<4x2xf16> {
@@ -345,8 +347,8 @@ class NestOp(_MixedOperation, name="nest", traits=[IsIsolatedFromAbove, Pure]):
     }
     ```
 
-    `axes` are the operator's rotating axes, outermost loop first; `steps` and `rp` stand in the same order. Operands are
-    the tensors it reads, then the initial output. Region arguments: the position along every loop (index), then the
+    `axes` are the operator's rotating axes, outermost loop first; `steps` and `rp` stand in the same order. Operands
+    are the tensors it reads, then the initial output. Region arguments: the position along every loop (index), then the
     operands; the region yields the output that the next sub-task continues with:
 
     ```text

@@ -6,7 +6,7 @@ A driver takes them with `reporting_to`; without one they go to standard error.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -36,7 +36,7 @@ def emit_remark(op: Any, message: str) -> None:
 
 
 @contextmanager
-def reporting_to(sink: Sink) -> Iterator[None]:
+def reporting_to(sink: Sink) -> Generator[None]:
     """Send warnings and remarks to `sink` while inside."""
     token = _sink.set(sink)
     try:

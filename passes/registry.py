@@ -1,9 +1,9 @@
 """The passes by name, and what a pass is.
 
-To add one: (1) write `passes/my_thing.py` with a frozen dataclass derived from `Pass`: `name = "t10-my-thing"`, fields made
-with `option(default, help=..., unit=...)`, and `apply(module)`; its docstring's first line is its help. (2) Add
-`("t10-my-thing", "t10.passes.my_thing:MyThing")` to `PASSES`. (3) If it needs others, list their names in `prerequisites`
-and give those an `is_done(module)`: they then run first where missing, with options of the same name handed down.
+To add one: (1) write `passes/my_thing.py` with a frozen dataclass derived from `Pass`: `name = "t10-my-thing"`, fields
+made with `option(default, help=..., unit=...)`, and `apply(module)`; its docstring's first line is its help. (2) Add
+`("t10-my-thing", "t10.passes.my_thing:MyThing")` to `PASSES`. (3) If it needs others, list them in `prerequisites` and
+give those an `is_done(module)`: they then run first where missing, with options of the same name handed down.
 (4) Refuse input with `raise PassFailure(op, "found ..., expected ...")` or another `T10Error`. (5) Test it with lit.
 """
 
@@ -60,7 +60,7 @@ class Pass:
         return (cls.__doc__ or "").strip().split("\n")[0]
 
 
-def option(default: Any, *, help: str, unit: str = "") -> Any:  # noqa: A002 - the word of every option parser
+def option(default: Any, *, help: str, unit: str = "") -> Any:
     """Return a dataclass field that is a pass option: its default, what it does and its unit.
 
     The type of the field is one of int, float, bool, str, tuple[int, ...] and tuple[str, ...] (elements separated by

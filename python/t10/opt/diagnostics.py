@@ -12,7 +12,7 @@ from t10.errors import T10Error
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One message: severity (error, warning, remark, note), where (line and column from 1, 0 where unknown) and text."""
+    """One message: severity (error, warning, remark, note), place (line and column from 1; 0: unknown) and text."""
 
     severity: str
     file: str

@@ -1,12 +1,13 @@
-"""`--verify-diagnostics`: the input says in comments what must be reported, as in mlir-opt.
+r"""`--verify-diagnostics`: the input says in comments what must be reported, as in mlir-opt.
 
 ```
 // expected-error @+1 {{does not divide}}
-// expected-note-re @below 2 {{rp\\[{{[0-9]}}\\]}}
+// expected-note-re @below 2 {{rp[{{[0-9]}}]}}
 ```
 
-Places: none (this line), `@+n`, `@-n`, `@above`, `@below` (the nearest line without a comment of this kind), `@unknown`.
-A number before the text says how often. Text must occur in the message; with `-re`, parts in `{{}}` are expressions.
+Places: none (this line), `@+n`, `@-n`, `@above` and `@below` (the nearest line without such a comment), `@unknown`.
+A number before the text says how often. The text must occur in the message; with `-re`, parts in `{{}}` are regular
+expressions.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from dataclasses import fields
-from typing import Any
+from typing import Any, cast
 
 from t10.dialect.mlir import ir
 from t10.opt.options import BY_FLAG
@@ -100,8 +100,7 @@ def _default(value: Any) -> str:
     if value is None or value in ((), ""):
         return "none"
     if isinstance(value, tuple):
-        elements: tuple[Any, ...] = value
-        return ",".join(str(element) for element in elements)
+        return ",".join(str(element) for element in cast("tuple[Any, ...]", value))
     return str(value)
 
 

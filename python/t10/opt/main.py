@@ -19,7 +19,7 @@ from t10.opt.pipeline import Step, pipeline_text, steps_of_flags, steps_of_text
 from t10.opt.printing import asm
 from t10.opt.report import Timing
 from t10.opt.reproducer import Reproducer, split
-from t10.opt.runner import Runner, RunFailed, check_steps
+from t10.opt.runner import RunFailed, Runner, check_steps
 
 EXIT_USAGE = 1
 _EXIT_BROKEN_PIPE = 141

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -23,7 +23,7 @@ class Timing:
         self._seconds: list[tuple[str, float]] = []
 
     @contextmanager
-    def step(self, name: str) -> Iterator[None]:
+    def step(self, name: str) -> Generator[None]:
         """Measure what happens inside."""
         start = time.perf_counter()
         try:

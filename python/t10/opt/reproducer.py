@@ -15,7 +15,7 @@ _VERIFY_EACH = re.compile(r"verify_each:\s*(true|false)")
 
 
 class Reproducer:
-    """A reproducer on disk while a pipeline runs: written first, so that even a crash leaves it, and removed on success."""
+    """A reproducer on disk while a pipeline runs: written first, so that a crash leaves it, removed on success."""
 
     def __init__(self, path: str, module_text: str, pipeline: str, *, verify_each: bool) -> None:
         """Write the file; raises `InputError` if that is not possible."""
@@ -45,7 +45,7 @@ def split(text: str) -> tuple[str, str, bool]:
     pipeline = _PIPELINE.search(section[1]) if section else None
     if section is None or pipeline is None:
         raise InputError(
-            "--run-reproducer: the input holds no reproducer (expected {-# external_resources: { mlir_reproducer: ... #-})"
+            "--run-reproducer: the input holds no {-# external_resources: { mlir_reproducer: { pipeline: ... #-}"
         )
     verify = _VERIFY_EACH.search(section[1])
     unescaped = re.sub(r"\\(.)", r"\1", pipeline[1])
