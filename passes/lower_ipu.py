@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from t10.dialect import ipu
 from t10.dialect.mlir import ir
 from t10.emit.lower import lower
-from t10.emit.program import ComputeSet, DeviceProgram, Exchange, Execute, Repeat, Step
+from t10.emit.program import ComputeSet, Copy, DeviceProgram, Exchange, Execute, Repeat, Step
 from t10.passes.place import planned
 from t10.passes.planning import PlanningPass, operators
 
@@ -54,11 +54,12 @@ def _write(program: DeviceProgram, name: str, memory_bytes: int) -> None:
         for compute_set in program.compute_sets:
             _write_compute_set(compute_set, handles)
         _, sequence = ipu.sequence()
+    copies = {copy.name: copy for copy in program.copies}
     for operator in program.operators:
         with ir.InsertionPoint(sequence):
             op, inner = ipu.sequence()
             op.attributes["op_name"] = ir.StringAttr.get(operator.operator)
-        _write_steps(operator.steps, program, handles, inner)
+        _write_steps(operator.steps, copies, handles, inner)
 
 
 def _write_compute_set(compute_set: ComputeSet, handles: dict[str, Any]) -> None:
@@ -77,9 +78,9 @@ def _write_compute_set(compute_set: ComputeSet, handles: dict[str, Any]) -> None
 
 
 def _write_steps(
-    steps: tuple[Step, ...], program: DeviceProgram, handles: dict[str, Any], block: Any
+    steps: tuple[Step, ...], copies: dict[str, Copy], handles: dict[str, Any], block: Any
 ) -> None:
-    copies = {copy.name: copy for copy in program.copies}
+    """Write program steps into a block."""
 
     def write(step: Step, inside: Any) -> None:
         with ir.InsertionPoint(inside):

@@ -6,6 +6,7 @@ from typing import Any
 
 from t10.dialect.groups import SEGMENTS, segment_sizes
 from t10.dialect.mlir import ir
+from t10.dialect.rtensor import CANDIDATES, PLAN, without_layout
 from t10.passes.bridge.scalars import constant_of
 
 CONSTANT_OPS = frozenset({"arith.constant", "tensor.empty", "linalg.fill"})
@@ -36,11 +37,14 @@ def wrap(op: Any, op_name: str, kind: str) -> Any:
         loc=op.location,
         ip=ir.InsertionPoint(op),
     )
-    types = [value.type for value in outside]
+    types = [without_layout(value.type) for value in outside]
     block = wrapper.regions[0].blocks.append(*types, arg_locs=[op.location] * len(types))
     mapping = dict(zip(outside, block.arguments, strict=True))
     with ir.InsertionPoint(block):
         inner = _copy(op, mapping)
+        for name in (PLAN, CANDIDATES):
+            if name in inner.attributes:
+                del inner.attributes[name]
         ir.Operation.create("rtensor.yield", operands=list(inner.results), loc=op.location)
     for old, new in zip(op.results, wrapper.results, strict=True):
         old.replace_all_uses_with(new)
