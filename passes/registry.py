@@ -17,7 +17,18 @@ from typing import Any, ClassVar
 from t10.dialect.location import location_text
 from t10.errors import InputError, T10Error, UnsupportedOpError
 
-PASSES: tuple[tuple[str, str], ...] = (("t10-verify-layouts", "t10.passes.verify_layouts:VerifyLayouts"),)
+PASSES: tuple[tuple[str, str], ...] = (
+    ("t10-import", "t10.passes.import_onnx:ImportOnnx"),
+    ("t10-fuse", "t10.passes.fuse:Fuse"),
+    ("t10-partition", "t10.passes.partition:Partition"),
+    ("t10-align-pace", "t10.passes.align_pace:AlignPace"),
+    ("t10-pareto", "t10.passes.pareto:Pareto"),
+    ("t10-reconcile", "t10.passes.reconcile:Reconcile"),
+    ("t10-place", "t10.passes.place:Place"),
+    ("t10-lower-ipu", "t10.passes.lower_ipu:LowerIpu"),
+    ("t10-verify-layouts", "t10.passes.verify_layouts:VerifyLayouts"),
+    ("t10-verify-plan", "t10.passes.verify_plan:VerifyPlan"),
+)
 """Flag and `module:Class` of every pass, in pipeline order; a module is imported when its pass is first used."""
 
 
