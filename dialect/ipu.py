@@ -9,8 +9,10 @@ the three device interfaces of the paper: allocate, compute, shift (T10 §5).
         x = ipu.alloc("x", element=f16, shape=(4, 8), address=0, mapping=ipu.ranges(range(16)), role="input")
 
 A *mapping* is an array of inclusive ranges of tiles, `[[0, 15], [32, 47]]`, in ascending order. Operations print in
-MLIR's generic form. `docs/dialect-ipu.md` is generated from the docstrings below.
+MLIR's generic form.
 """
+
+# The docstrings below are the reference page: tools/gen_docs.py writes it.
 
 from collections.abc import Iterable, Sequence
 from math import prod

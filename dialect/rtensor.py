@@ -5,8 +5,10 @@ how an operator is cut, rotated and ordered and is an attribute of it. Operation
 operators (`setup`, `relayout`), inside an operator (`shift`, `reduce`), for the loop nest (`nest`) and for the unit
 that is planned (`operator`). All but `shift` are pure: canonicalization and CSE treat them as arithmetic.
 
-Operations print in MLIR's generic form. `docs/dialect-rtensor.md` is generated from the docstrings below.
+Operations print in MLIR's generic form.
 """
+
+# The docstrings below are the reference page: tools/gen_docs.py writes it.
 
 from collections.abc import Sequence
 from typing import Any, get_args

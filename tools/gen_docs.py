@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""Write the generated pages of docs/, or check with --check that they are up to date.
+
+`docs/dialect-rtensor.md` and `docs/dialect-ipu.md` come whole from the definitions; in `docs/t10-opt.md` the text between
+`<!-- begin generated: NAME -->` and `<!-- end generated -->` is replaced.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "python"))
+
+from t10.dialect.document import ipu_page, rtensor_page
+from t10.opt.help import help_text
+
+_REGION = re.compile(r"(<!-- begin generated: (\w+) -->\n).*?(<!-- end generated -->)", re.DOTALL)
+
+
+def pages() -> Iterator[tuple[Path, str]]:
+    """Yield path and text of every generated page."""
+    docs = ROOT / "docs"
+    yield docs / "dialect-rtensor.md", rtensor_page()
+    yield docs / "dialect-ipu.md", ipu_page()
+    opt = docs / "t10-opt.md"
+    yield opt, with_regions(opt.read_text(encoding="utf-8"), {"help": f"```text\n{help_text()}```\n"})
+
+
+def with_regions(text: str, content: dict[str, str]) -> str:
+    """Return a page with the content of its generated regions replaced."""
+    return _REGION.sub(lambda match: match[1] + content[match[2]] + match[3], text)
+
+
+def main() -> int:
+    """Write or check; return 1 if a page is out of date."""
+    check = "--check" in sys.argv[1:]
+    stale = 0
+    for path, text in pages():
+        if path.exists() and path.read_text(encoding="utf-8") == text:
+            continue
+        stale += 1
+        if check:
+            print(
+                f"{path.relative_to(ROOT)} is out of date: run tools/gen_docs.py (make docs)", file=sys.stderr
+            )
+        else:
+            path.write_text(text, encoding="utf-8")
+            print(f"wrote {path.relative_to(ROOT)}")
+    return 1 if check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
