@@ -6,6 +6,8 @@ tensors and accumulators are `f32` for floats (an f16 result is truncated by an 
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from t10.core.dtypes import is_float
 from t10.core.expression import AffineDim, Axis, Combine, Operand, OperatorSpec, Role, Selector, Term
 from t10.core.graph import Graph, GraphOutput, TensorValue, View
@@ -187,7 +189,7 @@ def conv2d(
     weight: str = "w",
     o: str = "o",
 ) -> OperatorSpec:
-    """Return o[n, f, h, w] += x[n, c, stride*h + kh - pad, stride*w + kw - pad] * w[f, c, kh, kw]; h, w are output sizes."""
+    """Return o[n, f, h, w] += x[n, c, stride*h + kh - pad, stride*w + kw - pad] * w[f, c, kh, kw]; h, w of o."""
     height, width = stride * (h - 1) + kh - 2 * pad, stride * (w - 1) + kw - 2 * pad
     x_dims = (
         *dims(0, 4),
@@ -374,7 +376,7 @@ def mlp_graph(m: int, widths: tuple[int, ...], dtype: str = "f16") -> Graph:
     """Return a chain of linear + bias + relu layers over `m` rows."""
     specs = tuple(
         linear_relu(m, n, k, dtype, name=f"linear{i}", a=f"x{i}", b=f"w{i}", c=f"x{i + 1}")
-        for i, (k, n) in enumerate(zip(widths, widths[1:]))
+        for i, (k, n) in enumerate(pairwise(widths))
     )
     return chain_graph("mlp", specs)
 
@@ -393,7 +395,7 @@ def softmax_graph(rows: int, columns: int, dtype: str = "f16") -> Graph:
 
 
 def layer_norm_graph(rows: int, columns: int, dtype: str = "f16") -> Graph:
-    """Return (x - mean) * rsqrt(var) * scale: two reductions, broadcasts of rows and of columns (sums are not divided)."""
+    """Return (x - sum) * rsqrt(sum of squares) * scale: two reductions, broadcasts of rows and of columns."""
     shape = (rows, columns)
     specs = (
         row_reduce(rows, columns, "sum", dtype, name="mean", x="x", o="mu"),

@@ -1,1 +1,28 @@
-"""Planning of operators and models as frozen values; the hot evaluation is the native module `_evaluate`."""
+"""Planning of operators and models as frozen values; the hot evaluation is the native module `_evaluate`.
+
+In data-flow order: `space` (partitions), `alignment` (pace), `placement` (phases), `evaluate` and `pareto` (bytes and
+cycles), `search` (one operator), `levels` and `reconcile` (Algorithm 1), `arrivals` (what moves), `allocation`
+(addresses), `schedule` (a whole model).
+"""
+
+from t10.plan.alignment import Pace, align_pace
+from t10.plan.options import ForcedPartition, PlanOptions
+from t10.plan.placement import place
+from t10.plan.schedule import operator_fronts, plan_module, schedule_module
+from t10.plan.search import align, pareto_front, partition_candidates, placed, plan_operator
+
+__all__ = [
+    "ForcedPartition",
+    "Pace",
+    "PlanOptions",
+    "align",
+    "align_pace",
+    "operator_fronts",
+    "pareto_front",
+    "partition_candidates",
+    "place",
+    "placed",
+    "plan_module",
+    "plan_operator",
+    "schedule_module",
+]

@@ -24,7 +24,7 @@ def thinned(indices: Ints, cycles: Ints, most: int) -> Ints:
     if most == 1:
         return indices[-1:]
     level = np.log(np.maximum(cycles[indices], 1).astype(np.float64))
-    wanted = np.linspace(level[0], level[-1], most)
+    wanted: NDArray[np.float64] = np.linspace(float(level[0]), float(level[-1]), most)
     # Levels fall along the front; searchsorted wants them rising.
-    chosen = np.searchsorted(-level, -wanted, side="left")
+    chosen: NDArray[np.intp] = np.searchsorted(-level, -wanted, side="left")
     return indices[np.unique(np.minimum(chosen, len(indices) - 1))]

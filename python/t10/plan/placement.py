@@ -126,7 +126,8 @@ def _closed_form(
     for axis in range(len(f_op)):
         slots = _rotating(ft, axis)
         missing = [set(_missing(spec, f_op, slot)) for slot in slots]
-        if sum(map(len, missing)) == len(set().union(*missing)):
+        together = {a for one in missing for a in one}
+        if sum(map(len, missing)) == len(together):
             length = pace.lengths[axis]
             result.append(tuple(
                 _ring_term(spec, f_op, ft[slot], slot, axis, length // ft[slot][axis]) for slot in slots

@@ -89,7 +89,8 @@ def pareto_front(
     ft = np.array([plan.ft for plan in plans], np.int64)
     priced = evaluate(spec, cost, f_op, ft)
     indices = thinned(front_indices(priced.cycles, priced.active_bytes), priced.cycles, options.max_front)
-    return tuple(costed(plans[i], priced, int(i)) for i in indices)
+    rows: list[int] = indices.tolist()
+    return tuple(costed(plans[row], priced, row) for row in rows)
 
 
 def costed(plan: OperatorPlan, priced: Evaluation, row: int) -> CostedPlan:

@@ -1,0 +1,79 @@
+"""Chip files: what is bundled loads, and every mistake names its field."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from t10.chip import ChipSpec, bundled_chips, load_chip
+from t10.errors import InputError
+
+
+def test_bundled_chips_all_load_under_their_own_name() -> None:
+    assert set(bundled_chips()) >= {"ipu-mk2", "ipu-bow", "test-4", "test-16", "test-64"}
+    for name in bundled_chips():
+        assert load_chip(name).name == name
+
+
+def test_mk2_is_the_published_chip() -> None:
+    chip = load_chip("ipu-mk2")
+    assert (chip.n_cores, chip.sram_bytes, chip.exchange_bytes_per_cycle) == (1472, 624 * 1024, 4)
+    rates = {(unit.in_dtype, unit.acc_dtype): unit.macs_per_cycle for unit in chip.matrix_units}
+    assert rates == {("f16", "f16"): 64, ("f16", "f32"): 32, ("f32", "f32"): 16}
+
+
+def test_test_chips_differ_from_mk2_in_cores_only() -> None:
+    big, small = load_chip("ipu-mk2").model_dump(), load_chip("test-16").model_dump()
+    assert {key for key in big if big[key] != small[key]} == {"name", "description", "n_cores"}
+
+
+def test_a_users_file_may_be_based_on_a_bundled_chip(tmp_path: Path) -> None:
+    path = tmp_path / "half.yaml"
+    path.write_text("based_on: ipu-mk2\nname: half\nn_cores: 736\n")
+    assert load_chip(path).n_cores == 736
+    assert load_chip(path).clock_hz == load_chip("ipu-mk2").clock_hz
+
+
+def test_json_is_read_too(tmp_path: Path) -> None:
+    path = tmp_path / "chip.json"
+    path.write_text(load_chip("test-4").model_dump_json())
+    assert load_chip(str(path)) == load_chip("test-4")
+
+
+def test_unknown_name_lists_the_known_ones() -> None:
+    with pytest.raises(InputError, match=r"unknown chip 'mk3' \(expected one of .*ipu-mk2"):
+        load_chip("mk3")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("based_on: ipu-mk2\nn_core: 4\n", r"field n_core: extra inputs are not permitted, found 4"),
+        ("based_on: ipu-mk2\nn_cores: many\n", r"field n_cores: .*valid integer.*found 'many'"),
+        ("based_on: ipu-mk2\nn_cores: 0\n", r"field n_cores: .*greater than or equal to 1, found 0"),
+        ("based_on: ipu-mk2\nreserved_bytes: 638976\n", r"reserved_bytes \+ shift_buffer_bytes = 647168"),
+        ("based_on: ipu-mk9\n", r"field based_on: found 'ipu-mk9', expected one of"),
+        ("name: x\n", r"field n_cores: field required"),
+        ("- 1\n", r"expected a mapping of fields, found list"),
+        ("{: [", r"is not YAML"),
+    ],
+)
+def test_mistakes_name_the_field_and_what_was_found(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "chip.yaml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message) as caught:
+        load_chip(path)
+    assert "chip.yaml" in str(caught.value)
+
+
+def test_a_missing_file_says_so(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot read chip file"):
+        load_chip(tmp_path / "none.yaml")
+
+
+def test_a_chip_is_immutable_and_hashable() -> None:
+    chip: ChipSpec = load_chip("test-4")
+    assert hash(chip) == hash(load_chip("test-4"))
+    with pytest.raises(ValueError, match="frozen"):
+        setattr(chip, "n_cores", 5)  # noqa: B010 -- the point is that plain assignment would not type-check

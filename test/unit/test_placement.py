@@ -1,0 +1,109 @@
+"""Placement: the theorems' closed forms and the search put every element on each ring exactly once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support import specs
+
+from t10.core import geometry
+from t10.core.expression import OperatorSpec
+from t10.core.plan import OperatorPlan, PhaseTerm
+from t10.plan.alignment import align_pace
+from t10.plan.placement import is_tiling, place
+from t10.plan.space import operator_partitions, temporal_partitions
+
+KINDS = (
+    specs.matmul(6, 6, 6),
+    specs.bmm(2, 4, 4, 6),
+    specs.conv2d(1, 4, 6, 4, 4, 3, 3),
+    specs.gather(8, 4, 6),
+    specs.row_reduce(8, 6, "sum"),
+    specs.elementwise((6, 8), b_axes=(1,)),
+)
+
+
+def placed(spec: OperatorSpec, f_op: tuple[int, ...], ft: tuple[tuple[int, ...], ...]) -> OperatorPlan:
+    plan = place(spec, f_op, ft, align_pace(spec, f_op, ft))
+    assert plan is not None
+    return plan
+
+
+def holds_each_element_once_per_ring(spec: OperatorSpec, plan: OperatorPlan, slot: int) -> bool:
+    """Count, over all cores, how often each element lies on the chip: as often as there are replicas."""
+    operand = spec.rotatable[slot]
+    starts = geometry.window_starts(plan, slot, (0,) * len(plan.f_op))
+    held = geometry.flat_elements(operand, geometry.window_lengths(plan, slot), plan, starts)
+    if any(not dim.is_simple for dim in operand.dims):
+        return True
+    counts = np.bincount(held[held >= 0].ravel(), minlength=prod(operand.shape))
+    return set(counts.tolist()) == {geometry.n_replicas(spec, plan, slot)}
+
+
+def test_paper_example_starts_where_the_paper_says() -> None:
+    plan = placed(specs.matmul(2, 3, 6), (2, 3, 1), ((1, 1, 3), (1, 1, 2), (1, 1, 1)))
+    # Core (s_m, s_n) starts at 2 s_n + 3 s_m mod 6 (T10 figure "cannon", compute-shift model theorem 1).
+    assert geometry.phases(plan)[:, 2].tolist() == [0, 2, 4, 3, 5, 1]
+
+
+def test_cannon_three_by_three_is_the_skewed_torus() -> None:
+    plan = placed(specs.matmul(3, 3, 3), (3, 3, 1), ((1, 1, 3), (1, 1, 3), (1, 1, 1)))
+    assert geometry.phases(plan)[:, 2].tolist() == [(i + j) % 3 for i in range(3) for j in range(3)]
+
+
+def test_tensors_that_miss_the_same_axis_share_their_phases() -> None:
+    # ids and the output of a gather both rotate along i and both miss v: the naive sum of skews would double it.
+    spec = specs.gather(8, 4, 6)
+    plan = placed(spec, (1, 1, 2), ((2, 1, 1), (1, 1, 1), (2, 1, 1)))
+    assert geometry.phases(plan)[:, 0].tolist() == [0, 4]
+
+
+def test_mixed_case_is_found_by_search() -> None:
+    spec = specs.gather(8, 6, 10)
+    plan = placed(spec, (2, 2, 4), ((4, 1, 1), (1, 1, 1), (2, 1, 1)))
+    assert is_tiling(spec, plan)
+
+
+def test_no_skew_is_no_tiling() -> None:
+    spec = specs.matmul(3, 3, 3)
+    plan = placed(spec, (3, 3, 1), ((1, 1, 3), (1, 1, 3), (1, 1, 1)))
+    assert not is_tiling(spec, replace(plan, phases=((), (), ())))
+    one_sided = ((), (), (PhaseTerm((1,), 1, 3, 1),))
+    assert not is_tiling(spec, replace(plan, phases=one_sided))
+
+
+@given(st.data())
+def test_whatever_is_placed_tiles(data: st.DataObject) -> None:
+    spec = data.draw(st.sampled_from(KINDS))
+    rows = operator_partitions(spec, 24, parallelism=0.0, padding=0.5).tolist()
+    f_op = tuple(data.draw(st.sampled_from(rows)))
+    ft = data.draw(st.sampled_from(temporal_partitions(spec, f_op, 0.5, 5000).tolist()))
+    rows_of_ft = tuple(tuple(row) for row in ft)
+    plan = place(spec, f_op, rows_of_ft, align_pace(spec, f_op, rows_of_ft))
+    if plan is None:
+        return
+    assert is_tiling(spec, plan)
+    for slot in range(len(spec.rotatable)):
+        if all(extent % f == 0 for extent, f in zip(spec.extents, f_op, strict=True)):
+            assert holds_each_element_once_per_ring(spec, plan, slot)
+        for axis, t in enumerate(plan.ft[slot]):
+            if t > 1:
+                assert sorted(geometry.shift_sources(spec, plan, slot, axis, 1).tolist()) == list(
+                    range(plan.n_cores)
+                )
+
+
+@pytest.mark.parametrize("spec", KINDS[:4], ids=lambda spec: spec.kind)
+def test_almost_every_partition_has_a_placement(spec: OperatorSpec) -> None:
+    tried = found = 0
+    for f_op in operator_partitions(spec, 12, parallelism=0.5, padding=0.9).tolist():
+        for ft in temporal_partitions(spec, tuple(f_op), 0.9, 60).tolist():
+            rows = tuple(tuple(row) for row in ft)
+            tried += 1
+            found += place(spec, tuple(f_op), rows, align_pace(spec, tuple(f_op), rows)) is not None
+    assert found >= 0.95 * tried

@@ -1,0 +1,192 @@
+"""A whole model's plan: it fits, every operand arrives, lifetimes cover readers, equal input gives equal plans."""
+
+from __future__ import annotations
+
+from math import prod
+
+import pytest
+from support import specs
+
+from t10.chip import load_chip
+from t10.core import movement
+from t10.core.dtypes import size_bytes
+from t10.core.graph import Graph, View
+from t10.core.schedule import Buffer, ModulePlan
+from t10.cost import IpuCostModel, operator_cycles
+from t10.errors import InfeasiblePlanError
+from t10.plan import PlanOptions, plan_module
+from t10.plan.liveness import liveness
+from t10.plan.options import Reading
+
+CHIP = load_chip("test-16")
+
+
+def heads_graph() -> Graph:
+    """Two projections, heads split off by views, their product: operands read through reshape and transpose."""
+    views = (
+        View("q3", "reshape", ("q",), (16, 4, 8), "f16"),
+        View("qt", "transpose", ("q3",), (4, 16, 8), "f16", permutation=(1, 0, 2)),
+        View("k3", "reshape", ("k",), (16, 4, 8), "f16"),
+        View("kt", "transpose", ("k3",), (4, 16, 8), "f16", permutation=(1, 0, 2)),
+    )
+    ops = (
+        specs.linear_relu(16, 32, 32, name="project_q", a="x", b="wq", c="q"),
+        specs.linear_relu(16, 32, 32, name="project_k", a="x", b="wk", c="k"),
+        specs.bmm(4, 16, 16, 8, name="scores", a="qt", b="kt", c="s"),
+    )
+    return specs.chain_graph("heads", ops, views)
+
+
+GRAPHS = (
+    specs.mlp_graph(32, (64, 128, 64)),
+    specs.mlp_graph(2, (1024, 2048, 1024)),
+    specs.softmax_graph(64, 48),
+    specs.layer_norm_graph(32, 96),
+    heads_graph(),
+    specs.one_operator_graph(specs.conv2d(1, 16, 14, 14, 8, 3, 3, pad=1)),
+    specs.one_operator_graph(specs.gather(24, 16, 100)),
+    specs.one_operator_graph(specs.max_pool2d(1, 8, 7, 7, 3, pad=1)),
+)
+
+
+@pytest.fixture(params=GRAPHS, ids=lambda graph: f"{graph.name}{len(graph.operators)}")
+def plan(request: pytest.FixtureRequest) -> ModulePlan:
+    return plan_module(request.param, CHIP)
+
+
+def buffers_by_name(plan: ModulePlan) -> dict[str, Buffer]:
+    found = {buffer.name: buffer for buffer in plan.buffers}
+    assert len(found) == len(plan.buffers)
+    return found
+
+
+def test_peak_is_within_capacity(plan: ModulePlan) -> None:
+    ends = [b.address_bytes + b.size_bytes for b in plan.buffers]
+    assert plan.peak_bytes == max(ends) <= plan.capacity_bytes == CHIP.sram_bytes
+    assert min(b.address_bytes for b in plan.buffers) >= CHIP.reserved_bytes
+
+
+def test_every_operand_arrives_once_in_a_buffer_large_enough(plan: ModulePlan) -> None:
+    buffers = buffers_by_name(plan)
+    for step, (spec, scheduled) in enumerate(zip(plan.graph.operators, plan.operators, strict=True)):
+        assert [arrival.operand for arrival in scheduled.arrivals] == list(range(len(spec.operands)))
+        for arrival in scheduled.arrivals:
+            elements = movement.operand_elements(spec, scheduled.active.plan, arrival.operand)
+            dtype = movement.operand_of(spec, arrival.operand).dtype
+            buffer = buffers[arrival.buffer]
+            assert buffer.size_bytes >= prod(elements.shape[1:]) * size_bytes(dtype)
+            assert buffer.first <= step <= buffer.last
+
+
+def test_values_live_until_their_last_reader(plan: ModulePlan) -> None:
+    buffers = buffers_by_name(plan)
+    for step, spec in enumerate(plan.graph.operators):
+        readers = [
+            i
+            for i, other in enumerate(plan.graph.operators)
+            for operand in other.operands
+            if spec.output.name in plan.graph.sources_of(operand.name)
+        ]
+        is_result = any(spec.output.name in plan.graph.sources_of(o.value) for o in plan.graph.outputs)
+        buffer = buffers[f"value:{spec.output.name}"]
+        assert buffer.first == step
+        assert buffer.last >= max([step, *readers])
+        assert not is_result or buffer.last == len(plan.graph.operators) - 1
+
+
+def test_arrivals_in_place_lie_where_they_are_wanted(plan: ModulePlan) -> None:
+    specs_by_name = {spec.name: spec for spec in plan.graph.operators}
+    layouts = {layout.value: layout for layout in plan.weight_layouts}
+    layouts |= {s.output_layout.value: s.output_layout for s in plan.operators}
+    for spec, scheduled in zip(plan.graph.operators, plan.operators, strict=True):
+        for arrival in scheduled.arrivals:
+            if arrival.kind != "in_place":
+                continue
+            layout = layouts[arrival.buffer.split(":", 1)[1]]
+            operand = movement.operand_of(spec, arrival.operand)
+            home = movement.layout_map(specs_by_name[layout.operator], layout, prod(operand.shape))
+            wanted = movement.operand_elements(spec, scheduled.active.plan, arrival.operand)
+            assert (wanted.reshape(len(wanted), -1) == home.elements).all()
+
+
+def test_cycles_are_the_closed_forms_plus_arrivals(plan: ModulePlan) -> None:
+    cost = IpuCostModel(CHIP)
+    for spec, scheduled in zip(plan.graph.operators, plan.operators, strict=True):
+        run, cycles = operator_cycles(cost, spec, scheduled.active.plan), scheduled.active.cycles
+        assert (cycles.compute, cycles.reduce) == (run.compute, run.reduce)
+        assert cycles.shift >= run.shift
+        arrived = sum(arrival.cycles for arrival in scheduled.arrivals)
+        assert cycles.relayout + cycles.setup == arrived
+
+
+def test_active_plan_is_on_the_front(plan: ModulePlan) -> None:
+    for scheduled in plan.operators:
+        assert scheduled.active.plan in {p.plan for p in scheduled.pareto}
+
+
+def test_every_weight_has_an_idle_layout_and_a_buffer(plan: ModulePlan) -> None:
+    buffers = buffers_by_name(plan)
+    assert {layout.value for layout in plan.weight_layouts} == {w.name for w in plan.graph.weights}
+    for weight in plan.graph.weights:
+        buffer = buffers[f"idle:{weight.name}"]
+        assert (buffer.first, buffer.last) == (0, len(plan.operators) - 1)
+
+
+@pytest.mark.parametrize("graph", GRAPHS[:3], ids=lambda graph: f"{graph.name}{len(graph.operators)}")
+def test_same_input_same_plan(graph: Graph) -> None:
+    assert plan_module(graph, CHIP) == plan_module(graph, CHIP)
+
+
+def test_elementwise_chain_stays_where_it_is() -> None:
+    plan = plan_module(specs.softmax_graph(64, 48), CHIP)
+    kinds = [arrival.kind for scheduled in plan.operators for arrival in scheduled.arrivals]
+    # x arrives from outside for max and for the subtraction; all else is used where it was made.
+    assert kinds.count("in_place") == len(kinds) - 2
+
+
+def test_tight_memory_spreads_weights_and_sets_them_up() -> None:
+    layers = specs.mlp_graph(128, (256,) * 9)
+    roomy = plan_module(layers, CHIP)
+    tight = plan_module(layers, CHIP.model_copy(update={"sram_bytes": roomy.peak_bytes * 2 // 5}))
+    setups = [a for s in tight.operators for a in s.arrivals if a.kind == "setup"]
+    assert not any(a.kind == "setup" for s in roomy.operators for a in s.arrivals)
+    assert setups
+    assert tight.peak_bytes <= tight.capacity_bytes
+
+    def total(plan: ModulePlan) -> int:
+        return sum(s.active.cycles.total for s in plan.operators)
+
+    assert total(tight) > total(roomy)
+
+
+def test_a_model_that_does_not_fit_names_operator_and_bytes() -> None:
+    layers = specs.mlp_graph(64, (1024,) * 8)
+    small = CHIP.model_copy(update={"sram_bytes": 400_000})
+    with pytest.raises(InfeasiblePlanError, match=r"operator 'linear\d': needs \d+ bytes per core .* fp16"):
+        plan_module(layers, small)
+
+
+@pytest.mark.parametrize("reading", ["literal", "aware", "best"])
+def test_both_readings_of_algorithm_one_give_plans_that_fit(reading: Reading) -> None:
+    plan = plan_module(specs.mlp_graph(64, (1024,) * 4), CHIP, PlanOptions(reading=reading))
+    assert plan.peak_bytes <= plan.capacity_bytes
+
+
+def test_shared_weights_and_inputs_read_twice_are_kept_linear() -> None:
+    first = specs.linear_relu(16, 32, 32, name="first", a="x", b="w", c="y")
+    second = specs.linear_relu(16, 32, 32, name="second", a="y", b="w", c="z")
+    graph = specs.chain_graph("shared", (first, second))
+    plan = plan_module(graph, CHIP)
+    assert {layout.kind for layout in plan.weight_layouts} == {"linear"}
+    assert not liveness(graph).owner_by_weight
+
+
+def test_progress_is_reported() -> None:
+    stages: set[str] = set()
+
+    def progress(stage: str, done: int, total: int) -> None:
+        assert 0 <= done <= total
+        stages.add(stage)
+
+    plan_module(specs.softmax_graph(16, 16), CHIP, progress=progress)
+    assert stages == {"search", "reconcile", "schedule"}

@@ -1,0 +1,110 @@
+"""The space of partitions: complete on tiny operators, within the paper's constraints on others."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from math import ceil, prod
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support import specs
+
+from t10.core.expression import Axis, OperatorSpec
+from t10.errors import InfeasiblePlanError
+from t10.plan.alignment import align_pace
+from t10.plan.space import (
+    axis_factors,
+    divisor_rows,
+    operator_partitions,
+    relaxed_partitions,
+    temporal_partitions,
+)
+
+
+@given(st.integers(1, 200), st.integers(1, 64))
+def test_every_part_length_appears_once_with_its_smallest_factor(extent: int, most: int) -> None:
+    factors = axis_factors(extent, most, 0.0)
+    by_length = {ceil(extent / f): f for f in range(min(most, extent), 0, -1)}
+    assert sorted(factors) == sorted(by_length.values())
+
+
+def test_padding_constraint_is_per_axis() -> None:
+    # 10 in 4 parts of 3 is 10/12 = 0.83 useful; in 5 parts of 2 everything is.
+    assert 4 not in axis_factors(10, 10, 0.9)
+    assert {1, 2, 5, 10} <= set(axis_factors(10, 10, 0.9))
+
+
+def test_tiny_matmul_partitions_equal_brute_force() -> None:
+    spec = specs.matmul(4, 6, 2)
+    found = {tuple(row) for row in operator_partitions(spec, 12, parallelism=0.9, padding=0.9).tolist()}
+    every = itertools.product(axis_factors(4, 12, 0.9), axis_factors(6, 12, 0.9), axis_factors(2, 12, 0.9))
+    assert found == {f for f in every if 0.9 * 12 <= prod(f) <= 12}
+
+
+def test_axes_that_may_not_be_split_stay_whole() -> None:
+    spec = specs.row_reduce(8, 16, "sum")
+    whole = Axis("c", 16, "reduction", is_splittable=False)
+    fixed = replace(spec, axes=(spec.axes[0], whole))
+    rows = operator_partitions(fixed, 64, parallelism=0.9, padding=0.9)
+    assert rows[:, 1].tolist() == [1] * len(rows)
+    # Only 8 rows can be spread, so 8 cores satisfy the parallelism constraint.
+    assert rows.tolist() == [[8, 1]]
+
+
+def test_constraints_are_relaxed_until_something_remains() -> None:
+    # 197 rows (a prime) of one column on 64 cores: 50 parts of 4 use 0.78 of the cores; 0.9 leaves nothing.
+    spec = specs.elementwise((197, 1))
+    assert len(operator_partitions(spec, 64, parallelism=0.9, padding=0.9)) == 0
+    rows, padding = relaxed_partitions(spec, 64, parallelism=0.9, padding=0.9)
+    assert [50, 1] in rows.tolist()
+    assert padding == 0.9
+
+
+@given(st.integers(1, 60), st.integers(0, 3))
+def test_divisor_rows_are_all_rows_whose_product_divides(number: int, n_axes: int) -> None:
+    divisors = [d for d in range(1, number + 1) if number % d == 0]
+    every = {row for row in itertools.product(divisors, repeat=n_axes) if number % prod(row) == 0}
+    assert set(divisor_rows(number, n_axes)) == every
+    assert len(divisor_rows(number, n_axes)) == len(every)
+
+
+@pytest.mark.parametrize(
+    ("spec", "f_op"),
+    [
+        (specs.matmul(12, 12, 12), (3, 2, 2)),
+        (specs.conv2d(2, 8, 6, 6, 4, 3, 3), (2, 2, 2, 1, 2, 1, 1)),
+        (specs.gather(8, 4, 12), (2, 2, 3)),
+    ],
+    ids=["matmul", "conv", "gather"],
+)
+def test_every_temporal_partition_can_be_aligned_and_pads_little(
+    spec: OperatorSpec, f_op: tuple[int, ...]
+) -> None:
+    found = temporal_partitions(spec, f_op, 0.9, 100_000)
+    assert found[0].max() == 1
+    for rows in found.tolist():
+        pace = align_pace(spec, f_op, tuple(tuple(row) for row in rows))
+        for extent, f, length in zip(spec.extents, f_op, pace.lengths, strict=True):
+            assert length == ceil(extent / f) or extent >= 0.9 * f * length
+
+
+def test_temporal_partitions_of_a_tiny_matmul_are_complete() -> None:
+    spec, f_op = specs.matmul(4, 4, 4), (2, 2, 1)
+    found = {
+        tuple(tuple(row) for row in rows) for rows in temporal_partitions(spec, f_op, 0.0, 100_000).tolist()
+    }
+    choices = [1, 2]
+    complete: set[tuple[tuple[int, ...], ...]] = set()
+    for a_m, a_k, b_n, b_k in itertools.product(choices, repeat=4):
+        ft = ((a_m, 1, a_k), (1, b_n, b_k), (1, 1, 1))
+        try:
+            align_pace(spec, f_op, ft)
+        except InfeasiblePlanError:
+            continue
+        complete.add(ft)
+    assert found == complete
+    # The paper's three against two is in the space too.
+    wide = temporal_partitions(specs.matmul(2, 3, 6), (2, 3, 1), 0.9, 100_000).tolist()
+    assert [[1, 1, 3], [1, 1, 2], [1, 1, 1]] in wide
