@@ -1,0 +1,127 @@
+"""Scalar operations on arrays: values, rounding to the operation's type, and the corners that integers and NaNs have."""
+
+import math
+
+import numpy as np
+import pytest
+
+from t10.core.scalar import ScalarFunction, ScalarOp
+from t10.errors import UnsupportedOpError
+from t10.sim.scalar_eval import Array, evaluate
+from t10.sim.special import erf, erfc
+
+NAN = float("nan")
+
+
+def no_index(axis: int) -> Array:
+    raise AssertionError(f"axis {axis} has no index here")
+
+
+def apply(opcode: str, dtype: str, *operands: Array, attribute: str = "") -> Array:
+    op = ScalarOp(opcode, tuple(range(len(operands))), dtype, attribute)
+    return evaluate(ScalarFunction(len(operands), (op,), len(operands)), operands, no_index)
+
+
+@pytest.mark.parametrize(("name", "ours"), [("erf", erf), ("erfc", erfc)])
+def test_error_functions_agree_with_libm(name: str, ours: object) -> None:
+    points = np.linspace(-8, 8, 4001)
+    expected = np.array([getattr(math, name)(x) for x in points])
+    assert callable(ours)
+    np.testing.assert_allclose(ours(points), expected, rtol=1e-12, atol=1e-300)
+
+
+def test_error_function_of_f32_is_rounded_once() -> None:
+    points = np.linspace(-4, 4, 1001, dtype=np.float32)
+    expected = np.array([math.erf(x) for x in points], np.float32)
+    assert (apply("math.erf", "f32", points) == expected).all()
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf])
+def test_error_function_saturates(value: float) -> None:
+    assert erf(np.array([value])) == [math.copysign(1, value)]
+
+
+@pytest.mark.parametrize(
+    ("opcode", "operands", "expected"),
+    [
+        ("arith.divsi", (-7, 2), -3),
+        ("arith.floordivsi", (-7, 2), -4),
+        ("arith.ceildivsi", (7, 2), 4),
+        ("arith.remsi", (-7, 2), -1),
+        ("arith.divui", (-1, 2), (1 << 31) - 1),
+        ("arith.remui", (-1, 10), 5),
+        ("arith.maxui", (-1, 1), -1),
+        ("arith.maxsi", (-1, 1), 1),
+        ("arith.shrsi", (-8, 1), -4),
+        ("arith.shrui", (-8, 1), (1 << 31) - 4),
+        ("arith.muli", (1 << 30, 4), 0),
+        ("arith.xori", (5, 3), 6),
+    ],
+)
+def test_integer_operations_read_signs_as_their_names_say(
+    opcode: str, operands: tuple[int, int], expected: int
+) -> None:
+    arrays = [np.array([x], np.int32) for x in operands]
+    assert apply(opcode, "i32", *arrays).tolist() == [expected]
+
+
+@pytest.mark.parametrize(
+    ("predicate", "expected"),
+    [
+        ("oeq", [False, True, False]), ("ueq", [False, True, True]), ("ogt", [False, False, False]),
+        ("ult", [True, False, True]), ("one", [True, False, False]), ("une", [True, False, True]),
+        ("ord", [True, True, False]), ("uno", [False, False, True]), ("true", [True, True, True]),
+    ],
+)  # fmt: skip
+def test_float_comparisons_say_what_a_nan_does(predicate: str, expected: list[bool]) -> None:
+    a, b = np.array([1.0, 2.0, NAN]), np.array([2.0, 2.0, 1.0])
+    assert apply("arith.cmpf", "i1", a, b, attribute=predicate).tolist() == expected
+
+
+def test_unsigned_comparison_sees_minus_one_as_largest() -> None:
+    a, b = np.array([-1], np.int64), np.array([1], np.int64)
+    assert apply("arith.cmpi", "i1", a, b, attribute="ugt").tolist() == [True]
+    assert apply("arith.cmpi", "i1", a, b, attribute="sgt").tolist() == [False]
+
+
+def test_maximumf_hands_nans_on_and_maxnumf_drops_them() -> None:
+    a, b = np.array([NAN], np.float32), np.array([1], np.float32)
+    assert np.isnan(apply("arith.maximumf", "f32", a, b)).all()
+    assert apply("arith.maxnumf", "f32", a, b).tolist() == [1]
+
+
+def test_f16_rounds_after_every_operation() -> None:
+    # 2048 + 1 is not an f16; rounding after the first addition loses both ones.
+    body = ScalarFunction(2, (ScalarOp("arith.addf", (0, 1), "f16"), ScalarOp("arith.addf", (2, 1), "f16")), 3)
+    result = evaluate(body, [np.array([2048], np.float16), np.array([1], np.float16)], no_index)
+    assert result.dtype == np.float16
+    assert result.tolist() == [2048]
+
+
+@pytest.mark.parametrize(("value", "rounded", "even"), [(0.5, 1, 0), (-0.5, -1, 0), (2.5, 3, 2), (1.4, 1, 1)])
+def test_round_goes_away_from_zero_and_roundeven_to_even(value: float, rounded: float, even: float) -> None:
+    x = np.array([value], np.float32)
+    assert apply("math.round", "f32", x).tolist() == [rounded]
+    assert apply("math.roundeven", "f32", x).tolist() == [even]
+
+
+def test_conversions() -> None:
+    assert apply("arith.fptosi", "i32", np.array([-2.7, 1e20], np.float32)).tolist() == [-2, (1 << 31) - 1]
+    assert apply("arith.uitofp", "f32", np.array([-1], np.int8)).tolist() == [255]
+    assert apply("arith.sitofp", "f32", np.array([True])).tolist() == [-1]
+    assert apply("arith.extui", "i32", np.array([True])).tolist() == [1]
+    assert apply("arith.extsi", "i32", np.array([True])).tolist() == [-1]
+    assert apply("arith.trunci", "i1", np.array([2, 3], np.int32)).tolist() == [False, True]
+    assert apply("arith.bitcast", "i32", np.array([1.0], np.float32)).tolist() == [0x3F800000]
+
+
+def test_index_and_constants() -> None:
+    ops = (ScalarOp("index", (), "index", "1"), ScalarOp("const", (), "index", "2"),
+           ScalarOp("arith.muli", (0, 1), "index"))  # fmt: skip
+    result = evaluate(ScalarFunction(0, ops, 2), [], lambda axis: np.arange(4) + 10 * axis)
+    assert result.tolist() == [20, 22, 24, 26]
+
+
+def test_an_unknown_operation_is_named() -> None:
+    with pytest.raises(UnsupportedOpError, match=r"math\.unheard_of"):
+        apply("math.unheard_of", "f32", np.zeros(1, np.float32))
