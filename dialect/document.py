@@ -77,7 +77,7 @@ def _fields_table(cls: Any) -> str:
             0,
             f"| operand | `operands` | any type, in at most {OPERAND_GROUPS} runs of equal types | any number |",
         )
-    traits = ", ".join(_TRAITS.get(trait.__name__, trait.__name__) for trait in cls._traits)
+    traits = ", ".join(_TRAITS[trait.__name__] for trait in cls._traits)
     table = "\n".join(["| | name | kind | count |", "|---|---|---|---|", *rows]) if rows else ""
     return "\n\n".join(part for part in (table, f"Traits: {traits}." if traits else "") if part)
 

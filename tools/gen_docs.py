@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Write the generated pages of docs/, or check with --check that they are up to date.
 
-`docs/dialect-rtensor.md` and `docs/dialect-ipu.md` come whole from the definitions; in `docs/t10-opt.md` the text between
-`<!-- begin generated: NAME -->` and `<!-- end generated -->` is replaced.
+`docs/dialect-rtensor.md` and `docs/dialect-ipu.md` come whole from the definitions; in `docs/t10-opt.md` the text
+between `<!-- begin generated: NAME -->` and `<!-- end generated -->` is replaced.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "python"))
 
-from t10.dialect.document import ipu_page, rtensor_page
-from t10.opt.help import help_text
+from t10.dialect.document import ipu_page, rtensor_page  # noqa: E402
+from t10.opt.help import help_text  # noqa: E402
 
 _REGION = re.compile(r"(<!-- begin generated: (\w+) -->\n).*?(<!-- end generated -->)", re.DOTALL)
 
