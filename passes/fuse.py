@@ -1,0 +1,70 @@
+"""`--t10-fuse`: linalg operations joined to the operators that are planned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from t10.dialect.mlir import passmanager
+from t10.passes.fusion.merge import merge
+from t10.passes.fusion.normalize import normalize
+from t10.passes.fusion.read import read_function
+from t10.passes.fusion.reshapes import move_reshapes
+from t10.passes.fusion.views import fold_views
+from t10.passes.fusion.write import write_function
+from t10.passes.registry import Pass
+
+_BEFORE = "builtin.module(func.func(linalg-generalize-named-ops,canonicalize,cse))"
+_AFTER = "builtin.module(func.func(canonicalize,cse))"
+
+
+@dataclass(frozen=True, slots=True)
+class Fuse(Pass):
+    """Join linalg operations to operators: roots with their epilogues, views folded into index maps.
+
+    Elementwise operations join elementwise ones and reductions; behind a contraction, convolution, reduction or pooling
+    they become its epilogue, and both an `rtensor.operator`. Transposes, broadcasts, casts that widen and unit reshapes
+    become index maps. Nothing expensive is computed twice. Running the pass again changes nothing.
+    """
+
+    name: ClassVar[str] = "t10-fuse"
+    prerequisites: ClassVar[tuple[str, ...]] = ("t10-import",)
+
+    def apply(self, module: Any) -> None:
+        """Fuse every function of the module."""
+        passmanager.PassManager.parse(_BEFORE, context=module.context).run(module.operation)
+        for op in module.body.operations:
+            function = op.operation
+            if function.name == "func.func" and len(function.regions[0].blocks) == 1:
+                fuse_function(function)
+        passmanager.PassManager.parse(_AFTER, context=module.context).run(module.operation)
+
+    @classmethod
+    def is_done(cls, module: Any) -> bool:
+        """Return whether every linalg operation outside an operator has a name, besides fills and copies."""
+        return all(_is_fused(op.operation) for function in module.body.operations for op in _top_level(function))
+
+
+def _top_level(function: Any) -> list[Any]:
+    """Return the operations right inside a function."""
+    return [op for region in function.operation.regions for block in region.blocks for op in block.operations]
+
+
+def _is_fused(op: Any) -> bool:
+    if not op.name.startswith("linalg.") or op.name == "linalg.fill" or "op_name" in op.attributes:
+        return True
+    return op.name == "linalg.generic" and len(op.regions[0].blocks[0].operations) == 1
+
+
+def fuse_function(function: Any) -> None:
+    """Fuse the body of one `func.func`."""
+    graph = read_function(function)
+    graph.remove_dead()
+    with function.location:
+        normalize(graph)
+    fold_views(graph)
+    move_reshapes(graph)
+    merge(graph)
+    graph.remove_dead()
+    with function.location:
+        write_function(function, graph)

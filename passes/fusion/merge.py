@@ -1,0 +1,227 @@
+"""Which nests become one: elementwise chains, epilogues behind a root, prologues in front of reductions.
+
+Nothing but casts is put in front of a contraction or convolution: there every element is read many times. What is cheap
+against moving a tensor of its size is computed once per reader (the exponential of a softmax, the centred values of a
+normalisation).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from t10.core.expression import AffineDim
+from t10.passes.fusion.affine import ZERO, axis_dim
+from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, kind_of, with_leaves
+from t10.passes.fusion.scalar import Accumulated, Index, Read, Scalar, cost, reads, rewrite, substitute_axes, visit
+from t10.passes.fusion.views import axes_read, inlined, is_bijective
+
+Rule = Callable[[FusionGraph, Nest], bool]
+
+MAX_COST_BY_READERS = {1: 3, 2: 20, 3: 3}
+"""How much an elementwise nest may cost (a math function is 16) to be computed again by so many readers ..."""
+MAX_WHOLE_READS = 1
+"""... if it reads at most so many tensors of its own size: then a reader reads no more than before."""
+
+
+def merge(graph: FusionGraph) -> None:
+    """Fuse until nothing changes."""
+    for _ in range(len(graph.owners) + 1):
+        changed = _for_all(graph, _join_chain)
+        changed |= _for_all(graph, _absorb_epilogue)
+        changed |= _for_all(graph, _join_chain)
+        if changed:
+            continue
+        if not _for_all(graph, _recompute):
+            return
+
+
+def _for_all(graph: FusionGraph, rule: Rule) -> bool:
+    changed = False
+    for nest in graph.nests():
+        current = graph.owner(nest.result)
+        while isinstance(current, Nest) and rule(graph, current):
+            changed = True
+            current = graph.owner(nest.result)
+    return changed
+
+
+def _join_chain(graph: FusionGraph, nest: Nest) -> bool:
+    """Put a producer that only this nest reads, point for point, into the nest's elementwise part."""
+    for producer, found in _elementwise_producers(graph, nest):
+        where = _part_read(nest, found)
+        if where == "" or graph.only_user(producer.result) is not nest:
+            continue
+        axes = range(len(nest.extents)) if where == "body" else _parallel_axes(nest)
+        if not _prologue_allowed(nest, producer, where):
+            continue
+        if is_bijective(found[0].dims, axes):
+            _inline(graph, nest, producer)
+            return True
+    return False
+
+
+def _absorb_epilogue(graph: FusionGraph, root: Nest) -> bool:
+    """Put the one elementwise reader of a root behind it; the root then makes the reader's result."""
+    if not root.combine:
+        return False
+    reader = graph.only_user(root.result)
+    if not isinstance(reader, Nest) or not reader.is_elementwise or reader.epilogue is not None:
+        return False
+    found = [read for read in reader.all_reads if read.value == root.result]
+    dims = found[0].dims
+    if any(read.dims != dims for read in found) or not is_bijective(dims, range(len(reader.extents))):
+        return False
+    by_axis = [ZERO] * len(reader.extents)
+    for mine, theirs in zip(root.out_dims, dims, strict=True):
+        if theirs.terms:
+            by_axis[theirs.terms[0].axis] = mine
+    if any(not form.terms for form in by_axis):
+        return False
+    out_dims = _with_unit_axes(root, [_through(dim, by_axis) for dim in reader.out_dims])
+    if out_dims is None:
+        return False
+    before = root.epilogue if root.epilogue is not None else Accumulated()
+
+    def leaf(scalar: Scalar) -> Scalar:
+        return before if isinstance(scalar, Read) and scalar.value == root.result else scalar
+
+    epilogue = rewrite(substitute_axes(reader.body, by_axis), leaf)
+    graph.add(
+        replace(
+            root,
+            result=reader.result,
+            out_dims=out_dims,
+            epilogue=None if isinstance(epilogue, Accumulated) else epilogue,
+            rank=reader.rank,
+        )
+    )
+    graph.remove_dead(root.result)
+    return True
+
+
+def _with_unit_axes(root: Nest, out_dims: list[AffineDim]) -> tuple[AffineDim, ...] | None:
+    """Return the dims with every parallel axis of the root among them: those of extent 1 take constant dims."""
+    present = {term.axis for dim in out_dims for term in dim.terms}
+    missing = [axis for axis in _parallel_axes(root) if axis not in present]
+    free = [i for i, dim in enumerate(out_dims) if not dim.terms]
+    if len(missing) > len(free) or any(root.extents[axis] != 1 for axis in missing):
+        return None
+    for axis, i in zip(missing, free, strict=False):
+        out_dims[i] = axis_dim(axis)
+    return tuple(out_dims)
+
+
+def _through(dim: AffineDim, by_axis: list[AffineDim]) -> AffineDim:
+    return by_axis[dim.terms[0].axis] if dim.terms else ZERO
+
+
+def _recompute(graph: FusionGraph, producer: Nest) -> bool:
+    """Let every reader of a cheap elementwise nest compute it anew."""
+    if not producer.is_elementwise or producer.epilogue is not None or producer.result in graph.outputs:
+        return False
+    users = [graph.owners[user] for user in sorted(graph.users[producer.result])]
+    if not users or not all(isinstance(user, Nest) and _may_recompute(user, producer) for user in users):
+        return False
+    if len(users) > 1 and not _is_cheap(graph, producer):
+        return False
+    for user in users:
+        assert isinstance(user, Nest)
+        if len(users) == 1 and not _reads_once(user, producer) and not _is_cheap(graph, producer):
+            return False
+    for user in users:
+        current = graph.owners[user.results[0]]
+        assert isinstance(current, Nest)
+        _inline(graph, current, producer)
+    return True
+
+
+def _is_cheap(graph: FusionGraph, producer: Nest) -> bool:
+    size = len(producer.extents)
+    whole = {read.value for read in reads(producer.body) if len({t.axis for d in read.dims for t in d.terms}) == size}
+    limit = MAX_COST_BY_READERS.get(len(graph.users[producer.result]), 0)
+    return cost(producer.body) <= limit and len(whole) <= MAX_WHOLE_READS
+
+
+def _may_recompute(user: Nest, producer: Nest) -> bool:
+    found = [read for read in user.all_reads if read.value == producer.result]
+    where = _part_read(user, found)
+    if where == "" or not _prologue_allowed(user, producer, where):
+        return False
+    return all(_can_inline(producer, read.dims) for read in found)
+
+
+def _reads_once(user: Nest, producer: Nest) -> bool:
+    """Return whether the reader asks for every element of the producer once."""
+    found = [read for read in user.all_reads if read.value == producer.result]
+    axes = range(len(user.extents)) if _part_read(user, found) == "body" else _parallel_axes(user)
+    return all(read.dims == found[0].dims for read in found) and is_bijective(found[0].dims, axes)
+
+
+def _prologue_allowed(user: Nest, producer: Nest, where: str) -> bool:
+    """Return whether a producer may be computed inside the part of a nest that reads it."""
+    if where == "epilogue" or user.is_elementwise:
+        return True
+    kind = kind_of(user)
+    if kind == "gather":
+        return _is_integer(producer)
+    return kind == "reduction"
+
+
+def _is_integer(producer: Nest) -> bool:
+    return str(producer.acc_type).startswith(("i", "index")) and producer.is_elementwise
+
+
+def _can_inline(producer: Nest, dims: tuple[AffineDim, ...]) -> bool:
+    """Return whether the producer's indices stay readable: a position on an axis must not become a sum."""
+    if not any(isinstance(node, Index) for node in visit(producer.body)):
+        return True
+    return all(len(form.terms) <= 1 for form in axes_read(producer, dims))
+
+
+def _elementwise_producers(graph: FusionGraph, nest: Nest) -> list[tuple[Nest, list[Read]]]:
+    """Return what a nest reads from elementwise nests, by producer, if all reads of it are alike."""
+    found: dict[int, list[Read]] = {}
+    for read in nest.all_reads:
+        found.setdefault(read.value, []).append(read)
+    producers: list[tuple[Nest, list[Read]]] = []
+    for value, each in found.items():
+        owner = graph.owner(value)
+        if not isinstance(owner, Nest) or not owner.is_elementwise or owner.epilogue is not None:
+            continue
+        if all(read.dims == each[0].dims for read in each) and _can_inline(owner, each[0].dims):
+            producers.append((owner, each))
+    return producers
+
+
+def _part_read(nest: Nest, found: list[Read]) -> str:
+    """Return the part of a nest that all given reads are in, empty if there are several or it is the initial value."""
+    if not found:
+        return ""
+    value = found[0].value
+    inside = [name for name, part in (("body", nest.body), ("init", nest.init), ("epilogue", nest.epilogue)) if _has(part, value)]
+    return inside[0] if len(inside) == 1 and inside[0] != "init" else ""
+
+
+def _has(part: Scalar | None, value: int) -> bool:
+    return part is not None and any(read.value == value for read in reads(part))
+
+
+def _parallel_axes(nest: Nest) -> list[int]:
+    return [axis for axis, kind in enumerate(nest.kinds) if kind == PARALLEL]
+
+
+def _inline(graph: FusionGraph, nest: Nest, producer: Nest) -> None:
+    """Replace every read of the producer by what it computes."""
+    made: dict[tuple[AffineDim, ...], Scalar] = {}
+
+    def leaf(scalar: Scalar) -> Scalar:
+        if not isinstance(scalar, Read) or scalar.value != producer.result:
+            return scalar
+        if scalar.dims not in made:
+            made[scalar.dims] = inlined(producer, scalar.dims)
+        return made[scalar.dims]
+
+    graph.add(with_leaves(nest, leaf))
+    graph.remove_dead(producer.result)
+

@@ -1,0 +1,194 @@
+"""Nests brought to one form: no unit axes, neutral initial values, wide accumulators, one gather each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from t10.core.expression import AffineDim
+from t10.dialect.mlir import ir
+from t10.passes.fusion.affine import ZERO, axis_dim
+from t10.passes.fusion.graph import PARALLEL, REDUCTION, FusionGraph, Nest, with_leaves
+from t10.passes.fusion.scalar import (
+    Accumulated,
+    Apply,
+    Constant,
+    Extract,
+    Index,
+    Read,
+    Scalar,
+    rewrite,
+    substitute_axes,
+    tables,
+    visit,
+)
+
+
+def normalize(graph: FusionGraph) -> None:
+    """Bring every nest of the graph to the form the rewrites expect."""
+    for nest in graph.nests():
+        plain = drop_unit_axes(with_leaves(nest, _affine))
+        graph.add(widen(graph, start_neutral(plain)) if plain.combine else plain)
+    for nest in graph.nests():
+        split_gathers(graph, nest)
+
+
+def _affine(leaf: Scalar) -> Scalar:
+    """Return a read instead of a gather whose indices are all positions or constants."""
+    if not isinstance(leaf, Extract):
+        return leaf
+    dims: list[AffineDim] = []
+    for index in leaf.indices:
+        if isinstance(index, Index):
+            dims.append(index.form)
+        elif isinstance(index, Constant) and int(ir.IntegerAttr(index.attribute).value) >= 0:
+            dims.append(AffineDim((), int(ir.IntegerAttr(index.attribute).value)))
+        else:
+            return leaf
+    return Read(leaf.table, tuple(dims))
+
+
+def drop_unit_axes(nest: Nest) -> Nest:
+    """Return the nest without axes of extent 1; a reduction over nothing but such axes becomes elementwise.
+
+    An axis that is one term of a longer index (a convolution with one output row) stays: without it, the other term
+    would have to run over the whole dim.
+    """
+    slides = _compound_axes(nest)
+    kept = [axis for axis, extent in enumerate(nest.extents) if extent != 1 or axis in slides]
+    if len(kept) == len(nest.extents):
+        return nest
+    by_axis = [ZERO] * len(nest.extents)
+    for new, old in enumerate(kept):
+        by_axis[old] = axis_dim(new)
+    small = over_axes(nest, by_axis, [nest.extents[a] for a in kept], [nest.kinds[a] for a in kept])
+    if not small.combine or REDUCTION in small.kinds:
+        return small
+    body = small.body
+    if not (isinstance(small.init, Constant) and is_neutral(small.combine, small.init)):
+        assert small.init is not None
+        body = Apply(small.combine, (small.init, body), small.acc_type)
+    return replace(small, body=body, combine="", init=None)
+
+
+def _compound_axes(nest: Nest) -> set[int]:
+    """Return the axes that occur in an index which is not one axis alone."""
+    return {term.axis for read in nest.all_reads for dim in read.dims if not dim.is_simple for term in dim.terms}
+
+
+def over_axes(nest: Nest, by_axis: list[AffineDim], extents: list[int], kinds: list[str]) -> Nest:
+    """Return the nest over other axes; axis `a` of the old ones is `by_axis[a]`."""
+    parts = [None if part is None else substitute_axes(part, by_axis) for part in (nest.body, nest.init, nest.epilogue)]
+    assert parts[0] is not None
+    return replace(
+        nest,
+        extents=tuple(extents),
+        kinds=tuple(kinds),
+        body=parts[0],
+        init=parts[1],
+        epilogue=parts[2],
+        out_dims=tuple(ZERO if not dim.terms else by_axis[dim.terms[0].axis] for dim in nest.out_dims),
+    )
+
+
+def is_neutral(combine: str, constant: Constant) -> bool:
+    """Return whether starting from a constant changes nothing."""
+    attribute = constant.attribute
+    if isinstance(attribute, ir.BoolAttr):
+        return {"arith.ori": False, "arith.andi": True}.get(combine) == bool(ir.BoolAttr(attribute).value)
+    if isinstance(attribute, ir.FloatAttr):
+        value: float = ir.FloatAttr(attribute).value
+        infinity = float("inf")
+        neutral = {"addf": 0.0, "mulf": 1.0, "maximumf": -infinity, "minimumf": infinity, "maxnumf": -infinity}
+        return neutral.get(combine.removeprefix("arith.")) == value
+    if isinstance(attribute, ir.IntegerAttr):
+        integers = {"arith.addi": 0, "arith.muli": 1, "arith.ori": 0, "arith.andi": -1}
+        return integers.get(combine) == int(ir.IntegerAttr(attribute).value)
+    return False
+
+
+def neutral(combine: str, element_type: Any) -> Constant | None:
+    """Return the neutral element of a combination, None where it has no short spelling."""
+    texts = {
+        "arith.addf": "0.0", "arith.mulf": "1.0", "arith.addi": "0", "arith.muli": "1", "arith.ori": "0",
+    }  # fmt: skip
+    text = texts.get(combine)
+    if text is None or (str(element_type) == "i1"):
+        return None
+    return Constant(ir.Attribute.parse(f"{text} : {element_type}"))
+
+
+def start_neutral(nest: Nest) -> Nest:
+    """Return the nest starting from the neutral element; another initial value is combined in the epilogue (a bias)."""
+    init = nest.init
+    assert init is not None
+    if isinstance(init, Constant) and is_neutral(nest.combine, init):
+        return nest
+    start = neutral(nest.combine, nest.acc_type)
+    if start is None or nest.epilogue is not None:
+        return nest
+    epilogue = Apply(nest.combine, (Accumulated(), init), nest.acc_type)
+    return replace(nest, init=start, epilogue=epilogue)
+
+
+def widen(graph: FusionGraph, nest: Nest) -> Nest:
+    """Return a sum of 16-bit floats accumulated in f32 and rounded once: what an AMP unit does."""
+    kind = str(nest.acc_type)
+    if kind not in ("f16", "bf16") or nest.combine not in ("arith.addf", "arith.mulf"):
+        return nest
+    if not isinstance(nest.init, Constant):
+        return nest
+    wide = ir.F32Type.get()
+    start = ir.FloatAttr.get(wide, ir.FloatAttr(nest.init.attribute).value)
+    body: Scalar = Apply("arith.extf", (nest.body,), wide)
+    if isinstance(nest.body, Apply) and nest.body.opcode == "arith.mulf":
+        factors = tuple(Apply("arith.extf", (factor,), wide) for factor in nest.body.operands)
+        body = Apply("arith.mulf", factors, wide)
+    rounded = Apply("arith.truncf", (Accumulated(),), nest.acc_type)
+    epilogue: Scalar = rounded
+    if nest.epilogue is not None:
+        epilogue = rewrite(nest.epilogue, lambda leaf: rounded if isinstance(leaf, Accumulated) else leaf)
+    return replace(nest, body=body, acc_type=wide, init=Constant(start), epilogue=epilogue)
+
+
+def split_gathers(graph: FusionGraph, nest: Nest) -> None:
+    """Give every gather of a body a nest of its own, so that its result is an ordinary operand of the rest."""
+    count = sum(len(tables(part)) for part in nest.parts)
+    if count == 0 or (count == 1 and isinstance(nest.body, Extract) and not nest.combine):
+        return
+    if nest.combine and any(tables(part) for part in nest.parts[1:]):
+        return
+
+    def leaf(scalar: Scalar) -> Scalar:
+        return _own_nest(graph, nest, scalar) if isinstance(scalar, Extract) else scalar
+
+    graph.add(replace(nest, body=rewrite(nest.body, leaf)))
+
+
+def _own_nest(graph: FusionGraph, nest: Nest, scalar: Extract) -> Read:
+    """Add the nest of one gather, over the axes it depends on only, and return how `nest` reads its result."""
+    kept = sorted({term.axis for node in visit(scalar) for form in _forms(node) for term in form.terms})
+    by_axis = [ZERO] * len(nest.extents)
+    for new, old in enumerate(kept):
+        by_axis[old] = axis_dim(new)
+    extents = tuple(nest.extents[axis] for axis in kept)
+    element_type = graph.types[scalar.table]
+    value = graph.new_value(extents, element_type)
+    gather = Nest(
+        result=value,
+        extents=extents,
+        kinds=(PARALLEL,) * len(kept),
+        body=substitute_axes(scalar, by_axis),
+        out_dims=tuple(axis_dim(axis) for axis in range(len(kept))),
+        acc_type=element_type,
+        location=nest.location,
+        rank=nest.rank,
+    )
+    graph.add(gather)
+    return Read(value, tuple(axis_dim(axis) for axis in kept))
+
+
+def _forms(node: Scalar) -> tuple[AffineDim, ...]:
+    if isinstance(node, Read):
+        return node.dims
+    return (node.form,) if isinstance(node, Index) else ()

@@ -1,0 +1,149 @@
+"""What one point of a loop nest computes, as a graph of immutable scalars whose leaves read tensors.
+
+```
+linalg body: %3 = arith.extf %in : f16 to f32      Apply(arith.extf, Read(v, (d0, d2)))
+```
+
+A node may have several parents. Nodes are equal only if they are the same object: comparing by content would visit
+shared parts over and over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from t10.core.expression import AffineDim
+from t10.passes.fusion.affine import compose
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Read:
+    """An element of tensor `value` at an affine index over the axes of the nest."""
+
+    value: int
+    dims: tuple[AffineDim, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Constant:
+    """A typed attribute: float, integer, index or boolean."""
+
+    attribute: Any
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Index:
+    """The position on an axis, as `form` over the axes of the nest, of type index."""
+
+    form: AffineDim
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Accumulated:
+    """In an epilogue: the result of the nest's reduction, or of its body if it reduces nothing."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Apply:
+    """An operation of `arith` or `math` on scalars. `template` is one to copy attributes from, None for a plain one."""
+
+    opcode: str
+    operands: tuple[Scalar, ...]
+    type: Any
+    template: Any = None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Extract:
+    """An element of tensor `table` at computed indices (`tensor.extract`)."""
+
+    table: int
+    indices: tuple[Scalar, ...]
+
+
+Scalar = Read | Constant | Index | Accumulated | Apply | Extract
+
+EXPENSIVE_PREFIX = "math."
+EXPENSIVE = frozenset({"arith.divsi", "arith.divui", "arith.remf"})
+WIDENING = frozenset({"arith.extf", "arith.extsi", "arith.extui"})
+
+
+def rewrite(
+    scalar: Scalar, leaf: Callable[[Scalar], Scalar], memo: dict[int, Scalar] | None = None
+) -> Scalar:
+    """Return the scalar with every leaf, and the indices inside every Extract, replaced by `leaf(...)`; sharing stays."""
+    memo = {} if memo is None else memo
+    known = memo.get(id(scalar))
+    if known is not None:
+        return known
+    if isinstance(scalar, Apply):
+        operands = tuple(rewrite(operand, leaf, memo) for operand in scalar.operands)
+        same = all(new is old for new, old in zip(operands, scalar.operands, strict=True))
+        made: Scalar = scalar if same else Apply(scalar.opcode, operands, scalar.type, scalar.template)
+    elif isinstance(scalar, Extract):
+        indices = tuple(rewrite(index, leaf, memo) for index in scalar.indices)
+        same = all(new is old for new, old in zip(indices, scalar.indices, strict=True))
+        made = leaf(scalar if same else Extract(scalar.table, indices))
+    else:
+        made = leaf(scalar)
+    memo[id(scalar)] = made
+    return made
+
+
+def substitute_axes(scalar: Scalar, by_axis: Sequence[AffineDim]) -> Scalar:
+    """Return the scalar over other axes: axis `a` becomes `by_axis[a]`."""
+
+    def leaf(node: Scalar) -> Scalar:
+        if isinstance(node, Read):
+            return Read(node.value, tuple(compose(dim, by_axis) for dim in node.dims))
+        if isinstance(node, Index):
+            return Index(compose(node.form, by_axis))
+        return node
+
+    return rewrite(scalar, leaf)
+
+
+def visit(scalar: Scalar) -> list[Scalar]:
+    """Return every node of the graph once, operands before the operations that use them."""
+    found: list[Scalar] = []
+    seen: set[int] = set()
+
+    def walk(node: Scalar) -> None:
+        if id(node) in seen:
+            return
+        seen.add(id(node))
+        for operand in (
+            node.operands if isinstance(node, Apply) else node.indices if isinstance(node, Extract) else ()
+        ):
+            walk(operand)
+        found.append(node)
+
+    walk(scalar)
+    return found
+
+
+def reads(scalar: Scalar) -> list[Read]:
+    """Return the reads of a scalar, in order of evaluation."""
+    return [node for node in visit(scalar) if isinstance(node, Read)]
+
+
+def tables(scalar: Scalar) -> list[int]:
+    """Return the tensors that a scalar indexes by computed indices."""
+    return [node.table for node in visit(scalar) if isinstance(node, Extract)]
+
+
+def has_extract(scalar: Scalar) -> bool:
+    """Return whether a scalar reads a tensor at computed indices."""
+    return bool(tables(scalar))
+
+
+def cost(scalar: Scalar) -> int:
+    """Return how much one evaluation costs in simple operations; math functions count 16, casts nothing."""
+    total = 0
+    for node in visit(scalar):
+        if isinstance(node, Apply) and node.opcode not in WIDENING:
+            expensive = node.opcode.startswith(EXPENSIVE_PREFIX) or node.opcode in EXPENSIVE
+            total += 16 if expensive else 1
+    return total

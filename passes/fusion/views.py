@@ -1,0 +1,102 @@
+"""Transposes, broadcasts, constants, widening casts and unit reshapes folded into the index maps of their readers."""
+
+from __future__ import annotations
+
+from t10.core.expression import AffineDim
+from t10.passes.fusion.affine import ZERO, is_zero
+from t10.passes.fusion.graph import FusionGraph, Nest, Reshape, with_leaves
+from t10.passes.fusion.scalar import WIDENING, Apply, Constant, Read, Scalar, substitute_axes
+
+
+def fold_views(graph: FusionGraph) -> None:
+    """Make every nest read through what only renames, repeats or widens elements."""
+    for node in graph.nodes():
+        if isinstance(node, Reshape):
+            fold_reshape(graph, node)
+        elif isinstance(node, Nest):
+            folded = with_leaves(node, lambda leaf: _through(graph, leaf))
+            if folded != node:
+                graph.add(folded)
+    graph.remove_dead()
+
+
+def fold_reshape(graph: FusionGraph, reshape: Reshape) -> None:
+    """Drop a reshape that undoes another, or that changes nothing."""
+    source = graph.owner(reshape.source)
+    origin = reshape.source
+    if isinstance(source, Reshape) and source.expands != reshape.expands:
+        origin = source.source
+    if graph.shapes[origin] == graph.shapes[reshape.result]:
+        graph.replace_uses(reshape.result, origin)
+
+
+def _through(graph: FusionGraph, leaf: Scalar) -> Scalar:
+    """Return what a read amounts to once every foldable producer is looked through."""
+    if not isinstance(leaf, Read):
+        return leaf
+    producer = graph.owner(leaf.value)
+    if isinstance(producer, Reshape):
+        dims = through_reshape(graph, producer, leaf.dims)
+        return leaf if dims is None else _through(graph, Read(producer.source, dims))
+    if isinstance(producer, Nest) and is_foldable(producer):
+        return _resolved(graph, inlined(producer, leaf.dims))
+    return leaf
+
+
+def _resolved(graph: FusionGraph, scalar: Scalar) -> Scalar:
+    if isinstance(scalar, Apply):
+        return Apply(scalar.opcode, tuple(_resolved(graph, o) for o in scalar.operands), scalar.type, scalar.template)
+    return _through(graph, scalar)
+
+
+def is_foldable(nest: Nest) -> bool:
+    """Return whether a nest only moves, repeats or widens elements: reading through it costs nothing."""
+    if nest.combine or nest.epilogue is not None:
+        return False
+    body = nest.body
+    while isinstance(body, Apply) and body.opcode in WIDENING:
+        body = body.operands[0]
+    return isinstance(body, Read | Constant)
+
+
+def inlined(producer: Nest, dims: tuple[AffineDim, ...]) -> Scalar:
+    """Return what an elementwise producer computes for its element at `dims`, over the reader's axes."""
+    return substitute_axes(producer.body, axes_read(producer, dims))
+
+
+def axes_read(producer: Nest, dims: tuple[AffineDim, ...]) -> list[AffineDim]:
+    """Return, per axis of an elementwise producer, the reader's index that it stands for."""
+    by_axis = [ZERO] * len(producer.extents)
+    for form, dim in zip(producer.out_dims, dims, strict=True):
+        if form.terms:
+            by_axis[form.terms[0].axis] = dim
+    return by_axis
+
+
+def through_reshape(
+    graph: FusionGraph, reshape: Reshape, dims: tuple[AffineDim, ...]
+) -> tuple[AffineDim, ...] | None:
+    """Return the index of a reshape's source for an index of its result, None if dims are really merged or split.
+
+    Only dims of extent 1 come and go.
+    """
+    long = graph.shapes[reshape.result] if reshape.expands else graph.shapes[reshape.source]
+    grown = [[i for i in group if long[i] != 1] for group in reshape.groups]
+    if any(len(group) > 1 for group in grown):
+        return None
+    if reshape.expands:
+        return tuple(dims[group[0]] if group else ZERO for group in grown)
+    found = [ZERO] * len(long)
+    for dim, group in zip(dims, grown, strict=True):
+        if group:
+            found[group[0]] = dim
+    return tuple(found)
+
+
+def is_bijective(dims: tuple[AffineDim, ...], axes: range | list[int]) -> bool:
+    """Return whether an index visits every point of `axes` at a place of its own: each axis once, alone in its dim."""
+    simple = [dim.terms[0].axis for dim in dims if dim.is_simple]
+    others = [dim for dim in dims if not dim.is_simple]
+    return sorted(simple) == sorted(axes) and all(is_zero(dim) for dim in others)
+
+
