@@ -10,8 +10,7 @@ A saved folder holds module.mlir (the planned module), plan.json, report.json an
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -166,34 +165,27 @@ def compile(
     for dims that the model leaves open; `options` are the planner's. Raises `InputError`, `UnsupportedOpError` and
     `InfeasiblePlanError`, each with its cause.
     """
-    from t10.passes.bridge.annotate import annotate
-    from t10.passes.read_graph import read_graph
-    from t10.passes.registry import make, run
+    from t10.frontend.importer import import_model
+    from t10.passes.pipeline import plan_mlir
     from t10.plan.options import PlanOptions as Options
-    from t10.plan.schedule import plan_module
 
     spec = chip if isinstance(chip, ChipSpec) else load_chip(chip)
     chosen = options or Options()
     clock = _Stopwatch(progress)
-    with clock.stage("import"):
-        imported = _import(model, shapes)
-    module = imported.module
-    with module.context, module.operation.location:
-        with clock.stage("fuse"):
-            run(make("t10-fuse"), module)
-            read = read_graph(module)
-        with clock.stage("plan"):
-            plan = plan_module(read.graph, spec, chosen, progress)
-        with clock.stage("write"):
-            annotate(module, read, plan)
-            text = str(module)
+    clock.report("import", 0, 1)
+    imported = import_model(model, shapes=shapes)
+    planned = plan_mlir(imported.module, spec, chosen, clock.report)
+    clock.report("write", 0, 1)
+    with imported.module.context, imported.module.operation.location:
+        text = str(imported.module)
+    clock.stop()
     return Executable(
-        plan=plan,
+        plan=planned.plan,
         chip=spec,
         module=text,
-        weights={**imported.weights, **read.constants},
+        weights={**imported.weights, **planned.constants},
         source=Path(model).name,
-        options=_changed(chosen),
+        options=_as_json(chosen),
         planner_seconds=clock.seconds,
     )
 
@@ -227,29 +219,31 @@ def checked_inputs(expected: Sequence[TensorValue], given: Mapping[str, ArrayLik
 
 
 class _Stopwatch:
-    """Wall time by stage, each stage reported as it starts."""
+    """Wall time by stage: a stage lasts until another one reports; reports are passed on."""
 
     def __init__(self, progress: Progress | None) -> None:
         self.progress = progress
         self.seconds: dict[str, float] = {}
+        self.stage = ""
+        self.since = 0.0
 
-    @contextmanager
-    def stage(self, name: str) -> Generator[None]:
-        """Measure the block as stage `name`."""
+    def report(self, stage: str, done: int, total: int) -> None:
+        """Note that a stage is running, `done` of `total` steps of it done."""
+        if stage != self.stage:
+            self.stop()
+            self.stage, self.since = stage, time.perf_counter()
         if self.progress:
-            self.progress(name, 0, 1)
-        start = time.perf_counter()
-        yield
-        self.seconds[name] = time.perf_counter() - start
+            self.progress(stage, done, total)
+
+    def stop(self) -> None:
+        """End the running stage."""
+        if self.stage:
+            spent = time.perf_counter() - self.since
+            self.seconds[self.stage] = self.seconds.get(self.stage, 0.0) + spent
+        self.stage = ""
 
 
-def _import(model: str | Path, shapes: Mapping[str, ShapeOverride] | None) -> Any:
-    from t10.frontend.importer import import_model
-
-    return import_model(model, shapes=shapes)
-
-
-def _changed(options: PlanOptions) -> dict[str, Any]:
+def _as_json(options: PlanOptions) -> dict[str, Any]:
     """Return the options as JSON values."""
     values = asdict(options)
     values["forced"] = [asdict(forced) for forced in options.forced]

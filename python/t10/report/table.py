@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console, Group, RenderableType
@@ -96,6 +96,11 @@ def operator_table(operators: Sequence[OperatorReport], title: str = "") -> Tabl
             str(operator.n_plans),
         )
     return table
+
+
+def cycles_line(by_kind: Mapping[str, int]) -> str:
+    """Return cycles by kind as one line, those of no cycles left out."""
+    return ", ".join(f"{kind} {by_kind[kind]:,}" for kind in KINDS if by_kind.get(kind))
 
 
 def slowest(report: Report, n_shown: int = MOST_SHOWN) -> tuple[OperatorReport, ...]:

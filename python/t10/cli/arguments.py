@@ -1,0 +1,140 @@
+"""The arguments of every command as one frozen value."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from t10 import __version__
+
+DEFAULT_CHIP = "ipu-mk2"
+DEFAULT_SEED = 0
+EXIT_CODES = (
+    "exit codes: 0 done, 1 verification failed, 2 bad input, 3 unsupported operator, 4 does not fit, "
+    "5 wrong plan or IR, 6 simulation stopped, 70 defect of T10, 130 interrupted"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """What the user asked for; fields that a command does not have keep their defaults."""
+
+    command: str
+    debug: bool = False
+    quiet: bool = False
+    model: Path = Path()
+    folder: Path = Path()
+    chip: str = DEFAULT_CHIP
+    shapes: tuple[str, ...] = ()
+    parallelism: float | None = None
+    padding: float | None = None
+    budget: int | None = None
+    inputs: Path | None = None
+    outputs: Path | None = None
+    trace: Path | None = None
+    tolerance: float | None = None
+    seed: int = DEFAULT_SEED
+    rows: int | None = None
+    plots: bool = True
+
+
+def parse(argv: Sequence[str]) -> Arguments:
+    """Return the arguments of a command line; prints help or a usage error and exits (2) where there is none."""
+    found = vars(_parser().parse_args(list(argv)))
+    known = {field.name for field in fields(Arguments)}
+    values: dict[str, Any] = {name: value for name, value in found.items() if name in known}
+    values["shapes"] = tuple(values.get("shapes") or ())
+    return Arguments(**values)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="t10",
+        description="Compile models for inter-core connected AI chips and execute them core by core. "
+        "Every cycle figure is modelled, none was measured on hardware.",
+        epilog=EXIT_CODES,
+    )
+    parser.add_argument("--version", action="version", version=f"t10 {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    common.add_argument("--quiet", action="store_true", help="no progress, no tables: errors only")
+    planning = _planning()
+
+    compile_ = commands.add_parser("compile", parents=[common, planning], help="plan a model for a chip")
+    compile_.add_argument("model", type=Path, help="ONNX model, text of onnx-mlir, or linalg on tensors")
+    compile_.add_argument(
+        "-o", dest="folder", type=Path, required=True, metavar="OUT", help="folder to write"
+    )
+
+    run = commands.add_parser("run", parents=[common], help="execute a compiled model on the plan simulator")
+    run.add_argument("folder", type=Path, metavar="OUT", help="folder that `t10 compile` wrote")
+    run.add_argument("--inputs", type=Path, metavar="IN.npz", help="inputs by name (default: random ones)")
+    run.add_argument("--outputs", type=Path, metavar="OUT.npz", help="where to write the outputs by name")
+    run.add_argument(
+        "--trace", type=Path, metavar="TRACE.json", help="write the timeline, for ui.perfetto.dev"
+    )
+    _seed(run)
+
+    verify = commands.add_parser(
+        "verify", parents=[common, planning], help="compile, execute and compare with ONNX Runtime"
+    )
+    verify.add_argument("model", type=Path, help="ONNX model, or text of onnx-mlir")
+    verify.add_argument(
+        "--inputs",
+        type=Path,
+        metavar="IN.npz",
+        help="inputs by name; or arrays in.NAME and, instead of ONNX Runtime, references ref.NAME",
+    )
+    verify.add_argument(
+        "--tolerance",
+        type=float,
+        help="most error relative to the largest output (1e-4 for f32, 5e-3 for f16)",
+    )
+    verify.add_argument("--outputs", type=Path, metavar="OUT.npz", help="where to write the outputs by name")
+    _seed(verify)
+
+    report = commands.add_parser("report", parents=[common], help="tables, plots, a page and a timeline")
+    report.add_argument("folder", type=Path, metavar="OUT", help="folder that `t10 compile` wrote")
+    report.add_argument("--rows", type=int, metavar="N", help="operators in the table (default: all)")
+    report.add_argument("--no-plots", dest="plots", action="store_false", help="tables only, write nothing")
+
+    demo = commands.add_parser("demo", parents=[common], help="a bundled model, compiled, run and compared")
+    demo.add_argument(
+        "-o", dest="folder", type=Path, default=Path("t10-demo"), metavar="OUT", help="folder to write"
+    )
+    demo.add_argument("--chip", default=DEFAULT_CHIP, help="bundled chip or chip file (default: %(default)s)")
+    demo.add_argument("--model", type=Path, default=Path(), help="another model than the bundled one")
+    _seed(demo)
+
+    commands.add_parser("chips", parents=[common], help="the chips that come with T10")
+    return parser
+
+
+def _planning() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument(
+        "--chip", default=DEFAULT_CHIP, help="bundled chip or chip file (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--shape",
+        dest="shapes",
+        action="append",
+        metavar="NAME=1x128",
+        help="shape of an input, or extent of a symbolic dim (NAME=8), that the model leaves open; repeatable",
+    )
+    parser.add_argument(
+        "--parallelism", type=float, help="least part of the usable cores that must work (default: 0.9)"
+    )
+    parser.add_argument("--padding", type=float, help="least useful part of every padded axis (default: 0.9)")
+    parser.add_argument("--budget", type=int, help="candidate plans evaluated per operator at most")
+    return parser
+
+
+def _seed(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--seed", type=int, default=DEFAULT_SEED, help="of random inputs (default: %(default)s)"
+    )

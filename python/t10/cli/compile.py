@@ -1,0 +1,28 @@
+"""`t10 compile MODEL -o OUT`."""
+
+from __future__ import annotations
+
+from t10.cli.arguments import Arguments
+from t10.cli.options import plan_options_of, shapes_of
+from t10.cli.terminal import progress_bar, stdout
+from t10.driver import MODULE_FILE, PLAN_FILE, REPORT_FILE, WEIGHTS_FILE, compile
+from t10.report.table import operator_table, slowest, summary
+
+
+def run_compile(arguments: Arguments) -> int:
+    """Compile a model, write its folder, and print what it costs."""
+    options, shapes = plan_options_of(arguments), shapes_of(arguments)
+    with progress_bar(quiet=arguments.quiet) as progress:
+        executable = compile(arguments.model, arguments.chip, shapes, options, progress)
+        executable.save(arguments.folder)
+    report = executable.report()
+    console = stdout(quiet=arguments.quiet)
+    console.print(summary(report))
+    console.print(operator_table(slowest(report), title="Slowest operators (cycles are modelled)"))
+    files = [MODULE_FILE, PLAN_FILE, REPORT_FILE]
+    if (arguments.folder / WEIGHTS_FILE).exists():
+        files.append(WEIGHTS_FILE)
+    else:
+        console.print("The model came without the values of its weights: it is planned, but cannot be run.")
+    console.print(f"wrote {arguments.folder}/: {', '.join(files)}")
+    return 0

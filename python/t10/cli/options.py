@@ -1,0 +1,25 @@
+"""From arguments to the values the driver takes."""
+
+from __future__ import annotations
+
+from t10.cli.arguments import Arguments
+from t10.errors import InputError
+from t10.frontend.shapes import parse_shape
+from t10.plan.options import PlanOptions
+
+
+def shapes_of(arguments: Arguments) -> dict[str, tuple[int, ...]]:
+    """Return the extents given with `--shape`, by name of an input or of a symbolic dim."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    for text in arguments.shapes:
+        name, extents = parse_shape(text)
+        if name in shapes:
+            raise InputError(f"--shape {name} is given twice")
+        shapes[name] = extents
+    return shapes
+
+
+def plan_options_of(arguments: Arguments) -> PlanOptions:
+    """Return the planner's options; raises `InputError` for values out of range."""
+    given = {name: getattr(arguments, name) for name in ("parallelism", "padding", "budget")}
+    return PlanOptions(**{name: value for name, value in given.items() if value is not None})

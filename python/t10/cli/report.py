@@ -1,0 +1,33 @@
+"""`t10 report OUT`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from t10.cli.arguments import Arguments
+from t10.cli.terminal import progress_bar, stdout
+from t10.driver import Executable, Progress
+from t10.report.table import operator_table, slowest, summary
+
+
+def run_report(arguments: Arguments) -> int:
+    """Print what a compiled model costs; write its page, plots and timeline beside it."""
+    executable = Executable.load(arguments.folder)
+    report = executable.report()
+    console = stdout(quiet=arguments.quiet)
+    console.print(summary(report))
+    rows = report.operators if arguments.rows is None else slowest(report, arguments.rows)
+    console.print(operator_table(rows, title="Operators (cycles are modelled)"))
+    if arguments.plots:
+        with progress_bar(quiet=arguments.quiet) as progress:
+            names = write_report_files(arguments.folder, executable, progress)
+        console.print(f"wrote {arguments.folder}/: {', '.join(names)}")
+        console.print("open trace.json at ui.perfetto.dev")
+    return 0
+
+
+def write_report_files(folder: Path, executable: Executable, progress: Progress) -> tuple[str, ...]:
+    """Write report.html, its plots and the planned timeline into a folder; returns the names of the files."""
+    from t10.report.page import write_page
+
+    return write_page(folder, executable.plan, executable.chip, executable.report(), progress)

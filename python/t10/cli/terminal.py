@@ -1,0 +1,71 @@
+"""What commands show: results on standard output, progress on standard error once something takes over two seconds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from t10.driver import Progress as Report
+
+FILE_COLUMNS = 120
+"""Width of tables that go to a file or a pipe."""
+
+QUIET_SECONDS = 2.0
+"""Nothing is shown before this: what is done sooner needs no progress."""
+
+
+def stdout(*, quiet: bool = False) -> Console:
+    """Return the console for results: colours on a terminal only, and no guessing at numbers and names."""
+    console = Console(highlight=False, quiet=quiet)
+    if not console.is_terminal:
+        console.width = FILE_COLUMNS
+    return console
+
+
+@contextmanager
+def progress_bar(*, quiet: bool = False) -> Generator[Report]:
+    """Yield a callback (stage, steps done, steps in all) that shows a bar where a person looks on."""
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield _ignore
+        return
+    bar = Progress(
+        TextColumn("[bold]{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+    )
+    shown = _Delayed(bar)
+    try:
+        yield shown.report
+    finally:
+        bar.stop()
+
+
+class _Delayed:
+    """A progress bar that appears after `QUIET_SECONDS`."""
+
+    def __init__(self, bar: Progress) -> None:
+        self.bar = bar
+        self.start = time.monotonic()
+        self.task = bar.add_task("", total=None)
+        self.stage = ""
+
+    def report(self, stage: str, done: int, total: int) -> None:
+        """Show that `done` of `total` steps of a stage are done."""
+        if stage != self.stage:
+            self.stage = stage
+            self.bar.reset(self.task, description=stage, total=total)
+        self.bar.update(self.task, completed=done, total=total if total > 1 else None)
+        if time.monotonic() - self.start > QUIET_SECONDS and not self.bar.live.is_started:
+            self.bar.start()
+
+
+def _ignore(stage: str, done: int, total: int) -> None:
+    del stage, done, total

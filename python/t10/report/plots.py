@@ -1,0 +1,162 @@
+"""Plots of a planned model as SVG text: where time goes, time against memory, and what lies where over time.
+
+The same plan gives the same text: no dates, no random identifiers.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+from math import ceil
+from typing import Any
+
+from t10.chip import ChipSpec
+from t10.core.plan import CostedPlan
+from t10.core.schedule import ModulePlan, ScheduledOperator
+
+KIB = 1024
+CYCLE_COLOURS = {
+    "compute": "#3a923a",
+    "shift": "#3b9bb3",
+    "reduce": "#b05ab0",
+    "relayout": "#e0a500",
+    "setup": "#4a6fd0",
+}
+BUFFER_COLOURS = {
+    "idle": "#4a6fd0",
+    "value": "#3a923a",
+    "operand": "#e0a500",
+    "accumulator": "#b05ab0",
+    "input": "#3b9bb3",
+    "shift": "#888888",
+}
+"""By the first part of a buffer's name."""
+
+MOST_BARS = 24
+MOST_FRONTS = 12
+FRONT_COLUMNS = 4
+MOST_VECTOR_BOXES = 2000
+"""More boxes than this are drawn as pixels: an SVG of thousands of boxes is slow to show."""
+
+SETTINGS = {
+    "svg.hashsalt": "t10",
+    "svg.fonttype": "none",
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 9,
+}
+
+
+def time_plot(plan: ModulePlan) -> str:
+    """Return a bar per operator, the slowest first, split by kind of cycles."""
+    slowest = sorted(plan.operators, key=lambda op: -op.active.cycles.total)[:MOST_BARS]
+    figure = _figure(9, 0.8 + 0.26 * max(len(slowest), 2))
+    axes = figure.add_subplot()
+    left = [0] * len(slowest)
+    for kind, colour in CYCLE_COLOURS.items():
+        widths = [int(getattr(op.active.cycles, kind)) for op in slowest]
+        axes.barh(range(len(slowest)), widths, left=left, color=colour, label=kind)
+        left = [a + b for a, b in zip(left, widths, strict=True)]
+    axes.set_yticks(range(len(slowest)), [_short(op.name) for op in slowest])
+    axes.invert_yaxis()
+    axes.set_xlabel("modelled cycles")
+    axes.legend(frameon=False, ncols=len(CYCLE_COLOURS), loc="lower right")
+    return _svg(figure)
+
+
+def pareto_plot(plan: ModulePlan) -> str:
+    """Return time against memory of the slowest operators, one panel per distinct front, the chosen plan marked."""
+    panels = distinct_fronts(plan)[:MOST_FRONTS]
+    n_rows = max(1, ceil(len(panels) / FRONT_COLUMNS))
+    figure = _figure(11, 0.4 + 2.3 * n_rows)
+    for number, (operator, n_alike) in enumerate(panels):
+        axes = figure.add_subplot(n_rows, FRONT_COLUMNS, number + 1)
+        points = [(each.active_bytes / KIB, run_cycles(each)) for each in operator.pareto]
+        axes.plot(*zip(*points, strict=True), "o-", color="#4a6fd0", markersize=3, linewidth=1)
+        chosen = operator.active
+        axes.plot([chosen.active_bytes / KIB], [run_cycles(chosen)], "*", color="#d04a4a", markersize=11)
+        axes.set_title(_short(operator.name, 26) + (f"  (×{n_alike})" if n_alike > 1 else ""), loc="left")
+        if max(y for _, y in points) > 20 * max(1, min(y for _, y in points)):
+            axes.set_yscale("log")
+    figure.supxlabel("KiB per core while it runs (active bytes)")
+    figure.supylabel("modelled cycles")
+    return _svg(figure)
+
+
+def memory_plot(plan: ModulePlan, chip: ChipSpec) -> str:
+    """Return what lies where in every core's memory over the operators of the program."""
+    patches = importlib.import_module("matplotlib.patches")
+    collections = importlib.import_module("matplotlib.collections")
+    figure = _figure(11, 4.6)
+    axes = figure.add_subplot()
+    last_step = max(len(plan.operators), 1)
+    by_colour: dict[str, list[Any]] = {}
+    for buffer in plan.buffers:
+        kind = buffer.name.partition(":")[0]
+        first, last = max(buffer.first, 0), min(buffer.last, last_step - 1)
+        box = patches.Rectangle(
+            (first, buffer.address_bytes / KIB), last + 1 - first, buffer.size_bytes / KIB
+        )
+        by_colour.setdefault(kind, []).append(box)
+    is_large = len(plan.buffers) > MOST_VECTOR_BOXES
+    for kind, boxes in by_colour.items():
+        edge = 0.0 if is_large else 0.3
+        axes.add_collection(
+            collections.PatchCollection(
+                boxes,
+                facecolor=BUFFER_COLOURS.get(kind, "#bbbbbb"),
+                edgecolor="white",
+                linewidth=edge,
+                rasterized=is_large,
+            )
+        )
+    axes.axhspan(0, chip.reserved_bytes / KIB, color="#dddddd")
+    axes.axhline(chip.sram_bytes / KIB, color="#d04a4a", linewidth=1)
+    axes.set_xlim(0, last_step)
+    axes.set_ylim(0, max(chip.sram_bytes, plan.peak_bytes) / KIB * 1.02)
+    axes.set_xlabel("operator, in the order of the program")
+    axes.set_ylabel("address in every core, KiB")
+    handles = [patches.Patch(color=BUFFER_COLOURS.get(kind, "#bbbbbb"), label=kind) for kind in by_colour]
+    handles.append(patches.Patch(color="#dddddd", label="code and stacks"))
+    axes.legend(
+        handles=handles, frameon=False, ncols=len(handles), loc="upper center", bbox_to_anchor=(0.5, 1.1)
+    )
+    return _svg(figure)
+
+
+def run_cycles(costed: CostedPlan) -> int:
+    """Return the cycles of a plan itself: what its neighbours' layouts add (relayout, set-up) is left out."""
+    return costed.cycles.compute + costed.cycles.shift + costed.cycles.reduce
+
+
+def distinct_fronts(plan: ModulePlan) -> list[tuple[ScheduledOperator, int]]:
+    """Return one operator per distinct front and how many share it; most modelled cycles together first."""
+    groups: dict[tuple[CostedPlan, ...], list[ScheduledOperator]] = {}
+    for operator in plan.operators:
+        if operator.pareto:
+            groups.setdefault(operator.pareto, []).append(operator)
+    ordered = sorted(groups.values(), key=lambda group: -sum(op.active.cycles.total for op in group))
+    return [(group[0], len(group)) for group in ordered]
+
+
+def _figure(width_inches: float, height_inches: float) -> Any:
+    """Return an empty figure that no window system is needed for."""
+    matplotlib = importlib.import_module("matplotlib")
+    matplotlib.rcParams.update(SETTINGS)
+    figure = importlib.import_module("matplotlib.figure").Figure(
+        figsize=(width_inches, height_inches), layout="constrained"
+    )
+    return figure
+
+
+def _svg(figure: Any) -> str:
+    """Return a figure as an `<svg>` element."""
+    out = io.StringIO()
+    figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+    text = out.getvalue()
+    return text[text.index("<svg") :]
+
+
+def _short(name: str, n_characters: int = 34) -> str:
+    return name if len(name) <= n_characters else "…" + name[1 - n_characters :]

@@ -1,0 +1,137 @@
+"""A timeline in the trace format that ui.perfetto.dev reads (Trace Event Format): phases and bytes in use.
+
+One microsecond of the trace is one modelled microsecond of the chip.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from t10.chip import ChipSpec
+from t10.core.atomic import write_text
+from t10.core.document.records import MODELLED
+from t10.core.schedule import ModulePlan
+from t10.report.build import step_peaks
+
+PHASE_ORDER = ("setup", "relayout", "compute", "shift", "reduce")
+OPERATORS, PHASES = 1, 2
+PROCESS = 1
+MICROSECONDS_PER_SECOND = 1e6
+
+Event = dict[str, Any]
+
+
+class Phase(Protocol):
+    """A stretch of modelled time in which all cores do one kind of work (what the plan simulator records)."""
+
+    @property
+    def operator(self) -> str:
+        """Return the operator's name."""
+        ...
+
+    @property
+    def kind(self) -> str:
+        """Return what is done: compute, shift, reduce, relayout or setup."""
+        ...
+
+    @property
+    def start_cycle(self) -> int:
+        """Return when it begins."""
+        ...
+
+    @property
+    def cycles(self) -> int:
+        """Return how long it lasts."""
+        ...
+
+    @property
+    def n_bytes(self) -> int:
+        """Return the bytes that cross cores."""
+        ...
+
+
+def planned_trace(plan: ModulePlan, chip: ChipSpec) -> list[Event]:
+    """Return the events of a plan: per operator one stretch for each kind of work (steps are not shown one by one)."""
+    events = _header(chip)
+    now = 0
+    for scheduled, peak in zip(plan.operators, step_peaks(plan), strict=True):
+        begin = now
+        for kind in PHASE_ORDER:
+            cycles = int(getattr(scheduled.active.cycles, kind))
+            if cycles:
+                events.append(_slice(chip, PHASES, kind, now, cycles, {"operator": scheduled.name}))
+            now += cycles
+        steps = scheduled.active.plan.n_sub_tasks
+        args = {"cores": scheduled.active.plan.n_cores, "steps": steps, "cycles": now - begin}
+        events.append(_slice(chip, OPERATORS, scheduled.name, begin, now - begin, args))
+        events.append(_counter(chip, begin, peak))
+    return events
+
+
+def simulated_trace(plan: ModulePlan, chip: ChipSpec, timeline: Sequence[Phase]) -> list[Event]:
+    """Return the events of a simulated run: every single phase."""
+    events = _header(chip)
+    peak_by_operator = dict(zip((op.name for op in plan.operators), step_peaks(plan), strict=True))
+    spans: dict[str, tuple[int, int]] = {}
+    for phase in timeline:
+        events.append(
+            _slice(
+                chip,
+                PHASES,
+                phase.kind,
+                phase.start_cycle,
+                phase.cycles,
+                {"operator": phase.operator, "bytes": phase.n_bytes},
+            )
+        )
+        begin, _ = spans.get(phase.operator, (phase.start_cycle, 0))
+        spans[phase.operator] = (begin, phase.start_cycle + phase.cycles)
+    for name, (begin, end) in spans.items():
+        events.append(_slice(chip, OPERATORS, name, begin, end - begin, {"cycles": end - begin}))
+        events.append(_counter(chip, begin, peak_by_operator[name]))
+    return events
+
+
+def write_trace(path: Path | str, events: Iterable[Event]) -> None:
+    """Write events to a file, at once or not at all."""
+    lines = ",\n".join(json.dumps(event) for event in events)
+    head = json.dumps({"displayTimeUnit": "ns", "otherData": {"note": MODELLED}})[:-1]
+    write_text(path, f'{head}, "traceEvents": [\n{lines}\n]}}\n')
+
+
+def _header(chip: ChipSpec) -> list[Event]:
+    names = [("process_name", 0, f"{chip.name} (modelled)"), ("thread_name", OPERATORS, "operators")]
+    names.append(("thread_name", PHASES, "all cores"))
+    return [
+        {"ph": "M", "pid": PROCESS, "tid": thread, "name": kind, "args": {"name": name}}
+        for kind, thread, name in names
+    ]
+
+
+def _slice(chip: ChipSpec, thread: int, name: str, start: int, cycles: int, args: Event) -> Event:
+    return {
+        "ph": "X",
+        "pid": PROCESS,
+        "tid": thread,
+        "name": name,
+        "ts": _microseconds(chip, start),
+        "dur": _microseconds(chip, cycles),
+        "args": args,
+    }
+
+
+def _counter(chip: ChipSpec, start: int, n_bytes: int) -> Event:
+    return {
+        "ph": "C",
+        "pid": PROCESS,
+        "name": "bytes per core",
+        "ts": _microseconds(chip, start),
+        "args": {"in use": n_bytes},
+    }
+
+
+def _microseconds(chip: ChipSpec, cycles: int) -> float:
+    return round(cycles / chip.clock_hz * MICROSECONDS_PER_SECOND, 6)
