@@ -33,6 +33,11 @@ def test_a_buffer_outside_the_memory_is_a_trap(memory: CoreMemory, address: int)
         memory.begin(Buffer("y", address, 32, 0, 0))
 
 
+def test_an_unaligned_buffer_is_a_trap(memory: CoreMemory) -> None:
+    with pytest.raises(SimTrap, match="not aligned to 8 bytes"):
+        memory.begin(Buffer("y", 52, 8, 0, 0))
+
+
 def test_overlapping_live_buffers_are_a_trap(memory: CoreMemory) -> None:
     with pytest.raises(SimTrap, match="overlaps live buffer x"):
         memory.begin(Buffer("y", 40, 8, 0, 0))

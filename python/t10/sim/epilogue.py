@@ -51,7 +51,8 @@ def run_epilogue(
             )
             continue
         n_slots = accumulator.slots.shape[1]
-        numbers = chunk_numbers[cores, None] * result.shape[1] + np.arange(result.shape[1])
+        offsets: Ints = np.arange(result.shape[1], dtype=np.int64)
+        numbers: Ints = chunk_numbers[cores, None] * result.shape[1] + offsets
         points = _Points(spec, accumulator, np.minimum(numbers, n_slots - 1), windows, cores)
         values = [points.read(partition) for partition in partitions]
         value = evaluate(function, values, points.index).astype(numpy_dtype(spec.output.dtype), copy=False)

@@ -18,7 +18,7 @@ from t10.core.schedule import Buffer
 from t10.sim.traps import trap
 
 POISON = 0xFF
-ROW_ALIGNMENT_BYTES = 8
+ALIGNMENT_BYTES = 8
 Slots = NDArray[Any]
 
 
@@ -44,7 +44,7 @@ class CoreMemory:
         self.sram_bytes = sram_bytes
         self.reserved_bytes = reserved_bytes
         self.peak_bytes = reserved_bytes
-        row_bytes = -(-sram_bytes // ROW_ALIGNMENT_BYTES) * ROW_ALIGNMENT_BYTES
+        row_bytes = -(-sram_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
         # Not filled here: pages that no buffer ever uses are never touched; buffers are poisoned as they begin to live.
         self._sram = np.empty((n_cores, row_bytes), np.uint8)
         self._live: dict[str, LiveBuffer] = {}
@@ -60,6 +60,8 @@ class CoreMemory:
                 f"[{self.reserved_bytes:#x}, {self.sram_bytes:#x})",
                 address=start,
             )
+        if start % ALIGNMENT_BYTES:
+            raise trap(f"buffer {buffer.name} is not aligned to {ALIGNMENT_BYTES} bytes", address=start)
         for other in self._live.values():
             if start < other.end_bytes and other.buffer.address_bytes < end:
                 raise trap(f"buffer {buffer.name} overlaps live buffer {other.buffer.name}", address=start)

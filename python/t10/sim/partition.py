@@ -158,7 +158,7 @@ def _run(slots: Ints) -> slice | Ints:
     if len(slots) > 1:
         return slots
     first = int(slots[0, 0])
-    is_run = bool((slots[0] == first + np.arange(slots.shape[1])).all())
+    is_run = bool((np.diff(slots[0]) == 1).all())
     return slice(first, first + slots.shape[1]) if is_run else slots
 
 
@@ -188,10 +188,13 @@ def write(view: Array, chosen: Selection, cores: slice, values: Array) -> None:
         view[(cores, *(c for c in chosen if isinstance(c, slice)))] = values
         return
     n_dims = view.ndim
-    n_cores = len(range(*cores.indices(len(view))))
-    index: list[Ints] = [np.arange(cores.start, cores.start + n_cores).reshape((-1,) + (1,) * (n_dims - 1))]
+    numbers: Ints = np.arange(cores.start, cores.stop, dtype=np.int64)
+    index: list[Ints] = [numbers.reshape((-1,) + (1,) * (n_dims - 1))]
     for axis, slots in enumerate(chosen):
-        numbers = np.arange(slots.start, slots.stop)[None, :] if isinstance(slots, slice) else slots
+        if isinstance(slots, slice):
+            numbers = np.arange(slots.start, slots.stop, dtype=np.int64)[None, :]
+        else:
+            numbers = slots
         rows = numbers if len(numbers) == 1 else numbers[cores]
         index.append(rows.reshape(len(rows), *(rows.shape[1] if i == axis else 1 for i in range(n_dims - 1))))
     view[tuple(index)] = values

@@ -73,9 +73,10 @@ def reduce_scatter(
         raise trap("the shift buffer does not hold one element", operator=spec.name)
     piece = min(chunk, per_phase)
     at_once = max(per_phase // piece, 1)
-    rows = np.arange(n_cores)[:, None]
+    cores: Ints = np.arange(n_cores, dtype=np.int64)
     for first in range(0, chunk, piece):
-        numbers = groups.ranks[:, None] * chunk + np.arange(first, min(first + piece, chunk))
+        offsets: Ints = np.arange(first, min(first + piece, chunk), dtype=np.int64)
+        numbers: Ints = groups.ranks[:, None] * chunk + offsets
         inside = numbers < n_slots
         numbers = np.minimum(numbers, n_slots - 1)
         for begin in range(1, n_members, at_once):
@@ -83,9 +84,9 @@ def reduce_scatter(
             landing = memory.bytes_as(SHIFT_BUFFER, slots.dtype, n_cores, numbers.shape[1] * len(rounds))
             parts = np.split(landing, len(rounds), axis=1)
             for j, part in zip(rounds, parts, strict=True):
-                source = groups.members[np.arange(n_cores), (groups.ranks + j) % n_members]
+                source = groups.members[cores, (groups.ranks + j) % n_members]
                 part[:] = slots[source[:, None], numbers]
-            total = slots[rows, numbers]
+            total = slots[cores[:, None], numbers]
             for part in parts:
                 total = combine_arrays(spec.combine, total, part)
             core_rows, columns = np.nonzero(inside)
