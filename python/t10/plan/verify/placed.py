@@ -43,10 +43,12 @@ class PlacedValue:
         ids = np.zeros(1, np.int64)
         inside = np.ones(1, np.bool_)
         for dim, extent in zip(self.held, self.shape, strict=True):
-            index = dim[core]
+            index = dim.rows[dim.row_of_core[core]]
             ids = (ids[:, None] * extent + index).reshape(-1)
             inside = (inside[:, None] & (index >= 0) & (index < extent)).reshape(-1)
-        whole = np.where(inside, ids, -1)
+        whole = ids if inside.all() else np.where(inside, ids, -1)
+        if self.n_slots == self.n_whole and not self.chunks[core]:
+            return whole
         first = self.chunks[core] * self.n_slots
         kept = np.full(self.n_slots, -1, np.int64)
         piece = whole[first : first + self.n_slots]
@@ -65,7 +67,7 @@ def placed_operand(spec: OperatorSpec, plan: OperatorPlan, number: int, scatter:
     """Return operand `number` under a plan, its partition cut in `scatter` chunks over cores of equal windows."""
     window = numbered_window(spec, plan, number)
     held = held_indices(window, plan)
-    n_whole = prod(dim.shape[1] for dim in held)
+    n_whole = prod(dim.n_slots for dim in held)
     ranks = ranks_of(window_keys(window, plan))
     return PlacedValue(
         n_cores=plan.n_cores,
@@ -95,14 +97,19 @@ def incomplete_copies(value: PlacedValue, most: int) -> Iterator[tuple[int, int,
     cores_by_copy: dict[int, list[int]] = {}
     for core, copy in enumerate(value.copies):
         cores_by_copy.setdefault(copy, []).append(core)
+    counted: set[frozenset[tuple[int, ...]]] = set()
     for copy, cores in sorted(cores_by_copy.items()):
+        # Copies made of the same windows and chunks hold the same elements: count once.
+        content = [
+            (value.chunks[core], *(int(dim.row_of_core[core]) for dim in value.held)) for core in cores
+        ]
+        if len(set(content)) == len(content) and frozenset(content) in counted:
+            continue
+        counted.add(frozenset(content))
         count = np.zeros(value.n_elements, np.int32)
         for core in cores:
             ids = value.elements(core)
-            ids = np.sort(ids[ids >= 0])
-            repeats = ids[1:][ids[1:] == ids[:-1]]
-            count[ids] += 1
-            np.add.at(count, repeats, 1)
+            count[ids[ids >= 0]] += 1  # slots of one core hold different elements, so none is lost here
         low, high = int(count.min(initial=1)), int(count.max(initial=1))
         if low < 1 or high > most:
             yield copy, low, high

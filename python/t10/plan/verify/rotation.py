@@ -18,6 +18,7 @@ from t10.plan.verify.shape import is_circular
 from t10.plan.verify.violation import Violation
 from t10.plan.verify.windows import (
     Held,
+    HeldDim,
     Ints,
     Window,
     core_coordinates,
@@ -63,7 +64,7 @@ def rotation_violations(spec: OperatorSpec, plan: OperatorPlan) -> Iterator[Viol
         if found:
             return
     yield from _coverage(spec, plan)
-    n_slots = sum(dim.shape[1] for window in start for dim in held_indices(window, plan))
+    n_slots = sum(dim.n_slots for window in start for dim in held_indices(window, plan))
     if plan.n_cores * (n_slots + KEYS_PER_CORE) * plan.n_sub_tasks <= WALK_LIMIT:
         yield from _walk(spec, plan, start)
     else:
@@ -144,19 +145,19 @@ def shifted(plan: OperatorPlan, window: Window, held: Held, step: NestStep, sour
     """
     axis, direction = step
     pace, width = plan.rp[axis], window.widths[axis]
-    arrived = tuple(dim[source] for dim in held)
     if not is_circular(window.operand, axis):
-        return arrived
-    result: list[Ints] = []
-    for dim, mine, theirs in zip(window.operand.dims, held, arrived, strict=True):
+        return tuple(HeldDim(dim.rows, dim.row_of_core[source]) for dim in held)
+    result: list[HeldDim] = []
+    for dim, have in zip(window.operand.dims, held, strict=True):
         if axis not in dim.axes:
-            if not np.array_equal(mine, theirs):
+            if not np.array_equal(have.row_of_core, have.row_of_core[source]):
                 return None
-            result.append(mine)
+            result.append(have)
             continue
+        mine, theirs = have.full, have.full[source]
         place = (np.arange(width) - window.starts[:, axis, None]) % width
         freed = place < pace if direction > 0 else place >= width - pace
-        result.append(np.where(freed, theirs, mine))
+        result.append(HeldDim(np.where(freed, theirs, mine), np.arange(len(mine))))
     return tuple(result)
 
 
@@ -182,9 +183,9 @@ def _move(
             due,
             [Violation(spec.name, "shift source", f"no core sends {way}", "one ring neighbour")],
         )
-    if not all(np.array_equal(a, b) for a, b in zip(got, due, strict=True)):
+    if not all(np.array_equal(a.full, b.full) for a, b in zip(got, due, strict=True)):
         return after, due, [Violation(spec.name, "shift", f"wrong elements after {way}", "the next window")]
-    return after, got, []
+    return after, due, []
 
 
 def _walk(spec: OperatorSpec, plan: OperatorPlan, start: list[Window]) -> Iterator[Violation]:
@@ -237,27 +238,32 @@ def _absent(
     """Yield operands of which a core lacks an element that its present sub-task reads or writes."""
     where = core_coordinates(plan)
     for window, held in state:
-        for dim, slots in zip(window.operand.dims, held, strict=True):
-            index = np.full((len(where), 1), dim.offset, np.int64)
-            slot = np.zeros((len(where), 1), np.int64)
-            for term in dim.terms:
-                length, start = plan.lengths[term.axis], window.starts[:, term.axis, None]
-                first = (
-                    box[:, term.axis, None]
-                    if plan.steps[term.axis] > 1
-                    else np.zeros((len(where), 1), np.int64)
+        for dim, have in zip(window.operand.dims, held, strict=True):
+            own = list(dim.axes)
+            columns = [have.row_of_core[:, None], where[:, own], window.starts[:, own], box[:, own]]
+            distinct, core_of = np.unique(np.hstack(columns), axis=0, return_index=True)
+            row, parts, starts, boxes = np.split(distinct, [1, 1 + len(own), 1 + 2 * len(own)], axis=1)
+            index = np.full((len(row), 1), dim.offset, np.int64)
+            slot = np.zeros((len(row), 1), np.int64)
+            for i, term in enumerate(dim.terms):
+                length = plan.lengths[term.axis]
+                moves = plan.steps[term.axis] > 1
+                reach = plan.rp[term.axis] if moves else length
+                local = ((boxes[:, i, None] if moves else 0) + np.arange(reach) + np.zeros_like(row)) % length
+                point = parts[:, i, None] * length + local
+                at = (
+                    local % window.widths[term.axis]
+                    if dim.is_simple
+                    else term.coefficient * (local - starts[:, i, None])
                 )
-                reach = plan.rp[term.axis] if plan.steps[term.axis] > 1 else length
-                local = (first + np.arange(reach)) % length
-                point = where[:, term.axis, None] * length + local
-                at = local % window.widths[term.axis] if dim.is_simple else term.coefficient * (local - start)
-                index = (index[:, :, None] + term.coefficient * point[:, None, :]).reshape(len(where), -1)
-                slot = (slot[:, :, None] + at[:, None, :]).reshape(len(where), -1)
-            inside = (slot >= 0) & (slot < slots.shape[1])
-            have = np.take_along_axis(slots, np.clip(slot, 0, slots.shape[1] - 1), axis=1)
-            bad = ~(inside & (have == index))
+                index = (index[:, :, None] + term.coefficient * point[:, None, :]).reshape(len(row), -1)
+                slot = (slot[:, :, None] + at[:, None, :]).reshape(len(row), -1)
+            inside = (slot >= 0) & (slot < have.n_slots)
+            present = have.rows[row, np.clip(slot, 0, have.n_slots - 1)]
+            bad = ~(inside & (present == index))
             if bad.any():
-                core = int(np.argmax(bad.any(axis=1)))
-                found = f"core {core} lacks index {int(index[core][bad[core]][0])} of {window.operand.name}"
+                worst = int(np.argmax(bad.any(axis=1)))
+                lacking = int(index[worst][bad[worst]][0])
+                found = f"core {int(core_of[worst])} lacks index {lacking} of {window.operand.name}"
                 yield Violation(spec.name, "residence", found, "every element its sub-task needs")
                 return

@@ -16,8 +16,28 @@ from t10.core.expression import AffineDim, AxisSizes, Operand, OperatorSpec
 from t10.core.plan import OperatorPlan
 
 Ints = NDArray[np.int64]
-Held = tuple[Ints, ...]
-"""Per dim of an operand: the global index in every slot along it, shape (cores, slots along the dim)."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldDim:
+    """The global index in every slot along one dim: core c has row `row_of_core[c]` of `rows` (rows, slots)."""
+
+    rows: Ints
+    row_of_core: Ints
+
+    @property
+    def full(self) -> Ints:
+        """Return the indices with one row per core, shape (cores, slots)."""
+        return self.rows[self.row_of_core]
+
+    @property
+    def n_slots(self) -> int:
+        """Return the slots along the dim."""
+        return self.rows.shape[1]
+
+
+Held = tuple[HeldDim, ...]
+"""What the cores hold of an operand, per dim."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,21 +121,31 @@ def slots_along(dim: AffineDim, widths: AxisSizes) -> int:
 def held_indices(window: Window, plan: OperatorPlan) -> Held:
     """Return what the slots of a window hold: circular in simple dims, one run with its halo in the others."""
     where = core_coordinates(plan)
-    result: list[Ints] = []
+    result: list[HeldDim] = []
     for dim in window.operand.dims:
-        if dim.is_simple:
-            axis = dim.terms[0].axis
-            local = (window.starts[:, axis, None] + np.arange(window.widths[axis])) % plan.lengths[axis]
-            slots = np.empty_like(local)
-            np.put_along_axis(slots, local % window.widths[axis], local, axis=1)
-            result.append(where[:, axis, None] * plan.lengths[axis] + slots)
-            continue
-        first = np.full((len(where), 1), dim.offset, np.int64)
-        for term in dim.terms:
-            point = where[:, term.axis] * plan.lengths[term.axis] + window.starts[:, term.axis]
-            first[:, 0] += term.coefficient * point
-        result.append(first + np.arange(slots_along(dim, window.widths)))
+        # Cores that agree in what this dim depends on share a row: an uncut dim is stored once.
+        own = list(dim.axes)
+        distinct, row_of_core = np.unique(
+            np.hstack([where[:, own], window.starts[:, own]]), axis=0, return_inverse=True
+        )
+        parts, starts = distinct[:, : len(own)], distinct[:, len(own) :]
+        result.append(HeldDim(_dim_rows(dim, window.widths, plan, parts, starts), row_of_core.reshape(-1)))
     return tuple(result)
+
+
+def _dim_rows(dim: AffineDim, widths: AxisSizes, plan: OperatorPlan, parts: Ints, starts: Ints) -> Ints:
+    """Return the indices held along a dim, one row per row of `parts` and `starts` (rows, axes of the dim)."""
+    if dim.is_simple:
+        axis = dim.terms[0].axis
+        length, width = plan.lengths[axis], widths[axis]
+        local = (starts + np.arange(width)) % length
+        slots = np.empty_like(local)
+        np.put_along_axis(slots, local % width, local, axis=1)
+        return parts * length + slots
+    first = np.full((len(parts), 1), dim.offset, np.int64)
+    for i, term in enumerate(dim.terms):
+        first[:, 0] += term.coefficient * (parts[:, i] * plan.lengths[term.axis] + starts[:, i])
+    return first + np.arange(slots_along(dim, widths))
 
 
 def window_keys(window: Window, plan: OperatorPlan) -> list[tuple[int, ...]]:
