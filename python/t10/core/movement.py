@@ -185,8 +185,8 @@ def route(wanted: ElementMap, through: ViewElements, homes: list[tuple[ElementMa
     for number, (home, n_elements) in enumerate(homes):
         here = (ids >= first) & (ids < first + n_elements)
         if here.any():
-            home_core, home_slot = _home_tables(home, n_elements)
-            copy = _copy_choice(home, n_cores)
+            home_core, home_slot = home_tables(home, n_elements)
+            copy = copy_choice(home, n_cores)
             rows, _ = np.nonzero(here)
             local = ids[here] - first
             source[here] = number
@@ -196,7 +196,7 @@ def route(wanted: ElementMap, through: ViewElements, homes: list[tuple[ElementMa
     return Route(source, core, slot, constant)
 
 
-def _home_tables(home: ElementMap, n_elements: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def home_tables(home: ElementMap, n_elements: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Return (core, slot) of every element in every copy, each of shape (copies, elements); -1 if a copy lacks it."""
     n_copies = int(home.copies.max()) + 1
     core = np.full((n_copies, n_elements), -1, np.int32)
@@ -210,7 +210,7 @@ def _home_tables(home: ElementMap, n_elements: int) -> tuple[NDArray[np.int32], 
     return core, slot
 
 
-def _copy_choice(home: ElementMap, n_cores: int) -> NDArray[np.int64]:
+def copy_choice(home: ElementMap, n_cores: int) -> NDArray[np.int64]:
     """Return which copy each destination core reads: its own if it holds one, else copies in turn."""
     n_copies = int(home.copies.max()) + 1
     choice = np.arange(n_cores) % n_copies

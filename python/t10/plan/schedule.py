@@ -142,7 +142,9 @@ def _context(graph: Graph, chip: ChipSpec, cost: CostModel) -> _Context:
     owned: list[list[int]] = [[] for _ in graph.operators]
     for step, number in lives.owner_by_weight.values():
         owned[step].append(number)
-    return _Context(graph, chip, cost, lives, tuple(tuple(sorted(n)) for n in owned), Mover(graph, cost))
+    return _Context(
+        graph, chip, cost, lives, tuple(tuple(sorted(n)) for n in owned), Mover(graph, cost, chip.n_cores)
+    )
 
 
 def _tables(context: _Context, fronts: tuple[Front, ...]) -> tuple[LevelTable, ...]:
