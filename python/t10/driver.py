@@ -38,6 +38,8 @@ PLAN_FILE = "plan.json"
 REPORT_FILE = "report.json"
 WEIGHTS_FILE = "weights.npz"
 
+MOST_NAMED = 3
+
 Progress = Callable[[str, int, int], None]
 """Called with the name of a stage, steps done and steps in all."""
 
@@ -136,20 +138,21 @@ class Executable:
             planner_seconds=report.planner_seconds,
         )
 
+    @property
+    def missing_weights(self) -> tuple[str, ...]:
+        """Return the names of the weights without values; the model can only be run if there are none."""
+        used = {layout.value for layout in self.plan.weight_layouts}
+        return tuple(w.name for w in self.plan.graph.weights if w.name in used and w.name not in self.weights)
+
     def _check_weights(self) -> None:
         """Refuse to run without the values of the weights."""
-        used = {layout.value for layout in self.plan.weight_layouts}
-        missing = [weight for weight in self.plan.graph.weights if weight.name in used - set(self.weights)]
+        missing = self.missing_weights
         if missing:
-            names = ", ".join(weight.name for weight in missing[:3]) + (", ..." if len(missing) > 3 else "")
+            names = ", ".join(missing[:MOST_NAMED]) + (", ..." if len(missing) > MOST_NAMED else "")
             raise InputError(
-                f"{len(missing)} of {len(used)} weights have no values: {names}",
+                f"{len(missing)} weights have no values: {names}",
                 hint="the model was compiled without its external data; put that beside it and compile again",
             )
-        for weight in self.plan.graph.weights:
-            if weight.name in used and self.weights[weight.name].shape != weight.shape:
-                found = self.weights[weight.name].shape
-                raise InputError(f"weight {weight.name} has shape {found}, expected {weight.shape}")
 
 
 def compile(

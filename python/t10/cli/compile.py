@@ -18,11 +18,11 @@ def run_compile(arguments: Arguments) -> int:
     report = executable.report()
     console = stdout(quiet=arguments.quiet)
     console.print(summary(report))
-    console.print(operator_table(slowest(report), title="Slowest operators (cycles are modelled)"))
+    console.print(operator_table(slowest(report), title="Slowest kinds of operators (cycles are modelled)"))
     files = [MODULE_FILE, PLAN_FILE, REPORT_FILE]
     if (arguments.folder / WEIGHTS_FILE).exists():
         files.append(WEIGHTS_FILE)
-    else:
+    if executable.missing_weights:
         console.print("The model came without the values of its weights: it is planned, but cannot be run.")
     console.print(f"wrote {arguments.folder}/: {', '.join(files)}")
     return 0

@@ -68,7 +68,9 @@ def _show(
 ) -> None:
     report = executable.report()
     console.print()
-    console.print(operator_table(slowest(report, N_SHOWN), title="Slowest operators (cycles are modelled)"))
+    console.print(
+        operator_table(slowest(report, N_SHOWN), title="Slowest kinds of operators (cycles are modelled)")
+    )
     steps = sum(op.active.plan.n_sub_tasks for op in executable.plan.operators)
     moved = sum(result.bytes_by_kind.values())
     console.print(

@@ -32,6 +32,10 @@ def build_report(
         _operator(spec, planned, peak, idle_by_weight, total.total, chip.clock_hz)
         for spec, planned, peak in zip(plan.graph.operators, plan.operators, peaks, strict=True)
     )
+    operators = tuple(
+        operator.model_copy(update={"same_as": first if first != operator.name else ""})
+        for operator, first in zip(operators, first_of_kind(plan), strict=True)
+    )
     highest = max(range(len(peaks)), key=peaks.__getitem__, default=None)
     return records.Report(
         format=records.FORMAT,
@@ -62,6 +66,15 @@ def step_peaks(plan: ModulePlan) -> tuple[int, ...]:
     return tuple(
         max((b.address_bytes + b.size_bytes for b in plan.buffers if b.first <= step <= b.last), default=0)
         for step in range(len(plan.operators))
+    )
+
+
+def first_of_kind(plan: ModulePlan) -> tuple[str, ...]:
+    """Return per operator the first one with the same front over as many points: they only differ in names."""
+    found: dict[tuple[object, ...], str] = {}
+    return tuple(
+        found.setdefault((spec.kind, spec.extents, planned.pareto or planned.name), spec.name)
+        for spec, planned in zip(plan.graph.operators, plan.operators, strict=True)
     )
 
 

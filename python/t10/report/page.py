@@ -43,7 +43,7 @@ def write_page(
 ) -> tuple[str, ...]:
     """Write report.html, its plots as SVG and trace.json into a folder; returns the names of the files."""
     drawings = (
-        ("time.svg", lambda: time_plot(plan)),
+        ("time.svg", lambda: time_plot(report)),
         ("pareto.svg", lambda: pareto_plot(plan)),
         ("memory.svg", lambda: memory_plot(plan, chip)),
     )

@@ -13,6 +13,8 @@ from typing import Any
 from t10.chip import ChipSpec
 from t10.core.plan import CostedPlan
 from t10.core.schedule import ModulePlan, ScheduledOperator
+from t10.report.records import Report
+from t10.report.table import slowest
 
 KIB = 1024
 CYCLE_COLOURS = {
@@ -48,17 +50,17 @@ SETTINGS = {
 }
 
 
-def time_plot(plan: ModulePlan) -> str:
-    """Return a bar per operator, the slowest first, split by kind of cycles."""
-    slowest = sorted(plan.operators, key=lambda op: -op.active.cycles.total)[:MOST_BARS]
-    figure = _figure(9, 0.8 + 0.26 * max(len(slowest), 2))
+def time_plot(report: Report) -> str:
+    """Return a bar per kind of operator, the slowest first, split by kind of cycles."""
+    rows = slowest(report, MOST_BARS)
+    figure = _figure(9, 0.8 + 0.26 * max(len(rows), 2))
     axes = figure.add_subplot()
-    left = [0] * len(slowest)
+    left = [0] * len(rows)
     for kind, colour in CYCLE_COLOURS.items():
-        widths = [int(getattr(op.active.cycles, kind)) for op in slowest]
-        axes.barh(range(len(slowest)), widths, left=left, color=colour, label=kind)
+        widths = [int(getattr(row.cycles, kind)) for row in rows]
+        axes.barh(range(len(rows)), widths, left=left, color=colour, label=kind)
         left = [a + b for a, b in zip(left, widths, strict=True)]
-    axes.set_yticks(range(len(slowest)), [_short(op.name) for op in slowest])
+    axes.set_yticks(range(len(rows)), [_short(row.name) for row in rows])
     axes.invert_yaxis()
     axes.set_xlabel("modelled cycles")
     axes.legend(frameon=False, ncols=len(CYCLE_COLOURS), loc="lower right")

@@ -37,6 +37,7 @@ class OperatorReport(Record):
     name: str
     kind: OperatorKind
     location: str = ""
+    same_as: Annotated[str, Field(description="first operator of the same kind: only names differ")] = ""
     n_points: Annotated[Size, Field(description="points of the iteration space")]
     n_cores: Annotated[Count, Field(description="cores that work")]
     n_sub_tasks: Annotated[Count, Field(description="compute steps of every core")]

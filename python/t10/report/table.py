@@ -104,8 +104,29 @@ def cycles_line(by_kind: Mapping[str, int]) -> str:
 
 
 def slowest(report: Report, n_shown: int = MOST_SHOWN) -> tuple[OperatorReport, ...]:
-    """Return the operators that take most cycles, most first."""
-    return tuple(sorted(report.operators, key=lambda op: -op.cycles.total)[:n_shown])
+    """Return the operators that take most cycles, most first; those of one kind in one row, their cycles added."""
+    groups: dict[str, list[OperatorReport]] = {}
+    for operator in report.operators:
+        groups.setdefault(operator.same_as or operator.name, []).append(operator)
+    rows = [_added(group) for group in groups.values()]
+    return tuple(sorted(rows, key=lambda row: -row.cycles.total)[:n_shown])
+
+
+def _added(group: Sequence[OperatorReport]) -> OperatorReport:
+    """Return one row for operators of one kind: cycles and shares added, the largest of what they hold."""
+    first = group[0]
+    if len(group) == 1:
+        return first
+    kinds = type(first.cycles).model_fields
+    cycles = {kind: sum(getattr(operator.cycles, kind) for operator in group) for kind in kinds}
+    return first.model_copy(
+        update={
+            "name": f"{first.name} (×{len(group)})",
+            "cycles": type(first.cycles)(**cycles),
+            "share": sum(operator.share for operator in group),
+            "peak_bytes": max(operator.peak_bytes for operator in group),
+        }
+    )
 
 
 def bytes_text(n_bytes: int) -> str:
