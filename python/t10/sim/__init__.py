@@ -1,7 +1,8 @@
 """Simulators. `plan_level` executes a planned model on every core and every step, on nothing but the cores' memories.
 
-In data-flow order: `traps` (how a simulation stops), `memory` (the cores' SRAM and its buffers), `scalar_eval` and
-`special` (scalar functions on arrays), `partition` (one operand's part on every core, addressed by axis), `product`
-(sums of products as matrix products), `compute` (one sub-task on all cores), `shift`, `reduce`, `epilogue`,
-`relayout` (data movement), `operator` (one operator from arrival to result), `plan_level` (the whole model), `result`.
+In data-flow order: `traps` (how a simulation stops), `memory` (the cores' SRAM and its buffers), `special` and
+`scalar_eval` (scalar functions on arrays), `combine` (how contributions add up), `partition` (one operand's part on
+every core, addressed by axis), `product` (sums of products as matrix products), `compute` (one sub-task on all cores),
+`nest` (their order), `shift`, `reduce`, `epilogue`, `relayout` (what moves and what follows), `prices` (what time is
+asked for), `operator` (one operator from arrival to result), `plan_level` (the whole model), `result`.
 """

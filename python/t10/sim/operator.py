@@ -15,7 +15,6 @@ from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import Arrival, Layout, ScheduledOperator
-from t10.cost import CostModel
 from t10.errors import SimTrap
 from t10.sim.combine import neutral
 from t10.sim.compute import Running, compute_sub_task
@@ -23,6 +22,7 @@ from t10.sim.epilogue import run_epilogue
 from t10.sim.memory import CoreMemory
 from t10.sim.nest import nest_states
 from t10.sim.partition import Partition
+from t10.sim.prices import Prices
 from t10.sim.product import factors_of
 from t10.sim.reduce import reduce_scatter, reduction_groups
 from t10.sim.relayout import Home, Mover
@@ -40,7 +40,7 @@ class Machine:
     memory: CoreMemory
     mover: Mover
     timeline: Timeline
-    cost: CostModel
+    cost: Prices
 
 
 def run_operator(

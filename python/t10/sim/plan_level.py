@@ -24,10 +24,10 @@ from t10.chip import ChipSpec
 from t10.core.dtypes import numpy_dtype
 from t10.core.graph import TensorValue
 from t10.core.schedule import ModulePlan
-from t10.cost import CostModel
 from t10.errors import InputError
 from t10.sim.memory import CoreMemory
 from t10.sim.operator import Machine, run_operator
+from t10.sim.prices import Prices
 from t10.sim.relayout import Home, Mover
 from t10.sim.result import OperatorResult, SimResult, Timeline
 
@@ -38,7 +38,7 @@ Progress = Callable[[int, int, str], None]
 def simulate(
     plan: ModulePlan,
     chip: ChipSpec,
-    cost: CostModel,
+    cost: Prices,
     weights: Mapping[str, Array],
     inputs: Mapping[str, Array],
     *,
