@@ -30,9 +30,9 @@ LARGEST_SPACE = 1500
 """Points of the iteration space."""
 
 
-def random_operator(rng: Random, name: str = "op") -> OperatorSpec:
-    """Return a random operator whose values are named after it."""
-    axes = _axes(rng)
+def random_operator(rng: Random, name: str = "op", largest: int = LARGEST_SPACE) -> OperatorSpec:
+    """Return a random operator of at most `largest` points whose values are named after it."""
+    axes = _axes(rng, largest)
     dtype = rng.choice(["i32", "i32", "i64", "f32", "f16"])
     shapes = [_operand(rng, axes, dtype, f"{name}_in{i}") for i in range(rng.choice([1, 2, 2, 2, 3]))]
     reductions = [i for i, axis in enumerate(axes) if axis.kind == "reduction"]
@@ -66,12 +66,12 @@ def random_operator(rng: Random, name: str = "op") -> OperatorSpec:
     )
 
 
-def _axes(rng: Random) -> tuple[Axis, ...]:
+def _axes(rng: Random, largest: int) -> tuple[Axis, ...]:
     """Return 2 to 5 axes, at least one of them parallel, in a space that is not too large."""
     n_axes = rng.choice([2, 3, 3, 4, 4, 5])
     kinds = ["parallel", *(rng.choice(["parallel", "reduction"]) for _ in range(n_axes - 1))]
     rng.shuffle(kinds)
-    left = LARGEST_SPACE
+    left = largest
     axes: list[Axis] = []
     for i, kind in enumerate(kinds):
         extent = min(rng.choice([1, 2, 3, 4, 4, 5, 6, 6, 7, 8, 12]), left)
@@ -231,9 +231,9 @@ def _kind(
     return "pooling" if is_compound else "reduction"
 
 
-def random_graph(rng: Random) -> Graph:
+def random_graph(rng: Random, largest: int = LARGEST_SPACE) -> Graph:
     """Return one random operator, or it and an elementwise one that reads its result, perhaps through a view."""
-    first = random_operator(rng, "first")
+    first = random_operator(rng, "first", largest)
     specs, views = [first], list[View]()
     if rng.random() < 0.4:
         source, shape = first.output.name, first.output.shape

@@ -22,14 +22,14 @@ MOST_SHOWN = 5
 def verify_module(plan: ModulePlan, chip: ChipSpec) -> list[Violation]:
     """Return what is wrong with a planned model on a chip, [] where nothing is.
 
-    Operators are verified first; layouts, arrivals and memory only make sense, and are only looked at, when all
-    operators are right. Source: compute-shift model §3-§5, T10 §4.3.
+    Operators are verified first, then layouts, arrivals and memory; each group builds on the ones before and is only
+    looked at when those are right. Source: compute-shift model §3-§5, T10 §4.3.
     """
-    for rules in (_operator_rules, _layout_rules):
+    for rules in (_operator_rules, _layout_rules, arrival_violations, memory_violations):
         found = list(rules(plan, chip))
         if found:
             return found
-    return [*arrival_violations(plan), *memory_violations(plan, chip)]
+    return []
 
 
 def require_valid(plan: ModulePlan, chip: ChipSpec) -> None:
