@@ -1,4 +1,4 @@
-"""`Prices`: what a simulator asks about time. Handed in, so that a simulator knows no cost model; `t10.cost` has them."""
+"""`Prices`: what a simulator asks about time. It is handed in; `t10.cost` has models that answer."""
 
 from __future__ import annotations
 
