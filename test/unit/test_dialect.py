@@ -1,0 +1,200 @@
+"""The dialects from Python: examples of the reference pages, values to attributes and back, builders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from t10.core.plan import CostedPlan, Cycles, OperatorPlan, PhaseTerm
+from t10.dialect import build, ipu
+from t10.dialect.attributes import to_attr, to_python
+from t10.dialect.document import examples
+from t10.dialect.expression import expression_of, root_of
+from t10.dialect.layout import Layout, check_layout, read_layout
+from t10.dialect.mlir import ir, new_context, walk
+from t10.dialect.ods import Invalid
+from t10.dialect.plan import Expression, check_plan, plan_fields, read_plan
+from t10.dialect.rtensor import layout_of
+from t10.dialect.verify import verify_layouts
+from t10.errors import UnsupportedOpError
+
+PAPER = CostedPlan(
+    plan=OperatorPlan(
+        f_op=(2, 3, 1),
+        lengths=(1, 1, 6),
+        ft=((1, 1, 3), (1, 1, 2), (1, 1, 1)),
+        rp=(0, 0, 2),
+        steps=(1, 1, 3),
+        loop_order=(2,),
+        phases=((), (), (PhaseTerm((1,), 1, 3, 2), PhaseTerm((0,), 1, 2, 3))),
+        core_order=(0, 1, 2),
+    ),
+    cycles=Cycles(compute=100, shift=40),
+    weight_bytes=12,
+    active_bytes=96,
+)
+"""The paper's example: C[m, n] += A[m, k] * B[k, n] on 6 cores, A cut 3x and B 2x in time."""
+
+MATMUL = Expression((2, 3, 6), (frozenset({0, 2}), frozenset({1, 2}), frozenset({0, 1})))
+
+
+@pytest.fixture(autouse=True)
+def context() -> Iterator[Any]:
+    with new_context() as made, ir.Location.unknown():
+        yield made
+
+
+def find(module: Any, name: str) -> Any:
+    return next(op.operation for op in walk(module) if op.operation.name == name)
+
+
+@pytest.mark.parametrize(("name", "text"), [pytest.param(*each, id=each[0]) for each in examples()])
+def test_examples_of_the_reference_parse_verify_and_round_trip(name: str, text: str) -> None:
+    module = ir.Module.parse(text)
+    assert verify_layouts(module)
+    assert str(ir.Module.parse(str(module))) == str(module)
+    assert name.lstrip("#!") in str(module)
+
+
+def test_a_layout_goes_to_an_attribute_and_back() -> None:
+    layout = Layout(fs=(2, 1), ft=(1, 2), rp=(0, 2), cores=4, scatter=2)
+    type_ = build.with_layout(ir.RankedTensorType.get([6, 8], ir.F16Type.get()), layout)
+    assert layout_of(type_) == layout
+    assert layout_of(build.with_layout(type_, None)) is None
+    assert read_layout(to_python(to_attr(Layout(linear=3).fields()))) == Layout(linear=3)
+
+
+def test_a_partition_is_what_one_core_holds() -> None:
+    layout = Layout(fs=(2, 1), ft=(1, 3), rp=(0, 1))
+    assert layout.sub_tensor((5, 8)) == (3, 8)
+    assert layout.partition((5, 8)) == (3, 3)
+    assert replace(layout, scatter=2).partition_elements((5, 8)) == 5
+    assert Layout(linear=7).partition_elements((5, 8)) == 6
+
+
+def test_a_plan_goes_to_an_attribute_and_back() -> None:
+    attr = build.plan_attr(PAPER)
+    assert read_plan(to_python(attr.fields)) == PAPER
+
+
+def test_the_papers_plan_keeps_the_rules() -> None:
+    check_plan(plan_fields(PAPER, MATMUL), MATMUL)
+    check_plan(plan_fields(PAPER))
+
+
+def test_a_plan_without_a_key_is_not_read() -> None:
+    fields = plan_fields(PAPER)
+    del fields["phases"]
+    with pytest.raises(Invalid, match="plan has no 'phases'"):
+        read_plan(fields)
+
+
+def test_rules_hold_with_the_plans_own_axes_instead_of_the_operations() -> None:
+    fields = plan_fields(PAPER, MATMUL)
+    check_plan(fields, Expression((9,), (frozenset(),)))
+
+
+@pytest.mark.parametrize(
+    ("op", "extents", "uses"),
+    [
+        ("matmul", (2, 3, 6), ({0, 2}, {1, 2}, {0, 1})),
+        ("conv_2d_nchw_fchw", (1, 4, 6, 6, 3, 3, 3), ({0, 2, 3, 4, 5, 6}, {1, 4, 5, 6}, {0, 1, 2, 3})),
+    ],
+)
+def test_axes_of_linalg_operations_are_read_from_their_maps(op: str, extents: Any, uses: Any) -> None:
+    shapes = {
+        "matmul": ("2x6", "6x3", "2x3"),
+        "conv_2d_nchw_fchw": ("1x3x8x8", "4x3x3x3", "1x4x6x6"),
+    }[op]
+    a, b, c = (f"tensor<{shape}xf32>" for shape in shapes)
+    module = ir.Module.parse(
+        f"func.func @f(%a: {a}, %b: {b}, %c: {c}) {{\n"
+        f"  %d = linalg.{op} ins(%a, %b : {a}, {b}) outs(%c : {c}) -> {c}\n  return\n}}"
+    )
+    found = expression_of(find(module, f"linalg.{op}"))
+    assert found == Expression(extents, tuple(frozenset(each) for each in uses))
+
+
+def test_the_root_of_an_operator_is_its_contraction() -> None:
+    module = ir.Module.parse(dict(examples())["rtensor.operator"])
+    root = root_of(find(module, "rtensor.operator"))
+    assert root is not None
+    assert root.name == "linalg.matmul"
+
+
+def test_operators_and_moves_are_built() -> None:
+    module = ir.Module.parse(
+        "func.func @f(%x: tensor<4x8xf16>, %w: tensor<8x2xf16>, %i: tensor<4x2xf16>) -> tensor<4x2xf16> {\n"
+        "  %d = linalg.matmul ins(%x, %w : tensor<4x8xf16>, tensor<8x2xf16>)\n"
+        "    outs(%i : tensor<4x2xf16>) -> tensor<4x2xf16>\n"
+        "  return %d : tensor<4x2xf16>\n}"
+    )
+    matmul = find(module, "linalg.matmul")
+    with ir.InsertionPoint(matmul):
+        operands = list(matmul.operands)
+        turning = Layout(fs=(2, 1), ft=(1, 2), rp=(0, 4))
+        moved = build.relayout(operands[0], turning, bytes_=8, cycles=90)
+        op, block = build.operator(operands, matmul.result.type, op_name="/MatMul", kind="contraction")
+        nest, body = build.nest([moved, operands[2]], axes=(2,), steps=(2,), rp=(4,))
+    matmul.result.replace_all_uses_with(op.result)
+    with ir.InsertionPoint(block):
+        end = build.yield_(block.arguments[2])
+    matmul.move_before(end)
+    for i, argument in enumerate(block.arguments):
+        matmul.operands[i] = argument
+    end.operands[0] = matmul.result
+    with ir.InsertionPoint(body):
+        build.shift(body.arguments[1], axis=1, pace=4)
+        build.yield_(body.arguments[2])
+    build.set_plan(op, PAPER, MATMUL)
+    build.set_candidates(op, [PAPER, PAPER], MATMUL)
+    assert module.operation.verify()
+    assert verify_layouts(module)
+    assert nest.result.type == operands[2].type
+    assert len(op.attributes["rtensor.candidates"]) == 2
+
+
+def test_an_operator_with_too_many_kinds_of_operands_says_so() -> None:
+    module = ir.Module.parse(
+        "func.func @f(" + ", ".join(f"%a{i}: tensor<{i + 1}xf16>" for i in range(13)) + ") { return }"
+    )
+    block = find(module, "func.func").regions[0].blocks[0]
+    with (
+        ir.InsertionPoint.at_block_begin(block),
+        pytest.raises(
+            UnsupportedOpError, match="13 operands form 13 runs of equal type, expected at most 12"
+        ),
+    ):
+        build.operator(list(block.arguments), block.arguments[0].type, op_name="x", kind="elementwise")
+
+
+def test_an_ipu_program_is_built() -> None:
+    module = ir.Module.create()
+    with ir.InsertionPoint(module.body):
+        _, graph = ipu.graph("main", chip="test-16", tiles=16, memory_bytes=1024)
+    with ir.InsertionPoint(graph):
+        f16 = ir.F16Type.get()
+        x = ipu.alloc("x", element=f16, shape=(4,), address=0, mapping=ipu.ranges([0, 1, 2, 7]), role="input")
+        _, vertices = ipu.compute_set("step")
+        with ir.InsertionPoint(vertices):
+            ipu.vertex([x, x], codelet="relu_f16", op_name="/Relu", mapping=((0, 2), (7, 7)), cycles=9)
+        _, program = ipu.sequence()
+        with ir.InsertionPoint(program):
+            _, loop = ipu.repeat(3)
+            with ir.InsertionPoint(loop):
+                ipu.execute("step")
+                ipu.copy([x], x, kind="shift", op_name="/Relu", bytes_=2, rounds=1, cycles=5)
+    assert module.operation.verify()
+    assert "mapping = [[0, 2], [7, 7]]" in str(module)
+
+
+def test_values_without_an_attribute_are_refused() -> None:
+    with pytest.raises(TypeError, match="no attribute for a object"):
+        to_attr(object())
+
+
+def test_a_checked_layout_says_nothing() -> None:
+    check_layout(Layout(fs=(2, 1), ft=(1, 2), rp=(0, 4)), (8, 8))
