@@ -375,6 +375,7 @@ class Run:
             raise BrokenPlan("more cores than the chip has")
         self.machine = Machine(chip, n_cores)
         self.homes: dict[str, dict[Index, list[tuple[int, int]]]] = {}
+        self.outside: dict[str, list[tuple[int, int, int]]] = {}
         self.buffer_by_value: dict[str, str] = {}
 
     def results(self) -> dict[str, dict[Index, int]]:
@@ -390,6 +391,7 @@ class Run:
         }
 
     def _load_given(self) -> None:
+        """Put weights and inputs where their layouts say; what pads a weight's operand comes with it."""
         for prefix, layouts in (("idle", self.plan.weight_layouts), ("input", self.plan.input_layouts)):
             for layout in layouts:
                 buffer = f"{prefix}:{layout.value}"
@@ -398,9 +400,11 @@ class Run:
                 for index, places in self.homes[layout.value].items():
                     for core, slot in places:
                         self.machine.store(core, buffer, slot, size, self.given[layout.value][index])
+                for core, slot, value in self.outside.get(layout.value, ()):
+                    self.machine.store(core, buffer, slot, size, value)
 
     def _enter_layout(self, layout: Layout, buffer: str) -> None:
-        """Note where every element of a value lies under a layout, and that it must lie somewhere."""
+        """Note where every element of a value lies under a layout, and which slots lie outside the tensor."""
         shape = self.graph.shape_by_value[layout.value]
         homes: dict[Index, list[tuple[int, int]]] = {index: [] for index in boxes(shape)}
         if layout.plan is None:
@@ -420,8 +424,8 @@ class Run:
                 for slot, index in enumerate(held[chunk * length : (chunk + 1) * length]):
                     if index in homes:
                         homes[index].append((core, slot))
-        if not all(homes.values()):
-            raise BrokenPlan(f"{layout.value} is not stored whole")
+                    else:
+                        self.outside.setdefault(layout.value, []).append((core, slot, padding(operand)))
         self.homes[layout.value] = homes
         self.buffer_by_value[layout.value] = buffer
 
@@ -441,6 +445,8 @@ class Run:
         name, at = found
         if name not in self.homes:
             raise BrokenPlan(f"{name} is not made yet")
+        if not self.homes[name][at]:
+            raise BrokenPlan(f"element {at} of {name} is stored nowhere")
         size, buffer = size_bytes(self._dtype(name)), self.buffer_by_value[name]
         found_values = {self.machine.load(core, buffer, slot, size) for core, slot in self.homes[name][at]}
         if len(found_values) != 1 or None in found_values:

@@ -82,14 +82,26 @@ def _in_place_rules(
         return
     layout = layouts[operand.name]
     wanted = placed_operand(spec, scheduled.active.plan, arrival.operand)
-    if layout.dtype != operand.dtype or not same_slots(wanted, placed_source(plan, layout)):
+    has_padding = reads_outside(spec, operand)
+    if has_padding and _padding_of(plan, layout) != operand.pad_value:
+        yield Violation(spec.name, "in place", f"{what} reads outside its tensor", "a copy with its padding")
+    elif layout.dtype != operand.dtype or not same_slots(wanted, placed_source(plan, layout), has_padding):
         yield Violation(
             spec.name, "in place", f"{what} lies elsewhere", "the same elements in the same slots"
         )
-    if reads_outside(spec, operand):
-        yield Violation(spec.name, "in place", f"{what} reads outside its tensor", "a copy with its padding")
     if _is_rotated_away(spec, scheduled, arrival.operand, buffer):
         yield from _rotation_rules(plan, step, arrival, what)
+
+
+def _padding_of(plan: ModulePlan, layout: Layout) -> str | None:
+    """Return what the slots outside the tensor hold: the operand's padding in a weight's idle layout, None if nothing.
+
+    A weight laid out as an operand is put there with its padding; results and linear layouts have none.
+    """
+    specs = {spec.name: spec for spec in plan.graph.operators}
+    is_weight = layout.value in {weight.name for weight in plan.graph.weights}
+    spec = specs.get(layout.operator)
+    return spec.operands[layout.operand].pad_value if is_weight and spec is not None else None
 
 
 def reads_outside(spec: OperatorSpec, operand: Operand) -> bool:

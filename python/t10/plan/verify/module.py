@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
+import numpy as np
+from numpy.typing import NDArray
+
 from t10.chip.spec import ChipSpec
-from t10.core.expression import OperatorSpec
+from t10.core.expression import Operand, OperatorSpec
 from t10.core.schedule import Layout, ModulePlan, ScheduledOperator
 from t10.errors import VerifyError
 from t10.plan.verify.arrivals import arrival_violations
 from t10.plan.verify.memory import memory_violations
 from t10.plan.verify.operator import verify_operator
 from t10.plan.verify.placed import incomplete_copies, placed_layout
+from t10.plan.verify.uses import origins, reads_by_value
 from t10.plan.verify.violation import Violation
 from t10.plan.verify.windows import output_replicas
 
@@ -84,7 +88,7 @@ def _stored_rules(plan: ModulePlan, layout: Layout, chip: ChipSpec) -> Iterator[
         yield Violation(layout.value, "layouts", f"{layout.n_cores} cores", f"1 to {chip.n_cores}")
         return
     spec = specs.get(layout.operator)
-    most = 1
+    most, needed = 1, None
     if layout.plan is not None:
         if spec is None or not 0 <= layout.operand < len(spec.operands):
             yield Violation(
@@ -103,11 +107,31 @@ def _stored_rules(plan: ModulePlan, layout: Layout, chip: ChipSpec) -> Iterator[
             return
         if any(not dim.is_simple for dim in operand.dims):
             most = chip.n_cores * max(spec.n_points, 1)  # halos are stored more than once
+        if len(reads_by_value(plan.graph).get(layout.value, ())) == 1 and not _is_result(plan, layout.value):
+            needed = _elements_read(spec, operand)
     n_elements = prod(plan.graph.shape_by_value[layout.value])
-    for copy, low, high in incomplete_copies(placed_layout(layout, spec, n_elements), most):
+    for copy, low, high in incomplete_copies(placed_layout(layout, spec, n_elements), most, needed):
         found = f"copy {copy} holds elements {low} to {high} times"
         yield Violation(layout.value, "layouts", found, "every element exactly once")
         return
+
+
+def _is_result(plan: ModulePlan, value: str) -> bool:
+    """Return whether a result of the model takes elements of a value."""
+    return any(value in origins(plan.graph, output.value) for output in plan.graph.outputs)
+
+
+def _elements_read(spec: OperatorSpec, operand: Operand) -> NDArray[np.bool_]:
+    """Return which elements of an operand some point of the iteration space reads, shape (elements,)."""
+    needed = np.ones(1, np.bool_)
+    for dim, extent in zip(operand.dims, operand.shape, strict=True):
+        index = np.full(1, dim.offset, np.int64)
+        for term in dim.terms:
+            index = np.add.outer(index, term.coefficient * np.arange(spec.axes[term.axis].extent)).reshape(-1)
+        read = np.zeros(extent, np.bool_)
+        read[index[(index >= 0) & (index < extent)]] = True
+        needed = np.logical_and.outer(needed, read).reshape(-1)
+    return needed
 
 
 def _output_rules(spec: OperatorSpec, scheduled: ScheduledOperator) -> Iterator[Violation]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from math import prod
 
 import numpy as np
+from numpy.typing import NDArray
 
 from t10.core.expression import OperatorSpec
 from t10.core.plan import OperatorPlan
@@ -88,8 +89,13 @@ def placed_layout(layout: Layout, spec: OperatorSpec | None, n_elements: int) ->
     return placed_operand(spec, layout.plan, layout.operand, layout.scatter)
 
 
-def incomplete_copies(value: PlacedValue, most: int) -> Iterator[tuple[int, int, int]]:
-    """Yield (copy, fewest, most) for copies that do not hold every element between once and `most` times."""
+def incomplete_copies(
+    value: PlacedValue, most: int, needed: NDArray[np.bool_] | None = None
+) -> Iterator[tuple[int, int, int]]:
+    """Yield (copy, fewest, most) for copies that do not hold every element between once and `most` times.
+
+    Elements outside `needed` (elements,) may be missing.
+    """
     if not value.chunks:
         if value.n_slots * value.n_cores < value.n_elements:
             yield 0, 0, 1
@@ -110,13 +116,17 @@ def incomplete_copies(value: PlacedValue, most: int) -> Iterator[tuple[int, int,
         for core in cores:
             ids = value.elements(core)
             count[ids[ids >= 0]] += 1  # slots of one core hold different elements, so none is lost here
-        low, high = int(count.min(initial=1)), int(count.max(initial=1))
+        low = int((count if needed is None else count[needed]).min(initial=1))
+        high = int(count.max(initial=1))
         if low < 1 or high > most:
             yield copy, low, high
 
 
-def same_slots(wanted: PlacedValue, present: PlacedValue) -> bool:
-    """Return whether every element that `wanted` has in a slot lies in the same slot of the same core in `present`."""
+def same_slots(wanted: PlacedValue, present: PlacedValue, is_padding_read: bool = False) -> bool:
+    """Return whether every element that `wanted` has in a slot lies in the same slot of the same core in `present`.
+
+    With `is_padding_read`, slots outside the tensor must be the same too: they hold padding that is read.
+    """
     if wanted.n_slots > present.n_slots:
         return False
     for core in range(wanted.n_cores):
@@ -125,6 +135,6 @@ def same_slots(wanted: PlacedValue, present: PlacedValue) -> bool:
             if (ids >= 0).any():
                 return False
             continue
-        if ((ids >= 0) & (ids != present.elements(core)[: wanted.n_slots])).any():
+        if (((ids >= 0) | is_padding_read) & (ids != present.elements(core)[: wanted.n_slots])).any():
             return False
     return True
