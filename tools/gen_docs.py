@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Write the generated pages of docs/, or check with --check that they are up to date.
 
-`docs/dialect-rtensor.md` and `docs/dialect-ipu.md` come whole from the definitions; in `docs/t10-opt.md` the text
-between `<!-- begin generated: NAME -->` and `<!-- end generated -->` is replaced.
+`docs/dialect-rtensor.md`, `docs/dialect-ipu.md` and `docs/*.schema.json` come whole from the definitions; in
+`docs/t10-opt.md` and `docs/cli.md` the text between `<!-- begin generated: NAME -->` and `<!-- end generated -->` is
+replaced.
 """
 
 from __future__ import annotations
@@ -15,8 +16,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "python"))
 
+from t10.cli.help_page import command_tables  # noqa: E402
+from t10.core.document import plan_schema  # noqa: E402
+from t10.core.document.text import json_text  # noqa: E402
 from t10.dialect.document import ipu_page, rtensor_page  # noqa: E402
 from t10.opt.help import help_text  # noqa: E402
+from t10.report import report_schema  # noqa: E402
 
 _REGION = re.compile(r"(<!-- begin generated: (\w+) -->\n).*?(<!-- end generated -->)", re.DOTALL)
 
@@ -26,6 +31,10 @@ def pages() -> Iterator[tuple[Path, str]]:
     docs = ROOT / "docs"
     yield docs / "dialect-rtensor.md", rtensor_page()
     yield docs / "dialect-ipu.md", ipu_page()
+    yield docs / "plan.schema.json", json_text(plan_schema())
+    yield docs / "report.schema.json", json_text(report_schema())
+    cli = docs / "cli.md"
+    yield cli, with_regions(cli.read_text(encoding="utf-8"), command_tables())
     opt = docs / "t10-opt.md"
     yield opt, with_regions(opt.read_text(encoding="utf-8"), {"help": f"```text\n{help_text()}```\n"})
 

@@ -6,9 +6,12 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from t10 import __version__
+
+if TYPE_CHECKING:
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # pyright: ignore[reportPrivateUsage]
 
 DEFAULT_CHIP = "ipu-mk2"
 DEFAULT_SEED = 0
@@ -37,33 +40,40 @@ class Arguments:
     trace: Path | None = None
     tolerance: float | None = None
     seed: int = DEFAULT_SEED
+    prove: bool = False
     rows: int | None = None
     plots: bool = True
 
 
 def parse(argv: Sequence[str]) -> Arguments:
     """Return the arguments of a command line; prints help or a usage error and exits (2) where there is none."""
-    found = vars(_parser().parse_args(list(argv)))
+    found = vars(parser().parse_args(list(argv)))
     known = {field.name for field in fields(Arguments)}
     values: dict[str, Any] = {name: value for name, value in found.items() if name in known}
     values["shapes"] = tuple(values.get("shapes") or ())
     return Arguments(**values)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    whole = argparse.ArgumentParser(
         prog="t10",
         description="Compile models for inter-core connected AI chips and execute them core by core. "
         "Every cycle figure is modelled, none was measured on hardware.",
         epilog=EXIT_CODES,
     )
-    parser.add_argument("--version", action="version", version=f"t10 {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    whole.add_argument("--version", action="version", version=f"t10 {__version__}")
+    commands = whole.add_subparsers(dest="command", required=True, metavar="COMMAND")
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--debug", action="store_true", help="show the traceback of an error")
     common.add_argument("--quiet", action="store_true", help="no progress, no tables: errors only")
-    planning = _planning()
+    _add_execution(commands, common)
+    _add_reading(commands, common)
+    return whole
 
+
+def _add_execution(commands: Commands, common: argparse.ArgumentParser) -> None:
+    planning = _planning()
     compile_ = commands.add_parser("compile", parents=[common, planning], help="plan a model for a chip")
     compile_.add_argument("model", type=Path, help="ONNX model, text of onnx-mlir, or linalg on tensors")
     compile_.add_argument(
@@ -94,9 +104,14 @@ def _parser() -> argparse.ArgumentParser:
         type=float,
         help="most error relative to the largest output (1e-4 for f32, 5e-3 for f16)",
     )
+    verify.add_argument(
+        "--prove", action="store_true", help="prove the plan with the independent checker before running it"
+    )
     verify.add_argument("--outputs", type=Path, metavar="OUT.npz", help="where to write the outputs by name")
     _seed(verify)
 
+
+def _add_reading(commands: Commands, common: argparse.ArgumentParser) -> None:
     report = commands.add_parser("report", parents=[common], help="tables, plots, a page and a timeline")
     report.add_argument("folder", type=Path, metavar="OUT", help="folder that `t10 compile` wrote")
     report.add_argument("--rows", type=int, metavar="N", help="operators in the table (default: all)")
@@ -111,7 +126,6 @@ def _parser() -> argparse.ArgumentParser:
     _seed(demo)
 
     commands.add_parser("chips", parents=[common], help="the chips that come with T10")
-    return parser
 
 
 def _planning() -> argparse.ArgumentParser:
