@@ -24,7 +24,7 @@ class ImportOnnx(Pass):
     def apply(self, module: Any) -> None:
         """Replace what the module holds by its lowering; raises `UnsupportedOpError` naming what cannot be lowered."""
         from t10.frontend.importer import import_proto
-        from t10.frontend.onnx_text import to_onnx
+        from t10.frontend.onnx_dialect import to_onnx
         from t10.frontend.shapes import parse_shape
 
         if self.is_done(module):

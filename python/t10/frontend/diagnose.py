@@ -19,7 +19,10 @@ def refuse_unsupported(model: Any, error: Exception, accepts: Callable[[Any], st
     """
     verdicts: dict[bytes, str] = {}
     refused: list[tuple[Any, str]] = []
+    typed = _typed_names(model.graph)
     for node in model.graph.node:
+        if any(name and name not in typed for name in node.input):
+            continue
         single = _alone(model, node)
         key = _signature(single)
         if key not in verdicts:
@@ -39,6 +42,39 @@ def refuse_unsupported(model: Any, error: Exception, accepts: Callable[[Any], st
         f"{len(refused)} of {len(model.graph.node)} nodes cannot be lowered: {'; '.join(lines)}",
         hint=f"export the model without {kinds}, or with another opset",
     ) from error
+
+
+def refuse_untyped(model: Any) -> None:
+    """Raise `UnsupportedOpError` for the first node whose results have no known element type or a dynamic shape."""
+    typed = _typed_names(model.graph)
+    dynamic = {value.name for value in (*model.graph.value_info, *model.graph.output) if not _is_static(value)}
+    read = {name for node in model.graph.node for name in node.input} | {value.name for value in model.graph.output}
+    for node in model.graph.node:
+        for name in node.output:
+            if name not in read or not name:
+                continue
+            if name not in typed:
+                raise UnsupportedOpError(
+                    f"{node.op_type} node {node.name!r} makes {name!r} of unknown type and shape",
+                    hint="ONNX's shape inference does not know the operator; expand it before export",
+                )
+            if name in dynamic:
+                raise UnsupportedOpError(
+                    f"{node.op_type} node {node.name!r} makes {name!r}, whose shape depends on data or is not known",
+                    hint="every shape must be known before the model runs",
+                )
+
+
+def _typed_names(graph: Any) -> set[str]:
+    """Return the names of tensors whose element type is known."""
+    values = (*graph.input, *graph.value_info, *graph.output)
+    named = {value.name for value in values if value.type.tensor_type.elem_type}
+    return named | {tensor.name for tensor in graph.initializer}
+
+
+def _is_static(value: Any) -> bool:
+    kind = value.type.tensor_type
+    return bool(kind.HasField("shape")) and all(dim.HasField("dim_value") for dim in kind.shape.dim)
 
 
 def _alone(model: Any, node: Any) -> Any:

@@ -94,7 +94,8 @@ def _lowered(loaded: LoadedModel, context: Any, name: str) -> ImportedModel:
 
 def _import_mlir(file: Path, shapes: Mapping[str, ShapeOverride] | None, context: Any) -> ImportedModel:
     from t10.frontend.linalg_file import read_linalg
-    from t10.frontend.onnx_text import holds_onnx, normalize, to_onnx
+    from t10.frontend.onnx_dialect import to_onnx
+    from t10.frontend.onnx_text import holds_onnx, normalize
 
     data = file.read_bytes()
     text = "" if data[:4] == b"ML\xefR" else data.decode(errors="replace")

@@ -10,32 +10,34 @@ import onnx
 
 def legalize(model: Any) -> None:
     """Rewrite, in place, every node that has a rule; other nodes stay untouched."""
+    graph = model.graph
+    read = {name for node in graph.node for name in node.input} | {value.name for value in graph.output}
     nodes: list[Any] = []
-    for node in model.graph.node:
+    for node in graph.node:
         rule = _RULES.get(node.op_type) if node.domain in ("", "ai.onnx") else None
-        nodes.extend([node] if rule is None else rule(node))
+        nodes.append(node if rule is None else rule(node, read))
     copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
-    del model.graph.node[:]
-    model.graph.node.extend(copies)
+    del graph.node[:]
+    graph.node.extend(copies)
 
 
-def _without_training_outputs(node: Any) -> list[Any]:
-    """Drop trailing outputs that inference never makes (mask of Dropout, statistics of BatchNormalization)."""
-    training = next((attribute.i for attribute in node.attribute if attribute.name == "training_mode"), 0)
-    if training:
-        return [node]
-    del node.output[1:]
-    return [node]
+def _without_unread_outputs(node: Any, read: set[str]) -> Any:
+    """Drop trailing outputs that nothing reads (statistics of BatchNormalization, indices of MaxPool)."""
+    while len(node.output) > 1 and node.output[-1] not in read:
+        del node.output[-1]
+    return node
 
 
-def _identity(node: Any) -> list[Any]:
-    """Inference-time Dropout hands its input through."""
-    if any(node.output[1:]):
-        return [node]
-    return [onnx.helper.make_node("Identity", [node.input[0]], [node.output[0]], name=node.name)]
+def _identity(node: Any, read: set[str]) -> Any:
+    """Hand the input of a Dropout through, as it is meant at inference, if nothing reads its mask."""
+    if any(name in read for name in node.output[1:]):
+        return node
+    return onnx.helper.make_node("Identity", [node.input[0]], [node.output[0]], name=node.name)
 
 
-_RULES: dict[str, Callable[[Any], list[Any]]] = {
-    "BatchNormalization": _without_training_outputs,
+_RULES: dict[str, Callable[[Any, set[str]], Any]] = {
+    "BatchNormalization": _without_unread_outputs,
+    "MaxPool": _without_unread_outputs,
+    "LayerNormalization": _without_unread_outputs,
     "Dropout": _identity,
 }

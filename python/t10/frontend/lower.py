@@ -9,7 +9,7 @@ import onnx
 from onnx import numpy_helper
 
 from t10.dialect.mlir import dialect, extras, ir, passmanager, walk
-from t10.frontend.diagnose import refuse_unsupported
+from t10.frontend.diagnose import refuse_unsupported, refuse_untyped
 
 NAME = "t10.name"
 WEIGHT = "t10.weight"
@@ -28,6 +28,7 @@ def lower(model: Any, *, context: Any, weight_names: frozenset[str], name: str) 
     Arguments and results carry `t10.name`, weights `t10.weight`. Raises `UnsupportedOpError` naming every node that
     cannot be lowered.
     """
+    refuse_untyped(model)
     dialect("torch").register_dialect(context)
     with context, ir.Location.unknown():
         try:
@@ -66,8 +67,7 @@ def _dense_cache(importer: Any) -> Any:
             if array.size == 0 or tp.data_type == onnx.TensorProto.STRING:
                 return super().tensor_proto_to_attr(tp)
             if array.dtype == np.bool_:
-                packed = np.packbits(array, axis=None, bitorder="little")
-                return ir.DenseElementsAttr.get(packed, type=kind.element_type, shape=list(array.shape))
+                return ir.DenseElementsAttr.get([ir.BoolAttr.get(bool(value)) for value in array.flat], kind)
             return ir.DenseElementsAttr.get(np.ascontiguousarray(array), type=kind)
 
     return DenseCache
