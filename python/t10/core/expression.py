@@ -149,7 +149,7 @@ class OperatorSpec:
 
     def __post_init__(self) -> None:
         """Refuse expressions that no plan could execute."""
-        parallel = {i for i, axis in enumerate(self.axes) if axis.kind == "parallel"}
+        parallel = frozenset(i for i, axis in enumerate(self.axes) if axis.kind == "parallel")
         if any(len(dim.terms) > 1 or (dim.terms and not dim.is_simple) for dim in self.output.dims):
             raise T10Error(f"output {self.output.name} is not indexed by single axes", operator=self.name)
         if self.output.axes != parallel:

@@ -90,7 +90,9 @@ class IpuCostModel:
         phases = -(-rounds // at_once) * np.maximum(-(-chunk_bytes // buffer_bytes), 1)
         words = rounds * -(-chunk_bytes // self.chip.exchange_bytes_per_cycle)
         fragments = self.chip.fragment_cycles * np.maximum(rounds - phases, 0)
-        quads = -(-n_slots // (4 * self.chip.n_workers)) * rounds
+        # What one phase brings is added in one step over all its chunks.
+        full, rest = np.divmod(rounds, at_once)
+        quads = full * _quads(at_once * n_slots, self.chip) + _quads(rest * n_slots, self.chip)
         adds = self.chip.n_workers * quads * (2 * load_cycles(spec.acc_dtype) + combine_quad_cycles(spec))
         total = phases * (self._phase_cycles(False) + self.chip.launch_cycles) + words + fragments + adds
         return np.where(rounds > 0, total, 0)
@@ -106,3 +108,8 @@ class IpuCostModel:
         words = -(-n_bytes // chip.exchange_bytes_per_cycle)
         copied = -(-n_bytes // chip.copy_bytes_per_cycle)
         return np.asarray(self._phase_cycles(True) + words + chip.copy_launch_cycles + copied, np.int64)
+
+
+def _quads(n_elements: Ints, chip: ChipSpec) -> Ints:
+    """Return how many groups of four elements the busiest worker has."""
+    return -(-n_elements // (4 * chip.n_workers))

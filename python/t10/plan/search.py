@@ -22,7 +22,7 @@ from t10.plan.evaluate import Evaluation, evaluate, partition_elements
 from t10.plan.options import ForcedPartition, PlanOptions
 from t10.plan.pareto import front_indices, thinned
 from t10.plan.placement import place
-from t10.plan.space import least_cores, relaxed_partitions, temporal_partitions
+from t10.plan.space import relaxed_partitions, temporal_partitions
 
 Ints = NDArray[np.int64]
 FtRows = tuple[AxisSizes, ...]
@@ -247,8 +247,3 @@ def _fitting(spec: OperatorSpec, chip: ChipSpec, pool: _Pool) -> _Pool:
         location=spec.location or None,
         hint="use a chip with more cores, a smaller batch, or fp16",
     )
-
-
-def usable_cores(spec: OperatorSpec, chip: ChipSpec) -> int:
-    """Return how many cores an operator could use at all."""
-    return int(least_cores(spec, chip.n_cores, 1.0))

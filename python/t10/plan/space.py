@@ -54,8 +54,12 @@ def operator_partitions(spec: OperatorSpec, n_cores: int, *, parallelism: float,
 
 
 def least_cores(spec: OperatorSpec, n_cores: int, parallelism: float) -> float:
-    """Return how many cores must work at least: a part of those that an iteration point can be found for."""
-    usable = prod(axis.extent for axis in spec.axes if axis.is_splittable)
+    """Return how many cores must work at least: a part of those that could each make results of their own.
+
+    Cores that would only add up partial sums may be used but are not demanded: a reduction of few rows is fastest on
+    few cores.
+    """
+    usable = prod(axis.extent for axis in spec.axes if axis.is_splittable and axis.kind == "parallel")
     return parallelism * min(n_cores, usable)
 
 
