@@ -20,9 +20,10 @@ SUFFIX = ".npy"
 def read_arrays(path: Path | str) -> Arrays:
     """Return the arrays of an .npz file by name; raises `InputError` when it cannot be read as one."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise InputError(f"{path} holds one array without a name (expected an .npz archive)")
+        archive = np.load(path, allow_pickle=False)
+        if not isinstance(archive, np.lib.npyio.NpzFile):
+            raise InputError(f"{path} holds one array without a name (expected an .npz archive)")
+        with archive:
             return {name: archive[name] for name in archive.files}
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error

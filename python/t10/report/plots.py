@@ -155,7 +155,7 @@ def _figure(width_inches: float, height_inches: float) -> Any:
 def _svg(figure: Any) -> str:
     """Return a figure as an `<svg>` element."""
     out = io.StringIO()
-    figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+    figure.savefig(out, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
     text = out.getvalue()
     return text[text.index("<svg") :]
 

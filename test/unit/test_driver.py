@@ -1,0 +1,169 @@
+"""`t10.compile` and `Executable`: right numbers, clear refusals, and a folder that gives the same executable back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support import models
+
+import t10
+from t10.chip import load_chip
+from t10.driver import Executable, checked_inputs
+from t10.errors import InfeasiblePlanError, InputError, UnsupportedOpError
+from t10.random_inputs import index_bounds, random_inputs
+from t10.reference import run_onnx_runtime
+
+
+@pytest.fixture(scope="module")
+def executable(tmp_path_factory: pytest.TempPathFactory) -> Executable:
+    return t10.compile(models.mlp(tmp_path_factory.mktemp("models") / "mlp.onnx"), chip="test-16")
+
+
+def x_of(executable: Executable) -> dict[str, Any]:
+    return random_inputs(executable.plan.graph, seed=1)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-4), ("float16", 5e-3)])
+def test_runs_to_the_numbers_of_onnx_runtime(tmp_path: Path, dtype: str, tolerance: float) -> None:
+    path = models.mlp(tmp_path / "mlp.onnx", dtype)
+    executable = t10.compile(path, chip="test-16")
+    x = x_of(executable)
+    found, expected = executable.run(x)["y"], run_onnx_runtime(path, x)["y"]
+    assert found.dtype == dtype
+    assert np.abs(found - expected).max() <= tolerance * np.abs(expected).max()
+
+
+def test_integers_and_lookups_are_exact(tmp_path: Path) -> None:
+    path = models.embedding(tmp_path / "embedding.onnx")
+    executable = t10.compile(path, chip="test-16")
+    inputs = random_inputs(executable.plan.graph, seed=3)
+    found, expected = executable.run(inputs), run_onnx_runtime(path, inputs)
+    assert all(np.array_equal(found[name], expected[name]) for name in ("y", "twice"))
+
+
+def test_same_model_gives_same_files(tmp_path: Path) -> None:
+    path = models.mlp(tmp_path / "mlp.onnx")
+    for name in ("one", "two"):
+        t10.compile(path, chip="test-4").save(tmp_path / name)
+    for file in ("module.mlir", "plan.json", "weights.npz"):
+        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
+
+
+def test_a_saved_folder_gives_the_same_executable_back(executable: Executable, tmp_path: Path) -> None:
+    executable.save(tmp_path / "out")
+    loaded = Executable.load(tmp_path / "out")
+    assert loaded.plan == executable.plan
+    assert loaded.chip == executable.chip
+    assert loaded.module == executable.module
+    x = x_of(executable)
+    assert np.array_equal(loaded.run(x)["y"], executable.run(x)["y"])
+
+
+def test_a_chip_of_ones_own_is_saved_with_the_plan(tmp_path: Path) -> None:
+    chip = load_chip("test-4").model_copy(update={"name": "mine", "n_cores": 3})
+    t10.compile(models.mlp(tmp_path / "mlp.onnx"), chip=chip).save(tmp_path / "out")
+    assert Executable.load(tmp_path / "out").chip == chip
+
+
+def test_saving_again_replaces_files_and_keeps_others(executable: Executable, tmp_path: Path) -> None:
+    executable.save(tmp_path)
+    (tmp_path / "notes.txt").write_text("mine")
+    executable.save(tmp_path)
+    names = {"module.mlir", "plan.json", "report.json", "weights.npz", "notes.txt"}
+    assert {file.name for file in tmp_path.iterdir()} == names
+
+
+def test_symbolic_dims_take_the_extents_given(tmp_path: Path) -> None:
+    path = models.mlp(tmp_path / "mlp.onnx", rows="batch")
+    executable = t10.compile(path, chip="test-4", shapes={"batch": 3})
+    assert executable.inputs[0].shape == (3, 24)
+
+
+def test_a_dim_left_open_is_refused_with_what_to_say(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="batch"):
+        t10.compile(models.mlp(tmp_path / "mlp.onnx", rows="batch"), chip="test-4")
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        ({}, "inputs missing: x"),
+        ({"x": np.zeros((4, 24), np.float32), "z": 0}, "unknown inputs: z"),
+        ({"x": np.zeros((4, 23), np.float32)}, r"shape \(4, 23\), expected \(4, 24\)"),
+        ({"x": np.zeros((4, 24), np.float64)}, "type float64, expected float32"),
+        ({"x": np.zeros((4, 24), np.complex64)}, "type complex64"),
+    ],
+)
+def test_wrong_inputs_are_refused(executable: Executable, inputs: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        executable.run(inputs)
+
+
+def test_inputs_of_a_narrower_type_and_lists_are_taken(executable: Executable) -> None:
+    narrow = checked_inputs(executable.inputs, {"x": np.ones((4, 24), np.float16)})
+    listed = checked_inputs(executable.inputs, {"x": [[1.0] * 24] * 4})
+    assert narrow["x"].dtype == listed["x"].dtype == np.float32
+    assert np.array_equal(narrow["x"], listed["x"])
+
+
+def test_a_model_without_its_weights_is_planned_but_not_run(tmp_path: Path) -> None:
+    executable = t10.compile(models.without_data(tmp_path / "mlp.onnx"), chip="test-4")
+    assert len(executable.missing_weights) == 3
+    executable.save(tmp_path / "out")
+    loaded = Executable.load(tmp_path / "out")
+    assert loaded.plan == executable.plan
+    with pytest.raises(InputError, match=r"3 weights have no values.*external data"):
+        loaded.run(x_of(loaded))
+
+
+def test_what_is_not_supported_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedOpError, match="determinant"):
+        t10.compile(models.unsupported(tmp_path / "model.onnx"), chip="test-4")
+
+
+def test_what_does_not_fit_names_operator_and_bytes(tmp_path: Path) -> None:
+    with pytest.raises(InfeasiblePlanError, match="bytes"):
+        t10.compile(models.too_large(tmp_path / "model.onnx"), chip="test-4")
+
+
+def test_loading_what_is_no_folder_says_how_to_make_one(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="t10 compile"):
+        Executable.load(tmp_path / "none")
+
+
+def test_a_broken_weights_file_is_an_input_error(executable: Executable, tmp_path: Path) -> None:
+    executable.save(tmp_path / "out")
+    (tmp_path / "out" / "weights.npz").write_bytes(b"PK\x03\x04 not really")
+    with pytest.raises(InputError, match=r"weights.npz"):
+        Executable.load(tmp_path / "out")
+
+
+def test_random_inputs_stay_within_the_tables_they_select_from(tmp_path: Path) -> None:
+    graph = t10.compile(models.embedding(tmp_path / "embedding.onnx"), chip="test-4").plan.graph
+    assert index_bounds(graph) == {"ids": 37}
+    drawn = [random_inputs(graph, seed) for seed in range(20)]
+    assert max(int(each["ids"].max()) for each in drawn) in range(30, 37)
+    assert all(set(np.unique(each["mask"])) <= {0, 1} and (each["mask"][:, 0] == 1).all() for each in drawn)
+
+
+def test_random_inputs_follow_from_the_seed(executable: Executable) -> None:
+    graph = executable.plan.graph
+    assert np.array_equal(random_inputs(graph, 5)["x"], random_inputs(graph, 5)["x"])
+    assert not np.array_equal(random_inputs(graph, 5)["x"], random_inputs(graph, 6)["x"])
+
+
+def test_progress_names_the_stages(tmp_path: Path) -> None:
+    seen: list[str] = []
+    executable = t10.compile(
+        models.mlp(tmp_path / "mlp.onnx"),
+        chip="test-4",
+        progress=lambda stage, done, total: seen.append(stage),
+    )
+    assert list(dict.fromkeys(seen))[:2] == ["import", "fuse"]
+    assert set(executable.planner_seconds) == set(seen)
+    executable = replace(executable, planner_seconds={})
+    assert executable.report().planner_seconds == {}

@@ -1,0 +1,100 @@
+"""Errors against references, and ONNX Runtime in single precision."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import models
+
+from t10.arrays import read_arrays, write_arrays
+from t10.errors import InputError
+from t10.reference import compare, relative_error, run_onnx_runtime, split_reference
+
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    ("found", "reference", "error"),
+    [
+        ([1.0, 2.0], [1.0, 4.0], 0.5),
+        ([1.0, -4.0], [1.0, -4.0], 0.0),
+        ([0.5], [0.0], 0.5),
+        ([NAN, 1.0], [0.0, 1.0], INF),
+        ([INF, 1.0], [INF, 1.0], 0.0),
+        ([-INF, 1.0], [INF, 1.0], INF),
+        ([NAN, 1.0], [NAN, 1.0], 0.0),
+        ([], [], 0.0),
+    ],
+)
+def test_error_is_relative_to_the_largest_reference(
+    found: list[float], reference: list[float], error: float
+) -> None:
+    assert relative_error(np.array(found), np.array(reference)) == error
+
+
+def test_integers_must_be_equal() -> None:
+    (result,) = compare({"y": np.array([1000])}, {"y": np.array([1001])}, tolerance=0.5)
+    assert not result.is_within
+
+
+def test_an_output_without_reference_or_of_another_shape_is_refused() -> None:
+    with pytest.raises(InputError, match="output y has no reference"):
+        compare({"y": np.zeros(2)}, {}, 1e-4)
+    with pytest.raises(InputError, match=r"shape \(2,\), its reference \(3,\)"):
+        compare({"y": np.zeros(2)}, {"y": np.zeros(3)}, 1e-4)
+
+
+def test_half_precision_models_are_computed_in_single(tmp_path: Path) -> None:
+    x = models.weights(7, 4, 24, dtype="float16")
+    single = run_onnx_runtime(models.mlp(tmp_path / "half.onnx", "float16"), {"x": x})["y"]
+    w0, b0, w1 = (
+        models.weights(i, *s, dtype="float16").astype(float)
+        for i, s in enumerate([(24, 32), (32,), (32, 10)])
+    )
+    assert single.dtype == np.float32
+    assert np.abs(single - np.maximum(x.astype(float) @ w0 + b0, 0) @ w1).max() < 1e-6
+
+
+def test_files_may_hold_references_besides_inputs() -> None:
+    x, y = np.zeros(1), np.ones(1)
+    assert split_reference({"in.x": x, "ref.y": y}) == ({"x": x}, {"y": y})
+    assert split_reference({"x": x}) == ({"x": x}, {})
+
+
+def test_what_onnx_runtime_cannot_run_is_an_input_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="ONNX Runtime cannot run"):
+        run_onnx_runtime(models.mlp(tmp_path / "mlp.onnx"), {"x": np.zeros((1, 2, 3), np.float32)})
+    with pytest.raises(InputError, match="with its weights"):
+        run_onnx_runtime(models.without_data(tmp_path / "bare.onnx"), {})
+
+
+def test_arrays_keep_any_name_and_give_the_same_bytes(tmp_path: Path) -> None:
+    arrays = {
+        "/encoder/layer.0/w:0": np.arange(3, dtype=np.float16),
+        "file": np.array(7),
+        "empty": np.zeros((0, 2)),
+    }
+    for name in ("one.npz", "two.npz"):
+        write_arrays(tmp_path / name, arrays)
+    assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "two.npz").read_bytes()
+    found = read_arrays(tmp_path / "one.npz")
+    assert list(found) == list(arrays)
+    assert all(
+        np.array_equal(found[name], arrays[name]) and found[name].dtype == arrays[name].dtype
+        for name in arrays
+    )
+
+
+@pytest.mark.parametrize("content", [b"", b"not a zip", b"PK\x03\x04"])
+def test_a_file_that_is_no_archive_is_an_input_error(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "x.npz").write_bytes(content)
+    with pytest.raises(InputError, match=r"x\.npz"):
+        read_arrays(tmp_path / "x.npz")
+
+
+def test_a_single_array_is_no_archive(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.zeros(2))
+    with pytest.raises(InputError, match="without a name"):
+        read_arrays(tmp_path / "x.npy")

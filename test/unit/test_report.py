@@ -1,0 +1,157 @@
+"""report.json, tables, plots, page and timeline of a plan written by hand."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import jsonschema
+import pytest
+from support.plans import ROTATING, two_operator_plan
+
+from t10.chip import load_chip
+from t10.core.schedule import Arrival
+from t10.errors import InputError
+from t10.report import Report, build_report, read_report, report_schema, write_report
+from t10.report.page import write_page
+from t10.report.table import bytes_text, milliseconds_text, slowest
+from t10.report.trace import planned_trace, simulated_trace
+from t10.report.traffic import advances, operator_traffic, reduce_bytes, shift_bytes
+from t10.sim.result import PhaseRecord
+
+CHIP = load_chip("test-16")
+
+
+def report() -> Report:
+    return build_report(two_operator_plan(), CHIP, source="model.onnx", planner_seconds={"plan": 0.25})
+
+
+def test_totals_are_sums_over_the_operators() -> None:
+    built = report()
+    assert built.total_cycles == 240 + 90 + 30 + 50 == sum(op.cycles.total for op in built.operators)
+    assert (built.cycles.compute, built.cycles.shift, built.cycles.setup) == (290, 90, 30)
+    assert built.total_milliseconds == pytest.approx(410 / CHIP.clock_hz * 1000, abs=1e-6)
+    assert sum(op.share for op in built.operators) == pytest.approx(1, abs=1e-5)
+
+
+def test_memory_is_what_the_buffers_say() -> None:
+    built = report()
+    assert (built.peak_bytes, built.capacity_bytes) == (176, 1024)
+    assert built.peak_operator == "relu"
+    assert [op.peak_bytes for op in built.operators] == [160, 176]
+    assert [op.idle_bytes for op in built.operators] == [24, 0]
+    assert built.weight_bytes == 6 * 6 * 4
+
+
+def test_every_rotating_operand_moves_its_slab_at_every_advance() -> None:
+    spec = two_operator_plan().graph.operators[0]
+    # Three steps are two advances of rp = 2: a slab of a is 2 rows x 2 columns, one of b 2 rows x 2 columns, f32.
+    assert advances(ROTATING, axis=2) == 2
+    assert shift_bytes(spec, ROTATING) == 2 * (2 * 2 + 2 * 2) * 4
+    assert shift_bytes(spec, ROTATING, resident=frozenset({1})) == shift_bytes(spec, ROTATING) + 2 * 2 * 4
+
+
+def test_an_inner_axis_advances_in_every_sweep() -> None:
+    nested = replace(ROTATING, steps=(2, 1, 3), loop_order=(0, 2))
+    assert (advances(nested, 0), advances(nested, 2), advances(nested, 1)) == (1, 4, 0)
+
+
+def test_a_split_reduction_moves_a_chunk_of_every_other_member() -> None:
+    spec = two_operator_plan().graph.operators[0]
+    split = replace(
+        ROTATING, f_op=(2, 1, 3), lengths=(2, 6, 2), ft=((1, 1, 1),) * 3, rp=(0, 0, 0), steps=(1, 1, 1),
+        loop_order=(), phases=((), (), ()), reduce="scatter",
+    )  # fmt: skip
+    assert reduce_bytes(spec, split) == 2 * (2 * 6 // 3) * 4
+    assert reduce_bytes(spec, ROTATING) == 0
+
+
+def test_traffic_is_told_apart_by_reason() -> None:
+    plan = two_operator_plan()
+    traffic = operator_traffic(plan.graph.operators[0], plan.operators[0])
+    assert (traffic.relayout, traffic.setup, traffic.shift, traffic.reduce) == (16, 24, 64, 0)
+
+
+def test_a_written_report_follows_the_schema_and_reads_back(tmp_path: Path) -> None:
+    write_report(tmp_path / "report.json", report())
+    schema = report_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(json.loads((tmp_path / "report.json").read_text()), schema)
+    assert read_report(tmp_path / "report.json") == report()
+
+
+def test_a_wrong_report_is_refused_with_the_place(tmp_path: Path) -> None:
+    values = report().model_dump(mode="json")
+    values["operators"][1]["cycles"]["compute"] = "many"
+    (tmp_path / "report.json").write_text(json.dumps(values))
+    with pytest.raises(InputError, match=r"operators\[1\].cycles.compute: .*'many'"):
+        read_report(tmp_path / "report.json")
+
+
+def test_the_text_says_that_cycles_are_modelled() -> None:
+    text = str(report())
+    assert "410 cycles (modelled)" in text
+    assert "matmul" in text
+    assert "\x1b" not in text
+
+
+def test_operators_of_one_kind_share_a_row() -> None:
+    plan = two_operator_plan()
+    graph = plan.graph
+    second = replace(graph.operators[1], name="again", output=replace(graph.operators[1].output, name="z"))
+    scheduled = replace(plan.operators[1], name="again", arrivals=(Arrival(0, "in_place", "value:c"),))
+    plan = replace(
+        plan,
+        graph=replace(graph, operators=(*graph.operators, second)),
+        operators=(*plan.operators, scheduled),
+    )
+    rows = slowest(build_report(plan, CHIP))
+    assert [row.name for row in rows] == ["matmul", "relu (×2)"]
+    assert rows[1].cycles.total == 100
+
+
+def test_the_page_needs_nothing_else_and_is_the_same_every_time(tmp_path: Path) -> None:
+    contents: list[dict[str, bytes]] = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        files = write_page(tmp_path / name, two_operator_plan(), CHIP, report())
+        contents.append({file: (tmp_path / name / file).read_bytes() for file in files})
+    assert contents[0] == contents[1]
+    page = contents[0]["report.html"].decode()
+    assert page.count("<svg") == 3
+    assert "http://" not in page.replace("http://www.w3.org", "")
+    assert "modelled" in page
+    for file, content in contents[0].items():
+        if file.endswith(".svg"):
+            ElementTree.fromstring(content)
+
+
+def test_the_planned_timeline_is_gapless_and_as_long_as_the_plan() -> None:
+    plan = two_operator_plan()
+    events = [event for event in planned_trace(plan, CHIP) if event["ph"] == "X"]
+    phases = [event for event in events if event["tid"] == 2]
+    end = 0.0
+    for event in phases:
+        assert event["ts"] == pytest.approx(end, abs=1e-5)
+        end = event["ts"] + event["dur"]
+    assert end == pytest.approx(410 / CHIP.clock_hz * 1e6, abs=1e-5)
+    assert [event["name"] for event in events if event["tid"] == 1] == ["matmul", "relu"]
+
+
+def test_the_simulated_timeline_holds_every_phase(tmp_path: Path) -> None:
+    timeline = (
+        PhaseRecord("matmul", "compute", 0, 10),
+        PhaseRecord("matmul", "shift", 10, 5, n_bytes=64),
+        PhaseRecord("relu", "compute", 15, 7),
+    )
+    events = simulated_trace(two_operator_plan(), CHIP, timeline)
+    slices = [event for event in events if event["ph"] == "X"]
+    assert [event["name"] for event in slices] == ["compute", "shift", "compute", "matmul", "relu"]
+    assert slices[1]["args"]["bytes"] == 64
+
+
+def test_numbers_have_readable_units() -> None:
+    assert [bytes_text(n) for n in (12, 2048, 3 << 20, 5 << 30)] == ["12 B", "2.0 KiB", "3.0 MiB", "5.0 GiB"]
+    assert [milliseconds_text(t) for t in (0.0125, 2.5, 1500)] == ["12.5 µs", "2.500 ms", "1.500 s"]
