@@ -57,6 +57,16 @@ def test_a_defect_of_a_pass_is_one_line_and_exits_70(run: Run) -> None:
     assert "Traceback" not in err
 
 
+def test_a_defect_of_the_driver_is_one_line_and_exits_70(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def defect(*_: object) -> str:
+        raise ZeroDivisionError("no")
+
+    monkeypatch.setattr("t10.opt.main.asm", defect)
+    code, _, err = run()
+    assert code == 70
+    assert err.startswith("t10-opt: internal error: ZeroDivisionError: no (at test_opt.py:")
+
+
 def test_a_pass_that_breaks_a_layout_is_found_out_and_exits_5(run: Run) -> None:
     code, _, err = run("--t10-test-break-layout")
     assert code == 5

@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import Any, cast
 
 from t10.dialect.mlir import ir
-from t10.opt.options import BY_FLAG
+from t10.opt.options import BY_FLAG, spelled
 from t10.opt.runner import COMMON_BUILTIN_PASSES
 from t10.passes import registry
 
@@ -32,10 +32,8 @@ _TAIL = """Exit codes:
 def help_text() -> str:
     """Return the text of `--help`: every option and every pass with its options, defaults and units."""
     groups: dict[str, list[str]] = {}
-    for flag, known in BY_FLAG.items():
-        groups.setdefault(known.metadata["group"], []).append(
-            _entry(_spelling(flag, known), _described(known))
-        )
+    for known in BY_FLAG.values():
+        groups.setdefault(known.metadata["group"], []).append(_entry(spelled(known), _described(known)))
     parts = [_HEAD]
     parts += [f"{name} options:\n" + "".join(entries) for name, entries in groups.items()]
     parts.append("Passes of t10:\n" + "".join(_pass_entry(name) for name, _ in registry.PASSES))
@@ -74,17 +72,6 @@ def _pass_entry(name: str) -> str:
         described = f"{known.metadata.get('help', '')} (default: {_default(known.default)}{unit})"
         entry += _entry(f"    {known.name.replace('_', '-')}=<{known.type}>", described)
     return entry
-
-
-def _spelling(flag: str, known: Any) -> str:
-    """Return how an option is written."""
-    dashes = "-" if len(flag) == 1 else "--"
-    kind, value = known.metadata["kind"], known.metadata["value"]
-    if kind == "flag":
-        return f"{dashes}{flag}"
-    if kind == "optional value":
-        return f"{dashes}{flag}[={value}]"
-    return f"{dashes}{flag}{' ' if len(flag) == 1 else '='}{value}"
 
 
 def _described(known: Any) -> str:

@@ -19,7 +19,7 @@ from t10.opt.pipeline import Step, pipeline_text, steps_of_flags, steps_of_text
 from t10.opt.printing import asm
 from t10.opt.report import Timing
 from t10.opt.reproducer import Reproducer, split
-from t10.opt.runner import RunFailed, Runner, check_steps
+from t10.opt.runner import RunFailed, Runner, check_printed, check_steps, innermost
 
 EXIT_USAGE = 1
 _EXIT_BROKEN_PIPE = 141
@@ -42,6 +42,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _EXIT_BROKEN_PIPE
     except KeyboardInterrupt:
         return 130
+    except Exception as error:
+        print(
+            f"t10-opt: internal error: {type(error).__name__}: {error} (at {innermost(error)})",
+            file=sys.stderr,
+        )
+        return EXIT_INTERNAL
 
 
 def _main(arguments: Sequence[str]) -> int:
@@ -65,6 +71,7 @@ def _main(arguments: Sequence[str]) -> int:
         settings = replace(settings, verify_each=verify_each and settings.verify_each)
     with new_context():
         steps = check_steps(text_steps)
+    check_printed((*settings.print_before, *settings.print_after), steps)
     if settings.dump_pass_pipeline:
         print(f"Pass Manager with {len(steps)} passes:\n{pipeline_text(steps)}", file=sys.stderr)
     return _process_pieces(settings, steps, data)

@@ -238,6 +238,16 @@ def parse(arguments: Sequence[str]) -> Settings:
     return settings
 
 
+def spelled(known: Any) -> str:
+    """Return how an option is written: `-o FILE`, `--flag`, `--flag=VALUE` or `--flag[=VALUE]`."""
+    flag, kind, value = known.metadata["flag"], known.metadata["kind"], known.metadata["value"]
+    if kind == "flag":
+        return f"-{flag}" if len(flag) == 1 else f"--{flag}"
+    if kind == "optional value":
+        return f"--{flag}[={value}]"
+    return f"-{flag} {value}" if len(flag) == 1 else f"--{flag}={value}"
+
+
 def did_you_mean(flag: str, further: Sequence[str] = ()) -> str:
     """Return ` Did you mean '--x'?` for the known flag or pass nearest to `flag`, or nothing."""
     names = [*BY_FLAG, *(name for name, _ in registry.PASSES), *further]
@@ -256,7 +266,7 @@ def _value(known: Any, text: str | None, words: Iterator[str], previous: Any) ->
     if text is None:
         text = next(words, None)
         if text is None:
-            raise UsageError(f"option --{flag} needs a value: --{flag}={known.metadata['value']}")
+            raise UsageError(f"option {spelled(known)} needs a value")
     if kind == "list":
         return (*previous, *(part for part in text.split(",") if part))
     if "int" in str(known.type):

@@ -58,6 +58,16 @@ def check_steps(steps: tuple[Step, ...]) -> tuple[Step, ...]:
     return tuple(_checked(step) for step in steps)
 
 
+def check_printed(names: tuple[str, ...], steps: tuple[Step, ...]) -> None:
+    """Raise `UsageError` for a pass to print around that cannot run: neither one of ours nor among the steps."""
+    for name in names:
+        if not registry.is_registered(name) and name not in {step.name for step in steps}:
+            others = [step.name for step in steps]
+            raise UsageError(
+                f"cannot print around pass '{name}': it does not run.{did_you_mean(name, others)}"
+            )
+
+
 def _checked(step: Step) -> Step:
     """Return one step, known to exist and to have such options."""
     if step.is_ours:
@@ -182,7 +192,7 @@ class Runner:
         except Exception as error:
             self._printer.after_failure(title, pass_.name, module)
             raise T10Error(
-                f"internal error in pass {pass_.name}: {type(error).__name__}: {error} (at {_innermost(error)})",
+                f"internal error in pass {pass_.name}: {type(error).__name__}: {error} (at {innermost(error)})",
                 hint="please report this with the file that --mlir-pass-pipeline-crash-reproducer=FILE leaves",
             ) from None
         if counts is not None:
@@ -196,7 +206,7 @@ class Runner:
             raise VerifyError(f"pass {name} left layouts or plans behind that break the rules stated above")
 
 
-def _innermost(error: BaseException) -> str:
+def innermost(error: BaseException) -> str:
     """Return file and line where an exception was raised."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return f"{frame.filename.rsplit('/', 1)[-1]}:{frame.lineno}"
