@@ -25,7 +25,7 @@ def verify_operator(spec: OperatorSpec, plan: OperatorPlan, n_cores: int | None 
     shift finds its sender, that each core has what each of its sub-tasks needs and executes each exactly once, and
     that every element of the result is owned once with all its partial sums. Source: compute-shift model §3-§4.
     """
-    found = _verified(_nameless(spec), plan, n_cores)
+    found = findings(_nameless(spec), plan, n_cores)
     return [replace(violation, operator=spec.name) for violation in found]
 
 
@@ -46,8 +46,8 @@ def _nameless(spec: OperatorSpec) -> OperatorSpec:
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _verified(spec: OperatorSpec, plan: OperatorPlan, n_cores: int | None) -> tuple[Violation, ...]:
-    """Return the findings in order; the later groups of rules build on the earlier ones."""
+def findings(spec: OperatorSpec, plan: OperatorPlan, n_cores: int | None) -> tuple[Violation, ...]:
+    """Return what is wrong with a nameless operator's plan; the later groups of rules build on the earlier ones."""
     for rules in (
         shape_violations(spec, plan, n_cores),
         rotation_violations(spec, plan),

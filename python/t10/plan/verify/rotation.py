@@ -23,6 +23,7 @@ from t10.plan.verify.windows import (
     Window,
     core_coordinates,
     core_phases,
+    distinct_rows,
     held_indices,
     ranks_of,
     window_at,
@@ -241,7 +242,7 @@ def _absent(
         for dim, have in zip(window.operand.dims, held, strict=True):
             own = list(dim.axes)
             columns = [have.row_of_core[:, None], where[:, own], window.starts[:, own], box[:, own]]
-            distinct, core_of = np.unique(np.hstack(columns), axis=0, return_index=True)
+            distinct, core_of, _ = distinct_rows(np.hstack(columns))
             row, parts, starts, boxes = np.split(distinct, [1, 1 + len(own), 1 + 2 * len(own)], axis=1)
             index = np.full((len(row), 1), dim.offset, np.int64)
             slot = np.zeros((len(row), 1), np.int64)

@@ -125,12 +125,23 @@ def held_indices(window: Window, plan: OperatorPlan) -> Held:
     for dim in window.operand.dims:
         # Cores that agree in what this dim depends on share a row: an uncut dim is stored once.
         own = list(dim.axes)
-        distinct, row_of_core = np.unique(
-            np.hstack([where[:, own], window.starts[:, own]]), axis=0, return_inverse=True
-        )
+        distinct, _, row_of_core = distinct_rows(np.hstack([where[:, own], window.starts[:, own]]))
         parts, starts = distinct[:, : len(own)], distinct[:, len(own) :]
-        result.append(HeldDim(_dim_rows(dim, window.widths, plan, parts, starts), row_of_core.reshape(-1)))
+        result.append(HeldDim(_dim_rows(dim, window.widths, plan, parts, starts), row_of_core))
     return tuple(result)
+
+
+def distinct_rows(table: Ints) -> tuple[Ints, Ints, Ints]:
+    """Return the different rows of a table of numbers >= 0, where each stands first, and which one every row is."""
+    radices = table.max(axis=0, initial=0) + 1
+    if prod(radices.tolist()) > np.iinfo(np.int64).max:
+        rows, first, number = np.unique(table, axis=0, return_index=True, return_inverse=True)
+        return rows, first, number.reshape(-1)
+    keys = np.zeros(len(table), np.int64)
+    for column, radix in zip(table.T, radices, strict=True):
+        keys = keys * radix + column
+    _, first, number = np.unique(keys, return_index=True, return_inverse=True)
+    return table[first], first, number
 
 
 def _dim_rows(dim: AffineDim, widths: AxisSizes, plan: OperatorPlan, parts: Ints, starts: Ints) -> Ints:
