@@ -17,9 +17,10 @@ _NEVER = frozenset(
 )
 
 
-def fold_constants(model: Any) -> None:
+def fold_constants(model: Any) -> bool:
     """Replace nodes whose inputs are small constants, and Shape and Size of static values, by initializers.
 
+    Returns whether there were any: what they made constant may let shape inference find more.
     Only results small enough to stay constants are folded. An operator the evaluator refuses is left as it is.
     """
     graph = model.graph
@@ -35,7 +36,7 @@ def fold_constants(model: Any) -> None:
         for name, value in values.items():
             known[name] = made[name] = value
     if not made:
-        return
+        return False
     copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in kept]
     del graph.node[:]
     graph.node.extend(copies)
@@ -43,6 +44,7 @@ def fold_constants(model: Any) -> None:
     stale = [value for value in graph.value_info if value.name not in made]
     del graph.value_info[:]
     graph.value_info.extend(stale)
+    return True
 
 
 def _is_small(tensor: Any) -> bool:

@@ -91,8 +91,10 @@ def prepare(
     legalize(model)
     model = infer_shapes(model, source)
     model = expand_functions(model)
+    lift_weights(model, weights)
     model = infer_shapes(model, source)
-    fold_constants(model)
+    while fold_constants(model):
+        model = infer_shapes(model, source)
     lift_weights(model, weights)
     model = infer_shapes(model, source)
     _check(model, source)
