@@ -2,8 +2,8 @@
 
     from t10.dialect.mlir import ir, passmanager, new_context
 
-`mlir` (the official wheel) and `torch_mlir` (the PyPI wheel `torch-mlir`) are the same sources under two names; the
-first that is installed is used. The bindings carry no types, so everything handed out here is `Any`.
+`torch_mlir` (the PyPI wheel `torch-mlir`) and `mlir` (the official wheel) are the same sources under two names. The
+first is preferred: only it brings the ONNX importer. The bindings carry no types, so everything here is `Any`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import importlib
 import importlib.util
 import sys
 from typing import Any
+
+from t10.errors import InputError
 
 _CANDIDATES = ("torch_mlir", "mlir")
 
@@ -56,8 +58,11 @@ def dialect(name: str) -> Any:
 
 
 def extras(name: str) -> Any:
-    """Return a module of the bindings' `extras`, e.g. `extras("onnx_importer")`; only `torch_mlir` has that one."""
-    return importlib.import_module(f"{package}.extras.{name}")
+    """Return a module of the bindings' `extras`, such as `onnx_importer`; raises `InputError` if they lack it."""
+    try:
+        return importlib.import_module(f"{package}.extras.{name}")
+    except ModuleNotFoundError:
+        raise InputError(f"MLIR's bindings {package} have no {name}", hint="pip install torch-mlir") from None
 
 
 def __getattr__(name: str) -> Any:

@@ -98,6 +98,12 @@ class Settings:
     print_name_locations: bool = _option(
         "mlir-use-nameloc-as-prefix", False, "name values after their locations", group="Output"
     )
+    alias_layouts: bool = _option(
+        "alias-layouts",
+        False,
+        "print layouts and plans once each, above the module, under short names",
+        group="Output",
+    )
     skip_regions: bool = _option(
         "mlir-print-skip-regions", False, "print operations without regions", group="Output"
     )
@@ -262,7 +268,11 @@ def _value(known: Any, text: str | None, words: Iterator[str], previous: Any) ->
     if kind == "flag":
         return _boolean(flag, text)
     if kind == "optional value":
-        return text or known.metadata["implied"]
+        text = text or known.metadata["implied"]
+        choices = known.metadata["value"].split("|")
+        if len(choices) > 1 and text not in choices:
+            raise UsageError(f"option --{flag} is '{text}', expected one of {', '.join(choices)}")
+        return text
     if text is None:
         text = next(words, None)
         if text is None:

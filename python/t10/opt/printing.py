@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from t10.dialect.aliases import with_aliases
+from t10.errors import InputError
 from t10.opt.options import Settings
 
 
@@ -24,7 +26,8 @@ def print_flags(settings: Settings) -> dict[str, Any]:
 
 def asm(module: Any, settings: Settings) -> str:
     """Return a module's text under the output options, ending in one line break."""
-    return str(module.operation.get_asm(**print_flags(settings))).rstrip("\n") + "\n"
+    text = str(module.operation.get_asm(**print_flags(settings))).rstrip("\n") + "\n"
+    return with_aliases(text) if settings.alias_layouts else text
 
 
 class Printer:
@@ -83,12 +86,12 @@ class Printer:
             print(f"{header}{text}", file=sys.stderr)
             return
         folder = Path(self._settings.print_tree_dir) / f"builtin_module_{_symbol_name(module)}"
-        folder.mkdir(parents=True, exist_ok=True)
-        file = (
-            folder
-            / f"{self._n_passes - 1}_{name}{'_before' if when == 'Before' else ''}{'_failed' if failed else ''}.mlir"
-        )
-        file.write_text(header + text, encoding="utf-8")
+        which = ("_before" if when == "Before" else "") + ("_failed" if failed else "")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / f"{self._n_passes - 1}_{name}{which}.mlir").write_text(header + text, encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"cannot write into {folder}: {error.strerror}") from None
 
 
 def _symbol_name(module: Any) -> str:
