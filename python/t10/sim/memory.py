@@ -101,6 +101,19 @@ class CoreMemory:
         """Return the size of a live buffer."""
         return self._find(name).buffer.size_bytes
 
+    def address_bytes(self, name: str) -> int:
+        """Return the address of a live buffer."""
+        return self._find(name).buffer.address_bytes
+
+    @property
+    def row_bytes(self) -> int:
+        """Return the distance of two cores' memories in `flat`."""
+        return self._sram.shape[1]
+
+    def flat(self, dtype: np.dtype[Any]) -> Slots:
+        """Return the memories of all cores laid end to end as elements of one type."""
+        return self._sram.reshape(-1).view(dtype)
+
     def mark_written(self, name: str, n_cores: int, n_bytes: int) -> None:
         """Record that the first `n_bytes` of a buffer hold data on the first `n_cores` cores."""
         written = self._find(name).written_bytes

@@ -20,7 +20,9 @@ from t10.core.graph import Graph
 from t10.core.movement import ElementMap, Traffic
 from t10.core.scalar import parse_constant
 from t10.core.schedule import Layout
+from t10.sim.exchange import CHUNK_SLOTS, Source, gather
 from t10.sim.memory import CoreMemory
+from t10.sim.partition import core_chunks
 from t10.sim.traps import trap
 
 Array = NDArray[Any]
@@ -55,8 +57,11 @@ class Mover:
         elements = self.element_map(home.layout).elements
         slots = self.memory.slots(home.buffer, home.layout.dtype, *elements.shape)
         fill = padding(self.specs.get(home.layout.operator), home.layout)
-        slots[:] = values.reshape(-1)[np.maximum(elements, 0)]
-        slots[elements < 0] = fill
+        flat = values.reshape(-1)
+        for cores in core_chunks(len(elements), elements.shape[1], CHUNK_SLOTS):
+            slots[cores] = np.where(
+                elements[cores] < 0, flat.dtype.type(fill), flat[np.maximum(elements[cores], 0)]
+            )
         self._mark(home.buffer, home.layout.dtype, elements)
 
     def fetch(self, value: str, wanted: Layout, buffer: str) -> Traffic:
@@ -86,7 +91,9 @@ class Mover:
             raise trap(f"{value} cannot be used in place: it lies in {home.buffer}, not in {buffer}")
         target = self.element_map(wanted).elements
         lies = self.element_map(home.layout).elements
-        expected = np.where(target >= 0, through.ids.reshape(-1)[np.maximum(target, 0)], -1)
+        expected = target
+        if through.sources != (value,):
+            expected = np.where(target >= 0, through.ids.reshape(-1)[np.maximum(target, 0)], -1)
         if lies.shape != target.shape or (lies != expected).any():
             raise trap(f"{value} does not lie in {buffer} as the operand needs it")
         self.memory.check_written(buffer, len(target), target.shape[1] * size_bytes(wanted.dtype))
@@ -102,51 +109,18 @@ class Mover:
     def _gather(self, value: str, target: ElementMap, dtype: str, out: Array) -> Traffic:
         """Write to `out` every element that `target` names, and return what crossed cores."""
         through = movement.view_elements(self.graph, value)
-        homes: list[Home] = []
-        for source in through.sources:
-            home = self.homes.get(source)
+        sources: list[Source] = []
+        for name in through.sources:
+            home = self.homes.get(name)
             if home is None:
-                raise trap(f"value {value} reads {source}, which was not computed yet")
+                raise trap(f"value {value} reads {name}, which was not computed yet or was moved since")
             if home.layout.dtype != dtype:
-                raise trap(f"value {source} is {home.layout.dtype} where {dtype} is read")
-            homes.append(home)
-        maps = [
-            (self.element_map(home.layout), prod(self.shapes[source]))
-            for home, source in zip(homes, through.sources, strict=True)
-        ]
-        route = movement.route(target, through, maps)
-        self._check_complete(value, target, route)
-        for number, (home, (lies, _)) in enumerate(zip(homes, maps, strict=True)):
-            self._copy(number, home, lies, route, out)
-        for number, text in enumerate(through.constants):
-            out[route.constant == number] = parse_constant(text)
-        return movement.traffic(route, maps)
-
-    def _copy(self, number: int, home: Home, lies: ElementMap, route: movement.Route, out: Array) -> None:
-        """Copy what comes from one source."""
-        here = route.source == number
-        if not here.any():
-            return
-        slots = self.memory.slots(home.buffer, home.layout.dtype, *lies.elements.shape)
-        written = self.memory.written(home.buffer)
-        everywhere = bool(here.all())
-        core = route.core if everywhere else route.core[here]
-        slot = route.slot if everywhere else route.slot[here]
-        short = written < slots.shape[1] * slots.itemsize
-        if short.any() and (unwritten := (slot + 1) * slots.itemsize > written[core]).any():
-            raise trap(f"read of poisoned bytes in buffer {home.buffer}", core=int(core[unwritten][0]))
-        if everywhere:
-            out[:] = slots[core, slot]
-        else:
-            out[here] = slots[core, slot]
-
-    @staticmethod
-    def _check_complete(value: str, target: ElementMap, route: movement.Route) -> None:
-        """Raise a trap where an element is wanted that lies nowhere."""
-        lost = (target.elements >= 0) & (route.constant < 0) & ((route.source < 0) | (route.core < 0))
-        if lost.any():
-            core, slot = (int(i[0]) for i in np.nonzero(lost))
-            raise trap(f"element {int(target.elements[core, slot])} of {value} lies on no core", core=core)
+                raise trap(f"value {name} is {home.layout.dtype} where {dtype} is read")
+            lies = self.element_map(home.layout)
+            sources.append(Source(name, home.buffer, lies, prod(self.shapes[name])))
+        renaming = None if through.sources == (value,) else through.ids.reshape(-1)
+        constants = tuple(parse_constant(text) for text in through.constants)
+        return gather(self.memory, sources, target.elements, renaming, constants, out)
 
     def _mark(self, buffer: str, dtype: str, elements: NDArray[np.int32]) -> None:
         n_cores, n_slots = elements.shape
