@@ -123,15 +123,12 @@ def run_onnx_runtime(path: Path, inputs: Arrays) -> Arrays:
 
 
 def _load(path: Path) -> Any:
-    """Return the ONNX model of a file, its external data loaded."""
+    """Return the ONNX model of a file, its external data loaded; text of onnx-mlir is turned back into ONNX."""
     onnx: Any = importlib.import_module("onnx")
     from google.protobuf.message import DecodeError
 
     if path.suffix != ".onnx":
-        raise InputError(
-            f"{path} is not an ONNX model, so ONNX Runtime cannot run it",
-            hint="give --inputs with references ref.NAME",
-        )
+        return _from_text(path)
     try:
         return onnx.load(path)
     except (OSError, DecodeError, onnx.checker.ValidationError) as error:
@@ -139,6 +136,22 @@ def _load(path: Path) -> Any:
             f"cannot read {path} with its weights: {error}",
             hint="a model without its external data can be compiled, but not verified",
         ) from error
+
+
+def _from_text(path: Path) -> Any:
+    """Return the ONNX model that text of onnx-mlir holds; raises `InputError` for any other MLIR."""
+    from t10.dialect.mlir import ir, new_context
+    from t10.frontend.onnx_dialect import to_onnx
+    from t10.frontend.onnx_text import holds_onnx, normalize
+
+    text = path.read_text(encoding="utf-8", errors="replace")
+    if not holds_onnx(text):
+        raise InputError(
+            f"{path} holds no ONNX operators, so ONNX Runtime cannot run it",
+            hint="give --inputs with references ref.NAME",
+        )
+    with new_context(allow_unregistered=True):
+        return to_onnx(ir.Module.parse(normalize(text)))
 
 
 def _widen(model: Any) -> None:

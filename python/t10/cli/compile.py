@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from t10.cli.arguments import Arguments
 from t10.cli.options import plan_options_of, shapes_of
-from t10.cli.terminal import progress_bar, stdout
+from t10.cli.terminal import progress_bar, say, stdout
 from t10.driver import MODULE_FILE, PLAN_FILE, REPORT_FILE, WEIGHTS_FILE, compile
 from t10.report.table import operator_table, slowest, summary
 
@@ -23,6 +23,6 @@ def run_compile(arguments: Arguments) -> int:
     if (arguments.folder / WEIGHTS_FILE).exists():
         files.append(WEIGHTS_FILE)
     if executable.missing_weights:
-        console.print("The model came without the values of its weights: it is planned, but cannot be run.")
-    console.print(f"wrote {arguments.folder}/: {', '.join(files)}")
+        say(console, "The model came without the values of its weights: it is planned, but cannot be run.")
+    say(console, f"wrote {arguments.folder}/: {', '.join(files)}")
     return 0

@@ -10,7 +10,7 @@ from rich.panel import Panel
 
 from t10.cli.arguments import Arguments
 from t10.cli.report import write_report_files
-from t10.cli.terminal import progress_bar, stdout
+from t10.cli.terminal import progress_bar, say, stdout
 from t10.cli.verify import EXIT_DIFFERS, show_comparisons
 from t10.driver import Executable, compile
 from t10.errors import InputError
@@ -73,15 +73,21 @@ def _show(
     )
     steps = sum(op.active.plan.n_sub_tasks for op in executable.plan.operators)
     moved = sum(result.bytes_by_kind.values())
-    console.print(
+    say(
+        console,
         f"\nExecuted on {executable.chip.n_cores:,} simulated cores in {seconds:.1f} s: {steps:,} compute steps, "
-        f"{moved:,} bytes exchanged. Against ONNX Runtime:"
+        f"{moved:,} bytes exchanged. Against ONNX Runtime:",
     )
     show_comparisons(console, comparisons)
 
 
 def _next_steps(console: Console, folder: Path, model: Path) -> None:
-    console.print(f"[bold]{folder}/report.html[/]  plots and every operator, on one page")
-    console.print(f"{folder}/plan.json    every plan; {folder}/module.mlir the same as MLIR")
-    console.print(f"{folder}/{RUN_TRACE_FILE}  every step of this run, for ui.perfetto.dev")
-    console.print(f"\nNext: t10 verify {model} --chip test-64, or your own model: t10 verify model.onnx")
+    files = (
+        ("report.html", "plots and every operator, on one page"),
+        ("plan.json", "every plan, every layout and address"),
+        ("module.mlir", "the same as MLIR"),
+        (RUN_TRACE_FILE, "every step of this run, for ui.perfetto.dev"),
+    )
+    for name, content in files:
+        say(console, f"  {folder / name!s:<28} {content}")
+    say(console, f"\nNext: t10 verify {model} --chip test-64, or your own model: t10 verify model.onnx")

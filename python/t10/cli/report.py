@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from t10.cli.arguments import Arguments
-from t10.cli.terminal import progress_bar, stdout
+from t10.cli.terminal import progress_bar, say, stdout
 from t10.driver import Executable, Progress
 from t10.report.table import operator_table, slowest, summary
 
@@ -21,8 +21,8 @@ def run_report(arguments: Arguments) -> int:
     if arguments.plots:
         with progress_bar(quiet=arguments.quiet) as progress:
             names = write_report_files(arguments.folder, executable, progress)
-        console.print(f"wrote {arguments.folder}/: {', '.join(names)}")
-        console.print("open trace.json at ui.perfetto.dev")
+        say(console, f"wrote {arguments.folder}/: {', '.join(names)}")
+        say(console, "open trace.json at ui.perfetto.dev")
     return 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from t10.arrays import read_arrays, write_arrays
 from t10.cli.arguments import Arguments
-from t10.cli.terminal import progress_bar, stdout
+from t10.cli.terminal import progress_bar, say, stdout
 from t10.driver import Executable
 from t10.random_inputs import random_inputs
 from t10.report.table import KINDS, cycles_line, milliseconds_text
@@ -23,13 +23,13 @@ def run_run(arguments: Arguments) -> int:
     console = stdout(quiet=arguments.quiet)
     by_kind = {kind: sum(getattr(op.cycles, kind) for op in result.operators) for kind in KINDS}
     time = milliseconds_text(result.cycles / executable.chip.clock_hz * 1000)
-    console.print(f"{result.cycles:,} cycles, {time} (modelled): {cycles_line(by_kind)}")
+    say(console, f"{result.cycles:,} cycles, {time} (modelled): {cycles_line(by_kind)}")
     if arguments.inputs is None:
-        console.print(f"inputs were random (seed {arguments.seed})")
+        say(console, f"inputs were random (seed {arguments.seed})")
     if arguments.outputs is not None:
         write_arrays(arguments.outputs, result.outputs)
-        console.print(f"wrote {arguments.outputs}: {', '.join(result.outputs)}")
+        say(console, f"wrote {arguments.outputs}: {', '.join(result.outputs)}")
     if arguments.trace is not None:
         write_trace(arguments.trace, simulated_trace(executable.plan, executable.chip, result.timeline))
-        console.print(f"wrote {arguments.trace} (open it at ui.perfetto.dev)")
+        say(console, f"wrote {arguments.trace} (open it at ui.perfetto.dev)")
     return 0

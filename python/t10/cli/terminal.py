@@ -26,6 +26,11 @@ def stdout(*, quiet: bool = False) -> Console:
     return console
 
 
+def say(console: Console, text: str) -> None:
+    """Print a sentence as it is: names may hold brackets, and a path must not be broken into lines."""
+    console.print(text, soft_wrap=True, markup=False)
+
+
 @contextmanager
 def progress_bar(*, quiet: bool = False) -> Generator[Report]:
     """Yield a callback (stage, steps done, steps in all) that shows a bar where a person looks on."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from t10.arrays import Arrays, read_arrays, write_arrays
 from t10.cli.arguments import Arguments
 from t10.cli.options import plan_options_of, shapes_of
-from t10.cli.terminal import progress_bar, stdout
+from t10.cli.terminal import progress_bar, say, stdout
 from t10.driver import Executable, Progress, compile
 from t10.errors import InputError, VerifyError
 from t10.random_inputs import random_inputs
@@ -41,7 +42,7 @@ def run_verify(arguments: Arguments) -> int:
     comparisons = compare(result.outputs, references, tolerance)
     console = stdout(quiet=arguments.quiet)
     show_comparisons(console, comparisons)
-    console.print(f"{executable.chip.name}: {_time(executable, result.cycles)}; {_source(arguments)}")
+    say(console, f"{executable.chip.name}: {_time(executable, result.cycles)}; {_source(arguments)}")
     is_right = all(each.is_within for each in comparisons)
     console.print(
         "[green]verified[/]" if is_right else "[red]FAILED[/]: outputs differ by more than the tolerance"
@@ -72,7 +73,9 @@ def show_comparisons(console: Console, comparisons: tuple[Comparison, ...]) -> N
     for each in comparisons:
         verdict = "[green]ok[/]" if each.is_within else "[red]differs[/]"
         shape = "x".join(map(str, each.shape)) or "scalar"
-        table.add_row(each.name, shape, each.dtype, f"{each.error:.2e}", f"{each.tolerance:.0e}", verdict)
+        table.add_row(
+            escape(each.name), shape, each.dtype, f"{each.error:.2e}", f"{each.tolerance:.0e}", verdict
+        )
     console.print(table)
 
 

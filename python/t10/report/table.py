@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console, Group, RenderableType
+from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -36,14 +37,14 @@ def summary(report: Report) -> RenderableType:
     table.add_column(style="bold")
     table.add_column()
     chip = report.chip
-    table.add_row("model", f"{report.model} ({len(report.operators)} operators)")
-    table.add_row("chip", f"{chip.name}: {chip.n_cores:,} cores, {chip.clock_hz / 1e9:g} GHz")
+    table.add_row("model", f"{escape(report.model)} ({len(report.operators)} operators)")
+    table.add_row("chip", f"{escape(chip.name)}: {chip.n_cores:,} cores, {chip.clock_hz / 1e9:g} GHz")
     table.add_row(
         "time", f"{milliseconds_text(report.total_milliseconds)}, {report.total_cycles:,} cycles (modelled)"
     )
     table.add_row("", breakdown(report))
     share = report.peak_bytes / report.capacity_bytes if report.capacity_bytes else 0.0
-    where = f", in {report.peak_operator}" if report.peak_operator else ""
+    where = f", in {escape(report.peak_operator)}" if report.peak_operator else ""
     table.add_row(
         "memory",
         f"{bytes_text(report.peak_bytes)} of {bytes_text(report.capacity_bytes)} per core ({share:.0%}){where}",
@@ -84,7 +85,7 @@ def operator_table(operators: Sequence[OperatorReport], title: str = "") -> Tabl
     for operator in operators:
         cycles = operator.cycles
         table.add_row(
-            operator.name,
+            escape(operator.name),
             operator.kind,
             f"{operator.n_cores:,}",
             f"{operator.n_sub_tasks:,}",
