@@ -32,6 +32,7 @@ class _Checker:
         """Start with nothing seen."""
         self.n_errors = 0
         self._problem_by_type: dict[Any, str | None] = {}
+        self._problem_by_plan: dict[tuple[Any, Expression | None], str | None] = {}
 
     def check(self, op: Any) -> None:
         """Check all types and attributes of one operation."""
@@ -41,7 +42,7 @@ class _Checker:
         if op.name.startswith("linalg."):
             self._report(op, _pace_problem(op))
         if PLAN in op.attributes:
-            self._report(op, _plan_problem(op.attributes[PLAN], op, PLAN))
+            self._report(op, self._plan_problem(op.attributes[PLAN], _expression(op), PLAN))
         if CANDIDATES in op.attributes:
             self._check_candidates(op)
 
@@ -69,8 +70,17 @@ class _Checker:
         if not isinstance(candidates, ir.ArrayAttr):
             self._report(op, f"{CANDIDATES} is {candidates}, expected an array of #rtensor.plan")
             return
+        expression = _expression(op)
         for i, plan in enumerate(candidates):
-            self._report(op, _plan_problem(plan, op, f"{CANDIDATES}[{i}]"))
+            self._report(op, self._plan_problem(plan, expression, f"{CANDIDATES}[{i}]"))
+
+    def _plan_problem(self, attr: Any, expression: Expression | None, name: str) -> str | None:
+        """Return what is wrong with a plan attribute, or None; layers repeat, and so do their plans."""
+        key = (attr, expression)
+        if key not in self._problem_by_plan:
+            self._problem_by_plan[key] = _plan_problem(attr, expression)
+        problem = self._problem_by_plan[key]
+        return None if problem is None else f"{name}{problem}"
 
     def _problem(self, type_: Any) -> str | None:
         """Return what is wrong with the layout of a type, or None."""
@@ -101,15 +111,15 @@ def _layout_problem(type_: Any) -> str | None:
     return None
 
 
-def _plan_problem(attr: Any, op: Any, name: str) -> str | None:
-    """Return what is wrong with a plan attribute of an operation, or None."""
+def _plan_problem(attr: Any, expression: Expression | None) -> str | None:
+    """Return what is wrong with a plan attribute, to follow the attribute's name, or None."""
     attr = attr.maybe_downcast()
     if not isinstance(attr, PlanAttr):
-        return f"{name} is {attr}, expected #rtensor.plan<{{...}}>"
+        return f" is {attr}, expected #rtensor.plan<{{...}}>"
     try:
-        check_plan(to_python(attr.fields), _expression(op))
+        check_plan(to_python(attr.fields), expression)
     except Invalid as problem:
-        return f"{name}: {problem}"
+        return f": {problem}"
     return None
 
 
