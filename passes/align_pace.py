@@ -13,7 +13,7 @@ from t10.passes.planning import (
     PlanningPass,
     candidate_fields,
     complete_fields,
-    has_attribute,
+    is_chosen,
     operators,
     set_candidates,
 )
@@ -34,7 +34,9 @@ class AlignPace(PlanningPass):
     prerequisites: ClassVar[tuple[str, ...]] = ("t10-partition",)
 
     def apply(self, module: Any) -> None:
-        """Complete the plans of `rtensor.candidates`."""
+        """Complete the plans of `rtensor.candidates`; nothing where plans are chosen."""
+        if is_chosen(module):
+            return
         read = read_graph(module)
         aligned: dict[object, tuple[OperatorPlan, ...]] = {}
         for spec in read.graph.operators:
@@ -52,7 +54,7 @@ class AlignPace(PlanningPass):
     @classmethod
     def is_done(cls, module: Any) -> bool:
         """Return whether candidates have a pace, or plans are chosen."""
-        if has_attribute(module, "rtensor.plan"):
+        if is_chosen(module):
             return True
         plans = [plan for op in operators(module) for plan in candidate_fields(op)]
         return bool(plans) and all("phases" in plan for plan in plans)

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from t10.dialect import ipu
+from t10.dialect.attributes import to_attr
 from t10.dialect.mlir import ir
 from t10.emit.lower import lower
 from t10.emit.program import ComputeSet, Copy, DeviceProgram, Exchange, Execute, Repeat, Step
 from t10.passes.place import planned
-from t10.passes.planning import PlanningPass, operators
+from t10.passes.planning import PlanningPass, is_lowered
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,8 @@ class LowerIpu(PlanningPass):
 
     def apply(self, module: Any) -> None:
         """Replace the function by its graph."""
+        if is_lowered(module):
+            return
         chip, cost = self.target(module)
         read, plan = planned(self, module)
         program = lower(plan, chip.n_cores, cost)
@@ -32,8 +35,7 @@ class LowerIpu(PlanningPass):
     @classmethod
     def is_done(cls, module: Any) -> bool:
         """Return whether the module holds a graph and no function."""
-        names = [op.operation.name for op in module.body.operations]
-        return "ipu.graph" in names and not list(operators(module))
+        return is_lowered(module)
 
 
 def _write(program: DeviceProgram, name: str, memory_bytes: int) -> None:
@@ -58,7 +60,7 @@ def _write(program: DeviceProgram, name: str, memory_bytes: int) -> None:
     for operator in program.operators:
         with ir.InsertionPoint(sequence):
             op, inner = ipu.sequence()
-            op.attributes["op_name"] = ir.StringAttr.get(operator.operator)
+            op.attributes["op_name"] = to_attr(operator.operator)
         _write_steps(operator.steps, copies, handles, inner)
 
 
@@ -73,8 +75,7 @@ def _write_compute_set(compute_set: ComputeSet, handles: dict[str, Any]) -> None
             cycles=compute_set.cycles,
         )
         if compute_set.box:
-            i64 = ir.IntegerType.get_signless(64)
-            vertex.attributes["box"] = ir.ArrayAttr.get([ir.IntegerAttr.get(i64, n) for n in compute_set.box])
+            vertex.attributes["box"] = to_attr(compute_set.box)
 
 
 def _write_steps(
@@ -88,7 +89,7 @@ def _write_steps(
                 ipu.execute(step.compute_set)
             elif isinstance(step, Exchange):
                 copy = copies[step.copy]
-                ipu.copy(
+                made = ipu.copy(
                     [handles[name] for name in copy.sources],
                     handles[copy.target],
                     kind=copy.kind,
@@ -97,6 +98,9 @@ def _write_steps(
                     rounds=copy.rounds,
                     cycles=copy.cycles,
                 )
+                if copy.kind == "shift":
+                    made.attributes["axis"] = to_attr(copy.axis)
+                    made.attributes["direction"] = to_attr("forward" if copy.direction > 0 else "backward")
             else:
                 _write_repeat(step)
 

@@ -10,7 +10,7 @@ from t10.passes.planning import (
     PlanningPass,
     candidate_plans,
     complete_fields,
-    has_attribute,
+    is_chosen,
     operators,
     set_candidates,
 )
@@ -26,7 +26,9 @@ class Pareto(PlanningPass):
     prerequisites: ClassVar[tuple[str, ...]] = ("t10-align-pace",)
 
     def apply(self, module: Any) -> None:
-        """Leave the front in `rtensor.candidates`, fastest last, with `cycles` and bytes."""
+        """Leave the front in `rtensor.candidates`, fastest last, priced; nothing where plans are chosen."""
+        if is_chosen(module):
+            return
         _, cost = self.target(module)
         options = self.plan_options()
         read = read_graph(module)
@@ -42,7 +44,7 @@ class Pareto(PlanningPass):
     @classmethod
     def is_done(cls, module: Any) -> bool:
         """Return whether every candidate has a price, or plans are chosen."""
-        if has_attribute(module, "rtensor.plan"):
+        if is_chosen(module):
             return True
         plans = (
             [plan for op in operators(module) for plan in candidate_plans(op)] if _complete(module) else []

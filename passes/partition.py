@@ -6,9 +6,18 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from t10.dialect.mlir import ir
+from t10.dialect.rtensor import PLAN
 from t10.errors import InputError
 from t10.passes.bridge.annotate import CHIP
-from t10.passes.planning import PlanningPass, is_planned, once_per_kind, set_candidates
+from t10.passes.bridge.unplan import unplan
+from t10.passes.planning import (
+    PlanningPass,
+    has_attribute,
+    is_lowered,
+    is_planned,
+    once_per_kind,
+    set_candidates,
+)
 from t10.passes.read_graph import ReadModule, read_graph
 from t10.passes.registry import option
 from t10.plan.options import ForcedPartition
@@ -33,7 +42,11 @@ class Partition(PlanningPass):
     )
 
     def apply(self, module: Any) -> None:
-        """Set `rtensor.candidates` of every operator to plans that have `f_op` and `ft`."""
+        """Set `rtensor.candidates` of every operator to plans that have `f_op` and `ft`; earlier plans go."""
+        if is_lowered(module):
+            return
+        if has_attribute(module, PLAN):
+            unplan(read_graph(module).function)
         module.operation.attributes[CHIP] = ir.StringAttr.get(self.chip)
         chip, cost = self.target(module)
         read = read_graph(module)

@@ -10,12 +10,10 @@ from t10.dialect.attributes import to_attr, to_python
 from t10.dialect.plan import read_plan
 from t10.dialect.rtensor import PLAN
 from t10.errors import InputError
-from t10.passes.bridge.annotate import CHIP, IDLE_LEVEL
-from t10.passes.planning import PlanningPass
+from t10.passes.bridge.annotate import BUFFERS, CHIP, IDLE_LEVEL
+from t10.passes.planning import PlanningPass, is_lowered
 from t10.passes.read_graph import ReadModule, read_graph
 from t10.plan.schedule import restore_module
-
-BUFFERS = "rtensor.buffers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +24,17 @@ class Place(PlanningPass):
     prerequisites: ClassVar[tuple[str, ...]] = ("t10-reconcile",)
 
     def apply(self, module: Any) -> None:
-        """Set `rtensor.buffers` of the function and check that they fit."""
+        """Set `rtensor.buffers` of the function; raises `InfeasiblePlanError` if they do not fit."""
+        if is_lowered(module):
+            return
         read, plan = planned(self, module)
         read.function.attributes[BUFFERS] = to_attr(tuple(asdict(buffer) for buffer in plan.buffers))
 
     @classmethod
     def is_done(cls, module: Any) -> bool:
-        """Return whether a function has its buffers."""
+        """Return whether a function has its buffers, or is lowered."""
         functions = [op.operation for op in module.body.operations if op.operation.name == "func.func"]
-        return any(BUFFERS in function.attributes for function in functions)
+        return any(BUFFERS in function.attributes for function in functions) or is_lowered(module)
 
 
 def planned(pass_: PlanningPass, module: Any) -> tuple[ReadModule, ModulePlan]:

@@ -82,8 +82,20 @@ def has_attribute(module: Any, *names: str) -> bool:
 
 
 def is_planned(module: Any) -> bool:
-    """Return whether operators have candidates or plans."""
-    return has_attribute(module, CANDIDATES, PLAN)
+    """Return whether operators have candidates or plans, or are lowered."""
+    return has_attribute(module, CANDIDATES, PLAN) or is_lowered(module)
+
+
+def is_chosen(module: Any) -> bool:
+    """Return whether operators have their plan, or are lowered: there are no candidates to work on any more."""
+    return has_attribute(module, PLAN) or is_lowered(module)
+
+
+def is_lowered(module: Any) -> bool:
+    """Return whether functions have become graphs of the `ipu` dialect."""
+    return any(op.operation.name == "ipu.graph" for op in module.body.operations) and not any(
+        True for _ in operators(module)
+    )
 
 
 def operators(module: Any) -> Iterator[Any]:

@@ -16,12 +16,14 @@ from t10.dialect.mlir import ir
 from t10.errors import InputError, UnsupportedOpError
 from t10.passes.bridge.assemble import Chain, Padding, extend_chain, finish_chain, start_chain
 from t10.passes.bridge.root import Known, read_root, tensor_type
-from t10.passes.bridge.scalars import constant_of
+from t10.passes.bridge.scalars import constant_of, constant_value
 from t10.passes.bridge.views import VIEW_OPS, is_pure_move, move_as_views, read_view
 
 NAME = "t10.name"
 WEIGHT = "t10.weight"
 OPERATOR_NAME = "op_name"
+RUNNING = "\0running"
+"""Name of the value that an operator has computed so far; no name from a module can be it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +118,8 @@ class _Reader:
             known = self._lookup(value)
             if known.fill:
                 known = self._materialized(known)
+            if not known.name:
+                raise UnsupportedOpError(f"result {i} of the function is an uninitialised tensor")
             outputs.append(GraphOutput(_text(attributes[i], NAME) or f"result{i}", known.name))
         return tuple(outputs)
 
@@ -145,8 +149,6 @@ class _Reader:
 
     def _constant(self, op: Any) -> None:
         value = op.results[0]
-        if not isinstance(value.type, ir.RankedTensorType):
-            return
         shape, dtype = tensor_type(value)
         attribute = op.attributes["value"]
         text = constant_of(attribute)
@@ -161,8 +163,7 @@ class _Reader:
 
     def _fill(self, op: Any) -> None:
         shape, dtype = tensor_type(op.results[0])
-        owner = op.operands[0].owner
-        text = None if isinstance(owner, ir.Block) else constant_of(owner.operation.attributes["value"])
+        text = constant_value(op.operands[0])
         if text is None:
             raise UnsupportedOpError("linalg.fill with a computed value", location=_location(op))
         self.known[op.results[0]] = Known("", shape, dtype, fill=text)
@@ -214,15 +215,16 @@ class _Reader:
         if group.chain is None:
             group.chain = start_chain(read_root(op, self._lookup))
         else:
-            marker = "operator result"
-            self.known[group.end] = Known(marker, group.chain.shape, group.chain.dtype)
+            self.known[group.end] = Known(RUNNING, group.chain.shape, group.chain.dtype)
             after = read_root(op, self._lookup)
-            numbers = tuple(i for i, operand in enumerate(after.inputs) if operand.name == marker)
+            numbers = tuple(i for i, operand in enumerate(after.inputs) if operand.name == RUNNING)
             if not numbers:
                 raise UnsupportedOpError(
                     "operations of an operator must follow one another", location=_location(op)
                 )
             group.chain = extend_chain(group.chain, after, numbers)
+            # Only the newest value of the chain can be read: an older one is not kept anywhere.
+            del self.known[group.end]
         group.end = op.results[0]
 
     def _region(self, op: Any) -> None:
@@ -234,6 +236,11 @@ class _Reader:
             self._operation(inner.operation, group)
         if group.chain is None:
             raise UnsupportedOpError("rtensor.operator without a linalg operation", location=_location(op))
+        if list(block.operations)[-1].operation.operands[0] != group.end:
+            raise UnsupportedOpError(
+                "rtensor.operator yields another value than that of its last linalg operation",
+                location=_location(op),
+            )
         self._finish(group.chain, op, op.results[0], op)
 
     def _finish(self, chain: Chain, op: Any, result: Any, owner: Any) -> None:
@@ -255,16 +262,17 @@ class _Reader:
             index = list(owner.arguments).index(terminator.operands[0])
             known = self._lookup(op.operands[index])
             return known.fill or None
-        return (
-            constant_of(owner.operation.attributes["value"])
-            if owner.operation.name == "arith.constant"
-            else None
-        )
+        return constant_value(terminator.operands[0])
 
     def _lookup(self, value: Any) -> Known:
         known = self.known.get(value)
         if known is None:
-            raise UnsupportedOpError(f"value {value} is not a tensor that can be planned")
+            owner = value.owner
+            raise UnsupportedOpError(
+                f"a value of type {value.type} cannot be read here (expected a ranked tensor, and inside an operator "
+                "an operand of it or the result of the linalg operation before)",
+                location=None if isinstance(owner, ir.Block) else _location(owner.operation),
+            )
         return known
 
     def _materialized(self, known: Known) -> Known:
@@ -308,7 +316,12 @@ def _dense(attribute: Any, shape: tuple[int, ...], dtype: str, location: str) ->
             location=location,
             hint="pass the tensor as a function argument",
         )
-    values = np.array(ir.DenseElementsAttr(attribute))
+    try:
+        values = np.array(ir.DenseElementsAttr(attribute))
+    except (ValueError, TypeError, NotImplementedError) as error:
+        raise UnsupportedOpError(
+            f"constant of element type {dtype} cannot be read", location=location
+        ) from error
     return values.astype(numpy_dtype(dtype)).reshape(shape)
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from t10.dialect.rtensor import PLAN
 from t10.errors import InputError
 from t10.passes.bridge.annotate import annotate
-from t10.passes.planning import PlanningPass, candidate_plans, has_attribute
+from t10.passes.planning import PlanningPass, candidate_plans, is_chosen
 from t10.passes.read_graph import read_graph
 from t10.plan.schedule import schedule_module
 
@@ -26,6 +25,8 @@ class Reconcile(PlanningPass):
 
     def apply(self, module: Any) -> None:
         """Replace candidates by plans; raises `InfeasiblePlanError` if the model does not fit."""
+        if is_chosen(module):
+            return
         chip, cost = self.target(module)
         read = read_graph(module)
         fronts = tuple(candidate_plans(read.operations[spec.name]) for spec in read.graph.operators)
@@ -39,4 +40,4 @@ class Reconcile(PlanningPass):
     @classmethod
     def is_done(cls, module: Any) -> bool:
         """Return whether operators have their plan."""
-        return has_attribute(module, PLAN)
+        return is_chosen(module)

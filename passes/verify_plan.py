@@ -10,7 +10,8 @@ from t10.dialect.attributes import to_python
 from t10.dialect.plan import read_plan
 from t10.dialect.rtensor import PLAN
 from t10.errors import InputError, VerifyError
-from t10.passes.place import BUFFERS, planned
+from t10.passes.bridge.annotate import BUFFERS
+from t10.passes.place import planned
 from t10.passes.planning import PlanningPass
 from t10.passes.read_graph import ReadModule, read_graph
 from t10.plan.verify import Violation, verify_module, verify_operator

@@ -20,6 +20,8 @@ CHIP = "t10.chip"
 IDLE = "t10.idle"
 IDLE_LEVEL = "rtensor.idle_level"
 """Over how many replicas an operator's weights are divided at rest: 0 spread over all cores, 1 as they are used."""
+BUFFERS = "rtensor.buffers"
+"""Attribute of a function: name, address, size (bytes) and first and last step of everything in a core's memory."""
 
 
 def expression_of(spec: OperatorSpec) -> Expression:
@@ -29,7 +31,9 @@ def expression_of(spec: OperatorSpec) -> Expression:
 
 def annotate(module: Any, read: ReadModule, plan: ModulePlan) -> None:
     """Write a plan into the module its graph was read from. Needs a current context and location."""
-    module.operation.attributes[CHIP] = ir.StringAttr.get(plan.chip)
+    if CHIP not in module.operation.attributes:
+        # A pass before has named the chip as the user did: perhaps by the path of its file.
+        module.operation.attributes[CHIP] = ir.StringAttr.get(plan.chip)
     specs = {spec.name: spec for spec in plan.graph.operators}
     levels: dict[str, int] = {}
     for layout in plan.weight_layouts:
@@ -51,7 +55,7 @@ def annotate(module: Any, read: ReadModule, plan: ModulePlan) -> None:
         result = op.results[0]
         result.set_type(with_layout(result.type, layout))
         names[result] = spec.output.name
-    _update_signature(function)
+    update_signature(function)
 
 
 def _encode_arguments(
@@ -109,7 +113,7 @@ def _move(op: Any, value: Any, spec: OperatorSpec, scheduled: ScheduledOperator,
     return made.results[0]
 
 
-def _update_signature(function: Any) -> None:
+def update_signature(function: Any) -> None:
     """Make the function's type that of its arguments and returned values."""
     block = function.regions[0].blocks[0]
     returned = list(block.operations)[-1].operation

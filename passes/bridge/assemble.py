@@ -262,13 +262,14 @@ def _contraction_name(spec: OperatorSpec, axis: int) -> str:
 
 
 def _window_name(spec: OperatorSpec, axis: int) -> str:
-    windows = [dim.axes for dim in spec.inputs[0].dims if len(dim.axes) > 1]
+    image, *filters = spec.inputs
+    windows = [dim.axes for dim in image.dims if len(dim.axes) > 1]
     if any(axis in window for window in windows):
         return "kx" if spec.axes[axis].kind == "reduction" else "x"
     if spec.axes[axis].kind == "reduction":
         return "c"
-    in_filter = len(spec.inputs) > 1 and axis in spec.inputs[1].axes
-    return "f" if in_filter and axis not in spec.inputs[0].axes else ("c" if in_filter else "n")
+    in_filter = bool(filters) and axis in filters[0].axes
+    return "f" if in_filter and axis not in image.axes else ("c" if in_filter else "n")
 
 
 def _spatial_names(spec: OperatorSpec, stems: list[str]) -> list[str]:

@@ -31,6 +31,13 @@ COMBINE_BY_OPCODE: dict[str, Combine] = {
     "arith.ori": "or",
 }
 
+NO_COMBINE = {
+    "i1": frozenset({"arith.addi", "arith.maxsi", "arith.minsi"}),
+    "": frozenset({"arith.maxui", "arith.minui"}),
+}
+"""Opcodes that `COMBINE_BY_OPCODE` must not stand for, by element type (empty: all others): cores compare integers as
+signed numbers and one bit as false < true."""
+
 
 @dataclass(frozen=True, slots=True)
 class Known:
@@ -63,7 +70,11 @@ Lookup = Callable[[Any], Known]
 
 
 def tensor_type(value: Any) -> tuple[tuple[int, ...], str]:
-    """Return (shape, element type name) of a tensor value; raises `UnsupportedOpError` for dynamic shapes."""
+    """Return (shape, element type name) of a tensor, () for a scalar; raises `UnsupportedOpError` for other types."""
+    if isinstance(value.type, (ir.IntegerType, ir.FloatType, ir.IndexType)):
+        return (), str(value.type)
+    if not isinstance(value.type, ir.RankedTensorType):
+        raise UnsupportedOpError(f"a value of type {value.type} cannot be planned (expected a ranked tensor)")
     kind = ir.RankedTensorType(value.type)
     if not kind.has_static_shape:
         raise UnsupportedOpError(
@@ -105,15 +116,12 @@ def read_root(op: Any, lookup: Lookup) -> Root:
     reader = _BodyReader(op, lookup, maps)
     extents = _extents(values, maps, len(kinds), str(op.location))
     axes = [Axis(f"d{i}", extent, kind) for i, (extent, kind) in enumerate(zip(extents, kinds, strict=True))]
-    contribution, combine, opcode = reader.contribution(any(kind == "reduction" for kind in kinds))
-    if reader.new_axes:
-        axes.extend(reader.new_axes)
-        combine = "or" if reader.dtype == "i1" else "sum"
-        opcode = (
-            "arith.ori"
-            if reader.dtype == "i1"
-            else ("arith.addf" if is_float(reader.dtype) else "arith.addi")
-        )
+    has_reduction = "reduction" in kinds
+    contribution, combine, opcode = reader.contribution(has_reduction)
+    axes.extend(reader.new_axes)
+    if reader.new_axes and not has_reduction:
+        # One point of a new axis is selected, so any combination hands its value through; sums are what cores have.
+        combine, opcode = ("or", "arith.ori") if reader.dtype == "i1" else ("sum", "")
     body = reader.builder.finish(contribution)
     selectors = tuple(Selector(axis, reader.builder.finish(index)) for axis, index in reader.selected)
     inputs, body, selectors = _without_unused(tuple(reader.inputs), body, selectors)
@@ -123,7 +131,7 @@ def read_root(op: Any, lookup: Lookup) -> Root:
         )
     init = lookup(values[-1])
     shape, dtype = tensor_type(op.results[0])
-    if combine == "none":
+    if not has_reduction:
         init = replace(init, name="", fill="")
     return Root(tuple(axes), inputs, maps[-1], shape, dtype, combine, opcode, body, selectors, init)
 
@@ -213,12 +221,13 @@ class _BodyReader:
             return read_scalar(result, self.builder, self.numbers), "none", ""
         owner = result.owner
         name = "" if isinstance(owner, ir.Block) else owner.operation.name
-        combine = COMBINE_BY_OPCODE.get(name)
+        wrong_here = NO_COMBINE.get(self.dtype, NO_COMBINE[""])
+        combine = None if name in wrong_here else COMBINE_BY_OPCODE.get(name)
         operands = [] if isinstance(owner, ir.Block) else list(owner.operation.operands)
         if combine is None or self.out_argument not in operands or operands[0] == operands[1]:
             raise UnsupportedOpError(
-                f"the reduction body ends in {name or 'a block argument'} (expected the old result combined by one of "
-                f"{', '.join(sorted(COMBINE_BY_OPCODE))})",
+                f"the reduction body ends in {name or 'a block argument'} on {self.dtype} (expected the old result "
+                f"combined by one of {', '.join(sorted(COMBINE_BY_OPCODE.keys() - wrong_here))})",
                 location=str(self.op.location),
             )
         other = operands[1] if operands[0] == self.out_argument else operands[0]

@@ -94,6 +94,14 @@ def constant_of(attribute: Any) -> str | None:
     return None
 
 
+def constant_value(value: Any) -> str | None:
+    """Return the spelling of an SSA value that an `arith.constant` makes (scalar or splat), None for any other."""
+    owner = value.owner
+    if isinstance(owner, ir.Block) or owner.operation.name != "arith.constant":
+        return None
+    return constant_of(owner.operation.attributes["value"])
+
+
 def read_scalar(value: Any, builder: ScalarBuilder, numbers: dict[Any, int]) -> int:
     """Append what computes an SSA value inside a linalg body; `numbers` maps block arguments and values met before.
 

@@ -10,7 +10,7 @@ from t10.core.graph import View
 from t10.dialect.mlir import ir
 from t10.errors import UnsupportedOpError
 from t10.passes.bridge.root import Known, indexing_maps, iterator_kinds, tensor_type
-from t10.passes.bridge.scalars import constant_of
+from t10.passes.bridge.scalars import constant_value
 
 VIEW_OPS = frozenset(
     {"tensor.expand_shape", "tensor.collapse_shape", "tensor.extract_slice", "tensor.concat", "tensor.pad"}
@@ -57,8 +57,7 @@ def _slice(op: Any, source: Known, shape: tuple[int, ...], dtype: str, unique: U
 
 def _pad(op: Any, names: tuple[str, ...], shape: tuple[int, ...], dtype: str, unique: Unique) -> View:
     terminator = list(op.regions[0].blocks[0].operations)[-1].operation
-    owner = terminator.operands[0].owner
-    text = None if isinstance(owner, ir.Block) else constant_of(owner.operation.attributes["value"])
+    text = constant_value(terminator.operands[0])
     if text is None:
         raise UnsupportedOpError("tensor.pad with a computed value", location=str(op.location))
     return View(unique("pad"), "pad", names, shape, dtype, low=_static(op, "static_low"), value=text)
@@ -73,13 +72,16 @@ def is_pure_move(op: Any) -> bool:
     if len(operations) != 1 or operations[0].operation.operands[0] != block.arguments[0]:
         return False
     source, result = indexing_maps(op)
-    axes = [dim.axes for dim in source]
-    plain = all(dim.is_simple or (not dim.terms and dim.offset == 0) for dim in source)
+    axes = [dim.axes for dim in source if dim.terms]
+    plain = all(dim.is_simple or not dim.terms for dim in source)
     return plain and len(set(axes)) == len(axes) and all(dim.is_simple for dim in result)
 
 
 def move_as_views(op: Any, source: Known, unique: Unique) -> list[View]:
-    """Return a pure move as views: unit dims dropped, then broadcast to the result; none if nothing changes."""
+    """Return a pure move as views: one index of dims without a loop, the others in order, then spread over the result.
+
+    No views if nothing changes.
+    """
     from_dims, to_dims = indexing_maps(op)
     shape, dtype = tensor_type(op.results[0])
     if from_dims == to_dims:
@@ -90,10 +92,13 @@ def move_as_views(op: Any, source: Known, unique: Unique) -> list[View]:
     name = source.name
     inner = tuple(source.shape[d] for d in kept)
     if prod(inner) != prod(source.shape):
-        raise UnsupportedOpError("a copy reads one index of a longer dim", location=str(op.location))
+        name = unique(f"{source.name}.slice")
+        sizes = tuple(n if dim.terms else 1 for n, dim in zip(source.shape, from_dims, strict=True))
+        offsets, strides = tuple(dim.offset for dim in from_dims), (1,) * len(sizes)
+        views.append(View(name, "slice", (source.name,), sizes, dtype, offsets=offsets, strides=strides))
     if len(kept) != len(from_dims):
-        name = unique(f"{source.name}.reshape")
-        views.append(View(name, "reshape", (source.name,), inner, dtype))
+        cut, name = name, unique(f"{source.name}.reshape")
+        views.append(View(name, "reshape", (cut,), inner, dtype))
     targets = [where[from_dims[d].terms[0].axis] for d in kept]
     order = tuple(sorted(range(len(targets)), key=lambda i: targets[i]))
     if order != tuple(range(len(order))):
