@@ -178,3 +178,20 @@ def test_starting_imports_neither_numpy_nor_onnx() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
     )
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_reproducer_survives_a_crash_of_the_process(tmp_path: Path) -> None:
+    source, kept = tmp_path / "in.mlir", tmp_path / "repro.mlir"
+    source.write_text(MODULE, encoding="utf-8")
+    code = (
+        "import os, support.passes as passes\n"
+        "from t10.passes import registry\n"
+        "from t10.opt.main import main\n"
+        "registry.PASSES += passes.REGISTERED\n"
+        "passes.Crash.apply = lambda self, module: os.abort()\n"
+        f"main(['--t10-test-crash', '--mlir-pass-pipeline-crash-reproducer={kept}', {str(source)!r}])"
+    )
+    environment = {"PYTHONPATH": f"{ROOT / 'python'}:{ROOT / 'test'}"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=False)
+    assert done.returncode < 0
+    assert 'pipeline: "builtin.module(t10-test-crash)"' in kept.read_text(encoding="utf-8")
