@@ -1,5 +1,5 @@
 """The command `t10`: compile, run, verify, report, demo, chips."""
 
-from t10.cli.main import main
+from t10.cli.entry import main
 
 __all__ = ["main"]

@@ -2,6 +2,6 @@
 
 import sys
 
-from t10.cli.main import main
+from t10.cli.entry import main
 
 sys.exit(main())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import NoReturn
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -18,9 +19,17 @@ QUIET_SECONDS = 2.0
 """Nothing is shown before this: what is done sooner needs no progress."""
 
 
+class _Output(Console):
+    """A console that leaves it to the command what happens when the reader of its output is gone."""
+
+    def on_broken_pipe(self) -> NoReturn:
+        """Raise what rich would turn into an exit code of its own."""
+        raise BrokenPipeError
+
+
 def stdout(*, quiet: bool = False) -> Console:
     """Return the console for results: colours on a terminal only, and no guessing at numbers and names."""
-    console = Console(highlight=False, quiet=quiet)
+    console = _Output(highlight=False, quiet=quiet)
     if not console.is_terminal:
         console.width = FILE_COLUMNS
     return console

@@ -1,0 +1,198 @@
+"""`t10` as a user meets it: exit codes, one-line errors, files that are whole or absent."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import models
+
+import t10
+from t10.arrays import read_arrays, write_arrays
+from t10.cli import entry, main
+from t10.cli.arguments import parse
+from t10.random_inputs import random_inputs
+from t10.reference import run_onnx_runtime
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str | Path) -> tuple[int, str, str]:
+    code = main([str(word) for word in words])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_compile_then_run_gives_the_numbers_of_onnx_runtime(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, out = models.mlp(tmp_path / "mlp.onnx"), tmp_path / "out"
+    assert run(capsys, "compile", path, "-o", out, "--chip", "test-4")[0] == 0
+    x = {"x": models.weights(9, 4, 24)}
+    write_arrays(tmp_path / "in.npz", x)
+    code, text, _ = run(capsys, "run", out, "--inputs", tmp_path / "in.npz", "--outputs", tmp_path / "y.npz")
+    assert code == 0
+    assert "(modelled)" in text
+    found, expected = read_arrays(tmp_path / "y.npz")["y"], run_onnx_runtime(path, x)["y"]
+    assert np.abs(found - expected).max() <= 1e-4 * np.abs(expected).max()
+
+
+def test_references_of_a_file_are_taken_instead_of_onnx_runtime(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, x = models.mlp(tmp_path / "mlp.onnx"), models.weights(9, 4, 24)
+    y = run_onnx_runtime(path, {"x": x})["y"]
+    write_arrays(tmp_path / "good.npz", {"in.x": x, "ref.y": y})
+    write_arrays(tmp_path / "bad.npz", {"in.x": x, "ref.y": y + 1})
+    command = ("verify", path, "--chip", "test-4", "--inputs")
+    assert run(capsys, *command, tmp_path / "good.npz")[0] == 0
+    code, text, _ = run(capsys, *command, tmp_path / "bad.npz")
+    assert code == 1
+    assert "FAILED" in text
+
+
+def test_symbolic_dims_are_given_on_the_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = models.mlp(tmp_path / "mlp.onnx", rows="batch")
+    code, _, error = run(capsys, "verify", path, "--chip", "test-4")
+    assert (code, error.count("\n")) == (2, 1)
+    assert "--shape" in error
+    assert run(capsys, "verify", path, "--chip", "test-4", "--shape", "batch=3")[0] == 0
+    assert run(capsys, "verify", path, "--chip", "test-4", "--shape", "x=3x24")[0] == 0
+
+
+def test_what_is_not_supported_ends_with_3(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, error = run(capsys, "compile", models.unsupported(tmp_path / "m.onnx"), "-o", tmp_path / "out")
+    assert (code, error.count("\n")) == (3, 1)
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_does_not_fit_ends_with_4(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, error = run(
+        capsys, "compile", models.too_large(tmp_path / "m.onnx"), "-o", tmp_path / "out", "--chip", "test-4"
+    )
+    assert (code, error.count("\n")) == (4, 1)
+    assert "bytes" in error
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_model_without_weights_is_compiled_with_a_note_and_not_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = models.without_data(tmp_path / "m.onnx")
+    code, text, _ = run(capsys, "compile", path, "-o", tmp_path / "out", "--chip", "test-4")
+    assert code == 0
+    assert "cannot be run" in text
+    code, _, error = run(capsys, "run", tmp_path / "out")
+    assert (code, error.count("\n")) == (2, 1)
+    assert "3 weights have no values" in error
+
+
+def test_a_defect_is_one_line_with_where_to_report_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(arguments: object) -> int:
+        raise KeyError("surprise")
+
+    monkeypatch.setattr(entry, "_dispatch", broken)
+    code, _, error = run(capsys, "chips")
+    assert code == 70
+    assert "internal error: KeyError" in error
+    assert "report it" in error
+    assert "Traceback" not in error
+    with pytest.raises(KeyError):
+        main(["chips", "--debug"])
+
+
+def test_quiet_prints_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = models.mlp(tmp_path / "mlp.onnx")
+    assert run(capsys, "verify", path, "--chip", "test-4", "--quiet") == (0, "", "")
+
+
+def test_progress_is_not_shown_where_nobody_looks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, _, error = run(capsys, "verify", models.mlp(tmp_path / "mlp.onnx"), "--chip", "test-4")
+    assert error == ""
+
+
+def test_the_demo_says_where_the_report_lies(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, out = models.mlp(tmp_path / "mlp.onnx"), tmp_path / "out"
+    code, text, _ = run(capsys, "demo", "--model", path, "--chip", "test-4", "-o", out)
+    assert code == 0
+    assert "report.html" in text
+    assert {"report.html", "plan.json", "module.mlir", "run.trace.json"} <= {f.name for f in out.iterdir()}
+
+
+def test_names_with_brackets_are_printed_as_they_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = models.mlp(tmp_path / "mlp.onnx")
+    code, text, _ = run(capsys, "compile", path, "-o", tmp_path / "out[red]", "--chip", "test-4")
+    assert code == 0
+    assert "out[red]/" in text
+
+
+def test_defaults_are_those_of_the_page() -> None:
+    arguments = parse(["verify", "m.onnx"])
+    assert (arguments.chip, arguments.seed, arguments.tolerance, arguments.shapes) == ("ipu-mk2", 0, None, ())
+
+
+def test_interrupting_leaves_no_half_written_folder(tmp_path: Path) -> None:
+    script = (
+        "import sys, time, t10.driver as d\n"
+        "def slow(*a, **k):\n"
+        "    print('started', flush=True)\n"
+        "    time.sleep(60)\n"
+        "d.write_report = slow\n"
+        "from t10.cli import main\n"
+        "sys.exit(main(sys.argv[1:]))\n"
+    )
+    model, out = models.mlp(tmp_path / "mlp.onnx"), tmp_path / "out"
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, "compile", str(model), "-o", str(out), "--chip", "test-4"],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "started\n"
+    time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert error.strip() == "interrupted"
+    assert [file.name for file in tmp_path.iterdir()] == ["mlp.onnx"]
+
+
+def test_a_reader_that_leaves_early_is_no_defect() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "t10.cli", "chips"],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    error = process.stderr.read()
+    assert process.wait(timeout=30) == 141
+    assert error == b""
+
+
+def test_random_inputs_of_run_and_verify_are_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = models.mlp(tmp_path / "mlp.onnx")
+    run(capsys, "compile", path, "-o", tmp_path / "out", "--chip", "test-4")
+    run(capsys, "run", tmp_path / "out", "--seed", "4", "--outputs", tmp_path / "a.npz")
+    run(capsys, "verify", path, "--chip", "test-4", "--seed", "4", "--outputs", tmp_path / "b.npz")
+    assert np.array_equal(read_arrays(tmp_path / "a.npz")["y"], read_arrays(tmp_path / "b.npz")["y"])
+    graph = t10.compile(path, chip="test-4").plan.graph
+    assert set(random_inputs(graph, 4)) == {"x"}
