@@ -97,6 +97,7 @@ def _arrive(
         rotatable = min(number, n_inputs)
         lengths = geometry.window_lengths(plan, rotatable)
         n_slots = prod(geometry.partition_shape(operand, lengths))
+        machine.memory.check_written(arrival.buffer, plan.n_cores, n_slots * size_bytes(operand.dtype))
         slots = machine.memory.slots(arrival.buffer, operand.dtype, plan.n_cores, n_slots)
         partitions.append(Partition(operand, rotatable, lengths, slots))
     return tuple(partitions)

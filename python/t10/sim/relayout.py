@@ -26,6 +26,8 @@ from t10.sim.partition import core_chunks
 from t10.sim.traps import trap
 
 Array = NDArray[Any]
+KEPT_MAPS = 16
+KEPT_SLOTS = 1 << 23
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +48,20 @@ class Mover:
         self.homes = homes
         self.shapes = graph.shape_by_value
         self.specs = {spec.name: spec for spec in graph.operators}
+        self._recent: dict[Layout, ElementMap] = {}
 
     def element_map(self, layout: Layout) -> ElementMap:
-        """Return which element lies in which slot of a layout."""
+        """Return which element lies in which slot of a layout; the last small maps are kept, they are read again."""
+        found = self._recent.get(layout)
+        if found is not None:
+            return found
         spec = self.specs[layout.operator] if layout.kind == "operand" else None
-        return movement.layout_map(spec, layout, prod(self.shapes[layout.value]))
+        made = movement.layout_map(spec, layout, prod(self.shapes[layout.value]))
+        if made.elements.size <= KEPT_SLOTS:
+            if len(self._recent) == KEPT_MAPS:
+                del self._recent[next(iter(self._recent))]
+            self._recent[layout] = made
+        return made
 
     def place(self, values: Array, home: Home) -> None:
         """Put a whole tensor from the host where its layout says; slots outside it hold its padding."""
@@ -83,20 +94,24 @@ class Mover:
 
     def check_in_place(self, value: str, wanted: Layout, buffer: str) -> None:
         """Raise a trap unless a value already lies in `buffer` exactly as the wanted layout says."""
-        through = movement.view_elements(self.graph, value)
-        if len(through.sources) != 1 or through.sources[0] not in self.homes:
-            raise trap(f"{value} cannot be used in place: it reads {through.sources}")
-        home = self.homes[through.sources[0]]
+        sources = self.graph.sources_of(value)
+        if len(sources) != 1 or sources[0] not in self.homes:
+            raise trap(
+                f"{value} cannot be used in place: what it reads, {', '.join(sources)}, does not lie still"
+            )
+        home = self.homes[sources[0]]
         if home.buffer != buffer or home.layout.dtype != wanted.dtype:
             raise trap(f"{value} cannot be used in place: it lies in {home.buffer}, not in {buffer}")
+        if home.layout == wanted:
+            return
         target = self.element_map(wanted).elements
         lies = self.element_map(home.layout).elements
         expected = target
-        if through.sources != (value,):
-            expected = np.where(target >= 0, through.ids.reshape(-1)[np.maximum(target, 0)], -1)
+        if sources != (value,):
+            ids = movement.view_elements(self.graph, value).ids.reshape(-1)
+            expected = np.where(target >= 0, ids[np.maximum(target, 0)], -1)
         if lies.shape != target.shape or (lies != expected).any():
             raise trap(f"{value} does not lie in {buffer} as the operand needs it")
-        self.memory.check_written(buffer, len(target), target.shape[1] * size_bytes(wanted.dtype))
 
     def collect(self, value: str, dtype: str) -> Array:
         """Return a whole tensor to the host, read through views from where it lies."""
@@ -108,9 +123,9 @@ class Mover:
 
     def _gather(self, value: str, target: ElementMap, dtype: str, out: Array) -> Traffic:
         """Write to `out` every element that `target` names, and return what crossed cores."""
-        through = movement.view_elements(self.graph, value)
+        names = self.graph.sources_of(value)
         sources: list[Source] = []
-        for name in through.sources:
+        for name in names:
             home = self.homes.get(name)
             if home is None:
                 raise trap(f"value {value} reads {name}, which was not computed yet or was moved since")
@@ -118,9 +133,11 @@ class Mover:
                 raise trap(f"value {name} is {home.layout.dtype} where {dtype} is read")
             lies = self.element_map(home.layout)
             sources.append(Source(name, home.buffer, lies, prod(self.shapes[name])))
-        renaming = None if through.sources == (value,) else through.ids.reshape(-1)
+        if names == (value,):
+            return gather(self.memory, sources, target.elements, None, (), out)
+        through = movement.view_elements(self.graph, value)
         constants = tuple(parse_constant(text) for text in through.constants)
-        return gather(self.memory, sources, target.elements, renaming, constants, out)
+        return gather(self.memory, sources, target.elements, through.ids.reshape(-1), constants, out)
 
     def _mark(self, buffer: str, dtype: str, elements: NDArray[np.int32]) -> None:
         n_cores, n_slots = elements.shape
