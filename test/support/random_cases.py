@@ -64,6 +64,15 @@ def random_case(seed: int) -> Case:
     return Case(seed, chip, graph, plan, random_specs.random_arrays(rng, graph))
 
 
+def small_case(seed: int) -> Case:
+    """Return a graph of few points under a random legal plan on few cores, for executions that are slow."""
+    rng = Random(seed)
+    chip = small_chip(rng.choice([2, 4, 6, 8]))
+    graph = random_specs.random_graph(rng, largest=150)
+    plan = random_plans.random_module(rng, graph, chip)
+    return Case(seed, chip, graph, plan, random_specs.random_arrays(rng, graph))
+
+
 def planned_case(seed: int) -> Case:
     """Return a graph under the planner's plan, or under random members of its time x memory fronts."""
     rng = Random(seed)

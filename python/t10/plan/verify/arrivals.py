@@ -10,7 +10,7 @@ from t10.core.expression import Operand, OperatorSpec
 from t10.core.graph import Graph
 from t10.core.schedule import Arrival, Layout, ModulePlan, ScheduledOperator
 from t10.plan.verify.placed import PlacedValue, placed_layout, placed_operand, same_slots
-from t10.plan.verify.uses import origins, reads_by_value
+from t10.plan.verify.uses import behind_reshapes, origins, reads_by_value
 from t10.plan.verify.violation import Violation
 from t10.plan.verify.windows import last_positions
 
@@ -73,14 +73,15 @@ def _in_place_rules(
     spec, scheduled = plan.graph.operators[step], plan.operators[step]
     operand = spec.operands[arrival.operand]
     what = f"operand {arrival.operand} ({operand.name})"
-    buffer = source_buffer(plan.graph, operand.name)
-    if operand.name not in layouts:
-        yield Violation(spec.name, "in place", f"{what} is a view", "a value that is read without one")
+    name = behind_reshapes(plan.graph, operand.name)
+    buffer = source_buffer(plan.graph, name)
+    if name not in layouts:
+        yield Violation(spec.name, "in place", f"{what} is a view", "a value as it is, or reshaped")
         return
     if arrival.buffer != buffer:
         yield Violation(spec.name, "in place", f"{what} in {arrival.buffer}", buffer)
         return
-    layout = layouts[operand.name]
+    layout = layouts[name]
     wanted = placed_operand(spec, scheduled.active.plan, arrival.operand)
     has_padding = reads_outside(spec, operand)
     if has_padding and _padding_of(plan, layout) != operand.pad_value:

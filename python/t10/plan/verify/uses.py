@@ -40,6 +40,14 @@ def origins(graph: Graph, value: str) -> frozenset[str]:
     return frozenset(found)
 
 
+def behind_reshapes(graph: Graph, value: str) -> str:
+    """Return the value that `value` is a reshape of, itself if it is none: a reshape numbers elements alike."""
+    reshaped = {view.name: view.sources[0] for view in graph.views if view.kind == "reshape"}
+    while value in reshaped:
+        value = reshaped[value]
+    return value
+
+
 def last_steps(graph: Graph) -> dict[str, int]:
     """Return the last operator step at which a value's bytes are needed; model outputs stay to the end."""
     result = {value: max(read.step for read in reads) for value, reads in reads_by_value(graph).items()}
