@@ -42,7 +42,9 @@ class Fuse(Pass):
     @classmethod
     def is_done(cls, module: Any) -> bool:
         """Return whether every linalg operation outside an operator has a name, besides fills and copies."""
-        return all(_is_fused(op.operation) for function in module.body.operations for op in _top_level(function))
+        return all(
+            _is_fused(op.operation) for function in module.body.operations for op in _top_level(function)
+        )
 
 
 def _top_level(function: Any) -> list[Any]:

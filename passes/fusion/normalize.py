@@ -27,10 +27,18 @@ from t10.passes.fusion.scalar import (
 def normalize(graph: FusionGraph) -> None:
     """Bring every nest of the graph to the form the rewrites expect."""
     for nest in graph.nests():
-        plain = drop_unit_axes(with_leaves(nest, _affine))
+        plain = drop_unit_axes(with_leaves(nest, lambda leaf: _affine(_constant(graph, leaf))))
         graph.add(widen(graph, start_neutral(plain)) if plain.combine else plain)
     for nest in graph.nests():
         split_gathers(graph, nest)
+
+
+def _constant(graph: FusionGraph, leaf: Scalar) -> Scalar:
+    """Return the constant that a leaf reads: a fill an operation starts from must be known for what it is."""
+    owner = graph.owner(leaf.value) if isinstance(leaf, Read) else None
+    if isinstance(owner, Nest) and not owner.combine and owner.epilogue is None:
+        return owner.body if isinstance(owner.body, Constant) else leaf
+    return leaf
 
 
 def _affine(leaf: Scalar) -> Scalar:

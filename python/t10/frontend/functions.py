@@ -29,6 +29,7 @@ def expand_functions(model: Any, operators: frozenset[str] = EXPANDED) -> Any:
             model = inliner.inline_local_functions(model)
         present = sorted({node.op_type for node in model.graph.node if node.domain in ("", "ai.onnx")} & operators)
         if present:
+            _type_constants(model)
             names = [("", name) for name in present]
             model = inliner.inline_selected_functions(model, names, inline_schema_functions=True)
     except (RuntimeError, ValueError, onnx.checker.ValidationError) as error:
@@ -36,6 +37,15 @@ def expand_functions(model: Any, operators: frozenset[str] = EXPANDED) -> Any:
         raise InputError(f"functions of the model cannot be expanded: {message}") from error
     _name_nodes(model)
     return model
+
+
+def _type_constants(model: Any) -> None:
+    """State the types of the initializers among the values: the inliner looks nowhere else."""
+    known = {value.name for value in (*model.graph.value_info, *model.graph.input)}
+    for tensor in model.graph.initializer:
+        if tensor.name not in known:
+            info = onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims))
+            model.graph.value_info.append(info)
 
 
 def _name_nodes(model: Any) -> None:
