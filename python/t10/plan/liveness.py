@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from t10.core.graph import Graph
@@ -11,7 +12,8 @@ from t10.core.graph import Graph
 class Liveness:
     """`last_by_value`: last step that reads an input, weight or result, views seen through; absent if none does.
 
-    `owner_by_weight`: for a weight with a single reader that reads it directly, (operator number, operand number).
+    `owner_by_weight`: for a weight with a single reader that reads it as it is or reshaped (which leaves row-major
+    element numbers alone), (operator number, operand number).
     """
 
     last_by_value: dict[str, int]
@@ -21,12 +23,13 @@ class Liveness:
 def liveness(graph: Graph) -> Liveness:
     """Return the lifetimes of a graph's values; what the model returns lives to the last step."""
     last: dict[str, int] = {}
+    reshapes = reshapes_of(graph)
     readers: dict[str, list[tuple[int, int] | None]] = {}
     for step, spec in enumerate(graph.operators):
         for number, operand in enumerate(spec.operands):
             for source in graph.sources_of(operand.name):
                 last[source] = step
-                is_direct = source == operand.name and operand.role == "weight"
+                is_direct = operand.role == "weight" and unshaped(operand.name, reshapes) == source
                 readers.setdefault(source, []).append((step, number) if is_direct else None)
     for output in graph.outputs:
         for source in graph.sources_of(output.value):
@@ -38,3 +41,15 @@ def liveness(graph: Graph) -> Liveness:
         if len(found) == 1 and found[0] is not None:
             owners[weight.name] = found[0]
     return Liveness(last, owners)
+
+
+def reshapes_of(graph: Graph) -> dict[str, str]:
+    """Return what every reshape reads, by its name."""
+    return {view.name: view.sources[0] for view in graph.views if view.kind == "reshape"}
+
+
+def unshaped(value: str, source_by_reshape: Mapping[str, str]) -> str:
+    """Return the value behind any number of reshapes."""
+    while value in source_by_reshape:
+        value = source_by_reshape[value]
+    return value

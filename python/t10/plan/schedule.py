@@ -22,7 +22,7 @@ from t10.plan.allocation import Request, aligned_size, allocate, peak_bytes
 from t10.plan.arrivals import Mover
 from t10.plan.canonical import canonical
 from t10.plan.levels import LevelTable, level_table, operand_slots, replica_count, scatter_at
-from t10.plan.liveness import Liveness, liveness
+from t10.plan.liveness import Liveness, liveness, reshapes_of, unshaped
 from t10.plan.options import PlanOptions
 from t10.plan.reconcile import HINT, Choice, Problem, reconcile
 from t10.plan.search import plan_operator
@@ -44,6 +44,8 @@ class _Context:
     cost: CostModel
     lives: Liveness
     owned: tuple[tuple[int, ...], ...]
+    weight_by_owner: Mapping[tuple[int, int], str]
+    reshapes: Mapping[str, str]
     mover: Mover
 
 
@@ -142,8 +144,16 @@ def _context(graph: Graph, chip: ChipSpec, cost: CostModel) -> _Context:
     owned: list[list[int]] = [[] for _ in graph.operators]
     for step, number in lives.owner_by_weight.values():
         owned[step].append(number)
+    owners = {owner: weight for weight, owner in lives.owner_by_weight.items()}
     return _Context(
-        graph, chip, cost, lives, tuple(tuple(sorted(n)) for n in owned), Mover(graph, cost, chip.n_cores)
+        graph=graph,
+        chip=chip,
+        cost=cost,
+        lives=lives,
+        owned=tuple(tuple(sorted(numbers)) for numbers in owned),
+        weight_by_owner=owners,
+        reshapes=reshapes_of(graph),
+        mover=Mover(graph, cost, chip.n_cores),
     )
 
 
@@ -307,19 +317,20 @@ def _arrival(
     """Return how one operand gets to its cores."""
     spec = context.graph.operators[step]
     name = operand_of(spec, number).name
-    if context.lives.owner_by_weight.get(name) == (step, number):
-        layout = layouts[name]
+    weight = context.weight_by_owner.get((step, number))
+    if weight is not None:
+        layout = layouts[weight]
         if layout.kind == "operand" and layout.scatter == 1:
-            return Arrival(number, "in_place", f"idle:{name}")
-    elif name in context.mover.spec_by_value:
+            return Arrival(number, "in_place", f"idle:{weight}")
+    elif (result := unshaped(name, context.reshapes)) in context.mover.spec_by_value:
         rotates = number < len(spec.inputs) and prod(plan.ft[number]) > 1
-        is_free = not rotates or _is_last_use(context, step, number, name)
-        if is_free and context.mover.lies_in_place(spec, plan, number, layouts[name]):
-            return Arrival(number, "in_place", f"value:{name}")
+        is_free = not rotates or _is_last_use(context, step, result)
+        if is_free and context.mover.lies_in_place(spec, plan, number, layouts[result]):
+            return Arrival(number, "in_place", f"value:{result}")
     return context.mover.arrival(spec, plan, number, dict(layouts), f"operand:{spec.name}:{number}")
 
 
-def _is_last_use(context: _Context, step: int, number: int, name: str) -> bool:
+def _is_last_use(context: _Context, step: int, name: str) -> bool:
     """Return whether nothing reads a value after this operand, which may therefore rotate it away."""
     graph = context.graph
     if context.lives.last_by_value[name] != step or any(
