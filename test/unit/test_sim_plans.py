@@ -342,3 +342,53 @@ def test_progress_counts_sub_tasks_and_until_stops_early() -> None:
     stopped = executed(plan, chip_of(9), given, until="first")
     assert list(stopped.outputs) == ["y"]
     np.testing.assert_array_equal(stopped.outputs["y"], given["x"] @ given["w0"])
+
+
+def test_an_operator_without_inputs_computes_from_indices() -> None:
+    # o[r, c] = 10 r + c
+    ops = (
+        specs.ScalarOp("index", (), "index", "0"), specs.ScalarOp("const", (), "index", "10"),
+        specs.ScalarOp("arith.muli", (0, 1), "index"), specs.ScalarOp("index", (), "index", "1"),
+        specs.ScalarOp("arith.addi", (2, 3), "index"), specs.ScalarOp("arith.index_cast", (4,), "i64"),
+    )  # fmt: skip
+    spec = OperatorSpec(
+        name="iota",
+        kind="elementwise",
+        axes=specs.parallel(r=5, c=7),
+        inputs=(),
+        output=Operand("o", "output", "i64", (5, 7), specs.dims(0, 1)),
+        combine="none",
+        body=specs.ScalarFunction(0, ops, 5),
+        acc_dtype="i64",
+    )
+    _, result = run_one(spec, (2, 3))
+    assert result.outputs["result"][4].tolist() == [40, 41, 42, 43, 44, 45, 46]
+
+
+@pytest.mark.parametrize("f_op", [(1, 1), (2, 3)])
+def test_a_result_without_dims(f_op: AxisSizes) -> None:
+    spec = OperatorSpec(
+        name="total",
+        kind="reduction",
+        axes=specs.reduction(r=5, c=7),
+        inputs=(Operand("x", "activation", "i32", (5, 7), specs.dims(0, 1)),),
+        output=Operand("o", "output", "i32", (), ()),
+        combine="sum",
+        body=specs.identity(),
+        acc_dtype="i32",
+    )
+    graph = specs.one_operator_graph(spec)
+    plan = plan_of(spec, f_op)
+    x = np.arange(35, dtype=np.int32).reshape(5, 7)
+    result = executed(scheduled(graph, (plan,), chip_of(plan.n_cores)), chip_of(plan.n_cores), {"x": x})
+    assert result.outputs["result"].tolist() == 35 * 34 // 2
+
+
+def test_a_softmax_on_split_rows_is_numpys() -> None:
+    graph = specs.softmax_graph(6, 20, "f32")
+    plans = tuple(plan_of(spec, {2: (3, 4), 1: (3,)}[len(spec.axes)]) for spec in graph.operators)
+    chip = chip_of(12)
+    x = np.random.default_rng(1).standard_normal((6, 20)).astype(np.float32)
+    result = executed(scheduled(graph, plans, chip), chip, {"x": x})
+    e = np.exp(x.astype(np.float64))
+    np.testing.assert_allclose(result.outputs["result"], e / e.sum(axis=1, keepdims=True), rtol=1e-5)
