@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from t10.dialect.mlir import passmanager
 from t10.passes.fusion.merge import merge
-from t10.passes.fusion.normalize import normalize
+from t10.passes.fusion.normalize import normalize, resolve_gathers
 from t10.passes.fusion.read import read_function
 from t10.passes.fusion.reshapes import move_reshapes
 from t10.passes.fusion.views import fold_views
@@ -64,6 +64,8 @@ def fuse_function(function: Any) -> None:
     graph.remove_dead()
     with function.location:
         normalize(graph)
+    fold_views(graph)
+    resolve_gathers(graph)
     fold_views(graph)
     move_reshapes(graph)
     merge(graph)

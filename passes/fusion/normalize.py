@@ -27,7 +27,7 @@ from t10.passes.fusion.scalar import (
 def normalize(graph: FusionGraph) -> None:
     """Bring every nest of the graph to the form the rewrites expect."""
     for nest in graph.nests():
-        plain = drop_unit_axes(with_leaves(nest, lambda leaf: _affine(_constant(graph, leaf))))
+        plain = drop_unit_axes(with_leaves(nest, lambda leaf: _constant(graph, leaf)))
         graph.add(widen(graph, start_neutral(plain)) if plain.combine else plain)
     for nest in graph.nests():
         split_gathers(graph, nest)
@@ -41,19 +41,34 @@ def _constant(graph: FusionGraph, leaf: Scalar) -> Scalar:
     return leaf
 
 
-def _affine(leaf: Scalar) -> Scalar:
-    """Return a read instead of a gather whose indices are all positions or constants."""
+def resolve_gathers(graph: FusionGraph) -> None:
+    """Turn gathers at positions and constants alone into plain reads."""
+    for nest in graph.nests():
+        if nest.is_gather:
+            graph.add(with_leaves(nest, lambda leaf: _affine_read(graph, leaf)))
+
+
+def _affine_read(graph: FusionGraph, leaf: Scalar) -> Scalar:
     if not isinstance(leaf, Extract):
         return leaf
-    dims: list[AffineDim] = []
-    for index in leaf.indices:
-        if isinstance(index, Index):
-            dims.append(index.form)
-        elif isinstance(index, Constant) and int(ir.IntegerAttr(index.attribute).value) >= 0:
-            dims.append(AffineDim((), int(ir.IntegerAttr(index.attribute).value)))
-        else:
-            return leaf
-    return Read(leaf.table, tuple(dims))
+    forms = [_form(index) for index in leaf.indices]
+    dims = tuple(form for form in forms if form is not None)
+    shape = graph.shapes[leaf.table]
+    if len(dims) != len(forms):
+        return leaf
+    inside = all(dim.terms or 0 <= dim.offset < extent for dim, extent in zip(dims, shape, strict=True))
+    return Read(leaf.table, dims) if inside else leaf
+
+
+def _form(index: Scalar) -> AffineDim | None:
+    """Return an index as an affine form, None if it depends on data."""
+    while isinstance(index, Apply) and index.opcode == "arith.index_cast":
+        index = index.operands[0]
+    if isinstance(index, Index):
+        return index.form
+    if isinstance(index, Constant):
+        return AffineDim((), int(ir.IntegerAttr(index.attribute).value))
+    return None
 
 
 def drop_unit_axes(nest: Nest) -> Nest:

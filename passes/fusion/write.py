@@ -9,7 +9,7 @@ from typing import Any
 from t10.core.expression import AffineDim
 from t10.dialect.groups import OPERAND_GROUPS, SEGMENTS, segment_sizes
 from t10.dialect.mlir import dialect, ir, walk
-from t10.passes.fusion.affine import axis_dim
+from t10.passes.fusion.affine import ZERO, axis_dim
 from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Opaque, Reshape, kind_of
 from t10.passes.fusion.names import operator_names
 from t10.passes.fusion.read import captured
@@ -116,13 +116,38 @@ class _Writer:
         outside = _Place(ir.InsertionPoint(self.end), self.made)
         if isinstance(nest.body, Constant) and not nest.combine and nest.epilogue is None:
             return self._filled(nest.body, nest.result, nest.acc_type, nest.location, outside)
+        if isinstance(nest.body, Read) and not nest.combine and nest.epilogue is None:
+            return self._move(nest, nest.body, outside)
         if nest.epilogue is None:
             result = self._generic(nest, outside, self._init(nest, outside))
-            if not nest.is_move:
-                result.owner.attributes["op_name"] = ir.StringAttr.get(self.names[nest.result])
-                result.owner.attributes["kind"] = ir.StringAttr.get(kind_of(nest))
+            result.owner.attributes["op_name"] = ir.StringAttr.get(self.names[nest.result])
+            result.owner.attributes["kind"] = ir.StringAttr.get(kind_of(nest))
             return result
         return self._operator(nest)
+
+    def _move(self, nest: Nest, read: Read, place: _Place) -> Any:
+        """Write a copy: dims read at one place, of several, are sliced out first, so that the rest is a pure move."""
+        shape = self.graph.shapes[read.value]
+        fixed = [not dim.terms and extent != 1 for dim, extent in zip(read.dims, shape, strict=True)]
+        if not any(fixed):
+            return self._generic(nest, place, self._empty(nest, place))
+        sizes = [1 if at else extent for at, extent in zip(fixed, shape, strict=True)]
+        offsets = [dim.offset if at else 0 for at, dim in zip(fixed, read.dims, strict=True)]
+        static = {"static_offsets": offsets, "static_sizes": sizes, "static_strides": [1] * len(sizes)}
+        attributes = {key: ir.DenseI64ArrayAttr.get(values) for key, values in static.items()}
+        op = ir.Operation.create(
+            "tensor.extract_slice",
+            results=[ir.RankedTensorType.get(sizes, self.graph.types[read.value])],
+            operands=[place.tensors[read.value]],
+            attributes={**attributes, "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0, 0])},
+            loc=nest.location,
+            ip=place.point,
+        )
+        value = self.graph.new_value(tuple(sizes), self.graph.types[read.value])
+        place.tensors[value] = op.results[0]
+        dims = tuple(ZERO if at else dim for at, dim in zip(fixed, read.dims, strict=True))
+        moved = replace(nest, body=Read(value, dims))
+        return self._generic(moved, place, self._empty(moved, place))
 
     def _operator(self, nest: Nest) -> Any:
         """Write an `rtensor.operator`: its root, then its epilogue as one elementwise generic."""
