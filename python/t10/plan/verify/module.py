@@ -126,9 +126,9 @@ def _most_per_copy(spec: OperatorSpec, operand: Operand, layout: Layout) -> int:
         return 1
     if any(not dim.is_simple for dim in operand.dims):
         return plan.n_cores * max(spec.n_points, 1)
-    is_input = layout.operand < len(spec.inputs)
-    ring = prod(plan.ft[layout.operand]) if is_input else 1
-    return sharers_of(operand, plan) // ring if ring > 1 else 1
+    row = plan.ft[layout.operand if layout.operand < len(spec.inputs) else -1]
+    rotates = any(t > 1 and axis in operand.axes for axis, t in enumerate(row))
+    return sharers_of(operand, plan) if rotates else 1
 
 
 def _is_result(plan: ModulePlan, value: str) -> bool:
