@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from t10.dialect.mlir import passmanager
+from t10.dialect.mlir import passmanager, walk
 from t10.passes.fusion.merge import merge
 from t10.passes.fusion.normalize import normalize, resolve_gathers
 from t10.passes.fusion.read import read_function
@@ -14,8 +14,8 @@ from t10.passes.fusion.views import fold_views
 from t10.passes.fusion.write import write_function
 from t10.passes.registry import Pass
 
-_BEFORE = "builtin.module(func.func(linalg-generalize-named-ops,canonicalize,cse))"
-_AFTER = "builtin.module(func.func(canonicalize,cse))"
+_GENERALIZE = "builtin.module(func.func(linalg-generalize-named-ops))"
+_CLEAN = "builtin.module(func.func(canonicalize,cse))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +32,15 @@ class Fuse(Pass):
 
     def apply(self, module: Any) -> None:
         """Fuse every function of the module."""
-        passmanager.PassManager.parse(_BEFORE, context=module.context).run(module.operation)
+        if any(_is_named(op.operation) for op in walk(module)):
+            passmanager.PassManager.parse(_GENERALIZE, context=module.context).run(module.operation)
+        clean = passmanager.PassManager.parse(_CLEAN, context=module.context)
+        clean.run(module.operation)
         for op in module.body.operations:
             function = op.operation
             if function.name == "func.func" and len(function.regions[0].blocks) == 1:
                 fuse_function(function)
-        passmanager.PassManager.parse(_AFTER, context=module.context).run(module.operation)
+        clean.run(module.operation)
 
     @classmethod
     def is_done(cls, module: Any) -> bool:
@@ -45,6 +48,11 @@ class Fuse(Pass):
         return all(
             _is_fused(op.operation) for function in module.body.operations for op in _top_level(function)
         )
+
+
+def _is_named(op: Any) -> bool:
+    """Return whether an operation is a linalg operation with a body of its own to be made a generic (fills stay)."""
+    return op.name.startswith("linalg.") and op.name not in ("linalg.generic", "linalg.fill", "linalg.index", "linalg.yield")
 
 
 def _top_level(function: Any) -> list[Any]:

@@ -90,7 +90,7 @@ def _expand_reader(graph: FusionGraph, producer: Nest, reshape: Reshape) -> bool
         return False
     shape = graph.shapes[reshape.source]
     found = [read for read in reader.all_reads if read.value == reshape.result]
-    if any(read.dims != found[0].dims for read in found):
+    if not found or any(read.dims != found[0].dims for read in found):
         return False
     split: dict[int, tuple[int, ...]] = {}
     for form, group in zip(found[0].dims, reshape.groups, strict=True):

@@ -9,7 +9,7 @@ from typing import Any
 from t10.core.expression import AffineDim
 from t10.dialect.groups import OPERAND_GROUPS, SEGMENTS, segment_sizes
 from t10.dialect.mlir import dialect, ir, walk
-from t10.passes.fusion.affine import ZERO, axis_dim
+from t10.passes.fusion.affine import ZERO, axis_dim, compose
 from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Opaque, Reshape, kind_of
 from t10.passes.fusion.names import operator_names
 from t10.passes.fusion.read import captured
@@ -130,7 +130,7 @@ class _Writer:
         shape = self.graph.shapes[read.value]
         fixed = [not dim.terms and extent != 1 for dim, extent in zip(read.dims, shape, strict=True)]
         if not any(fixed):
-            return self._generic(nest, place, self._empty(nest, place))
+            return self._copy(nest, read, place)
         sizes = [1 if at else extent for at, extent in zip(fixed, shape, strict=True)]
         offsets = [dim.offset if at else 0 for at, dim in zip(fixed, read.dims, strict=True)]
         static = {"static_offsets": offsets, "static_sizes": sizes, "static_strides": [1] * len(sizes)}
@@ -146,8 +146,23 @@ class _Writer:
         value = self.graph.new_value(tuple(sizes), self.graph.types[read.value])
         place.tensors[value] = op.results[0]
         dims = tuple(ZERO if at else dim for at, dim in zip(fixed, read.dims, strict=True))
-        moved = replace(nest, body=Read(value, dims))
-        return self._generic(moved, place, self._empty(moved, place))
+        return self._copy(nest, Read(value, dims), place)
+
+    def _copy(self, nest: Nest, read: Read, place: _Place) -> Any:
+        """Write a transpose or broadcast over all dims of its result, unit dims included: the form of a pure move."""
+        shape = self.graph.shapes[nest.result]
+        by_axis = [ZERO] * len(nest.extents)
+        for i, form in enumerate(nest.out_dims):
+            if form.terms:
+                by_axis[form.terms[0].axis] = axis_dim(i)
+        whole = replace(
+            nest,
+            extents=shape,
+            kinds=(PARALLEL,) * len(shape),
+            body=Read(read.value, tuple(compose(dim, by_axis) for dim in read.dims)),
+            out_dims=tuple(axis_dim(i) for i in range(len(shape))),
+        )
+        return self._generic(whole, place, self._empty(whole, place))
 
     def _operator(self, nest: Nest) -> Any:
         """Write an `rtensor.operator`: its root, then its epilogue as one elementwise generic."""
