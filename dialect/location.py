@@ -34,3 +34,9 @@ def location_text(location: Any) -> str:
     if found is not None:
         return ":".join(str(part) for part in found)
     return location_name(location) or "unknown location"
+
+
+def source_text(op: Any) -> str:
+    """Return where an operation comes from as `location_text` does, empty where that is unknown."""
+    text = location_text(op.location)
+    return "" if text == "unknown location" else text

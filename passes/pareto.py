@@ -11,6 +11,7 @@ from t10.passes.planning import (
     candidate_plans,
     complete_fields,
     is_chosen,
+    locating,
     operators,
     set_candidates,
 )
@@ -38,7 +39,8 @@ class Pareto(PlanningPass):
             plans = tuple(costed.plan for costed in candidate_plans(op))
             key = (spec.body, spec.epilogue, spec.inputs, spec.extents, plans)
             if key not in fronts:
-                fronts[key] = pareto_front(spec, plans, cost, options)
+                with locating(read.graph.operators):
+                    fronts[key] = pareto_front(spec, plans, cost, options)
             set_candidates(op, spec, [complete_fields(costed) for costed in fronts[key]])
 
     @classmethod

@@ -15,6 +15,7 @@ from t10.passes.planning import (
     has_attribute,
     is_lowered,
     is_planned,
+    locating,
     once_per_kind,
     set_candidates,
 )
@@ -54,8 +55,10 @@ class Partition(PlanningPass):
         solve = once_per_kind(lambda spec: partition_candidates(spec, chip, cost, options))
         for spec in read.graph.operators:
             is_forced = options.forced_for(spec.name) is not None
-            found = partition_candidates(spec, chip, cost, options) if is_forced else solve(spec)
-            fields = [{"f_op": f_op, "ft": ft} for f_op, ft in found]
+            with locating(read.graph.operators):
+                found = partition_candidates(spec, chip, cost, options) if is_forced else solve(spec)
+            # Plans that differ in what comes later only (loop order, placement) are one partition.
+            fields = [{"f_op": f_op, "ft": ft} for f_op, ft in dict.fromkeys(found)]
             set_candidates(read.operations[spec.name], spec, fields)
 
     @classmethod

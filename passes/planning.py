@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -14,7 +15,7 @@ from t10.dialect.attributes import to_attr, to_python
 from t10.dialect.mlir import ir
 from t10.dialect.plan import plan_fields, read_plan
 from t10.dialect.rtensor import CANDIDATES, PLAN, PlanAttr
-from t10.errors import InputError
+from t10.errors import InputError, T10Error
 from t10.passes.bridge.annotate import CHIP, expression_of
 from t10.passes.registry import Pass, option
 from t10.plan.canonical import canonical
@@ -49,6 +50,17 @@ class PlanningPass(Pass):
         return PlanOptions(
             self.parallelism, self.padding, reading[self.reading], forced, self.budget, self.max_front
         )
+
+
+@contextmanager
+def locating(specs: Iterable[OperatorSpec]) -> Generator[None]:
+    """Give errors that name one of these operators, but no place, the place of that operator."""
+    try:
+        yield
+    except T10Error as error:
+        by_name = {spec.name: spec.location for spec in specs}
+        error.location = error.location or by_name.get(error.operator or "") or None
+        raise
 
 
 def set_candidates(op: Any, spec: OperatorSpec, fields: list[dict[str, Any]]) -> None:

@@ -12,6 +12,7 @@ from t10.core.dtypes import numpy_dtype
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph, GraphOutput, TensorValue, View
 from t10.core.scalar import parse_constant
+from t10.dialect.location import location_name, source_text
 from t10.dialect.mlir import ir
 from t10.errors import InputError, UnsupportedOpError
 from t10.passes.bridge.assemble import Chain, Padding, extend_chain, finish_chain, start_chain
@@ -143,7 +144,7 @@ class _Reader:
         elif op.name != "rtensor.yield":
             raise UnsupportedOpError(
                 f"{op.name} cannot be planned (expected linalg.generic, rtensor.operator or a tensor view)",
-                location=_location(op),
+                location=source_text(op),
                 hint="run --t10-fuse first; it generalizes named linalg operations",
             )
 
@@ -156,7 +157,7 @@ class _Reader:
             self.known[value] = Known("", shape, dtype, fill=text)
             return
         name = self._unique("constant")
-        array = _dense(attribute, shape, dtype, _location(op))
+        array = _dense(attribute, shape, dtype, source_text(op))
         self.constants[name] = array
         self.weights.append(TensorValue(name, shape, dtype))
         self.known[value] = Known(name, shape, dtype, "weight")
@@ -165,7 +166,7 @@ class _Reader:
         shape, dtype = tensor_type(op.results[0])
         text = constant_value(op.operands[0])
         if text is None:
-            raise UnsupportedOpError("linalg.fill with a computed value", location=_location(op))
+            raise UnsupportedOpError("linalg.fill with a computed value", location=source_text(op))
         self.known[op.results[0]] = Known("", shape, dtype, fill=text)
 
     def _view(self, op: Any) -> None:
@@ -220,7 +221,7 @@ class _Reader:
             numbers = tuple(i for i, operand in enumerate(after.inputs) if operand.name == RUNNING)
             if not numbers:
                 raise UnsupportedOpError(
-                    "operations of an operator must follow one another", location=_location(op)
+                    "operations of an operator must follow one another", location=source_text(op)
                 )
             group.chain = extend_chain(group.chain, after, numbers)
             # Only the newest value of the chain can be read: an older one is not kept anywhere.
@@ -235,18 +236,24 @@ class _Reader:
         for inner in block.operations:
             self._operation(inner.operation, group)
         if group.chain is None:
-            raise UnsupportedOpError("rtensor.operator without a linalg operation", location=_location(op))
+            raise UnsupportedOpError("rtensor.operator without a linalg operation", location=source_text(op))
         if list(block.operations)[-1].operation.operands[0] != group.end:
             raise UnsupportedOpError(
                 "rtensor.operator yields another value than that of its last linalg operation",
-                location=_location(op),
+                location=source_text(op),
             )
         self._finish(group.chain, op, op.results[0], op)
 
     def _finish(self, chain: Chain, op: Any, result: Any, owner: Any) -> None:
-        name = self._unique(_text(owner.attributes, OPERATOR_NAME) or _location_name(owner) or "operator")
+        name = self._unique(
+            _text(owner.attributes, OPERATOR_NAME) or location_name(owner.location) or "operator"
+        )
         spec = finish_chain(
-            chain, name=name, result=self._unique(f"{name}:0"), location=_location(op), paddings=self.paddings
+            chain,
+            name=name,
+            result=self._unique(f"{name}:0"),
+            location=source_text(op),
+            paddings=self.paddings,
         )
         self.operators.append(spec)
         self.operations[name] = owner
@@ -271,7 +278,7 @@ class _Reader:
             raise UnsupportedOpError(
                 f"a value of type {value.type} cannot be read here (expected a ranked tensor, and inside an operator "
                 "an operand of it or the result of the linalg operation before)",
-                location=None if isinstance(owner, ir.Block) else _location(owner.operation),
+                location=None if isinstance(owner, ir.Block) else source_text(owner.operation),
             )
         return known
 
@@ -333,16 +340,3 @@ def _dictionaries(function: Any, key: str, count: int) -> list[Any]:
 
 def _text(attributes: Any, key: str) -> str:
     return ir.StringAttr(attributes[key]).value if key in attributes else ""
-
-
-def _location(op: Any) -> str:
-    return str(op.location).removeprefix("loc(").removesuffix(")")
-
-
-def _location_name(op: Any) -> str:
-    """Return the name of an operation's location (an ONNX node name), empty if it has none."""
-    text = str(op.location)
-    if not text.startswith('loc("'):
-        return ""
-    name = text[len('loc("') :].split('"', 1)[0]
-    return "" if text[len('loc("') + len(name) :].startswith('":') else name

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from t10.errors import InputError
 from t10.passes.bridge.annotate import annotate
-from t10.passes.planning import PlanningPass, candidate_plans, is_chosen
+from t10.passes.planning import PlanningPass, candidate_plans, is_chosen, locating
 from t10.passes.read_graph import read_graph
 from t10.plan.schedule import schedule_module
 
@@ -35,7 +35,9 @@ class Reconcile(PlanningPass):
                 raise InputError(
                     "has no rtensor.candidates", operator=spec.name, hint="run --t10-pareto first"
                 )
-        annotate(module, read, schedule_module(read.graph, chip, cost, fronts, self.plan_options()))
+        with locating(read.graph.operators):
+            plan = schedule_module(read.graph, chip, cost, fronts, self.plan_options())
+        annotate(module, read, plan)
 
     @classmethod
     def is_done(cls, module: Any) -> bool:

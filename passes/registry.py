@@ -164,6 +164,6 @@ def _value(name: str, known: Field[Any], text: str) -> Any:
             return tuple(convert(part) for part in text.split(",") if part)
     except (KeyError, ValueError):
         raise PassOptionError(
-            f"option {known.name} of pass {name} is '{text}', expected {declared}"
+            f"option {known.name.replace('_', '-')} of pass {name} is '{text}', expected {declared}"
         ) from None
     return text

@@ -9,6 +9,7 @@ from typing import Any
 from t10.core.dtypes import is_float
 from t10.core.expression import AffineDim, Axis, AxisKind, Combine, Operand, Selector, Term
 from t10.core.scalar import ScalarFunction, parse_constant
+from t10.dialect.location import source_text
 from t10.dialect.mlir import ir
 from t10.errors import UnsupportedOpError
 from t10.passes.bridge.maps import read_map
@@ -79,7 +80,7 @@ def tensor_type(value: Any) -> tuple[tuple[int, ...], str]:
     if not kind.has_static_shape:
         raise UnsupportedOpError(
             f"tensor {kind} has a dynamic shape (expected static extents)",
-            location=str(value.owner.location) if hasattr(value.owner, "location") else None,
+            location=None if isinstance(value.owner, ir.Block) else source_text(value.owner.operation),
             hint="give the extents with --shape name=1x128",
         )
     return tuple(int(n) for n in kind.shape), str(kind.element_type)
@@ -108,13 +109,13 @@ def read_root(op: Any, lookup: Lookup) -> Root:
     """
     if n_results(op) != 1:
         raise UnsupportedOpError(
-            f"linalg operation with {n_results(op)} results (expected one)", location=str(op.location)
+            f"linalg operation with {n_results(op)} results (expected one)", location=source_text(op)
         )
     maps = indexing_maps(op)
     kinds = iterator_kinds(op)
     values = list(op.operands)
     reader = _BodyReader(op, lookup, maps)
-    extents = _extents(values, maps, len(kinds), str(op.location))
+    extents = _extents(values, maps, len(kinds), source_text(op))
     axes = [Axis(f"d{i}", extent, kind) for i, (extent, kind) in enumerate(zip(extents, kinds, strict=True))]
     has_reduction = "reduction" in kinds
     contribution, combine, opcode = reader.contribution(has_reduction)
@@ -126,9 +127,7 @@ def read_root(op: Any, lookup: Lookup) -> Root:
     selectors = tuple(Selector(axis, reader.builder.finish(index)) for axis, index in reader.selected)
     inputs, body, selectors = _without_unused(tuple(reader.inputs), body, selectors)
     if any(not operand.name for operand in inputs):
-        raise UnsupportedOpError(
-            "a linalg operation reads an uninitialised tensor", location=str(op.location)
-        )
+        raise UnsupportedOpError("a linalg operation reads an uninitialised tensor", location=source_text(op))
     init = lookup(values[-1])
     shape, dtype = tensor_type(op.results[0])
     if not has_reduction:
@@ -228,7 +227,7 @@ class _BodyReader:
             raise UnsupportedOpError(
                 f"the reduction body ends in {name or 'a block argument'} on {self.dtype} (expected the old result "
                 f"combined by one of {', '.join(sorted(COMBINE_BY_OPCODE.keys() - wrong_here))})",
-                location=str(self.op.location),
+                location=source_text(self.op),
             )
         other = operands[1] if operands[0] == self.out_argument else operands[0]
         return read_scalar(other, self.builder, self.numbers), combine, name

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from t10.core.scalar import ScalarFunction, ScalarOp, constant_text
+from t10.dialect.location import source_text
 from t10.dialect.mlir import ir
 from t10.errors import UnsupportedOpError
 
@@ -128,7 +129,7 @@ def read_scalar(value: Any, builder: ScalarBuilder, numbers: dict[Any, int]) -> 
     else:
         raise UnsupportedOpError(
             f"{op.name} inside a linalg body cannot be planned (expected arith and math operations)",
-            location=str(op.location),
+            location=source_text(op),
         )
     numbers[value] = number
     return number

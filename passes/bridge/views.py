@@ -7,6 +7,7 @@ from math import prod
 from typing import Any
 
 from t10.core.graph import View
+from t10.dialect.location import source_text
 from t10.dialect.mlir import ir
 from t10.errors import UnsupportedOpError
 from t10.passes.bridge.root import Known, indexing_maps, iterator_kinds, tensor_type
@@ -40,7 +41,7 @@ def _static(op: Any, key: str) -> tuple[int, ...]:
     values = tuple(int(v) for v in ir.DenseI64ArrayAttr(op.attributes[key]))
     if any(v < -(1 << 62) for v in values) or len(op.operands) > 1:
         raise UnsupportedOpError(
-            f"{op.name} with computed {key} (expected constants)", location=str(op.location)
+            f"{op.name} with computed {key} (expected constants)", location=source_text(op)
         )
     return values
 
@@ -59,7 +60,7 @@ def _pad(op: Any, names: tuple[str, ...], shape: tuple[int, ...], dtype: str, un
     terminator = list(op.regions[0].blocks[0].operations)[-1].operation
     text = constant_value(terminator.operands[0])
     if text is None:
-        raise UnsupportedOpError("tensor.pad with a computed value", location=str(op.location))
+        raise UnsupportedOpError("tensor.pad with a computed value", location=source_text(op))
     return View(unique("pad"), "pad", names, shape, dtype, low=_static(op, "static_low"), value=text)
 
 
