@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Compile, execute and compare every model of a folder on every chip given; print one row each.
 
-    python benchmarks/corpus.py examples/models --chips test-64,ipu-mk2
-    python benchmarks/corpus.py examples/models --only bert --json results.json
+    python benchmarks/corpus.py                                   # the bundled architectures on test-64
+    python benchmarks/corpus.py FOLDER --chips test-64,ipu-mk2 --only bert --json results.json
 
 A file MODEL.npz beside MODEL.onnx with arrays in.NAME and ref.NAME gives inputs and references; otherwise inputs are
 random and the reference is ONNX Runtime. A model that came without its weights is compiled only. Cycles are modelled.
@@ -26,6 +26,8 @@ from t10.errors import T10Error  # noqa: E402
 from t10.random_inputs import random_inputs  # noqa: E402
 from t10.reference import compare, default_tolerance, run_onnx_runtime, split_reference  # noqa: E402
 
+BUNDLED = ROOT / "examples" / "models"
+ARCHITECTURES = "*_fp[13]*.onnx"
 COLUMNS = "model                                chip       ops  plan s  ms (mod.)  peak KiB   run s     error"
 
 
@@ -52,7 +54,8 @@ class Row:
 
 def main() -> int:
     arguments = _arguments()
-    models = sorted(path for path in arguments.folder.glob("*.onnx") if arguments.only in path.name)
+    folder, pattern = (BUNDLED, ARCHITECTURES) if arguments.folder is None else (arguments.folder, "*.onnx")
+    models = sorted(path for path in folder.glob(pattern) if arguments.only in path.name)
     print(COLUMNS)
     rows: list[Row] = []
     for path in models:
@@ -88,6 +91,8 @@ def measure(path: Path, chip: str) -> Row:
         return row if executable.missing_weights else _executed(path, executable, row)
     except T10Error as error:
         return Row(path.stem, chip, verdict=f"{type(error).__name__}: {error}")
+    except Exception as error:  # one defect must not cost the other rows
+        return Row(path.stem, chip, verdict=f"defect, {type(error).__name__}: {error}")
 
 
 def _executed(path: Path, executable: Executable, row: Row) -> Row:
@@ -128,7 +133,7 @@ def _print(row: Row) -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument(
-        "folder", type=Path, nargs="?", default=ROOT / "examples" / "models", help="where the .onnx files lie"
+        "folder", type=Path, nargs="?", help="where the .onnx files lie (default: the bundled architectures)"
     )
     parser.add_argument("--chips", default="test-64", help="comma-separated (default: %(default)s)")
     parser.add_argument("--only", default="", metavar="TEXT", help="models whose file name holds this")

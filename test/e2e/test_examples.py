@@ -1,0 +1,42 @@
+"""The examples run, and show what they say they show."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from t10.cli import main
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples"
+
+
+def test_the_library_example_prints_plans_that_rotate() -> None:
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / "compile_and_run.py"],
+        env={"PYTHONPATH": str(ROOT / "python")},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert "rotates, ft = " in done.stdout
+    assert "cycles (modelled)" in done.stdout
+
+
+def test_little_memory_changes_plans_but_not_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    model, chip = EXAMPLES / "models" / "resnet18_fp16.onnx", EXAMPLES / "small-memory.yaml"
+    assert main(["verify", str(model), "--chip", str(chip), "--prove"]) == 0
+    assert "small-memory:" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_the_demo_is_quick_and_right(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo", "-o", str(tmp_path / "out")]) == 0
+    text = capsys.readouterr().out
+    assert "1,472" in text
+    assert "report.html" in text
+    assert (tmp_path / "out" / "report.html").stat().st_size > 10_000
