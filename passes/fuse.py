@@ -15,6 +15,7 @@ from t10.passes.fusion.write import write_function
 from t10.passes.registry import Pass
 
 _GENERALIZE = "builtin.module(func.func(linalg-generalize-named-ops))"
+_MAX_ROUNDS = 3
 _CLEAN = "builtin.module(func.func(canonicalize,cse))"
 
 
@@ -36,11 +37,14 @@ class Fuse(Pass):
             passmanager.PassManager.parse(_GENERALIZE, context=module.context).run(module.operation)
         clean = passmanager.PassManager.parse(_CLEAN, context=module.context)
         clean.run(module.operation)
-        for op in module.body.operations:
-            function = op.operation
-            if function.name == "func.func" and len(function.regions[0].blocks) == 1:
-                fuse_function(function)
-        clean.run(module.operation)
+        for _ in range(_MAX_ROUNDS):
+            for op in module.body.operations:
+                function = op.operation
+                if function.name == "func.func" and len(function.regions[0].blocks) == 1:
+                    fuse_function(function)
+            clean.run(module.operation)
+            if not any(_became_constant(op.operation) for op in walk(module)):
+                return
 
     @classmethod
     def is_done(cls, module: Any) -> bool:
@@ -48,6 +52,11 @@ class Fuse(Pass):
         return all(
             _is_fused(op.operation) for function in module.body.operations for op in _top_level(function)
         )
+
+
+def _became_constant(op: Any) -> bool:
+    """Return whether folding left a named operation that repeats a constant: it belongs into its readers."""
+    return op.name == "linalg.generic" and "op_name" in op.attributes and len(op.regions[0].blocks[0].operations) == 1
 
 
 def _is_named(op: Any) -> bool:
@@ -70,6 +79,7 @@ def fuse_function(function: Any) -> None:
     """Fuse the body of one `func.func`."""
     graph = read_function(function)
     graph.remove_dead()
+    fold_views(graph)
     with function.location:
         normalize(graph)
     fold_views(graph)

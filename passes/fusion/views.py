@@ -10,7 +10,8 @@ from t10.passes.fusion.scalar import WIDENING, Apply, Constant, Read, Scalar, su
 
 def fold_views(graph: FusionGraph) -> None:
     """Make every nest read through what only renames, repeats or widens elements."""
-    for node in graph.nodes():
+    for listed in graph.nodes():
+        node = graph.owner(listed.results[0])
         if isinstance(node, Reshape):
             fold_reshape(graph, node)
         elif isinstance(node, Nest):
