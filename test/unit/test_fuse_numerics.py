@@ -1,0 +1,81 @@
+"""Imported and fused modules compute what ONNX Runtime computes: proved by an interpreter of their IR."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+from support.linalg_numpy import run_module
+
+from t10.dialect.mlir import passmanager
+from t10.frontend.importer import ImportedModel, import_model
+from t10.passes.fuse import Fuse
+
+MODELS = Path(__file__).resolve().parents[2] / "examples" / "models"
+ARCHITECTURES = ("bert", "vit", "resnet18", "nerf", "opt", "llama2", "retnet")
+SMALL = ("mlp", "conv", "depthwise", "gather", "softmax", "functions", "local_function", "external")
+ALL = (*(f"{name}_{kind}" for name in ARCHITECTURES for kind in ("fp32", "fp16")), *SMALL)
+TOLERANCE_BY_TYPE = {"float32": 1e-4, "float16": 5e-3}
+
+
+def _reference(path: Path, inputs: dict[str, Any]) -> dict[str, Any]:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    names = [output.name for output in session.get_outputs()]
+    return dict(zip(names, session.run(None, inputs), strict=True))
+
+
+def _inputs(stem: str) -> dict[str, Any]:
+    with np.load(MODELS / f"{stem}.npz") as data:
+        return {name.removeprefix("in."): data[name] for name in data.files}
+
+
+def _generalized(imported: ImportedModel) -> Any:
+    """Return the imported module with named operations as generics: the interpreter knows no others."""
+    pipeline = "builtin.module(func.func(linalg-generalize-named-ops))"
+    passmanager.PassManager.parse(pipeline, context=imported.module.context).run(imported.module.operation)
+    return imported.module
+
+
+def _assert_close(found: dict[str, Any], expected: dict[str, Any]) -> None:
+    assert list(found) == list(expected)
+    for name, value in expected.items():
+        assert found[name].dtype == value.dtype
+        assert found[name].shape == value.shape
+        error = np.abs(found[name].astype(np.float64) - value.astype(np.float64)).max()
+        assert error <= TOLERANCE_BY_TYPE[str(value.dtype)] * np.abs(value.astype(np.float64)).max(), name
+
+
+@pytest.mark.parametrize("stem", ALL)
+def test_imported_module_equals_onnxruntime(stem: str) -> None:
+    imported = import_model(MODELS / f"{stem}.onnx")
+    inputs = _inputs(stem)
+    with imported.module.context:
+        found = run_module(_generalized(imported), {**inputs, **imported.weights})
+    _assert_close(found, _reference(MODELS / f"{stem}.onnx", inputs))
+
+
+@pytest.mark.parametrize("stem", ALL)
+def test_fused_module_equals_onnxruntime(stem: str) -> None:
+    imported = import_model(MODELS / f"{stem}.onnx")
+    inputs = _inputs(stem)
+    with imported.module.context:
+        Fuse().apply(imported.module)
+        assert imported.module.operation.verify()
+        found = run_module(imported.module, {**inputs, **imported.weights})
+    _assert_close(found, _reference(MODELS / f"{stem}.onnx", inputs))
+
+
+@pytest.mark.parametrize("stem", ALL)
+def test_fusing_twice_changes_nothing(stem: str) -> None:
+    imported = import_model(MODELS / f"{stem}.onnx")
+    with imported.module.context:
+        Fuse().apply(imported.module)
+        once = str(imported.module)
+        assert Fuse.is_done(imported.module)
+        Fuse().apply(imported.module)
+    assert str(imported.module) == once
