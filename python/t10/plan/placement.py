@@ -31,9 +31,9 @@ def place(
 ) -> OperatorPlan | None:
     """Return the placed plan of an aligned partition, None where no placement was found.
 
-    `core_order` defaults to the order of the axes.
+    `core_order` defaults to `natural_core_order`.
     """
-    order = tuple(range(len(f_op))) if core_order is None else core_order
+    order = natural_core_order(spec, f_op, pace.lengths) if core_order is None else core_order
 
     def planned(phases: Phases) -> OperatorPlan:
         n_replicas = sharers(spec.output, f_op) // prod(ft[-1])
@@ -57,6 +57,14 @@ def place(
         if is_tiling(spec, plan):
             return plan
     return None
+
+
+def natural_core_order(spec: OperatorSpec, f_op: AxisSizes, lengths: AxisSizes) -> AxisSizes:
+    """Return the axes, slowest first: those of the output in its order, reduction axes behind its first long one."""
+    order = [dim.terms[0].axis for dim in spec.output.dims if dim.terms]
+    place_after = next((i for i, axis in enumerate(order) if lengths[axis] > 1), len(order) - 1)
+    rest = [axis for axis in range(len(f_op)) if axis not in order]
+    return (*order[: place_after + 1], *rest, *order[place_after + 1 :])
 
 
 def is_tiling(spec: OperatorSpec, plan: OperatorPlan) -> bool:

@@ -10,7 +10,7 @@ from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import Buffer, ModulePlan
-from t10.plan.verify.placed import placed_layout, placed_operand
+from t10.plan.verify.placed import layout_slots, operand_slots
 from t10.plan.verify.uses import last_steps
 from t10.plan.verify.violation import Violation
 from t10.plan.verify.windows import output_replicas
@@ -55,9 +55,9 @@ def needs(plan: ModulePlan, chip: ChipSpec) -> Iterator[Need]:
             n_elements = 1
             for extent in shapes[layout.value]:
                 n_elements *= extent
-            placed = placed_layout(layout, specs.get(layout.operator), n_elements)
+            n_slots = layout_slots(layout, specs.get(layout.operator), n_elements)
             until = end if prefix == "idle" else last.get(layout.value, 0)
-            n_bytes = placed.n_slots * size_bytes(layout.dtype)
+            n_bytes = n_slots * size_bytes(layout.dtype)
             yield Need(f"{prefix}:{layout.value}", n_bytes, 0, until)
     for step, (spec, scheduled) in enumerate(zip(graph.operators, plan.operators, strict=True)):
         active = scheduled.active.plan
@@ -65,7 +65,7 @@ def needs(plan: ModulePlan, chip: ChipSpec) -> Iterator[Need]:
             yield Need("shift", chip.shift_buffer_bytes, step, step)
         for arrival in scheduled.arrivals:
             operand = spec.operands[arrival.operand]
-            n_bytes = placed_operand(spec, active, arrival.operand).n_slots * size_bytes(operand.dtype)
+            n_bytes = operand_slots(spec, active, arrival.operand) * size_bytes(operand.dtype)
             yield Need(arrival.buffer, n_bytes, step, step)
         yield from _result_needs(spec, active, step, last.get(spec.output.name, step))
 
@@ -73,10 +73,11 @@ def needs(plan: ModulePlan, chip: ChipSpec) -> Iterator[Need]:
 def _result_needs(spec: OperatorSpec, plan: OperatorPlan, step: int, last: int) -> Iterator[Need]:
     """Yield the accumulator, unless it is the result itself, and the result's part of each core."""
     replicas = output_replicas(spec, plan)
-    result = placed_operand(spec, plan, len(spec.operands), replicas)
-    yield Need(f"value:{spec.output.name}", result.n_slots * size_bytes(spec.output.dtype), step, last)
+    n_whole = operand_slots(spec, plan, len(spec.operands))
+    n_slots = -(-n_whole // replicas)
+    yield Need(f"value:{spec.output.name}", n_slots * size_bytes(spec.output.dtype), step, last)
     if spec.epilogue is not None or replicas > 1:
-        yield Need(f"accumulator:{spec.name}", result.n_whole * size_bytes(spec.acc_dtype), step, step)
+        yield Need(f"accumulator:{spec.name}", n_whole * size_bytes(spec.acc_dtype), step, step)
 
 
 def _place_rules(buffer: Buffer, chip: ChipSpec) -> Iterator[Violation]:

@@ -6,16 +6,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 
-from t10.core.expression import Operand, OperatorSpec
+from t10.core.expression import OperatorSpec
 from t10.core.plan import OperatorPlan
+from t10.plan.verify.nameless import REMEMBERED, nameless
 from t10.plan.verify.placed import incomplete_copies, placed_operand
 from t10.plan.verify.rotation import ring_violations, rotation_violations
 from t10.plan.verify.shape import shape_violations
 from t10.plan.verify.violation import Violation
 from t10.plan.verify.windows import last_positions, output_replicas, ranks_of, window_at, window_keys
-
-REMEMBERED = 512
-"""Distinct operators of a model whose findings are kept: BERT-large has about twenty."""
 
 
 def verify_operator(spec: OperatorSpec, plan: OperatorPlan, n_cores: int | None = None) -> list[Violation]:
@@ -25,24 +23,8 @@ def verify_operator(spec: OperatorSpec, plan: OperatorPlan, n_cores: int | None 
     shift finds its sender, that each core has what each of its sub-tasks needs and executes each exactly once, and
     that every element of the result is owned once with all its partial sums. Source: compute-shift model §3-§4.
     """
-    found = findings(_nameless(spec), plan, n_cores)
+    found = findings(nameless(spec), plan, n_cores)
     return [replace(violation, operator=spec.name) for violation in found]
-
-
-def _nameless(spec: OperatorSpec) -> OperatorSpec:
-    """Return the operator without names of its own and its values, so that equal operators are verified once."""
-
-    def renamed(operand: Operand, name: str) -> Operand:
-        return replace(operand, name=name)
-
-    return replace(
-        spec,
-        name="",
-        location="",
-        inputs=tuple(renamed(o, f"input {i}") for i, o in enumerate(spec.inputs)),
-        epilogue_inputs=tuple(renamed(o, f"epilogue input {i}") for i, o in enumerate(spec.epilogue_inputs)),
-        output=renamed(spec.output, "the output"),
-    )
 
 
 @lru_cache(maxsize=REMEMBERED)

@@ -15,7 +15,15 @@ from numpy.typing import NDArray
 from t10.core.expression import OperatorSpec
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import Layout
-from t10.plan.verify.windows import Held, Ints, held_indices, numbered_window, ranks_of, window_keys
+from t10.plan.verify.windows import (
+    Held,
+    Ints,
+    held_indices,
+    numbered_window,
+    ranks_of,
+    slots_along,
+    window_keys,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +88,22 @@ def placed_operand(spec: OperatorSpec, plan: OperatorPlan, number: int, scatter:
         chunks=tuple(rank % scatter for rank in ranks),
         n_whole=n_whole,
     )
+
+
+def operand_slots(spec: OperatorSpec, plan: OperatorPlan, number: int) -> int:
+    """Return how many slots the partition of operand `number` takes on every core."""
+    n_inputs = len(spec.inputs)
+    operand = spec.output if number == len(spec.operands) else spec.operands[number]
+    row = plan.ft[min(number, n_inputs)]
+    widths = tuple(length // t for length, t in zip(plan.lengths, row, strict=True))
+    return prod(slots_along(dim, widths) for dim in operand.dims)
+
+
+def layout_slots(layout: Layout, spec: OperatorSpec | None, n_elements: int) -> int:
+    """Return how many slots a value takes on every core under a layout."""
+    if layout.plan is None or spec is None:
+        return -(-n_elements // layout.n_cores)
+    return -(-operand_slots(spec, layout.plan, layout.operand) // layout.scatter)
 
 
 def placed_layout(layout: Layout, spec: OperatorSpec | None, n_elements: int) -> PlacedValue:
