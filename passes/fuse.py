@@ -56,12 +56,21 @@ class Fuse(Pass):
 
 def _became_constant(op: Any) -> bool:
     """Return whether folding left a named operation that repeats a constant: it belongs into its readers."""
-    return op.name == "linalg.generic" and "op_name" in op.attributes and len(op.regions[0].blocks[0].operations) == 1
+    return (
+        op.name == "linalg.generic"
+        and "op_name" in op.attributes
+        and len(op.regions[0].blocks[0].operations) == 1
+    )
 
 
 def _is_named(op: Any) -> bool:
     """Return whether an operation is a linalg operation with a body of its own to be made a generic (fills stay)."""
-    return op.name.startswith("linalg.") and op.name not in ("linalg.generic", "linalg.fill", "linalg.index", "linalg.yield")
+    return op.name.startswith("linalg.") and op.name not in (
+        "linalg.generic",
+        "linalg.fill",
+        "linalg.index",
+        "linalg.yield",
+    )
 
 
 def _top_level(function: Any) -> list[Any]:

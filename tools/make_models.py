@@ -33,7 +33,8 @@ ARCHITECTURES = {
 }
 DTYPES = {"fp32": "float32", "fp16": "float16"}
 SMALL = (
-    small.mlp, small.conv, small.depthwise, small.gather, small.softmax, small.symbolic, small.functions, small.unsupported,
+    small.mlp, small.conv, small.depthwise, small.gather, small.softmax, small.symbolic, small.functions,
+    small.unsupported,
 )  # fmt: skip
 FULL_WIDTHS = (64, 128, 256, 512)
 
@@ -55,7 +56,12 @@ def make_bundled(folder: Path) -> None:
     for build_small in SMALL:
         made = build_small()
         save(made.model(), made.samples, folder, made.name)
-    save(small.local_function(), {"x": np.linspace(-1, 1, 16, dtype=np.float32).reshape(2, 8)}, folder, "local_function")
+    save(
+        small.local_function(),
+        {"x": np.linspace(-1, 1, 16, dtype=np.float32).reshape(2, 8)},
+        folder,
+        "local_function",
+    )
     make_external(small.mlp(), folder)
     small.write_broken(folder, (folder / "mlp.onnx").read_bytes())
 
@@ -89,8 +95,12 @@ def main() -> int:
     """Read the command line and make the models."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     default = Path(__file__).resolve().parent.parent / "examples" / "models"
-    parser.add_argument("--output", type=Path, default=default, help="folder of the bundled models (default: %(default)s)")
-    parser.add_argument("--full-resnet18", type=Path, metavar="DIR", help="make only ResNet-18 in full size, in DIR")
+    parser.add_argument(
+        "--output", type=Path, default=default, help="folder of the bundled models (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--full-resnet18", type=Path, metavar="DIR", help="make only ResNet-18 in full size, in DIR"
+    )
     arguments = parser.parse_args()
     if arguments.full_resnet18 is not None:
         make_full_resnet18(arguments.full_resnet18)

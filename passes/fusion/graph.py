@@ -7,7 +7,17 @@ from typing import Any
 
 from t10.core.expression import AffineDim
 from t10.passes.fusion.affine import is_zero
-from t10.passes.fusion.scalar import Apply, Constant, Extract, Read, Scalar, has_extract, reads, tables
+from t10.passes.fusion.scalar import (
+    Apply,
+    Constant,
+    Extract,
+    Read,
+    Scalar,
+    has_extract,
+    reads,
+    rewrite,
+    tables,
+)
 
 PARALLEL, REDUCTION = "parallel", "reduction"
 
@@ -149,8 +159,10 @@ class FusionGraph:
             del self.owners[value]
 
     def remove_dead(self, *values: int) -> None:
-        """Remove nodes that nothing reads, and then those that only they read; given values, look at their makers only."""
-        candidates = [self.owners[value] for value in values if value in self.owners] if values else self.nodes()
+        """Remove nodes that nothing reads, and then those that only they read; given values, only of their makers."""
+        candidates = (
+            [self.owners[value] for value in values if value in self.owners] if values else self.nodes()
+        )
         dead = [node for node in candidates if self._is_dead(node)]
         while dead:
             node = dead.pop()
@@ -209,8 +221,6 @@ def _renamed(node: Node, old: int, new: int) -> Node:
 
 def with_leaves(nest: Nest, leaf: Any) -> Nest:
     """Return the nest with the leaves of all its scalars replaced."""
-    from t10.passes.fusion.scalar import rewrite
-
     memo: dict[int, Scalar] = {}
     body, init, epilogue = (
         None if part is None else rewrite(part, leaf, memo) for part in (nest.body, nest.init, nest.epilogue)

@@ -13,7 +13,17 @@ from dataclasses import replace
 from t10.core.expression import AffineDim
 from t10.passes.fusion.affine import ZERO, axis_dim
 from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, kind_of, with_leaves
-from t10.passes.fusion.scalar import Accumulated, Index, Read, Scalar, cost, reads, rewrite, substitute_axes, visit
+from t10.passes.fusion.scalar import (
+    Accumulated,
+    Index,
+    Read,
+    Scalar,
+    cost,
+    reads,
+    rewrite,
+    substitute_axes,
+    visit,
+)
 from t10.passes.fusion.views import axes_read, inlined, is_bijective
 
 Rule = Callable[[FusionGraph, Nest], bool]
@@ -138,7 +148,11 @@ def _recompute(graph: FusionGraph, producer: Nest) -> bool:
 
 def _is_cheap(graph: FusionGraph, producer: Nest) -> bool:
     size = len(producer.extents)
-    whole = {read.value for read in reads(producer.body) if len({t.axis for d in read.dims for t in d.terms}) == size}
+    whole = {
+        read.value
+        for read in reads(producer.body)
+        if len({t.axis for d in read.dims for t in d.terms}) == size
+    }
     limit = MAX_COST_BY_READERS.get(len(graph.users[producer.result]), 0)
     return cost(producer.body) <= limit and len(whole) <= MAX_WHOLE_READS
 
@@ -199,7 +213,11 @@ def _part_read(nest: Nest, found: list[Read]) -> str:
     if not found:
         return ""
     value = found[0].value
-    inside = [name for name, part in (("body", nest.body), ("init", nest.init), ("epilogue", nest.epilogue)) if _has(part, value)]
+    inside = [
+        name
+        for name, part in (("body", nest.body), ("init", nest.init), ("epilogue", nest.epilogue))
+        if _has(part, value)
+    ]
     return inside[0] if len(inside) == 1 and inside[0] != "init" else ""
 
 
@@ -224,4 +242,3 @@ def _inline(graph: FusionGraph, nest: Nest, producer: Nest) -> None:
 
     graph.add(with_leaves(nest, leaf))
     graph.remove_dead(producer.result)
-

@@ -7,8 +7,17 @@ from t10.dialect.mlir import ir
 from t10.passes.fusion.graph import FusionGraph, Nest, Opaque, kind_of
 from t10.passes.fusion.scalar import Apply, visit
 
-_COMBINE_WORDS = {"addf": "sum", "addi": "sum", "mulf": "product", "muli": "product", "andi": "all", "ori": "any"}
-_DULL = frozenset({"arith.truncf", "arith.extf", "arith.constant", "arith.index_cast", "arith.sitofp", "arith.uitofp"})
+_COMBINE_WORDS = {
+    "addf": "sum",
+    "addi": "sum",
+    "mulf": "product",
+    "muli": "product",
+    "andi": "all",
+    "ori": "any",
+}
+_DULL = frozenset(
+    {"arith.truncf", "arith.extf", "arith.constant", "arith.index_cast", "arith.sitofp", "arith.uitofp"}
+)
 
 
 def operator_names(graph: FusionGraph) -> dict[int, str]:
@@ -41,7 +50,9 @@ def word_of(nest: Nest) -> str:
     if nest.combine:
         opcode = nest.combine.removeprefix("arith.")
         return _COMBINE_WORDS.get(opcode, opcode[:3])
-    opcodes = [node.opcode for node in visit(nest.body) if isinstance(node, Apply) and node.opcode not in _DULL]
+    opcodes = [
+        node.opcode for node in visit(nest.body) if isinstance(node, Apply) and node.opcode not in _DULL
+    ]
     return opcodes[-1].rpartition(".")[2].rstrip("f") if opcodes else "copy"
 
 

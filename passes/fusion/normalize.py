@@ -96,12 +96,17 @@ def drop_unit_axes(nest: Nest) -> Nest:
 
 def _compound_axes(nest: Nest) -> set[int]:
     """Return the axes that occur in an index which is not one axis alone."""
-    return {term.axis for read in nest.all_reads for dim in read.dims if not dim.is_simple for term in dim.terms}
+    return {
+        term.axis for read in nest.all_reads for dim in read.dims if not dim.is_simple for term in dim.terms
+    }
 
 
 def over_axes(nest: Nest, by_axis: list[AffineDim], extents: list[int], kinds: list[str]) -> Nest:
     """Return the nest over other axes; axis `a` of the old ones is `by_axis[a]`."""
-    parts = [None if part is None else substitute_axes(part, by_axis) for part in (nest.body, nest.init, nest.epilogue)]
+    parts = [
+        None if part is None else substitute_axes(part, by_axis)
+        for part in (nest.body, nest.init, nest.epilogue)
+    ]
     assert parts[0] is not None
     return replace(
         nest,
@@ -122,7 +127,13 @@ def is_neutral(combine: str, constant: Constant) -> bool:
     if isinstance(attribute, ir.FloatAttr):
         value: float = ir.FloatAttr(attribute).value
         infinity = float("inf")
-        neutral = {"addf": 0.0, "mulf": 1.0, "maximumf": -infinity, "minimumf": infinity, "maxnumf": -infinity}
+        neutral = {
+            "addf": 0.0,
+            "mulf": 1.0,
+            "maximumf": -infinity,
+            "minimumf": infinity,
+            "maxnumf": -infinity,
+        }
         return neutral.get(combine.removeprefix("arith.")) == value
     if isinstance(attribute, ir.IntegerAttr):
         integers = {"arith.addi": 0, "arith.muli": 1, "arith.ori": 0, "arith.andi": -1}

@@ -15,13 +15,13 @@ from t10.passes.fusion.scalar import Apply, Constant, Extract, Index, Read, Scal
 COMBINES = frozenset(
     f"arith.{name}"
     for name in (
-        "addf", "addi", "mulf", "muli", "maximumf", "maxnumf", "maxsi", "maxui", "minimumf", "minnumf", "minsi", "minui",
-        "andi", "ori",
+        "addf", "addi", "mulf", "muli", "maximumf", "maxnumf", "maxsi", "maxui", "minimumf", "minnumf",
+        "minsi", "minui", "andi", "ori",
     )
 )  # fmt: skip
 
 
-class NotANest(Exception):  # noqa: N818 - an internal signal: the operation stays as it is
+class NotANest(Exception):
     """The operation is not a loop nest of the kind that is fused."""
 
 
@@ -183,7 +183,9 @@ def captured(op: Any) -> list[Any]:
     inner = [each.operation for each in walk(op)[1:]]
     inside = {result for each in inner for result in each.results}
     for each in (op, *inner):
-        inside.update(argument for region in each.regions for block in region.blocks for argument in block.arguments)
+        inside.update(
+            argument for region in each.regions for block in region.blocks for argument in block.arguments
+        )
     return [value for each in inner for value in each.operands if value not in inside]
 
 

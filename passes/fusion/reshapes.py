@@ -21,8 +21,8 @@ from t10.passes.fusion.views import fold_views
 def move_reshapes(graph: FusionGraph) -> None:
     """Move reshapes until none stands between an elementwise nest and a producer it could join."""
     for _ in range(len(graph.owners)):
-        moved = any([_move(graph, node) for node in graph.nodes() if isinstance(node, Reshape)])
-        if not moved:
+        moves = [_move(graph, node) for node in graph.nodes() if isinstance(node, Reshape)]
+        if not any(moves):
             return
         fold_views(graph)
 
@@ -107,7 +107,9 @@ def _expand_reader(graph: FusionGraph, producer: Nest, reshape: Reshape) -> bool
     return True
 
 
-def _collapse_result(graph: FusionGraph, reader: Nest, expanded: Nest, split: dict[int, tuple[int, ...]]) -> None:
+def _collapse_result(
+    graph: FusionGraph, reader: Nest, expanded: Nest, split: dict[int, tuple[int, ...]]
+) -> None:
     """Add the expanded nest under a value of its own, and let the old value be its collapsed form."""
     groups: list[tuple[int, ...]] = []
     shape: list[int] = []
@@ -169,7 +171,10 @@ def split_axes(
         if all(len(group) == 1 for group in groups):
             return Read(scalar.value, tuple(group[0] for group in groups))
         shape = graph.shapes[scalar.value]
-        factors = [split.get(d.terms[0].axis, (n,)) if d.is_simple else (n,) for d, n in zip(scalar.dims, shape, strict=True)]
+        factors = [
+            split.get(d.terms[0].axis, (n,)) if d.is_simple else (n,)
+            for d, n in zip(scalar.dims, shape, strict=True)
+        ]
         value = expanded_value(graph, scalar.value, factors, nest)
         return Read(value, tuple(form for group in groups for form in group))
 
@@ -203,12 +208,15 @@ def expanded_value(graph: FusionGraph, value: int, factors: list[tuple[int, ...]
         groups.append(tuple(range(start, start + len(group))))
     for user in sorted(graph.users[value]):
         node = graph.owners[user]
-        if isinstance(node, Reshape) and node.expands and graph.shapes[node.result] == shape and node.groups == tuple(groups):
+        if (
+            isinstance(node, Reshape)
+            and node.expands
+            and graph.shapes[node.result] == shape
+            and node.groups == tuple(groups)
+        ):
             return node.result
     made = graph.new_value(shape, graph.types[value])
     owner = graph.owner(value)
     rank = owner.rank if owner is not None else 0
     graph.add(Reshape(made, value, tuple(groups), True, reader.location, rank))
     return made
-
-

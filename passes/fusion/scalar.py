@@ -73,7 +73,7 @@ WIDENING = frozenset({"arith.extf", "arith.extsi", "arith.extui"})
 def rewrite(
     scalar: Scalar, leaf: Callable[[Scalar], Scalar], memo: dict[int, Scalar] | None = None
 ) -> Scalar:
-    """Return the scalar with every leaf, and the indices inside every Extract, replaced by `leaf(...)`; sharing stays."""
+    """Return the scalar with every leaf and every Extract replaced by `leaf(...)`; what is shared stays shared."""
     memo = {} if memo is None else memo
     known = memo.get(id(scalar))
     if known is not None:

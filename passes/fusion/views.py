@@ -46,7 +46,9 @@ def _through(graph: FusionGraph, leaf: Scalar) -> Scalar:
 
 def _resolved(graph: FusionGraph, scalar: Scalar) -> Scalar:
     if isinstance(scalar, Apply):
-        return Apply(scalar.opcode, tuple(_resolved(graph, o) for o in scalar.operands), scalar.type, scalar.template)
+        return Apply(
+            scalar.opcode, tuple(_resolved(graph, o) for o in scalar.operands), scalar.type, scalar.template
+        )
     return _through(graph, scalar)
 
 
@@ -99,5 +101,3 @@ def is_bijective(dims: tuple[AffineDim, ...], axes: range | list[int]) -> bool:
     simple = [dim.terms[0].axis for dim in dims if dim.is_simple]
     others = [dim for dim in dims if not dim.is_simple]
     return sorted(simple) == sorted(axes) and all(is_zero(dim) for dim in others)
-
-

@@ -1,9 +1,10 @@
-"""A `FusionGraph` written back: bare linalg.generic where one is enough, `rtensor.operator` where an epilogue follows."""
+"""A `FusionGraph` written back: linalg.generic where one is enough, `rtensor.operator` where an epilogue follows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from t10.core.expression import AffineDim
@@ -13,7 +14,18 @@ from t10.passes.fusion.affine import ZERO, axis_dim, compose
 from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Opaque, Reshape, kind_of
 from t10.passes.fusion.names import operator_names
 from t10.passes.fusion.read import captured
-from t10.passes.fusion.scalar import Accumulated, Apply, Constant, Extract, Index, Read, Scalar, visit
+from t10.passes.fusion.scalar import (
+    Accumulated,
+    Apply,
+    Constant,
+    Extract,
+    Index,
+    Read,
+    Scalar,
+    rewrite,
+    substitute_axes,
+    visit,
+)
 
 _ITERATORS = {"parallel": "#linalg.iterator_type<parallel>", "reduction": "#linalg.iterator_type<reduction>"}
 
@@ -201,8 +213,6 @@ class _Writer:
         def leaf(scalar: Scalar) -> Scalar:
             return Read(marker, out_dims) if isinstance(scalar, Accumulated) else scalar
 
-        from t10.passes.fusion.scalar import rewrite, substitute_axes
-
         assert nest.epilogue is not None
         after = replace(
             nest,
@@ -220,7 +230,9 @@ class _Writer:
 
     def _empty(self, nest: Nest, place: _Place) -> Any:
         kind = ir.RankedTensorType.get(list(self.graph.shapes[nest.result]), nest.acc_type)
-        return ir.Operation.create("tensor.empty", results=[kind], loc=nest.location, ip=place.point).results[0]
+        return ir.Operation.create("tensor.empty", results=[kind], loc=nest.location, ip=place.point).results[
+            0
+        ]
 
     def _init(self, nest: Nest, place: _Place) -> Any:
         """Return the `outs` operand of a nest's generic."""
@@ -267,7 +279,9 @@ class _Writer:
             operands=[*tensors, out],
             attributes={
                 "indexing_maps": _map_array([*maps, nest.out_dims], len(nest.extents)),
-                "iterator_types": ir.ArrayAttr.get([ir.Attribute.parse(_ITERATORS[kind]) for kind in nest.kinds]),
+                "iterator_types": ir.ArrayAttr.get(
+                    [ir.Attribute.parse(_ITERATORS[kind]) for kind in nest.kinds]
+                ),
                 "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(tensors), 1]),
             },
             regions=1,
@@ -398,7 +412,7 @@ def _affine_expression(dim: AffineDim) -> Any:
 
 def _grouped(values: Sequence[int], types: Sequence[Any]) -> list[int]:
     """Return the values in their order, or by type where their types would change too often for an operator."""
-    changes = sum(1 for before, after in zip(types, types[1:], strict=False) if before != after)
+    changes = sum(before != after for before, after in pairwise(types))
     if changes < OPERAND_GROUPS:
         return list(values)
     order = list(dict.fromkeys(types))

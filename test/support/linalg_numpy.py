@@ -159,7 +159,9 @@ def _pad(op: Any, environment: Environment) -> list[Array]:
 
 def _operator(op: Any, environment: Environment) -> list[Array]:
     block = op.regions[0].blocks[0]
-    inner = {argument: environment[value] for argument, value in zip(block.arguments, op.operands, strict=True)}
+    inner = {
+        argument: environment[value] for argument, value in zip(block.arguments, op.operands, strict=True)
+    }
     return run_block(block, inner)
 
 
@@ -193,7 +195,9 @@ def _generic(op: Any, environment: Environment) -> list[Any]:
         if len(op.results) > 1 and not list(op.results[i].uses):
             results.append(None)
             continue
-        results.append(_result(body, value, i, maps[n_inputs + i], arrays[n_inputs + i], extents, is_reduction))
+        results.append(
+            _result(body, value, i, maps[n_inputs + i], arrays[n_inputs + i], extents, is_reduction)
+        )
     return results
 
 

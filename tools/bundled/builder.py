@@ -77,7 +77,11 @@ class Builder:
     def linear(self, x: str, name: str, n_in: int, n_out: int, *, bias: bool = True) -> str:
         """Add x @ W (+ b) as exporters write it for inputs of rank 3."""
         made = self.op("MatMul", x, self.weight(f"{name}.weight", n_in, n_out), name=f"{name}/MatMul")
-        return self.op("Add", made, self.weight(f"{name}.bias", n_out, scale=0.1), name=f"{name}/Add") if bias else made
+        return (
+            self.op("Add", made, self.weight(f"{name}.bias", n_out, scale=0.1), name=f"{name}/Add")
+            if bias
+            else made
+        )
 
     def heads(self, x: str, name: str, batch: int, length: int, n_heads: int, size: int) -> str:
         """Split the last dim into heads: [b, s, h * d] -> [b, h, s, d]."""
@@ -103,16 +107,22 @@ class Builder:
         square = self.op("Pow", wide, two, name=f"{name}/Pow")
         mean = self.op("ReduceMean", square, self.ints(-1), name=f"{name}/ReduceMean", keepdims=1)
         root = self.op("Sqrt", self.op("Add", mean, epsilon, name=f"{name}/Add"), name=f"{name}/Sqrt")
-        scaled = self.op("Mul", wide, self.op("Reciprocal", root, name=f"{name}/Reciprocal"), name=f"{name}/Mul")
+        scaled = self.op(
+            "Mul", wide, self.op("Reciprocal", root, name=f"{name}/Reciprocal"), name=f"{name}/Mul"
+        )
         if self.dtype == "float16":
             scaled = self.op("Cast", scaled, name=f"{name}/Cast_1", to=TensorProto.FLOAT16)
-        return self.op("Mul", self.weight(f"{name}.weight", width, scale=0.1, offset=1.0), scaled, name=f"{name}/Mul_1")
+        return self.op(
+            "Mul", self.weight(f"{name}.weight", width, scale=0.1, offset=1.0), scaled, name=f"{name}/Mul_1"
+        )
 
     def gelu(self, x: str, name: str) -> str:
         """Add x * (erf(x / sqrt 2) + 1) / 2."""
         erf = self.op("Erf", self.op("Div", x, self.scalar(2.0**0.5), name=f"{name}/Div"), name=f"{name}/Erf")
         gate = self.op("Add", erf, self.scalar(1.0), name=f"{name}/Add")
-        return self.op("Mul", self.op("Mul", x, gate, name=f"{name}/Mul"), self.scalar(0.5), name=f"{name}/Mul_1")
+        return self.op(
+            "Mul", self.op("Mul", x, gate, name=f"{name}/Mul"), self.scalar(0.5), name=f"{name}/Mul_1"
+        )
 
     def attention(self, q: str, k: str, v: str, mask: str, name: str, size: int) -> str:
         """Add softmax(q k^T / sqrt d + mask) v over [b, h, s, d] operands."""
@@ -126,8 +136,12 @@ class Builder:
 
     def model(self) -> Any:
         """Return the finished `onnx.ModelProto`."""
-        graph = helper.make_graph(self.nodes, self.name, self.inputs, self.outputs, initializer=self.initializers)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], producer_name="t10")
+        graph = helper.make_graph(
+            self.nodes, self.name, self.inputs, self.outputs, initializer=self.initializers
+        )
+        model = helper.make_model(
+            graph, opset_imports=[helper.make_opsetid("", self.opset)], producer_name="t10"
+        )
         model.ir_version = 10
         onnx.checker.check_model(model, full_check=True)
         return model

@@ -22,10 +22,21 @@ def mlp() -> Builder:
 def conv() -> Builder:
     """Return a padded, strided convolution with bias, batch normalisation and ReLU, then an average pooling."""
     g = Builder("conv", "float32", seed=11)
-    x = g.op("Conv", g.input("x", 1, 3, 9, 9), g.weight("w", 4, 3, 3, 3, scale=0.2), name="/Conv", pads=[1, 1, 1, 1], strides=[2, 2])
-    scale, shift, mean = (g.weight(n, 4, scale=0.1, offset=o) for n, o in (("scale", 1.0), ("shift", 0.0), ("mean", 0.0)))
+    x = g.op(
+        "Conv",
+        g.input("x", 1, 3, 9, 9),
+        g.weight("w", 4, 3, 3, 3, scale=0.2),
+        name="/Conv",
+        pads=[1, 1, 1, 1],
+        strides=[2, 2],
+    )
+    scale, shift, mean = (
+        g.weight(n, 4, scale=0.1, offset=o) for n, o in (("scale", 1.0), ("shift", 0.0), ("mean", 0.0))
+    )
     variance = g.constant(np.full(4, 0.5, np.float32), "variance")
-    x = g.op("Relu", g.op("BatchNormalization", x, scale, shift, mean, variance, name="/BatchNorm"), name="/Relu")
+    x = g.op(
+        "Relu", g.op("BatchNormalization", x, scale, shift, mean, variance, name="/BatchNorm"), name="/Relu"
+    )
     x = g.op("AveragePool", x, name="/AveragePool", kernel_shape=[2, 2], strides=[1, 1])
     g.output("y", x, 1, 4, 4, 4)
     return g
@@ -34,7 +45,14 @@ def conv() -> Builder:
 def depthwise() -> Builder:
     """Return a depthwise convolution, a grouped one's extreme."""
     g = Builder("depthwise", "float32", seed=12)
-    x = g.op("Conv", g.input("x", 1, 4, 6, 6), g.weight("w", 4, 1, 3, 3, scale=0.3), name="/Conv", group=4, pads=[1, 1, 1, 1])
+    x = g.op(
+        "Conv",
+        g.input("x", 1, 4, 6, 6),
+        g.weight("w", 4, 1, 3, 3, scale=0.3),
+        name="/Conv",
+        group=4,
+        pads=[1, 1, 1, 1],
+    )
     g.output("y", x, 1, 4, 6, 6)
     return g
 
@@ -82,7 +100,12 @@ def local_function() -> onnx.ModelProto:
     graph = helper.make_graph(g.nodes, g.name, g.inputs, g.outputs)
     two = helper.make_node("Constant", [], ["two"], value_float=2.0)
     body = helper.make_function(
-        "local", "Halved", ["a"], ["b"], [two, helper.make_node("Div", ["a", "two"], ["b"])], [helper.make_opsetid("", 18)]
+        "local",
+        "Halved",
+        ["a"],
+        ["b"],
+        [two, helper.make_node("Div", ["a", "two"], ["b"])],
+        [helper.make_opsetid("", 18)],
     )
     opsets = [helper.make_opsetid("", 18), helper.make_opsetid("local", 1)]
     model = helper.make_model(graph, opset_imports=opsets, functions=[body], producer_name="t10")

@@ -16,18 +16,30 @@ def bert(dtype: str) -> Builder:
     mask = g.input("mask", b, 1, 1, s)
     word = g.op("Gather", g.weight("embeddings.word", words, width, scale=1.0), ids, name="/embeddings/word")
     kind = g.op("Gather", g.weight("embeddings.type", 2, width, scale=1.0), kinds, name="/embeddings/type")
-    x = g.op("Add", g.op("Add", word, kind, name="/embeddings/Add"), g.weight("embeddings.position", 1, s, width, scale=1.0))
+    x = g.op(
+        "Add",
+        g.op("Add", word, kind, name="/embeddings/Add"),
+        g.weight("embeddings.position", 1, s, width, scale=1.0),
+    )
     x = g.layer_norm(x, "/embeddings/LayerNorm", width)
     q, k, v = (
         g.heads(g.linear(x, f"/attention/{n}", width, width), f"/attention/{n}", b, s, heads, size)
         for n in ("query", "key", "value")
     )
     mixed = g.merged(g.attention(q, k, v, mask, "/attention", size), "/attention", b, s, width)
-    x = g.layer_norm(g.op("Add", g.linear(mixed, "/attention/output", width, width), x), "/attention/LayerNorm", width)
+    x = g.layer_norm(
+        g.op("Add", g.linear(mixed, "/attention/output", width, width), x), "/attention/LayerNorm", width
+    )
     hidden = g.gelu(g.linear(x, "/intermediate", width, inner), "/intermediate/gelu")
     x = g.layer_norm(g.op("Add", g.linear(hidden, "/output", inner, width), x), "/output/LayerNorm", width)
     first = g.op("Gather", x, g.constant(np.array(0, np.int64)), name="/pooler/Gather", axis=1)
-    pooled = g.op("Gemm", first, g.weight("pooler.weight", width, width), g.weight("pooler.bias", width, scale=0.1), transB=1)
+    pooled = g.op(
+        "Gemm",
+        first,
+        g.weight("pooler.weight", width, width),
+        g.weight("pooler.bias", width, scale=0.1),
+        transB=1,
+    )
     g.output("last_hidden_state", x, b, s, width)
     g.output("pooler_output", g.op("Tanh", pooled, name="/pooler/Tanh"), b, width)
     return g
@@ -49,7 +61,9 @@ def opt(dtype: str) -> Builder:
     values = g.op("Concat", past_v, v, name="/self_attn/Concat_1", axis=2)
     mixed = g.merged(g.attention(q, keys, values, mask, "/self_attn", size), "/self_attn", b, 1, width)
     x = g.op("Add", x, g.linear(mixed, "/self_attn/out_proj", width, width), name="/Add")
-    hidden = g.op("Relu", g.linear(g.layer_norm(x, "/final_layer_norm", width), "/fc1", width, inner), name="/Relu")
+    hidden = g.op(
+        "Relu", g.linear(g.layer_norm(x, "/final_layer_norm", width), "/fc1", width, inner), name="/Relu"
+    )
     g.output("out", g.op("Add", x, g.linear(hidden, "/fc2", inner, width), name="/Add_1"), b, 1, width)
     g.output("present_k", keys, b, heads, past + 1, size)
     g.output("present_v", values, b, heads, past + 1, size)
@@ -71,11 +85,20 @@ def llama2(dtype: str) -> Builder:
     size = width // heads
     g = Builder("llama2", dtype, seed=3)
     x, mask = g.input("hidden", b, 1, width), g.input("mask", b, 1, 1, past + 1)
-    cos, sin = (g.op("Unsqueeze", g.input(n, b, 1, size), g.ints(1), name=f"/{n}/Unsqueeze") for n in ("cos", "sin"))
+    cos, sin = (
+        g.op("Unsqueeze", g.input(n, b, 1, size), g.ints(1), name=f"/{n}/Unsqueeze") for n in ("cos", "sin")
+    )
     past_k, past_v = g.input("past_k", b, heads, past, size), g.input("past_v", b, heads, past, size)
     normed = g.rms_norm(x, "/input_layernorm", width)
     q, k, v = (
-        g.heads(g.linear(normed, f"/self_attn/{n}", width, width, bias=False), f"/self_attn/{n}", b, 1, heads, size)
+        g.heads(
+            g.linear(normed, f"/self_attn/{n}", width, width, bias=False),
+            f"/self_attn/{n}",
+            b,
+            1,
+            heads,
+            size,
+        )
         for n in ("q_proj", "k_proj", "v_proj")
     )
     q = _rotated(g, q, "/self_attn/rotary_q", cos, sin, size // 2)
@@ -101,24 +124,39 @@ def retnet(dtype: str) -> Builder:
     size, value_width = width // heads, heads * value_size
     g = Builder("retnet", dtype, seed=4)
     x = g.input("hidden", b, 1, width)
-    cos, sin = (g.op("Unsqueeze", g.input(n, b, 1, size), g.ints(2), name=f"/{n}/Unsqueeze") for n in ("cos", "sin"))
+    cos, sin = (
+        g.op("Unsqueeze", g.input(n, b, 1, size), g.ints(2), name=f"/{n}/Unsqueeze") for n in ("cos", "sin")
+    )
     state = g.input("state", b, heads, size, value_size)
     normed = g.layer_norm(x, "/retention_layer_norm", width)
-    q = g.op("Reshape", g.linear(normed, "/q_proj", width, width), g.ints(b, 1, heads, size), name="/q_proj/Reshape")
+    q = g.op(
+        "Reshape",
+        g.linear(normed, "/q_proj", width, width),
+        g.ints(b, 1, heads, size),
+        name="/q_proj/Reshape",
+    )
     k = g.linear(normed, "/k_proj", width, width)
-    k = g.op("Reshape", g.op("Mul", k, g.scalar(size**-0.5)), g.ints(b, 1, heads, size), name="/k_proj/Reshape")
+    k = g.op(
+        "Reshape", g.op("Mul", k, g.scalar(size**-0.5)), g.ints(b, 1, heads, size), name="/k_proj/Reshape"
+    )
     v = g.op("Reshape", g.linear(normed, "/v_proj", width, value_width), g.ints(b, heads, 1, value_size))
     q, k = (_rotated(g, each, f"/rotary_{n}", cos, sin, size // 2) for n, each in (("q", q), ("k", k)))
     columns = g.op("Reshape", k, g.ints(b, heads, size, 1), name="/k_proj/Reshape_1")
-    decay = g.constant((1 - 2.0 ** -(5 + np.arange(heads, dtype=np.float64))).reshape(1, heads, 1, 1).astype(dtype))
+    decay = g.constant(
+        (1 - 2.0 ** -(5 + np.arange(heads, dtype=np.float64))).reshape(1, heads, 1, 1).astype(dtype)
+    )
     kept = g.op("Mul", state, decay, name="/decay")
     new_state = g.op("Add", kept, g.op("Mul", columns, v, name="/outer"), name="/state")
     rows = g.op("Reshape", q, g.ints(b, heads, 1, size), name="/q_proj/Reshape_1")
     read = g.op("MatMul", rows, new_state, name="/read")
-    normed_heads = g.layer_norm(g.op("Reshape", read, g.ints(b, 1, heads, value_size)), "/group_norm", value_size)
+    normed_heads = g.layer_norm(
+        g.op("Reshape", read, g.ints(b, 1, heads, value_size)), "/group_norm", value_size
+    )
     flat = g.op("Reshape", normed_heads, g.ints(b, 1, value_width), name="/group_norm/Reshape")
     gate = g.linear(normed, "/g_proj", width, value_width)
-    gated = g.op("Mul", g.op("Mul", gate, g.op("Sigmoid", gate, name="/Sigmoid"), name="/silu"), flat, name="/gate")
+    gated = g.op(
+        "Mul", g.op("Mul", gate, g.op("Sigmoid", gate, name="/Sigmoid"), name="/silu"), flat, name="/gate"
+    )
     x = g.op("Add", x, g.linear(gated, "/out_proj", value_width, width), name="/Add")
     hidden = g.gelu(g.linear(g.layer_norm(x, "/final_layer_norm", width), "/fc1", width, inner), "/gelu")
     g.output("out", g.op("Add", x, g.linear(hidden, "/fc2", inner, width), name="/Add_1"), b, 1, width)

@@ -15,7 +15,14 @@ def vit(dtype: str) -> Builder:
     g = Builder("vit", dtype, seed=5)
     pixels = g.input("pixel_values", b, 3, picture, picture)
     kernel = g.weight("patch.weight", width, 3, patch, patch, scale=0.07)
-    cells = g.op("Conv", pixels, kernel, g.weight("patch.bias", width, scale=0.1), name="/patch/Conv", strides=[patch, patch])
+    cells = g.op(
+        "Conv",
+        pixels,
+        kernel,
+        g.weight("patch.bias", width, scale=0.1),
+        name="/patch/Conv",
+        strides=[patch, patch],
+    )
     rows = g.op("Reshape", cells, g.ints(b, width, n_patches), name="/patch/Reshape")
     rows = g.op("Transpose", rows, name="/patch/Transpose", perm=[0, 2, 1])
     x = g.op("Concat", g.weight("cls_token", b, 1, width, scale=1.0), rows, name="/Concat", axis=1)
@@ -27,10 +34,21 @@ def vit(dtype: str) -> Builder:
     )
     mixed = g.merged(g.attention(q, k, v, "", "/attention", size), "/attention", b, s, width)
     x = g.op("Add", g.linear(mixed, "/attention/output", width, width), x, name="/Add_1")
-    hidden = g.gelu(g.linear(g.layer_norm(x, "/layernorm_after", width), "/intermediate", width, inner), "/gelu")
+    hidden = g.gelu(
+        g.linear(g.layer_norm(x, "/layernorm_after", width), "/intermediate", width, inner), "/gelu"
+    )
     x = g.op("Add", g.linear(hidden, "/output", inner, width), x, name="/Add_2")
-    first = g.op("Gather", g.layer_norm(x, "/layernorm", width), g.constant(np.array(0, np.int64)), name="/Gather", axis=1)
-    weight, bias = g.weight("classifier.weight", classes, width), g.weight("classifier.bias", classes, scale=0.1)
+    first = g.op(
+        "Gather",
+        g.layer_norm(x, "/layernorm", width),
+        g.constant(np.array(0, np.int64)),
+        name="/Gather",
+        axis=1,
+    )
+    weight, bias = (
+        g.weight("classifier.weight", classes, width),
+        g.weight("classifier.bias", classes, scale=0.1),
+    )
     g.output("logits", g.op("Gemm", first, weight, bias, name="/classifier/Gemm", transB=1), b, classes)
     return g
 
@@ -51,8 +69,15 @@ def _block(g: Builder, x: str, name: str, n_in: int, n_out: int, stride: int) ->
     return g.op("Relu", g.op("Add", made, x, name=f"{name}/Add"), name=f"{name}/Relu_1")
 
 
-def resnet18(dtype: str, *, batch: int = 1, picture: int = 32, widths: tuple[int, ...] = (4, 6, 8, 10), classes: int = 10) -> Builder:
-    """Return ResNet-18; the default is narrow and small, `widths=(64, 128, 256, 512), picture=224, classes=1000` full size."""
+def resnet18(
+    dtype: str,
+    *,
+    batch: int = 1,
+    picture: int = 32,
+    widths: tuple[int, ...] = (4, 6, 8, 10),
+    classes: int = 10,
+) -> Builder:
+    """Return ResNet-18, narrow and small; `widths=(64, 128, 256, 512), picture=224, classes=1000` is its full size."""
     g = Builder("resnet18", dtype, seed=6)
     x = g.input("pixel_values", batch, 3, picture, picture)
     x = g.op("Relu", _convolution(g, x, "/conv1", 3, widths[0], 7, 2), name="/Relu")
@@ -65,7 +90,10 @@ def resnet18(dtype: str, *, batch: int = 1, picture: int = 32, widths: tuple[int
             n_in = n_out
     pooled = g.op("ReduceMean", x, g.ints(2, 3), name="/ReduceMean", keepdims=1)
     flat = g.op("Reshape", pooled, g.ints(batch, n_in), name="/Reshape")
-    weight, bias = g.weight("fc.weight", classes, n_in, scale=n_in**-0.5), g.weight("fc.bias", classes, scale=0.1)
+    weight, bias = (
+        g.weight("fc.weight", classes, n_in, scale=n_in**-0.5),
+        g.weight("fc.bias", classes, scale=0.1),
+    )
     g.output("logits", g.op("Gemm", flat, weight, bias, name="/fc/Gemm", transB=1), batch, classes)
     return g
 
@@ -77,11 +105,18 @@ def nerf(dtype: str) -> Builder:
     pos, view = g.input("pos", rays, 63), g.input("view", rays, 27)
 
     def gemm(x: str, name: str, n_in: int, n_out: int) -> str:
-        weight, bias = g.weight(f"{name}.weight", n_out, n_in, scale=n_in**-0.5), g.weight(f"{name}.bias", n_out, scale=0.1)
+        weight, bias = (
+            g.weight(f"{name}.weight", n_out, n_in, scale=n_in**-0.5),
+            g.weight(f"{name}.bias", n_out, scale=0.1),
+        )
         return g.op("Gemm", x, weight, bias, name=f"{name}/Gemm", transB=1)
 
     x = g.op("Relu", gemm(pos, "/layer0", 63, width), name="/layer0/Relu")
-    x = g.op("Relu", gemm(g.op("Concat", x, pos, name="/Concat", axis=1), "/layer1", width + 63, width), name="/layer1/Relu")
+    x = g.op(
+        "Relu",
+        gemm(g.op("Concat", x, pos, name="/Concat", axis=1), "/layer1", width + 63, width),
+        name="/layer1/Relu",
+    )
     sigma = gemm(x, "/sigma", width, 1)
     x = g.op("Concat", gemm(x, "/feature", width, width), view, name="/Concat_1", axis=1)
     x = g.op("Relu", gemm(x, "/view", width + 27, 16), name="/view/Relu")

@@ -47,8 +47,12 @@ def refuse_unsupported(model: Any, error: Exception, accepts: Callable[[Any], st
 def refuse_untyped(model: Any) -> None:
     """Raise `UnsupportedOpError` for the first node whose results have no known element type or a dynamic shape."""
     typed = _typed_names(model.graph)
-    dynamic = {value.name for value in (*model.graph.value_info, *model.graph.output) if not _is_static(value)}
-    read = {name for node in model.graph.node for name in node.input} | {value.name for value in model.graph.output}
+    dynamic = {
+        value.name for value in (*model.graph.value_info, *model.graph.output) if not _is_static(value)
+    }
+    read = {name for node in model.graph.node for name in node.input} | {
+        value.name for value in model.graph.output
+    }
     for node in model.graph.node:
         for name in node.output:
             if name not in read or not name:
@@ -83,7 +87,9 @@ def _alone(model: Any, node: Any) -> Any:
     known = {value.name: value for value in (*graph.input, *graph.value_info, *graph.output)}
     constants = [tensor for tensor in graph.initializer if tensor.name in node.input]
     fixed = {tensor.name for tensor in constants}
-    inputs = [known[name] for name in dict.fromkeys(node.input) if name and name not in fixed and name in known]
+    inputs = [
+        known[name] for name in dict.fromkeys(node.input) if name and name not in fixed and name in known
+    ]
     outputs = [known[name] for name in node.output if name and name in known]
     single = onnx.helper.make_graph([node], "node", inputs, outputs, initializer=constants)
     return onnx.helper.make_model(single, opset_imports=list(model.opset_import), ir_version=model.ir_version)

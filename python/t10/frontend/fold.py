@@ -13,7 +13,17 @@ from onnx.reference import ReferenceEvaluator
 from t10.frontend.weights import stays_constant
 
 _NEVER = frozenset(
-    {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial", "Bernoulli", "If", "Loop", "Scan"}
+    {
+        "RandomNormal",
+        "RandomUniform",
+        "RandomNormalLike",
+        "RandomUniformLike",
+        "Multinomial",
+        "Bernoulli",
+        "If",
+        "Loop",
+        "Scan",
+    }
 )
 
 
@@ -48,7 +58,9 @@ def fold_constants(model: Any) -> bool:
 
 
 def _is_small(tensor: Any) -> bool:
-    return tensor.data_type != onnx.TensorProto.STRING and stays_constant(tensor.data_type, tuple(tensor.dims))
+    return tensor.data_type != onnx.TensorProto.STRING and stays_constant(
+        tensor.data_type, tuple(tensor.dims)
+    )
 
 
 def _static_shapes(graph: Any) -> dict[str, tuple[int, ...]]:
@@ -77,7 +89,9 @@ def _evaluate(
     if values is None:
         return None
     for value in values.values():
-        if value.dtype == object or not stays_constant(onnx.helper.np_dtype_to_tensor_dtype(value.dtype), value.shape):
+        if value.dtype == object or not stays_constant(
+            onnx.helper.np_dtype_to_tensor_dtype(value.dtype), value.shape
+        ):
             return None
     return values
 
@@ -89,20 +103,27 @@ def _shape_of(node: Any, shape: tuple[int, ...]) -> NDArray[np.generic]:
     return np.array(shape[bounds.get("start", 0) : bounds.get("end", len(shape))], np.int64)
 
 
-def _run(model: Any, node: Any, known: dict[str, NDArray[np.generic]]) -> dict[str, NDArray[np.generic]] | None:
+def _run(
+    model: Any, node: Any, known: dict[str, NDArray[np.generic]]
+) -> dict[str, NDArray[np.generic]] | None:
     """Evaluate one node by ONNX's reference implementation; None if it has none for it."""
     names = list(dict.fromkeys(name for name in node.input if name))
     outputs = [name for name in node.output if name]
     graph = onnx.helper.make_graph(
         [node],
         "fold",
-        [onnx.helper.make_tensor_value_info(n, onnx.helper.np_dtype_to_tensor_dtype(known[n].dtype), None) for n in names],
+        [
+            onnx.helper.make_tensor_value_info(n, onnx.helper.np_dtype_to_tensor_dtype(known[n].dtype), None)
+            for n in names
+        ],
         [onnx.helper.make_value_info(name, onnx.TypeProto()) for name in outputs],
     )
-    single = onnx.helper.make_model(graph, opset_imports=list(model.opset_import), ir_version=model.ir_version)
+    single = onnx.helper.make_model(
+        graph, opset_imports=list(model.opset_import), ir_version=model.ir_version
+    )
     try:
         results = ReferenceEvaluator(single).run(None, {name: known[name] for name in names})
-    except Exception:  # noqa: BLE001 - the evaluator raises anything for what it lacks; the node then stays
+    except Exception:
         return None
     if not all(isinstance(value, np.ndarray | np.generic) for value in results):
         return None

@@ -27,7 +27,9 @@ def expand_functions(model: Any, operators: frozenset[str] = EXPANDED) -> Any:
     try:
         if model.functions:
             model = inliner.inline_local_functions(model)
-        present = sorted({node.op_type for node in model.graph.node if node.domain in ("", "ai.onnx")} & operators)
+        present = sorted(
+            {node.op_type for node in model.graph.node if node.domain in ("", "ai.onnx")} & operators
+        )
         if present:
             _type_constants(model)
             names = [("", name) for name in present]

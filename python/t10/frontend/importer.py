@@ -1,8 +1,8 @@
 """From a model file to linalg on tensors.
 
-    imported = import_model("bert.onnx", shapes={"batch": 1})
-    imported.module            # one func.func; arguments are the inputs, then the weights
-    imported.weights["fc.w"]   # their values, where the file had them
+imported = import_model("bert.onnx", shapes={"batch": 1})
+imported.module            # one func.func; arguments are the inputs, then the weights
+imported.weights["fc.w"]   # their values, where the file had them
 """
 
 from __future__ import annotations

@@ -48,7 +48,9 @@ def _named(function: Any, key: str, stem: str, count: int) -> list[tuple[str, bo
     """Give every argument or result a `t10.name` and return (name, is a weight) of each."""
     entries: list[dict[str, Any]] = [{} for _ in range(count)]
     if key in function.attributes:
-        entries = [{e.name: e.attr for e in ir.DictAttr(row)} for row in ir.ArrayAttr(function.attributes[key])]
+        entries = [
+            {e.name: e.attr for e in ir.DictAttr(row)} for row in ir.ArrayAttr(function.attributes[key])
+        ]
     for i, entry in enumerate(entries):
         entry.setdefault(NAME, ir.StringAttr.get(f"{stem}{i}"))
     function.attributes[key] = ir.ArrayAttr.get([ir.DictAttr.get(entry) for entry in entries])

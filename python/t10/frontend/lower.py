@@ -84,7 +84,7 @@ def _accepts(model: Any) -> str:
             run_lowering(model, context)
         except ir.MLIRError as error:
             return str(error)
-        except Exception as error:  # noqa: BLE001 - the importer raises its own classes for what it does not know
+        except Exception as error:
             return str(error)
     return ""
 
@@ -114,7 +114,7 @@ def _argument(name: str, is_weight: bool) -> Any:
 
 
 def drop_assertions(function: Any) -> None:
-    """Remove the run-time checks torch-mlir adds (index in range, divisor not zero) and generics that hold only them."""
+    """Remove torch-mlir's run-time checks (index in range, divisor not zero) and generics that hold only them."""
     for op in walk(function):
         if op.operation.name == "cf.assert":
             op.operation.erase()

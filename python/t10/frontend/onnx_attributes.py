@@ -59,7 +59,9 @@ def dense_tensor(attribute: Any, name: str) -> Any:
         return numpy_helper.from_array(np.zeros(shape, dtype), name)
     if str(kind.element_type) == "bf16":
         bits = ir.DenseElementsAttr.get_splat_value if elements.is_splat else None
-        raise UnsupportedOpError(f"bf16 constant {name!r} ({'splat' if bits else 'dense'}) cannot be read back")
+        raise UnsupportedOpError(
+            f"bf16 constant {name!r} ({'splat' if bits else 'dense'}) cannot be read back"
+        )
     values = np.array(elements)
     if values.dtype != dtype:
         values = values.astype(dtype)
@@ -67,7 +69,7 @@ def dense_tensor(attribute: Any, name: str) -> Any:
 
 
 def constant_tensor(op: Any, name: str) -> Any:
-    """Return the TensorProto of an `onnx.Constant` operation; raises `UnsupportedOpError` for text, sparse and elided ones."""
+    """Return the TensorProto of an `onnx.Constant` operation; raises `UnsupportedOpError` for text and sparse ones."""
     where = location_text(op.location)
     if "value" in op.attributes:
         attribute = op.attributes["value"]
@@ -75,12 +77,23 @@ def constant_tensor(op: Any, name: str) -> Any:
             return dense_tensor(attribute, name)
         if "__elided__" in str(attribute)[:80]:
             raise UnsupportedOpError(
-                "onnx.Constant has elided data", location=where, hint="use the .onnx.mlir file, not the .tmp file"
+                "onnx.Constant has elided data",
+                location=where,
+                hint="use the .onnx.mlir file, not the .tmp file",
             )
-        raise UnsupportedOpError(f"onnx.Constant holds {str(attribute)[:60]} (expected dense<...>)", location=where)
-    arrays: dict[str, Any] = {"value_int": np.int64, "value_ints": np.int64, "value_float": np.float32, "value_floats": np.float32}
+        raise UnsupportedOpError(
+            f"onnx.Constant holds {str(attribute)[:60]} (expected dense<...>)", location=where
+        )
+    arrays: dict[str, Any] = {
+        "value_int": np.int64,
+        "value_ints": np.int64,
+        "value_float": np.float32,
+        "value_floats": np.float32,
+    }
     for key, dtype in arrays.items():
         if key in op.attributes:
             return numpy_helper.from_array(np.array(attribute_value(op.attributes[key]), dtype), name)
     found = ", ".join(op.attributes) or "nothing"
-    raise UnsupportedOpError(f"onnx.Constant holds {found} (expected value, value_int(s) or value_float(s))", location=where)
+    raise UnsupportedOpError(
+        f"onnx.Constant holds {found} (expected value, value_int(s) or value_float(s))", location=where
+    )

@@ -28,7 +28,9 @@ def to_onnx(module: Any) -> Any:
     function = _entry_point(module)
     writer = _Writer(function)
     graph = writer.graph()
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], producer_name="onnx-mlir")
+    model = helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", OPSET)], producer_name="onnx-mlir"
+    )
     model.ir_version = 10
     return model
 
@@ -46,7 +48,9 @@ def _entry_point(module: Any) -> Any:
     if wanted in functions:
         return functions[wanted]
     if len(functions) != 1:
-        raise InputError(f"module has {len(functions)} functions with a body (expected one, or an onnx.EntryPoint)")
+        raise InputError(
+            f"module has {len(functions)} functions with a body (expected one, or an onnx.EntryPoint)"
+        )
     return next(iter(functions.values()))
 
 
@@ -159,7 +163,7 @@ class _Writer:
 
 
 def _attributes(op: Any) -> dict[str, Any]:
-    """Return an operation's attributes as Python values, by ONNX name; properties are found by the operator's schema."""
+    """Return an operation's attributes as Python values, by ONNX name; properties are looked up by the schema."""
     names: Iterable[str] = dict.fromkeys((*_schema_attributes(op.name.removeprefix("onnx.")), *op.attributes))
     found: dict[str, Any] = {}
     for name in names:
@@ -171,7 +175,9 @@ def _attributes(op: Any) -> dict[str, Any]:
 def _schema_attributes(kind: str) -> list[str]:
     """Return the attribute names of an operator over all its versions."""
     base = kind.split("V")[0] if kind[-1].isdigit() else kind
-    base = {"MaxPoolSingleOut": "MaxPool", "BatchNormalizationInferenceMode": "BatchNormalization"}.get(base, base)
+    base = {"MaxPoolSingleOut": "MaxPool", "BatchNormalizationInferenceMode": "BatchNormalization"}.get(
+        base, base
+    )
     names: dict[str, None] = {"axis": None, "axes": None}
     for version in range(1, OPSET + 2):
         if onnx.defs.has(base, version, ""):
@@ -200,7 +206,11 @@ def _dim_params(row: dict[str, Any]) -> dict[int, str]:
     """Return the symbolic dims of an argument (`onnx.dim_params = "0:batch,1:seq"`) by dim."""
     if "onnx.dim_params" not in row:
         return {}
-    pairs = (entry.split(":", 1) for entry in ir.StringAttr(row["onnx.dim_params"]).value.split(",") if ":" in entry)
+    pairs = (
+        entry.split(":", 1)
+        for entry in ir.StringAttr(row["onnx.dim_params"]).value.split(",")
+        if ":" in entry
+    )
     return {int(dim): name for dim, name in pairs}
 
 

@@ -3,7 +3,7 @@
 onnx-mlir prints four operations in a form of their own; everything else is generic already:
 
 ```
-%0 = onnx.Constant dense<1> : tensor<2xi64>       %0 = "onnx.Constant"() {value = dense<1> : tensor<2xi64>} : () -> tensor<2xi64>
+%0 = onnx.Constant dense<1> : T                   %0 = "onnx.Constant"() {value = dense<1> : T} : () -> T
 %0 = onnx.Constant {value_int = 7 : si64} : T     %0 = "onnx.Constant"() {value_int = 7 : si64} : () -> T
 %1 = onnx.ConstantOfShape(%0) {...} : ...         %1 = "onnx.ConstantOfShape"(%0) {...} : ...
 onnx.Return {...} %a, %b : T, U                   "onnx.Return"(%a, %b) {...} : (T, U) -> ()     (onnx.Yield alike)
@@ -25,10 +25,12 @@ _BRACKET = re.compile(rf"{_STRING}|{_COMMENT}|->|[<>(){{}}\[\]]", re.DOTALL)
 _SPACE = re.compile(rf"(?:\s|{_COMMENT})*")
 _WORD = re.compile(r"[#!]?[\w$.]+")
 _OPERANDS = re.compile(r"%[\w$.#-]+(?:\s*,\s*%[\w$.#-]+)*")
-_HOLDS_ONNX = re.compile(r'(?<![\w.$#!@%^-])"?onnx\.[A-Z]\w*"?\s*[({]|(?<![\w.$#!"@%^-])onnx\.(?:Constant|Return)\b')
+_HOLDS_ONNX = re.compile(
+    r'(?<![\w.$#!@%^-])"?onnx\.[A-Z]\w*"?\s*[({]|(?<![\w.$#!"@%^-])onnx\.(?:Constant|Return)\b'
+)
 
 
-class _Malformed(Exception):  # noqa: N818 - an internal signal: MLIR's parser reports the place
+class _Malformed(Exception):
     """The text at hand is not of the expected form."""
 
 
@@ -38,7 +40,7 @@ def holds_onnx(text: str) -> bool:
 
 
 def normalize(text: str) -> str:
-    """Return MLIR text with onnx-mlir's custom assembly in generic form; anything malformed is left to MLIR's parser."""
+    """Return MLIR text with onnx-mlir's custom assembly in generic form; what is malformed is left to MLIR's parser."""
     parts: list[str] = []
     position = 0
     while (match := _NEXT.search(text, position)) is not None:

@@ -16,7 +16,17 @@ NewConstant = Callable[[Any], str]
 
 _VERSIONED = re.compile(r"(\w+?)V(\d+)")
 _AXES_TO_INPUT = frozenset(
-    {"Squeeze", "Unsqueeze", "ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2"}
+    {
+        "Squeeze",
+        "Unsqueeze",
+        "ReduceSum",
+        "ReduceMean",
+        "ReduceMax",
+        "ReduceMin",
+        "ReduceProd",
+        "ReduceL1",
+        "ReduceL2",
+    }
     | {"ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare"}
 )
 
@@ -38,7 +48,9 @@ def to_latest(node: NodeParts, new_constant: NewConstant) -> NodeParts:
 
     Raises `UnsupportedOpError` for an old version whose meaning differs.
     """
-    renamed = {"MaxPoolSingleOut": "MaxPool", "BatchNormalizationInferenceMode": "BatchNormalization"}.get(node.kind)
+    renamed = {"MaxPoolSingleOut": "MaxPool", "BatchNormalizationInferenceMode": "BatchNormalization"}.get(
+        node.kind
+    )
     if renamed is not None:
         return replace(node, kind=renamed)
     if node.kind == "Dim":
@@ -60,7 +72,11 @@ def to_latest(node: NodeParts, new_constant: NewConstant) -> NodeParts:
         return plain
     if plain.kind == "Clip":
         bounds = [plain.attributes.get(key, default) for key, default in (("min", -3.4e38), ("max", 3.4e38))]
-        return replace(plain, inputs=[plain.inputs[0], *(new_constant(np.array(b, np.float32)) for b in bounds)], attributes={})
+        return replace(
+            plain,
+            inputs=[plain.inputs[0], *(new_constant(np.array(b, np.float32)) for b in bounds)],
+            attributes={},
+        )
     raise UnsupportedOpError(
         f"onnx.{node.kind}: this old form is not handled",
         operator=node.name,
@@ -81,7 +97,9 @@ def _equal_split(node: NodeParts) -> NodeParts:
     """Return a Split that says into how many parts, as opset 18 demands where no sizes are given."""
     if any(node.inputs[1:]) or "num_outputs" in node.attributes:
         return node
-    return replace(node, inputs=node.inputs[:1], attributes={**node.attributes, "num_outputs": len(node.outputs)})
+    return replace(
+        node, inputs=node.inputs[:1], attributes={**node.attributes, "num_outputs": len(node.outputs)}
+    )
 
 
 def _old_softmax(node: NodeParts) -> NodeParts:

@@ -28,7 +28,9 @@ def set_shapes(model: Any, shapes: Mapping[str, Sequence[int] | int]) -> None:
             _bind(extent_by_param, name, extents[0])
         else:
             listed = ", ".join(f"{value.name}[{_shape_text(value)}]" for value in _real_inputs(model))
-            raise InputError(f"--shape {name}: the model has no such input or symbolic dim (inputs: {listed})")
+            raise InputError(
+                f"--shape {name}: the model has no such input or symbolic dim (inputs: {listed})"
+            )
     for value in (*model.graph.input, *model.graph.output, *model.graph.value_info):
         for dim in _dims(value):
             if dim.dim_param in extent_by_param:
@@ -43,7 +45,8 @@ def _set_input(value: Any, extents: tuple[int, ...], extent_by_param: dict[str, 
         dims = _dims(value)
     if len(dims) != len(extents):
         raise InputError(
-            f"--shape {value.name}={_text(extents)} has {len(extents)} dims (expected {len(dims)}: {_shape_text(value)})"
+            f"--shape {value.name}={_text(extents)} has {len(extents)} dims "
+            f"(expected {len(dims)}: {_shape_text(value)})"
         )
     for dim, extent in zip(dims, extents, strict=True):
         if dim.HasField("dim_value") and dim.dim_value != extent:
@@ -81,7 +84,7 @@ def infer_shapes(model: Any, source: str) -> Any:
 
 
 def check_static(model: Any, weights: Collection[str]) -> None:
-    """Raise `InputError` for the first input, else output, with a dim that is not a number, naming it and the remedy."""
+    """Raise `InputError` for the first input or output with a dim that is not a number, naming it and the remedy."""
     for value in model.graph.input:
         if value.name not in weights:
             _check_value(value, "input")
@@ -100,9 +103,15 @@ def _check_value(value: Any, what: str) -> None:
     for i, dim in enumerate(_dims(value)):
         if dim.HasField("dim_value") and dim.dim_value >= 1:
             continue
-        found = repr(dim.dim_param) if dim.dim_param else (str(dim.dim_value) if dim.HasField("dim_value") else "unknown")
+        found = (
+            repr(dim.dim_param)
+            if dim.dim_param
+            else (str(dim.dim_value) if dim.HasField("dim_value") else "unknown")
+        )
         example = "x".join(str(d.dim_value or 1) for d in _dims(value))
-        remedy = f"give it with --shape {value.name}={example}" + (f" or --shape {dim.dim_param}=1" if dim.dim_param else "")
+        remedy = f"give it with --shape {value.name}={example}" + (
+            f" or --shape {dim.dim_param}=1" if dim.dim_param else ""
+        )
         raise InputError(
             f"dim {i} of {what} {value.name!r} is {found} (expected a number, at least 1)",
             hint=remedy if what == "input" else "the extents of the inputs do not determine it",
@@ -121,7 +130,9 @@ def _dims(value: Any) -> Any:
 def _shape_text(value: Any) -> str:
     if not value.type.tensor_type.HasField("shape"):
         return "?"
-    return "x".join(dim.dim_param or (str(dim.dim_value) if dim.HasField("dim_value") else "?") for dim in _dims(value))
+    return "x".join(
+        dim.dim_param or (str(dim.dim_value) if dim.HasField("dim_value") else "?") for dim in _dims(value)
+    )
 
 
 def _text(extents: Sequence[int]) -> str:

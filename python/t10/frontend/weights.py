@@ -1,4 +1,4 @@
-"""Weights become inputs of the graph, so that no weight data enters the IR; small constants stay, so that shapes fold."""
+"""Weights become inputs of the graph: their data stays out of the IR, and small constants stay so that shapes fold."""
 
 from __future__ import annotations
 
@@ -51,9 +51,7 @@ def load_external(model: Any, folder: Path, weights: Weights) -> None:
     graph = model.graph
     kept: list[Any] = []
     for tensor in graph.initializer:
-        if tensor.data_location != onnx.TensorProto.EXTERNAL:
-            kept.append(tensor)
-        elif _read_external(tensor, folder):
+        if tensor.data_location != onnx.TensorProto.EXTERNAL or _read_external(tensor, folder):
             kept.append(tensor)
         else:
             _lift(graph, tensor.name, tensor.data_type, tuple(tensor.dims), weights)
@@ -171,7 +169,7 @@ def _constants_to_initializers(graph: Any) -> None:
 
 
 def constant_tensor(node: Any) -> Any:
-    """Return the tensor of a Constant node, named by its output; raises `UnsupportedOpError` for sparse and text ones."""
+    """Return the tensor of a Constant node, named by its output; raises `UnsupportedOpError` for text."""
     attribute = node.attribute[0] if node.attribute else None
     kind = attribute.name if attribute is not None else "nothing"
     if kind == "value":
