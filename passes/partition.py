@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from t10.dialect.mlir import ir
-from t10.dialect.rtensor import PLAN
+from t10.dialect.rtensor import CANDIDATES, PLAN
 from t10.errors import InputError
-from t10.passes.bridge.annotate import CHIP
+from t10.passes.bridge.annotate import CHIP, FORCED
 from t10.passes.bridge.unplan import unplan
 from t10.passes.planning import (
     PlanningPass,
@@ -30,7 +30,7 @@ class Partition(PlanningPass):
     """Give every operator its candidate partitions: F_op, and ft per operand.
 
     What stays of the space is what is on the time x memory front or close to it; `f-op` and `ft` choose one partition
-    instead, for all operators or for `operator`.
+    instead, for all operators or for `operator` (the others then keep the candidates they have).
     """
 
     name: ClassVar[str] = "t10-partition"
@@ -54,12 +54,19 @@ class Partition(PlanningPass):
         options = self.plan_options(self._forced(read))
         solve = once_per_kind(lambda spec: partition_candidates(spec, chip, cost, options))
         for spec in read.graph.operators:
+            op = read.operations[spec.name]
             is_forced = options.forced_for(spec.name) is not None
+            if self.operator and not is_forced and CANDIDATES in op.attributes:
+                continue
             with locating(read.graph.operators):
                 found = partition_candidates(spec, chip, cost, options) if is_forced else solve(spec)
+            if is_forced:
+                op.attributes[FORCED] = ir.UnitAttr.get()
+            elif FORCED in op.attributes:
+                del op.attributes[FORCED]
             # Plans that differ in what comes later only (loop order, placement) are one partition.
             fields = [{"f_op": f_op, "ft": ft} for f_op, ft in dict.fromkeys(found)]
-            set_candidates(read.operations[spec.name], spec, fields)
+            set_candidates(op, spec, fields)
 
     @classmethod
     def is_done(cls, module: Any) -> bool:

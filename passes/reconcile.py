@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from t10.errors import InputError
-from t10.passes.bridge.annotate import annotate
+from t10.passes.bridge.annotate import FORCED, annotate
 from t10.passes.planning import PlanningPass, candidate_plans, is_chosen, locating
 from t10.passes.read_graph import read_graph
+from t10.plan.options import ForcedPartition
 from t10.plan.schedule import schedule_module
 
 
@@ -35,8 +36,13 @@ class Reconcile(PlanningPass):
                 raise InputError(
                     "has no rtensor.candidates", operator=spec.name, hint="run --t10-pareto first"
                 )
+        forced = tuple(
+            ForcedPartition(spec.name, front[0].plan.f_op)
+            for spec, front in zip(read.graph.operators, fronts, strict=True)
+            if FORCED in read.operations[spec.name].attributes
+        )
         with locating(read.graph.operators):
-            plan = schedule_module(read.graph, chip, cost, fronts, self.plan_options())
+            plan = schedule_module(read.graph, chip, cost, fronts, self.plan_options(forced))
         annotate(module, read, plan)
 
     @classmethod

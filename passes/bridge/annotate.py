@@ -11,7 +11,7 @@ from t10.dialect.build import set_plan, with_layout
 from t10.dialect.groups import SEGMENTS, segment_sizes
 from t10.dialect.mlir import ir
 from t10.dialect.plan import Expression
-from t10.dialect.rtensor import CANDIDATES
+from t10.dialect.rtensor import CANDIDATES, PLAN
 from t10.passes.bridge.layouts import dialect_layout, operand_layout
 from t10.passes.bridge.wrap import wrap
 from t10.passes.read_graph import ReadModule
@@ -20,6 +20,8 @@ CHIP = "t10.chip"
 IDLE = "t10.idle"
 IDLE_LEVEL = "rtensor.idle_level"
 """Over how many replicas an operator's weights are divided at rest: 0 spread over all cores, 1 as they are used."""
+FORCED = "rtensor.forced"
+"""Marks an operator whose partition the user chose: it keeps it, also where another would save a relayout."""
 BUFFERS = "rtensor.buffers"
 """Attribute of a function: name, address, size (bytes) and first and last step of everything in a core's memory."""
 
@@ -43,12 +45,13 @@ def annotate(module: Any, read: ReadModule, plan: ModulePlan) -> None:
     _encode_arguments(function, names, plan, specs)
     for scheduled in plan.operators:
         spec = specs[scheduled.name]
-        op = wrap(read.operations[spec.name], spec.name, spec.kind)
+        op = wrap(read.operations[spec.name], spec.name, spec.kind, without=(CANDIDATES, FORCED, PLAN))
         _arrive(op, spec, scheduled, names, read.sources)
         set_plan(op, scheduled.active, expression_of(spec))
         op.attributes[IDLE_LEVEL] = to_attr(levels.get(spec.name, 0))
-        if CANDIDATES in op.attributes:
-            del op.attributes[CANDIDATES]
+        for undecided in (CANDIDATES, FORCED):
+            if undecided in op.attributes:
+                del op.attributes[undecided]
         layout = operand_layout(
             spec, scheduled.active.plan, len(spec.operands), scheduled.output_layout.scatter
         )

@@ -6,16 +6,17 @@ from typing import Any
 
 from t10.dialect.groups import SEGMENTS, segment_sizes
 from t10.dialect.mlir import ir
-from t10.dialect.rtensor import CANDIDATES, PLAN, without_layout
+from t10.dialect.rtensor import without_layout
 from t10.passes.bridge.scalars import constant_of
 
 CONSTANT_OPS = frozenset({"arith.constant", "tensor.empty", "linalg.fill"})
 
 
-def wrap(op: Any, op_name: str, kind: str) -> Any:
+def wrap(op: Any, op_name: str, kind: str, *, without: tuple[str, ...] = ()) -> Any:
     """Return a new `rtensor.operator` that computes what `op` computes and has taken its place; `op` is erased.
 
     Constants, empty tensors and fills that `op` reads are copied into the region; other values become operands.
+    Attributes `without` of `op` are not copied.
     """
     if op.name == "rtensor.operator":
         return op
@@ -42,7 +43,7 @@ def wrap(op: Any, op_name: str, kind: str) -> Any:
     mapping = dict(zip(outside, block.arguments, strict=True))
     with ir.InsertionPoint(block):
         inner = _copy(op, mapping)
-        for name in (PLAN, CANDIDATES):
+        for name in without:
             if name in inner.attributes:
                 del inner.attributes[name]
         ir.Operation.create("rtensor.yield", operands=list(inner.results), loc=op.location)
