@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+from onnx import external_data_helper
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
@@ -74,7 +75,7 @@ def make_external(made: Builder, folder: Path) -> None:
         data = bytearray()
         for tensor in copy.graph.initializer:
             raw = tensor.raw_data
-            onnx.external_data_helper.set_external_data(tensor, location, offset=len(data), length=len(raw))
+            external_data_helper.set_external_data(tensor, location, offset=len(data), length=len(raw))
             data += raw
             tensor.ClearField("raw_data")
             tensor.data_location = onnx.TensorProto.EXTERNAL

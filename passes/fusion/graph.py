@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -219,7 +220,7 @@ def _renamed(node: Node, old: int, new: int) -> Node:
     return with_leaves(node, leaf)
 
 
-def with_leaves(nest: Nest, leaf: Any) -> Nest:
+def with_leaves(nest: Nest, leaf: Callable[[Scalar], Scalar]) -> Nest:
     """Return the nest with the leaves of all its scalars replaced."""
     memo: dict[int, Scalar] = {}
     body, init, epilogue = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from t10.core.expression import AffineDim
@@ -27,7 +28,7 @@ from t10.passes.fusion.scalar import (
 def normalize(graph: FusionGraph) -> None:
     """Bring every nest of the graph to the form the rewrites expect."""
     for nest in graph.nests():
-        plain = drop_unit_axes(with_leaves(nest, lambda leaf: _constant(graph, leaf)))
+        plain = drop_unit_axes(with_leaves(nest, partial(_constant, graph)))
         graph.add(widen(graph, start_neutral(plain)) if plain.combine else plain)
     for nest in graph.nests():
         split_gathers(graph, nest)
@@ -45,7 +46,7 @@ def resolve_gathers(graph: FusionGraph) -> None:
     """Turn gathers at positions and constants alone into plain reads."""
     for nest in graph.nests():
         if nest.is_gather:
-            graph.add(with_leaves(nest, lambda leaf: _affine_read(graph, leaf)))
+            graph.add(with_leaves(nest, partial(_affine_read, graph)))
 
 
 def _affine_read(graph: FusionGraph, leaf: Scalar) -> Scalar:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from t10.core.expression import AffineDim
 from t10.passes.fusion.affine import ZERO, is_zero
 from t10.passes.fusion.graph import FusionGraph, Nest, Reshape, with_leaves
@@ -15,7 +17,7 @@ def fold_views(graph: FusionGraph) -> None:
         if isinstance(node, Reshape):
             fold_reshape(graph, node)
         elif isinstance(node, Nest):
-            folded = with_leaves(node, lambda leaf: _through(graph, leaf))
+            folded = with_leaves(node, partial(_through, graph))
             if folded != node:
                 graph.add(folded)
     graph.remove_dead()

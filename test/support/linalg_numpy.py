@@ -167,7 +167,7 @@ def _operator(op: Any, environment: Environment) -> list[Array]:
 
 def _affine(expression: Any, axes: list[Array]) -> Any:
     if isinstance(expression, ir.AffineDimExpr):
-        return axes[ir.AffineDimExpr(expression).position]
+        return axes[int(ir.AffineDimExpr(expression).position)]
     if isinstance(expression, ir.AffineConstantExpr):
         return np.int64(ir.AffineConstantExpr(expression).value)
     if isinstance(expression, ir.AffineAddExpr):

@@ -22,9 +22,10 @@ TOLERANCE_BY_TYPE = {"float32": 1e-4, "float16": 5e-3}
 
 
 def _reference(path: Path, inputs: dict[str, Any]) -> dict[str, Any]:
-    options = onnxruntime.SessionOptions()
+    runtime: Any = onnxruntime
+    options = runtime.SessionOptions()
     options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    session = runtime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     names = [output.name for output in session.get_outputs()]
     return dict(zip(names, session.run(None, inputs), strict=True))
 

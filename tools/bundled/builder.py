@@ -143,7 +143,8 @@ class Builder:
             graph, opset_imports=[helper.make_opsetid("", self.opset)], producer_name="t10"
         )
         model.ir_version = 10
-        onnx.checker.check_model(model, full_check=True)
+        checker: Any = onnx.checker
+        checker.check_model(model, full_check=True)
         return model
 
     def _fresh(self, stem: str) -> str:

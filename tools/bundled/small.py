@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -110,7 +111,8 @@ def local_function() -> onnx.ModelProto:
     opsets = [helper.make_opsetid("", 18), helper.make_opsetid("local", 1)]
     model = helper.make_model(graph, opset_imports=opsets, functions=[body], producer_name="t10")
     model.ir_version = 10
-    onnx.checker.check_model(model)
+    checker: Any = onnx.checker
+    checker.check_model(model)
     return model
 
 

@@ -122,7 +122,8 @@ def _run(
         graph, opset_imports=list(model.opset_import), ir_version=model.ir_version
     )
     try:
-        results = ReferenceEvaluator(single).run(None, {name: known[name] for name in names})
+        evaluator: Any = ReferenceEvaluator(single)
+        results = evaluator.run(None, {name: known[name] for name in names})
     except Exception:
         return None
     if not all(isinstance(value, np.ndarray | np.generic) for value in results):

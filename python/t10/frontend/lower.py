@@ -65,7 +65,7 @@ def _dense_cache(importer: Any) -> Any:
             array = numpy_helper.to_array(tp)
             kind = self.tensor_proto_to_builtin_type(tp)
             if array.size == 0 or tp.data_type == onnx.TensorProto.STRING:
-                return super().tensor_proto_to_attr(tp)
+                return importer.ContextCache.tensor_proto_to_attr(self, tp)
             if array.dtype == np.bool_:
                 return ir.DenseElementsAttr.get([ir.BoolAttr.get(bool(value)) for value in array.flat], kind)
             return ir.DenseElementsAttr.get(np.ascontiguousarray(array), type=kind)

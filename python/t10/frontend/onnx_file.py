@@ -24,6 +24,8 @@ from t10.frontend.legalize import legalize
 from t10.frontend.shapes import check_static, infer_shapes, set_shapes
 from t10.frontend.weights import Weights, lift_weights, load_external
 
+_onnx: Any = onnx  # some of its functions are typed in part only
+
 ShapeOverride = Sequence[int] | int
 
 
@@ -68,7 +70,7 @@ def read_onnx(file: Path) -> Any:
     if not file.is_file():
         raise InputError(f"{file} is not a file (expected an .onnx file)")
     try:
-        model = onnx.load(str(file), load_external_data=False)
+        model = _onnx.load(str(file), load_external_data=False)
     except (DecodeError, ValueError, RuntimeError) as error:
         raise InputError(f"{file} is not an ONNX model: {error}", hint="is the file complete?") from error
     if not model.HasField("graph") or not (model.graph.node or model.graph.output):
@@ -115,7 +117,7 @@ def prepare(
 def _check(model: Any, source: str) -> None:
     """Run ONNX's own checker; raises `InputError` with its first line."""
     try:
-        onnx.checker.check_model(model)
+        _onnx.checker.check_model(model)
     except onnx.checker.ValidationError as error:
         message = " ".join(str(error).split())
         raise InputError(f"{source} breaks the rules of ONNX: {message}") from error

@@ -170,8 +170,8 @@ def _constants_to_initializers(graph: Any) -> None:
 
 def constant_tensor(node: Any) -> Any:
     """Return the tensor of a Constant node, named by its output; raises `UnsupportedOpError` for text."""
-    attribute = node.attribute[0] if node.attribute else None
-    kind = attribute.name if attribute is not None else "nothing"
+    attribute: Any = node.attribute[0] if node.attribute else onnx.AttributeProto(name="nothing")
+    kind = attribute.name
     if kind == "value":
         tensor = onnx.TensorProto.FromString(attribute.t.SerializeToString())
         tensor.name = node.output[0]
