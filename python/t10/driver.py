@@ -92,6 +92,8 @@ class Executable:
             if progress:
                 progress("run", done, total)
 
+        if progress:
+            progress("run", 0, 1)
         cost = IpuCostModel(self.chip)
         return simulate(self.plan, self.chip, cost, self.weights, arrays, progress=step)
 

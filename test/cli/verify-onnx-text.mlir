@@ -4,6 +4,7 @@
 
 // CHECK: y {{.*}} 2x3 {{.*}} float32 {{.*}} 1e-04 {{.*}} ok
 // CHECK: test-4: {{.*}} (modelled); random inputs (seed 0), reference ONNX Runtime
+// CHECK: plan proved
 // CHECK: verified
 // STRICT: differs
 // STRICT: FAILED: outputs differ by more than the tolerance

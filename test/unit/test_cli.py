@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ import t10
 from t10.arrays import read_arrays, write_arrays
 from t10.cli import entry, main
 from t10.cli.arguments import parse
+from t10.driver import Executable
 from t10.random_inputs import random_inputs
 from t10.reference import run_onnx_runtime
 
@@ -109,6 +111,22 @@ def test_a_defect_is_one_line_with_where_to_report_it(
     assert "Traceback" not in error
     with pytest.raises(KeyError):
         main(["chips", "--debug"])
+
+
+def test_a_wrong_plan_is_not_proved_and_ends_with_5(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executable = t10.compile(models.mlp(tmp_path / "mlp.onnx"), chip="test-4")
+    stacked = tuple(replace(buffer, address_bytes=0) for buffer in executable.plan.buffers)
+    wrong = replace(executable, plan=replace(executable.plan, buffers=stacked))
+
+    def compile_wrongly(*words: object) -> Executable:
+        return wrong
+
+    monkeypatch.setattr("t10.cli.verify.compile", compile_wrongly)
+    code, _, error = run(capsys, "verify", tmp_path / "mlp.onnx", "--chip", "test-4", "--prove")
+    assert (code, error.count("\n")) == (5, 1)
+    assert "the plan breaks" in error
 
 
 def test_quiet_prints_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

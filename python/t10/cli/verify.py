@@ -28,21 +28,22 @@ def run_verify(arguments: Arguments) -> int:
         raise InputError(f"--tolerance is {arguments.tolerance}, expected a number of at least 0")
     with progress_bar(quiet=arguments.quiet) as progress:
         executable = compile(arguments.model, arguments.chip, shapes, options, progress)
-        inputs = (
-            given if arguments.inputs is not None else random_inputs(executable.plan.graph, arguments.seed)
-        )
+        if arguments.prove:
+            prove(executable, progress)
+        graph = executable.plan.graph
+        inputs = random_inputs(graph, arguments.seed) if arguments.inputs is None else given
         result = executable.execute(inputs, progress=progress)
     if not references:
         references = run_onnx_runtime(arguments.model, inputs)
     if arguments.outputs is not None:
         write_arrays(arguments.outputs, result.outputs)
-    tolerance = (
-        default_tolerance(executable.plan.graph) if arguments.tolerance is None else arguments.tolerance
-    )
+    tolerance = default_tolerance(graph) if arguments.tolerance is None else arguments.tolerance
     comparisons = compare(result.outputs, references, tolerance)
     console = stdout(quiet=arguments.quiet)
     show_comparisons(console, comparisons)
     say(console, f"{executable.chip.name}: {_time(executable, result.cycles)}; {_source(arguments)}")
+    if arguments.prove:
+        say(console, "plan proved: windows, rings, coverage, data, layouts, memory")
     is_right = all(each.is_within for each in comparisons)
     console.print(
         "[green]verified[/]" if is_right else "[red]FAILED[/]: outputs differ by more than the tolerance"
