@@ -31,7 +31,8 @@ def window_lengths(plan: OperatorPlan, slot: int) -> AxisSizes:
 
 def n_sharers(operand: Operand, plan: OperatorPlan) -> int:
     """Return P_T: how many cores need the same sub-tensor of the operand."""
-    return prod(f for axis, f in enumerate(plan.f_op) if axis not in operand.axes)
+    own = operand.axes
+    return prod(f for axis, f in enumerate(plan.f_op) if axis not in own)
 
 
 def ring_length(plan: OperatorPlan, slot: int) -> int:

@@ -37,7 +37,8 @@ def can_rotate(spec: OperatorSpec, operand: Operand, axis: int) -> bool:
 
 def sharers(operand: Operand, f_op: AxisSizes) -> int:
     """Return P_T: how many cores need the same sub-tensor of an operand."""
-    return prod(f for axis, f in enumerate(f_op) if axis not in operand.axes)
+    own = operand.axes
+    return prod(f for axis, f in enumerate(f_op) if axis not in own)
 
 
 def align_pace(spec: OperatorSpec, f_op: AxisSizes, ft: tuple[AxisSizes, ...]) -> Pace:

@@ -19,6 +19,7 @@ from t10.core.movement import (
     layout_map,
     operand_elements,
     operand_of,
+    partition_scatter,
     view_elements,
 )
 from t10.core.plan import OperatorPlan
@@ -79,12 +80,23 @@ class Mover:
         producer = self.spec_by_value.get(layout.value)
         if producer is None or operand_of(spec, number).pad_value:
             return False
+        if not self._same_size(spec, plan, number, layout, producer):
+            return False
         key = (self._canon(spec), plan, number, *self._key(layout))
         if key not in self._same:
             wanted = operand_elements(spec, plan, number).reshape(plan.n_cores, -1)
             has = self._map(layout)
             self._same[key] = wanted.shape == has.elements.shape and bool((wanted == has.elements).all())
         return self._same[key]
+
+    def _same_size(
+        self, spec: OperatorSpec, plan: OperatorPlan, number: int, layout: Layout, producer: OperatorSpec
+    ) -> bool:
+        """Return whether an operand and a result take equally many slots on equally many cores."""
+        if layout.plan is None or layout.plan.n_cores != plan.n_cores:
+            return False
+        n_slots = operand_slots(producer, layout.plan, layout.operand)
+        return operand_slots(spec, plan, number) == partition_scatter(n_slots, layout.scatter)
 
     def _count(
         self, spec: OperatorSpec, plan: OperatorPlan, number: int, layouts: dict[str, Layout]

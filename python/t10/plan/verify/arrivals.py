@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from math import prod
 
 from t10.chip.spec import ChipSpec
 from t10.core.expression import Operand, OperatorSpec
 from t10.core.graph import Graph
+from t10.core.plan import OperatorPlan
 from t10.core.schedule import Arrival, Layout, ModulePlan, ScheduledOperator
-from t10.plan.verify.placed import PlacedValue, placed_layout, placed_operand, same_slots
+from t10.plan.verify.nameless import REMEMBERED, nameless, nameless_layout
+from t10.plan.verify.placed import placed_layout, placed_operand, same_slots
 from t10.plan.verify.uses import behind_reshapes, origins, reads_by_value
 from t10.plan.verify.violation import Violation
 from t10.plan.verify.windows import last_positions
@@ -50,11 +53,28 @@ def layout_by_value(plan: ModulePlan) -> dict[str, Layout]:
     return {layout.value: layout for layout in layouts}
 
 
-def placed_source(plan: ModulePlan, layout: Layout) -> PlacedValue:
-    """Return a value under its layout in a module."""
-    specs = {spec.name: spec for spec in plan.graph.operators}
+def _source(plan: ModulePlan, layout: Layout) -> tuple[Layout, OperatorSpec | None, int]:
+    """Return a layout and its operator without names, and the number of elements of its value."""
+    maker = next((spec for spec in plan.graph.operators if spec.name == layout.operator), None)
     n_elements = prod(plan.graph.shape_by_value[layout.value])
-    return placed_layout(layout, specs.get(layout.operator), n_elements)
+    return nameless_layout(layout), None if maker is None else nameless(maker), n_elements
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _lies_right(
+    reader: OperatorSpec,
+    plan: OperatorPlan,
+    number: int,
+    layout: Layout,
+    maker: OperatorSpec | None,
+    n_elements: int,
+    is_padding_read: bool,
+) -> bool:
+    """Return whether a value under a layout has in its slots what operand `number` of a reader wants there."""
+    if (reader, plan, number, 1) == (maker, layout.plan, layout.operand, layout.scatter):
+        return True
+    wanted = placed_operand(reader, plan, number)
+    return same_slots(wanted, placed_layout(layout, maker, n_elements), is_padding_read)
 
 
 def source_buffer(graph: Graph, value: str) -> str:
@@ -82,11 +102,12 @@ def _in_place_rules(
         yield Violation(spec.name, "in place", f"{what} in {arrival.buffer}", buffer)
         return
     layout = layouts[name]
-    wanted = placed_operand(spec, scheduled.active.plan, arrival.operand)
     has_padding = reads_outside(spec, operand)
     if has_padding and _padding_of(plan, layout) != operand.pad_value:
         yield Violation(spec.name, "in place", f"{what} reads outside its tensor", "a copy with its padding")
-    elif layout.dtype != operand.dtype or not same_slots(wanted, placed_source(plan, layout), has_padding):
+    elif layout.dtype != operand.dtype or not _lies_right(
+        nameless(spec), scheduled.active.plan, arrival.operand, *_source(plan, layout), has_padding
+    ):
         yield Violation(
             spec.name, "in place", f"{what} lies elsewhere", "the same elements in the same slots"
         )
@@ -131,7 +152,7 @@ def _is_rotated_away(spec: OperatorSpec, scheduled: ScheduledOperator, number: i
 def _rotation_rules(plan: ModulePlan, step: int, arrival: Arrival, what: str) -> Iterator[Violation]:
     """A value that is rotated in its own buffer has no other reader of that buffer, now or later."""
     spec, scheduled = plan.graph.operators[step], plan.operators[step]
-    value = spec.operands[arrival.operand].name
+    value = behind_reshapes(plan.graph, spec.operands[arrival.operand].name)
     if any(a.buffer == arrival.buffer and a.operand != arrival.operand for a in scheduled.arrivals):
         yield Violation(
             spec.name, "in place", f"{what} rotates in a buffer that another operand has", "its own"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from math import prod
 
 import numpy as np
@@ -14,6 +15,7 @@ from t10.core.schedule import Layout, ModulePlan, ScheduledOperator
 from t10.errors import VerifyError
 from t10.plan.verify.arrivals import arrival_violations
 from t10.plan.verify.memory import memory_violations
+from t10.plan.verify.nameless import REMEMBERED, nameless, nameless_layout
 from t10.plan.verify.operator import verify_operator
 from t10.plan.verify.placed import incomplete_copies, placed_layout
 from t10.plan.verify.uses import behind_reshapes, origins, reads_by_value
@@ -88,7 +90,7 @@ def _stored_rules(plan: ModulePlan, layout: Layout, chip: ChipSpec) -> Iterator[
         yield Violation(layout.value, "layouts", f"{layout.n_cores} cores", f"1 to {chip.n_cores}")
         return
     spec = specs.get(layout.operator)
-    most, needed = 1, None
+    most, is_all_needed = 1, True
     if layout.plan is not None:
         if spec is None or not 0 <= layout.operand < len(spec.operands):
             yield Violation(
@@ -106,13 +108,26 @@ def _stored_rules(plan: ModulePlan, layout: Layout, chip: ChipSpec) -> Iterator[
             yield from wrong
             return
         most = _most_per_copy(spec, operand, layout)
-        if len(reads_by_value(plan.graph).get(layout.value, ())) == 1 and not _is_result(plan, layout.value):
-            needed = _elements_read(spec, operand)
+        n_reads = len(reads_by_value(plan.graph).get(layout.value, ()))
+        is_all_needed = n_reads != 1 or _is_result(plan, layout.value)
     n_elements = prod(plan.graph.shape_by_value[layout.value])
-    for copy, low, high in incomplete_copies(placed_layout(layout, spec, n_elements), most, needed):
+    maker = None if spec is None else nameless(spec)
+    wrong_copy = _first_wrong_copy(nameless_layout(layout), maker, n_elements, most, is_all_needed)
+    if wrong_copy is not None:
+        copy, low, high = wrong_copy
         found = f"copy {copy} holds elements {low} to {high} times"
         yield Violation(layout.value, "layouts", found, "every element once")
-        return
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _first_wrong_copy(
+    layout: Layout, spec: OperatorSpec | None, n_elements: int, most: int, is_all_needed: bool
+) -> tuple[int, int, int] | None:
+    """Return (copy, fewest, most) of the first copy that is wrong, None if all hold what is needed."""
+    needed = None
+    if spec is not None and not is_all_needed:
+        needed = _elements_read(spec, spec.operands[layout.operand])
+    return next(incomplete_copies(placed_layout(layout, spec, n_elements), most, needed), None)
 
 
 def _most_per_copy(spec: OperatorSpec, operand: Operand, layout: Layout) -> int:
