@@ -325,7 +325,7 @@ def _dense(attribute: Any, shape: tuple[int, ...], dtype: str, location: str) ->
         )
     try:
         values = np.array(ir.DenseElementsAttr(attribute))
-    except (ValueError, TypeError, NotImplementedError) as error:
+    except (ValueError, TypeError, RuntimeError) as error:
         raise UnsupportedOpError(
             f"constant of element type {dtype} cannot be read", location=location
         ) from error

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from t10.version import VERSION
+
 if TYPE_CHECKING:
     from t10.driver import Executable, compile
 
 __all__ = ["Executable", "__version__", "compile"]
-__version__ = "0.1.0"
+__version__ = VERSION
 
 _FROM_DRIVER = frozenset({"compile", "Executable"})
 

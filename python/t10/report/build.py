@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 
-import t10
 from t10.chip import ChipSpec
 from t10.core.document.encode import cycles_record, total_cycles
 from t10.core.dtypes import size_bytes
@@ -13,6 +12,7 @@ from t10.core.expression import OperatorSpec
 from t10.core.schedule import ModulePlan, ScheduledOperator
 from t10.report import records
 from t10.report.traffic import operator_traffic
+from t10.version import VERSION
 
 MILLISECONDS_PER_SECOND = 1000
 
@@ -40,7 +40,7 @@ def build_report(
     return records.Report(
         format=records.FORMAT,
         version=records.VERSION,
-        generator=f"t10 {t10.__version__}",
+        generator=f"t10 {VERSION}",
         modelled=True,
         model=plan.graph.name,
         source=source,

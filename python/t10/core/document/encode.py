@@ -7,7 +7,6 @@ from dataclasses import asdict, fields
 from math import prod
 from typing import Any, Generic, Literal, TypeVar
 
-import t10
 from t10.core import geometry, movement
 from t10.core.document import records
 from t10.core.dtypes import size_bytes
@@ -16,6 +15,7 @@ from t10.core.plan import CostedPlan, Cycles, OperatorPlan
 from t10.core.scalar import ScalarFunction
 from t10.core.schedule import Layout, ModulePlan, ScheduledOperator
 from t10.errors import T10Error
+from t10.version import VERSION
 
 Value = TypeVar("Value")
 
@@ -177,7 +177,7 @@ def encode(module: ModulePlan, extra: Mapping[str, Any]) -> records.PlanDocument
     return records.PlanDocument(
         format=records.FORMAT,
         version=records.VERSION,
-        generator=f"t10 {t10.__version__}",
+        generator=f"t10 {VERSION}",
         modelled=True,
         chip=module.chip,
         model=graph.name,
