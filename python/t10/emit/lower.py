@@ -175,16 +175,13 @@ class _Builder:
         ways[axis] = -ways[axis]
         n_steps = plan.steps[axis]
         if not inner:
-            return [Repeat(n_steps - 1, (execute, advance)), execute]
+            return [*_repeated(n_steps - 1, execute, advance), execute]
         there = self._sweep(spec, plan, carried, inner, ways, execute)
         back = self._sweep(spec, plan, carried, inner, ways, execute)
         if n_steps % 2:
             self._sweep(spec, plan, carried, inner, ways, execute)
-            return [Repeat(n_steps // 2, (*there, advance, *back, advance)), *there]
-        last = [*there, advance, *back]
-        if n_steps == 2:
-            return last
-        return [Repeat(n_steps // 2 - 1, (*there, advance, *back, advance)), *last]
+            return [*_repeated(n_steps // 2, *there, advance, *back, advance), *there]
+        return [*_repeated(n_steps // 2 - 1, *there, advance, *back, advance), *there, advance, *back]
 
     def _shift(
         self,
@@ -241,3 +238,8 @@ class _Builder:
             name, spec.name, "reduce", (accumulator,), SHIFT_BUFFER, n_bytes, cycles, rounds
         )
         return [Exchange(name), self._execute(spec, plan, "combine", (SHIFT_BUFFER, accumulator))]
+
+
+def _repeated(count: int, *body: Step) -> tuple[Step, ...]:
+    """Return `body` run `count` times; once or never needs no loop."""
+    return (Repeat(count, body),) if count > 1 else body * count

@@ -1,0 +1,25 @@
+// RUN: t10-opt --t10-partition="chip=%S/Inputs/narrow-16.yaml f-op=4,4,1 ft=1x1x1,1x1x1,1x1x1" --t10-place %s | filecheck %s
+// RUN: t10-opt --t10-partition="chip=%S/Inputs/narrow-16.yaml f-op=4,4,1 ft=1x1x1,1x1x1,1x1x1" --t10-place --t10-place %s | filecheck %s
+
+// One address per buffer, the same on every core, from the operator steps in which it is needed: 0 and 1 here.
+// Both weights rest behind the first 20480 bytes (code, stacks), 4096 bytes each, and the shift buffer with them, for ever.
+// CHECK: rtensor.buffers = [
+// CHECK-DAG: {address_bytes = 20480 : i64, first = 0 : i64, last = 1 : i64, name = "idle:arg1", size_bytes = 4096 : i64}
+// CHECK-DAG: {address_bytes = 24576 : i64, first = 0 : i64, last = 1 : i64, name = "idle:arg2", size_bytes = 4096 : i64}
+// CHECK-DAG: {address_bytes = 28672 : i64, first = 0 : i64, last = 1 : i64, name = "shift", size_bytes = 1024 : i64}
+// The weight in use is needed in its own step only: both operators have theirs at one address.
+// CHECK-DAG: {address_bytes = [[ACTIVE:[0-9]+]] : i64, first = 0 : i64, last = 0 : i64, name = "operand:{{[^"]*}}:1", size_bytes = 16384 : i64}
+// CHECK-DAG: {address_bytes = [[ACTIVE]] : i64, first = 1 : i64, last = 1 : i64, name = "operand:{{[^"]*}}:1", size_bytes = 16384 : i64}
+// The first product, 4 x 32 elements of 4 bytes per core, lives until the second has read it.
+// CHECK-DAG: first = 0 : i64, last = 1 : i64, name = "value:{{[^"]*}}:0", size_bytes = 512 : i64}
+func.func @main(%x: tensor<16x128xf32>, %w0: tensor<128x128xf32> {t10.weight}, %w1: tensor<128x128xf32> {t10.weight})
+    -> tensor<16x128xf32> {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<16x128xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<16x128xf32>) -> tensor<16x128xf32>
+  %h = linalg.matmul ins(%x, %w0 : tensor<16x128xf32>, tensor<128x128xf32>) outs(%init : tensor<16x128xf32>)
+    -> tensor<16x128xf32>
+  %y = linalg.matmul ins(%h, %w1 : tensor<16x128xf32>, tensor<128x128xf32>) outs(%init : tensor<16x128xf32>)
+    -> tensor<16x128xf32>
+  return %y : tensor<16x128xf32>
+}
