@@ -1,0 +1,56 @@
+"""Every bundled model, compiled, executed core by core and compared: the road from end to end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from t10.arrays import read_arrays
+from t10.driver import compile
+from t10.random_inputs import random_inputs
+from t10.reference import compare, default_tolerance, run_onnx_runtime, split_reference
+
+MODELS = Path(__file__).resolve().parents[2] / "examples" / "models"
+ARCHITECTURES = sorted(path.stem for path in MODELS.glob("*_fp[13]*.onnx"))
+SINGLE = ("mlp", "conv", "depthwise", "gather", "softmax", "functions", "local_function", "external")
+
+
+def check(name: str, chip: str) -> None:
+    path = MODELS / f"{name}.onnx"
+    executable = compile(path, chip)
+    inputs, references = split_reference(read_arrays(path.with_suffix(".npz")))
+    graph = executable.plan.graph
+    result = executable.execute(inputs)
+    comparisons = compare(
+        result.outputs, references or run_onnx_runtime(path, inputs), default_tolerance(graph)
+    )
+    assert comparisons
+    assert [each for each in comparisons if not each.is_within] == []
+    assert result.peak_bytes <= executable.chip.sram_bytes
+    assert result.cycles == executable.report().total_cycles
+
+
+def test_the_seven_architectures_are_bundled_in_both_precisions() -> None:
+    names = {"bert", "vit", "resnet18", "nerf", "opt", "llama2", "retnet"}
+    assert set(ARCHITECTURES) == {f"{name}_{dtype}" for name in names for dtype in ("fp16", "fp32")}
+
+
+@pytest.mark.parametrize("name", [*ARCHITECTURES, *SINGLE])
+def test_it_runs_right_on_64_cores(name: str) -> None:
+    check(name, "test-64")
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_it_runs_right_on_1472_cores(name: str) -> None:
+    check(name, "ipu-mk2")
+
+
+@pytest.mark.parametrize("chip", ["test-4", "test-16"])
+def test_other_inputs_run_right_too(chip: str) -> None:
+    path = MODELS / "bert_fp32.onnx"
+    executable = compile(path, chip)
+    for seed in range(3):
+        inputs = random_inputs(executable.plan.graph, seed)
+        outputs = executable.run(inputs)
+        assert all(each.is_within for each in compare(outputs, run_onnx_runtime(path, inputs), 1e-4))
