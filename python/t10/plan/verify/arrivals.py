@@ -6,23 +6,21 @@ from collections.abc import Iterator
 from functools import lru_cache
 from math import prod
 
-from t10.chip.spec import ChipSpec
 from t10.core.expression import Operand, OperatorSpec
 from t10.core.graph import Graph
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import Arrival, Layout, ModulePlan, ScheduledOperator
 from t10.plan.verify.nameless import REMEMBERED, nameless, nameless_layout
 from t10.plan.verify.placed import placed_layout, placed_operand, same_slots
-from t10.plan.verify.uses import behind_reshapes, origins, reads_by_value
+from t10.plan.verify.uses import Uses
 from t10.plan.verify.violation import Violation
 from t10.plan.verify.windows import last_positions
 
 PREFIX_BY_SOURCE = {"weight": "idle", "input": "input", "result": "value"}
 
 
-def arrival_violations(plan: ModulePlan, chip: ChipSpec) -> Iterator[Violation]:
+def arrival_violations(plan: ModulePlan, uses: Uses) -> Iterator[Violation]:
     """Yield operands that do not arrive, arrive twice, come from values not yet made, or are not in place."""
-    del chip  # the rules of arrivals are the same on every chip
     graph = plan.graph
     layouts = layout_by_value(plan)
     made_at = {spec.output.name: step for step, spec in enumerate(graph.operators)}
@@ -35,13 +33,13 @@ def arrival_violations(plan: ModulePlan, chip: ChipSpec) -> Iterator[Violation]:
             continue
         for arrival in scheduled.arrivals:
             operand = spec.operands[arrival.operand]
-            late = [v for v in origins(graph, operand.name) if made_at.get(v, -1) >= step or v not in layouts]
+            late = [v for v in uses.origins[operand.name] if made_at.get(v, -1) >= step or v not in layouts]
             if late:
                 yield Violation(
                     spec.name, "order", f"{operand.name} reads {sorted(late)[0]}", "values made before"
                 )
             elif arrival.kind == "in_place":
-                yield from _in_place_rules(plan, step, arrival, layouts)
+                yield from _in_place_rules(plan, uses, step, arrival, layouts)
             elif arrival.buffer != f"operand:{spec.name}:{arrival.operand}":
                 expected = f"operand:{spec.name}:{arrival.operand}"
                 yield Violation(spec.name, "arrivals", f"operand copied to {arrival.buffer}", expected)
@@ -53,10 +51,10 @@ def layout_by_value(plan: ModulePlan) -> dict[str, Layout]:
     return {layout.value: layout for layout in layouts}
 
 
-def _source(plan: ModulePlan, layout: Layout) -> tuple[Layout, OperatorSpec | None, int]:
+def _source(uses: Uses, layout: Layout) -> tuple[Layout, OperatorSpec | None, int]:
     """Return a layout and its operator without names, and the number of elements of its value."""
-    maker = next((spec for spec in plan.graph.operators if spec.name == layout.operator), None)
-    n_elements = prod(plan.graph.shape_by_value[layout.value])
+    maker = uses.specs.get(layout.operator)
+    n_elements = prod(uses.shapes[layout.value])
     return nameless_layout(layout), None if maker is None else nameless(maker), n_elements
 
 
@@ -87,13 +85,13 @@ def source_buffer(graph: Graph, value: str) -> str:
 
 
 def _in_place_rules(
-    plan: ModulePlan, step: int, arrival: Arrival, layouts: dict[str, Layout]
+    plan: ModulePlan, uses: Uses, step: int, arrival: Arrival, layouts: dict[str, Layout]
 ) -> Iterator[Violation]:
     """The operand is the value itself, in the same slots, is not read outside the tensor, and may be rotated away."""
     spec, scheduled = plan.graph.operators[step], plan.operators[step]
     operand = spec.operands[arrival.operand]
     what = f"operand {arrival.operand} ({operand.name})"
-    name = behind_reshapes(plan.graph, operand.name)
+    name = uses.renamed[operand.name]
     buffer = source_buffer(plan.graph, name)
     if name not in layouts:
         yield Violation(spec.name, "in place", f"{what} is a view", "a value as it is, or reshaped")
@@ -103,26 +101,25 @@ def _in_place_rules(
         return
     layout = layouts[name]
     has_padding = reads_outside(spec, operand)
-    if has_padding and _padding_of(plan, layout) != operand.pad_value:
+    if has_padding and _padding_of(plan, uses, layout) != operand.pad_value:
         yield Violation(spec.name, "in place", f"{what} reads outside its tensor", "a copy with its padding")
     elif layout.dtype != operand.dtype or not _lies_right(
-        nameless(spec), scheduled.active.plan, arrival.operand, *_source(plan, layout), has_padding
+        nameless(spec), scheduled.active.plan, arrival.operand, *_source(uses, layout), has_padding
     ):
         yield Violation(
             spec.name, "in place", f"{what} lies elsewhere", "the same elements in the same slots"
         )
     if _is_rotated_away(spec, scheduled, arrival.operand, buffer):
-        yield from _rotation_rules(plan, step, arrival, what)
+        yield from _rotation_rules(plan, uses, step, arrival, what)
 
 
-def _padding_of(plan: ModulePlan, layout: Layout) -> str | None:
+def _padding_of(plan: ModulePlan, uses: Uses, layout: Layout) -> str | None:
     """Return what the slots outside the tensor hold: the operand's padding in a weight's idle layout, None if nothing.
 
     A weight laid out as an operand is put there with its padding; results and linear layouts have none.
     """
-    specs = {spec.name: spec for spec in plan.graph.operators}
     is_weight = layout.value in {weight.name for weight in plan.graph.weights}
-    spec = specs.get(layout.operator)
+    spec = uses.specs.get(layout.operator)
     return spec.operands[layout.operand].pad_value if is_weight and spec is not None else None
 
 
@@ -149,17 +146,18 @@ def _is_rotated_away(spec: OperatorSpec, scheduled: ScheduledOperator, number: i
     return any(t > 1 and ends[axis] for axis, t in enumerate(plan.ft[number]))
 
 
-def _rotation_rules(plan: ModulePlan, step: int, arrival: Arrival, what: str) -> Iterator[Violation]:
+def _rotation_rules(
+    plan: ModulePlan, uses: Uses, step: int, arrival: Arrival, what: str
+) -> Iterator[Violation]:
     """A value that is rotated in its own buffer has no other reader of that buffer, now or later."""
     spec, scheduled = plan.graph.operators[step], plan.operators[step]
-    value = behind_reshapes(plan.graph, spec.operands[arrival.operand].name)
+    value = uses.renamed[spec.operands[arrival.operand].name]
     if any(a.buffer == arrival.buffer and a.operand != arrival.operand for a in scheduled.arrivals):
         yield Violation(
             spec.name, "in place", f"{what} rotates in a buffer that another operand has", "its own"
         )
-    later = [read for read in reads_by_value(plan.graph).get(value, ()) if read.step > step]
-    kept = any(value in origins(plan.graph, output.value) for output in plan.graph.outputs)
-    if later or kept:
+    later = [read for read in uses.reads.get(value, ()) if read.step > step]
+    if later or value in uses.kept:
         reader = plan.graph.operators[later[0].step].name if later else "the model's result"
         yield Violation(
             spec.name, "in place", f"{what} is rotated away before {reader} reads it", "the last reader"

@@ -11,7 +11,7 @@ from t10.core.expression import OperatorSpec
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import Buffer, ModulePlan
 from t10.plan.verify.placed import layout_slots, operand_slots
-from t10.plan.verify.uses import last_steps
+from t10.plan.verify.uses import Uses
 from t10.plan.verify.violation import Violation
 from t10.plan.verify.windows import output_replicas
 
@@ -29,7 +29,7 @@ class Need:
     last: int
 
 
-def memory_violations(plan: ModulePlan, chip: ChipSpec) -> Iterator[Violation]:
+def memory_violations(plan: ModulePlan, chip: ChipSpec, uses: Uses) -> Iterator[Violation]:
     """Yield buffers that are missing, too small, dead too early, outside the memory or over each other."""
     buffers: dict[str, Buffer] = {}
     for buffer in plan.buffers:
@@ -37,26 +37,23 @@ def memory_violations(plan: ModulePlan, chip: ChipSpec) -> Iterator[Violation]:
             yield Violation(buffer.name, "buffers", "two buffers of this name", "one")
         buffers[buffer.name] = buffer
         yield from _place_rules(buffer, chip)
-    for need in needs(plan, chip):
+    for need in needs(plan, chip, uses):
         yield from _need_rules(need, buffers.get(need.name))
     yield from _overlaps(plan.buffers)
     yield from _totals(plan, chip)
 
 
-def needs(plan: ModulePlan, chip: ChipSpec) -> Iterator[Need]:
+def needs(plan: ModulePlan, chip: ChipSpec, uses: Uses) -> Iterator[Need]:
     """Yield every buffer that the execution of a module touches, with the size and the steps it takes."""
     graph = plan.graph
     end = len(graph.operators) - 1
-    last = last_steps(graph)
-    specs = {spec.name: spec for spec in graph.operators}
-    shapes = graph.shape_by_value
     for prefix, layouts in (("idle", plan.weight_layouts), ("input", plan.input_layouts)):
         for layout in layouts:
             n_elements = 1
-            for extent in shapes[layout.value]:
+            for extent in uses.shapes[layout.value]:
                 n_elements *= extent
-            n_slots = layout_slots(layout, specs.get(layout.operator), n_elements)
-            until = end if prefix == "idle" else last.get(layout.value, 0)
+            n_slots = layout_slots(layout, uses.specs.get(layout.operator), n_elements)
+            until = end if prefix == "idle" else uses.last.get(layout.value, 0)
             n_bytes = n_slots * size_bytes(layout.dtype)
             yield Need(f"{prefix}:{layout.value}", n_bytes, 0, until)
     for step, (spec, scheduled) in enumerate(zip(graph.operators, plan.operators, strict=True)):
@@ -67,7 +64,7 @@ def needs(plan: ModulePlan, chip: ChipSpec) -> Iterator[Need]:
             operand = spec.operands[arrival.operand]
             n_bytes = operand_slots(spec, active, arrival.operand) * size_bytes(operand.dtype)
             yield Need(arrival.buffer, n_bytes, step, step)
-        yield from _result_needs(spec, active, step, last.get(spec.output.name, step))
+        yield from _result_needs(spec, active, step, uses.last.get(spec.output.name, step))
 
 
 def _result_needs(spec: OperatorSpec, plan: OperatorPlan, step: int, last: int) -> Iterator[Need]:

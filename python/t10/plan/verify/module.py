@@ -18,7 +18,7 @@ from t10.plan.verify.memory import memory_violations
 from t10.plan.verify.nameless import REMEMBERED, nameless, nameless_layout
 from t10.plan.verify.operator import verify_operator
 from t10.plan.verify.placed import incomplete_copies, placed_layout
-from t10.plan.verify.uses import behind_reshapes, origins, reads_by_value
+from t10.plan.verify.uses import Uses, uses_of
 from t10.plan.verify.violation import Violation
 from t10.plan.verify.windows import output_replicas, sharers_of
 
@@ -31,8 +31,16 @@ def verify_module(plan: ModulePlan, chip: ChipSpec) -> list[Violation]:
     Operators are verified first, then layouts, arrivals and memory; each group builds on the ones before and is only
     looked at when those are right. Source: compute-shift model §3-§5, T10 §4.3.
     """
-    for rules in (_operator_rules, _layout_rules, arrival_violations, memory_violations):
-        found = list(rules(plan, chip))
+    found = list(_operator_rules(plan, chip))
+    if found:
+        return found
+    uses = uses_of(plan.graph)
+    for rules in (
+        _layout_rules(plan, chip, uses),
+        arrival_violations(plan, uses),
+        memory_violations(plan, chip, uses),
+    ):
+        found = list(rules)
         if found:
             return found
     return []
@@ -60,7 +68,7 @@ def _operator_rules(plan: ModulePlan, chip: ChipSpec) -> Iterator[Violation]:
         yield from verify_operator(spec, scheduled.active.plan, chip.n_cores)
 
 
-def _layout_rules(plan: ModulePlan, chip: ChipSpec) -> Iterator[Violation]:
+def _layout_rules(plan: ModulePlan, chip: ChipSpec, uses: Uses) -> Iterator[Violation]:
     """Weights, inputs and results each have one layout, and it holds every element once in every copy."""
     graph = plan.graph
     for kind, tensors, layouts in (
@@ -75,7 +83,7 @@ def _layout_rules(plan: ModulePlan, chip: ChipSpec) -> Iterator[Violation]:
         for layout in layouts:
             if layout.dtype != dtypes[layout.value]:
                 yield Violation(layout.value, "layouts", f"element type {layout.dtype}", dtypes[layout.value])
-            yield from _stored_rules(plan, layout, chip)
+            yield from _stored_rules(uses, layout, chip)
     for layout in plan.input_layouts:
         if layout.kind != "linear":
             yield Violation(layout.value, "layouts", f"an input laid out as {layout.kind}", "linear")
@@ -83,13 +91,12 @@ def _layout_rules(plan: ModulePlan, chip: ChipSpec) -> Iterator[Violation]:
         yield from _output_rules(spec, scheduled)
 
 
-def _stored_rules(plan: ModulePlan, layout: Layout, chip: ChipSpec) -> Iterator[Violation]:
+def _stored_rules(uses: Uses, layout: Layout, chip: ChipSpec) -> Iterator[Violation]:
     """A layout names the operand it follows, fits the chip, and each of its copies is complete."""
-    specs = {spec.name: spec for spec in plan.graph.operators}
     if not 1 <= layout.n_cores <= chip.n_cores:
         yield Violation(layout.value, "layouts", f"{layout.n_cores} cores", f"1 to {chip.n_cores}")
         return
-    spec = specs.get(layout.operator)
+    spec = uses.specs.get(layout.operator)
     most, is_all_needed = 1, True
     if layout.plan is not None:
         if spec is None or not 0 <= layout.operand < len(spec.operands):
@@ -98,7 +105,7 @@ def _stored_rules(plan: ModulePlan, layout: Layout, chip: ChipSpec) -> Iterator[
             )
             return
         operand = spec.operands[layout.operand]
-        if behind_reshapes(plan.graph, operand.name) != layout.value:
+        if uses.renamed[operand.name] != layout.value:
             yield Violation(
                 layout.value, "layouts", f"laid out as {operand.name}", "an operand that reads it"
             )
@@ -108,9 +115,8 @@ def _stored_rules(plan: ModulePlan, layout: Layout, chip: ChipSpec) -> Iterator[
             yield from wrong
             return
         most = _most_per_copy(spec, operand, layout)
-        n_reads = len(reads_by_value(plan.graph).get(layout.value, ()))
-        is_all_needed = n_reads != 1 or _is_result(plan, layout.value)
-    n_elements = prod(plan.graph.shape_by_value[layout.value])
+        is_all_needed = len(uses.reads.get(layout.value, ())) != 1 or layout.value in uses.kept
+    n_elements = prod(uses.shapes[layout.value])
     maker = None if spec is None else nameless(spec)
     wrong_copy = _first_wrong_copy(nameless_layout(layout), maker, n_elements, most, is_all_needed)
     if wrong_copy is not None:
@@ -144,11 +150,6 @@ def _most_per_copy(spec: OperatorSpec, operand: Operand, layout: Layout) -> int:
     row = plan.ft[layout.operand if layout.operand < len(spec.inputs) else -1]
     rotates = any(t > 1 and axis in operand.axes for axis, t in enumerate(row))
     return sharers_of(operand, plan) if rotates else 1
-
-
-def _is_result(plan: ModulePlan, value: str) -> bool:
-    """Return whether a result of the model takes elements of a value."""
-    return any(value in origins(plan.graph, output.value) for output in plan.graph.outputs)
 
 
 def _elements_read(spec: OperatorSpec, operand: Operand) -> NDArray[np.bool_]:

@@ -2,56 +2,62 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Operand number `operand` of operator number `step` reads a value; `is_direct` if not through a view."""
+    """Operand number `operand` of operator number `step` reads a value."""
 
     step: int
     operand: int
-    is_direct: bool
 
 
-def reads_by_value(graph: Graph) -> dict[str, tuple[Read, ...]]:
-    """Return every read of the inputs, weights and results of a graph, views looked through, in execution order."""
-    result: dict[str, list[Read]] = {}
+@dataclass(frozen=True, slots=True)
+class Uses:
+    """What the rules look up in a graph, all by name.
+
+    `origins`: the inputs, weights and results whose elements a value takes, views looked through. `renamed`: the
+    value that a value is a reshape of, itself where it is none (a reshape numbers elements alike). `reads`: of every
+    input, weight and result, in execution order. `kept`: those whose elements the model returns. `last`: the last
+    operator step at which bytes are needed.
+    """
+
+    specs: Mapping[str, OperatorSpec]
+    shapes: Mapping[str, tuple[int, ...]]
+    origins: Mapping[str, frozenset[str]]
+    renamed: Mapping[str, str]
+    reads: Mapping[str, tuple[Read, ...]]
+    kept: frozenset[str]
+    last: Mapping[str, int]
+
+
+def uses_of(graph: Graph) -> Uses:
+    """Return what reads what in a graph."""
+    origins = {name: frozenset((name,)) for name in graph.shape_by_value}
+    renamed = {name: name for name in origins}
+    for view in graph.views:  # a view stands after its sources
+        origins[view.name] = frozenset().union(*(origins[source] for source in view.sources))
+        if view.kind == "reshape":
+            renamed[view.name] = renamed[view.sources[0]]
+    reads: dict[str, list[Read]] = {}
     for step, spec in enumerate(graph.operators):
         for number, operand in enumerate(spec.operands):
-            for origin in origins(graph, operand.name):
-                result.setdefault(origin, []).append(Read(step, number, origin == operand.name))
-    return {value: tuple(reads) for value, reads in result.items()}
-
-
-def origins(graph: Graph, value: str) -> frozenset[str]:
-    """Return the inputs, weights and operator results whose elements a value takes, looking through views."""
-    sources = {view.name: view.sources for view in graph.views}
-    found: set[str] = set()
-    pending = [value]
-    while pending:
-        name = pending.pop()
-        if name in sources:
-            pending += sources[name]
-        else:
-            found.add(name)
-    return frozenset(found)
-
-
-def behind_reshapes(graph: Graph, value: str) -> str:
-    """Return the value that `value` is a reshape of, itself if it is none: a reshape numbers elements alike."""
-    reshaped = {view.name: view.sources[0] for view in graph.views if view.kind == "reshape"}
-    while value in reshaped:
-        value = reshaped[value]
-    return value
-
-
-def last_steps(graph: Graph) -> dict[str, int]:
-    """Return the last operator step at which a value's bytes are needed; model outputs stay to the end."""
-    result = {value: max(read.step for read in reads) for value, reads in reads_by_value(graph).items()}
-    for output in graph.outputs:
-        for origin in origins(graph, output.value):
-            result[origin] = len(graph.operators) - 1
-    return result
+            for origin in sorted(origins[operand.name]):
+                reads.setdefault(origin, []).append(Read(step, number))
+    kept = frozenset[str]().union(*(origins[output.value] for output in graph.outputs))
+    last = {value: max(read.step for read in found) for value, found in reads.items()}
+    last |= dict.fromkeys(kept, len(graph.operators) - 1)
+    return Uses(
+        specs={spec.name: spec for spec in graph.operators},
+        shapes=graph.shape_by_value,
+        origins=origins,
+        renamed=renamed,
+        reads={value: tuple(found) for value, found in reads.items()},
+        kept=kept,
+        last=last,
+    )
