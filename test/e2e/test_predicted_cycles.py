@@ -1,0 +1,51 @@
+"""What the planner predicts is what the plan simulator measures, kind by kind, to the cycle: both ask one cost model."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from support import specs
+from support.simulation import executed, random_values
+
+from t10.chip import load_chip
+from t10.core.graph import Graph
+from t10.core.schedule import ModulePlan
+from t10.plan import plan_module
+from t10.plan.verify import verify_module
+
+KINDS = ("compute", "shift", "reduce", "relayout", "setup")
+GRAPHS = (
+    specs.mlp_graph(32, (64, 128, 64)),
+    specs.mlp_graph(8, (256, 512, 256)),
+    specs.mlp_graph(96, (160, 160), "f32"),
+    specs.softmax_graph(64, 48),
+    specs.layer_norm_graph(32, 96),
+    specs.one_operator_graph(specs.conv2d(1, 16, 14, 14, 8, 3, 3, pad=1)),
+    specs.one_operator_graph(specs.conv2d(2, 8, 7, 7, 8, 3, 3, stride=2, pad=1)),
+    specs.one_operator_graph(specs.gather(24, 16, 100)),
+    specs.one_operator_graph(specs.max_pool2d(1, 8, 7, 7, 3, pad=1)),
+    specs.one_operator_graph(specs.bmm(4, 24, 24, 16)),
+)
+
+
+def predicted(plan: ModulePlan) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for scheduled in plan.operators:
+        for kind in KINDS:
+            found[kind] += getattr(scheduled.active.cycles, kind)
+    return +found
+
+
+@pytest.mark.parametrize("sram_kib", [624, 96])
+@pytest.mark.parametrize("graph", GRAPHS, ids=lambda graph: f"{graph.name}-{len(graph.operators)}")
+def test_simulated_cycles_equal_predicted_ones(graph: Graph, sram_kib: int) -> None:
+    chip = load_chip("test-16").model_copy(update={"sram_bytes": sram_kib * 1024})
+    plan = plan_module(graph, chip)
+    assert not verify_module(plan, chip)
+    result = executed(plan, chip, random_values((*graph.inputs, *graph.weights)))
+    simulated: Counter[str] = Counter()
+    for phase in result.timeline:
+        simulated[phase.kind] += phase.cycles
+    assert +simulated == predicted(plan)
+    assert result.cycles == sum(predicted(plan).values())

@@ -1,0 +1,100 @@
+"""Following a producer's layout: the plans that do so really find their operand in place, and it is never slower."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+
+import pytest
+from support import specs
+from support.simulation import chip_of, plan_of
+
+from t10.chip import load_chip
+from t10.core import movement
+from t10.core.expression import Axis, OperatorSpec
+from t10.core.graph import Graph
+from t10.core.plan import OperatorPlan
+from t10.cost import IpuCostModel
+from t10.plan import ForcedPartition, PlanOptions, plan_module
+from t10.plan.assemble import assemble, context_of, output_layout
+from t10.plan.following import following_plan
+from t10.plan.levels import level_table
+from t10.plan.placement import natural_core_order
+from t10.plan.reconcile import Choice
+from t10.plan.schedule import operator_fronts
+
+MATMUL = specs.matmul(16, 12, 24, name="matmul", c="y")
+ADD = specs.elementwise((16, 12), name="add", a="y", b="z", o="out")
+ROWS = specs.row_reduce(16, 12, "sum", name="rows", x="y")
+
+
+def lies_in_place(spec: OperatorSpec, plan: OperatorPlan, number: int, made_by: OperatorPlan) -> bool:
+    """Compare, slot by slot, what an operand wants with what its producer leaves."""
+    home = movement.layout_map(MATMUL, output_layout(MATMUL, made_by), prod(MATMUL.output.shape))
+    wanted = movement.operand_elements(spec, plan, number).reshape(plan.n_cores, -1)
+    return wanted.shape == home.elements.shape and bool((wanted == home.elements).all())
+
+
+@pytest.mark.parametrize("spec", [ADD, ROWS], ids=lambda spec: spec.name)
+@pytest.mark.parametrize("f_op", [(4, 3, 1), (4, 3, 2), (2, 2, 8), (1, 4, 4), (16, 2, 3), (16, 1, 2)])
+def test_a_following_plan_finds_its_operand_in_place(spec: OperatorSpec, f_op: tuple[int, ...]) -> None:
+    made_by = plan_of(MATMUL, f_op)
+    plan = following_plan(spec, 0, MATMUL, made_by)
+    assert plan is not None
+    assert plan.n_cores == made_by.n_cores
+    assert lies_in_place(spec, plan, 0, made_by)
+
+
+@pytest.mark.parametrize(
+    ("f_op", "ft"),
+    [
+        ((4, 1, 3), None),  # 4 rows in 3 chunks are no slices
+        ((4, 2, 2), ((1, 1, 1), (1, 1, 1), (2, 1, 1))),  # a result that rotated lies in windows
+    ],
+)
+def test_chunks_that_are_no_slices_cannot_be_followed(
+    f_op: tuple[int, ...], ft: tuple[tuple[int, ...], ...] | None
+) -> None:
+    assert following_plan(ADD, 0, MATMUL, plan_of(MATMUL, f_op, ft)) is None
+
+
+def test_axes_that_may_not_be_split_are_not() -> None:
+    whole = replace(ROWS, axes=(ROWS.axes[0], Axis("c", 12, "reduction", is_splittable=False)))
+    assert following_plan(whole, 0, MATMUL, plan_of(MATMUL, (4, 3, 1))) is None
+    assert following_plan(whole, 0, MATMUL, plan_of(MATMUL, (4, 1, 1))) is not None
+
+
+def test_cores_that_share_a_sum_stand_behind_the_dim_they_slice() -> None:
+    assert natural_core_order(MATMUL, (4, 3, 2), (4, 4, 12)) == (0, 2, 1)
+    # Rows of one element cannot be sliced: the columns are.
+    assert natural_core_order(MATMUL, (16, 3, 2), (1, 4, 12)) == (0, 1, 2)
+
+
+@pytest.mark.parametrize("chip_name", ["test-16", "test-64", "ipu-mk2"])
+@pytest.mark.parametrize(
+    "graph",
+    [specs.softmax_graph(64, 48), specs.layer_norm_graph(32, 96), specs.mlp_graph(32, (64, 64))],
+    ids=lambda g: g.name,
+)
+def test_following_is_never_slower(chip_name: str, graph: Graph) -> None:
+    chip = load_chip(chip_name)
+    cost = IpuCostModel(chip)
+    fronts = operator_fronts(graph, chip, cost, PlanOptions())
+    planned = plan_module(graph, chip)
+    levels = [
+        1 if level_table(spec, front, owned, chip.n_cores, cost).has_levels else 0
+        for spec, front, owned in zip(
+            graph.operators, fronts, context_of(graph, chip, cost).owned, strict=True
+        )
+    ]
+    choices = tuple(Choice(len(front) - 1, level) for front, level in zip(fronts, levels, strict=True))
+    alone = assemble(context_of(graph, chip, cost), fronts, choices, None)
+    cycles = [sum(s.active.cycles.total for s in plan.operators) for plan in (planned, alone)]
+    assert cycles[0] <= cycles[1]
+
+
+def test_a_forced_operator_does_not_follow() -> None:
+    graph = specs.softmax_graph(16, 12)
+    forced = ForcedPartition("exp", (2, 2))
+    plan = plan_module(graph, chip_of(16), PlanOptions(forced=(forced,)))
+    assert {s.name: s.active.plan.f_op for s in plan.operators}["exp"] == (2, 2)
