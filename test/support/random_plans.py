@@ -221,7 +221,8 @@ def _arrival(
     operand = spec.operands[number]
     kind = "setup" if operand.role == "weight" else "relayout"
     copied = Arrival(number, kind, f"operand:{spec.name}:{number}")
-    layout = layouts.get(operand.name)
+    value = _renamed(graph, operand.name)
+    layout = layouts.get(value)
     if layout is None or rng.random() < 0.3:
         return copied
     maker = next((s for s in graph.operators if s.name == layout.operator), None)
@@ -229,14 +230,22 @@ def _arrival(
     wanted = movement.operand_elements(spec, plan, number).reshape(plan.n_cores, -1)
     if home.shape != wanted.shape or not np.array_equal(home, wanted) or operand.pad_value:
         return copied
-    is_weight = operand.name in {tensor.name for tensor in graph.weights}
+    is_weight = value in {tensor.name for tensor in graph.weights}
     rotates = number < len(spec.inputs) and any(t > 1 for t in plan.ft[number])
     if is_weight:
-        return Arrival(number, "in_place", f"idle:{operand.name}")
-    if rotates and _is_needed_after(graph, operand.name, step):
+        return Arrival(number, "in_place", f"idle:{value}")
+    if rotates and _is_needed_after(graph, value, step):
         return copied
-    is_input = operand.name in {tensor.name for tensor in graph.inputs}
-    return Arrival(number, "in_place", f"input:{operand.name}" if is_input else f"value:{operand.name}")
+    is_input = value in {tensor.name for tensor in graph.inputs}
+    return Arrival(number, "in_place", f"input:{value}" if is_input else f"value:{value}")
+
+
+def _renamed(graph: Graph, value: str) -> str:
+    """Return the value that `value` is a reshape of, itself if it is none: elements keep their numbers."""
+    reshaped = {view.name: view.sources[0] for view in graph.views if view.kind == "reshape"}
+    while value in reshaped:
+        value = reshaped[value]
+    return value
 
 
 def _one_rotation_each(

@@ -237,7 +237,8 @@ def random_graph(rng: Random, largest: int = LARGEST_SPACE) -> Graph:
     specs, views = [first], list[View]()
     if rng.random() < 0.4:
         source, shape = first.output.name, first.output.shape
-        if rng.random() < 0.4:
+        kind = rng.random()
+        if kind < 0.3:
             permutation = list(range(len(shape)))
             rng.shuffle(permutation)
             shape = tuple(shape[i] for i in permutation)
@@ -252,6 +253,10 @@ def random_graph(rng: Random, largest: int = LARGEST_SPACE) -> Graph:
                 )
             )
             source = "turned"
+        elif kind < 0.6:
+            shape = _regrouped(rng, shape)
+            views.append(View("regrouped", "reshape", (source,), shape, first.output.dtype))
+            source = "regrouped"
         specs.append(_second(rng, source, shape, first.output.dtype))
     made = {spec.output.name for spec in specs} | {view.name for view in views}
     tensors = {o.name: o for spec in specs for o in spec.operands if o.name not in made}
@@ -267,6 +272,16 @@ def random_graph(rng: Random, largest: int = LARGEST_SPACE) -> Graph:
     if len(specs) > 1 and rng.random() < 0.3:
         outputs.append(GraphOutput("middle", first.output.name))
     return Graph("random", values["inputs"], values["weights"], tuple(specs), tuple(views), tuple(outputs))
+
+
+def _regrouped(rng: Random, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return another shape of as many elements: two dims joined, or one cut in two."""
+    where = rng.randrange(len(shape))
+    if rng.random() < 0.5 and where + 1 < len(shape):
+        return (*shape[:where], shape[where] * shape[where + 1], *shape[where + 2 :])
+    parts = [d for d in range(1, shape[where] + 1) if shape[where] % d == 0]
+    outer = rng.choice(parts)
+    return (*shape[:where], outer, shape[where] // outer, *shape[where + 1 :])
 
 
 def _second(rng: Random, source: str, shape: tuple[int, ...], dtype: str) -> OperatorSpec:
