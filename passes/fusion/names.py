@@ -26,13 +26,14 @@ def operator_names(graph: FusionGraph) -> dict[int, str]:
     taken = _taken(graph) | {nest.name for nest in nests if nest.name}
     names = {nest.result: nest.name for nest in nests if nest.name}
     fresh = [nest for nest in nests if not nest.name]
-    bases = {nest.result: location_name(nest.location) or kind_of(nest) for nest in fresh}
+    bases = {nest.result: location_name(nest.location) or "" for nest in fresh}
     counts: dict[str, int] = {}
     for base in bases.values():
         counts[base] = counts.get(base, 0) + 1
     for nest in fresh:
         base = bases[nest.result]
-        wanted = base if counts[base] == 1 else f"{base}.{word_of(nest)}"
+        word = word_of(nest)
+        wanted = word if not base else base if counts[base] == 1 else f"{base}.{word}"
         name, number = wanted, 1
         while name in taken:
             number += 1

@@ -129,6 +129,7 @@ class _Writer:
             outputs=outputs,
             attributes=_attributes(op),
             input_shapes=[_shape(value.type) for value in op.operands],
+            location=_location(op),
         )
         known = to_latest(parts, self._new_constant)
         schema = onnx.defs.get_schema(known.kind, OPSET, "") if onnx.defs.has(known.kind, "") else None

@@ -41,6 +41,7 @@ class NodeParts:
     outputs: list[str]
     attributes: dict[str, Any]
     input_shapes: list[tuple[int, ...] | None]
+    location: str = ""
 
 
 def to_latest(node: NodeParts, new_constant: NewConstant) -> NodeParts:
@@ -80,6 +81,7 @@ def to_latest(node: NodeParts, new_constant: NewConstant) -> NodeParts:
     raise UnsupportedOpError(
         f"onnx.{node.kind}: this old form is not handled",
         operator=node.name,
+        location=node.location,
         hint="convert the model to a current opset (onnx.version_converter) before onnx-mlir",
     )
 
@@ -108,6 +110,7 @@ def _old_softmax(node: NodeParts) -> NodeParts:
     axis = int(node.attributes.get("axis", 1))
     if shape is None or prod(shape[axis % len(shape) + 1 :]) != 1:
         raise UnsupportedOpError(
-            f"onnx.{node.kind}V11 over several dims (axis {axis} of shape {shape})", operator=node.name
+            f"onnx.{node.kind}V11 over several dims (axis {axis} of shape {shape})", operator=node.name,
+            location=node.location,
         )
     return replace(node, attributes={"axis": axis})

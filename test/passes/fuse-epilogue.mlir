@@ -1,0 +1,73 @@
+// RUN: t10-opt --t10-fuse %s | filecheck %s
+
+// Bias and ReLU read the product once per point, so they become its epilogue: one operator instead of three.
+// CHECK-LABEL: func.func @linear
+// CHECK-NOT: linalg.generic
+// CHECK: %[[OUT:.*]] = "rtensor.operator"(%arg0, %arg1, %arg2)
+// CHECK: linalg.fill
+// CHECK: linalg.generic {{.*}} iterator_types = ["parallel", "parallel", "reduction"]
+// CHECK: linalg.generic {{.*}} iterator_types = ["parallel", "parallel"]
+// CHECK: arith.addf
+// CHECK: arith.maximumf
+// CHECK: kind = "contraction", op_name = "fc"
+// CHECK: return %[[OUT]]
+func.func @linear(%x: tensor<4x8xf32>, %w: tensor<8x6xf32>, %b: tensor<6xf32>) -> tensor<4x6xf32> {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<4x6xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %product = linalg.matmul ins(%x, %w : tensor<4x8xf32>, tensor<8x6xf32>) outs(%init : tensor<4x6xf32>) -> tensor<4x6xf32> loc("fc")
+  %biased = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (i, j)>],
+    iterator_types = ["parallel", "parallel"]} ins(%product, %b : tensor<4x6xf32>, tensor<6xf32>) outs(%empty : tensor<4x6xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %s = arith.addf %p, %q : f32
+    linalg.yield %s : f32
+  } -> tensor<4x6xf32>
+  %relu = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>],
+    iterator_types = ["parallel", "parallel"]} ins(%biased : tensor<4x6xf32>) outs(%empty : tensor<4x6xf32>) {
+  ^bb0(%p: f32, %o: f32):
+    %m = arith.maximumf %p, %zero : f32
+    linalg.yield %m : f32
+  } -> tensor<4x6xf32>
+  return %relu : tensor<4x6xf32>
+}
+
+// A product read twice keeps its result: what follows is an operator of its own.
+// CHECK-LABEL: func.func @read_twice
+// CHECK: %[[P:.*]] = linalg.generic {{.*}}{kind = "contraction"
+// CHECK: %[[E:.*]] = linalg.generic {{.*}} ins(%[[P]] {{.*}}{kind = "elementwise"
+// CHECK: return %[[P]], %[[E]]
+func.func @read_twice(%x: tensor<4x8xf32>, %w: tensor<8x6xf32>) -> (tensor<4x6xf32>, tensor<4x6xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<4x6xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %product = linalg.matmul ins(%x, %w : tensor<4x8xf32>, tensor<8x6xf32>) outs(%init : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %e = linalg.exp ins(%product : tensor<4x6xf32>) outs(%empty : tensor<4x6xf32>) -> tensor<4x6xf32>
+  return %product, %e : tensor<4x6xf32>, tensor<4x6xf32>
+}
+
+// Starting from a bias instead of zeros is the same as adding it afterwards.
+// CHECK-LABEL: func.func @bias_as_start
+// CHECK: "rtensor.operator"(%arg0, %arg1, %arg2)
+// CHECK: linalg.fill
+// CHECK: arith.addf
+// CHECK: arith.addf
+// CHECK: kind = "contraction"
+func.func @bias_as_start(%x: tensor<4x8xf32>, %w: tensor<8x6xf32>, %b: tensor<4x6xf32>) -> tensor<4x6xf32> {
+  %product = linalg.matmul ins(%x, %w : tensor<4x8xf32>, tensor<8x6xf32>) outs(%b : tensor<4x6xf32>) -> tensor<4x6xf32>
+  return %product : tensor<4x6xf32>
+}
+
+// Sums of f16 are kept in f32 and rounded once, as the hardware does.
+// CHECK-LABEL: func.func @wide_sum
+// CHECK: "rtensor.operator"(%arg0)
+// CHECK: arith.extf
+// CHECK: arith.addf {{.*}} : f32
+// CHECK: arith.truncf
+// CHECK: kind = "reduction"
+func.func @wide_sum(%x: tensor<4x8xf16>) -> tensor<4xf16> {
+  %zero = arith.constant 0.0 : f16
+  %empty = tensor.empty() : tensor<4xf16>
+  %init = linalg.fill ins(%zero : f16) outs(%empty : tensor<4xf16>) -> tensor<4xf16>
+  %sum = linalg.reduce { arith.addf } ins(%x : tensor<4x8xf16>) outs(%init : tensor<4xf16>) dimensions = [1]
+  return %sum : tensor<4xf16>
+}

@@ -1,0 +1,26 @@
+// RUN: t10-opt --t10-import --split-input-file --verify-diagnostics %s
+
+func.func @main_graph(%arg0: tensor<2x4xf32>) -> tensor<2x4xf32> {
+  // expected-error@below {{operation onnx.Custom has no ONNX operator of its own}}
+  %0 = "onnx.Custom"(%arg0) <{function_name = "FusedThing"}> {domain_name = "com.acme"} : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  onnx.Return %0 : tensor<2x4xf32>
+}
+"onnx.EntryPoint"() <{func = @main_graph}> : () -> ()
+
+// -----
+
+func.func @main_graph(%arg0: tensor<2x4xf32>) -> tensor<2x4xf32> {
+  // expected-error@below {{this old form is not handled}}
+  %0 = "onnx.UpsampleV7"(%arg0) <{scales = [1.0 : f32, 1.0 : f32]}> : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  onnx.Return %0 : tensor<2x4xf32>
+}
+"onnx.EntryPoint"() <{func = @main_graph}> : () -> ()
+
+// -----
+
+// expected-error@unknown {{dim 0 of input 'x' is 'batch' (expected a number, at least 1) (give it with --shape x=1x4 or --shape batch=1)}}
+func.func @main_graph(%arg0: tensor<?x4xf32> {onnx.dim_params = "0:batch", onnx.name = "x"}) -> tensor<?x4xf32> {
+  %0 = "onnx.Relu"(%arg0) : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  onnx.Return %0 : tensor<?x4xf32>
+}
+"onnx.EntryPoint"() <{func = @main_graph}> : () -> ()
