@@ -24,7 +24,6 @@ from t10.errors import EXIT_INTERNAL, T10Error
 
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
-REPORT_AT = "https://github.com/t10-compiler/t10/issues"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -85,8 +84,7 @@ def _internal(error: Exception) -> int:
     text = " ".join(str(error).split())
     print(f"t10: internal error: {type(error).__name__}: {text}", file=sys.stderr)
     print(
-        f"t10: this is a defect of T10: please report it at {REPORT_AT} with the command, the model and "
-        "what --debug prints",
+        "t10: this is a defect of T10: please report it with the command, the model and what --debug prints",
         file=sys.stderr,
     )
     return EXIT_INTERNAL
