@@ -1,4 +1,4 @@
-"""What the planner predicts is what the plan simulator measures, kind by kind, to the cycle: both ask one cost model."""
+"""What the planner predicts is what the plan simulator measures, kind by kind, to the cycle: one cost model for both."""
 
 from __future__ import annotations
 
