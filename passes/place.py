@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
-from t10.core.schedule import ModulePlan
+from t10.core.schedule import Buffer, ModulePlan
 from t10.dialect.attributes import to_attr, to_python
-from t10.dialect.plan import read_plan
-from t10.dialect.rtensor import PLAN
 from t10.errors import InputError
 from t10.passes.bridge.annotate import BUFFERS, CHIP, IDLE_LEVEL
-from t10.passes.planning import PlanningPass, is_lowered
+from t10.passes.planning import RECONCILE_FIRST, PlanningPass, chosen_plan, is_lowered
 from t10.passes.read_graph import ReadModule, read_graph
+from t10.plan.allocation import peak_bytes
 from t10.plan.schedule import restore_module
 
 
@@ -27,6 +26,9 @@ class Place(PlanningPass):
         """Set `rtensor.buffers` of the function; raises `InfeasiblePlanError` if they do not fit."""
         if is_lowered(module):
             return
+        read = read_graph(module)
+        if BUFFERS in read.function.attributes:
+            del read.function.attributes[BUFFERS]
         read, plan = planned(self, module)
         read.function.attributes[BUFFERS] = to_attr(tuple(asdict(buffer) for buffer in plan.buffers))
 
@@ -40,18 +42,20 @@ class Place(PlanningPass):
 def planned(pass_: PlanningPass, module: Any) -> tuple[ReadModule, ModulePlan]:
     """Return the graph of a reconciled module and its plan, restored from the attributes of its operators.
 
-    Raises `InputError` for an operator without plan.
+    Buffers are those that `--t10-place` wrote, where it has. Raises `InputError` for an operator without plan.
     """
     chip, cost = pass_.target(module)
     if CHIP not in module.operation.attributes:
-        raise InputError(f"module has no {CHIP}", hint="run --t10-reconcile first")
+        raise InputError(f"module has no {CHIP}", hint=RECONCILE_FIRST)
     read = read_graph(module)
-    operations = [read.operations[spec.name] for spec in read.graph.operators]
-    for spec, op in zip(read.graph.operators, operations, strict=True):
-        if PLAN not in op.attributes:
-            raise InputError("has no rtensor.plan", operator=spec.name, hint="run --t10-reconcile first")
-    plans = tuple(read_plan(to_python(op.attributes[PLAN].fields)) for op in operations)
+    operations = [(spec.name, read.operations[spec.name]) for spec in read.graph.operators]
+    plans = tuple(chosen_plan(op, name) for name, op in operations)
     levels = tuple(
-        int(op.attributes[IDLE_LEVEL].value) if IDLE_LEVEL in op.attributes else 0 for op in operations
+        int(op.attributes[IDLE_LEVEL].value) if IDLE_LEVEL in op.attributes else 0 for _, op in operations
     )
-    return read, restore_module(read.graph, chip, cost, plans, levels)
+    plan = restore_module(read.graph, chip, cost, plans, levels)
+    if BUFFERS not in read.function.attributes:
+        return read, plan
+    buffers = tuple(Buffer(**fields) for fields in to_python(read.function.attributes[BUFFERS]))
+    peak = peak_bytes(buffers, chip.reserved_bytes)
+    return read, replace(plan, buffers=buffers, peak_bytes=peak)

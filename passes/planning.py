@@ -12,7 +12,9 @@ from t10.core.expression import OperatorSpec
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan
 from t10.cost import CostModel, IpuCostModel
 from t10.dialect.attributes import to_attr, to_python
+from t10.dialect.location import source_text
 from t10.dialect.mlir import ir
+from t10.dialect.ods import Invalid
 from t10.dialect.plan import plan_fields, read_plan
 from t10.dialect.rtensor import CANDIDATES, PLAN, PlanAttr
 from t10.errors import InputError, T10Error
@@ -22,6 +24,7 @@ from t10.plan.canonical import canonical
 from t10.plan.options import ForcedPartition, PlanOptions, Reading
 
 T = TypeVar("T")
+RECONCILE_FIRST = "run --t10-reconcile first"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +82,23 @@ def candidate_fields(op: Any) -> list[dict[str, Any]]:
 
 
 def candidate_plans(op: Any) -> tuple[CostedPlan, ...]:
-    """Return an operator's candidate plans, which must be complete."""
-    return tuple(read_plan(fields) for fields in candidate_fields(op))
+    """Return an operator's candidate plans; raises `InputError` if one is not complete."""
+    return tuple(_complete(op, CANDIDATES, fields) for fields in candidate_fields(op))
+
+
+def chosen_plan(op: Any, name: str) -> CostedPlan:
+    """Return the plan of operator `name`; raises `InputError` if it has none or one that is not complete."""
+    if PLAN not in op.attributes:
+        raise InputError(f"has no {PLAN}", operator=name, location=source_text(op), hint=RECONCILE_FIRST)
+    return _complete(op, PLAN, to_python(op.attributes[PLAN].fields))
+
+
+def _complete(op: Any, attribute: str, fields: dict[str, Any]) -> CostedPlan:
+    try:
+        return read_plan(fields)
+    except Invalid as problem:
+        hint = "--t10-align-pace completes candidates"
+        raise InputError(f"{attribute}: {problem}", location=source_text(op), hint=hint) from None
 
 
 def complete_fields(plan: OperatorPlan | CostedPlan) -> dict[str, Any]:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from t10.core.schedule import Buffer, ModulePlan
-from t10.dialect.attributes import to_python
-from t10.dialect.plan import read_plan
-from t10.dialect.rtensor import PLAN
-from t10.errors import InputError, VerifyError
-from t10.passes.bridge.annotate import BUFFERS
+from t10.core.schedule import ModulePlan
+from t10.dialect.build import layout_attr
+from t10.dialect.layout import Layout
+from t10.dialect.mlir import ir
+from t10.dialect.rtensor import layout_of
+from t10.errors import VerifyError
+from t10.passes.bridge.layouts import operand_layout
 from t10.passes.place import planned
-from t10.passes.planning import PlanningPass
+from t10.passes.planning import PlanningPass, chosen_plan
 from t10.passes.read_graph import ReadModule, read_graph
 from t10.plan.verify import Violation, verify_module, verify_operator
 
@@ -33,30 +35,45 @@ class VerifyPlan(PlanningPass):
         """Leave the module as it is; raises `VerifyError` after one located error per violation."""
         chip, _ = self.target(module)
         read = read_graph(module)
-        found = self._operator_violations(read, chip.n_cores)
+        found = [
+            violation
+            for spec in read.graph.operators
+            for violation in verify_operator(
+                spec, chosen_plan(read.operations[spec.name], spec.name).plan, chip.n_cores
+            )
+        ]
         if not found:
-            read, plan = planned(self, module)
-            found = verify_module(_with_buffers(read, plan), chip)
+            # A schedule can only be made of plans that are right.
+            read, schedule = planned(self, module)
+            found = [*verify_module(schedule, chip), *_stated_otherwise(read, schedule)]
+        found = list(dict.fromkeys(found))
         for violation in found[:MOST_SHOWN]:
             op = read.operations.get(violation.operator, read.function)
             op.location.emit_error(str(violation))
         if found:
             raise VerifyError(f"the plan breaks {len(found)} rules, stated above")
 
-    def _operator_violations(self, read: ReadModule, n_cores: int) -> list[Violation]:
-        """Return what is wrong with single operators: first, because a schedule needs plans that are right."""
-        found: list[Violation] = []
-        for spec in read.graph.operators:
-            op = read.operations[spec.name]
-            if PLAN not in op.attributes:
-                raise InputError("has no rtensor.plan", operator=spec.name, hint="run --t10-reconcile first")
-            found += verify_operator(spec, read_plan(to_python(op.attributes[PLAN].fields)).plan, n_cores)
-        return found
+
+def _stated_otherwise(read: ReadModule, plan: ModulePlan) -> Iterator[Violation]:
+    """Yield layouts in the module that are not those of the plan: of results, and of what was moved to an operator."""
+    for spec, scheduled in zip(plan.graph.operators, plan.operators, strict=True):
+        op = read.operations[spec.name]
+        active, scatter = scheduled.active.plan, scheduled.output_layout.scatter
+        expected = operand_layout(spec, active, len(spec.operands), scatter)
+        if layout_of(op.results[0].type) != expected:
+            yield _layout_violation(spec.name, "result", op.results[0].type, expected)
+        moved = [operand_layout(spec, active, a.operand) for a in scheduled.arrivals if a.kind != "in_place"]
+        for i, value in enumerate(op.operands):
+            owner = value.owner
+            if isinstance(owner, ir.Block) or owner.operation.name not in (
+                "rtensor.relayout",
+                "rtensor.setup",
+            ):
+                continue
+            if layout_of(value.type) not in moved:
+                yield _layout_violation(spec.name, f"operand {i}", value.type, *moved)
 
 
-def _with_buffers(read: ReadModule, plan: ModulePlan) -> ModulePlan:
-    """Return the plan with the addresses that `--t10-place` wrote, where it has."""
-    if BUFFERS not in read.function.attributes:
-        return plan
-    buffers = tuple(Buffer(**fields) for fields in to_python(read.function.attributes[BUFFERS]))
-    return replace(plan, buffers=buffers)
+def _layout_violation(operator: str, what: str, type_: Any, *expected: Layout) -> Violation:
+    stated = " or ".join(str(layout_attr(layout)) for layout in expected) or "nothing that moves"
+    return Violation(operator, f"layout of {what}", str(type_), stated)

@@ -24,6 +24,8 @@ FORCED = "rtensor.forced"
 """Marks an operator whose partition the user chose: it keeps it, also where another would save a relayout."""
 BUFFERS = "rtensor.buffers"
 """Attribute of a function: name, address, size (bytes) and first and last step of everything in a core's memory."""
+WRAPPER_ATTRIBUTES = (CANDIDATES, FORCED, PLAN, "op_name", "kind")
+"""Attributes of a bare linalg operation that belong to the `rtensor.operator` around it."""
 
 
 def expression_of(spec: OperatorSpec) -> Expression:
@@ -45,7 +47,12 @@ def annotate(module: Any, read: ReadModule, plan: ModulePlan) -> None:
     _encode_arguments(function, names, plan, specs)
     for scheduled in plan.operators:
         spec = specs[scheduled.name]
-        op = wrap(read.operations[spec.name], spec.name, spec.kind, without=(CANDIDATES, FORCED, PLAN))
+        op = wrap(
+            read.operations[spec.name],
+            spec.name,
+            spec.kind,
+            without=(CANDIDATES, FORCED, PLAN, "op_name", "kind"),
+        )
         _arrive(op, spec, scheduled, names, read.sources)
         set_plan(op, scheduled.active, expression_of(spec))
         op.attributes[IDLE_LEVEL] = to_attr(levels.get(spec.name, 0))

@@ -15,8 +15,8 @@ CONSTANT_OPS = frozenset({"arith.constant", "tensor.empty", "linalg.fill"})
 def wrap(op: Any, op_name: str, kind: str, *, without: tuple[str, ...] = ()) -> Any:
     """Return a new `rtensor.operator` that computes what `op` computes and has taken its place; `op` is erased.
 
-    Constants, empty tensors and fills that `op` reads are copied into the region; other values become operands.
-    Attributes `without` of `op` are not copied.
+    Constants, empty tensors and fills that `op` reads are copied into the region, and erased outside where nothing else
+    reads them; other values become operands. Attributes `without` of `op` are not copied.
     """
     if op.name == "rtensor.operator":
         return op
@@ -49,8 +49,24 @@ def wrap(op: Any, op_name: str, kind: str, *, without: tuple[str, ...] = ()) -> 
         ir.Operation.create("rtensor.yield", operands=list(inner.results), loc=op.location)
     for old, new in zip(op.results, wrapper.results, strict=True):
         old.replace_all_uses_with(new)
+    constants = [value for value in _read_values(op) if _is_constant(value)]
     op.erase()
+    _erase_unread(constants)
     return wrapper
+
+
+def _erase_unread(values: list[Any]) -> None:
+    """Erase the operations that make values which nothing reads, and then those of what they read."""
+    pending = list(dict.fromkeys(values))
+    while pending:
+        value = pending.pop()
+        operation = value.owner.operation
+        if any(True for result in operation.results for _ in result.uses):
+            continue
+        sources = [each for each in dict.fromkeys(_read_values(operation)) if _is_constant(each)]
+        pending = [each for each in pending if each.owner.operation != operation]
+        operation.erase()
+        pending.extend(each for each in sources if each not in pending)
 
 
 def _read_values(op: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-// RUN: t10-opt --t10-partition="chip=test-16 f-op=4,4,1 ft=1x1x1,1x1x1,1x1x1 operator=contraction" --t10-partition="chip=test-16 f-op=4,4 ft=1x1,1x1 operator=reduction" --t10-reconcile %s | filecheck %s
+// RUN: t10-opt --t10-partition="chip=test-16 f-op=4,4,1 ft=1x1x1,1x1x1,1x1x1 operator=product" --t10-partition="chip=test-16 f-op=4,4 ft=1x1,1x1 operator=sums" --t10-reconcile %s | filecheck %s
 
 // The sums of rows of a product. Both operators cut rows and columns by 4, so every core sums the 4 x 4 block it has made:
 // the product is read where it lies. The 4 cores of a row hold partial sums and end with 1 of 4 sums each.
@@ -14,12 +14,13 @@ func.func @main(%x: tensor<16x64xf32>, %w: tensor<64x16xf32> {t10.weight}) -> te
   %e0 = tensor.empty() : tensor<16x16xf32>
   %i0 = linalg.fill ins(%z : f32) outs(%e0 : tensor<16x16xf32>) -> tensor<16x16xf32>
   %h = linalg.matmul ins(%x, %w : tensor<16x64xf32>, tensor<64x16xf32>) outs(%i0 : tensor<16x16xf32>) -> tensor<16x16xf32>
+    loc("product")
   %e1 = tensor.empty() : tensor<16xf32>
   %i1 = linalg.fill ins(%z : f32) outs(%e1 : tensor<16xf32>) -> tensor<16xf32>
   %s = linalg.reduce ins(%h : tensor<16x16xf32>) outs(%i1 : tensor<16xf32>) dimensions = [1]
     (%in: f32, %acc: f32) {
       %r = arith.addf %acc, %in : f32
       linalg.yield %r : f32
-    }
+    } loc("sums")
   return %s : tensor<16xf32>
 }
