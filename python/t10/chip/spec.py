@@ -87,6 +87,10 @@ class ChipSpec(BaseModel):
             )
         return self
 
+    def __hash__(self) -> int:
+        """Return a hash of what tells chips apart: a chip is a key of what was planned for it."""
+        return hash((self.name, self.n_cores, self.sram_bytes, self.clock_hz))
+
     @property
     def capacity_bytes(self) -> int:
         """Return the bytes of one core that hold data, the shift buffer included."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -20,12 +21,11 @@ def _matrix_axes(spec: OperatorSpec) -> MatrixAxes | None:
     return matrix_axes(spec)
 
 
+@dataclass(frozen=True, slots=True)
 class IpuCostModel:
     """The `CostModel` of a chip built like an IPU. Numbers are modelled, not measured on silicon."""
 
-    def __init__(self, chip: ChipSpec) -> None:
-        """Keep the chip; every number comes from it."""
-        self.chip = chip
+    chip: ChipSpec
 
     def sub_task_cycles(self, spec: OperatorSpec, box: AxisSizes) -> int:
         """Return the cycles of one compute step over `box` points of every axis."""

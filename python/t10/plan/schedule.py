@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import lru_cache
 from math import prod
 
 import numpy as np
@@ -29,6 +31,7 @@ Ints = NDArray[np.int64]
 
 LIVE_ROUNDS = 4
 FIT_ROUNDS = 8
+SOLVED_ENTRIES = 1024
 
 
 def plan_module(
@@ -55,8 +58,8 @@ def operator_fronts(
     options: PlanOptions,
     progress: Progress | None = None,
 ) -> tuple[Front, ...]:
-    """Return the time x memory front of every operator; operators that only differ in names are solved once."""
-    found: dict[OperatorSpec, Front] = {}
+    """Return the time x memory front of every operator; those equal up to names are solved once per process."""
+    free = replace(options, forced=())
     result: list[Front] = []
     for number, spec in enumerate(graph.operators):
         if progress:
@@ -64,11 +67,20 @@ def operator_fronts(
         if options.forced_for(spec.name) is not None:
             result.append(plan_operator(spec, chip, cost, options))
             continue
-        key = canonical(spec)
-        if key not in found:
-            found[key] = plan_operator(spec, chip, cost, options)
-        result.append(found[key])
+        try:
+            result.append(_solved(canonical(spec), chip, cost, free))
+        except InfeasiblePlanError as error:
+            hint, location = error.hint, spec.location or None
+            raise InfeasiblePlanError(
+                error.message, operator=spec.name, location=location, hint=hint
+            ) from None
     return tuple(result)
+
+
+@lru_cache(maxsize=SOLVED_ENTRIES)
+def _solved(spec: OperatorSpec, chip: ChipSpec, cost: CostModel, options: PlanOptions) -> Front:
+    """Return the front of an operator whose names are canonical."""
+    return plan_operator(spec, chip, cost, options)
 
 
 def schedule_module(
