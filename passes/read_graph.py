@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +16,7 @@ from t10.core.graph import Graph, GraphOutput, TensorValue, View
 from t10.core.scalar import parse_constant
 from t10.dialect.location import location_name, source_text
 from t10.dialect.mlir import ir
-from t10.errors import InputError, UnsupportedOpError
+from t10.errors import InputError, T10Error, UnsupportedOpError
 from t10.passes.bridge.assemble import Chain, Padding, extend_chain, finish_chain, start_chain
 from t10.passes.bridge.root import Known, read_root, tensor_type
 from t10.passes.bridge.scalars import constant_of, constant_value
@@ -77,15 +79,18 @@ class _Reader:
 
     def read(self) -> ReadModule:
         block = self.function.regions[0].blocks[0]
-        inputs = self._arguments(block)
         results: list[Any] = []
+        with _at(self.function):
+            inputs = self._arguments(block)
         for op in block.operations:
             operation = op.operation
             if operation.name == "func.return":
                 results = list(operation.operands)
-            else:
+                continue
+            with _at(operation):
                 self._operation(operation, None)
-        outputs = self._outputs(results)
+        with _at(self.function):
+            outputs = self._outputs(results)
         graph = Graph(
             name=ir.StringAttr(self.function.attributes["sym_name"]).value,
             inputs=inputs,
@@ -301,6 +306,16 @@ class _Reader:
             name, number = f"{stem}_{number}", number + 1
         self.names.add(name)
         return name
+
+
+@contextmanager
+def _at(op: Any) -> Generator[None]:
+    """Give errors without a place the place of an operation."""
+    try:
+        yield
+    except T10Error as error:
+        error.location = error.location or source_text(op) or None
+        raise
 
 
 def _reachable(
