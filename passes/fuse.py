@@ -12,6 +12,7 @@ from t10.passes.fusion.read import read_function
 from t10.passes.fusion.reshapes import move_reshapes
 from t10.passes.fusion.views import fold_views
 from t10.passes.fusion.write import write_function
+from t10.passes.import_onnx import ImportOnnx
 from t10.passes.registry import Pass
 
 _GENERALIZE = "builtin.module(func.func(linalg-generalize-named-ops))"
@@ -48,9 +49,13 @@ class Fuse(Pass):
 
     @classmethod
     def is_done(cls, module: Any) -> bool:
-        """Return whether every linalg operation outside an operator has a name, besides fills and copies."""
-        return all(
-            _is_fused(op.operation) for function in module.body.operations for op in _top_level(function)
+        """Return whether nothing is to be imported and every linalg operation outside an operator has a name.
+
+        Fills and copies have none.
+        """
+        functions = module.body.operations
+        return ImportOnnx.is_done(module) and all(
+            _is_fused(op.operation) for f in functions for op in _top_level(f)
         )
 
 
