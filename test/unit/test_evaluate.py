@@ -19,7 +19,8 @@ from t10.plan.alignment import align_pace
 from t10.plan.allocation import aligned_size
 from t10.plan.evaluate import evaluate
 from t10.plan.placement import place
-from t10.plan.space import operator_partitions, temporal_partitions
+from t10.plan.space import operator_partitions
+from t10.plan.temporal import temporal_partitions
 
 COST = IpuCostModel(load_chip("test-64"))
 KINDS = (

@@ -16,7 +16,8 @@ from t10.plan.evaluate import evaluate
 from t10.plan.options import ForcedPartition, PlanOptions
 from t10.plan.pareto import front_indices, thinned
 from t10.plan.search import plan_operator
-from t10.plan.space import operator_partitions, temporal_partitions
+from t10.plan.space import operator_partitions
+from t10.plan.temporal import temporal_partitions
 
 CHIP = load_chip("test-16")
 COST = IpuCostModel(CHIP)

@@ -16,7 +16,8 @@ from t10.core.expression import OperatorSpec
 from t10.core.plan import OperatorPlan, PhaseTerm
 from t10.plan.alignment import align_pace
 from t10.plan.placement import is_tiling, place
-from t10.plan.space import operator_partitions, temporal_partitions
+from t10.plan.space import operator_partitions
+from t10.plan.temporal import temporal_partitions
 
 KINDS = (
     specs.matmul(6, 6, 6),

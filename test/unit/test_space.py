@@ -14,13 +14,8 @@ from support import specs
 from t10.core.expression import Axis, OperatorSpec
 from t10.errors import InfeasiblePlanError
 from t10.plan.alignment import align_pace
-from t10.plan.space import (
-    axis_factors,
-    divisor_rows,
-    operator_partitions,
-    relaxed_partitions,
-    temporal_partitions,
-)
+from t10.plan.space import axis_factors, operator_partitions, relaxed_partitions
+from t10.plan.temporal import divisor_rows, temporal_partitions
 
 
 @given(st.integers(1, 200), st.integers(1, 64))

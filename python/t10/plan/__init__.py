@@ -1,8 +1,9 @@
 """Planning of operators and models as frozen values; the hot evaluation is the native module `_evaluate`.
 
-In data-flow order: `space` (partitions), `alignment` (pace), `placement` (phases), `evaluate` and `pareto` (bytes and
-cycles), `search` (one operator), `levels` and `reconcile` (Algorithm 1), `arrivals` (what moves), `allocation`
-(addresses), `schedule` (a whole model).
+In data-flow order: `space` and `temporal` (partitions), `alignment` (pace), `placement` (phases), `evaluate` and
+`pareto` (bytes and cycles), `search` (one operator), `levels` and `reconcile` (Algorithm 1), `following` and `chain`
+(operators that follow a producer's layout), `arrivals` (what moves), `allocation` (addresses), `assemble` and
+`schedule` (a whole model), `verify` (the independent checker).
 """
 
 from t10.plan.alignment import Pace, align_pace

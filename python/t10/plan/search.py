@@ -22,7 +22,8 @@ from t10.plan.evaluate import Evaluation, evaluate, partition_elements
 from t10.plan.options import ForcedPartition, PlanOptions
 from t10.plan.pareto import front_indices, thinned
 from t10.plan.placement import place
-from t10.plan.space import relaxed_partitions, temporal_partitions
+from t10.plan.space import relaxed_partitions
+from t10.plan.temporal import TemporalSpace, temporal_partitions
 
 Ints = NDArray[np.int64]
 FtRows = tuple[AxisSizes, ...]
@@ -148,6 +149,7 @@ def _searched_pool(spec: OperatorSpec, chip: ChipSpec, cost: CostModel, options:
         spec, chip.n_cores, parallelism=options.parallelism, padding=options.padding
     )
     n_slots = len(spec.rotatable)
+    space = TemporalSpace.of(spec)
     pool = _evaluated(spec, cost, rows, np.ones((len(rows), n_slots, rows.shape[1]), np.int64))
     floor_bytes = _least_bytes(spec, rows)
     best = _best_of(pool)
@@ -159,7 +161,7 @@ def _searched_pool(spec: OperatorSpec, chip: ChipSpec, cost: CostModel, options:
             break
         if _is_beaten(best, int(pool.cycles[row]), int(floor_bytes[row])):
             continue
-        ft = temporal_partitions(spec, tuple(rows[row].tolist()), padding, ROWS_PER_PARTITION)
+        ft = space.partitions(tuple(rows[row].tolist()), padding, ROWS_PER_PARTITION)
         batch.append((np.repeat(rows[row : row + 1], len(ft), axis=0), ft))
         n_batch += len(ft)
         if n_batch >= BATCH_ROWS:
