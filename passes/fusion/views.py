@@ -12,25 +12,30 @@ from t10.passes.fusion.scalar import WIDENING, Apply, Constant, Read, Scalar, su
 
 def fold_views(graph: FusionGraph) -> None:
     """Make every nest read through what only renames, repeats or widens elements."""
-    for listed in graph.nodes():
-        node = graph.owner(listed.results[0])
-        if isinstance(node, Reshape):
-            fold_reshape(graph, node)
-        elif isinstance(node, Nest):
-            folded = with_leaves(node, partial(_through, graph))
-            if folded != node:
+    folding = True
+    while folding:
+        for nest in graph.nests():
+            folded = with_leaves(nest, partial(_through, graph))
+            if folded != nest:
                 graph.add(folded)
+        graph.remove_dead()
+        folded_reshapes = [fold_reshape(graph, node) for node in graph.nodes() if isinstance(node, Reshape)]
+        folding = any(folded_reshapes)
     graph.remove_dead()
 
 
-def fold_reshape(graph: FusionGraph, reshape: Reshape) -> None:
-    """Drop a reshape that undoes another, or that changes nothing."""
+def fold_reshape(graph: FusionGraph, reshape: Reshape) -> bool:
+    """Drop a reshape that undoes another, or that changes nothing; returns whether it did."""
+    if not graph.users[reshape.result] and reshape.result not in graph.outputs:
+        return False
     source = graph.owner(reshape.source)
     origin = reshape.source
     if isinstance(source, Reshape) and source.expands != reshape.expands:
         origin = source.source
-    if graph.shapes[origin] == graph.shapes[reshape.result]:
-        graph.replace_uses(reshape.result, origin)
+    if graph.shapes[origin] != graph.shapes[reshape.result]:
+        return False
+    graph.replace_uses(reshape.result, origin)
+    return True
 
 
 def _through(graph: FusionGraph, leaf: Scalar) -> Scalar:

@@ -7,9 +7,12 @@ from typing import Any, NoReturn
 
 import onnx
 
+from t10.dialect.location import location_text
+from t10.dialect.mlir import walk
 from t10.errors import UnsupportedOpError
 
 _MAX_NAMED = 20
+_PLANNABLE = frozenset({"builtin", "func", "arith", "math", "tensor", "linalg"})
 
 
 def refuse_unsupported(model: Any, error: Exception, accepts: Callable[[Any], str]) -> NoReturn:
@@ -67,6 +70,21 @@ def refuse_untyped(model: Any) -> None:
                     f"{node.op_type} node {node.name!r} makes {name!r}, whose shape depends on data or is not known",
                     hint="every shape must be known before the model runs",
                 )
+
+
+def refuse_leftovers(module: Any) -> None:
+    """Raise `UnsupportedOpError` that names every node whose lowering is not linalg on tensors (a sort, a loop)."""
+    found: dict[str, str] = {}
+    for op in walk(module):
+        dialect = op.operation.name.partition(".")[0]
+        if dialect not in _PLANNABLE:
+            found.setdefault(location_text(op.operation.location), op.operation.name)
+    if found:
+        listed = "; ".join(f"node {name!r} becomes {kind}" for name, kind in found.items())
+        raise UnsupportedOpError(
+            f"{len(found)} nodes have no form as tensor expressions: {listed}",
+            hint="sorts, scans and data-dependent loops cannot be planned",
+        )
 
 
 def _typed_names(graph: Any) -> set[str]:

@@ -9,7 +9,7 @@ import onnx
 from onnx import numpy_helper
 
 from t10.dialect.mlir import dialect, extras, ir, passmanager, walk
-from t10.frontend.diagnose import refuse_unsupported, refuse_untyped
+from t10.frontend.diagnose import refuse_leftovers, refuse_unsupported, refuse_untyped
 
 NAME = "t10.name"
 WEIGHT = "t10.weight"
@@ -36,6 +36,7 @@ def lower(model: Any, *, context: Any, weight_names: frozenset[str], name: str) 
         except ir.MLIRError as error:
             refuse_unsupported(model, error, _accepts)
         _tidy(module, model, weight_names, name)
+        refuse_leftovers(module)
         passmanager.PassManager.parse(CLEAN).run(module.operation)
     return module
 

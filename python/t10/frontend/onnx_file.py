@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from t10.errors import InputError
 from t10.frontend.fold import fold_constants
 from t10.frontend.functions import expand_functions
-from t10.frontend.legalize import legalize
+from t10.frontend.legalize import expand_scans, legalize
 from t10.frontend.shapes import check_static, infer_shapes, set_shapes
 from t10.frontend.weights import Weights, lift_weights, load_external
 
@@ -87,9 +87,9 @@ def prepare(
 ) -> LoadedModel:
     """Return a model in memory ready for import; `folder` is where its external data would lie. Changes `model`."""
     weights = Weights()
+    set_shapes(model, shapes or {})
     load_external(model, folder, weights)
     lift_weights(model, weights)
-    set_shapes(model, shapes or {})
     legalize(model)
     model = infer_shapes(model, source)
     model = expand_functions(model)
@@ -97,9 +97,10 @@ def prepare(
     model = infer_shapes(model, source)
     while fold_constants(model):
         model = infer_shapes(model, source)
+    expand_scans(model)
     lift_weights(model, weights)
-    model = infer_shapes(model, source)
     _check(model, source)
+    model = infer_shapes(model, source, strict=True)
     check_static(model, weights.names)
     inputs = tuple(i.name for i in model.graph.input if i.name not in weights.names)
     _order_inputs(model, inputs, weights.names)

@@ -110,7 +110,8 @@ def _old_softmax(node: NodeParts) -> NodeParts:
     axis = int(node.attributes.get("axis", 1))
     if shape is None or prod(shape[axis % len(shape) + 1 :]) != 1:
         raise UnsupportedOpError(
-            f"onnx.{node.kind}V11 over several dims (axis {axis} of shape {shape})", operator=node.name,
+            f"onnx.{node.kind}V11 over several dims (axis {axis} of shape {shape})",
+            operator=node.name,
             location=node.location,
         )
     return replace(node, attributes={"axis": axis})

@@ -15,7 +15,7 @@ def set_shapes(model: Any, shapes: Mapping[str, Sequence[int] | int]) -> None:
 
     Raises `InputError` for names that are neither, for a wrong rank, and for an extent that contradicts the model.
     """
-    inputs = {value.name: value for value in model.graph.input}
+    inputs = {value.name: value for value in _real_inputs(model)}
     extent_by_param: dict[str, int] = {}
     params = {dim.dim_param for value in model.graph.input for dim in _dims(value) if dim.dim_param}
     for name, wanted in shapes.items():
@@ -66,18 +66,15 @@ def _bind(extent_by_param: dict[str, int], param: str, extent: int) -> None:
         )
 
 
-def infer_shapes(model: Any, source: str) -> Any:
-    """Return the model with the shape of every value it can infer; shapes a file states wrongly are inferred anew.
+def infer_shapes(model: Any, source: str, *, strict: bool = False) -> Any:
+    """Return the model with the shape of every value it can infer; those the file states are inferred anew.
 
-    Raises `InputError` if an operator's inputs do not fit together.
+    `strict` raises `InputError` if an operator's inputs do not fit together; without it their result stays unknown, as
+    it may while parts of the model are not yet static.
     """
     del model.graph.value_info[:]
     try:
-        return onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
-    except onnx.shape_inference.InferenceError:
-        pass
-    try:
-        return onnx.shape_inference.infer_shapes(model, data_prop=True)
+        return onnx.shape_inference.infer_shapes(model, check_type=strict, strict_mode=strict, data_prop=True)
     except onnx.shape_inference.InferenceError as error:
         message = " ".join(str(error).split())
         raise InputError(f"{source}: shapes do not fit together: {message}") from error

@@ -1,0 +1,161 @@
+"""onnx-mlir's text: every custom form becomes generic, lines stay, and the model computes the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx.reference import ReferenceEvaluator
+from support.linalg_numpy import run_module
+
+from t10.dialect.mlir import ir, new_context
+from t10.errors import UnsupportedOpError
+from t10.frontend.importer import import_model
+from t10.frontend.onnx_dialect import to_onnx
+from t10.frontend.onnx_text import holds_onnx, normalize
+from t10.passes.fuse import Fuse
+
+WRAPPED = "module {{\nfunc.func @main_graph({arguments}) -> ({results}) {{\n{body}\n}}\n}}\n"
+
+
+def _module(text: str) -> Any:
+    context = new_context(allow_unregistered=True)
+    return ir.Module.parse(normalize(text), context)
+
+
+def _constant(spelling: str, kind: str) -> Any:
+    """Return the value of `onnx.Constant <spelling>` of a tensor type."""
+    body = f"%0 = onnx.Constant {spelling}\nonnx.Return %0 : {kind}"
+    module = _module(WRAPPED.format(arguments="", results=kind, body=body))
+    with module.context:
+        model = to_onnx(module)
+    return onnx.numpy_helper.to_array(model.graph.initializer[0])
+
+
+CUSTOM_AND_GENERIC = """
+%0 = onnx.Constant dense<1> : tensor<2xi64>
+%0 = "onnx.Constant"() {value = dense<1> : tensor<2xi64>} : () -> tensor<2xi64>
+
+%0 = onnx.Constant {value_int = 7 : si64} : tensor<i64>
+%0 = "onnx.Constant"() {value_int = 7 : si64} : () -> tensor<i64>
+
+%0 = onnx.Constant dense<1> : tensor<2xi64> loc(#loc1)
+%0 = "onnx.Constant"() {value = dense<1> : tensor<2xi64>} : () -> tensor<2xi64> loc(#loc1)
+
+%1 = onnx.ConstantOfShape(%0) : (tensor<1xi64>) -> tensor<2xi64>
+%1 = "onnx.ConstantOfShape"(%0) : (tensor<1xi64>) -> tensor<2xi64>
+
+onnx.Return %2, %a#1 : tensor<2xf32>, none
+"onnx.Return"(%2, %a#1) : (tensor<2xf32>, none) -> ()
+
+onnx.Return
+"onnx.Return"() : () -> ()
+
+onnx.Yield {onnx_node_name = "y"} %6 : tensor<2xf32>
+"onnx.Yield"(%6) {onnx_node_name = "y"} : (tensor<2xf32>) -> ()
+
+"onnx.Relu"(%x) {n = "onnx.Return"} : (t) -> t // onnx.Return
+"onnx.Relu"(%x) {n = "onnx.Return"} : (t) -> t // onnx.Return
+"""
+
+
+@pytest.mark.parametrize("pair", CUSTOM_AND_GENERIC.strip().split("\n\n"))
+def test_custom_form_becomes_generic(pair: str) -> None:
+    custom, generic = pair.split("\n")
+    assert normalize(custom) == generic
+
+
+def test_normalizing_twice_changes_nothing_and_lines_stay() -> None:
+    text = (
+        "a\n%0 = onnx.Constant\n  dense<[1,\n 2]> :\n tensor<2xi64>\nonnx.Return %0\n :\n tensor<2xi64>\nb\n"
+    )
+    once = normalize(text)
+    assert once.count("\n") == text.count("\n")
+    assert once.split("\n")[-2] == "b"
+    assert normalize(once) == once
+
+
+def test_malformed_text_is_left_to_the_parser() -> None:
+    assert normalize("%0 = onnx.Constant dense<[1, 2> :") == "%0 = onnx.Constant dense<[1, 2> :"
+
+
+def test_other_text_is_not_taken_for_onnx() -> None:
+    assert holds_onnx("  onnx.Return %0 : t")
+    assert holds_onnx('%0 = "onnx.Relu"(%x) : (t) -> t')
+    assert not holds_onnx('func.func @f(%x: t {onnx.name = "onnx"}) // an onnx. comment')
+
+
+@pytest.mark.parametrize(
+    ("spelling", "kind", "expected"),
+    [
+        ("dense<[1.5, 2.5]> : tensor<2xf32>", "tensor<2xf32>", np.array([1.5, 2.5], np.float32)),
+        ("dense<1.0> : tensor<2x3xf16>", "tensor<2x3xf16>", np.ones((2, 3), np.float16)),
+        ('dense<"0x0000803F00000040"> : tensor<2xf32>', "tensor<2xf32>", np.array([1.0, 2.0], np.float32)),
+        ("dense<[true, false, true]> : tensor<3xi1>", "tensor<3xi1>", np.array([True, False, True])),
+        ("dense<0xFF800000> : tensor<f32>", "tensor<f32>", np.array(-np.inf, np.float32)),
+        ("dense<> : tensor<0x3xf32>", "tensor<0x3xf32>", np.zeros((0, 3), np.float32)),
+        ("{value_ints = [1, 2, 3]} : tensor<3xi64>", "tensor<3xi64>", np.array([1, 2, 3])),
+        ("{value_float = 1.5 : f32} : tensor<f32>", "tensor<f32>", np.array(1.5, np.float32)),
+    ],
+)
+def test_constants_keep_their_values(spelling: str, kind: str, expected: Any) -> None:
+    found = _constant(spelling, kind)
+    np.testing.assert_array_equal(found, expected)
+    assert found.dtype == expected.dtype
+
+
+@pytest.mark.parametrize(
+    ("spelling", "kind", "message"),
+    [
+        ('{value_string = "hi"} : tensor<!onnx.String>', "tensor<!onnx.String>", "value_string"),
+        ("dense_resource<__elided__> : tensor<4xf32>", "tensor<4xf32>", "elided"),
+    ],
+)
+def test_constant_without_numbers_is_refused(spelling: str, kind: str, message: str) -> None:
+    with pytest.raises(UnsupportedOpError, match=message):
+        _constant(spelling, kind)
+
+
+def test_control_flow_is_refused_by_name() -> None:
+    body = """%r = "onnx.If"(%c) ({
+      onnx.Yield %x : tensor<2xf32>
+    }, {
+      onnx.Yield %x : tensor<2xf32>
+    }) {onnx_node_name = "branch"} : (tensor<i1>) -> tensor<2xf32>
+    onnx.Return %r : tensor<2xf32>"""
+    module = _module(
+        WRAPPED.format(arguments="%c: tensor<i1>, %x: tensor<2xf32>", results="tensor<2xf32>", body=body)
+    )
+    with module.context, pytest.raises(UnsupportedOpError, match=r"'branch'.*control flow"):
+        to_onnx(module)
+
+
+def test_text_computes_what_the_onnx_operators_mean(tmp_path: Path) -> None:
+    body = """%none = "onnx.NoValue"() <{value}> : () -> none
+    %0 = "onnx.LayerNormalization"(%x, %s, %none) <{axis = -1 : si64, epsilon = 1.0e-3 : f32}> {onnx_node_name = "ln"}
+      : (tensor<3x8xf32>, tensor<8xf32>, none) -> tensor<3x8xf32>
+    %axes = onnx.Constant dense<1> : tensor<1xi64>
+    %1 = "onnx.ReduceMean"(%0, %axes) <{keepdims = 0 : si64}> : (tensor<3x8xf32>, tensor<1xi64>) -> tensor<3xf32>
+    %2 = "onnx.SoftmaxV11"(%0) <{axis = 1 : si64}> : (tensor<3x8xf32>) -> tensor<3x8xf32>
+    onnx.Return %1, %2 : tensor<3xf32>, tensor<3x8xf32>"""
+    arguments = '%x: tensor<3x8xf32> {onnx.name = "x"}, %s: tensor<8xf32> {onnx.name = "s"}'
+    text = WRAPPED.format(arguments=arguments, results="tensor<3xf32>, tensor<3x8xf32>", body=body)
+    (tmp_path / "m.mlir").write_text(text)
+    imported = import_model(tmp_path / "m.mlir")
+    random = np.random.default_rng(0)
+    inputs = {
+        "x": random.standard_normal((3, 8)).astype(np.float32),
+        "s": random.standard_normal(8).astype(np.float32),
+    }
+    with imported.module.context:
+        Fuse().apply(imported.module)
+        found = run_module(imported.module, inputs)
+    module = _module(text)
+    with module.context:
+        evaluator: Any = ReferenceEvaluator(to_onnx(module))
+    expected = evaluator.run(None, inputs)
+    for mine, theirs in zip(found.values(), expected, strict=True):
+        np.testing.assert_allclose(mine, theirs, atol=1e-5)
