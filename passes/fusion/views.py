@@ -44,8 +44,8 @@ def _through(graph: FusionGraph, leaf: Scalar) -> Scalar:
         return leaf
     producer = graph.owner(leaf.value)
     if isinstance(producer, Reshape):
-        dims = through_reshape(graph, producer, leaf.dims)
-        return leaf if dims is None else _through(graph, Read(producer.source, dims))
+        past = _past_reshapes(graph, producer, leaf.dims)
+        return leaf if past is None else _through(graph, past)
     if isinstance(producer, Nest) and is_foldable(producer):
         return _resolved(graph, inlined(producer, leaf.dims))
     return leaf
@@ -81,6 +81,21 @@ def axes_read(producer: Nest, dims: tuple[AffineDim, ...]) -> list[AffineDim]:
         if form.terms:
             by_axis[form.terms[0].axis] = dim
     return by_axis
+
+
+def _past_reshapes(graph: FusionGraph, reshape: Reshape, dims: tuple[AffineDim, ...]) -> Read | None:
+    """Return the read of what lies before a reshape, or before two that undo each other up to dims of extent 1."""
+    direct = through_reshape(graph, reshape, dims)
+    if direct is not None:
+        return Read(reshape.source, direct)
+    before = graph.owner(reshape.source)
+    if not isinstance(before, Reshape):
+        return None
+    origin, result = graph.shapes[before.source], graph.shapes[reshape.result]
+    if [n for n in origin if n != 1] != [n for n in result if n != 1]:
+        return None
+    places = iter([dim for dim, n in zip(dims, result, strict=True) if n != 1])
+    return Read(before.source, tuple(ZERO if n == 1 else next(places) for n in origin))
 
 
 def through_reshape(
