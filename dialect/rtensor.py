@@ -178,7 +178,10 @@ class OperatorOp(_MixedOperation, name="operator", traits=[IsIsolatedFromAbove, 
     def verify_region_invariants(self) -> None:
         """Check that there is a root and that what is yielded is the result."""
         block = self.body.blocks[0]
-        if not any(op.operation.name.startswith("linalg.") for op in block.operations):
+        if not any(
+            op.operation.name.startswith(("linalg.", "rtensor.nest", "rtensor.operator"))
+            for op in block.operations
+        ):
             raise Invalid("holds no linalg operation, expected a root")
         _check_yield(block, [value.type for value in self.operation.results], plain=True)
 
@@ -358,6 +361,10 @@ class NestOp(_MixedOperation, name="nest", traits=[IsIsolatedFromAbove, Pure]):
     for pos in serpentine order over steps, outermost first:
       out = region(pos, operands, out)        # compute the sub-task at pos, then shift what rotates along the next axis
     ```
+
+    The region's shifts take place between two runs of it: once less than `steps`. `--t10-expand` writes one nest per
+    axis; one inside another is run there and back in turn (serpentine), its shifts the other way every second time:
+    their `direction` is that of the first.
     """
 
     out: Result[Any]

@@ -25,6 +25,10 @@ from t10.passes.bridge.views import VIEW_OPS, is_pure_move, move_as_views, read_
 NAME = "t10.name"
 WEIGHT = "t10.weight"
 OPERATOR_NAME = "op_name"
+SAME_VALUE_OPS = frozenset(
+    {"rtensor.relayout", "rtensor.setup", "rtensor.shift", "rtensor.reduce", "tensor.cast"}
+)
+"""Operations whose result is their operand, lying elsewhere."""
 RUNNING = "\0running"
 """Name of the value that an operator has computed so far; no name from a module can be it."""
 
@@ -142,10 +146,12 @@ class _Reader:
             self._view(op)
         elif op.name == "linalg.generic":
             self._generic(op, group)
+        elif op.name in ("rtensor.operator", "rtensor.nest") and group is not None:
+            self._enter(op, group)
         elif op.name == "rtensor.operator":
             self._region(op)
-        elif op.name in ("rtensor.relayout", "rtensor.setup", "tensor.cast"):
-            self.known[op.results[0]] = self._lookup(op.operands[0])
+        elif op.name in SAME_VALUE_OPS:
+            self._bind(op.results[0], op.operands[0], group)
         elif op.name != "rtensor.yield":
             raise UnsupportedOpError(
                 f"{op.name} cannot be planned (expected linalg.generic, rtensor.operator or a tensor view)",
@@ -234,20 +240,34 @@ class _Reader:
         group.end = op.results[0]
 
     def _region(self, op: Any) -> None:
-        block = op.regions[0].blocks[0]
-        for argument, operand in zip(block.arguments, op.operands, strict=True):
-            self.known[argument] = self._lookup(operand)
         group = _Group()
+        self._enter(op, group)
+        if group.chain is not None:
+            self._finish(group.chain, op, op.results[0], op)
+
+    def _enter(self, op: Any, group: _Group) -> None:
+        """Read the region of an operator, or of a nest or sub-task inside an expanded one."""
+        block = op.regions[0].blocks[0]
+        n_positions = len(block.arguments) - len(op.operands)
+        for argument, operand in zip(list(block.arguments)[n_positions:], op.operands, strict=True):
+            self._bind(argument, operand, group)
         for inner in block.operations:
             self._operation(inner.operation, group)
         if group.chain is None:
-            raise UnsupportedOpError("rtensor.operator without a linalg operation", location=source_text(op))
+            raise UnsupportedOpError(f"{op.name} without a linalg operation", location=source_text(op))
         if list(block.operations)[-1].operation.operands[0] != group.end:
             raise UnsupportedOpError(
-                "rtensor.operator yields another value than that of its last linalg operation",
+                f"{op.name} yields another value than that of its last linalg operation",
                 location=source_text(op),
             )
-        self._finish(group.chain, op, op.results[0], op)
+        group.end = op.results[0]
+
+    def _bind(self, value: Any, source: Any, group: _Group | None) -> None:
+        """Let a value stand for another one: it is what an operator has computed so far, or a tensor known."""
+        if group is not None and group.end is not None and source == group.end:
+            group.end = value
+        else:
+            self.known[value] = self._lookup(source)
 
     def _finish(self, chain: Chain, op: Any, result: Any, owner: Any) -> None:
         name = self._unique(

@@ -9,6 +9,7 @@ from t10.dialect.mlir import ir
 from t10.dialect.rtensor import CANDIDATES, PLAN, without_layout
 from t10.errors import InputError
 from t10.passes.bridge.annotate import BUFFERS, FORCED, IDLE, IDLE_LEVEL, update_signature
+from t10.passes.bridge.loops import is_expanded
 
 MOVES = ("rtensor.relayout", "rtensor.setup")
 
@@ -44,7 +45,7 @@ def _unplan_operation(op: Any) -> None:
         result.set_type(without_layout(result.type))
     if op.name != "rtensor.operator":
         return
-    if any(inner.operation.name == "rtensor.operator" for inner in op.regions[0].blocks[0].operations):
+    if is_expanded(op):
         raise InputError("is expanded to loops and cannot be planned anew", hint="start before --t10-expand")
     op.attributes[SEGMENTS] = segment_sizes([value.type for value in op.operands])
 

@@ -21,7 +21,7 @@ def wrap(op: Any, op_name: str, kind: str, *, without: tuple[str, ...] = ()) -> 
     if op.name == "rtensor.operator":
         return op
     outside: list[Any] = []
-    for value in _read_values(op):
+    for value in read_values(op):
         if not _is_constant(value) and value not in outside:
             outside.append(value)
     attributes = {
@@ -49,7 +49,7 @@ def wrap(op: Any, op_name: str, kind: str, *, without: tuple[str, ...] = ()) -> 
         ir.Operation.create("rtensor.yield", operands=list(inner.results), loc=op.location)
     for old, new in zip(op.results, wrapper.results, strict=True):
         old.replace_all_uses_with(new)
-    constants = [value for value in _read_values(op) if _is_constant(value)]
+    constants = [value for value in read_values(op) if _is_constant(value)]
     op.erase()
     _erase_unread(constants)
     return wrapper
@@ -63,13 +63,13 @@ def _erase_unread(values: list[Any]) -> None:
         operation = value.owner.operation
         if any(True for result in operation.results for _ in result.uses):
             continue
-        sources = [each for each in dict.fromkeys(_read_values(operation)) if _is_constant(each)]
+        sources = [each for each in dict.fromkeys(read_values(operation)) if _is_constant(each)]
         pending = [each for each in pending if each.owner.operation != operation]
         operation.erase()
         pending.extend(each for each in sources if each not in pending)
 
 
-def _read_values(op: Any) -> list[Any]:
+def read_values(op: Any) -> list[Any]:
     """Return the values an operation reads, those its body captures included, in order."""
     values = list(op.operands)
     for region in op.regions:
@@ -89,7 +89,7 @@ def _is_constant(value: Any) -> bool:
     operation = owner.operation
     if operation.name == "linalg.generic":
         # A generic that only writes constants: it reads nothing but its own `outs`.
-        return len(operation.operands) == 1 and all(_is_constant(v) for v in _read_values(operation))
+        return len(operation.operands) == 1 and all(_is_constant(v) for v in read_values(operation))
     if operation.name in ("tensor.expand_shape", "tensor.collapse_shape"):
         return _is_constant(operation.operands[0])
     return operation.name in CONSTANT_OPS and _is_small(operation)
@@ -104,17 +104,18 @@ def _is_small(operation: Any) -> bool:
 
 def _copy(op: Any, mapping: dict[Any, Any]) -> Any:
     """Copy an operation, and the constants it reads, to the current insertion point."""
-    for value in _read_values(op):
+    for value in read_values(op):
         if value not in mapping and _is_constant(value):
             made = _copy(value.owner.operation, mapping)
             mapping[value] = made.results[list(value.owner.operation.results).index(value)]
     copied = op.operation.clone().operation
-    for target in (copied, *_inner(copied)):
+    for target in (copied, *inner_operations(copied)):
         for i, value in enumerate(target.operands):
             if value in mapping:
                 target.operands[i] = mapping[value]
     return copied
 
 
-def _inner(op: Any) -> list[Any]:
+def inner_operations(op: Any) -> list[Any]:
+    """Return the operations right inside the regions of an operation."""
     return [inner.operation for region in op.regions for block in region.blocks for inner in block.operations]

@@ -1,0 +1,48 @@
+// RUN: t10-opt --t10-expand %s | filecheck %s
+// RUN: t10-opt --t10-expand --t10-lower-ipu %s -o %t.expanded.mlir
+// RUN: t10-opt --t10-lower-ipu %s | diff %t.expanded.mlir -
+
+// k is split over 4 cores and nothing rotates: one sub-task, then the 4 cores with partial sums of a 4 x 4 block each end
+// with 4 of its sums, having received 3 * 4 * 4 = 48 bytes. The product started from a bias: zero is where partial sums
+// start, or the bias would count four times; it is added once, with the exponential, to what a core ends with.
+// CHECK: %[[ZERO:.*]] = arith.constant dense<0.000000e+00>
+// CHECK-NEXT: %[[PARTIAL:.*]] = "rtensor.operator"(%{{.*}}, %{{.*}}, %[[ZERO]]) ({
+// CHECK: rtensor.sub_task = [4, 4, 4]
+// CHECK-NEXT: %[[SUMS:.*]] = "rtensor.reduce"(%[[PARTIAL]]) {bytes = 48 : i64, cores = 4 : i64, cycles = {{[0-9]+}} : i64, kind = "sum", mode = "scatter"}
+// CHECK-SAME: scatter = 4
+// CHECK-NEXT: "rtensor.operator"(%[[SUMS]], %{{.*}}) ({
+// CHECK-NEXT: ^bb0(%[[S:.*]]: tensor<8x8xf32>, %[[BIAS:.*]]: tensor<8x8xf32>):
+// CHECK: %[[BIASED:.*]] = linalg.generic {{.*}} ins(%[[S]], %[[BIAS]] : tensor<8x8xf32>, tensor<8x8xf32>)
+// CHECK: arith.addf
+// CHECK: ins(%[[BIASED]] : tensor<8x8xf32>)
+// CHECK: math.exp
+// CHECK-NOT: rtensor.nest
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (k, n)>
+#c = affine_map<(m, n, k) -> (m, n)>
+#id = affine_map<(m, n) -> (m, n)>
+module attributes {t10.chip = "test-16"} {
+  func.func @main(%a: tensor<8x16xf32>, %b: tensor<16x8xf32>, %bias: tensor<8x8xf32>) -> tensor<8x8xf32> {
+    %c = "rtensor.operator"(%a, %b, %bias) ({
+    ^bb0(%x: tensor<8x16xf32>, %y: tensor<16x8xf32>, %start: tensor<8x8xf32>):
+      %p = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
+        ins(%x, %y : tensor<8x16xf32>, tensor<16x8xf32>) outs(%start : tensor<8x8xf32>) {
+      ^bb0(%s: f32, %t: f32, %acc: f32):
+        %m = arith.mulf %s, %t : f32
+        %n = arith.addf %acc, %m : f32
+        linalg.yield %n : f32
+      } -> tensor<8x8xf32>
+      %e = tensor.empty() : tensor<8x8xf32>
+      %r = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+        ins(%p : tensor<8x8xf32>) outs(%e : tensor<8x8xf32>) {
+      ^bb0(%s: f32, %o: f32):
+        %x1 = math.exp %s : f32
+        linalg.yield %x1 : f32
+      } -> tensor<8x8xf32>
+      "rtensor.yield"(%r) : (tensor<8x8xf32>) -> ()
+    }) {op_name = "product", kind = "contraction", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0>,
+        rtensor.candidates = [#rtensor.plan<{f_op = [2, 2, 4], ft = [[1, 1, 1], [1, 1, 1], [1, 1, 1]]}>]}
+       : (tensor<8x16xf32>, tensor<16x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+    return %c : tensor<8x8xf32>
+  }
+}
