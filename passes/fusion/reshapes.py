@@ -34,6 +34,8 @@ def _move(graph: FusionGraph, reshape: Reshape) -> bool:
     producer = graph.owner(reshape.source)
     if not isinstance(producer, Nest) or graph.only_user(reshape.source) is not reshape:
         return False
+    if _make_units(graph, producer, reshape):
+        return True
     if reshape.expands:
         return _expand_producer(graph, producer, reshape)
     return _expand_reader(graph, producer, reshape)
@@ -44,6 +46,20 @@ def _would_join(producer: Nest, reader: Nest) -> bool:
     if reader.is_elementwise:
         return not producer.is_gather and not reader.is_move
     return producer.is_elementwise and kind_of(reader) in ("reduction", "gather")
+
+
+def _make_units(graph: FusionGraph, producer: Nest, reshape: Reshape) -> bool:
+    """Let the producer make a result that differs from its own in dims of extent 1 only."""
+    source, result = graph.shapes[reshape.source], graph.shapes[reshape.result]
+    if [n for n in source if n != 1] != [n for n in result if n != 1]:
+        return False
+    if any(form.terms and n == 1 for form, n in zip(producer.out_dims, source, strict=True)):
+        return False
+    forms = iter([form for form, n in zip(producer.out_dims, source, strict=True) if n != 1])
+    out_dims = tuple(ZERO if n == 1 else next(forms) for n in result)
+    graph.add(replace(producer, result=reshape.result, out_dims=out_dims))
+    graph.remove_dead(producer.result)
+    return True
 
 
 def _are_batch_axes(reader: Nest, split: dict[int, tuple[int, ...]]) -> bool:
