@@ -241,6 +241,8 @@ class _Body:
     def _leaf(self, operand: Any, dims: tuple[AffineDim, ...]) -> Scalar:
         if operand in self.constants:
             return Constant(self.constants[operand])
+        if not isinstance(operand.type, ir.RankedTensorType):
+            return self._scalar(operand)
         return Read(self.value_of[operand], dims)
 
     def _scalar(self, value: Any) -> Scalar:

@@ -71,3 +71,20 @@ func.func @max_without_place(%x: tensor<4x8xf32>) -> tensor<4xf32> {
   } -> (tensor<4xf32>, tensor<4xi64>)
   return %r#0 : tensor<4xf32>
 }
+
+// A scalar taken from a tensor is read where it is used: operators read tensors only.
+// CHECK-LABEL: func.func @scalar_operand
+// CHECK-NOT: tensor.extract
+// CHECK: linalg.generic {{.*}} ins(%arg0, %arg1 : tensor<4xf32>, tensor<f32>)
+// CHECK-SAME: kind = "elementwise"
+func.func @scalar_operand(%x: tensor<4xf32>, %s: tensor<f32>) -> tensor<4xf32> {
+  %scale = tensor.extract %s[] : tensor<f32>
+  %e = tensor.empty() : tensor<4xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> ()>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+    ins(%x, %scale : tensor<4xf32>, f32) outs(%e : tensor<4xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %p = arith.mulf %a, %b : f32
+    linalg.yield %p : f32
+  } -> tensor<4xf32>
+  return %r : tensor<4xf32>
+}

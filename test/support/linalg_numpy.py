@@ -28,7 +28,7 @@ UNARY: dict[str, Callable[[Array], Array]] = {
     "math.exp": np.exp, "math.sqrt": np.sqrt, "math.tanh": np.tanh, "math.absf": np.abs, "math.log": np.log,
     "math.rsqrt": lambda x: (1 / np.sqrt(x)).astype(x.dtype), "arith.negf": np.negative,
     "math.erf": lambda x: np.vectorize(erf, otypes=[np.float64])(x).astype(x.dtype),
-    "math.sin": np.sin, "math.cos": np.cos, "math.floor": np.floor, "math.ceil": np.ceil,
+    "math.sin": np.sin, "math.cos": np.cos, "math.roundeven": np.rint, "math.floor": np.floor, "math.ceil": np.ceil,
 }  # fmt: skip
 BINARY: dict[str, Callable[[Array, Array], Array]] = {
     "arith.addf": np.add, "arith.subf": np.subtract, "arith.mulf": np.multiply, "arith.divf": np.divide,
