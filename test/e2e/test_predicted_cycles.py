@@ -1,4 +1,4 @@
-"""What the planner predicts is what the plan simulator measures, kind by kind, to the cycle: one cost model for both."""
+"""What the planner predicts is what the plan simulator measures, kind by kind, to the cycle."""
 
 from __future__ import annotations
 

@@ -56,6 +56,11 @@ def test_exchange_pays_sync_latency_bytes_and_fragments() -> None:
     assert COST.exchange_cycles(0, 0, neighbour=False) == 0
 
 
+def test_a_copy_inside_a_core_takes_its_launch_and_eight_bytes_per_cycle() -> None:
+    assert COST.copy_cycles(80) == 60 + 10
+    assert COST.copy_cycles(0) == 0
+
+
 def test_reduction_of_chunks_that_fit_together_is_one_phase() -> None:
     spec = specs.matmul(8, 8, 8)
     three_small = COST.reduce_cycles(spec, 4, 1000, 250)

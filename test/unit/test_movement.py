@@ -54,4 +54,14 @@ def test_traffic_counts_only_what_crosses_cores_and_multicast_once() -> None:
     wanted = movement.layout_map(None, linear("b", 3), 36)
     counted = movement.traffic(movement.route(wanted, through, [(home, 12)]), [(home, 12)])
     # Core 0 keeps its copy; cores 1 and 2 receive 12 elements each in one run; core 0 sends each element once.
-    assert counted == movement.Traffic(received_elements=12, sent_elements=12, fragments=1, total_elements=24)
+    assert (counted.received_elements, counted.sent_elements, counted.fragments) == (12, 12, 1)
+    assert (counted.total_elements, counted.copied_elements) == (24, 12)
+
+
+def test_what_stays_on_its_core_is_counted_as_copied() -> None:
+    graph = graph_of(View("r", "reshape", ("x",), (3, 4), "f32"))
+    through = movement.view_elements(graph, "r")
+    home = movement.layout_map(None, linear("x", 4), 12)
+    wanted = movement.layout_map(None, linear("r", 4), 12)
+    counted = movement.traffic(movement.route(wanted, through, [(home, 12)]), [(home, 12)])
+    assert (counted.total_elements, counted.copied_elements) == (0, 3)

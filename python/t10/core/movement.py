@@ -60,15 +60,17 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What a route moves between cores: most elements any core receives and sends, and most separate fragments.
+    """What a route moves: most elements any core receives and sends, and most separate fragments.
 
-    An element that several cores take is sent once: the exchange multicasts (timing reference).
+    `copied_elements` is the most slots any core fills by itself: copies of what it holds, constants and padding. An
+    element that several cores take is sent once: the exchange multicasts (timing reference).
     """
 
     received_elements: int
     sent_elements: int
     fragments: int
     total_elements: int
+    copied_elements: int
 
 
 def partition_scatter(n_slots: int, scatter: int) -> int:
@@ -245,4 +247,5 @@ def traffic(moves: Route, homes: list[tuple[ElementMap, int]]) -> Traffic:
         sent_elements=int(sent.max(initial=0)),
         fragments=int(runs.sum(axis=1).max(initial=0)),
         total_elements=int(received.sum()),
+        copied_elements=moves.core.shape[1] - int(received.min(initial=moves.core.shape[1])),
     )

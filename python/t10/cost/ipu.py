@@ -60,6 +60,12 @@ class IpuCostModel:
         words = -(-max_bytes // self.chip.exchange_bytes_per_cycle)
         return self._phase_cycles(neighbour) + words + self.chip.fragment_cycles * (max(fragments, 1) - 1)
 
+    def copy_cycles(self, n_bytes: int) -> int:
+        """Return the cycles in which every core copies or fills at most `n_bytes` of its own memory; 0 for none."""
+        if n_bytes == 0:
+            return 0
+        return self.chip.copy_launch_cycles + -(-n_bytes // self.chip.copy_bytes_per_cycle)
+
     def shift_cycles(self, n_bytes: int) -> int:
         """Return the cycles in which every core passes `n_bytes` on, in rounds through the shift buffer."""
         return int(self.shift_cycles_many(np.array(n_bytes, np.int64)))

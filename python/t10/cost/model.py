@@ -43,6 +43,10 @@ class CostModel(Protocol):
         """
         ...
 
+    def copy_cycles(self, n_bytes: int) -> int:
+        """Return the cycles in which every core copies or fills at most `n_bytes` of its own memory; 0 for none."""
+        ...
+
     def shift_cycles(self, n_bytes: int) -> int:
         """Return the cycles in which every core passes `n_bytes` on, in rounds through the shift buffer.
 

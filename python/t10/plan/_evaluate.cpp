@@ -193,6 +193,7 @@ nb::tuple count_moves(const Int32Table &wanted, const std::optional<Int64Vector>
   std::int64_t fragments = 0;
   std::int64_t total = 0;
   std::int64_t sent = 0;
+  std::int64_t copied = 0;
   bool is_inside = true;
   {
     const nb::gil_scoped_release unlocked;
@@ -202,6 +203,7 @@ nb::tuple count_moves(const Int32Table &wanted, const std::optional<Int64Vector>
       std::int64_t n_runs = 0;
       count_row(wanted.data() + row * n_slots, n_slots, static_cast<std::int64_t>(row), flat, read, n_received, n_runs);
       received = std::max(received, n_received);
+      copied = std::max(copied, static_cast<std::int64_t>(n_slots) - n_received);
       fragments = std::max(fragments, n_runs);
       total += n_received;
     }
@@ -216,7 +218,7 @@ nb::tuple count_moves(const Int32Table &wanted, const std::optional<Int64Vector>
     }
   }
   if (!is_inside) throw std::invalid_argument("count_moves: a slot wants an element that no home has");
-  return nb::make_tuple(received, sent, fragments, total);
+  return nb::make_tuple(received, sent, fragments, total, copied);
 }
 
 }  // namespace

@@ -22,8 +22,8 @@ def count_moves(
     wanted: NDArray[np.int32],
     ids: NDArray[np.int64] | None,
     homes: list[tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], int, int]],
-) -> tuple[int, int, int, int]:
-    """Return (received, sent, fragments, total) in elements: most of any core, and the sum of all received.
+) -> tuple[int, int, int, int, int]:
+    """Return (received, sent, fragments, total, copied) in elements: most of any core, and the sum of all received.
 
     `wanted` is int32 [core, slot]: the element each slot asks for, -1 for none. `ids` turns it into a number into the
     elements of all homes laid end to end (negative: a constant); None stands for the identity. Each home is (core,

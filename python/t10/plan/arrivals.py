@@ -73,6 +73,7 @@ class Mover:
         received, sent = counted.received_elements * size, counted.sent_elements * size
         kind: ArrivalKind = "setup" if operand.role == "weight" else "relayout"
         cycles = self.cost.exchange_cycles(max(received, sent), counted.fragments, neighbour=False)
+        cycles += self.cost.copy_cycles(counted.copied_elements * size)
         return Arrival(number, kind, buffer, received, sent, counted.fragments, cycles)
 
     def lies_in_place(self, spec: OperatorSpec, plan: OperatorPlan, number: int, layout: Layout) -> bool:
@@ -122,7 +123,8 @@ class Mover:
         if max(n_slots * plan.n_cores, *sizes) > COUNTED_SLOTS:
             windows = np.array([windows_of(spec, plan, number)], np.int64)
             runs = int(contiguous_runs(operand, windows)[0])
-            return Traffic(n_slots, sum(-(-n // self.n_cores) for n in sizes), runs, n_slots * plan.n_cores)
+            sent = sum(-(-n // self.n_cores) for n in sizes)
+            return Traffic(n_slots, sent, runs, n_slots * plan.n_cores, 0)
         wanted = operand_elements(spec, plan, number).reshape(plan.n_cores, -1)
         described: list[tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], int, int]] = []
         for layout, size in zip(homes, sizes, strict=True):

@@ -57,7 +57,7 @@ def gather(
     constants: tuple[float | int | bool, ...],
     out: Array,
 ) -> Traffic:
-    """Fill `out` (cores, slots) with the elements that `wanted` names, and return what crossed cores.
+    """Fill `out` (cores, slots) with the elements that `wanted` names, and return what moved.
 
     `wanted` numbers elements of a value, -1 for slots that take nothing; `renaming` says which element of the sources
     (laid end to end) each of them is, -1 - k for constant k; None where they are the same. Raises `SimTrap` where an
@@ -89,7 +89,8 @@ def gather(
         taken[entries[remote]] = True
         fragments = max(fragments, _fragments(directory, ids, positions, remote))
     sent = np.bincount(directory.positions[taken] // directory.row, minlength=1)
-    return Traffic(int(received.max(initial=0)), int(sent.max()), fragments, int(received.sum()))
+    copied = wanted.shape[1] - int(received.min(initial=wanted.shape[1]))
+    return Traffic(int(received.max(initial=0)), int(sent.max()), fragments, int(received.sum()), copied)
 
 
 def _directory(memory: CoreMemory, sources: list[Source], dtype: np.dtype[Any], n_cores: int) -> _Directory:

@@ -106,9 +106,10 @@ def _arrive(
 def _charge(
     machine: Machine, operator: str, kind: PhaseKind, moved: movement.Traffic, element_bytes: int
 ) -> None:
-    """Record an exchange phase of arbitrary pattern."""
+    """Record an exchange phase of arbitrary pattern, and what every core copies or fills by itself after it."""
     most = max(moved.received_elements, moved.sent_elements) * element_bytes
     cycles = machine.cost.exchange_cycles(most, moved.fragments, neighbour=False)
+    cycles += machine.cost.copy_cycles(moved.copied_elements * element_bytes)
     machine.timeline.add(operator, kind, cycles, moved.total_elements * element_bytes, most)
 
 

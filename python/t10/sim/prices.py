@@ -22,6 +22,10 @@ class Prices(Protocol):
         """Return the cycles of one exchange phase in which no core sends or receives more than `max_bytes`."""
         ...
 
+    def copy_cycles(self, n_bytes: int) -> int:
+        """Return the cycles in which every core copies or fills at most `n_bytes` of its own memory."""
+        ...
+
     def shift_cycles(self, n_bytes: int) -> int:
         """Return the cycles in which every core passes `n_bytes` on, all operands that advance together."""
         ...
