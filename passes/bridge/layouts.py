@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 
 from t10.core import geometry
@@ -27,13 +28,21 @@ def operand_layout(spec: OperatorSpec, plan: OperatorPlan, number: int, scatter:
     slot = min(number, len(spec.inputs))
     ft = tuple(t if axis in operand.axes else 1 for axis, t in enumerate(plan.ft[slot]))
     pace = tuple(rp if t > 1 else 0 for rp, t in zip(plan.rp, ft, strict=True))
-    return DialectLayout(
+    still = DialectLayout(
         fs=geometry.dim_factors(operand, plan.f_op),
         ft=geometry.dim_factors(operand, ft),
-        rp=tuple(sum(term.coefficient * pace[term.axis] for term in dim.terms) for dim in operand.dims),
         cores=geometry.n_sharers(operand, plan),
         scatter=scatter,
         halo=_halos(operand, plan),
+    )
+    # A dim over several axes, or with a stride, moves in whole blocks: all of its partition is handed on.
+    blocks = still.partition(operand.shape)
+    return replace(
+        still,
+        rp=tuple(
+            pace[dim.terms[0].axis] if dim.is_simple else block if t > 1 else 0
+            for dim, t, block in zip(operand.dims, still.ft, blocks, strict=True)
+        ),
     )
 
 
