@@ -26,11 +26,16 @@ class Fuse(Pass):
 
     Elementwise operations join elementwise ones and reductions; behind a contraction, convolution, reduction or pooling
     they become its epilogue, and both an `rtensor.operator`. Transposes, broadcasts, casts that widen and unit reshapes
-    become index maps. Nothing expensive is computed twice. Running the pass again changes nothing.
+    become index maps. Running the pass again changes nothing.
     """
 
     name: ClassVar[str] = "t10-fuse"
     prerequisites: ClassVar[tuple[str, ...]] = ("t10-import",)
+    reads: ClassVar[str] = "linalg on tensors, named or generic"
+    leaves: ClassVar[str] = (
+        "one `linalg.generic` or `rtensor.operator` per operator, each with `op_name` and `kind`; views "
+        "between them"
+    )
 
     def apply(self, module: Any) -> None:
         """Fuse every function of the module."""
