@@ -32,6 +32,10 @@ class AlignPace(PlanningPass):
 
     name: ClassVar[str] = "t10-align-pace"
     prerequisites: ClassVar[tuple[str, ...]] = ("t10-partition",)
+    reads: ClassVar[str] = "candidates with `f_op` and `ft`"
+    leaves: ClassVar[str] = (
+        "candidates with `lengths`, `rp`, `steps`, `loop_order`, `phases` and `core_order`"
+    )
 
     def apply(self, module: Any) -> None:
         """Complete the plans of `rtensor.candidates`; nothing where plans are chosen."""

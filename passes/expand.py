@@ -23,6 +23,10 @@ class Expand(PlanningPass):
 
     name: ClassVar[str] = "t10-expand"
     prerequisites: ClassVar[tuple[str, ...]] = ("t10-place",)
+    reads: ClassVar[str] = "placed plans"
+    leaves: ClassVar[str] = (
+        "`rtensor.nest`, sub-tasks, `rtensor.shift`, `rtensor.reduce` and epilogues inside the operators"
+    )
 
     def apply(self, module: Any) -> None:
         """Expand the operators' regions; those without loops or reduction, and expanded ones, stay as they are."""

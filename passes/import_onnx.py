@@ -18,6 +18,8 @@ class ImportOnnx(Pass):
     """
 
     name: ClassVar[str] = "t10-import"
+    reads: ClassVar[str] = "operations of the `onnx` dialect, as onnx-mlir prints them"
+    leaves: ClassVar[str] = "linalg on tensors of static shape; weights as arguments marked `t10.weight`"
 
     shape: tuple[str, ...] = option((), help="extents of dynamic dims, as name=1x128 or symbolic_dim=1")
 

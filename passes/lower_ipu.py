@@ -20,6 +20,10 @@ class LowerIpu(PlanningPass):
 
     name: ClassVar[str] = "t10-lower-ipu"
     prerequisites: ClassVar[tuple[str, ...]] = ("t10-place",)
+    reads: ClassVar[str] = "placed plans, expanded or not"
+    leaves: ClassVar[str] = (
+        "an `ipu.graph` per function: allocations, compute sets with a vertex per tile, copies, the program"
+    )
 
     def apply(self, module: Any) -> None:
         """Replace the function by its graph."""

@@ -25,6 +25,10 @@ class Pareto(PlanningPass):
 
     name: ClassVar[str] = "t10-pareto"
     prerequisites: ClassVar[tuple[str, ...]] = ("t10-align-pace",)
+    reads: ClassVar[str] = "complete candidates"
+    leaves: ClassVar[str] = (
+        "candidates with `cycles` and bytes, those on the time x memory front only, fastest last"
+    )
 
     def apply(self, module: Any) -> None:
         """Leave the front in `rtensor.candidates`, fastest last, priced; nothing where plans are chosen."""

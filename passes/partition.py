@@ -35,6 +35,11 @@ class Partition(PlanningPass):
 
     name: ClassVar[str] = "t10-partition"
     prerequisites: ClassVar[tuple[str, ...]] = ("t10-fuse",)
+    reads: ClassVar[str] = "operators"
+    leaves: ClassVar[str] = (
+        "`rtensor.candidates` on each: plans with `f_op` and `ft`; `t10.chip` on the module; "
+        "`rtensor.forced` where the user chose"
+    )
 
     operator: str = option("", help="name of the operator that f-op and ft are for (empty: all)")
     f_op: tuple[int, ...] = option((), help="parts per axis, e.g. 2,3,1 (empty: search)")

@@ -21,6 +21,10 @@ class Place(PlanningPass):
 
     name: ClassVar[str] = "t10-place"
     prerequisites: ClassVar[tuple[str, ...]] = ("t10-reconcile",)
+    reads: ClassVar[str] = "plans"
+    leaves: ClassVar[str] = (
+        "`rtensor.buffers` on the function: name, address, size and lifetime of everything in a core's memory"
+    )
 
     def apply(self, module: Any) -> None:
         """Set `rtensor.buffers` of the function; raises `InfeasiblePlanError` if they do not fit."""

@@ -50,11 +50,14 @@ class PassOptionError(InputError):
 class Pass:
     """A step that rewrites a module in place. Fields are its options (see `option`); needs a current context.
 
-    `prerequisites` are names of passes that must have run; `is_done` of those says whether they have.
+    `prerequisites` are names of passes that must have run; `is_done` of those says whether they have. `reads` and
+    `leaves` say for the reference page what a module must hold before and holds after the pass.
     """
 
     name: ClassVar[str] = ""
     prerequisites: ClassVar[tuple[str, ...]] = ()
+    reads: ClassVar[str] = ""
+    leaves: ClassVar[str] = ""
 
     def apply(self, module: Any) -> None:
         """Rewrite `module`; raises `PassFailure` or another `T10Error` and leaves valid IR behind otherwise."""

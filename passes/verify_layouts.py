@@ -15,6 +15,10 @@ class VerifyLayouts(Pass):
     """Check every #rtensor.layout and #rtensor.plan of the module, wherever it stands."""
 
     name: ClassVar[str] = "t10-verify-layouts"
+    reads: ClassVar[str] = "any module"
+    leaves: ClassVar[str] = (
+        "the module as it was; an error for every layout or plan that breaks a rule by itself"
+    )
 
     def apply(self, module: Any) -> None:
         """Leave the module as it is; raises `VerifyError` after one located error per broken rule."""

@@ -30,6 +30,8 @@ class VerifyPlan(PlanningPass):
 
     name: ClassVar[str] = "t10-verify-plan"
     prerequisites: ClassVar[tuple[str, ...]] = ("t10-reconcile",)
+    reads: ClassVar[str] = "plans"
+    leaves: ClassVar[str] = "the module as it was; an error for every broken rule, at its operator"
 
     def apply(self, module: Any) -> None:
         """Leave the module as it is; raises `VerifyError` after one located error per violation."""

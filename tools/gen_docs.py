@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Write the generated pages of docs/, or check with --check that they are up to date.
 
-`docs/dialect-rtensor.md`, `docs/dialect-ipu.md` and `docs/*.schema.json` come whole from the definitions; in
-`docs/t10-opt.md` and `docs/cli.md` the text between `<!-- begin generated: NAME -->` and `<!-- end generated -->` is
-replaced.
+`docs/dialect-rtensor.md`, `docs/dialect-ipu.md`, `docs/passes.md` and `docs/*.schema.json` come whole from the
+definitions; in `docs/t10-opt.md` and `docs/cli.md` the text between `<!-- begin generated: NAME -->` and
+`<!-- end generated -->` is replaced.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from t10.core.document import plan_schema  # noqa: E402
 from t10.core.document.text import json_text  # noqa: E402
 from t10.dialect.document import ipu_page, rtensor_page  # noqa: E402
 from t10.opt.help import help_text  # noqa: E402
+from t10.passes.document import passes_page  # noqa: E402
 from t10.report import report_schema  # noqa: E402
 
 _REGION = re.compile(r"(<!-- begin generated: (\w+) -->\n).*?(<!-- end generated -->)", re.DOTALL)
@@ -31,6 +32,7 @@ def pages() -> Iterator[tuple[Path, str]]:
     docs = ROOT / "docs"
     yield docs / "dialect-rtensor.md", rtensor_page()
     yield docs / "dialect-ipu.md", ipu_page()
+    yield docs / "passes.md", passes_page()
     yield docs / "plan.schema.json", json_text(plan_schema())
     yield docs / "report.schema.json", json_text(report_schema())
     cli = docs / "cli.md"
