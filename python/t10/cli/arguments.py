@@ -79,6 +79,7 @@ def _add_execution(commands: Commands, common: argparse.ArgumentParser) -> None:
     compile_.add_argument(
         "-o", dest="folder", type=Path, required=True, metavar="OUT", help="folder to write"
     )
+    _prove(compile_, default=False)
 
     run = commands.add_parser("run", parents=[common], help="execute a compiled model on the plan simulator")
     run.add_argument("folder", type=Path, metavar="OUT", help="folder that `t10 compile` wrote")
@@ -104,9 +105,7 @@ def _add_execution(commands: Commands, common: argparse.ArgumentParser) -> None:
         type=float,
         help="most error relative to the largest output (1e-4 for f32, 5e-3 for f16)",
     )
-    verify.add_argument(
-        "--prove", action="store_true", help="prove the plan with the independent checker before running it"
-    )
+    _prove(verify, default=True)
     verify.add_argument("--outputs", type=Path, metavar="OUT.npz", help="where to write the outputs by name")
     _seed(verify)
 
@@ -126,6 +125,16 @@ def _add_reading(commands: Commands, common: argparse.ArgumentParser) -> None:
     _seed(demo)
 
     commands.add_parser("chips", parents=[common], help="the chips that come with T10")
+
+
+def _prove(parser: argparse.ArgumentParser, *, default: bool) -> None:
+    """Add `--prove` and `--no-prove`."""
+    parser.add_argument(
+        "--prove",
+        action=argparse.BooleanOptionalAction,
+        default=default,
+        help=f"prove the plan with the independent checker (default: {'on' if default else 'off'})",
+    )
 
 
 def _planning() -> argparse.ArgumentParser:

@@ -9,15 +9,15 @@ from rich.table import Table
 from t10.arrays import Arrays, read_arrays, write_arrays
 from t10.cli.arguments import Arguments
 from t10.cli.options import plan_options_of, shapes_of
+from t10.cli.prove import PROVED, prove
 from t10.cli.terminal import progress_bar, say, stdout
-from t10.driver import Executable, Progress, compile
-from t10.errors import InputError, VerifyError
+from t10.driver import Executable, compile
+from t10.errors import InputError
 from t10.random_inputs import random_inputs
 from t10.reference import Comparison, compare, default_tolerance, run_onnx_runtime, split_reference
 from t10.report.table import milliseconds_text
 
 EXIT_DIFFERS = 1
-MOST_SHOWN = 3
 
 
 def run_verify(arguments: Arguments) -> int:
@@ -43,23 +43,12 @@ def run_verify(arguments: Arguments) -> int:
     show_comparisons(console, comparisons)
     say(console, f"{executable.chip.name}: {_time(executable, result.cycles)}; {_source(arguments)}")
     if arguments.prove:
-        say(console, "plan proved: windows, rings, coverage, data, layouts, memory")
+        say(console, PROVED)
     is_right = all(each.is_within for each in comparisons)
     console.print(
         "[green]verified[/]" if is_right else "[red]FAILED[/]: outputs differ by more than the tolerance"
     )
     return 0 if is_right else EXIT_DIFFERS
-
-
-def prove(executable: Executable, progress: Progress) -> None:
-    """Check the plan with code that shares nothing with the planner; raises `VerifyError` with what it breaks."""
-    from t10.plan.verify import verify_module
-
-    progress("prove", 0, 1)
-    violations = verify_module(executable.plan, executable.chip)
-    if violations:
-        shown = "; ".join(str(violation) for violation in violations[:MOST_SHOWN])
-        raise VerifyError(f"the plan breaks {len(violations)} rules: {shown}")
 
 
 def show_comparisons(console: Console, comparisons: tuple[Comparison, ...]) -> None:
