@@ -8,17 +8,20 @@ from typing import Any, ClassVar
 from t10.core.expression import OperatorSpec
 from t10.core.plan import OperatorPlan
 from t10.dialect.attributes import int_tuple
-from t10.errors import InfeasiblePlanError, InputError
+from t10.dialect.rtensor import CANDIDATES
+from t10.errors import InfeasiblePlanError
 from t10.passes.planning import (
     PlanningPass,
+    attribute_of,
     candidate_fields,
+    candidates_attr,
     complete_fields,
+    every_candidate,
     is_chosen,
-    operators,
-    set_candidates,
 )
 from t10.passes.read_graph import read_graph
 from t10.plan.alignment import align_pace
+from t10.plan.canonical import canonical
 from t10.plan.placement import place
 
 
@@ -42,26 +45,19 @@ class AlignPace(PlanningPass):
         if is_chosen(module):
             return
         read = read_graph(module)
-        aligned: dict[object, tuple[OperatorPlan, ...]] = {}
+        aligned: dict[tuple[OperatorSpec, Any], Any] = {}
         for spec in read.graph.operators:
             op = read.operations[spec.name]
-            fields = candidate_fields(op)
-            if not fields:
-                raise InputError(
-                    "has no rtensor.candidates", operator=spec.name, hint="run --t10-partition first"
-                )
-            key = (spec.extents, spec.combine, spec.inputs, repr(fields))
+            key = (canonical(spec), attribute_of(op, spec))
             if key not in aligned:
-                aligned[key] = _aligned(spec, fields)
-            set_candidates(op, spec, [complete_fields(plan) for plan in aligned[key]])
+                plans = _aligned(spec, candidate_fields(op))
+                aligned[key] = candidates_attr(spec, [complete_fields(plan) for plan in plans])
+            op.attributes[CANDIDATES] = aligned[key]
 
     @classmethod
     def is_done(cls, module: Any) -> bool:
         """Return whether candidates have a pace, or plans are chosen."""
-        if is_chosen(module):
-            return True
-        plans = [plan for op in operators(module) for plan in candidate_fields(op)]
-        return bool(plans) and all("phases" in plan for plan in plans)
+        return is_chosen(module) or every_candidate(module, lambda fields: "phases" in fields)
 
 
 def _aligned(spec: OperatorSpec, candidates: list[dict[str, Any]]) -> tuple[OperatorPlan, ...]:

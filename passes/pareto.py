@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from t10.core.plan import CostedPlan
+from t10.dialect.rtensor import CANDIDATES
 from t10.passes.planning import (
     PlanningPass,
-    candidate_plans,
+    candidates_attr,
+    candidates_of,
     complete_fields,
+    every_candidate,
     is_chosen,
     locating,
-    operators,
-    set_candidates,
 )
 from t10.passes.read_graph import read_graph
 from t10.plan.search import pareto_front
@@ -37,28 +37,18 @@ class Pareto(PlanningPass):
         _, cost = self.target(module)
         options = self.plan_options()
         read = read_graph(module)
-        fronts: dict[object, tuple[CostedPlan, ...]] = {}
-        for spec in read.graph.operators:
-            op = read.operations[spec.name]
-            plans = tuple(costed.plan for costed in candidate_plans(op))
-            key = (spec.body, spec.epilogue, spec.inputs, spec.extents, plans)
-            if key not in fronts:
+        found: dict[int, Any] = {}
+        for spec, candidates in zip(read.graph.operators, candidates_of(read), strict=True):
+            if id(candidates) not in found:
+                plans = tuple(costed.plan for costed in candidates)
                 with locating(read.graph.operators):
-                    fronts[key] = pareto_front(spec, plans, cost, options)
-            set_candidates(op, spec, [complete_fields(costed) for costed in fronts[key]])
+                    front = pareto_front(spec, plans, cost, options)
+                found[id(candidates)] = candidates_attr(spec, [complete_fields(costed) for costed in front])
+            read.operations[spec.name].attributes[CANDIDATES] = found[id(candidates)]
 
     @classmethod
     def is_done(cls, module: Any) -> bool:
         """Return whether every candidate has a price, or plans are chosen."""
-        if is_chosen(module):
-            return True
-        plans = (
-            [plan for op in operators(module) for plan in candidate_plans(op)] if _complete(module) else []
+        return is_chosen(module) or every_candidate(
+            module, lambda fields: "active_bytes" in fields and fields["active_bytes"].value > 0
         )
-        return bool(plans) and all(plan.active_bytes for plan in plans)
-
-
-def _complete(module: Any) -> bool:
-    from t10.passes.align_pace import AlignPace
-
-    return AlignPace.is_done(module)

@@ -12,12 +12,12 @@ from t10.passes.bridge.annotate import CHIP, FORCED
 from t10.passes.bridge.unplan import unplan
 from t10.passes.planning import (
     PlanningPass,
+    candidates_attr,
     has_attribute,
     is_lowered,
     is_planned,
     locating,
     once_per_kind,
-    set_candidates,
 )
 from t10.passes.read_graph import ReadModule, read_graph
 from t10.passes.registry import option
@@ -71,7 +71,7 @@ class Partition(PlanningPass):
                 del op.attributes[FORCED]
             # Plans that differ in what comes later only (loop order, placement) are one partition.
             fields = [{"f_op": f_op, "ft": ft} for f_op, ft in dict.fromkeys(found)]
-            set_candidates(op, spec, fields)
+            op.attributes[CANDIDATES] = candidates_attr(spec, fields)
 
     @classmethod
     def is_done(cls, module: Any) -> bool:

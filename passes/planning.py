@@ -19,6 +19,7 @@ from t10.dialect.plan import plan_fields, read_plan
 from t10.dialect.rtensor import CANDIDATES, PLAN, PlanAttr
 from t10.errors import InputError, T10Error
 from t10.passes.bridge.annotate import CHIP, expression_of
+from t10.passes.read_graph import ReadModule
 from t10.passes.registry import Pass, option
 from t10.plan.canonical import canonical
 from t10.plan.options import ForcedPartition, PlanOptions, Reading
@@ -66,12 +67,17 @@ def locating(specs: Iterable[OperatorSpec]) -> Generator[None]:
         raise
 
 
-def set_candidates(op: Any, spec: OperatorSpec, fields: list[dict[str, Any]]) -> None:
-    """Give an operator its candidate plans, each as the fields of `#rtensor.plan` decided so far."""
+def candidates_attr(spec: OperatorSpec, fields: list[dict[str, Any]]) -> Any:
+    """Return the attribute of candidate plans, each given as the fields of `#rtensor.plan` decided so far."""
     expression = expression_of(spec)
     stated = {"extents": expression.extents, "uses": tuple(tuple(sorted(axes)) for axes in expression.uses)}
-    plans = [PlanAttr.get(to_attr({**each, **stated})) for each in fields]
-    op.attributes[CANDIDATES] = ir.ArrayAttr.get(plans)
+    return ir.ArrayAttr.get([PlanAttr.get(to_attr({**each, **stated})) for each in fields])
+
+
+def every_candidate(module: Any, holds: Callable[[Any], bool]) -> bool:
+    """Return whether there are candidates and `holds` of the fields (a `DictAttr`) of each of them."""
+    different = {op.attributes[CANDIDATES] for op in operators(module) if CANDIDATES in op.attributes}
+    return bool(different) and all(holds(ir.DictAttr(plan.fields)) for plans in different for plan in plans)
 
 
 def candidate_fields(op: Any) -> list[dict[str, Any]]:
@@ -84,6 +90,31 @@ def candidate_fields(op: Any) -> list[dict[str, Any]]:
 def candidate_plans(op: Any) -> tuple[CostedPlan, ...]:
     """Return an operator's candidate plans; raises `InputError` if one is not complete."""
     return tuple(_complete(op, CANDIDATES, fields) for fields in candidate_fields(op))
+
+
+def attribute_of(op: Any, spec: OperatorSpec) -> Any:
+    """Return the candidates attribute of an operator; raises `InputError` if it has none."""
+    if CANDIDATES in op.attributes:
+        return op.attributes[CANDIDATES]
+    where = spec.location or None
+    hint = "run --t10-partition first"
+    raise InputError(f"has no {CANDIDATES}", operator=spec.name, location=where, hint=hint)
+
+
+def candidates_of(read: ReadModule) -> tuple[tuple[CostedPlan, ...], ...]:
+    """Return the candidate plans of every operator, one object for operators that only differ in names.
+
+    Raises `InputError` for an operator without any.
+    """
+    found: dict[tuple[OperatorSpec, Any], tuple[CostedPlan, ...]] = {}
+    result: list[tuple[CostedPlan, ...]] = []
+    for spec in read.graph.operators:
+        op = read.operations[spec.name]
+        key = (canonical(spec), attribute_of(op, spec))
+        if key not in found:
+            found[key] = candidate_plans(op)
+        result.append(found[key])
+    return tuple(result)
 
 
 def chosen_plan(op: Any, name: str) -> CostedPlan:

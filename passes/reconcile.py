@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from t10.errors import InputError
 from t10.passes.bridge.annotate import FORCED, annotate
-from t10.passes.planning import PlanningPass, candidate_plans, is_chosen, locating
+from t10.passes.planning import PlanningPass, candidates_of, is_chosen, locating
 from t10.passes.read_graph import read_graph
 from t10.plan.options import ForcedPartition
 from t10.plan.schedule import schedule_module
@@ -35,12 +34,7 @@ class Reconcile(PlanningPass):
             return
         chip, cost = self.target(module)
         read = read_graph(module)
-        fronts = tuple(candidate_plans(read.operations[spec.name]) for spec in read.graph.operators)
-        for spec, front in zip(read.graph.operators, fronts, strict=True):
-            if not front:
-                raise InputError(
-                    "has no rtensor.candidates", operator=spec.name, hint="run --t10-pareto first"
-                )
+        fronts = candidates_of(read)
         forced = tuple(
             ForcedPartition(spec.name, front[0].plan.f_op)
             for spec, front in zip(read.graph.operators, fronts, strict=True)
