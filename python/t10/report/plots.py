@@ -39,6 +39,8 @@ MOST_FRONTS = 12
 FRONT_COLUMNS = 4
 MOST_VECTOR_BOXES = 2000
 """More boxes than this are drawn as pixels: an SVG of thousands of boxes is slow to show."""
+SHOWN_WHOLE = 0.4
+"""Least part of the memory in use for the memory map to show all of it."""
 
 SETTINGS = {
     "svg.hashsalt": "t10",
@@ -114,9 +116,8 @@ def memory_plot(plan: ModulePlan, chip: ChipSpec) -> str:
             )
         )
     axes.axhspan(0, chip.reserved_bytes / KIB, color="#dddddd")
-    axes.axhline(chip.sram_bytes / KIB, color="#d04a4a", linewidth=1)
     axes.set_xlim(0, last_step)
-    axes.set_ylim(0, max(chip.sram_bytes, plan.peak_bytes) / KIB * 1.02)
+    _scale_memory(axes, plan.peak_bytes / KIB, chip.sram_bytes / KIB)
     axes.set_xlabel("operator, in the order of the program")
     axes.set_ylabel("address in every core, KiB")
     handles = [patches.Patch(color=BUFFER_COLOURS.get(kind, "#bbbbbb"), label=kind) for kind in by_colour]
@@ -125,6 +126,18 @@ def memory_plot(plan: ModulePlan, chip: ChipSpec) -> str:
         handles=handles, frameon=False, ncols=len(handles), loc="upper center", bbox_to_anchor=(0.5, 1.1)
     )
     return _svg(figure)
+
+
+def _scale_memory(axes: Any, peak_kib: float, capacity_kib: float) -> None:
+    """Show all of the memory with its end marked; only the part in use where that is little, and say so."""
+    if peak_kib >= SHOWN_WHOLE * capacity_kib:
+        axes.axhline(capacity_kib, color="#d04a4a", linewidth=1)
+        axes.set_ylim(0, max(capacity_kib, peak_kib) * 1.02)
+        return
+    axes.set_ylim(0, peak_kib * 1.25)
+    axes.axhline(peak_kib, color="#666666", linewidth=0.8, linestyle="--")
+    text = f"peak {peak_kib:,.1f} of {capacity_kib:,.0f} KiB"
+    axes.annotate(text, (1, peak_kib), xycoords=("axes fraction", "data"), ha="right", va="bottom")
 
 
 def run_cycles(costed: CostedPlan) -> int:
