@@ -15,7 +15,8 @@ from support.linalg_numpy import run_module
 
 from t10.dialect.mlir import ir, walk
 from t10.errors import InputError, UnsupportedOpError
-from t10.frontend.importer import ImportedModel, import_model, import_proto
+from t10.frontend.imported import ImportedModel
+from t10.frontend.importer import import_model, import_proto
 from t10.frontend.onnx_file import load_onnx
 from t10.frontend.shapes import parse_shape
 from t10.passes.fuse import Fuse

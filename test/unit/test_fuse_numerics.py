@@ -11,7 +11,8 @@ import pytest
 from support.linalg_numpy import run_module
 
 from t10.dialect.mlir import passmanager
-from t10.frontend.importer import ImportedModel, import_model
+from t10.frontend.imported import ImportedModel
+from t10.frontend.importer import import_model
 from t10.passes.fuse import Fuse
 
 MODELS = Path(__file__).resolve().parents[2] / "examples" / "models"

@@ -9,39 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from t10.dialect.mlir import ir, new_context
 from t10.errors import InputError, UnsupportedOpError
+from t10.frontend.imported import ImportedModel
 from t10.frontend.lower import lower
 from t10.frontend.onnx_file import LoadedModel, ShapeOverride, load_onnx, prepare
-
-
-@dataclass(frozen=True, slots=True)
-class ImportedModel:
-    """A model as linalg on tensors with static shapes.
-
-    `module` is an MLIR module with one `func.func`; every argument and result carries `t10.name`, weights also
-    `t10.weight`, and locations keep the ONNX node names. `weights` maps weight names to values; a name is absent if
-    the model came without that weight's data.
-    """
-
-    module: Any
-    weights: dict[str, NDArray[np.generic]]
-    input_names: tuple[str, ...]
-    output_names: tuple[str, ...]
-    weight_names: tuple[str, ...]
-    source: str
-
-    @property
-    def has_all_weights(self) -> bool:
-        """Return whether every weight has its values."""
-        return all(name in self.weights for name in self.weight_names)
 
 
 def import_model(

@@ -6,7 +6,7 @@ from typing import Any
 
 from t10.dialect.mlir import ir
 from t10.errors import InputError
-from t10.frontend.importer import ImportedModel
+from t10.frontend.imported import ImportedModel
 from t10.frontend.lower import NAME, WEIGHT
 
 
