@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from t10.core.expression import OperatorSpec
 from t10.cost.operator import output_chunk
 from t10.dialect.mlir import ir
-from t10.passes.bridge.loops import expand, is_expanded, operand_numbers
+from t10.errors import UnsupportedOpError
+from t10.passes.bridge.loops import expand, is_expanded
+from t10.passes.bridge.separate import operand_numbers
 from t10.passes.place import planned
 from t10.passes.planning import PlanningPass, is_lowered
 
@@ -43,6 +46,7 @@ class Expand(PlanningPass):
         # Before anything is rewritten: a new result has no name in `read`.
         numbers = [operand_numbers(op, spec, read.names, read.sources) for op, spec, _ in todo]
         for (op, spec, scheduled), operands in zip(todo, numbers, strict=True):
+            _check_operands(spec, operands)
             with op.location, ir.InsertionPoint(op):
                 expand(op, spec, scheduled, operands, cost)
 
@@ -56,3 +60,15 @@ class Expand(PlanningPass):
             for block in function.operation.regions[0].blocks
             for op in block.operations
         )
+
+
+def _check_operands(spec: OperatorSpec, numbers: dict[int, int]) -> None:
+    """Refuse an operator that reads a value through a view inside its region: what would be shifted has no name."""
+    for number, operand in enumerate(spec.operands):
+        if number not in numbers:
+            raise UnsupportedOpError(
+                f"reads {operand.name} through a view in its region, which cannot be written as loops",
+                operator=spec.name,
+                location=spec.location or None,
+                hint="move the view in front of the operator",
+            )

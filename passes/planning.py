@@ -19,12 +19,14 @@ from t10.dialect.plan import plan_fields, read_plan
 from t10.dialect.rtensor import CANDIDATES, PLAN, PlanAttr
 from t10.errors import InputError, T10Error
 from t10.passes.bridge.annotate import CHIP, expression_of
+from t10.passes.diagnostic import emit_warning
 from t10.passes.read_graph import ReadModule
 from t10.passes.registry import Pass, option
 from t10.plan.canonical import canonical
 from t10.plan.options import ForcedPartition, PlanOptions, Reading
 
 T = TypeVar("T")
+DEFAULT_CHIP = "ipu-mk2"
 RECONCILE_FIRST = "run --t10-reconcile first"
 
 
@@ -32,7 +34,7 @@ RECONCILE_FIRST = "run --t10-reconcile first"
 class PlanningPass(Pass):
     """A pass that plans for a chip."""
 
-    chip: str = option("ipu-mk2", help="name of a bundled chip, or a chip file")
+    chip: str = option(DEFAULT_CHIP, help="name of a bundled chip, or a chip file")
     parallelism: float = option(0.9, help="least part of the usable cores that must work", unit="ratio")
     padding: float = option(0.9, help="least useful part of every padded axis", unit="ratio")
     reading: str = option("best", help="'fastest plan that fits' in Algorithm 1: literal, aware or best")
@@ -40,10 +42,16 @@ class PlanningPass(Pass):
     max_front: int = option(48, help="Pareto plans kept per operator", unit="plans")
 
     def target(self, module: Any) -> tuple[ChipSpec, CostModel]:
-        """Return the chip and its costs: the module's own if an earlier pass has chosen one."""
+        """Return the chip and its costs: the module's own if an earlier pass has chosen one.
+
+        Warns if the option names another one.
+        """
         attributes = module.operation.attributes
         name = ir.StringAttr(attributes[CHIP]).value if CHIP in attributes else self.chip
         chip = load_chip(name)
+        if self.chip not in (DEFAULT_CHIP, name, chip.name):
+            message = f"is planned for {name}: chip={self.chip} is not used (--t10-partition plans anew)"
+            emit_warning(module.operation, message)
         return chip, IpuCostModel(chip)
 
     def plan_options(self, forced: tuple[ForcedPartition, ...] = ()) -> PlanOptions:

@@ -13,6 +13,7 @@ from t10.dialect.mlir import ir
 from t10.dialect.plan import Expression
 from t10.dialect.rtensor import CANDIDATES, PLAN
 from t10.passes.bridge.layouts import dialect_layout, operand_layout
+from t10.passes.bridge.separate import operand_numbers, separate
 from t10.passes.bridge.wrap import wrap
 from t10.passes.read_graph import ReadModule
 
@@ -53,6 +54,7 @@ def annotate(module: Any, read: ReadModule, plan: ModulePlan) -> None:
             spec.kind,
             without=(CANDIDATES, FORCED, PLAN, "op_name", "kind"),
         )
+        op = separate(op, spec, names, read.sources)
         _arrive(op, spec, scheduled, names, read.sources)
         set_plan(op, scheduled.active, expression_of(spec))
         op.attributes[IDLE_LEVEL] = to_attr(levels.get(spec.name, 0))
@@ -96,17 +98,11 @@ def _arrive(
     op: Any, spec: OperatorSpec, scheduled: ScheduledOperator, names: dict[Any, str], sources: dict[str, str]
 ) -> None:
     """Put a relayout or setup in front of every operand that has to move."""
-    operands = list(op.operands)
-    taken: set[int] = set()
+    numbers = operand_numbers(op, spec, names, sources)
     for arrival in scheduled.arrivals:
-        name = spec.operands[arrival.operand].name
-        for i, value in enumerate(operands):
-            own = names.get(value, "")
-            if i not in taken and name in (own, sources.get(own)):
-                taken.add(i)
-                if arrival.kind != "in_place":
-                    op.operands[i] = _move(op, value, spec, scheduled, arrival)
-                break
+        i = numbers.get(arrival.operand)
+        if i is not None and arrival.kind != "in_place":
+            op.operands[i] = _move(op, op.operands[i], spec, scheduled, arrival)
     op.attributes[SEGMENTS] = segment_sizes([value.type for value in op.operands])
 
 

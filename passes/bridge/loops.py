@@ -32,7 +32,6 @@ from t10.dialect.attributes import to_attr
 from t10.dialect.layout import Layout
 from t10.dialect.mlir import ir
 from t10.dialect.rtensor import layout_of, without_layout
-from t10.errors import UnsupportedOpError
 from t10.passes.bridge.layouts import operand_layout
 from t10.passes.bridge.region import Copier, Parts, arguments_read, combine_with, neutral, split_region
 
@@ -48,34 +47,12 @@ def is_expanded(op: Any) -> bool:
     return bool(inner & {"rtensor.nest", "rtensor.operator", "rtensor.reduce"})
 
 
-def operand_numbers(
-    op: Any, spec: OperatorSpec, names: dict[Any, str], sources: dict[str, str]
-) -> dict[int, int]:
-    """Return which operand of an `rtensor.operator` each operand of its expression reads, directly or padded.
-
-    Raises `UnsupportedOpError` for one that is read through a view inside the region.
-    """
-    own = [names.get(value, "") for value in op.operands]
-    found: dict[int, int] = {}
-    for number, operand in enumerate(spec.operands):
-        where = [i for i, name in enumerate(own) if operand.name in (name, sources.get(name))]
-        if not where:
-            raise UnsupportedOpError(
-                f"reads {operand.name} through a view in its region, which cannot be written as loops",
-                operator=spec.name,
-                location=spec.location or None,
-                hint="move the view in front of the operator",
-            )
-        found[number] = where[0]
-    return found
-
-
 def expand(
     op: Any, spec: OperatorSpec, scheduled: ScheduledOperator, numbers: dict[int, int], cost: CostModel
 ) -> None:
     """Replace a planned operator by one with loops; needs a current location and insertion point in front of it.
 
-    `numbers` are those of `operand_numbers`.
+    `numbers` are those of `separate.operand_numbers`.
     """
     attributes = {name: op.attributes[name] for name in op.attributes}
     made = ir.Operation.create(
@@ -133,27 +110,17 @@ class _Expander:
         return self._epilogue(value, result_type) if self.parts.has_epilogue else value
 
     def _collect_inputs(self) -> None:
-        """Find what the sub-task reads; an operand that is needed in two layouts is brought in a second time."""
-        found: dict[tuple[int, Layout], int] = {}
+        """Find what the sub-task reads."""
         for slot in range(len(self.spec.inputs)):
             i = self.numbers[slot]
-            layout = operand_layout(self.spec, self.scheduled.active.plan, slot)
-            if (i, layout) not in found:
-                found[i, layout] = len(self.inputs)
-                self.inputs.append(self._lying(self.arguments[i], layout, slot))
-            self.by_slot[slot] = found[i, layout]
-            self.by_argument.setdefault(i, found[i, layout])
+            if i not in self.by_argument:
+                self.by_argument[i] = len(self.inputs)
+                self.inputs.append(self.arguments[i])
+            self.by_slot[slot] = self.by_argument[i]
         for i in arguments_read(self.parts.sub_task_values, self.parts.block):
             if i not in self.by_argument:
                 self.by_argument[i] = len(self.inputs)
                 self.inputs.append(self.arguments[i])
-
-    def _lying(self, value: Any, layout: Layout, number: int) -> Any:
-        """Return a value in the layout that an operand of the expression needs."""
-        if layout_of(value.type) == layout:
-            return value
-        arrival = next(each for each in self.scheduled.arrivals if each.operand == number)
-        return build.relayout(value, layout, bytes_=arrival.received_bytes, cycles=arrival.cycles)
 
     def _initial(self) -> Any:
         """Return the accumulator before the first sub-task."""

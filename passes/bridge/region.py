@@ -63,7 +63,7 @@ class Copier:
         return self.made[old]
 
     def operation(self, op: Any, outs: Any = None) -> Any:
-        """Return the result of a copy of an operation; `outs` takes the place of its last operand."""
+        """Return the result of a copy of an operation, None without one; `outs` takes the place of its last operand."""
         last = len(op.operands) - 1
         skipped = [] if outs is None else [op.operands[last]]
         for value in read_values(op):
@@ -77,7 +77,7 @@ class Copier:
         if outs is not None:
             copied.operands[last] = outs
         self.made.update(zip(op.results, copied.results, strict=True))
-        return copied.results[0]
+        return copied.results[0] if len(copied.results) else None
 
 
 def split_region(op: Any, spec: OperatorSpec) -> Parts:
