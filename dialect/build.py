@@ -28,7 +28,8 @@ def layout_attr(layout: Layout) -> Any:
 def with_layout(type_: Any, layout: Layout | None) -> Any:
     """Return a ranked tensor type with this layout as its encoding, or without one."""
     encoding = None if layout is None else layout_attr(layout)
-    return ir.RankedTensorType.get(type_.shape, type_.element_type, encoding)
+    location = ir.Location.unknown(type_.context)
+    return ir.RankedTensorType.get(type_.shape, type_.element_type, encoding, loc=location)
 
 
 def plan_attr(costed: CostedPlan, expression: Expression | None = None) -> Any:

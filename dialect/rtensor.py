@@ -393,7 +393,8 @@ class NestOp(_MixedOperation, name="nest", traits=[IsIsolatedFromAbove, Pure]):
             raise Invalid(
                 f"starts from {_types(operands[-1:])} but results in {result}, expected the same type"
             )
-        _check_arguments(self.body, [ir.IndexType.get()] * len(axes) + operands)
+        index = ir.IndexType.get(self.operation.context)
+        _check_arguments(self.body, [index] * len(axes) + operands)
 
     @verifier
     def verify_region_invariants(self) -> None:
@@ -461,7 +462,9 @@ def without_layout(type_: Any) -> Any:
     """Return a tensor type without its encoding: the region of an operator computes on whole tensors."""
     if not isinstance(type_, ir.RankedTensorType) or type_.encoding is None:
         return type_
-    return ir.RankedTensorType.get(list(type_.shape), type_.element_type)
+    # Verifiers run where no location is current, as when a module is printed.
+    location = ir.Location.unknown(type_.context)
+    return ir.RankedTensorType.get(list(type_.shape), type_.element_type, loc=location)
 
 
 def _check_arguments(region: Any, expected: list[Any], *, plain: bool = False) -> None:

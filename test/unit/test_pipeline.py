@@ -1,0 +1,65 @@
+"""The whole road in one call leaves what the passes leave one by one, and a program of the same cycles."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from t10.chip import load_chip
+from t10.core.plan import Cycles
+from t10.cost import IpuCostModel
+from t10.dialect.mlir import ir
+from t10.emit.lower import lower
+from t10.emit.program import Execute, Repeat, Step
+from t10.frontend.importer import import_model
+from t10.passes.pipeline import plan_mlir
+from t10.passes.registry import make, run
+
+MODELS = Path(__file__).parents[2] / "examples" / "models"
+CHIP = load_chip("test-16")
+
+
+def imported(name: str) -> Any:
+    """Return the linalg module of a bundled model."""
+    return import_model(MODELS / f"{name}.onnx").module
+
+
+@pytest.mark.parametrize("name", ["bert_fp16", "resnet18_fp32", "gather"])
+def test_one_call_leaves_what_the_passes_leave(name: str) -> None:
+    at_once, step_by_step = imported(name), imported(name)
+    plan_mlir(at_once, CHIP)
+    with step_by_step.context, ir.Location.unknown():
+        run(make("t10-reconcile", f"chip={CHIP.name}"), step_by_step)
+    assert str(at_once) == str(step_by_step)
+
+
+def test_a_planned_module_prints_outside_of_its_context() -> None:
+    module = imported("mlp")
+    plan_mlir(module, CHIP)
+    assert "rtensor.plan" in str(module)
+    assert module.operation.verify()
+
+
+@pytest.mark.parametrize("name", ["vit_fp16", "retnet_fp32"])
+def test_the_program_of_a_model_takes_the_cycles_of_its_plan(name: str) -> None:
+    plan = plan_mlir(imported(name), CHIP).plan
+    program = lower(plan, CHIP.n_cores, IpuCostModel(CHIP))
+    price = {each.name: ("compute", each.cycles) for each in program.compute_sets}
+    price |= {copy.name: (copy.kind, copy.cycles) for copy in program.copies}
+    for scheduled, operator in zip(plan.operators, program.operators, strict=True):
+        spent: Counter[str] = Counter()
+        _add(spent, operator.steps, price, 1)
+        assert Cycles(**spent) == scheduled.active.cycles, scheduled.name
+
+
+def _add(spent: Counter[str], steps: tuple[Step, ...], price: dict[str, tuple[str, int]], times: int) -> None:
+    """Add what steps cost when they run so many times."""
+    for step in steps:
+        if isinstance(step, Repeat):
+            _add(spent, step.body, price, times * step.count)
+            continue
+        kind, cycles = price[step.compute_set if isinstance(step, Execute) else step.copy]
+        spent[kind] += times * cycles
