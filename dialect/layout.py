@@ -25,7 +25,7 @@ from typing import Any
 from t10.dialect.attributes import int_tuple, is_int, refuse_unknown, required
 from t10.dialect.ods import Invalid
 
-KEYS = ("fs", "ft", "rp", "cores", "scatter", "halo", "linear")
+KEYS = ("fs", "ft", "rp", "cores", "scatter", "halo", "padded", "linear")
 """Keys of the attribute: either `linear` alone, or `fs`, `ft` and `rp` with the others where not default."""
 
 
@@ -36,7 +36,8 @@ class Layout:
     `fs` pieces in space, `ft` pieces of a sub-tensor over one ring, `rp` elements per shift (0: does not rotate).
     `cores` share a sub-tensor (0: not stated). `scatter` cores hold 1/scatter of each partition (1: whole), as
     reduce-scatter leaves it. `halo` elements by which neighbouring sub-tensors of a compound dim (such as h + kh)
-    overlap; empty means none. A dim indexed by several axes has the product of their factors.
+    overlap; empty means none. `padded` extents that dims are padded to where that is more than even pieces of `fs` need
+    (so that every ft on an axis divides its length); empty means none. A dim indexed by several axes has the product of their factors.
     `linear` over 0 is the other form: elements in row-major order, dealt out in equal chunks to that many cores.
     """
 
@@ -46,6 +47,7 @@ class Layout:
     cores: int = 0
     scatter: int = 1
     halo: tuple[int, ...] = ()
+    padded: tuple[int, ...] = ()
     linear: int = 0
 
     @property
@@ -62,7 +64,8 @@ class Layout:
     def sub_tensor(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the extents of one sub-tensor in elements, padding and halo included."""
         halo = self.halo or (0,) * len(shape)
-        return tuple(_ceil_div(max(n - h, 1), f) + h for n, f, h in zip(shape, self.fs, halo, strict=True))
+        extents = self.padded or shape
+        return tuple(_ceil_div(max(n - h, 1), f) + h for n, f, h in zip(extents, self.fs, halo, strict=True))
 
     def partition(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the extents of one sub-tensor partition in elements: what one core of a ring holds."""
@@ -79,6 +82,8 @@ class Layout:
             fields["scatter"] = self.scatter
         if any(self.halo):
             fields["halo"] = self.halo
+        if self.padded:
+            fields["padded"] = self.padded
         return fields
 
 
@@ -94,8 +99,8 @@ def read_layout(fields: Mapping[str, Any]) -> Layout:
         return Layout(linear=scalars["linear"])
     rows = {key: int_tuple(required(fields, key, "layout"), key) for key in ("fs", "ft", "rp")}
     cores, scatter = scalars.get("cores", 0), scalars.get("scatter", 1)
-    halo = int_tuple(fields.get("halo", ()), "halo")
-    return Layout(rows["fs"], rows["ft"], rows["rp"], cores=cores, scatter=scatter, halo=halo)
+    halo, padded = (int_tuple(fields.get(key, ()), key) for key in ("halo", "padded"))
+    return Layout(rows["fs"], rows["ft"], rows["rp"], cores=cores, scatter=scatter, halo=halo, padded=padded)
 
 
 def check_layout(layout: Layout, shape: tuple[int, ...]) -> None:
@@ -103,6 +108,9 @@ def check_layout(layout: Layout, shape: tuple[int, ...]) -> None:
     if layout.linear:
         return
     _check_ranks(layout, len(shape))
+    for dim, (extent, padded) in enumerate(zip(shape, layout.padded, strict=False)):
+        if padded < extent:
+            raise Invalid(f"padded[{dim}] = {padded}, expected at least the extent {extent}")
     sub_tensor = layout.sub_tensor(shape)
     for dim, (extent, fs, ft) in enumerate(zip(shape, layout.fs, layout.ft, strict=True)):
         overlaps = bool(layout.halo) and layout.halo[dim] > 0
@@ -137,7 +145,8 @@ def check_layout(layout: Layout, shape: tuple[int, ...]) -> None:
 def _check_ranks(layout: Layout, rank: int) -> None:
     """Raise `Invalid` for rows that are not as long as the tensor's rank, or hold numbers out of range."""
     rows = (("fs", layout.fs, 1), ("ft", layout.ft, 1), ("rp", layout.rp, 0))
-    for name, row, least in rows if not layout.halo else (*rows, ("halo", layout.halo, 0)):
+    optional = tuple(each for each in (("halo", layout.halo, 0), ("padded", layout.padded, 1)) if each[1])
+    for name, row, least in (*rows, *optional):
         if len(row) != rank:
             raise Invalid(f"{name} has {len(row)} entries for a rank-{rank} tensor, expected {rank}")
         for dim, value in enumerate(row):

@@ -58,7 +58,8 @@ class LayoutAttr(RTensor.Attribute, name="layout"):
 
     Per tensor dim, outermost first: `fs` pieces in space, `ft` pieces of a sub-tensor over one ring, `rp` elements that
     every core hands to its neighbour in one shift. Optional: `cores` that share a sub-tensor, `scatter` (a core keeps
-    one of that many chunks of its partition), `halo` elements by which neighbours overlap in a compound dim.
+    one of that many chunks of its partition), `halo` elements by which neighbours overlap in a compound dim, `padded`
+    extents where temporal factors ask for more padding than `fs`.
     `linear = n` alone: elements in row-major order, in n equal chunks, one per core. The first example stands for
 
     ```text

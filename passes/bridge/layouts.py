@@ -34,6 +34,7 @@ def operand_layout(spec: OperatorSpec, plan: OperatorPlan, number: int, scatter:
         cores=geometry.n_sharers(operand, plan),
         scatter=scatter,
         halo=_halos(operand, plan),
+        padded=_padded(operand, plan),
     )
     # A dim over several axes, or with a stride, moves in whole blocks: all of its partition is handed on.
     blocks = still.partition(operand.shape)
@@ -44,6 +45,20 @@ def operand_layout(spec: OperatorSpec, plan: OperatorPlan, number: int, scatter:
             for dim, t, block in zip(operand.dims, still.ft, blocks, strict=True)
         ),
     )
+
+
+def _padded(operand: Operand, plan: OperatorPlan) -> tuple[int, ...]:
+    """Return the extents that dims are padded to where temporal factors ask for more than even parts; else empty."""
+    extents: list[int] = []
+    is_longer = False
+    for dim, extent in zip(operand.dims, operand.shape, strict=True):
+        if not dim.is_simple:
+            extents.append(extent)
+            continue
+        axis = dim.terms[0].axis
+        is_longer |= plan.lengths[axis] > -(-extent // plan.f_op[axis])
+        extents.append(max(extent, plan.f_op[axis] * plan.lengths[axis]))
+    return tuple(extents) if is_longer else ()
 
 
 def _halos(operand: Operand, plan: OperatorPlan) -> tuple[int, ...]:

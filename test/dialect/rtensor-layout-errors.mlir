@@ -62,7 +62,7 @@ func.func private @missing(tensor<8xf16, #rtensor.layout<{fs = [1], ft = [2]}>>)
 
 // -----
 
-// expected-error @+1 {{layout has an unknown key 'fss' (expected fs, ft, rp, cores, scatter, halo, linear)}}
+// expected-error @+1 {{layout has an unknown key 'fss' (expected fs, ft, rp, cores, scatter, halo, padded, linear)}}
 func.func private @unknown(tensor<8xf16, #rtensor.layout<{fss = [1], ft = [2], rp = [0]}>>)
 
 // -----
@@ -113,3 +113,14 @@ func.func @one_pace(%x: tensor<4x8xf16, #a>, %w: tensor<8x2xf16, #b>, %o: tensor
   %y = linalg.matmul ins(%x, %w : tensor<4x8xf16, #a>, tensor<8x2xf16, #b>) outs(%o : tensor<4x2xf16>) -> tensor<4x2xf16>
   return
 }
+
+// -----
+
+// expected-error @+1 {{padded[0] = 7, expected at least the extent 8}}
+func.func private @padded_is_no_less(tensor<8xf16, #rtensor.layout<{fs = [1], ft = [2], padded = [7], rp = [4]}>>)
+
+// -----
+
+// Without padding, ft = 3 cuts 7 elements in pieces of 3, which cannot hand on 4 of them.
+// expected-error @+1 {{rp[0] = 4 is larger than a partition of 3 elements}}
+func.func private @not_padded(tensor<7xf16, #rtensor.layout<{fs = [1], ft = [3], rp = [4]}>>)
