@@ -37,7 +37,8 @@ class Layout:
     `cores` share a sub-tensor (0: not stated). `scatter` cores hold 1/scatter of each partition (1: whole), as
     reduce-scatter leaves it. `halo` elements by which neighbouring sub-tensors of a compound dim (such as h + kh)
     overlap; empty means none. `padded` extents that dims are padded to where that is more than even pieces of `fs` need
-    (so that every ft on an axis divides its length); empty means none. A dim indexed by several axes has the product of their factors.
+    (so that every ft on an axis divides its length); empty means none. A dim indexed by several axes has the product of
+    their factors.
     `linear` over 0 is the other form: elements in row-major order, dealt out in equal chunks to that many cores.
     """
 
