@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -285,20 +285,24 @@ func.func @f(%x: tensor<FROM>) -> tensor<TO> {
 """
 
 
-@pytest.mark.parametrize(
-    ("source", "target", "index", "expected"),
-    [
-        ((3, 4), (4, 3), "(i, j) -> (j, i)", lambda x: x.T),
-        ((4,), (3, 4), "(i, j) -> (j)", lambda x: np.broadcast_to(x, (3, 4))),
-        ((3,), (3, 4), "(i, j) -> (i)", lambda x: np.broadcast_to(x[:, None], (3, 4))),
-        ((1, 4, 1), (4, 3), "(i, j) -> (0, i, 0)", lambda x: np.broadcast_to(x[0], (4, 3))),
-        ((5, 4), (4,), "(i) -> (2, i)", lambda x: x[2]),
-        ((2, 3, 4), (4, 2, 3), "(i, j, k) -> (j, k, i)", lambda x: x.transpose(2, 0, 1)),
-        ((), (3,), "(i) -> ()", lambda x: np.broadcast_to(x, (3,))),
-    ],
-)
+def _spread(x: Array, *shape: int) -> Array:
+    return np.broadcast_to(x, shape)
+
+
+COPIES: list[tuple[tuple[int, ...], tuple[int, ...], str, Callable[[Array], Array]]] = [
+    ((3, 4), (4, 3), "(i, j) -> (j, i)", lambda x: x.T),
+    ((4,), (3, 4), "(i, j) -> (j)", lambda x: _spread(x, 3, 4)),
+    ((3,), (3, 4), "(i, j) -> (i)", lambda x: _spread(x[:, None], 3, 4)),
+    ((1, 4, 1), (4, 3), "(i, j) -> (0, i, 0)", lambda x: _spread(x[0], 4, 3)),
+    ((5, 4), (4,), "(i) -> (2, i)", lambda x: x[2]),
+    ((2, 3, 4), (4, 2, 3), "(i, j, k) -> (j, k, i)", lambda x: x.transpose(2, 0, 1)),
+    ((), (3,), "(i) -> ()", lambda x: _spread(x, 3)),
+]
+
+
+@pytest.mark.parametrize(("source", "target", "index", "expected"), COPIES)
 def test_copies_are_views_and_no_operator_computes_them(
-    source: tuple[int, ...], target: tuple[int, ...], index: str, expected: Any
+    source: tuple[int, ...], target: tuple[int, ...], index: str, expected: Callable[[Array], Array]
 ) -> None:
     loops = index.split(" -> ")[0]
     text = MOVE.replace("<IN>", f"<{index}>").replace("<OUT>", f"<{loops} -> {loops}>")
