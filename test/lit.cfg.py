@@ -6,6 +6,7 @@ whose lit.site.cfg.py has set the paths before it loads this file.
 
 import os
 import shutil
+import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -23,8 +24,17 @@ def configured(name, *candidates):
     return next((path for path in map(shutil.which, candidates) if path), "")
 
 
+def understands_irdl(program):
+    """Return whether an mlir-opt is recent enough to load dialects given in IRDL."""
+    if not program:
+        return False
+    printed = subprocess.run([program, "--help"], capture_output=True, text=True, check=False).stdout
+    return "--irdl-file" in printed
+
+
 filecheck = configured("t10_filecheck", "FileCheck", *(f"FileCheck-{v}" for v in range(24, 17, -1)))
 mlir_opt = configured("t10_mlir_opt", "mlir-opt", *(f"mlir-opt-{v}" for v in range(24, 19, -1)))
+mlir_opt = mlir_opt if understands_irdl(mlir_opt) else ""
 torch_mlir_opt = shutil.which("torch-mlir-opt", path=os.path.dirname(sys.executable)) or ""
 
 config.name = "T10"
