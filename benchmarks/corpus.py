@@ -20,11 +20,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "python"))
 
-from t10.arrays import Arrays, read_arrays  # noqa: E402
-from t10.driver import Executable, compile  # noqa: E402
-from t10.errors import T10Error  # noqa: E402
-from t10.random_inputs import random_inputs  # noqa: E402
-from t10.reference import compare, default_tolerance, run_onnx_runtime, split_reference  # noqa: E402
+from t10.arrays import Arrays, read_arrays  # noqa: E402 - needs the path above
+from t10.driver import Executable, compile  # noqa: E402 - needs the path above
+from t10.errors import T10Error  # noqa: E402 - needs the path above
+from t10.random_inputs import random_inputs  # noqa: E402 - needs the path above
+from t10.reference import compare, default_tolerance, run_onnx_runtime, split_reference  # noqa: E402 - needs the path above
 
 BUNDLED = ROOT / "examples" / "models"
 ARCHITECTURES = "*_fp[13]*.onnx"

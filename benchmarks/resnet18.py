@@ -16,12 +16,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tools")]
 
-from bundled.vision import resnet18  # noqa: E402
+from bundled.vision import resnet18  # noqa: E402 - needs the path above
 
-from t10.driver import compile  # noqa: E402
-from t10.random_inputs import random_inputs  # noqa: E402
-from t10.reference import compare, default_tolerance, run_onnx_runtime  # noqa: E402
-from t10.report.table import summary  # noqa: E402
+from t10.driver import compile  # noqa: E402 - needs the path above
+from t10.random_inputs import random_inputs  # noqa: E402 - needs the path above
+from t10.reference import compare, default_tolerance, run_onnx_runtime  # noqa: E402 - needs the path above
+from t10.report.table import summary  # noqa: E402 - needs the path above
 
 WIDTHS = (64, 128, 256, 512)
 CLASSES = 1000

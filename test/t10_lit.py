@@ -323,8 +323,8 @@ def _in_child(
     inherited = (sys.stdout, sys.stderr)
     sys.stdin, sys.stdout, sys.stderr = (
         open(0, closefd=False, encoding="utf-8"),  # noqa: SIM115 - these live as long as the process
-        open(1, "w", closefd=False, encoding="utf-8"),  # noqa: SIM115
-        open(2, "w", closefd=False, encoding="utf-8"),  # noqa: SIM115
+        open(1, "w", closefd=False, encoding="utf-8"),  # noqa: SIM115 - as above
+        open(2, "w", closefd=False, encoding="utf-8"),  # noqa: SIM115 - as above
     )
     sys.argv = list(words)
     try:

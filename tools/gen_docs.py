@@ -16,13 +16,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "python"))
 
-from t10.cli.help_page import command_tables  # noqa: E402
-from t10.core.document import plan_schema  # noqa: E402
-from t10.core.document.text import json_text  # noqa: E402
-from t10.dialect.document import ipu_page, rtensor_page  # noqa: E402
-from t10.opt.help import help_text  # noqa: E402
-from t10.passes.document import passes_page  # noqa: E402
-from t10.report import report_schema  # noqa: E402
+from t10.cli.help_page import command_tables  # noqa: E402 - needs the path above
+from t10.core.document import plan_schema  # noqa: E402 - needs the path above
+from t10.core.document.text import json_text  # noqa: E402 - needs the path above
+from t10.dialect.document import ipu_page, rtensor_page  # noqa: E402 - needs the path above
+from t10.opt.help import help_text  # noqa: E402 - needs the path above
+from t10.passes.document import passes_page  # noqa: E402 - needs the path above
+from t10.report import report_schema  # noqa: E402 - needs the path above
 
 _REGION = re.compile(r"(<!-- begin generated: (\w+) -->\n).*?(<!-- end generated -->)", re.DOTALL)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from t10 import __version__
 
 if TYPE_CHECKING:
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # pyright: ignore[reportPrivateUsage]
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # pyright: ignore[reportPrivateUsage] - unnamed in public
 
 DEFAULT_CHIP = "ipu-mk2"
 DEFAULT_SEED = 0
