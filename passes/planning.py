@@ -38,8 +38,7 @@ class PlanningPass(Pass):
     parallelism: float = option(0.9, help="least part of the usable cores that must work", unit="ratio")
     padding: float = option(0.9, help="least useful part of every padded axis", unit="ratio")
     reading: str = option("best", help="'fastest plan that fits' in Algorithm 1: literal, aware or best")
-    budget: int = option(60_000, help="candidate plans evaluated per operator at most", unit="plans")
-    max_front: int = option(48, help="Pareto plans kept per operator", unit="plans")
+    max_front: int = option(256, help="Pareto plans kept per operator", unit="plans")
 
     def target(self, module: Any) -> tuple[ChipSpec, CostModel]:
         """Return the chip and its costs: the module's own if an earlier pass has chosen one.
@@ -60,7 +59,7 @@ class PlanningPass(Pass):
         if self.reading not in reading:
             raise InputError(f"reading is '{self.reading}' (expected literal, aware or best)")
         return PlanOptions(
-            self.parallelism, self.padding, reading[self.reading], forced, self.budget, self.max_front
+            self.parallelism, self.padding, reading[self.reading], forced, self.max_front
         )
 
 

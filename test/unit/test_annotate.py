@@ -58,7 +58,7 @@ def annotated(fused: tuple[str, Any], request: pytest.FixtureRequest) -> Iterato
 
 def random_schedule(rng: Random, graph: Graph) -> ModulePlan:
     """Return a schedule of plans drawn from every operator's front, and of random idle levels."""
-    fronts = operator_fronts(graph, CHIP, COST, PlanOptions(budget=400))
+    fronts = operator_fronts(graph, CHIP, COST, PlanOptions())
     plans = tuple(rng.choice(front) for front in fronts)
     levels = tuple(rng.choice([0, 1, 2, 4]) for _ in plans)
     return restore_module(graph, CHIP, COST, plans, levels)

@@ -47,7 +47,7 @@ def test_thinning_keeps_both_ends() -> None:
     ids=lambda s: s.kind,
 )
 def test_search_finds_the_front_of_the_whole_space(spec: OperatorSpec) -> None:
-    options = PlanOptions(budget=10_000_000, max_front=1000)
+    options = PlanOptions(max_front=1000)
     found = plan_operator(spec, CHIP, COST, options)
     every: list[tuple[int, int]] = []
     for row in operator_partitions(spec, CHIP.n_cores, parallelism=0.9, padding=0.9):
@@ -64,13 +64,6 @@ def test_same_input_same_plans() -> None:
     first, second = (plan_operator(specs.matmul(64, 96, 80), CHIP, COST, PlanOptions()) for _ in range(2))
     assert first == second
     assert [p.cycles.total for p in first] == sorted((p.cycles.total for p in first), reverse=True)
-
-
-def test_a_smaller_budget_still_finds_a_front() -> None:
-    spec = specs.conv2d(1, 64, 28, 28, 64, 3, 3, pad=1)
-    small = plan_operator(spec, CHIP, COST, PlanOptions(budget=1))
-    large = plan_operator(spec, CHIP, COST, PlanOptions())
-    assert large[-1].cycles.total <= small[-1].cycles.total
 
 
 def test_a_forced_partition_is_the_one_used() -> None:

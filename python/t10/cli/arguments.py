@@ -34,7 +34,6 @@ class Arguments:
     shapes: tuple[str, ...] = ()
     parallelism: float | None = None
     padding: float | None = None
-    budget: int | None = None
     inputs: Path | None = None
     outputs: Path | None = None
     trace: Path | None = None
@@ -153,7 +152,6 @@ def _planning() -> argparse.ArgumentParser:
         "--parallelism", type=float, help="least part of the usable cores that must work (default: 0.9)"
     )
     parser.add_argument("--padding", type=float, help="least useful part of every padded axis (default: 0.9)")
-    parser.add_argument("--budget", type=int, help="candidate plans evaluated per operator at most")
     return parser
 
 

@@ -21,5 +21,5 @@ def shapes_of(arguments: Arguments) -> dict[str, tuple[int, ...]]:
 
 def plan_options_of(arguments: Arguments) -> PlanOptions:
     """Return the planner's options; raises `InputError` for values out of range."""
-    given = {name: getattr(arguments, name) for name in ("parallelism", "padding", "budget")}
+    given = {name: getattr(arguments, name) for name in ("parallelism", "padding")}
     return PlanOptions(**{name: value for name, value in given.items() if value is not None})

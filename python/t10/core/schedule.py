@@ -87,6 +87,27 @@ class ScheduledOperator:
 
 
 @dataclass(frozen=True, slots=True)
+class Optimality:
+    """How good a whole model's plan is known to be; modelled cycles of the whole model.
+
+    `cycles` of the plan; `bound_cycles`: no choice among the plans, idle levels and layouts considered takes fewer (0
+    where no bound was computed); `literal_cycles` and `aware_cycles`: what both readings of Algorithm 1 come to (0
+    where they find no plan or were not tried).
+    """
+
+    method: Literal["exact", "greedy"]
+    cycles: int
+    bound_cycles: int = 0
+    literal_cycles: int = 0
+    aware_cycles: int = 0
+
+    @property
+    def gap(self) -> float | None:
+        """Return the part of the cycles that a better plan could save at most, None without a bound."""
+        return None if self.bound_cycles == 0 else 1 - self.bound_cycles / max(self.cycles, 1)
+
+
+@dataclass(frozen=True, slots=True)
 class ModulePlan:
     """A model, planned: operators in execution order; `weight_layouts` (idle) and `input_layouts` by value."""
 
@@ -98,3 +119,4 @@ class ModulePlan:
     buffers: tuple[Buffer, ...]
     peak_bytes: int
     capacity_bytes: int
+    optimality: Optimality | None = None

@@ -9,9 +9,11 @@ from t10.core.expression import AxisSizes
 from t10.errors import InputError
 
 Reading = Literal["literal", "aware", "best"]
+Method = Literal["exact", "greedy"]
 
-DEFAULT_BUDGET = 60_000
-DEFAULT_FRONT = 48
+DEFAULT_FRONT = 256
+DEFAULT_GAP = 0.001
+DEFAULT_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,17 +30,24 @@ class PlanOptions:
     """Search constraints and choices.
 
     `parallelism`: least part of the usable cores that must work; `padding`: least useful part of every padded axis
-    (T10 §4.3.1); both are relaxed in steps of 0.1 for an operator that has no plan otherwise. `reading` of
-    "the fastest plan that fits" in Algorithm 1: `literal` by execution only, `aware` with set-up, `best` tries both.
-    `budget`: candidate plans evaluated per operator at most; `max_front`: Pareto plans kept per operator.
+    (T10 §4.3.1); both are relaxed in steps of 0.1 for an operator that has no plan otherwise, and `exhaustive` does
+    without them. `max_front`: Pareto plans kept per operator.
+
+    `reconcile`: `exact` chooses plans, idle levels and layouts of all operators together and proves how far from the
+    optimum it may be; `greedy` is the paper's Algorithm 1. `reading` of "the fastest plan that fits" in Algorithm 1:
+    `literal` by execution only, `aware` with set-up, `best` tries both. The exact method stops at a proved `gap`
+    (0.001 = 0.1 %) or after `time_limit_seconds`, with the best it has.
     """
 
     parallelism: float = 0.9
     padding: float = 0.9
     reading: Reading = "best"
     forced: tuple[ForcedPartition, ...] = ()
-    budget: int = DEFAULT_BUDGET
     max_front: int = DEFAULT_FRONT
+    exhaustive: bool = False
+    reconcile: Method = "exact"
+    gap: float = DEFAULT_GAP
+    time_limit_seconds: float = DEFAULT_SECONDS
 
     def __post_init__(self) -> None:
         """Refuse values outside their range."""
@@ -48,8 +57,14 @@ class PlanOptions:
                 raise InputError(f"{name} is {value} (expected a ratio from 0 to 1)")
         if self.reading not in ("literal", "aware", "best"):
             raise InputError(f"reading is '{self.reading}' (expected literal, aware or best)")
-        if self.budget < 1 or self.max_front < 1:
-            raise InputError(f"budget {self.budget} and max_front {self.max_front} must be at least 1")
+        if self.max_front < 1:
+            raise InputError(f"max_front is {self.max_front} (expected at least 1)")
+        if self.reconcile not in ("exact", "greedy"):
+            raise InputError(f"reconcile is '{self.reconcile}' (expected exact or greedy)")
+        if not 0 <= self.gap <= 1 or not self.time_limit_seconds > 0:
+            raise InputError(
+                f"gap is {self.gap}, time limit {self.time_limit_seconds} s (expected a ratio from 0 to 1, more than 0 s)"
+            )
 
     def forced_for(self, operator: str) -> ForcedPartition | None:
         """Return the user's choice for an operator, None without one."""

@@ -31,6 +31,7 @@ Partition = tuple[AxisSizes, FtRows]
 
 ROWS_PER_PARTITION = 4096
 BATCH_ROWS = 16_384
+BUDGET = 60_000
 SPARE_CANDIDATES = 3
 """Near-front candidates kept per wanted plan, in case some cannot be placed."""
 
@@ -157,7 +158,7 @@ def _searched_pool(spec: OperatorSpec, chip: ChipSpec, cost: CostModel, options:
     batch: list[tuple[Ints, Ints]] = []
     n_batch = 0
     for row in _promising(pool.cycles, floor_bytes):
-        if spent + n_batch >= options.budget:
+        if spent + n_batch >= BUDGET:
             break
         if _is_beaten(best, int(pool.cycles[row]), int(floor_bytes[row])):
             continue
