@@ -25,8 +25,9 @@ from t10.passes.place import Place, planned
 from t10.passes.read_graph import read_graph
 from t10.passes.registry import make, run
 from t10.passes.verify_plan import VerifyPlan
+from t10.plan.fronts import operator_fronts
 from t10.plan.options import PlanOptions
-from t10.plan.schedule import operator_fronts, restore_module
+from t10.plan.schedule import restore_module
 
 MODELS = Path(__file__).parents[2] / "examples" / "models"
 CHIP = load_chip("test-16")

@@ -18,10 +18,10 @@ from t10.cost import IpuCostModel
 from t10.plan import ForcedPartition, PlanOptions, plan_module
 from t10.plan.assemble import assemble, context_of, output_layout
 from t10.plan.following import following_plan
+from t10.plan.fronts import operator_fronts
 from t10.plan.levels import level_table
 from t10.plan.placement import natural_core_order
 from t10.plan.reconcile import Choice
-from t10.plan.schedule import operator_fronts
 
 MATMUL = specs.matmul(16, 12, 24, name="matmul", c="y")
 ADD = specs.elementwise((16, 12), name="add", a="y", b="z", o="out")

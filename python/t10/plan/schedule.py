@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import lru_cache
 from math import prod
 
 import numpy as np
@@ -11,7 +9,6 @@ from numpy.typing import NDArray
 
 from t10.chip import ChipSpec
 from t10.core.dtypes import size_bytes
-from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
 from t10.core.plan import CostedPlan
 from t10.core.schedule import ModulePlan
@@ -20,18 +17,16 @@ from t10.cost.operator import output_chunk
 from t10.errors import InfeasiblePlanError
 from t10.plan.allocation import aligned_size
 from t10.plan.assemble import Context, Front, Progress, assemble, context_of
-from t10.plan.canonical import canonical
 from t10.plan.chain import followed
+from t10.plan.fronts import operator_fronts
 from t10.plan.levels import LevelTable, level_table
 from t10.plan.options import PlanOptions
 from t10.plan.reconcile import HINT, Choice, Problem, reconcile
-from t10.plan.search import plan_operator
 
 Ints = NDArray[np.int64]
 
 LIVE_ROUNDS = 4
 FIT_ROUNDS = 8
-SOLVED_ENTRIES = 1024
 
 
 def plan_module(
@@ -49,38 +44,6 @@ def plan_module(
     cost = cost or IpuCostModel(chip)
     fronts = operator_fronts(graph, chip, cost, chosen_options, progress)
     return schedule_module(graph, chip, cost, fronts, chosen_options, progress)
-
-
-def operator_fronts(
-    graph: Graph,
-    chip: ChipSpec,
-    cost: CostModel,
-    options: PlanOptions,
-    progress: Progress | None = None,
-) -> tuple[Front, ...]:
-    """Return the time x memory front of every operator; those equal up to names are solved once per process."""
-    free = replace(options, forced=())
-    result: list[Front] = []
-    for number, spec in enumerate(graph.operators):
-        if progress:
-            progress("search", number, len(graph.operators))
-        if options.forced_for(spec.name) is not None:
-            result.append(plan_operator(spec, chip, cost, options))
-            continue
-        try:
-            result.append(_solved(canonical(spec), chip, cost, free))
-        except InfeasiblePlanError as error:
-            hint, location = error.hint, spec.location or None
-            raise InfeasiblePlanError(
-                error.message, operator=spec.name, location=location, hint=hint
-            ) from None
-    return tuple(result)
-
-
-@lru_cache(maxsize=SOLVED_ENTRIES)
-def _solved(spec: OperatorSpec, chip: ChipSpec, cost: CostModel, options: PlanOptions) -> Front:
-    """Return the front of an operator whose names are canonical."""
-    return plan_operator(spec, chip, cost, options)
 
 
 def schedule_module(
