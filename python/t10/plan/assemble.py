@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from t10.chip import ChipSpec
-from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
-from t10.core.movement import operand_of, partition_scatter
+from t10.core.movement import operand_of
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan
 from t10.core.schedule import Arrival, Layout, ModulePlan, ScheduledOperator
 from t10.cost import CostModel
 from t10.cost.operator import home_cycles, operator_cycles, output_chunk
-from t10.plan.allocation import Request, allocate, peak_bytes
+from t10.plan.allocation import allocate, peak_bytes
 from t10.plan.arrivals import Mover
-from t10.plan.levels import operand_slots, replica_count, scatter_at
+from t10.plan.buffers import buffer_requests
+from t10.plan.levels import replica_count, scatter_at
 from t10.plan.liveness import Liveness, liveness, reshapes_of, unshaped
 from t10.plan.reconcile import Choice
 
@@ -145,7 +145,7 @@ def assemble(
         layouts[spec.output.name] = layout
         active = replace(priced, cycles=cycles_of(context, spec, priced.plan, arrivals))
         operators.append(ScheduledOperator(spec.name, active, arrivals, layout, front))
-    requests = _requests(context, operators, layouts)
+    requests = buffer_requests(graph, context.lives, operators, layouts, chip.shift_buffer_bytes)
     buffers = allocate(requests, chip.reserved_bytes)
     return ModulePlan(
         chip=chip.name,
@@ -204,46 +204,4 @@ def cycles_of(
         shift=run.shift + home_cycles(context.cost, spec, plan, resident),
         relayout=sum(arrival.cycles for arrival in arrivals if arrival.kind == "relayout"),
         setup=sum(arrival.cycles for arrival in arrivals if arrival.kind == "setup"),
-    )
-
-
-def _requests(
-    context: Context, operators: list[ScheduledOperator], layouts: Mapping[str, Layout]
-) -> list[Request]:
-    """Return every buffer the program needs, with its lifetime in operator steps."""
-    graph, lives = context.graph, context.lives
-    end = max(len(operators) - 1, 0)
-    requests = [Request("shift", context.chip.shift_buffer_bytes, 0, end)]
-    specs = {spec.name: spec for spec in graph.operators}
-    for values, prefix in ((graph.weights, "idle"), (graph.inputs, "input")):
-        for value in values:
-            if value.name not in layouts:
-                continue
-            last = end if prefix == "idle" else lives.last_by_value[value.name]
-            size = layout_slots(specs, layouts[value.name], prod(value.shape)) * size_bytes(value.dtype)
-            requests.append(Request(f"{prefix}:{value.name}", size, 0, last))
-    for step, (spec, scheduled) in enumerate(zip(graph.operators, operators, strict=True)):
-        plan = scheduled.active.plan
-        for arrival in scheduled.arrivals:
-            if arrival.kind != "in_place":
-                dtype = operand_of(spec, arrival.operand).dtype
-                size = operand_slots(spec, plan, arrival.operand) * size_bytes(dtype)
-                requests.append(Request(arrival.buffer, size, step, step))
-        n_members, n_slots = output_chunk(spec, plan)
-        if spec.epilogue is not None or n_members > 1:
-            size = operand_slots(spec, plan, len(spec.operands)) * size_bytes(spec.acc_dtype)
-            requests.append(Request(f"accumulator:{spec.name}", size, step, step))
-        last = lives.last_by_value.get(spec.output.name, step)
-        requests.append(
-            Request(f"value:{spec.output.name}", n_slots * size_bytes(spec.output.dtype), step, last)
-        )
-    return requests
-
-
-def layout_slots(specs: Mapping[str, OperatorSpec], layout: Layout, n_elements: int) -> int:
-    """Return how many elements a core holds under a layout."""
-    if layout.plan is None:
-        return -(-n_elements // layout.n_cores)
-    return partition_scatter(
-        operand_slots(specs[layout.operator], layout.plan, layout.operand), layout.scatter
     )
