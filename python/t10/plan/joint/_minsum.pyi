@@ -1,0 +1,28 @@
+"""Types of the native module `t10.plan.joint._minsum` (source: `_minsum.cpp`)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+class Elimination:
+    """The least sum of costs of single states and of tables over few variables each, by variable elimination."""
+
+    def __init__(
+        self, n_states: Sequence[int], factors: list[tuple[Sequence[int], NDArray[np.float64]]]
+    ) -> None:
+        """Lay out the elimination; a factor is (variables, costs row-major over their states).
+
+        Raises ValueError for tables of a wrong size, and where variables are so entangled that a message would have
+        more than 2^24 entries.
+        """
+
+    def minimise(self, state_costs: NDArray[np.float64]) -> tuple[float, list[int]]:
+        """Return (least sum, state of every variable) with these costs of single states, variables end to end.
+
+        The least sum is infinite, and the states meaningless, where every assignment costs infinitely much.
+        """
+
+    @property
+    def n_cells(self) -> int:
+        """Return the number of sums formed per call."""

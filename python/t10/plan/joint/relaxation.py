@@ -1,0 +1,128 @@
+"""Lower bounds: with the idle bytes of all operators between two numbers, no choice takes fewer cycles.
+
+If all operators together keep at least `low` idle bytes, each has at most what remains for itself: rows that need more
+are out. If they keep at most `high`, that is one knapsack, priced by a multiplier (cycles per byte); what is left is a
+sum of tables over few operators each, minimised exactly by elimination. Values that are alive and operands in place
+count with the least they can take, so the bound holds whatever the others choose.
+Source: Lagrangian relaxation of one constraint; compute-shift model R9-R11 for the memory rule.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from t10.plan.joint._minsum import Elimination
+from t10.plan.joint.selection import Ints, Selection
+
+Floats = NDArray[np.float64]
+LEAST_IDLE = 1e9
+"""Cycles per byte at which idle bytes count more than any cycles can."""
+PRICE_STEPS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A choice that is best at some price: one row per operator, its cycles and idle bytes."""
+
+    rows: Ints
+    cycles: int
+    idle_bytes: int
+
+    def at(self, price: float) -> float:
+        """Return cycles and priced idle bytes."""
+        return self.cycles + price * self.idle_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """`cycles` is a lower bound (infinite where nothing is possible); `within` keeps to the idle bytes, `beyond` not."""
+
+    cycles: float
+    within: Line | None = None
+    beyond: Line | None = None
+
+
+class Relaxation:
+    """Bounds of one selection; the elimination is laid out once."""
+
+    def __init__(self, selection: Selection) -> None:
+        """Lay out the tables."""
+        self.selection = selection
+        factors = [(t.scope, np.ascontiguousarray(t.values, np.float64).ravel()) for t in selection.costs]
+        self.elimination = Elimination(selection.n_states, factors)
+        self.need_bytes = _least_need(selection)
+        self.live_bytes = _least_live(selection)
+        self.operator_by_row = np.repeat(
+            np.arange(selection.n_operators), np.diff(selection.first_row[selection.first_state])
+        )
+
+    def limits(self, idle_bytes: int) -> Ints:
+        """Return per operator the bytes it may need if weights at rest take `idle_bytes`."""
+        return self.selection.room_bytes - idle_bytes - self.live_bytes
+
+    def breakpoints(self) -> Ints:
+        """Return the idle bytes at which some row stops to fit, ascending."""
+        most = self.selection.room_bytes - self.live_bytes[self.operator_by_row] - self.need_bytes
+        return np.unique(most[most >= 0])
+
+    def best(self, limits: Ints, price: float) -> Line | None:
+        """Return the best choice at a price under limits per operator, None where one has no row left."""
+        selection, rows = self.selection, self.selection.rows
+        is_open = self.need_bytes <= limits[self.operator_by_row]
+        costs = np.where(is_open, rows.cycles + price * rows.idle_bytes, np.inf)
+        by_state = np.minimum.reduceat(costs, selection.first_row[:-1])
+        least, states = self.elimination.minimise(by_state)
+        if not np.isfinite(least):
+            return None
+        chosen = np.empty(selection.n_operators, np.int64)
+        for operator, state in enumerate(selection.first_state[:-1] + np.array(states, np.int64)):
+            low, high = selection.first_row[state], selection.first_row[state + 1]
+            chosen[operator] = low + int(np.argmin(costs[low:high]))
+        return Line(chosen, selection.cycles(chosen), selection.idle_bytes(chosen))
+
+    def bound(self, limits: Ints, idle_bytes: int) -> Bound:
+        """Return the bound of all choices under limits per operator with at most `idle_bytes` at rest."""
+        beyond = self.best(limits, 0.0)
+        if beyond is None:
+            return Bound(np.inf)
+        if beyond.idle_bytes <= idle_bytes:
+            return Bound(beyond.cycles, beyond, None)
+        within = self.best(limits, LEAST_IDLE)
+        if within is None or within.idle_bytes > idle_bytes:
+            return Bound(np.inf)
+        price = 0.0
+        for _ in range(PRICE_STEPS):
+            price = (within.cycles - beyond.cycles) / (beyond.idle_bytes - within.idle_bytes)
+            if price <= 0:
+                return Bound(within.cycles, within, beyond)
+            found = self.best(limits, price)
+            if found is None or found.at(price) >= min(within.at(price), beyond.at(price)) - 1e-6:
+                break
+            if found.idle_bytes <= idle_bytes:
+                within = found
+            else:
+                beyond = found
+        return Bound(max(0.0, beyond.at(price) - price * idle_bytes), within, beyond)
+
+
+def _least_need(selection: Selection) -> Ints:
+    """Return what every row needs at least, with every operand in place that could be."""
+    by_state = np.zeros(int(selection.first_state[-1]), np.int64)
+    for saving in selection.savings:
+        scope, values = saving.table.scope, saving.table.values
+        others = tuple(i for i, operator in enumerate(scope) if operator != saving.operator)
+        first = selection.first_state[saving.operator]
+        most = values.max(axis=others) if others else values
+        by_state[first : first + len(most)] += most
+    return selection.rows.need_bytes - by_state[selection.rows.state]
+
+
+def _least_live(selection: Selection) -> Ints:
+    """Return the bytes of other values that are alive at least while each operator runs."""
+    live = np.zeros(selection.n_operators, np.int64)
+    for life in selection.lifetimes:
+        live[life.first : life.last + 1] += int(life.n_bytes.min())
+    return live
