@@ -6,14 +6,16 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from t10.dialect.mlir import passmanager, walk
+from t10.errors import InputError
 from t10.passes.fusion.merge import merge
+from t10.passes.fusion.narrow import narrow_sums
 from t10.passes.fusion.normalize import normalize, resolve_gathers
 from t10.passes.fusion.read import read_function
 from t10.passes.fusion.reshapes import move_reshapes
 from t10.passes.fusion.views import fold_views
 from t10.passes.fusion.write import write_function
 from t10.passes.import_onnx import ImportOnnx
-from t10.passes.registry import Pass
+from t10.passes.registry import Pass, option
 
 _GENERALIZE = "builtin.module(func.func(linalg-generalize-named-ops))"
 _MAX_ROUNDS = 3
@@ -37,8 +39,12 @@ class Fuse(Pass):
         "between them"
     )
 
+    partials: str = option("f32", help="type in which sums of 16-bit floats are kept: f32 or f16 (their own)")
+
     def apply(self, module: Any) -> None:
         """Fuse every function of the module."""
+        if self.partials not in ("f32", "f16"):
+            raise InputError(f"partials is '{self.partials}' (expected f32 or f16)")
         if any(_is_named(op.operation) for op in walk(module)):
             passmanager.PassManager.parse(_GENERALIZE, context=module.context).run(module.operation)
         clean = passmanager.PassManager.parse(_CLEAN, context=module.context)
@@ -47,7 +53,7 @@ class Fuse(Pass):
             for op in module.body.operations:
                 function = op.operation
                 if function.name == "func.func" and len(function.regions[0].blocks) == 1:
-                    fuse_function(function)
+                    fuse_function(function, narrow=self.partials == "f16")
             clean.run(module.operation)
             if not any(_became_constant(op.operation) for op in walk(module)):
                 return
@@ -94,13 +100,13 @@ def _is_fused(op: Any) -> bool:
     return op.name == "linalg.generic" and len(op.regions[0].blocks[0].operations) == 1
 
 
-def fuse_function(function: Any) -> None:
-    """Fuse the body of one `func.func`."""
+def fuse_function(function: Any, *, narrow: bool = False) -> None:
+    """Fuse the body of one `func.func`; `narrow` keeps sums of 16-bit floats in 16 bits."""
     graph = read_function(function)
     graph.remove_dead()
     fold_views(graph)
     with function.location:
-        normalize(graph)
+        normalize(graph, wide_sums=not narrow)
     fold_views(graph)
     resolve_gathers(graph)
     fold_views(graph)
@@ -108,4 +114,6 @@ def fuse_function(function: Any) -> None:
     merge(graph)
     graph.remove_dead()
     with function.location:
+        if narrow:
+            narrow_sums(graph)
         write_function(function, graph)

@@ -25,11 +25,14 @@ from t10.passes.fusion.scalar import (
 )
 
 
-def normalize(graph: FusionGraph) -> None:
-    """Bring every nest of the graph to the form the rewrites expect."""
+def normalize(graph: FusionGraph, *, wide_sums: bool = True) -> None:
+    """Bring every nest of the graph to the form the rewrites expect; `wide_sums` keeps 16-bit sums in f32."""
     for nest in graph.nests():
         plain = drop_unit_axes(with_leaves(nest, partial(_constant, graph)))
-        graph.add(widen(graph, start_neutral(plain)) if plain.combine else plain)
+        if plain.combine:
+            plain = start_neutral(plain)
+            plain = widen(plain) if wide_sums else plain
+        graph.add(plain)
     for nest in graph.nests():
         split_gathers(graph, nest)
 
@@ -166,7 +169,7 @@ def start_neutral(nest: Nest) -> Nest:
     return replace(nest, init=start, epilogue=epilogue)
 
 
-def widen(graph: FusionGraph, nest: Nest) -> Nest:
+def widen(nest: Nest) -> Nest:
     """Return a sum of 16-bit floats accumulated in f32 and rounded once: what an AMP unit does."""
     kind = str(nest.acc_type)
     if kind not in ("f16", "bf16") or nest.combine not in ("arith.addf", "arith.mulf"):
