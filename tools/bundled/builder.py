@@ -10,16 +10,23 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 ELEMENT_TYPES = {"float32": TensorProto.FLOAT, "float16": TensorProto.FLOAT16, "int64": TensorProto.INT64}
+ABSENT_FILE = "weights_are_not_written.bin"
 
 
 class Builder:
-    """Collects nodes; `dtype` is the type of every float in the model. Weights are drawn in f64 and then rounded."""
+    """Collects nodes; `dtype` is the type of every float in the model. Weights are drawn in f64 and then rounded.
 
-    def __init__(self, name: str, dtype: str, *, seed: int = 0, opset: int = 18) -> None:
+    A `weight_free` model says that its weights lie in a file, which is never written: it can be planned, not run.
+    """
+
+    def __init__(
+        self, name: str, dtype: str, *, seed: int = 0, opset: int = 18, weight_free: bool = False
+    ) -> None:
         """Start an empty graph."""
         self.name = name
         self.dtype = dtype
         self.opset = opset
+        self.weight_free = weight_free
         self.random = np.random.default_rng(seed)
         self.nodes: list[Any] = []
         self.initializers: list[Any] = []
@@ -32,14 +39,15 @@ class Builder:
         """Add a float input; a sample of it is drawn if its shape is static."""
         self.inputs.append(helper.make_tensor_value_info(name, ELEMENT_TYPES[self.dtype], list(shape)))
         extents = [n for n in shape if isinstance(n, int)]
-        if len(extents) == len(shape):
+        if len(extents) == len(shape) and not self.weight_free:
             self.samples[name] = (self.random.standard_normal(extents) * scale).astype(self.dtype)
         return name
 
     def indices(self, name: str, *shape: int, below: int) -> str:
         """Add an int64 input with a sample in [0, below)."""
         self.inputs.append(helper.make_tensor_value_info(name, TensorProto.INT64, list(shape)))
-        self.samples[name] = self.random.integers(0, below, shape, dtype=np.int64)
+        if not self.weight_free:
+            self.samples[name] = self.random.integers(0, below, shape, dtype=np.int64)
         return name
 
     def output(self, name: str, value: str, *shape: int | str) -> None:
@@ -49,6 +57,8 @@ class Builder:
 
     def weight(self, name: str, *shape: int, scale: float | None = None, offset: float = 0.0) -> str:
         """Add a weight, by default scaled to keep the size of activations."""
+        if self.weight_free:
+            return self._absent(name, shape)
         spread = scale if scale is not None else shape[-2 if len(shape) == 2 else 0] ** -0.5
         values = offset + self.random.standard_normal(shape) * spread
         return self.constant(values.astype(self.dtype), name)
@@ -143,9 +153,18 @@ class Builder:
             graph, opset_imports=[helper.make_opsetid("", self.opset)], producer_name="t10"
         )
         model.ir_version = 10
-        checker: Any = onnx.checker
-        checker.check_model(model, full_check=True)
+        if not self.weight_free:
+            checker: Any = onnx.checker
+            checker.check_model(model, full_check=True)
         return model
+
+    def _absent(self, name: str, shape: tuple[int, ...]) -> str:
+        """Add a weight whose values lie in a file that does not exist."""
+        tensor = TensorProto(name=name, data_type=ELEMENT_TYPES[self.dtype], dims=shape)
+        tensor.data_location = TensorProto.EXTERNAL
+        tensor.external_data.add(key="location", value=ABSENT_FILE)
+        self.initializers.append(tensor)
+        return name
 
     def _fresh(self, stem: str) -> str:
         self.count += 1
