@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from t10.chip import ChipSpec, load_chip
 from t10.core.expression import OperatorSpec
@@ -23,7 +23,15 @@ from t10.passes.diagnostic import emit_warning
 from t10.passes.read_graph import ReadModule
 from t10.passes.registry import Pass, option
 from t10.plan.canonical import canonical
-from t10.plan.options import ForcedPartition, PlanOptions, Reading
+from t10.plan.options import (
+    DEFAULT_FRONT,
+    DEFAULT_GAP,
+    DEFAULT_SECONDS,
+    ForcedPartition,
+    Method,
+    PlanOptions,
+    Reading,
+)
 
 T = TypeVar("T")
 DEFAULT_CHIP = "ipu-mk2"
@@ -37,8 +45,16 @@ class PlanningPass(Pass):
     chip: str = option(DEFAULT_CHIP, help="name of a bundled chip, or a chip file")
     parallelism: float = option(0.9, help="least part of the usable cores that must work", unit="ratio")
     padding: float = option(0.9, help="least useful part of every padded axis", unit="ratio")
+    exhaustive: bool = option(False, help="search without those two constraints")
+    max_front: int = option(DEFAULT_FRONT, help="Pareto plans kept per operator", unit="plans")
+    reconcile: str = option(
+        "exact", help="exact: all plans together, with a proved gap; greedy: the paper's Algorithm 1"
+    )
     reading: str = option("best", help="'fastest plan that fits' in Algorithm 1: literal, aware or best")
-    max_front: int = option(256, help="Pareto plans kept per operator", unit="plans")
+    gap: float = option(DEFAULT_GAP, help="proved gap at which exact stops", unit="ratio")
+    time_limit: float = option(
+        DEFAULT_SECONDS, help="after which exact stops with the best it has", unit="seconds"
+    )
 
     def target(self, module: Any) -> tuple[ChipSpec, CostModel]:
         """Return the chip and its costs: the module's own if an earlier pass has chosen one.
@@ -55,11 +71,16 @@ class PlanningPass(Pass):
 
     def plan_options(self, forced: tuple[ForcedPartition, ...] = ()) -> PlanOptions:
         """Return the options as the planner takes them."""
-        reading: dict[str, Reading] = {"literal": "literal", "aware": "aware", "best": "best"}
-        if self.reading not in reading:
-            raise InputError(f"reading is '{self.reading}' (expected literal, aware or best)")
         return PlanOptions(
-            self.parallelism, self.padding, reading[self.reading], forced, self.max_front
+            parallelism=self.parallelism,
+            padding=self.padding,
+            reading=cast("Reading", self.reading),
+            forced=forced,
+            max_front=self.max_front,
+            exhaustive=self.exhaustive,
+            reconcile=cast("Method", self.reconcile),
+            gap=self.gap,
+            time_limit_seconds=self.time_limit,
         )
 
 

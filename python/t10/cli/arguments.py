@@ -34,6 +34,11 @@ class Arguments:
     shapes: tuple[str, ...] = ()
     parallelism: float | None = None
     padding: float | None = None
+    exhaustive: bool = False
+    reconcile: str | None = None
+    reading: str | None = None
+    gap: float | None = None
+    time_limit: float | None = None
     inputs: Path | None = None
     outputs: Path | None = None
     trace: Path | None = None
@@ -152,7 +157,30 @@ def _planning() -> argparse.ArgumentParser:
         "--parallelism", type=float, help="least part of the usable cores that must work (default: 0.9)"
     )
     parser.add_argument("--padding", type=float, help="least useful part of every padded axis (default: 0.9)")
+    parser.add_argument("--exhaustive", action="store_true", help="search without those two constraints")
+    _reconciling(parser)
     return parser
+
+
+def _reconciling(parser: argparse.ArgumentParser) -> None:
+    """Add how the plans of all operators are chosen together."""
+    parser.add_argument(
+        "--reconcile",
+        choices=("exact", "greedy"),
+        help="choose all plans together with a proved gap, or by the paper's Algorithm 1 (default: exact)",
+    )
+    parser.add_argument(
+        "--reading",
+        choices=("literal", "aware", "best"),
+        help="'fastest plan that fits' of Algorithm 1: without or with set-up, or the better (default: best)",
+    )
+    parser.add_argument("--gap", type=float, help="proved gap at which exact stops (default: 0.001)")
+    parser.add_argument(
+        "--time-limit",
+        type=float,
+        metavar="SECONDS",
+        help="after which exact stops with the best it has (default: 60)",
+    )
 
 
 def _seed(parser: argparse.ArgumentParser) -> None:

@@ -7,6 +7,9 @@ from t10.errors import InputError
 from t10.frontend.shapes import parse_shape
 from t10.plan.options import PlanOptions
 
+OPTIONS = ("parallelism", "padding", "exhaustive", "reconcile", "reading", "gap")
+"""Arguments that are options of the planner by the same name."""
+
 
 def shapes_of(arguments: Arguments) -> dict[str, tuple[int, ...]]:
     """Return the extents given with `--shape`, by name of an input or of a symbolic dim."""
@@ -21,5 +24,8 @@ def shapes_of(arguments: Arguments) -> dict[str, tuple[int, ...]]:
 
 def plan_options_of(arguments: Arguments) -> PlanOptions:
     """Return the planner's options; raises `InputError` for values out of range."""
-    given = {name: getattr(arguments, name) for name in ("parallelism", "padding")}
+    if arguments.reading is not None and arguments.reconcile != "greedy":
+        raise InputError("--reading is for --reconcile greedy", hint="give both, or neither")
+    given = {name: getattr(arguments, name) for name in OPTIONS}
+    given["time_limit_seconds"] = arguments.time_limit
     return PlanOptions(**{name: value for name, value in given.items() if value is not None})
