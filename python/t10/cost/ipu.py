@@ -113,7 +113,7 @@ class IpuCostModel:
         chip = self.chip
         words = -(-n_bytes // chip.exchange_bytes_per_cycle)
         copied = -(-n_bytes // chip.copy_bytes_per_cycle)
-        return np.asarray(self._phase_cycles(True) + words + chip.copy_launch_cycles + copied, np.int64)
+        return self._phase_cycles(True) + words + chip.copy_launch_cycles + copied
 
 
 def _quads(n_elements: Ints, chip: ChipSpec) -> Ints:

@@ -1,0 +1,98 @@
+"""`cost_program`: what a cost model answers for one operator, in a form that native search evaluates.
+
+A question that tracing can write down becomes a `Formula`; another stays a function that native code calls back. Both
+give the numbers of the cost model's own `_many` functions: a formula that does not, on sample shapes, is not used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from t10.core.expression import OperatorSpec
+from t10.cost.formula import Formula
+from t10.cost.model import CostModel
+from t10.cost.trace import TraceError, trace_table
+from t10.errors import T10Error
+
+Ints = NDArray[np.int64]
+N_SAMPLES = 128
+MAX_SAMPLE_BYTES = 1 << 21
+MAX_SAMPLE_MEMBERS = 1 << 12
+
+
+@dataclass(frozen=True, slots=True)
+class CostCallable:
+    """A function of an integer table (n, n_inputs) that gives (n,) cycles, called back with the interpreter lock."""
+
+    n_inputs: int
+    function: Callable[[Any], Any]
+
+    def evaluate(self, inputs: Ints) -> NDArray[np.float64]:
+        """Return its cycles as doubles. Raises T10Error where the shape is not (n,)."""
+        cycles = np.ascontiguousarray(self.function(inputs), np.float64)
+        if cycles.shape != (len(inputs),):
+            raise T10Error(f"a cost function gave shape {cycles.shape} for {len(inputs)} candidates")
+        return cycles
+
+
+CostFunction = Formula | CostCallable
+
+
+@dataclass(frozen=True, slots=True)
+class CostProgram:
+    """A cost model's functions for one operator; inputs in this order, one row per candidate.
+
+    `sub_task`: the box, one number per axis. `epilogue`: accumulated elements of a core. `shift`: bytes that a core
+    passes on. `reduce`: members, bytes of a chunk, elements of a chunk. All give cycles.
+    """
+
+    sub_task: CostFunction
+    epilogue: CostFunction
+    shift: CostFunction
+    reduce: CostFunction
+
+
+def cost_program(cost: CostModel, spec: OperatorSpec) -> CostProgram:
+    """Return the functions of `cost` for `spec`."""
+    n_elements = prod(spec.output.shape)
+    return CostProgram(
+        sub_task=cost_function(
+            lambda boxes: cost.sub_task_cycles_many(spec, boxes),
+            tuple((1, 2 * extent) for extent in spec.extents),
+        ),
+        epilogue=cost_function(lambda t: cost.epilogue_cycles_many(spec, t[:, 0]), ((0, n_elements),)),
+        shift=cost_function(lambda t: cost.shift_cycles_many(t[:, 0]), ((0, MAX_SAMPLE_BYTES),)),
+        reduce=cost_function(
+            lambda t: cost.reduce_cycles_many(spec, t[:, 0], t[:, 1], t[:, 2]),
+            ((1, MAX_SAMPLE_MEMBERS), (0, MAX_SAMPLE_BYTES), (0, n_elements)),
+        ),
+    )
+
+
+def cost_function(function: Callable[[Any], Any], ranges: tuple[tuple[int, int], ...]) -> CostFunction:
+    """Return `function` of integer tables as a formula where it can be traced, else as it is.
+
+    `ranges` has the smallest and greatest number of every column; the formula is compared with the function on
+    samples of them.
+    """
+    called = CostCallable(len(ranges), function)
+    try:
+        formula = trace_table(function, len(ranges))
+    except (TraceError, TypeError, ValueError, AttributeError, IndexError):
+        return called
+    samples = _samples(ranges)
+    return formula if np.array_equal(formula.evaluate(samples), called.evaluate(samples)) else called
+
+
+def _samples(ranges: tuple[tuple[int, int], ...]) -> Ints:
+    """Return rows in the given ranges: both ends, and numbers of every magnitude between, the same every time."""
+    low, high = np.array(ranges, np.int64).reshape(-1, 2).T
+    shares = np.random.default_rng(seed=0).random((N_SAMPLES, len(ranges)))
+    spread = np.exp(shares * np.log(high - low + 1.0)).astype(np.int64) - 1 + low
+    return np.concatenate([low[None], high[None], np.minimum(spread, high)])

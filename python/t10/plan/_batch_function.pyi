@@ -1,0 +1,12 @@
+"""Types of the native module `t10.plan._batch_function` (source: `_batch_function.cpp`, `batch_function.cpp`)."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+def evaluate(description: object, columns: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return float64 [n]: a described function of the rows of `columns`, float64 [n_inputs, n].
+
+    `description` is a `t10.cost.formula.Formula` or has `n_inputs` and `evaluate(rows)`, as
+    `t10.cost.program.CostCallable` does. Raises ValueError where the formula is malformed or the number of columns is
+    wrong, and whatever a Python function raises.
+    """
