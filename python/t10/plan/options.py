@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from t10.core.expression import AxisSizes
+from t10.core.plan import OperatorPlan
 from t10.errors import InputError
 
 Reading = Literal["literal", "aware", "best"]
@@ -18,11 +19,19 @@ DEFAULT_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class ForcedPartition:
-    """A choice made by the user for one operator: its F_op, and the ft rows (inputs, then output) if not None."""
+    """A choice made by the user for one operator; what is None is searched.
+
+    `ft` has one row per rotatable operand (inputs, then output); `rp` follows from both and is checked; `plan` is all of
+    it, placement included; `idle_level` says how its weights rest: spread over all cores (0), or divided over so many
+    replicas (1: as they are used).
+    """
 
     operator: str
     f_op: AxisSizes
     ft: tuple[AxisSizes, ...] | None = None
+    rp: AxisSizes | None = None
+    plan: OperatorPlan | None = None
+    idle_level: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
