@@ -1,17 +1,41 @@
-"""Tiny BERT, OPT, Llama 2 and RetNet: one layer each, in the operators that PyTorch's exporter writes."""
+"""BERT, OPT, Llama 2 and RetNet in the operators that PyTorch's exporter writes; by default tiny, of one layer."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
 from bundled.builder import Builder
 
 
-def bert(dtype: str) -> Builder:
-    """Return an encoder layer between embeddings and a pooler."""
-    b, s, width, heads, inner, words = 1, 8, 32, 2, 64, 40
-    size = width // heads
-    g = Builder("bert", dtype, seed=1)
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """What sets the size of a transformer; `length` counts tokens in sight, cached ones included."""
+
+    batch: int = 2
+    length: int = 8
+    width: int = 32
+    heads: int = 2
+    inner: int = 64
+    layers: int = 1
+    words: int = 40
+
+    @property
+    def head(self) -> int:
+        """Return the width of one head."""
+        return self.width // self.heads
+
+    def layer_names(self) -> list[str]:
+        """Return what the names of each layer's nodes start with."""
+        return [""] if self.layers == 1 else [f"/layer{i}" for i in range(self.layers)]
+
+
+def bert(dtype: str, sizes: Sizes | None = None, *, weight_free: bool = False) -> Builder:
+    """Return encoder layers between embeddings and a pooler."""
+    sizes = sizes or Sizes(batch=1)
+    b, s, width, words = sizes.batch, sizes.length, sizes.width, sizes.words
+    g = Builder("bert", dtype, seed=1, weight_free=weight_free)
     ids, kinds = g.indices("input_ids", b, s, below=words), g.indices("token_type_ids", b, s, below=2)
     mask = g.input("mask", b, 1, 1, s)
     word = g.op("Gather", g.weight("embeddings.word", words, width, scale=1.0), ids, name="/embeddings/word")
@@ -22,16 +46,8 @@ def bert(dtype: str) -> Builder:
         g.weight("embeddings.position", 1, s, width, scale=1.0),
     )
     x = g.layer_norm(x, "/embeddings/LayerNorm", width)
-    q, k, v = (
-        g.heads(g.linear(x, f"/attention/{n}", width, width), f"/attention/{n}", b, s, heads, size)
-        for n in ("query", "key", "value")
-    )
-    mixed = g.merged(g.attention(q, k, v, mask, "/attention", size), "/attention", b, s, width)
-    x = g.layer_norm(
-        g.op("Add", g.linear(mixed, "/attention/output", width, width), x), "/attention/LayerNorm", width
-    )
-    hidden = g.gelu(g.linear(x, "/intermediate", width, inner), "/intermediate/gelu")
-    x = g.layer_norm(g.op("Add", g.linear(hidden, "/output", inner, width), x), "/output/LayerNorm", width)
+    for name in sizes.layer_names():
+        x = _encoder_layer(g, x, mask, name, sizes)
     first = g.op("Gather", x, g.constant(np.array(0, np.int64)), name="/pooler/Gather", axis=1)
     pooled = g.op(
         "Gemm",
@@ -45,11 +61,27 @@ def bert(dtype: str) -> Builder:
     return g
 
 
-def opt(dtype: str) -> Builder:
+def _encoder_layer(g: Builder, x: str, mask: str, name: str, sizes: Sizes) -> str:
+    """Add BERT's layer: attention and MLP, each followed by a residual and a normalisation."""
+    b, s, width, heads = sizes.batch, sizes.length, sizes.width, sizes.heads
+    at = f"{name}/attention"
+    q, k, v = (
+        g.heads(g.linear(x, f"{at}/{n}", width, width), f"{at}/{n}", b, s, heads, sizes.head)
+        for n in ("query", "key", "value")
+    )
+    mixed = g.merged(g.attention(q, k, v, mask, at, sizes.head), at, b, s, width)
+    x = g.layer_norm(g.op("Add", g.linear(mixed, f"{at}/output", width, width), x), f"{at}/LayerNorm", width)
+    hidden = g.gelu(g.linear(x, f"{name}/intermediate", width, sizes.inner), f"{name}/intermediate/gelu")
+    made = g.linear(hidden, f"{name}/output", sizes.inner, width)
+    return g.layer_norm(g.op("Add", made, x), f"{name}/output/LayerNorm", width)
+
+
+def opt(dtype: str, sizes: Sizes | None = None, *, weight_free: bool = False) -> Builder:
     """Return a decoder layer that makes one token with a key/value cache."""
-    b, width, heads, inner, past = 2, 32, 2, 64, 7
-    size = width // heads
-    g = Builder("opt", dtype, seed=2)
+    sizes = sizes or Sizes()
+    b, width, heads, inner, past = sizes.batch, sizes.width, sizes.heads, sizes.inner, sizes.length - 1
+    size = sizes.head
+    g = Builder("opt", dtype, seed=2, weight_free=weight_free)
     x, mask = g.input("hidden", b, 1, width), g.input("mask", b, 1, 1, past + 1)
     past_k, past_v = g.input("past_k", b, heads, past, size), g.input("past_v", b, heads, past, size)
     normed = g.layer_norm(x, "/self_attn_layer_norm", width)
@@ -79,11 +111,12 @@ def _rotated(g: Builder, x: str, name: str, cos: str, sin: str, half: int) -> st
     return g.op("Add", left, g.op("Mul", turned, sin, name=f"{name}/Mul_1"), name=f"{name}/Add")
 
 
-def llama2(dtype: str) -> Builder:
+def llama2(dtype: str, sizes: Sizes | None = None, *, weight_free: bool = False) -> Builder:
     """Return a decoder layer with rotary embeddings, RMS normalisation and a gated MLP."""
-    b, width, heads, inner, past = 2, 32, 2, 48, 7
-    size = width // heads
-    g = Builder("llama2", dtype, seed=3)
+    sizes = sizes or Sizes(inner=48)
+    b, width, heads, inner, past = sizes.batch, sizes.width, sizes.heads, sizes.inner, sizes.length - 1
+    size = sizes.head
+    g = Builder("llama2", dtype, seed=3, weight_free=weight_free)
     x, mask = g.input("hidden", b, 1, width), g.input("mask", b, 1, 1, past + 1)
     cos, sin = (
         g.op("Unsqueeze", g.input(n, b, 1, size), g.ints(1), name=f"/{n}/Unsqueeze") for n in ("cos", "sin")
@@ -118,11 +151,14 @@ def llama2(dtype: str) -> Builder:
     return g
 
 
-def retnet(dtype: str) -> Builder:
+def retnet(
+    dtype: str, sizes: Sizes | None = None, *, value_size: int = 24, weight_free: bool = False
+) -> Builder:
     """Return a layer in its recurrent form: state = gamma * state + k^T v, out = q state."""
-    b, width, heads, inner, value_size = 2, 32, 2, 64, 24
-    size, value_width = width // heads, heads * value_size
-    g = Builder("retnet", dtype, seed=4)
+    sizes = sizes or Sizes()
+    b, width, heads, inner = sizes.batch, sizes.width, sizes.heads, sizes.inner
+    size, value_width = sizes.head, heads * value_size
+    g = Builder("retnet", dtype, seed=4, weight_free=weight_free)
     x = g.input("hidden", b, 1, width)
     cos, sin = (
         g.op("Unsqueeze", g.input(n, b, 1, size), g.ints(2), name=f"/{n}/Unsqueeze") for n in ("cos", "sin")

@@ -1,18 +1,27 @@
-"""Tiny ViT, ResNet-18 and NeRF, and ResNet-18 in full size."""
+"""ViT, ResNet-18 and NeRF; by default tiny."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from bundled.builder import Builder
+from bundled.transformers import Sizes
 
 
-def vit(dtype: str) -> Builder:
-    """Return a vision transformer of one layer on 16x16 pictures."""
-    b, picture, patch, width, heads, inner, classes = 1, 16, 8, 32, 2, 64, 10
-    size, n_patches = width // heads, (picture // patch) ** 2
+def vit(
+    dtype: str,
+    sizes: Sizes | None = None,
+    *,
+    picture: int = 16,
+    patch: int = 8,
+    classes: int = 10,
+    weight_free: bool = False,
+) -> Builder:
+    """Return a vision transformer; the pictures decide how many tokens there are, `sizes.length` does not."""
+    sizes = sizes or Sizes(batch=1)
+    b, width, n_patches = sizes.batch, sizes.width, (picture // patch) ** 2
     s = n_patches + 1
-    g = Builder("vit", dtype, seed=5)
+    g = Builder("vit", dtype, seed=5, weight_free=weight_free)
     pixels = g.input("pixel_values", b, 3, picture, picture)
     kernel = g.weight("patch.weight", width, 3, patch, patch, scale=0.07)
     cells = g.op(
@@ -25,19 +34,13 @@ def vit(dtype: str) -> Builder:
     )
     rows = g.op("Reshape", cells, g.ints(b, width, n_patches), name="/patch/Reshape")
     rows = g.op("Transpose", rows, name="/patch/Transpose", perm=[0, 2, 1])
-    x = g.op("Concat", g.weight("cls_token", b, 1, width, scale=1.0), rows, name="/Concat", axis=1)
+    token = g.weight("cls_token", 1, 1, width, scale=1.0)
+    if b > 1:
+        token = g.op("Expand", token, g.ints(b, 1, width), name="/Expand")
+    x = g.op("Concat", token, rows, name="/Concat", axis=1)
     x = g.op("Add", x, g.weight("position", 1, s, width, scale=1.0), name="/Add")
-    normed = g.layer_norm(x, "/layernorm_before", width)
-    q, k, v = (
-        g.heads(g.linear(normed, f"/attention/{n}", width, width), f"/attention/{n}", b, s, heads, size)
-        for n in ("query", "key", "value")
-    )
-    mixed = g.merged(g.attention(q, k, v, "", "/attention", size), "/attention", b, s, width)
-    x = g.op("Add", g.linear(mixed, "/attention/output", width, width), x, name="/Add_1")
-    hidden = g.gelu(
-        g.linear(g.layer_norm(x, "/layernorm_after", width), "/intermediate", width, inner), "/gelu"
-    )
-    x = g.op("Add", g.linear(hidden, "/output", inner, width), x, name="/Add_2")
+    for name in sizes.layer_names():
+        x = _vit_layer(g, x, name, sizes, s)
     first = g.op(
         "Gather",
         g.layer_norm(x, "/layernorm", width),
@@ -51,6 +54,22 @@ def vit(dtype: str) -> Builder:
     )
     g.output("logits", g.op("Gemm", first, weight, bias, name="/classifier/Gemm", transB=1), b, classes)
     return g
+
+
+def _vit_layer(g: Builder, x: str, name: str, sizes: Sizes, n_tokens: int) -> str:
+    """Add ViT's layer: a normalisation before attention and MLP, each with a residual."""
+    b, width, heads = sizes.batch, sizes.width, sizes.heads
+    at = f"{name}/attention"
+    normed = g.layer_norm(x, f"{name}/layernorm_before", width)
+    q, k, v = (
+        g.heads(g.linear(normed, f"{at}/{n}", width, width), f"{at}/{n}", b, n_tokens, heads, sizes.head)
+        for n in ("query", "key", "value")
+    )
+    mixed = g.merged(g.attention(q, k, v, "", at, sizes.head), at, b, n_tokens, width)
+    x = g.op("Add", g.linear(mixed, f"{at}/output", width, width), x, name=f"{name}/Add_1")
+    normed = g.layer_norm(x, f"{name}/layernorm_after", width)
+    hidden = g.gelu(g.linear(normed, f"{name}/intermediate", width, sizes.inner), f"{name}/gelu")
+    return g.op("Add", g.linear(hidden, f"{name}/output", sizes.inner, width), x, name=f"{name}/Add_2")
 
 
 def _convolution(g: Builder, x: str, name: str, n_in: int, n_out: int, kernel: int, stride: int) -> str:
@@ -76,9 +95,10 @@ def resnet18(
     picture: int = 32,
     widths: tuple[int, ...] = (4, 6, 8, 10),
     classes: int = 10,
+    weight_free: bool = False,
 ) -> Builder:
     """Return ResNet-18, narrow and small; `widths=(64, 128, 256, 512), picture=224, classes=1000` is its full size."""
-    g = Builder("resnet18", dtype, seed=6)
+    g = Builder("resnet18", dtype, seed=6, weight_free=weight_free)
     x = g.input("pixel_values", batch, 3, picture, picture)
     x = g.op("Relu", _convolution(g, x, "/conv1", 3, widths[0], 7, 2), name="/Relu")
     x = g.op("MaxPool", x, name="/MaxPool", kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
@@ -98,10 +118,11 @@ def resnet18(
     return g
 
 
-def nerf(dtype: str) -> Builder:
-    """Return the radiance field's MLP with a skip connection, narrow."""
-    rays, width = 24, 32
-    g = Builder("nerf", dtype, seed=7)
+def nerf(
+    dtype: str, *, rays: int = 24, width: int = 32, before_skip: int = 1, weight_free: bool = False
+) -> Builder:
+    """Return the radiance field's MLP with a skip connection behind `before_skip` layers."""
+    g = Builder("nerf", dtype, seed=7, weight_free=weight_free)
     pos, view = g.input("pos", rays, 63), g.input("view", rays, 27)
 
     def gemm(x: str, name: str, n_in: int, n_out: int) -> str:
@@ -111,15 +132,16 @@ def nerf(dtype: str) -> Builder:
         )
         return g.op("Gemm", x, weight, bias, name=f"{name}/Gemm", transB=1)
 
-    x = g.op("Relu", gemm(pos, "/layer0", 63, width), name="/layer0/Relu")
-    x = g.op(
-        "Relu",
-        gemm(g.op("Concat", x, pos, name="/Concat", axis=1), "/layer1", width + 63, width),
-        name="/layer1/Relu",
-    )
+    x, n_in = pos, 63
+    for layer in range(before_skip):
+        x = g.op("Relu", gemm(x, f"/layer{layer}", n_in, width), name=f"/layer{layer}/Relu")
+        n_in = width
+    last = f"/layer{before_skip}"
+    joined = g.op("Concat", x, pos, name="/Concat", axis=1)
+    x = g.op("Relu", gemm(joined, last, n_in + 63, width), name=f"{last}/Relu")
     sigma = gemm(x, "/sigma", width, 1)
     x = g.op("Concat", gemm(x, "/feature", width, width), view, name="/Concat_1", axis=1)
-    x = g.op("Relu", gemm(x, "/view", width + 27, 16), name="/view/Relu")
-    g.output("rgb", g.op("Sigmoid", gemm(x, "/rgb", 16, 3), name="/Sigmoid"), rays, 3)
+    x = g.op("Relu", gemm(x, "/view", width + 27, width // 2), name="/view/Relu")
+    g.output("rgb", g.op("Sigmoid", gemm(x, "/rgb", width // 2, 3), name="/Sigmoid"), rays, 3)
     g.output("sigma", sigma, rays, 1)
     return g
