@@ -100,13 +100,14 @@ class Formula:
 
 def apply(opcode: Opcode, *operands: Floats) -> Floats:
     """Return what an operation gives on columns of doubles."""
-    a = operands[0]
-    b = operands[1] if len(operands) > 1 else a
+    a, b, c = (*operands, operands[0], operands[0])[:3]
     with np.errstate(divide="ignore", invalid="ignore"):
         if opcode in (Opcode.FLOOR_DIV, Opcode.CEIL_DIV, Opcode.MOD):
             return _divided(opcode, a, b)
         if opcode is Opcode.SELECT:
-            return np.where(a != 0, b, operands[2])
+            return np.where(a != 0, b, c)
+        if opcode is Opcode.NOT:
+            return np.asarray(a == 0, np.float64)
         if opcode in _LOGIC:
             return np.asarray(_LOGIC[opcode](a, b), np.float64)
         return np.asarray(_ARITHMETIC[opcode](*operands), np.float64)
@@ -141,5 +142,4 @@ _LOGIC = {
     Opcode.NE: np.not_equal,
     Opcode.AND: np.logical_and,
     Opcode.OR: np.logical_or,
-    Opcode.NOT: lambda a, _: a == 0,  # pyright: ignore[reportUnknownLambdaType]  # numpy's ufuncs set the type
 }

@@ -73,9 +73,8 @@ class IpuCostModel:
     def shift_cycles_many(self, n_bytes: Ints) -> Ints:
         """Return the cycles of one shift for every candidate; `n_bytes` may have any shape."""
         full, rest = np.divmod(n_bytes, self.chip.shift_buffer_bytes)
-        return full * self._round_cycles(np.int64(self.chip.shift_buffer_bytes)) + np.where(
-            rest > 0, self._round_cycles(rest), 0
-        )
+        whole = self._round_cycles(np.full_like(rest, self.chip.shift_buffer_bytes))
+        return full * whole + np.where(rest > 0, self._round_cycles(rest), 0)
 
     def reduce_cycles(self, spec: OperatorSpec, n_members: int, chunk_bytes: int, n_slots: int) -> int:
         """Return the cycles of a reduce-scatter among `n_members` cores of chunks of `n_slots` elements each."""
@@ -108,7 +107,7 @@ class IpuCostModel:
         latency = chip.latency_neighbour_cycles if neighbour else chip.latency_any_cycles
         return chip.sync_cycles + chip.setup_cycles + latency
 
-    def _round_cycles(self, n_bytes: Ints | np.int64) -> Ints:
+    def _round_cycles(self, n_bytes: Ints) -> Ints:
         """Return the cycles of one round of a shift: exchange into the shift buffer, copy to where it belongs."""
         chip = self.chip
         words = -(-n_bytes // chip.exchange_bytes_per_cycle)

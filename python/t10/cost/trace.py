@@ -266,7 +266,9 @@ def _recorder(items: Sequence[object]) -> Recorder:
     return next(item.recorder for item in items if isinstance(item, _Traced))
 
 
-def _numeric(opcode: Opcode, *, needs_integers: bool = False, gives: Kind | None = None) -> Callable[..., object]:
+def _numeric(
+    opcode: Opcode, *, needs_integers: bool = False, gives: Kind | None = None
+) -> Callable[..., object]:
     """Return an operation on numbers: the result is a float where an operand is, unless `gives` says otherwise."""
 
     def row(*items: object) -> Row:
@@ -339,6 +341,23 @@ def _power(base: object, exponent: object) -> object:
     return reduce(operator.mul, [cast("Any", base)] * exponent)
 
 
+def _square(base: object) -> object:
+    return _power(base, 2)
+
+
+def _same(item: object) -> object:
+    return item
+
+
+def _along(method: str) -> Callable[..., object]:
+    """Return numpy's function of the same name as a method of tables."""
+
+    def reduced(table: Table, axis: object = None) -> object:
+        return getattr(table, method)(axis)
+
+    return reduced
+
+
 def _filled(number: int | None) -> Callable[..., object]:
     def like(array: object, value: Any = number, dtype: Any = None) -> object:
         if not isinstance(array, Row):
@@ -364,13 +383,13 @@ _UFUNCS: dict[np.ufunc, Callable[..., object]] = {
     np.minimum: _numeric(Opcode.MIN),
     np.maximum: _numeric(Opcode.MAX),
     np.negative: _numeric(Opcode.NEG),
-    np.positive: lambda item: item,
+    np.positive: _same,
     np.absolute: _numeric(Opcode.ABS),
     np.floor: _numeric(Opcode.FLOOR, gives="float"),
     np.ceil: _numeric(Opcode.CEIL, gives="float"),
     np.trunc: _numeric(Opcode.TRUNC, gives="float"),
     np.sqrt: _numeric(Opcode.SQRT, gives="float"),
-    np.square: lambda item: _power(item, 2),
+    np.square: _square,
     np.power: _power,
     np.less: _compared(Opcode.LT),
     np.less_equal: _compared(Opcode.LE),
@@ -393,8 +412,8 @@ _FUNCTIONS: dict[Callable[..., object], Callable[..., object]] = {
     np.zeros_like: _filled(0),
     np.ones_like: _filled(1),
     np.full_like: _filled(None),
-    np.prod: lambda table, axis=None: table.prod(axis),
-    np.sum: lambda table, axis=None: table.sum(axis),
-    np.max: lambda table, axis=None: table.max(axis),
-    np.min: lambda table, axis=None: table.min(axis),
+    np.prod: _along("prod"),
+    np.sum: _along("sum"),
+    np.max: _along("max"),
+    np.min: _along("min"),
 }
