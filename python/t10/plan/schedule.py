@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Executor
 from math import prod
 
 import numpy as np
@@ -17,6 +18,7 @@ from t10.cost.operator import output_chunk
 from t10.errors import InfeasiblePlanError
 from t10.plan.allocation import aligned_size
 from t10.plan.assemble import Context, Front, Progress, assemble, context_of
+from t10.plan.cache import PlanCache
 from t10.plan.chain import followed
 from t10.plan.fronts import operator_fronts
 from t10.plan.levels import LevelTable, level_table
@@ -35,14 +37,17 @@ def plan_module(
     options: PlanOptions | None = None,
     progress: Progress | None = None,
     cost: CostModel | None = None,
+    *,
+    executor: Executor | None = None,
+    cache: PlanCache | None = None,
 ) -> ModulePlan:
-    """Return the plan of a model on a chip.
+    """Return the plan of a model on a chip; operators are searched on `executor` and kept in `cache`.
 
     Raises `InfeasiblePlanError` naming the operator that does not fit, with bytes needed and available.
     """
     chosen_options = options or PlanOptions()
     cost = cost or IpuCostModel(chip)
-    fronts = operator_fronts(graph, chip, cost, chosen_options, progress)
+    fronts = operator_fronts(graph, chip, cost, chosen_options, progress, executor=executor, cache=cache)
     return schedule_module(graph, chip, cost, fronts, chosen_options, progress)
 
 
