@@ -177,7 +177,8 @@ class PlanCache:
     def _report(self, action: str, error: OSError | T10Error) -> None:
         if not self._has_warned:
             self._has_warned = True
-            reason = error.strerror if isinstance(error, OSError) else error.message
+            cause = error if isinstance(error, OSError) else error.__cause__
+            reason = cause.strerror if isinstance(cause, OSError) else str(error)
             self.warn(f"plan cache {self.folder}: cannot {action} entries: {reason}; plans are searched anew")
 
 
