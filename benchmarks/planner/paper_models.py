@@ -20,8 +20,6 @@ from dataclasses import dataclass
 import numpy as np
 from bundled.builder import Builder
 
-from t10.core.graph import Graph
-
 NERF_POINTS = 2_073_600
 DTYPE = "float16"
 
@@ -102,13 +100,6 @@ def bert(sizes: Encoder = BERT, *, words: int = 30522) -> Builder:
     g.output("last_hidden_state", x, 1, s, width)
     g.output("pooler_output", pooled, 1, width)
     return g
-
-
-def paper_graph(made: Builder) -> Graph:
-    """Return a model as the planner sees it: imported, fused, sums kept in f16."""
-    from planner.graphs import graph_of
-
-    return graph_of(made, partials="f16")
 
 
 def _layer_norm(g: Builder, x: str, name: str, width: int) -> str:

@@ -1,0 +1,94 @@
+"""Our plans beside the published predictions, priced by the published cost model, operator by operator and whole."""
+
+from __future__ import annotations
+
+from math import exp, log
+
+from planner.bars import Bar, number, table_lines
+from planner.planned import KINDS, Outcome, Request, in_own_process
+from planner.published import PUBLISHED_MODELS, PUBLISHED_OPERATORS
+from planner.settings import Settings
+
+COST_MODEL = "t10-paper"
+STRICT_COST_MODEL = "t10-paper-strict"
+"""The same constants, every scalar operation of an epilogue charged as an elementwise operator of its own."""
+
+LEAST_SPEEDUP = 1.5
+LEAST_NERF_SPEEDUP = 1.9
+
+
+def run(settings: Settings) -> list[Bar]:
+    """Print both tables and return their bars."""
+    return [*_operators(settings), *_models(settings, COST_MODEL), *_models(settings, STRICT_COST_MODEL)]
+
+
+def _operators(settings: Settings) -> list[Bar]:
+    """Compare single operators: a model of one operator, everything that moves before it included."""
+    rows: list[tuple[str, ...]] = []
+    bars: list[Bar] = []
+    for each in PUBLISHED_OPERATORS:
+        outcome = in_own_process(_request(each.name, COST_MODEL, settings))
+        rows.append((each.name, number(each.cycles), *_columns(outcome, each.cycles)))
+        bars.append(_ratio_bar(f"{each.name}: ours / published", outcome, each.cycles))
+    _print("single operators, modelled cycles under t10-paper", rows)
+    return bars
+
+
+def _models(settings: Settings, cost: str) -> list[Bar]:
+    """Compare whole models; bars hold for the cost model as published, the strict one is for information."""
+    rows: list[tuple[str, ...]] = []
+    speedups: list[float] = []
+    bars: list[Bar] = []
+    for each in PUBLISHED_MODELS:
+        outcome = in_own_process(_request(each.name, cost, settings))
+        rows.append((each.name, number(each.cycles), *_columns(outcome, each.cycles)))
+        if outcome.status == "planned":
+            speedups.append(each.cycles / outcome.cycles)
+        if each.name == "nerf":
+            bars.append(_speedup_bar("NeRF: speedup", speedups[0] if speedups else None, LEAST_NERF_SPEEDUP))
+    _print(f"whole models, modelled cycles under {cost}", rows)
+    mean = (
+        exp(sum(log(s) for s in speedups) / len(speedups)) if len(speedups) == len(PUBLISHED_MODELS) else None
+    )
+    bars.append(_speedup_bar("whole models: geometric mean of speedups", mean, LEAST_SPEEDUP))
+    if cost == COST_MODEL:
+        return bars
+    for bar in bars:
+        print(f"{bar.name} with every scalar operation charged: {number(bar.value)}")
+    return []
+
+
+def _request(name: str, cost: str, settings: Settings) -> Request:
+    return Request(name, is_published=True, chip=settings.chip, cost_model=cost)
+
+
+def _columns(outcome: Outcome, published: int) -> tuple[str, ...]:
+    if outcome.status != "planned":
+        return (outcome.status, "-", *("-" for _ in KINDS), "-", outcome.error[:60])
+    kinds = (number(outcome.cycles_by_kind[kind]) for kind in KINDS)
+    gap = outcome.optimality.gap if outcome.optimality else None
+    certain = "-" if gap is None else f"{100 * gap:.2f} %"
+    return (
+        number(outcome.cycles),
+        f"{published / outcome.cycles:.2f}",
+        *kinds,
+        certain,
+        f"{outcome.seconds:.1f}",
+    )
+
+
+def _ratio_bar(name: str, outcome: Outcome, published: int) -> Bar:
+    value = outcome.cycles / published if outcome.status == "planned" else None
+    return Bar("paper", name, value, "", 1.0, "<=", "modelled", outcome.error)
+
+
+def _speedup_bar(name: str, value: float | None, limit: float) -> Bar:
+    return Bar("paper", name, value, "x", limit, ">=", "modelled")
+
+
+def _print(title: str, rows: list[tuple[str, ...]]) -> None:
+    print(f"\n{title}")
+    print(
+        "\n".join(table_lines(("", "published", "ours", "speedup", *KINDS, "gap", "seconds"), rows)),
+        flush=True,
+    )
