@@ -96,7 +96,7 @@ def test_values_live_until_their_last_reader(plan: ModulePlan) -> None:
 
 def test_arrivals_in_place_lie_where_they_are_wanted(plan: ModulePlan) -> None:
     specs_by_name = {spec.name: spec for spec in plan.graph.operators}
-    layouts = {layout.value: layout for layout in plan.weight_layouts}
+    layouts = {layout.value: layout for layout in (*plan.weight_layouts, *plan.input_layouts)}
     layouts |= {s.output_layout.value: s.output_layout for s in plan.operators}
     for spec, scheduled in zip(plan.graph.operators, plan.operators, strict=True):
         for arrival in scheduled.arrivals:
@@ -140,8 +140,8 @@ def test_same_input_same_plan(graph: Graph) -> None:
 def test_elementwise_chain_stays_where_it_is() -> None:
     plan = plan_module(specs.softmax_graph(64, 48), CHIP)
     kinds = [arrival.kind for scheduled in plan.operators for arrival in scheduled.arrivals]
-    # x arrives from outside for max and for the subtraction; all else is used where it was made.
-    assert kinds.count("in_place") == len(kinds) - 2
+    # x lies as its first reader wants it, and arrives for the other; all else is used where it was made.
+    assert kinds.count("in_place") >= len(kinds) - 1
 
 
 def test_tight_memory_spreads_weights_and_sets_them_up() -> None:

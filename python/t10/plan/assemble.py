@@ -28,7 +28,11 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What every step of the schedule needs; `owned` are the operands per operator that are weights it alone reads."""
+    """What every step of the schedule needs.
+
+    `owned` are the operands per operator that are weights it alone reads; `reader_by_input` is, per input of the model,
+    the first (operator number, operand number) that reads it as it is or reshaped, if any.
+    """
 
     graph: Graph
     chip: ChipSpec
@@ -36,6 +40,7 @@ class Context:
     lives: Liveness
     owned: tuple[tuple[int, ...], ...]
     weight_by_owner: Mapping[tuple[int, int], str]
+    reader_by_input: Mapping[str, tuple[int, int]]
     reshapes: Mapping[str, str]
     mover: Mover
 
@@ -54,9 +59,24 @@ def context_of(graph: Graph, chip: ChipSpec, cost: CostModel) -> Context:
         lives=lives,
         owned=tuple(tuple(sorted(numbers)) for numbers in owned),
         weight_by_owner=owners,
+        reader_by_input=_readers_by_input(graph),
         reshapes=reshapes_of(graph),
         mover=Mover(graph, cost, chip.n_cores),
     )
+
+
+def _readers_by_input(graph: Graph) -> dict[str, tuple[int, int]]:
+    """Return the first operand that reads each input directly and whole, without padding."""
+    reshapes = reshapes_of(graph)
+    names = {value.name for value in graph.inputs}
+    found: dict[str, tuple[int, int]] = {}
+    for step, spec in enumerate(graph.operators):
+        for number, operand in enumerate(spec.operands):
+            is_whole = all(dim.is_simple or not dim.terms for dim in operand.dims) and not operand.pad_value
+            value = unshaped(operand.name, reshapes)
+            if value in names and is_whole and not any(dim.offset for dim in operand.dims):
+                found.setdefault(value, (step, number))
+    return found
 
 
 def linear_layout(value: str, dtype: str, n_cores: int) -> Layout:
@@ -117,12 +137,37 @@ def owned_layouts(context: Context, step: int, plan: OperatorPlan, level: int) -
 
 
 def input_layouts(context: Context) -> dict[str, Layout]:
-    """Return where the model's inputs lie when it starts: spread over all cores."""
+    """Return inputs that no operator reads directly, spread evenly over all cores (for the others: `read_layouts`)."""
     return {
         value.name: linear_layout(value.name, value.dtype, context.chip.n_cores)
         for value in context.graph.inputs
-        if value.name in context.lives.last_by_value
+        if value.name in context.lives.last_by_value and value.name not in context.reader_by_input
     }
+
+
+def read_layouts(context: Context, step: int, plan: OperatorPlan) -> dict[str, Layout]:
+    """Return where the inputs lie that an operator is the first to read: as it wants them, replicas sharing each part.
+
+    The host writes an input once, in any layout: this one takes no more room than an even spread, and the first reader
+    at most gathers from its replicas.
+    """
+    spec = context.graph.operators[step]
+    layouts: dict[str, Layout] = {}
+    for value in context.graph.inputs:
+        if context.reader_by_input.get(value.name, (-1, -1))[0] != step:
+            continue
+        number = context.reader_by_input[value.name][1]
+        layouts[value.name] = Layout(
+            kind="operand",
+            value=value.name,
+            n_cores=plan.n_cores,
+            dtype=value.dtype,
+            operator=spec.name,
+            operand=number,
+            plan=plan,
+            scatter=replica_count(spec, plan, number),
+        )
+    return layouts
 
 
 def assemble(
@@ -138,6 +183,9 @@ def assemble(
         if progress:
             progress("schedule", step, len(graph.operators))
         priced = front[choice.plan]
+        read = read_layouts(context, step, priced.plan)
+        layouts |= read
+        inputs |= read
         arrivals = tuple(
             arrival_of(context, step, number, priced.plan, layouts) for number in range(len(spec.operands))
         )
@@ -163,25 +211,41 @@ def arrival_of(
     context: Context, step: int, number: int, plan: OperatorPlan, layouts: Mapping[str, Layout]
 ) -> Arrival:
     """Return how one operand gets to its cores."""
+    buffer = place_of(context, step, number, plan, layouts)
+    if buffer is not None:
+        return Arrival(number, "in_place", buffer)
+    spec = context.graph.operators[step]
+    return context.mover.arrival(spec, plan, number, dict(layouts), f"operand:{spec.name}:{number}")
+
+
+def place_of(
+    context: Context, step: int, number: int, plan: OperatorPlan, layouts: Mapping[str, Layout]
+) -> str | None:
+    """Return the buffer in which an operand lies already as the operator wants it, None where it must be brought."""
     spec = context.graph.operators[step]
     name = operand_of(spec, number).name
     weight = context.weight_by_owner.get((step, number))
     if weight is not None:
         layout = layouts[weight]
         if layout.kind == "operand" and layout.scatter == 1:
-            return Arrival(number, "in_place", f"idle:{weight}")
-    elif (result := unshaped(name, context.reshapes)) in context.mover.spec_by_value:
-        rotates = number < len(spec.inputs) and prod(plan.ft[number]) > 1
-        is_free = not rotates or _is_last_use(context, step, result)
-        if is_free and context.mover.lies_in_place(spec, plan, number, layouts[result]):
-            return Arrival(number, "in_place", f"value:{result}")
-    return context.mover.arrival(spec, plan, number, dict(layouts), f"operand:{spec.name}:{number}")
+            return f"idle:{weight}"
+        return None
+    value = unshaped(name, context.reshapes)
+    rotates = number < len(spec.inputs) and prod(plan.ft[number]) > 1
+    if rotates and not is_last_use(context, step, value):
+        return None
+    if context.reader_by_input.get(value) == (step, number):
+        return f"input:{value}" if layouts[value].scatter == 1 else None
+    is_result = value in context.mover.spec_by_value
+    if is_result and context.mover.lies_in_place(spec, plan, number, layouts[value]):
+        return f"value:{value}"
+    return None
 
 
-def _is_last_use(context: Context, step: int, name: str) -> bool:
+def is_last_use(context: Context, step: int, name: str) -> bool:
     """Return whether nothing reads a value after this operand, which may therefore rotate it away."""
     graph = context.graph
-    if context.lives.last_by_value[name] != step or any(
+    if context.lives.last_by_value.get(name) != step or any(
         name in graph.sources_of(o.value) for o in graph.outputs
     ):
         return False

@@ -25,6 +25,7 @@ from t10.plan.assemble import (
     input_layouts,
     output_layout,
     owned_layouts,
+    read_layouts,
     weight_layouts,
 )
 from t10.plan.evaluate import evaluate
@@ -66,7 +67,7 @@ def followed(
         if options.forced_for(spec.name) is None:
             front, choice = _best(context, walk, step, front, choice)
         plan = front[choice.plan].plan
-        walk.layouts |= owned_layouts(context, step, plan, choice.level)
+        walk.layouts |= owned_layouts(context, step, plan, choice.level) | read_layouts(context, step, plan)
         walk.layouts[spec.output.name] = output_layout(spec, plan)
         walk.plans[spec.output.name] = plan
         new_fronts.append(front)
@@ -143,7 +144,11 @@ def _candidates(context: Context, walk: _Walk, spec: OperatorSpec) -> list[Opera
 def _exact_cycles(context: Context, walk: _Walk, step: int, plan: OperatorPlan, level: int) -> int:
     """Return the cycles of an operator under a plan, its operands fetched from where they lie."""
     spec = context.graph.operators[step]
-    layouts = {**walk.layouts, **owned_layouts(context, step, plan, level)}
+    layouts = {
+        **walk.layouts,
+        **owned_layouts(context, step, plan, level),
+        **read_layouts(context, step, plan),
+    }
     arrivals = tuple(arrival_of(context, step, number, plan, layouts) for number in range(len(spec.operands)))
     return cycles_of(context, spec, plan, arrivals).total
 

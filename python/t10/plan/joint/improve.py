@@ -48,9 +48,7 @@ class Neighbourhood:
                 break
         return chosen
 
-    def _best_move(
-        self, operator: int, chosen: Ints, states: Ints, used: Ints
-    ) -> tuple[int, Ints] | None:
+    def _best_move(self, operator: int, chosen: Ints, states: Ints, used: Ints) -> tuple[int, Ints] | None:
         """Return the fastest row of an operator that fits and the bytes then in use, None if it has it already."""
         selection, rows = self.selection, self.selection.rows
         span = selection.rows_of(operator)

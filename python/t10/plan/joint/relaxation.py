@@ -38,7 +38,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """`cycles` is a lower bound (infinite where nothing is possible); `within` keeps to the idle bytes, `beyond` not."""
+    """`cycles` is a lower bound (infinite where nothing fits); `within` keeps to the idle bytes, `beyond` does not."""
 
     cycles: float
     within: Line | None = None

@@ -1,0 +1,170 @@
+"""Plans, idle levels and layouts of a whole model, chosen together: states, prices, the best choice, and its proof."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from t10.core.dtypes import size_bytes
+from t10.cost.operator import output_chunk
+from t10.plan.allocation import aligned_size
+from t10.plan.assemble import Context, Front
+from t10.plan.buffers import layout_slots
+from t10.plan.joint.pricing import Prices
+from t10.plan.joint.selection import Ints, Lifetime, Rows, Saving, Selection, Table
+from t10.plan.joint.solve import Solution, solve
+from t10.plan.joint.states import States, states_of
+from t10.plan.options import PlanOptions
+from t10.plan.reconcile import Choice
+
+MOST_ROUNDS = 12
+
+Report = Callable[[int, int], None]
+"""Called with steps done and steps in all; what it raises ends the work."""
+
+
+@dataclass(frozen=True, slots=True)
+class JointChoice:
+    """States and the choice among them, one per operator; modelled cycles of all, and what none can undercut."""
+
+    states: tuple[States, ...]
+    choices: tuple[Choice, ...]
+    cycles: int
+    bound_cycles: int
+
+
+class JointPlanner:
+    """The joint choice of one model; prices are kept, so that asking again with less memory is cheap."""
+
+    def __init__(
+        self,
+        context: Context,
+        fronts: Sequence[Front],
+        options: PlanOptions,
+        greedy: Sequence[Choice] | None,
+        report: Report = lambda done, total: None,
+    ) -> None:
+        """Make and price the states; `greedy` is a choice to start from, among them in any case."""
+        self.context, self.options, self.report = context, options, report
+        self.deadline = time.monotonic() + options.time_limit_seconds
+        kept = (
+            None if greedy is None else [front[c.plan].plan for front, c in zip(fronts, greedy, strict=True)]
+        )
+        self.states = states_of(context, fronts, options, kept)
+        self.prices = Prices(context, self.states, lambda: report(0, MOST_ROUNDS))
+        self.start = None if greedy is None or kept is None else self._rows_of(kept, greedy)
+
+    def best(self, room_bytes: int) -> JointChoice | None:
+        """Return the best choice for which a core has `room_bytes`, None if nothing fits."""
+        starts = [] if self.start is None else [self.start]
+        best: Solution | None = None
+        for number in range(MOST_ROUNDS):
+            self.report(number, MOST_ROUNDS)
+            selection = self.selection(room_bytes)
+            found = solve(selection, self.options.gap, starts, self._is_over)
+            if found is None:
+                return None
+            states = selection.states_of(found.rows).tolist()
+            first = [selection.rows_of(step).start for step in range(selection.n_operators)]
+            levels = [int(row) - low for row, low in zip(found.rows, first, strict=True)]
+            if not self.prices.settle(states, levels):
+                best = found
+                break
+            starts = [found.rows, *starts[:3]]
+            best = found
+        if best is None:
+            return None
+        return self._joint(self.selection(room_bytes), best)
+
+    def selection(self, room_bytes: int) -> Selection:
+        """Return the problem with the prices known by now."""
+        prices = self.prices
+        n_states = tuple(map(len, self.states))
+        first = np.concatenate([[0], np.cumsum(n_states)])
+        tables = [priced.table for priced in prices.rows]
+        rows = Rows(
+            state=np.concatenate([t.plan + first[step] for step, t in enumerate(tables)]),
+            cycles=np.concatenate([t.cycles for t in tables]),
+            idle_bytes=np.concatenate([t.idle_bytes for t in tables]),
+            need_bytes=np.concatenate([t.need_bytes for t in tables]),
+        )
+        costs: dict[tuple[int, ...], Ints] = {}
+        savings: list[Saving] = []
+        for scope, edge in prices.edges:
+            costs[scope] = costs[scope] + edge.cycles if scope in costs else edge.cycles
+            if edge.saved_bytes.any():
+                savings.append(Saving(scope[-1], Table(scope, edge.saved_bytes)))
+        return Selection(
+            n_states=n_states,
+            rows=rows,
+            costs=tuple(_ordered(scope, cycles) for scope, cycles in costs.items()),
+            savings=tuple(Saving(s.operator, _ordered(s.table.scope, s.table.values)) for s in savings),
+            lifetimes=tuple(self._lifetimes()),
+            room_bytes=room_bytes,
+        )
+
+    def _lifetimes(self) -> list[Lifetime]:
+        """Return the values that outlive an operator, sized by the state that lays them out."""
+        context = self.context
+        last_by_value = context.lives.last_by_value
+        specs = {spec.name: spec for spec in context.graph.operators}
+        found: list[Lifetime] = []
+        known: dict[tuple[int, str], Ints] = {}
+        for step, (spec, states) in enumerate(zip(context.graph.operators, self.states, strict=True)):
+            last = last_by_value.get(spec.output.name, step)
+            if last > step:
+                key = (id(states), spec.output.dtype)
+                if key not in known:
+                    size = size_bytes(spec.output.dtype)
+                    sizes = [aligned_size(output_chunk(spec, s.plan)[1] * size) for s in states]
+                    known[key] = np.array(sizes, np.int64)
+                found.append(Lifetime(step, step + 1, last, known[key]))
+        for value in context.graph.inputs:
+            if value.name not in last_by_value:
+                continue
+            step = self.prices.maker_by_value.get(value.name)
+            layouts = (
+                [self.prices.fixed[value.name]] * len(self.states[0])
+                if step is None
+                else [self.prices.layout(value.name, number) for number in range(len(self.states[step]))]
+            )
+            slots = [layout_slots(specs, layout, prod(value.shape)) for layout in layouts]
+            sizes = np.array([aligned_size(n * size_bytes(value.dtype)) for n in slots], np.int64)
+            found.append(Lifetime(step or 0, 0, last_by_value[value.name], sizes))
+        return found
+
+    def _joint(self, selection: Selection, found: Solution) -> JointChoice:
+        choices: list[Choice] = []
+        for step, row in enumerate(found.rows.tolist()):
+            table, number = self.prices.rows[step].table, row - selection.rows_of(step).start
+            choices.append(Choice(int(table.plan[number]), int(table.level[number])))
+        cycles = selection.cycles(found.rows)
+        return JointChoice(self.states, tuple(choices), cycles, min(found.bound_cycles, cycles))
+
+    def _rows_of(self, kept: Sequence[object], greedy: Sequence[Choice]) -> Ints | None:
+        """Return the rows of a choice among the fronts."""
+        first = 0
+        rows: list[int] = []
+        for states, priced, plan, choice in zip(self.states, self.prices.rows, kept, greedy, strict=True):
+            table = priced.table
+            state = next(number for number, s in enumerate(states) if s.plan == plan)
+            here = np.nonzero((table.plan == state) & (table.level == choice.level))[0]
+            if not len(here):
+                return None
+            rows.append(first + int(here[0]))
+            first += len(table.plan)
+        return np.array(rows, np.int64)
+
+    def _is_over(self) -> bool:
+        self.report(0, MOST_ROUNDS)
+        return time.monotonic() > self.deadline
+
+
+def _ordered(scope: tuple[int, ...], values: Ints) -> Table:
+    """Return a table with its operators in ascending order."""
+    order = sorted(range(len(scope)), key=lambda i: scope[i])
+    return Table(tuple(scope[i] for i in order), np.ascontiguousarray(values.transpose(order)))

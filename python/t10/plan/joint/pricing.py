@@ -1,0 +1,245 @@
+"""What every row and every pair of states costs, bounded first and exact where a choice relies on it.
+
+What moves between two operators costs what the exchange between exactly these layouts costs. Counting that for every
+pair of states would take too long, so tables start with lower bounds counted on a few cores. Where a choice came to
+rely on a number, it is counted exactly (`settle`); a choice whose numbers are all exact costs what it will be executed
+for, and the bound of the others stays a bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from t10.core.dtypes import size_bytes
+from t10.core.expression import OperatorSpec
+from t10.core.movement import operand_of
+from t10.core.schedule import Layout
+from t10.plan.allocation import aligned_size
+from t10.plan.assemble import (
+    Context,
+    input_layouts,
+    is_last_use,
+    linear_layout,
+    output_layout,
+    owned_layouts,
+    place_of,
+    read_layouts,
+)
+from t10.plan.joint.keys import lying_key, view_key
+from t10.plan.joint.selection import Ints
+from t10.plan.joint.states import States
+from t10.plan.levels import LevelTable, level_table, operand_slots
+from t10.plan.liveness import unshaped
+
+Bools = NDArray[np.bool_]
+
+MOST_CELLS = 30_000
+"""Largest table counted entry by entry; an operand with more sources than that is priced when a choice is made."""
+
+
+@dataclass(slots=True)
+class Edge:
+    """What bringing one operand costs, by the states of its sources' operators and, last, of its own.
+
+    `saved_bytes` are those of the operand's own buffer where it lies in place. Equal operators between equal states
+    share one edge; `step`, `number` and `makers` are those of the first.
+    """
+
+    step: int
+    number: int
+    makers: tuple[int, ...]
+    cycles: Ints
+    is_exact: Bools
+    saved_bytes: Ints
+
+
+@dataclass(slots=True)
+class RowPrices:
+    """The idle levels of all states of one operator; `table.plan` numbers states. `step` is the first such operator."""
+
+    step: int
+    table: LevelTable
+    is_exact: Bools
+
+
+class Prices:
+    """All prices of a model whose operators are in given states."""
+
+    def __init__(self, context: Context, states: tuple[States, ...], is_stopped: Callable[[], None]) -> None:
+        """Bound everything; `is_stopped` is called now and then and may raise."""
+        self.context = context
+        self.states = states
+        graph = context.graph
+        n_cores = context.chip.n_cores
+        self.maker_by_value = {spec.output.name: step for step, spec in enumerate(graph.operators)}
+        self.maker_by_value |= {value: step for value, (step, _) in context.reader_by_input.items()}
+        self.fixed = {w.name: linear_layout(w.name, w.dtype, n_cores) for w in graph.weights}
+        self.fixed |= input_layouts(context)
+        self.shapes = graph.shape_by_value
+        self._layouts: dict[tuple[str, int], Layout] = {}
+        self._counted: dict[object, int] = {}
+        self.rows = self._all_rows()
+        self.edges: list[tuple[tuple[int, ...], Edge]] = []
+        for scope, edge in self._all_edges():
+            is_stopped()
+            self.edges.append((scope, edge))
+
+    def layout(self, value: str, state: int) -> Layout:
+        """Return where a result or an input lies under state number `state` of the operator that decides it."""
+        key = (value, state)
+        if key not in self._layouts:
+            step = self.maker_by_value[value]
+            plan, spec = self.states[step][state].plan, self.context.graph.operators[step]
+            is_result = spec.output.name == value
+            found = output_layout(spec, plan) if is_result else read_layouts(self.context, step, plan)[value]
+            self._layouts[key] = found
+        return self._layouts[key]
+
+    def settle(self, states: Sequence[int], levels: Sequence[int]) -> bool:
+        """Make the prices of a choice exact; `levels` are rows of each operator's table. Return whether any changed."""
+        is_changed = False
+        for scope, edge in self.edges:
+            where = tuple(states[step] for step in scope)
+            if edge.is_exact[where]:
+                continue
+            exact = self._exact_edge(edge, where)
+            is_changed |= exact != int(edge.cycles[where])
+            edge.cycles[where], edge.is_exact[where] = exact, True
+        for prices, row in zip(self.rows, levels, strict=True):
+            if prices.is_exact[row]:
+                continue
+            exact = int(prices.table.run_cycles[row]) + self._setup(
+                prices.step, prices.table, row, exact=True
+            )
+            is_changed |= exact != int(prices.table.cycles[row])
+            prices.table.cycles[row], prices.is_exact[row] = exact, True
+        return is_changed
+
+    def _all_rows(self) -> list[RowPrices]:
+        known: dict[object, RowPrices] = {}
+        result: list[RowPrices] = []
+        context = self.context
+        for step, (spec, states) in enumerate(zip(context.graph.operators, self.states, strict=True)):
+            key = (id(states), context.owned[step])
+            if key not in known:
+                table = level_table(spec, states, context.owned[step], context.chip.n_cores, context.cost)
+                setups = [self._setup(step, table, row, exact=False) for row in range(len(table.plan))]
+                table = replace(table, cycles=table.run_cycles + np.array(setups, np.int64))
+                known[key] = RowPrices(step, table, np.zeros(len(table.plan), np.bool_))
+            result.append(known[key])
+        return result
+
+    def _setup(self, step: int, table: LevelTable, row: int, *, exact: bool) -> int:
+        """Return the cycles in which an operator's weights are brought, or a lower bound of them."""
+        context, spec = self.context, self.context.graph.operators[step]
+        plan = self.states[step][int(table.plan[row])].plan
+        owned = owned_layouts(context, step, plan, int(table.level[row]))
+        total = 0
+        for number, operand in enumerate(spec.operands):
+            if operand.role != "weight":
+                continue
+            layouts = {**self.fixed, **owned}
+            if place_of(context, step, number, plan, layouts) is None:
+                total += self._moved(step, number, int(table.plan[row]), layouts, exact=exact)
+        return total
+
+    def _moved(self, step: int, number: int, state: int, layouts: dict[str, Layout], *, exact: bool) -> int:
+        """Return the cycles of bringing an operand from its sources' layouts, or a lower bound of them."""
+        spec, plan = self.context.graph.operators[step], self.states[step][state].plan
+        mover = self.context.mover
+        if exact:
+            return mover.arrival(spec, plan, number, layouts, "").cycles
+        return mover.bound(spec, plan, number, layouts)
+
+    def _all_edges(self) -> Iterator[tuple[tuple[int, ...], Edge]]:
+        """Yield (operators of the scope, edge) for every operand that is not a weight."""
+        graph = self.context.graph
+        known: dict[object, Edge] = {}
+        for step, spec in enumerate(graph.operators):
+            for number, operand in enumerate(spec.operands):
+                if operand.role == "weight":
+                    continue
+                makers, key = self._edge_key(step, number, spec)
+                if key not in known:
+                    known[key] = self._edge(step, number, makers)
+                yield (*(makers if known[key].makers else ()), step), known[key]
+
+    def _edge_key(self, step: int, number: int, spec: OperatorSpec) -> tuple[tuple[int, ...], object]:
+        """Return the operators that lay out an operand's sources and a key of everything the edge depends on."""
+        context = self.context
+        name = operand_of(spec, number).name
+        sources = context.graph.sources_of(name)
+        makers = tuple(sorted({self.maker_by_value[s] for s in sources if s in self.maker_by_value} - {step}))
+        value = unshaped(name, context.reshapes)
+        shapes = self.shapes
+
+        def source_key(source: str) -> object:
+            maker = self.maker_by_value.get(source)
+            if maker is None:
+                return ("fixed", shapes[source])
+            is_input = context.reader_by_input.get(source)
+            return (makers.index(maker) if maker != step else -1, is_input and is_input[1], shapes[source])
+
+        key = (
+            id(self.states[step]),
+            number,
+            tuple(id(self.states[maker]) for maker in makers),
+            view_key(context.graph, name, source_key),
+            is_last_use(context, step, value),
+        )
+        return makers, key
+
+    def _edge(self, step: int, number: int, makers: tuple[int, ...]) -> Edge:
+        """Return an edge with bounds; one without entries where there would be too many."""
+        shape = tuple(len(self.states[maker]) for maker in (*makers, step))
+        if int(np.prod(shape)) > MOST_CELLS:
+            shape, makers = (shape[-1],), ()
+            zeros = np.zeros(shape, np.int64)
+            return Edge(step, number, makers, zeros, np.ones(shape, np.bool_), zeros.copy())
+        edge = Edge(step, number, makers, *(np.zeros(shape, kind) for kind in (np.int64, np.bool_, np.int64)))
+        spec = self.context.graph.operators[step]
+        operand = operand_of(spec, number)
+        for where in product(*map(range, shape)):
+            plan = self.states[step][where[-1]].plan
+            layouts = self._source_layouts(edge, where)
+            if place_of(self.context, step, number, plan, layouts) is not None:
+                n_bytes = operand_slots(spec, plan, number) * size_bytes(operand.dtype)
+                edge.saved_bytes[where], edge.is_exact[where] = aligned_size(n_bytes), True
+                continue
+            key = self._situation(edge, where, layouts)
+            if key not in self._counted:
+                self._counted[key] = self._moved(step, number, where[-1], layouts, exact=False)
+            edge.cycles[where] = self._counted[key]
+        return edge
+
+    def _situation(self, edge: Edge, where: tuple[int, ...], layouts: dict[str, Layout]) -> object:
+        """Return what decides what an edge moves: how the sources lie and how the operand is wanted."""
+        spec = self.context.graph.operators[edge.step]
+        homes: list[Any] = [id(edge)]
+        for value in self.context.graph.sources_of(operand_of(spec, edge.number).name):
+            layout = layouts[value]
+            owner = self.maker_by_value.get(value)
+            if layout.plan is not None and owner is not None:
+                spec_of_owner = self.context.graph.operators[owner]
+                homes.append((lying_key(spec_of_owner, layout.plan, layout.operand), layout.scatter))
+        return (tuple(homes), lying_key(spec, self.states[edge.step][where[-1]].plan, edge.number))
+
+    def _source_layouts(self, edge: Edge, where: tuple[int, ...]) -> dict[str, Layout]:
+        """Return the layouts of the sources of an edge's operand."""
+        spec = self.context.graph.operators[edge.step]
+        state_by_maker = dict(zip((*edge.makers, edge.step), where, strict=True))
+        layouts: dict[str, Layout] = {}
+        for value in self.context.graph.sources_of(operand_of(spec, edge.number).name):
+            maker = self.maker_by_value.get(value)
+            layouts[value] = self.fixed[value] if maker is None else self.layout(value, state_by_maker[maker])
+        return layouts
+
+    def _exact_edge(self, edge: Edge, where: tuple[int, ...]) -> int:
+        layouts = self._source_layouts(edge, where)
+        return self._moved(edge.step, edge.number, where[-1], layouts, exact=True)

@@ -1,0 +1,109 @@
+"""The states an operator may be in: plans of its front, and plans that lie as a producer leaves what it reads.
+
+Fronts are made for operators on their own. In a model a slower plan may be better because nothing has to move before
+it, so every state of a producer offers its consumers the plan that follows it (see `following`). Operators that only
+differ in names, with producers in equal states, share one tuple of states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from t10.core.expression import OperatorSpec
+from t10.core.plan import CostedPlan, OperatorPlan
+from t10.plan.assemble import Context, Front
+from t10.plan.evaluate import evaluate
+from t10.plan.following import following_plan
+from t10.plan.liveness import unshaped
+from t10.plan.options import PlanOptions
+from t10.plan.search import costed
+
+States = tuple[CostedPlan, ...]
+
+MOST_OF_FRONT = 14
+MOST_FOLLOWING = 14
+SLOWEST = 2.0
+"""A plan that follows a producer may take so much longer than the fastest plan of the front with its fetches."""
+
+
+def states_of(
+    context: Context,
+    fronts: Sequence[Front],
+    options: PlanOptions,
+    kept: Sequence[OperatorPlan] | None = None,
+) -> tuple[States, ...]:
+    """Return the states of every operator, priced without what moves before they run; least bytes first.
+
+    `kept` names a plan per operator that is a state in any case.
+    """
+    result: list[States] = []
+    step_by_value = {spec.output.name: step for step, spec in enumerate(context.graph.operators)}
+    known: dict[object, States] = {}
+    kept_by_front: dict[int, dict[OperatorPlan, None]] = {id(front): {} for front in fronts}
+    for front, plan in zip(fronts, kept or (), strict=kept is not None):
+        kept_by_front[id(front)][plan] = None
+    for spec, front in zip(context.graph.operators, fronts, strict=True):
+        makers = [
+            (number, step_by_value[value])
+            for number, operand in enumerate(spec.operands)
+            if (value := unshaped(operand.name, context.reshapes)) in step_by_value
+        ]
+        key = (
+            id(front),
+            options.forced_for(spec.name) is None,
+            tuple((number, id(result[maker])) for number, maker in makers),
+        )
+        if key not in known:
+            offered = () if options.forced_for(spec.name) else _offered(context, spec, makers, result)
+            known[key] = _priced(context, spec, front, offered, kept_by_front[id(front)])
+        result.append(known[key])
+    return tuple(result)
+
+
+def _offered(
+    context: Context, spec: OperatorSpec, makers: list[tuple[int, int]], states: list[States]
+) -> Iterator[OperatorPlan]:
+    """Yield the plans that follow a state of a producer."""
+    for number, maker in makers:
+        producer = context.graph.operators[maker]
+        for state in states[maker]:
+            plan = following_plan(spec, number, producer, state.plan)
+            if plan is not None:
+                yield plan
+
+
+def _priced(
+    context: Context,
+    spec: OperatorSpec,
+    front: Front,
+    offered: Iterable[OperatorPlan],
+    kept: Mapping[OperatorPlan, None],
+) -> States:
+    """Return the front, thinned, and the fastest of the plans offered, with the price of running alone."""
+    chosen: dict[OperatorPlan, CostedPlan] = {}
+    thin = set(_spread(len(front), MOST_OF_FRONT))
+    for number, priced in enumerate(front):
+        if number in thin or priced.plan in kept:
+            chosen[priced.plan] = replace(priced, cycles=replace(priced.cycles, relayout=0))
+    limit = SLOWEST * front[-1].cycles.total
+    following: list[CostedPlan] = []
+    for plan in dict.fromkeys(offered):
+        if plan in chosen:
+            continue
+        arrays = evaluate(spec, context.cost, np.array([plan.f_op], np.int64), np.array([plan.ft], np.int64))
+        priced = costed(plan, arrays, 0)
+        if priced.cycles.total - priced.cycles.relayout <= limit:
+            following.append(replace(priced, cycles=replace(priced.cycles, relayout=0)))
+    following.sort(key=lambda priced: (priced.cycles.total, priced.active_bytes))
+    chosen |= {priced.plan: priced for priced in following[:MOST_FOLLOWING]}
+    return tuple(sorted(chosen.values(), key=lambda priced: (priced.active_bytes, priced.cycles.total)))
+
+
+def _spread(n: int, most: int) -> list[int]:
+    """Return at most `most` of n numbers, both ends among them, evenly spread."""
+    if n <= most:
+        return list(range(n))
+    return sorted({round(i * (n - 1) / (most - 1)) for i in range(most)})
