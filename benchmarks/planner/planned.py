@@ -9,8 +9,6 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Literal
 
-from t10.cost.registry import cost_model
-
 from planner.graphs import graph_of
 from planner.memory import liveness_bytes
 from planner.models import MODELS
@@ -18,6 +16,7 @@ from planner.published import BUILDERS
 from t10.chip import load_chip
 from t10.core.graph import Graph
 from t10.core.schedule import ModulePlan, Optimality
+from t10.cost.registry import cost_model
 from t10.errors import InfeasiblePlanError
 from t10.plan.cache import PlanCache
 from t10.plan.options import PlanOptions
