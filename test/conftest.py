@@ -1,7 +1,12 @@
-"""What every Python test shares: the hypothesis profiles."""
+"""What every Python test shares: the hypothesis profiles, and a plan cache that is not the user's."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
 from hypothesis import HealthCheck, settings
 
 # `ci` is reproducible: the same tree gives the same cases. `explore` looks for new ones, and `soak` does so for long:
@@ -12,3 +17,13 @@ settings.register_profile(
     "soak", deadline=None, max_examples=100_000, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("ci")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _plan_cache_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep plans in a folder of the session; matplotlib goes on using its own (it would look at all fonts anew)."""
+    with pytest.MonkeyPatch.context() as patch:
+        own = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        patch.setenv("MPLCONFIGDIR", os.environ.get("MPLCONFIGDIR") or str(own / "matplotlib"))
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield

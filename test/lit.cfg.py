@@ -51,6 +51,8 @@ config.environment["PATH"] = os.pathsep.join(
 )
 config.environment["COLUMNS"] = "120"
 config.environment["NO_COLOR"] = "1"
+# Plans are kept in the build folder, not in the user's.
+config.environment["XDG_CACHE_HOME"] = os.path.join(config.test_exec_root, "cache")
 
 programs = {}
 if mlir_opt:
