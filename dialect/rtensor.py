@@ -38,6 +38,8 @@ PLAN = "rtensor.plan"
 """Name of the attribute that holds an operator's plan: on a linalg op or on `rtensor.operator`."""
 CANDIDATES = "rtensor.candidates"
 """Name of the attribute that holds an array of plans to choose from, in the order the planner gave them."""
+FORCED = "rtensor.forced"
+"""Name of the attribute that holds what the user chose of an operator's plan; nothing may change it."""
 
 DIRECTIONS = ("forward", "backward")
 COMBINES = ("sum", "prod", "max", "min", "and", "or")

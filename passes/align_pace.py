@@ -50,14 +50,22 @@ class AlignPace(PlanningPass):
             op = read.operations[spec.name]
             key = (canonical(spec), attribute_of(op, spec))
             if key not in aligned:
-                plans = _aligned(spec, candidate_fields(op))
-                aligned[key] = candidates_attr(spec, [complete_fields(plan) for plan in plans])
+                aligned[key] = _completed(op, spec)
             op.attributes[CANDIDATES] = aligned[key]
 
     @classmethod
     def is_done(cls, module: Any) -> bool:
         """Return whether candidates have a pace, or plans are chosen."""
         return is_chosen(module) or every_candidate(module, lambda fields: "phases" in fields)
+
+
+def _completed(op: Any, spec: OperatorSpec) -> Any:
+    """Return the attribute of an operator's candidates with those that are not complete completed."""
+    candidates = candidate_fields(op)
+    if candidates and all("phases" in fields for fields in candidates):
+        return op.attributes[CANDIDATES]
+    plans = _aligned(spec, candidates)
+    return candidates_attr(spec, [complete_fields(plan) for plan in plans])
 
 
 def _aligned(spec: OperatorSpec, candidates: list[dict[str, Any]]) -> tuple[OperatorPlan, ...]:

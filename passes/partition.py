@@ -5,14 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from t10.chip import ChipSpec
+from t10.core.expression import OperatorSpec
+from t10.cost import CostModel
 from t10.dialect.mlir import ir
 from t10.dialect.rtensor import CANDIDATES, PLAN
 from t10.errors import InputError
-from t10.passes.bridge.annotate import CHIP, FORCED
+from t10.passes.bridge.annotate import CHIP
 from t10.passes.bridge.unplan import unplan
+from t10.passes.forced import forced_by_attributes, set_forced
 from t10.passes.planning import (
     PlanningPass,
     candidates_attr,
+    complete_fields,
     has_attribute,
     is_lowered,
     is_planned,
@@ -21,7 +26,10 @@ from t10.passes.planning import (
 )
 from t10.passes.read_graph import ReadModule, read_graph
 from t10.passes.registry import option
-from t10.plan.options import ForcedPartition
+from t10.plan.options import ForcedPartition, PlanOptions
+from t10.plan.pinned import check_names, check_plan, pinned_partitions
+from t10.plan.pins import read_pins
+from t10.plan.search import Partition as Factors
 from t10.plan.search import partition_candidates
 
 
@@ -29,8 +37,10 @@ from t10.plan.search import partition_candidates
 class Partition(PlanningPass):
     """Give every operator its candidate partitions: F_op, and ft per operand.
 
-    What stays of the space is what is on the time x memory front or close to it; `f-op` and `ft` choose one partition
-    instead, for all operators or for `operator` (the others then keep the candidates they have).
+    What stays of the space is what is on the time x memory front or close to it. Plans may be pinned instead: by the
+    attribute `rtensor.forced = {f_op = [...], ft = [[...], ...], rp = [...]}` of an operator, by a file (`plan`), or by
+    `f-op` and `ft`, for all operators or for `operator` (the others then keep the candidates they have). What is
+    pinned is checked, what is left out is searched.
     """
 
     name: ClassVar[str] = "t10-partition"
@@ -46,6 +56,7 @@ class Partition(PlanningPass):
     ft: tuple[str, ...] = option(
         (), help="temporal factors per operand, e.g. 1x1x3,1x1x2,1x1x1 (empty: search)"
     )
+    plan: str = option("", help="plan.json or file of pins whose plans operators of the same names take")
 
     def apply(self, module: Any) -> None:
         """Set `rtensor.candidates` of every operator to plans that have `f_op` and `ft`; earlier plans go."""
@@ -56,21 +67,19 @@ class Partition(PlanningPass):
         module.operation.attributes[CHIP] = ir.StringAttr.get(self.chip)
         chip, cost = self.target(module)
         read = read_graph(module)
-        options = self.plan_options(self._forced(read))
+        set_forced(read, (*self._of_file(read), *self._of_options(read)))
+        forced = forced_by_attributes(read)
+        options = self.plan_options(tuple(forced.values()))
         solve = once_per_kind(lambda spec: partition_candidates(spec, chip, cost, options))
         for spec in read.graph.operators:
             op = read.operations[spec.name]
-            is_forced = options.forced_for(spec.name) is not None
-            if self.operator and not is_forced and CANDIDATES in op.attributes:
+            if self.operator and spec.name not in forced and CANDIDATES in op.attributes:
                 continue
             with locating(read.graph.operators):
-                found = partition_candidates(spec, chip, cost, options) if is_forced else solve(spec)
-            if is_forced:
-                op.attributes[FORCED] = ir.UnitAttr.get()
-            elif FORCED in op.attributes:
-                del op.attributes[FORCED]
-            # Plans that differ in what comes later only (loop order, placement) are one partition.
-            fields = [{"f_op": f_op, "ft": ft} for f_op, ft in dict.fromkeys(found)]
+                if spec.name in forced:
+                    fields = self._pinned(spec, chip, cost, options)
+                else:
+                    fields = _fields(solve(spec))
             op.attributes[CANDIDATES] = candidates_attr(spec, fields)
 
     @classmethod
@@ -78,22 +87,42 @@ class Partition(PlanningPass):
         """Return whether operators have candidates or plans."""
         return is_planned(module)
 
-    def _forced(self, read: ReadModule) -> tuple[ForcedPartition, ...]:
+    def _pinned(
+        self, spec: OperatorSpec, chip: ChipSpec, cost: CostModel, options: PlanOptions
+    ) -> list[dict[str, Any]]:
+        """Return the candidates of an operator of which something is pinned."""
+        forced = options.forced_for(spec.name)
+        if forced is None or forced.plan is None:
+            return _fields(pinned_partitions(spec, chip, cost, options))
+        check_plan(spec, chip, forced.plan)
+        return [complete_fields(forced.plan)]
+
+    def _of_file(self, read: ReadModule) -> tuple[ForcedPartition, ...]:
+        if not self.plan:
+            return ()
+        with locating(read.graph.operators):
+            return read_pins(self.plan).forced(read.graph)
+
+    def _of_options(self, read: ReadModule) -> tuple[ForcedPartition, ...]:
         if not self.f_op:
             if self.ft or self.operator:
                 raise InputError(
                     "option ft or operator of t10-partition without f-op (expected f-op=... too)"
                 )
             return ()
-        names = [spec.name for spec in read.graph.operators]
-        if self.operator and self.operator not in names:
-            raise InputError(f"no operator '{self.operator}' (expected one of {', '.join(names)})")
+        if self.operator:
+            check_names((self.operator,), read.graph)
         ft = tuple(_factors(row) for row in self.ft) or None
         return tuple(
-            ForcedPartition(name, self.f_op, ft)
-            for name in names
-            if not self.operator or name == self.operator
+            ForcedPartition(spec.name, self.f_op, ft)
+            for spec in read.graph.operators
+            if not self.operator or spec.name == self.operator
         )
+
+
+def _fields(partitions: tuple[Factors, ...]) -> list[dict[str, Any]]:
+    """Return partitions as the fields of candidates: plans that differ in what comes later only are one of them."""
+    return [{"f_op": f_op, "ft": ft} for f_op, ft in dict.fromkeys(partitions)]
 
 
 def _factors(text: str) -> tuple[int, ...]:

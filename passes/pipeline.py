@@ -7,19 +7,26 @@ fronts as values in between instead of writing candidates into the module.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from numpy.typing import NDArray
 
 from t10.chip import ChipSpec
 from t10.core.schedule import ModulePlan
+from t10.cost import CostModel, IpuCostModel
 from t10.dialect.mlir import ir
 from t10.passes.bridge.annotate import annotate
-from t10.passes.read_graph import read_graph
+from t10.passes.forced import forced_by_attributes
+from t10.passes.planning import locating
+from t10.passes.read_graph import ReadModule, read_graph
 from t10.passes.registry import make, run
+from t10.plan.fronts import operator_fronts
 from t10.plan.options import PlanOptions
-from t10.plan.schedule import plan_module
+from t10.plan.pinned import check_names
+from t10.plan.pins import Pins
+from t10.plan.schedule import schedule_module
+from t10.plan.settled import as_written, settled
 
 Progress = Callable[[str, int, int], None]
 """Called with a stage's name, steps done and steps in all."""
@@ -34,17 +41,44 @@ class PlannedModule:
 
 
 def plan_mlir(
-    module: Any, chip: ChipSpec, options: PlanOptions | None = None, progress: Progress | None = None
+    module: Any,
+    chip: ChipSpec,
+    options: PlanOptions | None = None,
+    progress: Progress | None = None,
+    *,
+    cost: CostModel | None = None,
+    pins: Pins | None = None,
 ) -> PlannedModule:
     """Fuse and plan a linalg module for a chip and write the plan into it.
 
-    Raises `UnsupportedOpError` for operations that cannot be planned and `InfeasiblePlanError` if it does not fit.
+    Plans pinned by attributes of operators, by `pins` and by `options` are kept; of two for one operator, the last of
+    these. Raises `UnsupportedOpError` for operations that cannot be planned, `InfeasiblePlanError` if it does not fit,
+    and what `pinned_front` raises for pins that are wrong.
     """
     with module.context, ir.Location.unknown():
         if progress:
             progress("fuse", 0, 1)
         run(make("t10-fuse"), module)
         read = read_graph(module)
-        plan = plan_module(read.graph, chip, options, progress)
+        pinned = with_pins(read, options or PlanOptions(), pins)
+        prices = cost or IpuCostModel(chip)
+        with locating(read.graph.operators):
+            fronts = operator_fronts(read.graph, chip, prices, pinned, progress)
+            plan = settled(read.graph, chip, prices, fronts, pinned)
+            if plan is None:
+                plan = schedule_module(read.graph, chip, prices, fronts, pinned, progress)
+        if pins is not None:
+            plan = as_written(plan, pins.whole)
         annotate(module, read, plan)
     return PlannedModule(plan, read.constants)
+
+
+def with_pins(read: ReadModule, options: PlanOptions, pins: Pins | None) -> PlanOptions:
+    """Return the options with everything that is pinned; raises `InputError` for what the model does not have."""
+    check_names((forced.operator for forced in options.forced), read.graph)
+    forced = forced_by_attributes(read)
+    with locating(read.graph.operators):
+        of_file = pins.forced(read.graph) if pins is not None else ()
+    for each in (*of_file, *options.forced):
+        forced[each.operator] = each
+    return replace(options, forced=tuple(forced.values()))

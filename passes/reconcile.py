@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from t10.passes.bridge.annotate import FORCED, annotate
+from t10.passes.bridge.annotate import annotate
+from t10.passes.forced import forced_by_attributes
 from t10.passes.planning import PlanningPass, candidates_of, is_chosen, locating
 from t10.passes.read_graph import read_graph
-from t10.plan.options import ForcedPartition
 from t10.plan.schedule import schedule_module
+from t10.plan.settled import settled
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +36,11 @@ class Reconcile(PlanningPass):
         chip, cost = self.target(module)
         read = read_graph(module)
         fronts = candidates_of(read)
-        forced = tuple(
-            ForcedPartition(spec.name, front[0].plan.f_op)
-            for spec, front in zip(read.graph.operators, fronts, strict=True)
-            if FORCED in read.operations[spec.name].attributes
-        )
+        options = self.plan_options(tuple(forced_by_attributes(read).values()))
         with locating(read.graph.operators):
-            plan = schedule_module(read.graph, chip, cost, fronts, self.plan_options(forced))
+            plan = settled(read.graph, chip, cost, fronts, options)
+            if plan is None:
+                plan = schedule_module(read.graph, chip, cost, fronts, options)
         annotate(module, read, plan)
 
     @classmethod

@@ -22,6 +22,7 @@ from t10.core.document.text import json_text  # noqa: E402 - needs the path abov
 from t10.dialect.document import ipu_page, rtensor_page  # noqa: E402 - needs the path above
 from t10.opt.help import help_text  # noqa: E402 - needs the path above
 from t10.passes.document import passes_page  # noqa: E402 - needs the path above
+from t10.plan.pins import pins_schema  # noqa: E402 - needs the path above
 from t10.report import report_schema  # noqa: E402 - needs the path above
 
 _REGION = re.compile(r"(<!-- begin generated: (\w+) -->\n).*?(<!-- end generated -->)", re.DOTALL)
@@ -35,6 +36,7 @@ def pages() -> Iterator[tuple[Path, str]]:
     yield docs / "passes.md", passes_page()
     yield docs / "plan.schema.json", json_text(plan_schema())
     yield docs / "report.schema.json", json_text(report_schema())
+    yield docs / "pins.schema.json", json_text(pins_schema())
     cli = docs / "cli.md"
     yield cli, with_regions(cli.read_text(encoding="utf-8"), command_tables())
     opt = docs / "t10-opt.md"

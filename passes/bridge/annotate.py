@@ -11,7 +11,7 @@ from t10.dialect.build import set_plan, with_layout
 from t10.dialect.groups import SEGMENTS, segment_sizes
 from t10.dialect.mlir import ir
 from t10.dialect.plan import Expression
-from t10.dialect.rtensor import CANDIDATES, PLAN
+from t10.dialect.rtensor import CANDIDATES, FORCED, PLAN
 from t10.passes.bridge.layouts import dialect_layout, operand_layout
 from t10.passes.bridge.separate import operand_numbers, separate
 from t10.passes.bridge.wrap import wrap
@@ -21,11 +21,9 @@ CHIP = "t10.chip"
 IDLE = "t10.idle"
 IDLE_LEVEL = "rtensor.idle_level"
 """Over how many replicas an operator's weights are divided at rest: 0 spread over all cores, 1 as they are used."""
-FORCED = "rtensor.forced"
-"""Marks an operator whose partition the user chose: it keeps it, also where another would save a relayout."""
 BUFFERS = "rtensor.buffers"
 """Attribute of a function: name, address, size (bytes) and first and last step of everything in a core's memory."""
-WRAPPER_ATTRIBUTES = (CANDIDATES, FORCED, PLAN, "op_name", "kind")
+WRAPPER_ATTRIBUTES = (CANDIDATES, FORCED, PLAN, IDLE_LEVEL, "op_name", "kind")
 """Attributes of a bare linalg operation that belong to the `rtensor.operator` around it."""
 
 
@@ -52,7 +50,7 @@ def annotate(module: Any, read: ReadModule, plan: ModulePlan) -> None:
             read.operations[spec.name],
             spec.name,
             spec.kind,
-            without=(CANDIDATES, FORCED, PLAN, "op_name", "kind"),
+            without=WRAPPER_ATTRIBUTES,
         )
         op = separate(op, spec, names, read.sources)
         _arrive(op, spec, scheduled, names, read.sources)

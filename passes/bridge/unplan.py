@@ -6,9 +6,9 @@ from typing import Any
 
 from t10.dialect.groups import SEGMENTS, segment_sizes
 from t10.dialect.mlir import ir
-from t10.dialect.rtensor import CANDIDATES, PLAN, without_layout
+from t10.dialect.rtensor import CANDIDATES, FORCED, PLAN, without_layout
 from t10.errors import InputError
-from t10.passes.bridge.annotate import BUFFERS, FORCED, IDLE, IDLE_LEVEL, update_signature
+from t10.passes.bridge.annotate import BUFFERS, IDLE, IDLE_LEVEL, update_signature
 from t10.passes.bridge.loops import is_expanded
 
 MOVES = ("rtensor.relayout", "rtensor.setup")

@@ -29,7 +29,7 @@ class Nest:
 
     `combine` is an opcode and empty without reduction axes; `init` is what accumulation starts from; `epilogue` (None:
     the accumulated value itself) is over the parallel axes. Every parallel axis is one of `out_dims`, other dims of
-    the result are constant 0. `rank` orders nests as in the source.
+    the result are constant 0. `rank` orders nests as in the source; `forced` is the attribute `rtensor.forced`.
     """
 
     result: int
@@ -44,6 +44,7 @@ class Nest:
     init: Scalar | None = None
     epilogue: Scalar | None = None
     name: str = ""
+    forced: Any = None
 
     @property
     def results(self) -> tuple[int, ...]:

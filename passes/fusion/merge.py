@@ -104,6 +104,7 @@ def _absorb_epilogue(graph: FusionGraph, root: Nest) -> bool:
             out_dims=out_dims,
             epilogue=None if isinstance(epilogue, Accumulated) else epilogue,
             rank=reader.rank,
+            forced=root.forced or reader.forced,
         )
     )
     graph.remove_dead(root.result)

@@ -6,6 +6,7 @@ from typing import Any
 
 from t10.core.expression import AffineDim
 from t10.dialect.mlir import ir, walk
+from t10.dialect.rtensor import FORCED
 from t10.errors import UnsupportedOpError
 from t10.passes.bridge.maps import read_map
 from t10.passes.fusion.affine import axis_dim
@@ -158,6 +159,7 @@ class _Reader:
                 combine=combine,
                 init=init,
                 name=name,
+                forced=op.attributes.get(FORCED),
             )
             nests.append((result, nest))
         return nests

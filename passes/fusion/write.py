@@ -10,6 +10,7 @@ from typing import Any
 from t10.core.expression import AffineDim
 from t10.dialect.groups import OPERAND_GROUPS, SEGMENTS, segment_sizes
 from t10.dialect.mlir import dialect, ir, walk
+from t10.dialect.rtensor import FORCED
 from t10.passes.fusion.affine import ZERO, axis_dim, compose
 from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Opaque, Reshape, kind_of
 from t10.passes.fusion.names import operator_names
@@ -134,6 +135,8 @@ class _Writer:
             result = self._generic(nest, outside, self._init(nest, outside))
             result.owner.attributes["op_name"] = ir.StringAttr.get(self.names[nest.result])
             result.owner.attributes["kind"] = ir.StringAttr.get(kind_of(nest))
+            if nest.forced is not None:
+                result.owner.attributes[FORCED] = nest.forced
             return result
         return self._operator(nest)
 
@@ -196,6 +199,8 @@ class _Writer:
         )
         block = op.regions[0].blocks.append(*types, arg_locs=[nest.location] * len(types))
         inside = _Place(ir.InsertionPoint(block), dict(zip(values, block.arguments, strict=True)))
+        if nest.forced is not None:
+            op.attributes[FORCED] = nest.forced
         root = self._generic(nest, inside, self._init(nest, inside))
         result = self._epilogue(nest, root, inside)
         ir.Operation.create("rtensor.yield", operands=[result], loc=nest.location, ip=inside.point)

@@ -163,23 +163,27 @@ def compile(
     shapes: Mapping[str, ShapeOverride] | None = None,
     options: PlanOptions | None = None,
     progress: Progress | None = None,
+    *,
+    plan: str | Path | None = None,
 ) -> Executable:
     """Return a model file (ONNX, text of onnx-mlir, or linalg) compiled for a chip.
 
     `chip` is a bundled chip's name, a chip file or a `ChipSpec`; `shapes` gives extents by input name or dim parameter
-    for dims that the model leaves open; `options` are the planner's. Raises `InputError`, `UnsupportedOpError` and
-    `InfeasiblePlanError`, each with its cause.
+    for dims that the model leaves open; `options` are the planner's; `plan` is a plan.json or a file of pins whose
+    plans are kept. Raises `InputError`, `UnsupportedOpError` and `InfeasiblePlanError`, each with its cause.
     """
     from t10.frontend.importer import import_model
     from t10.passes.pipeline import plan_mlir
     from t10.plan.options import PlanOptions as Options
+    from t10.plan.pins import read_pins
 
     spec = chip if isinstance(chip, ChipSpec) else load_chip(chip)
     chosen = options or Options()
+    pins = None if plan is None else read_pins(plan)
     clock = _Stopwatch(progress)
     clock.report("import", 0, 1)
     imported = import_model(model, shapes=shapes)
-    planned = plan_mlir(imported.module, spec, chosen, clock.report)
+    planned = plan_mlir(imported.module, spec, chosen, clock.report, pins=pins)
     clock.report("write", 0, 1)
     with imported.module.context, imported.module.operation.location:
         text = str(imported.module)

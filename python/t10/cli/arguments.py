@@ -39,6 +39,7 @@ class Arguments:
     reading: str | None = None
     gap: float | None = None
     time_limit: float | None = None
+    plan: Path | None = None
     inputs: Path | None = None
     outputs: Path | None = None
     trace: Path | None = None
@@ -158,6 +159,12 @@ def _planning() -> argparse.ArgumentParser:
     )
     parser.add_argument("--padding", type=float, help="least useful part of every padded axis (default: 0.9)")
     parser.add_argument("--exhaustive", action="store_true", help="search without those two constraints")
+    parser.add_argument(
+        "--plan",
+        type=Path,
+        metavar="PLAN.json",
+        help="plans to keep: a plan.json written before, or a file of pins; what is left out is searched",
+    )
     _reconciling(parser)
     return parser
 

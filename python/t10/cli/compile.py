@@ -14,7 +14,7 @@ def run_compile(arguments: Arguments) -> int:
     """Compile a model, write its folder, and print what it costs."""
     options, shapes = plan_options_of(arguments), shapes_of(arguments)
     with progress_bar(quiet=arguments.quiet) as progress:
-        executable = compile(arguments.model, arguments.chip, shapes, options, progress)
+        executable = compile(arguments.model, arguments.chip, shapes, options, progress, plan=arguments.plan)
         if arguments.prove:
             prove(executable, progress)
         executable.save(arguments.folder)

@@ -27,7 +27,7 @@ def run_verify(arguments: Arguments) -> int:
     if arguments.tolerance is not None and not arguments.tolerance >= 0:
         raise InputError(f"--tolerance is {arguments.tolerance}, expected a number of at least 0")
     with progress_bar(quiet=arguments.quiet) as progress:
-        executable = compile(arguments.model, arguments.chip, shapes, options, progress)
+        executable = compile(arguments.model, arguments.chip, shapes, options, progress, plan=arguments.plan)
         if arguments.prove:
             prove(executable, progress)
         graph = executable.plan.graph

@@ -19,7 +19,7 @@ from t10.plan.assemble import Front, Progress
 from t10.plan.cache import PlanCache
 from t10.plan.canonical import canonical
 from t10.plan.options import PlanOptions
-from t10.plan.search import plan_operator
+from t10.plan.pinned import pinned_front
 from t10.plan.shelf import Shelf
 from t10.plan.spread import CallError, Work, spread
 
@@ -99,7 +99,7 @@ def solve(
 ) -> Front:
     """Return the front of one operator: the call that executors carry."""
     del stop
-    return plan_operator(spec, chip, cost, options)
+    return pinned_front(spec, chip, cost, options)
 
 
 def search_options(options: PlanOptions) -> PlanOptions:

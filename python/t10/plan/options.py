@@ -21,9 +21,9 @@ DEFAULT_SECONDS = 60.0
 class ForcedPartition:
     """A choice made by the user for one operator; what is None is searched.
 
-    `ft` has one row per rotatable operand (inputs, then output); `rp` follows from both and is checked; `plan` is all of
-    it, placement included; `idle_level` says how its weights rest: spread over all cores (0), or divided over so many
-    replicas (1: as they are used).
+    `ft` has one row per rotatable operand (inputs, then output); `rp` follows from both and is checked; `plan` is all
+    of it, placement included; `idle_level` says how its weights rest: spread over all cores (0), or divided over so
+    many replicas (1: as they are used).
     """
 
     operator: str
