@@ -120,7 +120,7 @@ def test_a_wrong_plan_is_not_proved_and_ends_with_5(
     stacked = tuple(replace(buffer, address_bytes=0) for buffer in executable.plan.buffers)
     wrong = replace(executable, plan=replace(executable.plan, buffers=stacked))
 
-    def compile_wrongly(*words: object) -> Executable:
+    def compile_wrongly(*words: object, **options: object) -> Executable:
         return wrong
 
     monkeypatch.setattr("t10.cli.verify.compile", compile_wrongly)
