@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from t10.chip import ChipSpec
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.cost.matrix import MatrixAxes, matrix_axes, product_cycles
+from t10.cost.model import chip_fingerprint
 from t10.cost.vector import box_cycles, combine_quad_cycles, elementwise_cycles, gather_cycles, load_cycles
 
 Ints = NDArray[np.int64]
@@ -26,6 +27,15 @@ class IpuCostModel:
     """The `CostModel` of a chip built like an IPU. Numbers are modelled, not measured on silicon."""
 
     chip: ChipSpec
+
+    @property
+    def name(self) -> str:
+        """Return what reports call the model."""
+        return "ipu"
+
+    def fingerprint(self) -> str:
+        """Return a text that differs whenever any number differs: the chip is all that varies."""
+        return f"ipu {chip_fingerprint(self.chip)}"
 
     def sub_task_cycles(self, spec: OperatorSpec, box: AxisSizes) -> int:
         """Return the cycles of one compute step over `box` points of every axis."""

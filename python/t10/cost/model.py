@@ -6,18 +6,38 @@ The `_many` forms answer for many candidates at once and give exactly the number
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from t10.chip import ChipSpec
 from t10.core.expression import AxisSizes, OperatorSpec
 
 Ints = NDArray[np.int64]
 
 
+def chip_fingerprint(chip: ChipSpec) -> str:
+    """Return a text that differs whenever a number of two chips differs; names do not count."""
+    numbers = chip.model_dump_json(exclude={"name", "description"})
+    return sha256(numbers.encode()).hexdigest()
+
+
 class CostModel(Protocol):
     """Cycles of compute steps, exchange phases, shifts and reductions."""
+
+    @property
+    def name(self) -> str:
+        """Return what reports call the model."""
+        ...
+
+    def fingerprint(self) -> str | None:
+        """Return a text that differs whenever any number may differ, None where the model cannot promise that.
+
+        What was planned under a model is only kept for later under its fingerprint.
+        """
+        ...
 
     def sub_task_cycles(self, spec: OperatorSpec, box: AxisSizes) -> int:
         """Return the cycles of one compute step over `box` points of every axis."""

@@ -1,0 +1,198 @@
+"""`CustomCostModel`: somebody's own cost functions for some operators, laid over a model that answers the rest.
+
+```python
+from t10.cost import register_cost
+
+def depthwise(spec, boxes):                # boxes: int64 (candidates, axes); returns cycles (candidates,)
+    return 300 + boxes.prod(axis=1) / 3
+
+register_cost(lambda spec: "depthwise" in spec.name, depthwise, name="depthwise")
+```
+
+T10 §4.3.1: the costs of special operators and of custom kernels are functions of their shapes that users give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, cast, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from t10.core.expression import AxisSizes, OperatorKind, OperatorSpec
+from t10.cost.model import CostModel
+from t10.cost.trace import Row, Table
+from t10.errors import InputError, T10Error
+
+Ints = NDArray[np.int64]
+SubTaskFunction = Callable[[OperatorSpec, Any], Any]
+"""(spec, boxes of shape (n, axes)) -> cycles of one compute step, shape (n,)."""
+EpilogueFunction = Callable[[OperatorSpec, Any], Any]
+"""(spec, accumulated elements of a core, shape (n,)) -> cycles of the epilogue, shape (n,)."""
+Condition = OperatorKind | Callable[[OperatorSpec], bool]
+"""A kind of operators, or a predicate of an operator."""
+
+LARGEST_CYCLES = 2.0**52
+"""Beyond this a double is not exact any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class UserCost:
+    """A cost function and the operators it is for.
+
+    `function` prices compute steps and, if given, `epilogue` what follows them; without it the model underneath does.
+    Fractions are rounded up. A `version` says that the numbers are those of this version, whatever process computes
+    them; plans are kept in the plan cache only then.
+    """
+
+    name: str
+    applies_to: Condition
+    function: SubTaskFunction
+    epilogue: EpilogueFunction | None = None
+    version: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what is no function and kinds that do not exist."""
+        kinds = get_args(OperatorKind)
+        if isinstance(self.applies_to, str) and self.applies_to not in kinds:
+            raise InputError(
+                f"cost function '{self.name}' is for operators of kind '{self.applies_to}', "
+                f"expected one of {', '.join(kinds)}, or a predicate of an operator"
+            )
+        for given in (self.function, self.epilogue):
+            if given is not None and not callable(given):
+                raise InputError(f"cost function '{self.name}' is {given!r}, expected a function")
+
+    def applies(self, spec: OperatorSpec) -> bool:
+        """Return whether it prices an operator."""
+        if isinstance(self.applies_to, str):
+            return spec.kind == self.applies_to
+        return bool(_called(self, spec, self.applies_to, spec))
+
+    def sub_task_cycles(self, spec: OperatorSpec, boxes: Ints) -> Ints:
+        """Return the cycles of every row of `boxes`. Raises InputError where the function gives anything else."""
+        return _cycles(self, spec, self.function, boxes)
+
+    def epilogue_cycles(self, spec: OperatorSpec, n_slots: Ints) -> Ints:
+        """Return the cycles of the epilogue, where `epilogue` is given."""
+        return _cycles(self, spec, cast("EpilogueFunction", self.epilogue), n_slots)
+
+
+@dataclass(frozen=True, slots=True)
+class CustomCostModel:
+    """A `CostModel` whose `costs` price the operators they apply to; the last that applies counts.
+
+    Everything else is the model `base`'s. `label` is what reports call the model, if it is not base and costs; `remake`
+    a function and arguments that make it again in another process, for functions that do not pickle.
+    """
+
+    base: CostModel
+    costs: tuple[UserCost, ...]
+    label: str = ""
+    remake: tuple[Callable[..., CostModel], tuple[object, ...]] | None = field(default=None, compare=False)
+
+    def __reduce__(self) -> tuple[Callable[..., CostModel], tuple[object, ...]]:
+        return self.remake or (CustomCostModel, (self.base, self.costs, self.label))
+
+    @property
+    def name(self) -> str:
+        """Return what reports call the model: the base and what is laid over it."""
+        return self.label or "+".join((self.base.name, *(cost.name for cost in self.costs)))
+
+    def fingerprint(self) -> str | None:
+        """Return a text that differs whenever any number may differ; None where a function states no version."""
+        base = self.base.fingerprint()
+        if base is None or any(cost.version is None for cost in self.costs):
+            return None
+        return " ".join((base, *(f"{cost.name!r}={cost.version!r}" for cost in self.costs)))
+
+    def sub_task_cycles(self, spec: OperatorSpec, box: AxisSizes) -> int:
+        """Return the cycles of one compute step over `box` points of every axis."""
+        return int(self.sub_task_cycles_many(spec, np.array([box], np.int64).reshape(1, len(spec.axes)))[0])
+
+    def sub_task_cycles_many(self, spec: OperatorSpec, boxes: Ints) -> Ints:
+        """Return the cycles of one compute step for every row of `boxes`, shape (candidates, axes)."""
+        own = self._own(spec)
+        return (
+            self.base.sub_task_cycles_many(spec, boxes) if own is None else own.sub_task_cycles(spec, boxes)
+        )
+
+    def epilogue_cycles(self, spec: OperatorSpec, n_slots: int) -> int:
+        """Return the cycles of the epilogue on `n_slots` accumulated elements of a core; 0 without one."""
+        return int(self.epilogue_cycles_many(spec, np.array([n_slots], np.int64))[0])
+
+    def epilogue_cycles_many(self, spec: OperatorSpec, n_slots: Ints) -> Ints:
+        """Return the cycles of the epilogue for every candidate."""
+        own = self._own(spec)
+        if spec.epilogue is None or own is None or own.epilogue is None:
+            return self.base.epilogue_cycles_many(spec, n_slots)
+        return own.epilogue_cycles(spec, n_slots)
+
+    def exchange_cycles(self, max_bytes: int, fragments: int, *, neighbour: bool) -> int:
+        """Return the cycles of one exchange phase; see `CostModel`."""
+        return self.base.exchange_cycles(max_bytes, fragments, neighbour=neighbour)
+
+    def copy_cycles(self, n_bytes: int) -> int:
+        """Return the cycles in which every core copies or fills at most `n_bytes` of its own memory."""
+        return self.base.copy_cycles(n_bytes)
+
+    def shift_cycles(self, n_bytes: int) -> int:
+        """Return the cycles in which every core passes `n_bytes` on."""
+        return self.base.shift_cycles(n_bytes)
+
+    def shift_cycles_many(self, n_bytes: Ints) -> Ints:
+        """Return the cycles of one shift for every candidate."""
+        return self.base.shift_cycles_many(n_bytes)
+
+    def reduce_cycles(self, spec: OperatorSpec, n_members: int, chunk_bytes: int, n_slots: int) -> int:
+        """Return the cycles of a reduce-scatter; see `CostModel`."""
+        return self.base.reduce_cycles(spec, n_members, chunk_bytes, n_slots)
+
+    def reduce_cycles_many(
+        self, spec: OperatorSpec, n_members: Ints, chunk_bytes: Ints, n_slots: Ints
+    ) -> Ints:
+        """Return the cycles of a reduce-scatter for every candidate."""
+        return self.base.reduce_cycles_many(spec, n_members, chunk_bytes, n_slots)
+
+    def _own(self, spec: OperatorSpec) -> UserCost | None:
+        return next((cost for cost in reversed(self.costs) if cost.applies(spec)), None)
+
+
+def _called(cost: UserCost, spec: OperatorSpec, function: Callable[..., Any], *arguments: object) -> Any:
+    """Return what a user's function gives; an exception of its own becomes an `InputError` with its name."""
+    try:
+        return function(*arguments)
+    except T10Error:
+        raise
+    except Exception as error:
+        found = f"cost function '{cost.name}' failed: {type(error).__name__}: {error}"
+        raise InputError(found, operator=spec.name, location=spec.location or None) from error
+
+
+def _cycles(cost: UserCost, spec: OperatorSpec, function: SubTaskFunction, shapes: Ints) -> Ints:
+    """Return a user's cycles as integers, having checked that they are cycles."""
+    if isinstance(
+        shapes, (Row, Table)
+    ):  # being traced: what it does matters, there are no numbers to check yet
+        return np.ceil(function(spec, shapes)).astype(np.int64)
+    found = np.asarray(_called(cost, spec, function, spec, shapes))
+    if found.dtype.kind not in "iuf" or found.shape not in ((), (len(shapes),)):
+        raise InputError(
+            f"cost function '{cost.name}' gave {found.dtype} of shape {found.shape}, "
+            f"expected a number of cycles per candidate, shape ({len(shapes)},)",
+            operator=spec.name,
+            location=spec.location or None,
+        )
+    cycles = np.broadcast_to(found, (len(shapes),)).astype(np.float64)
+    wrong = np.flatnonzero(~((cycles >= 0) & (cycles <= LARGEST_CYCLES)))
+    if wrong.size:
+        first = int(wrong[0])
+        raise InputError(
+            f"cost function '{cost.name}' gave {cycles[first]} cycles for {shapes[first].tolist()}, "
+            "expected a finite number, 0 or more",
+            operator=spec.name,
+            location=spec.location or None,
+        )
+    return np.ceil(cycles).astype(np.int64)

@@ -1,0 +1,176 @@
+"""Cost models by name: the bundled ones, registered ones, and those of a user's Python file.
+
+```
+cost_model("ipu", chip)                     cost_model("t10-paper", chip)
+cost_model("mine.py", chip)                 what mine.py registers with `register_cost`, over the default model;
+                                            or its function `cost_model(chip)`, if it has one
+cost_model("mine.py:conservative", chip)    what its function `conservative(chip)` returns
+```
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from hashlib import sha256
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import cast
+
+from t10.chip import ChipSpec
+from t10.cost.custom import Condition, CustomCostModel, EpilogueFunction, SubTaskFunction, UserCost
+from t10.cost.ipu import IpuCostModel
+from t10.cost.model import CostModel
+from t10.cost.paper import paper_cost_model
+from t10.errors import InputError, T10Error
+
+Factory = Callable[[ChipSpec], CostModel]
+
+DEFAULT_COST_MODEL = "ipu"
+FILE_SUFFIX = ".py"
+FILE_FUNCTION = "cost_model"
+"""The function of a file that is called where none is named."""
+MEMBERS = (
+    "name",
+    "fingerprint",
+    "sub_task_cycles",
+    "sub_task_cycles_many",
+    "epilogue_cycles",
+    "epilogue_cycles_many",
+    "exchange_cycles",
+    "copy_cycles",
+    "shift_cycles",
+    "shift_cycles_many",
+    "reduce_cycles",
+    "reduce_cycles_many",
+)
+"""What a cost model must have."""
+
+_factories: dict[str, Factory] = {"ipu": IpuCostModel, "t10-paper": paper_cost_model}
+_costs: list[UserCost] = []
+
+
+def cost_model_names() -> tuple[str, ...]:
+    """Return the names of the bundled and registered cost models, sorted."""
+    return tuple(sorted(_factories))
+
+
+def register_cost_model(name: str, factory: Factory) -> None:
+    """Make `factory(chip)` known under a name. Raises InputError where the name is taken or looks like a file."""
+    if not name or name in _factories or _is_file(name):
+        known = ", ".join(cost_model_names())
+        raise InputError(f"cost model name '{name}' cannot be registered: taken ({known}), empty or a file's")
+    _factories[name] = factory
+
+
+def register_cost(
+    applies_to: Condition,
+    function: SubTaskFunction,
+    *,
+    name: str | None = None,
+    epilogue: EpilogueFunction | None = None,
+    version: str | None = None,
+) -> None:
+    """Price compute steps of some operators by `function(spec, boxes)`, in every cost model made from now on.
+
+    `applies_to` is a kind of operators or a predicate of an `OperatorSpec`; the last function registered for an
+    operator counts. In a file given as cost model it applies to that model only. See `UserCost` for the rest.
+    """
+    chosen = name or getattr(function, "__name__", repr(function))
+    _costs.append(UserCost(chosen, applies_to, function, epilogue, version))
+
+
+@contextmanager
+def registering() -> Generator[list[UserCost]]:
+    """Give the list of what is registered inside, and forget it afterwards; what was registered before is set aside."""
+    before = list(_costs)
+    _costs.clear()
+    try:
+        yield _costs
+    finally:
+        _costs[:] = before
+
+
+def cost_model(name_or_file: str, chip: ChipSpec) -> CostModel:
+    """Return a cost model by its name, or the one of a user's file, for a chip.
+
+    Raises InputError for an unknown name, a file that is missing or fails, and what is no cost model.
+    """
+    if _is_file(name_or_file):
+        return _model_of_file(name_or_file, chip)
+    if name_or_file not in _factories:
+        known = ", ".join(cost_model_names())
+        raise InputError(
+            f"unknown cost model '{name_or_file}' (expected one of {known}, or FILE.py, or FILE.py:FUNCTION)"
+        )
+    model = _checked(_factories[name_or_file](chip), name_or_file)
+    return CustomCostModel(model, tuple(_costs)) if _costs else model
+
+
+def _is_file(name: str) -> bool:
+    return name.endswith(FILE_SUFFIX) or f"{FILE_SUFFIX}:" in name
+
+
+def _model_of_file(name: str, chip: ChipSpec) -> CostModel:
+    """Return the cost model of a file, which pickles as the way it was made."""
+    stem, _, wanted = name.rpartition(f"{FILE_SUFFIX}:") if not name.endswith(FILE_SUFFIX) else (name, "", "")
+    path = Path(stem.removesuffix(FILE_SUFFIX) + FILE_SUFFIX)
+    with registering() as registered:
+        module = _loaded(path)
+        costs = tuple(registered)
+        function = getattr(module, wanted or FILE_FUNCTION, None)
+        if callable(function):
+            base = _checked(_made(cast("Factory", function), chip, name), name)
+            costs = ()
+        elif wanted:
+            known = sorted(key for key, value in vars(module).items() if isinstance(value, FunctionType))
+            found = ", ".join(known) or "none"
+            raise InputError(f"cost model file {path} has no function '{wanted}' (its functions: {found})")
+        elif not costs:
+            raise InputError(
+                f"cost model file {path} neither calls register_cost nor has a function {FILE_FUNCTION}(chip)",
+                hint="docs/cost-model.md has an example of both",
+            )
+        else:
+            base = _factories[DEFAULT_COST_MODEL](chip)
+    resolved = f"{path.resolve()}:{wanted}" if wanted else str(path.resolve())
+    return CustomCostModel(base, costs, label=name, remake=(cost_model, (resolved, chip)))
+
+
+def _loaded(path: Path) -> ModuleType:
+    """Return a Python file as a module, executed anew."""
+    if not path.is_file():
+        raise InputError(f"cost model file {path} does not exist")
+    name = f"t10_cost_{sha256(str(path.resolve()).encode()).hexdigest()[:16]}"
+    spec = spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise InputError(f"cost model file {path} is not a Python file")
+    module = module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses and pickle look a class's module up there
+    try:
+        spec.loader.exec_module(module)
+    except T10Error:
+        raise
+    except Exception as error:
+        raise InputError(f"cost model file {path} failed: {type(error).__name__}: {error}") from error
+    return module
+
+
+def _made(factory: Factory, chip: ChipSpec, name: str) -> CostModel:
+    try:
+        return factory(chip)
+    except T10Error:
+        raise
+    except Exception as error:
+        raise InputError(f"cost model '{name}' failed: {type(error).__name__}: {error}") from error
+
+
+def _checked(model: CostModel, name: str) -> CostModel:
+    """Return a model that has all that a cost model must have."""
+    missing = [member for member in MEMBERS if not hasattr(model, member)]
+    if missing:
+        found = f"{type(model).__name__} without {', '.join(missing)}"
+        raise InputError(f"cost model '{name}' made {found}, expected a t10.cost.CostModel")
+    return model
