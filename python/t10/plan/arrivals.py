@@ -1,41 +1,72 @@
-"""How operands get to their cores: in place, or by a relayout or set-up whose traffic is counted exactly."""
+"""How operands get to their cores: in place, or by a relayout or set-up whose traffic is counted exactly.
+
+Equal situations are counted once: kinds of operators (up to names), plans and layouts get small numbers, and all
+results are kept under those. A `Mover` may be used by several threads at once.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import count as numbers_from
 from math import prod
+from threading import Lock
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
-from t10.core.movement import (
-    ElementMap,
-    Traffic,
-    copy_choice,
-    home_tables,
-    layout_map,
-    operand_elements,
-    operand_of,
-    partition_scatter,
-    view_elements,
-)
+from t10.core.movement import Traffic, operand_of, view_elements
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import Arrival, ArrivalKind, Layout
 from t10.cost import CostModel
-from t10.plan._evaluate import count_moves
+from t10.plan import _moves
 from t10.plan.canonical import canonical
-from t10.plan.evaluate import contiguous_runs
-from t10.plan.levels import operand_slots, windows_of
+from t10.plan.cuts import linear_cut, operand_cut, sampled_cores
 
-MapKey = tuple[OperatorSpec | None, Layout, int]
-Tables = tuple[NDArray[np.int32], NDArray[np.int32]]
+CutKey = tuple[int, int, int]
+"""(kind of operator, plan, operand), or (-1, elements, cores) where a value is spread evenly."""
+HomeKey = tuple[CutKey, int]
 
-COUNTED_SLOTS = 1 << 27
-"""Up to this many slots of all cores together traffic is counted slot by slot, above it is bounded: the tables would
-not fit the memory of a small machine."""
+
+class _Numbers:
+    """Numbers equal objects alike; objects that were seen before are known by identity, without comparing them."""
+
+    __slots__ = ("_by_id", "_by_value", "_kept", "_lock", "_next")
+
+    def __init__(self) -> None:
+        self._by_id: dict[int, int] = {}
+        self._by_value: dict[Any, int] = {}
+        self._kept: list[object] = []
+        self._next = numbers_from()
+        self._lock = Lock()
+
+    def of(self, value: object) -> int:
+        """Return the number of a value."""
+        known = self._by_id.get(id(value))
+        if known is not None:
+            return known
+        with self._lock:
+            number = self._by_value.get(value)
+            if number is None:
+                number = next(self._next)
+                self._by_value[value] = number
+            # Kept, so that no other object ever gets its identity.
+            self._kept.append(value)
+            self._by_id[id(value)] = number
+        return number
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What an operand's value reads: its sources, a number for how (views up to names), and the view itself."""
+
+    sources: tuple[str, ...]
+    sizes: tuple[int, ...]
+    number: int
+    view: _moves.View | None
 
 
 @dataclass(slots=True)
@@ -48,13 +79,16 @@ class Mover:
     spec_by_value: dict[str, OperatorSpec] = field(init=False)
     _spec_by_name: dict[str, OperatorSpec] = field(init=False)
     _shapes: dict[str, tuple[int, ...]] = field(init=False)
-    _canonical: dict[str, OperatorSpec] = field(default_factory=dict[str, OperatorSpec])
-    _maps: dict[MapKey, ElementMap] = field(default_factory=dict[MapKey, ElementMap])
-    _tables: dict[MapKey, Tables] = field(default_factory=dict[MapKey, Tables])
-    _views: dict[object, NDArray[np.int64] | None] = field(
-        default_factory=dict[object, "NDArray[np.int64] | None"]
-    )
+    _kind_by_name: dict[str, int] = field(default_factory=dict[str, int])
+    _kinds: _Numbers = field(default_factory=_Numbers)
+    _plans: _Numbers = field(default_factory=_Numbers)
+    _view_numbers: _Numbers = field(default_factory=_Numbers)
+    _readings: dict[str, _Reading] = field(default_factory=dict[str, _Reading])
+    _views: dict[int, _moves.View] = field(default_factory=dict[int, _moves.View])
+    _cuts: dict[CutKey, _moves.Cut] = field(default_factory=dict[CutKey, _moves.Cut])
+    _homes: dict[HomeKey, _moves.Home] = field(default_factory=dict[HomeKey, _moves.Home])
     _traffic: dict[object, Traffic] = field(default_factory=dict[object, Traffic])
+    _bounds: dict[object, Traffic] = field(default_factory=dict[object, Traffic])
     _same: dict[object, bool] = field(default_factory=dict[object, bool])
 
     def __post_init__(self) -> None:
@@ -64,115 +98,154 @@ class Mover:
         self._shapes = self.graph.shape_by_value
 
     def arrival(
-        self, spec: OperatorSpec, plan: OperatorPlan, number: int, layouts: dict[str, Layout], buffer: str
+        self,
+        spec: OperatorSpec,
+        plan: OperatorPlan,
+        number: int,
+        layouts: Mapping[str, Layout],
+        buffer: str,
     ) -> Arrival:
         """Return the relayout or set-up of operand `number` from the layouts its sources have."""
         operand = operand_of(spec, number)
-        counted = self._count(spec, plan, number, layouts)
+        counted = self.traffic(spec, plan, number, layouts)
         size = size_bytes(operand.dtype)
-        received, sent = counted.received_elements * size, counted.sent_elements * size
         kind: ArrivalKind = "setup" if operand.role == "weight" else "relayout"
-        cycles = self.cost.exchange_cycles(max(received, sent), counted.fragments, neighbour=False)
-        cycles += self.cost.copy_cycles(counted.copied_elements * size)
-        return Arrival(number, kind, buffer, received, sent, counted.fragments, cycles)
-
-    def lies_in_place(self, spec: OperatorSpec, plan: OperatorPlan, number: int, layout: Layout) -> bool:
-        """Return whether operand `number` asks for exactly the slots that its producer's result has on every core."""
-        producer = self.spec_by_value.get(layout.value)
-        if producer is None or operand_of(spec, number).pad_value:
-            return False
-        if not self._same_size(spec, plan, number, layout, producer):
-            return False
-        key = (self._canon(spec), plan, number, *self._key(layout))
-        if key not in self._same:
-            wanted = operand_elements(spec, plan, number).reshape(plan.n_cores, -1)
-            has = self._map(layout)
-            self._same[key] = wanted.shape == has.elements.shape and bool((wanted == has.elements).all())
-        return self._same[key]
-
-    def _same_size(
-        self, spec: OperatorSpec, plan: OperatorPlan, number: int, layout: Layout, producer: OperatorSpec
-    ) -> bool:
-        """Return whether an operand and a result take equally many slots on equally many cores."""
-        if layout.plan is None or layout.plan.n_cores != plan.n_cores:
-            return False
-        n_slots = operand_slots(producer, layout.plan, layout.operand)
-        return operand_slots(spec, plan, number) == partition_scatter(n_slots, layout.scatter)
-
-    def _count(
-        self, spec: OperatorSpec, plan: OperatorPlan, number: int, layouts: dict[str, Layout]
-    ) -> Traffic:
-        name = operand_of(spec, number).name
-        sources = self.graph.sources_of(name)
-        key = (
-            self._canon(spec),
-            plan,
-            number,
-            self._view_key(name),
-            tuple(self._key(layouts[source]) for source in sources),
+        return Arrival(
+            operand=number,
+            kind=kind,
+            buffer=buffer,
+            received_bytes=counted.received_elements * size,
+            sent_bytes=counted.sent_elements * size,
+            fragments=counted.fragments,
+            cycles=self._cycles(counted, size),
         )
+
+    def bound(
+        self, spec: OperatorSpec, plan: OperatorPlan, number: int, layouts: Mapping[str, Layout]
+    ) -> int:
+        """Return cycles that the arrival of operand `number` takes at least: what a few of the cores fetch."""
+        key, reading = self._key(spec, plan, number, layouts)
+        counted = self._traffic.get(key) or self._bounds.get(key)
+        if counted is None:
+            wanted = self._cut((key[0], key[1], number), spec, plan)
+            counted = self._count(wanted, reading, layouts, sampled_cores(wanted.n_cores))
+            self._bounds[key] = counted
+        return self._cycles(counted, size_bytes(operand_of(spec, number).dtype))
+
+    def is_exact(
+        self, spec: OperatorSpec, plan: OperatorPlan, number: int, layouts: Mapping[str, Layout]
+    ) -> bool:
+        """Return whether the arrival of operand `number` was counted already, so that `bound` is what it takes."""
+        return self._key(spec, plan, number, layouts)[0] in self._traffic
+
+    def traffic(
+        self, spec: OperatorSpec, plan: OperatorPlan, number: int, layouts: Mapping[str, Layout]
+    ) -> Traffic:
+        """Return what the arrival of operand `number` moves, the same numbers as `core.movement.traffic`."""
+        key, reading = self._key(spec, plan, number, layouts)
         if key not in self._traffic:
-            self._traffic[key] = self._counted(spec, plan, number, [layouts[source] for source in sources])
+            wanted = self._cut((key[0], key[1], number), spec, plan)
+            self._traffic[key] = self._count(wanted, reading, layouts, None)
         return self._traffic[key]
 
-    def _counted(self, spec: OperatorSpec, plan: OperatorPlan, number: int, homes: list[Layout]) -> Traffic:
-        """Return the traffic of one operand; the same count as `traffic` of `route`, without the route."""
-        operand = operand_of(spec, number)
-        sizes = [prod(self._shapes[layout.value]) for layout in homes]
-        n_slots = operand_slots(spec, plan, number)
-        if max(n_slots * plan.n_cores, *sizes) > COUNTED_SLOTS:
-            windows = np.array([windows_of(spec, plan, number)], np.int64)
-            runs = int(contiguous_runs(operand, windows)[0])
-            sent = sum(-(-n // self.n_cores) for n in sizes)
-            return Traffic(n_slots, sent, runs, n_slots * plan.n_cores, 0)
-        wanted = operand_elements(spec, plan, number).reshape(plan.n_cores, -1)
-        described: list[tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], int, int]] = []
-        for layout, size in zip(homes, sizes, strict=True):
-            key, home = self._key(layout), self._map(layout)
-            if key not in self._tables:
-                self._tables[key] = home_tables(home, size)
-            choice = copy_choice(home, plan.n_cores)
-            described.append((*self._tables[key], choice, *home.elements.shape))
-        counts = count_moves(np.ascontiguousarray(wanted), self._view(operand.name), described)
-        return Traffic(*counts)
+    def lies_in_place(self, spec: OperatorSpec, plan: OperatorPlan, number: int, layout: Layout) -> bool:
+        """Return whether operand `number` asks for exactly the slots that a value has on every core."""
+        if operand_of(spec, number).pad_value:
+            return False
+        wanted_key = (self._kind(spec), self._plans.of(plan), number)
+        key = (wanted_key, self._home_key(layout))
+        if key not in self._same:
+            wanted = self._cut(wanted_key, spec, plan)
+            self._same[key] = _moves.lies_in_place(wanted, self._home(layout))
+        return self._same[key]
 
-    def _canon(self, spec: OperatorSpec) -> OperatorSpec:
-        if spec.name not in self._canonical:
-            self._canonical[spec.name] = canonical(spec)
-        return self._canonical[spec.name]
+    def _cycles(self, counted: Traffic, size: int) -> int:
+        """Return the cycles of moving elements of `size` bytes."""
+        n_bytes = max(counted.received_elements, counted.sent_elements) * size
+        cycles = self.cost.exchange_cycles(n_bytes, counted.fragments, neighbour=False)
+        return cycles + self.cost.copy_cycles(counted.copied_elements * size)
 
-    def _key(self, layout: Layout) -> MapKey:
+    def _count(
+        self,
+        wanted: _moves.Cut,
+        reading: _Reading,
+        layouts: Mapping[str, Layout],
+        rows: tuple[int, ...] | None,
+    ) -> Traffic:
+        homes = [self._home(layouts[source]) for source in reading.sources]
+        return Traffic(*_moves.count(wanted, homes, reading.view, rows))
+
+    def _key(
+        self, spec: OperatorSpec, plan: OperatorPlan, number: int, layouts: Mapping[str, Layout]
+    ) -> tuple[tuple[Any, ...], _Reading]:
+        """Return what an arrival depends on, up to names, and how its value is read."""
+        reading = self._reading(operand_of(spec, number).name)
+        homes = tuple(self._home_key(layouts[source]) for source in reading.sources)
+        return (self._kind(spec), self._plans.of(plan), number, reading.number, homes), reading
+
+    def _kind(self, spec: OperatorSpec) -> int:
+        known = self._kind_by_name.get(spec.name)
+        if known is None:
+            known = self._kind_by_name[spec.name] = self._kinds.of(canonical(spec))
+        return known
+
+    def _home_key(self, layout: Layout) -> HomeKey:
         """Return a layout up to names."""
-        n_elements = prod(self._shapes[layout.value])
-        owner = self._spec_by_name.get(layout.operator)
-        spec = None if owner is None else self._canon(owner)
-        return spec, replace(layout, value="", operator="operator" if spec else ""), n_elements
+        plan = layout.plan
+        if plan is None:
+            return (-1, prod(self._shapes[layout.value]), layout.n_cores), 1
+        kind = self._kind(self._spec_by_name[layout.operator])
+        return (kind, self._plans.of(plan), layout.operand), layout.scatter
 
-    def _map(self, layout: Layout) -> ElementMap:
-        key = self._key(layout)
-        if key not in self._maps:
-            self._maps[key] = layout_map(key[0], layout, key[2])
-        return self._maps[key]
+    def _cut(self, key: CutKey, spec: OperatorSpec, plan: OperatorPlan) -> _moves.Cut:
+        known = self._cuts.get(key)
+        if known is None:
+            known = self._cuts[key] = operand_cut(spec, plan, key[2])
+        return known
 
-    def _view_key(self, name: str) -> object:
-        """Return what a value reads, views and all, up to names."""
+    def _home(self, layout: Layout) -> _moves.Home:
+        key = self._home_key(layout)
+        known = self._homes.get(key)
+        if known is None:
+            if layout.plan is None:
+                cut = linear_cut(key[0][1], layout.n_cores)
+            else:
+                cut = self._cut(key[0], self._spec_by_name[layout.operator], layout.plan)
+            known = self._homes[key] = _moves.make_home(cut, layout.scatter)
+        return known
+
+    def _reading(self, name: str) -> _Reading:
+        """Return how a value is read through its views."""
+        known = self._readings.get(name)
+        if known is None:
+            sources = self.graph.sources_of(name)
+            sizes = tuple(prod(self._shapes[source]) for source in sources)
+            described, is_plain = self._described(name, sources)
+            number = self._view_numbers.of(described)
+            view = None if is_plain else self._view(name, number, sizes)
+            known = self._readings[name] = _Reading(sources, sizes, number, view)
+        return known
+
+    def _view(self, name: str, number: int, sizes: tuple[int, ...]) -> _moves.View:
+        if number not in self._views:
+            ids = np.ascontiguousarray(view_elements(self.graph, name).ids, np.int64).reshape(-1)
+            self._views[number] = _moves.make_view(ids, sizes)
+        return self._views[number]
+
+    def _described(self, name: str, sources: tuple[str, ...]) -> tuple[object, bool]:
+        """Return what a value reads up to names, and whether that is one value whose elements keep their numbers."""
         views = {view.name: view for view in self.graph.views}
-        numbers = {source: i for i, source in enumerate(self.graph.sources_of(name))}
+        numbers = {source: i for i, source in enumerate(sources)}
 
         def described(value: str) -> object:
             view = views.get(value)
             if view is None:
                 return numbers[value], self._shapes[value]
+            if view.kind == "reshape" and len(sources) == 1:
+                inner = described(view.sources[0])
+                return inner if inner == plain else (view.kind, view.shape, inner)
             return replace(view, name="", sources=()), tuple(described(source) for source in view.sources)
 
-        return described(name)
-
-    def _view(self, name: str) -> NDArray[np.int64] | None:
-        """Return a value's elements read through its views, None where it has none."""
-        if name in self._shapes and self.graph.sources_of(name) == (name,):
-            return None
-        key = self._view_key(name)
-        if key not in self._views:
-            ids = view_elements(self.graph, name).ids
-            self._views[key] = np.ascontiguousarray(ids, np.int64).reshape(-1)
-        return self._views[key]
+        plain = (0, self._shapes[sources[0]]) if len(sources) == 1 else None
+        found = described(name)
+        return found, found == plain

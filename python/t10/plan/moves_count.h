@@ -1,0 +1,260 @@
+// Counting what moves when every core fetches the elements it wants from where they lie, run by run.
+//
+// The same rules as t10.core.movement.traffic: what a core takes from itself is not counted; a fragment ends where
+// the sender, its copy of the value or the order of slots changes; an element that several cores take is sent once.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "moves_cut.h"
+#include "moves_home.h"
+
+namespace t10 {
+
+// A value read through views: `ids[e]` numbers the elements of all sources laid end to end, negative for constants.
+class ViewRuns {
+ public:
+  ViewRuns(const Int *ids, std::size_t n_elements, const Ints &sizes) : ids_(n_elements), left_(n_elements) {
+    std::vector<std::uint8_t> is_first;
+    Int total = 0;
+    for (const Int size : sizes) total += size;
+    if (total > std::numeric_limits<std::int32_t>::max())
+      throw std::invalid_argument("ViewRuns: sources of 2^31 elements and more are not supported");
+    is_first.assign(static_cast<std::size_t>(total) + 1, 0);
+    Int first = 0;
+    for (const Int size : sizes) {
+      is_first[static_cast<std::size_t>(first)] = 1;
+      first += size;
+    }
+    for (std::size_t i = n_elements; i-- > 0;) {
+      if (ids[i] >= total) throw std::invalid_argument("ViewRuns: an element is none of any source");
+      ids_[i] = ids[i] < 0 ? -1 : static_cast<std::int32_t>(ids[i]);
+      left_[i] = 1;
+      if (i + 1 == n_elements) continue;
+      const bool goes_on = ids_[i] < 0 ? ids_[i + 1] < 0
+                                       : ids_[i + 1] == ids_[i] + 1 && !is_first[static_cast<std::size_t>(ids_[i + 1])];
+      if (goes_on) left_[i] = left_[i + 1] + 1;
+    }
+  }
+
+  Int size() const { return static_cast<Int>(ids_.size()); }
+
+  // The id of an element, and how many elements from it on have ids that count up in one source.
+  std::pair<Int, Int> find(Int element) const {
+    const auto at = static_cast<std::size_t>(element);
+    return {ids_[at], left_[at]};
+  }
+
+ private:
+  std::vector<std::int32_t> ids_;
+  std::vector<std::int32_t> left_;
+};
+
+struct Counts {
+  Int received = 0;
+  Int sent = 0;
+  Int fragments = 0;
+  Int total = 0;
+  Int copied = 0;
+};
+
+// Which slots of a home have been sent, one row of bits per core.
+class SentSlots {
+ public:
+  explicit SentSlots(const Home &home)
+      : words_(static_cast<std::size_t>((home.n_slots + 63) / 64)),
+        bits_(words_ * static_cast<std::size_t>(home.n_cores()), 0) {}
+
+  void mark(Int core, Int slot, Int length) {
+    std::uint64_t *row = bits_.data() + static_cast<std::size_t>(core) * words_;
+    auto word = static_cast<std::size_t>(slot >> 6);
+    const auto offset = static_cast<unsigned>(slot & 63);
+    const Int here = std::min<Int>(length, 64 - static_cast<Int>(offset));
+    row[word] |= ones(here) << offset;
+    for (length -= here; length > 0; length -= 64) row[++word] |= ones(std::min<Int>(length, 64));
+  }
+
+  void add_to(Ints &sent) const {
+    for (std::size_t core = 0; words_ > 0 && core * words_ < bits_.size(); ++core)
+      for (std::size_t word = 0; word < words_; ++word)
+        sent[core] += __builtin_popcountll(bits_[core * words_ + word]);
+  }
+
+ private:
+  static std::uint64_t ones(Int count) { return count >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1; }
+
+  std::size_t words_;
+  std::vector<std::uint64_t> bits_;
+};
+
+class MoveCounter {
+ public:
+  MoveCounter(const Cut &wanted, std::vector<std::shared_ptr<const Home>> homes, const ViewRuns *view)
+      : wanted_(wanted), homes_(std::move(homes)), view_(view) {
+    Int n_elements = 0;
+    Int n_rows = wanted.n_cores;
+    for (const auto &home : homes_) {
+      first_.push_back(n_elements);
+      n_elements += home->cut().n_elements;
+      n_rows = std::max(n_rows, home->n_cores());
+      sent_.emplace_back(*home);
+    }
+    first_.push_back(n_elements);
+    if (homes_.empty() || (view_ == nullptr ? n_elements : view_->size()) < wanted.n_elements)
+      throw std::invalid_argument("count: a slot wants an element that no home has");
+    own_elements_.assign(static_cast<std::size_t>(n_rows), 0);
+    own_fragments_.assign(static_cast<std::size_t>(n_rows), 0);
+  }
+
+  // All cores, or `rows` only: then no number is larger than it would be of all.
+  Counts count(const Ints *rows) {
+    Int least = wanted_.n_slots;
+    if (rows != nullptr) {
+      for (const Int row : *rows) {
+        const auto core = static_cast<std::int32_t>(row);
+        count_group(&core, 1, least);
+      }
+    } else {
+      for (const auto &group : groups()) count_group(group.data(), group.size(), least);
+    }
+    Ints sent(own_elements_.size(), 0);
+    for (const SentSlots &slots : sent_) slots.add_to(sent);
+    counts_.sent = *std::max_element(sent.begin(), sent.end());
+    counts_.copied = wanted_.n_slots - least;
+    return counts_;
+  }
+
+ private:
+  struct Last {
+    std::size_t source = 0;
+    Int core = -1;
+    Int slot = -1;
+    Int here = -1;
+  };
+
+  // Cores that want the same elements and read the same copies.
+  std::vector<std::vector<std::int32_t>> groups() const {
+    const auto n = static_cast<std::size_t>(wanted_.n_cores);
+    std::vector<std::int32_t> group = wanted_.group_of_core;
+    std::size_t n_groups = wanted_.members.size();
+    Ints keys(n);
+    for (const auto &home : homes_) {
+      if (home->n_copies == 1) continue;
+      for (std::size_t core = 0; core < n; ++core)
+        keys[core] = group[core] * home->n_copies + home->choice(static_cast<Int>(core));
+      n_groups = number_keys(keys, group);
+    }
+    std::vector<std::vector<std::int32_t>> members(n_groups);
+    for (std::size_t core = 0; core < n; ++core)
+      members[static_cast<std::size_t>(group[core])].push_back(static_cast<std::int32_t>(core));
+    return members;
+  }
+
+  void count_group(const std::int32_t *cores, std::size_t n_members, Int &least) {
+    // What several cores take is sent in any case: whoever has it, another one wants it.
+    const Int self = n_members == 1 ? cores[0] : -1;
+    Ints copies;
+    for (const auto &home : homes_) copies.push_back(home->choice(cores[0]));
+    if (n_members > 1) {
+      std::fill(own_elements_.begin(), own_elements_.end(), 0);
+      std::fill(own_fragments_.begin(), own_fragments_.end(), 0);
+    }
+    Int n_received = 0;
+    Int n_fragments = 0;
+    Last last;
+    wanted_.walk(cores[0], [&](Int here, Int element, Int length) {
+      while (length > 0) {
+        Int id = element;
+        Int n = length;
+        if (view_ != nullptr) {
+          const auto [found, left] = view_->find(element);
+          id = found;
+          n = std::min(n, left);
+        }
+        if (id >= 0) {
+          std::size_t source = 0;
+          while (id >= first_[source + 1]) ++source;
+          const Place place = homes_[source]->find(copies[source], id - first_[source]);
+          n = std::min(n, place.length);
+          if (place.core >= 0 && place.core != self) {
+            const bool is_joined = last.core == place.core && last.slot == place.slot && last.here == here &&
+                                   last.source == source;
+            last = {source, place.core, place.slot + n, here + n};
+            sent_[source].mark(place.core, place.slot, n);
+            n_received += n;
+            n_fragments += is_joined ? 0 : 1;
+            if (n_members > 1) {
+              own_elements_[static_cast<std::size_t>(place.core)] += n;
+              own_fragments_[static_cast<std::size_t>(place.core)] += is_joined ? 0 : 1;
+            }
+          }
+        }
+        here += n;
+        element += n;
+        length -= n;
+      }
+    });
+    for (std::size_t i = 0; i < n_members; ++i) {
+      const auto core = static_cast<std::size_t>(cores[i]);
+      const Int received = n_members > 1 ? n_received - own_elements_[core] : n_received;
+      const Int fragments = n_members > 1 ? n_fragments - own_fragments_[core] : n_fragments;
+      counts_.received = std::max(counts_.received, received);
+      counts_.fragments = std::max(counts_.fragments, fragments);
+      counts_.total += received;
+      least = std::min(least, received);
+    }
+  }
+
+  const Cut &wanted_;
+  std::vector<std::shared_ptr<const Home>> homes_;
+  const ViewRuns *view_;
+  Ints first_;
+  std::vector<SentSlots> sent_;
+  Ints own_elements_;
+  Ints own_fragments_;
+  Counts counts_;
+};
+
+// Whether every core wants exactly the slots it has, slot by slot; `home` holds the elements that are wanted.
+inline bool lies_in_place(const Cut &wanted, const Home &home) {
+  const Cut &lies = home.cut();
+  if (wanted.n_cores != lies.n_cores || wanted.n_slots != home.n_slots) return false;
+  struct Run {
+    Int slot;
+    Int element;
+    Int length;
+    bool operator==(const Run &other) const {
+      return slot == other.slot && element == other.element && length == other.length;
+    }
+  };
+  const auto append = [](std::vector<Run> &runs, Int slot, Int element, Int length) {
+    if (!runs.empty() && runs.back().slot + runs.back().length == slot &&
+        runs.back().element + runs.back().length == element)
+      runs.back().length += length;
+    else
+      runs.push_back({slot, element, length});
+  };
+  std::vector<Run> wanted_runs;
+  std::vector<Run> lies_runs;
+  for (Int core = 0; core < wanted.n_cores; ++core) {
+    wanted_runs.clear();
+    lies_runs.clear();
+    wanted.walk(core, [&](Int slot, Int element, Int length) { append(wanted_runs, slot, element, length); });
+    const Int first = home.chunk_of(core) * home.n_slots;
+    lies.walk(core, [&](Int slot, Int element, Int length) {
+      const Int from = std::max(slot, first);
+      const Int to = std::min(slot + length, first + home.n_slots);
+      if (from < to) append(lies_runs, from - first, element + from - slot, to - from);
+    });
+    if (wanted_runs != lies_runs) return false;
+  }
+  return true;
+}
+
+}  // namespace t10
