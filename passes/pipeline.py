@@ -7,6 +7,7 @@ fronts as values in between instead of writing candidates into the module.
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +22,7 @@ from t10.passes.forced import forced_by_attributes
 from t10.passes.planning import locating
 from t10.passes.read_graph import ReadModule, read_graph
 from t10.passes.registry import make, run
+from t10.plan.cache import PlanCache
 from t10.plan.fronts import operator_fronts
 from t10.plan.options import PlanOptions
 from t10.plan.pinned import check_names
@@ -48,12 +50,14 @@ def plan_mlir(
     *,
     cost: CostModel | None = None,
     pins: Pins | None = None,
+    executor: Executor | None = None,
+    cache: PlanCache | None = None,
 ) -> PlannedModule:
     """Fuse and plan a linalg module for a chip and write the plan into it.
 
     Plans pinned by attributes of operators, by `pins` and by `options` are kept; of two for one operator, the last of
-    these. Raises `UnsupportedOpError` for operations that cannot be planned, `InfeasiblePlanError` if it does not fit,
-    and what `pinned_front` raises for pins that are wrong.
+    these. Operators are searched on `executor` and kept in `cache`. Raises `UnsupportedOpError` for operations that
+    cannot be planned, `InfeasiblePlanError` if it does not fit, and what `pinned_front` raises for pins that are wrong.
     """
     with module.context, ir.Location.unknown():
         if progress:
@@ -63,7 +67,9 @@ def plan_mlir(
         pinned = with_pins(read, options or PlanOptions(), pins)
         prices = cost or IpuCostModel(chip)
         with locating(read.graph.operators):
-            fronts = operator_fronts(read.graph, chip, prices, pinned, progress)
+            fronts = operator_fronts(
+                read.graph, chip, prices, pinned, progress, executor=executor, cache=cache
+            )
             plan = settled(read.graph, chip, prices, fronts, pinned)
             if plan is None:
                 plan = schedule_module(read.graph, chip, prices, fronts, pinned, progress)

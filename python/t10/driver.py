@@ -30,6 +30,9 @@ from t10.errors import InputError
 from t10.report import Report, build_report, read_report, write_report
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from t10.plan.cache import PlanCache
     from t10.plan.options import PlanOptions
     from t10.sim.plan_level import SimResult
 
@@ -165,25 +168,31 @@ def compile(
     progress: Progress | None = None,
     *,
     plan: str | Path | None = None,
+    executor: Executor | None = None,
+    cache: PlanCache | str | Path | None = None,
 ) -> Executable:
     """Return a model file (ONNX, text of onnx-mlir, or linalg) compiled for a chip.
 
     `chip` is a bundled chip's name, a chip file or a `ChipSpec`; `shapes` gives extents by input name or dim parameter
     for dims that the model leaves open; `options` are the planner's; `plan` is a plan.json or a file of pins whose
-    plans are kept. Raises `InputError`, `UnsupportedOpError` and `InfeasiblePlanError`, each with its cause.
+    plans are kept; `executor` searches operators instead of this process's threads; `cache` is a folder that keeps
+    what was found for other models and runs (`t10.cache_folder` knows the user's). Raises `InputError`,
+    `UnsupportedOpError` and `InfeasiblePlanError`, each with its cause.
     """
     from t10.frontend.importer import import_model
     from t10.passes.pipeline import plan_mlir
+    from t10.plan.cache import PlanCache
     from t10.plan.options import PlanOptions as Options
     from t10.plan.pins import read_pins
 
     spec = chip if isinstance(chip, ChipSpec) else load_chip(chip)
     chosen = options or Options()
     pins = None if plan is None else read_pins(plan)
+    kept = PlanCache(Path(cache)) if isinstance(cache, (str, Path)) else cache
     clock = _Stopwatch(progress)
     clock.report("import", 0, 1)
     imported = import_model(model, shapes=shapes)
-    planned = plan_mlir(imported.module, spec, chosen, clock.report, pins=pins)
+    planned = plan_mlir(imported.module, spec, chosen, clock.report, pins=pins, executor=executor, cache=kept)
     clock.report("write", 0, 1)
     with imported.module.context, imported.module.operation.location:
         text = str(imported.module)

@@ -16,9 +16,11 @@ from support import models
 
 import t10
 from t10.arrays import read_arrays, write_arrays
+from t10.cache_folder import default_cache_folder
 from t10.cli import entry, main
 from t10.cli.arguments import parse
 from t10.driver import Executable
+from t10.plan.shelf import forget
 from t10.random_inputs import random_inputs
 from t10.reference import run_onnx_runtime
 
@@ -214,3 +216,42 @@ def test_random_inputs_of_run_and_verify_are_the_same(
     assert np.array_equal(read_arrays(tmp_path / "a.npz")["y"], read_arrays(tmp_path / "b.npz")["y"])
     graph = t10.compile(path, chip="test-4").plan.graph
     assert set(random_inputs(graph, 4)) == {"x"}
+
+
+def test_plans_are_kept_between_runs_without_changing_what_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, cache = models.mlp(tmp_path / "mlp.onnx"), tmp_path / "cache"
+    outs = [tmp_path / name for name in ("none", "cold", "warm")]
+    for out, options in zip(outs, (("--no-cache",), ("--cache", cache), ("--cache", cache)), strict=True):
+        forget()
+        assert run(capsys, "compile", path, "-o", out, "--chip", "test-4", *options)[0] == 0
+    plans = {(out / "plan.json").read_bytes() for out in outs}
+    modules = {(out / "module.mlir").read_bytes() for out in outs}
+    assert len(plans) == len(modules) == 1
+    code, text, _ = run(capsys, "cache", "info", "--cache", cache)
+    assert code == 0
+    assert str(cache) in text
+    assert "front" in text
+    assert "deleted" in run(capsys, "cache", "clear", "--cache", cache)[1]
+    assert "0 entries" in run(capsys, "cache", "info", "--cache", cache)[1]
+
+
+def test_a_cache_that_cannot_be_used_is_one_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = models.mlp(tmp_path / "mlp.onnx")
+    forget()
+    code, _, errors = run(
+        capsys, "compile", path, "-o", tmp_path / "out", "--chip", "test-4", "--cache", path
+    )
+    assert code == 0
+    assert errors.count("t10: warning: plan cache") == len(errors.splitlines()) == 1
+
+
+def test_the_default_cache_is_the_users(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert default_cache_folder() == tmp_path / "t10"
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative/is/ignored")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert default_cache_folder() == tmp_path / ".cache" / "t10"

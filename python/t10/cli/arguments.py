@@ -40,6 +40,9 @@ class Arguments:
     gap: float | None = None
     time_limit: float | None = None
     plan: Path | None = None
+    cache: Path | None = None
+    use_cache: bool = True
+    action: str = ""
     inputs: Path | None = None
     outputs: Path | None = None
     trace: Path | None = None
@@ -131,6 +134,12 @@ def _add_reading(commands: Commands, common: argparse.ArgumentParser) -> None:
 
     commands.add_parser("chips", parents=[common], help="the chips that come with T10")
 
+    cache = commands.add_parser("cache", parents=[common], help="the plans that are kept between runs")
+    cache.add_argument("action", choices=("info", "clear"), help="say what there is, or delete it")
+    cache.add_argument(
+        "--cache", type=Path, metavar="DIR", help="another folder than the one commands use by default"
+    )
+
 
 def _prove(parser: argparse.ArgumentParser, *, default: bool) -> None:
     """Add `--prove` and `--no-prove`."""
@@ -166,7 +175,19 @@ def _planning() -> argparse.ArgumentParser:
         help="plans to keep: a plan.json written before, or a file of pins; what is left out is searched",
     )
     _reconciling(parser)
+    _caching(parser)
     return parser
+
+
+def _caching(parser: argparse.ArgumentParser) -> None:
+    """Add where plans of operators are kept between runs."""
+    parser.add_argument(
+        "--cache",
+        type=Path,
+        metavar="DIR",
+        help="folder that keeps plans of operators between runs (default: `t10` in XDG_CACHE_HOME or ~/.cache)",
+    )
+    parser.add_argument("--no-cache", dest="use_cache", action="store_false", help="search everything anew")
 
 
 def _reconciling(parser: argparse.ArgumentParser) -> None:

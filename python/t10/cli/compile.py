@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from t10.cli.arguments import Arguments
+from t10.cli.cache import cache_of
 from t10.cli.options import plan_options_of, shapes_of
 from t10.cli.prove import PROVED, prove
 from t10.cli.terminal import progress_bar, say, stdout
@@ -14,7 +15,10 @@ def run_compile(arguments: Arguments) -> int:
     """Compile a model, write its folder, and print what it costs."""
     options, shapes = plan_options_of(arguments), shapes_of(arguments)
     with progress_bar(quiet=arguments.quiet) as progress:
-        executable = compile(arguments.model, arguments.chip, shapes, options, progress, plan=arguments.plan)
+        executable = compile(
+            arguments.model, arguments.chip, shapes, options, progress,
+            plan=arguments.plan, cache=cache_of(arguments),
+        )  # fmt: skip
         if arguments.prove:
             prove(executable, progress)
         executable.save(arguments.folder)

@@ -75,6 +75,10 @@ def _dispatch(arguments: Arguments) -> int:
         from t10.cli.demo import run_demo
 
         return run_demo(arguments)
+    if arguments.command == "cache":
+        from t10.cli.cache import run_cache
+
+        return run_cache(arguments)
     from t10.cli.chips import run_chips
 
     return run_chips(arguments)

@@ -8,6 +8,7 @@ from rich.table import Table
 
 from t10.arrays import Arrays, read_arrays, write_arrays
 from t10.cli.arguments import Arguments
+from t10.cli.cache import cache_of
 from t10.cli.options import plan_options_of, shapes_of
 from t10.cli.prove import PROVED, prove
 from t10.cli.terminal import progress_bar, say, stdout
@@ -27,7 +28,10 @@ def run_verify(arguments: Arguments) -> int:
     if arguments.tolerance is not None and not arguments.tolerance >= 0:
         raise InputError(f"--tolerance is {arguments.tolerance}, expected a number of at least 0")
     with progress_bar(quiet=arguments.quiet) as progress:
-        executable = compile(arguments.model, arguments.chip, shapes, options, progress, plan=arguments.plan)
+        executable = compile(
+            arguments.model, arguments.chip, shapes, options, progress,
+            plan=arguments.plan, cache=cache_of(arguments),
+        )  # fmt: skip
         if arguments.prove:
             prove(executable, progress)
         graph = executable.plan.graph
