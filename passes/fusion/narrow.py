@@ -1,15 +1,14 @@
 """Sums kept in 16 bits: what `partials=f16` asks for (poplibs calls it the partials type).
 
 ```
-acc: f32 += extf(a) * extf(b);  y = f(truncf(acc))     becomes     acc: f16 += a * b;  y = f(acc)
+acc: f32 += extf(a) * extf(b);  y = f(truncf(acc + extf(c)))     becomes     acc: f16 += a * b;  y = f(acc + c)
 ```
 
-Only sums of 16-bit terms whose total is rounded to that type before anything else happens to it.
+Only sums of 16-bit terms whose total, with what is added to it (a bias), is rounded to that type before anything else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -30,14 +29,16 @@ def narrow_sums(graph: FusionGraph) -> None:
 
 def _narrowed(graph: FusionGraph, nest: Nest) -> Nest | None:
     """Return the nest with a narrow accumulator, None where it must not have one."""
-    if nest.combine != "arith.addf" or str(nest.acc_type) != "f32" or not isinstance(nest.init, Constant):
+    is_wide_sum = nest.combine == "arith.addf" and str(nest.acc_type) == "f32"
+    if not is_wide_sum or nest.epilogue is None or not isinstance(nest.init, Constant):
         return None
-    kind = _rounded_to(nest.epilogue)
-    body = None if kind is None else _narrow_term(graph, nest.body, kind)
-    if body is None or nest.epilogue is None:
+    rounded = (_rounded_type(node) for node in visit(nest.epilogue))
+    kind = next((kind for kind in rounded if kind is not None), None)
+    body = None if kind is None else _in_narrow_type(graph, nest.body, kind, "arith.mulf")
+    epilogue = None if body is None else _Rounded(graph, kind).epilogue(nest.epilogue)
+    if body is None or epilogue is None:
         return None
     start = ir.FloatAttr.get(kind, ir.FloatAttr(nest.init.attribute).value)
-    epilogue = _without_rounding(nest.epilogue)
     return replace(
         nest,
         body=body,
@@ -47,54 +48,55 @@ def _narrowed(graph: FusionGraph, nest: Nest) -> Nest | None:
     )
 
 
-def _rounded_to(epilogue: Scalar | None) -> Any:
-    """Return the one 16-bit type that every use of the total rounds it to, None if there is none."""
-    if epilogue is None or isinstance(epilogue, Accumulated):
+def _in_narrow_type(graph: FusionGraph, scalar: Scalar, kind: Any, opcode: str) -> Scalar | None:
+    """Return a scalar in a narrow type, None unless it is widened values (or the total) joined by `opcode`."""
+    if isinstance(scalar, Accumulated):
+        return scalar
+    if not isinstance(scalar, Apply):
         return None
-    uses = [node for node in visit(epilogue) if any(isinstance(o, Accumulated) for o in _operands(node))]
-    kinds = {str(use.type) if _is_rounding(use) else "" for use in uses if isinstance(use, Apply)}
-    if len(kinds) != 1 or not kinds <= set(NARROW):
-        return None
-    return next(use.type for use in uses if isinstance(use, Apply))
-
-
-def _narrow_term(graph: FusionGraph, scalar: Scalar, kind: Any) -> Scalar | None:
-    """Return a term of the sum in its narrow type, None if it is more than a product of widened values."""
-    if isinstance(scalar, Apply) and scalar.opcode == "arith.extf":
+    if scalar.opcode == "arith.extf":
         inner = scalar.operands[0]
         return inner if str(_type_of(graph, inner)) == str(kind) else None
-    if isinstance(scalar, Apply) and scalar.opcode == "arith.mulf":
-        factors = [_narrow_term(graph, operand, kind) for operand in scalar.operands]
-        known = tuple(factor for factor in factors if factor is not None)
-        return Apply("arith.mulf", known, kind) if len(known) == len(factors) else None
-    return None
+    if scalar.opcode != opcode:
+        return None
+    operands = [_in_narrow_type(graph, operand, kind, opcode) for operand in scalar.operands]
+    known = tuple(operand for operand in operands if operand is not None)
+    return Apply(opcode, known, kind) if len(known) == len(operands) else None
 
 
-def _without_rounding(scalar: Scalar) -> Scalar:
-    """Return the epilogue with each rounded total replaced by the total; what is shared stays shared."""
-    memo: dict[int, Scalar] = {}
+class _Rounded:
+    """An epilogue rewritten so that what was rounded to `kind` is computed in it."""
 
-    def rebuilt(node: Scalar) -> Scalar:
+    def __init__(self, graph: FusionGraph, kind: Any) -> None:
+        self.graph = graph
+        self.kind = kind
+        self.uses_wide_total = str(kind) not in NARROW
+        self.memo: dict[int, Scalar] = {}
+
+    def epilogue(self, scalar: Scalar) -> Scalar | None:
+        """Return the epilogue of a narrow total, None if the wide one is needed."""
+        made = self._made(scalar)
+        return None if self.uses_wide_total else made
+
+    def _made(self, node: Scalar) -> Scalar:
+        if isinstance(node, Accumulated):
+            self.uses_wide_total = True
         if not isinstance(node, Apply):
             return node
-        if id(node) not in memo:
-            if _is_rounding(node) and isinstance(node.operands[0], Accumulated):
-                memo[id(node)] = node.operands[0]
-            else:
-                operands = tuple(rebuilt(operand) for operand in node.operands)
-                memo[id(node)] = Apply(node.opcode, operands, node.type, node.template)
-        return memo[id(node)]
-
-    return rebuilt(scalar)
-
-
-def _is_rounding(node: Scalar) -> bool:
-    return isinstance(node, Apply) and node.opcode == "arith.truncf"
+        if id(node) not in self.memo:
+            narrow = None
+            if str(_rounded_type(node)) == str(self.kind):
+                narrow = _in_narrow_type(self.graph, node.operands[0], self.kind, "arith.addf")
+            if narrow is None:
+                operands = tuple(self._made(operand) for operand in node.operands)
+                narrow = Apply(node.opcode, operands, node.type, node.template)
+            self.memo[id(node)] = narrow
+        return self.memo[id(node)]
 
 
-def _operands(node: Scalar) -> Iterator[Scalar]:
-    if isinstance(node, Apply):
-        yield from node.operands
+def _rounded_type(node: Scalar) -> Any:
+    """Return the type that a scalar is rounded to, None if it is not."""
+    return node.type if isinstance(node, Apply) and node.opcode == "arith.truncf" else None
 
 
 def _type_of(graph: FusionGraph, scalar: Scalar) -> Any:
