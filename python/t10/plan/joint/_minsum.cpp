@@ -61,7 +61,7 @@ std::size_t product(const std::vector<std::size_t> &scope, const std::vector<std
 
 class Elimination {
  public:
-  Elimination(std::vector<std::size_t> n_states, const nb::list &factors) : n_states_(std::move(n_states)) {
+  Elimination(std::vector<std::size_t> n_states, const nb::sequence &factors) : n_states_(std::move(n_states)) {
     first_.assign(n_states_.size() + 1, 0);
     for (std::size_t v = 0; v < n_states_.size(); ++v) {
       if (n_states_[v] == 0) throw std::invalid_argument("Elimination: variable " + std::to_string(v) + " has no state");
@@ -230,7 +230,7 @@ class Elimination {
 NB_MODULE(_minsum, module) {
   module.doc() = "Least sums of tables over shared variables (see _minsum.pyi for shapes).";
   nb::class_<Elimination>(module, "Elimination")
-      .def(nb::init<std::vector<std::size_t>, const nb::list &>(), nb::arg("n_states"), nb::arg("factors"))
+      .def(nb::init<std::vector<std::size_t>, const nb::sequence &>(), nb::arg("n_states"), nb::arg("factors"))
       .def("minimise", &Elimination::minimise, nb::arg("state_costs"))
       .def_prop_ro("n_cells", &Elimination::n_cells);
 }

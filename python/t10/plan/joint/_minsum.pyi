@@ -9,7 +9,7 @@ class Elimination:
     """The least sum of costs of single states and of tables over few variables each, by variable elimination."""
 
     def __init__(
-        self, n_states: Sequence[int], factors: list[tuple[Sequence[int], NDArray[np.float64]]]
+        self, n_states: Sequence[int], factors: Sequence[tuple[Sequence[int], NDArray[np.float64]]]
     ) -> None:
         """Lay out the elimination; a factor is (variables, costs row-major over their states).
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 
 from t10.core.dtypes import size_bytes
+from t10.core.plan import OperatorPlan
+from t10.core.schedule import Optimality
 from t10.cost.operator import output_chunk
 from t10.plan.allocation import aligned_size
 from t10.plan.assemble import Context, Front
@@ -18,7 +20,7 @@ from t10.plan.joint.pricing import Prices
 from t10.plan.joint.selection import Ints, Lifetime, Rows, Saving, Selection, Table
 from t10.plan.joint.solve import Solution, solve
 from t10.plan.joint.states import States, states_of
-from t10.plan.options import PlanOptions
+from t10.plan.options import PlanOptions, Reading
 from t10.plan.reconcile import Choice
 
 MOST_ROUNDS = 12
@@ -29,12 +31,26 @@ Report = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class JointChoice:
-    """States and the choice among them, one per operator; modelled cycles of all, and what none can undercut."""
+    """States and the choice among them, one per operator; modelled cycles of all, and what none can undercut.
+
+    `greedy_cycles` are those of Algorithm 1's choices at the same prices, by reading; none where it has no choice.
+    """
 
     states: tuple[States, ...]
     choices: tuple[Choice, ...]
     cycles: int
     bound_cycles: int
+    greedy_cycles: Mapping[Reading, int]
+
+    def optimality(self, cycles: int) -> Optimality:
+        """Return how good the choice is known to be; `cycles` are those of the assembled model."""
+        return Optimality(
+            method="exact",
+            cycles=cycles,
+            bound_cycles=min(self.bound_cycles, cycles),
+            literal_cycles=self.greedy_cycles.get("literal", 0),
+            aware_cycles=self.greedy_cycles.get("aware", 0),
+        )
 
 
 class JointPlanner:
@@ -45,22 +61,26 @@ class JointPlanner:
         context: Context,
         fronts: Sequence[Front],
         options: PlanOptions,
-        greedy: Sequence[Choice] | None,
+        greedy: Mapping[Reading, Sequence[Choice] | None],
         report: Report = lambda done, total: None,
     ) -> None:
-        """Make and price the states; `greedy` is a choice to start from, among them in any case."""
+        """Make and price the states; `greedy` are choices to start from, among them in any case."""
         self.context, self.options, self.report = context, options, report
         self.deadline = time.monotonic() + options.time_limit_seconds
-        kept = (
-            None if greedy is None else [front[c.plan].plan for front, c in zip(fronts, greedy, strict=True)]
-        )
-        self.states = states_of(context, fronts, options, kept)
+        kept: dict[Reading, list[OperatorPlan]] = {
+            reading: [front[choice.plan].plan for front, choice in zip(fronts, choices, strict=True)]
+            for reading, choices in greedy.items()
+            if choices is not None
+        }
+        self.states = states_of(context, fronts, options, list(kept.values()))
         self.prices = Prices(context, self.states, lambda: report(0, MOST_ROUNDS))
-        self.start = None if greedy is None or kept is None else self._rows_of(kept, greedy)
+        self.starts: dict[Reading, Ints] = {
+            reading: self._rows_of(plans, greedy[reading] or ()) for reading, plans in kept.items()
+        }
 
     def best(self, room_bytes: int) -> JointChoice | None:
         """Return the best choice for which a core has `room_bytes`, None if nothing fits."""
-        starts = [] if self.start is None else [self.start]
+        starts = list(self.starts.values())
         best: Solution | None = None
         for number in range(MOST_ROUNDS):
             self.report(number, MOST_ROUNDS)
@@ -68,17 +88,21 @@ class JointPlanner:
             found = solve(selection, self.options.gap, starts, self._is_over)
             if found is None:
                 return None
-            states = selection.states_of(found.rows).tolist()
-            first = [selection.rows_of(step).start for step in range(selection.n_operators)]
-            levels = [int(row) - low for row, low in zip(found.rows, first, strict=True)]
-            if not self.prices.settle(states, levels):
-                best = found
+            best = found
+            if not self._settle(selection, found.rows):
                 break
             starts = [found.rows, *starts[:3]]
-            best = found
         if best is None:
             return None
+        for rows in self.starts.values():
+            self._settle(self.selection(room_bytes), rows)
         return self._joint(self.selection(room_bytes), best)
+
+    def _settle(self, selection: Selection, rows: Ints) -> bool:
+        """Make the prices of a choice exact; return whether any changed."""
+        first = [selection.rows_of(step).start for step in range(selection.n_operators)]
+        levels = [int(row) - low for row, low in zip(rows, first, strict=True)]
+        return self.prices.settle(selection.states_of(rows).tolist(), levels)
 
     def selection(self, room_bytes: int) -> Selection:
         """Return the problem with the prices known by now."""
@@ -143,19 +167,19 @@ class JointPlanner:
             table, number = self.prices.rows[step].table, row - selection.rows_of(step).start
             choices.append(Choice(int(table.plan[number]), int(table.level[number])))
         cycles = selection.cycles(found.rows)
-        return JointChoice(self.states, tuple(choices), cycles, min(found.bound_cycles, cycles))
+        greedy: dict[Reading, int] = {
+            reading: selection.cycles(rows) for reading, rows in self.starts.items()
+        }
+        return JointChoice(self.states, tuple(choices), cycles, min(found.bound_cycles, cycles), greedy)
 
-    def _rows_of(self, kept: Sequence[object], greedy: Sequence[Choice]) -> Ints | None:
+    def _rows_of(self, kept: Sequence[OperatorPlan], greedy: Sequence[Choice]) -> Ints:
         """Return the rows of a choice among the fronts."""
         first = 0
         rows: list[int] = []
         for states, priced, plan, choice in zip(self.states, self.prices.rows, kept, greedy, strict=True):
             table = priced.table
             state = next(number for number, s in enumerate(states) if s.plan == plan)
-            here = np.nonzero((table.plan == state) & (table.level == choice.level))[0]
-            if not len(here):
-                return None
-            rows.append(first + int(here[0]))
+            rows.append(first + int(np.nonzero((table.plan == state) & (table.level == choice.level))[0][0]))
             first += len(table.plan)
         return np.array(rows, np.int64)
 

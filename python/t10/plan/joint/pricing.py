@@ -202,7 +202,14 @@ class Prices:
             shape, makers = (shape[-1],), ()
             zeros = np.zeros(shape, np.int64)
             return Edge(step, number, makers, zeros, np.ones(shape, np.bool_), zeros.copy())
-        edge = Edge(step, number, makers, *(np.zeros(shape, kind) for kind in (np.int64, np.bool_, np.int64)))
+        edge = Edge(
+            step=step,
+            number=number,
+            makers=makers,
+            cycles=np.zeros(shape, np.int64),
+            is_exact=np.zeros(shape, np.bool_),
+            saved_bytes=np.zeros(shape, np.int64),
+        )
         spec = self.context.graph.operators[step]
         operand = operand_of(spec, number)
         for where in product(*map(range, shape)):

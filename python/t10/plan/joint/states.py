@@ -33,18 +33,19 @@ def states_of(
     context: Context,
     fronts: Sequence[Front],
     options: PlanOptions,
-    kept: Sequence[OperatorPlan] | None = None,
+    kept: Sequence[Sequence[OperatorPlan]] = (),
 ) -> tuple[States, ...]:
     """Return the states of every operator, priced without what moves before they run; least bytes first.
 
-    `kept` names a plan per operator that is a state in any case.
+    `kept` are choices, a plan per operator each, that are states in any case.
     """
     result: list[States] = []
     step_by_value = {spec.output.name: step for step, spec in enumerate(context.graph.operators)}
     known: dict[object, States] = {}
     kept_by_front: dict[int, dict[OperatorPlan, None]] = {id(front): {} for front in fronts}
-    for front, plan in zip(fronts, kept or (), strict=kept is not None):
-        kept_by_front[id(front)][plan] = None
+    for plans in kept:
+        for front, plan in zip(fronts, plans, strict=True):
+            kept_by_front[id(front)][plan] = None
     for spec, front in zip(context.graph.operators, fronts, strict=True):
         makers = [
             (number, step_by_value[value])
