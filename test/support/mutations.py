@@ -7,7 +7,7 @@ from dataclasses import replace
 from random import Random
 
 from t10.core.plan import OperatorPlan, PhaseTerm
-from t10.core.schedule import Arrival, Buffer, Layout, ModulePlan
+from t10.core.schedule import PHASES, Arrival, Buffer, Layout, ModulePlan
 
 Ints = tuple[int, ...]
 
@@ -196,12 +196,36 @@ def _size(rng: Random, plan: ModulePlan) -> ModulePlan:
 
 def _lifetime(rng: Random, plan: ModulePlan) -> ModulePlan:
     def change(buffer: Buffer) -> Buffer | None:
-        kind = rng.randrange(3)
+        kind = rng.randrange(5)
         if kind == 0:
             return None
+        if kind >= 3:
+            field = "first_phase" if kind == 3 else "last_phase"
+            return replace(buffer, **{field: rng.choice(PHASES)})
         return replace(buffer, first=buffer.first + 1) if kind == 1 else replace(buffer, last=buffer.last - 1)
 
     return _with_buffer(rng, plan, change)
+
+
+def _taken_over(rng: Random, plan: ModulePlan) -> ModulePlan:
+    """Let a result lie where an operand does, as if it took over its buffer, whether that is safe or not."""
+    number = rng.randrange(len(plan.operators))
+    spec, scheduled = plan.graph.operators[number], plan.operators[number]
+    by_name = {buffer.name: buffer for buffer in plan.buffers}
+    old = by_name.get(rng.choice(scheduled.arrivals).buffer)
+    new = by_name.get(f"value:{spec.output.name}")
+    if old is None or new is None:
+        return plan
+    phase = rng.choice((new.first_phase, new.first_phase, "nest"))
+    changed = {
+        old.name: replace(old, last=min(old.last, number), last_phase=phase),
+        new.name: replace(new, address_bytes=old.address_bytes, size_bytes=old.size_bytes, first_phase=phase),
+    }
+    buffers = [changed.get(b.name, b) for b in plan.buffers]
+    if rng.random() < 0.3:
+        buffers = [b for b in buffers if b.name != f"accumulator:{spec.name}"]
+    peak = max(b.address_bytes + b.size_bytes for b in buffers)
+    return replace(plan, buffers=tuple(buffers), peak_bytes=peak)
 
 
 def _arrival(rng: Random, plan: ModulePlan) -> ModulePlan:
@@ -289,6 +313,7 @@ MUTATIONS: dict[str, Callable[[Random, ModulePlan], ModulePlan]] = {
     "size": _size,
     "spatial": _spatial,
     "steps": _steps,
+    "taken over": _taken_over,
     "temporal": _temporal,
     "temporal aligned": _temporal_aligned,
     "weight layout": _weight_layout,

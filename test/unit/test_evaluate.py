@@ -45,7 +45,7 @@ def bytes_by_definition(spec: OperatorSpec, plan: OperatorPlan) -> int:
     n_out = prod(geometry.partition_shape(spec.output, geometry.window_lengths(plan, n_inputs)))
     members, chunk = output_chunk(spec, plan)
     total += aligned_size(n_out * size_bytes(spec.acc_dtype))
-    if spec.epilogue is not None or members > 1:
+    if spec.acc_dtype != spec.output.dtype or members > 1:
         total += aligned_size(chunk * size_bytes(spec.output.dtype))
     return total
 

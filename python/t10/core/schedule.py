@@ -11,6 +11,16 @@ from t10.errors import T10Error
 
 LayoutKind = Literal["linear", "operand"]
 ArrivalKind = Literal["relayout", "setup", "in_place"]
+Phase = Literal["arrive", "nest", "finish"]
+"""What an operator step does, in this order: operands are copied to their cores; the loop nest runs and partial results
+are combined; the epilogue makes the result, or copies it out of the accumulator."""
+
+PHASES: tuple[Phase, ...] = ("arrive", "nest", "finish")
+
+
+def moment(step: int, phase: Phase) -> int:
+    """Return the number of a phase of an operator step, counted from the first phase of step 0."""
+    return step * len(PHASES) + PHASES.index(phase)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +55,16 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """Bytes of every core: `size_bytes` at `address_bytes` from operator step `first` to `last`, both included.
+    """Bytes of every core: `size_bytes` at `address_bytes`, for some phases of some operator steps.
 
-    Names: `idle:<weight>`, `input:<value>`, `operand:<operator>:<number>`, `accumulator:<operator>`,
-    `value:<name>` (an operator's result), `shift` (the shift buffer).
+    They live from phase `first_phase` of step `first` to the end of phase `last_phase` of step `last`. Names:
+    `idle:<weight>`, `input:<value>`, `operand:<operator>:<number>`, `accumulator:<operator>`, `value:<name>` (an
+    operator's result), `shift` (the shift buffer). An operator without accumulator buffer accumulates in its result;
+    then no cores hold partial results, and both have one element type.
+
+    Two buffers share bytes only if their lifetimes are disjoint, with one exception. A result *takes over* the buffer
+    of an operand that lies in place: it begins in the phase in which the operand's buffer ends, at its address and of
+    its size. All that is read of that buffer in this phase are operands whose slot i goes into slot i of the result.
     """
 
     name: str
@@ -56,6 +72,18 @@ class Buffer:
     size_bytes: int
     first: int
     last: int
+    first_phase: Phase = "arrive"
+    last_phase: Phase = "finish"
+
+    @property
+    def first_moment(self) -> int:
+        """Return when the buffer begins to live, see `moment`."""
+        return moment(self.first, self.first_phase)
+
+    @property
+    def last_moment(self) -> int:
+        """Return the last moment the buffer lives, see `moment`."""
+        return moment(self.last, self.last_phase)
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,7 @@ class _Builder:
         steps.extend(self._nest(spec, plan, (*inputs, accumulator)))
         steps.extend(self._home(spec, plan, scheduled.arrivals, inputs))
         steps.extend(self._reduce(spec, plan, accumulator))
-        if result != accumulator:
+        if spec.epilogue is not None or result != accumulator:
             extra = fields[len(spec.inputs) :]
             steps.append(self._execute(spec, plan, "epilogue", (accumulator, *extra, result)))
         return OperatorProgram(spec.name, tuple(steps))

@@ -14,7 +14,7 @@ from t10.core.plan import CostedPlan, Cycles, OperatorPlan
 from t10.core.schedule import Arrival, Layout, ModulePlan, ScheduledOperator
 from t10.cost import CostModel
 from t10.cost.operator import home_cycles, operator_cycles, output_chunk
-from t10.plan.allocation import allocate, peak_bytes
+from t10.plan.allocation import allocate
 from t10.plan.arrivals import Mover
 from t10.plan.buffers import buffer_requests
 from t10.plan.levels import replica_count, scatter_at
@@ -193,16 +193,16 @@ def assemble(
         layouts[spec.output.name] = layout
         active = replace(priced, cycles=cycles_of(context, spec, priced.plan, arrivals))
         operators.append(ScheduledOperator(spec.name, active, arrivals, layout, front))
-    requests = buffer_requests(graph, context.lives, operators, layouts, chip.shift_buffer_bytes)
-    buffers = allocate(requests, chip.reserved_bytes)
+    requests = buffer_requests(graph, operators, layouts, chip.shift_buffer_bytes)
+    packing = allocate(requests, chip.reserved_bytes)
     return ModulePlan(
         chip=chip.name,
         graph=graph,
         operators=tuple(operators),
         weight_layouts=tuple(weights.values()),
         input_layouts=tuple(inputs.values()),
-        buffers=buffers,
-        peak_bytes=peak_bytes(buffers, chip.reserved_bytes),
+        buffers=packing.buffers,
+        peak_bytes=packing.peak_bytes,
         capacity_bytes=chip.sram_bytes,
     )
 

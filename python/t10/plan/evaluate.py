@@ -146,6 +146,6 @@ def result_bytes(spec: OperatorSpec, n_out: Ints, members: Ints) -> Ints:
     """Return the bytes per core of the accumulator and, where it is not the result itself, of the result."""
     accumulator = aligned(n_out * size_bytes(spec.acc_dtype))
     value = aligned(-(-n_out // members) * size_bytes(spec.output.dtype))
-    if spec.epilogue is not None:
+    if spec.acc_dtype != spec.output.dtype:
         return accumulator + value
     return accumulator + np.where(members > 1, value, 0)

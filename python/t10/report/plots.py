@@ -12,7 +12,7 @@ from typing import Any
 
 from t10.chip import ChipSpec
 from t10.core.plan import CostedPlan
-from t10.core.schedule import ModulePlan, ScheduledOperator
+from t10.core.schedule import PHASES, ModulePlan, ScheduledOperator
 from t10.report.records import Report
 from t10.report.table import slowest
 
@@ -98,10 +98,9 @@ def memory_plot(plan: ModulePlan, chip: ChipSpec) -> str:
     by_colour: dict[str, list[Any]] = {}
     for buffer in plan.buffers:
         kind = buffer.name.partition(":")[0]
-        first, last = max(buffer.first, 0), min(buffer.last, last_step - 1)
-        box = patches.Rectangle(
-            (first, buffer.address_bytes / KIB), last + 1 - first, buffer.size_bytes / KIB
-        )
+        begin = max(buffer.first_moment / len(PHASES), 0)
+        end = min((buffer.last_moment + 1) / len(PHASES), last_step)
+        box = patches.Rectangle((begin, buffer.address_bytes / KIB), end - begin, buffer.size_bytes / KIB)
         by_colour.setdefault(kind, []).append(box)
     is_large = len(plan.buffers) > MOST_VECTOR_BOXES
     for kind, boxes in by_colour.items():

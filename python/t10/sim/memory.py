@@ -7,6 +7,7 @@ keeps, per core, how many of its bytes (from its start) were written.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,10 +25,14 @@ Slots = NDArray[Any]
 
 @dataclass(slots=True)
 class LiveBuffer:
-    """A buffer that holds data now; `written_bytes` (cores,) counts from its start."""
+    """A buffer that holds data now; `written_bytes` (cores,) counts from its start.
+
+    `is_taken` once another buffer goes on using its bytes.
+    """
 
     buffer: Buffer
     written_bytes: NDArray[np.int64]
+    is_taken: bool = False
 
     @property
     def end_bytes(self) -> int:
@@ -49,8 +54,12 @@ class CoreMemory:
         self._sram = np.empty((n_cores, row_bytes), np.uint8)
         self._live: dict[str, LiveBuffer] = {}
 
-    def begin(self, buffer: Buffer) -> None:
-        """Let a buffer live from now on, poisoned; it must lie inside the memory and overlap no other live buffer."""
+    def begin(self, buffer: Buffer, takes_over: str = "") -> None:
+        """Let a buffer live from now on, poisoned; it must lie inside the memory and overlap no other live buffer.
+
+        It may lie exactly where the live buffer `takes_over` does, whose bytes then stay as they are, and stay readable
+        through either name until that buffer dies.
+        """
         start, end = buffer.address_bytes, buffer.address_bytes + buffer.size_bytes
         if buffer.name in self._live:
             raise trap(f"buffer {buffer.name} begins to live twice", address=start)
@@ -63,17 +72,33 @@ class CoreMemory:
         if start % ALIGNMENT_BYTES:
             raise trap(f"buffer {buffer.name} is not aligned to {ALIGNMENT_BYTES} bytes", address=start)
         for other in self._live.values():
+            if other.buffer.name == takes_over:
+                continue
             if start < other.end_bytes and other.buffer.address_bytes < end:
                 raise trap(f"buffer {buffer.name} overlaps live buffer {other.buffer.name}", address=start)
         self._live[buffer.name] = LiveBuffer(buffer, np.zeros(self.n_cores, np.int64))
-        self._sram[:, start:end] = POISON
+        if takes_over:
+            old = self._find(takes_over)
+            if (old.buffer.address_bytes, old.end_bytes) != (start, end):
+                raise trap(
+                    f"buffer {buffer.name} takes over other bytes than those of {takes_over}", address=start
+                )
+            old.is_taken = True
+        else:
+            self._sram[:, start:end] = POISON
         self.peak_bytes = max(self.peak_bytes, end)
 
     def end(self, name: str) -> None:
-        """Let a buffer die: its bytes are poisoned again."""
+        """Let a buffer die: its bytes are poisoned again, unless another took them over."""
         live = self._find(name)
-        self._sram[:, live.buffer.address_bytes : live.end_bytes] = POISON
+        if not live.is_taken:
+            self._sram[:, live.buffer.address_bytes : live.end_bytes] = POISON
         del self._live[name]
+
+    def check_live(self, names: Iterable[str]) -> None:
+        """Raise a trap unless all these buffers live."""
+        for name in names:
+            self._find(name)
 
     def is_live(self, name: str) -> bool:
         """Return whether a buffer of that name lives."""

@@ -19,6 +19,7 @@ from t10.errors import SimTrap
 from t10.sim.combine import neutral
 from t10.sim.compute import Running, compute_sub_task
 from t10.sim.epilogue import run_epilogue
+from t10.sim.lifetimes import Lifetimes, check_taken_over
 from t10.sim.memory import CoreMemory
 from t10.sim.nest import nest_states
 from t10.sim.partition import Partition
@@ -41,21 +42,24 @@ class Machine:
     mover: Mover
     timeline: Timeline
     cost: Prices
+    lifetimes: Lifetimes
 
 
 def run_operator(
-    machine: Machine, spec: OperatorSpec, scheduled: ScheduledOperator, step_done: StepDone
+    machine: Machine, spec: OperatorSpec, scheduled: ScheduledOperator, step: int, step_done: StepDone
 ) -> Home:
-    """Execute one operator and return where its result lies. Raises `SimTrap` naming the operator."""
+    """Execute operator number `step` and return where its result lies. Raises `SimTrap` naming the operator."""
     try:
-        return _run(machine, spec, scheduled, step_done)
+        return _run(machine, spec, scheduled, step, step_done)
     except SimTrap as error:
         if error.operator is None:
             error.operator = spec.name
         raise
 
 
-def _run(machine: Machine, spec: OperatorSpec, scheduled: ScheduledOperator, step_done: StepDone) -> Home:
+def _run(
+    machine: Machine, spec: OperatorSpec, scheduled: ScheduledOperator, step: int, step_done: StepDone
+) -> Home:
     plan = scheduled.active.plan
     if plan.n_cores > machine.memory.n_cores:
         raise trap(f"the plan uses {plan.n_cores} cores of a chip with {machine.memory.n_cores}")
@@ -63,15 +67,22 @@ def _run(machine: Machine, spec: OperatorSpec, scheduled: ScheduledOperator, ste
     slot = len(spec.inputs)
     n_replicas = geometry.n_replicas(spec, plan, slot)
     result = Home(scheduled.output_layout, f"value:{spec.output.name}")
-    is_result = spec.epilogue is None and n_replicas == 1
-    name = result.buffer if is_result else f"accumulator:{spec.name}"
+    taken = machine.lifetimes.enter(step, "nest")
+    check_taken_over(spec, plan, scheduled.arrivals, "nest", n_replicas, taken)
+    machine.memory.check_live(arrival.buffer for arrival in scheduled.arrivals)
+    name = f"accumulator:{spec.name}"
+    if n_replicas == 1 and spec.acc_dtype == spec.output.dtype and name not in machine.lifetimes.names:
+        name = result.buffer
     accumulator = _accumulator(machine.memory, spec, plan, name)
     running = Running(spec, plan, operands[:slot], accumulator, factors_of(spec))
     _run_nest(machine, running, step_done)
     _shift_home(machine, running, scheduled.arrivals)
     machine.memory.mark_written(name, plan.n_cores, accumulator.slots.shape[1] * size_bytes(spec.acc_dtype))
     chunk_numbers = _reduce(machine, running) if n_replicas > 1 else None
-    if not is_result:
+    taken = machine.lifetimes.enter(step, "finish")
+    check_taken_over(spec, plan, scheduled.arrivals, "finish", n_replicas, taken)
+    machine.memory.check_live((name, *(a.buffer for a in scheduled.arrivals if a.operand >= slot)))
+    if spec.epilogue is not None or name != result.buffer:
         _finish(machine, running, operands[slot:], result, chunk_numbers, n_replicas)
     _forget_moved(machine, running, scheduled.arrivals)
     return result

@@ -25,6 +25,7 @@ from t10.core.dtypes import numpy_dtype
 from t10.core.graph import TensorValue
 from t10.core.schedule import ModulePlan
 from t10.errors import InputError
+from t10.sim.lifetimes import Lifetimes
 from t10.sim.memory import CoreMemory
 from t10.sim.operator import Machine, run_operator
 from t10.sim.prices import Prices
@@ -58,8 +59,8 @@ def simulate(
     memory = CoreMemory(chip.n_cores, chip.sram_bytes, chip.reserved_bytes)
     homes: dict[str, Home] = {}
     mover = Mover(graph, memory, homes)
-    machine = Machine(memory, mover, Timeline(), cost)
-    _begin(plan, memory, 0)
+    machine = Machine(memory, mover, Timeline(), cost, Lifetimes(plan, memory))
+    machine.lifetimes.enter(0, "arrive")
     _place(plan, mover, weights, inputs)
     n_steps = sum(scheduled.active.plan.n_sub_tasks for scheduled in plan.operators)
     n_done = 0
@@ -67,8 +68,7 @@ def simulate(
     last = until if until is not None else ""
     for number, scheduled in enumerate(plan.operators):
         name = scheduled.name
-        if number:
-            _begin(plan, memory, number)
+        machine.lifetimes.enter(number, "arrive")
 
         def step_done(name: str = name) -> None:
             nonlocal n_done
@@ -77,33 +77,16 @@ def simulate(
                 progress(n_done, n_steps, name)
 
         first = len(machine.timeline.records)
-        homes[specs[name].output.name] = run_operator(machine, specs[name], scheduled, step_done)
+        homes[specs[name].output.name] = run_operator(machine, specs[name], scheduled, number, step_done)
         results.append(machine.timeline.operator_result(name, first))
         if name == last:
             break
-        _end(plan, memory, number)
     return SimResult(
         outputs=_outputs(plan, mover, last),
         operators=tuple(results),
         timeline=tuple(machine.timeline.records),
         peak_bytes=memory.peak_bytes,
     )
-
-
-def _begin(plan: ModulePlan, memory: CoreMemory, step: int) -> None:
-    """Let the buffers live that are first used at an operator step (before it, for step 0)."""
-    for buffer in plan.buffers:
-        if buffer.first == step or (step == 0 and buffer.first < 0):
-            memory.begin(buffer)
-
-
-def _end(plan: ModulePlan, memory: CoreMemory, step: int) -> None:
-    """Let the buffers die that are last used at an operator step, but for the last step's: outputs are read there."""
-    if step == len(plan.operators) - 1:
-        return
-    for buffer in plan.buffers:
-        if buffer.last == step:
-            memory.end(buffer.name)
 
 
 def _place(plan: ModulePlan, mover: Mover, weights: Mapping[str, Array], inputs: Mapping[str, Array]) -> None:

@@ -77,10 +77,12 @@ class Machine:
         for number in range(min(n_bytes, self.live["shift"][1])):
             self.memory[core][first + number] = (None, -1, 0)
 
-    def enter(self, plan: ModulePlan, step: int) -> None:
-        """Make the buffers of an operator step alive and forget the bytes that are in none."""
+    def enter(self, plan: ModulePlan, now: int) -> None:
+        """Make the buffers of a moment alive and forget the bytes that are in none."""
         self.live = {
-            b.name: (b.address_bytes, b.size_bytes) for b in plan.buffers if b.first <= step <= b.last
+            b.name: (b.address_bytes, b.size_bytes)
+            for b in plan.buffers
+            if b.first_moment <= now <= b.last_moment
         }
         kept: set[int] = set()
         for base, n_bytes in self.live.values():

@@ -24,7 +24,7 @@ from support.bruteforce.symbols import (
 from t10.chip import ChipSpec
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, Operand, OperatorSpec
-from t10.core.schedule import Layout, ModulePlan
+from t10.core.schedule import Layout, ModulePlan, moment
 
 
 class Run:
@@ -43,10 +43,10 @@ class Run:
 
     def results(self) -> dict[str, dict[Index, int]]:
         """Return the model's results by public name, element by element."""
-        self.machine.enter(self.plan, 0)
+        self.machine.enter(self.plan, moment(0, "arrive"))
         self._load_given()
         for step, spec in enumerate(self.graph.operators):
-            self.machine.enter(self.plan, step)
+            self.machine.enter(self.plan, moment(step, "arrive"))
             self._operator(step, spec)
         return {
             out.name: {i: self._read(out.value, i) for i in boxes(self.graph.shape_by_value[out.value])}
@@ -122,6 +122,9 @@ class Run:
             s.output.dtype for s in self.graph.operators if s.output.name == value
         )
 
+    def _has(self, buffer: str) -> bool:
+        return any(b.name == buffer for b in self.plan.buffers)
+
     def _operator(self, step: int, spec: OperatorSpec) -> None:
         scheduled = self.plan.operators[step]
         plan = scheduled.active.plan
@@ -130,12 +133,13 @@ class Run:
         n_inputs = len(spec.inputs)
         operands = [*spec.inputs, spec.output]
         replicas = self._replicas(placed)
-        is_direct = spec.epilogue is None and replicas == 1
-        value_buffer = f"value:{spec.output.name}"
-        acc = value_buffer if is_direct else f"accumulator:{spec.name}"
+        value_buffer, acc = f"value:{spec.output.name}", f"accumulator:{spec.name}"
+        if replicas == 1 and spec.acc_dtype == spec.output.dtype and not self._has(acc):
+            acc = value_buffer
         sizes = [size_bytes(o.dtype) for o in spec.inputs] + [size_bytes(spec.acc_dtype)]
         names = [*(buffers[i] for i in range(n_inputs)), acc]
-        for core in range(len(placed.where)):
+        self.machine.enter(self.plan, moment(step, "nest"))
+        for core in range(len(placed.where) if spec.combine != "none" else 0):
             for slot in range(prod(placed.slots(spec.output, plan.ft[n_inputs]))):
                 self.machine.store(core, acc, slot, sizes[-1], None)
         positions = (0,) * len(spec.axes)
@@ -148,8 +152,9 @@ class Run:
                         )
             positions = after
             self._sub_task(placed, names, sizes, positions)
-        self._finish(placed, buffers, acc, value_buffer, positions, replicas)
         self._go_home(step, placed, names, sizes, positions)
+        self.machine.enter(self.plan, moment(step, "finish"))
+        self._finish(placed, buffers, acc, value_buffer, positions, replicas)
         layout = scheduled.output_layout
         self._enter_layout(layout, value_buffer)
 
@@ -200,8 +205,10 @@ class Run:
                     self.machine.load_computed(core, name, slot, size)
                     for name, slot, size in zip(names[:-1], slots, sizes, strict=False)
                 ]
-                before = self.machine.load(core, names[-1], slots[-1], sizes[-1])
-                total = combined(spec.combine, before, mixed(*read))
+                total = mixed(*read)
+                if spec.combine != "none":
+                    before = self.machine.load(core, names[-1], slots[-1], sizes[-1])
+                    total = combined(spec.combine, before, total)
                 self.machine.store(core, names[-1], slots[-1], sizes[-1], total)
 
     def _shift(
@@ -291,7 +298,7 @@ class Run:
                         self.machine.load_computed(core, buffers[number], at, size_bytes(operand.dtype))
                     )
                 stores.append((core, slot - rank * length, finished(spec, total, extra)))
-        if acc == value_buffer:
+        if acc == value_buffer and spec.epilogue is None:
             return
         for core in range(len(placed.where) if replicas > 1 else 0):
             self.machine.clobber(core, prod(placed.slots(spec.output, row)) * acc_size)

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from t10.core.expression import AxisKind, Combine, OperatorKind, Role
 from t10.core.graph import ViewKind
 from t10.core.plan import Reduce
-from t10.core.schedule import ArrivalKind, LayoutKind
+from t10.core.schedule import ArrivalKind, LayoutKind, Phase
 
 FORMAT: Literal["t10-plan"] = "t10-plan"
 VERSION: Literal[1] = 1
@@ -241,13 +241,15 @@ class LayoutRecord(Record):
 
 
 class BufferRecord(Record):
-    """Bytes of every core from operator step `first` to `last`, both included."""
+    """Bytes of every core from phase `first_phase` of operator step `first` to the end of `last_phase` of `last`."""
 
     name: str
     address_bytes: Size
     size_bytes: Size
     first: int
     last: int
+    first_phase: Phase = "arrive"
+    last_phase: Phase = "finish"
 
 
 class PlanDocument(Record):

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from t10.chip.spec import ChipSpec
 from t10.core.dtypes import size_bytes
-from t10.core.expression import OperatorSpec
+from t10.core.expression import Operand, OperatorSpec
 from t10.core.plan import OperatorPlan
-from t10.core.schedule import Buffer, ModulePlan
+from t10.core.schedule import PHASES, Buffer, ModulePlan, moment
 from t10.plan.verify.placed import layout_slots, operand_slots
 from t10.plan.verify.uses import Uses
 from t10.plan.verify.violation import Violation
@@ -21,7 +21,7 @@ ALIGNMENT_BYTES = 8
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Bytes that must be there: buffer `name` of `size_bytes`, from operator step `first` to `last`."""
+    """Bytes that must be there: buffer `name` of `size_bytes`, from `first` to `last` (see `core.schedule.moment`)."""
 
     name: str
     size_bytes: int
@@ -39,42 +39,66 @@ def memory_violations(plan: ModulePlan, chip: ChipSpec, uses: Uses) -> Iterator[
         yield from _place_rules(buffer, chip)
     for need in needs(plan, chip, uses):
         yield from _need_rules(need, buffers.get(need.name))
-    yield from _overlaps(plan.buffers)
+    yield from _overlaps(plan)
     yield from _totals(plan, chip)
 
 
 def needs(plan: ModulePlan, chip: ChipSpec, uses: Uses) -> Iterator[Need]:
-    """Yield every buffer that the execution of a module touches, with the size and the steps it takes."""
+    """Yield every buffer that the execution of a module touches, with the size and the moments it takes."""
     graph = plan.graph
-    end = len(graph.operators) - 1
+    names = {buffer.name for buffer in plan.buffers}
+    end = moment(len(graph.operators) - 1, "finish")
     for prefix, layouts in (("idle", plan.weight_layouts), ("input", plan.input_layouts)):
         for layout in layouts:
             n_elements = 1
             for extent in uses.shapes[layout.value]:
                 n_elements *= extent
             n_slots = layout_slots(layout, uses.specs.get(layout.operator), n_elements)
-            until = end if prefix == "idle" else uses.last.get(layout.value, 0)
+            until = end if prefix == "idle" else _last_read(plan, uses, layout.value, 0)
             n_bytes = n_slots * size_bytes(layout.dtype)
             yield Need(f"{prefix}:{layout.value}", n_bytes, 0, until)
     for step, (spec, scheduled) in enumerate(zip(graph.operators, plan.operators, strict=True)):
         active = scheduled.active.plan
         if active.loop_order or output_replicas(spec, active) > 1:
-            yield Need("shift", chip.shift_buffer_bytes, step, step)
+            yield Need("shift", chip.shift_buffer_bytes, moment(step, "nest"), moment(step, "nest"))
         for arrival in scheduled.arrivals:
             operand = spec.operands[arrival.operand]
             n_bytes = operand_slots(spec, active, arrival.operand) * size_bytes(operand.dtype)
-            yield Need(arrival.buffer, n_bytes, step, step)
-        yield from _result_needs(spec, active, step, uses.last.get(spec.output.name, step))
+            until = moment(step, "nest" if arrival.operand < len(spec.inputs) else "finish")
+            yield Need(arrival.buffer, n_bytes, moment(step, "arrive"), until)
+        due = _last_read(plan, uses, spec.output.name, moment(step, "finish"))
+        yield from _result_needs(spec, active, step, due, f"accumulator:{spec.name}" in names)
 
 
-def _result_needs(spec: OperatorSpec, plan: OperatorPlan, step: int, last: int) -> Iterator[Need]:
-    """Yield the accumulator, unless it is the result itself, and the result's part of each core."""
+def _last_read(plan: ModulePlan, uses: Uses, value: str, unread: int) -> int:
+    """Return the last moment at which a value's bytes are read where they lie, `unread` if they never are.
+
+    What is copied away is read as operands arrive, an input of the nest until it ends, an epilogue input after it.
+    """
+    if value in uses.kept:
+        return moment(len(plan.operators) - 1, "finish")
+    last = unread
+    for read in uses.reads.get(value, ()):
+        is_input = read.operand < len(plan.graph.operators[read.step].inputs)
+        arrivals = plan.operators[read.step].arrivals
+        is_copied = any(a.operand == read.operand and a.kind != "in_place" for a in arrivals)
+        last = max(last, moment(read.step, "arrive" if is_copied else "nest" if is_input else "finish"))
+    return last
+
+
+def _result_needs(
+    spec: OperatorSpec, plan: OperatorPlan, step: int, last: int, has_accumulator: bool
+) -> Iterator[Need]:
+    """Yield the accumulator, unless the result itself serves as one, and the result's part of each core."""
     replicas = output_replicas(spec, plan)
     n_whole = operand_slots(spec, plan, len(spec.operands))
     n_slots = -(-n_whole // replicas)
-    yield Need(f"value:{spec.output.name}", n_slots * size_bytes(spec.output.dtype), step, last)
-    if spec.epilogue is not None or replicas > 1:
-        yield Need(f"accumulator:{spec.name}", n_whole * size_bytes(spec.acc_dtype), step, step)
+    is_apart = has_accumulator or replicas > 1 or spec.acc_dtype != spec.output.dtype
+    made = moment(step, "finish" if is_apart else "nest")
+    yield Need(f"value:{spec.output.name}", n_slots * size_bytes(spec.output.dtype), made, last)
+    if is_apart:
+        n_bytes = n_whole * size_bytes(spec.acc_dtype)
+        yield Need(f"accumulator:{spec.name}", n_bytes, moment(step, "nest"), moment(step, "finish"))
 
 
 def _place_rules(buffer: Buffer, chip: ChipSpec) -> Iterator[Violation]:
@@ -96,22 +120,63 @@ def _need_rules(need: Need, buffer: Buffer | None) -> Iterator[Violation]:
         return
     if buffer.size_bytes < need.size_bytes:
         yield Violation(need.name, "size", f"{buffer.size_bytes} bytes", f"at least {need.size_bytes}")
-    if buffer.first > need.first or buffer.last < need.last:
-        found = f"alive at steps {buffer.first} to {buffer.last}"
-        yield Violation(need.name, "lifetime", found, f"needed from {need.first} to {need.last}")
+    if buffer.first_moment > need.first or buffer.last_moment < need.last:
+        found = f"alive from {_when(buffer.first_moment)} to {_when(buffer.last_moment)}"
+        yield Violation(
+            need.name, "lifetime", found, f"needed from {_when(need.first)} to {_when(need.last)}"
+        )
 
 
-def _overlaps(buffers: tuple[Buffer, ...]) -> Iterator[Violation]:
-    """Buffers that are alive together have no byte in common."""
-    ordered = sorted((b for b in buffers if b.size_bytes), key=lambda b: (b.address_bytes, b.name))
+def _when(now: int) -> str:
+    """Return a moment in words."""
+    step, phase = divmod(now, len(PHASES))
+    return f"{PHASES[phase]} of step {step}"
+
+
+def _overlaps(plan: ModulePlan) -> Iterator[Violation]:
+    """Buffers that are alive together have no byte in common, unless one takes over the other."""
+    ordered = sorted((b for b in plan.buffers if b.size_bytes), key=lambda b: (b.address_bytes, b.name))
     for i, low in enumerate(ordered):
         end = low.address_bytes + low.size_bytes
         for high in ordered[i + 1 :]:
             if high.address_bytes >= end:
                 break
-            if low.first <= high.last and high.first <= low.last:
+            if low.first_moment <= high.last_moment and high.first_moment <= low.last_moment:
+                if _takes_over(plan, low, high) or _takes_over(plan, high, low):
+                    continue
                 found = f"shares bytes [{high.address_bytes}, {end}) with {high.name} while both live"
                 yield Violation(low.name, "overlap", found, "bytes of its own")
+
+
+def _takes_over(plan: ModulePlan, new: Buffer, old: Buffer) -> bool:
+    """Return whether a result goes on using an operand's bytes, replacing every slot just after its only read.
+
+    That is so if both meet in one phase of the operator that makes the result; if no other core's partial results go
+    into a slot; and if whatever this phase reads of the old buffer is read for the slot of the same number, once.
+    """
+    if (new.address_bytes, new.size_bytes) != (old.address_bytes, old.size_bytes):
+        return False
+    now, phase = new.first_moment, new.first_phase
+    if old.last_moment != now or not 0 <= new.first < len(plan.operators):
+        return False
+    spec, scheduled = plan.graph.operators[new.first], plan.operators[new.first]
+    active = scheduled.active.plan
+    if new.name != f"value:{spec.output.name}" or output_replicas(spec, active) > 1 or phase == "arrive":
+        return False
+    read = [a for a in scheduled.arrivals if a.buffer == old.name]
+    in_phase = [a for a in read if (a.operand < len(spec.inputs)) == (phase == "nest")]
+    if not in_phase or any(a.kind != "in_place" for a in read):
+        return False
+    # In the nest a point writes the slot it belongs to, whole: only where nothing is accumulated or rotated.
+    rows = [active.ft[-1], *(active.ft[a.operand] for a in in_phase if a.operand < len(spec.inputs))]
+    is_once = phase == "finish" or (spec.combine == "none" and all(t == 1 for row in rows for t in row))
+    return is_once and all(_same_slots(spec, spec.operands[a.operand]) for a in in_phase)
+
+
+def _same_slots(spec: OperatorSpec, operand: Operand) -> bool:
+    """Return whether a point finds an operand's element in the slot its result goes to."""
+    same_index = operand.dims == spec.output.dims
+    return same_index and size_bytes(operand.dtype) == size_bytes(spec.output.dtype)
 
 
 def _totals(plan: ModulePlan, chip: ChipSpec) -> Iterator[Violation]:
