@@ -70,7 +70,7 @@ class Partition(PlanningPass):
         set_forced(read, (*self._of_file(read), *self._of_options(read)))
         forced = forced_by_attributes(read)
         options = self.plan_options(tuple(forced.values()))
-        solve = once_per_kind(lambda spec: partition_candidates(spec, chip, cost, options))
+        solve = once_per_kind(lambda spec: partition_candidates(spec, chip, cost, options), cost)
         for spec in read.graph.operators:
             op = read.operations[spec.name]
             if self.operator and spec.name not in forced and CANDIDATES in op.attributes:

@@ -22,7 +22,7 @@ from t10.passes.bridge.annotate import CHIP, expression_of
 from t10.passes.diagnostic import emit_warning
 from t10.passes.read_graph import ReadModule
 from t10.passes.registry import Pass, option
-from t10.plan.canonical import canonical
+from t10.plan.canonical import canonical, searched_as
 from t10.plan.options import (
     DEFAULT_FRONT,
     DEFAULT_GAP,
@@ -196,12 +196,12 @@ def operators(module: Any) -> Iterator[Any]:
                     yield op.operation
 
 
-def once_per_kind(solve: Callable[[OperatorSpec], T]) -> Callable[[OperatorSpec], T]:
-    """Return `solve`, asked once for operators that only differ in names."""
+def once_per_kind(solve: Callable[[OperatorSpec], T], cost: CostModel) -> Callable[[OperatorSpec], T]:
+    """Return `solve`, asked once for operators that only differ in names which `cost` does not look at."""
     found: dict[OperatorSpec, T] = {}
 
     def solved(spec: OperatorSpec) -> T:
-        key = canonical(spec)
+        key = searched_as(spec, cost)
         if key not in found:
             found[key] = solve(spec)
         return found[key]

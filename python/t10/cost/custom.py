@@ -114,7 +114,7 @@ class CustomCostModel:
 
     def sub_task_cycles_many(self, spec: OperatorSpec, boxes: Ints) -> Ints:
         """Return the cycles of one compute step for every row of `boxes`, shape (candidates, axes)."""
-        own = self._own(spec)
+        own = self.own_cost(spec)
         return (
             self.base.sub_task_cycles_many(spec, boxes) if own is None else own.sub_task_cycles(spec, boxes)
         )
@@ -125,7 +125,7 @@ class CustomCostModel:
 
     def epilogue_cycles_many(self, spec: OperatorSpec, n_slots: Ints) -> Ints:
         """Return the cycles of the epilogue for every candidate."""
-        own = self._own(spec)
+        own = self.own_cost(spec)
         if spec.epilogue is None or own is None or own.epilogue is None:
             return self.base.epilogue_cycles_many(spec, n_slots)
         return own.epilogue_cycles(spec, n_slots)
@@ -156,7 +156,8 @@ class CustomCostModel:
         """Return the cycles of a reduce-scatter for every candidate."""
         return self.base.reduce_cycles_many(spec, n_members, chunk_bytes, n_slots)
 
-    def _own(self, spec: OperatorSpec) -> UserCost | None:
+    def own_cost(self, spec: OperatorSpec) -> UserCost | None:
+        """Return the cost function that prices an operator, None where the model `base` does."""
         return next((cost for cost in reversed(self.costs) if cost.applies(spec)), None)
 
 

@@ -17,7 +17,7 @@ from t10.cost import CostModel
 from t10.errors import T10Error
 from t10.plan.assemble import Front, Progress
 from t10.plan.cache import PlanCache
-from t10.plan.canonical import canonical
+from t10.plan.canonical import searched_as
 from t10.plan.options import PlanOptions
 from t10.plan.pinned import pinned_front
 from t10.plan.shelf import Shelf
@@ -29,7 +29,7 @@ IRRELEVANT_OPTIONS = ("forced", "reading", "reconcile", "gap", "time_limit_secon
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """The search of one front; its names are canonical unless the user forced a partition on it by name.
+    """The search of one front; its names are neutral unless a plan is forced on it by name or a cost may look at them.
 
     `steps` are the numbers of the model's operators that have this front.
     """
@@ -60,7 +60,7 @@ def operator_fronts(
     Fronts found are kept in `cache` as they come, so that an interrupted search is not lost. Raises
     `InfeasiblePlanError` for the first operator in the model's order that has no plan.
     """
-    searches = _searches(graph, options)
+    searches = _searches(graph, cost, options)
     shelf = Shelf(chip, cost, cache)
     found: dict[int, Front] = {}
     n_done = 0
@@ -108,13 +108,13 @@ def search_options(options: PlanOptions) -> PlanOptions:
     return replace(options, **{name: defaults[name] for name in IRRELEVANT_OPTIONS})
 
 
-def _searches(graph: Graph, options: PlanOptions) -> tuple[Search, ...]:
+def _searches(graph: Graph, cost: CostModel, options: PlanOptions) -> tuple[Search, ...]:
     """Return the different searches of a model, in the order of their first operator."""
     free = search_options(options)
     steps_by_search: dict[tuple[OperatorSpec, PlanOptions], list[int]] = {}
     for step, spec in enumerate(graph.operators):
         forced = options.forced_for(spec.name)
-        key = (canonical(spec), free) if forced is None else (spec, replace(free, forced=(forced,)))
+        key = (searched_as(spec, cost), free) if forced is None else (spec, replace(free, forced=(forced,)))
         steps_by_search.setdefault(key, []).append(step)
     return tuple(Search(spec, chosen, tuple(steps)) for (spec, chosen), steps in steps_by_search.items())
 

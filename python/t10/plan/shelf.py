@@ -23,7 +23,7 @@ REMEMBERED = 1024
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
-    """The fronts found before for a chip and a cost model; operators have canonical names.
+    """The fronts found before for a chip and a cost model; operators as they are searched (`canonical`).
 
     Searches with a forced partition are quick and rare: they are not kept.
     """

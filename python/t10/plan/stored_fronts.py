@@ -52,11 +52,11 @@ def planner_fingerprint() -> str | None:
 
 
 def front_key(spec: OperatorSpec, chip: ChipSpec, cost: CostModel, options: PlanOptions) -> str | None:
-    """Return the key of the front of an operator with canonical names; None if it must not be kept.
+    """Return the key of the front of an operator; None if it must not be kept.
 
     The key covers the operator, every number of the chip (not its name), the cost model, the options and the planner.
     """
-    planner, model = planner_fingerprint(), _fingerprint(cost)
+    planner, model = planner_fingerprint(), cost.fingerprint()
     if planner is None or model is None:
         return None
     known = {
@@ -68,12 +68,6 @@ def front_key(spec: OperatorSpec, chip: ChipSpec, cost: CostModel, options: Plan
         "operator": asdict(spec),
     }
     return sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
-
-
-def _fingerprint(cost: CostModel) -> str | None:
-    """Return what tells a cost model from any other; None where it does not say."""
-    stated = getattr(cost, "fingerprint", None)
-    return None if stated is None else stated()
 
 
 def encoded(front: tuple[CostedPlan, ...]) -> bytes:
