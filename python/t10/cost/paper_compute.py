@@ -185,7 +185,9 @@ def convolution_cycles(constants: PaperConstants, spec: OperatorSpec, axes: Matr
     cycles = constants.convolution_cycles + ceil_div(macs, constants.macs_per_convolution_cycle)
     if not axes.inner:  # a channel of its own each (depthwise): nothing for the matrix engine to sum
         return np.minimum(cycles, reduction_cycles(constants, spec, boxes))
-    return cycles if axes.positions else np.minimum(cycles, product_cycles(constants, spec, axes, boxes))
+    if any(spec.axes[axis].extent > 1 for axis in axes.positions):
+        return cycles
+    return np.minimum(cycles, product_cycles(constants, spec, axes, boxes))
 
 
 def pooling_cycles(constants: PaperConstants, spec: OperatorSpec, boxes: Ints) -> Ints:

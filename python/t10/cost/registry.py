@@ -84,13 +84,18 @@ def register_cost(
 
 @contextmanager
 def registering() -> Generator[list[UserCost]]:
-    """Give the list of what is registered inside, and forget it afterwards; what was registered before is set aside."""
-    before = list(_costs)
+    """Give the list of the costs registered inside; afterwards, what was registered is as it was before.
+
+    Costs registered before are set aside meanwhile; models are not.
+    """
+    costs, factories = list(_costs), dict(_factories)
     _costs.clear()
     try:
         yield _costs
     finally:
-        _costs[:] = before
+        _costs[:] = costs
+        _factories.clear()
+        _factories.update(factories)
 
 
 def cost_model(name_or_file: str, chip: ChipSpec) -> CostModel:
