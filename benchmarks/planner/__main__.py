@@ -34,8 +34,8 @@ SECTIONS = {
 }
 
 
-def main() -> int:
-    arguments = _arguments()
+def main(command_line: list[str] | None = None) -> int:
+    arguments = _arguments(command_line)
     names = arguments.only.split(",") if arguments.only else list(SECTIONS)
     unknown = [name for name in names if name not in SECTIONS]
     models = tuple(arguments.models.split(",")) if arguments.models else tuple(m.name for m in SEVEN)
@@ -66,7 +66,7 @@ def main() -> int:
     return 1 if missed else 0
 
 
-def _arguments() -> argparse.Namespace:
+def _arguments(command_line: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="benchmarks/planner", description=(__doc__ or "").split("\n")[0])
     parser.add_argument(
         "--only", default="", metavar="SECTIONS", help=f"comma-separated: {', '.join(SECTIONS)}"
@@ -83,7 +83,7 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--no-exhaustive", action="store_true", help="leave out searches without constraints")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the bars there too")
-    return parser.parse_args()
+    return parser.parse_args(command_line)
 
 
 if __name__ == "__main__":
