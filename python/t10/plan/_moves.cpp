@@ -11,6 +11,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -38,17 +39,15 @@ std::shared_ptr<t10::Home> make_home(const std::shared_ptr<t10::Cut> &cut, Int s
 }
 
 nb::tuple count(const t10::Cut &wanted, const std::vector<std::shared_ptr<t10::Home>> &homes,
-                const std::optional<std::shared_ptr<t10::ViewRuns>> &view, const std::optional<Ints> &rows) {
+                const std::optional<std::shared_ptr<t10::ViewRuns>> &view, const std::optional<Int> &budget) {
   t10::Counts counts;
   {
     const nb::gil_scoped_release unlocked;
-    if (rows)
-      for (const Int row : *rows)
-        if (row < 0 || row >= wanted.n_cores) throw std::invalid_argument("count: a row is no core that wants anything");
     t10::MoveCounter counter(wanted, {homes.begin(), homes.end()}, view ? view->get() : nullptr);
-    counts = counter.count(rows ? &*rows : nullptr);
+    counts = counter.count(budget ? *budget : std::numeric_limits<Int>::max());
   }
-  return nb::make_tuple(counts.received, counts.sent, counts.fragments, counts.total, counts.copied);
+  return nb::make_tuple(counts.received, counts.sent, counts.fragments, counts.total, counts.copied,
+                        counts.is_complete);
 }
 
 bool in_place(const t10::Cut &wanted, const t10::Home &home) {
@@ -62,7 +61,7 @@ NB_MODULE(_moves, module) {
   module.doc() = "Native counting of what moves between layouts (see _moves.pyi for meanings and units).";
   nb::class_<t10::Cut>(module, "Cut", "How an operand lies on the cores of a plan.")
       .def(nb::init<const std::vector<t10::DimFields> &, Ints, Ints, Ints, const Ints &,
-                    const std::vector<std::vector<t10::PhaseFields>> &, const Ints &, const std::vector<bool> &>(),
+                    const std::vector<std::vector<t10::PhaseFields>> &, const Ints &, std::vector<bool>>(),
            nb::arg("dims"), nb::arg("f_op"), nb::arg("lengths"), nb::arg("windows"), nb::arg("core_order"),
            nb::arg("phases"), nb::arg("shift"), nb::arg("rotates"))
       .def_prop_ro("n_cores", [](const t10::Cut &cut) { return cut.n_cores; })
@@ -73,7 +72,7 @@ NB_MODULE(_moves, module) {
   nb::class_<t10::ViewRuns>(module, "View", "A value read through views.");
   module.def("make_home", &make_home, nb::arg("cut"), nb::arg("scatter"));
   module.def("make_view", &make_view, nb::arg("ids"), nb::arg("sizes"));
-  module.def("count", &count, nb::arg("wanted"), nb::arg("homes"), nb::arg("view").none(), nb::arg("rows").none(),
+  module.def("count", &count, nb::arg("wanted"), nb::arg("homes"), nb::arg("view").none(), nb::arg("budget").none(),
              "What moves when every slot fetches its element from where it lies.");
   module.def("lies_in_place", &in_place, nb::arg("wanted"), nb::arg("home"),
              "Whether every core wants exactly the slots it has.");

@@ -58,12 +58,14 @@ def make_view(ids: NDArray[np.int64], sizes: Sequence[int]) -> View:
     """
 
 def count(
-    wanted: Cut, homes: Sequence[Home], view: View | None, rows: Sequence[int] | None
-) -> tuple[int, int, int, int, int]:
-    """Return (received, sent, fragments, total, copied) in elements: most of any core, and the sum of all received.
+    wanted: Cut, homes: Sequence[Home], view: View | None, budget: int | None
+) -> tuple[int, int, int, int, int, bool]:
+    """Return (received, sent, fragments, total, copied) in elements, and whether every core was counted.
 
-    The same numbers as `t10.core.movement.traffic` of `route`. With `rows`, only these destination cores fetch: then
-    no number is larger than with all of them. Raises ValueError where the value has more elements than its homes.
+    Most of any core, and the sum of all received: the same numbers as `t10.core.movement.traffic` of `route`. With a
+    budget, counting stops after about that many pieces (runs of elements that lie in a row); the numbers are then
+    those of some of the cores, and none is larger than it would be of all. Raises ValueError where the value has more
+    elements than its homes.
     """
 
 def lies_in_place(wanted: Cut, home: Home) -> bool:

@@ -24,11 +24,14 @@ from t10.core.schedule import Arrival, ArrivalKind, Layout
 from t10.cost import CostModel
 from t10.plan import _moves
 from t10.plan.canonical import canonical
-from t10.plan.cuts import linear_cut, operand_cut, sampled_cores
+from t10.plan.cuts import linear_cut, operand_cut
 
 CutKey = tuple[int, int, int]
 """(kind of operator, plan, operand), or (-1, elements, cores) where a value is spread evenly."""
 HomeKey = tuple[CutKey, int]
+
+BOUND_PIECES = 12_000
+"""How many runs of elements a bound looks at: a fifth of a millisecond."""
 
 
 class _Numbers:
@@ -123,13 +126,16 @@ class Mover:
     def bound(
         self, spec: OperatorSpec, plan: OperatorPlan, number: int, layouts: Mapping[str, Layout]
     ) -> int:
-        """Return cycles that the arrival of operand `number` takes at least: what a few of the cores fetch."""
+        """Return cycles that the arrival of operand `number` takes at least.
+
+        Exact where counting is quick (`is_exact` says so), else what some of the cores fetch.
+        """
         key, reading = self._key(spec, plan, number, layouts)
         counted = self._traffic.get(key) or self._bounds.get(key)
         if counted is None:
             wanted = self._cut((key[0], key[1], number), spec, plan)
-            counted = self._count(wanted, reading, layouts, sampled_cores(wanted.n_cores))
-            self._bounds[key] = counted
+            counted, is_complete = self._count(wanted, reading, layouts, BOUND_PIECES)
+            (self._traffic if is_complete else self._bounds)[key] = counted
         return self._cycles(counted, size_bytes(operand_of(spec, number).dtype))
 
     def is_exact(
@@ -145,7 +151,7 @@ class Mover:
         key, reading = self._key(spec, plan, number, layouts)
         if key not in self._traffic:
             wanted = self._cut((key[0], key[1], number), spec, plan)
-            self._traffic[key] = self._count(wanted, reading, layouts, None)
+            self._traffic[key], _ = self._count(wanted, reading, layouts, None)
         return self._traffic[key]
 
     def lies_in_place(self, spec: OperatorSpec, plan: OperatorPlan, number: int, layout: Layout) -> bool:
@@ -170,10 +176,11 @@ class Mover:
         wanted: _moves.Cut,
         reading: _Reading,
         layouts: Mapping[str, Layout],
-        rows: tuple[int, ...] | None,
-    ) -> Traffic:
+        budget: int | None,
+    ) -> tuple[Traffic, bool]:
         homes = [self._home(layouts[source]) for source in reading.sources]
-        return Traffic(*_moves.count(wanted, homes, reading.view, rows))
+        *counts, is_complete = _moves.count(wanted, homes, reading.view, budget)
+        return Traffic(*counts), is_complete
 
     def _key(
         self, spec: OperatorSpec, plan: OperatorPlan, number: int, layouts: Mapping[str, Layout]

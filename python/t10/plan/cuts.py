@@ -6,15 +6,11 @@ arrays over all slots it replaces.
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from t10.core import geometry
 from t10.core.expression import OperatorSpec
 from t10.core.movement import operand_of
 from t10.core.plan import OperatorPlan
 from t10.plan._moves import Cut
-
-SAMPLED_CORES = 12
 
 
 def operand_cut(spec: OperatorSpec, plan: OperatorPlan, number: int) -> Cut:
@@ -54,11 +50,3 @@ def linear_cut(n_elements: int, n_cores: int) -> Cut:
         shift=(0,),
         rotates=(False,),
     )
-
-
-@lru_cache(maxsize=1024)
-def sampled_cores(n_cores: int) -> tuple[int, ...]:
-    """Return cores that stand for all of them in a lower bound: the first, the last and some in between."""
-    if n_cores <= SAMPLED_CORES:
-        return tuple(range(n_cores))
-    return tuple(sorted({i * (n_cores - 1) // (SAMPLED_CORES - 1) for i in range(SAMPLED_CORES)}))

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
+#include <numeric>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -62,17 +64,23 @@ struct Counts {
   Int fragments = 0;
   Int total = 0;
   Int copied = 0;
+  bool is_complete = true;
 };
 
-// Which slots of a home have been sent, one row of bits per core.
+// Which slots of a home have been sent, one row of bits per core; rows nobody took from cost nothing.
 class SentSlots {
  public:
   explicit SentSlots(const Home &home)
       : words_(static_cast<std::size_t>((home.n_slots + 63) / 64)),
-        bits_(words_ * static_cast<std::size_t>(home.n_cores()), 0) {}
+        is_taken_(static_cast<std::size_t>(home.n_cores()), 0),
+        bits_(new std::uint64_t[words_ * static_cast<std::size_t>(home.n_cores())]) {}
 
   void mark(Int core, Int slot, Int length) {
-    std::uint64_t *row = bits_.data() + static_cast<std::size_t>(core) * words_;
+    std::uint64_t *row = bits_.get() + static_cast<std::size_t>(core) * words_;
+    if (is_taken_[static_cast<std::size_t>(core)] == 0) {
+      is_taken_[static_cast<std::size_t>(core)] = 1;
+      std::fill_n(row, words_, std::uint64_t{0});
+    }
     auto word = static_cast<std::size_t>(slot >> 6);
     const auto offset = static_cast<unsigned>(slot & 63);
     const Int here = std::min<Int>(length, 64 - static_cast<Int>(offset));
@@ -81,16 +89,19 @@ class SentSlots {
   }
 
   void add_to(Ints &sent) const {
-    for (std::size_t core = 0; words_ > 0 && core * words_ < bits_.size(); ++core)
+    for (std::size_t core = 0; core < is_taken_.size(); ++core) {
+      if (is_taken_[core] == 0) continue;
       for (std::size_t word = 0; word < words_; ++word)
         sent[core] += __builtin_popcountll(bits_[core * words_ + word]);
+    }
   }
 
  private:
   static std::uint64_t ones(Int count) { return count >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1; }
 
   std::size_t words_;
-  std::vector<std::uint64_t> bits_;
+  std::vector<std::uint8_t> is_taken_;
+  std::unique_ptr<std::uint64_t[]> bits_;
 };
 
 class MoveCounter {
@@ -112,25 +123,28 @@ class MoveCounter {
     own_fragments_.assign(static_cast<std::size_t>(n_rows), 0);
   }
 
-  // All cores, or `rows` only: then no number is larger than it would be of all.
-  Counts count(const Ints *rows) {
-    Int least = wanted_.n_slots;
-    if (rows != nullptr) {
-      for (const Int row : *rows) {
-        const auto core = static_cast<std::int32_t>(row);
-        count_group(&core, 1, least);
-      }
-    } else {
-      for (const auto &group : groups()) count_group(group.data(), group.size(), least);
+  // What all cores fetch, or, once more than `budget` pieces were looked at, what some of them do: then every number
+  // but `is_complete` is at most what it would be of all.
+  Counts count(Int budget) {
+    const Groups groups = all_groups();
+    const std::size_t n = groups.size();
+    const std::size_t stride = spread(n);
+    std::size_t n_counted = 0;
+    // Far apart from each other, so that those counted first stand for all.
+    for (std::size_t group = n - 1; n_counted < n; ++n_counted, group = (group + stride) % n) {
+      if (n_counted >= kLeastGroups && n_pieces_ > budget) break;
+      count_group(groups.begin(group), groups.size(group));
     }
     Ints sent(own_elements_.size(), 0);
     for (const SentSlots &slots : sent_) slots.add_to(sent);
     counts_.sent = *std::max_element(sent.begin(), sent.end());
-    counts_.copied = wanted_.n_slots - least;
+    counts_.is_complete = n_counted == n;
     return counts_;
   }
 
  private:
+  static constexpr std::size_t kLeastGroups = 12;
+
   struct Last {
     std::size_t source = 0;
     Int core = -1;
@@ -139,24 +153,30 @@ class MoveCounter {
   };
 
   // Cores that want the same elements and read the same copies.
-  std::vector<std::vector<std::int32_t>> groups() const {
+  Groups all_groups() const {
     const auto n = static_cast<std::size_t>(wanted_.n_cores);
-    std::vector<std::int32_t> group = wanted_.group_of_core;
-    std::size_t n_groups = wanted_.members.size();
-    Ints keys(n);
+    std::size_t n_groups = wanted_.groups.size();
+    std::vector<std::int32_t> group;
+    Ints keys;
     for (const auto &home : homes_) {
       if (home->n_copies == 1) continue;
+      if (group.empty()) group = wanted_.group_of_core;
+      keys.resize(n);
       for (std::size_t core = 0; core < n; ++core)
         keys[core] = group[core] * home->n_copies + home->choice(static_cast<Int>(core));
-      n_groups = number_keys(keys, group);
+      n_groups = number_keys(keys, static_cast<Int>(n_groups) * home->n_copies, group);
     }
-    std::vector<std::vector<std::int32_t>> members(n_groups);
-    for (std::size_t core = 0; core < n; ++core)
-      members[static_cast<std::size_t>(group[core])].push_back(static_cast<std::int32_t>(core));
-    return members;
+    return group.empty() ? wanted_.groups : Groups(group, n_groups);
   }
 
-  void count_group(const std::int32_t *cores, std::size_t n_members, Int &least) {
+  // A stride that visits all of `n` and keeps every prefix of the visit spread out: near the golden section.
+  static std::size_t spread(std::size_t n) {
+    std::size_t stride = std::max<std::size_t>(1, n * 618 / 1000);
+    while (std::gcd(stride, n) != 1) ++stride;
+    return stride;
+  }
+
+  void count_group(const std::int32_t *cores, std::size_t n_members) {
     // What several cores take is sent in any case: whoever has it, another one wants it.
     const Int self = n_members == 1 ? cores[0] : -1;
     Ints copies;
@@ -195,6 +215,7 @@ class MoveCounter {
             }
           }
         }
+        ++n_pieces_;
         here += n;
         element += n;
         length -= n;
@@ -207,7 +228,7 @@ class MoveCounter {
       counts_.received = std::max(counts_.received, received);
       counts_.fragments = std::max(counts_.fragments, fragments);
       counts_.total += received;
-      least = std::min(least, received);
+      counts_.copied = std::max(counts_.copied, wanted_.n_slots - received);
     }
   }
 
@@ -218,6 +239,7 @@ class MoveCounter {
   std::vector<SentSlots> sent_;
   Ints own_elements_;
   Ints own_fragments_;
+  Int n_pieces_ = 0;
   Counts counts_;
 };
 

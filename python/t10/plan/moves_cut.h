@@ -19,6 +19,8 @@ namespace t10 {
 using Int = std::int64_t;
 using Ints = std::vector<Int>;
 
+constexpr Int kSmallRange = Int{1} << 16;
+
 // One digit of a phase: sharer axes, divisor, modulus, stride (t10.core.plan.PhaseTerm).
 using PhaseFields = std::tuple<Ints, Int, Int, Int>;
 // One dim of an operand: extent, offset, terms (axis, coefficient).
@@ -47,25 +49,62 @@ struct CutDim {
   }
 };
 
-// Numbers equal keys alike, in order of first appearance; returns how many different keys there are.
-inline std::size_t number_keys(const Ints &keys, std::vector<std::int32_t> &numbers) {
+// Numbers equal keys (0 <= key < range) alike, in order of first appearance; returns how many different ones there are.
+inline std::size_t number_keys(const Ints &keys, Int range, std::vector<std::int32_t> &numbers) {
+  numbers.resize(keys.size());
+  std::int32_t n_numbers = 0;
+  if (range <= kSmallRange) {
+    std::vector<std::int32_t> seen(static_cast<std::size_t>(range), -1);
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      std::int32_t &number = seen[static_cast<std::size_t>(keys[i])];
+      if (number < 0) number = n_numbers++;
+      numbers[i] = number;
+    }
+    return static_cast<std::size_t>(n_numbers);
+  }
   std::unordered_map<Int, std::int32_t> seen;
   seen.reserve(keys.size());
-  numbers.resize(keys.size());
-  for (std::size_t i = 0; i < keys.size(); ++i)
-    numbers[i] = seen.emplace(keys[i], static_cast<std::int32_t>(seen.size())).first->second;
-  return seen.size();
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const auto [entry, is_new] = seen.emplace(keys[i], n_numbers);
+    if (is_new) ++n_numbers;
+    numbers[i] = entry->second;
+  }
+  return static_cast<std::size_t>(n_numbers);
 }
+
+// Cores by group, in core order: group g has `cores[first[g]]` to `cores[first[g + 1] - 1]`.
+struct Groups {
+  std::vector<std::int32_t> cores;
+  std::vector<std::int32_t> first;
+
+  Groups() = default;
+  Groups(const std::vector<std::int32_t> &group_of_core, std::size_t n_groups)
+      : cores(group_of_core.size()), first(n_groups + 1, 0) {
+    for (const std::int32_t group : group_of_core) ++first[static_cast<std::size_t>(group) + 1];
+    for (std::size_t group = 0; group < n_groups; ++group) first[group + 1] += first[group];
+    std::vector<std::int32_t> next(first.begin(), first.end() - 1);
+    for (std::size_t core = 0; core < group_of_core.size(); ++core)
+      cores[static_cast<std::size_t>(next[static_cast<std::size_t>(group_of_core[core])]++)] =
+          static_cast<std::int32_t>(core);
+  }
+
+  std::size_t size() const { return first.size() - 1; }
+  std::size_t size(std::size_t group) const { return static_cast<std::size_t>(first[group + 1] - first[group]); }
+  const std::int32_t *begin(std::size_t group) const { return cores.data() + first[group]; }
+};
 
 class Cut {
  public:
   // `shift` is how far windows have moved along every axis, `windows` their lengths, `rotates` whether they move.
   Cut(const std::vector<DimFields> &forms, Ints f_op, Ints lengths, Ints windows, const Ints &core_order,
-      const std::vector<std::vector<PhaseFields>> &phases, const Ints &shift, const std::vector<bool> &rotates)
-      : f_op_(std::move(f_op)), lengths_(std::move(lengths)), windows_(std::move(windows)) {
+      const std::vector<std::vector<PhaseFields>> &phases, const Ints &shift, std::vector<bool> rotates)
+      : f_op_(std::move(f_op)),
+        lengths_(std::move(lengths)),
+        windows_(std::move(windows)),
+        rotates_(std::move(rotates)) {
     const std::size_t n_axes = f_op_.size();
     if (lengths_.size() != n_axes || windows_.size() != n_axes || core_order.size() != n_axes ||
-        phases.size() != n_axes || shift.size() != n_axes || rotates.size() != n_axes)
+        phases.size() != n_axes || shift.size() != n_axes || rotates_.size() != n_axes)
       throw std::invalid_argument("Cut: every row must have one entry per axis");
     n_cores = 1;
     for (std::size_t axis = 0; axis < n_axes; ++axis) {
@@ -74,11 +113,13 @@ class Cut {
       n_cores *= f_op_[axis];
     }
     if (n_cores > (Int{1} << 24)) throw std::invalid_argument("Cut: too many cores");
-    place_cores(core_order, phases, shift, rotates);
+    place_cores(core_order, phases, shift);
     add_dims(forms);
     group_cores();
-    coordinates_.clear();
-    starts_.clear();
+    // Only needed to get here; thousands of cuts are kept.
+    coordinates_ = {};
+    starts_ = {};
+    start_numbers_ = {};
   }
 
   Int n_cores = 1;
@@ -87,9 +128,9 @@ class Cut {
   std::vector<CutDim> dims;
   // Innermost dim that is not held whole: the dims behind it only make runs longer.
   std::size_t run_dim = 0;
-  // Cores that hold the same windows have the same group; `members` by group, in core order.
+  // Cores that hold the same windows have the same group.
   std::vector<std::int32_t> group_of_core;
-  std::vector<std::vector<std::int32_t>> members;
+  Groups groups;
 
   // Calls emit(slot, element, length) for the runs of a core, in the order of its slots.
   template <class Emit>
@@ -120,29 +161,36 @@ class Cut {
     }
   }
 
-  void place_cores(const Ints &core_order, const std::vector<std::vector<PhaseFields>> &phases, const Ints &shift,
-                   const std::vector<bool> &rotates) {
+  void place_cores(const Ints &core_order, const std::vector<std::vector<PhaseFields>> &phases, const Ints &shift) {
     const std::size_t n_axes = f_op_.size();
     const auto n = static_cast<std::size_t>(n_cores);
-    coordinates_.assign(n_axes, std::vector<std::int32_t>(n));
-    starts_.assign(n_axes, Ints(n, 0));
+    coordinates_.resize(n_axes);
+    starts_.assign(n_axes, Ints());
+    start_numbers_.resize(n_axes);
+    n_starts_.assign(n_axes, 1);
     Int below = n_cores;
     for (const Int axis : core_order) {
-      if (axis < 0 || axis >= static_cast<Int>(n_axes)) throw std::invalid_argument("Cut: core_order names no axis");
+      if (axis < 0 || axis >= static_cast<Int>(n_axes) || !coordinates_[static_cast<std::size_t>(axis)].empty())
+        throw std::invalid_argument("Cut: core_order must name every axis once");
       const auto a = static_cast<std::size_t>(axis);
+      coordinates_[a].resize(n);
       below /= f_op_[a];
-      for (std::size_t core = 0; core < n; ++core)
-        coordinates_[a][core] = static_cast<std::int32_t>(static_cast<Int>(core) / below % f_op_[a]);
+      for (std::size_t core = 0; core < n;) {
+        const auto coordinate = static_cast<std::int32_t>(static_cast<Int>(core) / below % f_op_[a]);
+        for (Int i = 0; i < below; ++i) coordinates_[a][core++] = coordinate;
+      }
     }
     for (std::size_t axis = 0; axis < n_axes; ++axis) {
-      if (!rotates[axis]) continue;
+      if (!rotates_[axis]) continue;
       Ints &starts = starts_[axis];
+      starts.assign(n, 0);
       for (const auto &[sharers, divisor, modulus, stride] : phases[axis])
         add_phase(starts, sharers, divisor, modulus, stride);
       for (Int &start : starts) {
         start = (start % lengths_[axis] + shift[axis]) % lengths_[axis];
         if (start < 0) start += lengths_[axis];
       }
+      n_starts_[axis] = static_cast<Int>(number_keys(starts, lengths_[axis], start_numbers_[axis]));
     }
   }
 
@@ -160,6 +208,7 @@ class Cut {
 
   void add_dims(const std::vector<DimFields> &forms) {
     for (const auto &[extent, offset, terms] : forms) {
+      if (extent < 1) throw std::invalid_argument("Cut: a dim must have 1 element or more");
       CutDim dim;
       dim.extent = extent;
       for (const auto &[axis, coefficient] : terms) {
@@ -186,10 +235,14 @@ class Cut {
     Ints keys(n);
     for (const auto &[axis, coefficient] : terms) {
       const auto a = static_cast<std::size_t>(axis);
-      const Int span = f_op_[a] * lengths_[a];
       for (std::size_t core = 0; core < n; ++core)
-        keys[core] = dim.variant_of_core[core] * span + coordinates_[a][core] * lengths_[a] + starts_[a][core];
-      n_variants = number_keys(keys, dim.variant_of_core);
+        keys[core] = dim.variant_of_core[core] * f_op_[a] + coordinates_[a][core];
+      n_variants = number_keys(keys, static_cast<Int>(n_variants) * f_op_[a], dim.variant_of_core);
+      if (!rotates_[a]) continue;
+      const Int n_starts = n_starts_[a];
+      for (std::size_t core = 0; core < n; ++core)
+        keys[core] = dim.variant_of_core[core] * n_starts + start_numbers_[a][core];
+      n_variants = number_keys(keys, static_cast<Int>(n_variants) * n_starts, dim.variant_of_core);
     }
     dim.variants.resize(n_variants);
     std::vector<bool> is_made(n_variants, false);
@@ -208,7 +261,7 @@ class Cut {
       Int first = offset;
       for (const auto &[axis, coefficient] : terms) {
         const auto a = static_cast<std::size_t>(axis);
-        first += coefficient * (coordinates_[a][core] * lengths_[a] + starts_[a][core]);
+        first += coefficient * (coordinates_[a][core] * lengths_[a] + start(a, core));
       }
       add_piece(pieces, 0, first, dim.length, dim.extent);
       return;
@@ -216,12 +269,14 @@ class Cut {
     // A circular window: index l of a part lies in slot l mod w.
     const auto a = static_cast<std::size_t>(terms[0].first);
     const Int base = coordinates_[a][core] * lengths_[a];
-    const Int start = starts_[a][core];
+    const Int first = start(a, core);
     const Int window = windows_[a];
-    const Int turn = start % window;
-    add_wrapped(pieces, 0, start - turn + window, turn, base, lengths_[a], dim.extent);
-    add_wrapped(pieces, turn, start, window - turn, base, lengths_[a], dim.extent);
+    const Int turn = first % window;
+    add_wrapped(pieces, 0, first - turn + window, turn, base, lengths_[a], dim.extent);
+    add_wrapped(pieces, turn, first, window - turn, base, lengths_[a], dim.extent);
   }
+
+  Int start(std::size_t axis, std::size_t core) const { return rotates_[axis] ? starts_[axis][core] : 0; }
 
   static void add_wrapped(std::vector<Piece> &pieces, Int slot, Int local, Int length, Int base, Int part, Int extent) {
     while (length > 0) {
@@ -256,21 +311,23 @@ class Cut {
     std::size_t n_groups = 1;
     Ints keys(n);
     for (const CutDim &dim : dims) {
-      if (dim.variants.size() == 1) continue;
+      const auto n_variants = static_cast<Int>(dim.variants.size());
+      if (n_variants == 1) continue;
       for (std::size_t core = 0; core < n; ++core)
-        keys[core] = group_of_core[core] * static_cast<Int>(dim.variants.size()) + dim.variant_of_core[core];
-      n_groups = number_keys(keys, group_of_core);
+        keys[core] = group_of_core[core] * n_variants + dim.variant_of_core[core];
+      n_groups = number_keys(keys, static_cast<Int>(n_groups) * n_variants, group_of_core);
     }
-    members.resize(n_groups);
-    for (std::size_t core = 0; core < n; ++core)
-      members[static_cast<std::size_t>(group_of_core[core])].push_back(static_cast<std::int32_t>(core));
+    groups = Groups(group_of_core, n_groups);
   }
 
   Ints f_op_;
   Ints lengths_;
   Ints windows_;
   std::vector<std::vector<std::int32_t>> coordinates_;
+  std::vector<bool> rotates_;
   std::vector<Ints> starts_;
+  std::vector<std::vector<std::int32_t>> start_numbers_;
+  Ints n_starts_;
 };
 
 }  // namespace t10

@@ -95,18 +95,22 @@ class Home {
     Divider by_stride;
     Int stride;
     std::vector<IndexPlace> places;
+    // Where windows of different cores have an index in different slots: slot less index, by variant of the dim.
+    Ints slot_less_index;
+    Int slot_stride;
+    const std::int32_t *variant_of_core;
   };
 
   void rank_cores() {
     const auto n = static_cast<std::size_t>(cut_->n_cores);
     copy_of_core_.resize(n);
     chunk_of_core_.resize(n);
-    for (const auto &members : cut_->members)
-      for (std::size_t rank = 0; rank < members.size(); ++rank) {
-        const auto core = static_cast<std::size_t>(members[rank]);
-        copy_of_core_[core] = static_cast<Int>(rank) / scatter_;
-        chunk_of_core_[core] = static_cast<Int>(rank) % scatter_;
-        n_copies = std::max(n_copies, copy_of_core_[core] + 1);
+    for (std::size_t group = 0; group < cut_->groups.size(); ++group)
+      for (std::size_t rank = 0; rank < cut_->groups.size(group); ++rank) {
+        const auto core = static_cast<std::size_t>(cut_->groups.begin(group)[rank]);
+        copy_of_core_[core] = static_cast<std::int32_t>(static_cast<Int>(rank) / scatter_);
+        chunk_of_core_[core] = static_cast<std::int32_t>(static_cast<Int>(rank) % scatter_);
+        n_copies = std::max<Int>(n_copies, copy_of_core_[core] + 1);
       }
   }
 
@@ -124,7 +128,7 @@ class Home {
     return true;
   }
 
-  // Cuts every dim at all ends of pieces. Returns false where cores disagree about the slot of an index.
+  // Cuts every dim at all ends of pieces. Returns false where that does not say where an element lies.
   bool make_cells() {
     std::vector<std::vector<std::vector<std::int32_t>>> cells;
     n_cells_ = 1;
@@ -153,24 +157,34 @@ class Home {
     ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
     const std::size_t n_here = ends.size() - 1;
     Ints slots(n_here, -1);
+    bool is_shifted = false;
     cells_by_variant.resize(dim.variants.size());
     for (std::size_t variant = 0; variant < dim.variants.size(); ++variant)
       for (const Piece &piece : dim.variants[variant]) {
         auto cell = static_cast<std::size_t>(std::lower_bound(ends.begin(), ends.end(), piece.index) - ends.begin());
         for (; cell < n_here && ends[cell] < piece.index + piece.length; ++cell) {
           const Int slot = piece.slot + ends[cell] - piece.index;
-          if (slots[cell] >= 0 && slots[cell] != slot) return false;
+          is_shifted |= slots[cell] >= 0 && slots[cell] != slot;
           slots[cell] = slot;
           cells_by_variant[variant].push_back(static_cast<std::int32_t>(static_cast<Int>(cell) * n_cells_));
         }
       }
-    LookupDim lookup{Divider(dim.stride), dim.stride, {}};
+    LookupDim lookup{Divider(dim.stride), dim.stride, {}, {}, dim.slot_stride, dim.variant_of_core.data()};
+    if (is_shifted) {
+      if (scatter_ > 1) return false;
+      is_shifted_ = true;
+      for (const auto &pieces : dim.variants) {
+        if (pieces.size() > 1) return false;
+        lookup.slot_less_index.push_back(pieces.empty() ? 0 : pieces[0].slot - pieces[0].index);
+      }
+    }
     lookup.places.resize(static_cast<std::size_t>(dim.extent));
     for (std::size_t cell = 0; cell < n_here; ++cell)
       for (Int index = ends[cell]; index < ends[cell + 1]; ++index)
         lookup.places[static_cast<std::size_t>(index)] = {
             static_cast<std::int32_t>(static_cast<Int>(cell) * n_cells_),
-            static_cast<std::int32_t>((std::max<Int>(slots[cell], 0) + index - ends[cell]) * dim.slot_stride),
+            is_shifted ? 0
+                       : static_cast<std::int32_t>((std::max<Int>(slots[cell], 0) + index - ends[cell]) * dim.slot_stride),
             static_cast<std::int32_t>(ends[cell + 1] - index)};
     lookup_.push_back(std::move(lookup));
     n_cells_ *= static_cast<Int>(n_here);
@@ -211,7 +225,23 @@ class Home {
       length = std::min(length, n_slots - slot);
       chunk = copy * scatter_ + number;
     }
-    return {owner_[static_cast<std::size_t>(chunk * n_cells_ + cell)], slot, length};
+    const Int core = owner_[static_cast<std::size_t>(chunk * n_cells_ + cell)];
+    if (is_shifted_ && core >= 0) slot += shifted_slots(core, element);
+    return {core, slot, length};
+  }
+
+  // The part of a slot number that comes from dims in which it depends on the core.
+  Int shifted_slots(Int core, Int element) const {
+    Int rest = element;
+    Int slot = 0;
+    for (const LookupDim &dim : lookup_) {
+      const Int index = dim.by_stride(rest);
+      rest -= index * dim.stride;
+      if (dim.slot_less_index.empty()) continue;
+      const auto variant = static_cast<std::size_t>(dim.variant_of_core[core]);
+      slot += (index + dim.slot_less_index[variant]) * dim.slot_stride;
+    }
+    return slot;
   }
 
   void make_table() {
@@ -242,8 +272,9 @@ class Home {
   Int scatter_;
   Divider by_chunk_;
   Kind kind_ = Kind::kTable;
-  Ints copy_of_core_;
-  Ints chunk_of_core_;
+  std::vector<std::int32_t> copy_of_core_;
+  std::vector<std::int32_t> chunk_of_core_;
+  bool is_shifted_ = false;
   Int n_cells_ = 1;
   std::vector<LookupDim> lookup_;
   std::vector<std::int32_t> owner_;
