@@ -8,6 +8,7 @@ compute-shift model R9.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import gcd, prod
 
 import numpy as np
@@ -26,6 +27,7 @@ from t10.plan.evaluate import contiguous_runs, fetch_cycles
 
 Ints = NDArray[np.int64]
 MOST_LEVELS = 8
+REMEMBERED = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +59,11 @@ def operand_slots(spec: OperatorSpec, plan: OperatorPlan, number: int) -> int:
 
 def replica_count(spec: OperatorSpec, plan: OperatorPlan, number: int) -> int:
     """Return how many cores hold each window of operand `number`; 1 where that differs between windows."""
-    operand = operand_of(spec, number)
-    slot = min(number, len(spec.inputs))
+    return _replica_count(operand_of(spec, number), plan, min(number, len(spec.inputs)))
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _replica_count(operand: Operand, plan: OperatorPlan, slot: int) -> int:
     if all(plan.ft[slot][axis] == 1 for axis in operand.axes):
         return sharers(operand, plan.f_op)
     ranks = geometry.replica_ranks(operand, plan, slot)

@@ -80,6 +80,8 @@ class JointPlanner:
 
     def best(self, room_bytes: int) -> JointChoice | None:
         """Return the best choice for which a core has `room_bytes`, None if nothing fits."""
+        for rows in self.starts.values():
+            self._settle(self.selection(room_bytes), rows)
         starts = list(self.starts.values())
         best: Solution | None = None
         for number in range(MOST_ROUNDS):
@@ -94,8 +96,6 @@ class JointPlanner:
             starts = [found.rows, *starts[:3]]
         if best is None:
             return None
-        for rows in self.starts.values():
-            self._settle(self.selection(room_bytes), rows)
         return self._joint(self.selection(room_bytes), best)
 
     def _settle(self, selection: Selection, rows: Ints) -> bool:

@@ -83,7 +83,6 @@ class Prices:
         self.fixed |= input_layouts(context)
         self.shapes = graph.shape_by_value
         self._layouts: dict[tuple[str, int], Layout] = {}
-        self._counted: dict[object, int] = {}
         self.rows = self._all_rows()
         self.edges: list[tuple[tuple[int, ...], Edge]] = []
         for scope, edge in self._all_edges():
@@ -210,32 +209,42 @@ class Prices:
             is_exact=np.zeros(shape, np.bool_),
             saved_bytes=np.zeros(shape, np.int64),
         )
-        spec = self.context.graph.operators[step]
-        operand = operand_of(spec, number)
-        for where in product(*map(range, shape)):
-            plan = self.states[step][where[-1]].plan
-            layouts = self._source_layouts(edge, where)
-            if place_of(self.context, step, number, plan, layouts) is not None:
-                n_bytes = operand_slots(spec, plan, number) * size_bytes(operand.dtype)
-                edge.saved_bytes[where], edge.is_exact[where] = aligned_size(n_bytes), True
-                continue
-            key = self._situation(edge, where, layouts)
-            if key not in self._counted:
-                self._counted[key] = self._moved(step, number, where[-1], layouts, exact=False)
-            edge.cycles[where] = self._counted[key]
+        # States that lie the same way, as far as this operand sees, are one class.
+        classes = [self._classes(number_of, edge) for number_of in range(len(shape))]
+        for firsts in product(*(list(dict.fromkeys(of)) for of in classes)):
+            members = np.ix_(*(np.array(of) == first for of, first in zip(classes, firsts, strict=True)))
+            self._bound(edge, firsts, members)
         return edge
 
-    def _situation(self, edge: Edge, where: tuple[int, ...], layouts: dict[str, Layout]) -> object:
-        """Return what decides what an edge moves: how the sources lie and how the operand is wanted."""
-        spec = self.context.graph.operators[edge.step]
-        homes: list[Any] = [id(edge)]
-        for value in self.context.graph.sources_of(operand_of(spec, edge.number).name):
-            layout = layouts[value]
-            owner = self.maker_by_value.get(value)
-            if layout.plan is not None and owner is not None:
-                spec_of_owner = self.context.graph.operators[owner]
-                homes.append((lying_key(spec_of_owner, layout.plan, layout.operand), layout.scatter))
-        return (tuple(homes), lying_key(spec, self.states[edge.step][where[-1]].plan, edge.number))
+    def _classes(self, position: int, edge: Edge) -> list[int]:
+        """Return, per state of one operator of an edge's scope, the first state that lies the same way."""
+        step = (*edge.makers, edge.step)[position]
+        spec = self.context.graph.operators[step]
+        read = operand_of(self.context.graph.operators[edge.step], edge.number).name
+        values = [v for v in self.context.graph.sources_of(read) if self.maker_by_value.get(v) == step]
+        first_by_key: dict[object, int] = {}
+        result: list[int] = []
+        for state, priced in enumerate(self.states[step]):
+            key: list[object] = []
+            if step == edge.step:
+                key.append(lying_key(spec, priced.plan, edge.number))
+            for value in values:
+                layout = self.layout(value, state)
+                key.append((lying_key(spec, priced.plan, layout.operand), layout.scatter))
+            result.append(first_by_key.setdefault(tuple(key), state))
+        return result
+
+    def _bound(self, edge: Edge, where: tuple[int, ...], members: Any) -> None:
+        """Bound one entry of an edge and all that lie the same way."""
+        spec, state = self.context.graph.operators[edge.step], where[-1]
+        plan = self.states[edge.step][state].plan
+        layouts = self._source_layouts(edge, where)
+        if place_of(self.context, edge.step, edge.number, plan, layouts) is None:
+            edge.cycles[members] = self._moved(edge.step, edge.number, state, layouts, exact=False)
+            return
+        size = size_bytes(operand_of(spec, edge.number).dtype)
+        edge.saved_bytes[members] = aligned_size(operand_slots(spec, plan, edge.number) * size)
+        edge.is_exact[members] = True
 
     def _source_layouts(self, edge: Edge, where: tuple[int, ...]) -> dict[str, Layout]:
         """Return the layouts of the sources of an edge's operand."""

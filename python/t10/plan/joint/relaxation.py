@@ -77,10 +77,13 @@ class Relaxation:
         least, states = self.elimination.minimise(by_state)
         if not np.isfinite(least):
             return None
-        chosen = np.empty(selection.n_operators, np.int64)
-        for operator, state in enumerate(selection.first_state[:-1] + np.array(states, np.int64)):
-            low, high = selection.first_row[state], selection.first_row[state + 1]
-            chosen[operator] = low + int(np.argmin(costs[low:high]))
+        state = selection.first_state[:-1] + np.array(states, np.int64)
+        first, n_rows = (
+            selection.first_row[state],
+            selection.first_row[state + 1] - selection.first_row[state],
+        )
+        columns = np.minimum(np.arange(int(n_rows.max())), n_rows[:, None] - 1)
+        chosen = first + np.argmin(costs[first[:, None] + columns], axis=1)
         return Line(chosen, selection.cycles(chosen), selection.idle_bytes(chosen))
 
     def bound(self, limits: Ints, idle_bytes: int) -> Bound:

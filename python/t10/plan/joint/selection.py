@@ -46,6 +46,40 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
+class Flat:
+    """Many tables end to end, so that all their entries for one choice are looked up at once."""
+
+    values: Ints
+    first: Ints
+    operators: Ints
+    strides: Ints
+
+    @classmethod
+    def of(cls, tables: Sequence[Table]) -> Flat:
+        """Return tables laid end to end."""
+        depth = max((len(table.scope) for table in tables), default=1)
+        operators = np.zeros((len(tables), depth), np.int64)
+        strides = np.zeros((len(tables), depth), np.int64)
+        for number, table in enumerate(tables):
+            operators[number, : len(table.scope)] = table.scope
+            strides[number, : len(table.scope)] = [
+                int(np.prod(table.values.shape[i + 1 :])) for i in range(len(table.scope))
+            ]
+        sizes = [table.values.size for table in tables]
+        flat = [table.values.ravel() for table in tables]
+        return cls(
+            values=np.concatenate(flat) if flat else np.zeros(0, np.int64),
+            first=np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)[: len(tables)],
+            operators=operators,
+            strides=strides,
+        )
+
+    def at(self, states: Ints) -> Ints:
+        """Return the entry of every table, given the state of every operator."""
+        return self.values[self.first + (states[self.operators] * self.strides).sum(axis=1)]
+
+
+@dataclass(frozen=True, slots=True)
 class Saving:
     """Bytes that `operator` does not need while it runs because an operand lies in place, by states of the scope."""
 
@@ -75,14 +109,25 @@ class Selection:
     room_bytes: int
     first_state: Ints = field(init=False)
     first_row: Ints = field(init=False)
+    _costs: Flat = field(init=False)
+    _savings: Flat = field(init=False)
+    _lives: Flat = field(init=False)
 
     def __post_init__(self) -> None:
-        """Index the rows; refuse states without any."""
-        object.__setattr__(self, "first_state", np.concatenate([[0], np.cumsum(self.n_states)]))
-        n_all = int(self.first_state[-1])
+        """Index rows and tables; refuse states without rows."""
+        first_state = np.concatenate([[0], np.cumsum(self.n_states)])
+        n_all = int(first_state[-1])
         if (np.diff(self.rows.state) < 0).any() or set(self.rows.state.tolist()) != set(range(n_all)):
             raise T10Error(f"rows must cover {n_all} states in order")
-        object.__setattr__(self, "first_row", np.searchsorted(self.rows.state, np.arange(n_all + 1)))
+        lives = [Table((life.decided_by,), life.n_bytes) for life in self.lifetimes]
+        for name, value in (
+            ("first_state", first_state),
+            ("first_row", np.searchsorted(self.rows.state, np.arange(n_all + 1))),
+            ("_costs", Flat.of(self.costs)),
+            ("_savings", Flat.of([saving.table for saving in self.savings])),
+            ("_lives", Flat.of(lives)),
+        ):
+            object.__setattr__(self, name, value)
 
     @property
     def n_operators(self) -> int:
@@ -100,9 +145,8 @@ class Selection:
 
     def cycles(self, rows: Sequence[int] | Ints) -> int:
         """Return the cycles of a choice, one row per operator."""
-        states = self.states_of(rows)
-        moved = sum(int(table.values[tuple(states[list(table.scope)])]) for table in self.costs)
-        return int(self.rows.cycles[np.asarray(rows, np.int64)].sum()) + moved
+        moved = self._costs.at(self.states_of(rows)).sum()
+        return int(self.rows.cycles[np.asarray(rows, np.int64)].sum() + moved)
 
     def idle_bytes(self, rows: Sequence[int] | Ints) -> int:
         """Return the bytes of a core that weights of all operators take at rest."""
@@ -112,11 +156,12 @@ class Selection:
         """Return the bytes of a core in use while each operator runs."""
         chosen, states = np.asarray(rows, np.int64), self.states_of(rows)
         used = self.rows.need_bytes[chosen] + self.idle_bytes(rows)
-        for saving in self.savings:
-            used[saving.operator] -= saving.table.values[tuple(states[list(saving.table.scope)])]
-        for life in self.lifetimes:
-            used[life.first : life.last + 1] += life.n_bytes[states[life.decided_by]]
-        return used
+        np.subtract.at(used, [saving.operator for saving in self.savings], self._savings.at(states))
+        steps = np.zeros(self.n_operators + 1, np.int64)
+        n_bytes = self._lives.at(states)
+        np.add.at(steps, [life.first for life in self.lifetimes], n_bytes)
+        np.subtract.at(steps, [life.last + 1 for life in self.lifetimes], n_bytes)
+        return used + np.cumsum(steps[:-1])
 
     def fits(self, rows: Sequence[int] | Ints) -> bool:
         """Return whether every operator has the room it needs."""

@@ -19,7 +19,8 @@ from t10.plan.joint.selection import Ints, Selection
 
 MOST_INTERVALS = 400
 TIGHTENINGS = 4
-WORTH_IMPROVING = 1.05
+MOST_IMPROVED = 40
+WORTH_IMPROVING = 1.01
 """Choices up to this factor slower than the best known are improved one operator at a time."""
 
 
@@ -56,19 +57,26 @@ class _Search:
         self.near = Neighbourhood(selection)
         self.best: Ints | None = None
         self.best_cycles = 0
+        self.seen: set[bytes] = set()
+        self.n_improved = 0
         for rows in starts:
             self.offer(rows)
 
     def offer(self, rows: Ints | None) -> None:
         """Take a choice that fits, improved, if it is faster than the best known."""
-        if rows is None or not self.selection.fits(rows):
+        if rows is None or rows.tobytes() in self.seen or not self.selection.fits(rows):
             return
-        cycles = self.selection.cycles(rows)
-        if self.best is not None and cycles > self.best_cycles * WORTH_IMPROVING:
-            return
-        rows = self.near.improved(rows)
+        self.seen.add(rows.tobytes())
         cycles = self.selection.cycles(rows)
         if self.best is None or cycles < self.best_cycles:
+            self.best, self.best_cycles = rows, cycles
+        elif cycles > self.best_cycles * WORTH_IMPROVING or self.n_improved > MOST_IMPROVED:
+            return
+        self.n_improved += 1
+        rows = self.near.improved(rows)
+        cycles = self.selection.cycles(rows)
+        self.seen.add(rows.tobytes())
+        if cycles < self.best_cycles:
             self.best, self.best_cycles = rows, cycles
 
     def try_at(self, idle_bytes: int) -> None:

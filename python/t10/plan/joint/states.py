@@ -42,6 +42,7 @@ def states_of(
     result: list[States] = []
     step_by_value = {spec.output.name: step for step, spec in enumerate(context.graph.operators)}
     known: dict[object, States] = {}
+    interned: dict[tuple[int, States], States] = {}
     kept_by_front: dict[int, dict[OperatorPlan, None]] = {id(front): {} for front in fronts}
     for plans in kept:
         for front, plan in zip(fronts, plans, strict=True):
@@ -59,7 +60,9 @@ def states_of(
         )
         if key not in known:
             offered = () if options.forced_for(spec.name) else _offered(context, spec, makers, result)
-            known[key] = _priced(context, spec, front, offered, kept_by_front[id(front)])
+            priced = _priced(context, spec, front, offered, kept_by_front[id(front)])
+            # Equal states are one object, or every layer of a deep model would be a kind of its own.
+            known[key] = interned.setdefault((id(front), priced), priced)
         result.append(known[key])
     return tuple(result)
 
