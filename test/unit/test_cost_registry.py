@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Generator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from support import specs
 
 from t10.chip import ChipSpec, load_chip
 from t10.core.expression import OperatorSpec
+from t10.core.scalar import ScalarFunction, ScalarOp
 from t10.cost import (
     CustomCostModel,
     IpuCostModel,
@@ -229,3 +231,16 @@ def test_mistakes_in_a_file_are_input_errors(tmp_path: Path, text: str, function
 def test_a_missing_file_is_named() -> None:
     with pytest.raises(InputError, match=r"cost model file no/such\.py does not exist"):
         cost_model("no/such.py:f", CHIP)
+
+
+def test_the_example_prices_sums_of_exponentials_over_either_model() -> None:
+    path = str(Path(__file__).resolve().parents[2] / "examples" / "own_costs.py")
+    exponentials = replace(
+        specs.row_reduce(32, 64, "sum", "f32"),
+        body=ScalarFunction(1, (ScalarOp("math.exp", (0,), "f32"),), 1),
+    )
+    for name in (path, f"{path}:on_paper"):
+        cost = cost_model(name, CHIP)
+        assert cost.sub_task_cycles(exponentials, (3, 64)) == 90 + 3 * (12 + 32)
+        assert isinstance(cost_program(cost, exponentials).sub_task, Formula)
+        assert cost.fingerprint() is not None

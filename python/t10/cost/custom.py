@@ -156,6 +156,14 @@ class CustomCostModel:
         """Return the cycles of a reduce-scatter for every candidate."""
         return self.base.reduce_cycles_many(spec, n_members, chunk_bytes, n_slots)
 
+    def all_reduce_cycles(self, spec: OperatorSpec, n_members: int, n_slots: int) -> int:
+        """Return the cycles of an all-reduce; see `CostModel`."""
+        return self.base.all_reduce_cycles(spec, n_members, n_slots)
+
+    def all_reduce_cycles_many(self, spec: OperatorSpec, n_members: Ints, n_slots: Ints) -> Ints:
+        """Return the cycles of an all-reduce for every candidate."""
+        return self.base.all_reduce_cycles_many(spec, n_members, n_slots)
+
     def own_cost(self, spec: OperatorSpec) -> UserCost | None:
         """Return the cost function that prices an operator, None where the model `base` does."""
         return next((cost for cost in reversed(self.costs) if cost.applies(spec)), None)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from t10.chip import ChipSpec
+from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.cost.matrix import MatrixAxes, matrix_axes, product_cycles
 from t10.cost.model import chip_fingerprint
@@ -111,6 +112,33 @@ class IpuCostModel:
         adds = self.chip.n_workers * quads * (2 * load_cycles(spec.acc_dtype) + combine_quad_cycles(spec))
         total = phases * (self._phase_cycles(False) + self.chip.launch_cycles) + words + fragments + adds
         return np.where(rounds > 0, total, 0)
+
+    def all_reduce_cycles(self, spec: OperatorSpec, n_members: int, n_slots: int) -> int:
+        """Return the cycles of an all-reduce among `n_members` cores of parts of `n_slots` elements each."""
+        return int(
+            self.all_reduce_cycles_many(spec, np.array([n_members], np.int64), np.array([n_slots], np.int64))[
+                0
+            ]
+        )
+
+    def all_reduce_cycles_many(self, spec: OperatorSpec, n_members: Ints, n_slots: Ints) -> Ints:
+        """Return the cycles of an all-reduce for every candidate; 0 where it has one member.
+
+        In a phase every core takes the same elements of all others, as many as fit the shift buffer, and adds them to
+        its own in one step. What many cores want of one is sent to all of them at once, so receiving takes the time.
+        """
+        others = n_members - 1
+        item_bytes = size_bytes(spec.acc_dtype)
+        at_once = np.maximum(self.chip.shift_buffer_bytes // (item_bytes * np.maximum(others, 1)), 1)
+        full, rest = np.divmod(n_slots, at_once)
+        phases = full + (rest > 0)
+        words = full * -(-at_once * item_bytes // self.chip.exchange_bytes_per_cycle)
+        words = others * (words + -(-rest * item_bytes // self.chip.exchange_bytes_per_cycle))
+        fragments = self.chip.fragment_cycles * phases * np.maximum(others - 1, 0)
+        quads = full * _quads(others * at_once, self.chip) + _quads(others * rest, self.chip)
+        adds = self.chip.n_workers * quads * (2 * load_cycles(spec.acc_dtype) + combine_quad_cycles(spec))
+        total = phases * (self._phase_cycles(False) + self.chip.launch_cycles) + words + fragments + adds
+        return np.where(others > 0, total, 0)
 
     def _phase_cycles(self, neighbour: bool) -> int:
         chip = self.chip

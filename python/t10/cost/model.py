@@ -87,3 +87,14 @@ class CostModel(Protocol):
     ) -> Ints:
         """Return the cycles of a reduce-scatter for every candidate; 0 where it has one member."""
         ...
+
+    def all_reduce_cycles(self, spec: OperatorSpec, n_members: int, n_slots: int) -> int:
+        """Return the cycles in which each of `n_members` cores takes the parts of all others and adds them to its own.
+
+        Every part has `n_slots` elements; 0 where there is one member.
+        """
+        ...
+
+    def all_reduce_cycles_many(self, spec: OperatorSpec, n_members: Ints, n_slots: Ints) -> Ints:
+        """Return the cycles of an all-reduce for every candidate."""
+        ...

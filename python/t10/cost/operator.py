@@ -61,20 +61,29 @@ def output_chunk(spec: OperatorSpec, plan: OperatorPlan) -> tuple[int, int]:
     slot = len(spec.inputs)
     n_members = geometry.n_replicas(spec, plan, slot)
     n_elements = prod(geometry.partition_shape(spec.output, geometry.window_lengths(plan, slot)))
-    return n_members, -(-n_elements // n_members)
+    return n_members, n_elements if plan.reduce == "all" else -(-n_elements // n_members)
+
+
+def combine_cycles(cost: CostModel, spec: OperatorSpec, plan: OperatorPlan) -> int:
+    """Return the cycles in which the partial sums of all cores are combined; 0 where every sum is on one core."""
+    n_members, n_slots = output_chunk(spec, plan)
+    if n_members == 1:
+        return 0
+    if plan.reduce == "all":
+        return cost.all_reduce_cycles(spec, n_members, n_slots)
+    return cost.reduce_cycles(spec, n_members, n_slots * size_bytes(spec.acc_dtype), n_slots)
 
 
 def operator_cycles(cost: CostModel, spec: OperatorSpec, plan: OperatorPlan) -> Cycles:
     """Return the cycles of an operator's nest, reduction and epilogue (in `compute`); nothing that comes before it."""
-    n_members, n_slots = output_chunk(spec, plan)
+    _, n_slots = output_chunk(spec, plan)
     compute = plan.n_sub_tasks * cost.sub_task_cycles(spec, sub_task_box(plan)) + cost.epilogue_cycles(
         spec, n_slots
     )
     shift = sum(
         n_advances(plan, a) * cost.shift_cycles(advance_bytes(spec, plan, a)) for a in plan.loop_order
     )
-    reduce = cost.reduce_cycles(spec, n_members, n_slots * size_bytes(spec.acc_dtype), n_slots)
-    return Cycles(compute=compute, shift=shift, reduce=reduce if n_members > 1 else 0)
+    return Cycles(compute=compute, shift=shift, reduce=combine_cycles(cost, spec, plan))
 
 
 def home_cycles(cost: CostModel, spec: OperatorSpec, plan: OperatorPlan, slots: tuple[int, ...]) -> int:

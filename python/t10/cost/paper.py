@@ -126,6 +126,26 @@ class PaperCostModel:
         adds = compute.streamed(self.constants, rounds * n_slots, 3 * size_bytes(spec.acc_dtype))
         return np.where(rounds > 0, moved + starts + adds, 0)
 
+    def all_reduce_cycles(self, spec: OperatorSpec, n_members: int, n_slots: int) -> int:
+        """Return the cycles of an all-reduce among `n_members` cores of parts of `n_slots` elements each."""
+        one = (np.array([n], np.int64) for n in (n_members, n_slots))
+        return int(self.all_reduce_cycles_many(spec, *one)[0])
+
+    def all_reduce_cycles_many(self, spec: OperatorSpec, n_members: Ints, n_slots: Ints) -> Ints:
+        """Return the cycles of an all-reduce for every candidate; 0 where it has one member.
+
+        Every core takes the parts of all others, as many elements of each at once as fit the buffer, synchronised like
+        rounds of a shift; what a phase brings is added by a binary elementwise step.
+        """
+        others = n_members - 1
+        item_bytes = size_bytes(spec.acc_dtype)
+        at_once = np.maximum(self.chip.shift_buffer_bytes // (item_bytes * np.maximum(others, 1)), 1)
+        phases = -(-n_slots // at_once)
+        moved = self._moved(others * n_slots * item_bytes, phases * self._round_sync_cycles)
+        starts = phases * compute.start_cycles(self.constants, 2)
+        adds = compute.streamed(self.constants, others * n_slots, 3 * item_bytes)
+        return np.where(others > 0, moved + starts + adds, 0)
+
     @property
     def _round_sync_cycles(self) -> int:
         return self.constants.sync_cycles * self.constants.syncs_per_shift_round

@@ -45,6 +45,8 @@ MEMBERS = (
     "shift_cycles_many",
     "reduce_cycles",
     "reduce_cycles_many",
+    "all_reduce_cycles",
+    "all_reduce_cycles_many",
 )
 """What a cost model must have."""
 
@@ -126,7 +128,7 @@ def _model_of_file(name: str, chip: ChipSpec) -> CostModel:
         module = _loaded(path)
         costs = tuple(registered)
         function = getattr(module, wanted or FILE_FUNCTION, None)
-        if callable(function):
+        if callable(function) and function is not cost_model:  # not ours, imported by the file
             base = _checked(_made(cast("Factory", function), chip, name), name)
             costs = ()
         elif wanted:
