@@ -42,9 +42,9 @@ class Recorder:
         if opcode in _COMMUTATIVE and operands[0] > operands[1]:
             operands = (operands[1], operands[0])
         numbers = [self._constants.get(v) for v in operands]
-        known = [np.array([number]) for number in numbers if number is not None]
+        known = [number for number in numbers if number is not None]
         if len(known) == len(operands):
-            return self.constant(float(apply(opcode, *known)[0]), kind)
+            return self.constant(float(apply(opcode, *(np.array([n]) for n in known))[0]), kind)
         same = self._simplified(opcode, operands, numbers)
         if same is not None:
             return same

@@ -222,6 +222,8 @@ def _value(recorder: Recorder, item: object) -> int:
     """Return the value number of a row, or of anything that is one number in every row."""
     if isinstance(item, Row):
         return item.value
+    if type(item) is int:
+        return recorder.constant(item, "int")
     if isinstance(item, Table):
         raise TraceError("a table where a row belongs")
     numbers = np.asarray(cast("Any", item))
