@@ -29,13 +29,36 @@ constexpr std::size_t kMaxCells = std::size_t{1} << 24;
 
 using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-// A table over `scope`, row-major in the order of the scope.
+// Wider vectors where the machine has them; additions and comparisons give the same bits everywhere.
+#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__)
+#define T10_WIDE __attribute__((target_clones("avx2", "default")))
+#else
+#define T10_WIDE
+#endif
+
+// Writes own[x] + sum of rows[r][x] to sums.
+T10_WIDE void add_rows(const double *own, const double *const *rows, std::size_t n_rows, std::size_t n, double *sums) {
+  for (std::size_t x = 0; x < n; ++x) sums[x] = own[x];
+  for (std::size_t r = 0; r < n_rows; ++r) {
+    const double *row = rows[r];
+    for (std::size_t x = 0; x < n; ++x) sums[x] += row[x];
+  }
+}
+
+double least_of(const double *sums, std::size_t n) {
+  double least = sums[0];
+  for (std::size_t x = 1; x < n; ++x) least = sums[x] < least ? sums[x] : least;
+  return least;
+}
+
+// A table over `scope`, row-major in the order of the scope: the variable that is eliminated first comes last.
 struct Factor {
   std::vector<std::size_t> scope;
   std::vector<double> cost;
 };
 
-// One addend of a bucket: which table, and its stride along every variable of the bucket's scope, the eliminated last.
+// One addend of a bucket: which table, and its stride along every variable of the bucket's scope. Along the eliminated
+// variable it is 1.
 struct Addend {
   bool is_message;
   std::size_t number;
@@ -124,7 +147,7 @@ class Elimination {
     std::set<std::pair<std::size_t, std::size_t>> queue;
     std::vector<std::size_t> weights(n);
     for (std::size_t v = 0; v < n; ++v) queue.insert({weights[v] = weight(v), v});
-    std::vector<std::vector<std::size_t>> message_scope;
+    std::vector<std::size_t> rank(n, 0);
     while (!queue.empty()) {
       const std::size_t v = queue.begin()->second;
       queue.erase(queue.begin());
@@ -132,12 +155,10 @@ class Elimination {
       if (bucket.scope.size() > kMaxScope || bucket.n_cells * n_states_[v] > kMaxCells)
         throw std::invalid_argument("Elimination: variables are too entangled (a message would need " +
                                     std::to_string(bucket.scope.size()) + " variables)");
-      for (const auto &[is_message, number] : tables[v])
-        bucket.addends.push_back(
-            addend(is_message, number, is_message ? message_scope[number] : factors_[number].scope, bucket));
+      for (const auto &[is_message, number] : tables[v]) bucket.addends.push_back(Addend{is_message, number, {}});
       for (std::size_t u : bucket.scope) {
         for (const auto &table : tables[v]) tables[u].erase(table);
-        if (!bucket.scope.empty()) tables[u].insert({true, message_scope.size()});
+        tables[u].insert({true, buckets_.size()});
         near[u].erase(v);
         for (std::size_t w : bucket.scope)
           if (w != u) near[u].insert(w);
@@ -146,72 +167,105 @@ class Elimination {
         queue.erase({weights[u], u});
         queue.insert({weights[u] = weight(u), u});
       }
-      message_scope.push_back(bucket.scope);
+      rank[v] = buckets_.size();
       buckets_.push_back(std::move(bucket));
     }
+    lay_out(rank);
   }
 
-  Addend addend(bool is_message, std::size_t number, const std::vector<std::size_t> &scope, const Bucket &bucket) const {
-    Addend result{is_message, number, std::vector<std::size_t>(bucket.scope.size() + 1, 0)};
-    std::size_t stride = 1;
-    for (std::size_t i = scope.size(); i-- > 0;) {
-      const auto at = std::find(bucket.scope.begin(), bucket.scope.end(), scope[i]);
-      result.strides[static_cast<std::size_t>(at - bucket.scope.begin())] = stride;
-      stride *= n_states_[scope[i]];
+  // Orders every table so that the variable that goes first varies fastest: a bucket then adds contiguous rows.
+  void lay_out(const std::vector<std::size_t> &rank) {
+    const auto later_first = [&](std::size_t a, std::size_t b) { return rank[a] > rank[b]; };
+    for (Factor &factor : factors_) {
+      std::vector<std::size_t> scope = factor.scope;
+      std::sort(scope.begin(), scope.end(), later_first);
+      factor = permuted(factor, scope);
+    }
+    for (Bucket &bucket : buckets_) std::sort(bucket.scope.begin(), bucket.scope.end(), later_first);
+    for (Bucket &bucket : buckets_)
+      for (Addend &a : bucket.addends) {
+        const std::vector<std::size_t> &scope = a.is_message ? buckets_[a.number].scope : factors_[a.number].scope;
+        a.strides.assign(bucket.scope.size(), 0);
+        std::size_t stride = n_states_[bucket.variable];
+        for (std::size_t i = scope.size() - 1; i-- > 0;) {
+          const auto at = std::find(bucket.scope.begin(), bucket.scope.end(), scope[i]);
+          a.strides[static_cast<std::size_t>(at - bucket.scope.begin())] = stride;
+          stride *= n_states_[scope[i]];
+        }
+      }
+  }
+
+  Factor permuted(const Factor &factor, const std::vector<std::size_t> &scope) const {
+    Factor result{scope, std::vector<double>(factor.cost.size())};
+    std::vector<std::size_t> strides(scope.size());
+    for (std::size_t i = 0; i < scope.size(); ++i) {
+      std::size_t stride = 1;
+      for (std::size_t j = factor.scope.size(); factor.scope[--j] != scope[i];) stride *= n_states_[factor.scope[j]];
+      strides[i] = stride;
+    }
+    std::vector<std::size_t> at(scope.size(), 0);
+    std::size_t from = 0;
+    for (double &cost : result.cost) {
+      cost = factor.cost[from];
+      for (std::size_t d = scope.size(); d-- > 0;) {
+        from += strides[d];
+        if (++at[d] < n_states_[scope[d]]) break;
+        from -= strides[d] * at[d];
+        at[d] = 0;
+      }
     }
     return result;
   }
 
   double solve(const double *state_costs, std::vector<std::int64_t> &chosen) const {
     std::vector<std::vector<double>> messages(buckets_.size());
-    std::vector<std::vector<std::uint16_t>> best(buckets_.size());
     double constant = 0.0;
     for (std::size_t b = 0; b < buckets_.size(); ++b) {
       const Bucket &bucket = buckets_[b];
       messages[b].resize(bucket.n_cells);
-      best[b].resize(bucket.n_cells);
-      eliminate(bucket, state_costs + first_[bucket.variable], messages, messages[b], best[b]);
+      eliminate(bucket, state_costs + first_[bucket.variable], messages, messages[b]);
       if (bucket.scope.empty()) constant += messages[b][0];
-      for (const Addend &a : bucket.addends)
-        if (a.is_message) std::vector<double>().swap(messages[a.number]);
     }
     if (constant == kInfinity) return kInfinity;
+    std::vector<double> sums;
     for (std::size_t b = buckets_.size(); b-- > 0;) {
-      std::size_t cell = 0;
-      for (std::size_t v : buckets_[b].scope) cell = cell * n_states_[v] + static_cast<std::size_t>(chosen[v]);
-      chosen[buckets_[b].variable] = best[b][cell];
+      const Bucket &bucket = buckets_[b];
+      const std::size_t k = n_states_[bucket.variable];
+      std::vector<const double *> rows = tables(bucket, messages);
+      for (std::size_t a = 0; a < rows.size(); ++a)
+        for (std::size_t d = 0; d < bucket.scope.size(); ++d)
+          rows[a] += bucket.addends[a].strides[d] * static_cast<std::size_t>(chosen[bucket.scope[d]]);
+      sums.resize(k);
+      add_rows(state_costs + first_[bucket.variable], rows.data(), rows.size(), k, sums.data());
+      chosen[bucket.variable] = std::min_element(sums.begin(), sums.end()) - sums.begin();
     }
     return constant;
   }
 
+  std::vector<const double *> tables(const Bucket &bucket, const std::vector<std::vector<double>> &messages) const {
+    std::vector<const double *> result;
+    for (const Addend &a : bucket.addends)
+      result.push_back(a.is_message ? messages[a.number].data() : factors_[a.number].cost.data());
+    return result;
+  }
+
   void eliminate(const Bucket &bucket, const double *own, const std::vector<std::vector<double>> &messages,
-                 std::vector<double> &out, std::vector<std::uint16_t> &best) const {
+                 std::vector<double> &out) const {
     const std::size_t depth = bucket.scope.size();
     const std::size_t k = n_states_[bucket.variable];
-    std::vector<const double *> tables;
-    std::vector<std::size_t> offsets(bucket.addends.size(), 0);
-    for (const Addend &a : bucket.addends)
-      tables.push_back(a.is_message ? messages[a.number].data() : factors_[a.number].cost.data());
+    std::vector<const double *> rows = tables(bucket, messages);
     std::vector<std::size_t> at(depth, 0);
     std::vector<double> sums(k);
     for (std::size_t cell = 0; cell < bucket.n_cells; ++cell) {
-      std::copy(own, own + k, sums.begin());
-      for (std::size_t t = 0; t < tables.size(); ++t) {
-        const double *row = tables[t] + offsets[t];
-        const std::size_t stride = bucket.addends[t].strides[depth];
-        for (std::size_t x = 0; x < k; ++x) sums[x] += row[x * stride];
-      }
-      std::size_t least = 0;
-      for (std::size_t x = 1; x < k; ++x)
-        if (sums[x] < sums[least]) least = x;
-      out[cell] = sums[least];
-      best[cell] = static_cast<std::uint16_t>(least);
+      add_rows(own, rows.data(), rows.size(), k, sums.data());
+      out[cell] = least_of(sums.data(), k);
       for (std::size_t d = depth; d-- > 0;) {
-        const bool is_last = ++at[d] == n_states_[bucket.scope[d]];
-        for (std::size_t t = 0; t < tables.size(); ++t) {
+        const std::size_t n = n_states_[bucket.scope[d]];
+        const bool is_last = ++at[d] == n;
+        for (std::size_t t = 0; t < rows.size(); ++t) {
           const std::size_t stride = bucket.addends[t].strides[d];
-          offsets[t] += stride;
-          if (is_last) offsets[t] -= stride * n_states_[bucket.scope[d]];
+          rows[t] += stride;
+          if (is_last) rows[t] -= stride * n;
         }
         if (!is_last) break;
         at[d] = 0;

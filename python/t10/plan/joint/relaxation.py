@@ -38,11 +38,15 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """`cycles` is a lower bound (infinite where nothing fits); `within` keeps to the idle bytes, `beyond` does not."""
+    """`cycles` is a lower bound (infinite where nothing fits); `within` keeps to the idle bytes, `beyond` does not.
+
+    `price` is the multiplier that gives the bound.
+    """
 
     cycles: float
     within: Line | None = None
     beyond: Line | None = None
+    price: float = 0.0
 
 
 class Relaxation:
@@ -86,16 +90,15 @@ class Relaxation:
         chosen = first + np.argmin(costs[first[:, None] + columns], axis=1)
         return Line(chosen, selection.cycles(chosen), selection.idle_bytes(chosen))
 
-    def bound(self, limits: Ints, idle_bytes: int) -> Bound:
-        """Return the bound of all choices under limits per operator with at most `idle_bytes` at rest."""
-        beyond = self.best(limits, 0.0)
-        if beyond is None:
-            return Bound(np.inf)
-        if beyond.idle_bytes <= idle_bytes:
-            return Bound(beyond.cycles, beyond, None)
-        within = self.best(limits, LEAST_IDLE)
-        if within is None or within.idle_bytes > idle_bytes:
-            return Bound(np.inf)
+    def bound(self, limits: Ints, idle_bytes: int, hint: float = 0.0) -> Bound:
+        """Return the bound of all choices under limits per operator with at most `idle_bytes` at rest.
+
+        `hint` is a price near which the best one is expected; it saves work, not more.
+        """
+        bracket = self._bracket(limits, idle_bytes, hint)
+        if isinstance(bracket, Bound):
+            return bracket
+        within, beyond = bracket
         price = 0.0
         for _ in range(PRICE_STEPS):
             price = (within.cycles - beyond.cycles) / (beyond.idle_bytes - within.idle_bytes)
@@ -108,7 +111,28 @@ class Relaxation:
                 within = found
             else:
                 beyond = found
-        return Bound(max(0.0, beyond.at(price) - price * idle_bytes), within, beyond)
+        return Bound(max(0.0, beyond.at(price) - price * idle_bytes), within, beyond, price)
+
+    def _bracket(self, limits: Ints, idle_bytes: int, hint: float) -> tuple[Line, Line] | Bound:
+        """Return a choice within the idle bytes and one beyond, or the bound where one of them is all there is."""
+        within = beyond = None
+        for price in (hint * 0.8, hint * 1.25) if hint > 0 else ():
+            found = self.best(limits, price)
+            if found is None:
+                return Bound(np.inf)
+            if found.idle_bytes <= idle_bytes:
+                within = found
+                break
+            beyond = found
+        beyond = beyond or self.best(limits, 0.0)
+        if beyond is None:
+            return Bound(np.inf)
+        if beyond.idle_bytes <= idle_bytes:
+            return Bound(beyond.cycles, beyond, None)
+        within = within or self.best(limits, LEAST_IDLE)
+        if within is None or within.idle_bytes > idle_bytes:
+            return Bound(np.inf)
+        return within, beyond
 
 
 def _least_need(selection: Selection) -> Ints:

@@ -59,6 +59,7 @@ class _Search:
         self.best_cycles = 0
         self.seen: set[bytes] = set()
         self.n_improved = 0
+        self.price = 0.0
         for rows in starts:
             self.offer(rows)
 
@@ -83,7 +84,7 @@ class _Search:
         """Offer choices under the limits that hold with so many idle bytes, limits tightened where they do not do."""
         limits = self.relaxation.limits(idle_bytes)
         for _ in range(TIGHTENINGS):
-            bound = self.relaxation.bound(limits, idle_bytes)
+            bound = self.relaxation.bound(limits, idle_bytes, self.price)
             if bound.within is None:
                 return
             if bound.beyond is not None:
@@ -144,7 +145,8 @@ def solve(
 
 def _bound(search: _Search, low: int, high: int) -> Bound:
     """Return the bound of an interval and offer what it finds on the way."""
-    bound = search.relaxation.bound(search.relaxation.limits(low), high)
+    bound = search.relaxation.bound(search.relaxation.limits(low), high, search.price)
+    search.price = bound.price or search.price
     if bound.within is not None:
         search.offer(bound.within.rows)
         if bound.beyond is not None:
