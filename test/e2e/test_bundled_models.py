@@ -27,7 +27,7 @@ def check(name: str, chip: str) -> None:
     )
     assert comparisons
     assert [each for each in comparisons if not each.is_within] == []
-    assert result.peak_bytes <= executable.chip.sram_bytes
+    assert result.peak_bytes == executable.plan.peak_bytes <= executable.chip.sram_bytes
     assert result.cycles == executable.report().total_cycles
 
 
