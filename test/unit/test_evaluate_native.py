@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from t10.core.movement import ElementMap, Traffic, ViewElements, copy_choice, home_tables, route, traffic
-from t10.plan._evaluate import count_moves, evaluate_nests
+from t10.plan._evaluate import evaluate_nests
 
 
 def _cycles_in_order(
@@ -78,38 +77,3 @@ def test_step_count_below_one_is_refused_and_its_candidate_named() -> None:
 def test_too_many_axes_are_refused() -> None:
     with pytest.raises(ValueError, match="at most 16 axes, found 17"):
         evaluate_nests(np.ones((1, 17), np.int32), np.ones((1, 17)), np.ones(1))
-
-
-@given(st.data())
-def test_moves_are_counted_like_the_traffic_of_a_route(data: st.DataObject) -> None:
-    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
-    homes: list[tuple[ElementMap, int]] = []
-    for _ in range(data.draw(st.integers(1, 3))):
-        n_elements, n_copies = int(rng.integers(1, 20)), int(rng.integers(1, 3))
-        # Every copy holds every element somewhere, in random order, with holes.
-        slots = rng.permutation(np.concatenate([np.arange(n_elements), np.full(8 - n_elements % 4, -1)]))
-        per_copy = np.stack([rng.permutation(slots) for _ in range(n_copies)]).reshape(n_copies * 4, -1)
-        homes.append((ElementMap(per_copy.astype(np.int32), np.repeat(np.arange(n_copies), 4)), n_elements))
-    n_all = sum(n for _, n in homes)
-    ids = rng.integers(-2, n_all, 30)
-    wanted = rng.integers(-1, 30, (int(rng.integers(1, 12)), int(rng.integers(1, 10)))).astype(np.int32)
-    goal = ElementMap(wanted, np.zeros(len(wanted), np.int64))
-    expected = traffic(route(goal, ViewElements(ids, ("a",) * len(homes), ("0", "1")), homes), homes)
-    described = [
-        (*home_tables(home, n), copy_choice(home, len(wanted)), *home.elements.shape) for home, n in homes
-    ]
-    assert Traffic(*count_moves(wanted, ids, described)) == expected
-
-
-def test_tables_that_disagree_are_refused() -> None:
-    wanted = np.zeros((2, 1), np.int32)
-    table = np.zeros((1, 4), np.int32)
-    choice = np.zeros(2, np.int64)
-    with pytest.raises(ValueError, match="one shape"):
-        count_moves(wanted, None, [(table, np.zeros((1, 3), np.int32), choice, 1, 1)])
-    with pytest.raises(ValueError, match="reads copy 1 of 1"):
-        count_moves(wanted, None, [(table, table, choice + 1, 1, 1)])
-    with pytest.raises(ValueError, match="core or slot it does not have"):
-        count_moves(wanted, None, [(table + 1, table, choice, 1, 1)])
-    with pytest.raises(ValueError, match="an element that no home has"):
-        count_moves(wanted + 4, None, [(table, table, choice, 1, 1)])

@@ -17,17 +17,3 @@ def evaluate_nests(
     (compute-shift model, theorem 3). Raises ValueError when shapes disagree, a step count is below 1, or there are
     more than 16 axes; TypeError when an argument is not such an array.
     """
-
-def count_moves(
-    wanted: NDArray[np.int32],
-    ids: NDArray[np.int64] | None,
-    homes: list[tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], int, int]],
-) -> tuple[int, int, int, int, int]:
-    """Return (received, sent, fragments, total, copied) in elements: most of any core, and the sum of all received.
-
-    `wanted` is int32 [core, slot]: the element each slot asks for, -1 for none. `ids` turns it into a number into the
-    elements of all homes laid end to end (negative: a constant); None stands for the identity. Each home is (core,
-    slot) tables int32 [copy, element], the copy every destination core reads int64 [core], and how many cores and
-    slots per core the home has. The same count as `t10.core.movement.traffic` of `route`. Raises ValueError when
-    shapes or entries disagree.
-    """

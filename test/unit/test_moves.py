@@ -1,0 +1,199 @@
+"""What arrivals move, counted natively run by run, is what `core.movement` counts slot by slot; bounds stay below."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+import numpy as np
+import pytest
+from support import random_moves, specs
+from support.random_moves import Arriving
+
+from t10.chip import load_chip
+from t10.core.graph import Graph, GraphOutput, TensorValue
+from t10.core.movement import Traffic
+from t10.core.plan import OperatorPlan
+from t10.core.schedule import Layout
+from t10.cost import IpuCostModel
+from t10.plan import _moves, arrivals
+from t10.plan.arrivals import Mover
+from t10.plan.cuts import linear_cut, operand_cut
+
+COST = IpuCostModel(load_chip("test-64"))
+N_CASES = 400
+PER_TEST = 50
+
+
+def mover_of(case: Arriving) -> Mover:
+    return Mover(case.graph, COST, 64)
+
+
+def native(case: Arriving) -> Traffic:
+    return mover_of(case).traffic(case.spec, case.plan, case.number, case.layouts)
+
+
+@pytest.mark.parametrize("first", range(0, N_CASES, PER_TEST))
+def test_traffic_is_that_of_the_route(first: int) -> None:
+    n_counted = 0
+    for seed in range(first, first + PER_TEST):
+        case = random_moves.random_arriving(seed)
+        expected = random_moves.reference_traffic(case)
+        if expected is not None:
+            n_counted += 1
+            assert native(case) == expected, f"seed {seed}"
+    assert n_counted > PER_TEST * 0.7
+
+
+@pytest.mark.parametrize("first", range(0, N_CASES, PER_TEST))
+def test_bounds_are_not_above_what_an_arrival_takes(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrivals, "BOUND_PIECES", 0)
+    for seed in range(first, first + PER_TEST):
+        case = random_moves.random_arriving(seed)
+        mover, arguments = mover_of(case), (case.spec, case.plan, case.number, case.layouts)
+        bound = mover.bound(*arguments)
+        is_exact = mover.is_exact(*arguments)
+        cycles = mover.arrival(*arguments, "").cycles
+        assert bound == cycles if is_exact else bound <= cycles, f"seed {seed}"
+        assert mover.is_exact(*arguments)
+        assert mover.bound(*arguments) == cycles
+
+
+def test_what_lies_in_place_is_what_has_equal_slots() -> None:
+    found = set[bool]()
+    for seed in range(N_CASES):
+        case = random_moves.random_arriving(seed)
+        operand = case.spec.operands[case.number]
+        sources = case.graph.sources_of(operand.name)
+        if operand.pad_value or sources != (operand.name,):
+            continue
+        wanted, [(home, _)] = random_moves.element_maps(case)
+        expected = np.array_equal(wanted.elements, home.elements)
+        layout = case.layouts[operand.name]
+        assert mover_of(case).lies_in_place(case.spec, case.plan, case.number, layout) == expected, (
+            f"seed {seed}"
+        )
+        found.add(expected)
+    assert found == {True, False}
+
+
+def test_threads_count_alike() -> None:
+    cases = [random_moves.random_arriving(seed) for seed in range(20)]
+    movers = [mover_of(case) for case in cases]
+
+    def counted(number: int) -> Traffic:
+        case = cases[number % len(cases)]
+        return movers[number % len(cases)].traffic(case.spec, case.plan, case.number, case.layouts)
+
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(counted, range(80)))
+    assert together == [native(cases[i % len(cases)]) for i in range(80)]
+
+
+def large(n_cores: int) -> tuple[Arriving, OperatorPlan]:
+    """Return the weight of a matmul, 4096 x 32768 elements on a grid of 32 x 32 cores, spread evenly."""
+    spec = specs.matmul(32, 32768, 4096, "f16")
+    plan = OperatorPlan(
+        f_op=(32, 32, 1),
+        lengths=(1, 1024, 4096),
+        ft=((1, 1, 1),) * 3,
+        rp=(0, 0, 0),
+        steps=(1, 1, 1),
+        loop_order=(),
+        phases=((), (), ()),
+        core_order=(0, 1, 2),
+    )
+    a, b = spec.inputs
+    graph = Graph(
+        "large",
+        (TensorValue(a.name, a.shape, a.dtype),),
+        (TensorValue(b.name, b.shape, b.dtype),),
+        (spec,),
+        (),
+        (GraphOutput("c", spec.output.name),),
+    )
+    layout = Layout("linear", b.name, n_cores, b.dtype)
+    return Arriving(graph, spec, plan, 1, {b.name: layout}), plan
+
+
+def test_weights_of_any_size_are_counted() -> None:
+    # 2^27 elements, four rows of 32768 on each home core; every core of the grid wants 1024 of every row.
+    case, plan = large(1024)
+    shape = case.spec.inputs[1].shape
+    counted = native(case)
+    n_slots = prod(shape) // 32
+    kept = 4 * 1024
+    assert counted.received_elements == n_slots - kept
+    assert counted.sent_elements == prod(shape) // 1024
+    assert counted.fragments == 4096 - 4
+    assert counted.copied_elements == kept
+    assert counted.total_elements == plan.n_cores * (n_slots - kept)
+
+
+def test_a_bound_of_much_is_quick_and_close() -> None:
+    case, _ = large(1000)
+    mover, arguments = mover_of(case), (case.spec, case.plan, case.number, case.layouts)
+    bound = mover.bound(*arguments)
+    assert not mover.is_exact(*arguments)
+    cycles = mover.arrival(*arguments, "").cycles
+    assert 0.9 * cycles < bound <= cycles
+
+
+def test_equal_situations_under_other_names_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = random_moves.random_arriving(3)
+    mover = mover_of(case)
+    first = mover.traffic(case.spec, case.plan, case.number, case.layouts)
+
+    def refuse(*_: Any) -> None:
+        raise AssertionError("counted again")
+
+    monkeypatch.setattr(_moves, "count", refuse)
+    again = {name: replace(layout) for name, layout in case.layouts.items()}
+    assert mover.traffic(case.spec, replace(case.plan), case.number, again) is first
+
+
+def test_rows_that_disagree_are_refused() -> None:
+    good: dict[str, Any] = {
+        "dims": [(4, 0, [(0, 1)])],
+        "f_op": (2,),
+        "lengths": (2,),
+        "windows": (2,),
+        "core_order": (0,),
+        "phases": [[]],
+        "shift": (0,),
+        "rotates": (False,),
+    }
+    assert _moves.Cut(**good).n_slots == 2
+    changes: dict[str, Any] = {
+        "lengths": (2, 2),
+        "core_order": (1,),
+        "windows": (0,),
+        "dims": [(4, 0, [(1, 1)])],
+        "phases": [[((0,), 0, 1, 1)]],
+    }
+    for name, bad in changes.items():
+        with pytest.raises(ValueError, match="Cut"):
+            _moves.Cut(**{**good, "rotates": (True,), name: bad})
+    twice: dict[str, Any] = {name: row * 2 for name, row in good.items() if name != "dims"}
+    with pytest.raises(ValueError, match="axis once"):
+        _moves.Cut(dims=[], **twice)
+
+
+def test_elements_that_no_home_has_are_refused() -> None:
+    home = _moves.make_home(linear_cut(10, 4), 1)
+    with pytest.raises(ValueError, match="no home has"):
+        _moves.count(linear_cut(11, 2), [home], None, None)
+    with pytest.raises(ValueError, match="none of any source"):
+        _moves.make_view(np.arange(3, dtype=np.int64), [2])
+    with pytest.raises(ValueError, match="scatter"):
+        _moves.make_home(linear_cut(10, 4), 0)
+
+
+def test_cuts_have_the_slots_of_partitions() -> None:
+    for seed in range(40):
+        case = random_moves.random_arriving(seed)
+        cut = operand_cut(case.spec, case.plan, case.number)
+        wanted, _ = random_moves.element_maps(case)
+        assert (cut.n_cores, cut.n_slots) == wanted.elements.shape
