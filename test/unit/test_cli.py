@@ -42,7 +42,7 @@ def test_compile_then_run_gives_the_numbers_of_onnx_runtime(
     write_arrays(tmp_path / "in.npz", x)
     code, text, _ = run(capsys, "run", out, "--inputs", tmp_path / "in.npz", "--outputs", tmp_path / "y.npz")
     assert code == 0
-    assert "(modelled)" in text
+    assert "(modelled, ipu)" in text
     found, expected = read_arrays(tmp_path / "y.npz")["y"], run_onnx_runtime(path, x)["y"]
     assert np.abs(found - expected).max() <= 1e-4 * np.abs(expected).max()
 

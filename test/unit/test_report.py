@@ -92,7 +92,7 @@ def test_a_wrong_report_is_refused_with_the_place(tmp_path: Path) -> None:
 
 def test_the_text_says_that_cycles_are_modelled() -> None:
     text = str(report())
-    assert "410 cycles (modelled)" in text
+    assert "410 cycles (modelled, ipu)" in text
     assert "matmul" in text
     assert "\x1b" not in text
 
