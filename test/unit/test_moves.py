@@ -154,6 +154,10 @@ def test_equal_situations_under_other_names_are_counted_once(monkeypatch: pytest
     assert mover.traffic(case.spec, replace(case.plan), case.number, again) is first
 
 
+def cut_of(rows: dict[str, Any]) -> _moves.Cut:
+    return _moves.Cut(**rows)
+
+
 def test_rows_that_disagree_are_refused() -> None:
     good: dict[str, Any] = {
         "dims": [(4, 0, [(0, 1)])],
@@ -165,7 +169,7 @@ def test_rows_that_disagree_are_refused() -> None:
         "shift": (0,),
         "rotates": (False,),
     }
-    assert _moves.Cut(**good).n_slots == 2
+    assert cut_of(good).n_slots == 2
     changes: dict[str, Any] = {
         "lengths": (2, 2),
         "core_order": (1,),
@@ -175,10 +179,10 @@ def test_rows_that_disagree_are_refused() -> None:
     }
     for name, bad in changes.items():
         with pytest.raises(ValueError, match="Cut"):
-            _moves.Cut(**{**good, "rotates": (True,), name: bad})
+            cut_of(good | {"rotates": (True,), name: bad})
     twice: dict[str, Any] = {name: row * 2 for name, row in good.items() if name != "dims"}
     with pytest.raises(ValueError, match="axis once"):
-        _moves.Cut(dims=[], **twice)
+        cut_of(twice | {"dims": []})
 
 
 def test_elements_that_no_home_has_are_refused() -> None:
