@@ -11,7 +11,7 @@ from t10.cost import CostModel
 from t10.dialect.mlir import ir
 from t10.dialect.rtensor import CANDIDATES, PLAN
 from t10.errors import InputError
-from t10.passes.bridge.annotate import CHIP
+from t10.passes.bridge.annotate import CHIP, COST_MODEL
 from t10.passes.bridge.unplan import unplan
 from t10.passes.forced import forced_by_attributes, set_forced
 from t10.passes.planning import (
@@ -47,8 +47,8 @@ class Partition(PlanningPass):
     prerequisites: ClassVar[tuple[str, ...]] = ("t10-fuse",)
     reads: ClassVar[str] = "operators"
     leaves: ClassVar[str] = (
-        "`rtensor.candidates` on each: plans with `f_op` and `ft`; `t10.chip` on the module; "
-        "`rtensor.forced` where the user chose"
+        "`rtensor.candidates` on each: plans with `f_op` and `ft`; `t10.chip` and `t10.cost_model` on the "
+        "module; `rtensor.forced` where the user chose"
     )
 
     operator: str = option("", help="name of the operator that f-op and ft are for (empty: all)")
@@ -65,6 +65,7 @@ class Partition(PlanningPass):
         if has_attribute(module, PLAN):
             unplan(read_graph(module).function)
         module.operation.attributes[CHIP] = ir.StringAttr.get(self.chip)
+        module.operation.attributes[COST_MODEL] = ir.StringAttr.get(self.cost_model)
         chip, cost = self.target(module)
         read = read_graph(module)
         set_forced(read, (*self._of_file(read), *self._of_options(read)))

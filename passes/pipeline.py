@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from t10.chip import ChipSpec
 from t10.core.schedule import ModulePlan
-from t10.cost import CostModel, IpuCostModel
+from t10.cost.registry import DEFAULT_COST_MODEL, cost_model
 from t10.dialect.mlir import ir
-from t10.passes.bridge.annotate import annotate
+from t10.passes.bridge.annotate import COST_MODEL, annotate
 from t10.passes.forced import forced_by_attributes
 from t10.passes.planning import locating
 from t10.passes.read_graph import ReadModule, read_graph
@@ -48,12 +48,12 @@ def plan_mlir(
     options: PlanOptions | None = None,
     progress: Progress | None = None,
     *,
-    cost: CostModel | None = None,
+    prices: str = DEFAULT_COST_MODEL,
     pins: Pins | None = None,
     executor: Executor | None = None,
     cache: PlanCache | None = None,
 ) -> PlannedModule:
-    """Fuse and plan a linalg module for a chip and write the plan into it.
+    """Fuse and plan a linalg module for a chip and write the plan into it; `prices` names the cost model.
 
     Plans pinned by attributes of operators, by `pins` and by `options` are kept; of two for one operator, the last of
     these. Operators are searched on `executor` and kept in `cache`. Raises `UnsupportedOpError` for operations that
@@ -65,16 +65,15 @@ def plan_mlir(
         run(make("t10-fuse"), module)
         read = read_graph(module)
         pinned = with_pins(read, options or PlanOptions(), pins)
-        prices = cost or IpuCostModel(chip)
+        cost = cost_model(prices, chip)
         with locating(read.graph.operators):
-            fronts = operator_fronts(
-                read.graph, chip, prices, pinned, progress, executor=executor, cache=cache
-            )
-            plan = settled(read.graph, chip, prices, fronts, pinned)
+            fronts = operator_fronts(read.graph, chip, cost, pinned, progress, executor=executor, cache=cache)
+            plan = settled(read.graph, chip, cost, fronts, pinned)
             if plan is None:
-                plan = schedule_module(read.graph, chip, prices, fronts, pinned, progress)
+                plan = schedule_module(read.graph, chip, cost, fronts, pinned, progress)
         if pins is not None:
             plan = as_written(plan, pins.whole)
+        module.operation.attributes[COST_MODEL] = ir.StringAttr.get(prices)
         annotate(module, read, plan)
     return PlannedModule(plan, read.constants)
 

@@ -10,7 +10,8 @@ from typing import Any, TypeVar, cast
 from t10.chip import ChipSpec, load_chip
 from t10.core.expression import OperatorSpec
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan
-from t10.cost import CostModel, IpuCostModel
+from t10.cost import CostModel
+from t10.cost.registry import DEFAULT_COST_MODEL, cost_model
 from t10.dialect.attributes import to_attr, to_python
 from t10.dialect.location import source_text
 from t10.dialect.mlir import ir
@@ -18,7 +19,7 @@ from t10.dialect.ods import Invalid
 from t10.dialect.plan import plan_fields, read_plan
 from t10.dialect.rtensor import CANDIDATES, PLAN, PlanAttr
 from t10.errors import InputError, T10Error
-from t10.passes.bridge.annotate import CHIP, expression_of
+from t10.passes.bridge.annotate import CHIP, COST_MODEL, expression_of
 from t10.passes.diagnostic import emit_warning
 from t10.passes.read_graph import ReadModule
 from t10.passes.registry import Pass, option
@@ -43,6 +44,9 @@ class PlanningPass(Pass):
     """A pass that plans for a chip."""
 
     chip: str = option(DEFAULT_CHIP, help="name of a bundled chip, or a chip file")
+    cost_model: str = option(
+        DEFAULT_COST_MODEL, help="where cycles come from: ipu, t10-paper, or FILE.py[:FUNCTION]"
+    )
     parallelism: float = option(0.9, help="least part of the usable cores that must work", unit="ratio")
     padding: float = option(0.9, help="least useful part of every padded axis", unit="ratio")
     exhaustive: bool = option(False, help="search without those two constraints")
@@ -57,17 +61,20 @@ class PlanningPass(Pass):
     )
 
     def target(self, module: Any) -> tuple[ChipSpec, CostModel]:
-        """Return the chip and its costs: the module's own if an earlier pass has chosen one.
+        """Return the chip and its costs: the module's own if an earlier pass has chosen them.
 
-        Warns if the option names another one.
+        Warns if an option names another one.
         """
-        attributes = module.operation.attributes
-        name = ir.StringAttr(attributes[CHIP]).value if CHIP in attributes else self.chip
+        name = _stated(module, CHIP, self.chip)
         chip = load_chip(name)
         if self.chip not in (DEFAULT_CHIP, name, chip.name):
             message = f"is planned for {name}: chip={self.chip} is not used (--t10-partition plans anew)"
             emit_warning(module.operation, message)
-        return chip, IpuCostModel(chip)
+        prices = _stated(module, COST_MODEL, self.cost_model)
+        if self.cost_model not in (DEFAULT_COST_MODEL, prices):
+            ignored = f"cost-model={self.cost_model} is not used (--t10-partition plans anew)"
+            emit_warning(module.operation, f"is planned under {prices}: {ignored}")
+        return chip, cost_model(prices, chip)
 
     def plan_options(self, forced: tuple[ForcedPartition, ...] = ()) -> PlanOptions:
         """Return the options as the planner takes them."""
@@ -82,6 +89,12 @@ class PlanningPass(Pass):
             gap=self.gap,
             time_limit_seconds=self.time_limit,
         )
+
+
+def _stated(module: Any, attribute: str, default: str) -> str:
+    """Return the text of a module's attribute, the default where it has none."""
+    attributes = module.operation.attributes
+    return ir.StringAttr(attributes[attribute]).value if attribute in attributes else default
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from t10.dialect.layout import Layout
 from t10.dialect.mlir import ir
 from t10.dialect.rtensor import layout_of
 from t10.errors import VerifyError
+from t10.passes.bridge.annotate import argument_types
 from t10.passes.bridge.layouts import operand_layout
 from t10.passes.place import planned
 from t10.passes.planning import PlanningPass, chosen_plan
@@ -57,7 +58,12 @@ class VerifyPlan(PlanningPass):
 
 
 def _stated_otherwise(read: ReadModule, plan: ModulePlan) -> Iterator[Violation]:
-    """Yield layouts in the module that are not those of the plan: of results, and of what was moved to an operator."""
+    """Yield layouts in the module that are not those of the plan: of arguments, results, and what was moved."""
+    arguments = read.function.regions[0].blocks[0].arguments
+    for i, (argument, expected) in enumerate(zip(arguments, argument_types(read, plan), strict=True)):
+        if argument.type != expected:
+            name = read.names.get(argument, "")
+            yield Violation(name, f"layout of argument {i}", str(argument.type), str(expected))
     for spec, scheduled in zip(plan.graph.operators, plan.operators, strict=True):
         op = read.operations[spec.name]
         active, scatter = scheduled.active.plan, scheduled.output_layout.scatter

@@ -11,13 +11,15 @@ from t10.dialect.build import set_plan, with_layout
 from t10.dialect.groups import SEGMENTS, segment_sizes
 from t10.dialect.mlir import ir
 from t10.dialect.plan import Expression
-from t10.dialect.rtensor import CANDIDATES, FORCED, PLAN
+from t10.dialect.rtensor import CANDIDATES, FORCED, PLAN, without_layout
 from t10.passes.bridge.layouts import dialect_layout, operand_layout
 from t10.passes.bridge.separate import operand_numbers, separate
 from t10.passes.bridge.wrap import wrap
 from t10.passes.read_graph import ReadModule
 
 CHIP = "t10.chip"
+COST_MODEL = "t10.cost_model"
+"""Attribute of a module: where its cycles come from, as `t10.cost.registry` takes it."""
 IDLE = "t10.idle"
 IDLE_LEVEL = "rtensor.idle_level"
 """Over how many replicas an operator's weights are divided at rest: 0 spread over all cores, 1 as they are used."""
@@ -43,7 +45,7 @@ def annotate(module: Any, read: ReadModule, plan: ModulePlan) -> None:
         levels[layout.operator] = max(levels.get(layout.operator, 0), layout.scatter)
     names = dict(read.names)
     function = read.function
-    _encode_arguments(function, names, plan, specs)
+    _encode_arguments(read, plan)
     for scheduled in plan.operators:
         spec = specs[scheduled.name]
         op = wrap(
@@ -68,19 +70,30 @@ def annotate(module: Any, read: ReadModule, plan: ModulePlan) -> None:
     update_signature(function)
 
 
-def _encode_arguments(
-    function: Any, names: dict[Any, str], plan: ModulePlan, specs: dict[str, OperatorSpec]
-) -> None:
-    """Give every argument its idle or input layout; scattered operand layouts are also stated as `t10.idle`."""
+def argument_types(read: ReadModule, plan: ModulePlan) -> list[Any]:
+    """Return the type of every argument of the function with its idle or input layout."""
     layouts = {layout.value: layout for layout in (*plan.weight_layouts, *plan.input_layouts)}
+    specs = {spec.name: spec for spec in plan.graph.operators}
+    types: list[Any] = []
+    for argument in read.function.regions[0].blocks[0].arguments:
+        layout = layouts.get(read.names[argument])
+        bare = without_layout(argument.type)
+        types.append(bare if layout is None else _argument_type(bare, layout, specs))
+    return types
+
+
+def _encode_arguments(read: ReadModule, plan: ModulePlan) -> None:
+    """Give every argument its idle or input layout; its kind is also stated as `t10.idle`."""
+    kinds = {layout.value: layout.kind for layout in (*plan.weight_layouts, *plan.input_layouts)}
+    function = read.function
     block = function.regions[0].blocks[0]
     attributes = [dict(_named(entry)) for entry in _entries(function, len(block.arguments))]
-    for i, argument in enumerate(block.arguments):
-        layout = layouts.get(names[argument])
-        if layout is None:
-            continue
-        attributes[i][IDLE] = ir.StringAttr.get(layout.kind)
-        argument.set_type(_argument_type(argument.type, layout, specs))
+    for i, type_ in enumerate(argument_types(read, plan)):
+        argument = block.arguments[i]
+        kind = kinds.get(read.names[argument])
+        if kind is not None:
+            attributes[i][IDLE] = ir.StringAttr.get(kind)
+            argument.set_type(type_)
     function.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(entry) for entry in attributes])
 
 

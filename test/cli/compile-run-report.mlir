@@ -11,7 +11,8 @@
 
 // COMPILE: model {{.*}}(1 operators)
 // COMPILE: chip {{.*}}test-4: 4 cores
-// COMPILE: cycles (modelled)
+// COMPILE: cycles (modelled, ipu)
+// COMPILE: plan {{ *}}optimal: no choice takes fewer than
 // COMPILE: wrote {{.*}}: module.mlir, plan.json, report.json, weights.npz
 
 // PLAN: "format": "t10-plan"
@@ -21,13 +22,13 @@
 // MODULE: rtensor.operator
 // MODULE: #rtensor.plan<
 
-// RAN: {{[0-9,]+}} cycles, {{.*}} (modelled): compute
+// RAN: {{[0-9,]+}} cycles, {{.*}} (modelled, ipu): compute
 // RAN: inputs were random (seed 3)
 // RAN: wrote {{.*}}out.npz: y
 // TRACE: "traceEvents"
 // TRACE: "compute"
 
-// REPORT: Operators (cycles are modelled)
+// REPORT: Operators (cycles are modelled, ipu)
 // REPORT: contraction
 // REPORT: wrote {{.*}}: report.html, time.svg, pareto.svg, memory.svg, trace.json
 // PAGE: modelled from published figures

@@ -3,7 +3,7 @@
 // RUN: not t10 verify %s --chip test-4 --tolerance 0 | filecheck %s --check-prefix=STRICT
 
 // CHECK: y {{.*}} 2x3 {{.*}} float32 {{.*}} 1e-04 {{.*}} ok
-// CHECK: test-4: {{.*}} (modelled); random inputs (seed 0), reference ONNX Runtime
+// CHECK: test-4: {{.*}} (modelled, ipu); random inputs (seed 0), reference ONNX Runtime
 // CHECK: plan proved
 // CHECK: verified
 // STRICT: differs

@@ -5,7 +5,7 @@
 // C[m, n] += A[m, k] * B[k, n] with m, n, k = 2, 3, 6, cut in 2 x 3 x 1: six cores. A lacks n, so the 3 cores of a row
 // share its part of A and may cut it three times; B lacks m and is shared by 2.
 // A partition says nothing yet about pace, steps or price.
-// CHECK: module attributes {t10.chip = "test-16"}
+// CHECK: module attributes {t10.chip = "test-16", t10.cost_model = "ipu"}
 // CHECK: rtensor.candidates = [#rtensor.plan<{extents = [2, 3, 6], f_op = [2, 3, 1], ft = {{\[}}[1, 1, 3], [1, 1, 2], [1, 1, 1]], uses = {{\[}}[0, 2], [1, 2], [0, 1]]}>]
 // CHECK-NOT: rp =
 

@@ -4,8 +4,8 @@
 // RUN: t10-opt --t10-partition="chip=test-16 f-op=2,3,1 ft=1x1x3,1x1x2,1x1x1" --t10-expand --t10-lower-ipu %s | filecheck %s --check-prefix=IPU
 
 // CHECK-LABEL: func.func @matmul
-// CHECK: "rtensor.relayout"
 // CHECK-SAME: ft = [1, 3], padded = [2, 12], rp = [0, 4]
+// CHECK-SAME: ft = [2, 1], padded = [12, 3], rp = [4, 0]
 // CHECK: kind = "contraction"
 // CHECK-SAME: lengths = [1, 1, 12]
 // IPU: "ipu.repeat"

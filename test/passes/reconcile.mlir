@@ -6,14 +6,15 @@
 // With 604 KiB both lie ready on every core (idle level 1: as they are used): no setup.
 // In 29 KiB they do not. A core then keeps one of 4 chunks, 4 KiB of each (idle level 4), and setup fetches the other
 // 16384 - 4096 = 12288 bytes. Both at rest and one in use: 4 + 4 + 16 = 24 KiB.
-// WIDE: @main(%{{.*}}: tensor<16x128xf32, #rtensor.layout<{linear = 16 : i64}>>
+// WIDE: @main(%{{.*}}: tensor<16x128xf32, #rtensor.layout<{cores = 4 : i64, fs = [4, 1], ft = [1, 1], rp = [0, 0], scatter = 4 : i64}>>
 // WIDE-SAME: tensor<128x128xf32, #rtensor.layout<{cores = 4 : i64, fs = [1, 4], ft = [1, 1], rp = [0, 0]}>> {t10.idle = "operand", t10.weight}
 // NARROW: @main(
 // NARROW-SAME: tensor<128x128xf32, #rtensor.layout<{cores = 4 : i64, fs = [1, 4], ft = [1, 1], rp = [0, 0], scatter = 4 : i64}>>
 
-// x lies 128 elements on each of 16 cores, in order; a core needs 4 rows of 128, 2048 bytes, and has 512 of them.
+// The model's input is handed in as its first reader wants it, each of the 4 cores of a row with a chunk of 128 elements; a
+// core needs 4 rows of 128, 2048 bytes, and has 512 of them.
 // CHECK: "rtensor.relayout"(%{{.*}}) {bytes = 1536 : i64
-// CHECK-SAME: linear = 16
+// CHECK-SAME: scatter = 4
 // CHECK-SAME: -> tensor<16x128xf32, #rtensor.layout<{cores = 4 : i64, fs = [4, 1], ft = [1, 1], rp = [0, 0]}>>
 // WIDE-NOT: rtensor.setup
 // NARROW: "rtensor.setup"(%{{.*}}) {bytes = 12288 : i64

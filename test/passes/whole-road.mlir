@@ -6,13 +6,13 @@
 // From the onnx dialect, as onnx-mlir --EmitONNXIR writes it, to tiles in two passes: what they need runs by itself.
 // Bias and Relu join the product they follow; the weight, 32 x 4, is an argument, not text in the module.
 // CHECK: t10.chip = "test-16"
+// CHECK-SAME: t10.cost_model = "ipu"
 // CHECK: "ipu.graph"
 // CHECK: sym_name = "idle:constant"
 // CHECK: codelet = "sub_task"
 // CHECK: codelet = "epilogue"
 // CHECK-NOT: codelet = "sub_task"
 // CHECK: "ipu.sequence"
-// CHECK: kind = "relayout"
 // CHECK: compute_set = "sub_task:[[OP:[^"]*]]"
 // CHECK: compute_set = "epilogue:[[OP]]"
 // CHECK: {op_name = "[[OP]]"}

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # pyright: ignore[reportPrivateUsage] - unnamed in public
 
 DEFAULT_CHIP = "ipu-mk2"
+DEFAULT_COST_MODEL = "ipu"
 DEFAULT_SEED = 0
 EXIT_CODES = (
     "exit codes: 0 done, 1 verification failed, 2 bad input, 3 unsupported operator, 4 does not fit, "
@@ -39,6 +40,7 @@ class Arguments:
     reading: str | None = None
     gap: float | None = None
     time_limit: float | None = None
+    cost_model: str = DEFAULT_COST_MODEL
     plan: Path | None = None
     cache: Path | None = None
     use_cache: bool = True
@@ -155,6 +157,12 @@ def _planning() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument(
         "--chip", default=DEFAULT_CHIP, help="bundled chip or chip file (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--cost-model",
+        default=DEFAULT_COST_MODEL,
+        metavar="NAME",
+        help="where cycles come from: ipu, t10-paper, or FILE.py[:FUNCTION] (default: %(default)s)",
     )
     parser.add_argument(
         "--shape",

@@ -8,7 +8,7 @@ from t10.cli.options import plan_options_of, shapes_of
 from t10.cli.prove import PROVED, prove
 from t10.cli.terminal import progress_bar, say, stdout
 from t10.driver import MODULE_FILE, PLAN_FILE, REPORT_FILE, WEIGHTS_FILE, compile
-from t10.report.table import operator_table, slowest, summary
+from t10.report.table import operator_table, slowest, slowest_title, summary
 
 
 def run_compile(arguments: Arguments) -> int:
@@ -17,7 +17,7 @@ def run_compile(arguments: Arguments) -> int:
     with progress_bar(quiet=arguments.quiet) as progress:
         executable = compile(
             arguments.model, arguments.chip, shapes, options, progress,
-            plan=arguments.plan, cache=cache_of(arguments),
+            prices=arguments.cost_model, plan=arguments.plan, cache=cache_of(arguments),
         )  # fmt: skip
         if arguments.prove:
             prove(executable, progress)
@@ -25,7 +25,7 @@ def run_compile(arguments: Arguments) -> int:
     report = executable.report()
     console = stdout(quiet=arguments.quiet)
     console.print(summary(report))
-    console.print(operator_table(slowest(report), title="Slowest kinds of operators (cycles are modelled)"))
+    console.print(operator_table(slowest(report), title=slowest_title(report)))
     files = [MODULE_FILE, PLAN_FILE, REPORT_FILE]
     if (arguments.folder / WEIGHTS_FILE).exists():
         files.append(WEIGHTS_FILE)

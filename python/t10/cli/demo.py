@@ -16,7 +16,7 @@ from t10.driver import Executable, compile
 from t10.errors import InputError
 from t10.random_inputs import random_inputs
 from t10.reference import Comparison, compare, default_tolerance, run_onnx_runtime
-from t10.report.table import operator_table, slowest, summary
+from t10.report.table import operator_table, slowest, slowest_title, summary
 from t10.report.trace import simulated_trace, write_trace
 from t10.sim.result import SimResult
 
@@ -68,9 +68,7 @@ def _show(
 ) -> None:
     report = executable.report()
     console.print()
-    console.print(
-        operator_table(slowest(report, N_SHOWN), title="Slowest kinds of operators (cycles are modelled)")
-    )
+    console.print(operator_table(slowest(report, N_SHOWN), title=slowest_title(report)))
     steps = sum(op.active.plan.n_sub_tasks for op in executable.plan.operators)
     moved = sum(result.bytes_by_kind.values())
     say(

@@ -17,7 +17,7 @@ def run_report(arguments: Arguments) -> int:
     console = stdout(quiet=arguments.quiet)
     console.print(summary(report))
     rows = report.operators if arguments.rows is None else slowest(report, arguments.rows)
-    console.print(operator_table(rows, title="Operators (cycles are modelled)"))
+    console.print(operator_table(rows, title=f"Operators (cycles are modelled, {executable.cost_model})"))
     if arguments.plots:
         with progress_bar(quiet=arguments.quiet) as progress:
             names = write_report_files(arguments.folder, executable, progress)

@@ -23,7 +23,10 @@ def run_run(arguments: Arguments) -> int:
     console = stdout(quiet=arguments.quiet)
     by_kind = {kind: sum(getattr(op.cycles, kind) for op in result.operators) for kind in KINDS}
     time = milliseconds_text(result.cycles / executable.chip.clock_hz * 1000)
-    say(console, f"{result.cycles:,} cycles, {time} (modelled): {cycles_line(by_kind)}")
+    say(
+        console,
+        f"{result.cycles:,} cycles, {time} (modelled, {executable.cost_model}): {cycles_line(by_kind)}",
+    )
     if arguments.inputs is None:
         say(console, f"inputs were random (seed {arguments.seed})")
     if arguments.outputs is not None:

@@ -30,7 +30,7 @@ def run_verify(arguments: Arguments) -> int:
     with progress_bar(quiet=arguments.quiet) as progress:
         executable = compile(
             arguments.model, arguments.chip, shapes, options, progress,
-            plan=arguments.plan, cache=cache_of(arguments),
+            prices=arguments.cost_model, plan=arguments.plan, cache=cache_of(arguments),
         )  # fmt: skip
         if arguments.prove:
             prove(executable, progress)
@@ -80,7 +80,7 @@ def _given(arguments: Arguments) -> tuple[Arrays, Arrays]:
 
 def _time(executable: Executable, cycles: int) -> str:
     time = milliseconds_text(cycles / executable.chip.clock_hz * 1000)
-    return f"{cycles:,} cycles, {time} (modelled)"
+    return f"{cycles:,} cycles, {time} (modelled, {executable.cost_model})"
 
 
 def _source(arguments: Arguments) -> str:

@@ -9,7 +9,8 @@ from t10.chip import ChipSpec
 from t10.core.document.encode import cycles_record, total_cycles
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
-from t10.core.schedule import ModulePlan, ScheduledOperator
+from t10.core.schedule import ModulePlan, Optimality, ScheduledOperator
+from t10.cost.registry import DEFAULT_COST_MODEL
 from t10.report import records
 from t10.report.traffic import operator_traffic
 from t10.version import VERSION
@@ -22,6 +23,7 @@ def build_report(
     chip: ChipSpec,
     *,
     source: str = "",
+    cost_model: str = DEFAULT_COST_MODEL,
     planner_seconds: Mapping[str, float] | None = None,
 ) -> records.Report:
     """Return the report of a planned model; `source` names the model's file, `planner_seconds` are by stage."""
@@ -47,6 +49,8 @@ def build_report(
         chip=records.ChipSummary(
             name=chip.name, n_cores=chip.n_cores, clock_hz=chip.clock_hz, sram_bytes=chip.sram_bytes
         ),
+        cost_model=cost_model,
+        optimality=_optimality(plan.optimality),
         total_cycles=total.total,
         total_milliseconds=milliseconds(total.total, chip.clock_hz),
         cycles=cycles_record(total),
@@ -75,6 +79,19 @@ def first_of_kind(plan: ModulePlan) -> tuple[str, ...]:
     return tuple(
         found.setdefault((spec.kind, spec.extents, planned.pareto or planned.name), spec.name)
         for spec, planned in zip(plan.graph.operators, plan.operators, strict=True)
+    )
+
+
+def _optimality(found: Optimality | None) -> records.OptimalityReport | None:
+    if found is None:
+        return None
+    return records.OptimalityReport(
+        method=found.method,
+        cycles=found.cycles,
+        bound_cycles=found.bound_cycles,
+        gap=None if found.gap is None else round(found.gap, 6),
+        literal_cycles=found.literal_cycles,
+        aware_cycles=found.aware_cycles,
     )
 
 

@@ -11,7 +11,7 @@ from t10.core.atomic import write_text
 from t10.core.schedule import ModulePlan
 from t10.report.plots import memory_plot, pareto_plot, time_plot
 from t10.report.records import OperatorReport, Report
-from t10.report.table import bytes_text, milliseconds_text
+from t10.report.table import bytes_text, milliseconds_text, optimality_text
 from t10.report.trace import planned_trace, write_trace
 
 Progress = Callable[[str, int, int], None]
@@ -70,6 +70,7 @@ def page_text(report: Report, plots: Sequence[str]) -> str:
 <h1>{title}</h1>
 <p class="note">{escape(report.statement)} {escape(report.generator)}.</p>
 <div class="facts">{_facts(report)}</div>
+{_optimality(report)}
 <h2>Where the time goes</h2>
 {time}
 <h2>Time against memory</h2>
@@ -86,11 +87,19 @@ Cycles here are those of the operator itself, without relayout and set-up.</p>
 """
 
 
+def _optimality(report: Report) -> str:
+    """Return how good the plan is known to be, where that was computed."""
+    if report.optimality is None:
+        return ""
+    return f'<p class="note">Plan: {escape(optimality_text(report.optimality))}.</p>'
+
+
 def _facts(report: Report) -> str:
     seconds = sum(report.planner_seconds.values())
     facts = (
         ("modelled time", milliseconds_text(report.total_milliseconds)),
         ("modelled cycles", f"{report.total_cycles:,}"),
+        ("cost model", report.cost_model),
         ("computing", f"{report.cycles.compute / max(report.total_cycles, 1):.0%}"),
         ("peak per core", bytes_text(report.peak_bytes)),
         ("weights", bytes_text(report.weight_bytes)),

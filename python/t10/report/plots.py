@@ -64,7 +64,7 @@ def time_plot(report: Report) -> str:
         left = [a + b for a, b in zip(left, widths, strict=True)]
     axes.set_yticks(range(len(rows)), [_short(row.name) for row in rows])
     axes.invert_yaxis()
-    axes.set_xlabel("modelled cycles")
+    axes.set_xlabel(f"modelled cycles ({report.cost_model})")
     axes.legend(frameon=False, ncols=len(CYCLE_COLOURS), loc="lower right")
     return _svg(figure)
 

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from t10.core.document.records import MODELLED, Count, CyclesRecord, Record, Size
 from t10.core.expression import OperatorKind
+from t10.cost.registry import DEFAULT_COST_MODEL
 
 FORMAT: Literal["t10-report"] = "t10-report"
 VERSION: Literal[1] = 1
@@ -53,6 +54,23 @@ class OperatorReport(Record):
     traffic_bytes: Traffic
 
 
+class OptimalityReport(Record):
+    """How good the plan of the whole model is known to be; cycles are modelled."""
+
+    method: Literal["exact", "greedy"]
+    cycles: Annotated[Size, Field(description="of the plan")]
+    bound_cycles: Annotated[Size, Field(description="no choice considered takes fewer; 0: no bound")]
+    gap: Annotated[
+        float | None, Field(description="part of the cycles that a better choice could save at most")
+    ]
+    literal_cycles: Annotated[
+        Size, Field(description="of Algorithm 1, fastest by execution; 0: none or not tried")
+    ]
+    aware_cycles: Annotated[
+        Size, Field(description="of Algorithm 1, fastest with set-up; 0: none or not tried")
+    ]
+
+
 class Report(Record):
     """What a compiled model costs. `str()` of it is a table for the terminal."""
 
@@ -64,6 +82,11 @@ class Report(Record):
     model: str
     source: str = ""
     chip: ChipSummary
+    cost_model: Annotated[str, Field(description="where cycles come from")] = DEFAULT_COST_MODEL
+    optimality: Annotated[
+        OptimalityReport | None,
+        Field(description="how good the plan is known to be, where that was computed"),
+    ] = None
     total_cycles: Annotated[Size, Field(description="modelled")]
     total_milliseconds: Annotated[float, Field(description="modelled")]
     cycles: Annotated[CyclesRecord, Field(description="modelled, by kind")]

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from t10.report.records import OperatorReport, Report
+    from t10.report.records import OperatorReport, OptimalityReport, Report
 
 PLAIN_WIDTH = 120
 KINDS = ("compute", "shift", "reduce", "relayout", "setup")
@@ -20,6 +20,8 @@ COLOURS = {"compute": "green", "shift": "cyan", "reduce": "magenta", "relayout":
 """One colour per kind of cycles, on the terminal and in the plots."""
 
 BAR_CELLS = 36
+SMALLEST_GAP = 5e-6
+"""What is less is none when it is printed."""
 MOST_SHOWN = 12
 
 
@@ -40,9 +42,12 @@ def summary(report: Report) -> RenderableType:
     table.add_row("model", f"{escape(report.model)} ({len(report.operators)} operators)")
     table.add_row("chip", f"{escape(chip.name)}: {chip.n_cores:,} cores, {chip.clock_hz / 1e9:g} GHz")
     table.add_row(
-        "time", f"{milliseconds_text(report.total_milliseconds)}, {report.total_cycles:,} cycles (modelled)"
+        "time",
+        f"{milliseconds_text(report.total_milliseconds)}, {report.total_cycles:,} cycles {modelled(report)}",
     )
     table.add_row("", breakdown(report))
+    if report.optimality is not None:
+        table.add_row("plan", optimality_text(report.optimality))
     share = report.peak_bytes / report.capacity_bytes if report.capacity_bytes else 0.0
     where = f", in {escape(report.peak_operator)}" if report.peak_operator else ""
     table.add_row(
@@ -97,6 +102,33 @@ def operator_table(operators: Sequence[OperatorReport], title: str = "") -> Tabl
             str(operator.n_plans),
         )
     return table
+
+
+def optimality_text(known: OptimalityReport) -> str:
+    """Return how good a plan is known to be, as one sentence."""
+    if known.method == "greedy":
+        text = "chosen by Algorithm 1"
+    elif known.gap is None:
+        text = "chosen together, without a bound"
+    else:
+        near = f"within {known.gap:.3%} of the optimum" if known.gap >= SMALLEST_GAP else "optimal"
+        text = f"{near}: no choice takes fewer than {known.bound_cycles:,} cycles"
+    others = [
+        f"{reading} {cycles / max(known.cycles, 1) - 1:+.2%}"
+        for reading, cycles in (("literal", known.literal_cycles), ("aware", known.aware_cycles))
+        if cycles
+    ]
+    return f"{text}; Algorithm 1: {', '.join(others)}" if others else text
+
+
+def modelled(report: Report) -> str:
+    """Return what stands beside cycles: that they are modelled, and by what."""
+    return f"(modelled, {escape(report.cost_model)})"
+
+
+def slowest_title(report: Report) -> str:
+    """Return the title of the table of the slowest operators."""
+    return f"Slowest kinds of operators (cycles are modelled, {escape(report.cost_model)})"
 
 
 def cycles_line(by_kind: Mapping[str, int]) -> str:

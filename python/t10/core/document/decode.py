@@ -12,7 +12,7 @@ from t10.core.expression import AffineDim, Axis, Operand, OperatorSpec, Selector
 from t10.core.graph import Graph, GraphOutput, TensorValue, View
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan, PhaseTerm
 from t10.core.scalar import ScalarFunction, ScalarOp
-from t10.core.schedule import Arrival, Buffer, Layout, ModulePlan, ScheduledOperator
+from t10.core.schedule import Arrival, Buffer, Layout, ModulePlan, Optimality, ScheduledOperator
 from t10.errors import InputError
 
 Value = TypeVar("Value")
@@ -122,6 +122,7 @@ def decode(document: records.PlanDocument) -> ModulePlan:
         buffers=tuple(Buffer(**_shallow(buffer)) for buffer in document.buffers),
         peak_bytes=document.peak_bytes,
         capacity_bytes=document.capacity_bytes,
+        optimality=None if document.optimality is None else Optimality(**_shallow(document.optimality)),
     )
 
 

@@ -184,6 +184,9 @@ def encode(module: ModulePlan, extra: Mapping[str, Any]) -> records.PlanDocument
         capacity_bytes=module.capacity_bytes,
         peak_bytes=module.peak_bytes,
         cycles=cycles_record(total_cycles(module)),
+        optimality=(
+            None if module.optimality is None else records.OptimalityRecord(**asdict(module.optimality))
+        ),
         extra=dict(extra),
         inputs=tuple(records.ValueRecord(**asdict(value)) for value in graph.inputs),
         weights=tuple(records.ValueRecord(**asdict(value)) for value in graph.weights),

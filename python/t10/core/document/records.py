@@ -252,6 +252,20 @@ class BufferRecord(Record):
     last_phase: Phase = "finish"
 
 
+class OptimalityRecord(Record):
+    """How good the plan of the whole model is known to be, in modelled cycles."""
+
+    method: Literal["exact", "greedy"]
+    cycles: Size
+    bound_cycles: Annotated[Size, Field(description="no choice considered takes fewer; 0: no bound")] = 0
+    literal_cycles: Annotated[
+        Size, Field(description="of Algorithm 1, 'fastest' by execution only; 0: no plan, or not tried")
+    ] = 0
+    aware_cycles: Annotated[
+        Size, Field(description="of Algorithm 1, 'fastest' with set-up; 0: no plan, or not tried")
+    ] = 0
+
+
 class PlanDocument(Record):
     """A model, planned for a chip: what `t10 compile` found and `t10 run` executes."""
 
@@ -264,6 +278,9 @@ class PlanDocument(Record):
     capacity_bytes: Annotated[Size, Field(description="bytes of one core for data")]
     peak_bytes: Annotated[Size, Field(description="most bytes any step needs per core")]
     cycles: Annotated[CyclesRecord, Field(description="sum over the operators")]
+    optimality: Annotated[
+        OptimalityRecord | None, Field(description="how far from the optimum, where that was computed")
+    ] = None
     extra: Annotated[dict[str, Any], Field(description="what the writer added, for example its options")]
     inputs: tuple[ValueRecord, ...]
     weights: tuple[ValueRecord, ...]
