@@ -26,7 +26,7 @@ from t10.core.dtypes import size_bytes
 from t10.core.expression import AffineDim, OperatorSpec
 from t10.core.schedule import ScheduledOperator
 from t10.cost import CostModel
-from t10.cost.operator import output_chunk, sub_task_box
+from t10.cost.operator import combine_cycles, output_chunk, sub_task_box
 from t10.dialect import build
 from t10.dialect.attributes import to_attr
 from t10.dialect.layout import Layout
@@ -188,16 +188,18 @@ class _Expander:
                 self._advance(self.inputs, resident, axis)
 
     def _reduce(self, value: Any, n_members: int, n_slots: int) -> Any:
-        """Return the combined accumulator, one chunk on every core that held partial results."""
+        """Return the combined accumulator: one chunk on every core that held partial results, or all of it on each."""
+        plan = self.scheduled.active.plan
+        is_whole = plan.reduce == "all"
         chunk_bytes = n_slots * size_bytes(self.spec.acc_dtype)
         return build.reduce(
             value,
-            self._accumulator_layout(scatter=n_members),
+            self._accumulator_layout(scatter=1 if is_whole else n_members),
             kind=self.spec.combine,
-            mode="scatter",
+            mode="all" if is_whole else "scatter",
             cores=n_members,
             bytes_=chunk_bytes * (n_members - 1),
-            cycles=self.cost.reduce_cycles(self.spec, n_members, chunk_bytes, n_slots),
+            cycles=combine_cycles(self.cost, self.spec, plan),
         )
 
     def _epilogue(self, value: Any, result_type: Any) -> Any:

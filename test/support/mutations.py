@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import prod
 from random import Random
 
-from t10.core.plan import OperatorPlan, PhaseTerm
+from t10.core.plan import OperatorPlan, PhaseTerm, Reduce
 from t10.core.schedule import PHASES, Arrival, Buffer, Layout, ModulePlan
 
 Ints = tuple[int, ...]
+REDUCES: tuple[Reduce, ...] = ("none", "scatter", "all")
 
 
 def mutated(rng: Random, plan: ModulePlan) -> tuple[str, ModulePlan]:
@@ -165,8 +167,27 @@ def _phase_changes(rng: Random, plan: OperatorPlan, term: PhaseTerm) -> list[Pha
 
 def _reduce(rng: Random, plan: ModulePlan) -> ModulePlan:
     return _with_operator_plan(
-        rng, plan, lambda p: replace(p, reduce="none" if p.reduce == "scatter" else "scatter")
+        rng, plan, lambda p: replace(p, reduce=rng.choice([r for r in REDUCES if r != p.reduce]))
     )
+
+
+def _reduce_and_layout(rng: Random, plan: ModulePlan) -> ModulePlan:
+    """Combine partial sums the other way and say so in the result's layout, but leave its buffer as it is."""
+    number = rng.randrange(len(plan.operators))
+    old = plan.operators[number]
+    spec, active = plan.graph.operators[number], old.active.plan
+    if active.reduce == "none":
+        return plan
+    new = replace(active, reduce="all" if active.reduce == "scatter" else "scatter")
+    sharers = prod(f for axis, f in enumerate(active.f_op) if axis not in spec.output.axes)
+    scatter = 1 if new.reduce == "all" else sharers // prod(active.ft[-1])
+    operators = [*plan.operators]
+    layout = replace(old.output_layout, plan=new, scatter=scatter)
+    operators[number] = replace(old, active=replace(old.active, plan=new), output_layout=layout)
+    weights = tuple(
+        replace(w, plan=new) if (w.operator, w.plan) == (old.name, active) else w for w in plan.weight_layouts
+    )
+    return replace(plan, operators=tuple(operators), weight_layouts=weights)
 
 
 def _with_buffer(rng: Random, plan: ModulePlan, change: Callable[[Buffer], Buffer | None]) -> ModulePlan:
@@ -310,6 +331,7 @@ MUTATIONS: dict[str, Callable[[Random, ModulePlan], ModulePlan]] = {
     "pace": _pace,
     "phases": _phases,
     "reduce": _reduce,
+    "reduce and layout": _reduce_and_layout,
     "size": _size,
     "spatial": _spatial,
     "steps": _steps,

@@ -47,7 +47,7 @@ class Case:
     @property
     def n_reduced(self) -> int:
         """Return how many operators combine partial sums of several cores."""
-        return sum(op.active.plan.reduce == "scatter" for op in self.plan.operators)
+        return sum(op.active.plan.reduce != "none" for op in self.plan.operators)
 
 
 @lru_cache(maxsize=len(CORE_COUNTS))

@@ -18,12 +18,13 @@ from t10.core import movement
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, Operand, OperatorSpec
 from t10.core.graph import Graph
-from t10.core.plan import CostedPlan, Cycles, OperatorPlan, PhaseTerm
+from t10.core.plan import CostedPlan, Cycles, OperatorPlan, PhaseTerm, Reduce
 from t10.core.schedule import Arrival, Buffer, Layout, ModulePlan, ScheduledOperator
 from t10.plan.verify import verify_operator
 
 TRIES = 12
 ALIGNMENT_BYTES = 8
+LEAST_SHIFT_BUFFER_BYTES = 64
 
 
 def divisors(number: int) -> list[int]:
@@ -103,8 +104,16 @@ def _aligned(rng: Random, spec: OperatorSpec, f_op: AxisSizes, ft: tuple[AxisSiz
         loop_order=tuple(rng.sample(rotating, len(rotating))),
         phases=tuple(() for _ in f_op),
         core_order=tuple(rng.sample(range(len(f_op)), len(f_op))),
-        reduce="scatter" if sharers > prod(ft[-1]) else "none",
+        reduce=_random_reduce(rng, spec, sharers // prod(ft[-1])),
     )
+
+
+def _random_reduce(rng: Random, spec: OperatorSpec, n_members: int) -> Reduce:
+    """Return how partial sums on some cores are combined; the smallest shift buffers take few members at once."""
+    if n_members == 1:
+        return "none"
+    fits = (n_members - 1) * size_bytes(spec.acc_dtype) <= LEAST_SHIFT_BUFFER_BYTES
+    return rng.choice(["scatter", "scatter", "all"]) if fits else "scatter"
 
 
 def _random_phases(rng: Random, spec: OperatorSpec, plan: OperatorPlan) -> tuple[tuple[PhaseTerm, ...], ...]:
@@ -158,7 +167,7 @@ def lay_out(rng: Random, graph: Graph, plans: tuple[OperatorPlan, ...], chip: Ch
             r,
         )
         for spec, plan in zip(graph.operators, plans, strict=True)
-        for r in [_replicas(spec, plan)]
+        for r in [1 if plan.reduce == "all" else _replicas(spec, plan)]
     )
     layouts = {layout.value: layout for layout in (*weights, *inputs, *outputs)}
     operators: list[ScheduledOperator] = []
@@ -295,7 +304,7 @@ def _buffers(
                 found.append(Buffer(arrival.buffer, 0, n_bytes, step, step))
         n_slots = prod(movement.operand_elements(spec, plan, len(spec.operands)).shape[1:])
         r = scheduled.output_layout.scatter
-        if spec.epilogue is not None or r > 1:
+        if spec.epilogue is not None or _replicas(spec, plan) > 1:
             found.append(
                 Buffer(f"accumulator:{spec.name}", 0, n_slots * size_bytes(spec.acc_dtype), step, step)
             )

@@ -23,7 +23,7 @@ from typing import Literal
 from t10.core.expression import AxisSizes
 from t10.errors import T10Error
 
-Reduce = Literal["none", "scatter"]
+Reduce = Literal["none", "scatter", "all"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,8 @@ class OperatorPlan:
     `phases` terms whose sum modulo L_a is where core `s` starts (both its sub-task and its windows). `ft` has one
     row per rotatable operand (inputs, then output) and one factor per axis. `core_order` lists all axes, slowest
     first: core number = row-major number of the coordinates in that order. `reduce` says how partial results of a
-    split reduction axis are combined: `scatter` leaves each of the r sharers with 1/r of the partition.
+    split reduction axis are combined: `scatter` leaves each of the r sharers with 1/r of the partition, `all` each of
+    them with all of it, so that the epilogue runs r times.
     """
 
     f_op: AxisSizes

@@ -10,7 +10,7 @@ from t10.core.expression import OperatorSpec
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import Arrival, Buffer, ModulePlan, ScheduledOperator
 from t10.cost import CostModel
-from t10.cost.operator import output_chunk, rotating_dtype, shift_elements, sub_task_box
+from t10.cost.operator import combine_cycles, output_chunk, rotating_dtype, shift_elements, sub_task_box
 from t10.emit.program import (
     ComputeSet,
     Copy,
@@ -33,9 +33,9 @@ def lower(plan: ModulePlan, n_tiles: int, cost: CostModel) -> DeviceProgram:
     builder = _Builder(plan, cost)
     builder.flat_variable(SHIFT_BUFFER, "buffer", "ui8", n_tiles)
     for layout in plan.weight_layouts:
-        builder.flat_variable(f"idle:{layout.value}", "weight", layout.dtype, n_tiles)
+        builder.flat_variable(f"idle:{layout.value}", "weight", layout.dtype, layout.n_cores)
     for layout in plan.input_layouts:
-        builder.flat_variable(f"input:{layout.value}", "input", layout.dtype, n_tiles)
+        builder.flat_variable(f"input:{layout.value}", "input", layout.dtype, layout.n_cores)
     specs = {spec.name: spec for spec in plan.graph.operators}
     programs = [builder.operator(specs[scheduled.name], scheduled) for scheduled in plan.operators]
     return DeviceProgram(
@@ -104,12 +104,14 @@ class _Builder:
     def _operand(self, spec: OperatorSpec, plan: OperatorPlan, arrival: Arrival) -> str:
         """Add the variable an operand lies in, unless it is somebody's already, and return its name."""
         name = arrival.buffer
-        if name in self.variables and not name.startswith("idle:"):
+        if name in self.variables and not name.startswith(("idle:", "input:")):
             return name
         operand = spec.operands[arrival.operand]
         slot = min(arrival.operand, len(spec.inputs))
         shape = geometry.partition_shape(operand, geometry.window_lengths(plan, slot))
         role: VariableRole = "weight" if operand.role == "weight" else "activation"
+        if name.startswith("input:"):
+            role = "input"
         address = self.buffers[name].address_bytes
         self.variables[name] = Variable(name, role, operand.dtype, shape, plan.n_cores, address)
         return name
@@ -225,13 +227,13 @@ class _Builder:
         return steps
 
     def _reduce(self, spec: OperatorSpec, plan: OperatorPlan, accumulator: str) -> list[Step]:
-        """Return the reduce-scatter of partial sums, none where every output element is on one core."""
+        """Return how partial sums are combined, nothing where every output element is on one core."""
         n_members, n_slots = output_chunk(spec, plan)
         if n_members == 1:
             return []
         chunk_bytes = n_slots * size_bytes(spec.acc_dtype)
         n_bytes = chunk_bytes * (n_members - 1)
-        cycles = self.cost.reduce_cycles(spec, n_members, chunk_bytes, n_slots)
+        cycles = combine_cycles(self.cost, spec, plan)
         name = f"reduce:{spec.name}"
         rounds = self._rounds(n_bytes)
         self.copies[name] = Copy(

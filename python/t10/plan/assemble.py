@@ -85,7 +85,7 @@ def linear_layout(value: str, dtype: str, n_cores: int) -> Layout:
 
 
 def output_layout(spec: OperatorSpec, plan: OperatorPlan) -> Layout:
-    """Return how an operator leaves its result: cut over the cores that summed it."""
+    """Return how an operator leaves its result: cut over the cores that summed it, or whole on each of them."""
     n_members, _ = output_chunk(spec, plan)
     return Layout(
         kind="operand",
@@ -95,7 +95,7 @@ def output_layout(spec: OperatorSpec, plan: OperatorPlan) -> Layout:
         operator=spec.name,
         operand=len(spec.operands),
         plan=plan,
-        scatter=n_members,
+        scatter=1 if plan.reduce == "all" else n_members,
     )
 
 

@@ -23,6 +23,8 @@ def following_plan(
 ) -> OperatorPlan | None:
     """Return the plan under which operand `number` lies as `plan` leaves the producer's result, None without one."""
     operand = operand_of(spec, number)
+    if operand.shape != producer.output.shape:
+        return None  # read through a reshape
     parts = _result_parts(producer, plan)
     if parts is None or any(len(dim.terms) > 1 or (dim.terms and not dim.is_simple) for dim in operand.dims):
         return None
@@ -52,7 +54,7 @@ def following_plan(
 
 def _result_parts(spec: OperatorSpec, plan: OperatorPlan) -> list[tuple[int, int, int]] | None:
     """Return (dim, parts, length of a part) of a result in core order, slowest first; None if it is not such a grid."""
-    if prod(plan.ft[-1]) > 1:
+    if prod(plan.ft[-1]) > 1 or plan.reduce == "all":
         return None
     dim_by_axis = {dim.terms[0].axis: number for number, dim in enumerate(spec.output.dims) if dim.terms}
     n_members = geometry.n_replicas(spec, plan, len(spec.inputs))

@@ -36,13 +36,14 @@ def shift_bytes(spec: OperatorSpec, plan: OperatorPlan, resident: frozenset[int]
 
 
 def reduce_bytes(spec: OperatorSpec, plan: OperatorPlan) -> int:
-    """Return the bytes every core receives when partial results are combined: a chunk of every other member."""
+    """Return the bytes every core receives when partial results are combined: of every other member a chunk or all."""
     slot = len(spec.inputs)
     n_members = geometry.n_replicas(spec, plan, slot)
     if n_members < 2:
         return 0
     n_slots = prod(geometry.partition_shape(spec.output, geometry.window_lengths(plan, slot)))
-    return (n_members - 1) * -(-n_slots // n_members) * size_bytes(spec.acc_dtype)
+    n_taken = n_slots if plan.reduce == "all" else -(-n_slots // n_members)
+    return (n_members - 1) * n_taken * size_bytes(spec.acc_dtype)
 
 
 def operator_traffic(spec: OperatorSpec, planned: ScheduledOperator) -> Traffic:

@@ -25,7 +25,7 @@ from t10.sim.nest import nest_states
 from t10.sim.partition import Partition
 from t10.sim.prices import Prices
 from t10.sim.product import factors_of
-from t10.sim.reduce import reduce_scatter, reduction_groups
+from t10.sim.reduce import all_reduce, reduce_scatter, reduction_groups
 from t10.sim.relayout import Home, Mover
 from t10.sim.result import PhaseKind, Timeline
 from t10.sim.shift import shift
@@ -78,12 +78,12 @@ def _run(
     _run_nest(machine, running, step_done)
     _shift_home(machine, running, scheduled.arrivals)
     machine.memory.mark_written(name, plan.n_cores, accumulator.slots.shape[1] * size_bytes(spec.acc_dtype))
-    chunk_numbers = _reduce(machine, running) if n_replicas > 1 else None
+    chunk_numbers = _combine(machine, running) if n_replicas > 1 else None
     taken = machine.lifetimes.enter(step, "finish")
     check_taken_over(spec, plan, scheduled.arrivals, "finish", n_replicas, taken)
     machine.memory.check_live((name, *(a.buffer for a in scheduled.arrivals if a.operand >= slot)))
     if spec.epilogue is not None or name != result.buffer:
-        _finish(machine, running, operands[slot:], result, chunk_numbers, n_replicas)
+        _finish(machine, running, operands[slot:], result, chunk_numbers)
     _forget_moved(machine, running, scheduled.arrivals)
     return result
 
@@ -188,16 +188,21 @@ def _shift_home(machine: Machine, running: Running, arrivals: tuple[Arrival, ...
             positions[axis] = 0
 
 
-def _reduce(machine: Machine, running: Running) -> NDArray[Any]:
-    """Reduce-scatter the accumulators and return which chunk each core owns."""
+def _combine(machine: Machine, running: Running) -> NDArray[Any] | None:
+    """Combine the accumulators of several cores and return which chunk each core owns, None if each has all of it."""
     spec, plan = running.spec, running.plan
     groups = reduction_groups(spec, plan)
-    per_core = reduce_scatter(machine.memory, spec, plan, running.accumulator, groups)
     n_members = groups.members.shape[1]
-    n_slots = -(-running.accumulator.slots.shape[1] // n_members)
-    cycles = machine.cost.reduce_cycles(spec, n_members, n_slots * size_bytes(spec.acc_dtype), n_slots)
+    n_slots = running.accumulator.slots.shape[1]
+    if plan.reduce == "all":
+        per_core = all_reduce(machine.memory, spec, plan, running.accumulator, groups)
+        cycles = machine.cost.all_reduce_cycles(spec, n_members, n_slots)
+    else:
+        per_core = reduce_scatter(machine.memory, spec, plan, running.accumulator, groups)
+        n_slots = -(-n_slots // n_members)
+        cycles = machine.cost.reduce_cycles(spec, n_members, n_slots * size_bytes(spec.acc_dtype), n_slots)
     machine.timeline.add(spec.name, "reduce", cycles, per_core * plan.n_cores, per_core)
-    return groups.ranks
+    return None if plan.reduce == "all" else groups.ranks
 
 
 def _finish(
@@ -206,11 +211,12 @@ def _finish(
     inputs: tuple[Partition, ...],
     result: Home,
     chunk_numbers: NDArray[Any] | None,
-    n_replicas: int,
 ) -> None:
     """Run the epilogue on the elements each core owns, into the operator's result."""
     spec, plan = running.spec, running.plan
-    n_slots = -(-running.accumulator.slots.shape[1] // n_replicas)
+    n_slots = running.accumulator.slots.shape[1]
+    if chunk_numbers is not None:
+        n_slots = -(-n_slots // geometry.n_replicas(spec, plan, len(spec.inputs)))
     slots = machine.memory.slots(result.buffer, spec.output.dtype, plan.n_cores, n_slots)
     run_epilogue(spec, plan, running.accumulator, inputs, slots, chunk_numbers)
     machine.memory.mark_written(result.buffer, plan.n_cores, n_slots * size_bytes(spec.output.dtype))

@@ -33,3 +33,7 @@ class Prices(Protocol):
     def reduce_cycles(self, spec: OperatorSpec, n_members: int, chunk_bytes: int, n_slots: int) -> int:
         """Return the cycles of a reduce-scatter among `n_members` cores of chunks of `n_slots` elements each."""
         ...
+
+    def all_reduce_cycles(self, spec: OperatorSpec, n_members: int, n_slots: int) -> int:
+        """Return the cycles of an all-reduce among `n_members` cores of parts of `n_slots` elements each."""
+        ...

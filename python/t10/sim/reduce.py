@@ -1,8 +1,13 @@
-"""Reduce-scatter: cores with partial sums of the same output part each end with one chunk of it, fully combined.
+"""Combining partial sums: cores that have them of the same output part end with one chunk of it each, or all with all.
 
-Members of a group are the cores with the same output window, ranked by core number. In round j the core of rank k takes
-chunk k from rank k + j (modulo the group) and combines it with its own. As many rounds as fit the shift buffer share
-one exchange phase; a chunk larger than the buffer comes in pieces.
+Members of a group are the cores with the same output window, ranked by core number.
+
+Reduce-scatter: in round j the core of rank k takes chunk k from rank k + j (modulo the group) and combines it with its
+own. As many rounds as fit the shift buffer share one exchange phase; a chunk larger than the buffer comes in pieces.
+
+All-reduce: in one exchange phase every core takes the same elements of all other members, as many as fit the shift
+buffer, so that nobody needs them any more when they are combined in place. All combine in the order of ranks: every
+copy has the same bits.
 """
 
 from __future__ import annotations
@@ -92,3 +97,34 @@ def reduce_scatter(
             core_rows, columns = np.nonzero(inside)
             slots[core_rows, numbers[inside]] = total[core_rows, columns]
     return (n_members - 1) * chunk * slots.itemsize
+
+
+def all_reduce(
+    memory: CoreMemory, spec: OperatorSpec, plan: OperatorPlan, accumulator: Partition, groups: Groups
+) -> int:
+    """Combine partial results in place, all of them on every member, and return the bytes each core takes."""
+    slots = accumulator.slots
+    n_cores, n_slots = slots.shape
+    n_members = groups.members.shape[1]
+    at_once = memory.size_bytes(SHIFT_BUFFER) // slots.itemsize // (n_members - 1)
+    if at_once == 0:
+        raise trap(f"the shift buffer does not hold one element of {n_members - 1} cores", operator=spec.name)
+    cores: Ints = np.arange(n_cores, dtype=np.int64)
+    ranks = groups.ranks[:, None]
+    for first in range(0, n_slots, at_once):
+        piece = slice(first, min(first + at_once, n_slots))
+        width = piece.stop - piece.start
+        landing = memory.bytes_as(SHIFT_BUFFER, slots.dtype, n_cores, width * (n_members - 1))
+        parts = np.split(landing, n_members - 1, axis=1)
+        for j, part in enumerate(parts):
+            # Landing places are in the order of ranks, the core's own left out.
+            part[:] = slots[groups.members[cores, j + (groups.ranks <= j)], piece]
+        own = slots[:, piece].copy()
+        total = np.where(ranks == 0, own, parts[0])
+        for rank in range(1, n_members):
+            before = parts[rank - 1]
+            after = parts[min(rank, n_members - 2)]
+            taken = np.where(ranks == rank, own, np.where(ranks < rank, before, after))
+            total = combine_arrays(spec.combine, total, taken)
+        slots[:, piece] = total
+    return (n_members - 1) * n_slots * slots.itemsize

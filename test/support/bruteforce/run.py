@@ -269,7 +269,7 @@ class Run:
         spec, plan = placed.spec, placed.plan
         n_inputs = len(spec.inputs)
         row = plan.ft[n_inputs]
-        if plan.reduce != ("scatter" if replicas > 1 else "none"):
+        if plan.reduce not in (("scatter", "all") if replicas > 1 else ("none",)):
             raise BrokenPlan("partial sums are not combined")
         acc_size, size = size_bytes(spec.acc_dtype), size_bytes(spec.output.dtype)
         stores: list[tuple[int, int, int | None]] = []
@@ -280,7 +280,8 @@ class Run:
             held = placed.elements(core, spec.output, row, positions)
             length = -(-len(held) // replicas)
             members = group[:replicas]
-            for slot, index in list(enumerate(held))[rank * length : (rank + 1) * length]:
+            first, last = (0, len(held)) if plan.reduce == "all" else (rank * length, (rank + 1) * length)
+            for slot, index in list(enumerate(held))[first:last]:
                 if not is_inside(spec.output, index):
                     continue
                 total: int | None = None
@@ -297,7 +298,7 @@ class Run:
                     extra.append(
                         self.machine.load_computed(core, buffers[number], at, size_bytes(operand.dtype))
                     )
-                stores.append((core, slot - rank * length, finished(spec, total, extra)))
+                stores.append((core, slot - first, finished(spec, total, extra)))
         if acc == value_buffer and spec.epilogue is None:
             return
         for core in range(len(placed.where) if replicas > 1 else 0):

@@ -13,7 +13,7 @@ from t10.core.schedule import PHASES, Buffer, ModulePlan, moment
 from t10.plan.verify.placed import layout_slots, operand_slots
 from t10.plan.verify.uses import Uses
 from t10.plan.verify.violation import Violation
-from t10.plan.verify.windows import output_replicas
+from t10.plan.verify.windows import output_chunks, output_replicas
 
 ALIGNMENT_BYTES = 8
 """Every buffer starts at a multiple of this."""
@@ -60,7 +60,8 @@ def needs(plan: ModulePlan, chip: ChipSpec, uses: Uses) -> Iterator[Need]:
     for step, (spec, scheduled) in enumerate(zip(graph.operators, plan.operators, strict=True)):
         active = scheduled.active.plan
         if active.loop_order or output_replicas(spec, active) > 1:
-            yield Need("shift", chip.shift_buffer_bytes, moment(step, "nest"), moment(step, "nest"))
+            n_bytes = max(chip.shift_buffer_bytes, _least_landing_bytes(spec, active))
+            yield Need("shift", n_bytes, moment(step, "nest"), moment(step, "nest"))
         for arrival in scheduled.arrivals:
             operand = spec.operands[arrival.operand]
             n_bytes = operand_slots(spec, active, arrival.operand) * size_bytes(operand.dtype)
@@ -68,6 +69,12 @@ def needs(plan: ModulePlan, chip: ChipSpec, uses: Uses) -> Iterator[Need]:
             yield Need(arrival.buffer, n_bytes, moment(step, "arrive"), until)
         due = _last_read(plan, uses, spec.output.name, moment(step, "finish"))
         yield from _result_needs(spec, active, step, due, f"accumulator:{spec.name}" in names)
+
+
+def _least_landing_bytes(spec: OperatorSpec, plan: OperatorPlan) -> int:
+    """Return the least bytes of the shift buffer: an all-reduce takes an element of every other member at once."""
+    others = output_replicas(spec, plan) - 1
+    return others * size_bytes(spec.acc_dtype) if plan.reduce == "all" else 0
 
 
 def _last_read(plan: ModulePlan, uses: Uses, value: str, unread: int) -> int:
@@ -92,7 +99,7 @@ def _result_needs(
     """Yield the accumulator, unless the result itself serves as one, and the result's part of each core."""
     replicas = output_replicas(spec, plan)
     n_whole = operand_slots(spec, plan, len(spec.operands))
-    n_slots = -(-n_whole // replicas)
+    n_slots = -(-n_whole // output_chunks(spec, plan))
     is_apart = has_accumulator or replicas > 1 or spec.acc_dtype != spec.output.dtype
     made = moment(step, "finish" if is_apart else "nest")
     yield Need(f"value:{spec.output.name}", n_slots * size_bytes(spec.output.dtype), made, last)

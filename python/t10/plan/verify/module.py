@@ -20,7 +20,7 @@ from t10.plan.verify.operator import verify_operator
 from t10.plan.verify.placed import incomplete_copies, placed_layout
 from t10.plan.verify.uses import Uses, uses_of
 from t10.plan.verify.violation import Violation
-from t10.plan.verify.windows import output_replicas, sharers_of
+from t10.plan.verify.windows import output_chunks, sharers_of
 
 MOST_SHOWN = 5
 
@@ -168,8 +168,8 @@ def _output_rules(spec: OperatorSpec, scheduled: ScheduledOperator) -> Iterator[
     """A result lies as the operator leaves it: the output's windows, cut over the cores that summed them."""
     plan, layout = scheduled.active.plan, scheduled.output_layout
     found = (layout.kind, layout.value, layout.dtype, layout.operator, layout.operand, layout.scatter)
-    replicas = output_replicas(spec, plan)
-    due = ("operand", spec.output.name, spec.output.dtype, spec.name, len(spec.operands), replicas)
+    chunks = output_chunks(spec, plan)
+    due = ("operand", spec.output.name, spec.output.dtype, spec.name, len(spec.operands), chunks)
     if found != due or layout.plan != plan:
         under = "the active plan" if layout.plan == plan else "another plan"
         yield Violation(spec.name, "output layout", f"{found} under {under}", f"{due} under the active plan")

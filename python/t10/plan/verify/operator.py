@@ -13,7 +13,14 @@ from t10.plan.verify.placed import incomplete_copies, placed_operand
 from t10.plan.verify.rotation import ring_violations, rotation_violations
 from t10.plan.verify.shape import shape_violations
 from t10.plan.verify.violation import Violation
-from t10.plan.verify.windows import last_positions, output_replicas, ranks_of, window_at, window_keys
+from t10.plan.verify.windows import (
+    last_positions,
+    output_chunks,
+    output_replicas,
+    ranks_of,
+    window_at,
+    window_keys,
+)
 
 
 def verify_operator(spec: OperatorSpec, plan: OperatorPlan, n_cores: int | None = None) -> list[Violation]:
@@ -56,8 +63,9 @@ def result_violations(spec: OperatorSpec, plan: OperatorPlan) -> Iterator[Violat
         yield Violation(spec.name, "reduction", found, f"on {replicas} each")
         return
     yield from ring_violations(spec, plan, window)
-    # Chunk k of r lies on rank k: as one copy over all ranks, every element must be there once.
-    result = placed_operand(spec, plan, len(spec.operands), replicas)
+    # Chunk k of r lies on rank k: as one copy over all ranks, every element must be there once. After an all-reduce
+    # every rank is a copy.
+    result = placed_operand(spec, plan, len(spec.operands), output_chunks(spec, plan))
     for _, low, high in incomplete_copies(result, 1):
         yield Violation(spec.name, "ownership", f"elements owned {low} to {high} times", "each exactly once")
     for operand in spec.epilogue_inputs:

@@ -89,10 +89,10 @@ def _reduce_rule(spec: OperatorSpec, plan: OperatorPlan) -> Iterator[Violation]:
     sharers, ring = sharers_of(spec.output, plan), prod(plan.ft[len(spec.inputs)])
     if sharers % ring:
         return
-    expected = "scatter" if output_replicas(spec, plan) > 1 else "none"
-    if plan.reduce != expected:
+    expected = ("scatter", "all") if output_replicas(spec, plan) > 1 else ("none",)
+    if plan.reduce not in expected:
         found = f"reduce = {plan.reduce} with {sharers // ring} replicas of the output"
-        yield Violation(spec.name, "reduce", found, expected)
+        yield Violation(spec.name, "reduce", found, " or ".join(expected))
 
 
 def _pace_rules(spec: OperatorSpec, plan: OperatorPlan) -> Iterator[Violation]:

@@ -184,3 +184,8 @@ def sharers_of(operand: Operand, plan: OperatorPlan) -> int:
 def output_replicas(spec: OperatorSpec, plan: OperatorPlan) -> int:
     """Return r, the number of cores that end with partial sums of the same part of the output."""
     return sharers_of(spec.output, plan) // prod(plan.ft[len(spec.inputs)])
+
+
+def output_chunks(spec: OperatorSpec, plan: OperatorPlan) -> int:
+    """Return in how many chunks the result's part is divided over the cores that had partial sums of it."""
+    return 1 if plan.reduce == "all" else output_replicas(spec, plan)
