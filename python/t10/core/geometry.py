@@ -22,6 +22,7 @@ from t10.core.plan import OperatorPlan
 
 Ints = NDArray[np.int64]
 CACHE_ENTRIES = 256
+MOST_GROUPS = 1 << 62
 
 
 def window_lengths(plan: OperatorPlan, slot: int) -> AxisSizes:
@@ -182,9 +183,14 @@ def _window_keys(operand: Operand, plan: OperatorPlan, starts: Ints) -> Ints:
 
 def _ranks(keys: Ints) -> Ints:
     """Return for every row how many equal rows stand before it."""
-    _, group = np.unique(keys, axis=0, return_inverse=True)
-    order = np.argsort(group.ravel(), kind="stable")
-    ordered = group.ravel()[order]
+    group = keys[:, 0]
+    for column in keys.T[1:]:
+        # One number per row; renumbered before it could overflow.
+        if int(group.max()) * (int(column.max()) + 1) >= MOST_GROUPS:
+            _, group = np.unique(group, return_inverse=True)
+        group = group * (int(column.max()) + 1) + column
+    order = np.argsort(group, kind="stable")
+    ordered = group[order]
     first = np.searchsorted(ordered, ordered, side="left")
     ranks = np.empty(len(order), np.int64)
     ranks[order] = np.arange(len(order)) - first
