@@ -130,12 +130,12 @@ def _taken_over(
         if buffer.last != result.first or aligned_size(buffer.size_bytes) != aligned_size(result.size_bytes):
             continue
         readers = [a.operand for a in arrivals if a.buffer == buffer.name and _last_phase(spec, a) == phase]
-        if all(_goes_into_its_slot(spec, plan, number) for number in readers):
+        if all(goes_into_its_slot(spec, plan, number) for number in readers):
             return buffer.name
     return ""
 
 
-def _goes_into_its_slot(spec: OperatorSpec, plan: OperatorPlan, number: int) -> bool:
+def goes_into_its_slot(spec: OperatorSpec, plan: OperatorPlan, number: int) -> bool:
     """Return whether slot i of an operand is read for slot i of the result alone, and not after that is written.
 
     An input of the nest must not be read for other points (no reduction axis), an epilogue input never is.

@@ -11,7 +11,7 @@ import numpy as np
 
 from t10.core.dtypes import size_bytes
 from t10.core.plan import OperatorPlan
-from t10.core.schedule import Optimality
+from t10.core.schedule import PHASES, Optimality, moment
 from t10.cost.operator import output_chunk
 from t10.plan.allocation import aligned_size
 from t10.plan.assemble import Context, Front
@@ -114,19 +114,20 @@ class JointPlanner:
             state=np.concatenate([t.plan + first[step] for step, t in enumerate(tables)]),
             cycles=np.concatenate([t.cycles for t in tables]),
             idle_bytes=np.concatenate([t.idle_bytes for t in tables]),
-            need_bytes=np.concatenate([t.need_bytes for t in tables]),
+            need_bytes=np.concatenate([priced.phase_bytes for priced in prices.rows]),
         )
         costs: dict[tuple[int, ...], Ints] = {}
         savings: list[Saving] = []
         for scope, edge in prices.edges:
             costs[scope] = costs[scope] + edge.cycles if scope in costs else edge.cycles
-            if edge.saved_bytes.any():
-                savings.append(Saving(scope[-1], Table(scope, edge.saved_bytes)))
+            for saved in edge.savings:
+                table = _ordered(scope, saved.n_bytes)
+                savings.append(Saving(scope[-1], PHASES.index(saved.phase), table, saved.is_certain))
         return Selection(
             n_states=n_states,
             rows=rows,
             costs=tuple(_ordered(scope, cycles) for scope, cycles in costs.items()),
-            savings=tuple(Saving(s.operator, _ordered(s.table.scope, s.table.values)) for s in savings),
+            savings=tuple(savings),
             lifetimes=tuple(self._lifetimes()),
             room_bytes=room_bytes,
         )
@@ -139,14 +140,14 @@ class JointPlanner:
         found: list[Lifetime] = []
         known: dict[tuple[int, str], Ints] = {}
         for step, (spec, states) in enumerate(zip(context.graph.operators, self.states, strict=True)):
-            last = last_by_value.get(spec.output.name, step)
-            if last > step:
+            last = self._last_moment(spec.output.name, step)
+            if last > moment(step, "finish"):
                 key = (id(states), spec.output.dtype)
                 if key not in known:
                     size = size_bytes(spec.output.dtype)
                     sizes = [aligned_size(output_chunk(spec, s.plan)[1] * size) for s in states]
                     known[key] = np.array(sizes, np.int64)
-                found.append(Lifetime(step, step + 1, last, known[key]))
+                found.append(Lifetime(step, moment(step + 1, "arrive"), last, known[key]))
         for value in context.graph.inputs:
             if value.name not in last_by_value:
                 continue
@@ -158,8 +159,20 @@ class JointPlanner:
             )
             slots = [layout_slots(specs, layout, prod(value.shape)) for layout in layouts]
             sizes = np.array([aligned_size(n * size_bytes(value.dtype)) for n in slots], np.int64)
-            found.append(Lifetime(step or 0, 0, last_by_value[value.name], sizes))
+            found.append(Lifetime(step or 0, 0, self._last_moment(value.name, 0), sizes))
         return found
+
+    def _last_moment(self, value: str, made_at: int) -> int:
+        """Return the last moment at which a value is alive wherever its readers' operands lie.
+
+        One that is used in place in its last step replaces the copy it saves there (see `pricing.Saved`).
+        """
+        context = self.context
+        last = context.lives.last_by_value.get(value)
+        if last is None:
+            return moment(made_at, "finish")
+        is_result = any(value in context.graph.sources_of(output.value) for output in context.graph.outputs)
+        return moment(last, "finish" if is_result else "arrive")
 
     def _joint(self, selection: Selection, found: Solution) -> JointChoice:
         choices: list[Choice] = []

@@ -24,6 +24,8 @@ class Neighbourhood:
             for operator in table.scope:
                 self.costs[operator].append(table)
         for saving in selection.savings:
+            if not saving.is_certain:
+                continue
             for operator in saving.table.scope:
                 self.savings[operator].append(saving)
         for life in selection.lifetimes:
@@ -62,7 +64,9 @@ class Neighbourhood:
         better = np.nonzero(cycles < cycles[current - span.start])[0]
         if not len(better):
             return None
-        slack = int((selection.room_bytes - np.delete(used, operator)).min(initial=selection.room_bytes))
+        own = slice(operator * selection.n_phases, (operator + 1) * selection.n_phases)
+        others = np.delete(used, own)
+        slack = int((selection.room_bytes - others).min(initial=selection.room_bytes))
         extra = rows.idle_bytes[span.start : span.stop] - int(rows.idle_bytes[current])
         for index in better[np.argsort(cycles[better], kind="stable")].tolist():
             # What it takes of the others' room is decided by their idle bytes but for values it makes smaller.
@@ -74,11 +78,13 @@ class Neighbourhood:
         return None
 
     def used_after(self, operator: int, row: int, chosen: Ints, states: Ints, used: Ints) -> Ints:
-        """Return the bytes in use while each operator runs if one goes to another row."""
+        """Return the bytes in use at every moment if one operator goes to another row."""
         selection, rows = self.selection, self.selection.rows
         current = int(chosen[operator])
         after = used + int(rows.idle_bytes[row] - rows.idle_bytes[current])
-        after[operator] += int(rows.need_bytes[row] - rows.need_bytes[current])
+        n_phases = selection.n_phases
+        own = slice(operator * n_phases, (operator + 1) * n_phases)
+        after[own] += rows.need_bytes[row] - rows.need_bytes[current]
         old, new = int(states[operator]), int(rows.state[row] - selection.first_state[operator])
         if old == new:
             return after
@@ -86,7 +92,7 @@ class Neighbourhood:
             scope, values = saving.table.scope, saving.table.values
             before = tuple(int(states[o]) for o in scope)
             now = tuple(new if o == operator else int(states[o]) for o in scope)
-            after[saving.operator] += int(values[before] - values[now])
+            after[saving.operator * n_phases + saving.phase] += int(values[before] - values[now])
         for life in self.lifetimes[operator]:
             after[life.first : life.last + 1] += int(life.n_bytes[new] - life.n_bytes[old])
         return after

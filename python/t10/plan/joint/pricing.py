@@ -19,7 +19,9 @@ from numpy.typing import NDArray
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.movement import operand_of
-from t10.core.schedule import Layout
+from t10.core.plan import OperatorPlan
+from t10.core.schedule import PHASES, Arrival, Layout, Phase
+from t10.cost.operator import output_chunk
 from t10.plan.allocation import aligned_size
 from t10.plan.assemble import (
     Context,
@@ -31,6 +33,7 @@ from t10.plan.assemble import (
     place_of,
     read_layouts,
 )
+from t10.plan.buffers import goes_into_its_slot, has_accumulator, result_request, working_requests
 from t10.plan.joint.keys import lying_key, view_key
 from t10.plan.joint.selection import Ints
 from t10.plan.joint.states import States
@@ -43,12 +46,20 @@ MOST_CELLS = 30_000
 """Largest table counted entry by entry; an operand with more sources than that is priced when a choice is made."""
 
 
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """Bytes that are not needed in a phase, by the states of an edge; see `selection.Saving`."""
+
+    phase: Phase
+    n_bytes: Ints
+    is_certain: bool = True
+
+
 @dataclass(slots=True)
 class Edge:
     """What bringing one operand costs, by the states of its sources' operators and, last, of its own.
 
-    `saved_bytes` are those of the operand's own buffer where it lies in place. Equal operators between equal states
-    share one edge; `step`, `number` and `makers` are those of the first.
+    Equal operators between equal states share one edge; `step`, `number` and `makers` are those of the first.
     """
 
     step: int
@@ -56,16 +67,20 @@ class Edge:
     makers: tuple[int, ...]
     cycles: Ints
     is_exact: Bools
-    saved_bytes: Ints
+    savings: tuple[Saved, ...] = ()
 
 
 @dataclass(slots=True)
 class RowPrices:
-    """The idle levels of all states of one operator; `table.plan` numbers states. `step` is the first such operator."""
+    """The idle levels of all states of one operator; `table.plan` numbers states. `step` is the first such operator.
+
+    `phase_bytes` has a row per row of the table and a column per phase.
+    """
 
     step: int
     table: LevelTable
     is_exact: Bools
+    phase_bytes: Ints
 
 
 class Prices:
@@ -130,8 +145,26 @@ class Prices:
                 table = level_table(spec, states, context.owned[step], context.chip.n_cores, context.cost)
                 setups = [self._setup(step, table, row, exact=False) for row in range(len(table.plan))]
                 table = replace(table, cycles=table.run_cycles + np.array(setups, np.int64))
-                known[key] = RowPrices(step, table, np.zeros(len(table.plan), np.bool_))
+                phases = self._phase_bytes(step, table)
+                known[key] = RowPrices(step, table, np.zeros(len(table.plan), np.bool_), phases)
             result.append(known[key])
+        return result
+
+    def _phase_bytes(self, step: int, table: LevelTable) -> Ints:
+        """Return the bytes an operator needs by row and phase, weights used where they rest left out."""
+        context, spec = self.context, self.context.graph.operators[step]
+        result = np.zeros((len(table.plan), len(PHASES)), np.int64)
+        for row in range(len(table.plan)):
+            plan, level = self.states[step][int(table.plan[row])].plan, int(table.level[row])
+            layouts = {**self.fixed, **owned_layouts(context, step, plan, level)}
+            arrivals = [
+                Arrival(number, "relayout", f"operand:{number}")
+                for number, operand in enumerate(spec.operands)
+                if operand.role != "weight" or place_of(context, step, number, plan, layouts) is None
+            ]
+            buffers = working_requests(spec, plan, arrivals, 0)
+            for request in (*buffers, result_request(spec, plan, 0, len(PHASES) - 1)):
+                result[row, request.first : request.last + 1] += aligned_size(request.size_bytes)
         return result
 
     def _setup(self, step: int, table: LevelTable, row: int, *, exact: bool) -> int:
@@ -200,21 +233,54 @@ class Prices:
         if int(np.prod(shape)) > MOST_CELLS:
             shape, makers = (shape[-1],), ()
             zeros = np.zeros(shape, np.int64)
-            return Edge(step, number, makers, zeros, np.ones(shape, np.bool_), zeros.copy())
+            return Edge(step, number, makers, zeros, np.ones(shape, np.bool_))
         edge = Edge(
             step=step,
             number=number,
             makers=makers,
             cycles=np.zeros(shape, np.int64),
             is_exact=np.zeros(shape, np.bool_),
-            saved_bytes=np.zeros(shape, np.int64),
         )
+        in_place = np.zeros(shape, np.bool_)
         # States that lie the same way, as far as this operand sees, are one class.
         classes = [self._classes(number_of, edge) for number_of in range(len(shape))]
         for firsts in product(*(list(dict.fromkeys(of)) for of in classes)):
             members = np.ix_(*(np.array(of) == first for of, first in zip(classes, firsts, strict=True)))
-            self._bound(edge, firsts, members)
+            in_place[members] = self._bound(edge, firsts, members)
+        edge.savings = tuple(self._savings(edge, in_place)) if in_place.any() else ()
         return edge
+
+    def _savings(self, edge: Edge, in_place: Bools) -> Iterator[Saved]:
+        """Yield what an operand in place saves: its copy, and the result where that takes over its buffer.
+
+        In its last step the value itself lives on while the copy would have been read.
+        """
+        context, spec = self.context, self.context.graph.operators[edge.step]
+        operand = operand_of(spec, edge.number)
+        plans = [priced.plan for priced in self.states[edge.step]]
+        size = size_bytes(operand.dtype)
+        copies = np.array([aligned_size(operand_slots(spec, p, edge.number) * size) for p in plans], np.int64)
+        is_last = is_last_use(context, edge.step, unshaped(operand.name, context.reshapes))
+        is_input = edge.number < len(spec.inputs)
+        last: Phase = "nest" if is_input else "finish"
+        for phase in PHASES[:1] if is_last else PHASES[: PHASES.index(last) + 1]:
+            yield Saved(phase, in_place * copies)
+        if not is_last:
+            return
+        takers = [number for number in range(len(spec.operands)) if _may_be_taken_over(spec, number)]
+        if edge.number in takers:
+            taken = np.array([self._taken_bytes(spec, plan, edge.number) for plan in plans], np.int64)
+            accumulates = np.array([has_accumulator(spec, plan) for plan in plans])
+            is_certain = edge.number == takers[0]
+            here = ~accumulates if is_input else accumulates
+            yield Saved(last, in_place * taken * here, is_certain)
+
+    def _taken_bytes(self, spec: OperatorSpec, plan: OperatorPlan, number: int) -> int:
+        """Return the bytes of a result that can take over an operand's buffer, 0 where it cannot."""
+        n_members, n_slots = output_chunk(spec, plan)
+        size = aligned_size(n_slots * size_bytes(spec.output.dtype))
+        own = aligned_size(operand_slots(spec, plan, number) * size_bytes(operand_of(spec, number).dtype))
+        return size if n_members == 1 and own == size and goes_into_its_slot(spec, plan, number) else 0
 
     def _classes(self, position: int, edge: Edge) -> list[int]:
         """Return, per state of one operator of an edge's scope, the first state that lies the same way."""
@@ -234,17 +300,16 @@ class Prices:
             result.append(first_by_key.setdefault(tuple(key), state))
         return result
 
-    def _bound(self, edge: Edge, where: tuple[int, ...], members: Any) -> None:
-        """Bound one entry of an edge and all that lie the same way."""
-        spec, state = self.context.graph.operators[edge.step], where[-1]
+    def _bound(self, edge: Edge, where: tuple[int, ...], members: Any) -> bool:
+        """Bound one entry of an edge and all that lie the same way; return whether the operand is in place there."""
+        state = where[-1]
         plan = self.states[edge.step][state].plan
         layouts = self._source_layouts(edge, where)
-        if place_of(self.context, edge.step, edge.number, plan, layouts) is None:
-            edge.cycles[members] = self._moved(edge.step, edge.number, state, layouts, exact=False)
-            return
-        size = size_bytes(operand_of(spec, edge.number).dtype)
-        edge.saved_bytes[members] = aligned_size(operand_slots(spec, plan, edge.number) * size)
-        edge.is_exact[members] = True
+        if place_of(self.context, edge.step, edge.number, plan, layouts) is not None:
+            edge.is_exact[members] = True
+            return True
+        edge.cycles[members] = self._moved(edge.step, edge.number, state, layouts, exact=False)
+        return False
 
     def _source_layouts(self, edge: Edge, where: tuple[int, ...]) -> dict[str, Layout]:
         """Return the layouts of the sources of an edge's operand."""
@@ -259,3 +324,14 @@ class Prices:
     def _exact_edge(self, edge: Edge, where: tuple[int, ...]) -> int:
         layouts = self._source_layouts(edge, where)
         return self._moved(edge.step, edge.number, where[-1], layouts, exact=True)
+
+
+def _may_be_taken_over(spec: OperatorSpec, number: int) -> bool:
+    """Return whether a result may take over the buffer of an operand under some plan."""
+    operand = operand_of(spec, number)
+    return (
+        operand.role != "weight"
+        and operand.dims == spec.output.dims
+        and size_bytes(operand.dtype) == size_bytes(spec.output.dtype)
+        and (number >= len(spec.inputs) or spec.combine == "none")
+    )

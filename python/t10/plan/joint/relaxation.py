@@ -64,18 +64,19 @@ class Relaxation:
         )
 
     def limits(self, idle_bytes: int) -> Ints:
-        """Return per operator the bytes it may need if weights at rest take `idle_bytes`."""
+        """Return per operator and phase the bytes it may need if weights at rest take `idle_bytes`."""
         return self.selection.room_bytes - idle_bytes - self.live_bytes
 
     def breakpoints(self) -> Ints:
         """Return the idle bytes at which some row stops to fit, ascending."""
         most = self.selection.room_bytes - self.live_bytes[self.operator_by_row] - self.need_bytes
-        return np.unique(most[most >= 0])
+        least = most.min(axis=1)
+        return np.unique(least[least >= 0])
 
     def best(self, limits: Ints, price: float) -> Line | None:
         """Return the best choice at a price under limits per operator, None where one has no row left."""
         selection, rows = self.selection, self.selection.rows
-        is_open = self.need_bytes <= limits[self.operator_by_row]
+        is_open = (self.need_bytes <= limits[self.operator_by_row]).all(axis=1)
         costs = np.where(is_open, rows.cycles + price * rows.idle_bytes, np.inf)
         by_state = np.minimum.reduceat(costs, selection.first_row[:-1])
         least, states = self.elimination.minimise(by_state)
@@ -136,20 +137,21 @@ class Relaxation:
 
 
 def _least_need(selection: Selection) -> Ints:
-    """Return what every row needs at least, with every operand in place that could be."""
-    by_state = np.zeros(int(selection.first_state[-1]), np.int64)
+    """Return what every row needs at least in every phase, with every operand in place that could be."""
+    by_state = np.zeros((int(selection.first_state[-1]), selection.n_phases), np.int64)
     for saving in selection.savings:
         scope, values = saving.table.scope, saving.table.values
         others = tuple(i for i, operator in enumerate(scope) if operator != saving.operator)
         first = selection.first_state[saving.operator]
         most = values.max(axis=others) if others else values
-        by_state[first : first + len(most)] += most
+        by_state[first : first + len(most), saving.phase] += most
     return selection.rows.need_bytes - by_state[selection.rows.state]
 
 
 def _least_live(selection: Selection) -> Ints:
-    """Return the bytes of other values that are alive at least while each operator runs."""
-    live = np.zeros(selection.n_operators, np.int64)
+    """Return the bytes of other values that are alive at least in every phase of each operator."""
+    changes = np.zeros(selection.n_operators * selection.n_phases + 1, np.int64)
     for life in selection.lifetimes:
-        live[life.first : life.last + 1] += int(life.n_bytes.min())
-    return live
+        changes[life.first] += int(life.n_bytes.min())
+        changes[life.last + 1] -= int(life.n_bytes.min())
+    return np.cumsum(changes[:-1]).reshape(selection.n_operators, selection.n_phases)

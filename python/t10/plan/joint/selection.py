@@ -2,7 +2,8 @@
 
 Every operator is in one *state* (an active plan with its layouts) and, of that state, on one *row* (an idle level of
 its weights). A choice costs the cycles of its rows plus those of its tables: what moves between operators depends on
-the states of both. A core must hold, while operator i runs,
+the states of both. An operator runs in phases (operands arrive, the loop nest, the finish); in every phase of every
+operator i a core must hold
 
     idle bytes of all rows  +  bytes row i needs  -  operands that lie in place  +  results of others that are alive
 
@@ -27,8 +28,8 @@ Ints = NDArray[np.int64]
 class Rows:
     """Rows of all operators end to end, by operator and state: idle levels with their price.
 
-    `state` counts through all operators (see `Selection.first_state`); `need_bytes` are taken while the operator runs,
-    with no operand in place.
+    `state` counts through all operators (see `Selection.first_state`); `need_bytes`, one column per phase, are taken
+    by the operator itself with no operand in place.
     """
 
     state: Ints
@@ -81,15 +82,20 @@ class Flat:
 
 @dataclass(frozen=True, slots=True)
 class Saving:
-    """Bytes that `operator` does not need while it runs because an operand lies in place, by states of the scope."""
+    """Bytes that `operator` does not need in a phase because an operand lies in place, by states of the scope.
+
+    What is not `is_certain` counts for bounds alone: it may be saved once only, whatever else saves it too.
+    """
 
     operator: int
+    phase: int
     table: Table
+    is_certain: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Lifetime:
-    """A value alive while operators `first` to `last` run; `n_bytes` by the state of operator `decided_by`."""
+    """A value alive from moment `first` to `last`; `n_bytes` by the state of operator `decided_by`."""
 
     decided_by: int
     first: int
@@ -99,7 +105,10 @@ class Lifetime:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """One problem; `n_states` per operator, `room_bytes` of a core for all of it."""
+    """One problem; `n_states` per operator, `room_bytes` of a core for all of it.
+
+    Moments count the phases of all operators in the order of execution.
+    """
 
     n_states: tuple[int, ...]
     rows: Rows
@@ -124,7 +133,7 @@ class Selection:
             ("first_state", first_state),
             ("first_row", np.searchsorted(self.rows.state, np.arange(n_all + 1))),
             ("_costs", Flat.of(self.costs)),
-            ("_savings", Flat.of([saving.table for saving in self.savings])),
+            ("_savings", Flat.of([saving.table for saving in self.savings if saving.is_certain])),
             ("_lives", Flat.of(lives)),
         ):
             object.__setattr__(self, name, value)
@@ -152,17 +161,24 @@ class Selection:
         """Return the bytes of a core that weights of all operators take at rest."""
         return int(self.rows.idle_bytes[np.asarray(rows, np.int64)].sum())
 
+    @property
+    def n_phases(self) -> int:
+        """Return in how many phases an operator runs."""
+        return self.rows.need_bytes.shape[1]
+
     def used_bytes(self, rows: Sequence[int] | Ints) -> Ints:
-        """Return the bytes of a core in use while each operator runs."""
+        """Return the bytes of a core in use at every moment."""
         chosen, states = np.asarray(rows, np.int64), self.states_of(rows)
-        used = self.rows.need_bytes[chosen] + self.idle_bytes(rows)
-        np.subtract.at(used, [saving.operator for saving in self.savings], self._savings.at(states))
-        steps = np.zeros(self.n_operators + 1, np.int64)
+        used = self.rows.need_bytes[chosen].ravel() + self.idle_bytes(rows)
+        sure = [saving for saving in self.savings if saving.is_certain]
+        moments = [saving.operator * self.n_phases + saving.phase for saving in sure]
+        np.subtract.at(used, moments, self._savings.at(states))
+        changes = np.zeros(len(used) + 1, np.int64)
         n_bytes = self._lives.at(states)
-        np.add.at(steps, [life.first for life in self.lifetimes], n_bytes)
-        np.subtract.at(steps, [life.last + 1 for life in self.lifetimes], n_bytes)
-        return used + np.cumsum(steps[:-1])
+        np.add.at(changes, [life.first for life in self.lifetimes], n_bytes)
+        np.subtract.at(changes, [life.last + 1 for life in self.lifetimes], n_bytes)
+        return used + np.cumsum(changes[:-1])
 
     def fits(self, rows: Sequence[int] | Ints) -> bool:
-        """Return whether every operator has the room it needs."""
+        """Return whether there is room at every moment."""
         return bool((self.used_bytes(rows) <= self.room_bytes).all())

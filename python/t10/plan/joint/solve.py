@@ -93,6 +93,7 @@ class _Search:
                 self.offer(bound.within.rows)
                 return
             over = self.selection.used_bytes(bound.within.rows) - self.selection.room_bytes
+            over = over.reshape(limits.shape)
             need = self.relaxation.need_bytes[bound.within.rows]
             limits = np.where(over > 0, np.minimum(limits, need - 1), limits)
 
