@@ -30,6 +30,10 @@ CutKey = tuple[int, int, int]
 """(kind of operator, plan, operand), or (-1, elements, cores) where a value is spread evenly."""
 HomeKey = tuple[CutKey, int]
 
+KEPT_HOMES = 2048
+KEPT_CUTS = 4096
+"""How many layouts are kept in their native form, about 50 KiB each; where there are more, they are made again."""
+
 BOUND_PIECES = 12_000
 """How many runs of elements a bound looks at: a fifth of a millisecond."""
 
@@ -207,6 +211,8 @@ class Mover:
     def _cut(self, key: CutKey, spec: OperatorSpec, plan: OperatorPlan) -> _moves.Cut:
         known = self._cuts.get(key)
         if known is None:
+            if len(self._cuts) >= KEPT_CUTS:
+                self._cuts.clear()
             known = self._cuts[key] = operand_cut(spec, plan, key[2])
         return known
 
@@ -218,6 +224,8 @@ class Mover:
                 cut = linear_cut(key[0][1], layout.n_cores)
             else:
                 cut = self._cut(key[0], self._spec_by_name[layout.operator], layout.plan)
+            if len(self._homes) >= KEPT_HOMES:
+                self._homes.clear()
             known = self._homes[key] = _moves.make_home(cut, layout.scatter)
         return known
 

@@ -19,43 +19,59 @@
 
 namespace t10 {
 
-// A value read through views: `ids[e]` numbers the elements of all sources laid end to end, negative for constants.
+// A value read through views: element e is element `ids[e]` of all sources laid end to end, a constant if negative. Kept
+// as runs in which ids count up in one source, so that views that keep rows together take next to no memory.
 class ViewRuns {
  public:
-  ViewRuns(const Int *ids, std::size_t n_elements, const Ints &sizes) : ids_(n_elements), left_(n_elements) {
-    std::vector<std::uint8_t> is_first;
-    Int total = 0;
-    for (const Int size : sizes) total += size;
-    if (total > std::numeric_limits<std::int32_t>::max())
-      throw std::invalid_argument("ViewRuns: sources of 2^31 elements and more are not supported");
-    is_first.assign(static_cast<std::size_t>(total) + 1, 0);
-    Int first = 0;
-    for (const Int size : sizes) {
-      is_first[static_cast<std::size_t>(first)] = 1;
-      first += size;
+  ViewRuns(const Int *ids, std::size_t n_elements, const Ints &sizes) : size_(static_cast<Int>(n_elements)) {
+    Ints first{0};
+    for (const Int size : sizes) first.push_back(first.back() + size);
+    if (first.back() > std::numeric_limits<std::int32_t>::max() || size_ > std::numeric_limits<std::int32_t>::max())
+      throw std::invalid_argument("ViewRuns: 2^31 elements and more are not supported");
+    Int end = 0;
+    for (Int e = 0; e < size_; ++e) {
+      const Int id = ids[e];
+      if (id >= first.back()) throw std::invalid_argument("ViewRuns: an element is none of any source");
+      const Int before = e > 0 ? ids[e - 1] : 0;
+      // Constants go on with constants, elements with the next one of the same source.
+      if (e > 0 && (id < 0 ? before < 0 : before >= 0 && id == before + 1 && id < end)) continue;
+      starts_.push_back(static_cast<std::int32_t>(e));
+      ids_.push_back(id < 0 ? -1 : static_cast<std::int32_t>(id));
+      if (id >= 0) end = *std::upper_bound(first.begin(), first.end(), id);
     }
-    for (std::size_t i = n_elements; i-- > 0;) {
-      if (ids[i] >= total) throw std::invalid_argument("ViewRuns: an element is none of any source");
-      ids_[i] = ids[i] < 0 ? -1 : static_cast<std::int32_t>(ids[i]);
-      left_[i] = 1;
-      if (i + 1 == n_elements) continue;
-      const bool goes_on = ids_[i] < 0 ? ids_[i + 1] < 0
-                                       : ids_[i + 1] == ids_[i] + 1 && !is_first[static_cast<std::size_t>(ids_[i + 1])];
-      if (goes_on) left_[i] = left_[i + 1] + 1;
-    }
+    starts_.push_back(static_cast<std::int32_t>(size_));
+    index_runs();
   }
 
-  Int size() const { return static_cast<Int>(ids_.size()); }
+  Int size() const { return size_; }
 
   // The id of an element, and how many elements from it on have ids that count up in one source.
   std::pair<Int, Int> find(Int element) const {
-    const auto at = static_cast<std::size_t>(element);
-    return {ids_[at], left_[at]};
+    auto run = static_cast<std::size_t>(run_of_block_[static_cast<std::size_t>(element >> shift_)]);
+    while (starts_[run + 1] <= element) ++run;
+    const Int id = ids_[run];
+    return {id < 0 ? id : id + element - starts_[run], starts_[run + 1] - element};
   }
 
  private:
+  // Blocks of elements of a power of two, about as many as runs: the run of an element is a few runs behind its block's.
+  void index_runs() {
+    const auto n_runs = static_cast<Int>(ids_.size());
+    while ((size_ >> shift_) > n_runs) ++shift_;
+    run_of_block_.resize(static_cast<std::size_t>((size_ >> shift_) + 1));
+    std::size_t run = 0;
+    for (std::size_t block = 0; block < run_of_block_.size(); ++block) {
+      const Int element = static_cast<Int>(block) << shift_;
+      while (run + 2 < starts_.size() && starts_[run + 1] <= element) ++run;
+      run_of_block_[block] = static_cast<std::int32_t>(run);
+    }
+  }
+
+  Int size_;
+  int shift_ = 0;
+  std::vector<std::int32_t> starts_;
   std::vector<std::int32_t> ids_;
-  std::vector<std::int32_t> left_;
+  std::vector<std::int32_t> run_of_block_;
 };
 
 struct Counts {
