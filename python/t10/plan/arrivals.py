@@ -30,6 +30,9 @@ CutKey = tuple[int, int, int]
 """(kind of operator, plan, operand), or (-1, elements, cores) where a value is spread evenly."""
 HomeKey = tuple[CutKey, int]
 
+KEPT_OBJECTS = 1 << 16
+"""How many objects are known by identity; equal ones beyond that are compared."""
+
 KEPT_HOMES = 2048
 KEPT_CUTS = 4096
 """How many layouts are kept in their native form, about 50 KiB each; where there are more, they are made again."""
@@ -60,9 +63,10 @@ class _Numbers:
             if number is None:
                 number = next(self._next)
                 self._by_value[value] = number
-            # Kept, so that no other object ever gets its identity.
-            self._kept.append(value)
-            self._by_id[id(value)] = number
+            if len(self._kept) < KEPT_OBJECTS:
+                # Kept, so that no other object ever gets its identity.
+                self._kept.append(value)
+                self._by_id[id(value)] = number
         return number
 
 
