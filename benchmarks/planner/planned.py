@@ -46,7 +46,7 @@ class Request:
 class Outcome:
     """What came of it: wall seconds by stage, modelled cycles by kind, or why there is no plan (`error`).
 
-    `status`: `planned`, `too large` (it does not fit the chip) or `failed`.
+    `status`: `planned`, `too large` (it does not fit the chip) or `failed`. `cpu_seconds` are those of all threads.
     """
 
     status: Literal["planned", "too large", "failed"]
@@ -58,6 +58,7 @@ class Outcome:
     capacity_bytes: int = 0
     liveness_bytes: int = 0
     error: str = ""
+    cpu_seconds: float = 0.0
 
     @property
     def cycles(self) -> int:
@@ -84,7 +85,7 @@ def in_own_process(request: Request) -> Outcome:
 def planned(request: Request) -> Outcome:
     """Return the outcome of a request, in this process."""
     stages: dict[str, float] = {}
-    start = time.perf_counter()
+    start, cpu_start = time.perf_counter(), time.process_time()
     graph = requested_graph(request)
     stages["import"] = time.perf_counter() - start
     try:
@@ -95,6 +96,7 @@ def planned(request: Request) -> Outcome:
         return Outcome("failed", stages, len(graph.operators), error=f"{type(error).__name__}: {error}")
     return Outcome(
         status="planned",
+        cpu_seconds=time.process_time() - cpu_start,
         seconds_by_stage=stages,
         n_operators=len(graph.operators),
         cycles_by_kind=cycles_by_kind(plan),

@@ -25,7 +25,7 @@ def run(settings: Settings) -> list[Bar]:
         bars.append(_bar(name, cold))
         if (cold.cycles, cold.peak_bytes) != (warm.cycles, warm.peak_bytes):
             print(f"{name}: the plans with a cold and a warm cache differ")
-    headings = ("model", "operators", "seconds", *STAGES, "other", "cycles")
+    headings = ("model", "operators", "seconds", *STAGES, "other", "CPU s", "cycles")
     print("\nwhole models at batch 1, wall seconds by stage")
     print("\n".join(table_lines(headings, rows)), flush=True)
     return bars
@@ -34,7 +34,11 @@ def run(settings: Settings) -> list[Bar]:
 def _row(name: str, outcome: Outcome) -> tuple[str, ...]:
     stages = outcome.seconds_by_stage
     other = outcome.seconds - sum(stages.get(stage, 0.0) for stage in STAGES)
-    columns = (*(seconds(stages.get(stage, 0.0)) for stage in STAGES), seconds(other))
+    columns = (
+        *(seconds(stages.get(stage, 0.0)) for stage in STAGES),
+        seconds(other),
+        seconds(outcome.cpu_seconds),
+    )
     cycles = number(outcome.cycles) if outcome.status == "planned" else outcome.error[:60]
     return (name, str(outcome.n_operators), seconds(outcome.seconds), *columns, cycles)
 
