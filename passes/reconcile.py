@@ -9,6 +9,7 @@ from t10.passes.bridge.annotate import annotate
 from t10.passes.forced import forced_by_attributes
 from t10.passes.planning import PlanningPass, candidates_of, is_chosen, locating
 from t10.passes.read_graph import read_graph
+from t10.plan.explain_fit import explaining
 from t10.plan.schedule import schedule_module
 from t10.plan.settled import settled
 
@@ -37,7 +38,7 @@ class Reconcile(PlanningPass):
         read = read_graph(module)
         fronts = candidates_of(read)
         options = self.plan_options(tuple(forced_by_attributes(read).values()))
-        with locating(read.graph.operators):
+        with locating(read.graph.operators), explaining(read.graph, chip, cost, options):
             plan = settled(read.graph, chip, cost, fronts, options)
             if plan is None:
                 plan = schedule_module(read.graph, chip, cost, fronts, options)

@@ -13,7 +13,10 @@ EXIT_INTERNAL = 70
 
 
 class T10Error(Exception):
-    """An error with a cause the user can act on, printed as one line: `location: operator 'x': message (hint)`."""
+    """An error with a cause the user can act on, printed as one line: `location: operator 'x': message (hint)`.
+
+    `details` are further lines for who wants to know more; the commands print them below, `t10-opt` as notes.
+    """
 
     exit_code: ClassVar[int] = EXIT_INTERNAL
 
@@ -24,13 +27,15 @@ class T10Error(Exception):
         operator: str | None = None,
         location: str | None = None,
         hint: str | None = None,
+        details: tuple[str, ...] = (),
     ) -> None:
-        """Keep the message and where it applies: the operator's name, a source location, and what would help."""
+        """Keep the message, where it applies (the operator's name, a source location), what would help, and details."""
         super().__init__(message)
         self.message = message
         self.operator = operator
         self.location = location
         self.hint = hint
+        self.details = details
 
     def __str__(self) -> str:
         """Return one line: where, what, and what would help; line breaks of the parts become spaces."""

@@ -56,6 +56,7 @@ class Diagnostics:
             error.message, operator=error.operator, location=None if line else error.location, hint=error.hint
         )
         self.items.append(Diagnostic("error", self._shown(file), line, column, str(message)))
+        self.items.extend(Diagnostic("note", "", 0, 0, detail) for detail in error.details)
 
     def add_message(self, severity: str, location: Any, message: str) -> None:
         """Take a warning or remark of a pass."""

@@ -14,6 +14,7 @@ from t10.errors import InfeasiblePlanError
 from t10.plan.assemble import Context, Front, Progress, assemble, context_of
 from t10.plan.cache import PlanCache
 from t10.plan.chain import followed
+from t10.plan.explain_fit import explaining
 from t10.plan.fronts import operator_fronts
 from t10.plan.greedy import base_bytes, free_bytes, reconciled, tables_of
 from t10.plan.joint.choose import JointPlanner
@@ -41,8 +42,9 @@ def plan_module(
     """
     chosen_options = options or PlanOptions()
     cost = cost or IpuCostModel(chip)
-    fronts = operator_fronts(graph, chip, cost, chosen_options, progress, executor=executor, cache=cache)
-    return schedule_module(graph, chip, cost, fronts, chosen_options, progress)
+    with explaining(graph, chip, cost, chosen_options):
+        fronts = operator_fronts(graph, chip, cost, chosen_options, progress, executor=executor, cache=cache)
+        return schedule_module(graph, chip, cost, fronts, chosen_options, progress)
 
 
 def schedule_module(
@@ -55,13 +57,20 @@ def schedule_module(
 ) -> ModulePlan:
     """Return the plan of a model from the fronts of its operators.
 
-    Plans, idle levels and layouts are chosen together with a proved gap (see `joint`), or by Algorithm 1. Raises
-    `InfeasiblePlanError` naming the operator that does not fit.
+    Plans, idle levels and layouts are chosen together with a proved gap (see `joint`), or by Algorithm 1. Both count
+    memory a little high; where neither fits, the smallest plans may. Raises `InfeasiblePlanError` naming the operator
+    that does not fit.
     """
     context = context_of(graph, chip, cost)
-    if options.reconcile == "greedy":
-        return _greedy_plan(context, fronts, options, progress)
-    return _joint_plan(context, fronts, options, progress)
+    try:
+        if options.reconcile == "greedy":
+            return _greedy_plan(context, fronts, options, progress)
+        return _joint_plan(context, fronts, options, progress)
+    except InfeasiblePlanError:
+        plan = assemble(context, fronts, (Choice(0, 0),) * len(fronts), progress)
+        if plan.peak_bytes > plan.capacity_bytes:
+            raise
+        return replace(plan, optimality=Optimality("greedy", sum_of_cycles(plan)))
 
 
 def _joint_plan(

@@ -1,0 +1,129 @@
+"""Models that do not fit: the error says what is held, its numbers add up, and its levers do what they promise."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from support import specs
+
+from t10.chip import ChipSpec, load_chip
+from t10.core.graph import Graph
+from t10.cost import IpuCostModel
+from t10.errors import InfeasiblePlanError
+from t10.plan import PlanOptions, plan_module
+from t10.plan.demand import least_demand, least_fronts
+from t10.plan.explain_fit import explain, explaining
+from t10.plan.levers import batch_of, narrowed
+
+CHIP = load_chip("test-16")
+LAYERS = specs.mlp_graph(64, (1024,) * 5)
+MODELS = {
+    "mlp": LAYERS,
+    "softmax": specs.softmax_graph(512, 1024),
+    "layer norm": specs.layer_norm_graph(512, 1024),
+    "conv": specs.one_operator_graph(specs.conv2d(4, 16, 32, 32, 32, 3, 3, pad=1)),
+}
+
+
+def chip_with(n_bytes: int) -> ChipSpec:
+    return CHIP.model_copy(update={"sram_bytes": n_bytes})
+
+
+def least_bytes(graph: Graph) -> int:
+    cost = IpuCostModel(CHIP)
+    return least_demand(graph, CHIP, cost, least_fronts(graph, CHIP, cost, PlanOptions())).n_bytes
+
+
+def explained(graph: Graph, chip: ChipSpec) -> InfeasiblePlanError:
+    error = explain(graph, chip, IpuCostModel(chip), PlanOptions())
+    assert error is not None
+    return error
+
+
+def number(text: str) -> int:
+    return int(text.replace(",", ""))
+
+
+@pytest.mark.parametrize("name", sorted(MODELS))
+def test_a_model_fits_in_what_it_is_said_to_need(name: str) -> None:
+    graph = MODELS[name]
+    fronts = least_fronts(graph, CHIP, IpuCostModel(CHIP), PlanOptions())
+    # An operator is searched on its own, as if nothing it reads lay in place.
+    alone = max(front[0].active_bytes for front in fronts) + CHIP.shift_buffer_bytes + CHIP.reserved_bytes
+    plan = plan_module(graph, chip_with(max(alone, -(-least_bytes(graph) * 101 // 100 // 8) * 8)))
+    assert plan.peak_bytes <= plan.capacity_bytes
+
+
+def test_what_is_held_adds_up_to_what_is_needed() -> None:
+    error = explained(LAYERS, chip_with(200_000))
+    need = int(re.findall(r"needs (\d+) bytes per core while .*, test-16 has 200000", error.message)[0])
+    head, *lines = error.details[: error.details.index("tried:")]
+    assert head == f"every core then holds {need:,} bytes, {need - 200_000:,} too many:"
+    assert sum(number(line.split()[0]) for line in lines) == need
+    assert any("weights at rest" in line for line in lines)
+    assert any("code and stacks" in line for line in lines)
+    assert error.operator in {spec.name for spec in LAYERS.operators}
+
+
+def test_a_lever_that_is_said_to_fit_does() -> None:
+    chip = chip_with(320_000)
+    error = explained(LAYERS, chip)
+    found = [re.match(r"  (\d) x the cores \(\d+\): [\d,]+ bytes, fits", line) for line in error.details]
+    factor = next(int(match[1]) for match in found if match)
+    plan = plan_module(LAYERS, chip.model_copy(update={"n_cores": factor * chip.n_cores}))
+    assert plan.peak_bytes <= 320_000
+
+
+def test_the_smallest_plan_and_a_smaller_batch_are_tried() -> None:
+    error = explained(LAYERS, chip_with(200_000))
+    tried = error.details[error.details.index("tried:") :]
+    assert any(
+        re.search(r"on its smallest plan, .* ft up to \d+: [\d,]+ bytes, its fastest", t) for t in tried
+    )
+    assert any("a batch of" in line and "instead of 64" in line for line in tried)
+    assert any("a shift buffer of 1,024" in line for line in tried)
+
+
+def test_wide_floats_are_a_lever_where_there_are_any() -> None:
+    wide = specs.mlp_graph(64, (1024,) * 5, "f32")
+    lines = [line for line in explained(wide, chip_with(200_000)).details if "fp16" in line]
+    assert len(lines) == 1
+    narrow = least_bytes(specs.mlp_graph(64, (1024,) * 5))
+    assert abs(number(lines[0].split()[5]) - narrow) <= 0.02 * narrow
+    assert not any("fp16 instead" in line for line in explained(LAYERS, chip_with(200_000)).details)
+
+
+def test_a_narrowed_graph_has_no_wide_floats_but_sums() -> None:
+    graph = narrowed(specs.softmax_graph(8, 8, "f32"))
+    assert {tensor.dtype for tensor in (*graph.inputs, *graph.weights)} == {"f16"}
+    assert {operand.dtype for spec in graph.operators for operand in (*spec.operands, spec.output)} == {"f16"}
+
+
+def test_a_batch_is_the_first_extent_of_all_inputs_and_outputs() -> None:
+    assert batch_of(LAYERS) == 64
+    assert batch_of(specs.mlp_graph(1, (8, 8))) is None
+    two = specs.chain_graph("two", (specs.elementwise((4, 8), b_axes=(1,)),))
+    assert batch_of(two) is None
+
+
+def test_what_memory_is_no_help_for_stays_as_it_was() -> None:
+    assert (
+        explain(LAYERS, CHIP.model_copy(update={"sram_bytes": 1 << 30}), IpuCostModel(CHIP), PlanOptions())
+        is None
+    )
+    own = InfeasiblePlanError("f_op needs more cores")
+    roomy = CHIP.model_copy(update={"sram_bytes": 1 << 30})
+    with (
+        pytest.raises(InfeasiblePlanError) as caught,
+        explaining(LAYERS, roomy, IpuCostModel(roomy), PlanOptions()),
+    ):
+        raise own
+    assert caught.value is own
+
+
+def test_planning_raises_the_explanation() -> None:
+    with pytest.raises(InfeasiblePlanError, match=r"\(it fits with .*\)$") as caught:
+        plan_module(replace(LAYERS, name="large"), chip_with(320_000))
+    assert caught.value.details[0].startswith("every core then holds")
