@@ -60,10 +60,7 @@ def plan_mlir(
     cannot be planned, `InfeasiblePlanError` if it does not fit, and what `pinned_front` raises for pins that are wrong.
     """
     with module.context, ir.Location.unknown():
-        if progress:
-            progress("fuse", 0, 1)
-        run(make("t10-fuse"), module)
-        read = read_graph(module)
+        read = fused(module, progress)
         pinned = with_pins(read, options or PlanOptions(), pins)
         cost = cost_model(prices, chip)
         with locating(read.graph.operators):
@@ -76,6 +73,14 @@ def plan_mlir(
         module.operation.attributes[COST_MODEL] = ir.StringAttr.get(prices)
         annotate(module, read, plan)
     return PlannedModule(plan, read.constants)
+
+
+def fused(module: Any, progress: Progress | None = None) -> ReadModule:
+    """Fuse a linalg module and return the model it holds. Needs a current context and location."""
+    if progress:
+        progress("fuse", 0, 1)
+    run(make("t10-fuse"), module)
+    return read_graph(module)
 
 
 def with_pins(read: ReadModule, options: PlanOptions, pins: Pins | None) -> PlanOptions:

@@ -51,6 +51,9 @@ class Arguments:
     tolerance: float | None = None
     seed: int = DEFAULT_SEED
     prove: bool = False
+    operator: str | None = None
+    plot: Path | None = None
+    as_json: bool = False
     rows: int | None = None
     plots: bool = True
 
@@ -126,6 +129,8 @@ def _add_reading(commands: Commands, common: argparse.ArgumentParser) -> None:
     report.add_argument("--rows", type=int, metavar="N", help="operators in the table (default: all)")
     report.add_argument("--no-plots", dest="plots", action="store_false", help="tables only, write nothing")
 
+    _add_explaining(commands, common)
+
     demo = commands.add_parser("demo", parents=[common], help="a bundled model, compiled, run and compared")
     demo.add_argument(
         "-o", dest="folder", type=Path, default=Path("t10-demo"), metavar="OUT", help="folder to write"
@@ -141,6 +146,29 @@ def _add_reading(commands: Commands, common: argparse.ArgumentParser) -> None:
     cache.add_argument(
         "--cache", type=Path, metavar="DIR", help="another folder than the one commands use by default"
     )
+
+
+def _add_explaining(commands: Commands, common: argparse.ArgumentParser) -> None:
+    explain = commands.add_parser("explain", parents=[common], help="why an operator runs as it does")
+    explain.add_argument("folder", type=Path, metavar="OUT", help="folder that `t10 compile` wrote")
+    _of_operator(explain)
+
+    pareto = commands.add_parser(
+        "pareto", parents=[common, _planning()], help="search one operator and show time against memory"
+    )
+    pareto.add_argument(
+        "model", type=Path, metavar="MODEL", help="a model, or a folder that `t10 compile` wrote"
+    )
+    _of_operator(pareto)
+    # Of a folder, its own chip and cost model are the default.
+    pareto.set_defaults(chip="", cost_model="")
+
+
+def _of_operator(parser: argparse.ArgumentParser) -> None:
+    """Add which operator, and where the answer goes."""
+    parser.add_argument("--op", dest="operator", metavar="NAME", help="the operator (default: list them all)")
+    parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw it, as .png or .svg")
+    parser.add_argument("--json", dest="as_json", action="store_true", help="print JSON instead of text")
 
 
 def _prove(parser: argparse.ArgumentParser, *, default: bool) -> None:

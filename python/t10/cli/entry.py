@@ -71,6 +71,14 @@ def _dispatch(arguments: Arguments) -> int:
         from t10.cli.report import run_report
 
         return run_report(arguments)
+    if arguments.command == "explain":
+        from t10.cli.explain import run_explain
+
+        return run_explain(arguments)
+    if arguments.command == "pareto":
+        from t10.cli.pareto import run_pareto
+
+        return run_pareto(arguments)
     if arguments.command == "demo":
         from t10.cli.demo import run_demo
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from t10.core.document.text import json_text
 from t10.driver import Progress as Report
 
 FILE_COLUMNS = 120
@@ -38,6 +39,11 @@ def stdout(*, quiet: bool = False) -> Console:
 def say(console: Console, text: str) -> None:
     """Print a sentence as it is: names may hold brackets, and a path must not be broken into lines."""
     console.print(text, soft_wrap=True, markup=False)
+
+
+def say_json(console: Console, value: Any) -> None:
+    """Print a value as JSON, and nothing else."""
+    say(console, json_text(value).rstrip())
 
 
 @contextmanager

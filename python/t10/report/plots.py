@@ -55,44 +55,44 @@ SETTINGS = {
 def time_plot(report: Report) -> str:
     """Return a bar per kind of operator, the slowest first, split by kind of cycles."""
     rows = slowest(report, MOST_BARS)
-    figure = _figure(9, 0.8 + 0.26 * max(len(rows), 2))
+    figure = new_figure(9, 0.8 + 0.26 * max(len(rows), 2))
     axes = figure.add_subplot()
     left = [0] * len(rows)
     for kind, colour in CYCLE_COLOURS.items():
         widths = [int(getattr(row.cycles, kind)) for row in rows]
         axes.barh(range(len(rows)), widths, left=left, color=colour, label=kind)
         left = [a + b for a, b in zip(left, widths, strict=True)]
-    axes.set_yticks(range(len(rows)), [_short(row.name) for row in rows])
+    axes.set_yticks(range(len(rows)), [short_name(row.name) for row in rows])
     axes.invert_yaxis()
     axes.set_xlabel(f"modelled cycles ({report.cost_model})")
     axes.legend(frameon=False, ncols=len(CYCLE_COLOURS), loc="lower right")
-    return _svg(figure)
+    return svg_text(figure)
 
 
 def pareto_plot(plan: ModulePlan) -> str:
     """Return time against memory of the slowest operators, one panel per distinct front, the chosen plan marked."""
     panels = distinct_fronts(plan)[:MOST_FRONTS]
     n_rows = max(1, ceil(len(panels) / FRONT_COLUMNS))
-    figure = _figure(11, 0.4 + 2.3 * n_rows)
+    figure = new_figure(11, 0.4 + 2.3 * n_rows)
     for number, (operator, n_alike) in enumerate(panels):
         axes = figure.add_subplot(n_rows, FRONT_COLUMNS, number + 1)
         points = [(each.active_bytes / KIB, run_cycles(each)) for each in operator.pareto]
         axes.plot(*zip(*points, strict=True), "o-", color="#4a6fd0", markersize=3, linewidth=1)
         chosen = operator.active
         axes.plot([chosen.active_bytes / KIB], [run_cycles(chosen)], "*", color="#d04a4a", markersize=11)
-        axes.set_title(_short(operator.name, 26) + (f"  (×{n_alike})" if n_alike > 1 else ""), loc="left")
+        axes.set_title(short_name(operator.name, 26) + (f"  (×{n_alike})" if n_alike > 1 else ""), loc="left")
         if max(y for _, y in points) > 20 * max(1, min(y for _, y in points)):
             axes.set_yscale("log")
     figure.supxlabel("KiB per core while it runs (active bytes)")
     figure.supylabel("modelled cycles")
-    return _svg(figure)
+    return svg_text(figure)
 
 
 def memory_plot(plan: ModulePlan, chip: ChipSpec) -> str:
     """Return what lies where in every core's memory over the operators of the program."""
     patches = importlib.import_module("matplotlib.patches")
     collections = importlib.import_module("matplotlib.collections")
-    figure = _figure(11, 4.6)
+    figure = new_figure(11, 4.6)
     axes = figure.add_subplot()
     last_step = max(len(plan.operators), 1)
     by_colour: dict[str, list[Any]] = {}
@@ -124,7 +124,7 @@ def memory_plot(plan: ModulePlan, chip: ChipSpec) -> str:
     axes.legend(
         handles=handles, frameon=False, ncols=len(handles), loc="upper center", bbox_to_anchor=(0.5, 1.1)
     )
-    return _svg(figure)
+    return svg_text(figure)
 
 
 def _scale_memory(axes: Any, peak_kib: float, capacity_kib: float) -> None:
@@ -154,7 +154,7 @@ def distinct_fronts(plan: ModulePlan) -> list[tuple[ScheduledOperator, int]]:
     return [(group[0], len(group)) for group in ordered]
 
 
-def _figure(width_inches: float, height_inches: float) -> Any:
+def new_figure(width_inches: float, height_inches: float) -> Any:
     """Return an empty figure that no window system is needed for."""
     matplotlib = importlib.import_module("matplotlib")
     matplotlib.rcParams.update(SETTINGS)
@@ -164,7 +164,7 @@ def _figure(width_inches: float, height_inches: float) -> Any:
     return figure
 
 
-def _svg(figure: Any) -> str:
+def svg_text(figure: Any) -> str:
     """Return a figure as an `<svg>` element."""
     out = io.StringIO()
     figure.savefig(out, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
@@ -172,5 +172,5 @@ def _svg(figure: Any) -> str:
     return text[text.index("<svg") :]
 
 
-def _short(name: str, n_characters: int = 34) -> str:
+def short_name(name: str, n_characters: int = 34) -> str:
     return name if len(name) <= n_characters else "…" + name[1 - n_characters :]

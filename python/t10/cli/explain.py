@@ -1,0 +1,36 @@
+"""`t10 explain OUT --op NAME`."""
+
+from __future__ import annotations
+
+from rich.text import Text
+
+from t10.cli.arguments import Arguments
+from t10.cli.operators import list_operators
+from t10.cli.terminal import say, say_json, stdout
+from t10.driver import Executable
+from t10.explain import explain_operator
+from t10.explain.table import explanation_parts
+
+
+def run_explain(arguments: Arguments) -> int:
+    """Print why an operator runs as it does: its loops, rings, front, neighbours and memory; draw it if asked to."""
+    executable = Executable.load(arguments.folder)
+    if arguments.operator is None:
+        return list_operators(arguments, executable.plan.graph, executable.plan)
+    explained = explain_operator(
+        executable.plan, arguments.operator, executable.prices(), executable.cost_model
+    )
+    if arguments.plot is not None:
+        from t10.explain.picture import explanation_picture
+
+        explanation_picture(explained, arguments.plot)
+    console = stdout(quiet=arguments.quiet)
+    if arguments.as_json:
+        say_json(console, explained.as_json())
+        return 0
+    for part in explanation_parts(explained):
+        # Sentences and loops are not broken: only tables know how wide the terminal is.
+        console.print(part, soft_wrap=isinstance(part, Text))
+    if arguments.plot is not None:
+        say(console, f"wrote {arguments.plot}")
+    return 0

@@ -1,0 +1,99 @@
+"""`t10 pareto MODEL --op NAME`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+from t10.chip import ChipSpec, load_chip
+from t10.cli.arguments import DEFAULT_CHIP, DEFAULT_COST_MODEL, Arguments
+from t10.cli.operators import list_operators
+from t10.cli.options import plan_options_of, shapes_of
+from t10.cli.terminal import progress_bar, say, say_json, stdout
+from t10.core.expression import OperatorSpec
+from t10.core.graph import Graph
+from t10.core.plan import OperatorPlan
+from t10.core.schedule import ModulePlan
+from t10.cost.registry import cost_model
+from t10.driver import Executable, Progress
+from t10.explain.expression import formula
+from t10.explain.front import front_points
+from t10.explain.table import front_table
+from t10.plan.pinned import check_names, pinned_front
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """What is searched: a model, on a chip, under a cost model; `plan` where it is planned already."""
+
+    graph: Graph
+    chip: ChipSpec
+    prices: str
+    plan: ModulePlan | None = None
+
+
+def run_pareto(arguments: Arguments) -> int:
+    """Search one operator and print its front, time against memory; the plan of a compiled model is marked."""
+    if arguments.plot is not None:
+        from t10.explain.picture import check_picture
+
+        check_picture(arguments.plot)
+    options = plan_options_of(arguments)
+    with progress_bar(quiet=arguments.quiet or arguments.as_json) as progress:
+        source = _source(arguments, progress)
+        if arguments.operator is None:
+            return list_operators(arguments, source.graph, source.plan)
+        check_names((arguments.operator,), source.graph)
+        spec = next(spec for spec in source.graph.operators if spec.name == arguments.operator)
+        progress("search", 0, 1)
+        front = pinned_front(spec, source.chip, cost_model(source.prices, source.chip), options)
+    points = front_points(spec, front, _chosen(source.plan, spec))
+    if arguments.plot is not None:
+        from t10.explain.picture import front_picture
+
+        front_picture(points, f"{spec.name} on {source.chip.name}", source.prices, arguments.plot)
+    console = stdout(quiet=arguments.quiet)
+    if arguments.as_json:
+        head = {"format": "t10-front", "version": 1, "modelled": True}
+        about = {"operator": spec.name, "chip": source.chip.name, "cost_model": source.prices}
+        say_json(console, {**head, **about, "front": [asdict(point) for point in points]})
+        return 0
+    say(console, formula(spec))
+    title = f"{spec.name} on {source.chip.name}: time against memory (modelled, {source.prices})"
+    console.print(front_table(points, title, whole=True))
+    if source.plan is not None:
+        is_on = any(point.is_chosen for point in points)
+        say(
+            console,
+            "* runs in the compiled model"
+            if is_on
+            else "the compiled model runs another plan: see t10 explain",
+        )
+    if arguments.plot is not None:
+        say(console, f"wrote {arguments.plot}")
+    return 0
+
+
+def _chosen(plan: ModulePlan | None, spec: OperatorSpec) -> OperatorPlan | None:
+    """Return the plan that a compiled model runs the operator by."""
+    if plan is None:
+        return None
+    return next(op.active.plan for op in plan.operators if op.name == spec.name)
+
+
+def _source(arguments: Arguments, progress: Progress) -> _Source:
+    """Return the model of a file or of a compiled folder; options win over what the folder says."""
+    if arguments.model.is_dir():
+        executable = Executable.load(arguments.model)
+        chip = load_chip(arguments.chip) if arguments.chip else executable.chip
+        prices = arguments.cost_model or executable.cost_model
+        return _Source(executable.plan.graph, chip, prices, executable.plan)
+    from t10.dialect.mlir import ir
+    from t10.frontend.importer import import_model
+    from t10.passes.pipeline import fused
+
+    chip = load_chip(arguments.chip or DEFAULT_CHIP)
+    progress("import", 0, 1)
+    module = import_model(arguments.model, shapes=shapes_of(arguments)).module
+    with module.context, ir.Location.unknown():
+        graph = fused(module, progress).graph
+    return _Source(graph, chip, arguments.cost_model or DEFAULT_COST_MODEL)

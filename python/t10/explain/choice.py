@@ -1,0 +1,202 @@
+"""Why a model runs an operator by one plan of its front: what limits it, what its neighbours have to do with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from t10.core.movement import operand_of
+from t10.core.plan import CostedPlan
+from t10.core.schedule import Buffer, ModulePlan, ScheduledOperator
+from t10.report.table import SMALLEST_GAP
+
+KIB = 1024
+LIMITS = {
+    "compute": "computing: more cores, larger sub-tasks or fewer padded points would help",
+    "shift": "shifting: less rotation (more memory) or larger pieces per shift would help",
+    "reduce": "combining partial sums: fewer parts of the reduction axis would help",
+    "relayout": "fetching activations: a layout that its producers leave would help",
+    "setup": "setting up weights: keeping more of them ready (more memory) would help",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What moves between two operators: an operand of `reader` that comes from `source`, and what that costs.
+
+    `kind` is in_place, relayout or setup; bytes are the most any core receives; cycles are modelled.
+    """
+
+    source: str
+    reader: str
+    operand: str
+    kind: str
+    received_bytes: int
+    fragments: int
+    cycles: int
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Bytes of every core while the operator runs; `is_own` where they are its operands, accumulator or result."""
+
+    buffer: str
+    n_bytes: int
+    is_own: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """`number` of the plan on its front of `n_front`, 0 where it is not on it; `reasons` are sentences.
+
+    `shares` of the operator's cycles by kind; `limit` is the kind that takes most. `free_bytes` are what is left of
+    a core's memory while the operator runs.
+    """
+
+    number: int
+    n_front: int
+    limit: str
+    shares: dict[str, float]
+    reasons: tuple[str, ...]
+    moved_in: tuple[Moved, ...]
+    moved_out: tuple[Moved, ...]
+    held: tuple[Held, ...]
+    free_bytes: int
+
+
+def explain_choice(plan: ModulePlan, step: int) -> Choice:
+    """Return why operator number `step` of a planned model runs as it does."""
+    scheduled = plan.operators[step]
+    front = scheduled.pareto
+    number = next((i for i, priced in enumerate(front, start=1) if priced.plan == scheduled.active.plan), 0)
+    held = _held(plan, step)
+    free = plan.capacity_bytes - sum(each.n_bytes for each in held)
+    cycles = scheduled.active.cycles
+    shares = {kind: getattr(cycles, kind) / max(cycles.total, 1) for kind in LIMITS}
+    limit = max(shares, key=lambda kind: shares[kind])
+    moved_in = tuple(_moved_in(plan, scheduled))
+    moved_out = tuple(_moved_out(plan, scheduled))
+    reasons = (
+        *_rank_reasons(scheduled, number, free),
+        *_layout_reasons(moved_in, moved_out),
+        f"{shares[limit]:.0%} of its cycles go into {LIMITS[limit]}",
+        *_whole_reasons(plan),
+    )
+    return Choice(number, len(front), limit, shares, reasons, moved_in, moved_out, held, free)
+
+
+def run_cycles(priced: CostedPlan) -> int:
+    """Return the cycles of a plan itself, without what moves before it."""
+    return priced.cycles.compute + priced.cycles.shift + priced.cycles.reduce
+
+
+def _rank_reasons(scheduled: ScheduledOperator, number: int, free: int) -> list[str]:
+    """Return how the plan stands on its front."""
+    front, active = scheduled.pareto, scheduled.active
+    if not front:
+        return []
+    fastest = min(front, key=run_cycles)
+    if len(front) == 1 and number:
+        return ["the only plan on its front, or pinned"]
+    if run_cycles(active) <= run_cycles(fastest):
+        return [f"nothing on its front of {len(front)} plans runs faster"]
+    more = fastest.active_bytes - active.active_bytes
+    slower = run_cycles(active) / max(run_cycles(fastest), 1) - 1
+    text = f"runs {slower:.1%} slower than the fastest of {len(front)} plans on its front"
+    if more > max(free, 0):
+        return [f"{text}, which needs {more / KIB:.1f} KiB more of every core: {free / KIB:.1f} KiB are free"]
+    saved = f" and needs {more / KIB:.1f} KiB more" if more > 0 else ""
+    return [f"{text}, which would fit{saved}: what moves before and after it made up for that"]
+
+
+def _layout_reasons(moved_in: Sequence[Moved], moved_out: Sequence[Moved]) -> list[str]:
+    """Return what the layouts around it save or cost."""
+    ready = [each for each in moved_in if each.kind == "in_place"]
+    paid = sum(each.cycles for each in moved_in)
+    reasons: list[str] = []
+    if ready:
+        reasons.append(
+            f"{_names(ready)} already {'lies where it is' if len(ready) == 1 else 'lie where they are'} needed"
+        )
+    if paid:
+        reasons.append(f"{paid:,} cycles bring the rest")
+    if moved_out:
+        free = sum(each.kind == "in_place" for each in moved_out)
+        cost = sum(each.cycles for each in moved_out)
+        used = f"{free} of {len(moved_out)}" if cost else "all"
+        paying = f", the others pay {cost:,} cycles to fetch it" if cost else ""
+        reasons.append(f"{used} readers use its result where it lies{paying}")
+    return reasons
+
+
+def _whole_reasons(plan: ModulePlan) -> list[str]:
+    known = plan.optimality
+    if known is None:
+        return []
+    if known.method == "greedy":
+        return ["plans of the model were chosen by Algorithm 1"]
+    if known.gap is None:
+        return ["all plans of the model were chosen together"]
+    near = (
+        f"at most {known.gap:.3%} from the optimum"
+        if known.gap >= SMALLEST_GAP
+        else "and no choice is faster"
+    )
+    return [f"all plans of the model were chosen together, {near}"]
+
+
+def _moved_in(plan: ModulePlan, scheduled: ScheduledOperator) -> list[Moved]:
+    spec = next(spec for spec in plan.graph.operators if spec.name == scheduled.name)
+    maker = {each.output.name: each.name for each in plan.graph.operators}
+    found: list[Moved] = []
+    for arrival in scheduled.arrivals:
+        name = operand_of(spec, arrival.operand).name
+        sources = [maker.get(value, value) for value in plan.graph.sources_of(name)]
+        found.append(
+            Moved(
+                source=", ".join(dict.fromkeys(sources)),
+                reader=scheduled.name,
+                operand=name,
+                kind=arrival.kind,
+                received_bytes=arrival.received_bytes,
+                fragments=arrival.fragments,
+                cycles=arrival.cycles,
+            )
+        )
+    return found
+
+
+def _moved_out(plan: ModulePlan, scheduled: ScheduledOperator) -> list[Moved]:
+    """Return how every reader takes the operator's result."""
+    return [
+        moved
+        for reader in plan.operators
+        for moved in _moved_in(plan, reader)
+        if scheduled.name in moved.source.split(", ") and reader.name != scheduled.name
+    ]
+
+
+def _held(plan: ModulePlan, step: int) -> tuple[Held, ...]:
+    """Return what lies in a core's memory while an operator runs, most bytes first; buffers in one place count once."""
+    scheduled = plan.operators[step]
+    own = {arrival.buffer for arrival in scheduled.arrivals}
+    own |= {"shift", f"accumulator:{scheduled.name}", f"value:{scheduled.output_layout.value}"}
+    alive = [buffer for buffer in plan.buffers if buffer.first <= step <= buffer.last]
+    return tuple(
+        Held(buffer.name, buffer.size_bytes, buffer.name in own)
+        for buffer in sorted(_apart(alive), key=lambda buffer: (-buffer.size_bytes, buffer.name))
+    )
+
+
+def _apart(buffers: Sequence[Buffer]) -> list[Buffer]:
+    """Return buffers without those that lie inside one before: results in the place of an operand, for example."""
+    kept: list[Buffer] = []
+    for buffer in sorted(buffers, key=lambda each: (each.address_bytes, -each.size_bytes)):
+        end = kept[-1].address_bytes + kept[-1].size_bytes if kept else 0
+        if not kept or buffer.address_bytes + buffer.size_bytes > end:
+            kept.append(buffer)
+    return kept
+
+
+def _names(moved: Sequence[Moved]) -> str:
+    return ", ".join(dict.fromkeys(each.operand for each in moved))

@@ -1,0 +1,190 @@
+"""An explanation for the terminal (rich): loops, who holds what, why this plan, its front, what moves, what is held."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+
+from rich.console import RenderableType
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from t10.explain.choice import Choice, Held, Moved
+from t10.explain.explanation import Explanation
+from t10.explain.front import FrontPoint, cuts_text
+from t10.explain.holdings import MOST_DRAWN, MOST_IN_RING, Holding
+from t10.report.table import COLOURS, bytes_text
+
+MOST_COLUMNS = 8
+MOST_HELD = 8
+AROUND = 4
+"""Plans of a front shown on each side of the chosen one, besides both ends."""
+
+
+def explanation_parts(explained: Explanation) -> Iterator[RenderableType]:
+    """Yield what is printed of an explanation, from top to bottom."""
+    note = f"(modelled, {explained.cost_model})"
+    where = f" at {explained.location}" if explained.location else ""
+    yield Text(f"{explained.operator}: {explained.kind}{where}, on {explained.chip}", style="bold")
+    yield Text(explained.formula)
+    yield Text(f"{explained.cycles['total']:,} cycles {note}")
+    yield Text("\n" + explained.nest)
+    yield Text("")
+    yield holdings_table(explained.holdings)
+    for holding in explained.holdings:
+        drawn = _drawn(explained, holding)
+        if drawn is not None:
+            yield drawn
+    yield Text("\nWhy this plan", style="bold")
+    yield from (Text(f"  - {reason}") for reason in explained.choice.reasons)
+    yield _shares(explained.choice)
+    yield front_table(explained.front, f"Its front, alone {note}")
+    yield _moves(explained.choice.moved_in, "What it reads", "from")
+    yield _moves(explained.choice.moved_out, "Who reads it", "by")
+    yield _memory(explained.choice)
+
+
+def holdings_table(holdings: Sequence[Holding]) -> Table:
+    """Return one row per tensor: how many pieces there are, and how they turn."""
+    table = _table("Tensors at step 0")
+    for name in ("tensor", "use", "type"):
+        table.add_column(name, no_wrap=name != "tensor", overflow="fold")
+    for name in ("sub-tensors", "cores/ring", "rings", "replicas", "partition", "B/core"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for each in holdings:
+        counts = (each.sub_tensors, each.ring, each.rings, each.replicas)
+        partition = "x".join(map(str, each.partition)) or "1"
+        table.add_row(
+            escape(each.name),
+            each.use,
+            each.dtype,
+            *(f"{n:,}" for n in counts),
+            partition,
+            f"{each.n_bytes:,}",
+        )
+    return table
+
+
+def front_table(points: Sequence[FrontPoint], title: str, *, whole: bool = False) -> Table:
+    """Return one row per plan of a front, the chosen one marked; those far from it are left out unless `whole`."""
+    table = _table(title)
+    table.add_column("", no_wrap=True)
+    for name in ("cycles", "compute", "shift", "reduce", "fetch", "B/core", "cores", "steps"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("cut in space | in time", overflow="fold")
+    shown = set(range(len(points))) if whole else _shown(points)
+    for is_shown, group in groupby(range(len(points)), key=lambda i: i in shown):
+        rows = list(group)
+        if not is_shown:
+            table.add_row("", *[""] * 8, f"... {len(rows)} more")
+            continue
+        for i in rows:
+            table.add_row(*_front_row(points[i]), style="bold" if points[i].is_chosen else "")
+    return table
+
+
+def _front_row(point: FrontPoint) -> tuple[str, ...]:
+    counts = (
+        point.cycles, point.compute_cycles, point.shift_cycles, point.reduce_cycles, point.fetch_cycles,
+        point.active_bytes, point.n_cores, point.n_sub_tasks,
+    )  # fmt: skip
+    mark = "*" if point.is_chosen else " "
+    return (f"{mark}{point.number}", *(f"{count:,}" for count in counts), escape(cuts_text(point)))
+
+
+def _shown(points: Sequence[FrontPoint]) -> set[int]:
+    """Return the plans worth a row: both ends and those around the chosen one."""
+    chosen = [i for i, point in enumerate(points) if point.is_chosen]
+    around = {i + d for i in chosen for d in range(-AROUND, AROUND + 1)}
+    return {i for i in (around | {0, len(points) - 1}) if 0 <= i < len(points)}
+
+
+def _drawn(explained: Explanation, holding: Holding) -> RenderableType | None:
+    """Return who holds what of a tensor: core by core where they are few, else along its first ring."""
+    if not any(holding.parts):
+        return None
+    if len(holding.parts) <= MOST_DRAWN:
+        grid = _grid(explained, holding)
+        if grid is not None:
+            return grid
+    if holding.ring < 2:
+        return None
+    ring = holding.first_ring[:MOST_IN_RING]
+    more = " > ..." if len(holding.first_ring) > MOST_IN_RING else ""
+    text = " > ".join(f"core {core} ({holding.parts[core]})" for core in ring)
+    return Text(f"{holding.name}, its first ring: {text}{more}")
+
+
+def _grid(explained: Explanation, holding: Holding) -> Table | None:
+    """Return the cores as a grid over the axes that matter, the last one across; None where it is too wide."""
+    names = list(explained.axes)
+    part_by_core = dict(zip(explained.coordinates, holding.parts, strict=True))
+    kept = [i for i in range(len(names)) if _matters(i, part_by_core)]
+    if not kept or explained.axes[names[kept[-1]]] > MOST_COLUMNS:
+        return None
+    cells = {tuple(core[i] for i in kept): part for core, part in part_by_core.items()}
+    same = [name for i, name in enumerate(names) if i not in kept]
+    turns = f", passed on around rings of {holding.ring}" if holding.ring > 1 else ""
+    copies = f"; the same for every {', '.join(same)}" if same else ""
+    table = _table(f"{holding.name}: who holds what{turns}{copies}")
+    table.add_column("", no_wrap=True)
+    *down, across = (names[i] for i in kept)
+    for i in range(explained.axes[across]):
+        table.add_column(f"{across} = {i}", no_wrap=True)
+    for row in sorted({each[:-1] for each in cells}):
+        head = ", ".join(f"{name} = {value}" for name, value in zip(down, row, strict=True))
+        table.add_row(head, *(cells[(*row, i)] for i in range(explained.axes[across])))
+    return table
+
+
+def _matters(axis: int, part_by_core: Mapping[tuple[int, ...], str]) -> bool:
+    """Return whether what a core holds depends on its place along an axis."""
+    return any(
+        part != part_by_core[(*core[:axis], 0, *core[axis + 1 :])] for core, part in part_by_core.items()
+    )
+
+
+def _shares(choice: Choice) -> Text:
+    """Return where the operator's cycles go, as one line."""
+    text = Text("  ")
+    for kind, share in choice.shares.items():
+        if share:
+            text.append("■ ", style=COLOURS[kind])
+            text.append(f"{kind} {share:.0%}  ")
+    return text
+
+
+def _moves(moved: Sequence[Moved], title: str, what: str) -> RenderableType:
+    if not moved:
+        return Text(f"{title}: nobody" if what == "by" else f"{title}: nothing")
+    table = _table(title)
+    for name in (what, "tensor", "how"):
+        table.add_column(name, overflow="fold")
+    for name in ("B received", "runs", "cycles"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for each in moved:
+        who = each.source if what == "from" else each.reader
+        counts = (each.received_bytes, each.fragments, each.cycles)
+        table.add_row(escape(who), escape(each.operand), each.kind, *(f"{n:,}" for n in counts))
+    return table
+
+
+def _memory(choice: Choice) -> Table:
+    """Return what lies in a core's memory meanwhile."""
+    table = _table("In every core's memory while it runs")
+    table.add_column("buffer", overflow="fold")
+    table.add_column("bytes", justify="right", no_wrap=True)
+    own = [each for each in choice.held if each.is_own]
+    others = [each for each in choice.held if not each.is_own]
+    for each in (*own, *others[:MOST_HELD]):
+        table.add_row(escape(each.buffer), f"{each.n_bytes:,}")
+    if len(others) > MOST_HELD:
+        rest: Sequence[Held] = others[MOST_HELD:]
+        table.add_row(f"{len(rest)} more of other operators", f"{sum(each.n_bytes for each in rest):,}")
+    table.add_row("free", f"{choice.free_bytes:,} ({bytes_text(max(choice.free_bytes, 0))})")
+    return table
+
+
+def _table(title: str) -> Table:
+    return Table(title=escape(title), title_justify="left", header_style="bold")

@@ -1,0 +1,197 @@
+"""Explanations: loops, rings and reasons of a plan, as text, pictures and JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support import models
+from support.paper_plans import three_against_two
+
+import t10
+from t10.chip import load_chip
+from t10.cli import main
+from t10.core.plan import Cycles
+from t10.core.schedule import Optimality
+from t10.cost import IpuCostModel
+from t10.driver import Executable
+from t10.errors import InputError
+from t10.explain import explain_operator, front_points
+from t10.explain.choice import explain_choice
+from t10.explain.expression import formula
+from t10.explain.holdings import holdings
+from t10.explain.nest import nest_text, phase_text
+from t10.explain.picture import check_picture
+from t10.plan.options import ForcedPartition, PlanOptions
+
+PAPER_SPEC, PAPER_PLAN = three_against_two()
+
+
+@pytest.fixture(scope="module")
+def executable(tmp_path_factory: pytest.TempPathFactory) -> Executable:
+    path = models.mlp(tmp_path_factory.mktemp("models") / "mlp.onnx")
+    forced = ForcedPartition("first", (2, 3, 1), ((1, 1, 3), (1, 1, 2), (1, 1, 1)))
+    return t10.compile(path, chip="test-16", options=PlanOptions(forced=(forced,)))
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str | Path) -> tuple[int, str, str]:
+    code = main([str(word) for word in words])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_the_formula_names_axes_indices_and_what_is_summed() -> None:
+    assert formula(PAPER_SPEC) == "c[m, n] = sum over k of f(a[m, k], b[k, n])"
+
+
+def test_the_loops_of_the_paper_example_say_pace_steps_and_start() -> None:
+    text = nest_text(PAPER_SPEC, PAPER_PLAN, IpuCostModel(load_chip("test-16")))
+    lines = text.splitlines()
+    assert lines[0] == "on 6 cores, m in 2 parts of 2, n in 3 parts of 2, k whole (6):"
+    assert lines[1] == "  for k in 3 steps of 2, from 3 * m + 2 * n mod 6:"
+    assert lines[2].strip().startswith("compute m 2, n 2, k 2")
+    assert "shift a, b by 2 along k" in lines[3]
+    assert all(line.endswith("cycles") for line in lines[2:4])
+    assert phase_text(PAPER_SPEC, PAPER_PLAN, 0) == "0"
+
+
+def test_the_rings_of_the_paper_example_hold_what_the_paper_draws() -> None:
+    a, b, c = holdings(PAPER_SPEC, PAPER_PLAN)
+    assert (a.ring, a.rings, a.replicas, a.partition) == (3, 2, 1, (2, 2))
+    assert (b.ring, b.rings, b.replicas, b.partition) == (2, 3, 1, (3, 2))
+    assert (c.ring, c.rings) == (1, 6)
+    assert a.parts[:3] == ("m 0..1 k 0..1", "m 0..1 k 2..3", "m 0..1 k 4..5")
+    # The second row starts three further: one of its windows wraps around the end.
+    assert a.parts[3:] == ("m 2..3 k 3..4", "m 2..3 k 5..0", "m 2..3 k 1..2")
+    assert sorted(a.first_ring) == [0, 1, 2]
+
+
+def test_every_core_passes_to_the_next_of_its_first_ring() -> None:
+    from t10.core import geometry
+
+    ring = holdings(PAPER_SPEC, PAPER_PLAN)[0].first_ring
+    sources = geometry.shift_sources(PAPER_SPEC, PAPER_PLAN, 0, 2, 1)
+    for before, after in zip(ring, (*ring[1:], ring[0]), strict=True):
+        assert sources[after] == before
+
+
+def test_an_explanation_holds_what_moves_in_and_out(executable: Executable) -> None:
+    explained = explain_operator(executable.plan, "first", executable.prices(), "ipu")
+    assert explained.cycles["total"] == executable.plan.operators[0].active.cycles.total
+    assert [each.operand for each in explained.choice.moved_in] == ["x", "w0", "b0"]
+    assert [each.reader for each in explained.choice.moved_out] == ["second"]
+    assert explained.choice.number == 1
+    assert sum(explained.choice.shares.values()) == pytest.approx(1)
+    assert explained.choice.free_bytes >= executable.plan.capacity_bytes - executable.plan.peak_bytes
+
+
+def test_a_plan_that_fits_no_better_one_says_how_many_bytes_are_missing(executable: Executable) -> None:
+    first = executable.plan.operators[0]
+    faster = replace(first.active, cycles=Cycles(compute=1), active_bytes=1 << 20)
+    plan = replace(
+        executable.plan,
+        operators=(replace(first, pareto=(first.active, faster)), *executable.plan.operators[1:]),
+    )
+    reasons = explain_choice(plan, 0).reasons
+    assert "KiB more of every core" in reasons[0]
+    smaller = replace(faster, active_bytes=first.active.active_bytes)
+    plan = replace(plan, operators=(replace(first, pareto=(first.active, smaller)), *plan.operators[1:]))
+    assert "would fit" in explain_choice(plan, 0).reasons[0]
+
+
+def test_reasons_name_how_the_model_was_chosen(executable: Executable) -> None:
+    for known, text in (
+        (Optimality("greedy", 100), "Algorithm 1"),
+        (Optimality("exact", 1000, 999), "at most 0.100% from the optimum"),
+        (Optimality("exact", 1000, 1000), "no choice is faster"),
+        (Optimality("exact", 1000), "chosen together"),
+    ):
+        assert text in explain_choice(replace(executable.plan, optimality=known), 0).reasons[-1]
+
+
+def test_points_of_a_front_are_numbered_and_the_chosen_one_marked(executable: Executable) -> None:
+    spec, second = executable.plan.graph.operators[1], executable.plan.operators[1]
+    points = front_points(spec, second.pareto, second.active.plan)
+    assert [point.number for point in points] == list(range(1, len(points) + 1))
+    assert sum(point.is_chosen for point in points) == 1
+    assert [point.active_bytes for point in points] == sorted(point.active_bytes for point in points)
+
+
+def test_explain_prints_everything_and_draws(
+    executable: Executable, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    executable.save(tmp_path / "out")
+    for name in ("a.png", "a.svg"):
+        code, text, _ = run(capsys, "explain", tmp_path / "out", "--op", "first", "--plot", tmp_path / name)
+        assert code == 0
+        assert (tmp_path / name).stat().st_size > 1000
+        for part in ("for k in 3 steps of", "Why this plan", "Its front, alone (modelled, ipu)", "free"):
+            assert part in text
+    again = tmp_path / "b.svg"
+    run(capsys, "explain", tmp_path / "out", "--op", "first", "--plot", again)
+    assert again.read_bytes() == (tmp_path / "a.svg").read_bytes()
+
+
+def test_explain_as_json_is_json_and_nothing_else(
+    executable: Executable, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    executable.save(tmp_path / "out")
+    code, text, _ = run(capsys, "explain", tmp_path / "out", "--op", "first", "--json")
+    assert code == 0
+    loaded = json.loads(text)
+    assert loaded["operator"] == "first"
+    assert loaded["cost_model"] == "ipu"
+    assert loaded["holdings"][0]["ring"] == 3
+    code, text, _ = run(capsys, "explain", tmp_path / "out", "--json")
+    assert json.loads(text) == ["first", "second"]
+
+
+def test_names_are_listed_or_suggested(
+    executable: Executable, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    executable.save(tmp_path / "out")
+    code, text, _ = run(capsys, "explain", tmp_path / "out")
+    assert code == 0
+    assert "first" in text
+    assert "second" in text
+    code, _, error = run(capsys, "explain", tmp_path / "out", "--op", "fist")
+    assert (code, error.count("\n")) == (2, 1)
+    assert "did you mean first" in error
+
+
+def test_pareto_searches_one_operator_of_a_model_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = models.mlp(tmp_path / "mlp.onnx")
+    code, text, _ = run(
+        capsys, "pareto", path, "--op", "second", "--chip", "test-16", "--plot", tmp_path / "front.png"
+    )
+    assert code == 0
+    assert "second on test-16: time against memory (modelled, ipu)" in text
+    assert (tmp_path / "front.png").stat().st_size > 1000
+    code, text, _ = run(capsys, "pareto", path, "--op", "second", "--chip", "test-16", "--json")
+    front = json.loads(text)["front"]
+    cycles, held = [p["cycles"] for p in front], [p["active_bytes"] for p in front]
+    assert cycles == sorted(cycles, reverse=True)
+    assert held == sorted(held)
+    code, text, _ = run(capsys, "pareto", path, "--chip", "test-16")
+    assert code == 0
+    assert "second" in text
+
+
+def test_pareto_of_a_folder_marks_the_plan_that_runs(
+    executable: Executable, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    executable.save(tmp_path / "out")
+    code, text, _ = run(capsys, "pareto", tmp_path / "out", "--op", "second")
+    assert code == 0
+    assert "runs in the compiled model" in text or "runs another plan" in text
+    code, text, _ = run(capsys, "pareto", tmp_path / "out", "--op", "second", "--cost-model", "t10-paper")
+    assert "(modelled, t10-paper)" in text
+
+
+def test_a_picture_needs_a_known_form() -> None:
+    with pytest.raises(InputError, match=r"expected \.png or \.svg"):
+        check_picture(Path("a.pdf"))
