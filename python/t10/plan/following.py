@@ -17,15 +17,18 @@ from t10.errors import InfeasiblePlanError
 from t10.plan.alignment import Pace, align_pace
 from t10.plan.placement import place
 
+Parts = list[tuple[int, int, int]]
+"""(dim, parts, length of a part) of a result, in the order of core numbers, slowest first."""
+
 
 def following_plan(
     spec: OperatorSpec, number: int, producer: OperatorSpec, plan: OperatorPlan
 ) -> OperatorPlan | None:
     """Return the plan under which operand `number` lies as `plan` leaves the producer's result, None without one."""
     operand = operand_of(spec, number)
-    if operand.shape != producer.output.shape:
-        return None  # read through a reshape
     parts = _result_parts(producer, plan)
+    if parts is not None and operand.shape != producer.output.shape:
+        parts = reshaped_parts(parts, producer.output.shape, operand.shape)
     if parts is None or any(len(dim.terms) > 1 or (dim.terms and not dim.is_simple) for dim in operand.dims):
         return None
     f_op = [1] * len(spec.axes)
@@ -52,8 +55,81 @@ def following_plan(
     return place(spec, tuple(f_op), ft, pace, (*order, *rest))
 
 
-def _result_parts(spec: OperatorSpec, plan: OperatorPlan) -> list[tuple[int, int, int]] | None:
-    """Return (dim, parts, length of a part) of a result in core order, slowest first; None if it is not such a grid."""
+def reshaped_parts(parts: Parts, shape: tuple[int, ...], reshaped: tuple[int, ...]) -> Parts | None:
+    """Return a grid over the dims of a reshaped tensor that gives every core the same elements, None without one.
+
+    Dims of which several become one, or one becomes several, must be cut in equal parts that are contiguous in both.
+    """
+    by_dim = {dim: (position, factor, length) for position, (dim, factor, length) in enumerate(parts)}
+    found: list[tuple[int, tuple[int, int, int]]] = []
+    for old, new in _blocks(shape, reshaped):
+        cut = [by_dim[dim] for dim in old if dim in by_dim]
+        if len(old) == len(new) == 1:
+            found += [(position, (new[0], factor, length)) for position, factor, length in cut]
+            continue
+        if any(
+            factor * length != shape[dim]
+            for dim in old
+            if dim in by_dim
+            for _, factor, length in [by_dim[dim]]
+        ):
+            return None
+        factors = [by_dim[dim][1] if dim in by_dim else 1 for dim in old]
+        n_parts = _as_one([shape[dim] for dim in old], factors)
+        split = None if n_parts is None else _as_many(n_parts, [reshaped[dim] for dim in new])
+        positions = [position for position, factor, _ in cut if factor > 1]
+        if split is None or positions != list(
+            range(min(positions, default=0), max(positions, default=-1) + 1)
+        ):
+            return None
+        place = min(positions, default=0)
+        found += [(place, (dim, f, reshaped[dim] // f)) for dim, f in zip(new, split, strict=True)]
+    return [part for _, part in sorted(found, key=lambda item: item[0])]
+
+
+def _blocks(shape: tuple[int, ...], reshaped: tuple[int, ...]) -> list[tuple[list[int], list[int]]]:
+    """Return the smallest groups of dims with equal products, dims of extent 1 left out."""
+    old = [dim for dim, extent in enumerate(shape) if extent > 1]
+    new = [dim for dim, extent in enumerate(reshaped) if extent > 1]
+    blocks: list[tuple[list[int], list[int]]] = []
+    while old and new:
+        left, right = [old.pop(0)], [new.pop(0)]
+        sizes = [shape[left[0]], reshaped[right[0]]]
+        while sizes[0] != sizes[1]:
+            if sizes[0] < sizes[1]:
+                left.append(old.pop(0))
+                sizes[0] *= shape[left[-1]]
+            else:
+                right.append(new.pop(0))
+                sizes[1] *= reshaped[right[-1]]
+        blocks.append((left, right))
+    return blocks
+
+
+def _as_one(extents: list[int], factors: list[int]) -> int | None:
+    """Return in how many contiguous parts dims, taken as one, are cut; None if parts are not contiguous."""
+    is_open = False
+    for extent, factor in zip(extents, factors, strict=True):
+        if is_open and factor > 1:
+            return None
+        is_open = is_open or factor < extent
+    return prod(factors)
+
+
+def _as_many(n_parts: int, extents: list[int]) -> list[int] | None:
+    """Return the parts of every dim if a tensor is cut in contiguous equal parts, None if that is impossible."""
+    factors: list[int] = []
+    for extent in extents:
+        factor = extent if n_parts % extent == 0 else n_parts
+        if extent % factor:
+            return None
+        factors.append(factor)
+        n_parts //= factor
+    return factors if n_parts == 1 else None
+
+
+def _result_parts(spec: OperatorSpec, plan: OperatorPlan) -> Parts | None:
+    """Return the grid that a result is cut in, None if it is not one."""
     if prod(plan.ft[-1]) > 1 or plan.reduce == "all":
         return None
     dim_by_axis = {dim.terms[0].axis: number for number, dim in enumerate(spec.output.dims) if dim.terms}

@@ -14,12 +14,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from t10.plan.joint.improve import Neighbourhood
+from t10.plan.joint.polish import is_small, polish
 from t10.plan.joint.relaxation import Bound, Relaxation
 from t10.plan.joint.selection import Ints, Selection
 
 MOST_INTERVALS = 400
 TIGHTENINGS = 4
 MOST_IMPROVED = 40
+POLISH_WORK = 4.0
+"""Effort of the integer program, in CP-SAT's deterministic units (about seconds)."""
 WORTH_IMPROVING = 1.01
 """Choices up to this factor slower than the best known are improved one operator at a time."""
 
@@ -138,10 +141,16 @@ def solve(
         middle = int(inside[len(inside) // 2])
         push(top.low, middle)
         push(middle + 1, top.high)
+    lowest = min([final, *(interval.cycles for interval in heap[:1])])
+    is_closed = search.best is not None and lowest >= search.best_cycles * (1 - gap)
+    if np.isfinite(lowest) and not is_closed and not is_over() and is_small(selection):
+        everyone = range(selection.n_operators)
+        polished = polish(selection, search.best, everyone, POLISH_WORK, gap)
+        search.offer(polished.rows)
+        lowest = max(lowest, polished.bound_cycles)
     if search.best is None:
         return None
-    open_cycles = min([final, *(interval.cycles for interval in heap[:1])])
-    return Solution(search.best, search.best_cycles, int(min(open_cycles, search.best_cycles)))
+    return Solution(search.best, search.best_cycles, int(min(lowest, search.best_cycles)))
 
 
 def _bound(search: _Search, low: int, high: int) -> Bound:

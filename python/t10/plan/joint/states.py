@@ -12,8 +12,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.plan import CostedPlan, OperatorPlan
+from t10.cost.operator import output_chunk
+from t10.plan.alternatives import alternatives, evaluate_plans
 from t10.plan.assemble import Context, Front
 from t10.plan.evaluate import evaluate
 from t10.plan.following import following_plan
@@ -25,6 +28,8 @@ States = tuple[CostedPlan, ...]
 
 MOST_OF_FRONT = 14
 MOST_FOLLOWING = 14
+MOST_READERS = 2
+"""Readers that are thought to save a fetch each if a sum is left whole on all its cores."""
 SLOWEST = 2.0
 """A plan that follows a producer may take so much longer than the fastest plan of the front with its fetches."""
 
@@ -103,7 +108,27 @@ def _priced(
             following.append(replace(priced, cycles=replace(priced.cycles, relayout=0)))
     following.sort(key=lambda priced: (priced.cycles.total, priced.active_bytes))
     chosen |= {priced.plan: priced for priced in following[:MOST_FOLLOWING]}
+    for priced in tuple(chosen.values()):
+        chosen |= {
+            other.plan: other for other in _summed_whole(context, spec, priced) if other.plan not in chosen
+        }
     return tuple(sorted(chosen.values(), key=lambda priced: (priced.active_bytes, priced.cycles.total)))
+
+
+def _summed_whole(context: Context, spec: OperatorSpec, priced: CostedPlan) -> Iterator[CostedPlan]:
+    """Yield a plan with partial sums combined on every member, if a reader can save more than that costs.
+
+    What a reader saves at most is fetching the chunks of all other members.
+    """
+    for plan in alternatives(spec, priced.plan, context.chip):
+        arrays = evaluate_plans(spec, context.cost, (plan,))
+        other = costed(plan, arrays, 0)
+        other = replace(other, cycles=replace(other.cycles, relayout=0))
+        n_members, n_slots = output_chunk(spec, plan)
+        n_bytes = (n_slots - n_slots // n_members) * size_bytes(spec.output.dtype)
+        fetch = context.cost.exchange_cycles(n_bytes, n_members - 1, neighbour=False)
+        if other.cycles.total - priced.cycles.total < fetch * MOST_READERS:
+            yield other
 
 
 def _spread(n: int, most: int) -> list[int]:
