@@ -20,6 +20,8 @@ from t10.core.expression import AxisSizes, Operand, OperatorSpec
 from t10.core.graph import Graph
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan, PhaseTerm, Reduce
 from t10.core.schedule import Arrival, Buffer, Layout, ModulePlan, ScheduledOperator
+from t10.plan.allocation import allocate
+from t10.plan.buffers import buffer_requests, last_moments
 from t10.plan.verify import verify_operator
 
 TRIES = 12
@@ -146,9 +148,26 @@ def _random_phases(rng: Random, spec: OperatorSpec, plan: OperatorPlan) -> tuple
 
 
 def random_module(rng: Random, graph: Graph, chip: ChipSpec) -> ModulePlan:
-    """Return a random legal plan of a graph."""
+    """Return a random legal plan of a graph, half of the time with buffers as tight as the planner makes them."""
     plans = tuple(random_plan(rng, spec, chip.n_cores) for spec in graph.operators)
-    return lay_out(rng, graph, plans, chip)
+    plan = lay_out(rng, graph, plans, chip)
+    return repacked(plan, chip) if rng.random() < 0.5 else plan
+
+
+def repacked(plan: ModulePlan, chip: ChipSpec) -> ModulePlan:
+    """Return a module with the planner's buffers: lifetimes by phase, and results in place of operands."""
+    needed = last_moments(plan.graph, plan.operators)
+    layouts = {layout.value: layout for layout in (*plan.weight_layouts, *plan.input_layouts)}
+    layouts = {value: layout for value, layout in layouts.items() if value in needed}
+    requests = buffer_requests(plan.graph, plan.operators, layouts, chip.shift_buffer_bytes)
+    packing = allocate(requests, chip.reserved_bytes)
+    return replace(
+        plan,
+        weight_layouts=tuple(layout for layout in plan.weight_layouts if layout.value in needed),
+        input_layouts=tuple(layout for layout in plan.input_layouts if layout.value in needed),
+        buffers=packing.buffers,
+        peak_bytes=packing.peak_bytes,
+    )
 
 
 def lay_out(rng: Random, graph: Graph, plans: tuple[OperatorPlan, ...], chip: ChipSpec) -> ModulePlan:
