@@ -57,7 +57,7 @@ def test_arrays_equal_the_closed_forms_of_every_candidate(spec: OperatorSpec) ->
     f_op: list[tuple[int, ...]] = []
     ft: list[tuple[tuple[int, ...], ...]] = []
     for row in rows[rng.permutation(len(rows))[:20]].tolist():
-        combined = temporal_partitions(spec, tuple(row), 0.8, 2000)
+        combined = temporal_partitions(spec, tuple(row), 0.8)
         for chosen in combined[rng.permutation(len(combined))[:6]].tolist():
             f_op.append(tuple(row))
             ft.append(tuple(tuple(t) for t in chosen))

@@ -9,15 +9,11 @@ from hypothesis import strategies as st
 from support import specs
 
 from t10.chip import load_chip
-from t10.core.expression import OperatorSpec
 from t10.cost import IpuCostModel
 from t10.errors import InfeasiblePlanError
-from t10.plan.evaluate import evaluate
 from t10.plan.options import ForcedPartition, PlanOptions
 from t10.plan.pareto import front_indices, thinned
 from t10.plan.search import plan_operator
-from t10.plan.space import operator_partitions
-from t10.plan.temporal import temporal_partitions
 
 CHIP = load_chip("test-16")
 COST = IpuCostModel(CHIP)
@@ -39,25 +35,6 @@ def test_thinning_keeps_both_ends() -> None:
     kept = thinned(indices, cycles, 10)
     assert len(kept) <= 10
     assert (kept[0], kept[-1]) == (0, 999)
-
-
-@pytest.mark.parametrize(
-    "spec",
-    [specs.matmul(16, 24, 32), specs.conv2d(1, 8, 6, 6, 8, 3, 3), specs.gather(16, 8, 24)],
-    ids=lambda s: s.kind,
-)
-def test_search_finds_the_front_of_the_whole_space(spec: OperatorSpec) -> None:
-    options = PlanOptions(max_front=1000)
-    found = plan_operator(spec, CHIP, COST, options)
-    every: list[tuple[int, int]] = []
-    for row in operator_partitions(spec, CHIP.n_cores, parallelism=0.9, padding=0.9):
-        ft = temporal_partitions(spec, tuple(row.tolist()), 0.9, 10**6)
-        priced = evaluate(spec, COST, np.repeat(row[None], len(ft), axis=0), ft)
-        every += list(zip(priced.cycles.tolist(), priced.active_bytes.tolist(), strict=True))
-    cycles, n_bytes = (np.array(column, np.int64) for column in zip(*every, strict=True))
-    front = front_indices(cycles, n_bytes)
-    expected = {(int(cycles[i]), int(n_bytes[i])) for i in front}
-    assert {(p.cycles.total, p.active_bytes) for p in found} == expected
 
 
 def test_same_input_same_plans() -> None:

@@ -147,7 +147,7 @@ def test_elementwise_chain_stays_where_it_is() -> None:
 def test_tight_memory_spreads_weights_and_sets_them_up() -> None:
     layers = specs.mlp_graph(128, (256,) * 9)
     roomy = plan_module(layers, CHIP)
-    tight = plan_module(layers, CHIP.model_copy(update={"sram_bytes": roomy.peak_bytes * 2 // 5}))
+    tight = plan_module(layers, CHIP.model_copy(update={"sram_bytes": roomy.peak_bytes // 4}))
     setups = [a for s in tight.operators for a in s.arrivals if a.kind == "setup"]
     assert not any(a.kind == "setup" for s in roomy.operators for a in s.arrivals)
     assert setups
@@ -162,7 +162,7 @@ def test_tight_memory_spreads_weights_and_sets_them_up() -> None:
 def test_a_model_that_does_not_fit_names_operator_and_bytes() -> None:
     layers = specs.mlp_graph(64, (1024,) * 8)
     small = CHIP.model_copy(update={"sram_bytes": 400_000})
-    with pytest.raises(InfeasiblePlanError, match=r"operator 'linear\d': needs \d+ bytes per core .* fp16"):
+    with pytest.raises(InfeasiblePlanError, match=r"operator 'linear\d': needs \d+ bytes per core while"):
         plan_module(layers, small)
 
 

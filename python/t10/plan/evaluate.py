@@ -74,11 +74,16 @@ def contiguous_runs(operand: Operand, windows: Ints) -> Ints:
     return runs
 
 
-def fetch_cycles(cost: CostModel, n_bytes: Ints, runs: Ints) -> Ints:
-    """Return the estimated cycles in which every core fetches `n_bytes` in `runs` fragments from anywhere."""
+def fetch_prices(cost: CostModel) -> tuple[int, float, int]:
+    """Return the cycles of a small exchange from anywhere, of each further byte, and of each further fragment."""
     base = cost.exchange_cycles(4, 1, neighbour=False)
     per_byte = (cost.exchange_cycles(4 + (1 << 20), 1, neighbour=False) - base) / (1 << 20)
-    per_run = cost.exchange_cycles(4, 2, neighbour=False) - base
+    return base, per_byte, cost.exchange_cycles(4, 2, neighbour=False) - base
+
+
+def fetch_cycles(cost: CostModel, n_bytes: Ints, runs: Ints) -> Ints:
+    """Return the estimated cycles in which every core fetches `n_bytes` in `runs` fragments from anywhere."""
+    base, per_byte, per_run = fetch_prices(cost)
     cycles = base + np.ceil(n_bytes * per_byte).astype(np.int64) + (runs - 1) * per_run
     return np.where(n_bytes > 0, cycles, 0)
 

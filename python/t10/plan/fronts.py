@@ -21,7 +21,7 @@ from t10.plan.canonical import searched_as
 from t10.plan.options import PlanOptions
 from t10.plan.pinned import pinned_front
 from t10.plan.shelf import Shelf
-from t10.plan.spread import CallError, Work, spread
+from t10.plan.spread import CallError, Stopped, Work, spread
 
 IRRELEVANT_OPTIONS = ("forced", "reading", "reconcile", "gap", "time_limit_seconds")
 """Options that say how plans are chosen, not which there are."""
@@ -97,9 +97,13 @@ def operator_fronts(
 def solve(
     spec: OperatorSpec, chip: ChipSpec, cost: CostModel, options: PlanOptions, *, stop: Event | None = None
 ) -> Front:
-    """Return the front of one operator: the call that executors carry."""
-    del stop
-    return pinned_front(spec, chip, cost, options)
+    """Return the front of one operator: the call that executors carry. Raises `Stopped` soon after `stop` is set."""
+
+    def end_if_stopped(_: float) -> None:
+        if stop is not None and stop.is_set():
+            raise Stopped
+
+    return pinned_front(spec, chip, cost, options, end_if_stopped)
 
 
 def search_options(options: PlanOptions) -> PlanOptions:

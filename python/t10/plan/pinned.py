@@ -18,14 +18,26 @@ from t10.cost import CostModel
 from t10.errors import InfeasiblePlanError, InputError, VerifyError
 from t10.plan.alignment import align_pace
 from t10.plan.options import ForcedPartition, PlanOptions
-from t10.plan.search import Partition, align, pareto_front, partition_candidates, placed, plan_operator
+from t10.plan.search import (
+    Partition,
+    SearchProgress,
+    align,
+    pareto_front,
+    partition_candidates,
+    placed,
+    plan_operator,
+)
 from t10.plan.verify import verify_operator
 
 MOST_NAMED = 8
 
 
 def pinned_front(
-    spec: OperatorSpec, chip: ChipSpec, cost: CostModel, options: PlanOptions
+    spec: OperatorSpec,
+    chip: ChipSpec,
+    cost: CostModel,
+    options: PlanOptions,
+    progress: SearchProgress | None = None,
 ) -> tuple[CostedPlan, ...]:
     """Return the plans of an operator that agree with what is forced of it, fastest last; never empty.
 
@@ -34,7 +46,7 @@ def pinned_front(
     """
     forced = options.forced_for(spec.name)
     if forced is None:
-        return plan_operator(spec, chip, cost, options)
+        return plan_operator(spec, chip, cost, options, progress)
     if forced.plan is not None:
         check_plan(spec, chip, forced.plan)
         front = pareto_front(spec, (forced.plan,), cost, options)

@@ -1,12 +1,15 @@
-"""The search of one operator: partitions under an evaluation budget, then pace, placement, and the front that remains.
+"""The search of one operator: all partitions, then pace, placement, and the front that remains.
 
-First every F_op without rotation, which is exact and cheap. Then F_op by F_op with rotation, alternating between those
-with the best time and those with the best memory, skipping those that cannot reach past the front found so far.
+The search is complete: every F_op within the constraints, every combination of ft rows under it. It runs in native code
+(`_search.cpp`), which leaves out only what bounds prove to be beaten. What it finds is completed and priced here, by
+the code that defines the prices.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
@@ -16,52 +19,167 @@ from t10.chip import ChipSpec
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan
 from t10.cost import CostModel
-from t10.errors import InfeasiblePlanError
+from t10.cost.program import CostProgram, cost_program
+from t10.errors import InfeasiblePlanError, T10Error
+from t10.plan import _search
 from t10.plan.alignment import Pace, align_pace
-from t10.plan.evaluate import Evaluation, evaluate, partition_elements
+from t10.plan.evaluate import Evaluation, evaluate
 from t10.plan.options import ForcedPartition, PlanOptions
 from t10.plan.pareto import front_indices, thinned
 from t10.plan.placement import place
-from t10.plan.space import relaxed_partitions
-from t10.plan.temporal import TemporalSpace, temporal_partitions
+from t10.plan.space import searched_partitions
+from t10.plan.task import SearchTask, search_task, shift_table
 
 Ints = NDArray[np.int64]
 FtRows = tuple[AxisSizes, ...]
 Partition = tuple[AxisSizes, FtRows]
+Found = tuple[Partition, int, int]
+"""A plan on the front: its partition, its cycles, its bytes per core."""
+Counts = tuple[int, int, int, int, int]
+"""F_op, cases, plans priced, plans that had to be placed, sub-tasks."""
+SearchProgress = Callable[[float], object]
+"""Called about ten times per second, in the thread that searches, with the share that is done; may raise to end it."""
 
-ROWS_PER_PARTITION = 4096
-BATCH_ROWS = 16_384
-BUDGET = 60_000
-SPARE_CANDIDATES = 3
-"""Near-front candidates kept per wanted plan, in case some cannot be placed."""
+UNLIMITED_BYTES = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
-class _Pool:
-    """Candidates found so far: arrays (n, axes), (n, operands, axes) and their evaluation."""
+class SearchStatistics:
+    """What a search went through.
 
-    f_op: Ints
-    ft: Ints
-    cycles: Ints
-    n_bytes: Ints
+    `n_partitions` F_op; `n_plans` combinations of ft rows under them (each row by itself within the constraints);
+    `n_cases` pairs of an F_op and padded lengths whose plans were looked at; `n_priced` plans priced exactly;
+    `n_placed` plans whose placement had to be looked for; `n_sub_tasks` different sub-tasks priced.
+    """
+
+    n_partitions: int
+    n_plans: int
+    n_cases: int
+    n_priced: int
+    n_placed: int
+    n_sub_tasks: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """The front of one operator, fastest last, and how it was found."""
+
+    front: tuple[CostedPlan, ...]
+    statistics: SearchStatistics
+
+
+@dataclass(frozen=True, slots=True)
+class _Space:
+    """What is searched: F_op rows, under each all ft or the one given, the operator's numbers, and its prices."""
+
+    spec: OperatorSpec
+    rows: Ints
+    ft: FtRows | None
+    task: SearchTask
+    cost: CostModel
+    program: CostProgram
+
+    def front(
+        self, progress: SearchProgress | None, *, is_pruning: bool = True, is_bytes_only: bool = False
+    ) -> tuple[list[Found], Counts]:
+        """Return the front, least bytes first, and the counts of the search."""
+        if self.ft is not None:
+            return self._single(self.ft), (1, 1, 1, 1, 1)
+        n_axes = len(self.spec.axes)
+        limit_bytes = 0 if is_bytes_only else self.task.capacity_bytes
+        table = shift_table(self.cost, limit_bytes, self.task.shift_granule_bytes)
+        found, counts = _search.search(
+            self.task,
+            self.rows,
+            self.program,
+            table,
+            self._is_placeable,
+            progress,
+            is_pruning=is_pruning,
+            is_bytes_only=is_bytes_only,
+        )
+        front = [
+            ((tuple(self.rows[row].tolist()), _split(ft, n_axes)), cycles, n_bytes)
+            for row, ft, cycles, n_bytes in found
+        ]
+        return front, counts
+
+    def _single(self, ft: FtRows) -> list[Found]:
+        """Return the one plan there is, nothing if it does not fit."""
+        f_op: AxisSizes = tuple(self.rows[0].tolist())
+        priced = evaluate(self.spec, self.cost, self.rows[:1], np.array([ft], np.int64))
+        n_bytes = int(priced.active_bytes[0])
+        return [((f_op, ft), int(priced.cycles[0]), n_bytes)] if n_bytes <= self.task.capacity_bytes else []
+
+    def _is_placeable(self, f_op: AxisSizes, ft: FtRows) -> bool:
+        return place(self.spec, f_op, ft, align_pace(self.spec, f_op, ft)) is not None
+
+
+def search_operator(
+    spec: OperatorSpec,
+    chip: ChipSpec,
+    cost: CostModel,
+    options: PlanOptions,
+    *,
+    progress: SearchProgress | None = None,
+    is_pruning: bool = True,
+) -> SearchResult:
+    """Return the time x memory front of one operator, and statistics. The front is never empty.
+
+    Without `is_pruning` every plan of the space is priced: the same front, for comparison. Raises
+    `InfeasiblePlanError` where nothing fits a core's memory or a forced partition is wrong, and what `progress` raises.
+    """
+    start = time.perf_counter()
+    space = _space(spec, chip, cost, options)
+    found, counts = space.front(progress, is_pruning=is_pruning)
+    if not found:
+        raise _too_large(space, chip)
+    plans = placed(spec, align(spec, tuple(partition for partition, _, _ in found)))
+    front = pareto_front(spec, plans, cost, options)
+    if not front:
+        raise InfeasiblePlanError(
+            f"f_op {list(found[0][0][0])} with ft {[list(row) for row in found[0][0][1]]} has no placement",
+            operator=spec.name,
+            location=spec.location or None,
+            hint="leave ft to the search",
+        )
+    _check_prices(spec, front, {(cycles, n_bytes) for _, cycles, n_bytes in found})
+    n_partitions, n_cases, n_priced, n_placed, n_sub_tasks = counts
+    statistics = SearchStatistics(
+        n_partitions=n_partitions,
+        n_plans=int(_search.count(space.task, space.rows)),
+        n_cases=n_cases,
+        n_priced=n_priced,
+        n_placed=n_placed,
+        n_sub_tasks=n_sub_tasks,
+        seconds=time.perf_counter() - start,
+    )
+    return SearchResult(front, statistics)
+
+
+def plan_operator(
+    spec: OperatorSpec,
+    chip: ChipSpec,
+    cost: CostModel,
+    options: PlanOptions,
+    progress: SearchProgress | None = None,
+) -> tuple[CostedPlan, ...]:
+    """Return the time x memory front of one operator, fastest last; see `search_operator`."""
+    return search_operator(spec, chip, cost, options, progress=progress).front
 
 
 def partition_candidates(
     spec: OperatorSpec, chip: ChipSpec, cost: CostModel, options: PlanOptions
 ) -> tuple[Partition, ...]:
-    """Return the partitions worth aligning, (F_op, ft rows) each: those on the front and spare ones close to it.
-
-    Raises `InfeasiblePlanError` where none fits a core's memory or a forced one is wrong.
-    """
-    forced = options.forced_for(spec.name)
-    if forced is not None:
-        pool = _forced_pool(spec, chip, cost, forced)
-    else:
-        pool = _searched_pool(spec, chip, cost, options)
-    chosen = _layers(pool, options.max_front)
-    return tuple(
-        (tuple(pool.f_op[i].tolist()), tuple(tuple(row) for row in pool.ft[i].tolist())) for i in chosen
-    )
+    """Return the partitions on the front, (F_op, ft rows) each, least bytes first; raises as `search_operator`."""
+    space = _space(spec, chip, cost, options)
+    found, _ = space.front(None)
+    if not found:
+        raise _too_large(space, chip)
+    cycles = np.array([cycles for _, cycles, _ in found], np.int64)
+    kept: list[int] = thinned(np.arange(len(found)), cycles, options.max_front).tolist()
+    return tuple(found[i][0] for i in kept)
 
 
 def align(spec: OperatorSpec, partitions: tuple[Partition, ...]) -> tuple[tuple[Partition, Pace], ...]:
@@ -106,147 +224,60 @@ def costed(plan: OperatorPlan, priced: Evaluation, row: int) -> CostedPlan:
     return CostedPlan(plan, cycles, int(priced.weight_bytes[row]), int(priced.active_bytes[row]))
 
 
-def plan_operator(
-    spec: OperatorSpec, chip: ChipSpec, cost: CostModel, options: PlanOptions
-) -> tuple[CostedPlan, ...]:
-    """Return the time x memory front of one operator, fastest last; never empty.
+def _space(spec: OperatorSpec, chip: ChipSpec, cost: CostModel, options: PlanOptions) -> _Space:
+    """Return what there is to search; of a forced F_op all ft, however much they pad."""
+    forced = options.forced_for(spec.name)
+    if forced is None:
+        rows, padding = searched_partitions(spec, chip.n_cores, options)
+    else:
+        _check_forced(spec, chip, forced)
+        rows, padding = np.array([forced.f_op], np.int64), 0.0
+    return _Space(
+        spec=spec,
+        rows=np.ascontiguousarray(rows),
+        ft=None if forced is None else forced.ft,
+        task=search_task(spec, chip, cost, padding),
+        cost=cost,
+        program=cost_program(cost, spec),
+    )
 
-    Raises `InfeasiblePlanError` where nothing fits a core's memory.
-    """
-    partitions = partition_candidates(spec, chip, cost, options)
-    front = pareto_front(spec, placed(spec, align(spec, partitions)), cost, options)
-    if not front:
-        raise InfeasiblePlanError(
-            f"none of {len(partitions)} partitions could be aligned and placed",
-            operator=spec.name,
-            location=spec.location or None,
-            hint="relax --parallelism or --padding",
-        )
-    return front
 
-
-def _forced_pool(spec: OperatorSpec, chip: ChipSpec, cost: CostModel, forced: ForcedPartition) -> _Pool:
-    """Return the one partition a user asked for, or all ft under the F_op they asked for."""
-    n_rows = len(spec.rotatable)
-    ones = tuple((1,) * len(spec.axes) for _ in range(n_rows))
-    ft_rows = forced.ft if forced.ft is not None else ones
-    align_pace(spec, forced.f_op, ft_rows)
+def _check_forced(spec: OperatorSpec, chip: ChipSpec, forced: ForcedPartition) -> None:
+    ones = tuple((1,) * len(spec.axes) for _ in spec.rotatable)
+    align_pace(spec, forced.f_op, ones if forced.ft is None else forced.ft)
     if prod(forced.f_op) > chip.n_cores:
         raise InfeasiblePlanError(
             f"f_op {list(forced.f_op)} needs {prod(forced.f_op)} cores, {chip.name} has {chip.n_cores}",
             operator=spec.name,
+            location=spec.location or None,
         )
-    if forced.ft is None:
-        ft = temporal_partitions(spec, forced.f_op, 0.0, ROWS_PER_PARTITION)
-    else:
-        ft = np.array([forced.ft], np.int64)
-    f_op = np.repeat(np.array([forced.f_op], np.int64), len(ft), axis=0)
-    return _fitting(spec, chip, _evaluated(spec, cost, f_op, ft))
 
 
-def _searched_pool(spec: OperatorSpec, chip: ChipSpec, cost: CostModel, options: PlanOptions) -> _Pool:
-    """Return the best partitions found within the budget."""
-    rows, padding = relaxed_partitions(
-        spec, chip.n_cores, parallelism=options.parallelism, padding=options.padding
-    )
-    n_slots = len(spec.rotatable)
-    space = TemporalSpace.of(spec)
-    pool = _evaluated(spec, cost, rows, np.ones((len(rows), n_slots, rows.shape[1]), np.int64))
-    floor_bytes = _least_bytes(spec, rows)
-    best = _best_of(pool)
-    spent = len(rows)
-    batch: list[tuple[Ints, Ints]] = []
-    n_batch = 0
-    for row in _promising(pool.cycles, floor_bytes):
-        if spent + n_batch >= BUDGET:
-            break
-        if _is_beaten(best, int(pool.cycles[row]), int(floor_bytes[row])):
-            continue
-        ft = space.partitions(tuple(rows[row].tolist()), padding, ROWS_PER_PARTITION)
-        batch.append((np.repeat(rows[row : row + 1], len(ft), axis=0), ft))
-        n_batch += len(ft)
-        if n_batch >= BATCH_ROWS:
-            best = _merged(spec, cost, best, batch)
-            spent, n_batch, batch = spent + n_batch, 0, []
-    if batch:
-        best = _merged(spec, cost, best, batch)
-    return _fitting(spec, chip, best)
-
-
-def _promising(cycles: Ints, floor_bytes: Ints) -> Ints:
-    """Return F_op rows, alternating between the fastest without rotation and the smallest with all of it."""
-    by_time = np.lexsort((floor_bytes, cycles))
-    by_bytes = np.lexsort((cycles, floor_bytes))
-    mixed = np.column_stack([by_time, by_bytes]).ravel()
-    _, first = np.unique(mixed, return_index=True)
-    return mixed[np.sort(first)]
-
-
-def _is_beaten(best: _Pool, cycles: int, floor_bytes: int) -> bool:
-    """Return whether a plan at least this slow and this large cannot be on the front (compute-shift theorem 4)."""
-    return bool(((best.cycles <= cycles) & (best.n_bytes <= floor_bytes)).any())
-
-
-def _least_bytes(spec: OperatorSpec, rows: Ints) -> Ints:
-    """Return a lower bound of the operand bytes under each F_op, whatever rotates: the sub-tensors over sharers."""
-    lengths = -(-np.array(spec.extents) // rows)
-    total = np.zeros(len(rows), np.int64)
-    for operand in spec.rotatable:
-        n_sharers = rows[:, [a for a in range(rows.shape[1]) if a not in operand.axes]].prod(axis=1)
-        total += partition_elements(operand, lengths) * 2 // n_sharers
-    return total
-
-
-def _evaluated(spec: OperatorSpec, cost: CostModel, f_op: Ints, ft: Ints) -> _Pool:
-    priced = evaluate(spec, cost, f_op, ft)
-    return _Pool(f_op, ft, priced.cycles, priced.active_bytes)
-
-
-def _taken(pool: _Pool, indices: Ints) -> _Pool:
-    return _Pool(pool.f_op[indices], pool.ft[indices], pool.cycles[indices], pool.n_bytes[indices])
-
-
-def _best_of(pool: _Pool) -> _Pool:
-    """Return the front and the layers right behind it."""
-    return _taken(pool, _layers(pool, len(pool.cycles)))
-
-
-def _layers(pool: _Pool, most: int) -> Ints:
-    """Return candidates layer by layer: the front, the front without it, and so on, each thinned to `most`."""
-    left = np.arange(len(pool.cycles))
-    found: list[Ints] = []
-    for _ in range(SPARE_CANDIDATES):
-        if not len(left):
-            break
-        inner = front_indices(pool.cycles[left], pool.n_bytes[left])
-        found.append(left[thinned(inner, pool.cycles[left], most)])
-        left = np.delete(left, inner)
-    return np.concatenate(found)
-
-
-def _merged(spec: OperatorSpec, cost: CostModel, best: _Pool, batch: list[tuple[Ints, Ints]]) -> _Pool:
-    """Return the best of what was known and a batch of new partitions."""
-    new = _evaluated(
-        spec, cost, np.concatenate([f_op for f_op, _ in batch]), np.concatenate([ft for _, ft in batch])
-    )
-    joined = _Pool(
-        np.concatenate([best.f_op, new.f_op]),
-        np.concatenate([best.ft, new.ft]),
-        np.concatenate([best.cycles, new.cycles]),
-        np.concatenate([best.n_bytes, new.n_bytes]),
-    )
-    return _best_of(joined)
-
-
-def _fitting(spec: OperatorSpec, chip: ChipSpec, pool: _Pool) -> _Pool:
-    """Return the candidates that fit a core with nothing else in it."""
-    room = chip.capacity_bytes - chip.shift_buffer_bytes
-    keep = np.nonzero(pool.n_bytes <= room)[0]
-    if len(keep):
-        return _taken(pool, keep)
-    raise InfeasiblePlanError(
-        f"needs at least {int(pool.n_bytes.min())} bytes per core, {room} are available on {chip.name}",
-        operator=spec.name,
-        location=spec.location or None,
+def _too_large(space: _Space, chip: ChipSpec) -> InfeasiblePlanError:
+    """Return the error of an operator of which nothing fits, with what the smallest of its plans needs."""
+    room = space.task.capacity_bytes
+    unlimited = replace(space, task=replace(space.task, capacity_bytes=UNLIMITED_BYTES))
+    smallest, _ = unlimited.front(None, is_bytes_only=True)
+    return InfeasiblePlanError(
+        f"needs at least {smallest[0][2]} bytes per core, {room} are available on {chip.name}",
+        operator=space.spec.name,
+        location=space.spec.location or None,
         hint="use a chip with more cores, a smaller batch, or fp16",
     )
+
+
+def _check_prices(spec: OperatorSpec, front: tuple[CostedPlan, ...], found: set[tuple[int, int]]) -> None:
+    """Raise `T10Error` if native search priced a plan otherwise than `evaluate`: a cost model that is no function."""
+    for plan in front:
+        price = (plan.cycles.total, plan.active_bytes)
+        if price not in found:
+            raise T10Error(
+                f"a plan costs {price[0]} cycles and {price[1]} bytes, search had it otherwise: cost functions"
+                " must give the same for the same numbers, one at a time or many",
+                operator=spec.name,
+                location=spec.location or None,
+            )
+
+
+def _split(ft: list[int], n_axes: int) -> FtRows:
+    return tuple(tuple(ft[i : i + n_axes]) for i in range(0, len(ft), n_axes))

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from t10.core.expression import OperatorSpec
+from t10.plan.options import PlanOptions
 
 Ints = NDArray[np.int64]
 RELAXATION_STEP = 0.1
@@ -23,7 +24,7 @@ def axis_factors(extent: int, most: int, padding: float) -> tuple[int, ...]:
     while f <= min(extent, most):
         length = -(-extent // f)
         f = -(-extent // length)
-        if f <= most and extent >= padding * f * length:
+        if f <= most and extent >= padding * (f * length):
             factors.append(f)
         if length == 1:
             break
@@ -59,6 +60,24 @@ def least_cores(spec: OperatorSpec, n_cores: int, parallelism: float) -> float:
     """
     usable = prod(axis.extent for axis in spec.axes if axis.is_splittable and axis.kind == "parallel")
     return parallelism * min(n_cores, usable)
+
+
+def searched_partitions(spec: OperatorSpec, n_cores: int, options: PlanOptions) -> tuple[Ints, float]:
+    """Return every F_op within the constraints of `options`, and the padding constraint that ft must keep.
+
+    A small operator divides badly, so its constraints are loosened: of n independent results, parallelism by
+    n / (n + 2 cores) and padding by n / (n + cores), as the planner of T10's authors does with points for results.
+    Without a partition they are relaxed further, see `relaxed_partitions`; `exhaustive` does without constraints.
+    """
+    if options.exhaustive:
+        return operator_partitions(spec, n_cores, parallelism=0.0, padding=0.0), 0.0
+    n_results = prod(axis.extent for axis in spec.axes if axis.kind == "parallel")
+    return relaxed_partitions(
+        spec,
+        n_cores,
+        parallelism=options.parallelism * n_results / (n_results + 2 * n_cores),
+        padding=options.padding * n_results / (n_results + n_cores),
+    )
 
 
 def relaxed_partitions(

@@ -47,27 +47,19 @@ class TemporalSpace:
         )
 
     def rows(self, slot: int, f_op: AxisSizes, padding: float) -> Ints:
-        """Return the ft rows of one operand under an F_op, shape (n, axes); the first is all ones."""
+        """Return the ft rows of one operand under an F_op, shape (n, axes), in lexicographic order."""
         n_sharers = prod(f_op[a] for a in self.missing[slot])
-        lengths = {a: -(-self.extents[a] // f_op[a]) for a in self.rotating[slot]}
-        axes = [a for a, length in lengths.items() if length > 1]
+        axes = [a for a in self.rotating[slot] if -(-self.extents[a] // f_op[a]) > 1]
         if n_sharers == 1 or not axes:
             return np.ones((1, len(f_op)), np.int64)
-        rows = _divisor_array(n_sharers, len(axes))
-        own = np.array([lengths[a] for a in axes])
-        limit = np.array([self.extents[a] / f_op[a] for a in axes])
-        padded = -(-own // rows) * rows
-        keep = ((rows <= own) & ((padded == own) | (limit >= padding * padded))).all(axis=1)
-        result = np.ones((int(keep.sum()), len(f_op)), np.int64)
-        result[:, axes] = rows[keep]
-        return result
+        rows = np.ones((len(_divisor_array(n_sharers, len(axes))), len(f_op)), np.int64)
+        rows[:, axes] = _divisor_array(n_sharers, len(axes))
+        lengths = -(-np.array(self.extents) // f_op)
+        return rows[(rows <= lengths).all(axis=1) & self._is_padding_kept(np.array(f_op), rows, padding)]
 
-    def partitions(self, f_op: AxisSizes, padding: float, most: int) -> Ints:
-        """Return the combinations of ft rows under an F_op, shape (n, operands, axes), about `most` at most.
-
-        Where there are more, rows are thinned evenly over their ring lengths, the extremes kept.
-        """
-        per_slot = _thinned([self.rows(slot, f_op, padding) for slot in range(len(self.rotating))], most)
+    def partitions(self, f_op: AxisSizes, padding: float) -> Ints:
+        """Return the combinations of ft rows under an F_op, shape (n, operands, axes), in lexicographic order."""
+        per_slot = [self.rows(slot, f_op, padding) for slot in range(len(self.rotating))]
         counts = [len(rows) for rows in per_slot]
         combined = np.empty((prod(counts), len(counts), len(f_op)), np.int64)
         for slot, rows in enumerate(per_slot):
@@ -75,26 +67,29 @@ class TemporalSpace:
             combined[:, slot] = np.tile(repeated, (prod(counts[:slot]), 1))
         if len(combined) == 1:
             return combined
-        return combined[self._can_align(np.array(f_op), combined, padding)]
+        keep = self._is_padding_kept(np.array(f_op), np.lcm.reduce(combined, axis=1), padding)
+        return combined[keep & self._has_whole_blocks(combined)]
 
-    def _can_align(self, f_op: Ints, ft: Ints, padding: float) -> NDArray[np.bool_]:
-        """Return which combinations keep the padding constraint and move compound dims in whole blocks."""
+    def _is_padding_kept(self, f_op: Ints, multiple: Ints, padding: float) -> NDArray[np.bool_]:
+        """Return which parts, rounded up to multiples (n, axes), are not padded or useful enough on every axis."""
         extents = np.array(self.extents)
         lengths = -(-extents // f_op)
-        multiple = np.lcm.reduce(ft, axis=1)
         padded = -(-lengths // multiple) * multiple
-        keep = ((padded == lengths) | (extents >= padding * padded * f_op)).all(axis=1)
+        return ((padded == lengths) | (extents >= padding * (padded * f_op))).all(axis=1)
+
+    def _has_whole_blocks(self, ft: Ints) -> NDArray[np.bool_]:
+        """Return which combinations move compound dims in whole blocks: equal factors along their axes."""
+        keep = np.ones(len(ft), np.bool_)
         for slot, axis in self.blocks:
             own = ft[:, slot, axis]
-            if (own > 1).any():
-                equal = ((ft[:, :, axis] == 1) | (ft[:, :, axis] == own[:, None])).all(axis=1)
-                keep &= (own == 1) | equal
+            equal = ((ft[:, :, axis] == 1) | (ft[:, :, axis] == own[:, None])).all(axis=1)
+            keep &= (own == 1) | equal
         return keep
 
 
-def temporal_partitions(spec: OperatorSpec, f_op: AxisSizes, padding: float, most: int) -> Ints:
-    """Return the combinations of ft rows of an operator under an F_op; see `TemporalSpace.partitions`."""
-    return TemporalSpace.of(spec).partitions(f_op, padding, most)
+def temporal_partitions(spec: OperatorSpec, f_op: AxisSizes, padding: float) -> Ints:
+    """Return all combinations of ft rows of an operator under an F_op; see `TemporalSpace.partitions`."""
+    return TemporalSpace.of(spec).partitions(f_op, padding)
 
 
 def window_positions(spec: OperatorSpec) -> frozenset[int]:
@@ -111,12 +106,11 @@ def window_positions(spec: OperatorSpec) -> frozenset[int]:
 
 @lru_cache(maxsize=4096)
 def divisor_rows(number: int, n_axes: int) -> tuple[tuple[int, ...], ...]:
-    """Return all rows of `n_axes` factors whose product divides `number`, smallest product first."""
+    """Return all rows of `n_axes` factors whose product divides `number`, in lexicographic order."""
     if n_axes == 0:
         return ((),)
     divisors = [d for d in range(1, number + 1) if number % d == 0]
-    rows = [(d, *rest) for d in divisors for rest in divisor_rows(number // d, n_axes - 1)]
-    return tuple(sorted(rows, key=lambda row: (prod(row), row)))
+    return tuple((d, *rest) for d in divisors for rest in divisor_rows(number // d, n_axes - 1))
 
 
 @lru_cache(maxsize=4096)
@@ -124,15 +118,3 @@ def _divisor_array(number: int, n_axes: int) -> Ints:
     rows = np.array(divisor_rows(number, n_axes), np.int64)
     rows.flags.writeable = False
     return rows
-
-
-def _thinned(per_slot: list[Ints], most: int) -> list[Ints]:
-    """Return rows of which there are at most about `most` combinations."""
-    while prod(len(rows) for rows in per_slot) > most:
-        longest = max(range(len(per_slot)), key=lambda i: (len(per_slot[i]), i))
-        rows = per_slot[longest]
-        if len(rows) <= 2:
-            break
-        keep = np.unique(np.linspace(0, len(rows) - 1, max(2, len(rows) * 2 // 3)).astype(np.int64))
-        per_slot = [rows[keep] if i == longest else other for i, other in enumerate(per_slot)]
-    return per_slot
