@@ -23,6 +23,7 @@ from t10.driver import Executable
 from t10.plan.shelf import forget
 from t10.random_inputs import random_inputs
 from t10.reference import run_onnx_runtime
+from t10.report import read_report
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -255,3 +256,52 @@ def test_the_default_cache_is_the_users(monkeypatch: pytest.MonkeyPatch, tmp_pat
     monkeypatch.setenv("XDG_CACHE_HOME", "relative/is/ignored")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert default_cache_folder() == tmp_path / ".cache" / "t10"
+
+
+def test_a_folder_uses_the_cost_model_it_was_compiled_under(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, out, prices = models.mlp(tmp_path / "mlp.onnx"), tmp_path / "out", tmp_path / "mine.py"
+    prices.write_text(
+        "from t10.cost import IpuCostModel\n\n\ndef cost_model(chip):\n    return IpuCostModel(chip)\n"
+    )
+    code, text, _ = run(capsys, "compile", path, "-o", out, "--chip", "test-4", "--cost-model", prices)
+    assert code == 0
+    assert "mine.py)" in text
+    assert read_report(out / "report.json").cost_model == str(prices)
+    assert Executable.load(out).cost_model == str(prices)
+    assert run(capsys, "run", out)[0] == 0
+    prices.unlink()
+    code, _, error = run(capsys, "run", out)
+    assert (code, error.count("\n")) == (2, 1)
+    assert "planned under cost model" in error
+    assert "does not exist" in error
+    assert run(capsys, "report", out, "--no-plots")[0] == 0
+
+
+def test_how_good_the_plan_is_stands_in_summary_page_and_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, out = models.mlp(tmp_path / "mlp.onnx"), tmp_path / "out"
+    code, text, _ = run(capsys, "compile", path, "-o", out, "--chip", "test-4")
+    assert code == 0
+    assert "no choice takes fewer" in text
+    known = read_report(out / "report.json").optimality
+    assert known is not None
+    assert (
+        known.bound_cycles
+        <= known.cycles
+        == sum(op.active.cycles.total for op in Executable.load(out).plan.operators)
+    )
+    assert Executable.load(out).plan.optimality is not None
+    run(capsys, "report", out)
+    assert "no choice takes fewer" in (out / "report.html").read_text(encoding="utf-8")
+    code, text, _ = run(capsys, "compile", path, "-o", out, "--chip", "test-4", "--reconcile", "greedy")
+    assert "chosen by Algorithm 1" in text
+
+
+def test_a_reading_without_algorithm_1_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = models.mlp(tmp_path / "mlp.onnx")
+    code, _, error = run(capsys, "compile", path, "-o", tmp_path / "out", "--reading", "literal")
+    assert (code, error.count("\n")) == (2, 1)
+    assert "--reconcile greedy" in error
