@@ -138,7 +138,7 @@ nb::tuple search(nb::handle task, const Int64Matrix &f_op, nb::handle program, c
   const Problem problem = read_problem(task);
   const std::vector<Axes> rows = read_f_op(f_op, problem);
   const Costs costs(program);
-  if (!is_bytes_only && shift.limit() + shift.granule() <= problem.capacity_bytes)
+  if (!is_bytes_only && shift.limit() < problem.capacity_bytes)
     throw std::invalid_argument("search: shifts are known up to " + std::to_string(shift.limit()) +
                                 " bytes, expected " + std::to_string(problem.capacity_bytes));
   Engine engine(problem, rows,
@@ -179,7 +179,8 @@ NB_MODULE(_search, m) {
   nb::class_<ShiftTable>(m, "ShiftTable")
       .def("__init__",
            [](ShiftTable *self, nb::handle function, std::int64_t limit_bytes, std::int64_t granule_bytes) {
-             new (self) ShiftTable(*t10::batch_function(function), limit_bytes, granule_bytes);
+             new (self) ShiftTable(t10::batch_function(function), interval_function(function).get(), limit_bytes,
+                                   granule_bytes);
            },
            nb::arg("function"), nb::arg("limit_bytes"), nb::arg("granule_bytes"))
       .def_prop_ro("least_cycles", &ShiftTable::least)
