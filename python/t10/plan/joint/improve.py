@@ -9,6 +9,7 @@ import numpy as np
 from t10.plan.joint.selection import Ints, Lifetime, Saving, Selection, Table
 
 MOST_PASSES = 12
+MOST_PAIRS = 200
 
 
 class Neighbourhood:
@@ -50,16 +51,62 @@ class Neighbourhood:
                 break
         return chosen
 
-    def _best_move(self, operator: int, chosen: Ints, states: Ints, used: Ints) -> tuple[int, Ints] | None:
-        """Return the fastest row of an operator that fits and the bytes then in use, None if it has it already."""
+    def exchanged(self, rows: Ints) -> Ints | None:
+        """Return a faster choice in which one operator takes room that another gives up, None if none is found.
+
+        `rows` must fit. Moves are priced one by one and added up, so a pair is tried only if the sum is a gain, and
+        kept only if it really is one.
+        """
+        selection = self.selection
+        states, used = selection.states_of(rows), selection.used_bytes(rows)
+        slack = int(selection.room_bytes - used.max())
+        moves = [self._moves(operator, rows, states) for operator in range(selection.n_operators)]
+        change = np.concatenate([cycles for _, cycles, _ in moves])
+        extra = np.concatenate([n_bytes for _, _, n_bytes in moves])
+        where = np.concatenate([np.arange(span.start, span.stop) for span, _, _ in moves])
+        owner = np.repeat(np.arange(selection.n_operators), [len(cycles) for _, cycles, _ in moves])
+        ups = np.nonzero((change < 0) & (extra > slack))[0]
+        downs = np.nonzero((change > 0) & (extra < 0))[0]
+        # Of moves that gain (or lose) the same, equal operators have many: the first of each price stands for all.
+        ups, downs = (_first_of_each(numbers, change, extra) for numbers in (ups, downs))
+        if not len(ups) or not len(downs):
+            return None
+        gain = change[ups][:, None] + change[downs][None, :]
+        is_open = (gain < 0) & (extra[ups][:, None] + extra[downs][None, :] <= slack)
+        order = np.argsort(np.where(is_open, gain, 0), axis=None, kind="stable")[:MOST_PAIRS]
+        now = selection.cycles(rows)
+        for up, down in zip(*np.unravel_index(order, gain.shape), strict=True):
+            if not is_open[up, down] or owner[ups[up]] == owner[downs[down]]:
+                continue
+            tried = rows.copy()
+            tried[owner[ups[up]]], tried[owner[downs[down]]] = where[ups[up]], where[downs[down]]
+            if selection.cycles(tried) < now and selection.fits(tried):
+                return tried
+        return None
+
+    def _moves(self, operator: int, chosen: Ints, states: Ints) -> tuple[range, Ints, Ints]:
+        """Return the rows of an operator, and by how many cycles and idle bytes each differs from the one it has."""
+        rows, span = self.selection.rows, self.selection.rows_of(operator)
+        cycles = self._row_cycles(operator, states)
+        current = int(chosen[operator])
+        idle = rows.idle_bytes[span.start : span.stop] - rows.idle_bytes[current]
+        return span, cycles - cycles[current - span.start], idle
+
+    def _row_cycles(self, operator: int, states: Ints) -> Ints:
+        """Return the cycles of every row of an operator, with what moves to and from the others as they are."""
         selection, rows = self.selection, self.selection.rows
-        span = selection.rows_of(operator)
-        first = int(selection.first_state[operator])
+        span, first = selection.rows_of(operator), int(selection.first_state[operator])
         moved = np.zeros(selection.n_states[operator], np.int64)
         for table in self.costs[operator]:
             where = tuple(slice(None) if o == operator else int(states[o]) for o in table.scope)
             moved += table.values[where]
-        cycles = rows.cycles[span.start : span.stop] + moved[rows.state[span.start : span.stop] - first]
+        return rows.cycles[span.start : span.stop] + moved[rows.state[span.start : span.stop] - first]
+
+    def _best_move(self, operator: int, chosen: Ints, states: Ints, used: Ints) -> tuple[int, Ints] | None:
+        """Return the fastest row of an operator that fits and the bytes then in use, None if it has it already."""
+        selection, rows = self.selection, self.selection.rows
+        span = selection.rows_of(operator)
+        cycles = self._row_cycles(operator, states)
         current = int(chosen[operator])
         better = np.nonzero(cycles < cycles[current - span.start])[0]
         if not len(better):
@@ -131,3 +178,9 @@ class Neighbourhood:
             now = tuple(new if o == operator else int(states[o]) for o in table.scope)
             change += int(table.values[now] - table.values[before])
         return change
+
+
+def _first_of_each(numbers: Ints, change: Ints, extra: Ints) -> Ints:
+    """Return of moves with equal cycles and bytes the first."""
+    _, first = np.unique(np.column_stack([change[numbers], extra[numbers]]), axis=0, return_index=True)
+    return numbers[np.sort(first)]

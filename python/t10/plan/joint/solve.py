@@ -21,8 +21,10 @@ from t10.plan.joint.selection import Ints, Selection
 MOST_INTERVALS = 400
 TIGHTENINGS = 4
 MOST_IMPROVED = 40
-POLISH_WORK = 4.0
+POLISH_WORK = 2.0
 """Effort of the integer program, in CP-SAT's deterministic units (about seconds)."""
+CLOSE = 0.002
+"""Choices that are slower than the best known by less are improved by exchanges too."""
 WORTH_IMPROVING = 1.01
 """Choices up to this factor slower than the best known are improved one operator at a time."""
 
@@ -79,6 +81,12 @@ class _Search:
         self.n_improved += 1
         rows = self.near.improved(rows)
         cycles = self.selection.cycles(rows)
+        while cycles < self.best_cycles * (1 + CLOSE):
+            exchanged = self.near.exchanged(rows)
+            if exchanged is None:
+                break
+            rows = self.near.improved(exchanged)
+            cycles = self.selection.cycles(rows)
         self.seen.add(rows.tobytes())
         if cycles < self.best_cycles:
             self.best, self.best_cycles = rows, cycles

@@ -28,8 +28,8 @@ States = tuple[CostedPlan, ...]
 
 MOST_OF_FRONT = 14
 MOST_FOLLOWING = 14
-MOST_READERS = 2
-"""Readers that are thought to save a fetch each if a sum is left whole on all its cores."""
+MOST_READERS = 1
+"""How many readers are thought to save a fetch if a sum is left whole on all its cores."""
 SLOWEST = 2.0
 """A plan that follows a producer may take so much longer than the fastest plan of the front with its fetches."""
 
