@@ -23,6 +23,7 @@ from t10.passes.planning import locating
 from t10.passes.read_graph import ReadModule, read_graph
 from t10.passes.registry import make, run
 from t10.plan.cache import PlanCache
+from t10.plan.explain_fit import explaining
 from t10.plan.fronts import operator_fronts
 from t10.plan.options import PlanOptions
 from t10.plan.pinned import check_names
@@ -63,7 +64,7 @@ def plan_mlir(
         read = fused(module, progress)
         pinned = with_pins(read, options or PlanOptions(), pins)
         cost = cost_model(prices, chip)
-        with locating(read.graph.operators):
+        with locating(read.graph.operators), explaining(read.graph, chip, cost, pinned):
             fronts = operator_fronts(read.graph, chip, cost, pinned, progress, executor=executor, cache=cache)
             plan = settled(read.graph, chip, cost, fronts, pinned)
             if plan is None:

@@ -13,7 +13,7 @@ from t10.core.graph import Graph
 from t10.cost import IpuCostModel
 from t10.errors import InfeasiblePlanError
 from t10.plan import PlanOptions, plan_module
-from t10.plan.demand import least_demand, least_fronts
+from t10.plan.demand import least_demand, least_plans
 from t10.plan.explain_fit import explain, explaining
 from t10.plan.levers import batch_of, narrowed
 
@@ -33,7 +33,7 @@ def chip_with(n_bytes: int) -> ChipSpec:
 
 def least_bytes(graph: Graph) -> int:
     cost = IpuCostModel(CHIP)
-    return least_demand(graph, CHIP, cost, least_fronts(graph, CHIP, cost, PlanOptions())).n_bytes
+    return least_demand(graph, CHIP, cost, least_plans(graph, CHIP, cost, PlanOptions())).n_bytes
 
 
 def explained(graph: Graph, chip: ChipSpec) -> InfeasiblePlanError:
@@ -49,9 +49,9 @@ def number(text: str) -> int:
 @pytest.mark.parametrize("name", sorted(MODELS))
 def test_a_model_fits_in_what_it_is_said_to_need(name: str) -> None:
     graph = MODELS[name]
-    fronts = least_fronts(graph, CHIP, IpuCostModel(CHIP), PlanOptions())
+    plans = least_plans(graph, CHIP, IpuCostModel(CHIP), PlanOptions())
     # An operator is searched on its own, as if nothing it reads lay in place.
-    alone = max(front[0].active_bytes for front in fronts) + CHIP.shift_buffer_bytes + CHIP.reserved_bytes
+    alone = max(plan.active_bytes for plan in plans) + CHIP.shift_buffer_bytes + CHIP.reserved_bytes
     plan = plan_module(graph, chip_with(max(alone, -(-least_bytes(graph) * 101 // 100 // 8) * 8)))
     assert plan.peak_bytes <= plan.capacity_bytes
 

@@ -45,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         if error.exit_code == EXIT_INTERNAL:
             return _internal(error)
-        print(f"t10: error: {error}", file=sys.stderr)
+        print("\n".join((f"t10: error: {error}", *error.details)), file=sys.stderr)
         return error.exit_code
     except Exception as error:
         if arguments.debug:

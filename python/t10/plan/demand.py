@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from t10.chip import ChipSpec
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
+from t10.core.plan import CostedPlan
 from t10.core.schedule import PHASES, Arrival, Layout, Phase, ScheduledOperator
 from t10.cost import CostModel
 from t10.plan.allocation import Request, aligned_size, live_bytes
@@ -22,12 +23,14 @@ from t10.plan.assemble import (
     weight_layouts,
 )
 from t10.plan.buffers import buffer_requests
-from t10.plan.fronts import operator_fronts
+from t10.plan.canonical import canonical
 from t10.plan.options import PlanOptions
+from t10.plan.pinned import pinned_front
 from t10.plan.reconcile import Choice
+from t10.plan.search import least_plan
 
-ROOMY_BYTES = 1 << 40
-"""Memory of a core in which everything fits."""
+ROOMY_BYTES = 1 << 23
+"""Memory of a core in which any plan worth looking at fits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,23 +46,40 @@ class Demand:
     held: tuple[Request, ...]
 
 
-def least_fronts(graph: Graph, chip: ChipSpec, cost: CostModel, options: PlanOptions) -> tuple[Front, ...]:
-    """Return the front of every operator on cores of unlimited memory, least bytes first.
+def least_plans(
+    graph: Graph, chip: ChipSpec, cost: CostModel, options: PlanOptions
+) -> tuple[CostedPlan, ...]:
+    """Return the plan of fewest bytes of every operator, whether it fits or not; pinned ones as they are.
 
     Raises `InfeasiblePlanError` for an operator that memory is no help for.
     """
-    return operator_fronts(graph, chip.model_copy(update={"sram_bytes": ROOMY_BYTES}), cost, options)
+    known: dict[OperatorSpec, CostedPlan] = {}
+    plans: list[CostedPlan] = []
+    for spec in graph.operators:
+        if options.forced_for(spec.name) is not None:
+            plans.append(pinned_front(spec, roomy(chip), cost, options)[0])
+            continue
+        key = canonical(spec)
+        if key not in known:
+            known[key] = least_plan(key, chip, cost, options)
+        plans.append(known[key])
+    return tuple(plans)
 
 
-def least_demand(graph: Graph, chip: ChipSpec, cost: CostModel, fronts: Sequence[Front]) -> Demand:
-    """Return what the first (smallest) plans of fronts need; arrivals move no bytes that take room."""
+def roomy(chip: ChipSpec) -> ChipSpec:
+    """Return a chip with cores of as much memory as a plan could make use of."""
+    return chip.model_copy(update={"sram_bytes": max(ROOMY_BYTES, chip.sram_bytes)})
+
+
+def least_demand(graph: Graph, chip: ChipSpec, cost: CostModel, plans: Sequence[CostedPlan]) -> Demand:
+    """Return what a core holds under these plans; what arrivals cost is left out."""
     context = context_of(graph, chip, cost)
-    smallest = tuple((front[0],) for front in fronts)
-    layouts = _layouts(context, smallest)
+    fronts = tuple((plan,) for plan in plans)
+    layouts = _layouts(context, fronts)
     operators = tuple(
         ScheduledOperator(spec.name, front[0], _arrivals(context, step, spec, front, layouts),
                           layouts[spec.output.name])
-        for step, (spec, front) in enumerate(zip(graph.operators, smallest, strict=True))
+        for step, (spec, front) in enumerate(zip(graph.operators, fronts, strict=True))
     )  # fmt: skip
     requests = buffer_requests(graph, operators, layouts, chip.shift_buffer_bytes)
     return _fullest(requests, chip)

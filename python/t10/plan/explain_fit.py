@@ -12,9 +12,10 @@ from t10.core.schedule import Phase
 from t10.cost import CostModel
 from t10.errors import InfeasiblePlanError
 from t10.plan.allocation import aligned_size
-from t10.plan.demand import least_demand, least_fronts
+from t10.plan.demand import least_demand, least_plans, roomy
 from t10.plan.levers import Case, Lever, activation_bytes, batch_of, levers
 from t10.plan.options import PlanOptions
+from t10.plan.pinned import pinned_front
 
 MOST_HELD = 8
 DOING: dict[Phase, str] = {
@@ -45,13 +46,13 @@ def explain(
     several changes would come to. None where memory is not what is lacking.
     """
     try:
-        fronts = least_fronts(graph, chip, cost, options)
+        plans = least_plans(graph, chip, cost, options)
     except InfeasiblePlanError:
         return None
-    demand = least_demand(graph, chip, cost, fronts)
+    demand = least_demand(graph, chip, cost, plans)
     if demand.n_bytes <= chip.sram_bytes:
         return None
-    case = Case(graph, chip, cost, options, fronts, demand)
+    case = Case(graph, chip, cost, options, plans, demand)
     spec = graph.operators[demand.step]
     tried = list(levers(case))
     return InfeasiblePlanError(
@@ -114,13 +115,13 @@ def _what(name: str, spec: OperatorSpec) -> str:
 
 def _tried_lines(case: Case, tried: list[Lever]) -> list[str]:
     """Return what was tried and what it came to."""
-    spec, front = case.graph.operators[case.demand.step], case.fronts[case.demand.step]
-    plan = front[0].plan
-    most = max((t for row in plan.ft for t in row), default=1)
+    spec, least = case.graph.operators[case.demand.step], case.plans[case.demand.step]
+    most = max((t for row in least.plan.ft for t in row), default=1)
+    fastest = pinned_front(spec, roomy(case.chip), case.cost, case.options)[-1].active_bytes
     lines = [
         "tried:",
-        f"  {spec.name} on its smallest plan, f_op = {list(plan.f_op)}, ft up to {most}: "
-        f"{front[0].active_bytes:,} bytes, its fastest takes {front[-1].active_bytes:,}",
+        f"  {spec.name} on its smallest plan, f_op = {list(least.plan.f_op)}, ft up to {most}: "
+        f"{least.active_bytes:,} bytes, its fastest takes {fastest:,}",
     ]
     for lever in tried:
         over = lever.need_bytes - lever.capacity_bytes

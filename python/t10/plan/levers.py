@@ -9,14 +9,14 @@ from t10.chip import ChipSpec, bundled_chips, load_chip
 from t10.chip.spec import MAX_CORES
 from t10.core.expression import Operand, OperatorSpec
 from t10.core.graph import Graph, TensorValue, View
+from t10.core.plan import CostedPlan
 from t10.core.scalar import identity
 from t10.cost import CostModel
 from t10.errors import InfeasiblePlanError
 from t10.plan.allocation import aligned_size
-from t10.plan.assemble import Front
-from t10.plan.demand import ROOMY_BYTES, Demand, least_demand, least_fronts
+from t10.plan.demand import Demand, least_demand, least_plans
 from t10.plan.options import PlanOptions
-from t10.plan.search import plan_operator
+from t10.plan.search import least_plan
 
 SMALL_SHIFT_BUFFER_BYTES = 1024
 MORE_CORES = (2, 4)
@@ -48,7 +48,7 @@ class Case:
     chip: ChipSpec
     cost: CostModel
     options: PlanOptions
-    fronts: tuple[Front, ...]
+    plans: tuple[CostedPlan, ...]
     demand: Demand
 
 
@@ -66,10 +66,10 @@ def _unconstrained(case: Case) -> Iterator[Lever]:
     spec = case.graph.operators[case.demand.step]
     if case.options.exhaustive or case.options.forced_for(spec.name) is not None:
         return
-    roomy = case.chip.model_copy(update={"sram_bytes": ROOMY_BYTES})
-    front = plan_operator(spec, roomy, case.cost, replace(case.options, exhaustive=True, forced=()))
-    fronts = (*case.fronts[: case.demand.step], front, *case.fronts[case.demand.step + 1 :])
-    need = least_demand(case.graph, case.chip, case.cost, fronts).n_bytes
+    free = replace(case.options, exhaustive=True, forced=())
+    plans = [*case.plans]
+    plans[case.demand.step] = least_plan(spec, case.chip, case.cost, free)
+    need = least_demand(case.graph, case.chip, case.cost, plans).n_bytes
     yield Lever("search without constraints (--exhaustive)", need, case.chip.sram_bytes)
 
 
@@ -132,8 +132,8 @@ def _other_chips(case: Case) -> Iterator[Lever]:
 
 def _least(case: Case, graph: Graph, chip: ChipSpec) -> int:
     """Return the least bytes of a core that another graph or chip comes to."""
-    fronts = least_fronts(graph, chip, case.cost, case.options)
-    return least_demand(graph, chip, case.cost, fronts).n_bytes
+    plans = least_plans(graph, chip, case.cost, case.options)
+    return least_demand(graph, chip, case.cost, plans).n_bytes
 
 
 def narrowed(graph: Graph) -> Graph:

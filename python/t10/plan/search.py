@@ -169,6 +169,20 @@ def plan_operator(
     return search_operator(spec, chip, cost, options, progress=progress).front
 
 
+def least_plan(spec: OperatorSpec, chip: ChipSpec, cost: CostModel, options: PlanOptions) -> CostedPlan:
+    """Return the plan of an operator that takes the fewest bytes, more than a core has if need be.
+
+    Raises `InfeasiblePlanError` where a forced partition is wrong.
+    """
+    partition, _, _ = _smallest(_space(spec, chip, cost, options))
+    f_op, ft = partition
+    plan = place(spec, f_op, ft, align_pace(spec, f_op, ft))
+    if plan is None:
+        raise InfeasiblePlanError(f"f_op {list(f_op)} has no placement with its ft", operator=spec.name)
+    arrays = evaluate(spec, cost, np.array([f_op], np.int64), np.array([ft], np.int64))
+    return costed(plan, arrays, 0)
+
+
 def partition_candidates(
     spec: OperatorSpec, chip: ChipSpec, cost: CostModel, options: PlanOptions
 ) -> tuple[Partition, ...]:
@@ -256,14 +270,19 @@ def _check_forced(spec: OperatorSpec, chip: ChipSpec, forced: ForcedPartition) -
 def _too_large(space: _Space, chip: ChipSpec) -> InfeasiblePlanError:
     """Return the error of an operator of which nothing fits, with what the smallest of its plans needs."""
     room = space.task.capacity_bytes
-    unlimited = replace(space, task=replace(space.task, capacity_bytes=UNLIMITED_BYTES))
-    smallest, _ = unlimited.front(None, is_bytes_only=True)
     return InfeasiblePlanError(
-        f"needs at least {smallest[0][2]} bytes per core, {room} are available on {chip.name}",
+        f"needs at least {_smallest(space)[2]} bytes per core, {room} are available on {chip.name}",
         operator=space.spec.name,
         location=space.spec.location or None,
         hint="use a chip with more cores, a smaller batch, or fp16",
     )
+
+
+def _smallest(space: _Space) -> Found:
+    """Return the partition of fewest bytes on cores of any size."""
+    unlimited = replace(space, task=replace(space.task, capacity_bytes=UNLIMITED_BYTES))
+    found, _ = unlimited.front(None, is_bytes_only=True)
+    return found[0]
 
 
 def _check_prices(spec: OperatorSpec, front: tuple[CostedPlan, ...], found: set[tuple[int, int]]) -> None:
