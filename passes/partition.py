@@ -37,7 +37,7 @@ from t10.plan.search import partition_candidates
 class Partition(PlanningPass):
     """Give every operator its candidate partitions: F_op, and ft per operand.
 
-    What stays of the space is what is on the time x memory front or close to it. Plans may be pinned instead: by the
+    Of the whole space those stay that are on the time x memory front. Plans may be pinned instead: by the
     attribute `rtensor.forced = {f_op = [...], ft = [[...], ...], rp = [...]}` of an operator, by a file (`plan`), or by
     `f-op` and `ft`, for all operators or for `operator` (the others then keep the candidates they have). What is
     pinned is checked, what is left out is searched.

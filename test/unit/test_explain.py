@@ -170,9 +170,12 @@ def test_pareto_searches_one_operator_of_a_model_file(
     )
     assert code == 0
     assert "second on test-16: time against memory (modelled, ipu)" in text
+    assert "complete: " in text
     assert (tmp_path / "front.png").stat().st_size > 1000
     code, text, _ = run(capsys, "pareto", path, "--op", "second", "--chip", "test-16", "--json")
-    front = json.loads(text)["front"]
+    found = json.loads(text)
+    front, search = found["front"], found["search"]
+    assert search["n_priced"] <= search["n_plans"]
     cycles, held = [p["cycles"] for p in front], [p["active_bytes"] for p in front]
     assert cycles == sorted(cycles, reverse=True)
     assert held == sorted(held)

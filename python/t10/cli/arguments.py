@@ -154,7 +154,7 @@ def _add_explaining(commands: Commands, common: argparse.ArgumentParser) -> None
     _of_operator(explain)
 
     pareto = commands.add_parser(
-        "pareto", parents=[common, _planning()], help="search one operator and show time against memory"
+        "pareto", parents=[common, _searching()], help="search one operator and show time against memory"
     )
     pareto.add_argument(
         "model", type=Path, metavar="MODEL", help="a model, or a folder that `t10 compile` wrote"
@@ -181,7 +181,8 @@ def _prove(parser: argparse.ArgumentParser, *, default: bool) -> None:
     )
 
 
-def _planning() -> argparse.ArgumentParser:
+def _searching() -> argparse.ArgumentParser:
+    """Return what a search is for and what bounds it."""
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument(
         "--chip", default=DEFAULT_CHIP, help="bundled chip or chip file (default: %(default)s)"
@@ -204,6 +205,12 @@ def _planning() -> argparse.ArgumentParser:
     )
     parser.add_argument("--padding", type=float, help="least useful part of every padded axis (default: 0.9)")
     parser.add_argument("--exhaustive", action="store_true", help="search without those two constraints")
+    return parser
+
+
+def _planning() -> argparse.ArgumentParser:
+    """Return what says how a whole model is planned, the search of operators included."""
+    parser = argparse.ArgumentParser(add_help=False, parents=[_searching()])
     parser.add_argument(
         "--plan",
         type=Path,

@@ -18,7 +18,8 @@ from t10.driver import Executable, Progress
 from t10.explain.expression import formula
 from t10.explain.front import front_points
 from t10.explain.table import front_table
-from t10.plan.pinned import check_names, pinned_front
+from t10.plan.pinned import check_names
+from t10.plan.search import SearchStatistics, search_operator
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +45,15 @@ def run_pareto(arguments: Arguments) -> int:
             return list_operators(arguments, source.graph, source.plan)
         check_names((arguments.operator,), source.graph)
         spec = next(spec for spec in source.graph.operators if spec.name == arguments.operator)
-        progress("search", 0, 1)
-        front = pinned_front(spec, source.chip, cost_model(source.prices, source.chip), options)
-    points = front_points(spec, front, _chosen(source.plan, spec))
+        progress("search", 0, 100)
+        found = search_operator(
+            spec,
+            source.chip,
+            cost_model(source.prices, source.chip),
+            options,
+            progress=lambda share: progress("search", round(100 * share), 100),
+        )
+    points = front_points(spec, found.front, _chosen(source.plan, spec))
     if arguments.plot is not None:
         from t10.explain.picture import front_picture
 
@@ -55,11 +62,13 @@ def run_pareto(arguments: Arguments) -> int:
     if arguments.as_json:
         head = {"format": "t10-front", "version": 1, "modelled": True}
         about = {"operator": spec.name, "chip": source.chip.name, "cost_model": source.prices}
-        say_json(console, {**head, **about, "front": [asdict(point) for point in points]})
+        say_json(console, {**head, **about, "front": [asdict(point) for point in points],
+                "search": asdict(found.statistics)})  # fmt: skip
         return 0
     say(console, formula(spec))
     title = f"{spec.name} on {source.chip.name}: time against memory (modelled, {source.prices})"
     console.print(front_table(points, title, whole=True))
+    say(console, _searched(found.statistics))
     if source.plan is not None:
         is_on = any(point.is_chosen for point in points)
         say(
@@ -71,6 +80,15 @@ def run_pareto(arguments: Arguments) -> int:
     if arguments.plot is not None:
         say(console, f"wrote {arguments.plot}")
     return 0
+
+
+def _searched(statistics: SearchStatistics) -> str:
+    """Return how large the space was, and how much of it had to be looked at."""
+    share = statistics.n_priced / max(statistics.n_plans, 1)
+    return (
+        f"complete: {statistics.n_plans:,} plans of {statistics.n_partitions:,} F_op; {statistics.n_priced:,} priced"
+        f" ({share:.2%}), the others proved to be beaten, in {statistics.seconds:.3f} s"
+    )
 
 
 def _chosen(plan: ModulePlan | None, spec: OperatorSpec) -> OperatorPlan | None:
