@@ -20,6 +20,7 @@ from t10.plan.alternatives import alternatives, evaluate_plans
 from t10.plan.assemble import Context, Front
 from t10.plan.evaluate import evaluate
 from t10.plan.following import following_plan
+from t10.plan.joint.grids import grid_plans
 from t10.plan.liveness import unshaped
 from t10.plan.options import PlanOptions
 from t10.plan.search import costed
@@ -28,6 +29,7 @@ States = tuple[CostedPlan, ...]
 
 MOST_OF_FRONT = 14
 MOST_FOLLOWING = 14
+MOST_GRIDS = 4
 MOST_READERS = 1
 """How many readers are thought to save a fetch if a sum is left whole on all its cores."""
 SLOWEST = 2.0
@@ -47,6 +49,7 @@ def states_of(
     result: list[States] = []
     step_by_value = {spec.output.name: step for step, spec in enumerate(context.graph.operators)}
     known: dict[object, States] = {}
+    grids: dict[int, tuple[CostedPlan, ...]] = {}
     interned: dict[tuple[int, States], States] = {}
     kept_by_front: dict[int, dict[OperatorPlan, None]] = {id(front): {} for front in fronts}
     for plans in kept:
@@ -65,7 +68,10 @@ def states_of(
         )
         if key not in known:
             offered = () if options.forced_for(spec.name) else _offered(context, spec, makers, result)
-            priced = _priced(context, spec, front, offered, kept_by_front[id(front)])
+            if id(front) not in grids:
+                free = options.forced_for(spec.name) is None
+                grids[id(front)] = grid_plans(context, spec, options, MOST_GRIDS) if free else ()
+            priced = _priced(context, spec, front, offered, kept_by_front[id(front)], grids[id(front)])
             # Equal states are one object, or every layer of a deep model would be a kind of its own.
             known[key] = interned.setdefault((id(front), priced), priced)
         result.append(known[key])
@@ -90,14 +96,18 @@ def _priced(
     front: Front,
     offered: Iterable[OperatorPlan],
     kept: Mapping[OperatorPlan, None],
+    grids: tuple[CostedPlan, ...],
 ) -> States:
-    """Return the front, thinned, and the fastest of the plans offered, with the price of running alone."""
+    """Return the front, thinned, grids, and the fastest of the plans offered, with the price of running alone."""
     chosen: dict[OperatorPlan, CostedPlan] = {}
     thin = set(_spread(len(front), MOST_OF_FRONT))
     for number, priced in enumerate(front):
         if number in thin or priced.plan in kept:
             chosen[priced.plan] = replace(priced, cycles=replace(priced.cycles, relayout=0))
     limit = SLOWEST * front[-1].cycles.total
+    for priced in grids:
+        if priced.cycles.total <= limit:
+            chosen[priced.plan] = replace(priced, cycles=replace(priced.cycles, relayout=0))
     following: list[CostedPlan] = []
     for plan in dict.fromkeys(offered):
         if plan in chosen:
