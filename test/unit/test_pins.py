@@ -37,7 +37,7 @@ def pins_file(path: Path, *operators: dict[str, Any]) -> Path:
     return path
 
 
-@pytest.mark.parametrize("name", ["bert_fp16", "resnet18_fp32", "llama2_fp16"])
+@pytest.mark.parametrize("name", ["bert_fp16", "resnet18_fp32", "llama2_fp16", "vit_fp32"])
 def test_a_plan_given_back_gives_the_same_bytes(name: str, tmp_path: Path) -> None:
     path = MODELS / f"{name}.onnx"
     first = saved(t10.compile(path, chip="test-64"), tmp_path / "first")

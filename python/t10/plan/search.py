@@ -23,6 +23,7 @@ from t10.cost.program import CostProgram, cost_program
 from t10.errors import InfeasiblePlanError, T10Error
 from t10.plan import _search
 from t10.plan.alignment import Pace, align_pace
+from t10.plan.alternatives import evaluate_plans
 from t10.plan.evaluate import Evaluation, evaluate
 from t10.plan.options import ForcedPartition, PlanOptions
 from t10.plan.pareto import front_indices, thinned
@@ -219,9 +220,7 @@ def pareto_front(
     """Return the plans that no other beats in cycles and bytes, with their prices, fastest last."""
     if not plans:
         return ()
-    f_op = np.array([plan.f_op for plan in plans], np.int64)
-    ft = np.array([plan.ft for plan in plans], np.int64)
-    priced = evaluate(spec, cost, f_op, ft)
+    priced = evaluate_plans(spec, cost, plans)
     indices = thinned(front_indices(priced.cycles, priced.active_bytes), priced.cycles, options.max_front)
     rows: list[int] = indices.tolist()
     return tuple(costed(plans[row], priced, row) for row in rows)
