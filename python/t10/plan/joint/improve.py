@@ -31,6 +31,12 @@ class Neighbourhood:
                 self.savings[operator].append(saving)
         for life in selection.lifetimes:
             self.lifetimes[life.decided_by].append(life)
+        self.freed_bytes = [self._most_freed(operator) for operator in range(selection.n_operators)]
+
+    def _most_freed(self, operator: int) -> int:
+        """Return the bytes that others can gain at most, at any moment, from another state of an operator."""
+        lives = sum(int(life.n_bytes.max() - life.n_bytes.min()) for life in self.lifetimes[operator])
+        return lives + sum(int(saving.table.values.max()) for saving in self.savings[operator])
 
     def improved(self, rows: Ints) -> Ints:
         """Return a choice that fits and that no change of a single operator makes faster; `rows` must fit."""
@@ -116,8 +122,7 @@ class Neighbourhood:
         slack = int((selection.room_bytes - others).min(initial=selection.room_bytes))
         extra = rows.idle_bytes[span.start : span.stop] - int(rows.idle_bytes[current])
         for index in better[np.argsort(cycles[better], kind="stable")].tolist():
-            # What it takes of the others' room is decided by their idle bytes but for values it makes smaller.
-            if extra[index] > slack and not self.lifetimes[operator] and not self.savings[operator]:
+            if extra[index] > slack + self.freed_bytes[operator]:
                 continue
             after = self.used_after(operator, span.start + index, chosen, states, used)
             if (after <= selection.room_bytes).all():

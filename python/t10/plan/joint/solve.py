@@ -66,7 +66,8 @@ class _Search:
         self.n_improved = 0
         self.price = 0.0
         for rows in starts:
-            self.offer(rows)
+            if selection.fits(rows) and (self.best is None or selection.cycles(rows) < self.best_cycles):
+                self.best, self.best_cycles = rows, selection.cycles(rows)
 
     def offer(self, rows: Ints | None) -> None:
         """Take a choice that fits, improved, if it is faster than the best known."""
