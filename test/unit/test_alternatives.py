@@ -20,7 +20,7 @@ from t10.core.plan import CostedPlan, Cycles, OperatorPlan
 from t10.core.schedule import Buffer
 from t10.cost import CostModel, IpuCostModel, operator_cycles, paper_cost_model
 from t10.cost.operator import combine_cycles, output_chunk
-from t10.plan import PlanOptions, align_pace, place, plan_module
+from t10.plan import ForcedPartition, PlanOptions, align_pace, place, plan_module
 from t10.plan.alternatives import alternatives, evaluate_plans
 from t10.plan.assemble import assemble, context_of, output_layout
 from t10.plan.reconcile import Choice
@@ -180,6 +180,18 @@ def test_prices_of_all_reduces_are_the_closed_forms(spec: OperatorSpec, cost: Co
     assert (priced.relayout[:n] == before.relayout).all()
     assert (priced.active_bytes[:n] >= before.active_bytes).all()
     assert (priced.active_bytes[n:] == before.active_bytes).all()
+
+
+def test_an_all_reduced_plan_can_be_pinned() -> None:
+    spec = OPERATORS[0]
+    (plan,) = alternatives(spec, split_sums(spec)[0], CHIP)
+    pinned = PlanOptions(forced=(ForcedPartition(spec.name, plan.f_op, plan=plan),))
+    module = plan_module(specs.one_operator_graph(spec), CHIP, pinned)
+    (scheduled,) = module.operators
+    assert scheduled.active.plan == plan
+    assert scheduled.active.cycles.reduce == combine_cycles(COST, spec, plan)
+    assert scheduled.pareto[-1].cycles.reduce == combine_cycles(COST, spec, plan)
+    assert verify_module(module, CHIP) == []
 
 
 @pytest.mark.parametrize("cost", [COST, paper_cost_model(CHIP)], ids=lambda cost: cost.name)

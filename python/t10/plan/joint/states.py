@@ -72,6 +72,9 @@ def states_of(
                 free = options.forced_for(spec.name) is None
                 grids[id(front)] = grid_plans(context, spec, options, MOST_GRIDS) if free else ()
             priced = _priced(context, spec, front, offered, kept_by_front[id(front)], grids[id(front)])
+            pinned = options.forced_for(spec.name)
+            if pinned is None or pinned.plan is None:
+                priced = _with_whole_sums(context, spec, priced)
             # Equal states are one object, or every layer of a deep model would be a kind of its own.
             known[key] = interned.setdefault((id(front), priced), priced)
         result.append(known[key])
@@ -118,10 +121,19 @@ def _priced(
             following.append(replace(priced, cycles=replace(priced.cycles, relayout=0)))
     following.sort(key=lambda priced: (priced.cycles.total, priced.active_bytes))
     chosen |= {priced.plan: priced for priced in following[:MOST_FOLLOWING]}
-    for priced in tuple(chosen.values()):
-        chosen |= {
-            other.plan: other for other in _summed_whole(context, spec, priced) if other.plan not in chosen
-        }
+    return _ordered(chosen)
+
+
+def _with_whole_sums(context: Context, spec: OperatorSpec, states: States) -> States:
+    """Return the states and those that combine partial sums on every member."""
+    known = {priced.plan: priced for priced in states}
+    for priced in states:
+        for other in _summed_whole(context, spec, priced):
+            known.setdefault(other.plan, other)
+    return _ordered(known)
+
+
+def _ordered(chosen: Mapping[OperatorPlan, CostedPlan]) -> States:
     return tuple(sorted(chosen.values(), key=lambda priced: (priced.active_bytes, priced.cycles.total)))
 
 
