@@ -119,11 +119,18 @@ class Elimination {
     Factor factor;
     factor.scope = nb::cast<std::vector<std::size_t>>(item[0]);
     const auto cost = nb::cast<Doubles>(item[1]);
-    for (std::size_t v : factor.scope)
+    for (std::size_t v : factor.scope) {
       if (v >= n_states_.size()) throw std::invalid_argument("Elimination: a factor names variable " + std::to_string(v));
+      if (std::count(factor.scope.begin(), factor.scope.end(), v) > 1)
+        throw std::invalid_argument("Elimination: a factor names variable " + std::to_string(v) + " twice");
+    }
     if (cost.shape(0) != product(factor.scope, n_states_))
       throw std::invalid_argument("Elimination: a factor has " + std::to_string(cost.shape(0)) + " costs, expected " +
                                   std::to_string(product(factor.scope, n_states_)));
+    if (factor.scope.empty()) {
+      constant_ += cost.data()[0];
+      return;
+    }
     factor.cost.assign(cost.data(), cost.data() + cost.shape(0));
     factors_.push_back(std::move(factor));
   }
@@ -219,7 +226,7 @@ class Elimination {
 
   double solve(const double *state_costs, std::vector<std::int64_t> &chosen) const {
     std::vector<std::vector<double>> messages(buckets_.size());
-    double constant = 0.0;
+    double constant = constant_;
     for (std::size_t b = 0; b < buckets_.size(); ++b) {
       const Bucket &bucket = buckets_[b];
       messages[b].resize(bucket.n_cells);
@@ -277,6 +284,7 @@ class Elimination {
   std::vector<std::size_t> first_;
   std::vector<Factor> factors_;
   std::vector<Bucket> buckets_;
+  double constant_ = 0.0;
 };
 
 }  // namespace

@@ -11,10 +11,10 @@ class Elimination:
     def __init__(
         self, n_states: Sequence[int], factors: Sequence[tuple[Sequence[int], NDArray[np.float64]]]
     ) -> None:
-        """Lay out the elimination; a factor is (variables, costs row-major over their states).
+        """Lay out the elimination; a factor is (variables, costs row-major over their states), a constant without any.
 
-        Raises ValueError for tables of a wrong size, and where variables are so entangled that a message would have
-        more than 2^24 entries.
+        Raises ValueError for variables that are unknown, without states, or twice in a factor, for tables of a wrong
+        size, and where variables are so entangled that a message would have more than 2^24 entries.
         """
 
     def minimise(self, state_costs: NDArray[np.float64]) -> tuple[float, list[int]]:

@@ -87,7 +87,7 @@ class _Program:
                 int(value) * variable
                 for value, variable in zip(values[where], self.in_state[last], strict=True)
             )
-            bounded = self.model.add(result >= entry) if is_cost else self.model.add(result <= entry)
+            bounded: Any = self.model.add(result >= entry) if is_cost else self.model.add(result <= entry)
             if deciding:
                 bounded.only_enforce_if(deciding)
         return result

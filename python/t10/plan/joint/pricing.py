@@ -9,6 +9,7 @@ for, and the bound of the others stays a bound.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -42,6 +43,7 @@ from t10.plan.liveness import unshaped
 
 Bools = NDArray[np.bool_]
 
+PRICING_THREADS = 2
 MOST_CELLS = 30_000
 """Largest table counted entry by entry; an operand with more sources than that is priced when a choice is made."""
 
@@ -99,10 +101,7 @@ class Prices:
         self.shapes = graph.shape_by_value
         self._layouts: dict[tuple[str, int], Layout] = {}
         self.rows = self._all_rows()
-        self.edges: list[tuple[tuple[int, ...], Edge]] = []
-        for scope, edge in self._all_edges():
-            is_stopped()
-            self.edges.append((scope, edge))
+        self.edges = list(self._all_edges(is_stopped))
 
     def layout(self, value: str, state: int) -> Layout:
         """Return where a result or an input lies under state number `state` of the operator that decides it."""
@@ -189,18 +188,31 @@ class Prices:
             return mover.arrival(spec, plan, number, layouts, "").cycles
         return mover.bound(spec, plan, number, layouts)
 
-    def _all_edges(self) -> Iterator[tuple[tuple[int, ...], Edge]]:
-        """Yield (operators of the scope, edge) for every operand that is not a weight."""
-        graph = self.context.graph
-        known: dict[object, Edge] = {}
-        for step, spec in enumerate(graph.operators):
+    def _all_edges(self, is_stopped: Callable[[], None]) -> Iterator[tuple[tuple[int, ...], Edge]]:
+        """Yield (operators of the scope, edge) for every operand that is not a weight.
+
+        Edges that differ are priced side by side: counting what moves leaves the interpreter to others.
+        """
+        found: list[tuple[int, tuple[int, ...], object]] = []
+        first: dict[object, tuple[int, int, tuple[int, ...]]] = {}
+        for step, spec in enumerate(self.context.graph.operators):
             for number, operand in enumerate(spec.operands):
-                if operand.role == "weight":
-                    continue
-                makers, key = self._edge_key(step, number, spec)
-                if key not in known:
-                    known[key] = self._edge(step, number, makers)
-                yield (*(makers if known[key].makers else ()), step), known[key]
+                if operand.role != "weight":
+                    makers, key = self._edge_key(step, number, spec)
+                    found.append((step, makers, key))
+                    first.setdefault(key, (step, number, makers))
+        with ThreadPoolExecutor(PRICING_THREADS) as pool:
+            futures = {key: pool.submit(self._edge, *situation) for key, situation in first.items()}
+            try:
+                for future in futures.values():
+                    is_stopped()
+                    future.result()
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+        for step, makers, key in found:
+            edge = futures[key].result()
+            yield (*(makers if edge.makers else ()), step), edge
 
     def _edge_key(self, step: int, number: int, spec: OperatorSpec) -> tuple[tuple[int, ...], object]:
         """Return the operators that lay out an operand's sources and a key of everything the edge depends on."""
