@@ -1,0 +1,131 @@
+"""The native elimination: its least sum is that of every assignment tried, and what it cannot do it refuses."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from t10.plan.joint._minsum import Elimination
+
+Floats = NDArray[np.float64]
+Factor = tuple[tuple[int, ...], Floats]
+N_PROBLEMS = 400
+
+
+def random_problem(number: int) -> tuple[list[int], list[Factor], Floats]:
+    """Return states per variable, factors over up to four of them (in any order, scopes repeated), state costs.
+
+    Costs are whole numbers, so sums are exact; some are infinite, and some negative.
+    """
+    rng = np.random.default_rng(number)
+    n_states = rng.integers(1, 5, size=int(rng.integers(1, 8))).tolist()
+    scopes: list[tuple[int, ...]] = []
+    for _ in range(int(rng.integers(0, 9))):
+        if scopes and rng.random() < 0.2:
+            scopes.append(scopes[int(rng.integers(len(scopes)))])
+            continue
+        size = int(rng.integers(0, min(4, len(n_states)) + 1))
+        scopes.append(tuple(rng.permutation(len(n_states))[:size].tolist()))
+    forbidden = rng.choice([0.0, 0.0, 0.1, 0.5])
+
+    def costs(size: int) -> Floats:
+        values = rng.integers(-20, 100, size=size).astype(np.float64)
+        return np.where(rng.random(size) < forbidden, np.inf, values)
+
+    factors = [(scope, costs(int(np.prod([n_states[v] for v in scope])))) for scope in scopes]
+    return n_states, factors, costs(sum(n_states))
+
+
+def cost_of(
+    chosen: tuple[int, ...], n_states: list[int], factors: list[Factor], state_costs: Floats
+) -> float:
+    """Return the sum of one assignment, entry by entry."""
+    first = 0
+    total = 0.0
+    for state, n in zip(chosen, n_states, strict=True):
+        total += state_costs[first + state]
+        first += n
+    for scope, values in factors:
+        index = 0
+        for variable in scope:
+            index = index * n_states[variable] + chosen[variable]
+        total += values[index]
+    return float(total)
+
+
+@pytest.mark.parametrize("share", range(4))
+def test_least_sum_equals_brute_force(share: int) -> None:
+    n_infinite = 0
+    for number in range(share, N_PROBLEMS, 4):
+        n_states, factors, state_costs = random_problem(number)
+        least, chosen = Elimination(n_states, factors).minimise(state_costs)
+        expected = min(
+            cost_of(each, n_states, factors, state_costs) for each in product(*(range(n) for n in n_states))
+        )
+        assert least == expected, number
+        if np.isinf(expected):
+            n_infinite += 1
+            continue
+        assert cost_of(tuple(chosen), n_states, factors, state_costs) == expected, number
+    assert 0 < n_infinite < N_PROBLEMS // 8
+
+
+def test_one_elimination_serves_any_state_costs() -> None:
+    n_states, factors, _ = random_problem(17)
+    once = Elimination(n_states, factors)
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        state_costs = rng.integers(0, 50, size=sum(n_states)).astype(np.float64)
+        assert once.minimise(state_costs) == Elimination(n_states, factors).minimise(state_costs)
+
+
+def test_a_long_chain_equals_dynamic_programming() -> None:
+    rng = np.random.default_rng(3)
+    tables = [rng.integers(0, 1000, size=(7, 7)).astype(np.float64) for _ in range(300)]
+    own = rng.integers(0, 1000, size=(301, 7)).astype(np.float64)
+    reached = own[0]
+    for table, here in zip(tables, own[1:], strict=True):
+        reached = (reached[:, None] + table).min(axis=0) + here
+    chain = Elimination([7] * 301, [((i, i + 1), table.ravel()) for i, table in enumerate(tables)])
+    assert chain.minimise(own.ravel())[0] == reached.min()
+    assert chain.n_cells == 300 * 7 * 7 + 7
+
+
+def test_constants_are_part_of_the_sum() -> None:
+    constants = [((), np.array([5.0])), ((), np.array([2.0]))]
+    assert Elimination([2], constants).minimise(np.array([3.0, 1.0])) == (8.0, [1])
+    assert Elimination([], constants).minimise(np.zeros(0)) == (7.0, [])
+
+
+def test_ties_are_broken_by_the_lowest_state() -> None:
+    assert Elimination([3, 3], [((0, 1), np.zeros(9))]).minimise(np.zeros(6)) == (0.0, [0, 0])
+
+
+@pytest.mark.parametrize(
+    ("n_states", "factor", "message"),
+    [
+        ([2, 3], ((0, 1), np.zeros(5)), "a factor has 5 costs, expected 6"),
+        ([2, 3], ((), np.zeros(0)), "a factor has 0 costs, expected 1"),
+        ([2, 3], ((0, 2), np.zeros(6)), "a factor names variable 2"),
+        ([2, 3], ((1, 1), np.zeros(9)), "a factor names variable 1 twice"),
+        ([2, 0], ((0,), np.zeros(2)), "variable 1 has no state"),
+    ],
+)
+def test_factors_that_make_no_sense_are_refused(n_states: list[int], factor: Factor, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Elimination(n_states, [factor])
+
+
+def test_state_costs_of_a_wrong_size_are_refused() -> None:
+    with pytest.raises(ValueError, match="expected 5 state costs, found 4"):
+        Elimination([2, 3], []).minimise(np.zeros(4))
+
+
+@pytest.mark.parametrize(("n_variables", "n_each"), [(14, 2), (8, 16)])
+def test_variables_that_all_meet_are_too_entangled(n_variables: int, n_each: int) -> None:
+    pairs = [(a, b) for a in range(n_variables) for b in range(a)]
+    with pytest.raises(ValueError, match="too entangled"):
+        Elimination([n_each] * n_variables, [(pair, np.zeros(n_each * n_each)) for pair in pairs])
