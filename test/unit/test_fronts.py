@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 from random import Random
+from threading import Event
 from typing import Any
 
 import pytest
@@ -364,3 +365,11 @@ def test_an_entry_of_another_form_is_none(cache: PlanCache, text: bytes) -> None
     for path in entries(cache):
         cache.put(path.name, "front", text)
     assert found(cache=cache) == expected
+
+
+def test_a_search_that_is_not_wanted_any_more_ends() -> None:
+    stop = Event()
+    stop.set()
+    spec = specs.matmul(1024, 1024, 1024)
+    with pytest.raises(spread.Stopped):
+        fronts.solve(spec, load_chip("ipu-mk2"), COST, PlanOptions(exhaustive=True), stop=stop)
