@@ -41,6 +41,7 @@ module attributes {t10.chip = "test-16"} {
       } -> tensor<8x8xf32>
       "rtensor.yield"(%r) : (tensor<8x8xf32>) -> ()
     }) {op_name = "product", kind = "contraction", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0>,
+        rtensor.forced = {f_op = [2, 2, 4], ft = [[1, 1, 1], [1, 1, 1], [1, 1, 1]]},
         rtensor.candidates = [#rtensor.plan<{f_op = [2, 2, 4], ft = [[1, 1, 1], [1, 1, 1], [1, 1, 1]]}>]}
        : (tensor<8x16xf32>, tensor<16x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
     return %c : tensor<8x8xf32>

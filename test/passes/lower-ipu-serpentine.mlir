@@ -30,6 +30,7 @@ module attributes {t10.chip = "test-16"} {
     %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<12x24xf32>) -> tensor<12x24xf32>
     %c = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
       ins(%a, %w : tensor<12x8xf32>, tensor<8x24xf32>) outs(%init : tensor<12x24xf32>) attrs = {op_name = "product",
+      rtensor.forced = {f_op = [3, 4, 1], ft = [[1, 1, 4], [1, 3, 1], [1, 1, 1]]},
       rtensor.candidates = [#rtensor.plan<{f_op = [3, 4, 1], ft = [[1, 1, 4], [1, 3, 1], [1, 1, 1]]}>]} {
     ^bb0(%x: f32, %y: f32, %acc: f32):
       %p = arith.mulf %x, %y : f32
