@@ -100,19 +100,24 @@ class Relaxation:
         if isinstance(bracket, Bound):
             return bracket
         within, beyond = bracket
-        price = 0.0
+        best, best_price = 0.0, 0.0
         for _ in range(PRICE_STEPS):
             price = (within.cycles - beyond.cycles) / (beyond.idle_bytes - within.idle_bytes)
             if price <= 0:
                 return Bound(within.cycles, within, beyond)
             found = self.best(limits, price)
-            if found is None or found.at(price) >= min(within.at(price), beyond.at(price)) - 1e-6:
+            if found is None:
+                break
+            # Every price gives a bound: where steps run out, the best so far is one.
+            if found.at(price) - price * idle_bytes > best:
+                best, best_price = found.at(price) - price * idle_bytes, price
+            if found.at(price) >= min(within.at(price), beyond.at(price)) - 1e-6:
                 break
             if found.idle_bytes <= idle_bytes:
                 within = found
             else:
                 beyond = found
-        return Bound(max(0.0, beyond.at(price) - price * idle_bytes), within, beyond, price)
+        return Bound(best, within, beyond, best_price)
 
     def _bracket(self, limits: Ints, idle_bytes: int, hint: float) -> tuple[Line, Line] | Bound:
         """Return a choice within the idle bytes and one beyond, or the bound where one of them is all there is."""
