@@ -1,8 +1,8 @@
 """Planning of operators and models as frozen values; the hot evaluation is the native module `_evaluate`.
 
 In data-flow order: `space` and `temporal` (partitions), `alignment` (pace), `placement` (phases), `evaluate` and
-`pareto` (bytes and cycles), `search` (one operator), `fronts` (all operators,
-`spread` over threads or an executor, kept in the `cache`), `levels` and `reconcile` (Algorithm 1),
+`pareto` (bytes and cycles), `search` (one operator), `fronts` (all operators, `spread` over threads or an executor, kept
+in the `cache`), `levels` and `reconcile` (Algorithm 1), `alternatives` (plans that only pay in a model),
 `following` and `chain` (operators that follow a producer's layout), `arrivals` (what moves), `allocation` (addresses),
 `assemble` and `schedule` (a whole model), `verify` (the independent checker).
 """
