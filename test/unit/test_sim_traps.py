@@ -34,12 +34,15 @@ def run(plan: ModulePlan) -> np.ndarray:
 
 
 def with_active(plan: ModulePlan, **changes: object) -> ModulePlan:
-    """Return the plan with fields of the first operator's active plan changed."""
+    """Return the plan with fields of the first operator's active plan changed; what it reads lies accordingly."""
     first = plan.operators[0]
     active: OperatorPlan = replace(first.active.plan, **changes)
-    return replace(
-        plan, operators=(replace(first, active=replace(first.active, plan=active)), *plan.operators[1:])
+    layouts = tuple(
+        replace(layout, plan=active) if layout.operator == first.name else layout
+        for layout in plan.input_layouts
     )
+    operators = (replace(first, active=replace(first.active, plan=active)), *plan.operators[1:])
+    return replace(plan, operators=operators, input_layouts=layouts)
 
 
 def with_buffer(plan: ModulePlan, name: str, **changes: int) -> ModulePlan:
@@ -116,9 +119,9 @@ def spread(buffers: tuple[Buffer, ...]) -> tuple[Buffer, ...]:
 
 def test_an_operand_claimed_to_lie_where_it_does_not(plan: ModulePlan) -> None:
     first = plan.operators[0]
-    claim = replace(first.arrivals[0], kind="in_place", buffer="input:x")
-    wrong = replace(first, arrivals=(claim, *first.arrivals[1:]))
-    with pytest.raises(SimTrap, match="x does not lie in input:x as the operand needs it"):
+    claim = replace(first.arrivals[1], kind="in_place", buffer="idle:w0")
+    wrong = replace(first, arrivals=(first.arrivals[0], claim))
+    with pytest.raises(SimTrap, match="w0 does not lie in idle:w0 as the operand needs it"):
         run(replace(plan, operators=(wrong, *plan.operators[1:])))
 
 
