@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
@@ -79,7 +80,10 @@ class Outcome:
 def in_own_process(request: Request) -> Outcome:
     """Return the outcome of a request, from a fresh process: import and planning are cold but for the cache folder."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        return pool.submit(planned, request).result()
+        try:
+            return pool.submit(planned, request).result()
+        except BrokenProcessPool as error:
+            return Outcome("failed", {}, error=str(error))
 
 
 def planned(request: Request) -> Outcome:
