@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from support import models
@@ -20,6 +20,7 @@ from t10.errors import InfeasiblePlanError, InputError, T10Error, VerifyError
 from t10.frontend.importer import import_model
 from t10.passes.registry import make, run
 from t10.plan.options import ForcedPartition, PlanOptions
+from t10.plan.pinned import idle_levels
 from t10.plan.pins import pins_schema, read_pins
 from t10.plan.verify import verify_module
 
@@ -140,6 +141,18 @@ def test_a_plan_of_part_of_a_model_leaves_the_rest_to_the_planner(tmp_path: Path
     forced = whole("second", plan.operators[-1].active.plan)
     again = t10.compile(path, chip="test-16", options=PlanOptions(forced=(forced,))).plan
     assert again.operators[-1].active.plan == plan.operators[-1].active.plan
+
+
+@pytest.mark.parametrize("method", ["exact", "greedy"])
+@pytest.mark.parametrize("level", [0, 1, 2])
+def test_a_pinned_idle_level_is_kept(level: int, method: Literal["exact", "greedy"], tmp_path: Path) -> None:
+    path = models.mlp(tmp_path / "mlp.onnx")
+    forced = ForcedPartition("first", (4, 4, 1), idle_level=level)
+    plan = t10.compile(path, chip="test-16", options=PlanOptions(forced=(forced,), reconcile=method)).plan
+    assert idle_levels(plan)["first"] == level
+    kinds = {arrival.operand: arrival.kind for arrival in plan.operators[0].arrivals}
+    assert kinds[1] == ("in_place" if level == 1 else "setup")
+    assert not verify_module(plan, load_chip("test-16"))
 
 
 def test_a_file_of_pins_says_what_is_wrong_with_its_form(tmp_path: Path) -> None:

@@ -1,10 +1,11 @@
-"""Planning of operators and models as frozen values; the hot evaluation is the native module `_evaluate`.
+"""Planning of operators and models as frozen values; what is hot is native (`_search`, `_moves`, `joint._minsum`).
 
 In data-flow order: `space` and `temporal` (partitions), `alignment` (pace), `placement` (phases), `evaluate` and
-`pareto` (bytes and cycles), `search` (one operator), `fronts` (all operators, `spread` over threads or an executor, kept
-in the `cache`), `levels` and `reconcile` (Algorithm 1), `alternatives` (plans that only pay in a model),
-`following` and `chain` (operators that follow a producer's layout), `arrivals` (what moves), `allocation` (addresses),
-`assemble` and `schedule` (a whole model), `verify` (the independent checker).
+`pareto` (bytes and cycles), `search` (one operator), `pins` and `pinned` (plans that the user chose), `fronts` (all
+operators, `spread` over threads or an executor, kept in the `cache`), `levels` (idle layouts), `alternatives` (plans
+that only pay in a model), `following` (plans that lie as a producer leaves what they read), `arrivals` (what moves),
+`joint` (all of it chosen together, with a bound), `reconcile`, `greedy` and `chain` (Algorithm 1), `buffers` and
+`allocation` (addresses), `assemble`, `schedule` and `settled` (a whole model), `verify` (the independent checker).
 """
 
 from t10.plan.alignment import Pace, align_pace

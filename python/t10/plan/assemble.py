@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -19,6 +19,7 @@ from t10.plan.arrivals import Mover
 from t10.plan.buffers import buffer_requests
 from t10.plan.levels import replica_count, scatter_at
 from t10.plan.liveness import Liveness, liveness, reshapes_of, unshaped
+from t10.plan.options import ForcedPartition
 from t10.plan.reconcile import Choice
 
 Front = tuple[CostedPlan, ...]
@@ -31,7 +32,8 @@ class Context:
     """What every step of the schedule needs.
 
     `owned` are the operands per operator that are weights it alone reads; `reader_by_input` is, per input of the model,
-    the first (operator number, operand number) that reads it as it is or reshaped, if any.
+    the first (operator number, operand number) that reads it as it is or reshaped, if any. `level_by_operator` are
+    idle levels that the user has pinned.
     """
 
     graph: Graph
@@ -43,10 +45,13 @@ class Context:
     reader_by_input: Mapping[str, tuple[int, int]]
     reshapes: Mapping[str, str]
     mover: Mover
+    level_by_operator: Mapping[str, int]
 
 
-def context_of(graph: Graph, chip: ChipSpec, cost: CostModel) -> Context:
-    """Return what every step of the schedule needs."""
+def context_of(
+    graph: Graph, chip: ChipSpec, cost: CostModel, forced: Sequence[ForcedPartition] = ()
+) -> Context:
+    """Return what every step of the schedule needs; `forced` may pin idle levels."""
     lives = liveness(graph)
     owned: list[list[int]] = [[] for _ in graph.operators]
     for step, number in lives.owner_by_weight.values():
@@ -62,6 +67,7 @@ def context_of(graph: Graph, chip: ChipSpec, cost: CostModel) -> Context:
         reader_by_input=_readers_by_input(graph),
         reshapes=reshapes_of(graph),
         mover=Mover(graph, cost, chip.n_cores),
+        level_by_operator={each.operator: each.idle_level for each in forced if each.idle_level is not None},
     )
 
 
@@ -177,15 +183,15 @@ def assemble(
     graph, chip = context.graph, context.chip
     weights = weight_layouts(context, fronts, choices)
     inputs = input_layouts(context)
+    for step, (front, choice) in enumerate(zip(fronts, choices, strict=True)):
+        # Before any operator: an earlier one may read the same input through a view.
+        inputs |= read_layouts(context, step, front[choice.plan].plan)
     layouts = {**weights, **inputs}
     operators: list[ScheduledOperator] = []
     for step, (spec, front, choice) in enumerate(zip(graph.operators, fronts, choices, strict=True)):
         if progress:
             progress("schedule", step, len(graph.operators))
         priced = front[choice.plan]
-        read = read_layouts(context, step, priced.plan)
-        layouts |= read
-        inputs |= read
         arrivals = tuple(
             arrival_of(context, step, number, priced.plan, layouts) for number in range(len(spec.operands))
         )

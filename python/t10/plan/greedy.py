@@ -22,12 +22,13 @@ LIVE_ROUNDS = 4
 
 def tables_of(context: Context, fronts: tuple[Front, ...]) -> tuple[LevelTable, ...]:
     """Return the (plan, idle level) table of every operator; operators of one kind share one object."""
-    found: dict[tuple[int, tuple[int, ...]], LevelTable] = {}
+    found: dict[object, LevelTable] = {}
     result: list[LevelTable] = []
     for spec, front, owned in zip(context.graph.operators, fronts, context.owned, strict=True):
-        key = (id(front), owned)
+        pinned = context.level_by_operator.get(spec.name)
+        key = (id(front), owned, pinned)
         if key not in found:
-            found[key] = level_table(spec, front, owned, context.chip.n_cores, context.cost)
+            found[key] = level_table(spec, front, owned, context.chip.n_cores, context.cost, pinned)
         result.append(found[key])
     return tuple(result)
 

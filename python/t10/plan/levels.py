@@ -42,6 +42,11 @@ class LevelTable:
     need_bytes: Ints
 
     @property
+    def is_thin(self) -> NDArray[np.bool_]:
+        """Return which rows keep the least of the weights at rest: spread out, unless a level is pinned."""
+        return self.level == self.level.min()
+
+    @property
     def has_levels(self) -> bool:
         """Return whether there is anything but linear idle layouts."""
         return bool(self.level.max(initial=0))
@@ -77,9 +82,17 @@ def scatter_at(level: int, n_replicas: int) -> int:
 
 
 def level_table(
-    spec: OperatorSpec, front: tuple[CostedPlan, ...], owned: tuple[int, ...], n_cores: int, cost: CostModel
+    spec: OperatorSpec,
+    front: tuple[CostedPlan, ...],
+    owned: tuple[int, ...],
+    n_cores: int,
+    cost: CostModel,
+    pinned: int | None = None,
 ) -> LevelTable:
-    """Return every (plan, level) of an operator; `owned` are the operands that are weights it alone reads."""
+    """Return every (plan, level) of an operator; `owned` are the operands that are weights it alone reads.
+
+    With a `pinned` level there is no other, unless it has no such weights.
+    """
     rows: list[tuple[int, int, int, int, int, int]] = []
     weights = [n for n, operand in enumerate(spec.operands) if operand.role == "weight"]
     for index, priced in enumerate(front):
@@ -87,7 +100,8 @@ def level_table(
         slots = {n: operand_slots(spec, plan, n) for n in weights}
         replicas = {n: replica_count(spec, plan, n) for n in owned}
         run = priced.cycles.total
-        for level in (0, *_levels(replicas, slots)):
+        levels = (0, *_levels(replicas, slots)) if pinned is None or not owned else (pinned,)
+        for level in levels:
             idle = need = setup = 0
             need = priced.active_bytes
             home: list[int] = []

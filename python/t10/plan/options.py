@@ -72,7 +72,8 @@ class PlanOptions:
             raise InputError(f"reconcile is '{self.reconcile}' (expected exact or greedy)")
         if not 0 <= self.gap <= 1 or not self.time_limit_seconds > 0:
             raise InputError(
-                f"gap is {self.gap}, time limit {self.time_limit_seconds} s (expected a ratio from 0 to 1, more than 0 s)"
+                f"gap is {self.gap}, time limit {self.time_limit_seconds} s"
+                " (expected a ratio from 0 to 1, more than 0 s)"
             )
 
     def forced_for(self, operator: str) -> ForcedPartition | None:

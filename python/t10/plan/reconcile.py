@@ -108,12 +108,12 @@ def _fastest(table: LevelTable, rows: NDArray[np.bool_], room: int, by_run_time:
 
 def _start(problem: Problem, by_run_time: bool) -> _State:
     """Return the thinnest state: linear idle layouts; nested ones where an operator fits in no other way."""
-    idle = sum(int(table.idle_bytes[table.level == 0].min()) for table in problem.tables)
+    idle = sum(int(table.idle_bytes[table.is_thin].min()) for table in problem.tables)
     rows: list[int] = []
     is_raised: list[bool] = []
     for step, table in enumerate(problem.tables):
-        linear = int(table.idle_bytes[table.level == 0].min())
-        row = _fastest(table, table.level == 0, _room(problem, idle, step), by_run_time)
+        linear = int(table.idle_bytes[table.is_thin].min())
+        row = _fastest(table, table.is_thin, _room(problem, idle, step), by_run_time)
         raised = row is None
         if row is None:
             extra = table.idle_bytes - linear
@@ -140,7 +140,7 @@ def _refitted(problem: Problem, state: _State, by_run_time: bool) -> _State | in
             continue
         if state.is_raised[step]:
             return step
-        row = _fastest(table, table.level == 0, room, by_run_time)
+        row = _fastest(table, table.is_thin, room, by_run_time)
         if row is None:
             return step
         rows[step] = row

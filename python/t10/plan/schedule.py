@@ -61,13 +61,14 @@ def schedule_module(
     memory a little high; where neither fits, the smallest plans may. Raises `InfeasiblePlanError` naming the operator
     that does not fit.
     """
-    context = context_of(graph, chip, cost)
+    context = context_of(graph, chip, cost, options.forced)
     try:
         if options.reconcile == "greedy":
             return _greedy_plan(context, fronts, options, progress)
         return _joint_plan(context, fronts, options, progress)
     except InfeasiblePlanError:
-        plan = assemble(context, fronts, (Choice(0, 0),) * len(fronts), progress)
+        levels = [context.level_by_operator.get(spec.name, 0) for spec in graph.operators]
+        plan = assemble(context, fronts, tuple(Choice(0, level) for level in levels), progress)
         if plan.peak_bytes > plan.capacity_bytes:
             raise
         return replace(plan, optimality=Optimality("greedy", sum_of_cycles(plan)))

@@ -139,9 +139,10 @@ class Prices:
         result: list[RowPrices] = []
         context = self.context
         for step, (spec, states) in enumerate(zip(context.graph.operators, self.states, strict=True)):
-            key = (id(states), context.owned[step])
+            owned, pinned = context.owned[step], context.level_by_operator.get(spec.name)
+            key = (id(states), owned, pinned)
             if key not in known:
-                table = level_table(spec, states, context.owned[step], context.chip.n_cores, context.cost)
+                table = level_table(spec, states, owned, context.chip.n_cores, context.cost, pinned)
                 setups = [self._setup(step, table, row, exact=False) for row in range(len(table.plan))]
                 table = replace(table, cycles=table.run_cycles + np.array(setups, np.int64))
                 phases = self._phase_bytes(step, table)
