@@ -58,9 +58,10 @@ def followed(
     `free_bytes` are left on every core while each operator runs; what plans take more comes out of them. A plan that is
     not on an operator's front yet is put there. Operators with a partition forced by the user keep it.
     """
-    walk = _Walk(
-        {**weight_layouts(context, fronts, choices), **input_layouts(context)}, {}, free_bytes.copy()
-    )
+    layouts = {**weight_layouts(context, fronts, choices), **input_layouts(context)}
+    for step, (front, choice) in enumerate(zip(fronts, choices, strict=True)):
+        layouts |= read_layouts(context, step, front[choice.plan].plan)
+    walk = _Walk(layouts, {}, free_bytes.copy())
     new_fronts: list[Front] = []
     new_choices: list[Choice] = []
     for step, (spec, front, choice) in enumerate(zip(context.graph.operators, fronts, choices, strict=True)):
