@@ -119,14 +119,26 @@ def _layout_reasons(moved_in: Sequence[Moved], moved_out: Sequence[Moved]) -> li
             f"{_names(ready)} already {'lies where it is' if len(ready) == 1 else 'lie where they are'} needed"
         )
     if paid:
-        reasons.append(f"{paid:,} cycles bring the rest")
+        reasons.append(f"{paid:,} cycles bring {'the rest' if ready else 'what it reads'}")
     if moved_out:
         free = sum(each.kind == "in_place" for each in moved_out)
         cost = sum(each.cycles for each in moved_out)
-        used = f"{free} of {len(moved_out)}" if cost else "all"
-        paying = f", the others pay {cost:,} cycles to fetch it" if cost else ""
-        reasons.append(f"{used} readers use its result where it lies{paying}")
+        reasons.append(_readers(len(moved_out), free, cost))
     return reasons
+
+
+def _readers(n_readers: int, n_free: int, cost: int) -> str:
+    """Return what the readers of a result make of where it lies."""
+    if n_free == n_readers:
+        return (
+            "its only reader uses the result where it lies"
+            if n_readers == 1
+            else "all readers use its result where it lies"
+        )
+    if not n_free:
+        who = "its only reader pays" if n_readers == 1 else f"its {n_readers} readers pay"
+        return f"{who} {cost:,} cycles to fetch the result"
+    return f"{n_free} of {n_readers} readers use its result where it lies, the others pay {cost:,} cycles to fetch it"
 
 
 def _whole_reasons(plan: ModulePlan) -> list[str]:

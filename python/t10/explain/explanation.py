@@ -21,8 +21,8 @@ from t10.plan.pinned import check_names
 class Explanation:
     """One operator: `formula`, its program as text (`nest`), who holds what (`holdings`), its `front`, and why.
 
-    `coordinates` give every core's place along the axes that are cut (`axes`), by core number. `cost_model` names where
-    cycles come from; all of them are modelled.
+    `coordinates` give every core's place along the axes that are cut (`axes`: parts, the axis that changes from core to
+    core last), by core number. `cost_model` names where cycles come from; all of them are modelled.
     """
 
     operator: str
@@ -55,7 +55,7 @@ def explain_operator(plan: ModulePlan, name: str, cost: CostModel, cost_model: s
         for arrival in scheduled.arrivals
         if arrival.buffer.startswith("idle:") and arrival.operand < len(spec.inputs)
     )
-    cut = [axis for axis, parts in enumerate(active.f_op) if parts > 1]
+    cut = [axis for axis in active.core_order if active.f_op[axis] > 1]
     return Explanation(
         operator=name,
         kind=spec.kind,
