@@ -99,6 +99,7 @@ class Prices:
         self.fixed = {w.name: linear_layout(w.name, w.dtype, n_cores) for w in graph.weights}
         self.fixed |= input_layouts(context)
         self.shapes = graph.shape_by_value
+        self.results = {value for output in graph.outputs for value in graph.sources_of(output.value)}
         self._layouts: dict[tuple[str, int], Layout] = {}
         self.rows = self._all_rows()
         self.edges = list(self._all_edges(is_stopped))
@@ -237,6 +238,9 @@ class Prices:
             tuple(id(self.states[maker]) for maker in makers),
             view_key(context.graph, name, source_key),
             is_last_use(context, step, value),
+            self._ends(step, number),
+            self._same_value(step, number),
+            self._first_taken_over(step),
         )
         return makers, key
 
@@ -264,29 +268,80 @@ class Prices:
         return edge
 
     def _savings(self, edge: Edge, in_place: Bools) -> Iterator[Saved]:
-        """Yield what an operand in place saves: its copy, and the result where that takes over its buffer.
-
-        In its last step the value itself lives on while the copy would have been read.
-        """
-        context, spec = self.context, self.context.graph.operators[edge.step]
+        """Yield what an operand in place saves: its copy, and the result where that takes over its buffer."""
+        spec = self.context.graph.operators[edge.step]
         operand = operand_of(spec, edge.number)
         plans = [priced.plan for priced in self.states[edge.step]]
         size = size_bytes(operand.dtype)
         copies = np.array([aligned_size(operand_slots(spec, p, edge.number) * size) for p in plans], np.int64)
-        is_last = is_last_use(context, edge.step, unshaped(operand.name, context.reshapes))
-        is_input = edge.number < len(spec.inputs)
-        last: Phase = "nest" if is_input else "finish"
-        for phase in PHASES[:1] if is_last else PHASES[: PHASES.index(last) + 1]:
-            yield Saved(phase, in_place * copies)
-        if not is_last:
+        last = _read_until(spec, edge.number)
+        stands = self._stands_for_value(edge, in_place)
+        for phase in PHASES[: PHASES.index(last) + 1]:
+            saved = in_place if phase == "arrive" else in_place & ~stands[phase]
+            if saved.any():
+                yield Saved(phase, saved * copies)
+        if not self._ends(edge.step, edge.number):
             return
-        takers = [number for number in range(len(spec.operands)) if _may_be_taken_over(spec, number)]
-        if edge.number in takers:
+        if _may_be_taken_over(spec, edge.number):
             taken = np.array([self._taken_bytes(spec, plan, edge.number) for plan in plans], np.int64)
             accumulates = np.array([has_accumulator(spec, plan) for plan in plans])
-            is_certain = edge.number == takers[0]
-            here = ~accumulates if is_input else accumulates
-            yield Saved(last, in_place * taken * here, is_certain)
+            here = ~accumulates if last == "nest" else accumulates
+            yield Saved(last, in_place * taken * here, edge.number == self._first_taken_over(edge.step))
+
+    def _first_taken_over(self, step: int) -> int:
+        """Return the first operand whose buffer a result takes over where it lies in place, -1 without any."""
+        context, spec = self.context, self.context.graph.operators[step]
+        return next(
+            (
+                number
+                for number, operand in enumerate(spec.operands)
+                if _may_be_taken_over(spec, number)
+                and is_last_use(context, step, unshaped(operand.name, context.reshapes))
+            ),
+            -1,
+        )
+
+    def _stands_for_value(self, edge: Edge, in_place: Bools) -> dict[Phase, Bools]:
+        """Return per phase where an operand's copy counts for the value itself, by the states of the edge.
+
+        A value counts until operands have arrived in its last step; what lies in place makes it live on until that was
+        read. If several operands do, the first of them stands for it.
+        """
+        spec = self.context.graph.operators[edge.step]
+        stands: dict[Phase, Bools] = {phase: np.zeros_like(in_place) for phase in PHASES}
+        if not self._ends(edge.step, edge.number):
+            return stands
+        others = {
+            number: self._is_in_place(edge, number) for number in self._same_value(edge.step, edge.number)
+        }
+        for phase in PHASES[1:]:
+            stands[phase] = in_place.copy()
+            for number, other in others.items():
+                if PHASES.index(_read_until(spec, number)) >= PHASES.index(phase):
+                    stands[phase] &= ~other
+        return stands
+
+    def _ends(self, step: int, number: int) -> bool:
+        """Return whether an operand's value is not needed after its step."""
+        context = self.context
+        value = unshaped(operand_of(context.graph.operators[step], number).name, context.reshapes)
+        return context.lives.last_by_value.get(value) == step and value not in self.results
+
+    def _same_value(self, step: int, number: int) -> tuple[int, ...]:
+        """Return the operands before one that read the same value."""
+        spec, reshapes = self.context.graph.operators[step], self.context.reshapes
+        value = unshaped(operand_of(spec, number).name, reshapes)
+        return tuple(n for n in range(number) if unshaped(operand_of(spec, n).name, reshapes) == value)
+
+    def _is_in_place(self, edge: Edge, number: int) -> Bools:
+        """Return where another operand that reads the value of an edge lies in place."""
+        other = replace(edge, number=number)
+        result = np.zeros(edge.cycles.shape, np.bool_)
+        for where in product(*map(range, edge.cycles.shape)):
+            plan = self.states[edge.step][where[-1]].plan
+            layouts = self._source_layouts(other, where)
+            result[where] = place_of(self.context, edge.step, number, plan, layouts) is not None
+        return result
 
     def _taken_bytes(self, spec: OperatorSpec, plan: OperatorPlan, number: int) -> int:
         """Return the bytes of a result that can take over an operand's buffer, 0 where it cannot."""
@@ -337,6 +392,11 @@ class Prices:
     def _exact_edge(self, edge: Edge, where: tuple[int, ...]) -> int:
         layouts = self._source_layouts(edge, where)
         return self._moved(edge.step, edge.number, where[-1], layouts, exact=True)
+
+
+def _read_until(spec: OperatorSpec, number: int) -> Phase:
+    """Return the last phase in which an operand is read."""
+    return "nest" if number < len(spec.inputs) else "finish"
 
 
 def _may_be_taken_over(spec: OperatorSpec, number: int) -> bool:
