@@ -49,6 +49,11 @@ Operand read_operand(nb::handle description, std::size_t n_axes) {
       dim.terms.push_back({axis, coefficient});
       operand.axes |= Mask{1} << axis;
     }
+    if (terms.size() == 1 && terms[0].second == 1) {
+      operand.plain.push_back(terms[0].first);
+    } else if (!terms.empty()) {
+      operand.others.push_back(operand.dims.size());
+    }
     operand.dims.push_back(dim);
   }
   return operand;
@@ -160,13 +165,14 @@ double count(nb::handle task, const Int64Matrix &f_op) {
   const Problem problem = read_problem(task);
   const std::vector<Axes> rows = read_f_op(f_op, problem);
   const nb::gil_scoped_release unlocked;
-  Memo unused(2, "");
+  Memo<std::int64_t> unused(2, "");
   RowBuilder builder(problem, unused);
+  Opened opened;
   double total = 0.0;
   for (const Axes &row : rows) {
     Axes lengths{};
     for (std::size_t axis = 0; axis < problem.n_axes; ++axis) lengths[axis] = ceil_div(problem.extents[axis], row[axis]);
-    builder.start(0, row, lengths);
+    builder.start(opened, 0, row, lengths);
     total += builder.n_combined();
   }
   return total;

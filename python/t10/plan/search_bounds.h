@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -23,9 +24,10 @@ namespace t10::search {
 
 class ComputeBound {
  public:
-  // `lengths[a]`: the L0 that occur; `parts[a]`: the F that gives each of them.
+  // `lengths[a]`: the L0 that occur; `parts[a]`: the F that gives each of them; `most_points`: the largest product of L0.
   ComputeBound(const Problem &problem, const std::vector<std::vector<std::int64_t>> &lengths,
-               const std::vector<std::vector<std::int64_t>> &parts, Mask rotating) {
+               const std::vector<std::vector<std::int64_t>> &parts, Mask rotating, double most_points)
+      : most_points_(most_points) {
     grids_.resize(problem.n_axes);
     n_entries_ = 1;
     for (std::size_t axis = 0; axis < problem.n_axes; ++axis) {
@@ -42,7 +44,7 @@ class ComputeBound {
   // Tabulates the bounds; before, they are 0.
   void fill(const IntervalFunction &cost, double padding) {
     tabulate(cost, padding);
-    step_cycles_ = std::floor(kStepShare * *std::min_element(table_.begin(), table_.end()));
+    step_cycles_ = std::floor(kStepShare * step_cycles_);
     for (double &cycles : table_) cycles -= step_cycles_;
     std::size_t stride = table_.size();
     for (const Grid &grid : grids_) {
@@ -52,20 +54,24 @@ class ComputeBound {
     }
   }
 
-  // D(L0), without c0.
+  // D of parts of at least these lengths, without c0. What holds of the longest part of some F_op that is no longer holds
+  // of them: every split of theirs is at least as long as one of its splits.
   double least(const Axes &lengths) const {
     if (table_.empty()) return 0.0;
     std::size_t place = 0;
     for (std::size_t axis = 0; axis < grids_.size(); ++axis) {
-      const std::vector<std::int64_t> &own = grids_[axis].lengths;
-      const auto found = std::lower_bound(own.begin(), own.end(), lengths[axis]);
-      place = place * own.size() + static_cast<std::size_t>(found - own.begin());
+      const Grid &grid = grids_[axis];
+      const auto found = std::upper_bound(grid.parts.begin(), grid.parts.end(), lengths[axis]);
+      if (found == grid.parts.begin()) return 0.0;
+      place = place * grid.lengths.size() + grid.numbers[static_cast<std::size_t>(found - grid.parts.begin() - 1)];
     }
     return table_[place];
   }
 
  private:
   static constexpr double kStepShare = 0.5;
+  static constexpr double kUnpaddedMost = 1e12;  // more than any part is long
+  static constexpr std::size_t kBatch = 4096;
 
   struct Split {
     std::size_t part;  // number of the length of one step
@@ -75,6 +81,8 @@ class ComputeBound {
   struct Grid {
     std::vector<std::int64_t> lengths;       // rising
     std::vector<std::vector<Split>> splits;  // per length; none for those that are never a whole part
+    std::vector<std::int64_t> parts;         // lengths of whole parts, rising
+    std::vector<std::size_t> numbers;        // per whole part: its number among the lengths
   };
 
   static bool is_split(const Problem &problem, std::size_t axis, std::int64_t parts, std::int64_t length,
@@ -101,6 +109,9 @@ class ComputeBound {
     std::sort(grid.lengths.begin(), grid.lengths.end());
     grid.lengths.erase(std::unique(grid.lengths.begin(), grid.lengths.end()), grid.lengths.end());
     grid.splits.resize(grid.lengths.size());
+    grid.parts = lengths;
+    std::sort(grid.parts.begin(), grid.parts.end());
+    for (const std::int64_t part : grid.parts) grid.numbers.push_back(number(grid, part));
     for (std::size_t i = 0; i < lengths.size(); ++i)
       for (const auto &[box, steps] : found[i])
         grid.splits[number(grid, lengths[i])].push_back({number(grid, box), static_cast<double>(steps)});
@@ -111,31 +122,42 @@ class ComputeBound {
                                     grid.lengths.begin());
   }
 
+  // Fills in E of all boxes no larger than the largest part: others are neither asked for nor parts of those that are.
   void tabulate(const IntervalFunction &cost, double padding) {
     table_.assign(n_entries_, 0.0);
-    constexpr std::size_t kBatch = 4096;
     const std::size_t n_axes = grids_.size();
+    std::vector<std::size_t> places;
     std::vector<double> low(n_axes * kBatch);
     std::vector<double> high(n_axes * kBatch);
+    std::vector<double> found(kBatch);
     std::vector<const double *> lows;
     std::vector<const double *> highs;
     for (std::size_t axis = 0; axis < n_axes; ++axis) {
       lows.push_back(low.data() + axis * kBatch);
       highs.push_back(high.data() + axis * kBatch);
     }
-    for (std::size_t first = 0; first < n_entries_; first += kBatch) {
-      const std::size_t count = std::min(kBatch, n_entries_ - first);
-      for (std::size_t k = 0; k < count; ++k) {
-        std::size_t place = first + k;
-        for (std::size_t axis = n_axes; axis-- > 0;) {
-          const std::vector<std::int64_t> &own = grids_[axis].lengths;
-          const auto length = static_cast<double>(own[place % own.size()]);
-          place /= own.size();
-          low[axis * kBatch + k] = length;
-          high[axis * kBatch + k] = padding > 0.0 ? std::max(length, std::floor(length / padding + 1e-6)) : 1e12;
-        }
+    std::vector<std::size_t> digits(n_axes, 0);
+    for (std::size_t place = 0; place < n_entries_; ++place) {
+      double n_points = 1.0;
+      for (std::size_t axis = 0; axis < n_axes; ++axis) {
+        const auto length = static_cast<double>(grids_[axis].lengths[digits[axis]]);
+        low[axis * kBatch + places.size()] = length;
+        n_points *= length;
       }
-      cost.least(lows.data(), highs.data(), count, table_.data() + first);
+      if (n_points <= most_points_) {
+        for (std::size_t axis = 0; axis < n_axes; ++axis) {
+          const double length = low[axis * kBatch + places.size()];
+          high[axis * kBatch + places.size()] =
+              padding > 0.0 ? std::max(length, std::floor(length / padding + 1e-6)) : kUnpaddedMost;
+        }
+        places.push_back(place);
+      }
+      for (std::size_t axis = n_axes; axis-- > 0 && ++digits[axis] == grids_[axis].lengths.size();) digits[axis] = 0;
+      if (places.size() < kBatch && place + 1 < n_entries_) continue;
+      cost.least(lows.data(), highs.data(), places.size(), found.data());
+      for (std::size_t k = 0; k < places.size(); ++k) table_[places[k]] = found[k];
+      for (const double cycles : found) step_cycles_ = std::min(step_cycles_, cycles);
+      places.clear();
     }
   }
 
@@ -153,7 +175,8 @@ class ComputeBound {
 
   std::vector<Grid> grids_;
   std::size_t n_entries_ = 0;
-  double step_cycles_ = 0.0;
+  double most_points_ = 0.0;  // of a part
+  double step_cycles_ = std::numeric_limits<double>::infinity();
   std::vector<double> table_;
 };
 

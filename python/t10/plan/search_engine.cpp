@@ -11,7 +11,7 @@ namespace t10::search {
 namespace {
 
 constexpr std::size_t kChunk = 64;            // cases opened together
-constexpr std::size_t kLeaves = 4096;         // plans priced together
+constexpr std::size_t kLeaves = 1024;         // plans priced together
 constexpr std::size_t kMaxBoundEntries = 6'000'000;
 constexpr std::size_t kTicks = 4096;
 
@@ -29,6 +29,23 @@ double nest_cycles(std::array<double, kMaxAxes> &advance, std::array<double, kMa
     sweeps *= steps[i];
   }
   return cycles;
+}
+
+// Adds what a row does along the active axes to what was chosen before; returns the number of sub-tasks.
+template <class PerAxis>
+inline double extend(const PerAxis *before, const RowAxis *own, std::size_t n, PerAxis *after) {
+  double n_steps = 1.0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::int32_t t = own[i].t;
+    const std::int32_t least = before[i].least == 0 ? t : std::min(before[i].least, t);
+    after[i].most = std::max(before[i].most, t);
+    after[i].least = t == 1 ? before[i].least : least;
+    after[i].pace = std::min(before[i].pace, own[i].pace);
+    after[i].unit = before[i].unit + own[i].unit;
+    after[i].block = before[i].block + own[i].block;
+    n_steps *= static_cast<double>(after[i].most);
+  }
+  return n_steps;
 }
 
 }  // namespace
@@ -74,17 +91,20 @@ void Engine::price_still() {
   for (const Axes &f_op : f_op_) {
     const Axes lengths = lengths_of(f_op);
     const std::int64_t n_members = problem_.n_sharers(problem_.output(), f_op);
-    Holding all = output_holding(problem_, lengths, n_members);
+    const std::int64_t n_results = problem_.slots.back().n_elements(lengths);
+    Holding all = output_holding(problem_, lengths, n_results, n_members);
     for (std::size_t slot = 0; slot < problem_.output(); ++slot) {
-      const Holding one = input_holding(problem_, problem_.slots[slot], lengths);
+      const Holding one = input_holding(problem_, problem_.slots[slot], lengths,
+                                        problem_.slots[slot].n_elements(lengths));
       all.n_bytes += one.n_bytes;
       all.fetch += one.fetch;
     }
-    const std::int64_t key[2] = {n_members, problem_.slots.back().n_elements(lengths)};
+    const std::int64_t key[2] = {n_members, n_results};
     still_.push_back({all.n_bytes, all.fetch, boxes_.index(lengths.data()), reductions_.index(key)});
   }
   answer();
   const std::vector<std::int32_t> ft(problem_.slots.size() * problem_.n_axes, 1);
+  chunk_.resize(kChunk);
   statistics_.n_evaluated += f_op_.size();
   for (std::size_t i = 0; i < f_op_.size(); ++i) {
     const Still &one = still_[i];
@@ -109,7 +129,14 @@ void Engine::bound_compute() {
     parts[axis].erase(std::unique(parts[axis].begin(), parts[axis].end()), parts[axis].end());
     for (const std::int64_t f : parts[axis]) lengths[axis].push_back(ceil_div(problem_.extents[axis], f));
   }
-  auto bound = std::make_unique<ComputeBound>(problem_, lengths, parts, rotating);
+  double most_points = 0.0;
+  for (const Axes &f_op : f_op_) {
+    const Axes part = lengths_of(f_op);
+    double n_points = 1.0;
+    for (std::size_t axis = 0; axis < problem_.n_axes; ++axis) n_points *= static_cast<double>(part[axis]);
+    most_points = std::max(most_points, n_points);
+  }
+  auto bound = std::make_unique<ComputeBound>(problem_, lengths, parts, rotating, most_points);
   if (bound->n_entries() > kMaxBoundEntries) return;
   bound->fill(*costs_.least_sub_task, problem_.padding);
   compute_bound_ = std::move(bound);
@@ -146,7 +173,7 @@ bool Engine::is_beaten(std::size_t f_row, const Axes &lengths) const {
   const Axes &f_op = f_op_[f_row];
   std::int64_t n_bytes = 0;
   double full_bytes = 0.0;
-  double cycles = compute_bound_ ? compute_bound_->least(lengths_of(f_op)) : 0.0;
+  double cycles = compute_bound_ ? compute_bound_->least(lengths) : 0.0;
   std::int64_t ring = 1;  // of the output, left by the loop
   for (std::size_t slot = 0; slot < problem_.slots.size(); ++slot) {
     const Operand &operand = problem_.slots[slot];
@@ -182,186 +209,214 @@ bool Engine::is_beaten(std::size_t f_row, const Axes &lengths) const {
 void Engine::open(std::size_t f_row) {
   const Axes lengths = lengths_of(f_op_[f_row]);
   if (is_beaten(f_row, lengths)) return;
-  builder_.start(f_row, f_op_[f_row], lengths);
-  padded_lengths_.clear();
-  for (const std::size_t axis : builder_.active()) padded_lengths_.push_back(builder_.padded_lengths(axis));
+  if (n_chunk_ == 0) n_opened_ = 0;
+  if (n_opened_ == opened_.size()) opened_.push_back(std::make_unique<Opened>());
+  Opened &opened = *opened_[n_opened_];
+  builder_.start(opened, f_row, f_op_[f_row], lengths);
+  if (opened.active.empty()) return;
+  builder_.prepare();
+  ++n_opened_;
   Axes padded = lengths;
   pad(0, padded);
 }
 
 void Engine::pad(std::size_t place, Axes &lengths) {
-  const std::vector<std::size_t> &active = builder_.active();
-  if (place == active.size()) {
-    Case one = builder_.build(lengths);
-    if (one.movers.empty()) return;
-    one.compute_bound = compute_bound_ ? compute_bound_->least(lengths_of(one.f_op)) : 0.0;
-    chunk_.push_back(std::move(one));
-    if (chunk_.size() >= kChunk) work_off();
+  const Opened &opened = *opened_[n_opened_ - 1];
+  if (place == opened.active.size()) {
+    builder_.build(choice_, chunk_[n_chunk_]);
+    if (chunk_[n_chunk_].n_movers == 0) return;
+    chunk_[n_chunk_++].compute_bound = compute_bound_ ? compute_bound_->least(lengths) : 0.0;
+    if (n_chunk_ == kChunk) work_off();
     return;
   }
-  const std::int64_t shortest = lengths[active[place]];
-  const std::size_t f_row = builder_.f_row();
-  for (const std::int64_t length : padded_lengths_[place]) {
-    lengths[active[place]] = length;
+  const std::size_t axis = opened.active[place];
+  for (std::size_t i = 0; i < opened.lengths[place].size(); ++i) {
+    choice_[place] = i;
+    lengths[axis] = opened.lengths[place][i];
     // All bounds rise with the lengths: where one is too long, so are those behind it.
-    if (length > shortest && is_beaten(f_row, lengths)) break;
+    if (i > 0 && is_beaten(opened.f_row, lengths)) break;
     pad(place + 1, lengths);
   }
-  lengths[active[place]] = shortest;
+  lengths[axis] = opened.shortest[axis];
 }
 
 void Engine::work_off() {
   answer();
-  for (const Case &one : chunk_) {
-    builder_.price(*one.slots.back());
-    case_ = &one;
-    combine(one);
+  for (std::size_t i = 0; i < n_chunk_; ++i) {
+    builder_.price(*chunk_[i].slots[problem_.output()]);
+    combine(chunk_[i]);
   }
   flush();
-  chunk_.clear();
+  n_chunk_ = 0;
 }
 
 // Goes through all combinations of ft rows of a case.
 void Engine::combine(const Case &one) {
-  if (is_beaten(one.f_row, one.lengths)) return;
-  ++statistics_.n_opened;
-  const std::size_t n_movers = one.movers.size();
-  prefixes_.assign(n_movers + 1, Prefix{});
-  rests_.assign(n_movers + 1, Rest{});
-  chosen_.assign(n_movers, 0);
+  case_ = &one;
+  n_active_ = one.opened->active.size();
+  prefixes_.resize(std::max(prefixes_.size(), one.n_movers + 1));
+  rests_.resize(std::max(rests_.size(), one.n_movers + 1));
+  chosen_.resize(one.n_movers);
   Prefix &first = prefixes_[0];
-  for (std::size_t i = 0; i < one.active.size(); ++i) {
-    first.most[i] = 1;
-    first.pace[i] = static_cast<std::int32_t>(one.lengths[one.active[i]]);
+  first.n_bytes = 0;
+  first.cycles = first.n_moved = 0.0;
+  first.n_steps = 1.0;
+  for (std::size_t i = 0; i < n_active_; ++i)
+    first.axes[i] = {1, 0, static_cast<std::int32_t>(one.lengths[one.opened->active[i]]), 0, 0};
+  for (std::size_t slot = 0; slot < problem_.slots.size(); ++slot) {
+    if (one.slots[slot]->size() > 1) continue;
+    first.n_bytes += one.slots[slot]->n_bytes[0];
+    if (!settings_.is_bytes_only) first.cycles += one.slots[slot]->cycles[0];
   }
-  for (const auto &slot : one.slots) {
-    if (slot->size() > 1) continue;
-    first.n_bytes += slot->n_bytes[0];
-    if (!settings_.is_bytes_only) first.cycles += slot->cycles[0];
-  }
-  for (std::size_t depth = n_movers; depth-- > 0;) {
+  rests_[one.n_movers] = Rest{};
+  for (std::size_t depth = one.n_movers; depth-- > 0;) {
     const SlotRows &slot = *one.slots[one.movers[depth]];
     const Rest &after = rests_[depth + 1];
     rests_[depth] = {after.n_bytes + slot.least_bytes, after.full_bytes + slot.least_full_bytes,
-                     after.cycles + slot.least_cycles};
+                     after.cycles + slot.least_cycles, after.turning | slot.all_turning};
   }
+  if ((case_->padded & ~rests_[0].turning) != 0 || is_hopeless(first, rests_[0])) return;
+  ++statistics_.n_opened;
   descend(0);
 }
 
 void Engine::descend(std::size_t depth) {
+  if (depth + 1 == case_->n_movers) return finish_all(depth);
   const SlotRows &slot = *case_->slots[case_->movers[depth]];
-  const bool is_last = depth + 1 == case_->movers.size();
+  const Prefix &before = prefixes_[depth];
+  Prefix &after = prefixes_[depth + 1];
+  const Mask wanted = unpadded(before, depth) & ~rests_[depth + 1].turning;
   for (std::size_t row = 0; row < slot.size(); ++row) {
-    if (!extend(depth, row)) continue;
+    if ((slot.turning[row] & wanted) != wanted) continue;
+    after.n_bytes = before.n_bytes + slot.n_bytes[row];
+    after.cycles = before.cycles + (settings_.is_bytes_only ? 0.0 : slot.cycles[row]);
+    after.n_moved = before.n_moved + slot.n_moved[row];
+    after.n_steps = extend(before.axes.data(), slot.axes.data() + row * n_active_, n_active_, after.axes.data());
+    if ((blocks_ != 0 && !has_whole_blocks(after)) || is_hopeless(after, rests_[depth + 1])) continue;
     chosen_[depth] = static_cast<std::uint32_t>(row);
-    if (is_last) {
-      finish();
-    } else {
-      descend(depth + 1);
+    descend(depth + 1);
+  }
+}
+
+// A dim over several axes moves in whole blocks: everything that rotates with it must do so in equal parts.
+bool Engine::has_whole_blocks(const Prefix &all) const {
+  for (std::size_t i = 0; i < n_active_; ++i)
+    if (all.axes[i].block != 0 && all.axes[i].least != all.axes[i].most) return false;
+  return true;
+}
+
+// Returns the active axes along which the rows chosen before `depth` do not yet pad parts to the lengths of the case: a
+// smaller multiple of their factors would do. Rows that do not rotate there do not change that.
+Mask Engine::unpadded(const Prefix &prefix, std::size_t depth) const {
+  Mask result = 0;
+  for (std::size_t i = 0; case_->padded >> i != 0; ++i) {
+    const std::int64_t n_padded = case_->n_padded[i];
+    std::int64_t multiple = prefix.axes[i].most;
+    if (multiple > n_padded) continue;
+    for (std::size_t before = 0; multiple > 1 && before < depth; ++before) {
+      const std::int64_t t = case_->slots[case_->movers[before]]->axes[chosen_[before] * n_active_ + i].t;
+      if (multiple % t != 0) multiple = std::lcm(multiple, t);
     }
+    if (multiple <= n_padded) result |= Mask{1} << i;
+  }
+  return result;
+}
+
+// Whether no plan that adds the rest to a prefix can be on the front.
+bool Engine::is_hopeless(const Prefix &prefix, const Rest &rest) const {
+  if (!settings_.is_pruning) return false;
+  const std::int64_t n_bytes = prefix.n_bytes + rest.n_bytes;
+  if (n_bytes > problem_.capacity_bytes) return true;
+  const std::size_t f_row = case_->opened->f_row;
+  if (settings_.is_bytes_only) return front_.beats(n_bytes, 0.0, f_row);
+  const double step = task_cycles_ + advance_cycles_;
+  const double rate = costs_.shift->rate();
+  const double cycles = case_->compute_bound + prefix.cycles + rest.cycles + prefix.n_steps * step -
+                        advance_cycles_ + prefix.n_moved * rate;
+  return front_.beats({n_bytes, cycles, prefix.n_steps, static_cast<double>(prefix.n_bytes), rest.full_bytes, step,
+                       rate}, f_row);
+}
+
+// Prices the plans that the rows of the last mover make of a prefix, as far as bounds leave them. All but the price of
+// the sub-task is in tables.
+void Engine::finish_all(std::size_t depth) {
+  const Prefix &before = prefixes_[depth];
+  Prefix &all = prefixes_[depth + 1];
+  const SlotRows &slot = *case_->slots[case_->movers[depth]];
+  const Opened &opened = *case_->opened;
+  const double rate = costs_.shift->rate();
+  const Mask wanted = unpadded(before, depth);
+  for (std::size_t row = 0; row < slot.size(); ++row) {
+    if ((slot.turning[row] & wanted) != wanted) continue;
+    all.n_bytes = before.n_bytes + slot.n_bytes[row];
+    if (settings_.is_pruning && all.n_bytes > problem_.capacity_bytes) continue;
+    all.n_steps = extend(before.axes.data(), slot.axes.data() + row * n_active_, n_active_, all.axes.data());
+    if (all.n_steps == 1.0) continue;
+    all.cycles = settings_.is_bytes_only ? 0.0 : before.cycles + slot.cycles[row];
+    const double compute = case_->compute_bound + all.n_steps * task_cycles_;
+    if (settings_.is_pruning) {
+      const double shift = (all.n_steps - 1.0) * advance_cycles_ + (before.n_moved + slot.n_moved[row]) * rate;
+      const double bound = settings_.is_bytes_only ? 0.0 : compute + all.cycles + shift;
+      if (front_.beats(all.n_bytes, bound, opened.f_row)) continue;
+    }
+    chosen_[depth] = static_cast<std::uint32_t>(row);
+    if ((blocks_ != 0 && !has_whole_blocks(all)) || (wanted != 0 && unpadded(all, depth + 1) != 0)) continue;
+    if (all.n_bytes > problem_.capacity_bytes) {
+      ++statistics_.n_evaluated;
+      continue;
+    }
+    if (!settings_.is_bytes_only) all.cycles += shift_cycles(all);
+    if (settings_.is_pruning && front_.beats(all.n_bytes, compute + all.cycles, opened.f_row)) continue;
+    push(all);
   }
   tick();
 }
 
-// Adds a row to what is chosen; returns false where nothing below can be on the front.
-bool Engine::extend(std::size_t depth, std::size_t row) {
-  const SlotRows &slot = *case_->slots[case_->movers[depth]];
-  const Prefix &before = prefixes_[depth];
-  Prefix &after = prefixes_[depth + 1];
-  const Rest &rest = rests_[depth + 1];
-  after.n_bytes = before.n_bytes + slot.n_bytes[row];
-  if (settings_.is_pruning && after.n_bytes + rest.n_bytes > problem_.capacity_bytes) return false;
-  after.cycles = before.cycles + (settings_.is_bytes_only ? 0.0 : slot.cycles[row]);
-  after.n_moved = before.n_moved + static_cast<double>(slot.n_moved[row]);
-  after.n_steps = 1.0;
-  const std::size_t n = case_->active.size();
-  const std::size_t offset = row * n;
-  for (std::size_t i = 0; i < n; ++i) {
-    const std::int32_t t = slot.ft[offset + i];
-    after.most[i] = std::max(before.most[i], t);
-    after.pace[i] = std::min(before.pace[i], slot.pace[offset + i]);
-    after.unit[i] = before.unit[i] + slot.unit[offset + i];
-    after.n_steps *= static_cast<double>(after.most[i]);
-  }
-  if (blocks_ != 0) {
-    for (std::size_t i = 0; i < n; ++i) {
-      const std::int32_t t = slot.ft[offset + i];
-      after.least[i] = t == 1 ? before.least[i] : before.least[i] == 0 ? t : std::min(before.least[i], t);
-      after.block[i] = before.block[i] + slot.block[offset + i];
-      // A dim over several axes moves in whole blocks: everything that rotates with it must do so in equal parts.
-      if (after.block[i] != 0 && after.least[i] != after.most[i]) return false;
-    }
-  }
-  if (!settings_.is_pruning) return true;
-  if (settings_.is_bytes_only) return !front_.beats(after.n_bytes + rest.n_bytes, 0.0, case_->f_row);
-  const double cycles = case_->compute_bound + after.cycles + rest.cycles + after.n_steps * task_cycles_ +
-                        (after.n_steps - 1.0) * advance_cycles_ + after.n_moved * costs_.shift->rate();
-  return !front_.beats({after.n_bytes + rest.n_bytes, cycles, after.n_steps, static_cast<double>(after.n_bytes),
-                        rest.full_bytes, task_cycles_ + advance_cycles_, costs_.shift->rate()}, case_->f_row);
+void Engine::push(const Prefix &all) {
+  const Opened &opened = *case_->opened;
+  const std::size_t place = leaf_boxes_.size();
+  leaf_boxes_.resize(place + problem_.n_axes);
+  std::int32_t *box = leaf_boxes_.data() + place;
+  for (std::size_t axis = 0; axis < problem_.n_axes; ++axis) box[axis] = static_cast<std::int32_t>(case_->lengths[axis]);
+  for (std::size_t i = 0; i < n_active_; ++i) box[opened.active[i]] = all.axes[i].pace;
+  boxes_.prefetch(box);
+  const auto rows = static_cast<std::uint32_t>(leaf_rows_.size());
+  leaf_rows_.insert(leaf_rows_.end(), chosen_.begin(), chosen_.end());
+  const auto number = static_cast<std::uint32_t>(case_ - chunk_.data());
+  leaves_.push_back({number, rows, all.n_bytes, all.cycles, all.n_steps});
+  if (leaves_.size() >= kLeaves) flush();
 }
 
-double Engine::shift_cycles(const Prefix &prefix, std::size_t n_active) const {
+double Engine::shift_cycles(const Prefix &all) const {
   std::array<double, kMaxAxes> advance;
   std::array<double, kMaxAxes> steps;
   std::size_t n_loops = 0;
-  for (std::size_t i = 0; i < n_active; ++i) {
-    if (prefix.most[i] == 1) continue;
-    advance[n_loops] = (*costs_.shift)[prefix.unit[i] * prefix.pace[i] + prefix.block[i]];
-    steps[n_loops++] = prefix.most[i];
+  for (std::size_t i = 0; i < n_active_; ++i) {
+    const Prefix::PerAxis &one = all.axes[i];
+    if (one.most == 1) continue;
+    advance[n_loops] = (*costs_.shift)[one.unit * one.pace + one.block];
+    steps[n_loops++] = one.most;
   }
   return nest_cycles(advance, steps, n_loops);
 }
 
-// A combination is complete: all but the price of its sub-task is in tables.
-void Engine::finish() {
-  const Prefix &all = prefixes_[case_->movers.size()];
-  if (all.n_steps == 1.0 || !is_padded_so()) return;
-  if (all.n_bytes > problem_.capacity_bytes) {
-    ++statistics_.n_evaluated;
-    return;
-  }
-  const std::size_t n = case_->active.size();
-  const double cycles = settings_.is_bytes_only ? 0.0 : all.cycles + shift_cycles(all, n);
-  if (settings_.is_pruning &&
-      front_.beats(all.n_bytes, case_->compute_bound + all.n_steps * task_cycles_ + cycles, case_->f_row))
-    return;
-  Axes box = case_->lengths;
-  for (std::size_t i = 0; i < n; ++i) box[case_->active[i]] = all.pace[i];
-  const auto rows = static_cast<std::uint32_t>(leaf_rows_.size());
-  leaf_rows_.insert(leaf_rows_.end(), chosen_.begin(), chosen_.end());
-  const auto number = static_cast<std::uint32_t>(case_ - chunk_.data());
-  leaves_.push_back({number, rows, boxes_.index(box.data()), all.n_bytes, cycles, all.n_steps});
-  if (leaves_.size() >= kLeaves) flush();
-}
-
-// Whether the factors chosen pad every part just to the lengths of the case: no smaller multiple of all would do.
-bool Engine::is_padded_so() const {
-  const Prefix &all = prefixes_[case_->movers.size()];
-  const std::size_t n = case_->active.size();
-  for (std::size_t i = 0; i < n; ++i) {
-    if (all.most[i] > case_->n_padded[i]) continue;
-    std::int64_t multiple = 1;
-    for (std::size_t depth = 0; depth < case_->movers.size(); ++depth) {
-      const SlotRows &slot = *case_->slots[case_->movers[depth]];
-      multiple = std::lcm(multiple, static_cast<std::int64_t>(slot.ft[chosen_[depth] * n + i]));
-    }
-    if (multiple <= case_->n_padded[i]) return false;
-  }
-  return true;
-}
-
 // Prices the waiting plans and puts the best of them on the front.
 void Engine::flush() {
+  leaf_answers_.resize(leaves_.size());
+  for (std::size_t i = 0; i < leaves_.size(); ++i)
+    leaf_answers_[i] = boxes_.index(leaf_boxes_.data() + i * problem_.n_axes);
   answer();
   statistics_.n_evaluated += leaves_.size();
-  for (const Leaf &leaf : leaves_) {
-    const double cycles = settings_.is_bytes_only ? 0.0 : leaf.cycles + leaf.n_sub_tasks * boxes_[leaf.box];
+  for (std::size_t i = 0; i < leaves_.size(); ++i) {
+    const Leaf &leaf = leaves_[i];
+    const double cycles = settings_.is_bytes_only ? 0.0 : leaf.cycles + leaf.n_sub_tasks * boxes_[leaf_answers_[i]];
     const Case &one = chunk_[leaf.number];
-    if (front_.beats(leaf.n_bytes, cycles, one.f_row)) continue;
-    offer({leaf.n_bytes, cycles, one.f_row, ft_of(one, leaf_rows_.data() + leaf.rows)});
+    if (front_.beats(leaf.n_bytes, cycles, one.opened->f_row)) continue;
+    offer({leaf.n_bytes, cycles, one.opened->f_row, ft_of(one, leaf_rows_.data() + leaf.rows)});
   }
   leaves_.clear();
   leaf_rows_.clear();
+  leaf_boxes_.clear();
 }
 
 void Engine::answer() {
@@ -399,10 +454,10 @@ bool Engine::is_placeable(const Point &point) {
 
 std::vector<std::int32_t> Engine::ft_of(const Case &one, const std::uint32_t *rows) const {
   std::vector<std::int32_t> ft(problem_.slots.size() * problem_.n_axes, 1);
-  const std::size_t n = one.active.size();
-  for (std::size_t i = 0; i < one.movers.size(); ++i)
-    for (std::size_t j = 0; j < n; ++j)
-      ft[one.movers[i] * problem_.n_axes + one.active[j]] = one.slots[one.movers[i]]->ft[rows[i] * n + j];
+  const std::vector<std::size_t> &active = one.opened->active;
+  for (std::size_t i = 0; i < one.n_movers; ++i)
+    for (std::size_t j = 0; j < active.size(); ++j)
+      ft[one.movers[i] * problem_.n_axes + active[j]] = one.slots[one.movers[i]]->axes[rows[i] * active.size() + j].t;
   return ft;
 }
 

@@ -57,27 +57,30 @@ class Engine {
   const Statistics &statistics() const { return statistics_; }
 
  private:
-  // A plan that waits for the price of its sub-task.
+  // A plan that waits for the price of its sub-task. Its box is in leaf_boxes_, its row per mover in leaf_rows_.
   struct Leaf {
     std::uint32_t number;  // of its case in the chunk
-    std::uint32_t rows;    // where its row per mover starts in leaf_rows_
-    std::uint32_t box;
+    std::uint32_t rows;    // where its rows start
     std::int64_t n_bytes;
     double cycles;  // all but compute
     double n_sub_tasks;
   };
 
-  // What is chosen so far on the way down a case; arrays over its active axes.
+  // What is chosen so far on the way down a case.
   struct Prefix {
-    std::int64_t n_bytes = 0;
-    double cycles = 0.0;
-    double n_moved = 0.0;
-    double n_steps = 1.0;
-    std::array<std::int64_t, kMaxAxes> unit{};
-    std::array<std::int64_t, kMaxAxes> block{};
-    std::array<std::int32_t, kMaxAxes> most{};   // largest t, the steps
-    std::array<std::int32_t, kMaxAxes> least{};  // smallest t above 1, 0 for none
-    std::array<std::int32_t, kMaxAxes> pace{};
+    struct PerAxis {
+      std::int32_t most;   // largest t, the steps
+      std::int32_t least;  // smallest t above 1, 0 for none
+      std::int32_t pace;
+      std::int64_t unit;
+      std::int64_t block;
+    };
+
+    std::int64_t n_bytes;
+    double cycles;
+    double n_moved;
+    double n_steps;
+    std::array<PerAxis, kMaxAxes> axes;  // active axes only
   };
 
   // Sums over the movers from a depth on of what each has at least.
@@ -85,6 +88,7 @@ class Engine {
     std::int64_t n_bytes = 0;
     double full_bytes = 0.0;  // n_bytes + n_moved is never less
     double cycles = 0.0;
+    Mask turning = 0;  // active axes along which some of them may rotate
   };
 
   struct Still {
@@ -103,16 +107,18 @@ class Engine {
   void work_off();
   void combine(const Case &one);
   void descend(std::size_t depth);
-  bool extend(std::size_t depth, std::size_t row);
-  void finish();
-  bool is_padded_so() const;
+  void finish_all(std::size_t depth);
+  void push(const Prefix &all);
+  bool has_whole_blocks(const Prefix &all) const;
+  Mask unpadded(const Prefix &prefix, std::size_t depth) const;
+  bool is_hopeless(const Prefix &prefix, const Rest &rest) const;
   void flush();
   void answer();
   void offer(Point point);
   bool is_placeable(const Point &point);
   void tick();
   Axes lengths_of(const Axes &f_op) const;
-  double shift_cycles(const Prefix &prefix, std::size_t n_active) const;
+  double shift_cycles(const Prefix &all) const;
   std::vector<std::int32_t> ft_of(const Case &one, const std::uint32_t *rows) const;
 
   const Problem &problem_;
@@ -122,8 +128,8 @@ class Engine {
   Hooks hooks_;
   Front front_;
   Statistics statistics_;
-  Memo boxes_;
-  Memo reductions_;
+  Memo<std::int32_t> boxes_;
+  Memo<std::int64_t> reductions_;
   RowBuilder builder_;
   std::unique_ptr<ComputeBound> compute_bound_;
   double task_cycles_ = 0.0;     // least cycles of a sub-task
@@ -131,12 +137,18 @@ class Engine {
   Mask blocks_ = 0;  // axes along which some operand moves in whole blocks
 
   std::vector<Still> still_;
-  std::vector<std::vector<std::int64_t>> padded_lengths_;  // of the F_op being opened, per active axis
+  std::vector<std::unique_ptr<Opened>> opened_;  // the first n_opened_ are in use
+  std::size_t n_opened_ = 0;
+  std::array<std::size_t, kMaxAxes> choice_{};  // of lengths of the F_op being opened, per active axis
   std::vector<Case> chunk_;
+  std::size_t n_chunk_ = 0;
   std::vector<Leaf> leaves_;
   std::vector<std::uint32_t> leaf_rows_;
+  std::vector<std::int32_t> leaf_boxes_;
+  std::vector<std::uint32_t> leaf_answers_;
   // Of the case being combined:
   const Case *case_ = nullptr;
+  std::size_t n_active_ = 0;
   std::vector<Prefix> prefixes_;
   std::vector<Rest> rests_;
   std::vector<std::uint32_t> chosen_;

@@ -53,10 +53,10 @@ class Front {
   bool beats(std::int64_t n_bytes, double cycles, std::size_t f_row) const {
     const std::size_t i = upper(n_bytes);
     if (i == 0) return false;
-    const Point &point = points_[i - 1];
+    const Mark &mark = marks_[i - 1];
     const double least = whole(cycles);
-    if (point.cycles != least) return point.cycles < least;
-    return point.n_bytes < n_bytes || point.f_row < f_row;
+    if (mark.cycles != least) return mark.cycles < least;
+    return mark.n_bytes < n_bytes || mark.f_row < f_row;
   }
 
   // Whether every plan of F_op `f_row` is beaten that takes at least as long as a bound says for its memory.
@@ -64,11 +64,11 @@ class Front {
     const std::size_t first = upper(bound.n_bytes);
     if (first == 0) return false;
     const double least = whole(bound.cycles);
-    for (std::size_t i = first - 1; i < points_.size(); ++i) {
-      if (is_faster(points_[i], least, f_row)) return true;
-      if (i + 1 == points_.size()) return false;
+    for (std::size_t i = first - 1; i < marks_.size(); ++i) {
+      if (is_faster(marks_[i], least, f_row)) return true;
+      if (i + 1 == marks_.size()) return false;
       // Up to the next point this one is the best; the bound falls with memory and is least at the end.
-      if (!is_faster(points_[i], whole(bound.at(points_[i + 1].n_bytes)), f_row)) return false;
+      if (!is_faster(marks_[i], whole(bound.at(marks_[i + 1].n_bytes)), f_row)) return false;
     }
     return false;
   }
@@ -92,24 +92,53 @@ class Front {
     const auto place = points_.erase(begin + static_cast<std::ptrdiff_t>(first),
                                      begin + static_cast<std::ptrdiff_t>(last));
     points_.insert(place, std::move(point));
+    mark();
   }
 
  private:
+  struct Mark {
+    std::int64_t n_bytes;
+    double cycles;
+    std::size_t f_row;
+  };
+
+  static constexpr std::size_t kBuckets = 1024;
+
   // Cycles are whole numbers, so a bound may be rounded up, what the sums behind it lost in rounding aside.
   static double whole(double bound) { return std::ceil(bound - 1e-3); }
 
-  static bool is_faster(const Point &point, double cycles, std::size_t f_row) {
-    return point.cycles < cycles || (point.cycles == cycles && point.f_row < f_row);
+  static bool is_faster(const Mark &mark, double cycles, std::size_t f_row) {
+    return mark.cycles < cycles || (mark.cycles == cycles && mark.f_row < f_row);
+  }
+
+  // Copies what queries need, and notes for ranges of bytes how many points lie before them.
+  void mark() {
+    marks_.clear();
+    for (const Point &point : points_) marks_.push_back({point.n_bytes, point.cycles, point.f_row});
+    shift_ = 0;
+    while (static_cast<std::size_t>(marks_.back().n_bytes >> shift_) >= kBuckets) ++shift_;
+    before_.assign(kBuckets, marks_.size());
+    for (std::size_t i = marks_.size(); i-- > 0;) {
+      const auto bucket = static_cast<std::size_t>(marks_[i].n_bytes >> shift_);
+      const std::size_t previous = i == 0 ? 0 : static_cast<std::size_t>(marks_[i - 1].n_bytes >> shift_) + 1;
+      for (std::size_t b = previous; b <= bucket; ++b) before_[b] = i;
+    }
   }
 
   // Number of points with at most so many bytes.
   std::size_t upper(std::int64_t n_bytes) const {
-    const auto found = std::upper_bound(points_.begin(), points_.end(), n_bytes,
-                                        [](std::int64_t value, const Point &point) { return value < point.n_bytes; });
-    return static_cast<std::size_t>(found - points_.begin());
+    if (marks_.empty()) return 0;
+    const auto bucket = static_cast<std::size_t>(n_bytes >> shift_);
+    if (bucket >= kBuckets) return marks_.size();
+    std::size_t i = before_[bucket];
+    while (i < marks_.size() && marks_[i].n_bytes <= n_bytes) ++i;
+    return i;
   }
 
   std::vector<Point> points_;
+  std::vector<Mark> marks_;
+  std::vector<std::size_t> before_;
+  int shift_ = 0;
 };
 
 }  // namespace t10::search

@@ -19,7 +19,7 @@ namespace nb = nanobind;
 namespace t10::search {
 namespace {
 
-constexpr std::size_t kBlock = 256;
+constexpr std::size_t kBlock = 64;
 constexpr double kHuge = 1e300;
 
 // The numbers of `t10.cost.formula.Opcode`.
@@ -132,8 +132,14 @@ T10_INLINE void divide(const Column &a, double divisor, Column &out, std::size_t
   for (std::size_t k = 0; k < n; ++k) out.high[k] = f(a.high[k] / divisor);
 }
 
-// The operations that make up nearly all of every cost, on whole columns. Returns false where `applied` must do it.
-T10_CLONES bool apply_fast(std::int32_t opcode, const Column &a, const Column &b, Column &out, std::size_t n) {
+// What overflowed encloses nothing: say so.
+T10_INLINE void clamp(Column &out, std::size_t n) {
+  for (std::size_t k = 0; k < n; ++k) out.low[k] = out.low[k] >= -kHuge ? out.low[k] : -kHuge;
+  for (std::size_t k = 0; k < n; ++k) out.high[k] = out.high[k] <= kHuge ? out.high[k] : kHuge;
+}
+
+// Arithmetic on whole columns, as nearly all of every cost has it. Returns false where `applied` must do it.
+T10_CLONES bool fast_arithmetic(std::int32_t opcode, const Column &a, const Column &b, Column &out, std::size_t n) {
   switch (opcode) {
     case kAdd:
       for (std::size_t k = 0; k < n; ++k) out.low[k] = a.low[k] + b.low[k];
@@ -147,6 +153,7 @@ T10_CLONES bool apply_fast(std::int32_t opcode, const Column &a, const Column &b
       if (!all_of(n, [&](std::size_t k) { return (a.low[k] >= 0.0) & (b.low[k] >= 0.0); })) return false;
       for (std::size_t k = 0; k < n; ++k) out.low[k] = a.low[k] * b.low[k];
       for (std::size_t k = 0; k < n; ++k) out.high[k] = a.high[k] * b.high[k];
+      clamp(out, n);
       return true;
     case kMin:
       for (std::size_t k = 0; k < n; ++k) out.low[k] = std::min(a.low[k], b.low[k]);
@@ -165,6 +172,38 @@ T10_CLONES bool apply_fast(std::int32_t opcode, const Column &a, const Column &b
         divide(a, b.low[0], out, n, [](double x) { return __builtin_ceil(x); });
       } else {
         divide(a, b.low[0], out, n, [](double x) { return __builtin_floor(x); });
+      }
+      return true;
+    default: return false;
+  }
+}
+
+// Choices between columns, likewise: the rules of `applied` and `logic` without branches.
+T10_CLONES bool fast_choice(std::int32_t opcode, const Column &a, const Column &b, const Column &c, Column &out,
+                            std::size_t n) {
+  switch (opcode) {
+    case kLt:
+      for (std::size_t k = 0; k < n; ++k) out.low[k] = a.high[k] < b.low[k] ? 1.0 : 0.0;
+      for (std::size_t k = 0; k < n; ++k) out.high[k] = a.low[k] < b.high[k] ? 1.0 : 0.0;
+      return true;
+    case kLe:
+      for (std::size_t k = 0; k < n; ++k) out.low[k] = a.high[k] <= b.low[k] ? 1.0 : 0.0;
+      for (std::size_t k = 0; k < n; ++k) out.high[k] = a.low[k] <= b.high[k] ? 1.0 : 0.0;
+      return true;
+    case kEq:
+      for (std::size_t k = 0; k < n; ++k)
+        out.low[k] = (a.low[k] == a.high[k]) & (b.low[k] == b.high[k]) & (a.low[k] == b.low[k]) ? 1.0 : 0.0;
+      for (std::size_t k = 0; k < n; ++k)
+        out.high[k] = (a.low[k] <= b.high[k]) & (b.low[k] <= a.high[k]) ? 1.0 : 0.0;
+      return true;
+    case kSelect:
+      for (std::size_t k = 0; k < n; ++k) {
+        const bool is_sure = (a.low[k] > 0.0) | (a.high[k] < 0.0);
+        const bool is_possible = (a.low[k] != 0.0) | (a.high[k] != 0.0);
+        const double low = is_possible ? std::min(b.low[k], c.low[k]) : c.low[k];
+        const double high = is_possible ? std::max(b.high[k], c.high[k]) : c.high[k];
+        out.low[k] = is_sure ? b.low[k] : low;
+        out.high[k] = is_sure ? b.high[k] : high;
       }
       return true;
     default: return false;
@@ -209,16 +248,13 @@ class FormulaIntervals final : public IntervalFunction {
     const Column &a = values[static_cast<std::size_t>(instruction[1])];
     const Column &b = values[static_cast<std::size_t>(instruction[2])];
     const Column &c = values[static_cast<std::size_t>(instruction[3])];
-    if (!apply_fast(instruction[0], a, b, out, n)) {
-      for (std::size_t k = 0; k < n; ++k) {
-        const Range range = applied(instruction[0], {a.low[k], a.high[k]}, {b.low[k], b.high[k]}, {c.low[k], c.high[k]});
-        out.low[k] = range.low;
-        out.high[k] = range.high;
-      }
+    if (fast_arithmetic(instruction[0], a, b, out, n) || fast_choice(instruction[0], a, b, c, out, n)) return;
+    for (std::size_t k = 0; k < n; ++k) {
+      const Range range = applied(instruction[0], {a.low[k], a.high[k]}, {b.low[k], b.high[k]}, {c.low[k], c.high[k]});
+      out.low[k] = range.low;
+      out.high[k] = range.high;
     }
-    // What overflowed or is no number encloses nothing: say so.
-    for (std::size_t k = 0; k < n; ++k) out.low[k] = out.low[k] >= -kHuge ? out.low[k] : -kHuge;
-    for (std::size_t k = 0; k < n; ++k) out.high[k] = out.high[k] <= kHuge ? out.high[k] : kHuge;
+    clamp(out, n);
   }
 
   std::size_t n_inputs_;

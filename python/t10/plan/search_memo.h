@@ -13,13 +13,21 @@
 
 namespace t10::search {
 
-// A hash table from rows of `width` small integers to numbers that are filled in later, many at once.
+// A hash table from rows of `width` integers, kept as `Stored`, to numbers that are filled in later, many at once.
+template <class Stored>
 class Memo {
  public:
   Memo(std::size_t width, const char *question) : width_(width), question_(question), table_(1024, kEmpty) {}
 
+  // Tells the processor that `row` will be looked up.
+  template <class Integer>
+  void prefetch(const Integer *row) const {
+    __builtin_prefetch(table_.data() + (hash(row) & (table_.size() - 1)));
+  }
+
   // Returns the index under which the answer to `row` can be read once `answer` has run.
-  std::uint32_t index(const std::int64_t *row) {
+  template <class Integer>
+  std::uint32_t index(const Integer *row) {
     std::size_t place = hash(row) & (table_.size() - 1);
     while (table_[place] != kEmpty) {
       if (is_row(table_[place], row)) return table_[place];
@@ -27,7 +35,7 @@ class Memo {
     }
     const auto added = static_cast<std::uint32_t>(size());
     table_[place] = added;
-    rows_.insert(rows_.end(), row, row + width_);
+    for (std::size_t i = 0; i < width_; ++i) rows_.push_back(static_cast<Stored>(row[i]));
     if (2 * size() > table_.size()) grow();
     return added;
   }
@@ -57,14 +65,16 @@ class Memo {
  private:
   static constexpr std::uint32_t kEmpty = 0xffffffffU;
 
-  std::size_t hash(const std::int64_t *row) const {
+  template <class Integer>
+  std::size_t hash(const Integer *row) const {
     std::uint64_t h = 0;
     for (std::size_t i = 0; i < width_; ++i) h = (h ^ static_cast<std::uint64_t>(row[i])) * 0x9e3779b97f4a7c15ULL;
     return h ^ h >> 29;
   }
 
-  bool is_row(std::uint32_t index, const std::int64_t *row) const {
-    const std::int64_t *own = rows_.data() + static_cast<std::size_t>(index) * width_;
+  template <class Integer>
+  bool is_row(std::uint32_t index, const Integer *row) const {
+    const Stored *own = rows_.data() + static_cast<std::size_t>(index) * width_;
     for (std::size_t i = 0; i < width_; ++i)
       if (own[i] != row[i]) return false;
     return true;
@@ -89,7 +99,7 @@ class Memo {
   std::size_t width_;
   std::string question_;
   std::vector<std::uint32_t> table_;
-  std::vector<std::int64_t> rows_;
+  std::vector<Stored> rows_;
   std::vector<double> values_;
   std::vector<double> columns_;
   std::vector<const double *> pointers_;

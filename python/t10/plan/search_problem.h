@@ -15,6 +15,7 @@ namespace t10::search {
 
 constexpr std::size_t kMaxAxes = 16;
 constexpr std::size_t kMaxSlots = 16;
+constexpr std::int64_t kMostLength = std::int64_t{1} << 31;
 
 using Axes = std::array<std::int64_t, kMaxAxes>;
 using Mask = std::uint32_t;
@@ -38,10 +39,14 @@ struct Operand {
   Mask axes = 0;
   Mask simple = 0;    // axes that only occur in dims of their own
   Mask rotating = 0;  // axes along which it may rotate
+  std::vector<std::size_t> plain;   // axes that are dims by themselves
+  std::vector<std::size_t> others;  // other dims over axes
 
+  // Elements of a partition with the given windows along the axes.
   std::int64_t n_elements(const Axes &windows) const {
     std::int64_t total = 1;
-    for (const Dim &dim : dims) total *= extent(dim, windows);
+    for (const std::size_t axis : plain) total *= windows[axis];
+    for (const std::size_t dim : others) total *= extent(dims[dim], windows);
     return total;
   }
 
@@ -88,10 +93,11 @@ struct Problem {
            static_cast<double>(runs - 1) * fetch_per_run;
   }
 
-  // A part of `length` keeps the padding constraint where it is the shortest possible or wastes little.
+  // A part of `length` keeps the padding constraint where it is the shortest possible or wastes little. Parts that 31
+  // bits cannot count are no parts.
   bool is_padding_kept(std::size_t axis, std::int64_t parts, std::int64_t shortest, std::int64_t length) const {
-    return length == shortest ||
-           static_cast<double>(extents[axis]) >= padding * static_cast<double>(parts * length);
+    return length == shortest || (length < kMostLength && static_cast<double>(extents[axis]) >=
+                                                              padding * static_cast<double>(parts * length));
   }
 
   std::int64_t n_sharers(std::size_t slot, const Axes &f_op) const {
@@ -110,23 +116,23 @@ struct Holding {
   double fetch = 0.0;
 };
 
-// The holding of an input whose windows are given.
-inline Holding input_holding(const Problem &problem, const Operand &operand, const Axes &windows) {
-  const std::int64_t n_bytes = operand.n_elements(windows) * operand.item_bytes;
+// The holding of an input whose windows are given, and how many elements that makes.
+inline Holding input_holding(const Problem &problem, const Operand &operand, const Axes &windows,
+                             std::int64_t n_elements) {
+  const std::int64_t n_bytes = n_elements * operand.item_bytes;
   Holding result{problem.aligned(n_bytes), 0.0};
   if (!operand.is_weight) result.fetch = problem.fetch_cycles(n_bytes, operand.n_runs(windows));
   return result;
 }
 
 // The holding of the output with `n_members` cores that have partial sums of it: accumulator, result, epilogue inputs.
-inline Holding output_holding(const Problem &problem, const Axes &windows, std::int64_t n_members) {
-  const Operand &output = problem.slots.back();
-  const std::int64_t n_elements = output.n_elements(windows);
-  Holding result{problem.aligned(n_elements * output.item_bytes), 0.0};
+inline Holding output_holding(const Problem &problem, const Axes &windows, std::int64_t n_elements,
+                              std::int64_t n_members) {
+  Holding result{problem.aligned(n_elements * problem.slots.back().item_bytes), 0.0};
   if (problem.has_accumulator || n_members > 1)
     result.n_bytes += problem.aligned(ceil_div(n_elements, n_members) * problem.result_item_bytes);
   for (const Operand &operand : problem.epilogue_inputs) {
-    const Holding one = input_holding(problem, operand, windows);
+    const Holding one = input_holding(problem, operand, windows, operand.n_elements(windows));
     result.n_bytes += one.n_bytes;
     result.fetch += one.fetch;
   }
