@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from t10.chip import ChipSpec
 from t10.core.schedule import ModulePlan
-from t10.cost.registry import DEFAULT_COST_MODEL, cost_model
+from t10.cost import registry
 from t10.dialect.mlir import ir
 from t10.passes.bridge.annotate import COST_MODEL, annotate
 from t10.passes.forced import forced_by_attributes
@@ -49,12 +49,12 @@ def plan_mlir(
     options: PlanOptions | None = None,
     progress: Progress | None = None,
     *,
-    prices: str = DEFAULT_COST_MODEL,
+    cost_model: str = registry.DEFAULT_COST_MODEL,
     pins: Pins | None = None,
     executor: Executor | None = None,
     cache: PlanCache | None = None,
 ) -> PlannedModule:
-    """Fuse and plan a linalg module for a chip and write the plan into it; `prices` names the cost model.
+    """Fuse and plan a linalg module for a chip and write the plan into it under a cost model.
 
     Plans pinned by attributes of operators, by `pins` and by `options` are kept; of two for one operator, the last of
     these. Operators are searched on `executor` and kept in `cache`. Raises `UnsupportedOpError` for operations that
@@ -63,7 +63,7 @@ def plan_mlir(
     with module.context, ir.Location.unknown():
         read = fused(module, progress)
         pinned = with_pins(read, options or PlanOptions(), pins)
-        cost = cost_model(prices, chip)
+        cost = registry.cost_model(cost_model, chip)
         with locating(read.graph.operators), explaining(read.graph, chip, cost, pinned):
             fronts = operator_fronts(read.graph, chip, cost, pinned, progress, executor=executor, cache=cache)
             plan = settled(read.graph, chip, cost, fronts, pinned)
@@ -71,7 +71,7 @@ def plan_mlir(
                 plan = schedule_module(read.graph, chip, cost, fronts, pinned, progress)
         if pins is not None:
             plan = as_written(plan, pins.whole)
-        module.operation.attributes[COST_MODEL] = ir.StringAttr.get(prices)
+        module.operation.attributes[COST_MODEL] = ir.StringAttr.get(cost_model)
         annotate(module, read, plan)
     return PlannedModule(plan, read.constants)
 

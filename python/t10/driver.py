@@ -25,8 +25,7 @@ from t10.core.document import load_document, write_document
 from t10.core.dtypes import numpy_dtype
 from t10.core.graph import TensorValue
 from t10.core.schedule import ModulePlan
-from t10.cost import CostModel
-from t10.cost.registry import DEFAULT_COST_MODEL, cost_model
+from t10.cost import CostModel, registry
 from t10.errors import InputError
 from t10.report import Report, build_report, read_report, write_report
 
@@ -64,7 +63,7 @@ class Executable:
     module: str = field(repr=False)
     weights: Mapping[str, NDArray[Any]] = field(repr=False)
     source: str = ""
-    cost_model: str = DEFAULT_COST_MODEL
+    cost_model: str = registry.DEFAULT_COST_MODEL
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     planner_seconds: Mapping[str, float] = field(default_factory=dict[str, float])
 
@@ -115,7 +114,7 @@ class Executable:
     def prices(self) -> CostModel:
         """Return the cost model that the model was planned under; raises `InputError` where its file is not there."""
         try:
-            return cost_model(self.cost_model, self.chip)
+            return registry.cost_model(self.cost_model, self.chip)
         except InputError as error:
             raise InputError(
                 f"the model was planned under cost model {self.cost_model}: {error.message}",
@@ -158,7 +157,7 @@ class Executable:
             module=module.read_text(encoding="utf-8") if module.exists() else "",
             weights=read_arrays(where / WEIGHTS_FILE) if has_weights else {},
             source=str(extra.get("source", "")),
-            cost_model=str(extra.get("cost_model", DEFAULT_COST_MODEL)),
+            cost_model=str(extra.get("cost_model", registry.DEFAULT_COST_MODEL)),
             options=extra.get("options", {}),
             planner_seconds=report.planner_seconds,
         )
@@ -187,7 +186,7 @@ def compile(
     options: PlanOptions | None = None,
     progress: Progress | None = None,
     *,
-    prices: str = DEFAULT_COST_MODEL,
+    cost_model: str = registry.DEFAULT_COST_MODEL,
     plan: str | Path | None = None,
     executor: Executor | None = None,
     cache: PlanCache | str | Path | None = None,
@@ -195,11 +194,10 @@ def compile(
     """Return a model file (ONNX, text of onnx-mlir, or linalg) compiled for a chip.
 
     `chip` is a bundled chip's name, a chip file or a `ChipSpec`; `shapes` gives extents by input name or dim parameter
-    for dims that the model leaves open; `options` are the planner's; `prices` names the cost model (ipu, t10-paper or
-    FILE.py); `plan` is a plan.json or a file of pins whose plans are kept; `executor` searches operators instead of
-    this process's threads; `cache` is a folder that keeps what was found for other models and runs
-    (`t10.cache_folder` knows the user's). Raises `InputError`, `UnsupportedOpError` and `InfeasiblePlanError`, each
-    with its cause.
+    for dims that the model leaves open; `options` are the planner's; `cost_model` is ipu, t10-paper or FILE.py; `plan`
+    is a plan.json or a file of pins whose plans are kept; `executor` searches operators instead of this process's
+    threads; `cache` is a folder that keeps what was found for other models and runs (`t10.cache_folder` knows the
+    user's). Raises `InputError`, `UnsupportedOpError` and `InfeasiblePlanError`, each with its cause.
     """
     from t10.frontend.importer import import_model
     from t10.passes.pipeline import plan_mlir
@@ -215,7 +213,14 @@ def compile(
     clock.report("import", 0, 1)
     imported = import_model(model, shapes=shapes)
     planned = plan_mlir(
-        imported.module, spec, chosen, clock.report, prices=prices, pins=pins, executor=executor, cache=kept
+        imported.module,
+        spec,
+        chosen,
+        clock.report,
+        cost_model=cost_model,
+        pins=pins,
+        executor=executor,
+        cache=kept,
     )
     clock.report("write", 0, 1)
     with imported.module.context, imported.module.operation.location:
@@ -227,7 +232,7 @@ def compile(
         module=text,
         weights={**imported.weights, **planned.constants},
         source=Path(model).name,
-        cost_model=prices,
+        cost_model=cost_model,
         options=_as_json(chosen),
         planner_seconds=clock.seconds,
     )

@@ -167,3 +167,15 @@ def test_progress_names_the_stages(tmp_path: Path) -> None:
     assert set(executable.planner_seconds) == set(seen)
     executable = replace(executable, planner_seconds={})
     assert executable.report().planner_seconds == {}
+
+
+def test_a_model_is_compiled_and_run_under_the_cost_model_that_was_named(tmp_path: Path) -> None:
+    path = models.mlp(tmp_path / "mlp.onnx")
+    ours, paper = (t10.compile(path, chip="test-16", cost_model=name) for name in ("ipu", "t10-paper"))
+    assert (ours.report().cost_model, paper.report().cost_model) == ("ipu", "t10-paper")
+    assert 't10.cost_model = "t10-paper"' in paper.module
+    for each in (ours, paper):
+        x = {"x": models.weights(9, 4, 24)}
+        assert each.execute(x).cycles == sum(op.active.cycles.total for op in each.plan.operators)
+    with pytest.raises(InputError, match="unknown cost model"):
+        t10.compile(path, chip="test-16", cost_model="fast")
