@@ -87,23 +87,25 @@ def _tiles(spec: OperatorSpec, plan: OperatorPlan, slot: int) -> bool:
     blocks = [axis for axis in rotating if axis not in operand.simple_axes]
     if any((starts[:, axis] % windows[axis]).any() for axis in blocks):
         return False
-    where = geometry.coordinates(plan)[:, own]
-    counts = _counts(np.column_stack([where, starts[:, rotating]]))
-    if slot == len(spec.inputs) and set(counts.values()) != {geometry.n_replicas(spec, plan, slot)}:
+    sizes = tuple([plan.f_op[axis] for axis in own] + [plan.lengths[axis] for axis in rotating])
+    held = np.column_stack([geometry.coordinates(plan)[:, own], starts[:, rotating]])
+    keys, counts = np.unique(_number(held.T, sizes), return_counts=True)
+    if slot == len(spec.inputs) and (counts != geometry.n_replicas(spec, plan, slot)).any():
         return False
-    for number, axis in enumerate(rotating):
-        column = len(own) + number
-        for key, count in counts.items():
-            moved = list(key)
-            moved[column] = (moved[column] + windows[axis]) % plan.lengths[axis]
-            if counts.get(tuple(moved)) != count:
-                return False
+    places = np.array(np.unravel_index(keys, sizes))
+    for number, axis in enumerate(rotating, start=len(own)):
+        moved = places.copy()
+        moved[number] = (moved[number] + windows[axis]) % plan.lengths[axis]
+        wanted = _number(moved, sizes)
+        found = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        if ((keys[found] != wanted) | (counts[found] != counts)).any():
+            return False
     return True
 
 
-def _counts(rows: geometry.Ints) -> dict[tuple[int, ...], int]:
-    keys, counts = np.unique(rows, axis=0, return_counts=True)
-    return {tuple(key): count for key, count in zip(keys.tolist(), counts.tolist(), strict=True)}
+def _number(places: geometry.Ints, sizes: AxisSizes) -> geometry.Ints:
+    """Return the row-major number of every column of `places`, shape (sizes, n)."""
+    return np.asarray(np.ravel_multi_index(tuple(places), sizes), np.int64)
 
 
 def _rotating(ft: tuple[AxisSizes, ...], axis: int) -> list[int]:
