@@ -42,7 +42,7 @@ def run_demo(arguments: Arguments) -> int:
         references = run_onnx_runtime(model, inputs)
         write_report_files(arguments.folder, executable, progress)
     trace = simulated_trace(executable.plan, executable.chip, result.timeline)
-    write_trace(arguments.folder / RUN_TRACE_FILE, trace)
+    write_trace(arguments.folder / RUN_TRACE_FILE, trace, executable.cost_model)
     comparisons = compare(result.outputs, references, default_tolerance(executable.plan.graph))
     _show(console, executable, result, comparisons, seconds)
     _next_steps(console, arguments.folder, model)

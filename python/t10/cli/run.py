@@ -33,6 +33,7 @@ def run_run(arguments: Arguments) -> int:
         write_arrays(arguments.outputs, result.outputs)
         say(console, f"wrote {arguments.outputs}: {', '.join(result.outputs)}")
     if arguments.trace is not None:
-        write_trace(arguments.trace, simulated_trace(executable.plan, executable.chip, result.timeline))
+        trace = simulated_trace(executable.plan, executable.chip, result.timeline)
+        write_trace(arguments.trace, trace, executable.cost_model)
         say(console, f"wrote {arguments.trace} (open it at ui.perfetto.dev)")
     return 0

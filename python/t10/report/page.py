@@ -44,7 +44,7 @@ def write_page(
     """Write report.html, its plots as SVG and trace.json into a folder; returns the names of the files."""
     drawings = (
         ("time.svg", lambda: time_plot(report)),
-        ("pareto.svg", lambda: pareto_plot(plan)),
+        ("pareto.svg", lambda: pareto_plot(plan, report.cost_model)),
         ("memory.svg", lambda: memory_plot(plan, chip)),
     )
     svg_by_file: dict[str, str] = {}
@@ -54,7 +54,7 @@ def write_page(
         svg_by_file[name] = draw()
         write_text(folder / name, SVG_HEAD + svg_by_file[name])
     write_text(folder / PAGE_FILE, page_text(report, tuple(svg_by_file.values())))
-    write_trace(folder / TRACE_FILE, planned_trace(plan, chip))
+    write_trace(folder / TRACE_FILE, planned_trace(plan, chip), report.cost_model)
     return (PAGE_FILE, *svg_by_file, TRACE_FILE)
 
 
@@ -81,6 +81,7 @@ Cycles here are those of the operator itself, without relayout and set-up.</p>
 <p class="note">The same on every core. Peak {bytes_text(report.peak_bytes)} of {bytes_text(report.capacity_bytes)}.</p>
 {memory}
 <h2>Operators</h2>
+<p class="note">Cycles are modelled ({escape(report.cost_model)}).</p>
 <div class="wide">{_table(report.operators)}</div>
 </body>
 </html>

@@ -69,7 +69,7 @@ def time_plot(report: Report) -> str:
     return svg_text(figure)
 
 
-def pareto_plot(plan: ModulePlan) -> str:
+def pareto_plot(plan: ModulePlan, cost_model: str) -> str:
     """Return time against memory of the slowest operators, one panel per distinct front, the chosen plan marked."""
     panels = distinct_fronts(plan)[:MOST_FRONTS]
     n_rows = max(1, ceil(len(panels) / FRONT_COLUMNS))
@@ -84,7 +84,7 @@ def pareto_plot(plan: ModulePlan) -> str:
         if max(y for _, y in points) > 20 * max(1, min(y for _, y in points)):
             axes.set_yscale("log")
     figure.supxlabel("KiB per core while it runs (active bytes)")
-    figure.supylabel("modelled cycles")
+    figure.supylabel(f"modelled cycles ({cost_model})")
     return svg_text(figure)
 
 

@@ -95,10 +95,12 @@ def simulated_trace(plan: ModulePlan, chip: ChipSpec, timeline: Sequence[Phase])
     return events
 
 
-def write_trace(path: Path | str, events: Iterable[Event]) -> None:
-    """Write events to a file, at once or not at all."""
+def write_trace(path: Path | str, events: Iterable[Event], cost_model: str) -> None:
+    """Write events to a file, at once or not at all; `cost_model` names where its times come from."""
     lines = ",\n".join(json.dumps(event) for event in events)
-    head = json.dumps({"displayTimeUnit": "ns", "otherData": {"note": MODELLED}})[:-1]
+    head = json.dumps({"displayTimeUnit": "ns", "otherData": {"note": MODELLED, "cost model": cost_model}})[
+        :-1
+    ]
     write_text(path, f'{head}, "traceEvents": [\n{lines}\n]}}\n')
 
 
