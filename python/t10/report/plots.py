@@ -173,4 +173,5 @@ def svg_text(figure: Any) -> str:
 
 
 def short_name(name: str, n_characters: int = 34) -> str:
+    """Return the end of a name that is too long to draw."""
     return name if len(name) <= n_characters else "…" + name[1 - n_characters :]
