@@ -27,10 +27,7 @@ from t10.plan.canonical import canonical
 from t10.plan.options import PlanOptions
 from t10.plan.pinned import pinned_front
 from t10.plan.reconcile import Choice
-from t10.plan.search import least_plan
-
-ROOMY_BYTES = 1 << 23
-"""Memory of a core in which any plan worth looking at fits."""
+from t10.plan.search import ROOMY_BYTES, least_plan
 
 
 @dataclass(frozen=True, slots=True)

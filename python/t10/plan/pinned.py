@@ -17,6 +17,7 @@ from t10.core.schedule import ModulePlan
 from t10.cost import CostModel
 from t10.errors import InfeasiblePlanError, InputError, VerifyError
 from t10.plan.alignment import align_pace
+from t10.plan.need import least_bytes
 from t10.plan.options import ForcedPartition, PlanOptions
 from t10.plan.search import (
     Partition,
@@ -140,11 +141,11 @@ def idle_levels(plan: ModulePlan) -> dict[str, int]:
 
 
 def _check_room(spec: OperatorSpec, chip: ChipSpec, priced: CostedPlan) -> None:
-    room = chip.capacity_bytes - chip.shift_buffer_bytes
-    if priced.active_bytes > room:
+    room, need = chip.capacity_bytes - chip.shift_buffer_bytes, least_bytes(spec, priced.plan)
+    if need > room:
         raise _refusal(
             spec,
-            f"the pinned plan needs {priced.active_bytes} bytes per core, {room} are available on {chip.name}",
+            f"the pinned plan needs {need} bytes per core, {room} are available on {chip.name}",
             "cut it further, in space (f_op) or in time (ft)",
         )
 

@@ -25,6 +25,7 @@ from t10.plan import _search
 from t10.plan.alignment import Pace, align_pace
 from t10.plan.alternatives import evaluate_plans
 from t10.plan.evaluate import Evaluation, evaluate
+from t10.plan.need import least_bytes
 from t10.plan.options import ForcedPartition, PlanOptions
 from t10.plan.pareto import front_indices, thinned
 from t10.plan.placement import place
@@ -42,6 +43,8 @@ SearchProgress = Callable[[float], object]
 """Called about ten times per second, in the thread that searches, with the share that is done; may raise to end it."""
 
 UNLIMITED_BYTES = 1 << 62
+ROOMY_BYTES = 1 << 23
+"""Memory of a core in which any plan worth looking at fits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +136,7 @@ def search_operator(
     """
     start = time.perf_counter()
     space = _space(spec, chip, cost, options)
-    found, counts = space.front(progress, is_pruning=is_pruning)
-    if not found:
-        raise _too_large(space, chip)
+    found, counts = _front(space, chip, progress, is_pruning=is_pruning)
     plans = placed(spec, align(spec, tuple(partition for partition, _, _ in found)))
     front = pareto_front(spec, plans, cost, options)
     if not front:
@@ -189,9 +190,7 @@ def partition_candidates(
 ) -> tuple[Partition, ...]:
     """Return the partitions on the front, (F_op, ft rows) each, least bytes first; raises as `search_operator`."""
     space = _space(spec, chip, cost, options)
-    found, _ = space.front(None)
-    if not found:
-        raise _too_large(space, chip)
+    found, _ = _front(space, chip, None)
     cycles = np.array([cycles for _, cycles, _ in found], np.int64)
     kept: list[int] = thinned(np.arange(len(found)), cycles, options.max_front).tolist()
     return tuple(found[i][0] for i in kept)
@@ -266,11 +265,36 @@ def _check_forced(spec: OperatorSpec, chip: ChipSpec, forced: ForcedPartition) -
         )
 
 
-def _too_large(space: _Space, chip: ChipSpec) -> InfeasiblePlanError:
+def _front(
+    space: _Space, chip: ChipSpec, progress: SearchProgress | None, *, is_pruning: bool = True
+) -> tuple[list[Found], Counts]:
+    """Return the front of the plans that fit with all operands as copies, else of those that may fit without.
+
+    Raises `InfeasiblePlanError` where there is nothing on either.
+    """
+    found, counts = space.front(progress, is_pruning=is_pruning)
+    if found:
+        return found, counts
+    roomy = replace(space, task=replace(space.task, capacity_bytes=max(ROOMY_BYTES, chip.sram_bytes)))
+    found, counts = roomy.front(progress, is_pruning=is_pruning)
+    needs = [_least_bytes(space.spec, partition) for partition, _, _ in found]
+    fitting = [plan for plan, need in zip(found, needs, strict=True) if need <= space.task.capacity_bytes]
+    if not fitting:
+        raise _too_large(space, chip, min(needs, default=_smallest(space)[2]))
+    return fitting, counts
+
+
+def _least_bytes(spec: OperatorSpec, partition: Partition) -> int:
+    """Return what a partition takes at least in a model; what cannot be placed takes more than there is."""
+    aligned = placed(spec, align(spec, (partition,)))
+    return least_bytes(spec, aligned[0]) if aligned else UNLIMITED_BYTES
+
+
+def _too_large(space: _Space, chip: ChipSpec, need: int) -> InfeasiblePlanError:
     """Return the error of an operator of which nothing fits, with what the smallest of its plans needs."""
     room = space.task.capacity_bytes
     return InfeasiblePlanError(
-        f"needs at least {_smallest(space)[2]} bytes per core, {room} are available on {chip.name}",
+        f"needs at least {need} bytes per core, {room} are available on {chip.name}",
         operator=space.spec.name,
         location=space.spec.location or None,
         hint="use a chip with more cores, a smaller batch, or fp16",
