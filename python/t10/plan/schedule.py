@@ -89,13 +89,17 @@ def _joint_plan(
     }
     planner = JointPlanner(context, fronts, options, readings, report)
     room = context.chip.capacity_bytes - base_bytes(context)
+    bound_cycles: int | None = None
     for _ in range(FIT_ROUNDS):
         joint = planner.best(room)
         if joint is None:
             break
+        # With less room, because packing wasted some, the bound would be one of fewer choices.
+        bound_cycles = joint.bound_cycles if bound_cycles is None else bound_cycles
         plan = assemble(context, joint.states, joint.choices, progress)
         if plan.peak_bytes <= plan.capacity_bytes:
-            return _with_fronts(plan, fronts, joint.optimality(sum_of_cycles(plan)))
+            found = replace(joint, bound_cycles=min(bound_cycles, joint.bound_cycles))
+            return _with_fronts(plan, fronts, found.optimality(sum_of_cycles(plan)))
         room -= plan.peak_bytes - plan.capacity_bytes
     # Algorithm 1 says which operator does not fit, and may know a packing that does.
     return _greedy_plan(context, fronts, replace(options, reading="best"), progress)

@@ -19,6 +19,7 @@ from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.plan import CostedPlan
 from t10.cost import CostModel
 from t10.errors import T10Error
+from t10.plan.need import least_bytes
 from t10.plan.options import PlanOptions
 from t10.plan.search import align, pareto_front, placed
 
@@ -91,7 +92,10 @@ def decoded(
         return None
     found = [(c.plan.f_op, c.plan.ft, c.cycles.total, c.active_bytes) for c in front]
     room = chip.capacity_bytes - chip.shift_buffer_bytes
-    fits = all(c.plan.n_cores <= chip.n_cores and c.active_bytes <= room for c in front)
+    fits = all(
+        c.plan.n_cores <= chip.n_cores and (c.active_bytes <= room or least_bytes(spec, c.plan) <= room)
+        for c in front
+    )
     return front if fits and found == rows else None
 
 
