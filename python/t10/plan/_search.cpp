@@ -130,24 +130,30 @@ struct Costs {
       : sub_task(t10::batch_function(program.attr("sub_task"))),
         epilogue(t10::batch_function(program.attr("epilogue"))),
         reduce(t10::batch_function(program.attr("reduce"))),
-        least_sub_task(interval_function(program.attr("sub_task"))) {}
+        least_sub_task(interval_function(program.attr("sub_task"))),
+        least_epilogue(interval_function(program.attr("epilogue"))),
+        least_reduce(interval_function(program.attr("reduce"))) {}
 
   std::unique_ptr<t10::BatchFunction> sub_task;
   std::unique_ptr<t10::BatchFunction> epilogue;
   std::unique_ptr<t10::BatchFunction> reduce;
   std::unique_ptr<IntervalFunction> least_sub_task;
+  std::unique_ptr<IntervalFunction> least_epilogue;
+  std::unique_ptr<IntervalFunction> least_reduce;
 };
 
 nb::tuple search(nb::handle task, const Int64Matrix &f_op, nb::handle program, const ShiftTable &shift,
                  nb::handle place, nb::handle poll, bool is_pruning, bool is_bytes_only) {
-  const Problem problem = read_problem(task);
+  Problem problem = read_problem(task);
+  problem.shift_per_byte = shift.rate();
   const std::vector<Axes> rows = read_f_op(f_op, problem);
   const Costs costs(program);
   if (!is_bytes_only && shift.limit() < problem.capacity_bytes)
     throw std::invalid_argument("search: shifts are known up to " + std::to_string(shift.limit()) +
                                 " bytes, expected " + std::to_string(problem.capacity_bytes));
   Engine engine(problem, rows,
-                {costs.sub_task.get(), costs.epilogue.get(), costs.reduce.get(), &shift, costs.least_sub_task.get()},
+                {costs.sub_task.get(), costs.epilogue.get(), costs.reduce.get(), &shift, costs.least_sub_task.get(),
+                 costs.least_epilogue.get(), costs.least_reduce.get()},
                 {is_pruning, is_bytes_only}, hooks(problem, rows, place, poll));
   {
     const nb::gil_scoped_release unlocked;

@@ -62,12 +62,23 @@ Engine::Engine(const Problem &problem, std::vector<Axes> f_op, const CostFunctio
       builder_(problem_, reductions_) {
   for (const Operand &operand : problem_.slots) blocks_ |= operand.rotating & ~operand.simple;
   statistics_.n_partitions = f_op_.size();
+  std::size_t most = 1;
+  for (std::size_t axis = 0; axis < problem_.n_axes; ++axis) {
+    std::size_t n = 0;
+    for (const Operand &operand : problem_.slots) n += has(operand.rotating, axis) ? 1 : 0;
+    most = std::max(most, n);
+  }
+  root_ = 1.0 / static_cast<double>(most);
 }
 
 void Engine::run() {
   price_still();
   advance_cycles_ = costs_.shift->least();
-  if (settings_.is_pruning && !settings_.is_bytes_only) bound_compute();
+  output_cycles_.assign(f_op_.size(), 0.0);
+  if (settings_.is_pruning && !settings_.is_bytes_only) {
+    bound_compute();
+    bound_outputs();
+  }
   const std::vector<std::size_t> rows = order();
   for (std::size_t i = 0; i < rows.size(); ++i) {
     tick();
@@ -166,14 +177,65 @@ std::vector<std::size_t> Engine::order() const {
   return result;
 }
 
+// Bounds what becomes of the output of every F_op: partial sums that do not rotate are reduced, and either takes time.
+void Engine::bound_outputs() {
+  if (costs_.least_reduce == nullptr || costs_.least_epilogue == nullptr) return;
+  Memo<std::int64_t> asked(2, "an output");
+  std::vector<std::uint32_t> numbers;
+  for (const Axes &f_op : f_op_) {
+    const std::int64_t key[2] = {problem_.n_sharers(problem_.output(), f_op),
+                                 problem_.slots.back().n_elements(lengths_of(f_op))};
+    numbers.push_back(asked.index(key));
+  }
+  asked.answer([&](const double *const *columns, std::size_t n, double *out) {
+    for (std::size_t k = 0; k < n; ++k)
+      out[k] = std::floor(least_output_cycles(static_cast<std::int64_t>(columns[0][k]),
+                                              static_cast<std::int64_t>(columns[1][k])));
+  });
+  for (std::size_t i = 0; i < f_op_.size(); ++i) output_cycles_[i] = asked[numbers[i]];
+}
+
+// Returns the least over all rings of the output: cycles of the reduction and epilogue that remain, for chunks of that
+// size or more, and of the arrival of what a member does not hold.
+double Engine::least_output_cycles(std::int64_t n_sharers, std::int64_t n_elements) const {
+  constexpr double kMost = 1e12;
+  const auto item_bytes = static_cast<double>(problem_.slots.back().item_bytes);
+  std::array<std::vector<double>, 5> columns;  // members; chunk bytes, low and high; chunk elements, low and high
+  std::vector<double> moved;
+  for (std::int64_t ring = 1; ring <= n_sharers; ++ring) {
+    if (n_sharers % ring != 0) continue;
+    const std::int64_t held = ceil_div(n_elements, ring);
+    const auto chunk = static_cast<double>(ceil_div(held, n_sharers / ring));
+    columns[0].push_back(static_cast<double>(n_sharers / ring));
+    columns[1].push_back(chunk * item_bytes);
+    columns[2].push_back(kMost * item_bytes);
+    columns[3].push_back(chunk);
+    columns[4].push_back(kMost);
+    moved.push_back(static_cast<double>(n_elements - held) * item_bytes * problem_.shift_per_byte);
+  }
+  const std::size_t n = moved.size();
+  std::vector<double> reduce(n);
+  std::vector<double> epilogue(n);
+  const double *const low[3] = {columns[0].data(), columns[1].data(), columns[3].data()};
+  const double *const high[3] = {columns[0].data(), columns[2].data(), columns[4].data()};
+  costs_.least_reduce->least(low, high, n, reduce.data());
+  costs_.least_epilogue->least(low + 2, high + 2, n, epilogue.data());
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t k = 0; k < n; ++k) least = std::min(least, reduce[k] + epilogue[k] + moved[k]);
+  return least;
+}
+
 // Whether the front beats all plans of an F_op that rotate and have parts of at least these lengths: they hold at least
 // a share of every sub-tensor, and what they do not hold must arrive (compute-shift model, theorem 4).
 bool Engine::is_beaten(std::size_t f_row, const Axes &lengths) const {
   if (!settings_.is_pruning) return false;
   const Axes &f_op = f_op_[f_row];
-  std::int64_t n_bytes = 0;
-  double full_bytes = 0.0;
-  double cycles = compute_bound_ ? compute_bound_->least(lengths) : 0.0;
+  Bound bound;
+  bound.n_steps = 2.0;
+  bound.root = root_;
+  bound.cycles_per_step = task_cycles_ + advance_cycles_;
+  bound.cycles = output_cycles_[f_row] + 2.0 * task_cycles_ + advance_cycles_;
+  if (compute_bound_) bound.cycles += compute_bound_->least(lengths);
   std::int64_t ring = 1;  // of the output, left by the loop
   for (std::size_t slot = 0; slot < problem_.slots.size(); ++slot) {
     const Operand &operand = problem_.slots[slot];
@@ -182,27 +244,38 @@ bool Engine::is_beaten(std::size_t f_row, const Axes &lengths) const {
     for (std::size_t axis = 0; axis < problem_.n_axes; ++axis)
       if (has(operand.rotating, axis)) positions *= lengths[axis];
     ring = std::min(positions, problem_.n_sharers(slot, f_op));
-    const std::int64_t held = ceil_div(n_elements, ring) * operand.item_bytes;
-    n_bytes += problem_.aligned(held);
-    full_bytes += static_cast<double>(n_elements * operand.item_bytes);
-    if (!operand.is_weight && slot != problem_.output()) cycles += problem_.fetch_cycles(held, 1);
+    const std::int64_t held = problem_.aligned(ceil_div(n_elements, ring) * operand.item_bytes);
+    const auto whole = static_cast<double>(n_elements * operand.item_bytes);
+    bound.n_bytes += held;
+    bound.wholes[bound.n_wholes++] = whole;
+    if (slot == problem_.output()) {
+      bound.fixed_bytes += static_cast<double>(held);
+    } else if (operand.is_weight) {
+      bound.weight_bytes += whole;
+    } else {
+      bound.activation_bytes += whole;
+      bound.cycles += problem_.fetch_base + std::min(problem_.fetch_per_byte, problem_.shift_per_byte) * whole;
+    }
   }
   if (problem_.has_accumulator) {
     const std::int64_t n_slots = ceil_div(problem_.slots.back().n_elements(lengths),
                                           problem_.n_sharers(problem_.output(), f_op));
-    n_bytes += problem_.aligned(n_slots * problem_.result_item_bytes);
+    const std::int64_t held = problem_.aligned(n_slots * problem_.result_item_bytes);
+    bound.n_bytes += held;
+    bound.fixed_bytes += static_cast<double>(held);
   }
   for (const Operand &operand : problem_.epilogue_inputs) {
     const std::int64_t held = ceil_div(operand.n_elements(lengths), ring) * operand.item_bytes;
-    n_bytes += problem_.aligned(held);
-    if (!operand.is_weight) cycles += problem_.fetch_cycles(held, 1);
+    bound.n_bytes += problem_.aligned(held);
+    bound.fixed_bytes += static_cast<double>(problem_.aligned(held));
+    if (!operand.is_weight) bound.cycles += problem_.fetch_cycles(held, 1);
   }
-  if (n_bytes > problem_.capacity_bytes) return true;
-  if (settings_.is_bytes_only) return front_.beats(n_bytes, 0.0, f_row);
-  constexpr double kLeastSteps = 2.0;
-  const double certain = cycles + kLeastSteps * task_cycles_ + advance_cycles_;
-  return front_.beats({n_bytes, certain, kLeastSteps, 0.0, full_bytes, task_cycles_ + advance_cycles_,
-                       costs_.shift->rate()}, f_row);
+  if (bound.n_bytes > problem_.capacity_bytes) return true;
+  if (settings_.is_bytes_only) return front_.beats(bound.n_bytes, 0.0, f_row);
+  bound.weight_cycles = problem_.shift_per_byte;
+  bound.activation_cycles = std::max(0.0, problem_.shift_per_byte - problem_.fetch_per_byte);
+  std::sort(bound.wholes.begin(), bound.wholes.begin() + static_cast<std::ptrdiff_t>(bound.n_wholes));
+  return front_.beats(bound, f_row);
 }
 
 // Collects the cases of an F_op: its part lengths, as they are and padded in every way temporal factors can ask for.
@@ -260,7 +333,7 @@ void Engine::combine(const Case &one) {
   Prefix &first = prefixes_[0];
   first.n_bytes = 0;
   first.cycles = first.n_moved = 0.0;
-  first.n_steps = 1.0;
+  first.n_steps = first.rings = 1.0;
   for (std::size_t i = 0; i < n_active_; ++i)
     first.axes[i] = {1, 0, static_cast<std::int32_t>(one.lengths[one.opened->active[i]]), 0, 0};
   for (std::size_t slot = 0; slot < problem_.slots.size(); ++slot) {
@@ -270,10 +343,21 @@ void Engine::combine(const Case &one) {
   }
   rests_[one.n_movers] = Rest{};
   for (std::size_t depth = one.n_movers; depth-- > 0;) {
-    const SlotRows &slot = *one.slots[one.movers[depth]];
-    const Rest &after = rests_[depth + 1];
-    rests_[depth] = {after.n_bytes + slot.least_bytes, after.full_bytes + slot.least_full_bytes,
-                     after.cycles + slot.least_cycles, after.turning | slot.all_turning};
+    const std::size_t number = one.movers[depth];
+    const SlotRows &slot = *one.slots[number];
+    Rest &rest = rests_[depth];
+    rest = rests_[depth + 1];
+    rest.n_bytes += slot.least_bytes;
+    rest.total += slot.least_total;
+    rest.turning |= slot.all_turning;
+    if (number == problem_.output()) {
+      rest.fixed_bytes += static_cast<double>(slot.least_bytes);
+    } else {
+      (problem_.slots[number].is_weight ? rest.weight_bytes : rest.activation_bytes) += slot.most_bytes;
+    }
+    std::size_t place = rest.n_wholes++;
+    for (; place > 0 && rest.wholes[place - 1] > slot.whole_bytes; --place) rest.wholes[place] = rest.wholes[place - 1];
+    rest.wholes[place] = slot.whole_bytes;
   }
   if ((case_->padded & ~rests_[0].turning) != 0 || is_hopeless(first, rests_[0])) return;
   ++statistics_.n_opened;
@@ -292,6 +376,8 @@ void Engine::descend(std::size_t depth) {
     after.cycles = before.cycles + (settings_.is_bytes_only ? 0.0 : slot.cycles[row]);
     after.n_moved = before.n_moved + slot.n_moved[row];
     after.n_steps = extend(before.axes.data(), slot.axes.data() + row * n_active_, n_active_, after.axes.data());
+    after.rings = before.rings;
+    for (std::size_t i = 0; i < n_active_; ++i) after.rings *= static_cast<double>(slot.axes[row * n_active_ + i].t);
     if ((blocks_ != 0 && !has_whole_blocks(after)) || is_hopeless(after, rests_[depth + 1])) continue;
     chosen_[depth] = static_cast<std::uint32_t>(row);
     descend(depth + 1);
@@ -329,12 +415,25 @@ bool Engine::is_hopeless(const Prefix &prefix, const Rest &rest) const {
   if (n_bytes > problem_.capacity_bytes) return true;
   const std::size_t f_row = case_->opened->f_row;
   if (settings_.is_bytes_only) return front_.beats(n_bytes, 0.0, f_row);
-  const double step = task_cycles_ + advance_cycles_;
-  const double rate = costs_.shift->rate();
-  const double cycles = case_->compute_bound + prefix.cycles + rest.cycles + prefix.n_steps * step -
-                        advance_cycles_ + prefix.n_moved * rate;
-  return front_.beats({n_bytes, cycles, prefix.n_steps, static_cast<double>(prefix.n_bytes), rest.full_bytes, step,
-                       rate}, f_row);
+  Bound bound;
+  bound.n_bytes = n_bytes;
+  bound.n_steps = prefix.n_steps;
+  bound.kept_bytes = static_cast<double>(prefix.n_bytes);
+  bound.rings = prefix.rings;
+  bound.root = root_;
+  bound.cycles_per_step = task_cycles_ + advance_cycles_;
+  bound.weight_cycles = problem_.shift_per_byte;
+  bound.activation_cycles = std::max(0.0, problem_.shift_per_byte - problem_.fetch_per_byte);
+  bound.weight_bytes = rest.weight_bytes;
+  bound.activation_bytes = rest.activation_bytes;
+  bound.fixed_bytes = rest.fixed_bytes;
+  bound.n_wholes = rest.n_wholes;
+  std::copy_n(rest.wholes.begin(), rest.n_wholes, bound.wholes.begin());
+  // `total` counts weights and activations as if nothing of them were held, `cycles` as if all were.
+  bound.cycles = case_->compute_bound + prefix.cycles + rest.total - rest.weight_bytes * bound.weight_cycles -
+                 rest.activation_bytes * bound.activation_cycles + prefix.n_steps * bound.cycles_per_step -
+                 advance_cycles_ + prefix.n_moved * problem_.shift_per_byte;
+  return front_.beats(bound, f_row);
 }
 
 // Prices the plans that the rows of the last mover make of a prefix, as far as bounds leave them. All but the price of

@@ -27,7 +27,9 @@ struct CostFunctions {
   const BatchFunction *epilogue;
   const BatchFunction *reduce;
   const ShiftTable *shift;
-  const IntervalFunction *least_sub_task;  // nullptr where there is none
+  const IntervalFunction *least_sub_task;  // lower bounds, nullptr where there is none
+  const IntervalFunction *least_epilogue;
+  const IntervalFunction *least_reduce;
 };
 
 struct Settings {
@@ -80,15 +82,20 @@ class Engine {
     double cycles;
     double n_moved;
     double n_steps;
+    double rings;                        // product of the rings of all operands
     std::array<PerAxis, kMaxAxes> axes;  // active axes only
   };
 
-  // Sums over the movers from a depth on of what each has at least.
+  // Of the movers from a depth on: what they have at least, all together.
   struct Rest {
     std::int64_t n_bytes = 0;
-    double full_bytes = 0.0;  // n_bytes + n_moved is never less
-    double cycles = 0.0;
+    double total = 0.0;  // cycles, see SlotRows::least_total
+    double fixed_bytes = 0.0;
+    double weight_bytes = 0.0;
+    double activation_bytes = 0.0;
     Mask turning = 0;  // active axes along which some of them may rotate
+    std::size_t n_wholes = 0;
+    std::array<double, kMaxSlots> wholes{};  // rising
   };
 
   struct Still {
@@ -100,6 +107,8 @@ class Engine {
 
   void price_still();
   void bound_compute();
+  void bound_outputs();
+  double least_output_cycles(std::int64_t n_sharers, std::int64_t n_elements) const;
   std::vector<std::size_t> order() const;
   bool is_beaten(std::size_t f_row, const Axes &lengths) const;
   void open(std::size_t f_row);
@@ -134,6 +143,8 @@ class Engine {
   std::unique_ptr<ComputeBound> compute_bound_;
   double task_cycles_ = 0.0;     // least cycles of a sub-task
   double advance_cycles_ = 0.0;  // least cycles of a shift
+  double root_ = 1.0;            // 1 / the most operands that rotate along one axis
+  std::vector<double> output_cycles_;  // per F_op: least of reduction, epilogue and rotation of the output
   Mask blocks_ = 0;  // axes along which some operand moves in whole blocks
 
   std::vector<Still> still_;

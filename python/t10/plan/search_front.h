@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -26,21 +27,49 @@ struct Point {
 // A lower bound of the cycles of some plans, given the bytes m >= n_bytes they hold: memory can be saved, but what is not
 // held must arrive, in steps no larger than what is held.
 //
-// Of operands that are `rest_bytes` when whole, m - kept_bytes are held. So (rest_bytes - held) bytes arrive, and their
-// longest ring, hence the number of sub-tasks, is at least rest_bytes / held; it is at least n_steps anyway.
+// Of operands with sub-tensors of `wholes` bytes, m - kept_bytes are held. A ring of one of them has at least whole / held
+// members, and a plan as many sub-tasks as its longest ring. With at most d operands that rotate along an axis, its
+// number of steps to the power of d is at least the product of their factors, so that the number of sub-tasks to the
+// power of d is at least the product of all rings. A byte of a weight that is not held takes `weight_cycles` to arrive,
+// one of an activation `activation_cycles` more than if it had been fetched before.
 struct Bound {
   std::int64_t n_bytes = 0;
-  double cycles = 0.0;  // whatever m: all that is certain, n_steps included
+  double cycles = 0.0;   // whatever m: all that is certain, n_steps included
   double n_steps = 1.0;
   double kept_bytes = 0.0;
-  double rest_bytes = 0.0;
+  double rings = 1.0;    // product of the rings of what is kept
+  double root = 1.0;     // 1 / d
   double cycles_per_step = 0.0;
-  double cycles_per_byte = 0.0;
+  std::size_t n_wholes = 0;
+  std::array<double, 16> wholes;  // rising
+  double fixed_bytes = 0.0;       // at least held of operands that are neither of the next two
+  double weight_bytes = 0.0;
+  double weight_cycles = 0.0;
+  double activation_bytes = 0.0;
+  double activation_cycles = 0.0;
 
   double at(std::int64_t m) const {
     const double held = static_cast<double>(m) - kept_bytes;
-    if (held >= rest_bytes || held <= 0.0) return cycles;
-    return cycles + cycles_per_step * std::max(0.0, rest_bytes / held - n_steps) + cycles_per_byte * (rest_bytes - held);
+    if (held <= 0.0) return cycles;
+    // The product of the rings is least where the operands share the memory evenly, none more than whole.
+    double left = held;
+    double product = rings;
+    double longest = 1.0;
+    for (std::size_t i = 0; i < n_wholes; ++i) {
+      const double share = left / static_cast<double>(n_wholes - i);
+      if (wholes[i] <= share) {
+        left -= wholes[i];
+        continue;
+      }
+      for (std::size_t j = i; j < n_wholes; ++j) product *= wholes[j] / share;
+      longest = wholes[n_wholes - 1] / left;
+      break;
+    }
+    const double n = std::max({n_steps, longest, root == 0.5 ? std::sqrt(product) : std::pow(product, root)});
+    const double weights = std::min(std::max(held - fixed_bytes, 0.0), weight_bytes);
+    const double activations = std::min(std::max(held - fixed_bytes - weights, 0.0), activation_bytes);
+    return cycles + cycles_per_step * (n - n_steps) + weight_cycles * (weight_bytes - weights) +
+           activation_cycles * (activation_bytes - activations);
   }
 };
 

@@ -83,6 +83,7 @@ struct Problem {
   double fetch_base = 0.0;
   double fetch_per_byte = 0.0;
   double fetch_per_run = 0.0;
+  double shift_per_byte = 0.0;  // at least, see ShiftTable
 
   std::size_t output() const { return slots.size() - 1; }
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <numeric>
 #include <vector>
@@ -34,8 +35,10 @@ struct SlotRows {
   bool is_priced = true;
   // The least over all rows:
   std::int64_t least_bytes = 0;
-  double least_full_bytes = 0.0;  // of n_bytes + n_moved
   double least_cycles = 0.0;
+  double least_total = 0.0;   // of cycles and the arrival of what is not held, less what holding saves; see `summarise`
+  double most_bytes = 0.0;    // held by the row that does not rotate
+  double whole_bytes = 0.0;   // of the sub-tensor
   Mask all_turning = 0;  // the active axes along which some row rotates
 
   std::size_t size() const { return n_bytes.size(); }
@@ -155,8 +158,15 @@ class RowBuilder {
   void price(SlotRows &output) const {
     if (output.is_priced) return;
     for (std::size_t row = 0; row < output.size(); ++row) output.cycles[row] += reductions_[output.answer[row]];
-    output.least_cycles = *std::min_element(output.cycles.begin(), output.cycles.end());
+    summarise(problem_.output(), output);
     output.is_priced = true;
+  }
+
+  // Cycles that a byte of a slot costs at least more if it is not held but arrives by rotation.
+  double holding_saves(std::size_t slot) const {
+    if (slot == problem_.output()) return 0.0;
+    if (problem_.slots[slot].is_weight) return problem_.shift_per_byte;
+    return std::max(0.0, problem_.shift_per_byte - problem_.fetch_per_byte);
   }
 
   // Number of combinations of rows of the F_op, each by itself within the constraints.
@@ -168,6 +178,18 @@ class RowBuilder {
   }
 
  private:
+  // Whatever row is taken, its cycles and the arrival of what it does not hold take at least `least_total` less
+  // `holding_saves` for every byte it holds.
+  void summarise(std::size_t slot, SlotRows &rows) const {
+    rows.least_bytes = *std::min_element(rows.n_bytes.begin(), rows.n_bytes.end());
+    rows.least_cycles = *std::min_element(rows.cycles.begin(), rows.cycles.end());
+    rows.most_bytes = static_cast<double>(*std::max_element(rows.n_bytes.begin(), rows.n_bytes.end()));
+    rows.least_total = std::numeric_limits<double>::infinity();
+    for (std::size_t row = 0; row < rows.size(); ++row)
+      rows.least_total = std::min(rows.least_total, rows.cycles[row] + rows.n_moved[row] * problem_.shift_per_byte +
+                                                        static_cast<double>(rows.n_bytes[row]) * holding_saves(slot));
+  }
+
   bool is_active(std::size_t axis) const {
     if (opened_->shortest[axis] == 1) return false;
     for (std::size_t slot = 0; slot < problem_.slots.size(); ++slot)
@@ -229,7 +251,8 @@ class RowBuilder {
     Axes row;
     row.fill(1);
     extend(slot, lengths, 0, opened.sharers[slot], row, *table);
-    summarise(*table);
+    summarise(slot, *table);
+    table->whole_bytes = static_cast<double>(problem_.slots[slot].n_elements(lengths) * problem_.slots[slot].item_bytes);
     return table;
   }
 
@@ -284,15 +307,6 @@ class RowBuilder {
     rows.all_turning |= turning;
     const std::int64_t n_missing = turning != 0 ? operand.n_elements(lengths) - n_elements : 0;
     rows.n_moved.push_back(static_cast<double>(n_missing * operand.item_bytes));
-  }
-
-  static void summarise(SlotRows &rows) {
-    rows.least_bytes = *std::min_element(rows.n_bytes.begin(), rows.n_bytes.end());
-    rows.least_cycles = *std::min_element(rows.cycles.begin(), rows.cycles.end());
-    rows.least_full_bytes = static_cast<double>(rows.n_bytes[0]) + rows.n_moved[0];
-    for (std::size_t row = 1; row < rows.size(); ++row)
-      rows.least_full_bytes =
-          std::min(rows.least_full_bytes, static_cast<double>(rows.n_bytes[row]) + rows.n_moved[row]);
   }
 
   const Problem &problem_;
