@@ -25,6 +25,8 @@ from t10.plan.cache import PlanCache
 from t10.plan.options import PlanOptions
 from t10.plan.schedule import plan_module
 
+BEFORE = ("import", "search")
+"""Stages before reconciliation."""
 STRICT_PAPER = "t10-paper, strict"
 """The published constants, every scalar operation of an epilogue charged."""
 KINDS = ("compute", "shift", "reduce", "relayout", "setup")
@@ -47,7 +49,7 @@ class Request:
 class Outcome:
     """What came of it: wall seconds by stage, modelled cycles by kind, or why there is no plan (`error`).
 
-    `status`: `planned`, `too large` (it does not fit the chip) or `failed`. `cpu_seconds` are those of all threads.
+    `status`: `planned`, `too large` (it does not fit the chip) or `failed`. `cpu_by_stage` is of all threads.
     """
 
     status: Literal["planned", "too large", "failed"]
@@ -59,7 +61,7 @@ class Outcome:
     capacity_bytes: int = 0
     liveness_bytes: int = 0
     error: str = ""
-    cpu_seconds: float = 0.0
+    cpu_by_stage: dict[str, float] = field(default_factory=dict[str, float])
 
     @property
     def cycles(self) -> int:
@@ -69,7 +71,17 @@ class Outcome:
     @property
     def reconcile_seconds(self) -> float:
         """Return the wall seconds behind the searches: choosing plans and layouts, counting moves, addresses."""
-        return self.seconds - sum(self.seconds_by_stage.get(stage, 0.0) for stage in ("import", "search"))
+        return sum(s for stage, s in self.seconds_by_stage.items() if stage not in BEFORE)
+
+    @property
+    def reconcile_cpu_seconds(self) -> float:
+        """Return the CPU seconds behind the searches: less than the wall's where other programs run, too."""
+        return sum(s for stage, s in self.cpu_by_stage.items() if stage not in BEFORE)
+
+    @property
+    def cpu_seconds(self) -> float:
+        """Return the CPU seconds of all stages."""
+        return sum(self.cpu_by_stage.values())
 
     @property
     def seconds(self) -> float:
@@ -88,20 +100,22 @@ def in_own_process(request: Request) -> Outcome:
 
 def planned(request: Request) -> Outcome:
     """Return the outcome of a request, in this process."""
-    stages: dict[str, float] = {}
-    start, cpu_start = time.perf_counter(), time.process_time()
+    clock = _Clock()
     graph = requested_graph(request)
-    stages["import"] = time.perf_counter() - start
+    clock.start("search")
     try:
-        plan = _timed_plan(graph, request, stages)
+        plan = _plan(graph, request, clock)
     except InfeasiblePlanError as error:
-        return Outcome("too large", stages, len(graph.operators), error=str(error))
+        return Outcome(
+            "too large", clock.wall, len(graph.operators), error=str(error), cpu_by_stage=clock.cpu
+        )
     except Exception as error:  # one defect must not cost the other rows
-        return Outcome("failed", stages, len(graph.operators), error=f"{type(error).__name__}: {error}")
+        text = f"{type(error).__name__}: {error}"
+        return Outcome("failed", clock.wall, len(graph.operators), error=text, cpu_by_stage=clock.cpu)
     return Outcome(
         status="planned",
-        cpu_seconds=time.process_time() - cpu_start,
-        seconds_by_stage=stages,
+        seconds_by_stage=clock.wall,
+        cpu_by_stage=clock.cpu,
         n_operators=len(graph.operators),
         cycles_by_kind=cycles_by_kind(plan),
         optimality=plan.optimality,
@@ -111,6 +125,23 @@ def planned(request: Request) -> Outcome:
     )
 
 
+class _Clock:
+    """Seconds of wall and CPU by stage; begins with the import."""
+
+    def __init__(self) -> None:
+        self.wall: dict[str, float] = {}
+        self.cpu: dict[str, float] = {}
+        self._stage = "import"
+        self._last = time.perf_counter(), time.process_time()
+
+    def start(self, stage: str) -> None:
+        """Charge the stage that ran until now, and begin another."""
+        now = time.perf_counter(), time.process_time()
+        for spent, new, old in zip((self.wall, self.cpu), now, self._last, strict=True):
+            spent[self._stage] = spent.get(self._stage, 0.0) + new - old
+        self._stage, self._last = stage, now
+
+
 def requested_graph(request: Request) -> Graph:
     """Return the imported graph of a request."""
     if request.is_published:
@@ -118,25 +149,20 @@ def requested_graph(request: Request) -> Graph:
     return graph_of(MODELS[request.model].build(request.batch))
 
 
-def _timed_plan(graph: Graph, request: Request, stages: dict[str, float]) -> ModulePlan:
-    """Plan; add the seconds of every stage the planner reports, also of those it did not end."""
+def _plan(graph: Graph, request: Request, clock: _Clock) -> ModulePlan:
+    """Return the plan; the clock knows every stage the planner reports, also those it did not end."""
     chip = load_chip(request.chip)
-    cost = _cost_model(request.cost_model, chip)
     cache = PlanCache(Path(request.cache_folder)) if request.cache_folder else None
-    current = "search"
-    last = time.perf_counter()
 
     def progress(stage: str, done: int, total: int) -> None:
-        nonlocal current, last
         del done, total
-        now = time.perf_counter()
-        stages[current] = stages.get(current, 0.0) + now - last
-        current, last = stage, now
+        clock.start(stage)
 
+    cost = _cost_model(request.cost_model, chip)
     try:
         return plan_module(graph, chip, request.options, progress, cost, cache=cache)
     finally:
-        progress("", 0, 0)
+        clock.start("")
 
 
 def _cost_model(name: str, chip: ChipSpec) -> CostModel:

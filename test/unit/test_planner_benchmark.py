@@ -60,7 +60,7 @@ def test_liveness_counts_shared_bytes_once() -> None:
 
 
 def test_a_model_that_is_too_large_says_so() -> None:
-    outcome = planned(Request("nerf", batch=1, chip="test-64"))
+    outcome = planned(Request("opt-1.3b", chip="test-64"))
     assert outcome.status == "too large"
     assert "bytes per core" in outcome.error
     assert outcome.seconds_by_stage["import"] > 0
