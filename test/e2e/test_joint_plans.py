@@ -1,0 +1,142 @@
+"""Bundled models under every way to reconcile: checked, executed and compared; the exact way is never slower.
+
+Each model is imported once; its graph is then planned for several chips, by Algorithm 1 in its readings and exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from t10.arrays import read_arrays
+from t10.chip import load_chip
+from t10.core.schedule import ModulePlan
+from t10.cost import IpuCostModel
+from t10.driver import Executable, compile
+from t10.plan import PlanOptions, fronts, plan_module, spread
+from t10.plan.cache import PlanCache
+from t10.plan.joint import pricing
+from t10.plan.options import Reading
+from t10.plan.schedule import sum_of_cycles
+from t10.plan.shelf import forget
+from t10.plan.verify import verify_module
+from t10.reference import compare, default_tolerance, run_onnx_runtime, split_reference
+from t10.sim.plan_level import simulate
+
+MODELS = Path(__file__).resolve().parents[2] / "examples" / "models"
+CHIPS = ("test-16", "test-64", "ipu-mk2")
+QUICK = ("mlp", "nerf_fp16", "opt_fp16")
+SLOW = ("bert_fp16", "vit_fp32", "resnet18_fp16", "llama2_fp32", "retnet_fp16")
+NAMES = [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)]
+READINGS: tuple[Reading, ...] = ("literal", "aware", "best")
+
+
+@cache
+def imported(name: str) -> Executable:
+    return compile(MODELS / f"{name}.onnx", "test-16")
+
+
+@cache
+def planned(name: str, chip: str, reading: Reading | None) -> ModulePlan:
+    """Return the plan of Algorithm 1 in a reading, of the exact method without one."""
+    exact = PlanOptions() if reading is None else PlanOptions(reconcile="greedy", reading=reading)
+    return plan_module(imported(name).plan.graph, load_chip(chip), exact)
+
+
+def ways(name: str, chip: str) -> Iterator[ModulePlan]:
+    """Yield the plans of all ways to reconcile, equal ones once."""
+    seen: list[ModulePlan] = []
+    for reading in (None, *READINGS):
+        plan = planned(name, chip, reading)
+        if not any(plan.operators == other.operators for other in seen):
+            yield plan
+        seen.append(plan)
+
+
+@pytest.mark.parametrize("chip_name", CHIPS)
+@pytest.mark.parametrize("name", NAMES)
+def test_every_plan_is_legal_and_runs_right_as_fast_as_predicted(name: str, chip_name: str) -> None:
+    chip = load_chip(chip_name)
+    executable = imported(name)
+    path = MODELS / f"{name}.onnx"
+    inputs, _ = split_reference(read_arrays(path.with_suffix(".npz")))
+    references, tolerance = run_onnx_runtime(path, inputs), default_tolerance(executable.plan.graph)
+    for plan in ways(name, chip_name):
+        assert verify_module(plan, chip) == []
+        result = simulate(plan, chip, IpuCostModel(chip), executable.weights, inputs)
+        comparisons = compare(result.outputs, references, tolerance)
+        assert comparisons
+        assert [each for each in comparisons if not each.is_within] == []
+        assert result.cycles == sum_of_cycles(plan)
+        assert result.peak_bytes == plan.peak_bytes <= chip.sram_bytes
+
+
+@pytest.mark.parametrize("chip_name", CHIPS)
+@pytest.mark.parametrize("name", NAMES)
+def test_the_exact_way_is_never_slower(name: str, chip_name: str) -> None:
+    exact = planned(name, chip_name, None)
+    assert exact.optimality is not None
+    assert exact.optimality.method == "exact"
+    for reading in READINGS:
+        assert sum_of_cycles(exact) <= sum_of_cycles(planned(name, chip_name, reading))
+    assert sum_of_cycles(exact) <= exact.optimality.literal_cycles
+    assert sum_of_cycles(exact) <= exact.optimality.aware_cycles
+
+
+@pytest.mark.parametrize("chip_name", CHIPS)
+@pytest.mark.parametrize("name", NAMES)
+def test_the_gap_is_proved(name: str, chip_name: str) -> None:
+    optimality = planned(name, chip_name, None).optimality
+    assert optimality is not None
+    assert optimality.gap is not None
+    assert 0 < optimality.bound_cycles <= optimality.cycles == sum_of_cycles(planned(name, chip_name, None))
+    assert optimality.gap <= PlanOptions().gap
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.05, 1.0])
+def test_another_gap_keeps_its_promise(gap: float) -> None:
+    graph = imported("opt_fp16").plan.graph
+    plan = plan_module(graph, load_chip("test-64"), PlanOptions(gap=gap))
+    best = planned("opt_fp16", "test-64", None)
+    assert plan.optimality is not None
+    assert best.optimality is not None
+    assert plan.optimality.gap is not None
+    assert plan.optimality.gap <= gap
+    assert plan.optimality.bound_cycles <= best.optimality.cycles
+    assert best.optimality.bound_cycles <= plan.optimality.cycles
+
+
+def written(folder: Path, name: str, **keywords: Any) -> bytes:
+    """Return the plan.json of a model compiled anew for 64 cores, with nothing remembered."""
+    forget()
+    compile(MODELS / f"{name}.onnx", "test-64", **keywords).save(folder)
+    return (folder / "plan.json").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["opt_fp16", pytest.param("bert_fp16", marks=pytest.mark.slow)])
+def test_neither_threads_nor_runs_nor_caches_change_a_byte(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = written(tmp_path / "first", name)
+    assert written(tmp_path / "again", name) == first
+    for n_threads in (1, 2, 4):
+        monkeypatch.setattr(spread, "usable_cores", lambda n=n_threads: n)
+        monkeypatch.setattr(pricing, "PRICING_THREADS", n_threads)
+        assert written(tmp_path / f"threads{n_threads}", name) == first
+    kept = PlanCache(tmp_path / "cache")
+    assert written(tmp_path / "cold", name, cache=kept) == first
+    monkeypatch.setattr(fronts, "solve", None)
+    assert written(tmp_path / "warm", name, cache=kept) == first
+
+
+@pytest.mark.slow
+def test_processes_do_not_change_a_byte(tmp_path: Path) -> None:
+    first = written(tmp_path / "threads", "llama2_fp32")
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as processes:
+        assert written(tmp_path / "processes", "llama2_fp32", executor=processes) == first
