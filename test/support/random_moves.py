@@ -12,7 +12,7 @@ import numpy as np
 from support import random_plans, random_specs
 from t10.core import movement
 from t10.core.expression import AffineDim, Axis, Operand, OperatorSpec, Term
-from t10.core.graph import Graph, GraphOutput, TensorValue, View
+from t10.core.graph import Graph, GraphOutput, TensorValue, View, ViewKind
 from t10.core.movement import ElementMap, Traffic
 from t10.core.plan import OperatorPlan
 from t10.core.scalar import identity
@@ -118,7 +118,8 @@ def _value(rng: Random, parts: _Parts, shape: Shape, dtype: str, n_cores: int, d
     """Return the name of a new value: a view, or one that lies somewhere."""
     if depth == 0 or not shape:
         return _lying(rng, parts, shape, dtype, n_cores)
-    kind = rng.choice(["reshape", "transpose", "slice", "concat", "pad", "broadcast"])
+    kinds: tuple[ViewKind, ...] = ("reshape", "transpose", "slice", "concat", "pad", "broadcast")
+    kind = rng.choice(kinds)
     sources: list[Shape] = [shape]
     view = View("", kind, (), shape, dtype)
     axis = rng.randrange(len(shape))
