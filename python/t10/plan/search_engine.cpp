@@ -225,9 +225,11 @@ double Engine::least_output_cycles(std::int64_t n_sharers, std::int64_t n_elemen
   return least;
 }
 
-// Whether the front beats all plans of an F_op that rotate and have parts of at least these lengths: they hold at least
-// a share of every sub-tensor, and what they do not hold must arrive (compute-shift model, theorem 4).
-bool Engine::is_beaten(std::size_t f_row, const Axes &lengths) const {
+// Whether the front beats all plans of an F_op that rotate and have parts of these lengths (`is_exact`) or at least of
+// them: they hold at least a share of every sub-tensor, and what they do not hold must arrive (compute-shift model,
+// theorem 4). A ring has at most as many members as there are positions, and its number divides that of the sharers and,
+// its factors dividing the lengths, the product of these.
+bool Engine::is_beaten(std::size_t f_row, const Axes &lengths, bool is_exact) const {
   if (!settings_.is_pruning) return false;
   const Axes &f_op = f_op_[f_row];
   Bound bound;
@@ -239,11 +241,12 @@ bool Engine::is_beaten(std::size_t f_row, const Axes &lengths) const {
   std::int64_t ring = 1;  // of the output, left by the loop
   for (std::size_t slot = 0; slot < problem_.slots.size(); ++slot) {
     const Operand &operand = problem_.slots[slot];
-    const std::int64_t n_elements = operand.n_elements(lengths);
+    const std::int64_t n_elements = operand.n_covered(lengths, operand.rotating);
     std::int64_t positions = 1;
     for (std::size_t axis = 0; axis < problem_.n_axes; ++axis)
       if (has(operand.rotating, axis)) positions *= lengths[axis];
-    ring = std::min(positions, problem_.n_sharers(slot, f_op));
+    const std::int64_t n_sharers = problem_.n_sharers(slot, f_op);
+    ring = is_exact ? std::gcd(positions, n_sharers) : std::min(positions, n_sharers);
     const std::int64_t held = problem_.aligned(ceil_div(n_elements, ring) * operand.item_bytes);
     const auto whole = static_cast<double>(n_elements * operand.item_bytes);
     bound.n_bytes += held;
@@ -265,7 +268,8 @@ bool Engine::is_beaten(std::size_t f_row, const Axes &lengths) const {
     bound.fixed_bytes += static_cast<double>(held);
   }
   for (const Operand &operand : problem_.epilogue_inputs) {
-    const std::int64_t held = ceil_div(operand.n_elements(lengths), ring) * operand.item_bytes;
+    const std::int64_t n_elements = operand.n_covered(lengths, problem_.slots.back().rotating);
+    const std::int64_t held = ceil_div(n_elements, ring) * operand.item_bytes;
     bound.n_bytes += problem_.aligned(held);
     bound.fixed_bytes += static_cast<double>(problem_.aligned(held));
     if (!operand.is_weight) bound.cycles += problem_.fetch_cycles(held, 1);
@@ -281,7 +285,7 @@ bool Engine::is_beaten(std::size_t f_row, const Axes &lengths) const {
 // Collects the cases of an F_op: its part lengths, as they are and padded in every way temporal factors can ask for.
 void Engine::open(std::size_t f_row) {
   const Axes lengths = lengths_of(f_op_[f_row]);
-  if (is_beaten(f_row, lengths)) return;
+  if (is_beaten(f_row, lengths, false)) return;
   if (n_chunk_ == 0) n_opened_ = 0;
   if (n_opened_ == opened_.size()) opened_.push_back(std::make_unique<Opened>());
   Opened &opened = *opened_[n_opened_];
@@ -296,6 +300,7 @@ void Engine::open(std::size_t f_row) {
 void Engine::pad(std::size_t place, Axes &lengths) {
   const Opened &opened = *opened_[n_opened_ - 1];
   if (place == opened.active.size()) {
+    if (is_beaten(opened.f_row, lengths, true)) return;
     builder_.build(choice_, chunk_[n_chunk_]);
     if (chunk_[n_chunk_].n_movers == 0) return;
     chunk_[n_chunk_++].compute_bound = compute_bound_ ? compute_bound_->least(lengths) : 0.0;
@@ -307,7 +312,7 @@ void Engine::pad(std::size_t place, Axes &lengths) {
     choice_[place] = i;
     lengths[axis] = opened.lengths[place][i];
     // All bounds rise with the lengths: where one is too long, so are those behind it.
-    if (i > 0 && is_beaten(opened.f_row, lengths)) break;
+    if (i > 0 && is_beaten(opened.f_row, lengths, false)) break;
     pad(place + 1, lengths);
   }
   lengths[axis] = opened.shortest[axis];

@@ -110,7 +110,7 @@ class Engine {
   void bound_outputs();
   double least_output_cycles(std::int64_t n_sharers, std::int64_t n_elements) const;
   std::vector<std::size_t> order() const;
-  bool is_beaten(std::size_t f_row, const Axes &lengths) const;
+  bool is_beaten(std::size_t f_row, const Axes &lengths, bool is_exact) const;
   void open(std::size_t f_row);
   void pad(std::size_t place, Axes &lengths);
   void work_off();

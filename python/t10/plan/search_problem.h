@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -47,6 +48,25 @@ struct Operand {
     std::int64_t total = 1;
     for (const std::size_t axis : plain) total *= windows[axis];
     for (const std::size_t dim : others) total *= extent(dims[dim], windows);
+    return total;
+  }
+
+  // A lower bound of t * n_elements(windows) for all t and windows that cut parts of `lengths` t-fold along axes of
+  // `cut`. Windows of a dim over several axes overlap, but strided ones may leave gaps, so that they are not all of it.
+  std::int64_t n_covered(const Axes &lengths, Mask cut) const {
+    std::int64_t total = 1;
+    for (const std::size_t axis : plain) total *= lengths[axis];
+    for (const std::size_t dim : others) {
+      std::int64_t rest = 1;
+      for (const Term &term : dims[dim].terms)
+        if (!has(cut, term.axis)) rest += term.coefficient * (lengths[term.axis] - 1);
+      std::int64_t covered = rest;
+      for (const Term &term : dims[dim].terms)
+        if (has(cut, term.axis))
+          covered = std::max(covered, std::min(rest + term.coefficient * (lengths[term.axis] - 1),
+                                               rest * lengths[term.axis]));
+      total *= covered;
+    }
     return total;
   }
 

@@ -28,7 +28,7 @@ struct RowAxis {
 struct SlotRows {
   std::vector<RowAxis> axes;          // [row, active axis]
   std::vector<std::int64_t> n_bytes;  // [row]
-  std::vector<double> n_moved;        // [row]: bytes that must arrive, sub-tensor less partition
+  std::vector<double> n_moved;        // [row]: bytes that must arrive: the partitions of the other members of the ring
   std::vector<double> cycles;         // [row]: fetch; of the output also reduction and epilogue, once `is_priced`
   std::vector<Mask> turning;          // [row]: the active axes, by number among them, along which it rotates
   std::vector<std::uint32_t> answer;  // [row]: of the output, where reduction and epilogue are found
@@ -38,7 +38,7 @@ struct SlotRows {
   double least_cycles = 0.0;
   double least_total = 0.0;   // of cycles and the arrival of what is not held, less what holding saves; see `summarise`
   double most_bytes = 0.0;    // held by the row that does not rotate
-  double whole_bytes = 0.0;   // of the sub-tensor
+  double whole_bytes = 0.0;   // ring times partition is no less
   Mask all_turning = 0;  // the active axes along which some row rotates
 
   std::size_t size() const { return n_bytes.size(); }
@@ -252,7 +252,8 @@ class RowBuilder {
     row.fill(1);
     extend(slot, lengths, 0, opened.sharers[slot], row, *table);
     summarise(slot, *table);
-    table->whole_bytes = static_cast<double>(problem_.slots[slot].n_elements(lengths) * problem_.slots[slot].item_bytes);
+    const Operand &operand = problem_.slots[slot];
+    table->whole_bytes = static_cast<double>(operand.n_covered(lengths, operand.rotating) * operand.item_bytes);
     return table;
   }
 
@@ -305,8 +306,9 @@ class RowBuilder {
     rows.cycles.push_back(holding.fetch);
     rows.turning.push_back(turning);
     rows.all_turning |= turning;
-    const std::int64_t n_missing = turning != 0 ? operand.n_elements(lengths) - n_elements : 0;
-    rows.n_moved.push_back(static_cast<double>(n_missing * operand.item_bytes));
+    // Every member of the ring sees what all others hold.
+    const std::int64_t ring = opened_->sharers[slot] / n_replicas;
+    rows.n_moved.push_back(static_cast<double>((ring - 1) * n_elements * operand.item_bytes));
   }
 
   const Problem &problem_;
