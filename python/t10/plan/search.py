@@ -43,6 +43,8 @@ SearchProgress = Callable[[float], object]
 """Called about ten times per second, in the thread that searches, with the share that is done; may raise to end it."""
 
 UNLIMITED_BYTES = 1 << 62
+MOST_COPIES = 2
+"""Plans are looked at up to this many times the memory there is: about half of what they hold may be in place."""
 ROOMY_BYTES = 1 << 23
 """Memory of a core in which any plan worth looking at fits."""
 
@@ -268,20 +270,23 @@ def _check_forced(spec: OperatorSpec, chip: ChipSpec, forced: ForcedPartition) -
 def _front(
     space: _Space, chip: ChipSpec, progress: SearchProgress | None, *, is_pruning: bool = True
 ) -> tuple[list[Found], Counts]:
-    """Return the front of the plans that fit with all operands as copies, else of those that may fit without.
+    """Return the front of the plans that fit with all operands as copies, or may fit with some in place.
 
-    Raises `InfeasiblePlanError` where there is nothing on either.
+    Raises `InfeasiblePlanError` where there is none.
     """
-    found, counts = space.front(progress, is_pruning=is_pruning)
-    if found:
-        return found, counts
-    roomy = replace(space, task=replace(space.task, capacity_bytes=max(ROOMY_BYTES, chip.sram_bytes)))
-    found, counts = roomy.front(progress, is_pruning=is_pruning)
-    needs = [_least_bytes(space.spec, partition) for partition, _, _ in found]
-    fitting = [plan for plan, need in zip(found, needs, strict=True) if need <= space.task.capacity_bytes]
-    if not fitting:
-        raise _too_large(space, chip, min(needs, default=_smallest(space)[2]))
-    return fitting, counts
+    room = space.task.capacity_bytes
+    needs: list[int] = []
+    for limit in (MOST_COPIES * room, max(ROOMY_BYTES, chip.sram_bytes)):
+        wider = replace(space, task=replace(space.task, capacity_bytes=limit))
+        found, counts = wider.front(progress, is_pruning=is_pruning)
+        needs = [
+            n_bytes if n_bytes <= room else _least_bytes(space.spec, partition)
+            for partition, _, n_bytes in found
+        ]
+        fitting = [plan for plan, need in zip(found, needs, strict=True) if need <= room]
+        if fitting:
+            return fitting, counts
+    raise _too_large(space, chip, min(needs, default=_smallest(space)[2]))
 
 
 def _least_bytes(spec: OperatorSpec, partition: Partition) -> int:

@@ -1,0 +1,139 @@
+"""Less and less memory: what Algorithm 1 fits the exact way fits too, within a core, and never for fewer cycles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import pytest
+from support import specs
+from support.joint_graphs import gram_graph, joined_graph, residual_graph, squared_graph
+from support.simulation import executed, random_values
+
+from t10.chip import ChipSpec, load_chip
+from t10.core.graph import Graph
+from t10.core.schedule import ModulePlan
+from t10.cost import IpuCostModel
+from t10.errors import InfeasiblePlanError
+from t10.plan import ForcedPartition, PlanOptions, plan_module
+from t10.plan.fronts import operator_fronts
+from t10.plan.options import Method
+from t10.plan.pinned import idle_levels
+from t10.plan.schedule import schedule_module, sum_of_cycles
+from t10.plan.verify import verify_module
+
+CHIP = load_chip("test-16")
+BASE_BYTES = CHIP.reserved_bytes + CHIP.shift_buffer_bytes
+PERCENT = (100, 95, 70, 45, 25, 12, 2)
+GRAPHS = (
+    specs.mlp_graph(128, (256,) * 4),
+    specs.mlp_graph(4, (192, 256, 128), "f32"),
+    specs.layer_norm_graph(64, 96),
+    specs.softmax_graph(64, 48),
+    specs.one_operator_graph(specs.conv2d(1, 16, 14, 14, 8, 3, 3, pad=1)),
+    residual_graph(),
+    squared_graph(),
+    gram_graph(),
+    joined_graph(),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Plans of one graph by the part of the memory that its fastest plan takes; None where nothing fits."""
+
+    graph: Graph
+    chips: tuple[ChipSpec, ...]
+    exact: tuple[ModulePlan | None, ...]
+    greedy: tuple[ModulePlan | None, ...]
+
+
+def planned(graph: Graph, chip: ChipSpec, method: Method) -> ModulePlan | None:
+    """Return what `plan_module` does, without an explanation where there is none."""
+    options, cost = PlanOptions(reconcile=method), IpuCostModel(chip)
+    try:
+        return schedule_module(graph, chip, cost, operator_fronts(graph, chip, cost, options), options)
+    except InfeasiblePlanError:
+        return None
+
+
+@cache
+def swept(number: int) -> Sweep:
+    graph = GRAPHS[number]
+    needed = plan_module(graph, CHIP).peak_bytes - BASE_BYTES
+    chips = tuple(
+        CHIP.model_copy(update={"sram_bytes": BASE_BYTES + max(8, needed * percent // 800 * 8)})
+        for percent in PERCENT
+    )
+    chips = (CHIP.model_copy(update={"sram_bytes": BASE_BYTES + needed}), *chips[1:])
+    exact = tuple(planned(graph, chip, "exact") for chip in chips)
+    return Sweep(graph, chips, exact, tuple(planned(graph, chip, "greedy") for chip in chips))
+
+
+@pytest.fixture(params=range(len(GRAPHS)), ids=[f"{graph.name}{len(graph.operators)}" for graph in GRAPHS])
+def sweep(request: pytest.FixtureRequest) -> Sweep:
+    return swept(request.param)
+
+
+def test_no_plan_goes_beyond_a_core(sweep: Sweep) -> None:
+    for chip, *plans in zip(sweep.chips, sweep.exact, sweep.greedy, strict=True):
+        for plan in plans:
+            assert plan is None or plan.peak_bytes <= plan.capacity_bytes == chip.sram_bytes
+
+
+def test_a_plan_fits_in_the_memory_it_takes(sweep: Sweep) -> None:
+    """Given just what it took with plenty, a model is planned as fast as then."""
+    plan = sweep.exact[0]
+    assert plan is not None
+    assert sum_of_cycles(plan) == sum_of_cycles(plan_module(sweep.graph, CHIP))
+
+
+def test_the_exact_way_fits_whenever_the_greedy_one_does_and_is_no_slower(sweep: Sweep) -> None:
+    for exact, greedy in zip(sweep.exact, sweep.greedy, strict=True):
+        assert exact is not None or greedy is None
+        if exact is not None and greedy is not None:
+            assert sum_of_cycles(exact) <= sum_of_cycles(greedy)
+
+
+def test_what_fits_no_core_fits_no_smaller_one(sweep: Sweep) -> None:
+    fits = [plan is not None for plan in sweep.exact]
+    assert fits == sorted(fits, reverse=True)
+
+
+def test_less_memory_never_takes_fewer_cycles_than_the_bound_with_more(sweep: Sweep) -> None:
+    plans = [plan for plan in sweep.exact if plan is not None]
+    for number, more in enumerate(plans):
+        assert more.optimality is not None
+        for less in plans[number + 1 :]:
+            assert sum_of_cycles(less) >= more.optimality.bound_cycles
+
+
+def test_tight_plans_are_legal_and_run_as_predicted(sweep: Sweep) -> None:
+    tightest = [(chip, plan) for chip, plan in zip(sweep.chips, sweep.exact, strict=True) if plan is not None]
+    for chip, plan in tightest[-2:]:
+        assert verify_module(plan, chip) == []
+        result = executed(plan, chip, random_values((*plan.graph.inputs, *plan.graph.weights)))
+        assert result.cycles == sum_of_cycles(plan)
+        assert result.peak_bytes == plan.peak_bytes
+
+
+def test_tight_plans_are_pinned_and_found_again(sweep: Sweep) -> None:
+    chip, plan = [
+        (chip, plan) for chip, plan in zip(sweep.chips, sweep.exact, strict=True) if plan is not None
+    ][-1]
+    levels = idle_levels(plan)
+    forced = tuple(
+        ForcedPartition(
+            s.name, s.active.plan.f_op, s.active.plan.ft, plan=s.active.plan, idle_level=levels[s.name]
+        )
+        for s in plan.operators
+    )
+    again = plan_module(sweep.graph, chip, PlanOptions(forced=forced))
+    assert [s.active for s in again.operators] == [s.active for s in plan.operators]
+    assert again.peak_bytes == plan.peak_bytes
+
+
+def test_the_sweep_reaches_models_that_do_not_fit() -> None:
+    sweeps = [swept(number) for number in range(len(GRAPHS))]
+    assert all(sweep.exact[-1] is None for sweep in sweeps)
+    assert sum(plan is not None for sweep in sweeps for plan in sweep.exact) > 2 * len(sweeps)
