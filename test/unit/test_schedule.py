@@ -17,6 +17,7 @@ from t10.errors import InfeasiblePlanError
 from t10.plan import PlanOptions, plan_module
 from t10.plan.liveness import liveness
 from t10.plan.options import Reading
+from t10.plan.schedule import sum_of_cycles
 
 CHIP = load_chip("test-16")
 
@@ -145,18 +146,20 @@ def test_elementwise_chain_stays_where_it_is() -> None:
 
 
 def test_tight_memory_spreads_weights_and_sets_them_up() -> None:
+    """At first weights that rotate where they rest are enough; with a little less memory they are not."""
     layers = specs.mlp_graph(128, (256,) * 9)
-    roomy = plan_module(layers, CHIP)
-    tight = plan_module(layers, CHIP.model_copy(update={"sram_bytes": roomy.peak_bytes // 4}))
-    setups = [a for s in tight.operators for a in s.arrivals if a.kind == "setup"]
-    assert not any(a.kind == "setup" for s in roomy.operators for a in s.arrivals)
-    assert setups
-    assert tight.peak_bytes <= tight.capacity_bytes
+    roomy = tight = plan_module(layers, CHIP)
+    assert n_setups(roomy) == 0
+    while n_setups(tight) == 0:
+        tighter = CHIP.model_copy(update={"sram_bytes": tight.capacity_bytes * 4 // 5})
+        tight = plan_module(layers, tighter, PlanOptions(gap=0.05))
+    assert tight.peak_bytes <= tight.capacity_bytes < roomy.peak_bytes
+    assert sum_of_cycles(tight) > sum_of_cycles(roomy)
 
-    def total(plan: ModulePlan) -> int:
-        return sum(s.active.cycles.total for s in plan.operators)
 
-    assert total(tight) > total(roomy)
+def n_setups(plan: ModulePlan) -> int:
+    """Return how many weights are brought before an operator runs."""
+    return sum(arrival.kind == "setup" for s in plan.operators for arrival in s.arrivals)
 
 
 def test_a_model_that_does_not_fit_names_operator_and_bytes() -> None:
