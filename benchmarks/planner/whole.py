@@ -46,4 +46,4 @@ def _row(name: str, outcome: Outcome) -> tuple[str, ...]:
 def _bar(name: str, outcome: Outcome) -> Bar:
     value = outcome.seconds if outcome.status == "planned" else None
     bar = Bar("models", f"{name}: import to plan", value, "s", MODELS[name].limit_seconds, "<=", "measured")
-    return replace(bar, note=outcome.error)
+    return replace(bar, note=outcome.error or f"{seconds(outcome.cpu_seconds)} s CPU")
