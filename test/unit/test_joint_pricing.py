@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from random import Random
 
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ from support.joint_graphs import (
     joined_graph,
     planning,
 )
+from support.random_cases import CORE_COUNTS, small_chip
+from support.random_specs import random_graph
 from support.simulation import executed, random_values
 
 from t10.chip import load_chip
@@ -30,6 +33,7 @@ CHIP = load_chip("test-16")
 LARGER = load_chip("test-64")
 """So many cores that bounds leave some of them out."""
 N_CHOICES = 12
+N_RANDOM = 120
 FEW = PlanOptions(gap=0.0, max_front=3)
 
 
@@ -108,6 +112,24 @@ def test_bytes_are_those_alive_at_every_moment(graph: Graph) -> None:
         surplus = surplus_bytes(made, number)
         assert (surplus >= 0).all()
         assert not (surplus.any() and is_exact)
+
+
+@pytest.mark.parametrize("share", range(4))
+def test_random_graphs_cost_and_hold_what_was_said(share: int) -> None:
+    n_exact = 0
+    for seed in range(share, N_RANDOM, 4):
+        rng = Random(seed)
+        chip = small_chip(rng.choice(CORE_COUNTS))
+        made = planning(random_graph(rng), chip)
+        for number in range(3):
+            rows = made.random_rows(number)
+            made.settled(rows)
+            plan = made.assembled(rows)
+            assert made.planner.selection(made.room_bytes).cycles(rows) == sum_of_cycles(plan), seed
+            surplus = surplus_bytes(made, number)
+            assert (surplus >= 0).all(), seed
+            n_exact += not surplus.any()
+    assert n_exact > 0.9 * 3 * N_RANDOM / 4
 
 
 def test_equal_layers_share_states_and_prices() -> None:
