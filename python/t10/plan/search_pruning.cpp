@@ -1,0 +1,179 @@
+// The bounds by which `Engine` leaves plans out: of an F_op, of a case, and of a combination begun.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <utility>
+
+#include "search_engine.h"
+
+namespace t10::search {
+namespace {
+
+constexpr std::size_t kMaxBoundEntries = 6'000'000;
+
+}  // namespace
+
+void Engine::bound_compute() {
+  if (costs_.least_sub_task == nullptr) return;
+  Mask rotating = 0;
+  for (const Operand &operand : problem_.slots) rotating |= operand.rotating;
+  std::vector<std::vector<std::int64_t>> lengths(problem_.n_axes);
+  std::vector<std::vector<std::int64_t>> parts(problem_.n_axes);
+  for (std::size_t axis = 0; axis < problem_.n_axes; ++axis) {
+    for (const Axes &f_op : f_op_) parts[axis].push_back(f_op[axis]);
+    std::sort(parts[axis].begin(), parts[axis].end());
+    parts[axis].erase(std::unique(parts[axis].begin(), parts[axis].end()), parts[axis].end());
+    for (const std::int64_t f : parts[axis]) lengths[axis].push_back(ceil_div(problem_.extents[axis], f));
+  }
+  double most_points = 0.0;
+  for (const Axes &f_op : f_op_) {
+    const Axes part = lengths_of(f_op);
+    double n_points = 1.0;
+    for (std::size_t axis = 0; axis < problem_.n_axes; ++axis) n_points *= static_cast<double>(part[axis]);
+    most_points = std::max(most_points, n_points);
+  }
+  auto bound = std::make_unique<ComputeBound>(problem_, lengths, parts, rotating, most_points);
+  if (bound->n_entries() > kMaxBoundEntries) return;
+  bound->fill(*costs_.least_sub_task, problem_.padding);
+  compute_bound_ = std::move(bound);
+  task_cycles_ = compute_bound_->step_cycles();
+}
+
+// Bounds what becomes of the output of every F_op: partial sums that do not rotate are reduced, and either takes time.
+void Engine::bound_outputs() {
+  if (costs_.least_reduce == nullptr || costs_.least_epilogue == nullptr) return;
+  Memo<std::int64_t> asked(2, "an output");
+  std::vector<std::uint32_t> numbers;
+  for (const Axes &f_op : f_op_) {
+    const std::int64_t key[2] = {problem_.n_sharers(problem_.output(), f_op),
+                                 problem_.slots.back().n_elements(lengths_of(f_op))};
+    numbers.push_back(asked.index(key));
+  }
+  asked.answer([&](const double *const *columns, std::size_t n, double *out) {
+    for (std::size_t k = 0; k < n; ++k)
+      out[k] = std::floor(least_output_cycles(static_cast<std::int64_t>(columns[0][k]),
+                                              static_cast<std::int64_t>(columns[1][k])));
+  });
+  for (std::size_t i = 0; i < f_op_.size(); ++i) output_cycles_[i] = asked[numbers[i]];
+}
+
+// Returns the least over all rings of the output: cycles of the reduction and epilogue that remain, for chunks of that
+// size or more, and of the arrival of what a member does not hold.
+double Engine::least_output_cycles(std::int64_t n_sharers, std::int64_t n_elements) const {
+  constexpr double kMost = 1e12;
+  const auto item_bytes = static_cast<double>(problem_.slots.back().item_bytes);
+  std::array<std::vector<double>, 5> columns;  // members; chunk bytes, low and high; chunk elements, low and high
+  std::vector<double> moved;
+  for (std::int64_t ring = 1; ring <= n_sharers; ++ring) {
+    if (n_sharers % ring != 0) continue;
+    const std::int64_t held = ceil_div(n_elements, ring);
+    const auto chunk = static_cast<double>(ceil_div(held, n_sharers / ring));
+    columns[0].push_back(static_cast<double>(n_sharers / ring));
+    columns[1].push_back(chunk * item_bytes);
+    columns[2].push_back(kMost * item_bytes);
+    columns[3].push_back(chunk);
+    columns[4].push_back(kMost);
+    moved.push_back(static_cast<double>(n_elements - held) * item_bytes * problem_.shift_per_byte);
+  }
+  const std::size_t n = moved.size();
+  std::vector<double> reduce(n);
+  std::vector<double> epilogue(n);
+  const double *const low[3] = {columns[0].data(), columns[1].data(), columns[3].data()};
+  const double *const high[3] = {columns[0].data(), columns[2].data(), columns[4].data()};
+  costs_.least_reduce->least(low, high, n, reduce.data());
+  costs_.least_epilogue->least(low + 2, high + 2, n, epilogue.data());
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t k = 0; k < n; ++k) least = std::min(least, reduce[k] + epilogue[k] + moved[k]);
+  return least;
+}
+
+// Whether the front beats all plans of an F_op that rotate and have parts of these lengths (`is_exact`) or at least of
+// them: they hold at least a share of every sub-tensor, and what they do not hold must arrive (compute-shift model,
+// theorem 4). A ring has at most as many members as there are positions, and its number divides that of the sharers and,
+// its factors dividing the lengths, the product of these.
+bool Engine::is_beaten(std::size_t f_row, const Axes &lengths, bool is_exact) const {
+  if (!settings_.is_pruning) return false;
+  const Axes &f_op = f_op_[f_row];
+  Bound bound;
+  bound.n_steps = 2.0;
+  bound.root = root_;
+  bound.cycles_per_step = task_cycles_ + advance_cycles_;
+  bound.cycles = output_cycles_[f_row] + 2.0 * task_cycles_ + advance_cycles_;
+  if (compute_bound_) bound.cycles += compute_bound_->least(lengths);
+  std::int64_t ring = 1;  // of the output, left by the loop
+  for (std::size_t slot = 0; slot < problem_.slots.size(); ++slot) {
+    const Operand &operand = problem_.slots[slot];
+    const std::int64_t n_elements = operand.n_covered(lengths, operand.rotating);
+    std::int64_t positions = 1;
+    for (std::size_t axis = 0; axis < problem_.n_axes; ++axis)
+      if (has(operand.rotating, axis)) positions *= lengths[axis];
+    const std::int64_t n_sharers = problem_.n_sharers(slot, f_op);
+    ring = is_exact ? std::gcd(positions, n_sharers) : std::min(positions, n_sharers);
+    const std::int64_t held = problem_.aligned(ceil_div(n_elements, ring) * operand.item_bytes);
+    const auto whole = static_cast<double>(n_elements * operand.item_bytes);
+    bound.n_bytes += held;
+    bound.wholes[bound.n_wholes++] = whole;
+    if (slot == problem_.output()) {
+      bound.fixed_bytes += static_cast<double>(held);
+    } else if (operand.is_weight) {
+      bound.weight_bytes += whole;
+    } else {
+      bound.activation_bytes += whole;
+      bound.cycles += problem_.fetch_base + std::min(problem_.fetch_per_byte, problem_.shift_per_byte) * whole;
+    }
+  }
+  if (problem_.has_accumulator) {
+    const std::int64_t n_slots = ceil_div(problem_.slots.back().n_elements(lengths),
+                                          problem_.n_sharers(problem_.output(), f_op));
+    const std::int64_t held = problem_.aligned(n_slots * problem_.result_item_bytes);
+    bound.n_bytes += held;
+    bound.fixed_bytes += static_cast<double>(held);
+  }
+  for (const Operand &operand : problem_.epilogue_inputs) {
+    const std::int64_t n_elements = operand.n_covered(lengths, problem_.slots.back().rotating);
+    const std::int64_t held = ceil_div(n_elements, ring) * operand.item_bytes;
+    bound.n_bytes += problem_.aligned(held);
+    bound.fixed_bytes += static_cast<double>(problem_.aligned(held));
+    if (!operand.is_weight) bound.cycles += problem_.fetch_cycles(held, 1);
+  }
+  if (bound.n_bytes > problem_.capacity_bytes) return true;
+  if (settings_.is_bytes_only) return front_.beats(bound.n_bytes, 0.0, f_row);
+  bound.weight_cycles = problem_.shift_per_byte;
+  bound.activation_cycles = std::max(0.0, problem_.shift_per_byte - problem_.fetch_per_byte);
+  std::sort(bound.wholes.begin(), bound.wholes.begin() + static_cast<std::ptrdiff_t>(bound.n_wholes));
+  return front_.beats(bound, f_row);
+}
+
+// Whether no plan that adds the rest to a prefix can be on the front.
+bool Engine::is_hopeless(const Prefix &prefix, const Rest &rest) const {
+  if (!settings_.is_pruning) return false;
+  const std::int64_t n_bytes = prefix.n_bytes + rest.n_bytes;
+  if (n_bytes > problem_.capacity_bytes) return true;
+  const std::size_t f_row = case_->opened->f_row;
+  if (settings_.is_bytes_only) return front_.beats(n_bytes, 0.0, f_row);
+  Bound bound;
+  bound.n_bytes = n_bytes;
+  bound.n_steps = prefix.n_steps;
+  bound.kept_bytes = static_cast<double>(prefix.n_bytes);
+  bound.rings = prefix.rings;
+  bound.root = root_;
+  bound.cycles_per_step = task_cycles_ + advance_cycles_;
+  bound.weight_cycles = problem_.shift_per_byte;
+  bound.activation_cycles = std::max(0.0, problem_.shift_per_byte - problem_.fetch_per_byte);
+  bound.weight_bytes = rest.weight_bytes;
+  bound.activation_bytes = rest.activation_bytes;
+  bound.fixed_bytes = rest.fixed_bytes;
+  bound.n_wholes = rest.n_wholes;
+  std::copy_n(rest.wholes.begin(), rest.n_wholes, bound.wholes.begin());
+  // `total` counts weights and activations as if nothing of them were held, `cycles` as if all were.
+  bound.cycles = case_->compute_bound + prefix.cycles + rest.total - rest.weight_bytes * bound.weight_cycles -
+                 rest.activation_bytes * bound.activation_cycles + prefix.n_steps * bound.cycles_per_step -
+                 advance_cycles_ + prefix.n_moved * problem_.shift_per_byte;
+  return front_.beats(bound, f_row);
+}
+
+}  // namespace t10::search
