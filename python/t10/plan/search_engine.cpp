@@ -31,20 +31,27 @@ double nest_cycles(std::array<double, kMaxAxes> &advance, std::array<double, kMa
 }
 
 // Adds what a row does along the active axes to what was chosen before; returns the number of sub-tasks.
-template <class PerAxis>
-inline double extend(const PerAxis *before, const RowAxis *own, std::size_t n, PerAxis *after) {
+template <bool kHasBlocks, class PerAxis>
+inline double extended(const PerAxis *before, const RowAxis *own, std::size_t n, PerAxis *after) {
   double n_steps = 1.0;
   for (std::size_t i = 0; i < n; ++i) {
     const std::int32_t t = own[i].t;
-    const std::int32_t least = before[i].least == 0 ? t : std::min(before[i].least, t);
     after[i].most = std::max(before[i].most, t);
-    after[i].least = t == 1 ? before[i].least : least;
     after[i].pace = std::min(before[i].pace, own[i].pace);
     after[i].unit = before[i].unit + own[i].unit;
-    after[i].block = before[i].block + own[i].block;
+    if (kHasBlocks) {
+      const std::int32_t least = before[i].least == 0 ? t : std::min(before[i].least, t);
+      after[i].least = t == 1 ? before[i].least : least;
+      after[i].block = before[i].block + own[i].block;
+    }
     n_steps *= static_cast<double>(after[i].most);
   }
   return n_steps;
+}
+
+template <class PerAxis>
+inline double extend(const PerAxis *before, const RowAxis *own, std::size_t n, PerAxis *after, bool has_blocks) {
+  return has_blocks ? extended<true>(before, own, n, after) : extended<false>(before, own, n, after);
 }
 
 }  // namespace
@@ -248,7 +255,8 @@ void Engine::descend(std::size_t depth) {
     after.n_bytes = before.n_bytes + slot.n_bytes[row];
     after.cycles = before.cycles + (settings_.is_bytes_only ? 0.0 : slot.cycles[row]);
     after.n_moved = before.n_moved + slot.n_moved[row];
-    after.n_steps = extend(before.axes.data(), slot.axes.data() + row * n_active_, n_active_, after.axes.data());
+    after.n_steps = extend(before.axes.data(), slot.axes.data() + row * n_active_, n_active_, after.axes.data(),
+                           blocks_ != 0);
     after.rings = before.rings;
     for (std::size_t i = 0; i < n_active_; ++i) after.rings *= static_cast<double>(slot.axes[row * n_active_ + i].t);
     if ((blocks_ != 0 && !has_whole_blocks(after)) || is_hopeless(after, rests_[depth + 1])) continue;
@@ -294,7 +302,8 @@ void Engine::finish_all(std::size_t depth) {
     if ((slot.turning[row] & wanted) != wanted) continue;
     all.n_bytes = before.n_bytes + slot.n_bytes[row];
     if (settings_.is_pruning && all.n_bytes > problem_.capacity_bytes) continue;
-    all.n_steps = extend(before.axes.data(), slot.axes.data() + row * n_active_, n_active_, all.axes.data());
+    all.n_steps = extend(before.axes.data(), slot.axes.data() + row * n_active_, n_active_, all.axes.data(),
+                         blocks_ != 0);
     if (all.n_steps == 1.0) continue;
     all.cycles = settings_.is_bytes_only ? 0.0 : before.cycles + slot.cycles[row];
     const double compute = case_->compute_bound + all.n_steps * task_cycles_;
@@ -338,7 +347,7 @@ double Engine::shift_cycles(const Prefix &all) const {
   for (std::size_t i = 0; i < n_active_; ++i) {
     const Prefix::PerAxis &one = all.axes[i];
     if (one.most == 1) continue;
-    advance[n_loops] = (*costs_.shift)[one.unit * one.pace + one.block];
+    advance[n_loops] = (*costs_.shift)[one.unit * one.pace + (blocks_ != 0 ? one.block : 0)];
     steps[n_loops++] = one.most;
   }
   return nest_cycles(advance, steps, n_loops);
@@ -347,8 +356,7 @@ double Engine::shift_cycles(const Prefix &all) const {
 // Prices the waiting plans and puts the best of them on the front.
 void Engine::flush() {
   leaf_answers_.resize(leaves_.size());
-  for (std::size_t i = 0; i < leaves_.size(); ++i)
-    leaf_answers_[i] = boxes_.index(leaf_boxes_.data() + i * problem_.n_axes);
+  boxes_.indices(leaf_boxes_.data(), leaves_.size(), leaf_answers_.data());
   answer();
   statistics_.n_evaluated += leaves_.size();
   for (std::size_t i = 0; i < leaves_.size(); ++i) {

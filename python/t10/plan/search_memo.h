@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -38,6 +39,22 @@ class Memo {
     for (std::size_t i = 0; i < width_; ++i) rows_.push_back(static_cast<Stored>(row[i]));
     if (2 * size() > table_.size()) grow();
     return added;
+  }
+
+  // The same for n rows, one after the other. Where they are likely to be found is fetched for many at a time.
+  template <class Integer>
+  void indices(const Integer *rows, std::size_t n, std::uint32_t *out) {
+    constexpr std::size_t kTogether = 16;
+    for (std::size_t first = 0; first < n; first += kTogether) {
+      const std::size_t last = std::min(n, first + kTogether);
+      for (std::size_t i = first; i < last; ++i) {
+        const std::uint32_t likely = table_[hash(rows + i * width_) & (table_.size() - 1)];
+        if (likely == kEmpty) continue;
+        __builtin_prefetch(rows_.data() + static_cast<std::size_t>(likely) * width_);
+        if (is_answered(likely)) __builtin_prefetch(values_.data() + likely);
+      }
+      for (std::size_t i = first; i < last; ++i) out[i] = index(rows + i * width_);
+    }
   }
 
   std::size_t size() const { return rows_.size() / width_; }
