@@ -37,7 +37,7 @@ KEPT_HOMES = 2048
 KEPT_CUTS = 4096
 """How many layouts are kept in their native form, about 50 KiB each; where there are more, they are made again."""
 
-BOUND_PIECES = 12_000
+BOUND_PIECES = 2_000
 """How many runs of elements a bound looks at: a fifth of a millisecond."""
 
 

@@ -159,7 +159,7 @@ class MoveCounter {
   }
 
  private:
-  static constexpr std::size_t kLeastGroups = 12;
+  static constexpr std::size_t kLeastGroups = 5;
 
   struct Last {
     std::size_t source = 0;

@@ -117,20 +117,27 @@ class Prices:
 
     def settle(self, states: Sequence[int], levels: Sequence[int]) -> bool:
         """Make the prices of a choice exact; `levels` are rows of each operator's table. Return whether any changed."""
+        edges = {
+            (id(edge), where): edge
+            for scope, edge in self.edges
+            if not edge.is_exact[where := tuple(states[step] for step in scope)]
+        }
+        rows = {(id(p), row): p for p, row in zip(self.rows, levels, strict=True) if not p.is_exact[row]}
+
+        def moved(key: tuple[int, tuple[int, ...]]) -> int:
+            return self._exact_edge(edges[key], key[1])
+
+        def brought(key: tuple[int, int]) -> int:
+            return self._setup(rows[key].step, rows[key].table, key[1], exact=True)
+
+        with ThreadPoolExecutor(PRICING_THREADS) as pool:
+            edge_cycles, setup_cycles = list(pool.map(moved, edges)), list(pool.map(brought, rows))
         is_changed = False
-        for scope, edge in self.edges:
-            where = tuple(states[step] for step in scope)
-            if edge.is_exact[where]:
-                continue
-            exact = self._exact_edge(edge, where)
+        for ((_, where), edge), exact in zip(edges.items(), edge_cycles, strict=True):
             is_changed |= exact != int(edge.cycles[where])
             edge.cycles[where], edge.is_exact[where] = exact, True
-        for prices, row in zip(self.rows, levels, strict=True):
-            if prices.is_exact[row]:
-                continue
-            exact = int(prices.table.run_cycles[row]) + self._setup(
-                prices.step, prices.table, row, exact=True
-            )
+        for ((_, row), prices), extra in zip(rows.items(), setup_cycles, strict=True):
+            exact = int(prices.table.run_cycles[row]) + extra
             is_changed |= exact != int(prices.table.cycles[row])
             prices.table.cycles[row], prices.is_exact[row] = exact, True
         return is_changed

@@ -121,6 +121,10 @@ class Selection:
     _costs: Flat = field(init=False)
     _savings: Flat = field(init=False)
     _lives: Flat = field(init=False)
+    n_phases: int = field(init=False)
+    _saved_at: Ints = field(init=False)
+    _born_at: Ints = field(init=False)
+    _dead_at: Ints = field(init=False)
 
     def __post_init__(self) -> None:
         """Index rows and tables; refuse states without rows."""
@@ -128,13 +132,19 @@ class Selection:
         n_all = int(first_state[-1])
         if (np.diff(self.rows.state) < 0).any() or set(self.rows.state.tolist()) != set(range(n_all)):
             raise T10Error(f"rows must cover {n_all} states in order")
+        n_phases = self.rows.need_bytes.shape[1]
+        certain = [saving for saving in self.savings if saving.is_certain]
         lives = [Table((life.decided_by,), life.n_bytes) for life in self.lifetimes]
         for name, value in (
             ("first_state", first_state),
             ("first_row", np.searchsorted(self.rows.state, np.arange(n_all + 1))),
             ("_costs", Flat.of(self.costs)),
-            ("_savings", Flat.of([saving.table for saving in self.savings if saving.is_certain])),
+            ("_savings", Flat.of([saving.table for saving in certain])),
             ("_lives", Flat.of(lives)),
+            ("n_phases", n_phases),
+            ("_saved_at", np.array([s.operator * n_phases + s.phase for s in certain], np.int64)),
+            ("_born_at", np.array([life.first for life in self.lifetimes], np.int64)),
+            ("_dead_at", np.array([life.last + 1 for life in self.lifetimes], np.int64)),
         ):
             object.__setattr__(self, name, value)
 
@@ -161,22 +171,15 @@ class Selection:
         """Return the bytes of a core that weights of all operators take at rest."""
         return int(self.rows.idle_bytes[np.asarray(rows, np.int64)].sum())
 
-    @property
-    def n_phases(self) -> int:
-        """Return in how many phases an operator runs."""
-        return self.rows.need_bytes.shape[1]
-
     def used_bytes(self, rows: Sequence[int] | Ints) -> Ints:
         """Return the bytes of a core in use at every moment."""
         chosen, states = np.asarray(rows, np.int64), self.states_of(rows)
         used = self.rows.need_bytes[chosen].ravel() + self.idle_bytes(rows)
-        sure = [saving for saving in self.savings if saving.is_certain]
-        moments = [saving.operator * self.n_phases + saving.phase for saving in sure]
-        np.subtract.at(used, moments, self._savings.at(states))
+        np.subtract.at(used, self._saved_at, self._savings.at(states))
         changes = np.zeros(len(used) + 1, np.int64)
         n_bytes = self._lives.at(states)
-        np.add.at(changes, [life.first for life in self.lifetimes], n_bytes)
-        np.subtract.at(changes, [life.last + 1 for life in self.lifetimes], n_bytes)
+        np.add.at(changes, self._born_at, n_bytes)
+        np.subtract.at(changes, self._dead_at, n_bytes)
         return used + np.cumsum(changes[:-1])
 
     def fits(self, rows: Sequence[int] | Ints) -> bool:

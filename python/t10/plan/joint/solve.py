@@ -8,7 +8,8 @@ gap asked for. What bounds alone cannot close, an integer program over the rows 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -92,6 +93,26 @@ class _Search:
         if cycles < self.best_cycles:
             self.best, self.best_cycles = rows, cycles
 
+    def bounds(self, intervals: Sequence[tuple[int, int]]) -> list[Bound]:
+        """Return the bounds of intervals, worked out side by side."""
+
+        def of(interval: tuple[int, int]) -> Bound:
+            low, high = interval
+            return self.relaxation.bound(self.relaxation.limits(low), high, self.price)
+
+        if len(intervals) == 1:
+            return [of(intervals[0])]
+        with ThreadPoolExecutor(len(intervals)) as pool:
+            return list(pool.map(of, intervals))
+
+    def take(self, bound: Bound) -> None:
+        """Offer what a bound found on the way, and start the next one near its price."""
+        self.price = bound.price or self.price
+        if bound.within is not None:
+            self.offer(bound.within.rows)
+            if bound.beyond is not None:
+                self.offer(self.near.mixed(bound.within.rows, bound.beyond.rows))
+
     def try_at(self, idle_bytes: int) -> None:
         """Offer choices under the limits that hold with so many idle bytes, limits tightened where they do not do."""
         limits = self.relaxation.limits(idle_bytes)
@@ -129,14 +150,15 @@ def solve(
     final = np.inf
     number = 0
 
-    def push(low: int, high: int) -> None:
+    def push(*intervals: tuple[int, int]) -> None:
         nonlocal number
-        bound = _bound(search, low, high)
-        if np.isfinite(bound.cycles):
-            heapq.heappush(heap, _Interval(np.ceil(bound.cycles - 1e-6), number, low, high))
-            number += 1
+        for (low, high), bound in zip(intervals, search.bounds(intervals), strict=True):
+            search.take(bound)
+            if np.isfinite(bound.cycles):
+                heapq.heappush(heap, _Interval(np.ceil(bound.cycles - 1e-6), number, low, high))
+                number += 1
 
-    push(least, most)
+    push((least, most))
     while heap and number < MOST_INTERVALS and not is_over():
         top = heapq.heappop(heap)
         if search.best is not None and top.cycles >= search.best_cycles * (1 - gap):
@@ -148,8 +170,7 @@ def solve(
             final = min(final, top.cycles)
             continue
         middle = int(inside[len(inside) // 2])
-        push(top.low, middle)
-        push(middle + 1, top.high)
+        push((top.low, middle), (middle + 1, top.high))
     lowest = min([final, *(interval.cycles for interval in heap[:1])])
     is_closed = search.best is not None and lowest >= search.best_cycles * (1 - gap)
     if np.isfinite(lowest) and not is_closed and not is_over() and is_small(selection):
@@ -160,14 +181,3 @@ def solve(
     if search.best is None:
         return None
     return Solution(search.best, search.best_cycles, int(min(lowest, search.best_cycles)))
-
-
-def _bound(search: _Search, low: int, high: int) -> Bound:
-    """Return the bound of an interval and offer what it finds on the way."""
-    bound = search.relaxation.bound(search.relaxation.limits(low), high, search.price)
-    search.price = bound.price or search.price
-    if bound.within is not None:
-        search.offer(bound.within.rows)
-        if bound.beyond is not None:
-            search.offer(search.near.mixed(bound.within.rows, bound.beyond.rows))
-    return bound

@@ -8,7 +8,8 @@ differ in names, with producers in equal states, share one tuple of states.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from math import prod
 
 import numpy as np
 
@@ -27,9 +28,21 @@ from t10.plan.search import costed
 
 States = tuple[CostedPlan, ...]
 
-MOST_OF_FRONT = 14
-MOST_FOLLOWING = 14
-MOST_GRIDS = 4
+
+@dataclass(frozen=True, slots=True)
+class Breadth:
+    """How many states an operator has at most: of its front, of plans that follow a producer, of grids."""
+
+    of_front: int
+    following: int
+    grids: int
+
+
+WIDE = Breadth(of_front=14, following=14, grids=4)
+NARROW = Breadth(of_front=6, following=10, grids=4)
+
+LARGE_ELEMENTS = 1 << 23
+"""What moves between operators is counted pair by pair; with results larger than this, fewer states are compared."""
 MOST_READERS = 1
 """How many readers are thought to save a fetch if a sum is left whole on all its cores."""
 SLOWEST = 2.0
@@ -46,6 +59,8 @@ def states_of(
 
     `kept` are choices, a plan per operator each, that are states in any case.
     """
+    largest = max((prod(spec.output.shape) for spec in context.graph.operators), default=0)
+    breadth = NARROW if largest > LARGE_ELEMENTS else WIDE
     result: list[States] = []
     step_by_value = {spec.output.name: step for step, spec in enumerate(context.graph.operators)}
     known: dict[object, States] = {}
@@ -70,8 +85,10 @@ def states_of(
             offered = () if options.forced_for(spec.name) else _offered(context, spec, makers, result)
             if id(front) not in grids:
                 free = options.forced_for(spec.name) is None
-                grids[id(front)] = grid_plans(context, spec, options, MOST_GRIDS) if free else ()
-            priced = _priced(context, spec, front, offered, kept_by_front[id(front)], grids[id(front)])
+                grids[id(front)] = grid_plans(context, spec, options, breadth.grids) if free else ()
+            priced = _priced(
+                context, spec, front, offered, kept_by_front[id(front)], grids[id(front)], breadth
+            )
             pinned = options.forced_for(spec.name)
             if pinned is None or pinned.plan is None:
                 priced = _with_whole_sums(context, spec, priced)
@@ -100,10 +117,11 @@ def _priced(
     offered: Iterable[OperatorPlan],
     kept: Mapping[OperatorPlan, None],
     grids: tuple[CostedPlan, ...],
+    breadth: Breadth,
 ) -> States:
     """Return the front, thinned, grids, and the fastest of the plans offered, with the price of running alone."""
     chosen: dict[OperatorPlan, CostedPlan] = {}
-    thin = set(_spread(len(front), MOST_OF_FRONT))
+    thin = set(_spread(len(front), breadth.of_front))
     for number, priced in enumerate(front):
         if number in thin or priced.plan in kept:
             chosen[priced.plan] = replace(priced, cycles=replace(priced.cycles, relayout=0))
@@ -120,7 +138,7 @@ def _priced(
         if priced.cycles.total - priced.cycles.relayout <= limit:
             following.append(replace(priced, cycles=replace(priced.cycles, relayout=0)))
     following.sort(key=lambda priced: (priced.cycles.total, priced.active_bytes))
-    chosen |= {priced.plan: priced for priced in following[:MOST_FOLLOWING]}
+    chosen |= {priced.plan: priced for priced in following[: breadth.following]}
     return _ordered(chosen)
 
 
