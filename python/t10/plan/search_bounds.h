@@ -155,8 +155,10 @@ class ComputeBound {
       for (std::size_t axis = n_axes; axis-- > 0 && ++digits[axis] == grids_[axis].lengths.size();) digits[axis] = 0;
       if (places.size() < kBatch && place + 1 < n_entries_) continue;
       cost.least(lows.data(), highs.data(), places.size(), found.data());
-      for (std::size_t k = 0; k < places.size(); ++k) table_[places[k]] = found[k];
-      for (const double cycles : found) step_cycles_ = std::min(step_cycles_, cycles);
+      for (std::size_t k = 0; k < places.size(); ++k) {
+        table_[places[k]] = found[k];
+        step_cycles_ = std::min(step_cycles_, found[k]);
+      }
       places.clear();
     }
   }
