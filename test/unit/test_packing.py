@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import permutations
 from random import Random
+from time import process_time
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +13,9 @@ from hypothesis import strategies as st
 
 from t10.errors import T10Error
 from t10.plan.allocation import Request, allocate, bound_bytes, live_bytes
-from t10.plan.packing import TOLERANCE, Block, packed_starts
+from t10.plan.blocks import Block, neighbours, peak
+from t10.plan.packing import TOLERANCE, packed_starts
+from t10.plan.windows import WindowRepair
 
 DRAWN = st.lists(st.tuples(st.integers(1, 9), st.integers(0, 4), st.integers(0, 3)), min_size=1, max_size=6)
 
@@ -43,26 +46,109 @@ def bound_of(blocks: Sequence[Block]) -> int:
 def test_small_instances_are_packed_as_well_as_any_order_can(drawn: list[tuple[int, int, int]]) -> None:
     blocks = [Block(first, first + n, 8 * size) for size, first, n in drawn]
     bound = bound_of(blocks)
-    starts = packed_starts(blocks, bound)
-    peak = max(start + block.size for start, block in zip(starts, blocks, strict=True))
-    assert bound <= peak <= max(least_peak(blocks), bound * (1 + TOLERANCE))
+    assert (
+        bound
+        <= peak(blocks, packed_starts(blocks, bound))
+        <= max(least_peak(blocks), bound * (1 + TOLERANCE))
+    )
 
 
-def test_what_first_fit_does_not_find_is_solved(monkeypatch: pytest.MonkeyPatch) -> None:
+def first_fit_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("t10.plan.packing.REPAIR_ROUNDS", 0)
+    monkeypatch.setattr("t10.plan.packing.SOLVED_BLOCKS", 0)
+    monkeypatch.setattr("t10.plan.windows.TOTAL_SOLVES", 0)
+
+
+@pytest.mark.parametrize("means", ["t10.plan.packing.SOLVED_BLOCKS", "t10.plan.windows.TOTAL_SOLVES"])
+def test_what_first_fit_does_not_find_is_solved(monkeypatch: pytest.MonkeyPatch, means: str) -> None:
     rng = Random(5)
-    gaps = {"first fit": 0, "solved": 0}
+    gaps = {0: 0, 400: 0}
+    first_fit_alone(monkeypatch)
     for _ in range(12):
         blocks = [
             Block(first, first + rng.randrange(5), 8 * rng.randrange(1, 40))
             for first in (rng.randrange(10) for _ in range(16))
         ]
         bound = bound_of(blocks)
-        for how, solved_blocks in (("first fit", 0), ("solved", 400)):
-            monkeypatch.setattr("t10.plan.packing.SOLVED_BLOCKS", solved_blocks)
-            starts = packed_starts(blocks, bound)
-            gaps[how] += max(s + b.size for s, b in zip(starts, blocks, strict=True)) - bound
-    assert gaps["solved"] < gaps["first fit"]
+        for limit in gaps:
+            monkeypatch.setattr(means, limit)
+            gaps[limit] += peak(blocks, packed_starts(blocks, bound)) - bound
+    assert gaps[400] < gaps[0]
+
+
+def transformer(rng: Random, n_layers: int) -> list[Request]:
+    """Return the buffers of a chain of equal layers whose copies fill a core at some steps, as large batches do.
+
+    A layer has nine steps (three projections, scores, softmax, context, projection, two dense), each with copies of its
+    operands, an accumulator and a value; the values of its ends live over the steps of a residual.
+    """
+    lives = [4, 3, 3, 1, 2, 1, 3, 1, 1]
+    values = [rng.randrange(2000, 30000) for _ in lives]
+    copies = [[rng.randrange(1000, 140000) for _ in range(rng.randrange(1, 4))] for _ in lives]
+    accumulators = [rng.choice([0, rng.randrange(1000, 60000)]) for _ in lives]
+    end = 3 * n_layers * len(lives) - 1
+    requests = [Request(f"idle{i}", 9000, 0, end) for i in range(n_layers)]
+    requests.append(Request("residual", values[-1], 0, 3 * 6 + 2))
+    for step in range(n_layers * len(lives)):
+        number, now = step % len(lives), 3 * step
+        residual = number in (6, 8)
+        last = min(end, now + 3 * (lives[number] + (7 if residual else 0)) + 1)
+        requests.append(Request(f"value{step}", values[number], now + 2, last))
+        requests.extend(Request(f"copy{step}.{i}", n, now, now + 1) for i, n in enumerate(copies[number]))
+        if accumulators[number]:
+            requests.append(Request(f"accumulator{step}", accumulators[number], now + 1, now + 2))
+    return requests
+
+
+@pytest.mark.parametrize("n_layers", [2, 5, 12, 24])
+def test_chains_of_layers_are_packed_to_the_bound(n_layers: int) -> None:
+    for seed in range(12):
+        packing = allocate(transformer(Random(seed), n_layers), 0)
+        assert packing.peak_bytes == packing.bound_bytes
+
+
+def test_a_thousand_buffers_are_packed_in_no_time() -> None:
+    requests = transformer(Random(1), 48)
+    allocate(requests, 0)
+    begin = process_time()
+    allocate(requests, 0)
+    assert len(requests) > 1000
+    assert process_time() - begin < 2
+
+
+def test_equal_layers_are_solved_as_one_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    """First fit fails in every layer; the number of windows solved does not grow with the number of layers."""
+    blocks: list[Block] = []
+    for layer in range(200):
+        blocks += [
+            Block(10 * layer + first, 10 * layer + last, 8 * size)
+            for first, last, size in [
+                (0, 1, 3),
+                (1, 3, 2),
+                (2, 4, 4),
+                (4, 6, 3),
+                (3, 6, 3),
+                (5, 7, 2),
+                (0, 0, 5),
+            ]
+        ]
+    bound = bound_of(blocks)
+    windows = WindowRepair(blocks, neighbours(blocks))
+    stacked = [sum(b.size for b in blocks[i - i % 7 : i]) for i in range(len(blocks))]
+    lowered = windows.lowered(stacked, bound)
+    assert lowered is not None
+    assert peak(blocks, lowered) == bound
+    assert len(windows.solved) <= 8
+
+
+def test_windows_leave_what_lives_long_where_it_is() -> None:
+    long = Block(0, 400, 8)
+    short = [Block(4 * i, 4 * i + 1, 16) for i in range(100)]
+    blocks = [long, *short]
+    windows = WindowRepair(blocks, neighbours(blocks))
+    lowered = windows.lowered([0] + [24] * 100, 24)
+    assert lowered == [0] + [8] * 100
+    assert windows.lowered([4] + [24] * 100, 24) is None
 
 
 def random_program(rng: Random, n_steps: int) -> list[Request]:

@@ -2,8 +2,8 @@
 
 Buffers are rectangles, lifetime by bytes, that may only be moved along the bytes. No packing is lower than the *bound*,
 the most bytes alive at any moment. What lives as long as the program is stacked at the bottom, which loses nothing. The
-rest falls into groups that share no moment; in each, orders of first fit are tried until the bound of the whole is met.
-A group that stays more than `packing.TOLERANCE` above it is solved by CP-SAT.
+rest falls into groups that share no moment; in each, orders of first fit are tried until the bound of the whole is met,
+and what then ends above it is repaired window by window (`plan.windows`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from t10.chip.spec import BUFFER_ALIGNMENT_BYTES
 from t10.core.schedule import PHASES, Buffer
 from t10.errors import T10Error
-from t10.plan.packing import Block, packed_starts
+from t10.plan.blocks import Block
+from t10.plan.packing import packed_starts
 
 Ints = NDArray[np.int64]
 

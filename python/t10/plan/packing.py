@@ -1,28 +1,21 @@
-"""Packing rectangles of fixed lifetime into as few bytes as possible: orders of first fit, repair, then CP-SAT."""
+"""Packing rectangles of fixed lifetime into as few bytes as possible: orders of first fit, windows, a whole solved."""
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
-from dataclasses import dataclass
-from math import gcd
-from typing import Any
+
+from t10.plan.blocks import Block, neighbours, peak
+from t10.plan.packing_solver import least_starts
+from t10.plan.windows import WindowRepair
 
 TOLERANCE = 0.01
-"""A packing this close to its bound is good enough not to be solved exactly."""
+"""A packing this close to its bound is good enough not to be solved as a whole."""
+EXCESSES = (0.0025, TOLERANCE)
+"""What windows aim at above the bound, when the bound itself is too low for them."""
 REPAIR_ROUNDS = 24
 SOLVED_BLOCKS = 400
-SOLVER_SECONDS = 2.0
-"""Deterministic time of the solver: the same on every machine."""
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """`size` bytes alive from moment `first` to `last`, both included."""
-
-    first: int
-    last: int
-    size: int
+SOLVER_TIME = 2.0
+"""Deterministic time of the solver for a whole group: the same on every machine."""
 
 
 def packed_starts(blocks: Sequence[Block], bound: int) -> list[int]:
@@ -30,36 +23,37 @@ def packed_starts(blocks: Sequence[Block], bound: int) -> list[int]:
 
     Blocks that are alive together share no byte.
     """
-    near = _neighbours(blocks)
-    best = _first_fit(blocks, near, _longest(blocks))
-    best_order = _longest(blocks)
-    for order in (_largest(blocks), _area(blocks), _crowded(blocks)):
-        if _peak(blocks, best) <= bound:
+    near = neighbours(blocks)
+    orders: list[list[int]] = []
+    packings: list[list[int]] = []
+    for ordered in (_longest, _largest, _area, _crowded):
+        orders.append(ordered(blocks))
+        packings.append(_first_fit(blocks, near, orders[-1]))
+        if peak(blocks, packings[-1]) <= bound:
+            return packings[-1]
+    number = min(range(len(orders)), key=lambda i: peak(blocks, packings[i]))
+    packings.insert(0, packings.pop(number))
+    windows = WindowRepair(blocks, near)
+    found = _below(bound, packings, windows)
+    if found is not None:
+        return found
+    best = _repaired(blocks, near, packings[0], orders[number], bound)
+    for excess in EXCESSES:
+        top = int(bound * (1 + excess))
+        if peak(blocks, best) <= top:
             return best
-        starts = _first_fit(blocks, near, order)
-        if _peak(blocks, starts) < _peak(blocks, best):
-            best, best_order = starts, order
-    best = _repaired(blocks, near, best, best_order, bound)
-    if _peak(blocks, best) > bound * (1 + TOLERANCE) and len(blocks) <= SOLVED_BLOCKS:
-        best = _solved(blocks, best, bound)
+        found = _below(top, (best, *packings), windows)
+        if found is not None:
+            return found
+    if len(blocks) <= SOLVED_BLOCKS:
+        best = least_starts(blocks, best, bound, SOLVER_TIME)
     return best
 
 
-def _peak(blocks: Sequence[Block], starts: Sequence[int]) -> int:
-    return max((start + block.size for start, block in zip(starts, blocks, strict=True)), default=0)
-
-
-def _neighbours(blocks: Sequence[Block]) -> list[list[int]]:
-    """Return for every block those that are alive with it, itself excluded."""
-    near: list[list[int]] = [[] for _ in blocks]
-    active: list[int] = []
-    for i in sorted(range(len(blocks)), key=lambda i: blocks[i].first):
-        active = [j for j in active if blocks[j].last >= blocks[i].first]
-        for j in active:
-            near[i].append(j)
-            near[j].append(i)
-        active.append(i)
-    return near
+def _below(top: int, packings: Sequence[list[int]], windows: WindowRepair) -> list[int] | None:
+    """Return the first of some packings that windows bring below `top`, None if none can be."""
+    lowered = (windows.lowered(starts, top) for starts in packings)
+    return next((starts for starts in lowered if starts is not None), None)
 
 
 def _longest(blocks: Sequence[Block]) -> list[int]:
@@ -110,7 +104,7 @@ def _repaired(
     blocks: Sequence[Block], near: list[list[int]], best: list[int], order: list[int], bound: int
 ) -> list[int]:
     """Return starts after the blocks that end too high were placed before their neighbours, as often as that helps."""
-    best_peak = _peak(blocks, best)
+    best_peak = peak(blocks, best)
     starts = best
     seen: set[tuple[int, ...]] = set()
     for _ in range(REPAIR_ROUNDS):
@@ -124,37 +118,6 @@ def _repaired(
             break
         seen.add(tuple(order))
         starts = _first_fit(blocks, near, order)
-        if _peak(blocks, starts) < best_peak:
-            best, best_peak = starts, _peak(blocks, starts)
+        if peak(blocks, starts) < best_peak:
+            best, best_peak = starts, peak(blocks, starts)
     return best
-
-
-def _solved(blocks: Sequence[Block], hint: list[int], bound: int) -> list[int]:
-    """Return the starts that CP-SAT finds, no worse than the hint."""
-    cp_model = importlib.import_module("ortools.sat.python.cp_model")
-    unit = gcd(bound, *(block.size for block in blocks))
-    top = _peak(blocks, hint) // unit
-    model = cp_model.CpModel()
-    peak = model.new_int_var(min(bound // unit, top), top, "peak")
-    lifetimes: list[Any] = []
-    ranges: list[Any] = []
-    starts: list[Any] = []
-    for i, block in enumerate(blocks):
-        size = block.size // unit
-        start = model.new_int_var(0, top - size, f"start{i}")
-        n_moments = block.last + 1 - block.first
-        lifetimes.append(model.new_fixed_size_interval_var(block.first, n_moments, f"lifetime{i}"))
-        ranges.append(model.new_fixed_size_interval_var(start, size, f"range{i}"))
-        starts.append(start)
-        model.add(start + size <= peak)
-        model.add_hint(start, hint[i] // unit)
-    model.add_no_overlap_2d(lifetimes, ranges)
-    model.minimize(peak)
-    solver = cp_model.CpSolver()
-    solver.parameters.num_workers = 1
-    solver.parameters.random_seed = 1
-    solver.parameters.max_deterministic_time = SOLVER_SECONDS
-    status = solver.solve(model)
-    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        return hint
-    return [int(solver.value(start)) * unit for start in starts]
