@@ -165,8 +165,8 @@ def every_rows(made: Planning) -> list[np.ndarray[tuple[int, ...], np.dtype[np.i
 )
 def test_no_plan_of_a_small_model_undercuts_the_bound(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     """Assemble every choice; room is what some choices need, eighths of the way from the least to the most."""
-    for name in ("MOST_FOLLOWING", "MOST_GRIDS"):
-        monkeypatch.setattr(states, name, 1)
+    few = states.Breadth(of_front=states.WIDE.of_front, following=1, grids=1)
+    monkeypatch.setattr(states, "WIDE", few)
     made = planning(graph, CHIP, FEW)
     plans = [made.assembled(rows) for rows in every_rows(made)]
     assert 1 < len(plans) < 1000

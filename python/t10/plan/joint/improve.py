@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 import numpy as np
+from numpy.typing import NDArray
 
 from t10.plan.joint.selection import Ints, Lifetime, Saving, Selection, Table
 
@@ -89,6 +90,35 @@ class Neighbourhood:
             if selection.cycles(tried) < now and selection.fits(tried):
                 return tried
         return None
+
+    def doubted(self, rows: Ints, is_open: NDArray[np.bool_]) -> int | None:
+        """Return an operator whose state is to blame if a choice does not fit though its bound does, None if it fits.
+
+        Of those with other open rows: the one whose value takes most, at the fullest moment, beyond the least it could;
+        else one that decides what is in place there.
+        """
+        selection = self.selection
+        states, used = selection.states_of(rows), selection.used_bytes(rows)
+        moment = int(np.argmax(used))
+        if used[moment] <= selection.room_bytes:
+            return None
+        worst: tuple[int, int] | None = None
+        for life in selection.lifetimes:
+            if life.first <= moment <= life.last and self._has_choice(life.decided_by, is_open):
+                more = int(life.n_bytes[states[life.decided_by]] - life.n_bytes.min())
+                if more > 0 and (worst is None or more > worst[0]):
+                    worst = (more, life.decided_by)
+        if worst is not None:
+            return worst[1]
+        operator = moment // selection.n_phases
+        near = [o for saving in self.savings[operator] for o in saving.table.scope]
+        return next((o for o in (*near, operator) if self._has_choice(o, is_open)), None)
+
+    def _has_choice(self, operator: int, is_open: NDArray[np.bool_]) -> bool:
+        """Return whether rows of more than one state of an operator are open."""
+        span = self.selection.rows_of(operator)
+        states = self.selection.rows.state[span.start : span.stop][is_open[span.start : span.stop]]
+        return len(states) > 0 and int(states[0]) != int(states[-1])
 
     def _moves(self, operator: int, chosen: Ints, states: Ints) -> tuple[range, Ints, Ints]:
         """Return the rows of an operator, and by how many cycles and idle bytes each differs from the one it has."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from t10.plan.joint._minsum import Elimination
 from t10.plan.joint.selection import Ints, Selection
 
-Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 LEAST_IDLE = 1e9
 """Cycles per byte at which idle bytes count more than any cycles can."""
 PRICE_STEPS = 40
@@ -49,6 +49,15 @@ class Bound:
     price: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A part of a problem: the rows that are open, what each needs at least there, and values alive take at least."""
+
+    is_open: Bools
+    need_bytes: Ints
+    live_bytes: Ints
+
+
 class Relaxation:
     """Bounds of one selection; the elimination is laid out once."""
 
@@ -57,26 +66,34 @@ class Relaxation:
         self.selection = selection
         factors = [(t.scope, np.ascontiguousarray(t.values, np.float64).ravel()) for t in selection.costs]
         self.elimination = Elimination(selection.n_states, factors)
-        self.need_bytes = _least_need(selection)
-        self.live_bytes = _least_live(selection)
         self.operator_by_row = np.repeat(
             np.arange(selection.n_operators), np.diff(selection.first_row[selection.first_state])
         )
 
-    def limits(self, idle_bytes: int) -> Ints:
+        self.whole = self.region(np.ones(len(selection.rows.state), np.bool_))
+
+    def region(self, is_open: Bools) -> Region:
+        """Return the part of the problem with these rows, and what they and values alive take at least in it."""
+        states = np.zeros(int(self.selection.first_state[-1]), np.bool_)
+        states[self.selection.rows.state[is_open]] = True
+        return Region(is_open, _least_need(self.selection, states), _least_live(self.selection, states))
+
+    def limits(self, idle_bytes: int, region: Region | None = None) -> Ints:
         """Return per operator and phase the bytes it may need if weights at rest take `idle_bytes`."""
-        return self.selection.room_bytes - idle_bytes - self.live_bytes
+        return self.selection.room_bytes - idle_bytes - (region or self.whole).live_bytes
 
     def breakpoints(self) -> Ints:
         """Return the idle bytes at which some row stops to fit, ascending."""
-        most = self.selection.room_bytes - self.live_bytes[self.operator_by_row] - self.need_bytes
+        live = self.whole.live_bytes[self.operator_by_row]
+        most = self.selection.room_bytes - live - self.whole.need_bytes
         least = most.min(axis=1)
         return np.unique(least[least >= 0])
 
-    def best(self, limits: Ints, price: float) -> Line | None:
+    def best(self, limits: Ints, price: float, region: Region | None = None) -> Line | None:
         """Return the best choice at a price under limits per operator, None where one has no row left."""
         selection, rows = self.selection, self.selection.rows
-        is_open = (self.need_bytes <= limits[self.operator_by_row]).all(axis=1)
+        region = region or self.whole
+        is_open = region.is_open & (region.need_bytes <= limits[self.operator_by_row]).all(axis=1)
         costs = np.where(is_open, rows.cycles + price * rows.idle_bytes, np.inf)
         by_state = np.minimum.reduceat(costs, selection.first_row[:-1])
         least, states = self.elimination.minimise(by_state)
@@ -91,12 +108,12 @@ class Relaxation:
         chosen = first + np.argmin(costs[first[:, None] + columns], axis=1)
         return Line(chosen, selection.cycles(chosen), selection.idle_bytes(chosen))
 
-    def bound(self, limits: Ints, idle_bytes: int, hint: float = 0.0) -> Bound:
+    def bound(self, limits: Ints, idle_bytes: int, hint: float = 0.0, region: Region | None = None) -> Bound:
         """Return the bound of all choices under limits per operator with at most `idle_bytes` at rest.
 
         `hint` is a price near which the best one is expected; it saves work, not more.
         """
-        bracket = self._bracket(limits, idle_bytes, hint)
+        bracket = self._bracket(limits, idle_bytes, hint, region)
         if isinstance(bracket, Bound):
             return bracket
         within, beyond = bracket
@@ -105,7 +122,7 @@ class Relaxation:
             price = (within.cycles - beyond.cycles) / (beyond.idle_bytes - within.idle_bytes)
             if price <= 0:
                 return Bound(within.cycles, within, beyond)
-            found = self.best(limits, price)
+            found = self.best(limits, price, region)
             if found is None:
                 break
             # Every price gives a bound: where steps run out, the best so far is one.
@@ -119,33 +136,38 @@ class Relaxation:
                 beyond = found
         return Bound(best, within, beyond, best_price)
 
-    def _bracket(self, limits: Ints, idle_bytes: int, hint: float) -> tuple[Line, Line] | Bound:
+    def _bracket(
+        self, limits: Ints, idle_bytes: int, hint: float, region: Region | None
+    ) -> tuple[Line, Line] | Bound:
         """Return a choice within the idle bytes and one beyond, or the bound where one of them is all there is."""
         within = beyond = None
         for price in (hint * 0.8, hint * 1.25) if hint > 0 else ():
-            found = self.best(limits, price)
+            found = self.best(limits, price, region)
             if found is None:
                 return Bound(np.inf)
             if found.idle_bytes <= idle_bytes:
                 within = found
                 break
             beyond = found
-        beyond = beyond or self.best(limits, 0.0)
+        beyond = beyond or self.best(limits, 0.0, region)
         if beyond is None:
             return Bound(np.inf)
         if beyond.idle_bytes <= idle_bytes:
             return Bound(beyond.cycles, beyond, None)
-        within = within or self.best(limits, LEAST_IDLE)
+        within = within or self.best(limits, LEAST_IDLE, region)
         if within is None or within.idle_bytes > idle_bytes:
             return Bound(np.inf)
         return within, beyond
 
 
-def _least_need(selection: Selection) -> Ints:
+def _least_need(selection: Selection, is_open: Bools) -> Ints:
     """Return what every row needs at least in every phase, with every operand in place that could be."""
     by_state = np.zeros((int(selection.first_state[-1]), selection.n_phases), np.int64)
     for saving in selection.savings:
         scope, values = saving.table.scope, saving.table.values
+        for axis, operator in enumerate(scope):
+            if operator != saving.operator:
+                values = values.compress(_open_states(selection, is_open, operator), axis=axis)
         others = tuple(i for i, operator in enumerate(scope) if operator != saving.operator)
         first = selection.first_state[saving.operator]
         most = values.max(axis=others) if others else values
@@ -153,10 +175,16 @@ def _least_need(selection: Selection) -> Ints:
     return selection.rows.need_bytes - by_state[selection.rows.state]
 
 
-def _least_live(selection: Selection) -> Ints:
+def _least_live(selection: Selection, is_open: Bools) -> Ints:
     """Return the bytes of other values that are alive at least in every phase of each operator."""
     changes = np.zeros(selection.n_operators * selection.n_phases + 1, np.int64)
     for life in selection.lifetimes:
-        changes[life.first] += int(life.n_bytes.min())
-        changes[life.last + 1] -= int(life.n_bytes.min())
+        least = int(life.n_bytes[_open_states(selection, is_open, life.decided_by)].min())
+        changes[life.first] += least
+        changes[life.last + 1] -= least
     return np.cumsum(changes[:-1]).reshape(selection.n_operators, selection.n_phases)
+
+
+def _open_states(selection: Selection, is_open: Bools, operator: int) -> Bools:
+    """Return which states of an operator have open rows."""
+    return is_open[selection.first_state[operator] : selection.first_state[operator + 1]]

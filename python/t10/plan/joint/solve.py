@@ -10,16 +10,21 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from t10.plan.joint.improve import Neighbourhood
 from t10.plan.joint.polish import is_small, polish
-from t10.plan.joint.relaxation import Bound, Relaxation
+from t10.plan.joint.relaxation import Bound, Region, Relaxation
 from t10.plan.joint.selection import Ints, Selection
 
-MOST_INTERVALS = 400
+MOST_INTERVALS = 3000
+FEW_INTERVALS = 400
+FEW_OPERATORS = 64
+"""Models with more operators than this are halved less often: each bound takes longer, and the gap is smaller."""
+MOST_HALVINGS = 7
+"""Idle bytes are halved so often before operators are parted."""
 TIGHTENINGS = 4
 MOST_IMPROVED = 40
 POLISH_WORK = 2.0
@@ -46,12 +51,15 @@ class Solution:
 
 @dataclass(order=True, slots=True)
 class _Interval:
-    """Idle bytes from `low` to `high` and the bound there; `order` breaks ties."""
+    """A region, idle bytes from `low` to `high`, the bound there; `order` breaks ties, `depth` counts halvings."""
 
     cycles: float
     order: int
-    low: int
-    high: int
+    low: int = field(compare=False)
+    high: int = field(compare=False)
+    depth: int = field(compare=False)
+    region: Region = field(compare=False)
+    bound: Bound = field(compare=False)
 
 
 class _Search:
@@ -93,12 +101,12 @@ class _Search:
         if cycles < self.best_cycles:
             self.best, self.best_cycles = rows, cycles
 
-    def bounds(self, intervals: Sequence[tuple[int, int]]) -> list[Bound]:
+    def bounds(self, intervals: Sequence[tuple[int, int, Region]]) -> list[Bound]:
         """Return the bounds of intervals, worked out side by side."""
 
-        def of(interval: tuple[int, int]) -> Bound:
-            low, high = interval
-            return self.relaxation.bound(self.relaxation.limits(low), high, self.price)
+        def of(interval: tuple[int, int, Region]) -> Bound:
+            low, high, region = interval
+            return self.relaxation.bound(self.relaxation.limits(low, region), high, self.price, region)
 
         if len(intervals) == 1:
             return [of(intervals[0])]
@@ -112,6 +120,35 @@ class _Search:
             self.offer(bound.within.rows)
             if bound.beyond is not None:
                 self.offer(self.near.mixed(bound.within.rows, bound.beyond.rows))
+
+    def halves(self, interval: _Interval) -> tuple[Region, Region] | None:
+        """Return two regions that share the rows of an interval's, None where nothing is left to decide.
+
+        They part one operator's rows: where the choices within and beyond the idle bytes differ most, by idle bytes;
+        else, where the best choice does not fit after all, by the state that takes more than the bound believes.
+        """
+        selection, bound = self.selection, interval.bound
+        if bound.within is None:
+            return None
+        chosen, idle = bound.within.rows, selection.rows.idle_bytes
+        is_lower = interval.region.is_open.copy()
+        far = None if bound.beyond is None else np.abs(idle[chosen] - idle[bound.beyond.rows])
+        if bound.beyond is not None and far is not None and far.max() > 0:
+            operator = int(np.argmax(far))
+            limit = (idle[chosen[operator]] + idle[bound.beyond.rows[operator]]) // 2
+            rows = np.array(selection.rows_of(operator))
+            is_lower[rows[idle[rows] > limit]] = False
+        else:
+            doubted = self.near.doubted(chosen, interval.region.is_open)
+            if doubted is None:
+                return None
+            rows = np.array(selection.rows_of(doubted))
+            is_lower[rows[selection.rows.state[rows] != selection.rows.state[chosen[doubted]]]] = False
+        is_upper = interval.region.is_open & ~is_lower
+        is_upper |= interval.region.is_open & (
+            self.relaxation.operator_by_row != self.relaxation.operator_by_row[rows[0]]
+        )
+        return self.relaxation.region(is_lower), self.relaxation.region(is_upper)
 
     def try_at(self, idle_bytes: int) -> None:
         """Offer choices under the limits that hold with so many idle bytes, limits tightened where they do not do."""
@@ -127,7 +164,7 @@ class _Search:
                 return
             over = self.selection.used_bytes(bound.within.rows) - self.selection.room_bytes
             over = over.reshape(limits.shape)
-            need = self.relaxation.need_bytes[bound.within.rows]
+            need = self.relaxation.whole.need_bytes[bound.within.rows]
             limits = np.where(over > 0, np.minimum(limits, need - 1), limits)
 
 
@@ -150,27 +187,33 @@ def solve(
     final = np.inf
     number = 0
 
-    def push(*intervals: tuple[int, int]) -> None:
+    def push(depth: int, *intervals: tuple[int, int, Region]) -> None:
         nonlocal number
-        for (low, high), bound in zip(intervals, search.bounds(intervals), strict=True):
+        for (low, high, region), bound in zip(intervals, search.bounds(intervals), strict=True):
             search.take(bound)
             if np.isfinite(bound.cycles):
-                heapq.heappush(heap, _Interval(np.ceil(bound.cycles - 1e-6), number, low, high))
+                cycles = np.ceil(bound.cycles - 1e-6)
+                heapq.heappush(heap, _Interval(cycles, number, low, high, depth, region, bound))
                 number += 1
 
-    push((least, most))
-    while heap and number < MOST_INTERVALS and not is_over():
+    limit = FEW_INTERVALS if selection.n_operators > FEW_OPERATORS else MOST_INTERVALS
+    push(0, (least, most, search.relaxation.whole))
+    while heap and number < limit and not is_over():
         top = heapq.heappop(heap)
         if search.best is not None and top.cycles >= search.best_cycles * (1 - gap):
             heapq.heappush(heap, top)
             break
-        search.try_at(top.high)
         inside = points[(points >= top.low) & (points < top.high)]
-        if not len(inside):
+        if len(inside) and top.depth < MOST_HALVINGS:
+            search.try_at(top.high)
+            middle = int(inside[len(inside) // 2])
+            push(top.depth + 1, (top.low, middle, top.region), (middle + 1, top.high, top.region))
+            continue
+        halves = search.halves(top)
+        if halves is None:
             final = min(final, top.cycles)
             continue
-        middle = int(inside[len(inside) // 2])
-        push((top.low, middle), (middle + 1, top.high))
+        push(top.depth, *((top.low, top.high, half) for half in halves))
     lowest = min([final, *(interval.cycles for interval in heap[:1])])
     is_closed = search.best is not None and lowest >= search.best_cycles * (1 - gap)
     if np.isfinite(lowest) and not is_closed and not is_over() and is_small(selection):
