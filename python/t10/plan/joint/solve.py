@@ -22,7 +22,8 @@ from t10.plan.joint.selection import Ints, Selection
 MOST_INTERVALS = 3000
 FEW_INTERVALS = 400
 FEW_OPERATORS = 64
-"""Models with more operators than this are halved less often: each bound takes longer, and the gap is smaller."""
+"""Models with more operators than this are halved less often, as each bound takes longer, and are not parted: one
+operator of many decides little."""
 MOST_HALVINGS = 7
 """Idle bytes are halved so often before operators are parted."""
 TIGHTENINGS = 4
@@ -196,7 +197,8 @@ def solve(
                 heapq.heappush(heap, _Interval(cycles, number, low, high, depth, region, bound))
                 number += 1
 
-    limit = FEW_INTERVALS if selection.n_operators > FEW_OPERATORS else MOST_INTERVALS
+    is_large = selection.n_operators > FEW_OPERATORS
+    limit = FEW_INTERVALS if is_large else MOST_INTERVALS
     push(0, (least, most, search.relaxation.whole))
     while heap and number < limit and not is_over():
         top = heapq.heappop(heap)
@@ -204,12 +206,12 @@ def solve(
             heapq.heappush(heap, top)
             break
         inside = points[(points >= top.low) & (points < top.high)]
-        if len(inside) and top.depth < MOST_HALVINGS:
+        if len(inside) and (is_large or top.depth < MOST_HALVINGS):
             search.try_at(top.high)
             middle = int(inside[len(inside) // 2])
             push(top.depth + 1, (top.low, middle, top.region), (middle + 1, top.high, top.region))
             continue
-        halves = search.halves(top)
+        halves = None if is_large else search.halves(top)
         if halves is None:
             final = min(final, top.cycles)
             continue
