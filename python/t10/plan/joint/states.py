@@ -41,7 +41,7 @@ class Breadth:
 WIDE = Breadth(of_front=14, following=14, grids=4)
 NARROW = Breadth(of_front=6, following=10, grids=4)
 
-LARGE_ELEMENTS = 1 << 23
+LARGE_ELEMENTS = 4_000_000
 """What moves between operators is counted pair by pair; with results larger than this, fewer states are compared."""
 MOST_READERS = 1
 """How many readers are thought to save a fetch if a sum is left whole on all its cores."""
