@@ -8,7 +8,7 @@ solver's own units of work, not in seconds.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -32,8 +32,10 @@ class Polished:
 class _Program:
     """The integer program of a selection in which the operators outside `free` keep the rows they have."""
 
-    def __init__(self, selection: Selection, free: Collection[int], start: Ints | None) -> None:
-        self.selection = selection
+    def __init__(
+        self, selection: Selection, free: Collection[int], start: Ints | None, *, is_relaxed: bool
+    ) -> None:
+        self.selection, self.is_relaxed = selection, is_relaxed
         self.model = cp_model.CpModel()
         self.rows: list[list[int]] = []
         self.picked: list[list[Any]] = []
@@ -114,7 +116,7 @@ class _Program:
             for phase in range(n_phases)
         ]
         for saving in selection.savings:
-            if saving.is_certain:
+            if saving.is_certain or self.is_relaxed:
                 used[saving.operator * n_phases + saving.phase] -= self._looked_up(
                     saving.table, is_cost=False
                 )
@@ -156,7 +158,13 @@ def polish(
 
     `work` limits the effort in CP-SAT's deterministic units, about seconds.
     """
-    return _Program(selection, free, start).solve(work, gap)
+    found = _Program(selection, free, start, is_relaxed=False).solve(work, gap)
+    if all(saving.is_certain for saving in selection.savings):
+        return found
+    # Savings that are not certain count for bounds alone, so the bound is that of a program of its own.
+    return replace(
+        found, bound_cycles=_Program(selection, free, start, is_relaxed=True).solve(work, gap).bound_cycles
+    )
 
 
 def is_small(selection: Selection) -> bool:

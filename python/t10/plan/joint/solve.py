@@ -2,7 +2,8 @@
 
 Every interval of idle bytes has a lower bound (see `relaxation`) and gives choices that fit; the interval with the
 least bound is halved at a breakpoint until no interval can hide a choice better than the best known by more than the
-gap asked for. What bounds alone cannot close, an integer program over the rows that are left tries to (see `polish`).
+gap asked for. In small models an operator's rows are parted where halving does not help, and what bounds alone cannot
+close, an integer program over the rows tries to (see `polish`).
 """
 
 from __future__ import annotations
