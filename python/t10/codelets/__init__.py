@@ -1,0 +1,1 @@
+"""Codelets: from tasks (loop nests on one core) to assembly and its C++ twin."""

@@ -1,0 +1,86 @@
+"""Codelets: code for one kind of task, its vertex fields, and the words that make it compute one particular task.
+
+A vertex is 32-bit words in the memory of its tile, one per field in order; a pointer is an absolute address. The entry
+symbol of codelet `NAME` is `__runCodelet_t10__NAME`: class `t10::NAME` for the Poplar SDK.
+
+- `multi`: the code is launched on all six workers with the same state in `$mvertex_base`; each takes its share by its
+  worker number and ends with `exitz $mzero`.
+- `supervisor`: called with the state's address in `$m0`; preserves `$m9`, `$m10`, `$sp`; returns with `br $lr`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+FieldKind = Literal["in", "out", "inout", "scratch", "u32", "i32", "f32"]
+CodeletKind = Literal["multi", "supervisor"]
+POINTERS: frozenset[FieldKind] = frozenset(("in", "out", "inout", "scratch"))
+ENTRY_PREFIX = "__runCodelet_t10__"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One word of a vertex's state.
+
+    Pointers (`in`, `out`, `inout`: elements of `dtype`, MLIR's name; `scratch`: bytes that belong to no tensor) demand
+    alignment to `align_bytes`, and the interleaved memory region where `is_interleaved`.
+    """
+
+    name: str
+    kind: FieldKind
+    dtype: str = ""
+    align_bytes: int = 4
+    is_interleaved: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Codelet:
+    """Code for one kind of task.
+
+    `assembly` defines the entry symbol (text for `t10.isa`, a section per codelet); `twin` is the body of the C++ method
+    `bool compute(unsigned worker)` that computes the same from the same fields (for machines without the assembly; it is
+    called once per worker number for `multi`, once with 0 for `supervisor`, and must divide the work accordingly).
+    `apart` are pairs of field names that must lie in different memory elements.
+    """
+
+    name: str
+    kind: CodeletKind
+    fields: tuple[Field, ...]
+    assembly: str
+    twin: str
+    summary: str
+    stack_bytes: int = 0
+    apart: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def entry(self) -> str:
+        """Return the symbol of the first instruction."""
+        return ENTRY_PREFIX + self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """A word: the address of a task's operand (inputs first, then the output), plus bytes."""
+
+    operand: int
+    offset_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """A word: the address of the tile's scratch memory, plus bytes."""
+
+    offset_bytes: int = 0
+
+
+Word = int | float | Pointer | Scratch
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A task as code: the codelet, one word per field, and the scratch bytes it needs on the tile (8-byte aligned)."""
+
+    codelet: Codelet
+    words: tuple[Word, ...]
+    scratch_bytes: int = 0

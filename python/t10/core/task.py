@@ -1,0 +1,87 @@
+"""A task: what one vertex computes, as a loop nest over strided operands in one core's memory.
+
+```
+for every point p of the axes that are not in `reduction_axes`:
+    acc = neutral element of combine if initial else output[p . strides]
+    for every point of the reduction axes (that satisfies every selector):
+        acc = combine(acc, body(inputs[i] at p . strides of input i))
+    output[p . strides] = acc
+```
+
+Operators, epilogues, fills and the additions of a reduction are all tasks: a sub-task is one or more of them (a circular
+window that wraps cuts it in pieces), and a codelet family turns a task into code. Nothing here knows a plan.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import prod
+
+from t10.core.expression import AxisSizes, Combine, Selector
+from t10.core.scalar import ScalarFunction
+from t10.errors import T10Error
+
+
+@dataclass(frozen=True, slots=True)
+class TaskOperand:
+    """How a task walks one operand: element type and element strides per axis (0: does not vary along it).
+
+    `align_bytes` (2, 4, 8 or 16; 1 for bytes) divides the address of the first element on every core. `is_interleaved`
+    tells that all of it lies in the interleaved region of memory, where 16 bytes can be loaded at once.
+    """
+
+    dtype: str
+    strides: AxisSizes
+    align_bytes: int = 8
+    is_interleaved: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A loop nest on one core; see the module's docstring.
+
+    Operands are numbered inputs first, then the output. `origin` is the global index of the first point per axis, which
+    `index` operations of the body and selectors refer to (all 0 where there are none). `apart` holds pairs of operand
+    numbers, the smaller first, that lie in different memory elements on every core: one bundle may access both.
+    """
+
+    extents: AxisSizes
+    inputs: tuple[TaskOperand, ...]
+    output: TaskOperand
+    combine: Combine
+    body: ScalarFunction
+    reduction_axes: AxisSizes = ()
+    initial: bool = True
+    selectors: tuple[Selector, ...] = ()
+    origin: AxisSizes = ()
+    apart: frozenset[tuple[int, int]] = field(default_factory=frozenset[tuple[int, int]])
+
+    def __post_init__(self) -> None:
+        """Refuse rows of unequal length."""
+        n_axes = len(self.extents)
+        rows = (self.output.strides, *(operand.strides for operand in self.inputs))
+        if any(len(row) != n_axes for row in rows) or (self.origin and len(self.origin) != n_axes):
+            raise T10Error(f"task has rows of unequal length (expected {n_axes} axes in each)")
+        if self.body.n_inputs != len(self.inputs):
+            raise T10Error(f"body of a task takes {self.body.n_inputs} of {len(self.inputs)} inputs")
+        if (self.combine == "none") != (not self.reduction_axes) and self.initial:
+            raise T10Error("an initial task combines if and only if it has a reduction axis")
+
+    @property
+    def operands(self) -> tuple[TaskOperand, ...]:
+        """Return inputs in order, then the output."""
+        return (*self.inputs, self.output)
+
+    @property
+    def parallel_axes(self) -> AxisSizes:
+        """Return the axes that index the output."""
+        return tuple(a for a in range(len(self.extents)) if a not in self.reduction_axes)
+
+    @property
+    def n_points(self) -> int:
+        """Return the number of points of the nest."""
+        return prod(self.extents)
+
+    def are_apart(self, first: int, second: int) -> bool:
+        """Return whether one bundle may access both operands."""
+        return (min(first, second), max(first, second)) in self.apart

@@ -1,0 +1,40 @@
+"""What the assembler makes and the simulator runs: instructions at addresses. There is no binary encoding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+MOST_OPERANDS = 8
+SOLO, MAIN, AUX, SECOND, DATA = range(5)
+"""Kinds of words: a solo instruction; both halves of a bundle (main first); second word of a two-word instruction; data."""
+
+WORD_COLUMNS = ("kind", "form", *(f"operand{i}" for i in range(MOST_OPERANDS)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Image:
+    """Assembled code: one row of `words` (n, 10) int32 per four bytes from `base_address` on, columns `WORD_COLUMNS`.
+
+    `form` numbers `t10.isa.INSTRUCTIONS`; operands are register numbers (the lowest of a group) or immediate values
+    (labels as absolute addresses); for DATA the word's value stands in `operand0`. `symbols` are addresses by name, `sizes`
+    bytes by name (`.size`); `lines` (n,) the source line of every word, for traces.
+    """
+
+    base_address: int
+    words: NDArray[np.int32]
+    symbols: dict[str, int]
+    sizes: dict[str, int]
+    lines: NDArray[np.int32]
+    text: tuple[str, ...] = ()
+
+    @property
+    def size_bytes(self) -> int:
+        """Return the bytes it occupies."""
+        return 4 * len(self.words)
+
+
+ExecutionMode = Literal["worker", "supervisor"]

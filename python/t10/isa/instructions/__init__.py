@@ -1,0 +1,1 @@
+"""Records of all instructions, by class."""
