@@ -1,0 +1,142 @@
+// t10.sim.device._device: tile memories, exchanges and their schedule (see _device.pyi).
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdint>
+#include <tuple>
+#include <vector>
+
+#include "device_memory.h"
+
+namespace nb = nanobind;
+
+namespace {
+
+using t10::Fault;
+using t10::Fill;
+using t10::Run;
+using t10::TileMemories;
+using Bytes = nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Rows = nb::ndarray<const std::uint8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Tiles = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Offsets = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Runs = nb::ndarray<const std::int32_t, nb::shape<-1, 9>, nb::c_contig, nb::device::cpu>;
+using Fills = nb::ndarray<const std::int32_t, nb::shape<-1, 5>, nb::c_contig, nb::device::cpu>;
+using Where = std::tuple<std::int64_t, std::int32_t, std::int64_t>;
+
+static_assert(sizeof(Run) == 36 && sizeof(Fill) == 20, "rows are read as structures");
+
+const Run *rows_of(const Runs &runs) { return reinterpret_cast<const Run *>(runs.data()); }
+const Fill *rows_of(const Fills &fills) { return reinterpret_cast<const Fill *>(fills.data()); }
+
+Where tuple_of(const Fault &fault) { return {fault.row, fault.tile, fault.offset}; }
+
+void check_sources(const Runs &runs, const Offsets &sources) {
+  const Run *rows = rows_of(runs);
+  for (std::size_t i = 0; i < runs.shape(0); ++i) {
+    if (rows[i].source < 0 || rows[i].source >= std::int64_t(sources.shape(0))) {
+      throw std::out_of_range("run " + std::to_string(i) + " names source " + std::to_string(rows[i].source) + " of " +
+                              std::to_string(sources.shape(0)));
+    }
+    if (rows[i].n_bytes < 1 || rows[i].count < 1) throw std::out_of_range("run " + std::to_string(i) + " is empty");
+  }
+}
+
+// The memories as Python sees them; it keeps the arrays they are made of alive.
+struct Memories {
+  explicit Memories(std::vector<Bytes> tiles) : arrays(std::move(tiles)), memories(pointers(), length()) {}
+
+  std::vector<std::uint8_t *> pointers() const {
+    std::vector<std::uint8_t *> result;
+    for (const Bytes &each : arrays) result.push_back(each.data());
+    return result;
+  }
+
+  std::int64_t length() const {
+    if (arrays.empty()) throw std::invalid_argument("no tiles");
+    for (const Bytes &each : arrays) {
+      if (each.shape(0) != arrays[0].shape(0)) throw std::invalid_argument("tiles with memories of unequal size");
+    }
+    return std::int64_t(arrays[0].shape(0));
+  }
+
+  std::vector<Bytes> arrays;
+  TileMemories memories;
+};
+
+void write_rows(Memories &self, const Tiles &tiles, std::int64_t offset, const Rows &rows) {
+  if (rows.shape(0) != tiles.shape(0)) throw std::invalid_argument("one row per tile is needed");
+  const std::int64_t n = std::int64_t(rows.shape(1));
+  for (std::size_t i = 0; i < tiles.shape(0); ++i) {
+    self.memories.write(tiles.data()[i], offset, rows.data() + i * rows.shape(1), n);
+  }
+}
+
+void read_rows(Memories &self, const Tiles &tiles, std::int64_t offset,
+               const nb::ndarray<std::uint8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu> &out) {
+  if (out.shape(0) != tiles.shape(0)) throw std::invalid_argument("one row per tile is needed");
+  const std::int64_t n = std::int64_t(out.shape(1));
+  for (std::size_t i = 0; i < tiles.shape(0); ++i) {
+    std::memcpy(out.data() + i * out.shape(1), self.memories.at(tiles.data()[i], offset, n), out.shape(1));
+  }
+}
+
+void mark(Memories &self, const Tiles &tiles, const Offsets &offsets, std::int64_t n) {
+  for (std::size_t i = 0; i < tiles.shape(0); ++i) self.memories.mark(tiles.data()[i], offsets.data()[i], n);
+}
+
+void poison(Memories &self, std::int64_t n_tiles, std::int64_t offset, std::int64_t n) {
+  for (std::int64_t tile = 0; tile < n_tiles; ++tile) self.memories.poison(tile, offset, n);
+}
+
+Where first_unwritten(Memories &self, const Tiles &tiles, std::int64_t offset, std::int64_t n) {
+  for (std::size_t i = 0; i < tiles.shape(0); ++i) {
+    const std::int64_t found = self.memories.first_unwritten(tiles.data()[i], offset, n);
+    if (found >= 0) return {std::int64_t(i), tiles.data()[i], found};
+  }
+  return {-1, -1, -1};
+}
+
+Where move(Memories &self, const Runs &runs, const Offsets &sources, std::int64_t target_offset) {
+  check_sources(runs, sources);
+  const nb::gil_scoped_release unlocked;
+  return tuple_of(
+      self.memories.move(rows_of(runs), std::int64_t(runs.shape(0)), sources.data(), target_offset));
+}
+
+void fill(Memories &self, const Fills &fills, const Tiles &values, std::int64_t target_offset, const Rows &elements) {
+  if (values.shape(0) != fills.shape(0)) throw std::invalid_argument("one value per fill is needed");
+  for (std::size_t i = 0; i < fills.shape(0); ++i) {
+    const std::int32_t value = values.data()[i];
+    if (value < 0 || value >= std::int64_t(elements.shape(0))) throw std::out_of_range("no constant " + std::to_string(value));
+    self.memories.fill(rows_of(fills)[i], target_offset, elements.data() + value * elements.shape(1),
+                       std::int64_t(elements.shape(1)));
+  }
+}
+
+Where find_race(const Runs &runs, const Fills &fills, const Offsets &sources, std::int64_t target_offset,
+                std::int64_t n_tiles, std::int64_t target_bytes) {
+  check_sources(runs, sources);
+  const nb::gil_scoped_release unlocked;
+  return tuple_of(t10::find_race(rows_of(runs), std::int64_t(runs.shape(0)), rows_of(fills),
+                                 std::int64_t(fills.shape(0)), sources.data(), target_offset, n_tiles, target_bytes));
+}
+
+}  // namespace
+
+NB_MODULE(_device, module) {
+  nb::class_<Memories>(module, "Memories")
+      .def(nb::init<std::vector<Bytes>>(), nb::arg("tiles"))
+      .def("write_rows", &write_rows, nb::arg("tiles"), nb::arg("offset"), nb::arg("rows"))
+      .def("read_rows", &read_rows, nb::arg("tiles"), nb::arg("offset"), nb::arg("out"))
+      .def("mark", &mark, nb::arg("tiles"), nb::arg("offsets"), nb::arg("n_bytes"))
+      .def("poison", &poison, nb::arg("n_tiles"), nb::arg("offset"), nb::arg("n_bytes"))
+      .def("first_unwritten", &first_unwritten, nb::arg("tiles"), nb::arg("offset"), nb::arg("n_bytes"))
+      .def("move", &move, nb::arg("runs"), nb::arg("source_offsets"), nb::arg("target_offset"))
+      .def("fill", &fill, nb::arg("fills"), nb::arg("values"), nb::arg("target_offset"), nb::arg("elements"));
+  module.def("find_race", &find_race, nb::arg("runs"), nb::arg("fills"), nb::arg("source_offsets"),
+             nb::arg("target_offset"), nb::arg("n_tiles"), nb::arg("target_bytes"));
+}

@@ -1,0 +1,60 @@
+"""Types of the native module `t10.sim.device._device` (sources: `_device.cpp`, `device_memory.h`, `exchange_*.h`)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+class Memories:
+    """The memories of all tiles, with a record of the bytes that anybody wrote. Offsets count from a memory's begin.
+
+    All methods raise IndexError for accesses outside the memories.
+    """
+
+    def __init__(self, tiles: Sequence[NDArray[np.uint8]]) -> None:
+        """Use one array of bytes per tile, all of one length, in place."""
+
+    def write_rows(self, tiles: NDArray[np.int32], offset: int, rows: NDArray[np.uint8]) -> None:
+        """Write a row of bytes at the same offset of every tile; `rows` is (tiles, bytes)."""
+
+    def read_rows(self, tiles: NDArray[np.int32], offset: int, out: NDArray[np.uint8]) -> None:
+        """Read a row of bytes from the same offset of every tile into `out`, (tiles, bytes)."""
+
+    def mark(self, tiles: NDArray[np.int32], offsets: NDArray[np.int64], n_bytes: int) -> None:
+        """Record that a vertex wrote `n_bytes` at an offset of every tile."""
+
+    def poison(self, n_tiles: int, offset: int, n_bytes: int) -> None:
+        """Overwrite bytes of the first `n_tiles` tiles with 0xFF and record that nobody wrote them."""
+
+    def first_unwritten(self, tiles: NDArray[np.int32], offset: int, n_bytes: int) -> tuple[int, int, int]:
+        """Return (number in `tiles`, tile, offset) of the first byte nobody wrote; -1s where there is none."""
+
+    def move(
+        self, runs: NDArray[np.int32], source_offsets: NDArray[np.int64], target_offset: int
+    ) -> tuple[int, int, int]:
+        """Do one exchange, all reads before all writes; columns of `runs` are `t10.core.device.RUN_COLUMNS`.
+
+        Returns (run, tile, offset) of a source byte that nobody wrote (nothing is changed then); -1s where all is well.
+        """
+
+    def fill(
+        self,
+        fills: NDArray[np.int32],
+        values: NDArray[np.int32],
+        target_offset: int,
+        elements: NDArray[np.uint8],
+    ) -> None:
+        """Write constants: row i takes element `values[i]` of `elements`, (constants, bytes of one element)."""
+
+def find_race(
+    runs: NDArray[np.int32],
+    fills: NDArray[np.int32],
+    source_offsets: NDArray[np.int64],
+    target_offset: int,
+    n_tiles: int,
+    target_bytes: int,
+) -> tuple[int, int, int]:
+    """Return (row, tile, offset) of a byte of the target that is written twice or both read and written; -1s for none.
+
+    Rows number the runs, then the fills.
+    """
