@@ -1,0 +1,1 @@
+"""Bodies of tasks as instructions."""

@@ -1,0 +1,117 @@
+"""Bodies in primitive operations: mathematical functions become polynomials and the like.
+
+`expand` leaves what one or a few instructions compute:
+
+- any type: `const`, `index`, `arith.*` but `remf`, casts, `arith.select`, `math.absi`
+- floats: `math.absf exp exp2 log log2 tanh sqrt rsqrt floor trunc copysign`
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+from t10.codelets.body import mathematics
+from t10.codelets.body.builder import FunctionBuilder
+from t10.core.scalar import ScalarFunction, ScalarOp, parse_constant
+
+CONSTANT_POWERS = (-1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0, 4.0)
+"""Exponents whose power is a product, a root or a quotient."""
+
+TESTS = frozenset({"math.isnan", "math.isinf", "math.isfinite"})
+
+
+@lru_cache(maxsize=4096)
+def expand(function: ScalarFunction, input_dtypes: tuple[str, ...]) -> ScalarFunction:
+    """Return the same function in primitive operations, without operations that nothing uses."""
+    b = FunctionBuilder(input_dtypes)
+    values = list(range(function.n_inputs))
+    for op in function.ops:
+        values.append(_expanded(b, op, tuple(values[i] for i in op.operands)))
+    return without_dead(b.function(values[function.result]))
+
+
+def value_dtypes(function: ScalarFunction, input_dtypes: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the element type of every value: inputs first, then operations."""
+    return (*input_dtypes, *(op.dtype for op in function.ops))
+
+
+def without_dead(function: ScalarFunction) -> ScalarFunction:
+    """Return the function without the operations that its result does not need."""
+    n_inputs = function.n_inputs
+    needed = {function.result}
+    for i in reversed(range(len(function.ops))):
+        if n_inputs + i in needed:
+            needed.update(function.ops[i].operands)
+    number = {i: i for i in range(n_inputs)}
+    ops: list[ScalarOp] = []
+    for i, op in enumerate(function.ops):
+        if n_inputs + i in needed:
+            number[n_inputs + i] = n_inputs + len(ops)
+            ops.append(ScalarOp(op.opcode, tuple(number[v] for v in op.operands), op.dtype, op.attribute))
+    return ScalarFunction(n_inputs, tuple(ops), number[function.result])
+
+
+def _expanded(b: FunctionBuilder, op: ScalarOp, operands: tuple[int, ...]) -> int:
+    """Add one operation in primitive ones."""
+    if op.opcode in TESTS:
+        return _test(b, op.opcode, operands[0])
+    if op.opcode == "math.ipowi":
+        return _whole_power(b, *operands)
+    if op.opcode == "math.fma":
+        return _in_f32(b, op.dtype, operands, mathematics.fma)
+    if op.opcode == "math.fpowi":
+        exponent = b.op("arith.sitofp", operands[1], dtype="f32")
+        return _in_f32(b, op.dtype, (operands[0], exponent), mathematics.powf)
+    if op.opcode == "math.powf":
+        plain = _constant_power(b, operands[0], _constant(b, operands[1]))
+        if plain is not None:
+            return plain
+    emit = mathematics.UNARY.get(op.opcode) or mathematics.BINARY.get(op.opcode)
+    if emit is not None:
+        return _in_f32(b, op.dtype, operands, emit)
+    return b.op(op.opcode, *operands, dtype=op.dtype, attribute=op.attribute)
+
+
+def _in_f32(b: FunctionBuilder, dtype: str, operands: tuple[int, ...], emit: mathematics.Emit) -> int:
+    """Add a function of floats: computed in f32, rounded once to `dtype`."""
+    wide = [x if b.dtypes[x] == "f32" else b.op("arith.extf", x, dtype="f32") for x in operands]
+    result = emit(b, *wide)
+    return result if dtype == "f32" else b.op("arith.truncf", result, dtype=dtype)
+
+
+def _test(b: FunctionBuilder, opcode: str, x: int) -> int:
+    if opcode == "math.isnan":
+        return b.compare("uno", x, x)
+    return b.compare_with("oeq" if opcode == "math.isinf" else "olt", b.absolute(x), math.inf)
+
+
+def _constant(b: FunctionBuilder, value: int) -> float | None:
+    op = b.ops[value - b.n_inputs] if value >= b.n_inputs else None
+    return float(parse_constant(op.attribute)) if op is not None and op.opcode == "const" else None
+
+
+def _constant_power(b: FunctionBuilder, x: int, exponent: float | None) -> int | None:
+    """Add x to the power of a constant, None where it is not one of `CONSTANT_POWERS`."""
+    if exponent not in CONSTANT_POWERS:
+        return None
+    one = b.constant(1.0, b.dtypes[x])
+    if exponent <= 0.0:
+        return {0.0: one}.get(exponent) or (b.divide(one, x) if exponent == -1.0 else b.op("math.rsqrt", x))
+    if exponent < 2.0:
+        return x if exponent == 1.0 else b.op("math.sqrt", x)
+    square = b.multiply(x, x)
+    return square if exponent == 2.0 else b.multiply(square, x if exponent == 3.0 else square)
+
+
+def _whole_power(b: FunctionBuilder, x: int, exponent: int) -> int:
+    """Add an integer to the power of a non-negative integer: squarings, one per bit of the exponent."""
+    dtype = b.dtypes[x]
+    one, zero = b.constant(1, dtype), b.constant(0, dtype)
+    result, square = one, x
+    for bit in range(mathematics.WHOLE_EXPONENT_BITS):
+        is_set = b.op("arith.andi", exponent, b.constant(1 << bit, dtype))
+        factor = b.select(b.op("arith.cmpi", is_set, zero, dtype="i1", attribute="ne"), square, one)
+        result = b.op("arith.muli", result, factor)
+        square = b.op("arith.muli", square, square)
+    return result

@@ -1,0 +1,279 @@
+"""Mathematical functions on f32 as straight lines of primitive operations.
+
+The coefficients are our own minimax fits; `test_codelets_expand.py` states the largest errors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from t10.codelets.body.builder import FunctionBuilder
+
+Emit = Callable[..., int]
+
+LARGEST_ERF_ARGUMENT = 3.92
+ERF_NUMERATOR = (1.1283791065216064, 0.1905665099620819, 0.05276631936430931, 0.003771546296775341,
+                 0.0002848500444088131, 2.04662546821055e-06)  # fmt: skip
+ERF_DENOMINATOR = (1.0, 0.5022178888320923, 0.11417202651500702, 0.014981172047555447, 0.0011636679992079735,
+                   3.805429150816053e-05)  # fmt: skip
+SINE = (-0.16666653752326965, 0.008332131430506706, -0.00019510870333760977)
+COSINE = (0.04166664555668831, -0.0013887305976822972, 2.4431239580735564e-05)
+ARC_TANGENT = (-0.3333294093608856, 0.19977329671382904, -0.13872846961021423, 0.0803603082895279)
+ARC_SINE = (
+    0.16666753590106964,
+    0.07495232671499252,
+    0.04547834023833275,
+    0.02414099872112274,
+    0.04223053157329559,
+)
+# pi / 2 in three parts, the first two short enough that their product with a small whole number is exact.
+HALF_PI = (1.5703125, 0.000483751296996, 7.54978995489e-08)
+FIRST_WHOLE_FLOAT = 8388608.0
+WHOLE_EXPONENT_BITS = 31
+
+
+def erf(b: FunctionBuilder, x: int) -> int:
+    """Add the error function of x: a quotient of polynomials in x^2 times x."""
+    limit = b.constant(LARGEST_ERF_ARGUMENT)
+    inside = b.op("arith.maximumf", b.op("arith.minimumf", x, limit), b.constant(-LARGEST_ERF_ARGUMENT))
+    square = b.multiply(inside, inside)
+    top = b.multiply(inside, b.polynomial(square, ERF_NUMERATOR))
+    return b.divide(top, b.polynomial(square, ERF_DENOMINATOR))
+
+
+def erfc(b: FunctionBuilder, x: int) -> int:
+    """Add 1 - erf(x)."""
+    return b.subtract(b.constant(1.0), erf(b, x))
+
+
+def expm1(b: FunctionBuilder, x: int) -> int:
+    """Add e^x - 1: by 2t / (1 - t), t = tanh(x / 2), near 0."""
+    t = b.op("math.tanh", b.scale(x, 0.5))
+    near = b.divide(b.add(t, t), b.subtract(b.constant(1.0), t))
+    far = b.shift(b.op("math.exp", x), -1.0)
+    return b.select(b.compare_with("olt", b.absolute(x), 1.0), near, far)
+
+
+def log1p(b: FunctionBuilder, x: int) -> int:
+    """Add ln(1 + x): the logarithm of the rounded sum, times what the rounding lost."""
+    total = b.shift(x, 1.0)
+    logarithm = b.op("math.log", total)
+    mended = b.divide(b.multiply(logarithm, x), b.shift(total, -1.0))
+    mended = b.select(b.compare_with("oeq", total, math.inf), logarithm, mended)
+    return b.select(b.compare_with("oeq", total, 1.0), x, mended)
+
+
+def log10(b: FunctionBuilder, x: int) -> int:
+    """Add the decimal logarithm of x."""
+    return b.scale(b.op("math.log2", x), math.log10(2.0))
+
+
+def sinh(b: FunctionBuilder, x: int) -> int:
+    """Add the hyperbolic sine of x."""
+    e = expm1(b, b.absolute(x))
+    near = b.add(e, b.divide(e, b.shift(e, 1.0)))
+    far = b.op("math.exp", b.shift(b.absolute(x), -math.log(2.0)))
+    size = b.select(b.compare_with("olt", b.absolute(x), 16.0), b.scale(near, 0.5), far)
+    return b.with_sign_of(size, x)
+
+
+def cosh(b: FunctionBuilder, x: int) -> int:
+    """Add the hyperbolic cosine of x: e^(|x| - ln 2) and its counterpart, so that neither overflows early."""
+    half = b.op("math.exp", b.shift(b.absolute(x), -math.log(2.0)))
+    return b.add(half, b.divide(b.constant(0.25), half))
+
+
+def asinh(b: FunctionBuilder, x: int) -> int:
+    """Add the inverse hyperbolic sine of x."""
+    size = b.absolute(x)
+    square = b.multiply(size, size)
+    root = b.op("math.sqrt", b.shift(square, 1.0))
+    near = log1p(b, b.add(size, b.divide(square, b.shift(root, 1.0))))
+    far = b.shift(b.op("math.log", size), math.log(2.0))
+    return b.with_sign_of(b.select(b.compare_with("olt", size, 1e9), near, far), x)
+
+
+def acosh(b: FunctionBuilder, x: int) -> int:
+    """Add the inverse hyperbolic cosine of x."""
+    above = b.shift(x, -1.0)
+    root = b.op("math.sqrt", b.multiply(above, b.shift(x, 1.0)))
+    near = log1p(b, b.add(above, root))
+    far = b.shift(b.op("math.log", x), math.log(2.0))
+    return b.select(b.compare_with("olt", x, 1e9), near, far)
+
+
+def atanh(b: FunctionBuilder, x: int) -> int:
+    """Add the inverse hyperbolic tangent of x."""
+    size = b.absolute(x)
+    quotient = b.divide(b.add(size, size), b.subtract(b.constant(1.0), size))
+    return b.with_sign_of(b.scale(log1p(b, quotient), 0.5), x)
+
+
+def _quarter_turn(b: FunctionBuilder, x: int) -> tuple[int, int, int]:
+    """Return sine and cosine of what is left of x after whole quarter turns, and the number of turns modulo 4."""
+    turns = b.floor(b.shift(b.scale(x, 2.0 / math.pi), 0.5))
+    rest = x
+    for part in HALF_PI:
+        rest = b.subtract(rest, b.scale(turns, part))
+    square = b.multiply(rest, rest)
+    sine = b.add(rest, b.multiply(b.multiply(rest, square), b.polynomial(square, SINE)))
+    half = b.subtract(b.constant(1.0), b.scale(square, 0.5))
+    cosine = b.add(half, b.multiply(b.multiply(square, square), b.polynomial(square, COSINE)))
+    quarter = b.subtract(turns, b.scale(b.floor(b.scale(turns, 0.25)), 4.0))
+    return sine, cosine, quarter
+
+
+def _turned(b: FunctionBuilder, even: int, odd: int, quarter: int) -> int:
+    """Return the value of a wave whose first quarters are even, odd, -even, -odd."""
+    is_upper = b.compare_with("oge", quarter, 2.0)
+    within = b.subtract(quarter, b.select(is_upper, b.constant(2.0), b.constant(0.0)))
+    value = b.select(b.compare_with("oge", within, 1.0), odd, even)
+    return b.select(is_upper, b.op("arith.negf", value), value)
+
+
+def sin(b: FunctionBuilder, x: int) -> int:
+    """Add the sine of x."""
+    sine, cosine, quarter = _quarter_turn(b, x)
+    return _turned(b, sine, cosine, quarter)
+
+
+def cos(b: FunctionBuilder, x: int) -> int:
+    """Add the cosine of x."""
+    sine, cosine, quarter = _quarter_turn(b, x)
+    return _turned(b, cosine, b.op("arith.negf", sine), quarter)
+
+
+def tan(b: FunctionBuilder, x: int) -> int:
+    """Add the tangent of x."""
+    return b.divide(sin(b, x), cos(b, x))
+
+
+def atan(b: FunctionBuilder, x: int) -> int:
+    """Add the arc tangent of x: brought below tan(pi / 8) by a quarter or an eighth of a turn."""
+    size = b.absolute(x)
+    is_large = b.compare_with("ogt", size, 1.0 + math.sqrt(2.0))
+    is_middle = b.compare_with("ogt", size, math.sqrt(2.0) - 1.0)
+    one, zero = b.constant(1.0), b.constant(0.0)
+    top = b.select(is_large, b.constant(-1.0), b.select(is_middle, b.subtract(size, one), size))
+    bottom = b.select(is_large, size, b.select(is_middle, b.add(size, one), one))
+    base = b.select(is_large, b.constant(math.pi / 2), b.select(is_middle, b.constant(math.pi / 4), zero))
+    rest = b.divide(top, bottom)
+    square = b.multiply(rest, rest)
+    small = b.add(rest, b.multiply(b.multiply(rest, square), b.polynomial(square, ARC_TANGENT)))
+    return b.with_sign_of(b.add(base, small), x)
+
+
+def atan2(b: FunctionBuilder, y: int, x: int) -> int:
+    """Add the angle of the point (x, y)."""
+    width, height = b.absolute(x), b.absolute(y)
+    low, high = b.op("arith.minimumf", width, height), b.op("arith.maximumf", width, height)
+    quotient = b.select(b.compare("oeq", low, high), b.constant(1.0), b.divide(low, high))
+    quotient = b.select(b.compare_with("oeq", high, 0.0), b.constant(0.0), quotient)
+    angle = atan(b, quotient)
+    angle = b.select(b.compare("ogt", height, width), b.subtract(b.constant(math.pi / 2), angle), angle)
+    is_left = b.compare_with("olt", b.with_sign_of(b.constant(1.0), x), 0.0)
+    return b.with_sign_of(b.select(is_left, b.subtract(b.constant(math.pi), angle), angle), y)
+
+
+def _arc_sine_parts(b: FunctionBuilder, x: int) -> tuple[int, int, int]:
+    """Return whether |x| is above 1/2, and the arc sine of |x|, or of sqrt((1 - |x|) / 2) where it is."""
+    size = b.absolute(x)
+    is_large = b.compare_with("ogt", size, 0.5)
+    halved = b.scale(b.subtract(b.constant(1.0), size), 0.5)
+    argument = b.select(is_large, b.op("math.sqrt", halved), size)
+    square = b.select(is_large, halved, b.multiply(size, size))
+    arc = b.add(argument, b.multiply(b.multiply(argument, square), b.polynomial(square, ARC_SINE)))
+    return is_large, arc, size
+
+
+def asin(b: FunctionBuilder, x: int) -> int:
+    """Add the arc sine of x."""
+    is_large, arc, _ = _arc_sine_parts(b, x)
+    outer = b.subtract(b.constant(math.pi / 2), b.add(arc, arc))
+    return b.with_sign_of(b.select(is_large, outer, arc), x)
+
+
+def acos(b: FunctionBuilder, x: int) -> int:
+    """Add the arc cosine of x."""
+    is_large, arc, _ = _arc_sine_parts(b, x)
+    twice = b.add(arc, arc)
+    is_left = b.compare_with("olt", x, 0.0)
+    outer = b.select(is_left, b.subtract(b.constant(math.pi), twice), twice)
+    inner = b.subtract(b.constant(math.pi / 2), b.with_sign_of(arc, x))
+    return b.select(is_large, outer, inner)
+
+
+def _power_of_size(b: FunctionBuilder, size: int, y: int) -> int:
+    """Return size^y for size >= 0."""
+    power = b.op("math.exp2", b.multiply(y, b.op("math.log2", size)))
+    is_one = b.op("arith.ori", b.compare_with("oeq", size, 1.0), b.compare_with("oeq", y, 0.0), dtype="i1")
+    return b.select(is_one, b.constant(1.0), power)
+
+
+def powf(b: FunctionBuilder, x: int, y: int) -> int:
+    """Add x^y by logarithms: the relative error grows with the size of the result's exponent."""
+    power = _power_of_size(b, b.absolute(x), y)
+    is_whole = b.compare("oeq", b.floor(y), y)
+    half = b.scale(y, 0.5)
+    is_odd = b.op("arith.andi", is_whole, b.compare("one", b.floor(half), half), dtype="i1")
+    is_left = b.compare_with("olt", b.with_sign_of(b.constant(1.0), x), 0.0)
+    turned = b.op("arith.andi", is_left, is_odd, dtype="i1")
+    power = b.select(turned, b.op("arith.negf", power), power)
+    below = b.op("arith.andi", b.compare_with("olt", x, 0.0), b.compare_with("ogt", x, -math.inf), dtype="i1")
+    fraction = b.compare("one", b.floor(y), y)
+    return b.select(b.op("arith.andi", below, fraction, dtype="i1"), b.constant(math.nan), power)
+
+
+def cbrt(b: FunctionBuilder, x: int) -> int:
+    """Add the cube root: by logarithms, then one step of Newton's."""
+    size = b.absolute(x)
+    root = b.op("math.exp2", b.scale(b.op("math.log2", size), 1.0 / 3.0))
+    step = b.scale(b.subtract(b.divide(size, b.multiply(root, root)), root), 1.0 / 3.0)
+    is_plain = b.op(
+        "arith.andi", b.compare_with("ogt", size, 0.0), b.compare_with("olt", size, math.inf), dtype="i1"
+    )
+    return b.with_sign_of(b.select(is_plain, b.add(root, step), size), x)
+
+
+def ceil(b: FunctionBuilder, x: int) -> int:
+    """Add the smallest whole number that is not below x."""
+    return b.op("arith.negf", b.floor(b.op("arith.negf", x)))
+
+
+def round_half_away(b: FunctionBuilder, x: int) -> int:
+    """Add the nearest whole number, halves away from 0."""
+    return b.with_sign_of(b.floor(b.shift(b.absolute(x), 0.5)), x)
+
+
+def round_half_even(b: FunctionBuilder, x: int) -> int:
+    """Add the nearest whole number, halves to even ones: a large summand pushes the fraction out."""
+    size = b.absolute(x)
+    pushed = b.shift(b.shift(size, FIRST_WHOLE_FLOAT), -FIRST_WHOLE_FLOAT)
+    whole = b.select(b.compare_with("olt", size, FIRST_WHOLE_FLOAT), pushed, size)
+    return b.with_sign_of(whole, x)
+
+
+def remainder(b: FunctionBuilder, x: int, y: int) -> int:
+    """Add fmod(x, y): exact while the quotient is below 2^24; one correction mends a quotient rounded up."""
+    size, step = b.absolute(x), b.absolute(y)
+    whole = b.op("math.trunc", b.divide(size, step))
+    rest = b.subtract(size, b.multiply(whole, step))
+    rest = b.select(b.compare_with("olt", rest, 0.0), b.add(rest, step), rest)
+    rest = b.select(b.compare("olt", size, step), size, rest)
+    return b.with_sign_of(rest, x)
+
+
+def fma(b: FunctionBuilder, x: int, y: int, z: int) -> int:
+    """Add x * y + z, rounded twice."""
+    return b.add(b.multiply(x, y), z)
+
+
+UNARY: dict[str, Emit] = {
+    "math.erf": erf, "math.erfc": erfc, "math.expm1": expm1, "math.log1p": log1p, "math.log10": log10,
+    "math.sinh": sinh, "math.cosh": cosh, "math.asinh": asinh, "math.acosh": acosh, "math.atanh": atanh,
+    "math.sin": sin, "math.cos": cos, "math.tan": tan, "math.atan": atan, "math.asin": asin, "math.acos": acos,
+    "math.cbrt": cbrt, "math.ceil": ceil, "math.round": round_half_away, "math.roundeven": round_half_even,
+}  # fmt: skip
+BINARY: dict[str, Emit] = {"math.atan2": atan2, "math.powf": powf, "arith.remf": remainder}
+"""Functions of f32 by opcode; those of f16 are computed in f32 and rounded."""

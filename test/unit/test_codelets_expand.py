@@ -1,0 +1,96 @@
+"""Bodies in primitive operations compute what the whole ones do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from t10.codelets.body.expand import expand
+from t10.core.scalar import ScalarFunction, ScalarOp
+from t10.sim.scalar_eval import evaluate
+
+PRIMITIVE_MATH = {f"math.{name}" for name in (
+    "absf", "absi", "exp", "exp2", "log", "log2", "tanh", "sqrt", "rsqrt", "floor", "trunc", "copysign")}  # fmt: skip
+WIDE = np.concatenate([-np.geomspace(1e-6, 80, 2000), np.geomspace(1e-6, 80, 2000), [0.0]]).astype(np.float32)
+UNIT = np.linspace(-1, 1, 4001, dtype=np.float32)
+POSITIVE = np.geomspace(1e-6, 1e6, 4000).astype(np.float32)
+ABSOLUTE, RELATIVE = 3e-7, 6e-7
+
+
+def one(opcode: str, n_inputs: int = 1, dtype: str = "f32") -> ScalarFunction:
+    return ScalarFunction(n_inputs, (ScalarOp(opcode, tuple(range(n_inputs)), dtype),), n_inputs)
+
+
+def run(function: ScalarFunction, *inputs: np.ndarray) -> np.ndarray:
+    return evaluate(function, inputs, lambda axis: np.zeros(1, np.int64))
+
+
+def both(opcode: str, *inputs: np.ndarray, dtype: str = "f32") -> tuple[np.ndarray, np.ndarray]:
+    function = one(opcode, len(inputs), dtype)
+    expanded = expand(function, (dtype,) * len(inputs))
+    assert all(op.opcode.startswith("arith.") or op.opcode in PRIMITIVE_MATH or op.opcode == "const"
+               for op in expanded.ops)  # fmt: skip
+    return run(expanded, *inputs), run(function, *inputs)
+
+
+@pytest.mark.parametrize(
+    ("opcode", "x"),
+    [("math.erf", WIDE), ("math.erfc", WIDE), ("math.expm1", WIDE), ("math.log1p", POSITIVE), ("math.log1p", UNIT),
+     ("math.log10", POSITIVE), ("math.sinh", WIDE), ("math.cosh", WIDE), ("math.asinh", WIDE),
+     ("math.asinh", POSITIVE), ("math.acosh", POSITIVE), ("math.atanh", UNIT), ("math.sin", WIDE),
+     ("math.cos", WIDE), ("math.atan", WIDE), ("math.atan", UNIT), ("math.asin", UNIT), ("math.acos", UNIT),
+     ("math.cbrt", WIDE)],
+)  # fmt: skip
+def test_functions_are_within_a_few_units_of_the_last_place(opcode: str, x: np.ndarray) -> None:
+    found, expected = both(opcode, x)
+    scale = 20 if opcode in ("math.cosh", "math.sinh") else 1
+    np.testing.assert_allclose(found, expected, atol=ABSOLUTE, rtol=RELATIVE * scale)
+
+
+@pytest.mark.parametrize("opcode", ["math.ceil", "math.round", "math.roundeven", "math.isnan", "math.isinf",
+                                    "math.isfinite"])  # fmt: skip
+def test_rounding_and_tests_are_exact(opcode: str) -> None:
+    x = np.array(
+        [0.0, 0.4, 0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 1e6, 8388609.0, 3e30, np.inf, -np.inf, np.nan], np.float32
+    )
+    dtype = "i1" if opcode.startswith("math.is") else "f32"
+    function = ScalarFunction(1, (ScalarOp(opcode, (0,), dtype),), 1)
+    np.testing.assert_array_equal(run(expand(function, ("f32",)), x), run(function, x))
+
+
+def test_functions_of_f16_are_rounded_once() -> None:
+    x = WIDE.astype(np.float16)
+    found, expected = both("math.sin", x, dtype="f16")
+    assert found.dtype == np.float16
+    np.testing.assert_allclose(found, expected, atol=1e-3)
+
+
+def test_powers() -> None:
+    x, y = np.meshgrid(np.array([0, 0.5, 1, 1.5, 7, -2, -0.5, np.inf], np.float32),
+                       np.array([0, 1, 2, 3, -1, -2, 0.5, 2.25], np.float32))  # fmt: skip
+    found, expected = both("math.powf", x, y)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_angles_of_points() -> None:
+    x, y = np.meshgrid(np.linspace(-3, 3, 41, dtype=np.float32), np.linspace(-3, 3, 41, dtype=np.float32))
+    found, expected = both("math.atan2", y, x)
+    np.testing.assert_allclose(found, expected, atol=ABSOLUTE, rtol=RELATIVE)
+
+
+def test_remainders_have_the_sign_of_the_dividend() -> None:
+    x = np.linspace(-50, 50, 401, dtype=np.float32)
+    found, expected = both("arith.remf", x, np.full_like(x, 3.5))
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_whole_powers() -> None:
+    x, y = np.array([2, 3, -3, 10, 7], np.int32), np.array([10, 5, 3, 0, 1], np.int32)
+    function = one("math.ipowi", 2, "i32")
+    np.testing.assert_array_equal(run(expand(function, ("i32", "i32")), x, y), x**y)
+
+
+def test_constant_powers_need_no_logarithm() -> None:
+    ops = (ScalarOp("const", (), "f32", "2.0"), ScalarOp("math.powf", (0, 1), "f32"))
+    expanded = expand(ScalarFunction(1, ops, 2), ("f32",))
+    assert [op.opcode for op in expanded.ops] == ["arith.mulf"]
