@@ -1,7 +1,7 @@
 """Scalar functions as C++: the arithmetic of a codelet's twin, as `t10.sim.scalar_eval` defines it.
 
 Values of type f16 are kept as `float` and rounded through `half` after every operation, which rounds as one
-operation on 16 bits does. The text needs `<cmath>` and a type `half` that converts from and to `float`.
+operation on 16 bits does. The text needs `<cmath>`, `<cstdint>` and a type `half` that converts from and to `float`.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from t10.core.scalar import ScalarFunction, ScalarOp, parse_constant
 from t10.errors import UnsupportedOpError
 
 VALUE_TYPES = {
-    "f16": "float", "f32": "float", "i1": "bool", "i8": "signed char", "i16": "short", "i32": "int",
-    "i64": "long long", "index": "long long", "ui8": "unsigned char", "ui16": "unsigned short", "ui32": "unsigned",
-    "ui64": "unsigned long long",
+    "f16": "float", "f32": "float", "i1": "bool", "i8": "int8_t", "i16": "int16_t", "i32": "int32_t",
+    "i64": "int64_t", "index": "int64_t", "ui8": "uint8_t", "ui16": "uint16_t", "ui32": "uint32_t",
+    "ui64": "uint64_t",
 }  # fmt: skip
 """C++ type of a value while it is computed with, by element type."""
 
 UNSIGNED_TYPES = {
-    "i1": "bool", "i8": "unsigned char", "i16": "unsigned short", "i32": "unsigned", "i64": "unsigned long long",
-    "index": "unsigned long long",
+    "i1": "bool", "i8": "uint8_t", "i16": "uint16_t", "i32": "uint32_t", "i64": "uint64_t",
+    "index": "uint64_t",
 }  # fmt: skip
 BITS = {"i8": 8, "i16": 16, "i32": 32, "i64": 64, "index": 64, "ui8": 8, "ui16": 16, "ui32": 32, "ui64": 64}
 
