@@ -38,9 +38,10 @@ class Field:
 class Codelet:
     """Code for one kind of task.
 
-    `assembly` defines the entry symbol (text for `t10.isa`, a section per codelet); `twin` is the body of the C++ method
-    `bool compute(unsigned worker)` that computes the same from the same fields (for machines without the assembly; it is
-    called once per worker number for `multi`, once with 0 for `supervisor`, and must divide the work accordingly).
+    `assembly` defines the entry symbol (text for `t10.isa`, a section per codelet); `twin` is the body of the C++
+    method `bool compute(unsigned worker)` that computes the same from the same fields (for machines without the
+    assembly; it is called once per worker number for `multi`, once with 0 for `supervisor`, and divides the work
+    accordingly).
     `apart` are pairs of field names that must lie in different memory elements.
     """
 

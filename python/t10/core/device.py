@@ -36,7 +36,7 @@ piece, how many pieces, and byte distances between them. A piece is at least one
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """Memory of tiles `0 .. n_tiles - 1`: `shape` elements of `dtype` at byte `address_bytes` of the tile's address space.
+    """Memory of tiles `0 .. n_tiles - 1`: `shape` elements of `dtype` at `address_bytes` of the tile's address space.
 
     `comment` says which rTensor it is, for people.
     """
@@ -155,11 +155,10 @@ class OperatorProgram:
 
 @dataclass(frozen=True, slots=True)
 class HostTensor:
-    """What crosses the host's link: tensor `name` of `shape` elements of `dtype` in `variable`.
+    """What crosses the host's link: tensor `name` of `shape` elements of `dtype`, and the variables it lies in.
 
-    `elements` (tiles, slots) int32 names the row-major element in every slot, -1 for slots that hold `fill`. An output is
-    read from the first slot that holds an element; `pieces` lists the variables it is spread over where there are
-    several, as (variable, elements).
+    An input or weight is written to every slot that its one piece names. An output is read from the first slot that
+    holds an element; it may have several pieces.
     """
 
     name: str
@@ -170,7 +169,11 @@ class HostTensor:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HostPiece:
-    """Part of a host tensor: which of its elements lie in the slots of a variable, shape (tiles, slots), -1 for none."""
+    """Part of a host tensor: which of its elements lie in the slots of a variable.
+
+    `elements` (tiles, slots) int32 holds row-major element numbers, -1 for slots that hold `fill` (inputs, weights) or
+    nothing of it (outputs). An output's piece without a variable has constants: elements (1, n) that are `fill`.
+    """
 
     variable: str
     elements: NDArray[np.int32]
@@ -179,7 +182,11 @@ class HostPiece:
 
 @dataclass(frozen=True, slots=True)
 class MemoryMap:
-    """Where things lie in every tile's address space, in bytes; `end` is the first address after each region."""
+    """Where the regions of every tile's memory begin, as addresses in this order; `end` is that of the memory.
+
+    `state` holds the words of vertices, `scratch` what codelets ask for, `stack` the supervisor's and the workers'
+    stacks, `exchange` the estimated code of exchanges, `data` all variables. What is left before `data` is free.
+    """
 
     base: int
     code: int
@@ -187,9 +194,24 @@ class MemoryMap:
     scratch: int
     stack: int
     exchange: int
+    free: int
     data: int
     end: int
-    regions: tuple[tuple[str, int, int], ...] = ()
+
+    @property
+    def program_bytes(self) -> int:
+        """Return the bytes of everything but data: what the chip file's `reserved_bytes` must cover."""
+        return self.free - self.base
+
+    @property
+    def regions(self) -> tuple[tuple[str, int, int], ...]:
+        """Return (name, address, bytes) of every region."""
+        names = ("code", "state", "scratch", "stack", "exchange", "free", "data")
+        starts = [getattr(self, name) for name in names]
+        return tuple(
+            (name, start, after - start)
+            for name, start, after in zip(names, starts, [*starts[1:], self.end], strict=True)
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ for every point p of the axes that are not in `reduction_axes`:
     output[p . strides] = acc
 ```
 
-Operators, epilogues, fills and the additions of a reduction are all tasks: a sub-task is one or more of them (a circular
-window that wraps cuts it in pieces), and a codelet family turns a task into code. Nothing here knows a plan.
+Operators, epilogues, fills and the additions of a reduction are all tasks: a sub-task is one or more of them (a
+circular window that wraps cuts it in pieces), and a codelet family turns a task into code. Nothing here knows a plan.
 """
 
 from __future__ import annotations

@@ -4,244 +4,187 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
+from t10.chip import ChipSpec
 from t10.core import geometry
-from t10.core.dtypes import size_bytes
+from t10.core.device import DeviceProgram, HostTensor, OperatorProgram, Step, VariableRole
 from t10.core.expression import OperatorSpec
+from t10.core.graph import TensorValue
 from t10.core.plan import OperatorPlan
-from t10.core.schedule import Arrival, Buffer, ModulePlan, ScheduledOperator
+from t10.core.schedule import Arrival, Layout, ModulePlan, ScheduledOperator
 from t10.cost import CostModel
-from t10.cost.operator import combine_cycles, output_chunk, rotating_dtype, shift_elements, sub_task_box
-from t10.emit.program import (
-    ComputeSet,
-    Copy,
-    DeviceProgram,
-    Exchange,
-    Execute,
-    OperatorProgram,
-    Repeat,
-    Step,
-    Variable,
-    VariableRole,
-    VertexKind,
-)
+from t10.emit.arrive import Home, Homes
+from t10.emit.builder import Builder
+from t10.emit.combine import combine_partials
+from t10.emit.epilogue import epilogue_work
+from t10.emit.link import link
+from t10.emit.nest import run_nest, shift_home
+from t10.emit.placement import mirrored
+from t10.emit.roll import rolled
+from t10.emit.running import Running, rtensor_comment
 
-SHIFT_BUFFER = "shift"
+Ints = NDArray[np.int64]
 
 
-def lower(plan: ModulePlan, n_tiles: int, cost: CostModel) -> DeviceProgram:
-    """Return the device program of a planned model on a chip of `n_tiles` tiles; cycles are those of `cost`."""
-    builder = _Builder(plan, cost)
-    builder.flat_variable(SHIFT_BUFFER, "buffer", "ui8", n_tiles)
-    for layout in plan.weight_layouts:
-        builder.flat_variable(f"idle:{layout.value}", "weight", layout.dtype, layout.n_cores)
-    for layout in plan.input_layouts:
-        builder.flat_variable(f"input:{layout.value}", "input", layout.dtype, layout.n_cores)
+def lower(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> DeviceProgram:
+    """Return the device program of a planned model on a chip; cycles are those of `cost`.
+
+    Raises `UnsupportedOpError` for what no codelet computes, naming the operator.
+    """
+    builder = Builder(chip.n_cores, mirrored(plan.buffers, chip))
+    lowering = _Lowering(plan, cost, builder, Homes(plan.graph))
+    weights = lowering.idle(plan.graph.weights, plan.weight_layouts, "idle", "weight")
+    inputs = lowering.idle(plan.graph.inputs, plan.input_layouts, "input", "input")
     specs = {spec.name: spec for spec in plan.graph.operators}
-    programs = [builder.operator(specs[scheduled.name], scheduled) for scheduled in plan.operators]
-    return DeviceProgram(
-        chip=plan.chip,
-        n_tiles=n_tiles,
-        variables=tuple(builder.variables.values()),
-        compute_sets=tuple(builder.compute_sets),
-        copies=tuple(builder.copies.values()),
+    programs = [lowering.operator(specs[scheduled.name], scheduled) for scheduled in plan.operators]
+    return link(
+        builder,
+        chip,
+        name=plan.graph.name,
         operators=tuple(programs),
+        weights=weights,
+        inputs=inputs,
+        outputs=lowering.outputs(),
     )
 
 
-@dataclass
-class _Builder:
+@dataclass(slots=True)
+class _Lowering:
+    """What lowering one operator needs of the whole model."""
+
     plan: ModulePlan
     cost: CostModel
-    variables: dict[str, Variable] = field(default_factory=dict[str, Variable])
-    compute_sets: list[ComputeSet] = field(default_factory=list[ComputeSet])
-    copies: dict[str, Copy] = field(default_factory=dict[str, Copy])
-    buffers: dict[str, Buffer] = field(init=False)
+    builder: Builder
+    homes: Homes
     results: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.buffers = {buffer.name: buffer for buffer in self.plan.buffers}
         graph = self.plan.graph
         self.results = frozenset(name for out in graph.outputs for name in graph.sources_of(out.value))
 
-    def flat_variable(self, name: str, role: VariableRole, dtype: str, n_tiles: int) -> None:
-        """Add a variable as long as its buffer, if there is one."""
-        buffer = self.buffers.get(name)
-        if buffer is not None and buffer.size_bytes:
-            shape = (buffer.size_bytes // size_bytes(dtype),)
-            self.variables[name] = Variable(name, role, dtype, shape, n_tiles, buffer.address_bytes)
+    def idle(
+        self,
+        values: tuple[TensorValue, ...],
+        layouts: tuple[Layout, ...],
+        prefix: str,
+        role: VariableRole,
+    ) -> tuple[HostTensor, ...]:
+        """Add the variables in which values from outside lie before anything runs, and return how they are filled."""
+        layout_by_value = {layout.value: layout for layout in layouts}
+        result: list[HostTensor] = []
+        for value in values:
+            layout = layout_by_value.get(value.name)
+            name = f"{prefix}:{value.name}"
+            if layout is None or name not in self.builder.places:
+                continue
+            home = Home(layout, name)
+            tensor = self.homes.host_value(value, home, self._padding(layout))
+            shape = (tensor.pieces[0].elements.shape[1],)
+            comment = f"{value.name}: {'x'.join(map(str, value.shape))} {value.dtype}, {layout.kind} layout"
+            n_tiles = len(tensor.pieces[0].elements)
+            self.builder.variable(name, role, value.dtype, shape, n_tiles, comment)
+            self.homes.by_value[value.name] = home
+            result.append(tensor)
+        return tuple(result)
+
+    def _padding(self, layout: Layout) -> str:
+        """Return what slots outside a tensor hold in a layout, as a constant's spelling."""
+        for spec in self.plan.graph.operators:
+            if spec.name == layout.operator:
+                return (*spec.operands, spec.output)[layout.operand].pad_value or "0"
+        return "0"
 
     def operator(self, spec: OperatorSpec, scheduled: ScheduledOperator) -> OperatorProgram:
         """Add what one operator needs and return its steps."""
-        plan = scheduled.active.plan
-        fields = tuple(self._operand(spec, plan, arrival) for arrival in scheduled.arrivals)
-        accumulator, result = self._output(spec, scheduled)
-        inputs = fields[: len(spec.inputs)]
-        steps: list[Step] = [step for arrival in scheduled.arrivals for step in self._arrive(spec, arrival)]
-        if spec.combine != "none":
-            steps.append(self._execute(spec, plan, "fill", (accumulator,)))
-        steps.extend(self._nest(spec, plan, (*inputs, accumulator)))
-        steps.extend(self._home(spec, plan, scheduled.arrivals, inputs))
-        steps.extend(self._reduce(spec, plan, accumulator))
-        if spec.epilogue is not None or result != accumulator:
-            extra = fields[len(spec.inputs) :]
-            steps.append(self._execute(spec, plan, "epilogue", (accumulator, *extra, result)))
-        return OperatorProgram(spec.name, tuple(steps))
+        try:
+            return OperatorProgram(spec.name, rolled(self._steps(spec, scheduled)))
+        except Exception as error:
+            if getattr(error, "operator", "") is None:
+                error.operator = spec.name  # pyright: ignore[reportAttributeAccessIssue] -- T10Error has it
+            raise
 
-    def _execute(
-        self, spec: OperatorSpec, plan: OperatorPlan, kind: VertexKind, fields: tuple[str, ...]
-    ) -> Execute:
-        """Add a compute set and return its execution."""
-        box = sub_task_box(plan) if kind == "sub_task" else ()
-        cycles = 0
-        if kind == "sub_task":
-            cycles = self.cost.sub_task_cycles(spec, box)
-        elif kind == "epilogue":
-            cycles = self.cost.epilogue_cycles(spec, output_chunk(spec, plan)[1])
-        name = f"{kind}:{spec.name}"
-        self.compute_sets.append(ComputeSet(name, spec.name, kind, plan.n_cores, box, fields, cycles))
-        return Execute(name)
+    def _steps(self, spec: OperatorSpec, scheduled: ScheduledOperator) -> tuple[Step, ...]:
+        plan = scheduled.active.plan
+        steps: list[Step] = []
+        operands: list[str] = []
+        for arrival in sorted(scheduled.arrivals, key=lambda a: a.operand):
+            operands.append(self._operand(spec, plan, arrival))
+            steps.extend(self._arrive(spec, plan, arrival))
+        n_inputs = len(spec.inputs)
+        accumulator, result = self._output(spec, scheduled)
+        running = Running(
+            spec, plan, tuple(operands[:n_inputs]), tuple(operands[n_inputs:]), accumulator, result
+        )
+        steps.extend(run_nest(self.builder, self.cost, running))
+        steps.extend(shift_home(self.builder, self.cost, running, scheduled.arrivals))
+        steps.extend(combine_partials(self.builder, self.cost, running))
+        if spec.epilogue is not None or result != accumulator:
+            for nest, work, cycles in epilogue_work(self.cost, running):
+                steps.append(self.builder.execute(spec.name, "epilogue", nest, work, cycles))
+        self._leave(spec, scheduled, operands, result)
+        return tuple(steps)
 
     def _operand(self, spec: OperatorSpec, plan: OperatorPlan, arrival: Arrival) -> str:
         """Add the variable an operand lies in, unless it is somebody's already, and return its name."""
-        name = arrival.buffer
-        if name in self.variables and not name.startswith(("idle:", "input:")):
-            return name
         operand = spec.operands[arrival.operand]
         slot = min(arrival.operand, len(spec.inputs))
         shape = geometry.partition_shape(operand, geometry.window_lengths(plan, slot))
         role: VariableRole = "weight" if operand.role == "weight" else "activation"
-        if name.startswith("input:"):
-            role = "input"
-        address = self.buffers[name].address_bytes
-        self.variables[name] = Variable(name, role, operand.dtype, shape, plan.n_cores, address)
-        return name
+        comment = rtensor_comment(operand, plan, slot)
+        return self.builder.variable(arrival.buffer, role, operand.dtype, shape, plan.n_cores, comment)
 
     def _output(self, spec: OperatorSpec, scheduled: ScheduledOperator) -> tuple[str, str]:
         """Add the accumulator and the result (one variable where nothing comes after) and return their names."""
         plan = scheduled.active.plan
-        shape = geometry.partition_shape(spec.output, geometry.window_lengths(plan, len(spec.inputs)))
+        slot = len(spec.inputs)
+        shape = geometry.partition_shape(spec.output, geometry.window_lengths(plan, slot))
+        comment = rtensor_comment(spec.output, plan, slot)
         result = f"value:{spec.output.name}"
         role: VariableRole = "output" if spec.output.name in self.results else "activation"
         accumulator = f"accumulator:{spec.name}"
-        if accumulator not in self.buffers:
-            accumulator = result
-        address = self.buffers[accumulator].address_bytes
-        own: VariableRole = role if accumulator == result else "partial"
-        self.variables[accumulator] = Variable(accumulator, own, spec.acc_dtype, shape, plan.n_cores, address)
-        if result != accumulator:
-            chunk = (output_chunk(spec, plan)[1],) if scheduled.output_layout.scatter > 1 else shape
-            address = self.buffers[result].address_bytes
-            self.variables[result] = Variable(result, role, spec.output.dtype, chunk, plan.n_cores, address)
+        if accumulator not in self.builder.places:
+            return (self.builder.variable(result, role, spec.acc_dtype, shape, plan.n_cores, comment),) * 2
+        self.builder.variable(accumulator, "partial", spec.acc_dtype, shape, plan.n_cores, comment)
+        if scheduled.output_layout.scatter > 1:
+            n_slots = int(np.prod(shape, dtype=np.int64))
+            shape = (-(-n_slots // scheduled.output_layout.scatter),)
+            comment += f", one of {scheduled.output_layout.scatter} chunks"
+        self.builder.variable(result, role, spec.output.dtype, shape, plan.n_cores, comment)
         return accumulator, result
 
-    def _arrive(self, spec: OperatorSpec, arrival: Arrival) -> list[Step]:
+    def _arrive(self, spec: OperatorSpec, plan: OperatorPlan, arrival: Arrival) -> list[Step]:
         """Return the exchange that brings an operand to its cores, none where it lies there."""
         if arrival.kind == "in_place":
             return []
-        weights = {layout.value for layout in self.plan.weight_layouts}
-        inputs = {layout.value for layout in self.plan.input_layouts}
-        sources = tuple(
-            f"idle:{value}" if value in weights else f"input:{value}" if value in inputs else f"value:{value}"
-            for value in self.plan.graph.sources_of(spec.operands[arrival.operand].name)
+        sources, made = self.homes.arrival(spec, plan, arrival.operand)
+        what = f":{arrival.operand}"
+        comment = f"{spec.operands[arrival.operand].name} to where {spec.name} reads it"
+        step = self.builder.exchange(
+            spec.name, arrival.kind, what, sources, arrival.buffer, made, arrival.cycles, comment
         )
-        name = f"{arrival.kind}:{spec.name}:{arrival.operand}"
-        copy = Copy(
-            name, spec.name, arrival.kind, sources, arrival.buffer, arrival.received_bytes, arrival.cycles
+        return [step]
+
+    def _leave(
+        self, spec: OperatorSpec, scheduled: ScheduledOperator, operands: list[str], result: str
+    ) -> None:
+        """Record where the result lies from now on, and forget activations that rotated in their producer's buffer."""
+        self.homes.by_value[spec.output.name] = Home(scheduled.output_layout, result)
+        plan = scheduled.active.plan
+        for arrival in scheduled.arrivals:
+            if arrival.kind != "in_place" or arrival.operand >= len(spec.inputs):
+                continue
+            operand = spec.inputs[arrival.operand]
+            if operand.role != "weight" and geometry.ring_length(plan, arrival.operand) > 1:
+                self.homes.by_value.pop(operand.name, None)
+
+    def outputs(self) -> tuple[HostTensor, ...]:
+        """Return where the model's outputs lie at the end."""
+        graph = self.plan.graph
+        dtypes = {value.name: value.dtype for value in (*graph.inputs, *graph.weights, *graph.views)}
+        dtypes |= {spec.output.name: spec.output.dtype for spec in graph.operators}
+        return tuple(
+            self.homes.host_output(output.name, output.value, dtypes[output.value])
+            for output in graph.outputs
         )
-        self.copies[name] = copy
-        return [Exchange(name)]
-
-    def _nest(self, spec: OperatorSpec, plan: OperatorPlan, carried: tuple[str, ...]) -> list[Step]:
-        """Return the compute-shift nest: sub-tasks with a shift between each two, inner loops going to and fro."""
-        execute = self._execute(spec, plan, "sub_task", carried)
-        ways = dict.fromkeys(plan.loop_order, 1)
-        return self._sweep(spec, plan, carried, plan.loop_order, ways, execute)
-
-    def _sweep(
-        self,
-        spec: OperatorSpec,
-        plan: OperatorPlan,
-        carried: tuple[str, ...],
-        axes: tuple[int, ...],
-        ways: dict[int, int],
-        execute: Execute,
-    ) -> list[Step]:
-        """Return one sweep along `axes[0]` with full sweeps of the inner axes; turns `ways` round for the next one.
-
-        Two inner sweeps leave every inner way as it was, so pairs of them can be repeated.
-        """
-        if not axes:
-            return [execute]
-        axis, inner = axes[0], axes[1:]
-        advance = self._shift(spec, plan, carried, axis, ways[axis])
-        ways[axis] = -ways[axis]
-        n_steps = plan.steps[axis]
-        if not inner:
-            return [*_repeated(n_steps - 1, execute, advance), execute]
-        there = self._sweep(spec, plan, carried, inner, ways, execute)
-        back = self._sweep(spec, plan, carried, inner, ways, execute)
-        if n_steps % 2:
-            self._sweep(spec, plan, carried, inner, ways, execute)
-            return [*_repeated(n_steps // 2, *there, advance, *back, advance), *there]
-        return [*_repeated(n_steps // 2 - 1, *there, advance, *back, advance), *there, advance, *back]
-
-    def _shift(
-        self,
-        spec: OperatorSpec,
-        plan: OperatorPlan,
-        carried: tuple[str, ...],
-        axis: int,
-        direction: int,
-        suffix: str = "",
-    ) -> Exchange:
-        """Return one advance along an axis of all `carried` operands that rotate along it ("" stands for none)."""
-        way = "forward" if direction > 0 else "backward"
-        name = f"shift:{spec.name}:{spec.axes[axis].name}:{way}{suffix}"
-        moving = [slot for slot, variable in enumerate(carried) if variable and plan.ft[slot][axis] > 1]
-        n_bytes = sum(
-            shift_elements(spec, plan, slot, axis) * size_bytes(rotating_dtype(spec, slot)) for slot in moving
-        )
-        sources = tuple(carried[slot] for slot in moving)
-        cycles, rounds = self.cost.shift_cycles(n_bytes), self._rounds(n_bytes)
-        copy = Copy(name, spec.name, "shift", sources, SHIFT_BUFFER, n_bytes, cycles, rounds, axis, direction)
-        self.copies[name] = copy
-        return Exchange(name)
-
-    def _rounds(self, n_bytes: int) -> int:
-        """Return how often the shift buffer is filled to pass bytes through it."""
-        buffer = self.buffers.get(SHIFT_BUFFER)
-        return max(1, -(-n_bytes // buffer.size_bytes)) if buffer is not None and buffer.size_bytes else 1
-
-    def _home(
-        self, spec: OperatorSpec, plan: OperatorPlan, arrivals: tuple[Arrival, ...], inputs: tuple[str, ...]
-    ) -> list[Step]:
-        """Return the shifts that bring weights that rotate in their idle place back to where they started."""
-        resident = {a.operand for a in arrivals if a.kind == "in_place" and a.buffer.startswith("idle:")}
-        final = geometry.final_positions(plan)
-        steps: list[Step] = []
-        for axis in plan.loop_order:
-            moving = [slot for slot in resident if slot < len(inputs) and plan.ft[slot][axis] > 1]
-            if final[axis] and moving:
-                carried = tuple(name if slot in moving else "" for slot, name in enumerate(inputs))
-                steps.append(self._shift(spec, plan, carried, axis, 1, ":home"))
-        return steps
-
-    def _reduce(self, spec: OperatorSpec, plan: OperatorPlan, accumulator: str) -> list[Step]:
-        """Return how partial sums are combined, nothing where every output element is on one core."""
-        n_members, n_slots = output_chunk(spec, plan)
-        if n_members == 1:
-            return []
-        chunk_bytes = n_slots * size_bytes(spec.acc_dtype)
-        n_bytes = chunk_bytes * (n_members - 1)
-        cycles = combine_cycles(self.cost, spec, plan)
-        name = f"reduce:{spec.name}"
-        rounds = self._rounds(n_bytes)
-        self.copies[name] = Copy(
-            name, spec.name, "reduce", (accumulator,), SHIFT_BUFFER, n_bytes, cycles, rounds
-        )
-        return [Exchange(name), self._execute(spec, plan, "combine", (SHIFT_BUFFER, accumulator))]
-
-
-def _repeated(count: int, *body: Step) -> tuple[Step, ...]:
-    """Return `body` run `count` times; once or never needs no loop."""
-    return (Repeat(count, body),) if count > 1 else body * count

@@ -1,0 +1,128 @@
+"""What a device program is built from: variables, compute sets, copies and patterns, each kept once by content."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from t10.core.codelet import Codelet
+from t10.core.device import (
+    ComputeSet,
+    Copy,
+    CopyKind,
+    Exchange,
+    Execute,
+    Pattern,
+    Variable,
+    VariableRole,
+    VertexGroup,
+    VertexKind,
+)
+from t10.core.dtypes import size_bytes
+from t10.core.task import TaskOperand
+from t10.emit.patterns import received_bytes
+from t10.emit.placement import Place
+from t10.emit.vertices import Nest, Vertices, Work, vertices
+
+SHIFT_BUFFER = "shift"
+
+
+@dataclass(slots=True)
+class Builder:
+    """Collects a device program; `places` is where every buffer lies, by name."""
+
+    n_tiles: int
+    places: dict[str, Place]
+    variables: dict[str, Variable] = field(default_factory=dict[str, Variable])
+    codelets: dict[str, Codelet] = field(default_factory=dict[str, Codelet])
+    compute_sets: dict[str, ComputeSet] = field(default_factory=dict[str, ComputeSet])
+    patterns: dict[str, Pattern] = field(default_factory=dict[str, Pattern])
+    copies: dict[str, Copy] = field(default_factory=dict[str, Copy])
+    scratch_bytes: int = 0
+    _set_by_content: dict[tuple[str, str, tuple[VertexGroup, ...]], str] = field(
+        default_factory=dict[tuple[str, str, tuple[VertexGroup, ...]], str]
+    )
+    _copy_by_content: dict[tuple[str, str, str, tuple[str, ...], str], str] = field(
+        default_factory=dict[tuple[str, str, str, tuple[str, ...], str], str]
+    )
+
+    def variable(
+        self,
+        name: str,
+        role: VariableRole,
+        dtype: str,
+        shape: tuple[int, ...],
+        n_tiles: int,
+        comment: str = "",
+    ) -> str:
+        """Add a variable unless it is there, and return its name."""
+        if name not in self.variables:
+            address = self.places[name].address_bytes
+            self.variables[name] = Variable(name, role, dtype, shape, n_tiles, address, comment)
+        return name
+
+    def shift_buffer(self, dtype: str) -> str:
+        """Return the variable that shows the shift buffer as elements of `dtype`; all share its bytes."""
+        name = f"{SHIFT_BUFFER}:{dtype}"
+        place = self.places[SHIFT_BUFFER]
+        self.places[name] = place
+        shape = (place.size_bytes // size_bytes(dtype),)
+        return self.variable(
+            name, "buffer", dtype, shape, self.n_tiles, "landing zone of shifts and reductions"
+        )
+
+    def execute(
+        self, operator: str, kind: VertexKind, nest: Nest, work: Work, cycles: int, comment: str = ""
+    ) -> Execute:
+        """Add a compute set unless the operator has an equal one, and return its execution."""
+        made: Vertices = vertices(nest, work, self.places)
+        self.codelets |= {codelet.name: codelet for codelet in made.codelets}
+        self.scratch_bytes = max(self.scratch_bytes, made.scratch_bytes)
+        content = (operator, kind, made.groups)
+        name = self._set_by_content.get(content)
+        if name is None:
+            name = _fresh(f"{kind}:{operator}", self.compute_sets)
+            self._set_by_content[content] = name
+            groups = tuple(replace(group, cycles=cycles) for group in made.groups)
+            self.compute_sets[name] = ComputeSet(name, operator, kind, groups, cycles, comment)
+        return Execute(name)
+
+    def exchange(
+        self,
+        operator: str,
+        kind: CopyKind,
+        what: str,
+        sources: tuple[str, ...],
+        target: str,
+        pattern: Pattern,
+        cycles: int,
+        comment: str = "",
+    ) -> Exchange:
+        """Add a copy unless the operator has an equal one, and return its step."""
+        self.patterns.setdefault(pattern.key, pattern)
+        content = (operator, kind, pattern.key, sources, target)
+        name = self._copy_by_content.get(content)
+        if name is None:
+            name = _fresh(f"{kind}:{operator}{what}", self.copies)
+            self._copy_by_content[content] = name
+            most = received_bytes(pattern.runs, self.n_tiles)
+            dtype = self.variables[target].dtype
+            self.copies[name] = Copy(
+                name, operator, kind, sources, target, dtype, pattern.key, most, cycles, comment
+            )
+        return Exchange(name)
+
+
+def _fresh(name: str, taken: Mapping[str, object]) -> str:
+    """Return `name`, numbered where it is taken."""
+    if name not in taken:
+        return name
+    number = 1
+    while f"{name}.{number}" in taken:
+        number += 1
+    return f"{name}.{number}"
+
+
+def flat_operand(dtype: str) -> TaskOperand:
+    """Return an operand walked slot by slot along the only axis."""
+    return TaskOperand(dtype, (1,))

@@ -1,0 +1,158 @@
+"""Codelets assembled, vertex state and stacks placed: the last step from parts to a device program."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from t10.chip import ChipSpec
+from t10.core.codelet import Codelet
+from t10.core.device import (
+    ComputeSet,
+    DeviceProgram,
+    HostTensor,
+    MemoryMap,
+    OperatorProgram,
+    Variable,
+    VertexGroup,
+)
+from t10.emit.builder import Builder
+from t10.emit.placement import REGION1_BASE, SRAM_BASE, Place
+from t10.emit.vertices import SCRATCH
+from t10.errors import InfeasiblePlanError
+from t10.isa.assembler import assemble
+from t10.isa.image import Image
+
+WORD_BYTES = 4
+ALIGNMENT_BYTES = 8
+SUPERVISOR_STACK_BYTES = 256
+N_WORKERS = 6
+PHASE_BYTES = 60
+FRAGMENT_BYTES = 12
+"""Code of an exchange per phase and per fragment on one tile (timing reference §3, §8): an estimate."""
+
+ASSEMBLY_HEADER = """// Codelets of one program, written by T10. Each is a section of its own; see docs/ipu-backend.md for the ABI.
+#include "poplar/StackSizeDefs.hpp"
+#include "poplar/TileConstants.hpp"
+
+"""
+
+
+def codelets_text(codelets: tuple[Codelet, ...]) -> str:
+    """Return the assembly of codelets as one file."""
+    parts = [f"// {c.summary}\n{c.assembly}" for c in codelets]
+    return ASSEMBLY_HEADER + "\n".join(parts)
+
+
+def assembled(codelets: tuple[Codelet, ...]) -> Image:
+    """Return the assembled codelets, from the bottom of the tile's memory on."""
+    return assemble(codelets_text(codelets), base_address=SRAM_BASE, source="codelets.S")
+
+
+def link(
+    builder: Builder,
+    chip: ChipSpec,
+    *,
+    name: str,
+    operators: tuple[OperatorProgram, ...],
+    weights: tuple[HostTensor, ...],
+    inputs: tuple[HostTensor, ...],
+    outputs: tuple[HostTensor, ...],
+) -> DeviceProgram:
+    """Return the device program of what `builder` collected, with every vertex's words at an address."""
+    codelets = tuple(builder.codelets[key] for key in sorted(builder.codelets))
+    code = SRAM_BASE
+    state = _aligned(code + (assembled(codelets).size_bytes if codelets else 0))
+    sets, scratch = _with_state(tuple(builder.compute_sets.values()), state)
+    stack = _aligned(scratch + builder.scratch_bytes)
+    by_kind = {
+        kind: max((c.stack_bytes for c in codelets if c.kind == kind), default=0)
+        for kind in ("multi", "supervisor")
+    }
+    exchange = _aligned(stack + SUPERVISOR_STACK_BYTES + by_kind["supervisor"] + N_WORKERS * by_kind["multi"])
+    free = _aligned(exchange + exchange_code_bytes(builder))
+    memory = MemoryMap(
+        base=SRAM_BASE,
+        code=code,
+        state=state,
+        scratch=scratch,
+        stack=stack,
+        exchange=exchange,
+        free=free,
+        data=SRAM_BASE + chip.reserved_bytes,
+        end=SRAM_BASE + chip.sram_bytes,
+    )
+    if builder.scratch_bytes:
+        builder.places[SCRATCH] = Place(scratch, builder.scratch_bytes)
+        comment = "what codelets use while they run"
+        builder.variables[SCRATCH] = Variable(
+            SCRATCH, "scratch", "ui8", (builder.scratch_bytes,), builder.n_tiles, scratch, comment
+        )
+    return DeviceProgram(
+        name=name,
+        chip=chip.name,
+        n_tiles=builder.n_tiles,
+        memory=memory,
+        variables=tuple(builder.variables.values()),
+        codelets=codelets,
+        compute_sets=sets,
+        patterns=tuple(builder.patterns.values()),
+        copies=tuple(builder.copies.values()),
+        operators=operators,
+        weights=weights,
+        inputs=inputs,
+        outputs=outputs,
+    )
+
+
+def check_fits(program: DeviceProgram) -> None:
+    """Raise `InfeasiblePlanError` unless code, state and stacks fit below the data, code where it can be fetched."""
+    memory = program.memory
+    if memory.state > REGION1_BASE:
+        raise InfeasiblePlanError(
+            f"codelets take {memory.state - memory.code:,} bytes, instructions can be fetched from "
+            f"{REGION1_BASE - memory.base:,}"
+        )
+    if memory.free > memory.data:
+        raise InfeasiblePlanError(
+            f"code, vertex state, stacks and exchanges take {memory.program_bytes:,} bytes of every tile, the chip "
+            f"reserves {memory.data - memory.base:,}",
+            hint="compile with a chip whose reserved_bytes covers them",
+        )
+
+
+def exchange_code_bytes(builder: Builder) -> int:
+    """Return the estimated bytes of exchange code on the tile that has most."""
+    totals = np.zeros(builder.n_tiles, np.int64)
+    per_pattern = {}
+    for copy in builder.copies.values():
+        counted = per_pattern.get(copy.pattern)
+        if counted is None:
+            runs = builder.patterns[copy.pattern].runs
+            remote = runs[runs[:, 1] != runs[:, 3]]
+            counted = np.full(builder.n_tiles, PHASE_BYTES if len(remote) else 0, np.int64)
+            np.add.at(counted, remote[:, 3], FRAGMENT_BYTES * remote[:, 6])
+            per_pattern[copy.pattern] = counted
+        totals += counted
+    return int(totals.max(initial=0))
+
+
+def _with_state(sets: tuple[ComputeSet, ...], first: int) -> tuple[tuple[ComputeSet, ...], int]:
+    """Return the compute sets with an address for every group's words, and the first address after them."""
+    address = first
+    result: list[ComputeSet] = []
+    for one in sets:
+        groups: list[VertexGroup] = []
+        most = 0
+        for group in one.groups:
+            # A tile runs one vertex of a compute set: its groups share the same bytes.
+            groups.append(replace(group, state_address_bytes=address))
+            most = max(most, len(group.words))
+        result.append(replace(one, groups=tuple(groups)))
+        address = _aligned(address + most * WORD_BYTES)
+    return tuple(result), address
+
+
+def _aligned(address: int) -> int:
+    return -(-address // ALIGNMENT_BYTES) * ALIGNMENT_BYTES

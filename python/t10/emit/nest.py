@@ -1,0 +1,239 @@
+"""The compute-shift nest of an operator: sub-tasks with a shift between each two, inner loops going to and fro."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from t10.core import geometry
+from t10.core.device import Step
+from t10.core.dtypes import size_bytes
+from t10.core.expression import AxisSizes, OperatorSpec
+from t10.core.neutral import neutral_value
+from t10.core.scalar import ScalarFunction, ScalarOp, constant_text
+from t10.core.schedule import Arrival
+from t10.core.task import TaskOperand
+from t10.cost import CostModel
+from t10.cost.operator import rotating_dtype, sub_task_box
+from t10.emit.builder import Builder, flat_operand
+from t10.emit.patterns import in_order, pattern
+from t10.emit.pieces import Piece, sub_task_pieces
+from t10.emit.running import Running
+from t10.emit.shifts import Slab, slab
+from t10.emit.tasks import axis_strides, uses_position
+from t10.emit.vertices import Nest, Work
+
+Ints = NDArray[np.int64]
+EXCHANGE_WORD_BYTES = 8
+
+
+def run_nest(builder: Builder, cost: CostModel, running: Running) -> list[Step]:
+    """Return the steps of all sub-tasks and the shifts between them, in serpentine order."""
+    spec, plan = running.spec, running.plan
+    steps: list[Step] = []
+    is_rotating = geometry.ring_length(plan, running.output_slot) > 1
+    if is_rotating and spec.combine != "none":
+        steps.append(_fill(builder, running))
+    seen: set[AxisSizes] = set()
+    for positions, axis, direction in _states(plan.loop_order, plan.steps):
+        where = tuple(p for a, p in enumerate(positions) if a not in spec.reduction_axes)
+        begins = not is_rotating and where not in seen
+        seen.add(where)
+        steps.extend(_sub_task(builder, cost, running, positions, begins=begins))
+        if axis >= 0:
+            moving = [n for n in range(len(plan.ft)) if plan.ft[n][axis] > 1]
+            steps.extend(_advance(builder, cost, running, moving, positions, axis, direction))
+    return steps
+
+
+def shift_home(
+    builder: Builder, cost: CostModel, running: Running, arrivals: tuple[Arrival, ...]
+) -> list[Step]:
+    """Return the shifts that bring weights that rotate in their idle place back to where they started."""
+    plan = running.plan
+    positions = list(geometry.final_positions(plan))
+    weights = {
+        a.operand
+        for a in arrivals
+        if a.kind == "in_place" and a.operand < len(running.inputs)
+        and running.spec.inputs[a.operand].role == "weight"
+    }  # fmt: skip
+    steps: list[Step] = []
+    for axis in plan.loop_order:
+        moving = [n for n in sorted(weights) if plan.ft[n][axis] > 1]
+        if positions[axis] and moving:
+            steps.extend(_advance(builder, cost, running, moving, tuple(positions), axis, 1))
+            positions[axis] = 0
+    return steps
+
+
+def _states(loop_order: AxisSizes, steps: AxisSizes) -> Iterator[tuple[AxisSizes, int, int]]:
+    """Yield every loop state with the axis that advances after it (-1 at the end) and in which direction."""
+    positions = [0] * len(steps)
+    directions = [1] * len(steps)
+    while True:
+        advancing = -1
+        for axis in reversed(loop_order):
+            if 0 <= positions[axis] + directions[axis] < steps[axis]:
+                advancing = axis
+                break
+            directions[axis] = -directions[axis]
+        yield tuple(positions), advancing, directions[advancing] if advancing >= 0 else 0
+        if advancing < 0:
+            return
+        positions[advancing] += directions[advancing]
+
+
+def nest_of(running: Running) -> Nest:
+    """Return the loop nest of an operator's sub-tasks, all axes in the operator's order."""
+    spec, plan = running.spec, running.plan
+    operands = [
+        (name, TaskOperand(operand.dtype, axis_strides(operand, geometry.window_lengths(plan, n))))
+        for n, (name, operand) in enumerate(zip(running.inputs, spec.inputs, strict=True))
+    ]
+    lengths = geometry.window_lengths(plan, running.output_slot)
+    output = (running.accumulator, TaskOperand(spec.acc_dtype, axis_strides(spec.output, lengths)))
+    return Nest(spec.body, spec.combine, spec.reduction_axes, (*operands, output), spec.selectors)
+
+
+def _sub_task(
+    builder: Builder, cost: CostModel, running: Running, positions: AxisSizes, *, begins: bool
+) -> list[Step]:
+    """Return the executions of one sub-task, one per piece; `begins` where its outputs hold nothing yet."""
+    spec, plan = running.spec, running.plan
+    nest = nest_of(running)
+    cycles = cost.sub_task_cycles(spec, sub_task_box(plan))
+    steps: list[Step] = []
+    missing = np.ones(plan.n_cores, np.bool_)
+    for number, piece in enumerate(sub_task_pieces(spec, plan, positions)):
+        chosen = np.flatnonzero(piece.extents.all(axis=1))
+        missing[chosen] = False
+        offsets = operand_offsets(running, nest, piece, chosen)
+        initial = np.logical_and(begins, piece.is_first[chosen])
+        if spec.combine == "none":
+            initial[:] = True
+        origin = None
+        if uses_position((spec.body, *(s.index for s in spec.selectors)), spec.selectors):
+            origin = geometry.coordinates(plan)[chosen] * np.array(plan.lengths) + piece.local[chosen]
+        work = Work(chosen, piece.extents[chosen], offsets, initial, origin)
+        note = f"box {'x'.join(map(str, sub_task_box(plan)))} at position {list(positions)}"
+        steps.append(builder.execute(spec.name, "sub_task", nest, work, 0 if number else cycles, note))
+    idle = np.flatnonzero(missing)
+    if begins and spec.combine != "none" and idle.size:
+        # Cores whose part of the reduction is all padding still hold partial sums: of nothing.
+        steps.insert(0, _fill(builder, running, idle))
+    return steps
+
+
+def operand_offsets(running: Running, nest: Nest, piece: Piece, chosen: Ints) -> Ints:
+    """Return the byte offset of a piece's first element in every operand, shape (chosen cores, operands)."""
+    columns: list[Ints] = []
+    for n, (_, operand) in enumerate(nest.operands):
+        lengths = np.array(geometry.window_lengths(running.plan, n))
+        slots = ((piece.local[chosen] % lengths) * np.array(operand.strides)).sum(axis=1)
+        columns.append(slots * size_bytes(operand.dtype))
+    return np.stack(columns, axis=1)
+
+
+def _fill(builder: Builder, running: Running, tiles: Ints | None = None) -> Step:
+    """Return the execution that puts the neutral element into the accumulators (of `tiles`)."""
+    spec = running.spec
+    body = ScalarFunction(0, (ScalarOp("const", (), spec.acc_dtype, neutral_text(spec)),), 0)
+    nest = Nest(body, "none", (), ((running.accumulator, flat_operand(spec.acc_dtype)),))
+    chosen = np.arange(running.plan.n_cores) if tiles is None else tiles
+    work = flat_work(
+        chosen, np.full(len(chosen), running.n_output_slots), np.zeros((len(chosen), 1), np.int64)
+    )
+    return builder.execute(spec.name, "fill", nest, work, 0)
+
+
+def flat_work(tiles: Ints, extents: Ints, offsets: Ints) -> Work:
+    """Return work over one axis that replaces what was there."""
+    return Work(tiles, extents[:, None], offsets, np.ones(len(tiles), np.bool_))
+
+
+def neutral_text(spec: OperatorSpec) -> str:
+    """Return the spelling of the element that changes nothing when it is combined."""
+    return constant_text(neutral_value(spec.combine, spec.acc_dtype))
+
+
+def _advance(
+    builder: Builder,
+    cost: CostModel,
+    running: Running,
+    moving: list[int],
+    positions: AxisSizes,
+    axis: int,
+    direction: int,
+) -> list[Step]:
+    """Return one advance of operands `moving` along an axis: through the shift buffer, as often as they fill it."""
+    spec, plan = running.spec, running.plan
+    steps: list[Step] = []
+    for dtype in dict.fromkeys(rotating_dtype(spec, n) for n in moving):
+        slabs = [
+            slab(spec, plan, n, axis, positions, direction)
+            for n in moving
+            if rotating_dtype(spec, n) == dtype
+        ]
+        item_bytes = size_bytes(dtype)
+        buffer = builder.shift_buffer(dtype)
+        n_buffer = builder.variables[buffer].shape[0]
+        for first in range(0, sum(s.slots.shape[1] for s in slabs), n_buffer):
+            parts = _parts(slabs, first, first + n_buffer)
+            steps.extend(_round(builder, cost, running, parts, buffer, item_bytes, axis, direction))
+    return steps
+
+
+def _parts(slabs: list[Slab], first: int, last: int) -> list[Slab]:
+    """Return elements number `first` to `last` (excluded) of slabs laid end to end."""
+    parts: list[Slab] = []
+    before = 0
+    for whole in slabs:
+        n = whole.slots.shape[1]
+        begin, end = max(first - before, 0), min(last - before, n)
+        if begin < end:
+            parts.append(Slab(whole.number, whole.slots[:, begin:end], whole.sources))
+        before += n
+    return parts
+
+
+def _round(
+    builder: Builder,
+    cost: CostModel,
+    running: Running,
+    parts: list[Slab],
+    buffer: str,
+    item_bytes: int,
+    axis: int,
+    direction: int,
+) -> list[Step]:
+    """Return one round of a shift: exchange into the shift buffer, then copies to where the elements belong."""
+    spec = running.spec
+    names = (*running.inputs, running.accumulator)
+    n = sum(part.slots.shape[1] for part in parts)
+    tiles = np.arange(running.plan.n_cores)[:, None]
+    source = np.concatenate([np.full(part.slots.shape[1], i) for i, part in enumerate(parts)])[None, :]
+    from_tile = np.concatenate(
+        [np.broadcast_to(part.sources[:, None], part.slots.shape) for part in parts], axis=1
+    )
+    from_slot = np.concatenate([part.slots[part.sources] for part in parts], axis=1)
+    moves = in_order(source, from_tile, from_slot, tiles, np.arange(n)[None, :])
+    way = "forward" if direction > 0 else "backward"
+    what = f":{spec.axes[axis].name}:{way}"
+    sources = tuple(names[part.number] for part in parts)
+    cycles = cost.shift_cycles(n * item_bytes)
+    note = f"{spec.axes[axis].name} advances {way} by {running.plan.rp[axis]}"
+    made = pattern(moves, item_bytes)
+    steps: list[Step] = [builder.exchange(spec.name, "shift", what, sources, buffer, made, cycles, note)]
+    begin = 0
+    for part in parts:
+        n_part = part.slots.shape[1]
+        moves = in_order(0, tiles, begin + np.arange(n_part)[None, :], tiles, part.slots)
+        target = names[part.number]
+        made = pattern(moves, item_bytes)
+        # Its cycles are counted with the shift's, as the cost model does.
+        steps.append(builder.exchange(spec.name, "land", what, (buffer,), target, made, 0))
+        begin += n_part
+    return steps

@@ -1,0 +1,135 @@
+"""Patterns of copies: element routes as runs of bytes, and runs that step evenly as one row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from t10.core.device import RUN_COLUMNS, Pattern
+
+Ints = NDArray[np.int64]
+NO_FILLS = np.empty((0, 5), np.int32)
+NO_VALUES = np.empty(0, np.int32)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moves:
+    """Elements that move: arrays of one length, one entry per element, sorted by target tile and slot.
+
+    `source` numbers the source variable; slots count elements.
+    """
+
+    source: Ints
+    source_tile: Ints
+    source_slot: Ints
+    target_tile: Ints
+    target_slot: Ints
+
+
+def pattern(moves: Moves, item_bytes: int, fills: Fills | None = None) -> Pattern:
+    """Return the pattern that moves these elements of `item_bytes` each and writes the constants of `fills`."""
+    runs = series(_runs(moves, item_bytes))
+    fill_rows, values, constants = NO_FILLS, NO_VALUES, ()
+    if fills is not None and len(fills.tile):
+        fill_rows, values = _fill_rows(fills, item_bytes)
+        constants = fills.constants
+    digest = sha256(runs.tobytes())
+    digest.update(fill_rows.tobytes() + values.tobytes() + repr(constants).encode())
+    return Pattern(digest.hexdigest()[:16], runs, fill_rows, values, constants)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fills:
+    """Slots that take constants: target tile, slot and number into `constants`, sorted by tile and slot."""
+
+    tile: Ints
+    slot: Ints
+    value: Ints
+    constants: tuple[str, ...]
+
+
+def _runs(moves: Moves, item_bytes: int) -> NDArray[np.int32]:
+    """Return one row per longest run of elements that lie side by side in source and target."""
+    n = len(moves.source)
+    if n == 0:
+        return np.empty((0, len(RUN_COLUMNS)), np.int32)
+    begins = np.ones(n, np.bool_)
+    begins[1:] = (
+        (moves.source[1:] != moves.source[:-1])
+        | (moves.source_tile[1:] != moves.source_tile[:-1])
+        | (moves.target_tile[1:] != moves.target_tile[:-1])
+        | (moves.source_slot[1:] != moves.source_slot[:-1] + 1)
+        | (moves.target_slot[1:] != moves.target_slot[:-1] + 1)
+    )
+    at = np.flatnonzero(begins)
+    lengths = np.diff(np.append(at, n))
+    rows = np.zeros((len(at), len(RUN_COLUMNS)), np.int32)
+    rows[:, 0] = moves.source[at]
+    rows[:, 1] = moves.source_tile[at]
+    rows[:, 2] = moves.source_slot[at] * item_bytes
+    rows[:, 3] = moves.target_tile[at]
+    rows[:, 4] = moves.target_slot[at] * item_bytes
+    rows[:, 5] = lengths * item_bytes
+    rows[:, 6] = 1
+    return rows
+
+
+def series(rows: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return rows with those that step evenly joined: same variable, tiles and length, equal distances."""
+    n = len(rows)
+    if n < 2:
+        return rows
+    same = (rows[1:, [0, 1, 3, 5]] == rows[:-1, [0, 1, 3, 5]]).all(axis=1)
+    steps = rows[1:, [2, 4]].astype(np.int64) - rows[:-1, [2, 4]]
+    # Row i + 1 goes on with row i's series if it steps as the row before did; the second row of a series sets the step.
+    joins = same.copy()
+    even = (steps[1:] == steps[:-1]).all(axis=1)
+    joins[1:] &= ~same[:-1] | even
+    begins = np.ones(n, np.bool_)
+    begins[1:] = ~joins
+    at = np.flatnonzero(begins)
+    counts = np.diff(np.append(at, n))
+    result = rows[at].copy()
+    result[:, 6] = counts
+    several = np.flatnonzero(counts > 1)
+    result[several, 7] = steps[at[several], 0]
+    result[several, 8] = steps[at[several], 1]
+    return result
+
+
+def _fill_rows(fills: Fills, item_bytes: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return fills as rows and the value of each."""
+    begins = np.ones(len(fills.tile), np.bool_)
+    begins[1:] = (
+        (fills.tile[1:] != fills.tile[:-1])
+        | (fills.value[1:] != fills.value[:-1])
+        | (fills.slot[1:] != fills.slot[:-1] + 1)
+    )
+    at = np.flatnonzero(begins)
+    lengths = np.diff(np.append(at, len(begins)))
+    runs = np.zeros((len(at), len(RUN_COLUMNS)), np.int32)
+    runs[:, 0] = fills.value[at]
+    runs[:, 3] = fills.tile[at]
+    runs[:, 4] = fills.slot[at] * item_bytes
+    runs[:, 5] = lengths * item_bytes
+    runs[:, 6] = 1
+    joined = series(runs)
+    return np.ascontiguousarray(joined[:, [3, 4, 5, 6, 8]]), np.ascontiguousarray(joined[:, 0])
+
+
+def in_order(source: Any, source_tile: Any, source_slot: Any, target_tile: Any, target_slot: Any) -> Moves:
+    """Return moves from arrays that broadcast to one shape (tiles, slots) whose rows are target tiles in order."""
+    arrays = np.broadcast_arrays(source, source_tile, source_slot, target_tile, target_slot)
+    return Moves(*(np.ascontiguousarray(array).reshape(-1).astype(np.int64, copy=False) for array in arrays))
+
+
+def received_bytes(rows: NDArray[np.int32], n_tiles: int) -> int:
+    """Return the most bytes that any tile takes from others."""
+    remote = rows[rows[:, 1] != rows[:, 3]]
+    totals = np.zeros(n_tiles, np.int64)
+    np.add.at(totals, remote[:, 3], remote[:, 5].astype(np.int64) * remote[:, 6])
+    return int(totals.max(initial=0))

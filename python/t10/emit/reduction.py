@@ -1,0 +1,126 @@
+"""Combining partial sums: which elements of other cores land where, and the additions that follow.
+
+Members of a group are the cores that end with the same output window, ranked by core number. Reduce-scatter leaves
+chunk k with the core of rank k; all-reduce leaves everything with everybody, added in the order of ranks, so that every
+copy has the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from t10.core import geometry
+from t10.core.expression import OperatorSpec
+from t10.core.plan import OperatorPlan
+from t10.emit.patterns import Moves
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """Who reduces with whom: `ranks` (cores,) within a group, `members` (cores, r) the group's cores by rank."""
+
+    ranks: Ints
+    members: Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Round:
+    """One exchange phase and the additions after it.
+
+    Part j of `n_parts` lands at slot `j * stride`; every core then combines `widths` (cores,) elements of all parts
+    with its own from slot `first` (cores,) on, or replaces its own by their combination where `replaces`.
+    """
+
+    moves: Moves
+    n_parts: int
+    stride: int
+    first: Ints
+    widths: Ints
+    replaces: bool
+
+
+def groups(spec: OperatorSpec, plan: OperatorPlan) -> Groups:
+    """Return the groups of cores that end the loop nest with the same output window."""
+    slot = len(spec.inputs)
+    starts = geometry.window_starts(plan, slot, geometry.final_positions(plan))
+    own = sorted(spec.output.axes)
+    where = geometry.coordinates(plan)
+    keys = np.column_stack([np.zeros(len(where), np.int64), where[:, own], starts[:, own]])
+    _, group = np.unique(keys, axis=0, return_inverse=True)
+    group = group.reshape(-1)
+    ranks = geometry.replica_ranks(spec.output, plan, slot)
+    table = np.empty((int(group.max()) + 1, geometry.n_replicas(spec, plan, slot)), np.int64)
+    table[group, ranks] = np.arange(len(group))
+    return Groups(ranks, table[group])
+
+
+def scatter_rounds(who: Groups, n_slots: int, buffer_slots: int, even_slots: int) -> Iterator[Round]:
+    """Yield the phases of a reduce-scatter of `n_slots` elements per core through a buffer of `buffer_slots`.
+
+    Parts land at multiples of `even_slots`.
+
+    In round j the core of rank k takes chunk k from rank k + j; as many rounds as fit the buffer share a phase, and a
+    chunk larger than the buffer comes in pieces.
+    """
+    n_members = who.members.shape[1]
+    chunk = -(-n_slots // n_members)
+    piece = min(chunk, buffer_slots)
+    stride = _even(piece, even_slots)
+    at_once = max(buffer_slots // stride, 1)
+    for first in range(0, chunk, piece):
+        begin = who.ranks * chunk + first
+        widths = np.clip(n_slots - begin, 0, min(piece, chunk - first))
+        for start in range(1, n_members, at_once):
+            turns = range(start, min(start + at_once, n_members))
+            sources = np.stack([_take(who, (who.ranks + j) % n_members) for j in turns], axis=1)
+            yield _round(sources, begin, widths, stride, replaces=False)
+
+
+def all_rounds(who: Groups, n_slots: int, buffer_slots: int, even_slots: int) -> Iterator[Round]:
+    """Yield the phases of an all-reduce; of more than two members, a core's own part lands among the others'."""
+    n_members = who.members.shape[1]
+    replaces = n_members > 2
+    if replaces:
+        sources = who.members
+    else:
+        sources = _take(who, 1 - who.ranks)[:, None]
+    at_once = max(buffer_slots // sources.shape[1] // even_slots * even_slots, 1)
+    for first in range(0, n_slots, at_once):
+        width = min(at_once, n_slots - first)
+        begin = np.full(len(who.ranks), first, np.int64)
+        yield _round(
+            sources,
+            begin,
+            np.full(len(who.ranks), width, np.int64),
+            _even(width, even_slots),
+            replaces=replaces,
+        )
+
+
+def _even(n_slots: int, even_slots: int) -> int:
+    return -(-n_slots // even_slots) * even_slots
+
+
+def _take(who: Groups, ranks: Ints) -> Ints:
+    return np.take_along_axis(who.members, ranks[:, None], axis=1)[:, 0]
+
+
+def _round(sources: Ints, begin: Ints, widths: Ints, stride: int, *, replaces: bool) -> Round:
+    """Return the phase in which every core takes `widths` elements from slot `begin` of each of its sources."""
+    n_cores, n_parts = sources.shape
+    offsets = np.arange(stride)
+    shape = (n_cores, n_parts, stride)
+    cores = np.broadcast_to(np.arange(n_cores)[:, None, None], shape)
+    slots = np.broadcast_to(begin[:, None, None] + offsets, shape)
+    lands = np.broadcast_to(np.arange(n_parts)[None, :, None] * stride + offsets, shape)
+    taken = np.broadcast_to(offsets[None, None, :] < widths[:, None, None], shape)
+    source = np.broadcast_to(sources[:, :, None], shape)
+    n = int(taken.sum())
+    moves = Moves(np.zeros(n, np.int64), source[taken], slots[taken], cores[taken], lands[taken])
+    return Round(moves, n_parts, stride, begin, widths, replaces)

@@ -1,0 +1,162 @@
+"""Vertices of a compute set: one task per core, compiled, and equal codelets gathered into groups."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from t10.codelets.compile import compile_task
+from t10.core.codelet import Codelet, Compiled, Pointer, Scratch
+from t10.core.device import PerTile, Reference, VertexGroup
+from t10.core.expression import AxisSizes, Combine, Selector
+from t10.core.scalar import ScalarFunction
+from t10.core.task import Task, TaskOperand
+from t10.emit.placement import Place, are_apart
+from t10.emit.tasks import alignment_bytes, simplified
+
+Ints = NDArray[np.int64]
+SCRATCH = "scratch"
+
+
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """A loop nest that many cores run: body and operands (inputs, then the output) as (variable, strides)."""
+
+    body: ScalarFunction
+    combine: Combine
+    reduction_axes: AxisSizes
+    operands: tuple[tuple[str, TaskOperand], ...]
+    selectors: tuple[Selector, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Work:
+    """What cores `tiles` (n,) do in a nest: `extents` (n, axes), byte offsets (n, operands), whether they begin.
+
+    `origin` (n, axes) is the global index of the first point; None where nothing depends on it.
+    """
+
+    tiles: Ints
+    extents: Ints
+    offsets: Ints
+    initial: NDArray[np.bool_]
+    origin: Ints | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Vertices:
+    """Groups of vertices (no state addresses yet), the codelets they run and the most scratch bytes any needs."""
+
+    groups: tuple[VertexGroup, ...]
+    codelets: tuple[Codelet, ...]
+    scratch_bytes: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Batch:
+    """Cores that run one compiled task: `offsets` (n, operands)."""
+
+    tiles: Ints
+    offsets: Ints
+    compiled: Compiled
+
+
+def vertices(nest: Nest, work: Work, places: Mapping[str, Place]) -> Vertices:
+    """Return one vertex per core of `work`; raises `UnsupportedOpError` for what no codelet computes."""
+    rows = [work.extents, work.initial[:, None].astype(np.int64)]
+    if work.origin is not None:
+        rows.append(work.origin)
+    kinds, of_kind = np.unique(np.column_stack(rows), axis=0, return_inverse=True)
+    of_kind = of_kind.reshape(-1)
+    n_axes = work.extents.shape[1]
+    batches: dict[str, list[_Batch]] = {}
+    for number, kind in enumerate(kinds.tolist()):
+        chosen = np.flatnonzero(of_kind == number)
+        origin = tuple(kind[n_axes + 1 :])
+        offsets = work.offsets[chosen]
+        task = _task(nest, tuple(kind[:n_axes]), bool(kind[n_axes]), origin, offsets, places)
+        compiled = compile_task(simplified(task))
+        batches.setdefault(compiled.codelet.name, []).append(_Batch(work.tiles[chosen], offsets, compiled))
+    groups = tuple(_group(nest, batches[name]) for name in sorted(batches))
+    every = [batch.compiled for group in batches.values() for batch in group]
+    codelets = {compiled.codelet.name: compiled.codelet for compiled in every}
+    scratch = max((compiled.scratch_bytes for compiled in every), default=0)
+    return Vertices(groups, tuple(codelets[name] for name in sorted(codelets)), scratch)
+
+
+def _task(
+    nest: Nest,
+    extents: AxisSizes,
+    initial: bool,
+    origin: AxisSizes,
+    offsets: Ints,
+    places: Mapping[str, Place],
+) -> Task:
+    """Return the task of a group of cores; its operands are aligned as the worst of theirs."""
+    lie = [places[name] for name, _ in nest.operands]
+    operands = [
+        replace(
+            operand,
+            align_bytes=alignment_bytes(
+                operand.dtype, place.address_bytes, tuple(np.unique(column).tolist())
+            ),
+            is_interleaved=place.is_interleaved,
+        )
+        for (_, operand), place, column in zip(nest.operands, lie, offsets.T, strict=True)
+    ]
+    pairs = frozenset(
+        (i, j) for i in range(len(lie)) for j in range(i + 1, len(lie)) if are_apart(lie[i], lie[j])
+    )
+    return Task(
+        extents=extents,
+        inputs=tuple(operands[:-1]),
+        output=operands[-1],
+        combine=nest.combine,
+        body=nest.body,
+        reduction_axes=nest.reduction_axes,
+        initial=initial,
+        selectors=nest.selectors,
+        origin=origin,
+        apart=pairs,
+    )
+
+
+def _group(nest: Nest, batches: list[_Batch]) -> VertexGroup:
+    """Return the vertices of all cores that run one codelet."""
+    tiles = np.concatenate([batch.tiles for batch in batches])
+    order = np.argsort(tiles, kind="stable")
+    words: list[PerTile | Reference] = []
+    for number in range(len(batches[0].compiled.words)):
+        columns = [_column(batch, number) for batch in batches]
+        values = _per_tile(np.concatenate(columns)[order])
+        word = batches[0].compiled.words[number]
+        if isinstance(word, Pointer):
+            words.append(Reference(nest.operands[word.operand][0], values))
+        elif isinstance(word, Scratch):
+            words.append(Reference(SCRATCH, values))
+        else:
+            words.append(values)
+    return VertexGroup(batches[0].compiled.codelet.name, tuple(tiles[order].tolist()), tuple(words), 0)
+
+
+def _column(batch: _Batch, number: int) -> Ints:
+    """Return the value of one word on every core of a batch; of a pointer the offset into its variable."""
+    word = batch.compiled.words[number]
+    if isinstance(word, Pointer):
+        return batch.offsets[:, word.operand] + word.offset_bytes
+    if isinstance(word, Scratch):
+        value = word.offset_bytes
+    elif isinstance(word, float):
+        value = struct.unpack("<i", struct.pack("<f", word))[0]
+    else:
+        value = int(word)
+    return np.full(len(batch.tiles), value, np.int64)
+
+
+def _per_tile(values: Ints) -> PerTile:
+    """Return one number where all are equal."""
+    return int(values[0]) if (values == values[0]).all() else tuple(values.tolist())
