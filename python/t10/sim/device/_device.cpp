@@ -84,20 +84,21 @@ void read_rows(Memories &self, const Tiles &tiles, std::int64_t offset,
   }
 }
 
+void written_rows(Memories &self, const Tiles &tiles, std::int64_t offset,
+                  const nb::ndarray<std::uint8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu> &out) {
+  if (out.shape(0) != tiles.shape(0)) throw std::invalid_argument("one row per tile is needed");
+  for (std::size_t i = 0; i < tiles.shape(0); ++i) {
+    self.memories.at(tiles.data()[i], offset, std::int64_t(out.shape(1)));
+    std::memcpy(out.data() + i * out.shape(1), self.memories.shadow(tiles.data()[i]) + offset, out.shape(1));
+  }
+}
+
 void mark(Memories &self, const Tiles &tiles, const Offsets &offsets, std::int64_t n) {
   for (std::size_t i = 0; i < tiles.shape(0); ++i) self.memories.mark(tiles.data()[i], offsets.data()[i], n);
 }
 
 void poison(Memories &self, std::int64_t n_tiles, std::int64_t offset, std::int64_t n) {
   for (std::int64_t tile = 0; tile < n_tiles; ++tile) self.memories.poison(tile, offset, n);
-}
-
-Where first_unwritten(Memories &self, const Tiles &tiles, std::int64_t offset, std::int64_t n) {
-  for (std::size_t i = 0; i < tiles.shape(0); ++i) {
-    const std::int64_t found = self.memories.first_unwritten(tiles.data()[i], offset, n);
-    if (found >= 0) return {std::int64_t(i), tiles.data()[i], found};
-  }
-  return {-1, -1, -1};
 }
 
 Where move(Memories &self, const Runs &runs, const Offsets &sources, std::int64_t target_offset) {
@@ -132,9 +133,9 @@ NB_MODULE(_device, module) {
       .def(nb::init<std::vector<Bytes>>(), nb::arg("tiles"))
       .def("write_rows", &write_rows, nb::arg("tiles"), nb::arg("offset"), nb::arg("rows"))
       .def("read_rows", &read_rows, nb::arg("tiles"), nb::arg("offset"), nb::arg("out"))
+      .def("written_rows", &written_rows, nb::arg("tiles"), nb::arg("offset"), nb::arg("out"))
       .def("mark", &mark, nb::arg("tiles"), nb::arg("offsets"), nb::arg("n_bytes"))
       .def("poison", &poison, nb::arg("n_tiles"), nb::arg("offset"), nb::arg("n_bytes"))
-      .def("first_unwritten", &first_unwritten, nb::arg("tiles"), nb::arg("offset"), nb::arg("n_bytes"))
       .def("move", &move, nb::arg("runs"), nb::arg("source_offsets"), nb::arg("target_offset"))
       .def("fill", &fill, nb::arg("fills"), nb::arg("values"), nb::arg("target_offset"), nb::arg("elements"));
   module.def("find_race", &find_race, nb::arg("runs"), nb::arg("fills"), nb::arg("source_offsets"),

@@ -26,8 +26,8 @@ class Memories:
     def poison(self, n_tiles: int, offset: int, n_bytes: int) -> None:
         """Overwrite bytes of the first `n_tiles` tiles with 0xFF and record that nobody wrote them."""
 
-    def first_unwritten(self, tiles: NDArray[np.int32], offset: int, n_bytes: int) -> tuple[int, int, int]:
-        """Return (number in `tiles`, tile, offset) of the first byte nobody wrote; -1s where there is none."""
+    def written_rows(self, tiles: NDArray[np.int32], offset: int, out: NDArray[np.uint8]) -> None:
+        """Set `out`, (tiles, bytes), to 1 for bytes that anybody wrote and to 0 for others."""
 
     def move(
         self, runs: NDArray[np.int32], source_offsets: NDArray[np.int64], target_offset: int

@@ -67,13 +67,6 @@ class TileMemories {
     if (!shadow_[tile].empty()) std::memset(shadow_[tile].data() + offset, 0, n);
   }
 
-  // Return the offset of the first of n bytes that nobody wrote, -1 for none.
-  std::int64_t first_unwritten(std::int64_t tile, std::int64_t offset, std::int64_t n) {
-    at(tile, offset, n);
-    const void *found = std::memchr(shadow(tile) + offset, 0, n);
-    return found == nullptr ? -1 : static_cast<const std::uint8_t *>(found) - shadow(tile);
-  }
-
   // Do one exchange: all reads come before all writes. Nothing is written when a source byte was never written.
   Fault move(const Run *runs, std::int64_t n_runs, const std::int64_t *source_offsets, std::int64_t target_offset) {
     std::size_t total = 0;

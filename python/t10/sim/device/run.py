@@ -1,0 +1,179 @@
+"""Executes a device program: every vertex on the instruction-set simulator, data moved only by its exchanges.
+
+```
+place weights and inputs slot by slot; write every vertex's words into its tile's memory
+for every operator, step by step:
+    Execute: all vertices of the compute set run; the clock advances by the slowest and the launch
+    Exchange: bytes move as the pattern says; the clock advances by the schedule of the phase
+    Repeat: the same again
+read the outputs slot by slot
+```
+
+Nothing but the words, the code and the patterns decides what is computed: no plan, no operator, no tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from t10.chip import ChipSpec
+from t10.core.device import DeviceProgram, Exchange, Execute, Step
+from t10.errors import InputError, SimTrap, VerifyError
+from t10.isa.image import Image
+from t10.sim.device.exchange import LoadedCopy, check, load_copies, move
+from t10.sim.device.host import collect, place
+from t10.sim.device.machine import TileMachine
+from t10.sim.device.memory import DeviceMemory
+from t10.sim.device.phase import PhaseTime, phase_time
+from t10.sim.device.recorder import Recorder
+from t10.sim.device.result import DeviceResult
+from t10.sim.device.vertices import Batch, LoadedSet, load
+
+Array = NDArray[Any]
+Progress = Callable[[int, int, str], None]
+
+
+def run_device(
+    program: DeviceProgram,
+    chip: ChipSpec,
+    image: Image,
+    weights: Mapping[str, Array],
+    inputs: Mapping[str, Array],
+    *,
+    machine: TileMachine,
+    progress: Progress | None = None,
+    until: str | None = None,
+) -> DeviceResult:
+    """Return what a device program computes on a chip, and the cycles that takes.
+
+    `machine` executes the vertices; its tiles' memories become those of the run. `progress(step, n_steps, operator)` is
+    called after every compute set. `until` names the last operator to execute; outputs are then the variables its
+    vertices and copies wrote. Raises `InputError` for wrong inputs or an unknown operator, `VerifyError` where the
+    program contradicts itself, `SimTrap` (operator, compute set, codelet, tile) where the machine cannot go on.
+    """
+    names = [each.operator for each in program.operators]
+    if until is not None and until not in names:
+        raise InputError(f"there is no operator '{until}' to stop after")
+    runner = _Runner(program, chip, image, machine, progress)
+    place(runner.memory, program.weights, weights, "weight")
+    place(runner.memory, program.inputs, inputs, "input")
+    for operator in program.operators:
+        runner.run_operator(operator.operator, operator.steps)
+        if operator.operator == until:
+            break
+    outputs = collect(runner.memory, program.outputs) if until is None else runner.written_variables(until)
+    return runner.recorder.result(outputs)
+
+
+class _Runner:
+    """The machine, the clock, and what is known of compute sets and copies."""
+
+    def __init__(
+        self,
+        program: DeviceProgram,
+        chip: ChipSpec,
+        image: Image,
+        machine: TileMachine,
+        progress: Progress | None,
+    ) -> None:
+        self.program, self.chip, self.machine, self.progress = program, chip, machine, progress
+        self.memory = DeviceMemory(program, machine)
+        self.sets = load(program, image, self.memory)
+        self.copies = load_copies(program, self.memory)
+        self.times: dict[str, PhaseTime] = {}
+        self.recorder = Recorder(program.n_tiles)
+        self.n_steps = sum(_n_executed(each.steps) for each in program.operators)
+        self.n_done = 0
+
+    def run_operator(self, operator: str, steps: tuple[Step, ...]) -> None:
+        """Execute the steps of an operator."""
+        self.recorder.begin(operator)
+        try:
+            self._run(operator, steps)
+        except SimTrap as error:
+            error.operator = error.operator or operator
+            raise
+        self.recorder.end()
+
+    def _run(self, operator: str, steps: tuple[Step, ...]) -> None:
+        for step in steps:
+            if isinstance(step, Execute):
+                self._execute(_named(self.sets, step.compute_set, "compute set"))
+                self.n_done += 1
+                if self.progress is not None:
+                    self.progress(self.n_done, self.n_steps, operator)
+            elif isinstance(step, Exchange):
+                self._exchange(_named(self.copies, step.copy, "copy"))
+            else:
+                for _ in range(step.count):
+                    self._run(operator, step.body)
+
+    def _execute(self, loaded: LoadedSet) -> None:
+        busy = np.zeros(self.program.n_tiles, np.int64)
+        for batch in loaded.batches:
+            try:
+                cycles = self.machine.run_vertices(batch.tiles, batch.entries, batch.states, batch.kind)
+            except SimTrap as error:
+                raise _located(error, loaded, batch) from error
+            busy[batch.tiles] = cycles
+            self.recorder.add_vertices(loaded.compute_set, batch.groups, cycles)
+        for written in loaded.written:
+            self.memory.native.mark(written.tiles, written.offsets, written.n_bytes)
+        self.recorder.add_compute(
+            loaded.compute_set, int(busy.max(initial=0)) + self.chip.launch_cycles, busy
+        )
+
+    def _exchange(self, loaded: LoadedCopy) -> None:
+        name = loaded.copy.name
+        if name not in self.times:
+            check(loaded, self.program.n_tiles)
+            self.times[name] = phase_time(loaded, self.chip, self.program.n_tiles)
+        move(loaded, self.memory)
+        self.recorder.add_exchange(loaded.copy, self.times[name])
+
+    def written_variables(self, operator: str) -> dict[str, Array]:
+        """Return the variables that vertices and copies of an operator write, (tiles, slots), by name."""
+        names = {each.copy.target for each in self.copies.values() if each.copy.operator == operator}
+        for loaded in self.sets.values():
+            if loaded.compute_set.operator == operator:
+                names |= loaded.written_names
+        variables = [self.memory.variables[name] for name in sorted(names)]
+        return {
+            each.name: self.memory.read(each, np.arange(each.n_tiles, dtype=np.int32)) for each in variables
+        }
+
+
+def _named(found: Mapping[str, Any], name: str, what: str) -> Any:
+    if name not in found:
+        raise VerifyError(f"the program runs {what} '{name}', which it does not have")
+    return found[name]
+
+
+def _n_executed(steps: tuple[Step, ...]) -> int:
+    """Return how many compute sets steps execute."""
+    total = 0
+    for step in steps:
+        if isinstance(step, Execute):
+            total += 1
+        elif not isinstance(step, Exchange):
+            total += step.count * _n_executed(step.body)
+    return total
+
+
+def _located(error: SimTrap, loaded: LoadedSet, batch: Batch) -> SimTrap:
+    """Return a trap of the machine with the names of the compute set and the codelet in front."""
+    tile = getattr(error, "tile", None)
+    at = np.flatnonzero(batch.tiles == tile) if isinstance(tile, int) else np.zeros(0, np.int64)
+    groups = loaded.compute_set.groups
+    codelets = [groups[int(batch.groups[at[0]])].codelet] if at.size else sorted({g.codelet for g in groups})
+    return SimTrap(
+        f"compute set '{loaded.compute_set.name}', codelet {' or '.join(codelets)}: {error.message}",
+        operator=loaded.compute_set.operator,
+        location=error.location,
+        hint=error.hint,
+        details=error.details,
+    )
