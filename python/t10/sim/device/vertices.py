@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from t10.core.codelet import POINTERS, Codelet, CodeletKind
-from t10.core.device import ComputeSet, DeviceProgram, PerTile, Reference, VertexGroup
+from t10.core.codelet import POINTERS, Codelet, CodeletKind, Field
+from t10.core.device import ComputeSet, DeviceProgram, PerTile, Reference, Variable, VertexGroup
 from t10.errors import VerifyError
 from t10.isa.image import Image
 from t10.sim.device.memory import DeviceMemory, variable_bytes
@@ -64,6 +64,7 @@ def load(program: DeviceProgram, image: Image, memory: DeviceMemory) -> dict[str
     codelets = {codelet.name: codelet for codelet in program.codelets}
     loaded: dict[str, LoadedSet] = {}
     for compute_set in program.compute_sets:
+        _check_tiles(compute_set, program.n_tiles)
         batches: dict[CodeletKind, list[Batch]] = {}
         written: list[Written] = []
         for number, group in enumerate(compute_set.groups):
@@ -77,7 +78,6 @@ def load(program: DeviceProgram, image: Image, memory: DeviceMemory) -> dict[str
                 _batch(number, group, codelet, _entry(image, codelet))
             )
         joined = tuple(_joined(batches[kind]) for kind in sorted(batches))
-        _check_tiles(compute_set.name, joined, program.n_tiles)
         loaded[compute_set.name] = LoadedSet(compute_set, joined, tuple(written))
     return loaded
 
@@ -112,11 +112,13 @@ def _joined(batches: list[Batch]) -> Batch:
     )
 
 
-def _check_tiles(name: str, batches: tuple[Batch, ...], n_tiles: int) -> None:
-    tiles = np.concatenate([batch.tiles for batch in batches]) if batches else np.zeros(0, np.int32)
-    counts = np.bincount(tiles, minlength=n_tiles)
-    if len(counts) > n_tiles:
+def _check_tiles(compute_set: ComputeSet, n_tiles: int) -> None:
+    """Refuse vertices outside the chip and two of them on one tile."""
+    tiles = np.array([tile for group in compute_set.groups for tile in group.tiles], np.int64)
+    name = compute_set.name
+    if tiles.size and not 0 <= int(tiles.min()) <= int(tiles.max()) < n_tiles:
         raise VerifyError(f"compute set '{name}' has a vertex on tile {int(tiles.max())} of {n_tiles}")
+    counts = np.bincount(tiles, minlength=1)
     if (counts > 1).any():
         raise VerifyError(
             f"compute set '{name}' has {int(counts.max())} vertices on tile {int(counts.argmax())}"
@@ -142,27 +144,37 @@ def _write_words(memory: DeviceMemory, user: str, group: VertexGroup, codelet: C
                 f"compute set '{user}' points field '{field.name}' ({field.kind}) at '{word.variable}'"
             )
         variable = memory.variable(word.variable, f"compute set '{user}'")
-        offsets = _per_tile(word.offset_bytes, len(tiles), f"{user}: {field.name}")
-        n_bytes = variable_bytes(variable)
-        if ((offsets < 0) | (offsets > n_bytes)).any():
-            raise VerifyError(
-                f"compute set '{user}' points '{field.name}' outside variable '{word.variable}'"
-            )
-        words[:, column] = variable.address_bytes + offsets
-        if (words[:, column] % field.align_bytes).any():
-            tile = int(tiles[np.flatnonzero(words[:, column] % field.align_bytes)[0]])
-            raise VerifyError(
-                f"compute set '{user}' gives '{field.name}' of codelet '{codelet.name}' an address on tile {tile} "
-                f"that is no multiple of {field.align_bytes}"
-            )
+        words[:, column] = _addresses(word, variable, tiles, field, f"compute set '{user}', '{codelet.name}'")
         if field.kind in ("out", "inout"):
             written.append(
-                Written(word.variable, tiles, np.full(len(tiles), memory.offset(variable), np.int64), n_bytes)
+                Written(
+                    word.variable,
+                    tiles,
+                    np.full(len(tiles), memory.offset(variable), np.int64),
+                    variable_bytes(variable),
+                )
             )
     data = (words & 0xFFFFFFFF).astype("<u4").view(np.uint8).reshape(len(tiles), -1)
     if data.size:
         memory.native.write_rows(tiles, group.state_address_bytes - memory.base, np.ascontiguousarray(data))
     return written
+
+
+def _addresses(
+    word: Reference, variable: Variable, tiles: NDArray[np.int32], field: Field, user: str
+) -> Ints:
+    """Return the address that a reference means on every tile."""
+    offsets = _per_tile(word.offset_bytes, len(tiles), f"{user}: {field.name}")
+    if ((offsets < 0) | (offsets > variable_bytes(variable))).any():
+        raise VerifyError(f"{user} points '{field.name}' outside variable '{word.variable}'")
+    addresses = variable.address_bytes + offsets
+    crooked = np.flatnonzero(addresses % field.align_bytes)
+    if crooked.size:
+        raise VerifyError(
+            f"{user} gives '{field.name}' address {int(addresses[crooked[0]]):#x} on tile {int(tiles[crooked[0]])}, "
+            f"which is no multiple of {field.align_bytes}"
+        )
+    return addresses
 
 
 def _per_tile(value: PerTile, n: int, what: str) -> Ints:
