@@ -32,7 +32,7 @@ PHASE_BYTES = 60
 FRAGMENT_BYTES = 12
 """Code of an exchange per phase and per fragment on one tile (timing reference §3, §8): an estimate."""
 
-ASSEMBLY_HEADER = """// Codelets of one program, written by T10. Each is a section of its own; see docs/ipu-backend.md for the ABI.
+ASSEMBLY_HEADER = """// Codelets of one program, written by T10, a section each; see docs/ipu-backend.md.
 #include "poplar/StackSizeDefs.hpp"
 #include "poplar/TileConstants.hpp"
 
@@ -66,11 +66,7 @@ def link(
     state = _aligned(code + (assembled(codelets).size_bytes if codelets else 0))
     sets, scratch = _with_state(tuple(builder.compute_sets.values()), state)
     stack = _aligned(scratch + builder.scratch_bytes)
-    by_kind = {
-        kind: max((c.stack_bytes for c in codelets if c.kind == kind), default=0)
-        for kind in ("multi", "supervisor")
-    }
-    exchange = _aligned(stack + SUPERVISOR_STACK_BYTES + by_kind["supervisor"] + N_WORKERS * by_kind["multi"])
+    exchange = _aligned(stack + stack_bytes(codelets))
     free = _aligned(exchange + exchange_code_bytes(builder))
     memory = MemoryMap(
         base=SRAM_BASE,
@@ -120,6 +116,13 @@ def check_fits(program: DeviceProgram) -> None:
             f"reserves {memory.data - memory.base:,}",
             hint="compile with a chip whose reserved_bytes covers them",
         )
+
+
+def stack_bytes(codelets: tuple[Codelet, ...]) -> int:
+    """Return the bytes of the supervisor's and all workers' stacks."""
+    supervisor = max((c.stack_bytes for c in codelets if c.kind == "supervisor"), default=0)
+    worker = max((c.stack_bytes for c in codelets if c.kind == "multi"), default=0)
+    return SUPERVISOR_STACK_BYTES + supervisor + N_WORKERS * worker
 
 
 def exchange_code_bytes(builder: Builder) -> int:

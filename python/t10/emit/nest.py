@@ -19,7 +19,7 @@ from t10.cost import CostModel
 from t10.cost.operator import rotating_dtype, sub_task_box
 from t10.emit.builder import Builder, flat_operand
 from t10.emit.patterns import in_order, pattern
-from t10.emit.pieces import Piece, sub_task_pieces
+from t10.emit.pieces import Piece, lacks_terms, sub_task_pieces
 from t10.emit.running import Running
 from t10.emit.shifts import Slab, slab
 from t10.emit.tasks import axis_strides, uses_position
@@ -33,19 +33,40 @@ def run_nest(builder: Builder, cost: CostModel, running: Running) -> list[Step]:
     """Return the steps of all sub-tasks and the shifts between them, in serpentine order."""
     spec, plan = running.spec, running.plan
     steps: list[Step] = []
-    is_rotating = geometry.ring_length(plan, running.output_slot) > 1
-    if is_rotating and spec.combine != "none":
-        steps.append(_fill(builder, running))
+    filled = _filled_first(running)
+    if filled.any():
+        steps.append(_fill(builder, running, np.flatnonzero(filled)))
     seen: set[AxisSizes] = set()
     for positions, axis, direction in _states(plan.loop_order, plan.steps):
         where = tuple(p for a, p in enumerate(positions) if a not in spec.reduction_axes)
-        begins = not is_rotating and where not in seen
+        begins = np.zeros_like(filled) if where in seen else ~filled
         seen.add(where)
-        steps.extend(_sub_task(builder, cost, running, positions, begins=begins))
+        steps.extend(_sub_task(builder, cost, running, positions, begins))
         if axis >= 0:
             moving = [n for n in range(len(plan.ft)) if plan.ft[n][axis] > 1]
             steps.extend(_advance(builder, cost, running, moving, positions, axis, direction))
     return steps
+
+
+def _filled_first(running: Running) -> NDArray[np.bool_]:
+    """Return which cores' accumulators must hold the neutral element before the nest.
+
+    A sub-task that is the first to touch its outputs replaces them. That does not do where accumulators rotate (other
+    cores have touched them), nor where the first part of a core's reduction is all padding (nothing touches them).
+    """
+    spec, plan = running.spec, running.plan
+    if spec.combine == "none":
+        return np.zeros(plan.n_cores, np.bool_)
+    if geometry.ring_length(plan, running.output_slot) > 1:
+        return np.ones(plan.n_cores, np.bool_)
+    filled = np.zeros(plan.n_cores, np.bool_)
+    seen: set[AxisSizes] = set()
+    for positions, _, _ in _states(plan.loop_order, plan.steps):
+        where = tuple(p for a, p in enumerate(positions) if a not in spec.reduction_axes)
+        if where not in seen:
+            filled |= lacks_terms(spec, plan, positions)
+        seen.add(where)
+    return filled
 
 
 def shift_home(
@@ -99,19 +120,21 @@ def nest_of(running: Running) -> Nest:
 
 
 def _sub_task(
-    builder: Builder, cost: CostModel, running: Running, positions: AxisSizes, *, begins: bool
+    builder: Builder,
+    cost: CostModel,
+    running: Running,
+    positions: AxisSizes,
+    begins: NDArray[np.bool_],
 ) -> list[Step]:
-    """Return the executions of one sub-task, one per piece; `begins` where its outputs hold nothing yet."""
+    """Return the executions of one sub-task, one per piece; `begins` (cores,) where its outputs hold nothing yet."""
     spec, plan = running.spec, running.plan
     nest = nest_of(running)
     cycles = cost.sub_task_cycles(spec, sub_task_box(plan))
     steps: list[Step] = []
-    missing = np.ones(plan.n_cores, np.bool_)
     for number, piece in enumerate(sub_task_pieces(spec, plan, positions)):
         chosen = np.flatnonzero(piece.extents.all(axis=1))
-        missing[chosen] = False
         offsets = operand_offsets(running, nest, piece, chosen)
-        initial = np.logical_and(begins, piece.is_first[chosen])
+        initial = begins[chosen] & piece.is_first[chosen]
         if spec.combine == "none":
             initial[:] = True
         origin = None
@@ -120,10 +143,6 @@ def _sub_task(
         work = Work(chosen, piece.extents[chosen], offsets, initial, origin)
         note = f"box {'x'.join(map(str, sub_task_box(plan)))} at position {list(positions)}"
         steps.append(builder.execute(spec.name, "sub_task", nest, work, 0 if number else cycles, note))
-    idle = np.flatnonzero(missing)
-    if begins and spec.combine != "none" and idle.size:
-        # Cores whose part of the reduction is all padding still hold partial sums: of nothing.
-        steps.insert(0, _fill(builder, running, idle))
     return steps
 
 
@@ -137,15 +156,12 @@ def operand_offsets(running: Running, nest: Nest, piece: Piece, chosen: Ints) ->
     return np.stack(columns, axis=1)
 
 
-def _fill(builder: Builder, running: Running, tiles: Ints | None = None) -> Step:
-    """Return the execution that puts the neutral element into the accumulators (of `tiles`)."""
+def _fill(builder: Builder, running: Running, tiles: Ints) -> Step:
+    """Return the execution that puts the neutral element into the accumulators of `tiles`."""
     spec = running.spec
     body = ScalarFunction(0, (ScalarOp("const", (), spec.acc_dtype, neutral_text(spec)),), 0)
     nest = Nest(body, "none", (), ((running.accumulator, flat_operand(spec.acc_dtype)),))
-    chosen = np.arange(running.plan.n_cores) if tiles is None else tiles
-    work = flat_work(
-        chosen, np.full(len(chosen), running.n_output_slots), np.zeros((len(chosen), 1), np.int64)
-    )
+    work = flat_work(tiles, np.full(len(tiles), running.n_output_slots), np.zeros((len(tiles), 1), np.int64))
     return builder.execute(spec.name, "fill", nest, work, 0)
 
 

@@ -43,13 +43,34 @@ class _Segment:
 
 def sub_task_pieces(spec: OperatorSpec, plan: OperatorPlan, positions: AxisSizes) -> tuple[Piece, ...]:
     """Return the pieces of the sub-task at a loop state, in the order in which they must run."""
+    begin, sizes = _box(plan, positions)
+    return _pieces(spec, plan, begin, sizes, tuple(range(len(spec.rotatable))))
+
+
+def _box(plan: OperatorPlan, positions: AxisSizes) -> tuple[Ints, AxisSizes]:
+    """Return where every core's sub-task begins, (cores, axes) local indices, and its extents."""
     starts = geometry.phases(plan) + np.array(positions) * np.array(plan.rp)
     begin = np.where(np.array(plan.steps) > 1, starts % np.array(plan.lengths), 0)
     sizes = tuple(
         rp if n > 1 else length for rp, n, length in zip(plan.rp, plan.steps, plan.lengths, strict=True)
     )
-    slots = range(len(spec.rotatable))
-    return _pieces(spec, plan, begin, sizes, tuple(slots))
+    return begin, sizes
+
+
+def lacks_terms(spec: OperatorSpec, plan: OperatorPlan, positions: AxisSizes) -> NDArray[np.bool_]:
+    """Return which cores have outputs at a loop state but nothing to add to them: their reduction is all padding."""
+    pieces, begin, sizes = [], *_box(plan, positions)
+    base = geometry.coordinates(plan) * np.array(plan.lengths)
+    for axis, size in enumerate(sizes):
+        inside = np.maximum(spec.axes[axis].extent - base[:, axis], 0)
+        segments = _segments(begin[:, axis], size, plan.lengths[axis], {plan.lengths[axis]}, inside)
+        pieces.append(sum((s.length for s in segments), np.zeros(plan.n_cores, np.int64)) > 0)
+    has_terms = np.ones(plan.n_cores, np.bool_)
+    has_outputs = np.ones(plan.n_cores, np.bool_)
+    for axis, used in enumerate(pieces):
+        chosen = has_terms if axis in spec.reduction_axes else has_outputs
+        chosen &= used
+    return has_outputs & ~has_terms
 
 
 def window_pieces(spec: OperatorSpec, plan: OperatorPlan) -> tuple[Piece, ...]:

@@ -11,9 +11,7 @@
 #include <poplar/Graph.hpp>
 #include <poplar/Program.hpp>
 
-#include <array>
-#include <cstring>
-#include <map>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -58,18 +56,19 @@ inline Field i32(const char *name, PerTile value) {
 inline Field f32(const char *name, PerTile bits) { return {name, Field::float_bits, nullptr, poplar::FLOAT, bits}; }
 
 // Constants that an exchange writes besides what it moves: `rows` are (tile, offset, bytes, count, step), `choice` says
-// which of `values` each row writes. A value is the bits of one element.
+// which of `values` each row writes. A value is the bits of one element, in as many parts as Poplar has elements for it.
+using Bits = std::vector<std::uint32_t>;
 struct Fills {
   Span rows;
   Span choice;
-  std::vector<unsigned long long> values;
+  std::vector<Bits> values;
 };
 
 // A tensor that crosses the host's link: where its elements lie in variables, and its bytes in row-major order.
 struct HostPiece {
   Tensor variable;
   Span slots;
-  unsigned long long fill;
+  std::uint64_t fill; // bits of the element in slots that hold none
 };
 
 struct HostTensor {
@@ -130,7 +129,7 @@ public:
     }
     for (std::size_t i = 0; i < fills.choice.size(); ++i) {
       const std::int32_t *fill = fills.rows.begin() + 5 * i;
-      const Tensor value = constant(target.elementType(), fills.values[fills.choice[i]], n_words(fills))[fill[0]];
+      const Tensor value = constant(target.elementType(), fills.values[fills.choice[i]])[fill[0]];
       const std::size_t value_bytes = value.numElements() * size_of(target);
       from.push_back(value.broadcast(fill[2] / value_bytes * fill[3], 0));
       append(to, target[fill[0]], fill[1], fill[2], fill[3], fill[4]);
@@ -167,7 +166,12 @@ public:
 private:
   const Tables &tables;
   unsigned n_tiles;
-  std::map<std::pair<std::string, unsigned long long>, Tensor> constants;
+  struct Constant {
+    Type type;
+    Bits bits;
+    Tensor tensor;
+  };
+  std::vector<Constant> constants;
 
   std::size_t size_of(const Tensor &tensor) const { return graph.getTarget().getTypeSize(tensor.elementType()); }
 
@@ -213,18 +217,50 @@ private:
     }
   }
 
-  unsigned n_words(const Fills &) const { return 1; }
-
   // A constant with one row on every tile, so that writing it needs no exchange.
-  Tensor constant(const Type &type, unsigned long long bits, unsigned) {
-    const auto key = std::make_pair(type.toString(), bits);
-    const auto found = constants.find(key);
-    if (found != constants.end())
-      return found->second;
-    Tensor result = typed_constant(type, bits).reshape({n_tiles, 1});
+  Tensor constant(const Type &type, const Bits &bits) {
+    for (const Constant &known : constants)
+      if (known.type == type && known.bits == bits)
+        return known.tensor;
+    Tensor result = typed_constant(type, bits);
     for (unsigned tile = 0; tile < n_tiles; ++tile)
       graph.setTileMapping(result[tile], tile);
-    return constants.emplace(key, result).first->second;
+    constants.push_back({type, bits, result});
+    return result;
+  }
+
+  Tensor typed_constant(const Type &type, const Bits &bits) {
+    if (type == poplar::HALF) {
+      const std::vector<std::uint16_t> values = repeated<std::uint16_t>(bits);
+      return graph.addConstantHalf(type, {n_tiles, bits.size()}, values.data());
+    }
+    if (type == poplar::FLOAT)
+      return constant_of<float>(type, bits);
+    if (type == poplar::INT)
+      return constant_of<int>(type, bits);
+    if (type == poplar::UNSIGNED_INT)
+      return constant_of<unsigned>(type, bits);
+    if (type == poplar::SHORT)
+      return constant_of<short>(type, bits);
+    if (type == poplar::UNSIGNED_SHORT)
+      return constant_of<unsigned short>(type, bits);
+    if (type == poplar::SIGNED_CHAR)
+      return constant_of<signed char>(type, bits);
+    return constant_of<unsigned char>(type, bits);
+  }
+
+  template <typename T> Tensor constant_of(const Type &type, const Bits &bits) {
+    const std::vector<T> values = repeated<T>(bits);
+    const T *begin = values.data();
+    return graph.addConstant<T>(type, {n_tiles, bits.size()}, begin);
+  }
+
+  template <typename T> std::vector<T> repeated(const Bits &bits) const {
+    std::vector<T> values;
+    for (unsigned tile = 0; tile < n_tiles; ++tile)
+      for (const std::uint32_t part : bits)
+        values.push_back(from_bits<T>(part));
+    return values;
   }
 };
 

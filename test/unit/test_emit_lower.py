@@ -1,0 +1,37 @@
+"""What a plan is lowered to computes what the plan does: every task and every copy, executed by their definitions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support import reference, task_interpreter
+from support.random_cases import Case, planned_case, small_case
+
+from t10.cost import IpuCostModel
+from t10.emit.lower import lower
+
+
+def check(case: Case) -> None:
+    """Lower a case and compare what it computes with the reference, exactly."""
+    with task_interpreter.recording() as recorder:
+        program = lower(case.plan, case.chip, IpuCostModel(case.chip))
+    values = {tensor.name: case.arrays[tensor.name] for tensor in (*case.graph.weights, *case.graph.inputs)}
+    got = task_interpreter.run(program, recorder, values)
+    for name, due in reference.run(case.graph, case.arrays).items():
+        assert got[name].dtype == due.dtype
+        np.testing.assert_array_equal(got[name], due)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, (1 << 32) - 1))
+def test_lowered_random_plans_compute_what_numpy_does(seed: int) -> None:
+    check(small_case(seed))
+
+
+@pytest.mark.slow
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, (1 << 32) - 1))
+def test_lowered_planned_models_compute_what_numpy_does(seed: int) -> None:
+    check(planned_case(seed))
