@@ -37,15 +37,9 @@ from t10.core.device import (
 Array = NDArray[Any]
 STATE, DATA = 0x80000, 0x84000
 MEMORY = MemoryMap(
-    base=0x4C000,
-    code=0x4C000,
-    state=STATE,
-    scratch=0x50000,
-    stack=0x52000,
-    exchange=0x54000,
-    data=DATA,
+    base=0x4C000, code=0x4C000, state=STATE, scratch=0x81000, stack=0x82000, exchange=0x83000, free=DATA, data=DATA,
     end=0xE8000,
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

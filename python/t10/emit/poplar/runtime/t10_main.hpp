@@ -11,6 +11,7 @@
 #include <poplar/OptionFlags.hpp>
 #include <poplar/Target.hpp>
 
+#include <algorithm>
 #include <iostream>
 #include <memory>
 
@@ -74,13 +75,14 @@ inline Options parse_options(int argc, char **argv) {
 // Holds what the streams of a tensor read and write.
 class Transfers {
 public:
-  explicit Transfers(const Tables &) {}
-
   void connect(poplar::Engine &engine, const HostTensor &tensor, std::size_t element_bytes, const Array *values) {
     for (std::size_t i = 0; i < tensor.pieces.size(); ++i) {
       const HostPiece &piece = tensor.pieces[i];
-      const std::size_t n_elements = piece.variable.numElements();
-      images.push_back(std::make_unique<std::vector<char>>(n_elements * device_bytes(piece, element_bytes)));
+      if (!piece.variable.valid())
+        continue;
+      // Elements of eight bytes are two elements of Poplar's.
+      const std::size_t device_bytes = std::min<std::size_t>(element_bytes, 4);
+      images.push_back(std::make_unique<std::vector<char>>(device_bytes * piece.variable.numElements()));
       std::vector<char> &image = *images.back();
       if (values != nullptr)
         to_slots(element_bytes, piece.slots, values->bytes.data(), image, piece.fill);
@@ -91,8 +93,13 @@ public:
 
   Array gather(const HostTensor &tensor, std::size_t element_bytes) const {
     Array array{tensor.numpy_type, tensor.shape, std::vector<char>(element_bytes * n_elements(tensor))};
-    for (std::size_t i = 0; i < tensor.pieces.size(); ++i)
-      from_slots(element_bytes, tensor.pieces[i].slots, *by_name.at(stream_name(tensor, i)), array.bytes.data());
+    for (std::size_t i = tensor.pieces.size(); i-- != 0;) { // what the first piece holds is taken
+      const HostPiece &piece = tensor.pieces[i];
+      if (piece.variable.valid())
+        from_slots(element_bytes, piece.slots, *by_name.at(stream_name(tensor, i)), array.bytes.data());
+      else
+        fill_elements(element_bytes, piece.slots, piece.fill, array.bytes.data());
+    }
     return array;
   }
 
@@ -104,9 +111,6 @@ public:
   }
 
 private:
-  // Elements of eight bytes are two elements of Poplar's.
-  static std::size_t device_bytes(const HostPiece &, std::size_t element_bytes) { return std::min<std::size_t>(element_bytes, 4); }
-
   std::vector<std::unique_ptr<std::vector<char>>> images;
   std::map<std::string, const std::vector<char> *> by_name;
 };
@@ -172,11 +176,11 @@ inline Programs make_programs(Builder &builder, const Model &model, bool count_c
   return programs;
 }
 
-inline void run(poplar::Engine &engine, const Builder &builder, const Tables &tables, const Options &options) {
+inline void run(poplar::Engine &engine, const Builder &builder, const Options &options) {
   const Arrays inputs = options.inputs.empty() ? Arrays{} : read_npz(options.inputs);
   const Arrays replaced = options.weights.empty() ? Arrays{} : read_npz(options.weights);
   std::ifstream weights(options.folder + "/weights.bin", std::ios::binary);
-  Transfers transfers(tables);
+  Transfers transfers;
   for (const HostTensor &tensor : builder.host_tensors) {
     const std::size_t element_bytes = numpy_bytes(tensor.numpy_type);
     if (tensor.role == HostTensor::output) {
@@ -227,7 +231,7 @@ inline void run_model(const Model &model, const Options &options) {
   }
   poplar::Engine engine(graph, programs.all, flags);
   engine.load(*device);
-  run(engine, builder, tables, options);
+  run(engine, builder, options);
   if (options.cycles) {
     std::uint64_t cycles = 0;
     engine.readTensor("cycles", &cycles, &cycles + 1);

@@ -3,6 +3,7 @@
 
 #include "t10_tables.hpp"
 
+#include <algorithm>
 #include <map>
 
 namespace t10 {

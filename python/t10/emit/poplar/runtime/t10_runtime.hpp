@@ -66,9 +66,9 @@ struct Fills {
 
 // A tensor that crosses the host's link: where its elements lie in variables, and its bytes in row-major order.
 struct HostPiece {
-  Tensor variable;
+  Tensor variable; // not valid in an output's piece that is constant
   Span slots;
-  std::uint64_t fill; // bits of the element in slots that hold none
+  std::uint64_t fill; // bits of the element in slots that hold none, or of the constant
 };
 
 struct HostTensor {
@@ -149,6 +149,8 @@ public:
     Sequence result;
     for (const HostTensor &tensor : host_tensors) {
       for (std::size_t i = 0; tensor.role == role && i < tensor.pieces.size(); ++i) {
+        if (!tensor.pieces[i].variable.valid())
+          continue;
         const Tensor flat = tensor.pieces[i].variable.flatten();
         const std::string handle = stream_name(tensor, i);
         if (role == HostTensor::output)

@@ -67,4 +67,11 @@ inline void from_slots(std::size_t size, Span table, const std::vector<char> &sl
   }
 }
 
+// Give the elements that a table names one value.
+inline void fill_elements(std::size_t size, Span table, std::uint64_t bits, char *elements) {
+  for_each_slot(table, [&](std::int64_t, std::int64_t element) {
+    std::memcpy(elements + element * static_cast<std::int64_t>(size), &bits, size);
+  });
+}
+
 } // namespace t10

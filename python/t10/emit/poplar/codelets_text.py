@@ -1,0 +1,103 @@
+"""Vertex classes for the Poplar SDK and the file of their assembly."""
+
+from __future__ import annotations
+
+import textwrap
+
+from t10.core.codelet import POINTERS, Codelet, Field
+from t10.emit.poplar.names import comment
+from t10.emit.poplar.types import SCRATCH, poplar_type
+from t10.errors import T10Error
+
+WORDS = {"u32": "unsigned", "i32": "int", "f32": "float"}
+EDGES = {"in": "Input", "out": "InOut", "inout": "InOut", "scratch": "Output"}
+
+CPP_HEADER = """\
+// Vertex classes of the program: on an IPU their code is codelets.S, elsewhere their C++ bodies compute the same.
+//
+// Every field is one 32-bit word, in the order of declaration: the assembly reads them from there. What a vertex writes
+// is declared InOut, because a vertex may write part of a variable and Poplar must keep the rest; scratch memory is
+// Output: its contents end with the compute set.
+#include "t10_twin.hpp"
+
+#include <poplar/HalfFloat.hpp>
+#include <poplar/Vertex.hpp>
+
+#if defined(__IPU__) && !defined(T10_NO_ASSEMBLY)
+#define T10_IN_ASSEMBLY true
+#else
+#define T10_IN_ASSEMBLY false
+#endif
+
+using namespace poplar;
+
+namespace t10 {
+"""
+ASSEMBLY_HEADER = """\
+// Codelets of the program, one section each; codelets.cpp declares their vertex classes and fields.
+#include "poplar/TileConstants.hpp"
+#include "poplar/StackSizeDefs.hpp"
+"""
+
+
+def assembly_text(codelets: tuple[Codelet, ...]) -> str:
+    """Return codelets.S; raises `T10Error` where two codelets of one name differ."""
+    parts = [f"\n{comment(f'{c.name}: {c.summary}')}{c.assembly.strip()}\n" for c in distinct(codelets)]
+    return ASSEMBLY_HEADER + "".join(parts)
+
+
+def codelets_text(codelets: tuple[Codelet, ...]) -> str:
+    """Return codelets.cpp."""
+    return (
+        CPP_HEADER + "".join(f"\n{_vertex_class(c)}" for c in distinct(codelets)) + "\n} // namespace t10\n"
+    )
+
+
+def distinct(codelets: tuple[Codelet, ...]) -> tuple[Codelet, ...]:
+    """Return the codelets once each, by name; raises `T10Error` where two of one name differ."""
+    by_name: dict[str, Codelet] = {}
+    for codelet in codelets:
+        if by_name.setdefault(codelet.name, codelet) != codelet:
+            raise T10Error(
+                f"two codelets are named {codelet.name} but differ (expected the same fields and code)"
+            )
+    return tuple(by_name[name] for name in sorted(by_name))
+
+
+def _vertex_class(codelet: Codelet) -> str:
+    is_multi = codelet.kind == "multi"
+    base = "MultiVertex" if is_multi else "SupervisorVertex"
+    apart = ", ".join(f'"elem(*{a}) != elem(*{b})"' for a, b in codelet.apart)
+    constraint = f"[[poplar::constraint({apart})]] " if apart else ""
+    fields = "".join(f"  {_declaration(field)}\n" for field in codelet.fields)
+    views = "".join(f"    {_view(field)}\n" for field in codelet.fields if field.kind in POINTERS)
+    worker = "" if is_multi else "    const unsigned worker = 0;\n"
+    unused = "".join(
+        f"    (void){name};\n" for name in ("worker", *(f.name for f in codelet.fields if f.kind in POINTERS))
+    )
+    body = textwrap.indent(textwrap.dedent(codelet.twin).strip(), "    ")
+    tail = "" if body.rstrip().rsplit("\n", 1)[-1].strip().startswith("return ") else "    return true;\n"
+    return (
+        f"{comment(f'{codelet.name}: {codelet.summary}')}"
+        f"class {constraint}{codelet.name} : public {base} {{\npublic:\n"
+        f"  static const bool isExternalCodelet = T10_IN_ASSEMBLY;\n{fields}\n"
+        f"  bool compute({'unsigned worker' if is_multi else ''}) {{\n{worker}{views}{unused}{body}\n"
+        f"{tail}  }}\n}};\n"
+    )
+
+
+def _declaration(field: Field) -> str:
+    """Return the declaration of a field."""
+    if field.kind not in POINTERS:
+        return f"{WORDS[field.kind]} {field.name};"
+    of_type = SCRATCH if field.kind == "scratch" else poplar_type(field.dtype)
+    align = max(field.align_bytes, of_type.size_bytes // of_type.parts)
+    interleaved = ", true" if field.is_interleaved else ""
+    return f"{EDGES[field.kind]}<Vector<{of_type.field}, VectorLayout::ONE_PTR, {align}{interleaved}>> {field.name};"
+
+
+def _view(field: Field) -> str:
+    """Return the statement that gives a C++ body its pointer, under the field's own name."""
+    of_type = SCRATCH if field.kind == "scratch" else poplar_type(field.dtype)
+    constant = "const " if field.kind == "in" else ""
+    return f"{constant}{of_type.body} *{field.name} = view<{constant}{of_type.body}>(&this->{field.name}[0]);"

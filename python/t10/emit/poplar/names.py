@@ -1,0 +1,61 @@
+"""C++ names from the names of a model, and text that is safe inside C++."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+
+COMMENT_WIDTH = 116
+KEYWORDS = frozenset(
+    """alignas alignof and asm auto bitand bitor bool break case catch char class compl const constexpr continue
+    decltype default delete do double else enum explicit export extern false float for friend goto if inline int long mutable
+    namespace new noexcept not nullptr operator or private protected public register return short signed sizeof static
+    struct switch template this throw true try typedef typeid typename union unsigned using virtual void volatile
+    wchar_t while xor half main""".split()
+)
+
+HELPERS = frozenset(
+    """Builder Bits ComputeSet Copy Engine Execute Field Fills Graph HostPiece HostTensor Memory Model Options PerTile
+    Program Programs Repeat Sequence Span Tables Target Tensor Tiles Transfers Type WriteUndef absent add_host_tensors
+    add_memory b build edge edge_as f32 i32 m main poplar program run steps std t10 tiles u32
+    BOOL CHAR FLOAT HALF INT SHORT SIGNED_CHAR UNSIGNED_CHAR UNSIGNED_INT UNSIGNED_SHORT""".split()
+)
+"""Names that the text of a program uses itself."""
+
+
+class Names:
+    """Gives every name of the model its own C++ identifier; the same name gets the same one."""
+
+    def __init__(self) -> None:
+        """Begin with the words that must not be given."""
+        self.taken: set[str] = {*KEYWORDS, *HELPERS}
+        self.given: dict[str, str] = {}
+
+    def identifier(self, name: str) -> str:
+        """Return the identifier of a name: its letters and digits, a number behind it where two would be equal."""
+        known = self.given.get(name)
+        if known is not None:
+            return known
+        stem = re.sub(r"_+", "_", re.sub(r"[^0-9A-Za-z]", "_", name)).strip("_") or "unnamed"
+        stem = f"n{stem}" if stem[0].isdigit() else stem
+        found, number = stem, 1
+        while found in self.taken:
+            number += 1
+            found = f"{stem}_{number}"
+        self.taken.add(found)
+        self.given[name] = found
+        return found
+
+
+def quoted(text: str) -> str:
+    """Return a C++ string literal."""
+    escapes = {'"': '\\"', "\\": "\\\\", "\n": "\\n"}
+    return (
+        '"' + "".join(escapes.get(c, c if " " <= c <= "~" else f"\\{ord(c) & 0xFF:03o}") for c in text) + '"'
+    )
+
+
+def comment(text: str, indent: str = "") -> str:
+    """Return text as `//` lines, broken where they get too long."""
+    lines = textwrap.wrap(" ".join(text.split()), COMMENT_WIDTH - len(indent) - 3, break_on_hyphens=False)
+    return "".join(f"{indent}// {line.rstrip(chr(92))}\n" for line in lines)

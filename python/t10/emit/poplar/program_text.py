@@ -1,0 +1,104 @@
+"""program.cpp: memory, operators in order, host tensors, and the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+
+from t10.core.device import DeviceProgram, HostPiece, HostTensor, Variable
+from t10.core.dtypes import numpy_dtype
+from t10.emit.poplar.names import Names, comment, quoted
+from t10.emit.poplar.operator_text import Context, operator_text
+from t10.emit.poplar.slots import slot_table
+from t10.emit.poplar.tables import Tables
+from t10.emit.poplar.types import constant_bits, poplar_type
+
+USING = """\
+#include "t10_main.hpp"
+
+namespace {
+
+using namespace poplar;
+using namespace poplar::program;
+using namespace t10;
+
+"""
+
+
+def program_text(program: DeviceProgram, tables: Tables, weight_offsets: Mapping[str, int]) -> str:
+    """Return program.cpp; what does not fit a line goes into `tables`.
+
+    `weight_offsets` says where weights begin in weights.bin, in bytes; a weight that is missing there has no values.
+    """
+    members, functions = Names(), Names()
+    context = Context.of(program, tables, members)
+    parts = [_title(program), USING, _memory(program.variables, members)]
+    calls: list[str] = []
+    for operator in program.operators:
+        function = functions.identifier(operator.operator)
+        parts.append(f"\n{operator_text(context, operator, function)}")
+        calls.append(f"  model.add({function}(b, m));\n")
+    parts.append(f"\n{_host_tensors(program, tables, members, weight_offsets)}")
+    parts.append(
+        "\nSequence build(Builder &b) {\n  const Memory m = add_memory(b);\n  add_host_tensors(b, m);\n"
+        f"  Sequence model;\n{''.join(calls)}  return model;\n}}\n\n}} // namespace\n\n"
+        f"int main(int argc, char **argv) {{ return t10::main(argc, argv, {{{quoted(program.name)}, "
+        f"{program.n_tiles}, build}}); }}\n"
+    )
+    return "".join(parts)
+
+
+def _title(program: DeviceProgram) -> str:
+    lines = comment(f"{program.name} for chip {program.chip}, {program.n_tiles} tiles; written by T10.")
+    lines += comment(program.graph_comment) if program.graph_comment else ""
+    return lines + comment(
+        "Row t of every variable lies on tile t. Long lists of numbers stand in tables.bin. README.md says how to build."
+    )
+
+
+def _memory(variables: tuple[Variable, ...], members: Names) -> str:
+    """Return the struct of all variables and the function that adds them to the graph."""
+    declarations, additions = ["struct Memory {\n"], ["\nMemory add_memory(Builder &b) {\n  Memory m;\n"]
+    for variable in variables:
+        name = members.identifier(variable.name)
+        of_type = poplar_type(variable.dtype)
+        shape = "x".join(map(str, (*variable.shape, variable.dtype)))
+        text = f"{variable.role} {shape}" + (f": {variable.comment}" if variable.comment else "")
+        declarations.append(f"{comment(text, '  ')}  Tensor {name};\n")
+        elements = prod(variable.shape) * of_type.parts
+        arguments = f"{quoted(variable.name)}, {of_type.poplar}, {variable.n_tiles}, {elements}"
+        additions.append(f"  m.{name} = b.variable({arguments});\n")
+    return "".join([*declarations, "};\n", *additions, "  return m;\n}\n"])
+
+
+def _host_tensors(
+    program: DeviceProgram, tables: Tables, members: Names, weight_offsets: Mapping[str, int]
+) -> str:
+    """Return the function that says where the tensors of the host lie."""
+    lines = ["void add_host_tensors(Builder &b, const Memory &m) {\n"]
+    of_role = (("weight", program.weights), ("input", program.inputs), ("output", program.outputs))
+    for role, tensors in of_role:
+        for tensor in tensors:
+            offset = weight_offsets.get(tensor.name)
+            lines.append(
+                _host_tensor(tensor, role, "absent" if offset is None else str(offset), tables, members)
+            )
+    return "".join([*lines, "}\n"])
+
+
+def _host_tensor(tensor: HostTensor, role: str, offset: str, tables: Tables, members: Names) -> str:
+    pieces = ",\n       ".join(_piece(piece, tensor, role, tables, members) for piece in tensor.pieces)
+    shape = ", ".join(map(str, tensor.shape))
+    kind = quoted(numpy_dtype(tensor.dtype).newbyteorder("<").str)
+    return (
+        f"  b.host_tensor({{HostTensor::{role}, {quoted(tensor.name)}, {kind}, {{{shape}}}, {offset},\n"
+        f"      {{{pieces}}}}});\n"
+    )
+
+
+def _piece(piece: HostPiece, tensor: HostTensor, role: str, tables: Tables, members: Names) -> str:
+    slots = tables.span(slot_table(piece.elements, is_output=role == "output"))
+    fill = constant_bits(piece.fill, tensor.dtype)
+    # An output's piece without a variable is constant.
+    variable = f"m.{members.identifier(piece.variable)}" if piece.variable else "Tensor()"
+    return f"{{{variable}, {slots}, {fill:#x}}}"
