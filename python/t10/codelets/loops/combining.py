@@ -1,0 +1,76 @@
+"""Combining contributions into an accumulator that stays in one register: `$a7` for floats, `$m6` for integers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from t10.codelets.loops.floats import is_float_type, rounded
+from t10.codelets.loops.integers import wrapped
+from t10.codelets.loops.scalar import constant
+from t10.codelets.loops.virtual import Value, VirtualCode
+from t10.core.dtypes import numpy_dtype
+from t10.core.expression import Combine
+from t10.core.scalar import constant_text
+
+FLOAT_ACCUMULATOR, INTEGER_ACCUMULATOR = "$a7", "$m6"
+FLOATS = {"sum": "f32add", "prod": "f32mul", "max": "f32max", "min": "f32min"}
+INTEGERS = {"sum": "add", "prod": "mul", "max": "max", "min": "min", "and": "and", "or": "or"}
+TRUTHS = {"sum": "or", "prod": "and", "max": "or", "min": "and", "and": "and", "or": "or"}
+
+
+def accumulator(dtype: str) -> str:
+    """Return the register that holds a running value of a type."""
+    return FLOAT_ACCUMULATOR if is_float_type(dtype) else INTEGER_ACCUMULATOR
+
+
+def neutral_text(combine: Combine, dtype: str) -> str:
+    """Return the spelling of the value that changes nothing; that of 32 bits for wider integers."""
+    narrow = {"i64": "i32", "index": "i32", "ui64": "ui32"}.get(dtype, dtype)
+    if is_float_type(dtype):
+        return {"sum": "0.0", "prod": "1.0", "max": "-inf", "min": "inf"}[combine]
+    kind = numpy_dtype(narrow)
+    if combine in ("max", "min"):
+        limits = (0, 1) if kind.kind == "b" else (int(np.iinfo(kind).min), int(np.iinfo(kind).max))
+        return constant_text(limits[combine == "min"])
+    if combine == "and":
+        return "1" if kind.kind == "b" else "-1"
+    return "1" if combine == "prod" else "0"
+
+
+def set_accumulator(code: VirtualCode, x: Value, dtype: str) -> None:
+    """Add the move of a value into the accumulator."""
+    code.effect(f"mov {accumulator(dtype)}, {{x}}", x=x)
+
+
+def set_neutral(code: VirtualCode, combine: Combine, dtype: str) -> None:
+    """Add the neutral element's move into the accumulator."""
+    set_accumulator(code, constant(code, neutral_text(combine, dtype), dtype), dtype)
+
+
+def accumulate(code: VirtualCode, combine: Combine, x: Value, dtype: str) -> None:
+    """Add one contribution to the accumulator. Sums of f16 are kept in f32, other combinations round each time."""
+    set_accumulator(code, combined(code, combine, x, dtype), dtype)
+
+
+def combined(code: VirtualCode, combine: Combine, x: Value, dtype: str) -> Value:
+    """Add the combination of the accumulator with a value; NaNs stay NaNs in maxima and minima."""
+    if not is_float_type(dtype):
+        return _combined_integers(code, combine, x, dtype)
+    register = FLOAT_ACCUMULATOR
+    if combine not in ("max", "min"):
+        value = code.a(f"{FLOATS[combine]} {{d}}, {register}, {{x}}", x=x)
+        return rounded(code, value, dtype) if combine == "prod" else value
+    lines = (f"f32cmpne {{f0}}, {register}, {register}", f"{FLOATS[combine]} {{d}}, {register}, {{x}}",
+             "f32cmpne {f1}, {x}, {x}", "or {d}, {d}, {f0}", "or {d}, {d}, {f1}")  # fmt: skip
+    return code.a(*lines, x=x)
+
+
+def _combined_integers(code: VirtualCode, combine: Combine, x: Value, dtype: str) -> Value:
+    register = INTEGER_ACCUMULATOR
+    if dtype in ("ui32", "ui64") and combine in ("max", "min"):
+        less = f"cmpult {{t0}}, {register}, {{x}}"
+        move = "movnz" if combine == "max" else "movz"
+        return code.m(less, f"mov {{d}}, {register}", f"{move} {{d}}, {{t0}}, {{x}}", x=x)
+    table = TRUTHS if dtype == "i1" else INTEGERS
+    value = code.m(f"{table[combine]} {{d}}, {register}, {{x}}", x=x)
+    return wrapped(code, value, dtype) if combine in ("sum", "prod") else value

@@ -1,0 +1,142 @@
+"""Any task as scalar loops: an odometer of pointers around one point's straight-line code.
+
+```
+worker w takes its share of one parallel level, which is the outermost loop
+for every parallel point:   acc = neutral or old output
+    for every reduction point:   if all selectors hold: acc = combine(acc, body(inputs))
+    output = acc
+```
+
+Pointers of up to three operands stay in registers; other pointers, counters and indices lie in the worker's frame.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from t10.codelets.digest import named
+from t10.codelets.loops.generator import Generator
+from t10.codelets.loops.scalar import is_supported
+from t10.codelets.loops.twin import loop_twin
+from t10.codelets.nest import N_WORKERS, WORD_BYTES, Level, Split, levels, shares, split
+from t10.core.codelet import Codelet, Compiled, Field, FieldKind, Pointer, Scratch, Word
+from t10.core.dtypes import size_bytes
+from t10.core.task import Task, TaskOperand
+from t10.errors import UnsupportedOpError
+
+
+@dataclass(frozen=True, slots=True)
+class LoopFamily:
+    """Scalar loops over any task whose types and operations codelets know; see the module's docstring."""
+
+    name: str = "Loops"
+
+    def compile(self, task: Task) -> Compiled | None:
+        """Return the task as scalar loops, None for types and operations no codelet knows."""
+        task = copied_as_words(task)
+        if not all(is_supported(operand.dtype) for operand in task.operands):
+            return None
+        nest = levels(task)
+        share = split(nest, task.output.dtype, task.output.align_bytes)
+        nest, share = _split_first(nest, share)
+        fields = loop_fields(task, nest, share)
+        generator = Generator(task, nest, share, {field.name: i for i, field in enumerate(fields)})
+        try:
+            assembly = generator.generate()
+            twin = loop_twin(task, nest, share)
+        except UnsupportedOpError:
+            return None
+        lines = "\n".join(assembly.lines)
+        types = "_".join(operand.dtype for operand in task.operands)
+        name = named(f"{self.name}_{types}_{task.combine}", fields, lines, twin)
+        codelet = Codelet(
+            name=name,
+            kind="multi",
+            fields=fields,
+            assembly=assembly.text(name, "multi"),
+            twin=twin,
+            summary=f"scalar loops, {len(nest)} levels, combine {task.combine}",
+        )
+        words = _words(task, nest, share)
+        return Compiled(codelet, words, scratch_bytes=N_WORKERS * generator.frame_bytes)
+
+
+def copied_as_words(task: Task) -> Task:
+    """Return the copy of 8-byte elements as one of two words each; other tasks as they are."""
+    is_copy = task.combine == "none" and task.body.is_identity and len(task.inputs) == 1
+    if (
+        not is_copy
+        or size_bytes(task.output.dtype) != 2 * WORD_BYTES
+        or task.inputs[0].dtype != task.output.dtype
+    ):
+        return task
+
+    def words(operand: TaskOperand) -> TaskOperand:
+        return replace(operand, dtype="i32", strides=(*(2 * s for s in operand.strides), 1))
+
+    return replace(
+        task,
+        extents=(*task.extents, 2),
+        inputs=tuple(words(operand) for operand in task.inputs),
+        output=words(task.output),
+        origin=(*task.origin, 0) if task.origin else (),
+    )
+
+
+def _split_first(nest: tuple[Level, ...], share: Split) -> tuple[tuple[Level, ...], Split]:
+    """Return the loops with the shared one outermost, so that nobody steps back over an extent unknown before."""
+    if share.level is None:
+        return nest, share
+    chosen = nest[share.level]
+    rest = tuple(level for i, level in enumerate(nest) if i != share.level)
+    return (chosen, *rest), Split(0, share.unit)
+
+
+def step_name(operand: int, level: int) -> str:
+    """Return the field with the bytes an operand's pointer moves after one point of a level."""
+    return f"step{operand}_{level}"
+
+
+def moves(operand: int, level: Level) -> bool:
+    """Return whether an operand's pointer is moved at a level: the output's is not in reductions."""
+    return not level.is_reduction or operand < len(level.strides) - 1
+
+
+def loop_fields(task: Task, nest: tuple[Level, ...], share: Split) -> tuple[Field, ...]:
+    """Return the fields: pointers, frame, the split's numbers, then per level its extent, origin and steps."""
+    fields: list[Field] = []
+    for i, operand in enumerate(task.inputs):
+        fields.append(Field(f"in{i}", "in", operand.dtype, _align(operand.dtype)))
+    is_read = task.combine != "none" and not task.initial
+    kind: FieldKind = "inout" if is_read else "out"
+    fields.append(Field("out", kind, task.output.dtype, _align(task.output.dtype)))
+    fields.append(Field("frame", "scratch", align_bytes=8))
+    if share.level is not None:
+        fields += [Field("share", "u32"), Field("extra", "u32")]
+        fields += [Field(f"stride{i}", "i32") for i in range(len(task.operands))]
+    for k, level in enumerate(nest):
+        fields += [Field(f"extent{k}", "u32"), Field(f"origin{k}", "i32")]
+        fields += [Field(step_name(i, k), "i32") for i in range(len(task.operands)) if moves(i, level)]
+    return tuple(fields)
+
+
+def _align(dtype: str) -> int:
+    return min(size_bytes(dtype), WORD_BYTES)
+
+
+def _words(task: Task, nest: tuple[Level, ...], share: Split) -> tuple[Word, ...]:
+    """Return the words in the order of `loop_fields`."""
+    sizes = [size_bytes(operand.dtype) for operand in task.operands]
+    words: list[Word] = [*(Pointer(i) for i in range(len(task.operands))), Scratch()]
+    if share.level is not None:
+        words += [*shares(nest[0].extent, share.unit)]
+        words += [nest[0].strides[i] * size for i, size in enumerate(sizes)]
+    for k, level in enumerate(nest):
+        words += [level.extent, level.origin]
+        for i, size in enumerate(sizes):
+            if not moves(i, level):
+                continue
+            inner = nest[k + 1] if k + 1 < len(nest) and moves(i, nest[k + 1]) else None
+            back = inner.extent * inner.strides[i] if inner is not None else 0
+            words.append((level.strides[i] - back) * size)
+    return tuple(words)
