@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -21,7 +21,8 @@ class Image:
 
     `form` numbers `t10.isa.INSTRUCTIONS`; operands are register numbers (the lowest of a group) or immediate values
     (labels as absolute addresses); for DATA the word's value stands in `operand0`. `symbols` are addresses by name, `sizes`
-    bytes by name (`.size`); `lines` (n,) the source line of every word, for traces.
+    bytes by name (`.size`), `stack_bytes` those of DEF_STACK_USAGE; `lines` (n,) the source line of every word (from 1, 0
+    for none), for traces, and `text` all source lines.
     """
 
     base_address: int
@@ -30,6 +31,7 @@ class Image:
     sizes: dict[str, int]
     lines: NDArray[np.int32]
     text: tuple[str, ...] = ()
+    stack_bytes: dict[str, int] = field(default_factory=dict[str, int])
 
     @property
     def size_bytes(self) -> int:

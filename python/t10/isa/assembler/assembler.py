@@ -1,0 +1,367 @@
+"""The assembler: statements in order, macros and conditions on the way, then addresses, then an image."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from t10.isa import constants
+from t10.isa.assembler import conditions, directives
+from t10.isa.assembler.conditions import Conditions
+from t10.isa.assembler.expressions import parse_expression
+from t10.isa.assembler.forms import closest, mnemonics
+from t10.isa.assembler.instruction import Parsed, parse_instruction
+from t10.isa.assembler.layout import finish
+from t10.isa.assembler.lines import Line, Problem, Reporter, TooManyErrors
+from t10.isa.assembler.output import Output
+from t10.isa.assembler.preprocessor import Preprocessor
+from t10.isa.assembler.registers import NAMES, Register
+from t10.isa.assembler.statement import ASSIGNMENT, Statement, statements_of
+from t10.isa.assembler.symbols import Symbols
+from t10.isa.assembler.text_macros import (
+    TextMacro,
+    bound_arguments,
+    parse_header,
+    split_values,
+    substituted,
+)
+from t10.isa.image import AUX, MAIN, Image
+
+MOST_FRAMES = 200
+"""Nesting of macros and repetitions."""
+MOST_EXPANDED = 2_000_000
+"""Lines that macros and repetitions may expand to."""
+
+_COLLECTING: Final = {".macro": ".endm", ".rept": ".endr", ".irp": ".endr", ".irpc": ".endr"}
+_END_WORDS: Final = {".endm": ".macro", ".endmacro": ".macro", ".endr": ".rept"}
+_REGISTER_VALUE: Final = re.compile(r"\s*\$?([A-Za-z]\w*)(?::(\d+))?\s*\Z")
+
+
+def assemble(
+    text: str,
+    *,
+    base_address: int = constants.TMEM_BASE,
+    source: str = "codelets.S",
+    defines: Mapping[str, str] | None = None,
+    include_paths: tuple[Path | str, ...] = (),
+) -> Image:
+    """Return assembly text as an image that begins at `base_address` (a multiple of eight).
+
+    `source` names the text in messages, and its folder is searched for includes; `defines` are macros of the C
+    preprocessor. Raises AssemblyError, which holds every error found, each with line and column.
+    """
+    return Assembler(source, defines or {}, tuple(Path(path) for path in include_paths)).run(
+        text, base_address
+    )
+
+
+@dataclass(slots=True)
+class _Frame:
+    """Text being assembled: the file, or one expansion."""
+
+    statements: Iterator[tuple[Line, Statement]]
+    depth: int
+    """Conditions that were open around it."""
+
+
+@dataclass(slots=True)
+class _Collection:
+    """The body of a macro or a repetition while it is read."""
+
+    opening: Statement
+    line: Line
+    end: str
+    body: list[Line] = field(default_factory=list[Line])
+    nested: int = 0
+
+
+class Assembler:
+    """One assembly from text to image."""
+
+    def __init__(self, source: str, defines: Mapping[str, str], include_paths: tuple[Path, ...]) -> None:
+        """Begin; see `assemble`."""
+        self.reporter = Reporter()
+        self.symbols = Symbols()
+        self.output = Output(self.symbols)
+        self._source = source
+        self._preprocessor = Preprocessor(self.reporter, defines, include_paths)
+        self._conditions = Conditions(self.symbols)
+        self._macros: dict[str, TextMacro] = {}
+        self._aliases: dict[str, Register] = {}
+        self._cache: dict[str, tuple[Statement, ...]] = {}
+        self._frames: list[_Frame] = []
+        self._collection: _Collection | None = None
+        self._bundle: list[tuple[Parsed, Line]] | None = None
+        self._bundle_line: Line | None = None
+        self._serial = 0
+        self._expanded = 0
+
+    def run(self, text: str, base_address: int) -> Image:
+        """Return the image of a file's text. Raises AssemblyError."""
+        try:
+            lines = self._preprocessor.run(text, self._source)
+            self._push(lines)
+            self._go()
+            self._close(lines[-1] if lines else Line("", "", self._source, 1))
+            image = finish(self.output, self.reporter, self._source, text, base_address)
+        except TooManyErrors:
+            image = None
+        self.reporter.raise_if_any()
+        assert image is not None
+        return image
+
+    def _push(self, lines: list[Line]) -> None:
+        self._frames.append(_Frame(self._statements(lines), self._conditions.depth))
+
+    def _statements(self, lines: list[Line]) -> Iterator[tuple[Line, Statement]]:
+        cache = self._cache
+        for line in lines:
+            found = cache.get(line.text)
+            if found is None:
+                found = cache[line.text] = statements_of(line.text)
+            for statement in found:
+                yield line, statement
+
+    def _go(self) -> None:
+        """Assemble statement after statement; an expansion goes on top and is finished first."""
+        frames, report = self._frames, self.reporter.report
+        while frames:
+            frame = frames[-1]
+            for line, statement in frame.statements:
+                try:
+                    if self._assemble(line, statement):
+                        break
+                except Problem as problem:
+                    report(line, problem.message, problem.column)
+            else:
+                opened = self._conditions.cut(frame.depth)
+                if opened is not None:
+                    report(opened, ".if has no .endif", None)
+                frames.pop()
+
+    def _assemble(self, line: Line, statement: Statement) -> bool:
+        """Assemble one statement; return whether the frames have changed."""
+        word = statement.word
+        if self._collection is not None:
+            return self._collect(self._collection, line, statement)
+        if not self._conditions.is_active:
+            if word in conditions.WORDS:
+                self._conditions.apply(statement, line, self._frames[-1].depth)
+            return False
+        if statement.labels:
+            self._define_labels(statement, line)
+        if not word:
+            return False
+        if word in self._macros:
+            return self._call(self._macros[word], statement, line)
+        if word[0] == "." or word in (ASSIGNMENT, "DEF_STACK_USAGE"):
+            return self._directive(statement, line)
+        if word == "{":
+            self._open_bundle(statement, line)
+        elif word == "}":
+            self._close_bundle(statement, line)
+        else:
+            self._instruction(statement, line)
+        return False
+
+    def _define_labels(self, statement: Statement, line: Line) -> None:
+        for name, column in statement.labels:
+            if self._bundle is not None:
+                raise Problem("a label cannot stand inside a bundle", column)
+            self.symbols.define_label(name, self.output.place(), line, column)
+
+    def _instruction(self, statement: Statement, line: Line) -> None:
+        parsed = statement.parsed
+        if parsed is None:
+            if statement.word not in mnemonics():
+                known = mnemonics() | frozenset(self._macros)
+                raise Problem(
+                    f"unknown instruction or macro '{statement.word}'{closest(statement.word, known)}",
+                    statement.column,
+                )
+            parsed = statement.parsed = parse_instruction(
+                statement.word, statement.column, statement.rest, statement.rest_column, self._aliases
+            )
+        mode = parsed.form.record.mode
+        if mode != "both" and self.output.mode and mode != self.output.mode:
+            raise Problem(
+                f"{parsed.mnemonic} is an instruction of the {mode}, this is {self.output.mode} code",
+                statement.column,
+            )
+        if self._bundle is not None:
+            self._bundle.append((parsed, line))
+            return
+        self.symbols.here = self.output.place()
+        self.output.solo(parsed, line)
+
+    def _open_bundle(self, statement: Statement, line: Line) -> None:
+        if self._bundle is not None:
+            raise Problem("a bundle stands in a bundle: '}' is missing above", statement.column)
+        self._bundle, self._bundle_line = [], line
+
+    def _close_bundle(self, statement: Statement, line: Line) -> None:
+        """Check the halves of a bundle and append it."""
+        halves, self._bundle = self._bundle, None
+        if halves is None:
+            raise Problem("'}' has no '{'", statement.column)
+        if len(halves) != 2:
+            raise Problem(
+                f"a bundle holds two instructions, found {len(halves)}; fill up with nop or fnop",
+                statement.column,
+            )
+        if self.output.mode == "supervisor":
+            raise Problem("supervisor code has no bundles", statement.column)
+        if self.output.allows_optimizations and halves[0][0].pipe == AUX and halves[1][0].pipe == MAIN:
+            halves.reverse()
+        (main, main_line), (aux, aux_line) = halves
+        self._check_halves(main, aux)
+        self.symbols.here = self.output.place()
+        self.output.bundle(main, aux, (main_line, aux_line))
+
+    def _check_halves(self, main: Parsed, aux: Parsed) -> None:
+        """Raise Problem where two instructions cannot issue together."""
+        for half in (main, aux):
+            if not half.form.record.can_bundle:
+                raise Problem(f"{half.mnemonic} cannot stand in a bundle", half.column)
+        if main.pipe == AUX and aux.pipe == MAIN:
+            raise Problem(
+                f"the halves are the wrong way round: write {{ {aux.mnemonic} ... ; {main.mnemonic} ... }}",
+                main.column,
+            )
+        if main.pipe == AUX or aux.pipe == MAIN:
+            half, pipe = (main, "first") if main.pipe == AUX else (aux, "second")
+            raise Problem(
+                f"{half.mnemonic} cannot be the {pipe} half of a bundle: both are of one pipe", half.column
+            )
+        if main.written & aux.written:
+            number = ((main.written & aux.written) & -(main.written & aux.written)).bit_length() - 1
+            name = f"$m{number}" if number < 16 else "$azeros" if number >= 30 else f"$a{number - 16}"
+            raise Problem(f"both halves of the bundle write {name}", aux.column)
+
+    def _directive(self, statement: Statement, line: Line) -> bool:
+        """Do a directive; return whether the frames have changed."""
+        word = statement.word
+        if word in conditions.WORDS:
+            self.symbols.here = self.output.place()
+            self._conditions.apply(statement, line, self._frames[-1].depth)
+            return False
+        if word in _COLLECTING:
+            self._collection = _Collection(statement, line, _COLLECTING[word])
+            return False
+        if word in (ASSIGNMENT, ".set", ".equ", ".equiv"):
+            self.symbols.here = self.output.place()
+            self._assign(statement)
+            return False
+        if word == ".exitm":
+            self._conditions.cut(self._frames[-1].depth)
+            self._frames.pop()
+            return True
+        if word == ".purgem":
+            self._macros.pop(statement.rest.strip(), None)
+            return False
+        if word in _END_WORDS:
+            raise Problem(f"{word} has no {_END_WORDS[word]}", statement.column)
+        directive = directives.find_directive(word)
+        if directive is None:
+            near = closest(word, directives.ALL_WORDS | conditions.WORDS | frozenset(self._macros))
+            raise Problem(f"unknown directive '{word}'{near}", statement.column)
+        if self._bundle is not None:
+            raise Problem(f"{word} cannot stand inside a bundle", statement.column)
+        directive(self.output, statement, line)
+        return False
+
+    def _assign(self, statement: Statement) -> None:
+        """Set a symbol, or give a register another name: `.set ptr, $m0`, then `$ptr`."""
+        name, _, value = statement.rest.partition(",")
+        if statement.name:
+            name, value = statement.name, statement.rest
+        match = _REGISTER_VALUE.match(value)
+        register = NAMES.get(match[1]) if match else None
+        if match is None or register is None or match[1] in self.symbols.values:
+            directives.assign(self.output, statement)
+            return
+        if match[2]:
+            last = int(match[2])
+            register = register._replace(width=last - register.number + 1)
+        self._aliases[name.strip()] = register
+        self._cache.clear()
+
+    def _collect(self, collection: _Collection, line: Line, statement: Statement) -> bool:
+        """Keep a statement for a macro or repetition, up to its end; return whether the frames have changed."""
+        word = statement.word
+        if _COLLECTING.get(word) == collection.end:
+            collection.nested += 1
+        elif word == collection.end or (word == ".endmacro" and collection.end == ".endm"):
+            if collection.nested == 0:
+                self._collection = None
+                return self._use(collection)
+            collection.nested -= 1
+        collection.body.append(line._replace(text=statement.text))
+        return False
+
+    def _use(self, collection: _Collection) -> bool:
+        """Define the macro that was read, or repeat what is to be repeated; return whether the frames have changed."""
+        opening = collection.opening
+        rest, column = opening.rest, opening.rest_column
+        if opening.word == ".macro":
+            name, parameters = parse_header(rest, column)
+            self._macros[name] = TextMacro(name, parameters, tuple(collection.body))
+            return False
+        if opening.word == ".rept":
+            self.symbols.here = self.output.place()
+            count = self.symbols.number(parse_expression(rest, column), "the count of .rept")
+            bindings: list[dict[str, str]] = [{}] * self._bounded(count, collection)
+        else:
+            name, _, values = rest.partition(",")
+            if "," not in rest:
+                name, _, values = rest.partition(" ")
+            texts = split_values(values) if opening.word == ".irp" else list(values.strip().strip('"'))
+            self._bounded(len(texts), collection)
+            bindings = [{name.strip(): text} for text in texts]
+        lines = [
+            line._replace(
+                text=substituted(line.text, binding, self._serial), outer=collection.line, how="repeated"
+            )
+            for binding in bindings
+            for line in collection.body
+        ]
+        return self._expand(lines, collection.line)
+
+    def _bounded(self, count: int, collection: _Collection) -> int:
+        """Return a count of repetitions that is neither negative nor hostile."""
+        if count < 0 or count * max(len(collection.body), 1) > MOST_EXPANDED:
+            raise Problem(f"{count} repetitions are not possible", collection.opening.rest_column)
+        return count
+
+    def _call(self, macro: TextMacro, statement: Statement, line: Line) -> bool:
+        """Put the body of a macro in place of its call."""
+        values = bound_arguments(macro, statement.rest, statement.rest_column)
+        serial, self._serial = self._serial, self._serial + 1
+        how = f"in macro '{macro.name}' used"
+        lines = [
+            body._replace(text=substituted(body.text, values, serial), outer=line, how=how)
+            for body in macro.body
+        ]
+        return self._expand(lines, line)
+
+    def _expand(self, lines: list[Line], line: Line) -> bool:
+        self._expanded += len(lines) + 1
+        if len(self._frames) >= MOST_FRAMES:
+            self.reporter.fatal(line, f"macros are nested more than {MOST_FRAMES} deep")
+        if self._expanded > MOST_EXPANDED:
+            self.reporter.fatal(line, f"macros expand to more than {MOST_EXPANDED:,} lines")
+        self._push(lines)
+        return True
+
+    def _close(self, last: Line) -> None:
+        """Report what is still open at the end."""
+        if self._collection is not None:
+            opening = self._collection.opening
+            self.reporter.report(
+                self._collection.line, f"{opening.word} has no {self._collection.end}", opening.column
+            )
+        if self._bundle is not None:
+            self.reporter.report(self._bundle_line or last, "'{' has no '}'", None)

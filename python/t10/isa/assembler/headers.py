@@ -1,0 +1,73 @@
+"""Headers that assembly files may include: our own versions of those of the Poplar SDK.
+
+Names are public (public codelets use them); the values of flags are ours (`t10.isa.constants`) and never leave the
+assembler. `DEF_STACK_USAGE bytes, symbol` is a directive of this assembler, so its header is empty.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from t10.isa import constants
+
+
+def _constants() -> dict[str, int]:
+    """Return the architecture's constants by the names that codelets use."""
+    csrs = (
+        ("CSR_W", constants.WORKER_CSRS),
+        ("CSR_W", constants.UPPER_CSRS),
+        ("CSR_S", constants.SUPERVISOR_CSRS),
+    )
+    indices = {f"{space}_{name}__INDEX": number for space, names in csrs for name, number in names.items()}
+    fields = {
+        "CSR_W_WSR__CTXTID_M1": (0, constants.WSR_WORKER_MASK),
+        "CSR_W_FP_CLR__INV": (0, 1),
+        "CSR_W_FP_CLR__DIV0": (1, 1),
+        "CSR_W_FP_CLR__OFLO": (2, 1),
+        "CSR_W_FP_CLR__ZAACC": (constants.FP_CLR_ZAACC.bit_length() - 1, 1),
+        "CSR_W_FP_CTL__INV": (0, 1),
+        "CSR_W_FP_CTL__DIV0": (1, 1),
+        "CSR_W_FP_CTL__OFLO": (2, 1),
+        "CSR_W_FP_CTL__RND": (16, 7),
+        "CSR_W_FP_CTL__ESR": (19, 1),
+        "CSR_W_FP_CTL__NANOO": (20, 1),
+        "CSR_S_FP_ICTL__INV": (0, 1),
+        "CSR_S_FP_ICTL__DIV0": (1, 1),
+        "CSR_S_FP_ICTL__OFLO": (2, 1),
+        "CSR_S_FP_ICTL__RND": (16, 7),
+        "CSR_S_FP_ICTL__ESR": (19, 1),
+        "CSR_S_FP_ICTL__NANOO": (20, 1),
+        "CSR_W_REPEAT_COUNT__VALUE": (0, 0xFFFF),
+        "CSR_S_CR__ZCWEI": (2, 1),
+    }
+    shifts = {f"{name}__SHIFT": shift for name, (shift, _) in fields.items()}
+    masks = {f"{name}__MASK": mask for name, (_, mask) in fields.items()}
+    memory = {
+        "TMEM_REGION0_BASE_ADDR": constants.TMEM_BASE,
+        "TMEM_REGION1_BASE_ADDR": constants.TMEM_REGION1_BASE,
+        "TMEM_REGION0_SIZE": constants.TMEM_REGION1_BASE - constants.TMEM_BASE,
+        "TMEM_REGION1_SIZE": constants.TMEM_END - constants.TMEM_REGION1_BASE,
+        "TMEM_FULL_SIZE": constants.TMEM_END - constants.TMEM_BASE,
+        "TMEM_ELEMSIZE": constants.TMEM_ELEMSIZE,
+        "CTXT_WORKERS": constants.CTXT_WORKERS,
+        "NUM_WORKERS": constants.CTXT_WORKERS,
+    }
+    return {**memory, **indices, **shifts, **masks, **constants.FLAGS}
+
+
+CONSTANTS: Final[dict[str, int]] = _constants()
+"""Numbers that every assembly knows by name, with or without `#include`; symbols of the text come first."""
+
+
+def _header() -> str:
+    """Return the text of `TileConstants.hpp`."""
+    lines = [f"#define {name} {number:#x}" for name, number in CONSTANTS.items()]
+    return "\n".join([*lines, '#define FUNCTION_IS_WORKER "ax"', ""])
+
+
+HEADERS: Final[dict[str, str]] = {
+    "TileConstants.hpp": _header(),
+    "StackSizeDefs.hpp": "",
+    "AvailableVTypes.h": "",
+}
+"""Text of bundled headers by file name; a folder in front (`poplar/TileConstants.hpp`) is ignored."""
