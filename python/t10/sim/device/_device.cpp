@@ -5,11 +5,16 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <cstdlib>
+#include <string>
 #include <tuple>
 #include <vector>
 
 #include "device_memory.h"
+#include "exchange_schedule.h"
+#include "exchange_transfers.h"
 
 namespace nb = nanobind;
 
@@ -126,6 +131,74 @@ Where find_race(const Runs &runs, const Fills &fills, const Offsets &sources, st
                                  std::int64_t(fills.shape(0)), sources.data(), target_offset, n_tiles, target_bytes));
 }
 
+// The way a transfer takes over the chip, in eighths of a cycle per row and column between two tiles.
+struct FloorPlan {
+  const std::int64_t *places;
+  std::int64_t row_eighths, column_eighths;
+
+  std::int64_t cycles(std::int32_t a, std::int32_t b) const {
+    const std::int64_t rows = std::abs(places[2 * a] - places[2 * b]);
+    const std::int64_t columns = std::abs(places[2 * a + 1] - places[2 * b + 1]);
+    return (rows * row_eighths + columns * column_eighths + t10::EIGHTH - 1) / t10::EIGHTH;
+  }
+};
+
+using Table = nb::ndarray<std::int64_t, nb::shape<-1, 4>, nb::c_contig, nb::device::cpu>;
+using Places = nb::ndarray<const std::int64_t, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu>;
+
+nb::tuple schedule(const Runs &runs, const Fills &fills, const Offsets &sources, std::int64_t target_offset,
+                   const std::vector<std::int64_t> &rates, const Places &places, std::int64_t row_eighths,
+                   std::int64_t column_eighths, Table &table) {
+  check_sources(runs, sources);
+  if (rates.size() != 6) throw std::invalid_argument("six rates are needed");
+  const std::int64_t n_tiles = std::int64_t(table.shape(0));
+  for (std::size_t i = 0; i < runs.shape(0); ++i) {
+    const Run &run = rows_of(runs)[i];
+    if (std::min(run.source_tile, run.target_tile) < 0 || std::max(run.source_tile, run.target_tile) >= n_tiles) {
+      throw std::out_of_range("run " + std::to_string(i) + " names a tile that is not there");
+    }
+  }
+  for (std::size_t i = 0; i < fills.shape(0); ++i) {
+    if (rows_of(fills)[i].tile < 0 || rows_of(fills)[i].tile >= n_tiles) {
+      throw std::out_of_range("fill " + std::to_string(i) + " names a tile that is not there");
+    }
+  }
+  const t10::ExchangeRates given{rates[0], rates[1], rates[2], rates[3], rates[4], rates[5]};
+  t10::Transfers made;
+  t10::Schedule plan;
+  std::int64_t last = 0, fragments = 0, most = 0;
+  {
+    const nb::gil_scoped_release unlocked;
+    made = t10::TransferMaker(given, n_tiles)
+               .make(rows_of(runs), std::int64_t(runs.shape(0)), rows_of(fills), std::int64_t(fills.shape(0)),
+                     sources.data(), target_offset);
+    plan = t10::Scheduler(made.list, n_tiles).run();
+    std::vector<std::int64_t> sent(n_tiles, 0), received(n_tiles, 0), taken(n_tiles, 0);
+    const bool has_places = std::int64_t(places.shape(0)) >= n_tiles;
+    const FloorPlan floor{places.data(), row_eighths, column_eighths};
+    for (std::size_t i = 0; i < made.list.size(); ++i) {
+      const t10::Transfer &each = made.list[i];
+      sent[each.source] += each.n_bytes;
+      for (const std::int32_t tile : each.targets) {
+        received[tile] += each.n_bytes;
+        taken[tile] += each.fragments;
+        const std::int64_t way = has_places ? floor.cycles(each.source, tile) : 0;
+        last = std::max(last, plan.begin[i] + each.cycles + way);
+      }
+    }
+    for (std::int64_t tile = 0; tile < n_tiles; ++tile) {
+      most = std::max({most, sent[tile], received[tile]});
+      fragments = std::max(fragments, taken[tile]);
+      std::int64_t *row = table.data() + 4 * tile;
+      row[0] = (made.before[tile] + t10::EIGHTH - 1) / t10::EIGHTH;
+      row[1] = plan.sent[tile];
+      row[2] = plan.received[tile];
+      row[3] = (made.after[tile] + t10::EIGHTH - 1) / t10::EIGHTH;
+    }
+  }
+  return nb::make_tuple(last, plan.bound, made.list.size(), fragments, made.crossing_bytes, most);
+}
+
 }  // namespace
 
 NB_MODULE(_device, module) {
@@ -140,4 +213,7 @@ NB_MODULE(_device, module) {
       .def("fill", &fill, nb::arg("fills"), nb::arg("values"), nb::arg("target_offset"), nb::arg("elements"));
   module.def("find_race", &find_race, nb::arg("runs"), nb::arg("fills"), nb::arg("source_offsets"),
              nb::arg("target_offset"), nb::arg("n_tiles"), nb::arg("target_bytes"));
+  module.def("schedule", &schedule, nb::arg("runs"), nb::arg("fills"), nb::arg("source_offsets"),
+             nb::arg("target_offset"), nb::arg("rates"), nb::arg("places"), nb::arg("row_eighths"),
+             nb::arg("column_eighths"), nb::arg("table"));
 }

@@ -58,3 +58,24 @@ def find_race(
 
     Rows number the runs, then the fills.
     """
+
+def schedule(
+    runs: NDArray[np.int32],
+    fills: NDArray[np.int32],
+    source_offsets: NDArray[np.int64],
+    target_offset: int,
+    rates: Sequence[int],
+    places: NDArray[np.int64],
+    row_eighths: int,
+    column_eighths: int,
+    table: NDArray[np.int64],
+) -> tuple[int, int, int, int, int, int]:
+    """Schedule the transfers of one exchange phase; offsets count from the begin of the tiles' memories.
+
+    `rates`: bytes per cycle of the exchange, cycles per fragment, bytes per cycle of copies, words of the largest
+    transfer, bytes of a memory element (0: none), offset of the interleaved region. `places` (tiles, 2), row and
+    column, may be empty. `table` (tiles, 4) receives cycles of copies before, sending, receiving, and copies after.
+
+    Returns (cycles until the last transfer arrived, most cycles of any port, transfers, most fragments of any receiver,
+    bytes that cross tiles, most bytes of any tile). Raises IndexError for tiles or sources that do not exist.
+    """

@@ -1,44 +1,136 @@
-"""What one exchange phase takes: a schedule of its transfers, and copies inside tiles before and after it."""
+"""What one exchange phase takes: a schedule of its transfers, and copies inside tiles before and after it.
+
+```
+[gather what is not whole words]  sync  set-up  latency  transfers  [copies inside tiles, scatter, constants]
+```
+
+The model and its assumptions are described in docs/device-simulator.md; its numbers come from the chip's file.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from t10.chip import ChipSpec
+from t10.sim.device._device import schedule
 from t10.sim.device.exchange import LoadedCopy
 
 Ints = NDArray[np.int64]
 
+LARGEST_TRANSFER_WORDS = 4148
+ELEMENT_BYTES = 16384
+INTERLEAVED_OFFSET = 0x80000 - 0x4C000
+"""Memory elements: 16 KiB each up to here, pairs of them from here on (timing reference §1, §3)."""
+
+TILES_PER_BLOCK_ROW = 2
+ROWS = 23
+NEAREST_CYCLES = 58
+ROW_EIGHTHS, COLUMN_EIGHTHS = 16, 36
+"""Route over the chip: 58 cycles and 2 per row, 4.5 per column of four tiles: 58 to 170 (timing reference §3)."""
+
+NO_PLACES = np.zeros((0, 2), np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class ExchangeModel:
+    """How phases are timed.
+
+    `has_elements`: a tile that reads and writes one memory element does one after the other. `has_floor_plan`: latency
+    by the distance of the tiles instead of the chip file's constants for neighbours and for arbitrary patterns.
+    """
+
+    chip: ChipSpec
+    has_elements: bool = True
+    has_floor_plan: bool = False
+
+    @property
+    def rates(self) -> list[int]:
+        """Return the numbers of the native scheduler."""
+        chip = self.chip
+        return [
+            chip.exchange_bytes_per_cycle,
+            chip.fragment_cycles,
+            chip.copy_bytes_per_cycle,
+            LARGEST_TRANSFER_WORDS,
+            ELEMENT_BYTES if self.has_elements else 0,
+            INTERLEAVED_OFFSET,
+        ]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PhaseTime:
-    """A timed exchange phase: elapsed cycles, bytes that cross tiles, and cycles at work per tile."""
+    """A timed exchange phase.
+
+    `transfer_cycles` from the first transfer's begin to the last one's end; `bound_cycles` what the busiest port needs
+    at least; `copy_cycles` inside tiles, before and after. `n_bytes` cross tiles, `max_bytes` is the most of any tile,
+    `fragments` the most any receives. `busy_cycles` (tiles,) at work.
+    """
 
     cycles: int
+    transfer_cycles: int
+    bound_cycles: int
+    copy_cycles: int
+    n_transfers: int
+    fragments: int
     n_bytes: int
     max_bytes: int
     busy_cycles: Ints
 
 
-def phase_time(loaded: LoadedCopy, chip: ChipSpec, n_tiles: int) -> PhaseTime:
+def phase_time(loaded: LoadedCopy, model: ExchangeModel, n_tiles: int) -> PhaseTime:
     """Return what one execution of a copy takes."""
-    runs = loaded.pattern.runs.astype(np.int64)
-    n_bytes, count = runs[:, 5] * runs[:, 6], runs[:, 6]
-    is_local = runs[:, 1] == runs[:, 3]
-    received = np.bincount(runs[~is_local, 3], n_bytes[~is_local], n_tiles).astype(np.int64)
-    fragments = np.bincount(runs[~is_local, 3], count[~is_local], n_tiles).astype(np.int64)
-    local = np.bincount(runs[is_local, 3], n_bytes[is_local], n_tiles).astype(np.int64)
-    fills = loaded.pattern.fills.astype(np.int64)
-    local += np.bincount(fills[:, 0], fills[:, 2] * fills[:, 3], n_tiles).astype(np.int64)
-    exchange = -(-received // chip.exchange_bytes_per_cycle) + chip.fragment_cycles * np.maximum(
-        fragments - 1, 0
+    chip = model.chip
+    table = np.zeros((n_tiles, 4), np.int64)
+    places = floor_plan(n_tiles) if model.has_floor_plan else NO_PLACES
+    last, bound, n_transfers, fragments, n_bytes, max_bytes = schedule(
+        loaded.pattern.runs,
+        loaded.pattern.fills,
+        loaded.source_offsets,
+        loaded.target_offset,
+        model.rates,
+        places,
+        ROW_EIGHTHS,
+        COLUMN_EIGHTHS,
+        table,
     )
-    inside = np.where(local > 0, chip.copy_launch_cycles + -(-local // chip.copy_bytes_per_cycle), 0)
-    cycles = int(inside.max(initial=0))
-    if received.any():
-        latency = chip.latency_neighbour_cycles if loaded.copy.kind == "shift" else chip.latency_any_cycles
-        cycles += chip.sync_cycles + chip.setup_cycles + latency + int(exchange.max())
-    return PhaseTime(cycles, int(received.sum()), int(received.max(initial=0)), exchange + inside)
+    # The first fragment's control is part of the set-up.
+    first = chip.fragment_cycles if n_transfers else 0
+    copies = np.where(table[:, [0, 3]] > 0, table[:, [0, 3]] + chip.copy_launch_cycles, 0)
+    copy_cycles = int(copies.max(axis=0, initial=0).sum())
+    cycles = copy_cycles
+    if n_transfers:
+        cycles += chip.sync_cycles + chip.setup_cycles + _latency(loaded, model) + last - first
+    return PhaseTime(
+        cycles=cycles,
+        transfer_cycles=last - first,
+        bound_cycles=bound - first,
+        copy_cycles=copy_cycles,
+        n_transfers=n_transfers,
+        fragments=fragments,
+        n_bytes=n_bytes,
+        max_bytes=max_bytes,
+        busy_cycles=copies.sum(axis=1) + np.maximum(table[:, 1], table[:, 2]),
+    )
+
+
+def _latency(loaded: LoadedCopy, model: ExchangeModel) -> int:
+    if model.has_floor_plan:
+        return NEAREST_CYCLES
+    is_shift = loaded.copy.kind == "shift"
+    return model.chip.latency_neighbour_cycles if is_shift else model.chip.latency_any_cycles
+
+
+@lru_cache(maxsize=8)
+def floor_plan(n_tiles: int) -> Ints:
+    """Return (row, column) of every tile, (n_tiles, 2): pairs in blocks of 23 rows, every second block upside down.
+
+    Source: timing reference §3, floor plan of a 1472-tile chip; smaller chips are its first tiles.
+    """
+    pair = np.arange(n_tiles, dtype=np.int64) // TILES_PER_BLOCK_ROW
+    block, row = np.divmod(pair, ROWS)
+    row = np.where(block % 2 == 1, ROWS - 1 - row, row)
+    return np.ascontiguousarray(np.stack([row, block // 2], axis=1))

@@ -28,7 +28,7 @@ from t10.sim.device.exchange import LoadedCopy, check, load_copies, move
 from t10.sim.device.host import collect, place
 from t10.sim.device.machine import TileMachine
 from t10.sim.device.memory import DeviceMemory
-from t10.sim.device.phase import PhaseTime, phase_time
+from t10.sim.device.phase import ExchangeModel, PhaseTime, phase_time
 from t10.sim.device.recorder import Recorder
 from t10.sim.device.result import DeviceResult
 from t10.sim.device.vertices import Batch, LoadedSet, load
@@ -81,6 +81,7 @@ class _Runner:
         progress: Progress | None,
     ) -> None:
         self.program, self.chip, self.machine, self.progress = program, chip, machine, progress
+        self.exchange = ExchangeModel(chip)
         self.memory = DeviceMemory(program, machine)
         self.sets = load(program, image, self.memory)
         self.copies = load_copies(program, self.memory)
@@ -131,7 +132,7 @@ class _Runner:
         name = loaded.copy.name
         if name not in self.times:
             check(loaded, self.program.n_tiles)
-            self.times[name] = phase_time(loaded, self.chip, self.program.n_tiles)
+            self.times[name] = phase_time(loaded, self.exchange, self.program.n_tiles)
         move(loaded, self.memory)
         self.recorder.add_exchange(loaded.copy, self.times[name])
 

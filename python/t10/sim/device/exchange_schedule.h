@@ -1,0 +1,181 @@
+// When every transfer of an exchange phase happens: a greedy list schedule on the tiles' send and receive ports.
+//
+// A transfer keeps its sender's send port and all its receivers' receive ports busy from begin to end. A tile may send and
+// receive at the same time unless what it reads and what it writes then share a memory element. Whenever ports become
+// free, the transfers that can begin are started, the one first whose busiest port has most left to do.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <queue>
+#include <tuple>
+#include <vector>
+
+#include "exchange_transfers.h"
+
+namespace t10 {
+
+constexpr std::size_t LOOK_AHEAD = 96;  // waiting transfers of one port that are looked at
+
+struct Port {
+  std::int64_t until = 0, left = 0, load = 0;
+  std::uint64_t mask = 0;
+  std::vector<std::int32_t> waiting;
+  std::size_t n_done = 0;
+};
+
+struct Schedule {
+  std::int64_t cycles = 0;  // end of the last transfer
+  std::int64_t bound = 0;   // most that any port has to do
+  std::vector<std::int64_t> begin;
+  std::vector<std::int64_t> sent, received;
+};
+
+class Scheduler {
+ public:
+  Scheduler(const std::vector<Transfer> &transfers, std::int64_t n_tiles)
+      : transfers_(transfers), n_tiles_(n_tiles), send_(n_tiles), receive_(n_tiles), started_(transfers.size(), 0),
+        seen_(transfers.size(), -1) {}
+
+  Schedule run() {
+    Schedule result;
+    result.begin.assign(transfers_.size(), 0);
+    enter();
+    for (std::int64_t tile = 0; tile < n_tiles_; ++tile) {
+      result.bound = std::max({result.bound, send_[tile].load, receive_[tile].load});
+      result.sent.push_back(send_[tile].load);
+      result.received.push_back(receive_[tile].load);
+    }
+    std::vector<std::int32_t> fresh;
+    for (std::int32_t tile = 0; tile < n_tiles_; ++tile) fresh.push_back(tile);
+    std::int64_t now = 0;
+    while (true) {
+      start(now, fresh, result);
+      if (ends_.empty() && n_started_ < transfers_.size()) {
+        // What waited beyond the look-ahead of its ports: all of them are free now.
+        fresh.clear();
+        for (std::int32_t tile = 0; tile < n_tiles_; ++tile) fresh.push_back(tile);
+        start(++now, fresh, result);
+      }
+      if (ends_.empty()) break;
+      now = ends_.top().first;
+      fresh.clear();
+      while (!ends_.empty() && ends_.top().first == now) {
+        const Transfer &done = transfers_[ends_.top().second];
+        fresh.push_back(done.source);
+        fresh.insert(fresh.end(), done.targets.begin(), done.targets.end());
+        ends_.pop();
+      }
+      std::sort(fresh.begin(), fresh.end());
+      fresh.erase(std::unique(fresh.begin(), fresh.end()), fresh.end());
+      result.cycles = now;
+    }
+    return result;
+  }
+
+ private:
+  struct Candidate {
+    std::int64_t left, cycles, distance;
+    std::int32_t number;
+    bool operator<(const Candidate &other) const {
+      return std::tie(other.left, other.cycles, distance, number) <
+             std::tie(left, cycles, other.distance, other.number);
+    }
+  };
+
+  std::int64_t distance(const Transfer &transfer) const {
+    return (transfer.targets[0] - transfer.source + n_tiles_) % n_tiles_;
+  }
+
+  // Queue every transfer at its ports, near targets first: tiles that all send to all then take turns.
+  void enter() {
+    std::vector<std::int32_t> order(transfers_.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = std::int32_t(i);
+    std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
+      return distance(transfers_[a]) < distance(transfers_[b]);
+    });
+    for (const std::int32_t i : order) {
+      const Transfer &transfer = transfers_[i];
+      add(send_[transfer.source], i, transfer.cycles);
+      for (const std::int32_t tile : transfer.targets) add(receive_[tile], i, transfer.cycles);
+    }
+  }
+
+  static void add(Port &port, std::int32_t number, std::int64_t cycles) {
+    port.waiting.push_back(number);
+    port.load += cycles;
+    port.left += cycles;
+  }
+
+  bool can_start(const Transfer &transfer, std::int64_t now) const {
+    const Port &own = send_[transfer.source], &back = receive_[transfer.source];
+    if (own.until > now || (back.until > now && (back.mask & transfer.reads) != 0)) return false;
+    for (std::size_t i = 0; i < transfer.targets.size(); ++i) {
+      const Port &port = receive_[transfer.targets[i]], &other = send_[transfer.targets[i]];
+      if (port.until > now || (other.until > now && (other.mask & transfer.writes[i]) != 0)) return false;
+    }
+    return true;
+  }
+
+  void look(Port &port, std::int64_t now, std::vector<Candidate> &found) {
+    if (port.n_done * 2 > port.waiting.size()) {
+      port.waiting.erase(std::remove_if(port.waiting.begin(), port.waiting.end(),
+                                        [&](std::int32_t i) { return started_[i] != 0; }),
+                         port.waiting.end());
+      port.n_done = 0;
+    }
+    std::size_t n = 0;
+    for (const std::int32_t i : port.waiting) {
+      if (started_[i] != 0) continue;
+      if (++n > LOOK_AHEAD) return;
+      if (seen_[i] == now || !can_start(transfers_[i], now)) continue;
+      seen_[i] = now;
+      const Transfer &transfer = transfers_[i];
+      std::int64_t left = send_[transfer.source].left;
+      for (const std::int32_t tile : transfer.targets) left = std::max(left, receive_[tile].left);
+      found.push_back({left, transfer.cycles, distance(transfer), i});
+    }
+  }
+
+  void start(std::int64_t now, const std::vector<std::int32_t> &fresh, Schedule &result) {
+    std::vector<Candidate> found;
+    for (const std::int32_t tile : fresh) {
+      // A port that became free also lets the other port of its tile go on where both need one memory element.
+      if (send_[tile].until <= now) look(send_[tile], now, found);
+      if (receive_[tile].until <= now) look(receive_[tile], now, found);
+    }
+    std::sort(found.begin(), found.end());
+    for (const Candidate &candidate : found) {
+      const Transfer &transfer = transfers_[candidate.number];
+      if (started_[candidate.number] != 0 || !can_start(transfer, now)) continue;
+      started_[candidate.number] = 1;
+      ++n_started_;
+      result.begin[candidate.number] = now;
+      const std::int64_t end = now + transfer.cycles;
+      occupy(send_[transfer.source], end, transfer.cycles, transfer.reads);
+      for (std::size_t i = 0; i < transfer.targets.size(); ++i) {
+        occupy(receive_[transfer.targets[i]], end, transfer.cycles, transfer.writes[i]);
+      }
+      ends_.push({end, candidate.number});
+    }
+  }
+
+  static void occupy(Port &port, std::int64_t end, std::int64_t cycles, std::uint64_t mask) {
+    port.until = end;
+    port.left -= cycles;
+    port.mask = mask;
+    ++port.n_done;
+  }
+
+  using End = std::pair<std::int64_t, std::int32_t>;
+
+  const std::vector<Transfer> &transfers_;
+  std::int64_t n_tiles_;
+  std::vector<Port> send_, receive_;
+  std::vector<std::uint8_t> started_;
+  std::vector<std::int64_t> seen_;
+  std::size_t n_started_ = 0;
+  std::priority_queue<End, std::vector<End>, std::greater<End>> ends_;
+};
+
+}  // namespace t10

@@ -1,0 +1,261 @@
+// From the runs of a copy to transfers: what one tile sends to a set of tiles, and the copies inside tiles around it.
+//
+// Bytes that several tiles want of one are sent once, to all of them: a tile's source bytes are cut wherever the set of
+// tiles that want them changes. Pieces that are not whole words travel packed: gathered before, scattered after.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <map>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "device_memory.h"
+
+namespace t10 {
+
+// What a transfer and a copy cost; see docs/device-simulator.md for where the numbers come from.
+struct ExchangeRates {
+  std::int64_t exchange_bytes_per_cycle = 4, fragment_cycles = 2, copy_bytes_per_cycle = 8, largest_words = 4148;
+  std::int64_t element_bytes = 16384, interleaved_offset = 0x34000;  // 0: no memory elements, nothing is serialised
+};
+
+constexpr std::int64_t WORD = 4, EIGHTH = 8;  // copies are counted in eighths of a cycle
+constexpr std::int64_t ROW_EIGHTHS = 4 * EIGHTH, RAGGED_EIGHTHS = 4 * EIGHTH;
+constexpr std::int64_t MOST_PIECES = std::int64_t(1) << 22;
+
+// One contiguous piece that crosses tiles; offsets count from the begin of the tiles' memories.
+struct Piece {
+  std::int32_t source, target;
+  std::int64_t from, to, n;
+  bool is_words() const { return ((from | to | n) & (WORD - 1)) == 0; }
+};
+
+// What tile `source` sends to all `targets` (ascending) at once; bit e of a mask stands for memory element e.
+struct Transfer {
+  std::int32_t source = 0;
+  std::vector<std::int32_t> targets;
+  std::int64_t n_bytes = 0, fragments = 0, packed_segments = 0, cycles = 0;
+  std::uint64_t reads = 0;
+  std::vector<std::uint64_t> writes;
+};
+
+struct Transfers {
+  std::vector<Transfer> list;
+  std::vector<std::int64_t> before, after;  // eighths of a cycle per tile: copies before and after the exchange
+  std::int64_t crossing_bytes = 0;
+};
+
+inline std::uint64_t element_mask(const ExchangeRates &rates, std::int64_t offset, std::int64_t n) {
+  if (rates.element_bytes == 0) return 0;
+  const auto number = [&](std::int64_t at) {
+    const std::int64_t first = rates.interleaved_offset / rates.element_bytes;
+    return at < rates.interleaved_offset ? at / rates.element_bytes
+                                         : first + (at - rates.interleaved_offset) / (2 * rates.element_bytes);
+  };
+  std::uint64_t mask = 0;
+  for (std::int64_t e = number(offset); e <= number(offset + n - 1); ++e) mask |= std::uint64_t(1) << (e & 63);
+  return mask;
+}
+
+// Eighths of a cycle per byte of a copy whose two sides differ by `distance` modulo eight.
+inline std::int64_t eighths_per_byte(const ExchangeRates &rates, std::int64_t distance) {
+  if (distance % 8 == 0) return std::max<std::int64_t>(EIGHTH / rates.copy_bytes_per_cycle, 1);
+  if (distance % 4 == 0) return 4;
+  return distance % 2 == 0 ? 6 : 12;
+}
+
+// A copy inside a tile of `count` pieces of `n` bytes each.
+inline std::int64_t copy_eighths(const ExchangeRates &rates, std::int64_t from, std::int64_t to, std::int64_t n,
+                                 std::int64_t count, std::int64_t source_step, std::int64_t target_step) {
+  const std::int64_t distance = (from - to) | (count > 1 ? source_step - target_step : 0);
+  if (n < WORD && count > 1 && target_step == n) {  // pieces are joined to whole words while they are copied
+    return ROW_EIGHTHS + n * count * (n % 2 == 0 ? 8 : 16);
+  }
+  std::int64_t ragged = (to % WORD != 0) + ((to + n) % WORD != 0);
+  if (n < WORD && ragged > 1) ragged = 1;
+  return ROW_EIGHTHS + count * (n * eighths_per_byte(rates, distance) + ragged * RAGGED_EIGHTHS);
+}
+
+class TransferMaker {
+ public:
+  TransferMaker(const ExchangeRates &rates, std::int64_t n_tiles) : rates_(rates), n_tiles_(n_tiles) {
+    made_.before.assign(n_tiles, 0);
+    made_.after.assign(n_tiles, 0);
+  }
+
+  Transfers make(const Run *runs, std::int64_t n_runs, const Fill *fills, std::int64_t n_fills,
+                 const std::int64_t *source_offsets, std::int64_t target_offset) {
+    std::int64_t n_pieces = 0;
+    for (std::int64_t i = 0; i < n_runs; ++i) n_pieces += runs[i].source_tile == runs[i].target_tile ? 0 : runs[i].count;
+    const bool is_cut = n_pieces <= MOST_PIECES;
+    std::vector<std::vector<Piece>> by_source(n_tiles_);
+    std::map<std::vector<std::int64_t>, std::vector<std::int32_t>> whole;
+    for (std::int64_t i = 0; i < n_runs; ++i) {
+      const Run &run = runs[i];
+      const std::int64_t from = source_offsets[run.source] + run.source_offset, to = target_offset + run.target_offset;
+      if (run.source_tile == run.target_tile) {
+        made_.after[run.target_tile] +=
+            copy_eighths(rates_, from, to, run.n_bytes, run.count, run.source_step, run.target_step);
+        continue;
+      }
+      made_.crossing_bytes += std::int64_t(run.n_bytes) * run.count;
+      if (!is_cut) {
+        whole[{run.source_tile, from, run.n_bytes, run.count, run.source_step}].push_back(std::int32_t(i));
+        continue;
+      }
+      auto &pieces = by_source[run.source_tile];
+      for (std::int64_t k = 0; k < run.count; ++k) {
+        const Piece piece{run.source_tile, run.target_tile, from + k * run.source_step, to + k * run.target_step,
+                          run.n_bytes};
+        if (!pieces.empty() && continues(pieces.back(), piece)) {
+          pieces.back().n += piece.n;
+        } else {
+          pieces.push_back(piece);
+        }
+      }
+    }
+    for (std::int64_t i = 0; i < n_fills; ++i) {
+      const Fill &fill = fills[i];
+      made_.after[fill.tile] += copy_eighths(rates_, 0, target_offset + fill.offset, fill.n_bytes, fill.count, fill.step,
+                                             fill.step);
+    }
+    for (auto &pieces : by_source) cut(pieces);
+    for (const auto &[key, rows] : whole) send_whole(runs, rows, source_offsets, target_offset);
+    for (Transfer &each : made_.list) finish(each);
+    return std::move(made_);
+  }
+
+ private:
+  static bool continues(const Piece &last, const Piece &next) {
+    return last.target == next.target && last.from + last.n == next.from && last.to + last.n == next.to;
+  }
+
+  // Cut the pieces that one tile sends into segments that one set of tiles wants, and gather segments by that set.
+  void cut(std::vector<Piece> &pieces) {
+    if (pieces.empty()) return;
+    std::sort(pieces.begin(), pieces.end(), [](const Piece &a, const Piece &b) {
+      return std::tie(a.from, a.target, a.to) < std::tie(b.from, b.target, b.to);
+    });
+    std::vector<std::int64_t> bounds;
+    for (const Piece &piece : pieces) {
+      bounds.push_back(piece.from);
+      bounds.push_back(piece.from + piece.n);
+    }
+    std::sort(bounds.begin(), bounds.end());
+    bounds.erase(std::unique(bounds.begin(), bounds.end()), bounds.end());
+    std::map<std::vector<std::int32_t>, std::size_t> numbers;
+    std::vector<std::size_t> active;
+    std::size_t next = 0;
+    for (std::size_t b = 0; b + 1 < bounds.size(); ++b) {
+      const std::int64_t begin = bounds[b], end = bounds[b + 1];
+      active.erase(std::remove_if(active.begin(), active.end(),
+                                  [&](std::size_t i) { return pieces[i].from + pieces[i].n <= begin; }),
+                   active.end());
+      while (next < pieces.size() && pieces[next].from <= begin) active.push_back(next++);
+      if (!active.empty()) add_segment(pieces, active, begin, end, numbers);
+    }
+  }
+
+  void add_segment(const std::vector<Piece> &pieces, const std::vector<std::size_t> &active, std::int64_t begin,
+                   std::int64_t end, std::map<std::vector<std::int32_t>, std::size_t> &numbers) {
+    std::vector<std::int32_t> targets;
+    bool is_words = true;
+    for (const std::size_t i : active) {
+      targets.push_back(pieces[i].target);
+      is_words = is_words && pieces[i].is_words();
+    }
+    std::sort(targets.begin(), targets.end());
+    targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
+    const auto [found, is_new] = numbers.try_emplace(targets, made_.list.size());
+    if (is_new) {
+      made_.list.emplace_back();
+      made_.list.back().source = pieces[active[0]].source;
+      made_.list.back().targets = targets;
+      made_.list.back().writes.assign(targets.size(), 0);
+    }
+    Transfer &transfer = made_.list[found->second];
+    const std::int64_t n = end - begin;
+    transfer.n_bytes += n;
+    transfer.reads |= element_mask(rates_, begin, n);
+    for (const std::size_t i : active) {
+      const Piece &piece = pieces[i];
+      const std::int64_t to = piece.to + begin - piece.from;
+      const auto at = std::lower_bound(targets.begin(), targets.end(), piece.target) - targets.begin();
+      transfer.writes[at] |= element_mask(rates_, to, n);
+      if (!is_words) made_.after[piece.target] += copy_eighths(rates_, 0, to, n, 1, 0, 0) - ROW_EIGHTHS;
+    }
+    if (is_words) {
+      ++transfer.fragments;
+    } else {
+      ++transfer.packed_segments;
+      packed_eighths_.resize(made_.list.size());
+      packed_eighths_[found->second] += n * ((begin | n) % 2 == 0 ? 8 : 16);
+    }
+  }
+
+  // Runs of one source that are too many to cut: equal ones are sent once, each a transfer of its own.
+  void send_whole(const Run *runs, const std::vector<std::int32_t> &rows, const std::int64_t *source_offsets,
+                  std::int64_t target_offset) {
+    const Run &first = runs[rows[0]];
+    Transfer transfer;
+    transfer.source = first.source_tile;
+    const std::int64_t from = source_offsets[first.source] + first.source_offset;
+    bool is_words = true;
+    std::vector<std::pair<std::int32_t, std::uint64_t>> targets;
+    for (const std::int32_t row : rows) {
+      const Run &run = runs[row];
+      const std::int64_t to = target_offset + run.target_offset, step = run.count > 1 ? run.target_step : 0;
+      is_words = is_words && ((from | to | run.n_bytes | step | run.source_step) & (WORD - 1)) == 0;
+      const std::int64_t low = std::min<std::int64_t>(to, to + (run.count - 1) * step);
+      const std::int64_t span = (run.count - 1) * std::abs(step) + run.n_bytes;
+      targets.emplace_back(run.target_tile, element_mask(rates_, low, span));
+    }
+    std::sort(targets.begin(), targets.end());
+    for (const auto &[tile, mask] : targets) {
+      if (!transfer.targets.empty() && transfer.targets.back() == tile) {
+        transfer.writes.back() |= mask;
+        continue;
+      }
+      transfer.targets.push_back(tile);
+      transfer.writes.push_back(mask);
+    }
+    transfer.n_bytes = std::int64_t(first.n_bytes) * first.count;
+    transfer.reads = element_mask(rates_, from, (first.count - 1) * std::abs(first.source_step) + first.n_bytes);
+    if (is_words) {
+      transfer.fragments = first.count;
+    } else {
+      transfer.packed_segments = first.count;
+      packed_eighths_.resize(made_.list.size() + 1);
+      packed_eighths_.back() = transfer.n_bytes * (first.n_bytes % 2 == 0 ? 8 : 16);
+      for (const std::int32_t row : rows) {
+        const Run &run = runs[row];
+        made_.after[run.target_tile] +=
+            copy_eighths(rates_, 0, target_offset + run.target_offset, run.n_bytes, run.count, run.n_bytes,
+                         run.target_step);
+      }
+    }
+    made_.list.push_back(std::move(transfer));
+  }
+
+  // Price a transfer. A single packed segment needs no gathering: the words that cover it are sent as they lie.
+  void finish(Transfer &transfer) {
+    const std::size_t number = std::size_t(&transfer - made_.list.data());
+    if (transfer.packed_segments > 1) made_.before[transfer.source] += ROW_EIGHTHS + packed_eighths_[number];
+    const std::int64_t n_bytes = transfer.n_bytes + (transfer.packed_segments > 0 ? WORD - 1 : 0);
+    std::int64_t fragments = transfer.fragments + (transfer.packed_segments > 0 ? 1 : 0);
+    fragments += ((n_bytes + WORD - 1) / WORD - 1) / rates_.largest_words;
+    transfer.fragments = fragments;
+    transfer.cycles = (n_bytes + rates_.exchange_bytes_per_cycle - 1) / rates_.exchange_bytes_per_cycle +
+                      fragments * rates_.fragment_cycles;
+  }
+
+  ExchangeRates rates_;
+  std::int64_t n_tiles_;
+  Transfers made_;
+  std::vector<std::int64_t> packed_eighths_;
+};
+
+}  // namespace t10
