@@ -4,6 +4,7 @@
 worker w takes its share of one parallel level, which is the outermost loop
 for every parallel point:   acc = neutral or old output
     for every reduction point:   if all selectors hold: acc = combine(acc, body(inputs))
+                                 (axes whose selector is the same along them are looked up, not walked)
     output = acc
 ```
 
@@ -15,7 +16,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from t10.codelets.digest import named
-from t10.codelets.loops.generator import Generator
+from t10.codelets.loops.generator import Generator, pick_stride
+from t10.codelets.loops.picking import picked_axes
 from t10.codelets.loops.scalar import is_supported
 from t10.codelets.loops.twin import loop_twin
 from t10.codelets.nest import N_WORKERS, WORD_BYTES, Level, Split, levels, shares, split
@@ -36,14 +38,15 @@ class LoopFamily:
         task = copied_as_words(task)
         if not all(is_supported(operand.dtype) for operand in task.operands):
             return None
-        nest = levels(task)
+        picked = picked_axes(task)
+        nest = tuple(level for level in levels(task) if level.axis not in picked)
         share = split(nest, task.output.dtype, task.output.align_bytes)
         nest, share = _split_first(nest, share)
-        fields = loop_fields(task, nest, share)
-        generator = Generator(task, nest, share, {field.name: i for i, field in enumerate(fields)})
+        fields = loop_fields(task, nest, picked, share)
+        generator = Generator(task, nest, picked, share, {field.name: i for i, field in enumerate(fields)})
         try:
             assembly = generator.generate()
-            twin = loop_twin(task, nest, share)
+            twin = loop_twin(task, nest, picked, share)
         except UnsupportedOpError:
             return None
         lines = "\n".join(assembly.lines)
@@ -57,7 +60,7 @@ class LoopFamily:
             twin=twin,
             summary=f"scalar loops, {len(nest)} levels, combine {task.combine}",
         )
-        words = _words(task, nest, share)
+        words = _words(task, nest, picked, share)
         return Compiled(codelet, words, scratch_bytes=N_WORKERS * generator.frame_bytes)
 
 
@@ -102,8 +105,10 @@ def moves(operand: int, level: Level) -> bool:
     return not level.is_reduction or operand < len(level.strides) - 1
 
 
-def loop_fields(task: Task, nest: tuple[Level, ...], share: Split) -> tuple[Field, ...]:
-    """Return the fields: pointers, frame, the split's numbers, then per level its extent, origin and steps."""
+def loop_fields(
+    task: Task, nest: tuple[Level, ...], picked: tuple[int, ...], share: Split
+) -> tuple[Field, ...]:
+    """Return the fields: pointers, frame, share, per level extent, origin and steps, per picked axis its own."""
     fields: list[Field] = []
     for i, operand in enumerate(task.inputs):
         fields.append(Field(f"in{i}", "in", operand.dtype, _align(operand.dtype)))
@@ -117,6 +122,9 @@ def loop_fields(task: Task, nest: tuple[Level, ...], share: Split) -> tuple[Fiel
     for k, level in enumerate(nest):
         fields += [Field(f"extent{k}", "u32"), Field(f"origin{k}", "i32")]
         fields += [Field(step_name(i, k), "i32") for i in range(len(task.operands)) if moves(i, level)]
+    for axis in picked:
+        fields += [Field(f"pick_origin{axis}", "i32"), Field(f"pick_extent{axis}", "u32")]
+        fields += [Field(pick_stride(i, axis), "i32") for i, o in enumerate(task.inputs) if o.strides[axis]]
     return tuple(fields)
 
 
@@ -124,7 +132,7 @@ def _align(dtype: str) -> int:
     return min(size_bytes(dtype), WORD_BYTES)
 
 
-def _words(task: Task, nest: tuple[Level, ...], share: Split) -> tuple[Word, ...]:
+def _words(task: Task, nest: tuple[Level, ...], picked: tuple[int, ...], share: Split) -> tuple[Word, ...]:
     """Return the words in the order of `loop_fields`."""
     sizes = [size_bytes(operand.dtype) for operand in task.operands]
     words: list[Word] = [*(Pointer(i) for i in range(len(task.operands))), Scratch()]
@@ -139,4 +147,7 @@ def _words(task: Task, nest: tuple[Level, ...], share: Split) -> tuple[Word, ...
             inner = nest[k + 1] if k + 1 < len(nest) and moves(i, nest[k + 1]) else None
             back = inner.extent * inner.strides[i] if inner is not None else 0
             words.append((level.strides[i] - back) * size)
+    for axis in picked:
+        words += [task.origin[axis] if task.origin else 0, task.extents[axis]]
+        words += [o.strides[axis] * sizes[i] for i, o in enumerate(task.inputs) if o.strides[axis]]
     return tuple(words)

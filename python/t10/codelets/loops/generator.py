@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from t10.codelets.assembly import Assembly
 from t10.codelets.body.expand import expand
@@ -24,12 +25,27 @@ POOLS: dict[Bank, tuple[str, ...]] = {
 END = ".LEnd"
 
 
-class Generator:
-    """Writes the loops of one task; `word` gives the number of a field's word by its name."""
+def pick_stride(operand: int, axis: int) -> str:
+    """Return the field with an input's byte stride along a picked axis."""
+    return f"pick_stride{operand}_{axis}"
 
-    def __init__(self, task: Task, nest: tuple[Level, ...], share: Split, word: dict[str, int]) -> None:
+
+def _same(value: Value) -> Value:
+    return value
+
+
+class Generator:
+    """Writes the loops of one task; `word` gives the number of a field's word by its name.
+
+    Axes of `picked` are not walked: their selectors' indices say where they stand.
+    """
+
+    def __init__(
+        self, task: Task, nest: tuple[Level, ...], picked: tuple[int, ...], share: Split, word: dict[str, int]
+    ) -> None:
         """Lay out the frame: a word for transfers, counters, pointers without register, indices, spilled values."""
         self.task, self.nest, self.share, self.word = task, nest, share, word
+        self.picked = picked
         self.out = len(task.inputs)
         self.text = Assembly()
         self.dtypes = tuple(operand.dtype for operand in task.inputs)
@@ -74,7 +90,7 @@ class Generator:
         functions: list[ScalarFunction] = [self.task.body, *(s.index for s in self.task.selectors)]
         axes = {int(op.attribute) for f in functions for op in f.ops if op.opcode == "index"}
         axes |= {selector.axis for selector in self.task.selectors}
-        return frozenset(self.level_of_axis[axis] for axis in axes)
+        return frozenset(self.level_of_axis[axis] for axis in axes if axis in self.level_of_axis)
 
     def _field(self, register: str, name: str) -> None:
         self.text.op(f"ld32 {register}, $mvertex_base, $mzero, {self.word[name]}", name)
@@ -191,10 +207,15 @@ class Generator:
         """Return one point: selectors, body, and its accumulation or store."""
         task, code = self.task, VirtualCode()
         loaded: dict[int, Value] = {}
+        local: dict[int, Value] = {}
 
         def load(i: int) -> Value:
             if i not in loaded:
-                loaded[i] = memory.load(code, self.dtypes[i], self._pointer(code, i))
+                pointer = self._pointer(code, i)
+                for axis in self.picked:
+                    if axis in local and task.inputs[i].strides[axis]:
+                        pointer = self._moved(code, pointer, local[axis], pick_stride(i, axis))
+                loaded[i] = memory.load(code, self.dtypes[i], pointer)
             return loaded[i]
 
         index = {axis: self._index(code, axis) for axis in self.level_of_axis}
@@ -202,8 +223,11 @@ class Generator:
         for selector in task.selectors:
             function = expand(selector.index, self.dtypes)
             chosen = emit_function(code, function, self.dtypes, load, index)
-            here = index[selector.axis]()
-            holds = code.m("cmpeq {d}, {x}, {y}", x=chosen, y=here)
+            if selector.axis in self.picked:
+                local[selector.axis] = self._picked(code, chosen, selector.axis, skip)
+                index[selector.axis] = partial(_same, chosen)
+                continue
+            holds = code.m("cmpeq {d}, {x}, {y}", x=chosen, y=index[selector.axis]())
             code.effect(f"brz {{c}}, {skip}", c=holds)
         value = emit_function(code, expand(task.body, self.dtypes), self.dtypes, load, index)
         if task.combine == "none":
@@ -212,6 +236,24 @@ class Generator:
             combining.accumulate(code, task.combine, value, task.output.dtype)
         lines = self._allocated(code)
         return [*lines, f"{skip}:"] if task.selectors else lines
+
+    def _picked(self, code: VirtualCode, chosen: Value, axis: int, skip: str) -> Value:
+        """Add the test that an index lies in this part of an axis; return where, counted from the first point."""
+        word = "$mvertex_base, $mzero"
+        origin = code.m(f"ld32 {{d}}, {word}, {self.word[f'pick_origin{axis}']}")
+        extent = code.m(f"ld32 {{d}}, {word}, {self.word[f'pick_extent{axis}']}")
+        local = code.m("sub {d}, {x}, {o}", x=chosen, o=origin)
+        holds = code.m("cmpult {d}, {x}, {e}", x=local, e=extent)
+        code.effect(f"brz {{c}}, {skip}", c=holds)
+        return local
+
+    def _moved(self, code: VirtualCode, pointer: Value | str, points: Value, stride: str) -> Value:
+        """Add a pointer moved by a number of points of a stride that is a word."""
+        step = code.m(f"ld32 {{d}}, $mvertex_base, $mzero, {self.word[stride]}")
+        bytes_ = code.m("mul {d}, {x}, {y}", x=points, y=step)
+        if isinstance(pointer, str):
+            return code.m(f"add {{d}}, {pointer}, {{x}}", x=bytes_)
+        return code.m("add {d}, {p}, {x}", p=pointer, x=bytes_)
 
     def _before_reduction(self) -> list[str]:
         task, code = self.task, VirtualCode()

@@ -48,7 +48,7 @@ def share_statements(share: Split) -> list[str]:
     return [*lines, "if (count <= 0) return true;"]
 
 
-def loop_twin(task: Task, nest: tuple[Level, ...], share: Split) -> str:
+def loop_twin(task: Task, nest: tuple[Level, ...], picked: tuple[int, ...], share: Split) -> str:
     """Return the body of `compute`; raises `UnsupportedOpError` for operations that have no C++."""
     n = len(task.operands)
     lines = share_statements(share)
@@ -79,7 +79,7 @@ def loop_twin(task: Task, nest: tuple[Level, ...], share: Split) -> str:
     lines += [indent + line for line in _before(task)]
     for k in range(n_parallel, len(nest)):
         open_level(k)
-    lines += [indent + line for line in _point(task, nest, share)]
+    lines += [indent + line for line in _point(task, nest, picked, share)]
     for _ in range(n_parallel, len(nest)):
         close_level()
     lines += [indent + line for line in _after(task)]
@@ -100,34 +100,36 @@ def _before(task: Task) -> list[str]:
     return [f"{cpp_type(dtype)} acc = {value};"]
 
 
-def _point(task: Task, nest: tuple[Level, ...], share: Split) -> list[str]:
-    """Return one point in braces of its own, so that `continue` is not needed."""
-    names = [f"in{i}[p{i}]" for i in range(len(task.inputs))]
+def _point(task: Task, nest: tuple[Level, ...], picked: tuple[int, ...], share: Split) -> list[str]:
+    """Return one point: its conditions, one inside the other, around the body."""
     dtypes = [operand.dtype for operand in task.inputs]
+    names = [f"in{i}[p{i}]" for i in range(len(task.inputs))]
     index = {
         level.axis: f"(origin{k} + {'first + ' if share.level == k else ''}i{k})"
         for k, level in enumerate(nest)
     }
-    conditions: list[str] = []
     lines: list[str] = []
     for s, selector in enumerate(task.selectors):
         chosen = _used_body(selector.index, names, dtypes, index, f"s{s}_")
+        axis = selector.axis
         lines += chosen[:-1]
-        conditions.append(f"({chosen[-1]}) == {index[selector.axis]}")
+        if axis not in picked:
+            lines.append(f"if (({chosen[-1]}) == {index[axis]}) {{")
+            continue
+        lines.append(f"const long long at{axis} = (long long)({chosen[-1]}) - pick_origin{axis};")
+        lines.append(f"if (at{axis} >= 0 && at{axis} < (long long)(pick_extent{axis})) {{")
+        index[axis] = f"(at{axis} + pick_origin{axis})"
+        for i, operand in enumerate(task.inputs):
+            if operand.strides[axis]:
+                size = size_bytes(operand.dtype)
+                names[i] = names[i].replace("]", f" + int(at{axis}) * (pick_stride{i}_{axis} / {size})]")
     body = _used_body(task.body, names, dtypes, index, "v")
     out = f"out[p{len(task.inputs)}]"
     if task.combine == "none":
         effect = f"{out} = {body[-1]};"
     else:
         effect = f"acc = {combination(task.combine, task.output.dtype, 'acc', f'({body[-1]})')};"
-    if not conditions:
-        return [*lines, *body[:-1], effect]
-    return [
-        *lines,
-        f"if ({' && '.join(conditions)}) {{",
-        *(f"  {line}" for line in (*body[:-1], effect)),
-        "}",
-    ]
+    return [*lines, *body[:-1], effect, *(["}" * len(task.selectors)] if task.selectors else [])]
 
 
 def _used_body(
