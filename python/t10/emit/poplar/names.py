@@ -6,21 +6,21 @@ import re
 import textwrap
 
 COMMENT_WIDTH = 116
-KEYWORDS = frozenset(
-    """alignas alignof and asm auto bitand bitor bool break case catch char class compl const constexpr continue
-    decltype default delete do double else enum explicit export extern false float for friend goto if inline int long mutable
-    namespace new noexcept not nullptr operator or private protected public register return short signed sizeof static
-    struct switch template this throw true try typedef typeid typename union unsigned using virtual void volatile
-    wchar_t while xor half main""".split()
-)
+# Words of C++, and names that the text of a program uses itself.
+KEYWORDS = """
+alignas alignof and asm auto bitand bitor bool break case catch char class compl const constexpr continue
+decltype default delete do double else enum explicit export extern false float for friend goto if inline int
+long mutable namespace new noexcept not nullptr operator or private protected public register return short
+signed sizeof static struct switch template this throw true try typedef typeid typename union unsigned using
+virtual void volatile wchar_t while xor half main
+"""
 
-HELPERS = frozenset(
-    """Builder Bits ComputeSet Copy Engine Execute Field Fills Graph HostPiece HostTensor Memory Model Options PerTile
-    Program Programs Repeat Sequence Span Tables Target Tensor Tiles Transfers Type WriteUndef absent add_host_tensors
-    add_memory b build edge edge_as f32 i32 m main poplar program run steps std t10 tiles u32
-    BOOL CHAR FLOAT HALF INT SHORT SIGNED_CHAR UNSIGNED_CHAR UNSIGNED_INT UNSIGNED_SHORT""".split()
-)
-"""Names that the text of a program uses itself."""
+HELPERS = """
+Builder Bits ComputeSet Copy Engine Execute Field Fills Graph HostPiece HostTensor Memory Model Options
+PerTile Program Programs Repeat Sequence Span Tables Target Tensor Tiles Transfers Type WriteUndef absent
+add_host_tensors add_memory b build edge edge_as f32 i32 m main poplar program run steps std t10 tiles u32
+BOOL CHAR FLOAT HALF INT SHORT SIGNED_CHAR UNSIGNED_CHAR UNSIGNED_INT UNSIGNED_SHORT
+"""
 
 
 class Names:
@@ -28,7 +28,7 @@ class Names:
 
     def __init__(self) -> None:
         """Begin with the words that must not be given."""
-        self.taken: set[str] = {*KEYWORDS, *HELPERS}
+        self.taken = {*KEYWORDS.split(), *HELPERS.split()}
         self.given: dict[str, str] = {}
 
     def identifier(self, name: str) -> str:

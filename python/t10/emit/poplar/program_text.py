@@ -52,7 +52,7 @@ def _title(program: DeviceProgram) -> str:
     lines = comment(f"{program.name} for chip {program.chip}, {program.n_tiles} tiles; written by T10.")
     lines += comment(program.graph_comment) if program.graph_comment else ""
     return lines + comment(
-        "Row t of every variable lies on tile t. Long lists of numbers stand in tables.bin. README.md says how to build."
+        "Row t of every variable lies on tile t. Long lists stand in tables.bin. README.md says how to build."
     )
 
 
