@@ -17,6 +17,9 @@ namespace t10 {
 
 constexpr std::size_t LOOK_AHEAD = 96;  // waiting transfers of one port that are looked at
 
+// A schedule at most this much longer than its busiest port needs is good enough.
+constexpr std::int64_t GOOD_NUMERATOR = 102, GOOD_DENOMINATOR = 100;
+
 struct Port {
   std::int64_t until = 0, left = 0, load = 0;
   std::uint64_t mask = 0;
@@ -177,5 +180,41 @@ class Scheduler {
   std::size_t n_started_ = 0;
   std::priority_queue<End, std::vector<End>, std::greater<End>> ends_;
 };
+
+// Return transfers in which tiles that have the time send one by one what they would send to several at once.
+//
+// A multicast needs all its receivers free together and its sender then receives nothing: among n tiles that all send to
+// all, multicasts keep every receiver busy (n - 1) / n of the time, transfers one by one always.
+inline std::vector<Transfer> taken_apart(const std::vector<Transfer> &transfers, std::int64_t n_tiles,
+                                         std::int64_t bound) {
+  std::vector<std::int64_t> alone(n_tiles, 0);
+  for (const Transfer &each : transfers) alone[each.source] += each.cycles * std::int64_t(each.targets.size());
+  std::vector<Transfer> result;
+  for (const Transfer &each : transfers) {
+    if (each.targets.size() < 2 || alone[each.source] > bound) {
+      result.push_back(each);
+      continue;
+    }
+    for (std::size_t i = 0; i < each.targets.size(); ++i) {
+      Transfer one = each;
+      one.targets = {each.targets[i]};
+      one.writes = {each.writes[i]};
+      result.push_back(std::move(one));
+    }
+  }
+  return result;
+}
+
+// Schedule transfers; `transfers` become those that were scheduled.
+inline Schedule best_schedule(std::vector<Transfer> &transfers, std::int64_t n_tiles) {
+  Schedule first = Scheduler(transfers, n_tiles).run();
+  if (first.cycles * GOOD_DENOMINATOR <= first.bound * GOOD_NUMERATOR) return first;
+  std::vector<Transfer> apart = taken_apart(transfers, n_tiles, first.bound);
+  if (apart.size() == transfers.size()) return first;
+  Schedule second = Scheduler(apart, n_tiles).run();
+  if (second.cycles >= first.cycles) return first;
+  transfers = std::move(apart);
+  return second;
+}
 
 }  // namespace t10

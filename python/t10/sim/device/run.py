@@ -47,18 +47,20 @@ def run_device(
     machine: TileMachine,
     progress: Progress | None = None,
     until: str | None = None,
+    exchange: ExchangeModel | None = None,
 ) -> DeviceResult:
     """Return what a device program computes on a chip, and the cycles that takes.
 
     `machine` executes the vertices; its tiles' memories become those of the run. `progress(step, n_steps, operator)` is
     called after every compute set. `until` names the last operator to execute; outputs are then the variables its
-    vertices and copies wrote. Raises `InputError` for wrong inputs or an unknown operator, `VerifyError` where the
-    program contradicts itself, `SimTrap` (operator, compute set, codelet, tile) where the machine cannot go on.
+    vertices and copies wrote. `exchange` times exchange phases (docs/device-simulator.md). Raises `InputError` for
+    wrong inputs or an unknown operator, `VerifyError` where the program contradicts itself, `SimTrap` (operator, compute
+    set, codelet, tile) where the machine cannot go on.
     """
     names = [each.operator for each in program.operators]
     if until is not None and until not in names:
         raise InputError(f"there is no operator '{until}' to stop after")
-    runner = _Runner(program, chip, image, machine, progress)
+    runner = _Runner(program, image, machine, exchange or ExchangeModel(chip), progress)
     place(runner.memory, program.weights, weights, "weight")
     place(runner.memory, program.inputs, inputs, "input")
     for operator in program.operators:
@@ -75,13 +77,12 @@ class _Runner:
     def __init__(
         self,
         program: DeviceProgram,
-        chip: ChipSpec,
         image: Image,
         machine: TileMachine,
+        exchange: ExchangeModel,
         progress: Progress | None,
     ) -> None:
-        self.program, self.chip, self.machine, self.progress = program, chip, machine, progress
-        self.exchange = ExchangeModel(chip)
+        self.program, self.machine, self.exchange, self.progress = program, machine, exchange, progress
         self.memory = DeviceMemory(program, machine)
         self.sets = load(program, image, self.memory)
         self.copies = load_copies(program, self.memory)
@@ -125,7 +126,7 @@ class _Runner:
         for written in loaded.written:
             self.memory.native.mark(written.tiles, written.offsets, written.n_bytes)
         self.recorder.add_compute(
-            loaded.compute_set, int(busy.max(initial=0)) + self.chip.launch_cycles, busy
+            loaded.compute_set, int(busy.max(initial=0)) + self.exchange.chip.launch_cycles, busy
         )
 
     def _exchange(self, loaded: LoadedCopy) -> None:

@@ -1,0 +1,165 @@
+"""The exchange simulator: schedules keep ports busy, cost what the chip's file says, and serialise what must be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.small_device import BASE, pattern, run_row
+
+from t10.chip import ChipSpec, load_chip
+from t10.core.device import Copy, CopyKind, Pattern, Variable
+from t10.cost.ipu import IpuCostModel
+from t10.sim.device.exchange import LoadedCopy
+from t10.sim.device.phase import ExchangeModel, PhaseTime, floor_plan, phase_time
+
+CHIP = load_chip("test-64")
+N_TILES = 64
+FIXED = CHIP.sync_cycles + CHIP.setup_cycles + CHIP.latency_any_cycles
+SOURCE, TARGET = 0x40000, 0x80000
+
+
+def timed(
+    rows: list[list[int]] | Pattern,
+    kind: CopyKind = "relayout",
+    target: int = TARGET,
+    model: ExchangeModel | None = None,
+    chip: ChipSpec = CHIP,
+) -> PhaseTime:
+    moved = pattern("p", rows) if isinstance(rows, list) else rows
+    copy = Copy("c", "operator", kind, ("x",), "y", "ui8", "p", 0, 0)
+    x = Variable("x", "buffer", "ui8", (0x8000,), N_TILES, BASE + SOURCE)
+    y = replace(x, name="y", address_bytes=BASE + target)
+    loaded = LoadedCopy(
+        copy, moved, (x,), y, np.array([SOURCE], np.int64), target, np.zeros((1, 1), np.uint8)
+    )
+    return phase_time(loaded, model or ExchangeModel(chip), chip.n_cores)
+
+
+def test_a_ring_costs_what_the_cost_model_says():
+    for n in (4, 64, 4096, 16384):
+        time = timed([run_row((t + 1) % N_TILES, t, n) for t in range(N_TILES)], "shift")
+        assert time.cycles == IpuCostModel(CHIP).exchange_cycles(n, 1, neighbour=True)
+        assert time.transfer_cycles == n // 4
+        assert (time.n_bytes, time.max_bytes, time.n_transfers) == (N_TILES * n, n, N_TILES)
+
+
+def test_one_transfer_to_all_costs_its_sender_once():
+    time = timed([run_row(0, t, 400) for t in range(1, N_TILES)])
+    assert time.cycles == FIXED + 100
+    assert time.n_transfers == 1
+    assert (time.n_bytes, time.max_bytes) == (63 * 400, 400)
+
+
+def test_a_window_that_two_tiles_share_in_part_is_sent_once():
+    # Tile 1 takes bytes 0..400, tile 2 takes 200..600: three segments, 600 bytes leave tile 0.
+    time = timed([run_row(0, 1, 400), run_row(0, 2, 400, at=200)])
+    assert time.n_transfers == 3
+    assert time.max_bytes == 600
+    assert time.transfer_cycles == 150 + 2 * CHIP.fragment_cycles
+
+
+def test_a_receiver_takes_one_transfer_at_a_time():
+    rows = [run_row(s, 0, 40, to=40 * s) for s in range(1, 9)]
+    time = timed(rows)
+    assert time.transfer_cycles == time.bound_cycles == 8 * 10 + 7 * CHIP.fragment_cycles
+    assert time.fragments == 8
+
+
+@pytest.mark.parametrize("size", [4, 16, 64])
+def test_all_to_all_keeps_every_port_busy(size: int):
+    groups = np.arange(N_TILES).reshape(-1, size)
+    rows = [
+        run_row(int(s), int(t), 64, at=64 * j, to=64 * i)
+        for group in groups
+        for i, s in enumerate(group)
+        for j, t in enumerate(group)
+        if i != j
+    ]
+    time = timed(rows)
+    assert time.transfer_cycles == time.bound_cycles
+
+
+def test_all_gather_among_few_is_sent_one_by_one():
+    # Four tiles that all multicast to the other three would take turns: four times 100 words instead of three.
+    rows = [run_row(s, t, 400, to=400 * s) for s in range(4) for t in range(4) if s != t]
+    assert timed(rows).transfer_cycles == 3 * 100 + 2 * CHIP.fragment_cycles
+
+
+def test_random_patterns_take_little_longer_than_their_busiest_port():
+    random = np.random.default_rng(7)
+    for _ in range(20):
+        rows: list[list[int]] = []
+        for tile in range(N_TILES):
+            to = 0
+            for other in random.choice(N_TILES, 4, replace=False):
+                if int(other) != tile:
+                    n = 4 * int(random.integers(1, 200))
+                    rows.append(run_row(int(other), tile, n, at=4 * int(random.integers(0, 64)), to=to))
+                    to += n
+        time = timed(rows)
+        assert time.bound_cycles <= time.transfer_cycles <= 1.2 * time.bound_cycles
+
+
+def test_sending_and_receiving_in_one_memory_element_take_turns():
+    rows = [run_row(1 - t, t, 4096) for t in range(2)]
+    apart = timed(rows, "shift")
+    together = timed(rows, "shift", target=SOURCE + 0x2000)
+    assert together.transfer_cycles == 2 * apart.transfer_cycles + CHIP.fragment_cycles
+    free = timed(rows, "shift", SOURCE + 0x2000, ExchangeModel(CHIP, has_elements=False))
+    assert free.cycles == apart.cycles
+    # Below the interleaved region an element is 16 KiB.
+    assert timed(rows, "shift", target=0x4000).cycles == apart.cycles
+
+
+def test_copies_inside_a_tile_move_eight_bytes_a_cycle():
+    time = timed([run_row(t, t, 8000) for t in range(N_TILES)])
+    assert time.cycles == CHIP.copy_launch_cycles + 1000 + 4
+    assert (time.n_transfers, time.n_bytes, time.transfer_cycles) == (0, 0, 0)
+
+
+def test_copies_of_finer_pieces_take_longer():
+    cycles = [timed([[0, 0, 0, 0, to, 800, 1, 0, 0]]).copy_cycles for to in (0, 4, 2, 1)]
+    assert cycles == sorted(cycles)
+    assert len(set(cycles)) == 4
+
+
+def test_pieces_smaller_than_a_word_travel_packed():
+    # 100 elements of two bytes, every second one: 50 words, gathered before and scattered after.
+    time = timed([[0, 0, 0, 1, 0, 2, 100, 4, 4]])
+    assert time.transfer_cycles in (50, 51)
+    assert time.fragments == 1
+    assert time.copy_cycles > 2 * CHIP.copy_launch_cycles
+    assert timed([[0, 0, 0, 1, 0, 4, 50, 8, 8]]).copy_cycles == 0
+
+
+def test_constants_are_written_by_their_tile():
+    fills = np.array([[3, 0, 800, 1, 0]], np.int32)
+    time = timed(Pattern("p", np.zeros((0, 9), np.int32), fills, np.zeros(1, np.int32), ("0",)))
+    assert time.cycles == CHIP.copy_launch_cycles + 100 + 4
+    assert list(np.flatnonzero(time.busy_cycles)) == [3]
+
+
+def test_nothing_to_move_takes_no_time():
+    assert timed([]).cycles == 0
+
+
+def test_a_transfer_beyond_the_largest_is_continued():
+    words = 5000
+    chip = CHIP.model_copy(update={"fragment_cycles": 10})
+    time = timed([run_row(0, 1, 4 * words)], chip=chip)
+    assert time.transfer_cycles == words + 10
+
+
+def test_the_floor_plan_bounds_latency():
+    places = floor_plan(1472)
+    assert len({tuple(place) for place in places.tolist()}) == 23 * 16
+    assert (places.max(axis=0) == (22, 15)).all()
+    # Neighbours are at most one row or one column apart.
+    assert np.abs(np.diff(places, axis=0)).sum(axis=1).max() == 1
+    near = timed([run_row(0, 1, 4)], model=ExchangeModel(CHIP, has_floor_plan=True))
+    far = timed([run_row(0, 63, 4)], model=ExchangeModel(CHIP, has_floor_plan=True))
+    fixed = CHIP.sync_cycles + CHIP.setup_cycles + 1
+    assert near.cycles == fixed + 58
+    assert 58 < far.cycles - fixed <= 170
