@@ -129,13 +129,16 @@ def _check_repeat(site: RepeatSite, base: int, reporter: Reporter) -> None:
         reporter.report(
             site.line,
             f"the body of rpt begins at {address:#x}, which is not a multiple of 8; write {way}, or .align 8 before it",
+            site.column,
         )
         return
     n_bundles = rows[site.index][_HEAD + 1] + 1
     body = range(start, start + 2 * n_bundles)
     if body.stop > len(rows):
         reporter.report(
-            site.line, f"the body of rpt, {n_bundles} bundles, goes on behind the end of the section"
+            site.line,
+            f"the body of rpt, {n_bundles} bundles, goes on behind the end of the section",
+            site.column,
         )
         return
     for index in body:

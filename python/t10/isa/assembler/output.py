@@ -49,6 +49,7 @@ class RepeatSite:
     index: int
     n_words: int
     line: Line
+    column: int
 
 
 class Output:
@@ -135,7 +136,7 @@ class Output:
 
     def _repeat(self, section: Section, parsed: Parsed, n_words: int, line: Line) -> None:
         section.alignment = max(section.alignment, BUNDLE_BYTES)
-        self.repeats.append(RepeatSite(section, len(section.rows), n_words, line))
+        self.repeats.append(RepeatSite(section, len(section.rows), n_words, line, parsed.column))
 
     def _put(self, section: Section, parsed: Parsed, kind: int, line: Line) -> None:
         """Append one word, to be fixed later where a symbol has no value yet."""
