@@ -46,8 +46,8 @@ INTEGER: tuple[Instruction, ...] = (
     *_i("cmpult", _Z16, "d = x < y ? 1 : 0, unsigned", "d = x < y;"),
     *_i("max", _ZS16, "d = the larger, signed", "d = int32_t(x) > int32_t(y) ? x : y;"),
     *_i("min", _ZS16, "d = the smaller, signed", "d = int32_t(x) < int32_t(y) ? x : y;"),
-    *_i("movz", "!d:m, c:m, s:m", "if c == 0: d = s", "if (c == 0) d = s;"),
-    *_i("movnz", "!d:m, c:m, s:m", "if c != 0: d = s", "if (c != 0) d = s;"),
+    *_i("movz", "!d:m, q:m, s:m", "if q == 0: d = s", "if (q == 0) d = s;"),
+    *_i("movnz", "!d:m, q:m, s:m", "if q != 0: d = s", "if (q != 0) d = s;"),
     *_i("clz", "d:m, x:m", "d = leading zero bits of x; 32 for zero", "d = leading_zeros(x);"),
     *_i("popc", "d:m, x:m", "d = bits of x that are set", "d = population(x);"),
     *_i(

@@ -1,0 +1,95 @@
+// Code as the simulator runs it: one entry per word, operands resolved, ready to call.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "context.h"
+
+namespace t10::isa {
+
+using Operation = void (*)(Context&, const std::int32_t*);
+
+enum class OperandKind : std::uint8_t { kNumber, kM, kMPair, kA, kAPair, kAQuad };
+enum class Role : std::uint8_t { kIn, kOut, kInOut };
+
+struct OperandInfo {
+  OperandKind kind;
+  Role role;
+};
+
+constexpr int kMostOperands = 8;
+
+// A form of an instruction, from its record. `operation` is null where the simulator refuses it.
+struct Form {
+  const char* mnemonic;
+  Operation operation;
+  std::uint8_t slots;
+  bool is_aux;
+  bool for_worker;
+  bool for_supervisor;
+  bool is_control;
+  bool can_repeat;
+  int n_operands;
+  OperandInfo operands[kMostOperands];
+};
+
+// Generated from t10.isa.INSTRUCTIONS by isa/generate.py.
+extern const Form kForms[];
+extern const int kFormCount;
+
+// Kinds of words of an image (t10.isa.image).
+enum WordKind { kSolo, kMain, kAux, kSecond, kData };
+
+// A word: a solo instruction, or the first word of a bundle. `words` is 0 where no instruction begins.
+struct Entry {
+  Operation main = nullptr;
+  Operation aux = nullptr;
+  std::int32_t main_operands[5] = {};
+  std::int32_t aux_operands[4] = {};
+  std::uint8_t out[2] = {kSink, kSink};  // registers of the auxiliary result
+  std::uint8_t words = 0;
+  std::uint8_t slots = 1;
+  std::int16_t main_form = -1;
+  std::int16_t aux_form = -1;
+  bool is_control = false;
+  bool is_bundle = false;
+  bool can_repeat = false;
+  bool repeat_checked = false;  // rpt: the body keeps the rules
+};
+
+class Program {
+ public:
+  // `words` is n rows of 2 + kMostOperands: kind, form, operands. Throws std::invalid_argument for words that no
+  // assembler makes.
+  Program(Word base, const std::int32_t* words, const std::int32_t* lines, std::size_t n);
+
+  const Entry* begin() const { return entries_.data(); }
+  Word base() const { return base_; }
+  Word address_of(const Entry* entry) const { return base_ + 4 * Word(entry - entries_.data()); }
+
+  // The instruction at an address, or null.
+  const Entry* find(Word address) const {
+    const Word index = (address - base_) / 4;
+    if (address % 4 != 0 || index + 1 >= entries_.size() || entries_[index].words == 0) return nullptr;
+    return &entries_[index];
+  }
+  int line_of(Word address) const;
+
+  // Words of data: address and value.
+  const std::vector<std::pair<Word, Word>>& data() const { return data_; }
+
+ private:
+  void decode(std::size_t i, const std::int32_t* row, bool is_aux_half);
+  void check_repeats();
+
+  Word base_;
+  std::vector<Entry> entries_;  // and one past the end where no instruction begins
+  std::vector<std::int32_t> lines_;
+  std::vector<std::pair<Word, Word>> data_;
+};
+
+// What an entry does, for traces: `{ ld64step $a0:1, ... ; fnop }` with mnemonics and operand numbers.
+std::string text_of(const Entry& entry);
+
+}  // namespace t10::isa

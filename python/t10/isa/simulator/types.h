@@ -1,0 +1,58 @@
+// Values of registers, the memory map, and traps.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace t10::isa {
+
+using Word = std::uint32_t;
+
+struct Pair {
+  Word w[2];
+};
+
+struct Quad {
+  Word w[4];
+};
+
+constexpr Word kMemoryBase = 0x4C000;
+constexpr Word kInterleavedBase = 0x80000;
+constexpr int kWorkers = 6;
+constexpr int kSlotClocks = 6;     // a worker issues once in so many clocks
+constexpr int kResultClocks = 6;   // the supervisor sees a result so many clocks after issue
+constexpr Word kReturnAddress = 0; // where supervisor code returns to: no address of code
+
+// Why a simulation stopped; the names are those of the exceptions of the hardware where there is one.
+enum class Cause : std::uint8_t {
+  kNone,
+  kInvalidAddress,      // outside the memory, or not aligned
+  kConflict,            // two accesses of one instruction in one bank
+  kInvalidInstruction,  // not executable here: solo words in a repeated body, a flag that does not exist
+  kInvalidOperation,    // executable, but with operands that are not allowed or not modelled
+  kInvalidPc,           // no instruction there
+  kBreakpoint,          // trap
+  kExecution,           // workers were active when they must not be
+  kSharedWord,          // check of this simulator: two workers wrote into one word
+  kNotPreserved,        // check of this simulator: a register the calling convention preserves was changed
+  kCycleLimit,          // check of this simulator: no end in sight
+};
+
+const char* cause_name(Cause cause);
+
+struct Trap : std::runtime_error {
+  Trap(Cause cause_, std::string message, Word address_ = 0)
+      : std::runtime_error(std::move(message)), cause(cause_), address(address_) {}
+
+  Cause cause;
+  Word address;
+  Word pc = 0;
+  int line = 0;
+  int tile = 0;
+  int worker = -1;  // -1: the supervisor
+  std::int64_t cycle = 0;
+};
+
+}  // namespace t10::isa
