@@ -173,6 +173,7 @@ class HostPiece:
 
     `elements` (tiles, slots) int32 holds row-major element numbers, -1 for slots that hold `fill` (inputs, weights) or
     nothing of it (outputs). An output's piece without a variable has constants: elements (1, n) that are `fill`.
+    Pieces of equal content share the array.
     """
 
     variable: str

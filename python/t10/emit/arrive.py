@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 from t10.core import movement
 from t10.core.device import HostPiece, HostTensor, Pattern
 from t10.core.dtypes import size_bytes
-from t10.core.expression import OperatorSpec
-from t10.core.graph import Graph, TensorValue
+from t10.core.expression import Operand, OperatorSpec
+from t10.core.graph import Graph, TensorValue, View
 from t10.core.movement import ElementMap
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import Layout
-from t10.emit.patterns import Fills, in_order, pattern
+from t10.emit import _routes
+from t10.emit.patterns import pattern_of_runs
+from t10.plan.canonical import canonical
 
 Ints = NDArray[np.int64]
 
@@ -38,35 +40,81 @@ class Homes:
     by_value: dict[str, Home] = field(default_factory=dict[str, Home])
     _specs: dict[str, OperatorSpec] = field(init=False)
     _shapes: dict[str, tuple[int, ...]] = field(init=False)
+    _views: dict[str, View] = field(init=False)
+    _kinds: dict[OperatorSpec, int] = field(default_factory=dict[OperatorSpec, int])
+    _maps: dict[Any, ElementMap] = field(default_factory=dict[Any, ElementMap])
     _patterns: dict[Any, Pattern] = field(default_factory=dict[Any, Pattern])
 
     def __post_init__(self) -> None:
+        self._views = {view.name: view for view in self.graph.views}
         self._specs = {spec.name: spec for spec in self.graph.operators}
         self._shapes = self.graph.shape_by_value
 
     def element_map(self, layout: Layout) -> ElementMap:
-        """Return which element lies in which slot of a layout."""
-        spec = self._specs[layout.operator] if layout.kind == "operand" else None
-        return movement.layout_map(spec, layout, prod(self._shapes[layout.value]))
+        """Return which element lies in which slot of a layout; equal layouts of equal operators share it."""
+        key = self._layout_key(layout)
+        found = self._maps.get(key)
+        if found is None:
+            spec = self._specs[layout.operator] if layout.kind == "operand" else None
+            found = movement.layout_map(spec, layout, prod(self._shapes[layout.value]))
+            found = ElementMap(np.ascontiguousarray(found.elements), found.copies)
+            self._maps[key] = found
+        return found
 
     def arrival(self, spec: OperatorSpec, plan: OperatorPlan, number: int) -> tuple[tuple[str, ...], Pattern]:
         """Return the source variables and the pattern that brings operand `number` to where the plan reads it."""
         operand = spec.operands[number]
         sources = self.graph.sources_of(operand.name)
-        homes = [(self.element_map(self.by_value[s].layout), prod(self._shapes[s])) for s in sources]
+        variables = tuple(self.by_value[s].variable for s in sources)
+        homes = [self.by_value[s].layout for s in sources]
         wanted = Layout("operand", operand.name, plan.n_cores, operand.dtype, spec.name, number, plan)
+        key = (
+            self._layout_key(wanted),
+            self._reading(operand.name, {}),
+            *(
+                (self._layout_key(home), prod(self._shapes[s]))
+                for home, s in zip(homes, sources, strict=True)
+            ),
+        )
+        found = self._patterns.get(key)
+        if found is None:
+            found = self._pattern(operand, wanted, homes)
+            self._patterns[key] = found
+        return variables, found
+
+    def _pattern(self, operand: Operand, wanted: Layout, homes: list[Layout]) -> Pattern:
+        """Return the pattern that brings an operand from the layouts of its sources to the wanted one."""
         target = self.element_map(wanted)
         through = movement.view_elements(self.graph, operand.name)
-        route = movement.route(target, through, homes)
+        maps = [self.element_map(home) for home in homes]
+        sizes = [prod(self._shapes[source]) for source in through.sources]
+        ids = None if through.sources == (operand.name,) else np.ascontiguousarray(through.ids.reshape(-1))
         # Slots outside the tensor are only read where windows slide over them.
         is_padded = any(not dim.is_simple for dim in operand.dims)
-        fills = _fills(route.constant, target.elements < 0, through.constants, operand.pad_value, is_padded)
-        tiles, slots = np.nonzero(route.source >= 0)
-        moves = in_order(
-            route.source[tiles, slots], route.core[tiles, slots], route.slot[tiles, slots], tiles, slots
+        moves, fills = _routes.runs(
+            target.elements,
+            ids,
+            [(m.elements, m.copies, n) for m, n in zip(maps, sizes, strict=True)],
+            len(through.constants),
+            is_padded,
         )
-        variables = tuple(self.by_value[s].variable for s in sources)
-        return variables, pattern(moves, size_bytes(operand.dtype), fills)
+        constants = (*through.constants, operand.pad_value or "0")
+        return pattern_of_runs(moves, size_bytes(operand.dtype), fills, constants)
+
+    def _layout_key(self, layout: Layout) -> tuple[object, ...]:
+        """Return what a layout's element map depends on: names do not count."""
+        if layout.kind != "operand":
+            return ("linear", layout.n_cores, prod(self._shapes[layout.value]))
+        kind = self._kinds.setdefault(canonical(self._specs[layout.operator]), len(self._kinds))
+        return (kind, layout.operand, layout.plan, layout.scatter)
+
+    def _reading(self, value: str, names: dict[str, int]) -> tuple[object, ...]:
+        """Return how a value reads its sources through views; names do not count."""
+        view = self._views.get(value)
+        if view is None:
+            return (names.setdefault(value, len(names)), self._shapes[value])
+        plain = replace(view, name="", sources=())
+        return (plain, *(self._reading(source, names) for source in view.sources))
 
     def host_value(self, value: TensorValue, home: Home, fill: str) -> HostTensor:
         """Return how the host fills the variable of an input or a weight."""
@@ -110,21 +158,3 @@ def _found(
         rest[once] = False
         outputs, wanted = outputs[rest], wanted[rest]
     return pieces
-
-
-def _fills(
-    constant: NDArray[np.int16],
-    outside: NDArray[np.bool_],
-    constants: tuple[str, ...],
-    pad_value: str,
-    is_padded: bool,
-) -> Fills | None:
-    """Return the slots that take constants: elements of constant views, and padding where it is read."""
-    numbers = constant.astype(np.int64)
-    if is_padded and outside.any():
-        numbers = np.where(outside, len(constants), numbers)
-        constants = (*constants, pad_value or "0")
-    tiles, slots = np.nonzero(numbers >= 0)
-    if not len(tiles):
-        return None
-    return Fills(tiles, slots, numbers[tiles, slots], constants)

@@ -30,26 +30,43 @@ class Moves:
     target_slot: Ints
 
 
-def pattern(moves: Moves, item_bytes: int, fills: Fills | None = None) -> Pattern:
-    """Return the pattern that moves these elements of `item_bytes` each and writes the constants of `fills`."""
-    runs = series(_runs(moves, item_bytes))
-    fill_rows, values, constants = NO_FILLS, NO_VALUES, ()
-    if fills is not None and len(fills.tile):
-        fill_rows, values = _fill_rows(fills, item_bytes)
-        constants = fills.constants
+def pattern(moves: Moves, item_bytes: int) -> Pattern:
+    """Return the pattern that moves these elements of `item_bytes` each."""
+    return _finished(_runs(moves, item_bytes), NO_FILLS, NO_VALUES, ())
+
+
+def pattern_of_runs(
+    moves: NDArray[np.int32], item_bytes: int, fills: NDArray[np.int32], constants: tuple[str, ...]
+) -> Pattern:
+    """Return the pattern of moves and fills, (n, 6) rows of elements as `_routes.runs` finds them."""
+    rows = _in_bytes(moves, item_bytes)
+    if not len(fills):
+        return _finished(rows, NO_FILLS, NO_VALUES, ())
+    # A fill comes from the variable that the constant's number stands for.
+    joined = series(_in_bytes(fills, item_bytes))
+    kept = np.ascontiguousarray(joined[:, [3, 4, 5, 6, 8]])
+    return _finished(rows, kept, np.ascontiguousarray(joined[:, 0]), constants)
+
+
+def _finished(
+    rows: NDArray[np.int32],
+    fills: NDArray[np.int32],
+    values: NDArray[np.int32],
+    constants: tuple[str, ...],
+) -> Pattern:
+    runs = series(rows)
     digest = sha256(runs.tobytes())
-    digest.update(fill_rows.tobytes() + values.tobytes() + repr(constants).encode())
-    return Pattern(digest.hexdigest()[:16], runs, fill_rows, values, constants)
+    digest.update(fills.tobytes() + values.tobytes() + repr(constants).encode())
+    return Pattern(digest.hexdigest()[:16], runs, fills, values, constants)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Fills:
-    """Slots that take constants: target tile, slot and number into `constants`, sorted by tile and slot."""
-
-    tile: Ints
-    slot: Ints
-    value: Ints
-    constants: tuple[str, ...]
+def _in_bytes(rows: NDArray[np.int32], item_bytes: int) -> NDArray[np.int32]:
+    """Return rows of elements as rows of one piece each, in bytes."""
+    result = np.zeros((len(rows), len(RUN_COLUMNS)), np.int32)
+    result[:, :6] = rows
+    result[:, [2, 4, 5]] *= item_bytes
+    result[:, 6] = 1
+    return result
 
 
 def _runs(moves: Moves, item_bytes: int) -> NDArray[np.int32]:
@@ -67,15 +84,9 @@ def _runs(moves: Moves, item_bytes: int) -> NDArray[np.int32]:
     )
     at = np.flatnonzero(begins)
     lengths = np.diff(np.append(at, n))
-    rows = np.zeros((len(at), len(RUN_COLUMNS)), np.int32)
-    rows[:, 0] = moves.source[at]
-    rows[:, 1] = moves.source_tile[at]
-    rows[:, 2] = moves.source_slot[at] * item_bytes
-    rows[:, 3] = moves.target_tile[at]
-    rows[:, 4] = moves.target_slot[at] * item_bytes
-    rows[:, 5] = lengths * item_bytes
-    rows[:, 6] = 1
-    return rows
+    columns = (moves.source, moves.source_tile, moves.source_slot, moves.target_tile, moves.target_slot)
+    rows = np.stack([*(column[at] for column in columns), lengths], axis=1).astype(np.int32)
+    return _in_bytes(rows, item_bytes)
 
 
 def series(rows: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -99,26 +110,6 @@ def series(rows: NDArray[np.int32]) -> NDArray[np.int32]:
     result[several, 7] = steps[at[several], 0]
     result[several, 8] = steps[at[several], 1]
     return result
-
-
-def _fill_rows(fills: Fills, item_bytes: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return fills as rows and the value of each."""
-    begins = np.ones(len(fills.tile), np.bool_)
-    begins[1:] = (
-        (fills.tile[1:] != fills.tile[:-1])
-        | (fills.value[1:] != fills.value[:-1])
-        | (fills.slot[1:] != fills.slot[:-1] + 1)
-    )
-    at = np.flatnonzero(begins)
-    lengths = np.diff(np.append(at, len(begins)))
-    runs = np.zeros((len(at), len(RUN_COLUMNS)), np.int32)
-    runs[:, 0] = fills.value[at]
-    runs[:, 3] = fills.tile[at]
-    runs[:, 4] = fills.slot[at] * item_bytes
-    runs[:, 5] = lengths * item_bytes
-    runs[:, 6] = 1
-    joined = series(runs)
-    return np.ascontiguousarray(joined[:, [3, 4, 5, 6, 8]]), np.ascontiguousarray(joined[:, 0])
 
 
 def in_order(source: Any, source_tile: Any, source_slot: Any, target_tile: Any, target_slot: Any) -> Moves:
