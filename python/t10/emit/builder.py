@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 from t10.core.codelet import Codelet
 from t10.core.device import (
@@ -19,10 +20,14 @@ from t10.core.device import (
     VertexKind,
 )
 from t10.core.dtypes import size_bytes
+from t10.core.expression import OperatorSpec
 from t10.core.task import TaskOperand
 from t10.emit.patterns import received_bytes
 from t10.emit.placement import Place
 from t10.emit.vertices import Nest, Vertices, Work, vertices
+from t10.plan.canonical import canonical
+
+T = TypeVar("T")
 
 SHIFT_BUFFER = "shift"
 
@@ -39,6 +44,9 @@ class Builder:
     patterns: dict[str, Pattern] = field(default_factory=dict[str, Pattern])
     copies: dict[str, Copy] = field(default_factory=dict[str, Copy])
     scratch_bytes: int = 0
+    _kinds: dict[OperatorSpec, int] = field(default_factory=dict[OperatorSpec, int])
+    _kind_by_name: dict[str, int] = field(default_factory=dict[str, int])
+    _made: dict[object, Any] = field(default_factory=dict[object, Any])
     _set_by_content: dict[tuple[str, str, tuple[VertexGroup, ...]], str] = field(
         default_factory=dict[tuple[str, str, tuple[VertexGroup, ...]], str]
     )
@@ -60,6 +68,20 @@ class Builder:
             address = self.places[name].address_bytes
             self.variables[name] = Variable(name, role, dtype, shape, n_tiles, address, comment)
         return name
+
+    def kind_of(self, spec: OperatorSpec) -> int:
+        """Return a number that equal operators share: names do not count."""
+        number = self._kind_by_name.get(spec.name)
+        if number is None:
+            number = self._kinds.setdefault(canonical(spec), len(self._kinds))
+            self._kind_by_name[spec.name] = number
+        return number
+
+    def once(self, key: object, make: Callable[[], T]) -> T:
+        """Return what `make` returned for an equal key before, else make it now."""
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]
 
     def shift_buffer(self, dtype: str) -> str:
         """Return the variable that shows the shift buffer as elements of `dtype`; all share its bytes."""

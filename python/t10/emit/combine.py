@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from t10.core.device import Step
+from t10.core.device import Pattern, Step
 from t10.core.dtypes import size_bytes
 from t10.core.scalar import identity
 from t10.core.task import TaskOperand
 from t10.cost import CostModel
 from t10.cost.operator import combine_cycles, output_chunk
 from t10.emit.builder import Builder
-from t10.emit.patterns import pattern
+from t10.emit.patterns import NOTHING, pattern
 from t10.emit.reduction import Round, all_rounds, groups, scatter_rounds
 from t10.emit.running import Running
 from t10.emit.vertices import Nest, Work
@@ -28,13 +30,17 @@ def combine_partials(builder: Builder, cost: CostModel, running: Running) -> lis
     item_bytes = size_bytes(spec.acc_dtype)
     buffer = builder.shift_buffer(spec.acc_dtype)
     n_buffer = builder.variables[buffer].shape[0]
-    who = groups(spec, plan)
     even = max(EVEN_BYTES // item_bytes, 1)
     make = all_rounds if plan.reduce == "all" else scatter_rounds
+
+    def rounds() -> list[tuple[Pattern, Round]]:
+        made = make(groups(spec, plan), running.n_output_slots, n_buffer, even)
+        return [(pattern(one.moves, item_bytes), replace(one, moves=NOTHING)) for one in made]
+
     cycles = combine_cycles(cost, spec, plan)
     steps: list[Step] = []
-    for number, one in enumerate(make(who, running.n_output_slots, n_buffer, even)):
-        made = pattern(one.moves, item_bytes)
+    key = ("reduce", builder.kind_of(spec), plan, n_buffer)
+    for number, (made, one) in enumerate(builder.once(key, rounds)):
         note = f"partial results of {n_members} cores"
         charged = 0 if number else cycles
         steps.append(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from t10.chip import ChipSpec
 from t10.core.codelet import Codelet
@@ -126,10 +127,18 @@ def stack_bytes(codelets: tuple[Codelet, ...]) -> int:
 
 
 def exchange_code_bytes(builder: Builder) -> int:
-    """Return the estimated bytes of exchange code on the tile that has most."""
+    """Return the estimated bytes of exchange code on the tile that has most.
+
+    Copies of one pattern between the same addresses are the same code: equal layers share it.
+    """
     totals = np.zeros(builder.n_tiles, np.int64)
-    per_pattern = {}
+    per_pattern: dict[str, NDArray[np.int64]] = {}
+    seen: set[tuple[object, ...]] = set()
     for copy in builder.copies.values():
+        addresses = tuple(builder.places[name].address_bytes for name in (*copy.sources, copy.target))
+        if (copy.pattern, addresses) in seen:
+            continue
+        seen.add((copy.pattern, addresses))
         counted = per_pattern.get(copy.pattern)
         if counted is None:
             runs = builder.patterns[copy.pattern].runs

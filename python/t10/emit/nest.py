@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from t10.core import geometry
-from t10.core.device import Step
+from t10.core.device import Pattern, Step
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.neutral import neutral_value
+from t10.core.plan import OperatorPlan
 from t10.core.scalar import ScalarFunction, ScalarOp, constant_text
 from t10.core.schedule import Arrival
 from t10.core.task import TaskOperand
@@ -26,7 +29,6 @@ from t10.emit.tasks import axis_strides, uses_position
 from t10.emit.vertices import Nest, Work
 
 Ints = NDArray[np.int64]
-EXCHANGE_WORD_BYTES = 8
 
 
 def run_nest(builder: Builder, cost: CostModel, running: Running) -> list[Step]:
@@ -186,20 +188,56 @@ def _advance(
 ) -> list[Step]:
     """Return one advance of operands `moving` along an axis: through the shift buffer, as often as they fill it."""
     spec, plan = running.spec, running.plan
+    names = (*running.inputs, running.accumulator)
+    way = "forward" if direction > 0 else "backward"
+    what = f":{spec.axes[axis].name}:{way}"
+    note = f"{spec.axes[axis].name} advances {way} by {plan.rp[axis]}"
     steps: list[Step] = []
     for dtype in dict.fromkeys(rotating_dtype(spec, n) for n in moving):
-        slabs = [
-            slab(spec, plan, n, axis, positions, direction)
-            for n in moving
-            if rotating_dtype(spec, n) == dtype
-        ]
-        item_bytes = size_bytes(dtype)
+        numbers = tuple(n for n in moving if rotating_dtype(spec, n) == dtype)
         buffer = builder.shift_buffer(dtype)
         n_buffer = builder.variables[buffer].shape[0]
-        for first in range(0, sum(s.slots.shape[1] for s in slabs), n_buffer):
-            parts = _parts(slabs, first, first + n_buffer)
-            steps.extend(_round(builder, cost, running, parts, buffer, item_bytes, axis, direction))
+        key = ("shift", builder.kind_of(spec), plan, numbers, axis, positions[axis], direction, n_buffer)
+        make = partial(_rounds, spec, plan, numbers, axis, positions, direction, n_buffer)
+        for one in builder.once(key, make):
+            sources = tuple(names[n] for n, _ in one.lands)
+            cycles = cost.shift_cycles(one.n_bytes)
+            steps.append(
+                builder.exchange(spec.name, "shift", what, sources, buffer, one.passes, cycles, note)
+            )
+            # Cycles of landing are counted with the shift's, as the cost model does.
+            steps += [
+                builder.exchange(spec.name, "land", what, (buffer,), names[n], pattern, 0)
+                for n, pattern in one.lands
+            ]
     return steps
+
+
+@dataclass(frozen=True, slots=True)
+class _Round:
+    """One filling of the shift buffer: what is passed on, and where operands (by number) take it from the buffer."""
+
+    passes: Pattern
+    lands: tuple[tuple[int, Pattern], ...]
+    n_bytes: int
+
+
+def _rounds(
+    spec: OperatorSpec,
+    plan: OperatorPlan,
+    numbers: tuple[int, ...],
+    axis: int,
+    positions: AxisSizes,
+    direction: int,
+    n_buffer: int,
+) -> tuple[_Round, ...]:
+    """Return the rounds in which operands of one type advance, `n_buffer` elements at most in each."""
+    slabs = [slab(spec, plan, n, axis, positions, direction) for n in numbers]
+    item_bytes = size_bytes(rotating_dtype(spec, numbers[0]))
+    n_elements = sum(s.slots.shape[1] for s in slabs)
+    return tuple(
+        _round(_parts(slabs, first, first + n_buffer), item_bytes) for first in range(0, n_elements, n_buffer)
+    )
 
 
 def _parts(slabs: list[Slab], first: int, last: int) -> list[Slab]:
@@ -215,41 +253,21 @@ def _parts(slabs: list[Slab], first: int, last: int) -> list[Slab]:
     return parts
 
 
-def _round(
-    builder: Builder,
-    cost: CostModel,
-    running: Running,
-    parts: list[Slab],
-    buffer: str,
-    item_bytes: int,
-    axis: int,
-    direction: int,
-) -> list[Step]:
-    """Return one round of a shift: exchange into the shift buffer, then copies to where the elements belong."""
-    spec = running.spec
-    names = (*running.inputs, running.accumulator)
+def _round(parts: list[Slab], item_bytes: int) -> _Round:
+    """Return one round: parts lie side by side in the shift buffer."""
     n = sum(part.slots.shape[1] for part in parts)
-    tiles = np.arange(running.plan.n_cores)[:, None]
+    tiles = np.arange(len(parts[0].sources))[:, None]
     source = np.concatenate([np.full(part.slots.shape[1], i) for i, part in enumerate(parts)])[None, :]
     from_tile = np.concatenate(
         [np.broadcast_to(part.sources[:, None], part.slots.shape) for part in parts], axis=1
     )
     from_slot = np.concatenate([part.slots[part.sources] for part in parts], axis=1)
-    moves = in_order(source, from_tile, from_slot, tiles, np.arange(n)[None, :])
-    way = "forward" if direction > 0 else "backward"
-    what = f":{spec.axes[axis].name}:{way}"
-    sources = tuple(names[part.number] for part in parts)
-    cycles = cost.shift_cycles(n * item_bytes)
-    note = f"{spec.axes[axis].name} advances {way} by {running.plan.rp[axis]}"
-    made = pattern(moves, item_bytes)
-    steps: list[Step] = [builder.exchange(spec.name, "shift", what, sources, buffer, made, cycles, note)]
+    passes = pattern(in_order(source, from_tile, from_slot, tiles, np.arange(n)[None, :]), item_bytes)
+    lands: list[tuple[int, Pattern]] = []
     begin = 0
     for part in parts:
         n_part = part.slots.shape[1]
         moves = in_order(0, tiles, begin + np.arange(n_part)[None, :], tiles, part.slots)
-        target = names[part.number]
-        made = pattern(moves, item_bytes)
-        # Its cycles are counted with the shift's, as the cost model does.
-        steps.append(builder.exchange(spec.name, "land", what, (buffer,), target, made, 0))
+        lands.append((part.number, pattern(moves, item_bytes)))
         begin += n_part
-    return steps
+    return _Round(passes, tuple(lands), n * item_bytes)

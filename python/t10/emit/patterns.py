@@ -30,6 +30,10 @@ class Moves:
     target_slot: Ints
 
 
+_NONE = np.empty(0, np.int64)
+NOTHING = Moves(_NONE, _NONE, _NONE, _NONE, _NONE)
+
+
 def pattern(moves: Moves, item_bytes: int) -> Pattern:
     """Return the pattern that moves these elements of `item_bytes` each."""
     return _finished(_runs(moves, item_bytes), NO_FILLS, NO_VALUES, ())
