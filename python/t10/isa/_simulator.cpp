@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/function.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
 #include "simulator/machine.h"
@@ -48,7 +49,8 @@ Context& context_of(Machine& machine, int tile, int worker) {
 
 // m0..m15, a0..a15, AACC[0..31].
 nb::tuple registers(Machine& machine, int tile, int worker) {
-  const Context& c = context_of(machine, tile, worker);
+  Context& c = context_of(machine, tile, worker);
+  c.settle();
   nb::list all;
   for (int i = 0; i < 16; i++) all.append(c.m[i]);
   for (int i = 0; i < 16; i++) all.append(c.a[i]);
@@ -62,6 +64,7 @@ nb::tuple registers(Machine& machine, int tile, int worker) {
 // Register `number`: 0..15 of the MRF, 16..31 of the ARF, 32..63 accumulators.
 void set_register(Machine& machine, int tile, int worker, int number, Word value) {
   Context& c = context_of(machine, tile, worker);
+  c.settle();
   if (number >= 0 && number < 12) {
     c.m[number] = value;
   } else if (number >= 16 && number < 24) {
