@@ -55,12 +55,16 @@ class PythonMachine:
     n_tiles: int
     functions: dict[int, VertexFunction]
     memories: list[NDArray[np.uint8]] = field(default_factory=list[NDArray[np.uint8]])
+    trace: Callable[[str], None] | None = None
 
     def __post_init__(self) -> None:
         self.memories = [np.zeros(END - BASE, np.uint8) for _ in range(self.n_tiles)]
 
     def memory(self, tile: int) -> NDArray[np.uint8]:
         return self.memories[tile]
+
+    def set_trace(self, write: Callable[[str], None] | None) -> None:
+        self.trace = write
 
     def run_vertices(
         self,

@@ -42,8 +42,13 @@ def _collect(memory: DeviceMemory, tensor: HostTensor) -> Array:
     out = np.zeros(n_elements, numpy_dtype(tensor.dtype))
     missing = np.ones(n_elements, np.bool_)
     for piece in tensor.pieces:
-        variable = memory.variable(piece.variable, f"output '{tensor.name}'")
         elements = _slots(piece, n_elements, tensor)
+        if not piece.variable:
+            named = elements[elements >= 0]
+            out[named] = np.array(parse_constant(piece.fill)).astype(out.dtype)
+            missing[named] = False
+            continue
+        variable = memory.variable(piece.variable, f"output '{tensor.name}'")
         tiles = np.arange(len(elements), dtype=np.int32)
         n_slots = elements.shape[1]
         slots = memory.read(variable, tiles)[:, :n_slots]

@@ -38,7 +38,7 @@ class Recorder:
         """Begin at cycle 0 with a sample of tiles spread over all."""
         n_sampled = min(n_tiles, MOST_SAMPLED_TILES)
         self.tiles = tuple(number * n_tiles // max(n_sampled, 1) for number in range(n_sampled))
-        self._now = 0
+        self.now = 0
         self._first = 0
         self._phases: list[DevicePhase] = []
         self._busy: list[Ints] = []
@@ -93,10 +93,10 @@ class Recorder:
         max_bytes: int = 0,
     ) -> None:
         self._phases.append(
-            DevicePhase(self._operator, kind, step, self._now, cycles, modelled, n_bytes, max_bytes)
+            DevicePhase(self._operator, kind, step, self.now, cycles, modelled, n_bytes, max_bytes)
         )
         self._busy.append(busy[list(self.tiles)])
-        self._now += cycles
+        self.now += cycles
 
     def result(self, outputs: Mapping[str, NDArray[Any]]) -> DeviceResult:
         """Return all that was recorded, with the run's outputs."""

@@ -15,18 +15,19 @@ Nothing but the words, the code and the patterns decides what is computed: no pl
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from t10.chip import ChipSpec
-from t10.core.device import DeviceProgram, Exchange, Execute, Step
+from t10.core.device import ComputeSet, DeviceProgram, Exchange, Execute, Step
 from t10.errors import InputError, SimTrap, VerifyError
 from t10.isa.image import Image
 from t10.sim.device.exchange import LoadedCopy, check, load_copies, move
 from t10.sim.device.host import collect, place
-from t10.sim.device.machine import TileMachine
+from t10.sim.device.machine import TileMachine, instruction_machine
 from t10.sim.device.memory import DeviceMemory
 from t10.sim.device.phase import ExchangeModel, PhaseTime, phase_time
 from t10.sim.device.recorder import Recorder
@@ -37,6 +38,18 @@ Array = NDArray[Any]
 Progress = Callable[[int, int, str], None]
 
 
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Where a trace goes, a line per bundle, and of which compute sets or operators (of all where none is named)."""
+
+    write: Callable[[str], None]
+    names: frozenset[str] = frozenset()
+
+    def covers(self, compute_set: ComputeSet) -> bool:
+        """Return whether a compute set is traced."""
+        return not self.names or compute_set.name in self.names or compute_set.operator in self.names
+
+
 def run_device(
     program: DeviceProgram,
     chip: ChipSpec,
@@ -44,23 +57,26 @@ def run_device(
     weights: Mapping[str, Array],
     inputs: Mapping[str, Array],
     *,
-    machine: TileMachine,
+    machine: TileMachine | None = None,
     progress: Progress | None = None,
     until: str | None = None,
+    trace: Trace | None = None,
     exchange: ExchangeModel | None = None,
 ) -> DeviceResult:
     """Return what a device program computes on a chip, and the cycles that takes.
 
-    `machine` executes the vertices; its tiles' memories become those of the run. `progress(step, n_steps, operator)` is
-    called after every compute set. `until` names the last operator to execute; outputs are then the variables its
-    vertices and copies wrote. `exchange` times exchange phases (docs/device-simulator.md). Raises `InputError` for
-    wrong inputs or an unknown operator, `VerifyError` where the program contradicts itself, `SimTrap` (operator, compute
-    set, codelet, tile) where the machine cannot go on.
+    `machine` executes the vertices (by default `instruction_machine`); its tiles' memories become those of the run.
+    `progress(step, n_steps, operator)` is called after every compute set. `until` names the last operator to execute;
+    outputs are then the variables its vertices and copies wrote. `trace` says which compute sets to trace, `exchange`
+    how exchange phases are timed (docs/device-simulator.md). Raises `InputError` for wrong inputs or an unknown
+    operator, `VerifyError` where the program contradicts itself, `SimTrap` (operator, compute set, codelet, tile) where
+    the machine cannot go on.
     """
     names = [each.operator for each in program.operators]
     if until is not None and until not in names:
         raise InputError(f"there is no operator '{until}' to stop after")
-    runner = _Runner(program, image, machine, exchange or ExchangeModel(chip), progress)
+    machine = machine or instruction_machine(program, image)
+    runner = _Runner(program, image, machine, exchange or ExchangeModel(chip), progress, trace)
     place(runner.memory, program.weights, weights, "weight")
     place(runner.memory, program.inputs, inputs, "input")
     for operator in program.operators:
@@ -81,8 +97,10 @@ class _Runner:
         machine: TileMachine,
         exchange: ExchangeModel,
         progress: Progress | None,
+        trace: Trace | None,
     ) -> None:
-        self.program, self.machine, self.exchange, self.progress = program, machine, exchange, progress
+        self.program, self.machine, self.exchange = program, machine, exchange
+        self.progress, self.trace = progress, trace
         self.memory = DeviceMemory(program, machine)
         self.sets = load(program, image, self.memory)
         self.copies = load_copies(program, self.memory)
@@ -116,6 +134,10 @@ class _Runner:
 
     def _execute(self, loaded: LoadedSet) -> None:
         busy = np.zeros(self.program.n_tiles, np.int64)
+        is_traced = self.trace is not None and self.trace.covers(loaded.compute_set)
+        if self.trace is not None and is_traced:
+            self.trace.write(f"# compute set {loaded.compute_set.name} at cycle {self.recorder.now}")
+            self.machine.set_trace(self._trace_line)
         for batch in loaded.batches:
             try:
                 cycles = self.machine.run_vertices(batch.tiles, batch.entries, batch.states, batch.kind)
@@ -123,11 +145,17 @@ class _Runner:
                 raise _located(error, loaded, batch) from error
             busy[batch.tiles] = cycles
             self.recorder.add_vertices(loaded.compute_set, batch.groups, cycles)
+        if is_traced:
+            self.machine.set_trace(None)
         for written in loaded.written:
             self.memory.native.mark(written.tiles, written.offsets, written.n_bytes)
         self.recorder.add_compute(
             loaded.compute_set, int(busy.max(initial=0)) + self.exchange.chip.launch_cycles, busy
         )
+
+    def _trace_line(self, line: str) -> None:
+        if self.trace is not None:
+            self.trace.write(line)
 
     def _exchange(self, loaded: LoadedCopy) -> None:
         name = loaded.copy.name
