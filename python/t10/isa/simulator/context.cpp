@@ -43,6 +43,14 @@ Context::Context() {
   for (int i = 0; i < 16; i++) even[i] = odd[i] = number(kUnclear);
 }
 
+void Context::settle() {
+  for (int set = 0; set < 2; set++) {
+    float* queue = odd + 8 * set;
+    std::rotate(queue, queue + 2 * head[set], queue + 8);
+    head[set] = 0;
+  }
+}
+
 void Context::bad_address(Word address, Word size) const {
   const Word end = kMemoryBase + memory_bytes;
   std::string why = "access of " + std::to_string(size) + " bytes at " + hex(address);
@@ -231,6 +239,7 @@ Pair Context::mix(Pair x, Pair y) {
 
 Pair Context::drain(Pair s, Word chain) {
   if (chain > 1) throw Trap(Cause::kInvalidOperation, "gina: only the chains 0 and 1 are public");
+  settle();
   float* sums = chain == 0 ? even : odd;
   const Pair first = {{bits(sums[0]), bits(sums[1])}};
   for (int i = 0; i < 6; i++) sums[i] = sums[i + 2];

@@ -40,7 +40,8 @@ struct Context {
   WriteWatch* watch = nullptr;
 
   float even[16];  // AACC[2i]
-  float odd[16];   // AACC[2i + 1]
+  float odd[16];   // AACC[2i + 1], each half of it turned by `head`
+  int head[2] = {};  // of the matrix engine's queues: Q[0] of set s is odd[8s + 2 * head[s]]
   const Weights* weights = nullptr;
   Word tas = 0;
   Word fp_control = 0;
@@ -61,6 +62,9 @@ struct Context {
   std::int64_t slots = 0;
 
   Context();
+
+  // Turns the queues so that odd[i] is AACC[2i + 1].
+  void settle();
 
   // Memory. Errors are out of line: none of it costs where nothing is wrong.
   [[noreturn]] void bad_address(Word address, Word size) const;

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "integers.h"
+#include "lanes.h"
 
 namespace t10::isa {
 
@@ -88,6 +89,8 @@ void widen(const V& x, float* out) {
   for (int i = 0; i < kHalves<V>; i++) out[i] = half(x, i);
 }
 
+inline void widen(const Pair& x, float* out) { store4(out, halves_to_floats(x)); }
+
 template <class V>
 V narrow(const float* x, Word overflow) {
   Word h[kHalves<V>];
@@ -95,6 +98,11 @@ V narrow(const float* x, Word overflow) {
   V d{};
   for (int i = 0; i < kWords<V>; i++) set_word(d, i, h[2 * i] | h[2 * i + 1] << 16);
   return d;
+}
+
+template <>
+inline Pair narrow<Pair>(const float* x, Word overflow) {
+  return floats_to_halves(load4(x), overflow);
 }
 
 inline Pair widened(Word x) { return {{bits(half(x, 0)), bits(half(x, 1))}}; }

@@ -31,42 +31,52 @@ struct Phase32 {
   }
 };
 
+// E and Q change places; Q in order.
 inline void swap_sums(Context& c, int set, int units) {
+  if (c.head[set] != 0) c.settle();
   std::swap_ranges(c.even + 8 * set, c.even + 8 * set + units, c.odd + 8 * set);
 }
 
-// Moves the queue of a set down by two; returns what leaves, takes the partials at its top.
+// Moves the queue of a set of 8 units down by two; returns what leaves, takes the partials at its top.
+inline void move_queue(Context& c, int set, const float* partials, float* left) {
+  float* first = c.odd + 8 * set + 2 * c.head[set];
+  std::memcpy(left, first, 8);
+  std::memcpy(first, partials, 8);
+  c.head[set] = (c.head[set] + 1) & 3;
+}
+
+// The same for a set of 4 or 2 units.
 inline void move_queue(Context& c, int set, int units, const float* partials, float* left) {
+  if (units == 8) return move_queue(c, set, partials, left);
+  c.settle();
   float* queue = c.odd + 8 * set;
-  left[0] = queue[0];
-  left[1] = queue[1];
+  std::memcpy(left, queue, 8);
   for (int i = 0; i + 2 < units; i++) queue[i] = queue[i + 2];
-  queue[units - 2] = partials[0];
-  queue[units - 1] = partials[1];
+  std::memcpy(queue + units - 2, partials, 8);
 }
 
 template <int kUnits>
-inline void add_dots16(float* sums, const float (*weights)[16], const float* x) {
-  float total[kUnits];
-  for (int m = 0; m < kUnits; m++) total[m] = sums[m];
-  for (int lane = 0; lane < 4; lane++)
-    for (int m = 0; m < kUnits; m++) total[m] += x[lane] * weights[lane][m];
-  for (int m = 0; m < kUnits; m++) sums[m] = total[m];
+inline void add_dots16(float* sums, const float (*weights)[16], Float4 x) {
+  for (int m = 0; m < kUnits; m += 4) {
+    Float4 total = load4(sums + m);
+    for (int lane = 0; lane < 4; lane++) total += x[lane] * load4(weights[lane] + m);
+    store4(sums + m, total);
+  }
 }
 
-inline void add_dots16(float* sums, const float (*weights)[16], const float* x, int units, int first) {
+inline void add_dots16(float* sums, const float (*weights)[16], Float4 x, int units, int first) {
   for (int lane = 0; lane < 4; lane++)
     for (int m = 0; m < units; m++) sums[first + m] += x[lane] * weights[lane][first + m];
 }
 
 inline Pair Context::amp16(Pair x, Pair partials, Word flags) {
   const Phase16 at(flags);
-  float in[4], left[2];
+  float left[2];
   const float pushed[2] = {number(partials.w[0]), number(partials.w[1])};
-  widen(x, in);
+  const Float4 in = halves_to_floats(x);
   if (at.phase == 0) swap_sums(*this, 0, at.units);
   if (at.units == 8) {
-    move_queue(*this, 0, 8, pushed, left);
+    move_queue(*this, 0, pushed, left);
     add_dots16<8>(even, weights->halves[at.phase], in);
   } else {
     move_queue(*this, 0, at.units, pushed, left);
@@ -77,16 +87,16 @@ inline Pair Context::amp16(Pair x, Pair partials, Word flags) {
 
 inline Pair Context::amp16v4(Pair x, Pair partials, Word flags) {
   const Phase16 at(flags);
-  float in[4], pushed[4], left[4];
-  widen(x, in);
+  float pushed[4], left[4];
+  const Float4 in = halves_to_floats(x);
   widen(partials, pushed);
   if (at.phase == 0) {
     swap_sums(*this, 0, at.units);
     swap_sums(*this, 1, at.units);
   }
   if (at.units == 8) {
-    move_queue(*this, 0, 8, pushed, left);
-    move_queue(*this, 1, 8, pushed + 2, left + 2);
+    move_queue(*this, 0, pushed, left);
+    move_queue(*this, 1, pushed + 2, left + 2);
     add_dots16<16>(even, weights->halves[at.phase], in);
   } else {
     for (int set = 0; set < 2; set++) {
