@@ -56,6 +56,8 @@ class Arguments:
     as_json: bool = False
     rows: int | None = None
     plots: bool = True
+    engine: str = "plan"
+    program: bool = True
 
 
 def parse(argv: Sequence[str]) -> Arguments:
@@ -93,9 +95,22 @@ def _add_execution(commands: Commands, common: argparse.ArgumentParser) -> None:
         "-o", dest="folder", type=Path, required=True, metavar="OUT", help="folder to write"
     )
     _prove(compile_, default=False)
+    compile_.add_argument(
+        "--no-program",
+        dest="program",
+        action="store_false",
+        help="plan only: write no program/ folder (program.cpp, codelets.S, weights.bin) for the Poplar SDK",
+    )
 
-    run = commands.add_parser("run", parents=[common], help="execute a compiled model on the plan simulator")
+    run = commands.add_parser("run", parents=[common], help="execute a compiled model on a simulator")
     run.add_argument("folder", type=Path, metavar="OUT", help="folder that `t10 compile` wrote")
+    run.add_argument(
+        "--engine",
+        choices=("plan", "iss", "poplar-host"),
+        default="plan",
+        help="what executes it: the plan in numpy, the emitted assembly instruction by instruction, or the emitted C++ "
+        "built with g++ against a host implementation of the Poplar API (default: %(default)s)",
+    )
     run.add_argument("--inputs", type=Path, metavar="IN.npz", help="inputs by name (default: random ones)")
     run.add_argument("--outputs", type=Path, metavar="OUT.npz", help="where to write the outputs by name")
     run.add_argument(

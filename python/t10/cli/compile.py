@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+from t10.backend import PROGRAM_FOLDER, Lowered, compile_with_room, write_program
+from t10.chip import ChipSpec, load_chip
 from t10.cli.arguments import Arguments
 from t10.cli.cache import cache_of
 from t10.cli.options import plan_options_of, shapes_of
 from t10.cli.prove import PROVED, prove
 from t10.cli.terminal import progress_bar, say, stdout
-from t10.driver import MODULE_FILE, PLAN_FILE, REPORT_FILE, WEIGHTS_FILE, compile
+from t10.driver import MODULE_FILE, PLAN_FILE, REPORT_FILE, WEIGHTS_FILE, Executable, Progress, compile
 from t10.report.table import operator_table, slowest, slowest_title, summary
 
 
 def run_compile(arguments: Arguments) -> int:
     """Compile a model, write its folder, and print what it costs."""
-    options, shapes = plan_options_of(arguments), shapes_of(arguments)
+    chip = load_chip(arguments.chip)
     with progress_bar(quiet=arguments.quiet) as progress:
-        executable = compile(
-            arguments.model, arguments.chip, shapes, options, progress,
-            cost_model=arguments.cost_model, plan=arguments.plan, cache=cache_of(arguments),
-        )  # fmt: skip
+        executable, lowered = _compile(arguments, chip, progress)
         if arguments.prove:
             prove(executable, progress)
         executable.save(arguments.folder)
+        if lowered is not None:
+            progress("emit", 0, 1)
+            write_program(executable, lowered, arguments.folder / PROGRAM_FOLDER)
     report = executable.report()
     console = stdout(quiet=arguments.quiet)
     console.print(summary(report))
@@ -33,5 +35,40 @@ def run_compile(arguments: Arguments) -> int:
         say(console, "The model came without the values of its weights: it is planned, but cannot be run.")
     if arguments.prove:
         say(console, PROVED)
+    if lowered is not None:
+        files.append(f"{PROGRAM_FOLDER}/")
+        say(console, _program_line(lowered))
+        if executable.chip.reserved_bytes > chip.reserved_bytes:
+            say(
+                console,
+                f"The program needs more than the {chip.reserved_bytes:,} bytes that the chip reserves: planned with "
+                f"{executable.chip.reserved_bytes:,} reserved.",
+            )
     say(console, f"wrote {arguments.folder}/: {', '.join(files)}")
     return 0
+
+
+def _compile(arguments: Arguments, chip: ChipSpec, progress: Progress) -> tuple[Executable, Lowered | None]:
+    """Return the compiled model and, unless only a plan is wanted, its device program."""
+    options, shapes = plan_options_of(arguments), shapes_of(arguments)
+
+    def compile_for(target: ChipSpec) -> Executable:
+        return compile(
+            arguments.model, target, shapes, options, progress,
+            cost_model=arguments.cost_model, plan=arguments.plan, cache=cache_of(arguments),
+        )  # fmt: skip
+
+    if not arguments.program:
+        return compile_for(chip), None
+    return compile_with_room(compile_for, chip)
+
+
+def _program_line(lowered: Lowered) -> str:
+    """Return what the program holds and how much of a tile it takes."""
+    program = lowered.program
+    sizes = {name: size for name, _, size in program.memory.regions}
+    return (
+        f"program: {len(program.codelets)} codelets ({sizes['code']:,} bytes of code), {len(program.compute_sets)} "
+        f"compute sets, {len(program.copies)} exchanges; {program.memory.program_bytes:,} bytes per tile with vertex "
+        f"state, stacks and (estimated) exchange code"
+    )

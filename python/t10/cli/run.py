@@ -2,38 +2,64 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from numpy.typing import NDArray
+from rich.console import Console
+
 from t10.arrays import read_arrays, write_arrays
+from t10.backend import run_on_host, run_on_tiles
 from t10.cli.arguments import Arguments
 from t10.cli.terminal import progress_bar, say, stdout
 from t10.driver import Executable
+from t10.errors import InputError
 from t10.random_inputs import random_inputs
 from t10.report.table import KINDS, cycles_line, milliseconds_text
 from t10.report.trace import simulated_trace, write_trace
+from t10.sim.device import DeviceResult
+from t10.sim.result import SimResult
+
+Arrays = Mapping[str, NDArray[Any]]
 
 
 def run_run(arguments: Arguments) -> int:
     """Execute a compiled model and print its modelled cycles."""
     executable = Executable.load(arguments.folder)
+    if arguments.trace is not None and arguments.engine == "poplar-host":
+        raise InputError("--trace needs an engine that counts cycles", hint="take --engine plan or iss")
     if arguments.inputs is None:
         inputs = random_inputs(executable.plan.graph, arguments.seed)
     else:
         inputs = read_arrays(arguments.inputs)
-    with progress_bar(quiet=arguments.quiet) as progress:
-        result = executable.execute(inputs, progress=progress)
     console = stdout(quiet=arguments.quiet)
-    by_kind = {kind: sum(getattr(op.cycles, kind) for op in result.operators) for kind in KINDS}
-    time = milliseconds_text(result.cycles / executable.chip.clock_hz * 1000)
-    say(
-        console,
-        f"{result.cycles:,} cycles, {time} (modelled, {executable.cost_model}): {cycles_line(by_kind)}",
-    )
+    outputs = _executed(arguments, executable, inputs, console)
     if arguments.inputs is None:
         say(console, f"inputs were random (seed {arguments.seed})")
     if arguments.outputs is not None:
-        write_arrays(arguments.outputs, result.outputs)
-        say(console, f"wrote {arguments.outputs}: {', '.join(result.outputs)}")
+        write_arrays(arguments.outputs, outputs)
+        say(console, f"wrote {arguments.outputs}: {', '.join(outputs)}")
+    return 0
+
+
+def _executed(arguments: Arguments, executable: Executable, inputs: Arrays, console: Console) -> Arrays:
+    """Run the chosen engine, print what it took, and return the outputs."""
+    with progress_bar(quiet=arguments.quiet) as progress:
+        if arguments.engine == "poplar-host":
+            outputs = run_on_host(executable, arguments.folder, inputs)
+            say(console, "program.cpp built with g++ and run on the host implementation of the Poplar API")
+            return outputs
+        if arguments.engine == "iss":
+            result: SimResult | DeviceResult = run_on_tiles(executable, inputs, progress=progress)
+            source = "instruction-set simulator"
+        else:
+            result = executable.execute(inputs, progress=progress)
+            source = executable.cost_model
+    by_kind = {kind: sum(getattr(op.cycles, kind) for op in result.operators) for kind in KINDS}
+    time = milliseconds_text(result.cycles / executable.chip.clock_hz * 1000)
+    say(console, f"{result.cycles:,} cycles, {time} (modelled, {source}): {cycles_line(by_kind)}")
     if arguments.trace is not None:
         trace = simulated_trace(executable.plan, executable.chip, result.timeline)
-        write_trace(arguments.trace, trace, executable.cost_model)
+        write_trace(arguments.trace, trace, source)
         say(console, f"wrote {arguments.trace} (open it at ui.perfetto.dev)")
-    return 0
+    return result.outputs

@@ -1,0 +1,120 @@
+"""From a planned model to the chip: its device program, the folder a Poplar SDK builds, and runs below the plan level.
+
+Engines: `plan` executes the plan core by core in numpy; `iss` executes the emitted assembly, instruction by
+instruction; `poplar-host` compiles the emitted C++ program with g++ against a small host implementation of the Poplar
+API and runs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from numpy.typing import ArrayLike, NDArray
+
+from t10.chip import ChipSpec
+from t10.core.device import DeviceProgram
+from t10.isa.image import Image
+
+if TYPE_CHECKING:
+    from t10.driver import Executable, Progress
+    from t10.sim.device import DeviceResult
+
+Engine = Literal["plan", "iss", "poplar-host"]
+ENGINES: tuple[Engine, ...] = ("plan", "iss", "poplar-host")
+PROGRAM_FOLDER = "program"
+RESERVE_STEP_BYTES = 1024
+MOST_TRIES = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lowered:
+    """A device program and its codelets, assembled."""
+
+    program: DeviceProgram
+    image: Image
+
+
+def lowered(executable: Executable) -> Lowered:
+    """Return the device program of a compiled model.
+
+    Raises `UnsupportedOpError` for what no codelet computes, naming the operator.
+    """
+    from t10.emit.link import assembled
+    from t10.emit.lower import lower
+
+    program = lower(executable.plan, executable.chip, executable.prices())
+    return Lowered(program, assembled(program.codelets))
+
+
+def compile_with_room(
+    compile_for: Callable[[ChipSpec], Executable], chip: ChipSpec
+) -> tuple[Executable, Lowered]:
+    """Return what `compile_for` makes for a chip, and its device program.
+
+    Where code, vertex state, stacks and exchanges need more than the chip reserves, it is planned again with as much
+    reserved as they need. Raises `InfeasiblePlanError` where that does not come to an end.
+    """
+    from t10.emit.link import check_fits
+
+    for _ in range(MOST_TRIES):
+        executable = compile_for(chip)
+        made = lowered(executable)
+        needed = made.program.memory.program_bytes
+        if needed <= chip.reserved_bytes:
+            return executable, made
+        room = -(-needed // RESERVE_STEP_BYTES) * RESERVE_STEP_BYTES
+        chip = ChipSpec.model_validate({**chip.model_dump(), "reserved_bytes": room})
+    check_fits(made.program)
+    return executable, made
+
+
+def write_program(executable: Executable, made: Lowered, folder: Path) -> None:
+    """Write the folder that a Poplar SDK builds: program.cpp, codelets, tables, weights and how to build them."""
+    from t10.emit.poplar.write import write_program as write
+
+    write(made.program, folder, executable.weights)
+
+
+def run_on_tiles(
+    executable: Executable, inputs: Mapping[str, ArrayLike], *, progress: Progress | None = None
+) -> DeviceResult:
+    """Return what the emitted assembly computes, executed instruction by instruction, and the cycles of that.
+
+    Raises `InputError` for inputs that do not fit, `SimTrap` where the chip would stop.
+    """
+    from t10.driver import checked_inputs
+    from t10.emit.link import check_fits
+    from t10.sim.device import run_device
+
+    arrays = checked_inputs(executable.inputs, inputs)
+    executable.check_weights()
+    made = lowered(executable)
+    check_fits(made.program)
+
+    def step(done: int, total: int, operator: str) -> None:
+        del operator
+        if progress:
+            progress("run", done, total)
+
+    return run_device(made.program, executable.chip, made.image, executable.weights, arrays, progress=step)
+
+
+def run_on_host(
+    executable: Executable, folder: Path, inputs: Mapping[str, ArrayLike]
+) -> dict[str, NDArray[Any]]:
+    """Return what the emitted C++ program of a compiled model's folder computes, built with g++ and run here.
+
+    The program is written anew where the folder has none. Raises `InputError` where there is no compiler.
+    """
+    from t10.driver import checked_inputs
+    from t10.sim.poplar_host import run_poplar_host
+
+    arrays = checked_inputs(executable.inputs, inputs)
+    executable.check_weights()
+    where = folder / PROGRAM_FOLDER
+    if not (where / "program.cpp").exists():
+        write_program(executable, lowered(executable), where)
+    return run_poplar_host(where, arrays)
