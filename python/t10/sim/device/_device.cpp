@@ -106,11 +106,12 @@ void poison(Memories &self, std::int64_t n_tiles, std::int64_t offset, std::int6
   for (std::int64_t tile = 0; tile < n_tiles; ++tile) self.memories.poison(tile, offset, n);
 }
 
-Where move(Memories &self, const Runs &runs, const Offsets &sources, std::int64_t target_offset) {
+Where move(Memories &self, const Runs &runs, const Offsets &sources, std::int64_t target_offset,
+           bool refuses_unwritten) {
   check_sources(runs, sources);
   const nb::gil_scoped_release unlocked;
   return tuple_of(
-      self.memories.move(rows_of(runs), std::int64_t(runs.shape(0)), sources.data(), target_offset));
+      self.memories.move(rows_of(runs), std::int64_t(runs.shape(0)), sources.data(), target_offset, refuses_unwritten));
 }
 
 void fill(Memories &self, const Fills &fills, const Tiles &values, std::int64_t target_offset, const Rows &elements) {
@@ -209,7 +210,8 @@ NB_MODULE(_device, module) {
       .def("written_rows", &written_rows, nb::arg("tiles"), nb::arg("offset"), nb::arg("out"))
       .def("mark", &mark, nb::arg("tiles"), nb::arg("offsets"), nb::arg("n_bytes"))
       .def("poison", &poison, nb::arg("n_tiles"), nb::arg("offset"), nb::arg("n_bytes"))
-      .def("move", &move, nb::arg("runs"), nb::arg("source_offsets"), nb::arg("target_offset"))
+      .def("move", &move, nb::arg("runs"), nb::arg("source_offsets"), nb::arg("target_offset"),
+           nb::arg("refuses_unwritten"))
       .def("fill", &fill, nb::arg("fills"), nb::arg("values"), nb::arg("target_offset"), nb::arg("elements"));
   module.def("find_race", &find_race, nb::arg("runs"), nb::arg("fills"), nb::arg("source_offsets"),
              nb::arg("target_offset"), nb::arg("n_tiles"), nb::arg("target_bytes"));

@@ -30,11 +30,16 @@ class Memories:
         """Set `out`, (tiles, bytes), to 1 for bytes that anybody wrote and to 0 for others."""
 
     def move(
-        self, runs: NDArray[np.int32], source_offsets: NDArray[np.int64], target_offset: int
+        self,
+        runs: NDArray[np.int32],
+        source_offsets: NDArray[np.int64],
+        target_offset: int,
+        refuses_unwritten: bool,
     ) -> tuple[int, int, int]:
         """Do one exchange, all reads before all writes; columns of `runs` are `t10.core.device.RUN_COLUMNS`.
 
-        Returns (run, tile, offset) of a source byte that nobody wrote (nothing is changed then); -1s where all is well.
+        Bytes that nobody wrote count as unwritten where they arrive. If they are refused: returns (run, tile, offset)
+        of the first of them, and nothing is changed. Returns -1s where all is well.
         """
 
     def fill(

@@ -67,28 +67,32 @@ class TileMemories {
     if (!shadow_[tile].empty()) std::memset(shadow_[tile].data() + offset, 0, n);
   }
 
-  // Do one exchange: all reads come before all writes. Nothing is written when a source byte was never written.
-  Fault move(const Run *runs, std::int64_t n_runs, const std::int64_t *source_offsets, std::int64_t target_offset) {
+  // Do one exchange: all reads come before all writes. What nobody wrote stays so where it arrives; where it is refused,
+  // nothing moves.
+  Fault move(const Run *runs, std::int64_t n_runs, const std::int64_t *source_offsets, std::int64_t target_offset,
+             bool refuses_unwritten) {
     std::size_t total = 0;
     for (std::int64_t i = 0; i < n_runs; ++i) total += std::size_t(runs[i].n_bytes) * runs[i].count;
-    if (staging_.size() < total) staging_.resize(total);
-    std::uint8_t *out = staging_.data();
+    if (staging_.size() < total) staging_.resize(total), staged_shadow_.resize(total);
+    std::uint8_t *out = staging_.data(), *out_known = staged_shadow_.data();
     for (std::int64_t i = 0; i < n_runs; ++i) {
       const Run &run = runs[i];
       std::int64_t offset = source_offsets[run.source] + run.source_offset;
       check_span(run.source_tile, offset, run.n_bytes, run.count, run.source_step);
       const std::uint8_t *from = bytes_[run.source_tile] + offset, *known = shadow(run.source_tile) + offset;
       for (std::int32_t k = 0; k < run.count; ++k) {
-        if (std::memchr(known, 0, run.n_bytes) != nullptr) {
+        if (refuses_unwritten && std::memchr(known, 0, run.n_bytes) != nullptr) {
           return {i, run.source_tile, offset + std::int64_t(k) * run.source_step};
         }
         std::memcpy(out, from, run.n_bytes);
+        std::memcpy(out_known, known, run.n_bytes);
         out += run.n_bytes;
+        out_known += run.n_bytes;
         from += run.source_step;
         known += run.source_step;
       }
     }
-    const std::uint8_t *in = staging_.data();
+    const std::uint8_t *in = staging_.data(), *in_known = staged_shadow_.data();
     for (std::int64_t i = 0; i < n_runs; ++i) {
       const Run &run = runs[i];
       const std::int64_t offset = target_offset + run.target_offset;
@@ -96,8 +100,9 @@ class TileMemories {
       std::uint8_t *to = bytes_[run.target_tile] + offset, *known = shadow(run.target_tile) + offset;
       for (std::int32_t k = 0; k < run.count; ++k) {
         std::memcpy(to, in, run.n_bytes);
-        std::memset(known, 1, run.n_bytes);
+        std::memcpy(known, in_known, run.n_bytes);
         in += run.n_bytes;
+        in_known += run.n_bytes;
         to += run.target_step;
         known += run.target_step;
       }
@@ -128,7 +133,7 @@ class TileMemories {
   std::vector<std::uint8_t *> bytes_;
   std::int64_t n_bytes_;
   std::vector<std::vector<std::uint8_t>> shadow_;
-  std::vector<std::uint8_t> staging_;
+  std::vector<std::uint8_t> staging_, staged_shadow_;
 };
 
 // Find a byte of the target variable that one exchange writes twice, or both reads and writes.

@@ -90,8 +90,16 @@ def _check_inside(spans: NDArray[np.int32], variable: Variable, what: str) -> No
 
 
 def move(loaded: LoadedCopy, memory: DeviceMemory) -> None:
-    """Move the bytes; raises `SimTrap` where a source byte was never written."""
-    row, tile, offset = memory.native.move(loaded.pattern.runs, loaded.source_offsets, loaded.target_offset)
+    """Move the bytes; raises `SimTrap` where a source byte was never written.
+
+    Shifts move whole windows, whose padding nobody may have written: it stays unwritten where it arrives.
+    """
+    row, tile, offset = memory.native.move(
+        loaded.pattern.runs,
+        loaded.source_offsets,
+        loaded.target_offset,
+        loaded.copy.kind not in ("shift", "land"),
+    )
     if row >= 0:
         source = loaded.sources[int(loaded.pattern.runs[row, 0])]
         raise SimTrap(
