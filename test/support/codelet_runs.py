@@ -178,8 +178,14 @@ def _write_state(memory: Array, compiled: Compiled, addresses: list[int]) -> Non
 
 
 def _launch(machine: Machine, compiled: Compiled, image: Image) -> int:
+    """Run the vertex; two workers that write into one word are a trap."""
     codelet = compiled.codelet
-    return machine.run_vertex(0, image.symbols[codelet.entry], STATE, codelet.kind, stack_address=STACK_TOP)
+    machine.set_options(
+        watch_writes=True,
+        stack_top=STACK_TOP,
+        worker_stack_bytes=codelet.stack_bytes if codelet.kind == "multi" else 0,
+    )
+    return machine.run_vertex(0, image.symbols[codelet.entry], STATE, codelet.kind)
 
 
 def _touched(memory: Array, before: Array, compiled: Compiled, slots: Array, size: int) -> tuple[int, ...]:
