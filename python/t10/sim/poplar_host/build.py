@@ -1,0 +1,95 @@
+"""An emitted program as an executable of this machine: compiled with g++ against the host implementation."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from t10.core.atomic import write_text
+from t10.errors import InputError
+from t10.sim.poplar_host.popc import registry_text
+
+HOST = Path(__file__).resolve().parent
+COMPILER = "g++"
+PROGRAM_FILES = ("program.cpp", "codelets.cpp", "tables.bin")
+# Twins round every operation to its own type: nothing may be contracted or kept wider.
+FLAGS = ("-std=c++17", "-ffp-contract=off", "-pipe")
+SHOWN_LINES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """A source to compile: a path or a text, what it includes, and how hard to optimise."""
+
+    name: str
+    text: str
+    optimisation: str
+    includes: tuple[Path, ...]
+
+
+def build(folder: Path | str, build_folder: Path | str) -> Path:
+    """Return the executable of the program in `folder`; objects made before in `build_folder` are used again.
+
+    Raises `InputError` when the folder holds no program, there is no g++, or the program does not compile.
+    """
+    source, into = Path(folder).resolve(), Path(build_folder).resolve()
+    missing = [name for name in PROGRAM_FILES if not (source / name).is_file()]
+    if missing:
+        raise InputError(f"{folder} holds no emitted program: {', '.join(missing)} is missing")
+    if shutil.which(COMPILER) is None:
+        raise InputError(
+            f"{COMPILER} is not on the path", hint="install a C++17 compiler to run programs on this machine"
+        )
+    into.mkdir(parents=True, exist_ok=True)
+    codelets = registry_text((source / "codelets.cpp").read_text(encoding="utf-8"))
+    headers = (HOST / "include", HOST / "source")
+    units = (
+        _Unit("host", '#include "all.hpp"\n', "-O1", headers),
+        _Unit(
+            "program", (source / "program.cpp").read_text(encoding="utf-8"), "-O0", (HOST / "include", source)
+        ),
+        _Unit("codelets", codelets, "-O1", (*headers, source)),
+    )
+    with ThreadPoolExecutor(max_workers=len(units)) as pool:
+        objects = list(pool.map(lambda unit: _compiled(unit, into), units))
+    digest = hashlib.blake2b("".join(o.name for o in objects).encode(), digest_size=8).hexdigest()
+    executable = into / f"program-{digest}"
+    if not executable.exists():
+        _run([COMPILER, *map(str, objects), "-o", str(executable)], "linking the program")
+    return executable
+
+
+def _compiled(unit: _Unit, into: Path) -> Path:
+    """Return the object file of a source, compiled unless one of the same sources is there."""
+    digest = hashlib.blake2b(digest_size=8)
+    for part in (unit.text, unit.optimisation, *FLAGS):
+        digest.update(part.encode() + b"\0")
+    for include in unit.includes:
+        for header in sorted(include.rglob("*.hpp")):
+            digest.update(header.read_bytes())
+        if (include / "codelets.cpp").exists() and unit.name == "codelets":
+            digest.update((include / "codelets.cpp").read_bytes())
+    stem = f"{unit.name}-{digest.hexdigest()}"
+    compiled = into / f"{stem}.o"
+    if not compiled.exists():
+        source = into / f"{stem}.cpp"
+        write_text(source, unit.text)
+        where = [f"-I{include}" for include in unit.includes]
+        made = into / f"{stem}.partial.o"
+        command = [COMPILER, *FLAGS, unit.optimisation, *where, "-c", str(source), "-o", str(made)]
+        _run(command, f"compiling {unit.name}")
+        made.replace(compiled)
+    return compiled
+
+
+def _run(command: Sequence[str], what: str) -> None:
+    """Run a command; raises `InputError` with the first lines of its errors where it fails."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        lines = tuple(done.stderr.splitlines()[:SHOWN_LINES])
+        raise InputError(f"{what} with {COMPILER} failed", details=lines)

@@ -1,0 +1,60 @@
+"""What popc does with codelets.cpp, for a host: find vertex classes and their fields, and write their registry.
+
+Poplar's compiler reads the classes with a C++ front end; emitted files have one class after the other and one field a
+line, so a few patterns are enough here.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from t10.errors import InputError
+
+NAMESPACE = re.compile(r"^namespace ([A-Za-z_]\w*) \{", re.MULTILINE)
+CLASS = re.compile(
+    r"^class (?:\[\[[^\n]*?\]\] )?([A-Za-z_]\w*) : public (MultiVertex|SupervisorVertex|Vertex) \{\npublic:\n(.*?)^\};",
+    re.MULTILINE | re.DOTALL,
+)
+FIELD = re.compile(
+    r"^  (?:(?:Input|Output|InOut)<Vector<[^;\n]*>>|unsigned|int|float) ([A-Za-z_]\w*);", re.MULTILINE
+)
+COMPUTE = re.compile(r"^  bool compute\(", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class VertexClass:
+    """A vertex class: its name with its namespace, and its fields in order."""
+
+    name: str
+    fields: tuple[str, ...]
+
+
+def vertex_classes(text: str) -> tuple[VertexClass, ...]:
+    """Return the vertex classes of codelets.cpp; raises `InputError` where a class has no `compute`."""
+    space = NAMESPACE.search(text)
+    prefix = f"{space.group(1)}::" if space else ""
+    found: list[VertexClass] = []
+    for match in CLASS.finditer(text):
+        compute = COMPUTE.search(match.group(3))
+        if compute is None:
+            raise InputError(f"vertex class {match.group(1)} has no method compute")
+        declarations = match.group(3)[: compute.start()]
+        found.append(VertexClass(prefix + match.group(1), tuple(FIELD.findall(declarations))))
+    return tuple(found)
+
+
+def registry_text(codelets: str, include: str = "codelets.cpp") -> str:
+    """Return the C++ file that makes the vertex classes of `codelets`, found in file `include`, known to a host."""
+    lines = [
+        "// Written for a host: the vertex classes of a program, by name.\n",
+        '#include "registry.hpp"\n\n',
+        f'#include "{include}"\n\nnamespace {{\n\n',
+    ]
+    for number, one in enumerate(vertex_classes(codelets)):
+        fields = ", ".join(f'poplar_host::field("{name}", &{one.name}::{name})' for name in one.fields)
+        lines.append(
+            f"const bool added_{number} =\n"
+            f'    poplar_host::add_type<{one.name}>("{one.name}", {{{fields}}});\n'
+        )
+    return "".join([*lines, "\n} // namespace\n"])

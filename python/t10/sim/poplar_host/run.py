@@ -1,0 +1,68 @@
+"""Run an emitted program on this machine: inputs in, outputs out."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from t10.arrays import read_arrays, write_arrays
+from t10.errors import SimTrap
+from t10.sim.poplar_host.build import build
+
+CYCLES = re.compile(r"^cycles: (\d+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class PoplarHostResult:
+    """Outputs by name, and the sum over compute sets of the longest estimate of any vertex, in cycles."""
+
+    outputs: Mapping[str, NDArray[Any]]
+    cycles: int
+
+
+def run_poplar_host(
+    folder: Path | str,
+    inputs: Mapping[str, NDArray[Any]],
+    *,
+    weights: Mapping[str, NDArray[Any]] | None = None,
+    build_folder: Path | str | None = None,
+) -> PoplarHostResult:
+    """Return what the program in `folder` computes from inputs, run with the C++ bodies of its vertices.
+
+    The program is compiled with g++, in `build_folder` where given: then what did not change is not compiled again.
+    `weights` take the place of those in weights.bin. Raises `InputError` where the program cannot be built, and
+    `SimTrap` where it stops: it names the rule of Poplar's that was broken.
+    """
+    with _folder(build_folder) as into, tempfile.TemporaryDirectory() as scratch:
+        executable = build(folder, into)
+        files = Path(scratch)
+        write_arrays(files / "inputs.npz", inputs)
+        command = [str(executable), "--model", "--cycles", "--folder", str(Path(folder).resolve())]
+        command += ["--inputs", str(files / "inputs.npz"), "--outputs", str(files / "outputs.npz")]
+        if weights:
+            write_arrays(files / "weights.npz", weights)
+            command += ["--weights", str(files / "weights.npz")]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            text = done.stderr.strip() or f"the program ended with signal {-done.returncode}"
+            raise SimTrap(text.splitlines()[-1])
+        cycles = CYCLES.search(done.stdout)
+        return PoplarHostResult(read_arrays(files / "outputs.npz"), int(cycles.group(1)) if cycles else 0)
+
+
+@contextlib.contextmanager
+def _folder(wanted: Path | str | None) -> Iterator[Path]:
+    """Yield the folder to build in: the one that was asked for, else one that goes away."""
+    if wanted is not None:
+        yield Path(wanted)
+        return
+    with tempfile.TemporaryDirectory() as made:
+        yield Path(made)

@@ -1,0 +1,127 @@
+// The vertices of a compute set, checked and ready to run.
+#pragma once
+
+#include "memory.hpp"
+
+namespace poplar {
+
+// A vertex as an object of its class; `written` are the pieces it may write, with their element sizes.
+struct Instance {
+  void (*run)(void *);
+  std::size_t object; // bytes into the batch's objects
+  const VertexData *vertex;
+};
+
+// What a vertex may touch, in bytes.
+struct Access {
+  const char *begin, *end;
+  bool is_written;
+  unsigned vertex;
+};
+
+struct Batch {
+  std::string name;
+  std::uint64_t cycles = 0;
+  std::vector<Instance> instances;
+  std::vector<char> objects;
+  std::vector<std::pair<char *, std::size_t>> undefined; // contents of Output fields before
+  std::vector<std::pair<const Piece *, std::size_t>> guarded;
+};
+
+constexpr std::size_t WORD_BYTES = 4, OBJECT_ALIGNMENT = 16;
+
+inline std::string described(const ComputeSetData &set, const VertexData &vertex, const std::string &field) {
+  return set.name + ": " + vertex.type->name + (field.empty() ? "" : "." + field) + " on tile " +
+         std::to_string(vertex.tile);
+}
+
+// The one place of an edge: on the vertex's own tile, contiguous, aligned.
+inline Place edge_place(const ComputeSetData &set, const TileMemory &memory, const VertexData &vertex,
+                        const EdgeData &edge) {
+  const poplar_host::Field &field = vertex.type->fields[edge.field];
+  std::vector<Place> places;
+  memory.find(edge.tensor, places);
+  if (places.size() != 1 || places[0].repeats)
+    throw graph_connection_error(described(set, vertex, field.name) + " is connected to " +
+                                 std::to_string(places.size()) + " pieces (expected one, contiguous on its tile)");
+  const Place &place = places[0];
+  if (place.piece->tile != static_cast<unsigned long>(vertex.tile))
+    throw graph_connection_error(described(set, vertex, field.name) + " is connected to memory of tile " +
+                                 std::to_string(place.piece->tile));
+  // Pieces begin at multiples of 64 bytes: what is aligned within one is aligned.
+  if (reinterpret_cast<std::uintptr_t>(place.address) % field.alignment != 0)
+    throw graph_connection_error(described(set, vertex, field.name) + " is not aligned to " +
+                                 std::to_string(field.alignment) + " bytes");
+  if (field.direction != poplar_host::Direction::in && memory.is_constant(edge.tensor))
+    throw graph_connection_error(described(set, vertex, field.name) + " writes a constant");
+  return place;
+}
+
+// Two vertices may not write into one 32-bit word, nor one read what another writes.
+inline void check_accesses(const GraphData &graph, const ComputeSetData &set, std::vector<Access> &accesses) {
+  std::sort(accesses.begin(), accesses.end(), [](const Access &a, const Access &b) { return a.begin < b.begin; });
+  const Access *furthest = nullptr, *furthest_written = nullptr;
+  for (const Access &access : accesses) {
+    const Access *other = access.is_written ? furthest : furthest_written;
+    if (other != nullptr && other->end > access.begin && other->vertex != access.vertex)
+      throw graph_connection_error(described(set, graph.vertices[access.vertex], "") + " and " +
+                                   described(set, graph.vertices[other->vertex], "") +
+                                   " touch the same words, and one writes them");
+    if (furthest == nullptr || access.end > furthest->end)
+      furthest = &access;
+    if (access.is_written && (furthest_written == nullptr || access.end > furthest_written->end))
+      furthest_written = &access;
+  }
+}
+
+inline Batch make_batch(const GraphData &graph, const TileMemory &memory, const ComputeSetData &set) {
+  Batch batch;
+  batch.name = set.name;
+  std::vector<Access> accesses;
+  for (const unsigned number : set.vertices) {
+    const VertexData &vertex = graph.vertices[number];
+    if (vertex.tile < 0)
+      throw invalid_tile_mapping(described(set, vertex, "") + " has no tile");
+    if (vertex.edges.size() + vertex.words.size() != vertex.type->fields.size())
+      throw graph_connection_error(described(set, vertex, "") + " has fields without a value, or with two");
+    const std::size_t object = batch.objects.size();
+    batch.objects.resize(object + (vertex.type->size + OBJECT_ALIGNMENT - 1) / OBJECT_ALIGNMENT * OBJECT_ALIGNMENT);
+    for (const auto &[field, bits] : vertex.words)
+      std::memcpy(&batch.objects[object + vertex.type->fields[field].offset], &bits, sizeof bits);
+    for (const EdgeData &edge : vertex.edges) {
+      const poplar_host::Field &field = vertex.type->fields[edge.field];
+      const Place place = edge_place(set, memory, vertex, edge);
+      std::memcpy(&batch.objects[object + field.offset], &place.address, sizeof place.address);
+      const std::size_t size = field.type.size();
+      const bool is_written = field.direction != poplar_host::Direction::in;
+      const auto begin = reinterpret_cast<std::uintptr_t>(place.address);
+      const auto end = reinterpret_cast<std::uintptr_t>(place.address + place.count * size);
+      accesses.push_back({reinterpret_cast<const char *>(begin - begin % WORD_BYTES),
+                          reinterpret_cast<const char *>((end + WORD_BYTES - 1) / WORD_BYTES * WORD_BYTES), is_written,
+                          number});
+      if (is_written)
+        batch.guarded.push_back({place.piece, size});
+      if (field.direction == poplar_host::Direction::out)
+        batch.undefined.push_back({place.address, place.count * size});
+    }
+    batch.instances.push_back({vertex.type->run, object, &vertex});
+    batch.cycles = std::max(batch.cycles, vertex.cycles);
+  }
+  check_accesses(graph, set, accesses);
+  return batch;
+}
+
+// Run all vertices and return the estimate of the longest.
+inline std::uint64_t run_batch(Batch &batch) {
+  for (const auto &[address, n_bytes] : batch.undefined)
+    std::memset(address, POISON, n_bytes);
+  for (const Instance &instance : batch.instances)
+    instance.run(&batch.objects[instance.object]);
+  for (const auto &[piece, size] : batch.guarded)
+    if (!TileMemory::is_guarded(*piece, size))
+      throw application_runtime_error(batch.name + ": a vertex on tile " + std::to_string(piece->tile) +
+                                      " wrote beside what it is connected to");
+  return batch.cycles;
+}
+
+} // namespace poplar
