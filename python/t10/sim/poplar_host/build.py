@@ -56,7 +56,7 @@ def build(folder: Path | str, build_folder: Path | str) -> Path:
         _Unit("codelets", codelets, "-O1", (*headers, source)),
     )
     with ThreadPoolExecutor(max_workers=len(units)) as pool:
-        objects = list(pool.map(lambda unit: _compiled(unit, into), units))
+        objects = list(pool.map(_compiled, units, [into] * len(units)))
     digest = hashlib.blake2b("".join(o.name for o in objects).encode(), digest_size=8).hexdigest()
     executable = into / f"program-{digest}"
     if not executable.exists():

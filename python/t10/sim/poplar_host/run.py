@@ -6,7 +6,7 @@ import contextlib
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,7 +59,7 @@ def run_poplar_host(
 
 
 @contextlib.contextmanager
-def _folder(wanted: Path | str | None) -> Iterator[Path]:
+def _folder(wanted: Path | str | None) -> Generator[Path]:
     """Yield the folder to build in: the one that was asked for, else one that goes away."""
     if wanted is not None:
         yield Path(wanted)
