@@ -29,6 +29,13 @@ class PoplarHostResult:
 
 
 def run_poplar_host(
+    folder: Path | str, inputs: Mapping[str, NDArray[Any]], *, build_folder: Path | str | None = None
+) -> dict[str, NDArray[Any]]:
+    """Return the outputs by name of the program in `folder`; see `run_program`."""
+    return dict(run_program(folder, inputs, build_folder=build_folder).outputs)
+
+
+def run_program(
     folder: Path | str,
     inputs: Mapping[str, NDArray[Any]],
     *,
