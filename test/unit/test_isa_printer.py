@@ -52,7 +52,7 @@ def test_every_form_is_printed_as_it_is_read(number: int, data: st.DataObject) -
     # A number may fit two forms (a small one is zimm16 and simm16): they print alike.
     assert instruction_text(int(found[1]), found[2:]) == text
     assert found[2 : 2 + len(operands)].tolist() == np.array(operands, np.int64).astype(np.int32).tolist()
-    assert INSTRUCTIONS[found[1]].mnemonic == record.mnemonic
+    assert INSTRUCTIONS[int(found[1])].mnemonic == record.mnemonic
 
 
 PROGRAM = """

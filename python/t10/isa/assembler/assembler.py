@@ -32,7 +32,7 @@ from t10.isa.image import AUX, MAIN, Image
 
 MOST_FRAMES = 200
 """Nesting of macros and repetitions."""
-MOST_EXPANDED = 2_000_000
+MOST_EXPANDED = 500_000
 """Lines that macros and repetitions may expand to."""
 
 _COLLECTING: Final = {".macro": ".endm", ".rept": ".endr", ".irp": ".endr", ".irpc": ".endr"}
@@ -297,7 +297,11 @@ class Assembler:
         elif word == collection.end or (word == ".endmacro" and collection.end == ".endm"):
             if collection.nested == 0:
                 self._collection = None
-                return self._use(collection)
+                try:
+                    return self._use(collection)
+                except Problem as problem:
+                    self.reporter.report(collection.line, problem.message, problem.column)
+                    return False
             collection.nested -= 1
         collection.body.append(line._replace(text=statement.text))
         return False

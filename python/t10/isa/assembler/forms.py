@@ -149,7 +149,7 @@ def _with_one_csr(shape: str) -> Iterator[str]:
 
 def closest(name: str, known: frozenset[str]) -> str:
     """Return ", did you mean 'x'?" for a misspelt name, "" where nothing is near."""
-    near = get_close_matches(name, sorted(known), n=1, cutoff=0.7)
+    near = get_close_matches(name, sorted(known), n=1, cutoff=0.65)
     return f"; did you mean '{near[0]}'?" if near else ""
 
 

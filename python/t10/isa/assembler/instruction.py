@@ -163,8 +163,8 @@ def _operand(text: str, column: int, aliases: dict[str, Register]) -> tuple[str,
     if register is None:
         if tail is None and not mark and name in _ALL_CSRS:
             return "c", name
-        known = frozenset((*NAMES, *_ALL_CSRS, *aliases))
-        raise Problem(f"unknown register '${name}'{closest(name, known)}", column)
+        known = frozenset(f"${one}" for one in (*NAMES, *_ALL_CSRS, *aliases))
+        raise Problem(f"unknown register '${name}'{closest(f'${name}', known)}", column)
     if tail is not None:
         register = group(register, tail, text, column)
     return _register_shape(register, mark), register.number
