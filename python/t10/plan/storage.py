@@ -1,0 +1,284 @@
+"""What operators want of the orders in which their tensors are stored, and what it costs not to follow them.
+
+Costs are bytes, weighted: those that a reader's cores get element by element because maker and reader disagree about
+the innermost dim, those that are merely in another order, and results that the matrix engine cannot write in a row.
+Nothing of it is cycles: orders are chosen before there are plans. Extents of 1 never count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from t10.core.orders import Order, given_order, moved_last, significant
+
+REORDERED = 1
+"""Weight of a byte whose maker and reader agree about the innermost dim, but not about the others."""
+TRANSPOSED = 8
+"""Weight of a byte whose maker and reader disagree about the innermost dim."""
+SCATTERED = 32
+"""Weight of a byte of a product's result whose innermost axis no engine makes in a row."""
+
+Axes = tuple[int | None, ...]
+"""Per given dim the loop axis that indexes it, None where none does alone."""
+
+Orders = Mapping[int, Order]
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A tensor: extents per given dim, bytes, and whether it must stay in the given order."""
+
+    extents: tuple[int, ...]
+    n_bytes: int
+    is_fixed: bool = False
+
+    @property
+    def given(self) -> Order:
+        """Return the given order."""
+        return given_order(len(self.extents))
+
+
+Tensors = Mapping[int, Stored]
+
+
+def walked(order: Order, axes: Axes, extents: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the axes in the order in which their dims stand in memory, without dims of extent 1 or of no one axis."""
+    return tuple(axis for dim in significant(order, extents) if (axis := axes[dim]) is not None)
+
+
+def innermost(order: Order, axes: Axes, extents: tuple[int, ...]) -> int | None:
+    """Return the axis of the last dim that is not of extent 1, None if there is none or no one axis indexes it."""
+    dims = significant(order, extents)
+    return axes[dims[-1]] if dims else None
+
+
+@dataclass(frozen=True, slots=True)
+class Follow:
+    """Two tensors that one loop nest walks together: best if their common axes stand in one order.
+
+    `is_view` where the follower is the leader padded, cut or joined with others, dim by dim: then any difference is a
+    transpose between them.
+    """
+
+    leader: int
+    follower: int
+    leader_axes: Axes
+    follower_axes: Axes
+    is_view: bool = False
+
+    @property
+    def values(self) -> tuple[int, ...]:
+        """Return the tensors it is about."""
+        return (self.leader, self.follower)
+
+    def cost(self, orders: Orders, tensors: Tensors) -> int:
+        """Return the weighted bytes of the follower if the orders differ."""
+        first, second = tensors[self.leader], tensors[self.follower]
+        if self.is_view and orders[self.leader] != orders[self.follower]:
+            return max(TRANSPOSED * second.n_bytes * self._differ(orders, tensors), 1)
+        leading = walked(orders[self.leader], self.leader_axes, first.extents)
+        following = walked(orders[self.follower], self.follower_axes, second.extents)
+        common = frozenset(leading) & frozenset(following)
+        leading = tuple(axis for axis in leading if axis in common)
+        if leading == tuple(axis for axis in following if axis in common):
+            return 0
+        last = innermost(orders[self.leader], self.leader_axes, first.extents)
+        is_apart = last in common and last != innermost(
+            orders[self.follower], self.follower_axes, second.extents
+        )
+        return second.n_bytes * (TRANSPOSED if is_apart else REORDERED)
+
+    def _differ(self, orders: Orders, tensors: Tensors) -> bool:
+        """Return whether a tensor and what it is a view of stand in different orders in memory."""
+        kept = (significant(orders[value], tensors[value].extents) for value in self.values)
+        first, second = kept
+        common = frozenset(first) & frozenset(second)
+        return [d for d in first if d in common] != [d for d in second if d in common]
+
+    def induced(self, source: int, orders: Orders, tensors: Tensors) -> Order | None:
+        """Return the order that the other tensor takes to agree with `source`; its other dims keep their places."""
+        if self.is_view:
+            return orders[source]
+        pairs = ((self.leader, self.leader_axes), (self.follower, self.follower_axes))
+        (_, axes), (other, other_axes) = pairs if source == self.leader else pairs[::-1]
+        extents = tensors[other].extents
+        dim_by_axis = {
+            axis: dim for dim, axis in enumerate(other_axes) if axis is not None and extents[dim] != 1
+        }
+        walk = dict.fromkeys(walked(orders[source], axes, tensors[source].extents))
+        wanted = [axis for axis in walk if axis in dim_by_axis]
+        moving = iter([dim_by_axis[axis] for axis in wanted])
+        placed = {dim_by_axis[axis] for axis in wanted}
+        return tuple(next(moving) if dim in placed else dim for dim in tensors[other].given)
+
+    def wishes(self, value: int, orders: Orders, tensors: Tensors) -> list[Order]:
+        """Return the orders of one tensor that would please, given those of the others."""
+        other = self.follower if value == self.leader else self.leader
+        made = None if other == value else self.induced(other, orders, tensors)
+        return [] if made is None else [made]
+
+
+@dataclass(frozen=True, slots=True)
+class Regroup:
+    """A reshape: dims of the longer shape stand in `groups`, one per dim of the shorter.
+
+    It renames as long as the dims of a group stay together, in sequence, and groups stand as the shorter dims do.
+    """
+
+    longer: int
+    shorter: int
+    groups: tuple[tuple[int, ...], ...]
+
+    @property
+    def values(self) -> tuple[int, ...]:
+        """Return the tensors it is about."""
+        return (self.longer, self.shorter)
+
+    def cost(self, orders: Orders, tensors: Tensors) -> int:
+        """Return the weighted bytes if there must be a transpose on one side, 1 if it moves dims of extent 1 only."""
+        spread = tuple(dim for group in orders[self.shorter] for dim in self.groups[group])
+        if spread == orders[self.longer]:
+            return 0
+        extents = tensors[self.longer].extents
+        if significant(orders[self.longer], extents) == significant(spread, extents):
+            return 1
+        return TRANSPOSED * tensors[self.longer].n_bytes
+
+    def induced(self, source: int, orders: Orders, tensors: Tensors) -> Order | None:
+        """Return the order that the other tensor takes to agree with `source`, None if none does."""
+        if source == self.shorter:
+            return tuple(dim for group in orders[source] for dim in self.groups[group])
+        group_of = {dim: number for number, group in enumerate(self.groups) for dim in group}
+        extents = tensors[self.longer].extents
+        kept = significant(orders[source], extents)
+        sequence = list(dict.fromkeys(group_of[dim] for dim in kept))
+        if tuple(d for g in sequence for d in self.groups[g] if extents[d] != 1) != kept:
+            return None
+        moving = iter(sequence)
+        return tuple(next(moving) if g in sequence else g for g in tensors[self.shorter].given)
+
+    def wishes(self, value: int, orders: Orders, tensors: Tensors) -> list[Order]:
+        """Return the orders of one tensor that would please, given those of the others."""
+        other = self.shorter if value == self.longer else self.longer
+        made = self.induced(other, orders, tensors)
+        return [] if made is None else [made]
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """The operands of a sum of products: the matrix engine wants one summed axis innermost in both.
+
+    `inner` are the summed axes that index a dim of each operand alone. `lanes` are, per operand, axes that may as well
+    be innermost: those of a matrix that is multiplied with a vector, where there is nothing for the engine to do.
+    """
+
+    operands: tuple[int, int]
+    axes: tuple[Axes, Axes]
+    inner: tuple[int, ...]
+    lanes: tuple[frozenset[int], frozenset[int]]
+
+    @property
+    def values(self) -> tuple[int, ...]:
+        """Return the tensors it is about."""
+        return self.operands
+
+    def weight(self, number: int, axis: int, orders: Orders, tensors: Tensors) -> int:
+        """Return the weight of a byte of operand `number` if `axis` is to be innermost: 0, `REORDERED`, `TRANSPOSED`.
+
+        What is transposed is read through a view.
+        """
+        value = self.operands[number]
+        last = innermost(orders[value], self.axes[number], tensors[value].extents)
+        if last == axis:
+            return 0
+        return REORDERED if last in self.lanes[number] else TRANSPOSED
+
+    def price(self, axis: int, orders: Orders, tensors: Tensors) -> int:
+        """Return the weighted bytes of both operands if `axis` is to be innermost."""
+        return sum(
+            tensors[value].n_bytes * self.weight(number, axis, orders, tensors)
+            for number, value in enumerate(self.operands)
+        )
+
+    def best_axis(self, orders: Orders, tensors: Tensors) -> int:
+        """Return the summed axis that is cheapest to have innermost, the last one of equals."""
+        return min(reversed(self.inner), key=lambda axis: self.price(axis, orders, tensors))
+
+    def cost(self, orders: Orders, tensors: Tensors) -> int:
+        """Return the weighted bytes that are read through a transpose."""
+        return min(self.price(axis, orders, tensors) for axis in self.inner)
+
+    def wanted(self, number: int, axis: int, order: Order) -> Order:
+        """Return an operand's order with the dims of the summed axes at its end, that of `axis` last."""
+        dim_by_axis = {a: dim for dim, a in enumerate(self.axes[number]) if a is not None}
+        others = sorted(dim_by_axis[a] for a in self.inner if a != axis)
+        return moved_last(order, (*others, dim_by_axis[axis]))
+
+    def wishes(self, value: int, orders: Orders, tensors: Tensors) -> list[Order]:
+        """Return the orders of one operand that would please."""
+        return [
+            self.wanted(number, axis, tensors[value].given)
+            for number, operand in enumerate(self.operands)
+            if operand == value
+            for axis in reversed(self.inner)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class LastAxis:
+    """The result of a sum of products: its innermost axis should be one of `allowed`, which engines make in a row."""
+
+    value: int
+    axes: Axes
+    allowed: frozenset[int]
+
+    @property
+    def values(self) -> tuple[int, ...]:
+        """Return the tensor it is about."""
+        return (self.value,)
+
+    def cost(self, orders: Orders, tensors: Tensors) -> int:
+        """Return the weighted bytes of the result if another axis is innermost."""
+        tensor = tensors[self.value]
+        last = innermost(orders[self.value], self.axes, tensor.extents)
+        return 0 if last is None or last in self.allowed else SCATTERED * tensor.n_bytes
+
+    def wishes(self, value: int, orders: Orders, tensors: Tensors) -> list[Order]:
+        """Return the orders that would please: one dim moved to the end."""
+        del orders
+        given = tensors[value].given
+        dims = [dim for dim, axis in enumerate(self.axes) if axis in self.allowed]
+        return [moved_last(given, (dim,)) for dim in reversed(dims)]
+
+
+@dataclass(frozen=True, slots=True)
+class AsGiven:
+    """A tensor that is handed to the host, or to an operation that must have it in the given order."""
+
+    value: int
+    weight: int = TRANSPOSED
+
+    @property
+    def values(self) -> tuple[int, ...]:
+        """Return the tensor it is about."""
+        return (self.value,)
+
+    def cost(self, orders: Orders, tensors: Tensors) -> int:
+        """Return the weighted bytes if the tensor is stored in another order."""
+        tensor = tensors[self.value]
+        kept = significant(orders[self.value], tensor.extents)
+        return 0 if kept == significant(tensor.given, tensor.extents) else self.weight * tensor.n_bytes
+
+    def wishes(self, value: int, orders: Orders, tensors: Tensors) -> list[Order]:
+        """Return the given order."""
+        del orders
+        return [tensors[value].given]
+
+
+Relation = Follow | Regroup | Product | LastAxis | AsGiven
+
+
+def total_cost(relations: Sequence[Relation], orders: Orders, tensors: Tensors) -> int:
+    """Return the weighted bytes of several relations."""
+    return sum(relation.cost(orders, tensors) for relation in relations)

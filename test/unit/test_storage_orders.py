@@ -1,0 +1,179 @@
+"""Storage orders: permutations, what relations cost, and what is chosen; nothing here knows MLIR."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from t10.core.orders import (
+    composed,
+    given_order,
+    moved_last,
+    permuted,
+    relative,
+    significant,
+    stored_weights,
+)
+from t10.plan.storage import (
+    REORDERED,
+    TRANSPOSED,
+    AsGiven,
+    Axes,
+    Follow,
+    LastAxis,
+    Product,
+    Regroup,
+    Relation,
+    Stored,
+    total_cost,
+)
+from t10.plan.storage_choice import choose_orders
+
+NONE: frozenset[int] = frozenset()
+
+
+def tensor(*extents: int, is_fixed: bool = False) -> Stored:
+    return Stored(extents, int(np.prod(extents)) * 2, is_fixed)
+
+
+def product(
+    x: int,
+    w: int,
+    x_axes: Axes,
+    w_axes: Axes,
+    *inner: int,
+    lanes: frozenset[int] = NONE,
+) -> Product:
+    return Product((x, w), (x_axes, w_axes), inner, (NONE, lanes))
+
+
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+def test_permuting_extents_is_transposing(order: tuple[int, ...]) -> None:
+    array = np.arange(24).reshape(2, 3, 4)
+    assert permuted(array.shape, order) == array.transpose(order).shape
+    for wanted in permutations(range(3)):
+        again = array.transpose(order).transpose(relative(order, wanted))
+        np.testing.assert_array_equal(again, array.transpose(wanted))
+        np.testing.assert_array_equal(
+            array.transpose(order).transpose(wanted), array.transpose(composed(order, wanted))
+        )
+
+
+def test_dims_are_moved_to_the_end_in_the_sequence_named() -> None:
+    assert moved_last(given_order(4), (1,)) == (0, 2, 3, 1)
+    assert moved_last(given_order(4), (2, 0)) == (1, 3, 2, 0)
+    assert significant((2, 0, 1, 3), (4, 1, 5, 1)) == (2, 0)
+
+
+def test_weights_with_an_order_are_transposed_and_lie_in_a_row() -> None:
+    weights = {"w": np.arange(6).reshape(2, 3), "b": np.arange(3)}
+    stored = stored_weights(weights, {"w": (1, 0)})
+    np.testing.assert_array_equal(stored["w"], weights["w"].T)
+    assert stored["w"].flags.c_contiguous
+    assert stored["b"] is weights["b"]
+
+
+def test_a_weight_takes_the_summed_axis_to_its_end() -> None:
+    tensors = {0: tensor(4, 8, is_fixed=True), 1: tensor(8, 6)}
+    assert choose_orders(tensors, [product(0, 1, (0, 2), (2, 1), 2)])[1] == (1, 0)
+
+
+def test_of_several_summed_axes_all_stand_at_the_end_and_one_is_last_in_both() -> None:
+    tensors = {0: tensor(4, 3, 8, is_fixed=True), 1: tensor(3, 8, 6)}
+    relations = [product(0, 1, (0, 2, 3), (2, 3, 1), 2, 3)]
+    assert choose_orders(tensors, relations)[1] == (2, 0, 1)
+    backwards = [product(0, 1, (0, 3, 2), (2, 3, 1), 2, 3)]
+    assert choose_orders({0: tensor(4, 8, 3, is_fixed=True), 1: tensor(3, 8, 6)}, backwards)[1] == (2, 1, 0)
+
+
+def test_a_matrix_times_a_vector_may_stay_as_it_is() -> None:
+    tensors = {0: tensor(8, is_fixed=True), 1: tensor(8, 6, is_fixed=True)}
+    relation = product(0, 1, (2,), (2, 1), 2, lanes=frozenset({1}))
+    orders = choose_orders(tensors, [relation])
+    assert orders[1] == (0, 1)
+    assert relation.weight(1, 2, orders, tensors) == REORDERED
+
+
+def test_what_comes_from_outside_stays_and_is_read_through_a_transpose() -> None:
+    tensors = {0: tensor(4, 8), 1: tensor(8, 6, is_fixed=True)}
+    relation = product(0, 1, (0, 2), (2, 1), 2)
+    orders = choose_orders(tensors, [relation])
+    assert orders == {0: (0, 1), 1: (0, 1)}
+    assert relation.weight(1, 2, orders, tensors) == TRANSPOSED
+    assert relation.cost(orders, tensors) == TRANSPOSED * tensors[1].n_bytes
+
+
+def convolutions(n_between: int) -> tuple[dict[int, Stored], list[Relation]]:
+    """Return a chain: the result of a convolution, what is computed of it, and the operand of the next one."""
+    extents = (2, 16, 8, 8)
+    tensors = {number: tensor(*extents) for number in range(n_between + 2)}
+    tensors[100] = tensor(32, 16, 3, 3)
+    axes = (0, 1, 2, 3)
+    relations: list[Relation] = [LastAxis(0, axes, frozenset({1}))]
+    relations += [Follow(i + 1, i, axes, axes) for i in range(n_between)]
+    relations.append(Follow(n_between + 1, n_between, axes, axes, is_view=True))
+    relations.append(product(n_between + 1, 100, (0, 4, None, None), (1, 4, None, None), 4))
+    return tensors, relations
+
+
+@pytest.mark.parametrize("n_between", [0, 1, 7])
+def test_channels_go_last_through_everything_between_two_convolutions(n_between: int) -> None:
+    tensors, relations = convolutions(n_between)
+    orders = choose_orders(tensors, relations)
+    assert {orders[number] for number in range(n_between + 2)} == {(0, 2, 3, 1)}
+    assert orders[100] == (0, 2, 3, 1)
+    assert total_cost(relations, orders, tensors) == 0
+
+
+def test_two_given_ends_keep_the_small_tensors_between_them() -> None:
+    axes = (0, 1)
+    tensors = {0: tensor(4, 6, is_fixed=True), 1: tensor(4, 6), 2: tensor(4, 6)}
+    relations: list[Relation] = [Follow(1, 0, axes, axes), Follow(2, 1, axes, axes), AsGiven(2)]
+    assert set(choose_orders(tensors, relations).values()) == {(0, 1)}
+
+
+def test_an_elementwise_reader_of_a_transposed_input_follows_it() -> None:
+    tensors = {0: tensor(6, 4, is_fixed=True), 1: tensor(6, 4, is_fixed=True), 2: tensor(4, 6)}
+    relations = [Follow(2, source, (0, 1), (1, 0)) for source in (0, 1)]
+    assert choose_orders(tensors, relations)[2] == (1, 0)
+
+
+def test_a_reshape_carries_an_order_on_while_groups_stay_together() -> None:
+    tensors = {0: tensor(2, 12, 5), 1: tensor(2, 3, 4, 5)}
+    relation = Regroup(1, 0, ((0,), (1, 2), (3,)))
+    orders = {0: (0, 2, 1), 1: given_order(4)}
+    assert relation.induced(0, orders, tensors) == (0, 3, 1, 2)
+    assert relation.induced(1, {1: (3, 1, 2, 0)}, tensors) == (2, 1, 0)
+    assert relation.induced(1, {1: (0, 2, 1, 3)}, tensors) is None
+    assert relation.cost({0: (0, 2, 1), 1: (0, 3, 1, 2)}, tensors) == 0
+    assert relation.cost({0: (0, 1, 2), 1: (0, 3, 1, 2)}, tensors) == TRANSPOSED * tensors[1].n_bytes
+
+
+def test_dims_of_extent_one_cost_nothing_but_break_ties() -> None:
+    tensors = {0: tensor(2, 1, 5), 1: tensor(2, 1, 5)}
+    view = Follow(0, 1, (0, 1, 2), (0, 1, 2), is_view=True)
+    assert view.cost({0: (0, 1, 2), 1: (1, 0, 2)}, tensors) == 1
+    assert Follow(0, 1, (0, 1, 2), (0, 1, 2)).cost({0: (0, 1, 2), 1: (1, 0, 2)}, tensors) == 0
+
+
+def test_choices_are_at_most_as_dear_as_what_is_given_and_stable() -> None:
+    rng = np.random.default_rng(7)
+    for _ in range(40):
+        tensors = {
+            n: tensor(*rng.integers(1, 9, 3).tolist(), is_fixed=bool(rng.random() < 0.2)) for n in range(6)
+        }
+        relations: list[Relation] = []
+        for _ in range(8):
+            a, b = (int(n) for n in rng.choice(6, 2, replace=False))
+            axes = [tuple(int(axis) for axis in rng.permutation(3)) for _ in range(2)]
+            if rng.random() < 0.5:
+                relations.append(Follow(a, b, axes[0], axes[1]))
+            else:
+                relations.append(product(a, b, axes[0], axes[1], int(rng.integers(3))))
+        orders = choose_orders(tensors, relations)
+        given = {number: each.given for number, each in tensors.items()}
+        assert total_cost(relations, orders, tensors) <= total_cost(relations, given, tensors)
+        assert all(orders[n] == given[n] for n, each in tensors.items() if each.is_fixed)
+        assert choose_orders(tensors, relations) == orders
