@@ -11,6 +11,7 @@ from t10.passes.fusion.merge import merge
 from t10.passes.fusion.narrow import narrow_sums
 from t10.passes.fusion.normalize import normalize, resolve_gathers
 from t10.passes.fusion.read import read_function
+from t10.passes.fusion.reorder import reorder
 from t10.passes.fusion.reshapes import move_reshapes
 from t10.passes.fusion.views import fold_views
 from t10.passes.fusion.write import write_function
@@ -40,11 +41,17 @@ class Fuse(Pass):
     )
 
     partials: str = option("f32", help="type in which sums of 16-bit floats are kept: f32 or f16 (their own)")
+    orders: str = option(
+        "matrix",
+        help="orders in which tensors are stored: matrix (summed axes innermost where the matrix engine reads) or keep",
+    )
 
     def apply(self, module: Any) -> None:
         """Fuse every function of the module."""
         if self.partials not in ("f32", "f16"):
             raise InputError(f"partials is '{self.partials}' (expected f32 or f16)")
+        if self.orders not in ("matrix", "keep"):
+            raise InputError(f"orders is '{self.orders}' (expected matrix or keep)")
         if any(_is_named(op.operation) for op in walk(module)):
             passmanager.PassManager.parse(_GENERALIZE, context=module.context).run(module.operation)
         clean = passmanager.PassManager.parse(_CLEAN, context=module.context)
@@ -53,7 +60,7 @@ class Fuse(Pass):
             for op in module.body.operations:
                 function = op.operation
                 if function.name == "func.func" and len(function.regions[0].blocks) == 1:
-                    fuse_function(function, narrow=self.partials == "f16")
+                    fuse_function(function, narrow=self.partials == "f16", orders_kept=self.orders == "keep")
             clean.run(module.operation)
             if not any(_became_constant(op.operation) for op in walk(module)):
                 return
@@ -100,8 +107,11 @@ def _is_fused(op: Any) -> bool:
     return op.name == "linalg.generic" and len(op.regions[0].blocks[0].operations) == 1
 
 
-def fuse_function(function: Any, *, narrow: bool = False) -> None:
-    """Fuse the body of one `func.func`; `narrow` keeps sums of 16-bit floats in 16 bits."""
+def fuse_function(function: Any, *, narrow: bool = False, orders_kept: bool = False) -> None:
+    """Fuse the body of one `func.func`.
+
+    `narrow` keeps sums of 16-bit floats in 16 bits; `orders_kept` stores every tensor in the order of its dims.
+    """
     graph = read_function(function)
     graph.remove_dead()
     fold_views(graph)
@@ -116,4 +126,6 @@ def fuse_function(function: Any, *, narrow: bool = False) -> None:
     with function.location:
         if narrow:
             narrow_sums(graph)
+        if not orders_kept:
+            reorder(function, graph)
         write_function(function, graph)

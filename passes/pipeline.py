@@ -14,6 +14,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from t10.chip import ChipSpec
+from t10.core.orders import Order
 from t10.core.schedule import ModulePlan
 from t10.cost import registry
 from t10.dialect.mlir import ir
@@ -37,10 +38,11 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class PlannedModule:
-    """`plan`; `constants` are the values of constants in the module that became weights, by name."""
+    """`plan`; by name, `constants` are values of the module that became weights, `orders` those of weights."""
 
     plan: ModulePlan
     constants: dict[str, NDArray[Any]]
+    orders: dict[str, Order]
 
 
 def plan_mlir(
@@ -73,7 +75,7 @@ def plan_mlir(
             plan = as_written(plan, pins.whole)
         module.operation.attributes[COST_MODEL] = ir.StringAttr.get(cost_model)
         annotate(module, read, plan)
-    return PlannedModule(plan, read.constants)
+    return PlannedModule(plan, read.constants, read.orders)
 
 
 def fused(module: Any, progress: Progress | None = None) -> ReadModule:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from t10.core.dtypes import numpy_dtype
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph, GraphOutput, TensorValue, View
+from t10.core.orders import Order
 from t10.core.scalar import parse_constant
 from t10.dialect.location import location_name, source_text
 from t10.dialect.mlir import ir
@@ -24,6 +25,8 @@ from t10.passes.bridge.views import VIEW_OPS, is_pure_move, move_as_views, read_
 
 NAME = "t10.name"
 WEIGHT = "t10.weight"
+ORDER = "t10.order"
+"""Of a weight: the order of the dims that it came with in which it is stored, see `t10.core.orders`."""
 OPERATOR_NAME = "op_name"
 SAME_VALUE_OPS = frozenset(
     {"rtensor.relayout", "rtensor.setup", "rtensor.shift", "rtensor.reduce", "tensor.cast"}
@@ -37,13 +40,15 @@ RUNNING = "\0running"
 class ReadModule:
     """A graph and where it came from.
 
-    `operations` by operator name; `constants` are values of constants that became weights; `names` are the graph's
-    names of SSA values, `sources` of padded values those of what they pad; `function` is the operation.
+    `operations` by operator name; `constants` are values of constants that became weights; `orders` are the orders in
+    which weights are stored, where not as they came; `names` are the graph's names of SSA values, `sources` of padded
+    values those of what they pad; `function` is the operation.
     """
 
     graph: Graph
     operations: dict[str, Any]
     constants: dict[str, NDArray[Any]]
+    orders: dict[str, Order]
     names: dict[Any, str]
     sources: dict[str, str]
     function: Any
@@ -77,6 +82,7 @@ class _Reader:
     views: list[View] = field(default_factory=list[View])
     weights: list[TensorValue] = field(default_factory=list[TensorValue])
     constants: dict[str, NDArray[Any]] = field(default_factory=dict[str, NDArray[Any]])
+    orders: dict[str, Order] = field(default_factory=dict[str, Order])
     operations: dict[str, Any] = field(default_factory=dict[str, Any])
     paddings: dict[str, Padding] = field(default_factory=dict[str, Padding])
     names: set[str] = field(default_factory=set[str])
@@ -105,7 +111,7 @@ class _Reader:
         )
         names = {value: known.name for value, known in self.known.items() if known.name}
         sources = {name: padding.source.name for name, padding in self.paddings.items()}
-        return ReadModule(graph, self.operations, self.constants, names, sources, self.function)
+        return ReadModule(graph, self.operations, self.constants, self.orders, names, sources, self.function)
 
     def _arguments(self, block: Any) -> tuple[TensorValue, ...]:
         attributes = _dictionaries(self.function, "arg_attrs", len(block.arguments))
@@ -118,6 +124,8 @@ class _Reader:
             name = self._unique(_text(attributes[i], NAME) or f"arg{i}")
             is_weight = WEIGHT in attributes[i]
             (self.weights if is_weight else inputs).append(TensorValue(name, shape, dtype))
+            if ORDER in attributes[i]:
+                self.orders[name] = tuple(ir.DenseI64ArrayAttr(attributes[i][ORDER]))
             self.known[argument] = Known(name, shape, dtype, "weight" if is_weight else "activation")
         return tuple(inputs)
 

@@ -30,6 +30,7 @@ class Nest:
     `combine` is an opcode and empty without reduction axes; `init` is what accumulation starts from; `epilogue` (None:
     the accumulated value itself) is over the parallel axes. Every parallel axis is one of `out_dims`, other dims of
     the result are constant 0. `rank` orders nests as in the source; `forced` is the attribute `rtensor.forced`.
+    `is_transpose` marks what stands between two storage orders: nothing is computed in it.
     """
 
     result: int
@@ -45,6 +46,7 @@ class Nest:
     epilogue: Scalar | None = None
     name: str = ""
     forced: Any = None
+    is_transpose: bool = False
 
     @property
     def results(self) -> tuple[int, ...]:
@@ -109,12 +111,16 @@ class Reshape:
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """Any other operation, kept as it is: `operands` are values, None where an operand is no tensor of the function."""
+    """Any other operation, kept as it is: `operands` are values, None where an operand is no tensor of the function.
+
+    `order`, if there is one, is that of the dims of its tensors, which no longer is that of `op`.
+    """
 
     results: tuple[int, ...]
     operands: tuple[int | None, ...]
     op: Any
     rank: int
+    order: tuple[int, ...] = ()
 
     @property
     def uses(self) -> tuple[int, ...]:
@@ -123,6 +129,9 @@ class Opaque:
 
 
 Node = Nest | Reshape | Opaque
+
+TRANSPOSE = "transpose"
+"""`kind` of a copy between two storage orders: a view, which has no name."""
 
 
 class FusionGraph:

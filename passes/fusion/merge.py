@@ -58,6 +58,8 @@ def _for_all(graph: FusionGraph, rule: Rule) -> bool:
 
 def _join_chain(graph: FusionGraph, nest: Nest) -> bool:
     """Put a producer that only this nest reads, point for point, into the nest's elementwise part."""
+    if nest.is_transpose:
+        return False
     for producer, found in _elementwise_producers(graph, nest):
         where = _part_read(nest, found)
         if where == "" or graph.only_user(producer.result) is not nest:
@@ -77,6 +79,8 @@ def _absorb_epilogue(graph: FusionGraph, root: Nest) -> bool:
         return False
     reader = graph.only_user(root.result)
     if not isinstance(reader, Nest) or not reader.is_elementwise or reader.epilogue is not None:
+        return False
+    if reader.is_transpose:
         return False
     found = [read for read in reader.all_reads if read.value == root.result]
     dims = found[0].dims
@@ -159,6 +163,8 @@ def _is_cheap(graph: FusionGraph, producer: Nest) -> bool:
 
 
 def _may_recompute(user: Nest, producer: Nest) -> bool:
+    if user.is_transpose:
+        return False
     found = [read for read in user.all_reads if read.value == producer.result]
     where = _part_read(user, found)
     if where == "" or not _prologue_allowed(user, producer, where):

@@ -10,7 +10,7 @@ from t10.dialect.rtensor import FORCED
 from t10.errors import UnsupportedOpError
 from t10.passes.bridge.maps import read_map
 from t10.passes.fusion.affine import axis_dim
-from t10.passes.fusion.graph import PARALLEL, REDUCTION, FusionGraph, Nest, Opaque, Reshape
+from t10.passes.fusion.graph import PARALLEL, REDUCTION, TRANSPOSE, FusionGraph, Nest, Opaque, Reshape
 from t10.passes.fusion.scalar import Apply, Constant, Extract, Index, Read, Scalar
 
 COMBINES = frozenset(
@@ -160,6 +160,8 @@ class _Reader:
                 init=init,
                 name=name,
                 forced=op.attributes.get(FORCED),
+                is_transpose="kind" in op.attributes
+                and ir.StringAttr(op.attributes["kind"]).value == TRANSPOSE,
             )
             nests.append((result, nest))
         return nests

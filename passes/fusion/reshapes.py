@@ -34,6 +34,8 @@ def _move(graph: FusionGraph, reshape: Reshape) -> bool:
     producer = graph.owner(reshape.source)
     if not isinstance(producer, Nest) or graph.only_user(reshape.source) is not reshape:
         return False
+    if producer.is_transpose:
+        return False
     if _make_units(graph, producer, reshape):
         return True
     if reshape.expands:

@@ -12,9 +12,10 @@ from t10.dialect.groups import OPERAND_GROUPS, SEGMENTS, segment_sizes
 from t10.dialect.mlir import dialect, ir, walk
 from t10.dialect.rtensor import FORCED
 from t10.passes.fusion.affine import ZERO, axis_dim, compose
-from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Opaque, Reshape, kind_of
+from t10.passes.fusion.graph import PARALLEL, TRANSPOSE, FusionGraph, Nest, Opaque, Reshape, kind_of
 from t10.passes.fusion.names import operator_names
 from t10.passes.fusion.read import captured
+from t10.passes.fusion.reorder import reorder_dims
 from t10.passes.fusion.scalar import (
     Accumulated,
     Apply,
@@ -103,7 +104,11 @@ class _Writer:
                 for i, operand in enumerate(inner.operation.operands):
                     if operand in new_by_old:
                         inner.operation.operands[i] = new_by_old[operand]
+        if node.order:
+            reorder_dims(copy.operation, node.order)
         for value, result in zip(node.results, copy.operation.results, strict=True):
+            if node.order:
+                result.set_type(self._type(value))
             self.made[value] = result
 
     def _type(self, value: int) -> Any:
@@ -130,7 +135,10 @@ class _Writer:
         if isinstance(nest.body, Constant) and not nest.combine and nest.epilogue is None:
             return self._filled(nest.body, nest.result, nest.acc_type, nest.location, outside)
         if isinstance(nest.body, Read) and not nest.combine and nest.epilogue is None:
-            return self._move(nest, nest.body, outside)
+            result = self._move(nest, nest.body, outside)
+            if nest.is_transpose:
+                result.owner.attributes["kind"] = ir.StringAttr.get(TRANSPOSE)
+            return result
         if nest.epilogue is None:
             result = self._generic(nest, outside, self._init(nest, outside))
             result.owner.attributes["op_name"] = ir.StringAttr.get(self.names[nest.result])

@@ -24,6 +24,7 @@ from t10.core.atomic import filled_folder, write_text
 from t10.core.document import load_document, write_document
 from t10.core.dtypes import numpy_dtype
 from t10.core.graph import TensorValue
+from t10.core.orders import stored_weights
 from t10.core.schedule import ModulePlan
 from t10.cost import CostModel, registry
 from t10.errors import InputError
@@ -53,9 +54,9 @@ ShapeOverride = Sequence[int] | int
 class Executable:
     """A model compiled for a chip.
 
-    `plan` is all that is executed; `module` the same as MLIR text; `weights` their values by name, fewer than the model
-    has where it came without them; `cost_model` names where its cycles come from, as `t10.cost.registry` takes it;
-    `planner_seconds` is wall time by stage.
+    `plan` is all that is executed; `module` the same as MLIR text; `weights` their values by name, as they are stored
+    (dims in the order that fusing chose), fewer than the model has where it came without them; `cost_model` names where
+    its cycles come from, as `t10.cost.registry` takes it; `planner_seconds` is wall time by stage.
     """
 
     plan: ModulePlan
@@ -90,7 +91,7 @@ class Executable:
         from t10.sim.plan_level import simulate
 
         arrays = checked_inputs(self.inputs, inputs)
-        self._check_weights()
+        self.check_weights()
 
         def step(done: int, total: int, operator: str) -> None:
             del operator
@@ -168,8 +169,8 @@ class Executable:
         used = {layout.value for layout in self.plan.weight_layouts}
         return tuple(w.name for w in self.plan.graph.weights if w.name in used and w.name not in self.weights)
 
-    def _check_weights(self) -> None:
-        """Refuse to run without the values of the weights."""
+    def check_weights(self) -> None:
+        """Raise `InputError` unless all weights have values."""
         missing = self.missing_weights
         if missing:
             names = ", ".join(missing[:MOST_NAMED]) + (", ..." if len(missing) > MOST_NAMED else "")
@@ -230,7 +231,7 @@ def compile(
         plan=planned.plan,
         chip=spec,
         module=text,
-        weights={**imported.weights, **planned.constants},
+        weights={**stored_weights(imported.weights, planned.orders), **planned.constants},
         source=Path(model).name,
         cost_model=cost_model,
         options=_as_json(chosen),

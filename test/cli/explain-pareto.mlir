@@ -9,7 +9,7 @@
 // RUN: not t10 pareto %s --op product --plot %t/front.pdf 2>&1 | filecheck %s --check-prefix=FORM
 
 // WHY: product: contraction at {{.*}}on test-16
-// WHY: sum over k of f(a[m, k], b[k, n])
+// WHY: sum over k of f(a[m, k], b[n, k])
 // WHY: cycles (modelled, ipu)
 // WHY: on 6 cores, m in 2 parts of 1, n in 3 parts of 1, k whole (6):
 // WHY-NEXT:   for k in 3 steps of 2, from 2 * n + 3 * m mod 6:

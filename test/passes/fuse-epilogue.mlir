@@ -1,4 +1,4 @@
-// RUN: t10-opt --t10-fuse %s | filecheck %s
+// RUN: t10-opt --t10-fuse=orders=keep %s | filecheck %s
 
 // Bias and ReLU read the product once per point, so they become its epilogue: one operator instead of three.
 // CHECK-LABEL: func.func @linear

@@ -1,4 +1,4 @@
-// RUN: t10-opt --t10-fuse %s | filecheck %s
+// RUN: t10-opt --t10-fuse=orders=keep %s | filecheck %s
 
 // A transposed and broadcast operand is read through an index map: nothing is copied.
 // CHECK-DAG: #[[WINDOW:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (0, d2, d0 * 2 + d3, d1 * 2 + d4)>

@@ -5,7 +5,7 @@
 
 // CHECK-LABEL: func.func @matmul
 // CHECK-SAME: ft = [1, 3], padded = [2, 12], rp = [0, 4]
-// CHECK-SAME: ft = [2, 1], padded = [12, 3], rp = [4, 0]
+// CHECK-SAME: tensor<3x7xf32, {{.*}}ft = [1, 2], padded = [3, 12], rp = [0, 4]
 // CHECK: kind = "contraction"
 // CHECK-SAME: lengths = [1, 1, 12]
 // IPU: "ipu.repeat"

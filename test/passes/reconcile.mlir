@@ -2,14 +2,15 @@
 // RUN: t10-opt --t10-partition="chip=%S/Inputs/narrow-16.yaml f-op=4,4,1 ft=1x1x1,1x1x1,1x1x1" --t10-reconcile %s | filecheck %s --check-prefixes=CHECK,NARROW
 // RUN: t10-opt --t10-partition="chip=test-16 f-op=4,4,1 ft=1x1x1,1x1x1,1x1x1" --t10-reconcile --t10-reconcile %s | filecheck %s --check-prefixes=CHECK,WIDE
 
-// Two matrix products on 4 x 4 cores. Four cores share every column block of a weight: 128 x 32 in f32 are 16 KiB.
+// Two matrix products on 4 x 4 cores. Four cores share every column block of a weight: 128 x 32 in f32 are 16 KiB,
+// stored column by column (the summed axis is innermost).
 // With 604 KiB both lie ready on every core (idle level 1: as they are used): no setup.
 // In 29 KiB they do not. A core then keeps one of 4 chunks, 4 KiB of each (idle level 4), and setup fetches the other
 // 16384 - 4096 = 12288 bytes. Both at rest and one in use: 4 + 4 + 16 = 24 KiB.
 // WIDE: @main(%{{.*}}: tensor<16x128xf32, #rtensor.layout<{cores = 4 : i64, fs = [4, 1], ft = [1, 1], rp = [0, 0], scatter = 4 : i64}>>
-// WIDE-SAME: tensor<128x128xf32, #rtensor.layout<{cores = 4 : i64, fs = [1, 4], ft = [1, 1], rp = [0, 0]}>> {t10.idle = "operand", t10.weight}
+// WIDE-SAME: tensor<128x128xf32, #rtensor.layout<{cores = 4 : i64, fs = [4, 1], ft = [1, 1], rp = [0, 0]}>> {t10.idle = "operand", t10.order = array<i64: 1, 0>, t10.weight}
 // NARROW: @main(
-// NARROW-SAME: tensor<128x128xf32, #rtensor.layout<{cores = 4 : i64, fs = [1, 4], ft = [1, 1], rp = [0, 0], scatter = 4 : i64}>>
+// NARROW-SAME: tensor<128x128xf32, #rtensor.layout<{cores = 4 : i64, fs = [4, 1], ft = [1, 1], rp = [0, 0], scatter = 4 : i64}>>
 
 // The model's input is handed in as its first reader wants it, each of the 4 cores of a row with a chunk of 128 elements; a
 // core needs 4 rows of 128, 2048 bytes, and has 512 of them.

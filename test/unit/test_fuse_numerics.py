@@ -10,10 +10,12 @@ import onnxruntime
 import pytest
 from support.linalg_numpy import run_module
 
+from t10.core.orders import stored_weights
 from t10.dialect.mlir import passmanager
 from t10.frontend.imported import ImportedModel
 from t10.frontend.importer import import_model
 from t10.passes.fuse import Fuse
+from t10.passes.read_graph import read_graph
 
 MODELS = Path(__file__).resolve().parents[2] / "examples" / "models"
 ARCHITECTURES = ("bert", "vit", "resnet18", "nerf", "opt", "llama2", "retnet")
@@ -68,7 +70,8 @@ def test_fused_module_equals_onnxruntime(stem: str) -> None:
     with imported.module.context:
         Fuse().apply(imported.module)
         assert imported.module.operation.verify()
-        found = run_module(imported.module, {**inputs, **imported.weights})
+        weights = stored_weights(imported.weights, read_graph(imported.module).orders)
+        found = run_module(imported.module, {**inputs, **weights})
     _assert_close(found, _reference(MODELS / f"{stem}.onnx", inputs))
 
 

@@ -1,0 +1,183 @@
+"""What the nodes of a `FusionGraph` want of storage orders, as relations between tensors (`t10.plan.storage`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from math import prod
+
+from t10.core.expression import AffineDim
+from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Opaque, Reshape, is_product
+from t10.passes.fusion.scalar import Extract, Index, Read, Scalar, reads, visit
+from t10.plan.storage import AsGiven, Axes, Follow, LastAxis, Product, Regroup, Relation, Stored
+
+WHOLE_TABLE = 64
+"""Weight of a byte of a table that is gathered from in another order than given: rows are fetched, not columns."""
+DIM_ATTRIBUTES = {
+    "tensor.pad": ("static_low", "static_high"),
+    "tensor.extract_slice": ("static_offsets", "static_sizes", "static_strides"),
+    "tensor.concat": (),
+}
+"""Operations that go through a change of order, and their attributes with one number per dim."""
+
+
+def stored_tensors(graph: FusionGraph, fixed: Collection[int]) -> dict[int, Stored]:
+    """Return the tensors of the graph that have dims; `fixed` are arguments that keep their order."""
+    values = {value for node in graph.nodes() for value in (*node.results, *node.uses)}
+    kept = set(fixed)
+    for node in graph.nodes():
+        if isinstance(node, Opaque) and not follows_order(graph, node):
+            kept.update(node.results)
+    return {
+        value: Stored(
+            graph.shapes[value],
+            prod(graph.shapes[value]) * _size_bytes(str(graph.types[value])),
+            is_fixed=value in kept,
+        )
+        for value in sorted(values | set(graph.outputs))
+        if graph.shapes[value]
+    }
+
+
+def _size_bytes(dtype: str) -> int:
+    """Return the bytes of an element, 8 for an index."""
+    bits = re.search(r"\d+", dtype)
+    return 8 if bits is None else max(int(bits.group()) // 8, 1)
+
+
+def follows_order(graph: FusionGraph, node: Opaque) -> bool:
+    """Return whether an operation can be done in any order of dims: padding, cutting and joining with known numbers."""
+    op = node.op
+    if op.name not in DIM_ATTRIBUTES or len(node.results) != 1:
+        return False
+    if op.name != "tensor.concat" and len(op.operands) != 1:
+        return False
+    if any(
+        list(argument.uses)
+        for region in op.regions
+        for block in region.blocks
+        for argument in block.arguments
+    ):
+        return False
+    rank = len(graph.shapes[node.results[0]])
+    return rank > 0 and all(
+        source is not None and len(graph.shapes[source]) == rank
+        for source in node.operands[: len(op.operands)]
+    )
+
+
+def relations_of(graph: FusionGraph) -> list[Relation]:
+    """Return what all nodes, and the host that takes the outputs, want."""
+    found: list[Relation] = []
+    for node in graph.nodes():
+        if isinstance(node, Reshape):
+            pair = (node.result, node.source) if node.expands else (node.source, node.result)
+            found.append(Regroup(*pair, node.groups))
+        elif isinstance(node, Opaque):
+            found += _of_opaque(graph, node)
+        else:
+            found += _of_nest(graph, node)
+    found += [AsGiven(value) for value in dict.fromkeys(graph.outputs)]
+    return [each for each in found if all(graph.shapes[value] for value in each.values)]
+
+
+def _of_opaque(graph: FusionGraph, node: Opaque) -> Iterator[Relation]:
+    direct = node.operands[: len(node.op.operands)] if follows_order(graph, node) else ()
+    for source in dict.fromkeys(value for value in direct if value is not None):
+        axes = tuple(range(len(graph.shapes[source])))
+        yield Follow(node.results[0], source, axes, axes, is_view=True)
+    for value in node.uses:
+        if value not in direct:
+            yield AsGiven(value)
+
+
+def _of_nest(graph: FusionGraph, nest: Nest) -> Iterator[Relation]:
+    body = reads(nest.body)
+    rest = [read for part in nest.parts[1:] for read in reads(part)]
+    product = product_of(nest)
+    result = axes_of(nest, nest.out_dims)
+    if product is not None:
+        yield product
+        yield LastAxis(nest.result, result, _engine_axes(nest, product))
+        yield from _following(nest.result, result, nest, rest)
+    elif nest.combine:
+        largest = max(body, key=lambda read: prod(graph.shapes[read.value]), default=None)
+        if largest is not None:
+            axes = axes_of(nest, largest.dims)
+            yield Follow(largest.value, nest.result, axes, result)
+            yield from _following(largest.value, axes, nest, [read for read in body if read is not largest])
+        yield from _following(nest.result, result, nest, rest)
+    else:
+        yield from _following(nest.result, result, nest, [*body, *rest])
+    for part in nest.parts:
+        for node in visit(part):
+            if isinstance(node, Extract):
+                yield AsGiven(node.table, WHOLE_TABLE)
+                yield Follow(nest.result, node.table, result, tuple(_axis_of_index(i) for i in node.indices))
+
+
+def _following(leader: int, axes: Axes, nest: Nest, followers: list[Read]) -> Iterator[Relation]:
+    for read in followers:
+        yield Follow(leader, read.value, axes, axes_of(nest, read.dims))
+
+
+def axes_of(nest: Nest, dims: tuple[AffineDim, ...]) -> Axes:
+    """Return the axis of every dim: the only one in it, or the only parallel one (a window slides along it)."""
+    return tuple(_axis_of(nest, dim) for dim in dims)
+
+
+def _axis_of(nest: Nest, dim: AffineDim) -> int | None:
+    axes = dim.axes if len(dim.axes) < 2 else tuple(a for a in dim.axes if nest.kinds[a] == PARALLEL)
+    return axes[0] if len(axes) == 1 else None
+
+
+def _axis_of_index(index: Scalar) -> int | None:
+    return index.form.terms[0].axis if isinstance(index, Index) and index.form.is_simple else None
+
+
+def product_of(nest: Nest) -> Product | None:
+    """Return the product that the matrix engine may compute, None for a nest that is none or sums nothing of both."""
+    if nest.combine != "arith.addf" or not is_product(nest):
+        return None
+    first, second = (read for read in reads(nest.body))
+    sides = (first, second)
+    compound = {axis for read in sides for dim in read.dims if len(dim.terms) > 1 for axis in dim.axes}
+    lone = [{dim.terms[0].axis for dim in read.dims if dim.is_simple} - compound for read in sides]
+    inner = tuple(
+        axis
+        for axis, (extent, kind) in enumerate(zip(nest.extents, nest.kinds, strict=True))
+        if kind != PARALLEL and extent > 1 and all(axis in each for each in lone)
+    )
+    if not inner:
+        return None
+    none: frozenset[int] = frozenset()
+    own = (none, none) if compound else _own_axes(nest, sides)
+    return Product(
+        operands=(first.value, second.value),
+        axes=(_simple_axes(first), _simple_axes(second)),
+        inner=inner,
+        lanes=(none if own[1] else own[0], none if own[0] else own[1]),
+    )
+
+
+def _simple_axes(read: Read) -> Axes:
+    return tuple(dim.terms[0].axis if dim.is_simple else None for dim in read.dims)
+
+
+def _own_axes(nest: Nest, sides: tuple[Read, Read]) -> tuple[frozenset[int], frozenset[int]]:
+    """Return, per side of a product, the parallel axes of several points that it has and the other has not."""
+    first, second = ({axis for dim in read.dims for axis in dim.axes} for read in sides)
+    parallel = {a for a, n in enumerate(nest.extents) if nest.kinds[a] == PARALLEL and n > 1}
+    return frozenset(parallel & (first - second)), frozenset(parallel & (second - first))
+
+
+def _engine_axes(nest: Nest, product: Product) -> frozenset[int]:
+    """Return the axes that an engine writes in a row: those of either side, with a window those of the weights."""
+    first, second = (read for read in reads(nest.body))
+    own = _own_axes(nest, (first, second))
+    slides = [any(len(dim.terms) > 1 for dim in read.dims) for read in (first, second)]
+    allowed = own[0] | own[1]
+    if any(slides):
+        allowed = own[0] if slides[1] else own[1]
+    everywhere = frozenset(a for a, kind in enumerate(nest.kinds) if kind == PARALLEL)
+    return allowed or everywhere
