@@ -70,10 +70,13 @@ def emit_op(code: VirtualCode, op: ScalarOp, operands: tuple[Value, ...], dtypes
 
 
 def constant(code: VirtualCode, attribute: str, dtype: str) -> Value:
-    """Add a constant of a type."""
+    """Add a constant of a type; 64-bit integers are computed in 32 bits, where the least and the greatest stay such."""
     if floats.is_float_type(dtype):
         return code.a(f"ldconst {{d}}, {floats.constant_bits(attribute, dtype):#x}")
-    return code.m(f"ldconst {{d}}, {int(parse_constant(attribute)) & 0xFFFFFFFF:#x}")
+    value = int(parse_constant(attribute))
+    if dtype in ("i64", "index"):
+        value = min(max(value, -(1 << 31)), (1 << 31) - 1)
+    return code.m(f"ldconst {{d}}, {value & 0xFFFFFFFF:#x}")
 
 
 def _convert(code: VirtualCode, op: ScalarOp, x: Value, source: str) -> Value | None:
