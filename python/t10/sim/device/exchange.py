@@ -92,13 +92,14 @@ def _check_inside(spans: NDArray[np.int32], variable: Variable, what: str) -> No
 def move(loaded: LoadedCopy, memory: DeviceMemory) -> None:
     """Move the bytes; raises `SimTrap` where a source byte was never written.
 
-    Shifts move whole windows, whose padding nobody may have written: it stays unwritten where it arrives.
+    Shifts and reductions move whole windows, whose padding nobody may have written: it stays unwritten where it
+    arrives. Relayouts and set-ups name single elements.
     """
     row, tile, offset = memory.native.move(
         loaded.pattern.runs,
         loaded.source_offsets,
         loaded.target_offset,
-        loaded.copy.kind not in ("shift", "land"),
+        loaded.copy.kind in ("relayout", "setup"),
     )
     if row >= 0:
         source = loaded.sources[int(loaded.pattern.runs[row, 0])]
