@@ -279,8 +279,8 @@ def test_random_tasks(seed: int) -> None:
 
     def strides(axes: tuple[int, ...]) -> AxisSizes:
         found = [0] * rank
-        step = int(rng.integers(1, 3))
-        for a in rng.permutation(rank):
+        step: int = int(rng.integers(1, 3))
+        for a in (int(n) for n in rng.permutation(rank)):
             if a in axes:
                 found[a] = step
                 step *= extents[a] + int(rng.integers(0, 2))
