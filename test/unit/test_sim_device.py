@@ -25,6 +25,7 @@ from support.small_device import (
 from t10.chip import load_chip
 from t10.core.device import DeviceProgram, Exchange, Execute, OperatorProgram, Pattern, Reference
 from t10.errors import InputError, SimTrap, VerifyError
+from t10.report.device_trace import tile_tracks
 from t10.sim.device import DeviceResult, run_device
 
 CHIP = load_chip("test-4")
@@ -212,3 +213,14 @@ def test_the_sample_of_tiles_follows_the_timeline():
     assert result.sample.busy_cycles.shape == (len(result.timeline), 4)
     for phase, busy in zip(result.timeline, result.sample.busy_cycles, strict=True):
         assert busy.max() <= phase.cycles
+
+
+def test_tracks_of_tiles_show_codelets_and_exchanges():
+    result = execute(ring_program())
+    events = tile_tracks(result, CHIP)
+    names = {event["args"]["name"] for event in events if event["ph"] == "M"}
+    assert {"tile 0", "tile 3"} <= names
+    on_tile_2 = [event["name"] for event in events if event["ph"] == "X" and event["tid"] == 2]
+    assert on_tile_2 == ["relayout", *["shift", "shift", "Add"] * 3]
+    ends = [event["ts"] + event["dur"] for event in events if event["ph"] == "X"]
+    assert max(ends) <= result.cycles / CHIP.clock_hz * 1e6 + 1e-6

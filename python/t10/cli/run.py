@@ -15,6 +15,7 @@ from t10.cli.terminal import progress_bar, say, stdout
 from t10.driver import Executable
 from t10.errors import InputError
 from t10.random_inputs import random_inputs
+from t10.report.device_trace import tile_tracks
 from t10.report.table import KINDS, cycles_line, milliseconds_text
 from t10.report.trace import simulated_trace, write_trace
 from t10.sim.device import DeviceResult
@@ -60,6 +61,8 @@ def _executed(arguments: Arguments, executable: Executable, inputs: Arrays, cons
     say(console, f"{result.cycles:,} cycles, {time} (modelled, {source}): {cycles_line(by_kind)}")
     if arguments.trace is not None:
         trace = simulated_trace(executable.plan, executable.chip, result.timeline)
+        if isinstance(result, DeviceResult):
+            trace += tile_tracks(result, executable.chip)
         write_trace(arguments.trace, trace, source)
         say(console, f"wrote {arguments.trace} (open it at ui.perfetto.dev)")
     return result.outputs

@@ -119,8 +119,8 @@ def _slice(chip: ChipSpec, thread: int, name: str, start: int, cycles: int, args
         "pid": PROCESS,
         "tid": thread,
         "name": name,
-        "ts": _microseconds(chip, start),
-        "dur": _microseconds(chip, cycles),
+        "ts": microseconds(chip, start),
+        "dur": microseconds(chip, cycles),
         "args": args,
     }
 
@@ -130,10 +130,11 @@ def _counter(chip: ChipSpec, start: int, n_bytes: int) -> Event:
         "ph": "C",
         "pid": PROCESS,
         "name": "bytes per core",
-        "ts": _microseconds(chip, start),
+        "ts": microseconds(chip, start),
         "args": {"in use": n_bytes},
     }
 
 
-def _microseconds(chip: ChipSpec, cycles: int) -> float:
+def microseconds(chip: ChipSpec, cycles: int) -> float:
+    """Return modelled cycles as microseconds of the trace."""
     return round(cycles / chip.clock_hz * MICROSECONDS_PER_SECOND, 6)

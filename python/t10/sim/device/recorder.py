@@ -44,6 +44,7 @@ class Recorder:
         self._busy: list[Ints] = []
         self._operators: list[OperatorResult] = []
         self._operator = ""
+        self._codelets: dict[str, tuple[str, ...]] = {}
         self._vertices: dict[tuple[str, int], tuple[ComputeSet, int, int, int]] = {}
 
     def begin(self, operator: str) -> None:
@@ -76,6 +77,14 @@ class Recorder:
         """Advance the clock by a compute set."""
         kind = PHASE_BY_VERTEX[compute_set.kind]
         self._add(kind, compute_set.name, cycles, compute_set.cycles, busy)
+        if compute_set.name not in self._codelets:
+            self._codelets[compute_set.name] = self._sampled_codelets(compute_set)
+
+    def _sampled_codelets(self, compute_set: ComputeSet) -> tuple[str, ...]:
+        found = dict.fromkeys(self.tiles, "")
+        for group in compute_set.groups:
+            found |= dict.fromkeys(found.keys() & set(group.tiles), group.codelet)
+        return tuple(found[tile] for tile in self.tiles)
 
     def add_exchange(self, copy: Copy, time: PhaseTime) -> None:
         """Advance the clock by an exchange phase."""
@@ -106,7 +115,7 @@ class Recorder:
             operators=tuple(self._operators),
             timeline=tuple(self._phases),
             vertices=tuple(self._vertex_records()),
-            sample=TileSample(self.tiles, busy),
+            sample=TileSample(self.tiles, busy, self._codelets),
         )
 
     def _vertex_records(self) -> list[VertexRecord]:

@@ -49,10 +49,14 @@ class VertexRecord:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TileSample:
-    """What some tiles did: cycles at work per phase and tile, (phases, tiles); the rest of a phase they waited."""
+    """What some tiles did: cycles at work per phase and tile, (phases, tiles); the rest of a phase they waited.
+
+    `codelets` are what they ran, one per tile ("" for nothing), by compute set.
+    """
 
     tiles: tuple[int, ...]
     busy_cycles: NDArray[np.int64]
+    codelets: Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
