@@ -1,0 +1,38 @@
+"""Memory of a device program for people: regions, lives of variables, the plot."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from support.device_programs import CASES, ring
+
+from t10.report.device_memory import device_memory_plot, lives, memory_table, regions
+
+
+def test_regions_cover_the_memory_without_gaps() -> None:
+    for make in CASES.values():
+        found = regions(make().program)
+        for before, after in pairwise(found):
+            assert before.last == after.first
+        assert (found[0].first, found[-1].last) == (0x4C000, 0xE8000)
+
+
+def test_variables_live_from_first_to_last_use() -> None:
+    program = ring().program
+    by_name = {life.variable.name: (life.first, life.last) for life in lives(program)}
+    assert by_name["input:x"] == (-1, 0)
+    assert by_name["idle:w"] == (-1, 1)
+    assert by_name["accumulator:mix"] == (0, 0)
+    assert by_name["value:y"] == (0, 1)
+
+
+def test_the_table_names_every_region() -> None:
+    lines = memory_table(ring().program).splitlines()
+    assert len(lines) == 1 + len(regions(ring().program))
+    assert lines[-1].split()[0] == "data"
+
+
+def test_the_plot_is_the_same_every_time() -> None:
+    first, second = device_memory_plot(ring().program), device_memory_plot(ring().program)
+    assert first == second
+    assert "interleaved from here on" in first
