@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Write the generated pages of docs/, or check with --check that they are up to date.
 
-`docs/dialect-rtensor.md`, `docs/dialect-ipu.md`, `docs/passes.md` and `docs/*.schema.json` come whole from the
-definitions; in `docs/t10-opt.md` and `docs/cli.md` the text between `<!-- begin generated: NAME -->` and
+`docs/dialect-rtensor.md`, `docs/dialect-ipu.md`, `docs/passes.md`, `docs/isa.md` and `docs/*.schema.json` come whole
+from the definitions; in `docs/t10-opt.md` and `docs/cli.md` the text between `<!-- begin generated: NAME -->` and
 `<!-- end generated -->` is replaced.
 """
 
@@ -20,6 +20,7 @@ from t10.cli.help_page import command_tables  # noqa: E402 - needs the path abov
 from t10.core.document import plan_schema  # noqa: E402 - needs the path above
 from t10.core.document.text import json_text  # noqa: E402 - needs the path above
 from t10.dialect.document import ipu_page, rtensor_page  # noqa: E402 - needs the path above
+from t10.isa.document import isa_page  # noqa: E402 - needs the path above
 from t10.opt.help import help_text  # noqa: E402 - needs the path above
 from t10.passes.document import passes_page  # noqa: E402 - needs the path above
 from t10.plan.pins import pins_schema  # noqa: E402 - needs the path above
@@ -34,6 +35,7 @@ def pages() -> Iterator[tuple[Path, str]]:
     yield docs / "dialect-rtensor.md", rtensor_page()
     yield docs / "dialect-ipu.md", ipu_page()
     yield docs / "passes.md", passes_page()
+    yield docs / "isa.md", isa_page()
     yield docs / "plan.schema.json", json_text(plan_schema())
     yield docs / "report.schema.json", json_text(report_schema())
     yield docs / "pins.schema.json", json_text(pins_schema())

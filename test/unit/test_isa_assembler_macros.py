@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -212,7 +213,7 @@ def test_only_the_first_condition_that_holds_is_assembled() -> None:
 
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTU"
-DOUBLING = "".join(f"#define {a} {b} {b}\n" for a, b in zip(LETTERS, LETTERS[1:], strict=False)) + ".int A\n"
+DOUBLING = "".join(f"#define {a} {b} {b}\n" for a, b in pairwise(LETTERS)) + ".int A\n"
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 DEFAULT_CHIP = "ipu-mk2"
 DEFAULT_COST_MODEL = "ipu"
 DEFAULT_SEED = 0
+DEFAULT_BASE_ADDRESS = 0x4C000
+LISTS = ("shapes", "defines", "include_paths")
+"""Options that may be given several times."""
 EXIT_CODES = (
     "exit codes: 0 done, 1 verification failed, 2 bad input, 3 unsupported operator, 4 does not fit, "
     "5 wrong plan or IR, 6 simulation stopped, 70 defect of T10, 130 interrupted"
@@ -56,6 +59,10 @@ class Arguments:
     as_json: bool = False
     rows: int | None = None
     plots: bool = True
+    source: Path = Path()
+    base_address: int = DEFAULT_BASE_ADDRESS
+    defines: tuple[str, ...] = ()
+    include_paths: tuple[Path, ...] = ()
     engine: str = "plan"
     program: bool = True
 
@@ -65,7 +72,7 @@ def parse(argv: Sequence[str]) -> Arguments:
     found = vars(parser().parse_args(list(argv)))
     known = {field.name for field in fields(Arguments)}
     values: dict[str, Any] = {name: value for name, value in found.items() if name in known}
-    values["shapes"] = tuple(values.get("shapes") or ())
+    values.update({name: tuple(values.get(name) or ()) for name in LISTS})
     return Arguments(**values)
 
 
@@ -156,6 +163,8 @@ def _add_reading(commands: Commands, common: argparse.ArgumentParser) -> None:
 
     commands.add_parser("chips", parents=[common], help="the chips that come with T10")
 
+    _add_assembling(commands, common)
+
     cache = commands.add_parser("cache", parents=[common], help="the plans that are kept between runs")
     cache.add_argument("action", choices=("info", "clear"), help="say what there is, or delete it")
     cache.add_argument(
@@ -177,6 +186,34 @@ def _add_explaining(commands: Commands, common: argparse.ArgumentParser) -> None
     _of_operator(pareto)
     # Of a folder, its own chip and cost model are the default.
     pareto.set_defaults(chip="", cost_model="")
+
+
+def _add_assembling(commands: Commands, common: argparse.ArgumentParser) -> None:
+    asm = commands.add_parser(
+        "asm", parents=[common], help="assemble a file of codelets and list what came out"
+    )
+    asm.add_argument(
+        "source", type=Path, metavar="FILE.S", help="assembly text, with C preprocessor directives"
+    )
+    asm.add_argument(
+        "-D", dest="defines", action="append", metavar="NAME=TEXT", help="define a macro; repeatable"
+    )
+    asm.add_argument(
+        "-I",
+        dest="include_paths",
+        action="append",
+        type=Path,
+        metavar="DIR",
+        help="search includes there; repeatable",
+    )
+    asm.add_argument(
+        "--base",
+        dest="base_address",
+        type=lambda text: int(text, 0),
+        default=DEFAULT_BASE_ADDRESS,
+        metavar="ADDRESS",
+        help=f"address of the first word (default: {DEFAULT_BASE_ADDRESS:#x})",
+    )
 
 
 def _of_operator(parser: argparse.ArgumentParser) -> None:

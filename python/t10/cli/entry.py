@@ -87,6 +87,10 @@ def _dispatch(arguments: Arguments) -> int:
         from t10.cli.cache import run_cache
 
         return run_cache(arguments)
+    if arguments.command == "asm":
+        from t10.cli.asm import run_asm
+
+        return run_asm(arguments)
     from t10.cli.chips import run_chips
 
     return run_chips(arguments)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 MOST_OPERANDS = 8
 SOLO, MAIN, AUX, SECOND, DATA = range(5)
-"""Kinds of words: a solo instruction; both halves of a bundle (main first); second word of a two-word instruction; data."""
+"""Kinds of words: an instruction alone; halves of a bundle, main first; second word of a two-word instruction; data."""
 
 WORD_COLUMNS = ("kind", "form", *(f"operand{i}" for i in range(MOST_OPERANDS)))
 
@@ -20,9 +20,9 @@ class Image:
     """Assembled code: one row of `words` (n, 10) int32 per four bytes from `base_address` on, columns `WORD_COLUMNS`.
 
     `form` numbers `t10.isa.INSTRUCTIONS`; operands are register numbers (the lowest of a group) or immediate values
-    (labels as absolute addresses); for DATA the word's value stands in `operand0`. `symbols` are addresses by name, `sizes`
-    bytes by name (`.size`), `stack_bytes` those of DEF_STACK_USAGE; `lines` (n,) the source line of every word (from 1, 0
-    for none), for traces, and `text` all source lines.
+    (labels as absolute addresses); for DATA the word's value stands in `operand0`. `symbols` are addresses by name,
+    `sizes` bytes by name (`.size`), `stack_bytes` those of DEF_STACK_USAGE; `lines` (n,) the source line of every word
+    (from 1, 0 for none), for traces, and `text` all source lines.
     """
 
     base_address: int

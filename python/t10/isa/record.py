@@ -28,9 +28,10 @@ class OperandRecord:
 class Instruction:
     """One form of an instruction.
 
-    `syntax` is its text with operands as `{name}`. `slots` are issue slots of a worker; `can_bundle` and `can_repeat` tell
-    whether it may stand in a bundle and in the body of `rpt`; `semantics` is for people; `code` is the same as C++ for the
-    simulator ("" where the simulator refuses it); `assumption` says what was assumed where the reference is silent.
+    `syntax` is its text with operands as `{name}`. `slots` are issue slots of a worker; `can_bundle` and `can_repeat`
+    tell whether it may stand in a bundle and in the body of `rpt`; `semantics` is for people; `code` is the same as C++
+    for the simulator ("" where the simulator refuses it); `assumption` says what was assumed where the reference is
+    silent.
     """
 
     mnemonic: str

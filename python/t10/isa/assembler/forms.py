@@ -170,6 +170,8 @@ def _placeholder(operand: OperandRecord) -> str:
     name = operand.name.capitalize()
     if operand.kind.startswith("areg_bcast"):
         return f"$a{name}"
+    if IMMEDIATE.match(operand.kind) or operand.kind == "immz12":
+        return operand.kind
     if not is_register(operand.kind):
         return operand.name
     width = WIDTHS[operand.kind]
