@@ -1,0 +1,187 @@
+"""Emitted programs compiled with g++ against the host's Poplar subset: they compute, and breaking a rule stops them."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.device_programs import CASES, Case, pattern, reduction, ring, with_codelet
+
+from t10.core.codelet import Field
+from t10.core.device import DeviceProgram, HostPiece, HostTensor, Reference
+from t10.emit.poplar.write import write_program
+from t10.errors import InputError, SimTrap
+from t10.sim.poplar_host import PoplarHostResult, run_poplar_host, run_program
+from t10.sim.poplar_host.build import build
+from t10.sim.poplar_host.popc import registry_text, vertex_classes
+
+
+@pytest.fixture(scope="session")
+def objects(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for object files: what two programs share is compiled once."""
+    return tmp_path_factory.mktemp("objects")
+
+
+def run(case: Case, folder: Path, objects: Path, program: DeviceProgram | None = None) -> PoplarHostResult:
+    write_program(program or case.program, folder, case.weights)
+    return run_program(folder, case.inputs, build_folder=objects)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_emitted_programs_compute_what_numpy_does(name: str, tmp_path: Path, objects: Path) -> None:
+    case = CASES[name]()
+    result = run(case, tmp_path, objects)
+    assert set(result.outputs) == set(case.outputs)
+    for key, due in case.outputs.items():
+        assert result.outputs[key].dtype == due.dtype
+        np.testing.assert_array_equal(result.outputs[key], due)
+
+
+def test_cycles_are_the_longest_estimates_of_all_compute_sets(tmp_path: Path, objects: Path) -> None:
+    assert run(ring(), tmp_path, objects).cycles == 100 * (1 + 4 + 1)
+
+
+def test_the_number_of_tiles_changes_numbers_only(tmp_path: Path, objects: Path) -> None:
+    case = ring(23)
+    np.testing.assert_array_equal(run(case, tmp_path, objects).outputs["y"], case.outputs["y"])
+
+
+def test_weights_can_be_replaced_without_compiling(tmp_path: Path, objects: Path) -> None:
+    case = ring()
+    write_program(case.program, tmp_path, case.weights)
+    zeros = {"w": np.zeros((4, 10), np.float32)}
+    result = run_program(tmp_path, case.inputs, weights=zeros, build_folder=objects)
+    assert not result.outputs["y"].any()
+
+
+def test_constant_parts_of_outputs_come_without_a_variable(tmp_path: Path, objects: Path) -> None:
+    case = reduction()
+    kept = case.program.outputs[0].pieces[0]
+    elements = np.where(kept.elements == 3, -1, kept.elements).astype(np.int32)
+    pieces = (replace(kept, elements=elements), HostPiece("", np.array([[3]], np.int32), "2.5"))
+    program = replace(case.program, outputs=(HostTensor("y", "f32", (15,), pieces),))
+    due = case.outputs["y"].copy()
+    due[3] = 2.5
+    np.testing.assert_array_equal(run(case, tmp_path, objects, program).outputs["y"], due)
+
+
+def test_an_input_that_is_missing_or_of_another_shape_is_named(tmp_path: Path, objects: Path) -> None:
+    case = ring()
+    write_program(case.program, tmp_path, case.weights)
+    with pytest.raises(SimTrap, match="input x has no values"):
+        run_poplar_host(tmp_path, {}, build_folder=objects)
+    with pytest.raises(SimTrap, match="input x has another type or shape"):
+        run_poplar_host(tmp_path, {"x": np.zeros((4, 9), np.float32)}, build_folder=objects)
+
+
+def test_a_copy_that_reads_what_it_writes_stops(tmp_path: Path, objects: Path) -> None:
+    case = ring()
+    rotate = pattern([(0, (t + 1) % 4, 0, t, 0, 40, 1, 0, 0) for t in range(4)])
+    copies = tuple(
+        replace(c, sources=(c.target,), pattern=rotate.key) if c.kind == "land" else c
+        for c in case.program.copies
+    )
+    with pytest.raises(SimTrap, match="copy land:mix:1 reads an element that it writes"):
+        run(case, tmp_path, objects, replace(case.program, copies=copies))
+
+
+def test_a_copy_that_writes_an_element_twice_stops(tmp_path: Path, objects: Path) -> None:
+    case = ring()
+    twice = pattern([(0, t, 0, t // 2, 0, 40, 1, 0, 0) for t in range(4)])
+    copies = tuple(replace(c, pattern=twice.key) if c.kind == "shift" else c for c in case.program.copies)
+    program = replace(case.program, copies=copies, patterns=(*case.program.patterns, twice))
+    with pytest.raises(SimTrap, match="copy shift:mix:1 writes an element twice"):
+        run(case, tmp_path, objects, program)
+
+
+def test_two_vertices_that_write_the_same_words_stop(tmp_path: Path, objects: Path) -> None:
+    case = ring()
+    sets = tuple(
+        replace(s, groups=(*s.groups, replace(s.groups[0], tiles=(2,)))) if s.kind == "fill" else s
+        for s in case.program.compute_sets
+    )
+    with pytest.raises(SimTrap, match=r"Test_fill on tile 2 and .* touch the same words"):
+        run(case, tmp_path, objects, replace(case.program, compute_sets=sets))
+
+
+def test_a_pointer_off_its_alignment_stops(tmp_path: Path, objects: Path) -> None:
+    case = ring()
+    fill = next(c for c in case.program.codelets if c.name == "Test_fill")
+    program = with_codelet(
+        case.program, replace(fill, fields=(Field("out", "out", "f32", 8), *fill.fields[1:]))
+    )
+    first, *others = [s for s in program.compute_sets if s.kind == "fill"]
+    words = (Reference("accumulator:mix", 4), 0, 1)
+    moved = replace(first, groups=(replace(first.groups[0], words=words),))
+    sets = tuple(moved if s.name == first.name else s for s in (*program.compute_sets, *others))
+    with pytest.raises(SimTrap, match=r"Test_fill\.out on tile 0 is not aligned to 8 bytes"):
+        run(case, tmp_path, objects, replace(program, compute_sets=sets))
+
+
+def test_a_vertex_that_writes_beside_its_variable_stops(tmp_path: Path, objects: Path) -> None:
+    case = ring()
+    fill = next(c for c in case.program.codelets if c.name == "Test_fill")
+    wild = replace(fill, twin="for (unsigned i = worker; i < n + 1; i += 6) out[i] = value;")
+    with pytest.raises(SimTrap, match="fill:mix: a vertex on tile 0 wrote beside what it is connected to"):
+        run(case, tmp_path, objects, with_codelet(case.program, wild))
+
+
+def test_a_folder_without_a_program_and_code_that_does_not_compile_are_clear_errors(
+    tmp_path: Path, objects: Path
+) -> None:
+    with pytest.raises(InputError, match=r"holds no emitted program: program.cpp, codelets.cpp, tables.bin"):
+        build(tmp_path, objects)
+    case = ring()
+    fill = next(c for c in case.program.codelets if c.name == "Test_fill")
+    program = with_codelet(case.program, replace(fill, twin="undefined_name = 1;"))
+    with pytest.raises(InputError, match=r"compiling codelets with g\+\+ failed") as caught:
+        run(case, tmp_path / "p", objects, program)
+    assert any("undefined_name" in line for line in caught.value.details)
+
+
+def test_without_a_compiler_there_is_a_hint(
+    tmp_path: Path, objects: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = ring()
+    write_program(case.program, tmp_path, case.weights)
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    with pytest.raises(InputError, match=r"g\+\+ is not on the path \(install a C\+\+17 compiler"):
+        build(tmp_path, objects)
+
+
+def test_vertex_classes_are_found_with_their_fields() -> None:
+    text = """\
+namespace t10 {
+// A
+class [[poplar::constraint("elem(*a) != elem(*b)")]] A : public MultiVertex {
+public:
+  static const bool isExternalCodelet = T10_IN_ASSEMBLY;
+  Input<Vector<half, VectorLayout::ONE_PTR, 8, true>> a;
+  Output<Vector<unsigned char, VectorLayout::ONE_PTR, 8>> b;
+  unsigned n;
+  float f;
+
+  bool compute(unsigned worker) {
+    unsigned local;
+  int odd;
+    return true;
+  }
+};
+
+class B : public SupervisorVertex {
+public:
+  int k;
+
+  bool compute() {
+    return true;
+  }
+};
+} // namespace t10
+"""
+    a, b = vertex_classes(text)
+    assert (a.name, a.fields) == ("t10::A", ("a", "b", "n", "f"))
+    assert (b.name, b.fields) == ("t10::B", ("k",))
+    assert 'poplar_host::field("n", &t10::A::n)' in registry_text(text)
