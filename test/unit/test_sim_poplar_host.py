@@ -147,7 +147,11 @@ def test_without_a_compiler_there_is_a_hint(
 ) -> None:
     case = ring()
     write_program(case.program, tmp_path, case.weights)
-    monkeypatch.setattr(shutil, "which", lambda _: None)
+
+    def found_nothing(_name: str) -> None:
+        return None
+
+    monkeypatch.setattr(shutil, "which", found_nothing)
     with pytest.raises(InputError, match=r"g\+\+ is not on the path \(install a C\+\+17 compiler"):
         build(tmp_path, objects)
 
