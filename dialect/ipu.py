@@ -15,14 +15,24 @@ MLIR's generic form.
 # The docstrings below are the reference page: tools/gen_docs.py writes it.
 
 from collections.abc import Iterable, Sequence
-from math import prod
-from typing import Any, cast
+from typing import Any
 
-from t10.dialect.attributes import int_tuple, to_attr, to_python
+from t10.dialect.attributes import int_tuple, to_python
+from t10.dialect.ipu_base import Ipu, TensorType, checked_range, create, inner
+from t10.dialect.ipu_checks import (
+    check_fits,
+    check_mapping,
+    check_program,
+    check_steps,
+    check_tables,
+    check_vertex,
+    define,
+    width_bytes,
+)
+from t10.dialect.ipu_parts import CodeletOp, HostOp, PatternOp, TableOp
 from t10.dialect.mlir import ir
 from t10.dialect.ods import (
     ArrayAttr,
-    Dialect,
     IntegerAttr,
     Invalid,
     IsIsolatedFromAbove,
@@ -35,25 +45,20 @@ from t10.dialect.ods import (
     verifier,
 )
 
-ROLES = ("input", "output", "weight", "activation", "partial", "buffer")
-COPY_KINDS = ("shift", "relayout", "setup", "reduce", "input", "output")
-_PROGRAM = ("ipu.sequence", "ipu.repeat", "ipu.execute", "ipu.copy")
+ROLES = ("input", "output", "weight", "activation", "partial", "buffer", "scratch")
+COPY_KINDS = ("shift", "land", "relayout", "setup", "reduce")
+_MEMBERS = (
+    "ipu.alloc",
+    "ipu.codelet",
+    "ipu.compute_set",
+    "ipu.host",
+    "ipu.pattern",
+    "ipu.sequence",
+    "ipu.table",
+)
 
 Mapping = Sequence[tuple[int, int]]
 """Inclusive ranges of tiles, ascending."""
-
-
-class Ipu(Dialect, name="ipu"):
-    """Allocations, vertices, compute sets, copies and programs of an inter-core connected chip."""
-
-
-class TensorType(Ipu.Type, name="tensor"):
-    """A handle of an allocation: the variable that vertices and copies name.
-
-    ```mlir
-    func.func private @f(!ipu.tensor)
-    ```
-    """
 
 
 class GraphOp(Ipu.Operation, name="graph", traits=[IsIsolatedFromAbove, NoTerminator]):
@@ -90,24 +95,22 @@ class GraphOp(Ipu.Operation, name="graph", traits=[IsIsolatedFromAbove, NoTermin
         """Check every allocation and mapping against the chip, and that what is executed is defined."""
         tiles, memory_bytes = self.tiles.value, self.memory_bytes.value
         names: set[str] = set()
-        sequences = 0
-        for op in _inner(self):
-            if op.name == "ipu.compute_set" or op.name == "ipu.alloc":
-                name = op.attributes["sym_name"].value
-                if name in names:
-                    raise Invalid(f"defines '{name}' twice")
-                names.add(name)
+        codelets: dict[str, int] = {}
+        members = inner(self)
+        for op in members:
+            if op.name not in _MEMBERS:
+                raise Invalid(f"holds {op.name}, expected one of {', '.join(_MEMBERS)}")
             if op.name == "ipu.alloc":
-                _check_fits(op, tiles, memory_bytes)
+                check_fits(op, tiles, memory_bytes)
             elif op.name == "ipu.compute_set":
-                for vertex in _inner(op):
-                    what = f"vertex of '{op.attributes['sym_name'].value}'"
-                    _check_mapping(to_python(vertex.attributes["mapping"]), tiles, what)
+                for vertex_op in inner(op):
+                    check_vertex(vertex_op, op.attributes["sym_name"].value, tiles, codelets)
+            elif op.name == "ipu.host":
+                check_tables(op, names)
             elif op.name == "ipu.sequence":
-                sequences += 1
-                _check_executes(op, names)
-            else:
-                raise Invalid(f"holds {op.name}, expected ipu.alloc, ipu.compute_set or ipu.sequence")
+                check_steps(op, names)
+            define(op, names, codelets)
+        sequences = sum(op.name == "ipu.sequence" for op in members)
         if sequences != 1:
             raise Invalid(f"holds {sequences} sequences, expected one: the program")
 
@@ -143,12 +146,12 @@ class AllocOp(Ipu.Operation, name="alloc"):
         shape = int_tuple(to_python(self.shape), "shape")
         if any(extent < 1 for extent in shape):
             raise Invalid(f"shape = {list(shape)}, expected extents of at least 1")
-        width_bytes = _width_bytes(self.element.value)
-        if self.address.value < 0 or self.address.value % width_bytes:
+        width = width_bytes(self.element.value)
+        if self.address.value < 0 or self.address.value % width:
             raise Invalid(
-                f"address = {self.address.value}, expected a multiple of {width_bytes} bytes, the element's size"
+                f"address = {self.address.value}, expected a multiple of {width} bytes, the element's size"
             )
-        _check_mapping(to_python(self.mapping), None, "allocation")
+        check_mapping(to_python(self.mapping), None, "allocation")
 
 
 class ComputeSetOp(Ipu.Operation, name="compute_set", traits=[NoTerminator]):
@@ -175,51 +178,55 @@ class ComputeSetOp(Ipu.Operation, name="compute_set", traits=[NoTerminator]):
     @verifier
     def verify_region_invariants(self) -> None:
         """Check that it holds vertices only."""
-        for op in _inner(self):
+        for op in inner(self):
             if op.name != "ipu.vertex":
                 raise Invalid(f"holds {op.name}, expected only ipu.vertex")
 
 
 class VertexOp(Ipu.Operation, name="vertex"):
-    """One sub-task on every tile of `mapping`: runs `codelet` on its fields, inputs in order and then the output.
+    """One sub-task on every tile of `mapping`: runs `codelet` on words that point into its operands.
 
     ```mlir
     "ipu.graph"() ({
       %x = "ipu.alloc"() {sym_name = "x", role = "input", element = f16, shape = [8], address = 0, mapping = [[0, 3]]}
         : () -> !ipu.tensor
-      %y = "ipu.alloc"() {sym_name = "y", role = "output", element = f16, shape = [8], address = 16, mapping = [[0, 3]]}
-        : () -> !ipu.tensor
+      "ipu.codelet"() {sym_name = "Relu_f16", kind = "multi", summary = "rectifies", stack_bytes = 0, apart = [],
+        fields = [{name = "out", kind = "inout", dtype = "f16", align = 8, interleaved = false},
+                  {name = "n", kind = "u32", dtype = "", align = 4, interleaved = false}],
+        assembly = "...", twin = "return true;"} : () -> ()
       "ipu.compute_set"() ({
-        "ipu.vertex"(%x, %y) {codelet = "relu_f16", op_name = "/Relu", mapping = [[0, 3]], cycles = 48}
-          : (!ipu.tensor, !ipu.tensor) -> ()
+        "ipu.vertex"(%x) {codelet = "Relu_f16", op_name = "/Relu", mapping = [[0, 3]], cycles = 48, state = 1024,
+                          words = [{operand = 0, offset = 0}, [8, 8, 8, 5]]} : (!ipu.tensor) -> ()
       }) {sym_name = "relu"} : () -> ()
       "ipu.sequence"() ({ }) : () -> ()
     }) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 65536} : () -> ()
     ```
 
-    `op_name` names the operator it computes; `cycles` is the modelled time of the slowest tile.
+    `words` has an entry per field of the codelet: a number, or a byte offset into an operand; where tiles differ, an
+    array with one number per tile. `state` is where the words lie on each of the tiles. `op_name` names the operator it
+    computes; `cycles` is the modelled time of the slowest tile.
     """
 
     operands_: Sequence[Operand[TensorType]]
     codelet: StringAttr
     op_name: StringAttr
     mapping: ArrayAttr
+    words: ArrayAttr
+    state: IntegerAttr
     cycles: IntegerAttr
 
     @verifier
     def verify_invariants(self) -> None:
-        """Check that it names a codelet, has fields, and that its tiles are well-formed."""
+        """Check that it names a codelet, and that its tiles and numbers are well-formed."""
         if not self.codelet.value:
             raise Invalid("names no codelet")
-        if len(self.operation.operands) == 0:
-            raise Invalid("has no fields, expected at least an output")
-        if self.cycles.value < 0:
-            raise Invalid(f"cycles = {self.cycles.value}, expected a number that is not negative")
-        _check_mapping(to_python(self.mapping), None, "vertex")
+        checked_range(self.cycles.value, 0, "cycles")
+        checked_range(self.state.value, 0, "state")
+        check_mapping(to_python(self.mapping), None, "vertex")
 
 
 class CopyOp(Ipu.Operation, name="copy"):
-    """Moves data between tiles through the exchange, or to and from the host.
+    """Moves data between tiles through the exchange, as a pattern says; what a tile takes from itself it copies.
 
     ```mlir
     "ipu.graph"() ({
@@ -227,23 +234,26 @@ class CopyOp(Ipu.Operation, name="copy"):
         : () -> !ipu.tensor
       %b = "ipu.alloc"() {sym_name = "b", role = "buffer", element = f16, shape = [3], address = 64, mapping = [[0, 5]]}
         : () -> !ipu.tensor
+      "ipu.pattern"() {sym_name = "p", constants = [], runs = dense<[[0, 1, 0, 0, 0, 4, 1, 0, 0]]> : tensor<1x9xi32>,
+        fills = dense<> : tensor<0x5xi32>, fill_values = dense<> : tensor<0xi32>} : () -> ()
       "ipu.sequence"() ({
-        "ipu.copy"(%a, %b) {kind = "shift", op_name = "/MatMul", bytes = 4, rounds = 1, cycles = 40}
-          : (!ipu.tensor, !ipu.tensor) -> ()
+        "ipu.copy"(%a, %b) {sym_name = "shift a", kind = "shift", op_name = "/MatMul", pattern = "p", bytes = 4,
+                            cycles = 40} : (!ipu.tensor, !ipu.tensor) -> ()
       }) : () -> ()
     }) {sym_name = "main", chip = "test-16", tiles = 16, memory_bytes = 65536} : () -> ()
     ```
 
     Operands are the sources (several where a concatenation is read through), then the target. `kind` is one of shift
-    (one step of a rotation), relayout, setup, reduce, input and output. `bytes` is the most any tile receives, `rounds`
-    how often the shift buffer is filled, `cycles` the modelled time. `op_name` names the operator it serves.
+    (one step of a rotation, into the shift buffer), land (from there to its place), relayout, setup and reduce. `bytes`
+    is the most any tile receives from others, `cycles` the modelled time. `op_name` names the operator it serves.
     """
 
     operands_: Sequence[Operand[TensorType]]
+    sym_name: StringAttr
     kind: StringAttr
     op_name: StringAttr
+    pattern: StringAttr
     bytes: IntegerAttr
-    rounds: IntegerAttr
     cycles: IntegerAttr
 
     @verifier
@@ -253,9 +263,8 @@ class CopyOp(Ipu.Operation, name="copy"):
             raise Invalid(f"has {len(self.operation.operands)} operands, expected sources and a target")
         if self.kind.value not in COPY_KINDS:
             raise Invalid(f'kind is "{self.kind.value}", expected one of {", ".join(COPY_KINDS)}')
-        for name, least in (("bytes", 0), ("rounds", 1), ("cycles", 0)):
-            if self.attributes[name].value < least:
-                raise Invalid(f"{name} = {self.attributes[name].value}, expected at least {least}")
+        checked_range(self.attributes["bytes"].value, 0, "bytes")
+        checked_range(self.cycles.value, 0, "cycles")
 
 
 class SequenceOp(Ipu.Operation, name="sequence", traits=[NoTerminator]):
@@ -277,7 +286,7 @@ class SequenceOp(Ipu.Operation, name="sequence", traits=[NoTerminator]):
     @verifier
     def verify_region_invariants(self) -> None:
         """Check that it holds program steps only."""
-        _check_program(self)
+        check_program(self)
 
 
 class RepeatOp(Ipu.Operation, name="repeat", traits=[NoTerminator]):
@@ -303,7 +312,7 @@ class RepeatOp(Ipu.Operation, name="repeat", traits=[NoTerminator]):
         """Check the count and that it holds program steps only."""
         if self.count.value < 1:
             raise Invalid(f"count = {self.count.value}, expected at least 1")
-        _check_program(self)
+        check_program(self)
 
 
 class ExecuteOp(Ipu.Operation, name="execute"):
@@ -323,7 +332,8 @@ class ExecuteOp(Ipu.Operation, name="execute"):
 
 
 OPERATIONS: tuple[type[Any], ...] = (
-    GraphOp, AllocOp, ComputeSetOp, VertexOp, SequenceOp, RepeatOp, ExecuteOp, CopyOp
+    GraphOp, AllocOp, CodeletOp, ComputeSetOp, VertexOp, PatternOp, TableOp, HostOp, SequenceOp, RepeatOp, ExecuteOp,
+    CopyOp,
 )  # fmt: skip
 ATTRIBUTES: tuple[type[Any], ...] = (TensorType,)
 
@@ -338,7 +348,7 @@ def alloc(name: str, *, element: Any, shape: Sequence[int], address: int, mappin
     """Return the handle of a new allocation: `shape` elements of type `element` at byte `address` of every tile."""
     fields = {"sym_name": name, "role": role, "element": ir.TypeAttr.get(element), "shape": tuple(shape)}
     fields |= {"address": address, "mapping": tuple(mapping)}
-    return _create("ipu.alloc", fields, results=[TensorType.get()]).result
+    return create("ipu.alloc", fields, results=[TensorType.get()]).result
 
 
 def compute_set(name: str) -> tuple[Any, Any]:
@@ -346,18 +356,37 @@ def compute_set(name: str) -> tuple[Any, Any]:
     return _with_block("ipu.compute_set", {"sym_name": name})
 
 
-def vertex(operands: Sequence[Any], *, codelet: str, op_name: str, mapping: Mapping, cycles: int) -> Any:
-    """Return a new vertex on handles (inputs, then output) that computes a part of operator `op_name`."""
-    fields = {"codelet": codelet, "op_name": op_name, "mapping": tuple(mapping), "cycles": cycles}
-    return _create("ipu.vertex", fields, operands=operands)
+def vertex(
+    operands: Sequence[Any],
+    *,
+    codelet: str,
+    op_name: str,
+    mapping: Mapping,
+    words: Sequence[Any],
+    state: int,
+    cycles: int,
+) -> Any:
+    """Return a new vertex on handles that computes a part of operator `op_name`; `words` as `VertexOp` has them."""
+    fields: dict[str, Any] = {"codelet": codelet, "op_name": op_name, "mapping": tuple(mapping)}
+    fields |= {"words": tuple(words), "state": state, "cycles": cycles}
+    return create("ipu.vertex", fields, operands=operands)
 
 
 def copy(
-    sources: Sequence[Any], target: Any, *, kind: str, op_name: str, bytes_: int, rounds: int, cycles: int
+    name: str,
+    sources: Sequence[Any],
+    target: Any,
+    *,
+    kind: str,
+    op_name: str,
+    pattern: str,
+    bytes_: int,
+    cycles: int,
 ) -> Any:
     """Return a new exchange from some handles to another; `bytes_` is the most any tile receives."""
-    fields = {"kind": kind, "op_name": op_name, "bytes": bytes_, "rounds": rounds, "cycles": cycles}
-    return _create("ipu.copy", fields, operands=(*sources, target))
+    fields: dict[str, Any] = {"sym_name": name, "kind": kind, "op_name": op_name, "pattern": pattern}
+    fields |= {"bytes": bytes_, "cycles": cycles}
+    return create("ipu.copy", fields, operands=(*sources, target))
 
 
 def sequence() -> tuple[Any, Any]:
@@ -372,7 +401,7 @@ def repeat(count: int) -> tuple[Any, Any]:
 
 def execute(compute_set_name: str) -> Any:
     """Return a new execution of a compute set."""
-    return _create("ipu.execute", {"compute_set": compute_set_name})
+    return create("ipu.execute", {"compute_set": compute_set_name})
 
 
 def ranges(tiles: Iterable[int]) -> tuple[tuple[int, int], ...]:
@@ -386,86 +415,7 @@ def ranges(tiles: Iterable[int]) -> tuple[tuple[int, int], ...]:
     return tuple(found)
 
 
-def _create(
-    name: str,
-    fields: dict[str, Any],
-    *,
-    operands: Sequence[Any] = (),
-    results: Sequence[Any] = (),
-    **rest: Any,
-) -> Any:
-    """Return a new operation at the current insertion point."""
-    attributes = {key: to_attr(value) for key, value in fields.items()}
-    location = ir.Location.current or ir.Location.unknown()
-    return ir.Operation.create(
-        name, results=list(results), operands=list(operands), attributes=attributes, loc=location, **rest
-    )
-
-
 def _with_block(name: str, fields: dict[str, Any]) -> tuple[Any, Any]:
     """Return a new operation with a region, and the region's block."""
-    op = _create(name, fields, regions=1)
+    op = create(name, fields, regions=1)
     return op, op.regions[0].blocks.append()
-
-
-def _inner(op: Any) -> list[Any]:
-    """Return the operations directly inside an operation's region."""
-    return [inner.operation for block in op.regions[0].blocks for inner in block.operations]
-
-
-def _check_program(op: Any) -> None:
-    """Check that a region holds program steps only."""
-    for inner in _inner(op):
-        if inner.name not in _PROGRAM:
-            raise Invalid(f"holds {inner.name}, expected one of {', '.join(_PROGRAM)}")
-
-
-def _check_executes(op: Any, names: set[str]) -> None:
-    """Check that every compute set a program executes is defined before it."""
-    for inner in _inner(op):
-        if inner.name == "ipu.execute" and inner.attributes["compute_set"].value not in names:
-            raise Invalid(
-                f"executes '{inner.attributes['compute_set'].value}', which no ipu.compute_set before it defines"
-            )
-        if inner.name in ("ipu.sequence", "ipu.repeat"):
-            _check_executes(inner, names)
-
-
-def _check_fits(op: Any, tiles: int, memory_bytes: int) -> None:
-    """Check that an allocation lies in the chip's tiles and in their memory."""
-    name = op.attributes["sym_name"].value
-    _check_mapping(to_python(op.attributes["mapping"]), tiles, f"allocation '{name}'")
-    shape = int_tuple(to_python(op.attributes["shape"]), "shape")
-    end = op.attributes["address"].value + prod(shape) * _width_bytes(op.attributes["element"].value)
-    if end > memory_bytes:
-        raise Invalid(
-            f"allocation '{name}' ends at byte {end}, expected at most {memory_bytes}, the memory of a tile"
-        )
-
-
-def _check_mapping(mapping: Any, tiles: int | None, what: str) -> None:
-    """Check that a mapping is ascending ranges of tiles that exist."""
-    if not isinstance(mapping, tuple) or not mapping:
-        raise Invalid(f"{what} has mapping {mapping}, expected ranges of tiles such as [[0, 15]]")
-    previous = -1
-    for i, pair in enumerate(cast("tuple[Any, ...]", mapping)):
-        row = int_tuple(pair, f"mapping[{i}]")
-        if len(row) != 2 or row[0] > row[1]:
-            raise Invalid(f"{what} has range {list(row)}, expected [first, last]")
-        if row[0] <= previous:
-            raise Invalid(f"{what} has range {list(row)} after tile {previous}, expected ascending ranges")
-        previous = row[1]
-    if tiles is not None and previous >= tiles:
-        raise Invalid(
-            f"{what} is mapped to tile {previous} of a chip of {tiles} tiles, expected at most {tiles - 1}"
-        )
-
-
-def _width_bytes(element: Any) -> int:
-    """Return the bytes of an element; one bit takes one byte."""
-    if isinstance(element, ir.IndexType):
-        return 8
-    width = getattr(element, "width", None)
-    if width is None:
-        raise Invalid(f"element is {element}, expected an integer or floating-point type")
-    return max(1, width // 8)

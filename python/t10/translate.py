@@ -1,29 +1,38 @@
-"""`t10-translate`: out of MLIR, as mlir-translate does. Emission is not part of this version: it says so."""
+"""`t10-translate`: out of MLIR, as mlir-translate does: a module of the ipu dialect as text for the chip."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
-from t10.errors import UnsupportedOpError
-
-_TARGETS = {
-    "--ipu-to-poplar": "a Poplar program in C++",
-    "--ipu-to-asm": "IPU tile assembly",
-}
+from t10.core.device import DeviceProgram
+from t10.errors import EXIT_INTERNAL, InputError, T10Error
 
 _HELP = """t10-translate: turn a module of the ipu dialect into text for the chip
 
-usage: t10-translate --ipu-to-poplar|--ipu-to-asm [FILE]
+usage: t10-translate --ipu-to-poplar|--ipu-to-asm|--ipu-to-codelets [FILE] [-o OUT]
 
-  --ipu-to-poplar   write a Poplar program in C++    (not in this version: exit code 3)
-  --ipu-to-asm      write IPU tile assembly          (not in this version: exit code 3)
-  --help            print this text and exit
+  --ipu-to-poplar    write program.cpp, a Poplar program in C++; with -o FOLDER the whole folder that the Poplar SDK
+                     builds: program.cpp, codelets.S, codelets.cpp, tables, CMakeLists.txt, README.md
+  --ipu-to-asm       write codelets.S, the assembly of all codelets
+  --ipu-to-codelets  write codelets.cpp, their vertex classes and C++ twins
+  -o OUT             write there instead of to standard output
+  --help             print this text and exit
 
-This version ends in the ipu dialect, printed as MLIR: t10-opt --t10-lower-ipu model.mlir
+FILE is what t10-opt --t10-lower-ipu prints (default or -: standard input). Weights have no values in IR: `t10 compile`
+writes them beside the program.
 
-Exit codes: 0 success   1 wrong command line   3 not supported
+Exit codes: 0 success   1 wrong command line   2 bad input   3 not supported   5 invalid IR
 """
+
+
+@dataclass(frozen=True, slots=True)
+class _Command:
+    target: str
+    source: str
+    output: str
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -32,19 +41,106 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if "--help" in words or "-h" in words:
         print(_HELP, end="")
         return 0
-    target = next((word for word in words if word in _TARGETS), None)
-    if target is None:
-        print(
-            "t10-translate: expected --ipu-to-poplar or --ipu-to-asm; try 't10-translate --help'",
-            file=sys.stderr,
-        )
+    command = _parsed(words)
+    if isinstance(command, str):
+        print(f"t10-translate: {command}; try 't10-translate --help'", file=sys.stderr)
         return 1
-    error = UnsupportedOpError(
-        f"{target}: emitting {_TARGETS[target]} is not supported by this version",
-        hint="t10-opt --t10-lower-ipu prints the module as text of the ipu dialect, where this version ends",
-    )
-    print(f"t10-translate: error: {error}", file=sys.stderr)
-    return error.exit_code
+    try:
+        _translate(command)
+    except T10Error as error:
+        print(f"t10-translate: error: {error}", file=sys.stderr)
+        return error.exit_code
+    except Exception as error:
+        print(f"t10-translate: internal error: {type(error).__name__}: {error}", file=sys.stderr)
+        return EXIT_INTERNAL
+    return 0
+
+
+def _parsed(words: list[str]) -> _Command | str:
+    """Return what is asked for, or what is wrong with it."""
+    targets: list[str] = []
+    files: list[str] = []
+    output = ""
+    rest = iter(words)
+    for word in rest:
+        if word in _TARGETS:
+            targets.append(word)
+        elif word == "-o":
+            output = next(rest, "")
+            if not output:
+                return "-o needs a path"
+        elif word.startswith("-") and word != "-":
+            return f"unknown option {word}"
+        else:
+            files.append(word)
+    if len(targets) != 1:
+        return f"expected one of {', '.join(_TARGETS)}"
+    if len(files) > 1:
+        return f"expected one file, found {', '.join(files)}"
+    return _Command(targets[0], files[0] if files else "-", output)
+
+
+def _translate(command: _Command) -> None:
+    """Read the module and write what is asked for; nothing is written where that fails."""
+    program = _program(command.source)
+    if command.target == "--ipu-to-poplar" and command.output and not command.output.endswith(".cpp"):
+        from t10.emit.poplar.write import write_program
+
+        write_program(program, command.output, {})
+        return
+    text = _TARGETS[command.target](program)
+    if not command.output:
+        sys.stdout.write(text)
+        return
+    from t10.core.atomic import write_text
+
+    write_text(command.output, text)
+
+
+def _program(source: str) -> DeviceProgram:
+    """Return the device program of a file of IR."""
+    from t10.dialect.mlir import ir, new_context
+    from t10.passes.device.read import find_graph, read_graph
+
+    try:
+        text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read {source}: {error}") from error
+    with new_context(), ir.Location.unknown():
+        try:
+            module = ir.Module.parse(text)
+        except ir.MLIRError as error:
+            reason = " ".join(str(error).split())
+            raise InputError(
+                f"{'standard input' if source == '-' else source} is no valid module: {reason}"
+            ) from None
+        return read_graph(find_graph(module))
+
+
+def _poplar(program: DeviceProgram) -> str:
+    from t10.emit.poplar.program_text import program_text
+    from t10.emit.poplar.tables import Tables
+
+    return program_text(program, Tables(), {})
+
+
+def _assembly(program: DeviceProgram) -> str:
+    from t10.emit.poplar.codelets_text import assembly_text
+
+    return assembly_text(program.codelets)
+
+
+def _codelets(program: DeviceProgram) -> str:
+    from t10.emit.poplar.codelets_text import codelets_text
+
+    return codelets_text(program.codelets)
+
+
+_TARGETS: dict[str, Callable[[DeviceProgram], str]] = {
+    "--ipu-to-poplar": _poplar,
+    "--ipu-to-asm": _assembly,
+    "--ipu-to-codelets": _codelets,
+}
 
 
 if __name__ == "__main__":

@@ -1,0 +1,1 @@
+"""Device programs as IR of the `ipu` dialect, and back."""
