@@ -53,6 +53,8 @@ void check_sources(const Runs &runs, const Offsets &sources) {
 // The memories as Python sees them; it keeps the arrays they are made of alive.
 struct Memories {
   explicit Memories(std::vector<Bytes> tiles) : arrays(std::move(tiles)), memories(pointers(), length()) {}
+  Memories(const Memories &) = delete;
+  Memories &operator=(const Memories &) = delete;
 
   std::vector<std::uint8_t *> pointers() const {
     std::vector<std::uint8_t *> result;

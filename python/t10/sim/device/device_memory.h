@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -28,18 +31,26 @@ struct Fault {
   std::int64_t offset = -1;
 };
 
+struct Free {
+  void operator()(void *memory) const { std::free(memory); }
+};
+
 class TileMemories {
  public:
   TileMemories(std::vector<std::uint8_t *> bytes, std::int64_t n_bytes)
       : bytes_(std::move(bytes)), n_bytes_(n_bytes), shadow_(bytes_.size()) {}
 
-  std::size_t n_tiles() const { return bytes_.size(); }
+  TileMemories(const TileMemories &) = delete;
+  TileMemories &operator=(const TileMemories &) = delete;
 
-  // The shadow of a tile comes into being with its first use: tiles nobody uses cost nothing.
+  // The shadow of a tile comes into being with its first use, and its pages with theirs: calloc makes them as needed.
   std::uint8_t *shadow(std::int64_t tile) {
     auto &own = shadow_[tile];
-    if (own.empty()) own.assign(n_bytes_, 0);
-    return own.data();
+    if (own == nullptr) {
+      own.reset(static_cast<std::uint8_t *>(std::calloc(n_bytes_, 1)));
+      if (own == nullptr) throw std::bad_alloc();
+    }
+    return own.get();
   }
 
   std::uint8_t *at(std::int64_t tile, std::int64_t offset, std::int64_t n) {
@@ -64,7 +75,7 @@ class TileMemories {
 
   void poison(std::int64_t tile, std::int64_t offset, std::int64_t n) {
     std::memset(at(tile, offset, n), POISON, n);
-    if (!shadow_[tile].empty()) std::memset(shadow_[tile].data() + offset, 0, n);
+    if (shadow_[tile] != nullptr) std::memset(shadow_[tile].get() + offset, 0, n);
   }
 
   // Do one exchange: all reads come before all writes. What nobody wrote stays so where it arrives; where it is refused,
@@ -132,7 +143,7 @@ class TileMemories {
 
   std::vector<std::uint8_t *> bytes_;
   std::int64_t n_bytes_;
-  std::vector<std::vector<std::uint8_t>> shadow_;
+  std::vector<std::unique_ptr<std::uint8_t, Free>> shadow_;
   std::vector<std::uint8_t> staging_, staged_shadow_;
 };
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -43,6 +44,16 @@ class TileMachine(Protocol):
         ...
 
 
+def small_pages(shape: tuple[int, int]) -> NDArray[np.uint8]:
+    """Return zeros, (tiles, bytes), whose memory comes in small pages as it is used.
+
+    numpy asks for huge pages: then every tile that is touched anywhere costs megabytes.
+    """
+    return np.frombuffer(mmap.mmap(-1, max(shape[0] * shape[1], 1)), np.uint8)[: shape[0] * shape[1]].reshape(
+        shape
+    )
+
+
 def instruction_machine(program: DeviceProgram, image: Image, *, watch_writes: bool = False) -> Machine:
     """Return the instruction-set simulator with the program's code, memories and stacks.
 
@@ -54,7 +65,8 @@ def instruction_machine(program: DeviceProgram, image: Image, *, watch_writes: b
         raise VerifyError(
             f"the program's memory begins at {memory.base:#x}, that of a tile at {TMEM_BASE:#x}"
         )
-    machine = Machine(program.n_tiles, image, memory.end - memory.base)
+    shape = (program.n_tiles, memory.end - memory.base)
+    machine = Machine(program.n_tiles, image, shape[1], small_pages(shape))
     worker = max((codelet.stack_bytes for codelet in program.codelets if codelet.kind == "multi"), default=0)
     machine.set_options(
         watch_writes=watch_writes,
