@@ -105,6 +105,12 @@ def split(nest: tuple[Level, ...], dtype: str, align_bytes: int) -> Split:
     return min(found, key=lambda entry: entry[:2])[2] if found else Split(None)
 
 
+def split_any(nest: tuple[Level, ...]) -> Split:
+    """Return how workers share levels of which any point may be anyone's: the most even, the outer of equals."""
+    found = [(_share(level.extent, 1), i) for i, level in enumerate(nest)]
+    return Split(min(found)[1]) if found else Split(None)
+
+
 def _spans(nest: tuple[Level, ...], rising: list[int], size: int) -> dict[int, int]:
     """Return the bytes from the first to behind the last element that one point of a level writes, by level."""
     spans: dict[int, int] = {}

@@ -12,6 +12,7 @@ from t10.codelets.loops.floats import rounded
 from t10.codelets.loops.scalar import emit_function
 from t10.codelets.loops.virtual import Bank, Value, VirtualCode, allocate
 from t10.codelets.nest import WORD_BYTES, Level, Split
+from t10.codelets.workers import take_share, worker_number
 from t10.core.scalar import ScalarFunction
 from t10.core.task import Task
 
@@ -98,8 +99,7 @@ class Generator:
     def _prologue(self) -> None:
         """Write: the frame's address, the worker's share, pointers to its first point."""
         text = self.text
-        text.op("get $m0, $WSR")
-        text.op("and $m0, $m0, 7", "worker")
+        worker_number(text)
         if self.share.level is None:
             text.op(f"brnz $m0, {END}", "one worker does all of it")
         self._field(FRAME, "frame")
@@ -118,22 +118,8 @@ class Generator:
 
     def _share(self) -> None:
         """Write: first point into $m1 (kept as that level's index), number of points into its counter; none: end."""
-        text, unit = self.text, self.share.unit
-        self._field("$m2", "share")
-        self._field("$m3", "extra")
-        text.op("mul $m1, $m0, $m2")
-        text.op("min $m4, $m0, $m3")
-        text.op("add $m1, $m1, $m4", "first unit")
-        text.op("cmpult $m4, $m0, $m3")
-        text.op("add $m2, $m2, $m4", "units")
-        text.op(f"brz $m2, {END}")
-        if unit > 1:
-            shift = unit.bit_length() - 1
-            text.op(f"shl $m1, $m1, {shift}")
-            text.op(f"shl $m2, $m2, {shift}")
-            self._field("$m3", "extent0")
-            text.op("sub $m3, $m3, $m1")
-            text.op("min $m2, $m2, $m3")
+        text = self.text
+        take_share(text, self.share, self._field, "extent0", END)
         text.op(f"st32 $m2, {FRAME}, $mzero, {self.counter_slot[0]}")
         if 0 in self.indexed:
             self._field("$m2", "origin0")

@@ -1,0 +1,41 @@
+"""The beginning of a codelet for six workers: who am I, and which share is mine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from t10.codelets.assembly import Assembly
+from t10.codelets.nest import Split
+
+FieldLoad = Callable[[str, str], None]
+"""Adds the load of a field (second) into a register (first)."""
+
+
+def worker_number(text: Assembly, register: str = "$m0") -> None:
+    """Write the worker's number, 0 to 5, into a register."""
+    text.op(f"get {register}, $WSR")
+    text.op(f"and {register}, {register}, 7", "worker")
+
+
+def take_share(text: Assembly, share: Split, field: FieldLoad, extent: str, end: str) -> None:
+    """Write: first point into $m1, number of points into $m2; nothing to do: to `end`. Needs the number in $m0.
+
+    Fields `share` and `extra` are the quotient and rest of units by workers; `extent` the level's points. Changes $m0
+    and up to $m4.
+    """
+    field("$m2", "share")
+    field("$m3", "extra")
+    text.op("mul $m1, $m0, $m2")
+    text.op("min $m4, $m0, $m3")
+    text.op("add $m1, $m1, $m4", "first unit")
+    text.op("cmpult $m4, $m0, $m3")
+    text.op("add $m2, $m2, $m4", "units")
+    text.op(f"brz $m2, {end}")
+    if share.unit == 1:
+        return
+    shift = share.unit.bit_length() - 1
+    text.op(f"shl $m1, $m1, {shift}")
+    text.op(f"shl $m2, $m2, {shift}")
+    field("$m3", extent)
+    text.op("sub $m3, $m3, $m1")
+    text.op("min $m2, $m2, $m3")
