@@ -47,7 +47,8 @@ class Tile:
 
     def get(self, address: int, like: NDArray[Any]) -> NDArray[Any]:
         raw = self.memory[address - BASE : address - BASE + like.nbytes]
-        return raw.view(like.dtype).reshape(like.shape)
+        values: NDArray[Any] = raw.view(like.dtype)
+        return values.reshape(like.shape)
 
     def run(self, kind: CodeletKind, *state: int) -> int:
         """Run the only entry with these words as state; return its cycles."""
