@@ -61,7 +61,7 @@ nb::tuple registers(Machine& machine, int tile, int worker) {
   return nb::tuple(all);
 }
 
-// Register `number`: 0..15 of the MRF, 16..31 of the ARF, 32..63 accumulators.
+// Register `number`: 0..15 of the MRF, 16..31 of the ARF, 32..63 accumulators, 64 TAS.
 void set_register(Machine& machine, int tile, int worker, int number, Word value) {
   Context& c = context_of(machine, tile, worker);
   c.settle();
@@ -71,6 +71,8 @@ void set_register(Machine& machine, int tile, int worker, int number, Word value
     c.a[number - 16] = value;
   } else if (number >= 32 && number < 64) {
     (number % 2 == 0 ? c.even : c.odd)[(number - 32) / 2] = t10::isa::number(value);
+  } else if (number == 64) {
+    c.tas = value;
   } else {
     throw std::invalid_argument("register " + std::to_string(number) + " cannot be set");
   }

@@ -24,7 +24,7 @@ class Machine:
         is_supervisor: bool,
         cycles: NDArray[np.int64],
     ) -> int:
-        """Run one vertex per row, fill in `cycles`, and return how many ended well; `trap` tells why the next did not."""
+        """Run one vertex per row, fill in `cycles`; return how many ended well, `trap` tells why the next did not."""
 
     def registers(self, tile: int, worker: int) -> tuple[int, ...]:
         """Return m0..m15, a0..a15 and AACC[0..31] as bits; worker -1 is the supervisor."""

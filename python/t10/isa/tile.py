@@ -143,9 +143,9 @@ class Machine:
         return Registers(values[:16], values[16:32], values[32:])
 
     def set_register(self, tile: int, worker: int, name: str, value: int) -> None:
-        """Set `m0`..`m11`, `a0`..`a7` or accumulator `acc0`..`acc31` to a 32-bit pattern."""
+        """Set `m0`..`m11`, `a0`..`a7`, accumulator `acc0`..`acc31` or `tas` to a 32-bit pattern."""
         kind = name.rstrip("0123456789")
-        number = {"m": 0, "a": 16, "acc": 32}[kind] + int(name[len(kind) :])
+        number = {"m": 0, "a": 16, "acc": 32, "tas": 64}[kind] + int(name[len(kind) :] or "0")
         self._native.set_register(tile, worker, number, value)
 
     @property

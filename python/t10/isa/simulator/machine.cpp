@@ -130,11 +130,11 @@ void Machine::run_worker(Context& c, Word address) {
 bool Machine::step(Context& c, Cursor& cursor) {
   const Entry* entry = cursor.at;
   try {
-    if (trace) write_trace(c, entry, c.slots * kSlotClocks);
     check_limit(c.slots * kSlotClocks);
     c.action = Action::kNone;
     c.following = program_.address_of(entry + entry->words);
     execute(c, *entry);
+    if (trace) write_trace(c, entry, c.slots * kSlotClocks);
     c.slots += entry->slots;
     cursor.at = entry + entry->words;
     if (c.action == Action::kExit) cursor.at = nullptr;
@@ -218,11 +218,11 @@ const Entry* Machine::supervise(Tile& tile, const Entry* entry, std::int64_t* re
     issue = std::max(issue, ready[entry->main_operands[i]]);
   }
   tile.now = issue;
-  if (trace) write_trace(c, entry, issue);
   check_limit(issue);
   c.action = Action::kNone;
   c.following = program_.address_of(entry + entry->words);
   execute(c, *entry);
+  if (trace) write_trace(c, entry, issue);
   bundles_ += 1;
   tile.now = std::max(tile.now, issue + 1);
   for (int i = 0; i < form.n_operands; i++)
@@ -289,7 +289,7 @@ void Machine::write_trace(const Context& c, const Entry* entry, std::int64_t cyc
   const char* who = c.worker < 0 ? "s" : "w";
   std::snprintf(head, sizeof head, "%lld tile %d %s%d 0x%x ", static_cast<long long>(cycle), c.tile->number, who,
                 c.worker < 0 ? 0 : c.worker, program_.address_of(entry));
-  trace(head + text_of(*entry));
+  trace(head + text_of(*entry) + " |" + written_by(*entry, c));
 }
 
 }  // namespace t10::isa

@@ -1,6 +1,8 @@
 // Words of an image into entries: registers without storage become sinks, rules that do not change are checked once.
 #include "program.h"
 
+#include <cstdio>
+
 namespace t10::isa {
 namespace {
 
@@ -176,6 +178,28 @@ std::string text_of(const Entry& entry) {
   if (!entry.is_bundle)
     return entry.main_form >= 0 ? half(entry.main_form, entry.main_operands) : half(entry.aux_form, entry.aux_operands);
   return "{ " + half(entry.main_form, entry.main_operands) + " ; " + half(entry.aux_form, entry.aux_operands) + " }";
+}
+
+std::string written_by(const Entry& entry, const Context& context) {
+  std::string text;
+  const auto half = [&](std::int16_t number, const std::int32_t* operands) {
+    if (number < 0) return;
+    const Form& form = kForms[number];
+    for (int i = 0; i < form.n_operands; i++) {
+      const OperandInfo& operand = form.operands[i];
+      const int n = registers_of(operand.kind);
+      if (n == 0 || operand.role == Role::kIn || operands[i] >= first_without_storage(operand.kind)) continue;
+      for (int r = operands[i]; r < operands[i] + n; r++) {
+        char one[32];
+        const bool is_main = is_m(operand.kind);
+        std::snprintf(one, sizeof one, " $%c%d=0x%x", is_main ? 'm' : 'a', r, is_main ? context.m[r] : context.a[r]);
+        text += one;
+      }
+    }
+  };
+  half(entry.main_form, entry.main_operands);
+  half(entry.aux_form, entry.aux_operands);
+  return text;
 }
 
 }  // namespace t10::isa

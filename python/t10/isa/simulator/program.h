@@ -92,4 +92,7 @@ class Program {
 // What an entry does, for traces: `{ ld64step $a0:1, ... ; fnop }` with mnemonics and operand numbers.
 std::string text_of(const Entry& entry);
 
+// Registers an entry wrote, with their values after it: ` $m0=0x3 $a0=0x7fc00000`.
+std::string written_by(const Entry& entry, const Context& context);
+
 }  // namespace t10::isa
