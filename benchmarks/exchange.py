@@ -19,15 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from t10.chip import load_chip
-from t10.core.device import Copy, CopyKind, Pattern, Variable
+from t10.core.device import CopyKind, Pattern
 from t10.cost.ipu import IpuCostModel
-from t10.sim.device.exchange import LoadedCopy
-from t10.sim.device.phase import ExchangeModel, PhaseTime, phase_time
+from t10.sim.device.phase import ExchangeModel, PhaseTime, pattern_time
 
 Random = np.random.Generator
 Rows = list[list[int]]
 SOURCE_OFFSET, TARGET_OFFSET = 0x40000, 0x80000
-VARIABLE_BYTES = 0x18000
 WORD = 4
 
 
@@ -155,19 +153,10 @@ FAMILIES: dict[str, tuple[Callable[[Random, int], Rows], CopyKind]] = {
 }
 
 
-def loaded(rows: Rows, kind: CopyKind, n_tiles: int) -> LoadedCopy:
-    """Return a copy with this pattern from one variable to another in another memory element."""
+def pattern_of(rows: Rows) -> Pattern:
+    """Return the pattern of these runs."""
     ordered = np.array(sorted(rows, key=lambda row: (row[3], row[4])), np.int32).reshape(-1, 9)
-    variables = [
-        Variable(name, "buffer", "ui8", (VARIABLE_BYTES,), n_tiles, 0x4C000 + offset)
-        for name, offset in (("source", SOURCE_OFFSET), ("target", TARGET_OFFSET))
-    ]
-    pattern = Pattern("p", ordered, np.zeros((0, 5), np.int32), np.zeros(0, np.int32))
-    copy = Copy("c", "operator", kind, ("source",), "target", "ui8", "p", 0, 0)
-    offsets = np.array([SOURCE_OFFSET], np.int64)
-    return LoadedCopy(
-        copy, pattern, (variables[0],), variables[1], offsets, TARGET_OFFSET, np.zeros((0, 1), np.uint8)
-    )
+    return Pattern("p", ordered, np.zeros((0, 5), np.int32), np.zeros(0, np.int32))
 
 
 def predicted(model: IpuCostModel, kind: CopyKind, time: PhaseTime, rows: Rows) -> int:
@@ -186,9 +175,16 @@ def samples(chip_name: str, seed: int, count: int) -> list[Sample]:
         random = np.random.default_rng([seed, len(family)])
         for _ in range(count):
             rows = make(random, chip.n_cores)
-            copy = loaded(rows, kind, chip.n_cores)
+            pattern = pattern_of(rows)
             begin = time.perf_counter()
-            timed = phase_time(copy, exchange, chip.n_cores)
+            timed = pattern_time(
+                pattern,
+                exchange,
+                chip.n_cores,
+                source_offsets=np.array([SOURCE_OFFSET], np.int64),
+                target_offset=TARGET_OFFSET,
+                is_neighbour=kind == "shift",
+            )
             seconds = time.perf_counter() - begin
             guess = predicted(model, kind, timed, rows)
             result.append(

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from t10.chip import ChipSpec
+from t10.core.device import Pattern
 from t10.sim.device._device import schedule
 from t10.sim.device.exchange import LoadedCopy
 
@@ -83,14 +84,38 @@ class PhaseTime:
 
 def phase_time(loaded: LoadedCopy, model: ExchangeModel, n_tiles: int) -> PhaseTime:
     """Return what one execution of a copy takes."""
+    is_shift = loaded.copy.kind == "shift"
+    return pattern_time(
+        loaded.pattern,
+        model,
+        n_tiles,
+        source_offsets=loaded.source_offsets,
+        target_offset=loaded.target_offset,
+        is_neighbour=is_shift,
+    )
+
+
+def pattern_time(
+    pattern: Pattern,
+    model: ExchangeModel,
+    n_tiles: int,
+    *,
+    source_offsets: Ints,
+    target_offset: int,
+    is_neighbour: bool,
+) -> PhaseTime:
+    """Return what an exchange phase takes whose sources and target lie at these offsets of every tile's memory.
+
+    `is_neighbour`: its latency is that of a shift along rings.
+    """
     chip = model.chip
     table = np.zeros((n_tiles, 4), np.int64)
     places = floor_plan(n_tiles) if model.has_floor_plan else NO_PLACES
     last, bound, n_transfers, fragments, n_bytes, max_bytes = schedule(
-        loaded.pattern.runs,
-        loaded.pattern.fills,
-        loaded.source_offsets,
-        loaded.target_offset,
+        pattern.runs,
+        pattern.fills,
+        source_offsets,
+        target_offset,
         model.rates,
         places,
         ROW_EIGHTHS,
@@ -103,7 +128,9 @@ def phase_time(loaded: LoadedCopy, model: ExchangeModel, n_tiles: int) -> PhaseT
     copy_cycles = int(copies.max(axis=0, initial=0).sum())
     cycles = copy_cycles
     if n_transfers:
-        cycles += chip.sync_cycles + chip.setup_cycles + _latency(loaded, model) + last - first
+        cycles += (
+            chip.sync_cycles + chip.setup_cycles + _latency(model, is_neighbour=is_neighbour) + last - first
+        )
     return PhaseTime(
         cycles=cycles,
         transfer_cycles=last - first,
@@ -117,11 +144,10 @@ def phase_time(loaded: LoadedCopy, model: ExchangeModel, n_tiles: int) -> PhaseT
     )
 
 
-def _latency(loaded: LoadedCopy, model: ExchangeModel) -> int:
+def _latency(model: ExchangeModel, *, is_neighbour: bool) -> int:
     if model.has_floor_plan:
         return NEAREST_CYCLES
-    is_shift = loaded.copy.kind == "shift"
-    return model.chip.latency_neighbour_cycles if is_shift else model.chip.latency_any_cycles
+    return model.chip.latency_neighbour_cycles if is_neighbour else model.chip.latency_any_cycles
 
 
 @lru_cache(maxsize=8)
