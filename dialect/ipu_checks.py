@@ -95,7 +95,7 @@ def check_vertex(op: Any, name: str, tiles: int, codelets: dict[str, int]) -> No
     codelet_name = op.attributes["codelet"].value
     if codelet_name not in codelets:
         raise Invalid(f"vertex of '{name}' runs '{codelet_name}', which no ipu.codelet before it defines")
-    words = to_python(op.attributes["words"])
+    words: tuple[Any, ...] = to_python(op.attributes["words"])
     if len(words) != codelets[codelet_name]:
         raise Invalid(
             f"vertex of '{name}' has {len(words)} words, expected {codelets[codelet_name]}: a word per field of "
@@ -103,12 +103,13 @@ def check_vertex(op: Any, name: str, tiles: int, codelets: dict[str, int]) -> No
         )
     n_tiles = sum(last - first + 1 for first, last in mapping)
     for number, word in enumerate(words):
-        value = required(word, "offset", "word") if isinstance(word, dict) else word
-        if isinstance(value, tuple) and len(value) != n_tiles:
+        is_pointer = isinstance(word, dict)
+        value: Any = required(cast("dict[str, Any]", word), "offset", "word") if is_pointer else word
+        count = len(value) if hasattr(value, "__len__") else n_tiles
+        if count != n_tiles:
+            raise Invalid(f"word {number} of a vertex of '{name}' has {count} numbers for {n_tiles} tiles")
+        operand = required(cast("dict[str, Any]", word), "operand", "word") if is_pointer else 0
+        if is_pointer and not 0 <= operand < len(op.operands):
             raise Invalid(
-                f"word {number} of a vertex of '{name}' has {len(value)} numbers for {n_tiles} tiles"
-            )
-        if isinstance(word, dict) and not 0 <= required(word, "operand", "word") < len(op.operands):
-            raise Invalid(
-                f"word {number} of a vertex of '{name}' points to operand {word['operand']} of {len(op.operands)}"
+                f"word {number} of a vertex of '{name}' points to operand {operand} of {len(op.operands)}"
             )

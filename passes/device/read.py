@@ -147,14 +147,15 @@ class _Reader:
         return _per_tile(word)
 
     def _host(self, op: Any, tables: dict[str, Any]) -> HostTensor:
-        handles = [self.names[operand] for operand in op.operands]
+        handles: list[str] = [self.names[operand] for operand in op.operands]
+        pieces_read: tuple[dict[str, Any], ...] = to_python(op.attributes["pieces"])
         pieces = tuple(
             HostPiece(
-                handles[piece["operand"]] if piece["operand"] >= 0 else "",
+                handles[int(piece["operand"])] if piece["operand"] >= 0 else "",
                 tables[piece["table"]],
                 piece["fill"],
             )
-            for piece in to_python(op.attributes["pieces"])
+            for piece in pieces_read
         )
         shape = to_python(op.attributes["shape"])
         return HostTensor(_text(op, "name"), str(op.attributes["element"].value), shape, pieces)

@@ -59,14 +59,16 @@ def compile_with_room(
     """
     from t10.emit.link import check_fits
 
+    executable = compile_for(chip)
+    made = lowered(executable)
     for _ in range(MOST_TRIES):
-        executable = compile_for(chip)
-        made = lowered(executable)
         needed = made.program.memory.program_bytes
         if needed <= chip.reserved_bytes:
             return executable, made
         room = -(-needed // RESERVE_STEP_BYTES) * RESERVE_STEP_BYTES
         chip = ChipSpec.model_validate({**chip.model_dump(), "reserved_bytes": room})
+        executable = compile_for(chip)
+        made = lowered(executable)
     check_fits(made.program)
     return executable, made
 

@@ -6,7 +6,7 @@ definition of its task, on the bytes of its tile.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -46,17 +46,23 @@ class Recorder:
         return Compiled(codelet, tuple(Pointer(i) for i in range(len(task.operands))))
 
 
+class _NoCode:
+    size_bytes = 0
+
+
+def _no_code(codelets: object) -> _NoCode:
+    del codelets
+    return _NoCode()
+
+
 @contextmanager
-def recording() -> Iterator[Recorder]:
+def recording() -> Generator[Recorder]:
     """Let lowering make no code but remember tasks."""
     recorder = Recorder()
 
-    class NoCode:
-        size_bytes = 0
-
     with (
         patch.object(vertices, "compile_task", recorder.compile),
-        patch.object(link, "assembled", lambda _: NoCode()),
+        patch.object(link, "assembled", _no_code),
     ):
         yield recorder
 
@@ -125,6 +131,7 @@ class _Machine:
     def exchange(self, step: Exchange) -> None:
         copy = self.copies[step.copy]
         pattern = self.patterns[copy.pattern]
+        values: list[int] = pattern.fill_values.tolist()
         target = self.variables[copy.target].address_bytes - SRAM_BASE
         before = self.memory.copy()
         for source, tile, offset, to, at, n, count, source_step, target_step in pattern.runs.tolist():
@@ -133,9 +140,7 @@ class _Machine:
                 here, there = begin + i * source_step, target + at + i * target_step
                 self.memory[to, there : there + n] = before[tile, here : here + n]
         dtype = numpy_dtype(copy.dtype)
-        for (to, at, n, count, step_bytes), value in zip(
-            pattern.fills.tolist(), pattern.fill_values.tolist(), strict=True
-        ):
+        for (to, at, n, count, step_bytes), value in zip(pattern.fills.tolist(), values, strict=True):
             constant = dtype.type(parse_constant(pattern.constants[value]))
             for i in range(count):
                 there = target + at + i * step_bytes
@@ -158,7 +163,7 @@ class _Machine:
                 self.vertex(task, tile, addresses)
 
     def vertex(self, task: Task, tile: int, addresses: list[int]) -> None:
-        arrays = []
+        arrays: list[Array] = []
         for operand, address in zip(task.operands, addresses, strict=True):
             assert (address + SRAM_BASE) % operand.align_bytes == 0
             dtype = numpy_dtype(operand.dtype)
@@ -166,8 +171,8 @@ class _Machine:
             last = address + sum(s * (n - 1) for s, n in zip(steps, task.extents, strict=True))
             assert 0 <= address <= last <= SRAM_BYTES - dtype.itemsize
             row = self.memory[tile, address : last + dtype.itemsize].view(dtype)
-            shape = [n if s else 1 for n, s in zip(task.extents, operand.strides, strict=True)]
-            arrays.append(as_strided(row, shape, steps))
+            shape = tuple(n if s else 1 for n, s in zip(task.extents, operand.strides, strict=True))
+            arrays.append(as_strided(row, shape, tuple(steps)))
         inputs, output = [a[None].copy() for a in arrays[:-1]], arrays[-1]
         origin = task.origin or (0,) * len(task.extents)
 
@@ -190,7 +195,7 @@ class _Machine:
                 value,
                 neutral(task.combine, task.output.dtype),
             )
-        total = (
+        total: Array = (
             np.full(output.shape, neutral(task.combine, task.output.dtype)) if task.initial else output.copy()
         )
         for point in np.ndindex(*(task.extents[a] for a in task.reduction_axes)):

@@ -158,7 +158,9 @@ def _boxed(
     """Return the work on one box per rank: `boxes[rank]` holds (first coordinates, extents) per dim, or nothing."""
     plan = running.plan
     n_axes = len(plan.f_op)
-    tiles = np.flatnonzero(np.array([bool(boxes[rank]) for rank in ranks.tolist()]))
+    by_tile: list[int] = ranks.tolist()
+    has_box = np.array([bool(boxes[rank]) for rank in by_tile], np.bool_)
+    tiles = np.flatnonzero(has_box)
     first = np.zeros((len(tiles), n_axes), np.int64)
     extents = np.ones((len(tiles), n_axes), np.int64)
     for row, tile in enumerate(tiles.tolist()):

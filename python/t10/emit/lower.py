@@ -21,7 +21,7 @@ from t10.emit.combine import combine_partials
 from t10.emit.epilogue import epilogue_work
 from t10.emit.link import link
 from t10.emit.nest import run_nest, shift_home
-from t10.emit.placement import mirrored
+from t10.emit.placement import places_of
 from t10.emit.roll import rolled
 from t10.emit.running import Running, rtensor_comment
 
@@ -33,7 +33,7 @@ def lower(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> DeviceProgram:
 
     Raises `UnsupportedOpError` for what no codelet computes, naming the operator.
     """
-    builder = Builder(chip.n_cores, mirrored(plan.buffers, chip))
+    builder = Builder(chip.n_cores, places_of(plan, chip))
     lowering = _Lowering(plan, cost, builder, Homes(plan.graph))
     weights = lowering.idle(plan.graph.weights, plan.weight_layouts, "idle", "weight")
     inputs = lowering.idle(plan.graph.inputs, plan.input_layouts, "input", "input")
@@ -145,7 +145,8 @@ class _Lowering:
         role: VariableRole = "output" if spec.output.name in self.results else "activation"
         accumulator = f"accumulator:{spec.name}"
         if accumulator not in self.builder.places:
-            return (self.builder.variable(result, role, spec.acc_dtype, shape, plan.n_cores, comment),) * 2
+            self.builder.variable(result, role, spec.acc_dtype, shape, plan.n_cores, comment)
+            return result, result
         self.builder.variable(accumulator, "partial", spec.acc_dtype, shape, plan.n_cores, comment)
         if scheduled.output_layout.scatter > 1:
             n_slots = int(np.prod(shape, dtype=np.int64))

@@ -59,15 +59,16 @@ def _box(plan: OperatorPlan, positions: AxisSizes) -> tuple[Ints, AxisSizes]:
 
 def lacks_terms(spec: OperatorSpec, plan: OperatorPlan, positions: AxisSizes) -> NDArray[np.bool_]:
     """Return which cores have outputs at a loop state but nothing to add to them: their reduction is all padding."""
-    pieces, begin, sizes = [], *_box(plan, positions)
+    begin, sizes = _box(plan, positions)
+    found: list[NDArray[np.bool_]] = []
     base = geometry.coordinates(plan) * np.array(plan.lengths)
     for axis, size in enumerate(sizes):
         inside = np.maximum(spec.axes[axis].extent - base[:, axis], 0)
         segments = _segments(begin[:, axis], size, plan.lengths[axis], {plan.lengths[axis]}, inside)
-        pieces.append(sum((s.length for s in segments), np.zeros(plan.n_cores, np.int64)) > 0)
+        found.append(sum((s.length for s in segments), np.zeros(plan.n_cores, np.int64)) > 0)
     has_terms = np.ones(plan.n_cores, np.bool_)
     has_outputs = np.ones(plan.n_cores, np.bool_)
-    for axis, used in enumerate(pieces):
+    for axis, used in enumerate(found):
         chosen = has_terms if axis in spec.reduction_axes else has_outputs
         chosen &= used
     return has_outputs & ~has_terms

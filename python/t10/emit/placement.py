@@ -1,21 +1,30 @@
-"""Where buffers lie in a tile's address space: data from the top, so that it begins in the interleaved memory region.
+"""Where buffers lie in a tile's address space, so that what one bundle accesses lies in different memory elements.
 
-The planner packs bytes without knowing of memory elements. Its addresses are mirrored: what it puts lowest lies
-highest. The bottom of the memory, where instructions can be fetched from, is left to code, vertex state and stacks.
+The planner packs bytes without knowing of memory elements: it says which buffers must never overlap, and how many bytes
+are enough. Here they are placed again: buffers that one operator uses at once are kept apart where there is room, and
+begin where the interleaved region does, in which 16 bytes can be loaded at once. Where that does not fit, the planner's
+own arrangement is used, upside down. The bottom of the memory, where instructions are fetched from, is left to code.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from t10.chip import ChipSpec
-from t10.core.schedule import Buffer
+from t10.core.schedule import Buffer, ModulePlan
 
 SRAM_BASE = 0x4C000
 REGION1_BASE = 0x80000
 ELEMENT_BYTES = 0x4000
 INTERLEAVED_BYTES = 2 * ELEMENT_BYTES
 ALIGNMENT_BYTES = 8
+WIDE_ALIGNMENT_BYTES = 16
+OVERREAD_BYTES = 64
+"""Codelets may read a little past their operands: the last bytes of the memory stay free where there is room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +58,152 @@ class Place:
         return frozenset(found)
 
 
-def mirrored(buffers: tuple[Buffer, ...], chip: ChipSpec) -> dict[str, Place]:
-    """Return where every buffer lies: the planner's arrangement upside down at the end of the memory."""
-    top = SRAM_BASE + chip.sram_bytes
-    places: dict[str, Place] = {}
-    for buffer in buffers:
-        size = -(-buffer.size_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
-        below = buffer.address_bytes - chip.reserved_bytes + size
-        places[buffer.name] = Place(top - below, size)
-    return places
-
-
 def are_apart(first: Place, second: Place) -> bool:
     """Return whether no access to one and one to the other ever meet in a memory element."""
     return not first.elements & second.elements
+
+
+def places_of(plan: ModulePlan, chip: ChipSpec) -> dict[str, Place]:
+    """Return where every buffer of a plan lies on every tile."""
+    return _Packing(plan, chip).places() or mirrored(plan.buffers, chip)
+
+
+def mirrored(buffers: tuple[Buffer, ...], chip: ChipSpec) -> dict[str, Place]:
+    """Return the planner's arrangement upside down at the end of the memory: what it puts lowest lies highest."""
+    sizes = {b.name: _up(b.size_bytes, ALIGNMENT_BYTES) for b in buffers}
+    used = max((b.address_bytes + sizes[b.name] for b in buffers), default=chip.reserved_bytes)
+    free = (chip.sram_bytes - used) // ALIGNMENT_BYTES * ALIGNMENT_BYTES
+    top = SRAM_BASE + chip.sram_bytes - max(min(free, OVERREAD_BYTES), 0)
+    return {
+        b.name: Place(top - (b.address_bytes - chip.reserved_bytes + sizes[b.name]), sizes[b.name])
+        for b in buffers
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Buffers that lie on the same bytes, one taking over the other; `first` and `last` are moments."""
+
+    names: tuple[str, ...]
+    size_bytes: int
+    first: int
+    last: int
+
+
+class _Packing:
+    """Places groups of buffers one by one, the largest first, each where it is apart from most of its partners."""
+
+    def __init__(self, plan: ModulePlan, chip: ChipSpec) -> None:
+        self.bottom = _up(SRAM_BASE + chip.reserved_bytes, WIDE_ALIGNMENT_BYTES)
+        self.top = SRAM_BASE + chip.sram_bytes - OVERREAD_BYTES
+        self.groups = sorted(_groups(plan.buffers), key=lambda g: (-g.size_bytes, g.first, g.names))
+        number = {name: i for i, group in enumerate(self.groups) for name in group.names}
+        self.partners: list[set[int]] = [set() for _ in self.groups]
+        for names in used_together(plan):
+            numbers = {number[name] for name in names if name in number}
+            for one in numbers:
+                self.partners[one] |= numbers - {one}
+        n = len(self.groups)
+        self.first = np.array([group.first for group in self.groups], np.int64)
+        self.last = np.array([group.last for group in self.groups], np.int64)
+        self.begin = np.zeros(n, np.int64)
+        self.end = np.zeros(n, np.int64)
+        self.elements: dict[int, frozenset[int]] = {}
+
+    def places(self) -> dict[str, Place] | None:
+        """Return where every buffer lies, None where greed does not find room for all."""
+        found: dict[str, Place] = {}
+        for number, group in enumerate(self.groups):
+            size = _up(group.size_bytes, WIDE_ALIGNMENT_BYTES)
+            address = self._best(number, size)
+            if address is None:
+                return None
+            self.begin[number], self.end[number] = address, address + size
+            place = Place(address, size)
+            self.elements[number] = place.elements
+            found |= dict.fromkeys(group.names, place)
+        return found
+
+    def _best(self, number: int, size: int) -> int | None:
+        """Return the address that shares elements with the fewest partners, the first of equals."""
+        before = slice(0, number)
+        alive = (self.first[before] <= self.last[number]) & (self.last[before] >= self.first[number])
+        begins, ends = self.begin[before][alive], self.end[before][alive]
+        order = np.argsort(begins, kind="stable")
+        begins, ends = begins[order], np.maximum.accumulate(ends[order])
+        best: tuple[int, int] | None = None
+        address = None
+        for rank, (low, high) in enumerate(self._candidates()):
+            here = _first_fit(begins, ends, low, size)
+            if here is None or here + size > high:
+                continue
+            elements = Place(here, size).elements
+            shared = sum(
+                bool(elements & self.elements[p]) for p in self.partners[number] if p in self.elements
+            )
+            if best is None or (shared, rank) < best:
+                best, address = (shared, rank), here
+            if shared == 0:
+                break
+        return address
+
+    def _candidates(self) -> Iterable[tuple[int, int]]:
+        """Yield lowest and highest addresses to look between: every pair of the interleaved region, then the rest."""
+        for low in range(REGION1_BASE, self.top, INTERLEAVED_BYTES):
+            yield max(low, self.bottom), self.top
+        for low in range(SRAM_BASE, min(REGION1_BASE, self.top), ELEMENT_BYTES):
+            if low + ELEMENT_BYTES > self.bottom:
+                yield max(low, self.bottom), self.top
+
+
+def _first_fit(begins: NDArray[np.int64], ends: NDArray[np.int64], low: int, size: int) -> int | None:
+    """Return the lowest address from `low` on with `size` free bytes between intervals sorted by begin."""
+    starts = np.maximum(np.concatenate([[low], ends]), low)
+    limits = np.concatenate([begins, [np.iinfo(np.int64).max]])
+    fits = np.flatnonzero(starts + size <= limits)
+    return int(starts[fits[0]]) if fits.size else None
+
+
+def _groups(buffers: tuple[Buffer, ...]) -> list[_Group]:
+    """Return buffers joined where one takes over another's bytes: it begins there in the phase in which that ends."""
+    groups: dict[str, list[Buffer]] = {}
+    head: dict[str, str] = {}
+    ending: dict[tuple[int, int, int], str] = {}
+    for buffer in sorted(buffers, key=lambda b: (b.first_moment, b.last_moment, b.name)):
+        where = (buffer.address_bytes, buffer.size_bytes)
+        old = ending.get((*where, buffer.first_moment)) if buffer.size_bytes else None
+        name = head[old] if old is not None else buffer.name
+        head[buffer.name] = name
+        groups.setdefault(name, []).append(buffer)
+        ending[(*where, buffer.last_moment)] = buffer.name
+    return [
+        _Group(
+            tuple(b.name for b in members),
+            members[0].size_bytes,
+            min(b.first_moment for b in members),
+            max(b.last_moment for b in members),
+        )
+        for members in groups.values()
+    ]
+
+
+def used_together(plan: ModulePlan) -> list[tuple[str, ...]]:
+    """Return the names of buffers that codelets access at once: operands and accumulator, accumulator and result."""
+    result: list[tuple[str, ...]] = []
+    specs: Mapping[str, int] = {spec.name: len(spec.inputs) for spec in plan.graph.operators}
+    outputs = {spec.name: spec.output.name for spec in plan.graph.operators}
+    known = {buffer.name for buffer in plan.buffers}
+    for scheduled in plan.operators:
+        value = f"value:{outputs[scheduled.name]}"
+        accumulator = f"accumulator:{scheduled.name}"
+        accumulator = accumulator if accumulator in known else value
+        arrivals = sorted(scheduled.arrivals, key=lambda a: a.operand)
+        n_inputs = specs[scheduled.name]
+        result.append((*(a.buffer for a in arrivals[:n_inputs]), accumulator))
+        result.append((accumulator, *(a.buffer for a in arrivals[n_inputs:]), value))
+        result.append(("shift", accumulator))
+    return result
+
+
+def _up(value: int, step: int) -> int:
+    return -(-value // step) * step

@@ -114,11 +114,12 @@ def _take(who: Groups, ranks: Ints) -> Ints:
 def _round(sources: Ints, begin: Ints, widths: Ints, stride: int, *, replaces: bool) -> Round:
     """Return the phase in which every core takes `widths` elements from slot `begin` of each of its sources."""
     n_cores, n_parts = sources.shape
-    offsets = np.arange(stride)
+    offsets: Ints = np.arange(stride, dtype=np.int64)
     shape = (n_cores, n_parts, stride)
-    cores = np.broadcast_to(np.arange(n_cores)[:, None, None], shape)
+    parts: Ints = np.arange(n_parts, dtype=np.int64)
+    cores: Ints = np.broadcast_to(np.arange(n_cores, dtype=np.int64)[:, None, None], shape)
     slots = np.broadcast_to(begin[:, None, None] + offsets, shape)
-    lands = np.broadcast_to(np.arange(n_parts)[None, :, None] * stride + offsets, shape)
+    lands: Ints = np.broadcast_to(parts[None, :, None] * stride + offsets, shape)
     taken = np.broadcast_to(offsets[None, None, :] < widths[:, None, None], shape)
     source = np.broadcast_to(sources[:, :, None], shape)
     n = int(taken.sum())
