@@ -9,8 +9,6 @@
 namespace t10::isa {
 namespace {
 
-constexpr Word kUnclear = 0x7fdeadbe;  // what registers hold before anything wrote them: a NaN
-
 std::string hex(Word value) {
   char text[16];
   std::snprintf(text, sizeof text, "0x%x", value);

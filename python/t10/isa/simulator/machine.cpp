@@ -44,6 +44,7 @@ Machine::Machine(int n_tiles, Program program, std::uint8_t* memory, Word memory
     Tile& tile = tiles_[std::size_t(number)];
     tile.number = number;
     tile.machine = this;
+    for (int n = 0; n < 64; n++) tile.weights.set(n, {{kUnclear, kUnclear}});
     std::uint8_t* bytes = memory + std::size_t(number) * memory_bytes;
     const auto connect = [&](Context& context, int worker) {
       context.memory = bytes;

@@ -23,6 +23,7 @@ constexpr Word kInterleavedBase = 0x80000;
 constexpr int kWorkers = 6;
 constexpr int kSlotClocks = 6;     // a worker issues once in so many clocks
 constexpr int kResultClocks = 6;   // the supervisor sees a result so many clocks after issue
+constexpr Word kUnclear = 0x7fdeffbe; // what registers and weights hold before anything wrote them: NaN as f32 and f16
 constexpr Word kReturnAddress = 0; // where supervisor code returns to: no address of code
 
 // Why a simulation stopped; the names are those of the exceptions of the hardware where there is one.
