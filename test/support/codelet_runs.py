@@ -32,6 +32,7 @@ STACK_TOP = 0x53FF8
 FIRST_DATA = 0x64000
 ELEMENT, PAIR = 0x4000, 0x8000
 POISON = 0xFF
+CYCLE_LIMIT = 100_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,7 +86,7 @@ def run_task(
     image = assemble(compiled.codelet.assembly, base_address=CODE)
     machine = Machine(1, image)
     memory = machine.memory(0)
-    memory[:] = POISON
+    memory[:] = POISON  # Code is no longer read from memory: the machine has decoded it.
     for operand, flat, address in zip(task.operands, [*flats, old], addresses, strict=True):
         _write(memory, task, operand, flat, address)
     _write_state(memory, compiled, addresses)

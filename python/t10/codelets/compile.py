@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from t10.codelets.family import CodeletFamily
 from t10.codelets.loops.family import LoopFamily
+from t10.codelets.matrix.family import MatrixFamily
 from t10.core.codelet import Compiled
 from t10.core.task import Task
 from t10.errors import UnsupportedOpError
@@ -15,7 +16,7 @@ COMPILED_TASKS = 65536
 
 def families() -> tuple[CodeletFamily, ...]:
     """Return all families, the best for what it can do first."""
-    return (LoopFamily(),)
+    return (MatrixFamily(), LoopFamily())
 
 
 @lru_cache(maxsize=COMPILED_TASKS)

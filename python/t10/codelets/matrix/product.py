@@ -1,0 +1,170 @@
+"""A task as a product of two operands: which axis plays which part, with strides in bytes.
+
+```
+for groups, further columns, further rows:           the output moves
+    for positions and blocks of the inner axis:      summed
+        out[rows, columns] += x[rows, inner] * w[columns, inner]
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import permutations
+
+from t10.codelets.matrix.engine import Engine, engine_for
+from t10.core.dtypes import size_bytes
+from t10.core.scalar import ScalarFunction
+from t10.core.task import Task, TaskOperand
+
+CASTS = frozenset({"arith.extf", "arith.truncf"})
+LEVELS_OF_ROWS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """Axes walked as one: points, and bytes from one to the next in input, weights and output."""
+
+    extent: int
+    x: int
+    w: int
+    out: int
+
+    def is_inside(self, outer: Loop) -> bool:
+        """Return whether this and an outer loop walk on evenly, as one."""
+        steps = ((self.x, outer.x), (self.w, outer.w), (self.out, outer.out))
+        return all(far == near * self.extent for near, far in steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """The parts of a task; `x` and `w` are operand numbers of the streaming and the stationary input.
+
+    `rows` has at most two loops, the outer first; `outs` are further loops that move the output, `sums` further reduced
+    ones.
+    """
+
+    task: Task
+    engine: Engine
+    x: int
+    w: int
+    inner: Loop
+    columns: Loop
+    rows: tuple[Loop, ...]
+    outs: tuple[Loop, ...]
+    sums: tuple[Loop, ...]
+
+    @property
+    def x_operand(self) -> TaskOperand:
+        """Return the streaming input."""
+        return self.task.inputs[self.x]
+
+    @property
+    def w_operand(self) -> TaskOperand:
+        """Return the stationary input."""
+        return self.task.inputs[self.w]
+
+    @property
+    def n_rows(self) -> int:
+        """Return how many rows stream through a block."""
+        n = 1
+        for loop in self.rows:
+            n *= loop.extent
+        return n
+
+
+def is_product(body: ScalarFunction) -> bool:
+    """Return whether a body is the product of its two inputs, casts between float types aside."""
+    values: list[frozenset[int]] = [frozenset((i,)) for i in range(body.n_inputs)]
+    n_products = 0
+    for op in body.ops:
+        if op.opcode == "arith.mulf":
+            n_products += 1
+        elif op.opcode not in CASTS:
+            return False
+        values.append(frozenset(v for i in op.operands for v in values[i]))
+    return body.n_inputs == 2 and n_products == 1 and values[body.result] == frozenset((0, 1))
+
+
+def products(task: Task) -> Iterator[Product]:
+    """Yield every way to see a task as a product: which input streams, which axes are inner and columns."""
+    if task.combine != "sum" or task.selectors or not task.reduction_axes or not is_product(task.body):
+        return
+    first, second = (operand.dtype for operand in task.inputs)
+    engine = engine_for(first, task.output.dtype)
+    if engine is None or first != second:
+        return
+    for x, w in ((0, 1), (1, 0)):
+        parts = _Parts(task, engine, x, w)
+        for inner in parts.inner_axes():
+            for column in parts.column_axes():
+                yield parts.product(inner, column)
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    task: Task
+    engine: Engine
+    x: int
+    w: int
+
+    def loop(self, axis: int) -> Loop:
+        task = self.task
+        x, w = task.inputs[self.x], task.inputs[self.w]
+        return Loop(task.extents[axis], *(o.strides[axis] * size_bytes(o.dtype) for o in (x, w, task.output)))
+
+    def axes(self, *, reduced: bool) -> list[int]:
+        """Return the axes of more than one point."""
+        chosen = self.task.reduction_axes if reduced else self.task.parallel_axes
+        return [a for a in chosen if self.task.extents[a] > 1]
+
+    def inner_axes(self) -> list[int | None]:
+        """Return reduced axes that may be the inner one: those contiguous in the input, if there are any."""
+        axes = self.axes(reduced=True)
+        contiguous = [a for a in axes if self.loop(a).x == self.engine.in_bytes]
+        return list(contiguous or axes or [None])
+
+    def column_axes(self) -> list[int | None]:
+        """Return axes that may be the columns: those contiguous in the output, if there are any."""
+        axes = [a for a in self.axes(reduced=False) if self.loop(a).x == 0 and self.loop(a).w != 0]
+        contiguous = [a for a in axes if self.loop(a).out == self.engine.out_bytes]
+        return list(contiguous or axes or [None])
+
+    def product(self, inner: int | None, column: int | None) -> Product:
+        """Return the parts with the given inner axis and columns (None: of one point)."""
+        engine = self.engine
+        one = Loop(1, engine.in_bytes, engine.in_bytes, engine.out_bytes)
+        parallel = [self.loop(a) for a in self.axes(reduced=False) if a != column]
+        summed = [self.loop(a) for a in self.axes(reduced=True) if a != inner]
+        the_inner = one if inner is None else self.loop(inner)
+        the_columns = one if column is None else self.loop(column)
+        the_inner, summed = _absorbed(the_inner, summed)
+        the_columns, parallel = _absorbed(the_columns, parallel)
+        rows = merged([loop for loop in parallel if loop.w == 0])
+        outs = merged([loop for loop in parallel if loop.w != 0])
+        kept = sorted(rows, key=lambda loop: -loop.extent)[:LEVELS_OF_ROWS]
+        # The longer loop is the inner one: fewer segments.
+        return Product(
+            self.task, engine, self.x, self.w, the_inner, the_columns,
+            tuple(reversed(kept)), tuple(outs + [loop for loop in rows if loop not in kept]), tuple(merged(summed)),
+        )  # fmt: skip
+
+
+def _absorbed(inner: Loop, others: list[Loop]) -> tuple[Loop, list[Loop]]:
+    """Return a loop with all others merged into it that it is inside of, and those that are left."""
+    for loop in others:
+        if inner.is_inside(loop):
+            grown = replace(inner, extent=inner.extent * loop.extent)
+            return _absorbed(grown, [other for other in others if other is not loop])
+    return inner, others
+
+
+def merged(loops: list[Loop]) -> list[Loop]:
+    """Return loops with those merged that walk on evenly, in the order given otherwise."""
+    for outer, inner in permutations(range(len(loops)), 2):
+        if loops[inner].is_inside(loops[outer]):
+            one = replace(loops[inner], extent=loops[inner].extent * loops[outer].extent)
+            rest = [loop for i, loop in enumerate(loops) if i not in (inner, outer)]
+            return merged([*rest, one])
+    return loops

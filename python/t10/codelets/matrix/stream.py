@@ -1,0 +1,305 @@
+"""Rows through the matrix engine as bundles: loads, steps and stores of several rows in flight.
+
+Step t of the engine (phase t mod P) takes word t of the rows' input and the partial sum t + P, and gives result t - P:
+partials enter a row ahead, results leave a row behind. Before the first row P steps push its partials, after the last
+row P steps bring out its results. The bundle of step t loads what the next steps need, stores what the last ones gave:
+
+```
+load input(t + 1), load partial(t + lead + P), store result(t - lag - P) ; step t
+```
+
+How many of the three accesses share a bundle depends on where the operands lie (`Access`). All loads are exact: nothing
+is read beyond the rows, so that no access strays into another memory element.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from t10.codelets.matrix.code import Bundle, WorkerCode
+from t10.codelets.matrix.engine import BLOCK_WORDS, Engine
+
+Access = Literal["triple", "packed", "pair", "cross", "single"]
+"""Which accesses share a bundle.
+
+- `triple`: all three. The input lies apart from the output; partial and result fall in different banks of the
+  interleaved output (an odd number of words apart).
+- `packed`: partial and result of an interleaved output; the input by itself, wherever it lies.
+- `pair`: input and partial, or input and result: the input lies apart from the output.
+- `cross`: input and result (no partials): both interleaved, never in the same bank at once.
+- `single`: none.
+"""
+
+JUMP_INPUT, JUMP_OUTPUT, STAY = 1, 2, 3
+"""Selectors of a pace: fields of the stride register (0 is one word on)."""
+
+LAGS: dict[Access, int] = {"triple": 2, "packed": 1, "pair": 1, "cross": 2, "single": 1}
+LEADS: dict[Access, int] = {"triple": 1, "packed": 2, "pair": 1, "cross": 1, "single": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Registers:
+    """Registers of the row loops: pointers that step, their jumps to the next row in words, packed addresses, count."""
+
+    input: str
+    input_jump: str
+    partial: str
+    output: str
+    output_jump: str
+    packed: str
+    pace: str
+    count: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kit:
+    """What of a block counts: `words` of its input words, `stores` of its output words (all where it is whole)."""
+
+    words: int
+    stores: int
+
+    @property
+    def name(self) -> str:
+        """Return the kit as a part of names."""
+        return f"{self.words}{self.stores}"
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """The row loop of one kit: `accumulates` adds to the output, else it begins from zero."""
+
+    engine: Engine
+    kit: Kit
+    accumulates: bool
+    access: Access
+    registers: Registers
+
+    @property
+    def lag(self) -> int:
+        """Return after how many steps a result is stored."""
+        return LAGS[self.access]
+
+    @property
+    def lead(self) -> int:
+        """Return how many steps ahead a partial is loaded."""
+        return LEADS[self.access]
+
+    @property
+    def least_rows(self) -> int:
+        """Return the fewest rows the pipelined loop can do."""
+        steps = self.engine.phases
+        if not self.accumulates:
+            return 1 + -(-(self.lag + 2) // steps)
+        return -(-(3 * steps + self.lag + self.lead + 1 - self.kit.stores) // steps)
+
+    @property
+    def is_packed(self) -> bool:
+        """Return whether the loop uses packed addresses."""
+        return self.access != "single"
+
+    def write(self, code: WorkerCode) -> None:
+        """Add the loop: it does `least_rows` rows and as many more as the count register says."""
+        steps, rows = self.engine.phases, self.least_rows
+        begin = steps + self.lag
+        first = -steps - self.lead if self.accumulates else -1
+        last = steps * rows + steps + self.lag
+        plain = self.access == "packed"
+        for t in range(first, begin):
+            code.bundles(self._bundles(t, rows, plain=plain))
+        if plain:
+            r = self.registers
+            code.op(f"tapack {r.packed}, {r.partial}, $mzero, {r.output}")
+        body = [bundle for t in range(begin, begin + steps) for bundle in self._bundles(t, 1 << 20)]
+        code.repeat(self.registers.count, body)
+        for t in range(begin, last):
+            code.bundles(self._bundles(t, rows))
+
+    def write_row(self, code: WorkerCode) -> None:
+        """Add one row by itself; pointers step on to the next."""
+        alone = Stream(self.engine, self.kit, self.accumulates, "single", self.registers)
+        first = -self.engine.phases - 1 if self.accumulates else -1
+        for t in range(first, 2 * self.engine.phases + 1):
+            code.bundles(alone._bundles(t, 1))
+
+    def _bundles(self, t: int, rows: int, *, plain: bool = False) -> list[Bundle]:
+        """Return the bundles of step t of `rows` rows.
+
+        The step issues with the first access: a store still reads what the step before gave, and loads that follow do
+        not overwrite what the step reads.
+        """
+        step = self._step(t, rows)
+        accesses = self._accesses(t, rows, plain=plain) or [""]
+        return [(access, step if i == 0 else "") for i, access in enumerate(accesses)]
+
+    def _step(self, t: int, rows: int) -> str:
+        """Return the engine's step t; "" before the first and after the last one that matters."""
+        steps, kit = self.engine.phases, self.kit
+        if t < (-steps if self.accumulates else 0):
+            return "uput $FP_CLR, $a7" if not self.accumulates and t == -1 else ""
+        if t > steps * rows + kit.stores - 1:
+            return ""
+        phase = t % steps
+        word, element = divmod(phase, self.engine.steps_per_word)
+        has_input = 0 <= t < steps * rows and word < kit.words
+        if self.engine.steps_per_word == 2:
+            value = f"$a{self._input(word) + element}" if has_input else "$azero"
+        else:
+            value = "$a0:1" if has_input else "$azeros"
+        partial = t + steps
+        has_partial = self.accumulates and partial < steps * rows and partial % steps < kit.stores
+        # What comes out before the first result is not stored; a load in the same bundle may write $azeros.
+        return self.engine.step(
+            self._result(t), value, self.partial_register(partial) if has_partial else "$azeros", phase
+        )
+
+    def _input(self, word: int) -> int:
+        """Return the first register of an input word."""
+        return 2 if self._alternates and word % 2 else 0
+
+    @property
+    def _alternates(self) -> bool:
+        """Return whether odd input words have a register of their own, and are loaded a step earlier.
+
+        A word of f32 feeds two steps; odd words must then be loaded where the result stored is of an even word.
+        """
+        return self.access == "cross" and self.engine.steps_per_word == 2
+
+    def _result(self, t: int) -> str:
+        """Return the register of what step t gives."""
+        if self.lag == 2:
+            return "$a4:5" if t % 2 == 0 else "$a6:7"
+        return "$a6:7" if self.access == "packed" else "$a4:5"
+
+    def partial_register(self, number: int) -> str:
+        """Return the register of a partial sum."""
+        if self.lead == 2:
+            return "$a2:3" if number % 2 == 0 else "$a4:5"
+        return "$a2:3"
+
+    def _accesses(self, t: int, rows: int, *, plain: bool) -> list[str]:
+        """Return the memory instructions of step t."""
+        steps, kit = self.engine.phases, self.kit
+        ahead = 2 if self._alternates and (t + 2) % 4 == 2 else 1
+        word, element = divmod((t + ahead) % steps, self.engine.steps_per_word)
+        in_rows = 0 <= t + ahead < steps * rows and word < kit.words
+        if self._alternates and ahead == 1 and (t + 1) % 4 == 2:
+            in_rows = False
+        ends_row = word == kit.words - 1
+        partial = t + self.lead + steps
+        has_partial = self.accumulates and 0 <= partial < steps * rows and partial % steps < kit.stores
+        result = t - self.lag - steps
+        has_result = 0 <= result < steps * rows and result % steps < kit.stores
+        loads = _Loads(
+            self,
+            is_input=in_rows and element == 0,
+            is_again=in_rows and element == 1,
+            input_ends=ends_row,
+            partial=partial if has_partial else None,
+            partial_is_last=partial == steps * (rows - 1) + kit.stores - 1,
+            result=result if has_result else None,
+            result_register=self._result(t - self.lag),
+            value=f"$a{self._input(word)}:{self._input(word) + 1}",
+        )
+        if plain or self.access == "single":
+            return loads.plain()
+        if self.access == "packed":
+            return loads.output_pair()
+        return loads.paced()
+
+
+@dataclass(frozen=True, slots=True)
+class _Loads:
+    """The accesses of one step, whether they end a row; `is_again` where a word of f32 is still used."""
+
+    stream: Stream
+    is_input: bool
+    is_again: bool
+    input_ends: bool
+    partial: int | None
+    partial_is_last: bool
+    result: int | None
+    result_register: str
+    value: str
+
+    def _ends(self, number: int | None) -> bool:
+        steps, stores = self.stream.engine.phases, self.stream.kit.stores
+        return number is not None and number % steps == stores - 1
+
+    def plain(self) -> list[str]:
+        """Return one access per bundle, each through its own pointer: store, partial, input."""
+        r = self.stream.registers
+        found: list[str] = []
+        if self.result is not None:
+            step = r.output_jump if self._ends(self.result) else "1"
+            found.append(f"st64step {self.result_register}, $mzero, {r.output}+=, {step}")
+        if self.partial is not None:
+            step = r.output_jump if self._ends(self.partial) else "1"
+            register = self.stream.partial_register(self.partial)
+            found.append(f"ld64step {register}, $mzero, {r.partial}+=, {step}")
+        if self.is_input:
+            step = r.input_jump if self.input_ends else "1"
+            found.append(f"ld64step {self.value}, $mzero, {r.input}+=, {step}")
+        return found
+
+    def output_pair(self) -> list[str]:
+        """Return partial and result as one access (packed addresses: partial, none, output), the input by itself."""
+        r = self.stream.registers
+        found: list[str] = []
+        jump = JUMP_OUTPUT
+        load = (STAY if self.partial_is_last else jump) if self._ends(self.partial) else 0
+        store = jump if self._ends(self.result) else 0
+        if self.partial is not None and self.result is not None:
+            register = self.stream.partial_register(self.partial)
+            selector = load | store << 2
+            found.append(f"ldst64pace {register}, {self.result_register}, {r.packed}+=, {r.pace}, {selector}")
+        elif self.result is not None:
+            found.append(f"st64pace {self.result_register}, {r.packed}+=, {r.pace}, {store}")
+        if self.is_input:
+            step = r.input_jump if self.input_ends else "1"
+            found.append(f"ld64step $a0:1, $mzero, {r.input}+=, {step}")
+        return found
+
+    def paced(self) -> list[str]:
+        """Return accesses through packed addresses: input, partial, output."""
+        r = self.stream.registers
+        triple = self.stream.access == "triple"
+        load_input, reload = self.is_input, self.is_again and triple
+        ahead = JUMP_INPUT if self.input_ends else 0
+        # In a triple the quad of input and partial is loaded as one: an f32 word stays until its second step.
+        split = triple and self.stream.engine.steps_per_word == 2
+        first = (STAY if split else ahead) if load_input else (ahead if reload else STAY)
+        second = (STAY if self.partial_is_last else JUMP_OUTPUT) if self._ends(self.partial) else 0
+        third = JUMP_OUTPUT if self._ends(self.result) else 0
+        tail = f"{r.packed}+=, {r.pace}"
+        wants_input = load_input or reload
+        value = self.value if wants_input else "$azeros"
+        store = self.result_register
+        if self.partial is not None and self.result is not None and triple:
+            return [f"ld2xst64pace $a0:3, {store}, {tail}, {first | second << 2 | third << 4}"]
+        if self.partial is not None:
+            both = f"ld2x64pace {value}, $a2:3, {tail}, {first | second << 2}"
+            return [f"st64pace {store}, {tail}, {third}", both] if self.result is not None else [both]
+        if wants_input and self.result is not None:
+            return [f"ldst64pace {value}, {store}, {tail}, {first | third << 2}"]
+        if wants_input:
+            return [f"ld2x64pace {value}, $azeros, {tail}, {first | STAY << 2}"]
+        return [f"st64pace {store}, {tail}, {third}"] if self.result is not None else []
+
+
+def pace_word(engine: Engine, kit: Kit, input_row_bytes: int, output_row_bytes: int) -> int | None:
+    """Return the stride register of packed addresses: jumps from a row's last word to the next row's first, and 0.
+
+    None where a jump does not fit its ten bits.
+    """
+    jumps = jump_words(engine, kit, input_row_bytes, output_row_bytes)
+    if any(not -512 <= jump < 512 for jump in jumps):
+        return None
+    return (jumps[0] & 0x3FF) | (jumps[1] & 0x3FF) << 10
+
+
+def jump_words(engine: Engine, kit: Kit, input_row_bytes: int, output_row_bytes: int) -> tuple[int, int]:
+    """Return the jumps of input and output in words of 8 bytes."""
+    assert 1 <= kit.words <= BLOCK_WORDS
+    assert 1 <= kit.stores <= engine.phases
+    return input_row_bytes // 8 - (kit.words - 1), output_row_bytes // 8 - (kit.stores - 1)

@@ -1,0 +1,276 @@
+"""What the workers of a pass run: their share of the rows through the engine, against the weights that are resident.
+
+Registers survive from launch to launch, so a worker reads its share once (`setup`), the output's block when it changes
+(`begin` from zero, `first` adding), and in further blocks of a sum only takes the input's address from its vertex base
+(`next`). The supervisor's frame holds the addresses of input and output and of the vertex's words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from t10.codelets.matrix.code import WorkerCode
+from t10.codelets.matrix.shape import N_WORKERS, Structure
+from t10.codelets.matrix.stream import Registers, Stream
+
+FRAME_INPUT, FRAME_OUTPUT, FRAME_STATE = range(3)
+REGION_0 = 0x4C000
+PLAIN = ("packed", "single")
+
+SHARE_WORDS = 3
+SHARE_WORDS_SEGMENTS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerPass:
+    """Code of one pass; entries are the labels `.Lsetup0`, `.Lbegin0`, `.Lfirst0`, `.Lnext0` of pass 0."""
+
+    structure: Structure
+    number: int
+
+    def code(self) -> WorkerCode:
+        """Return the code of all entries."""
+        return _Segments(self).code() if self.structure.has_segments else _Rows(self).code()
+
+    def stream(self, registers: Registers, *, adds: bool) -> Stream:
+        """Return the row loop that adds to the output, or begins from zero."""
+        kind = self.structure.passes[self.number]
+        access = kind.sum_access if adds else kind.begin_access
+        return Stream(self.structure.engine, kind.kit, adds, access, registers)
+
+    def word(self, name: str) -> int:
+        """Return the number of a vertex word of this pass."""
+        return self.structure.word(f"{name}{self.number}")
+
+    @property
+    def begins(self) -> bool:
+        """Return whether sums begin from zero in this pass."""
+        return self.structure.passes[self.number].begins
+
+    @property
+    def adds(self) -> bool:
+        """Return whether blocks add to what is there."""
+        return self.structure.passes[self.number].adds
+
+    @property
+    def needs_jumps(self) -> bool:
+        """Return whether a row loop steps plain pointers."""
+        kind = self.structure.passes[self.number]
+        return (kind.begins and kind.begin_access in PLAIN) or (kind.adds and kind.sum_access in PLAIN)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Rows evenly spaced: one loop per launch.
+
+    Kept: $m0 input offset of the first row, $m1 output address of the first row, $m3 pace, $m8 the vertex's words, $m9
+    output offset of the first row, $m11 rows beyond the least of the adding loop; $m7, $m10 jumps where plain pointers
+    step.
+    """
+
+    own: WorkerPass
+
+    def code(self) -> WorkerCode:
+        own, code = self.own, WorkerCode()
+        n = own.number
+        self._setup(code)
+        if own.begins:
+            code.label(f".Lbegin{n}")
+            self._addresses(code)
+            self._loop(code, adds=False)
+        if own.adds:
+            code.label(f".Lfirst{n}")
+            self._addresses(code)
+            code.op(f"bri .Ladd{n}")
+            code.label(f".Lnext{n}")
+            code.op("add $m6, $mvertex_base, $m0")
+            code.label(f".Ladd{n}")
+            self._loop(code, adds=True)
+        return code
+
+    def _setup(self, code: WorkerCode) -> None:
+        own = self.own
+        first = own.structure.word("x_first0")
+        code.label(f".Lsetup{own.number}")
+        code.op(f"ld32 $m8, $mvertex_base, $mzero, {FRAME_STATE}")
+        code.op("get $m6, $WSR")
+        code.op("and $m6, $m6, 7")
+        code.op(f"mul $m6, $m6, {4 * SHARE_WORDS}")
+        code.op("add $m6, $m6, $m8")
+        code.op(f"ld32 $m11, $m6, $mzero, {first + 2}")
+        code.op(f"ld32 $m0, $m6, $mzero, {first}")
+        code.op(f"ld32 $m9, $m6, $mzero, {first + 1}")
+        code.op(f"ld32 $m3, $m8, $mzero, {own.word('pace')}")
+        if own.needs_jumps:
+            self._jumps(code)
+        code.op(f"add $m11, $m11, {-self._least()}")
+
+    def _jumps(self, code: WorkerCode) -> None:
+        code.op(f"ld32 $m10, $m8, $mzero, {self.own.word('x_jump')}")
+        code.op(f"ld32 $m7, $m8, $mzero, {self.own.word('out_jump')}")
+
+    def _least(self) -> int:
+        """Return the least rows of the loop whose count $m11 is: the adding one's, if there is one."""
+        return self._stream(adds=self.own.adds).least_rows
+
+    def _addresses(self, code: WorkerCode) -> None:
+        code.op(f"ld32 $m6, $mvertex_base, $mzero, {FRAME_INPUT}")
+        code.op(f"ld32 $m1, $mvertex_base, $mzero, {FRAME_OUTPUT}")
+        code.op("add $m6, $m6, $m0")
+        code.op("add $m1, $m1, $m9")
+
+    def _stream(self, *, adds: bool) -> Stream:
+        kind = self.own.structure.passes[self.own.number]
+        access = kind.sum_access if adds else kind.begin_access
+        count = "$m11" if adds == self.own.adds else "$m2"
+        output = "$m5" if access == "single" else "$m1"
+        registers = Registers("$m6", "$m10", "$m4", output, "$m7", "$m4:5", "$m3", count)
+        return self.own.stream(registers, adds=adds)
+
+    def _loop(self, code: WorkerCode, *, adds: bool) -> None:
+        stream = self._stream(adds=adds)
+        label = f".Lfew{self.own.number}{'a' if adds else 'b'}"
+        count = stream.registers.count
+        if count == "$m2":
+            code.op(f"add $m2, $m11, {self._least() - stream.least_rows}")
+        if self.own.structure.has_few:
+            code.op(f"brneg {count}, {label}")
+        self._point(code, stream)
+        stream.write(code)
+        code.op("exitz $mzero")
+        if self.own.structure.has_few:
+            self._few(code, stream, label)
+
+    def _point(self, code: WorkerCode, stream: Stream) -> None:
+        """Set the pointers of a row loop."""
+        aux = "" if stream.accumulates else "setzi $a7, 8"
+        if stream.access == "packed":
+            code.op("mov $m4, $m1")
+        elif stream.access == "single":
+            code.bundles([("mov $m4, $m1", "")] if stream.accumulates else [])
+            code.bundles([("mov $m5, $m1", aux)])
+        else:
+            second = "$m1"
+            if stream.access == "cross":
+                code.op(f"setzi $m4, {REGION_0}")
+                second = "$m4"
+            code.bundles([(f"tapack $m4:5, $m6, {second}, $m1", aux)])
+
+    def _few(self, code: WorkerCode, stream: Stream, label: str) -> None:
+        """Add the loop for fewer rows than the pipeline takes, none included."""
+        n = f"{self.own.number}{'a' if stream.accumulates else 'b'}"
+        code.label(label)
+        code.op(f"add $m2, {stream.registers.count}, {stream.least_rows}")
+        code.op(f"brz $m2, .Ldone{n}")
+        code.op("add $m2, $m2, -1")
+        if not self.own.needs_jumps:
+            self._jumps(code)
+        code.op("mov $m4, $m1")
+        code.bundles([("mov $m5, $m1", "" if stream.accumulates else "setzi $a7, 8")])
+        registers = Registers("$m6", "$m10", "$m4", "$m5", "$m7", "", "", "")
+        code.label(f".Lrow{n}")
+        self.own.stream(registers, adds=stream.accumulates).write_row(code)
+        code.op(f"brnzdec $m2, .Lrow{n}")
+        code.label(f".Ldone{n}")
+        code.op("exitz $mzero")
+
+
+@dataclass(frozen=True, slots=True)
+class _Segments:
+    """Rows in segments: every segment is a loop of its own; addresses and counts come from memory in every launch.
+
+    Kept: $m8 the vertex's words, $m9 the same moved on to the worker's share. In a launch: $m0 rows to come after this
+    segment, $m6, $m7 addresses of the segment, $m10 where the way to the next segment stands.
+    """
+
+    own: WorkerPass
+
+    def code(self) -> WorkerCode:
+        own, code = self.own, WorkerCode()
+        code.label(f".Lsetup{own.number}")
+        code.op(f"ld32 $m8, $mvertex_base, $mzero, {FRAME_STATE}")
+        code.op("get $m9, $WSR")
+        code.op("and $m9, $m9, 7")
+        code.op(f"mul $m9, $m9, {4 * SHARE_WORDS_SEGMENTS}")
+        code.op("add $m9, $m9, $m8")
+        if own.begins:
+            self._launch(code, "begin", adds=False)
+        if own.adds:
+            self._launch(code, "first", adds=True)
+        return code
+
+    def _launch(self, code: WorkerCode, entry: str, *, adds: bool) -> None:
+        own = self.own
+        n = f"{own.number}{'a' if adds else 'b'}"
+        first = own.structure.word("x_first0")
+        stream = self._stream(adds=adds)
+        code.label(f".L{entry}{own.number}")
+        for register, base, number in (("$m6", "$mvertex_base", FRAME_INPUT), ("$m7", "$mvertex_base", FRAME_OUTPUT),
+                                       ("$m0", "$m9", first + 2), ("$m2", "$m9", first + 3),
+                                       ("$m4", "$m9", first), ("$m5", "$m9", first + 1)):  # fmt: skip
+            code.op(f"ld32 {register}, {base}, $mzero, {number}")
+        code.op(f"brz $m0, .Ldone{n}")
+        code.op("add $m6, $m6, $m4")
+        code.op("add $m7, $m7, $m5")
+        code.op("mov $m10, $m9")
+        code.label(f".Lsegment{n}")
+        code.op("sub $m0, $m0, $m2")
+        code.op(f"add $m11, $m2, {-stream.least_rows}")
+        if own.structure.has_few:
+            code.op(f"brneg $m11, .Lfew{n}")
+        self._point(code, stream)
+        stream.write(code)
+        code.label(f".Lended{n}")
+        code.op(f"brz $m0, .Ldone{n}")
+        code.op(f"ld32 $m4, $m10, $mzero, {first + 4}")
+        code.op(f"ld32 $m5, $m10, $mzero, {first + 5}")
+        rest = 4 * SHARE_WORDS_SEGMENTS * N_WORKERS
+        code.op(f"add $m10, $m8, {rest}")
+        code.op("add $m6, $m6, $m4")
+        code.op("add $m7, $m7, $m5")
+        code.op(f"ld32 $m2, $m10, $mzero, {first + 3}")
+        code.op("min $m2, $m2, $m0")
+        code.op(f"bri .Lsegment{n}")
+        if own.structure.has_few:
+            self._few(code, stream, n)
+        code.label(f".Ldone{n}")
+        code.op("exitz $mzero")
+
+    def _stream(self, *, adds: bool) -> Stream:
+        kind = self.own.structure.passes[self.own.number]
+        access = kind.sum_access if adds else kind.begin_access
+        output = "$m3" if access == "single" else "$m7"
+        registers = Registers("$m1", "$m2", "$m4", output, "$m5", "$m4:5", "$m3", "$m11")
+        return self.own.stream(registers, adds=adds)
+
+    def _point(self, code: WorkerCode, stream: Stream) -> None:
+        own = self.own
+        aux = "" if stream.accumulates else "setzi $a7, 8"
+        if stream.access != "single":
+            code.op(f"ld32 $m3, $m8, $mzero, {own.word('pace')}")
+        if stream.access in PLAIN:
+            self._plain(code, aux, stores=stream.access == "single")
+            return
+        second = "$m7"
+        if stream.access == "cross":
+            code.op(f"setzi $m4, {REGION_0}")
+            second = "$m4"
+        code.bundles([(f"tapack $m4:5, $m6, {second}, $m7", aux)])
+
+    def _plain(self, code: WorkerCode, aux: str, *, stores: bool) -> None:
+        code.op(f"ld32 $m2, $m8, $mzero, {self.own.word('x_jump')}")
+        code.op(f"ld32 $m5, $m8, $mzero, {self.own.word('out_jump')}")
+        code.op("mov $m1, $m6")
+        code.bundles([("mov $m4, $m7", aux)])
+        if stores:
+            code.op("mov $m3, $m7")
+
+    def _few(self, code: WorkerCode, stream: Stream, n: str) -> None:
+        code.label(f".Lfew{n}")
+        code.op(f"add $m11, $m11, {stream.least_rows - 1}")
+        self._plain(code, "" if stream.accumulates else "setzi $a7, 8", stores=True)
+        registers = Registers("$m1", "$m2", "$m4", "$m3", "$m5", "", "", "")
+        code.label(f".Lrow{n}")
+        self.own.stream(registers, adds=stream.accumulates).write_row(code)
+        code.op(f"brnzdec $m11, .Lrow{n}")
+        code.op(f"bri .Lended{n}")
