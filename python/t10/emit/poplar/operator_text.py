@@ -114,7 +114,7 @@ class _Function:
         arguments = f"{quoted(copy.name)}, {{{sources}}}, {self._member(copy.target)}"
         self.lines.append(comment(f"{copy.kind}: {copy.comment}" if copy.comment else copy.kind, "  "))
         fills = self._fills(pattern, copy.dtype) if len(pattern.fills) else ""
-        runs = self.context.tables.span(pattern.runs) if len(pattern.runs) else "{}"
+        runs = self.context.tables.shared_span(pattern.runs) if len(pattern.runs) else "{}"
         self.lines.append(f"  const Program {name} = b.exchange({arguments}, {runs}{fills});\n")
         return (copy.target,)
 
@@ -124,10 +124,8 @@ class _Function:
         for text in pattern.constants:
             bits = constant_bits(text, dtype)
             values.append(f"{{{', '.join(f'{bits >> 32 * i & 0xFFFFFFFF:#x}' for i in range(parts))}}}")
-        tables = self.context.tables
-        return (
-            f", {{{tables.span(pattern.fills)}, {tables.span(pattern.fill_values)}, {{{', '.join(values)}}}}}"
-        )
+        rows, choice = map(self.context.tables.shared_span, (pattern.fills, pattern.fill_values))
+        return f", {{{rows}, {choice}, {{{', '.join(values)}}}}}"
 
     def _compute_set(self, compute_set: ComputeSet) -> tuple[str, ...]:
         """Add a compute set with its vertices and return the variables they write."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from math import prod
 
 from t10.core.device import DeviceProgram, HostPiece, HostTensor, Variable
@@ -97,7 +98,8 @@ def _host_tensor(tensor: HostTensor, role: str, offset: str, tables: Tables, mem
 
 
 def _piece(piece: HostPiece, tensor: HostTensor, role: str, tables: Tables, members: Names) -> str:
-    slots = tables.span(slot_table(piece.elements, is_output=role == "output"))
+    make = partial(slot_table, is_output=role == "output")
+    slots = tables.shared_span(piece.elements, f"slots:{role == 'output'}", make)
     fill = constant_bits(piece.fill, tensor.dtype)
     # An output's piece without a variable is constant.
     variable = f"m.{members.identifier(piece.variable)}" if piece.variable else "Tensor()"

@@ -29,25 +29,43 @@ class _Runs:
 
 def slot_table(elements: NDArray[np.int32], *, is_output: bool = False) -> NDArray[np.int32]:
     """Return the table of `elements` (tiles, slots); of an output, every element's first slot only."""
-    flat = elements.reshape(-1)
-    slots = np.flatnonzero(flat >= 0)
-    chosen = flat[slots].astype(np.int64)
+    flat = np.ascontiguousarray(elements, np.int32).reshape(-1)
     if is_output:
-        _, first = np.unique(chosen, return_index=True)
-        if len(first) != len(chosen):
-            first.sort()
-            slots, chosen = slots[first], chosen[first]
-    runs = _Runs(slots, chosen, np.empty((len(slots), 0), np.int64))
-    slot_steps: list[int] = []
-    element_steps: list[int] = []
-    for _ in range(LEVELS):
+        flat = _first_slots(flat)
+    runs, element_step = _neighbours(flat)
+    slot_steps, element_steps = [1], [element_step]
+    for _ in range(1, LEVELS):
         runs, slot_step, element_step = _fold(runs)
         slot_steps.append(slot_step)
         element_steps.append(element_step)
     rows = np.column_stack([runs.slots, runs.elements, runs.counts])
-    if rows.size + 2 * LEVELS >= flat.size and not is_output:
+    if rows.size + 2 * LEVELS >= flat.size:
         return np.concatenate([np.array([DENSE], np.int32), flat])
     return np.concatenate([[NESTED, *slot_steps, *element_steps], rows.reshape(-1)]).astype(np.int32)
+
+
+def _first_slots(flat: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the elements of all slots with -1 where an earlier slot holds the same."""
+    chosen, first = np.unique(flat, return_index=True)
+    result = np.full_like(flat, -1)
+    result[first] = chosen
+    return result
+
+
+def _neighbours(flat: NDArray[np.int32]) -> tuple[_Runs, int]:
+    """Return runs of slots next to each other whose elements are the most frequent step apart, and that step."""
+    is_held = flat >= 0
+    steps = np.diff(flat)
+    is_pair = is_held[1:] & is_held[:-1]
+    sample = steps[:MOST_SAMPLES][is_pair[:MOST_SAMPLES]]
+    values, counts = np.unique(sample, return_counts=True)
+    step = int(values[np.argmax(counts)]) if len(values) else 1
+    is_joined = is_pair & (steps == step)
+    is_begin, is_end = is_held.copy(), is_held
+    is_begin[1:] &= ~is_joined
+    is_end[:-1] &= ~is_joined
+    begins, ends = np.flatnonzero(is_begin), np.flatnonzero(is_end)
+    return _Runs(begins, flat[begins].astype(np.int64), (ends - begins + 1)[:, None]), step
 
 
 def _fold(runs: _Runs) -> tuple[_Runs, int, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,8 @@ class Tables:
         self.arrays: list[Ints] = []
         self.number_by_digest: dict[bytes, int] = {}
         self.expressions: dict[tuple[int, ...], str] = {}
+        # The same array is asked about once per layer of a model: kept here, so that no other takes its identity.
+        self.known: dict[tuple[int, str], tuple[NDArray[Any], int]] = {}
 
     def add(self, values: NDArray[Any]) -> int:
         """Return the number of a table with these values, row by row."""
@@ -43,6 +45,19 @@ class Tables:
     def span(self, values: NDArray[Any]) -> str:
         """Return the C++ expression of a table."""
         return f"b.table({self.add(values)})"
+
+    def shared_span(
+        self, values: NDArray[Any], kind: str = "", make: Callable[[NDArray[Any]], NDArray[Any]] | None = None
+    ) -> str:
+        """Return the C++ expression of the table that `make` makes of an array that must not change any more.
+
+        The same array with the same `kind` of table is looked at once.
+        """
+        key = (id(values), kind)
+        found = self.known.get(key)
+        if found is None:
+            found = self.known[key] = (values, self.add(make(values) if make else values))
+        return f"b.table({found[1]})"
 
     def per_tile(self, values: PerTile, is_bits: bool = False) -> str:
         """Return a number per tile as a C++ expression: a literal, steps, a short list, or a table."""
