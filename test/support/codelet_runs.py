@@ -86,7 +86,8 @@ def run_task(
     image = assemble(compiled.codelet.assembly, base_address=CODE)
     machine = Machine(1, image)
     memory = machine.memory(0)
-    memory[:] = POISON  # Code is no longer read from memory: the machine has decoded it.
+    # Constants may lie behind the code: it stays as the machine loaded it.
+    memory[image.base_address - BASE + image.size_bytes :] = POISON
     for operand, flat, address in zip(task.operands, [*flats, old], addresses, strict=True):
         _write(memory, task, operand, flat, address)
     _write_state(memory, compiled, addresses)
