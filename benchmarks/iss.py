@@ -97,8 +97,8 @@ LOOPS = {
 }
 
 
-def slots_per_second(text: str, seconds: float = 0.5) -> float:
-    """Return the issue slots per second of a worker's code, all six workers running it."""
+def slots_per_second(text: str, seconds: float = 0.1, rounds: int = 5) -> float:
+    """Return the issue slots per second of processor time of a code on six workers: the best of some rounds."""
     machine = Machine(1, assemble(text))
     memory = machine.memory(0)
     memory[FIRST - TMEM_BASE : FIRST - TMEM_BASE + 16384].view(np.float16)[:] = 1.0
@@ -106,12 +106,13 @@ def slots_per_second(text: str, seconds: float = 0.5) -> float:
     words = memory[STATE - TMEM_BASE : STATE - TMEM_BASE + 16].view(np.uint32)
     words[:] = (FIRST, SECOND, THIRD, 100)
     entry = machine.image.symbols["ENTRY"]
-    start = time.perf_counter()
-    while True:
-        machine.run_vertex(0, entry, STATE)
-        elapsed = time.perf_counter() - start
-        if elapsed > seconds:
-            return machine.slots / elapsed
+    best = 0.0
+    for _ in range(rounds):
+        start, before = time.process_time(), machine.slots
+        while time.process_time() - start < seconds:
+            machine.run_vertex(0, entry, STATE)
+        best = max(best, (machine.slots - before) / (time.process_time() - start))
+    return best
 
 
 def main() -> None:

@@ -209,11 +209,9 @@ const Entry* Machine::supervise(Tile& tile, const Entry* entry, std::int64_t* re
     throw Trap(Cause::kInvalidInstruction, text_of(*entry) + " is not for the supervisor");
   }
   const Form& form = kForms[entry->main_form];
-  const std::string mnemonic = form.mnemonic;
-  const bool waits = mnemonic == "sync";
   std::int64_t issue = tile.now;
-  if (tile.is_launched && !waits) issue = std::max(issue, tile.first_exit);
-  if (mnemonic == "ld64putcs" || mnemonic == "ld128putcs") issue = std::max(issue, tile.weights_ready);
+  if (tile.is_launched && !entry->waits_for_workers) issue = std::max(issue, tile.first_exit);
+  if (entry->waits_for_weights) issue = std::max(issue, tile.weights_ready);
   for (int i = 0; i < form.n_operands; i++) {
     if (form.operands[i].kind != OperandKind::kM || form.operands[i].role == Role::kOut) continue;
     issue = std::max(issue, ready[entry->main_operands[i]]);

@@ -134,6 +134,9 @@ void Program::decode(std::size_t i, const std::int32_t* row, bool is_aux_half) {
   }
   (form.is_aux ? entry.aux : entry.main) = operation;
   (form.is_aux ? entry.aux_form : entry.main_form) = std::int16_t(number);
+  const std::string mnemonic = form.mnemonic;
+  entry.waits_for_workers = mnemonic == "sync";
+  entry.waits_for_weights = mnemonic == "ld64putcs" || mnemonic == "ld128putcs";
   entry.slots = is_aux_half && entry.slots > form.slots ? entry.slots : form.slots;
   entry.is_control = entry.is_control || form.is_control;
   entry.can_repeat = is_aux_half ? entry.can_repeat && form.can_repeat : form.can_repeat;

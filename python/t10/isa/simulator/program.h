@@ -56,6 +56,8 @@ struct Entry {
   bool is_bundle = false;
   bool can_repeat = false;
   bool repeat_checked = false;  // rpt: the body keeps the rules
+  bool waits_for_workers = false;  // sync
+  bool waits_for_weights = false;  // ld64putcs, ld128putcs
 };
 
 class Program {
