@@ -93,7 +93,7 @@ def test_every_variable_says_what_it_is_and_every_step_whose(tmp_path: Path) -> 
     for part in (*case.program.compute_sets, *case.program.copies):
         assert f'"{part.name}"' in text
     assert "// Operator mix" in text
-    assert "Repeat(3, Sequence({Execute(sub_task_mix), shift_mix_1, land_mix_1}))" in text
+    assert "Repeat(3, Sequence({Execute(sub_task), shift_1, land_1}))" in text
 
 
 def test_what_a_vertex_first_writes_is_undefined_before_and_what_the_host_filled_is_not(

@@ -31,12 +31,16 @@ class Names:
         self.taken = {*KEYWORDS.split(), *HELPERS.split()}
         self.given: dict[str, str] = {}
 
-    def identifier(self, name: str) -> str:
-        """Return the identifier of a name: its letters and digits, a number behind it where two would be equal."""
+    def identifier(self, text: str, name: str = "") -> str:
+        """Return the identifier of a name: letters and digits of `text`, with a number where two would be equal.
+
+        `name` is what it stands for where that is not `text`.
+        """
+        name = name or text
         known = self.given.get(name)
         if known is not None:
             return known
-        stem = re.sub(r"_+", "_", re.sub(r"[^0-9A-Za-z]", "_", name)).strip("_") or "unnamed"
+        stem = re.sub(r"_+", "_", re.sub(r"[^0-9A-Za-z]", "_", text)).strip("_") or "unnamed"
         stem = f"n{stem}" if stem[0].isdigit() else stem
         found, number = stem, 1
         while found in self.taken:
@@ -59,3 +63,17 @@ def comment(text: str, indent: str = "") -> str:
     """Return text as `//` lines, broken where they get too long."""
     lines = textwrap.wrap(" ".join(text.split()), COMMENT_WIDTH - len(indent) - 3, break_on_hyphens=False)
     return "".join(f"{indent}// {line.rstrip(chr(92))}\n" for line in lines)
+
+
+def wrapped(head: str, items: list[str], tail: str, indent: str) -> str:
+    """Return `head`, items with commas between, and `tail`, on as many lines as they need."""
+    lines: list[str] = []
+    line = head
+    for number, item in enumerate(items):
+        text = item + ("," if number + 1 < len(items) else tail)
+        if len(line) + 1 + len(text) > COMMENT_WIDTH and line.strip() and line != head:
+            lines.append(line)
+            line = indent + text
+        else:
+            line += text if line == head else f" {text}"
+    return "\n".join([*lines, line if items else head + tail]) + "\n"

@@ -21,7 +21,7 @@ from t10.core.device import (
     VertexGroup,
 )
 from t10.core.dtypes import size_bytes
-from t10.emit.poplar.names import Names, comment, quoted
+from t10.emit.poplar.names import Names, comment, quoted, wrapped
 from t10.emit.poplar.tables import Tables
 from t10.emit.poplar.types import SCRATCH, constant_bits, poplar_type
 from t10.errors import T10Error
@@ -58,17 +58,19 @@ class Context:
 
 def operator_text(context: Context, operator: OperatorProgram, function: str) -> str:
     """Return the definition of `Sequence function(Builder &b, const Memory &m)`."""
-    return _Function(context).text(operator, function)
+    return _Function(context, operator.operator).text(operator, function)
 
 
 @dataclass
 class _Function:
     context: Context
+    operator: str
     names: Names = field(default_factory=Names)
     lines: list[str] = field(default_factory=list[str])
     defined: set[str] = field(default_factory=set[str])
 
     def text(self, operator: OperatorProgram, function: str) -> str:
+        """Return the function's definition."""
         begun: list[str] = []
         for step in _flat(operator.steps):
             begun.extend(self._define(step))
@@ -79,15 +81,19 @@ class _Function:
         lines.append("  return steps;\n}\n")
         return comment(f"Operator {operator.operator}") + "".join(lines)
 
+    def _local(self, name: str) -> str:
+        """Return the C++ name of a compute set or copy: inside its operator's function the operator goes unsaid."""
+        return self.names.identifier(name.replace(f":{self.operator}", ""), name)
+
     def _member(self, variable: str) -> str:
         return f"m.{self.context.members.identifier(variable)}"
 
     def _step(self, step: Step) -> str:
         """Return a step as a C++ expression of type Program."""
         if isinstance(step, Execute):
-            return f"Execute({self.names.identifier(step.compute_set)})"
+            return f"Execute({self._local(step.compute_set)})"
         if isinstance(step, Exchange):
-            return self.names.identifier(step.copy)
+            return self._local(step.copy)
         body = ", ".join(self._step(inner) for inner in step.body)
         return f"Repeat({step.count}, Sequence({{{body}}}))"
 
@@ -109,13 +115,14 @@ class _Function:
     def _copy(self, copy: Copy) -> tuple[str, ...]:
         """Add an exchange and return the variable it writes."""
         pattern = self.context.patterns[copy.pattern]
-        name = self.names.identifier(copy.name)
+        name = self._local(copy.name)
         sources = ", ".join(map(self._member, copy.sources))
-        arguments = f"{quoted(copy.name)}, {{{sources}}}, {self._member(copy.target)}"
+        arguments = [quoted(copy.name), f"{{{sources}}}", self._member(copy.target)]
         self.lines.append(comment(f"{copy.kind}: {copy.comment}" if copy.comment else copy.kind, "  "))
-        fills = self._fills(pattern, copy.dtype) if len(pattern.fills) else ""
-        runs = self.context.tables.shared_span(pattern.runs) if len(pattern.runs) else "{}"
-        self.lines.append(f"  const Program {name} = b.exchange({arguments}, {runs}{fills});\n")
+        arguments.append(self.context.tables.shared_span(pattern.runs) if len(pattern.runs) else "{}")
+        if len(pattern.fills):
+            arguments.append(self._fills(pattern, copy.dtype))
+        self.lines.append(wrapped(f"  const Program {name} = b.exchange(", arguments, ");", " " * 6))
         return (copy.target,)
 
     def _fills(self, pattern: Pattern, dtype: str) -> str:
@@ -125,20 +132,24 @@ class _Function:
             bits = constant_bits(text, dtype)
             values.append(f"{{{', '.join(f'{bits >> 32 * i & 0xFFFFFFFF:#x}' for i in range(parts))}}}")
         rows, choice = map(self.context.tables.shared_span, (pattern.fills, pattern.fill_values))
-        return f", {{{rows}, {choice}, {{{', '.join(values)}}}}}"
+        return f"{{{rows}, {choice}, {{{', '.join(values)}}}}}"
 
     def _compute_set(self, compute_set: ComputeSet) -> tuple[str, ...]:
         """Add a compute set with its vertices and return the variables they write."""
-        name = self.names.identifier(compute_set.name)
-        self.lines.append(comment(compute_set.comment or compute_set.kind, "  "))
+        name = self._local(compute_set.name)
+        summaries = dict.fromkeys(
+            self.context.codelets[group.codelet].summary for group in compute_set.groups
+        )
+        what = f"{compute_set.kind.replace('_', '-')}: {compute_set.comment or '; '.join(summaries)}"
+        self.lines.append(comment(what, "  "))
         self.lines.append(f"  const ComputeSet {name} = b.compute_set({quoted(compute_set.name)});\n")
         written: list[str] = []
         for group in compute_set.groups:
             codelet = self.context.codelets[group.codelet]
-            fields = ", ".join(self._field(codelet, i, group) for i in range(len(codelet.fields)))
+            fields = [self._field(codelet, i, group) for i in range(len(codelet.fields))]
             tiles = self.context.tables.tiles(group.tiles)
             self.lines.append(f"  b.vertices({name}, {quoted(codelet.name)}, {tiles}, {group.cycles},\n")
-            self.lines.append(f"             {{{fields}}});\n")
+            self.lines.append(wrapped("             {", fields, "});", " " * 14))
             written.extend(_written(codelet, group))
         return tuple(written)
 
