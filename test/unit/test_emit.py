@@ -9,10 +9,11 @@ from math import prod
 from random import Random
 
 import pytest
-from support import specs
+from support import specs, task_interpreter
 from support.random_plans import random_plan
 
 from t10.chip import load_chip
+from t10.core.device import DeviceProgram, Exchange, Execute, Reference, Repeat, Step
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
@@ -21,7 +22,8 @@ from t10.core.schedule import ModulePlan
 from t10.cost import IpuCostModel
 from t10.cost.operator import n_advances
 from t10.emit.lower import lower
-from t10.emit.program import DeviceProgram, Exchange, Execute, Repeat, Step
+from t10.emit.pieces import sub_task_pieces
+from t10.emit.placement import places_of
 from t10.plan.schedule import restore_module
 
 CHIP = load_chip("test-64")
@@ -63,7 +65,8 @@ def random_cases(n_loops: int) -> list[tuple[OperatorSpec, OperatorPlan]]:
 def lowered(spec: OperatorSpec, plan: OperatorPlan, level: int = 1) -> tuple[ModulePlan, DeviceProgram]:
     """Return the schedule and the program of one operator."""
     module = scheduled(specs.one_operator_graph(spec), (plan,), level)
-    return module, lower(module, CHIP.n_cores, COST)
+    with task_interpreter.recording():
+        return module, lower(module, CHIP, COST)
 
 
 def flat(steps: tuple[Step, ...]) -> Iterator[Execute | Exchange]:
@@ -91,38 +94,67 @@ def serpentine(steps: tuple[int, ...]) -> list[tuple[int, ...]]:
     return positions
 
 
+Advance = tuple[str, str]
+"""The axis that advances, and which way."""
+
+
+def nest_of(program: DeviceProgram) -> list[Advance]:
+    """Return the advances of an operator's nest in order; between two of them lies at least one execution.
+
+    A sub-task may be several pieces and a shift several rounds: each counts once. Shifts after the last sub-task, which
+    bring weights home, are left out.
+    """
+    copies = {copy.name: copy for copy in program.copies}
+    found: list[Advance] = []
+    n_sub_tasks = 0
+    is_new = True
+    for step in flat(program.operators[0].steps):
+        if isinstance(step, Execute):
+            if step.compute_set.startswith("sub_task:"):
+                n_sub_tasks += is_new
+                is_new = False
+        elif copies[step.copy].kind == "shift" and not is_new:
+            axis, way = copies[step.copy].name.split(":")[2:4]
+            found.append((axis, way.split(".")[0]))
+            is_new = True
+    return found[: n_sub_tasks - 1]
+
+
+def computes(spec: OperatorSpec, plan: OperatorPlan, position: tuple[int, ...]) -> bool:
+    """Return whether any core has something to compute at a position of the nest; else two shifts follow each other."""
+    positions = [0] * len(plan.steps)
+    for axis, at in zip(plan.loop_order, position, strict=True):
+        positions[axis] = at
+    return bool(sub_task_pieces(spec, plan, tuple(positions)))
+
+
 @pytest.mark.parametrize("n_loops", N_LOOPS)
 def test_sub_tasks_and_shifts_alternate_as_a_serpentine_nest(n_loops: int) -> None:
     cases = random_cases(n_loops)
     assert cases
     for spec, plan in cases:
         _, program = lowered(spec, plan)
-        copies = {copy.name: copy for copy in program.copies}
-        nest = [step for step in flat(program.operators[0].steps) if _is_of_nest(step)]
-        assert all(isinstance(step, Execute) for step in nest[::2])
-        assert len(nest) == 2 * plan.n_sub_tasks - 1
         positions = serpentine(tuple(plan.steps[axis] for axis in plan.loop_order))
-        for (before, after), step in zip(pairwise(positions), nest[1::2], strict=True):
+        if not all(computes(spec, plan, position) for position in positions):
+            continue
+        advances = nest_of(program)
+        assert len(advances) == plan.n_sub_tasks - 1
+        for (before, after), advance in zip(pairwise(positions), advances, strict=True):
             (moved,) = (i for i in range(n_loops) if before[i] != after[i])
-            assert isinstance(step, Exchange)
-            copy = copies[step.copy]
-            assert (copy.axis, copy.direction) == (plan.loop_order[moved], after[moved] - before[moved])
-
-
-def _is_of_nest(step: Execute | Exchange) -> bool:
-    if isinstance(step, Execute):
-        return step.compute_set.startswith("sub_task:")
-    return step.copy.startswith("shift:") and not step.copy.endswith(":home")
+            way = "forward" if after[moved] > before[moved] else "backward"
+            assert advance == (spec.axes[plan.loop_order[moved]].name, way)
 
 
 @pytest.mark.parametrize("n_loops", N_LOOPS)
 def test_every_axis_advances_as_often_as_the_closed_form_says(n_loops: int) -> None:
     for spec, plan in random_cases(n_loops):
         _, program = lowered(spec, plan)
-        copies = {copy.name: copy for copy in program.copies}
-        steps = [step for step in flat(program.operators[0].steps) if _is_of_nest(step)]
-        found = Counter(copies[step.copy].axis for step in steps if isinstance(step, Exchange))
-        assert found == Counter({axis: n_advances(plan, axis) for axis in plan.loop_order})
+        if not all(
+            computes(spec, plan, p) for p in serpentine(tuple(plan.steps[a] for a in plan.loop_order))
+        ):
+            continue
+        found = Counter(axis for axis, _ in nest_of(program))
+        assert found == Counter({spec.axes[axis].name: n_advances(plan, axis) for axis in plan.loop_order})
 
 
 @pytest.mark.parametrize("level", [0, 1, 2])
@@ -143,7 +175,8 @@ def _cycles(program: DeviceProgram, operator: str) -> Cycles:
         if isinstance(step, Execute):
             spent["compute"] += cycles_by_set[step.compute_set]
         else:
-            spent[copies[step.copy].kind] += copies[step.copy].cycles
+            kind = copies[step.copy].kind
+            spent["shift" if kind == "land" else kind] += copies[step.copy].cycles
     return Cycles(**spent)
 
 
@@ -151,13 +184,14 @@ def _cycles(program: DeviceProgram, operator: str) -> Cycles:
 def test_variables_fill_their_buffers_and_everything_named_exists(n_loops: int) -> None:
     for spec, plan in random_cases(n_loops):
         module, program = lowered(spec, plan)
-        buffers = {buffer.name: buffer for buffer in module.buffers}
+        places = places_of(module, CHIP)
         for variable in program.variables:
-            buffer = buffers[variable.name]
-            assert variable.address_bytes == buffer.address_bytes
-            assert 0 < prod(variable.shape) * size_bytes(variable.dtype) <= buffer.size_bytes
+            place = places[variable.name.split(":")[0] if variable.role == "buffer" else variable.name]
+            assert variable.address_bytes == place.address_bytes
+            assert 0 < prod(variable.shape) * size_bytes(variable.dtype) <= place.size_bytes
         names = {variable.name for variable in program.variables}
-        assert all(set(each.fields) <= names for each in program.compute_sets)
+        words = [w for each in program.compute_sets for group in each.groups for w in group.words]
+        assert {word.variable for word in words if isinstance(word, Reference)} <= names
         assert all({*copy.sources, copy.target} <= names for copy in program.copies)
         steps = list(flat(program.operators[0].steps))
         executed = {step.compute_set for step in steps if isinstance(step, Execute)}
@@ -170,6 +204,7 @@ def test_operators_run_in_the_order_of_the_graph() -> None:
     rng = Random(0)
     graph = specs.mlp_graph(6, (12, 8, 10))
     module = scheduled(graph, tuple(random_plan(rng, spec, CHIP.n_cores) for spec in graph.operators))
-    program = lower(module, CHIP.n_cores, COST)
+    with task_interpreter.recording():
+        program = lower(module, CHIP, COST)
     assert [each.operator for each in program.operators] == [spec.name for spec in graph.operators]
     assert {copy.operator for copy in program.copies} <= {spec.name for spec in graph.operators}

@@ -122,7 +122,7 @@ class Builder:
     ) -> Exchange:
         """Add a copy unless the operator has an equal one, and return its step."""
         self.patterns.setdefault(pattern.key, pattern)
-        content = (operator, kind, pattern.key, sources, target)
+        content = (operator, kind + what, pattern.key, sources, target)
         name = self._copy_by_content.get(content)
         if name is None:
             name = _fresh(f"{kind}:{operator}{what}", self.copies)

@@ -20,7 +20,7 @@ from t10.core.schedule import Arrival
 from t10.core.task import TaskOperand
 from t10.cost import CostModel
 from t10.cost.operator import rotating_dtype, sub_task_box
-from t10.emit.builder import Builder, flat_operand
+from t10.emit.builder import SHIFT_BUFFER, Builder, flat_operand
 from t10.emit.patterns import in_order, pattern
 from t10.emit.pieces import Piece, lacks_terms, sub_task_pieces
 from t10.emit.running import Running
@@ -29,6 +29,7 @@ from t10.emit.tasks import axis_strides, uses_position
 from t10.emit.vertices import Nest, Work
 
 Ints = NDArray[np.int64]
+EVEN_BYTES = 8
 
 
 def run_nest(builder: Builder, cost: CostModel, running: Running) -> list[Step]:
@@ -193,51 +194,81 @@ def _advance(
     what = f":{spec.axes[axis].name}:{way}"
     note = f"{spec.axes[axis].name} advances {way} by {plan.rp[axis]}"
     steps: list[Step] = []
-    for dtype in dict.fromkeys(rotating_dtype(spec, n) for n in moving):
-        numbers = tuple(n for n in moving if rotating_dtype(spec, n) == dtype)
-        buffer = builder.shift_buffer(dtype)
-        n_buffer = builder.variables[buffer].shape[0]
-        key = ("shift", builder.kind_of(spec), plan, numbers, axis, positions[axis], direction, n_buffer)
-        make = partial(_rounds, spec, plan, numbers, axis, positions, direction, n_buffer)
-        for one in builder.once(key, make):
-            sources = tuple(names[n] for n, _ in one.lands)
-            cycles = cost.shift_cycles(one.n_bytes)
+    key = ("shift", builder.kind_of(spec), plan, tuple(moving), axis, positions[axis], direction)
+    room = builder.places[SHIFT_BUFFER].size_bytes
+    make = partial(_rounds, spec, plan, moving, axis, positions, direction, room)
+    for one in builder.once((*key, room), make):
+        cycles = cost.shift_cycles(one.n_bytes)
+        for passes in one.passes:
+            sources = tuple(names[n] for n, _ in passes.lands)
+            buffer = builder.shift_buffer(passes.dtype)
             steps.append(
-                builder.exchange(spec.name, "shift", what, sources, buffer, one.passes, cycles, note)
+                builder.exchange(spec.name, "shift", what, sources, buffer, passes.pattern, cycles, note)
             )
+            # Operands of other types pass in the same phase.
+            cycles = 0
+        for passes in one.passes:
+            buffer = builder.shift_buffer(passes.dtype)
             # Cycles of landing are counted with the shift's, as the cost model does.
             steps += [
                 builder.exchange(spec.name, "land", what, (buffer,), names[n], pattern, 0)
-                for n, pattern in one.lands
+                for n, pattern in passes.lands
             ]
     return steps
 
 
 @dataclass(frozen=True, slots=True)
-class _Round:
-    """One filling of the shift buffer: what is passed on, and where operands (by number) take it from the buffer."""
+class _Passes:
+    """What operands of one type pass on in a round, and where each (by number) takes it from the buffer."""
 
-    passes: Pattern
+    dtype: str
+    pattern: Pattern
     lands: tuple[tuple[int, Pattern], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Round:
+    """One filling of the shift buffer."""
+
+    passes: tuple[_Passes, ...]
     n_bytes: int
 
 
 def _rounds(
     spec: OperatorSpec,
     plan: OperatorPlan,
-    numbers: tuple[int, ...],
+    moving: list[int],
     axis: int,
     positions: AxisSizes,
     direction: int,
-    n_buffer: int,
+    room: int,
 ) -> tuple[_Round, ...]:
-    """Return the rounds in which operands of one type advance, `n_buffer` elements at most in each."""
-    slabs = [slab(spec, plan, n, axis, positions, direction) for n in numbers]
-    item_bytes = size_bytes(rotating_dtype(spec, numbers[0]))
-    n_elements = sum(s.slots.shape[1] for s in slabs)
-    return tuple(
-        _round(_parts(slabs, first, first + n_buffer), item_bytes) for first in range(0, n_elements, n_buffer)
-    )
+    """Return the rounds in which operands advance together, `room` bytes at most in each.
+
+    Operands of one type lie side by side in the buffer, types one after the other from a multiple of eight bytes on.
+    """
+    rounds: list[_Round] = []
+    passes: list[_Passes] = []
+    begin = n_bytes = 0
+    for dtype in dict.fromkeys(rotating_dtype(spec, n) for n in moving):
+        item_bytes = size_bytes(dtype)
+        slabs = [
+            slab(spec, plan, n, axis, positions, direction)
+            for n in moving
+            if rotating_dtype(spec, n) == dtype
+        ]
+        first, n_elements = 0, sum(s.slots.shape[1] for s in slabs)
+        while first < n_elements:
+            last = min(first + (room - begin) // item_bytes, n_elements)
+            if last > first:
+                passes.append(_passes(_parts(slabs, first, last), dtype, item_bytes, begin // item_bytes))
+                n_bytes += (last - first) * item_bytes
+                begin += -(-(last - first) * item_bytes // EVEN_BYTES) * EVEN_BYTES
+            if last < n_elements:
+                rounds.append(_Round(tuple(passes), n_bytes))
+                passes, begin, n_bytes = [], 0, 0
+            first = last
+    return (*rounds, _Round(tuple(passes), n_bytes))
 
 
 def _parts(slabs: list[Slab], first: int, last: int) -> list[Slab]:
@@ -253,8 +284,8 @@ def _parts(slabs: list[Slab], first: int, last: int) -> list[Slab]:
     return parts
 
 
-def _round(parts: list[Slab], item_bytes: int) -> _Round:
-    """Return one round: parts lie side by side in the shift buffer."""
+def _passes(parts: list[Slab], dtype: str, item_bytes: int, begin: int) -> _Passes:
+    """Return what parts of one type do in a round: they lie side by side in the buffer, from slot `begin` on."""
     n = sum(part.slots.shape[1] for part in parts)
     tiles = np.arange(len(parts[0].sources))[:, None]
     source = np.concatenate([np.full(part.slots.shape[1], i) for i, part in enumerate(parts)])[None, :]
@@ -262,12 +293,12 @@ def _round(parts: list[Slab], item_bytes: int) -> _Round:
         [np.broadcast_to(part.sources[:, None], part.slots.shape) for part in parts], axis=1
     )
     from_slot = np.concatenate([part.slots[part.sources] for part in parts], axis=1)
-    passes = pattern(in_order(source, from_tile, from_slot, tiles, np.arange(n)[None, :]), item_bytes)
+    moves = in_order(source, from_tile, from_slot, tiles, begin + np.arange(n)[None, :])
+    passed = pattern(moves, item_bytes)
     lands: list[tuple[int, Pattern]] = []
-    begin = 0
     for part in parts:
         n_part = part.slots.shape[1]
         moves = in_order(0, tiles, begin + np.arange(n_part)[None, :], tiles, part.slots)
         lands.append((part.number, pattern(moves, item_bytes)))
         begin += n_part
-    return _Round(passes, tuple(lands), n * item_bytes)
+    return _Passes(dtype, passed, tuple(lands))
