@@ -134,6 +134,18 @@ def test_pieces_smaller_than_a_word_travel_packed():
     assert timed([[0, 0, 0, 1, 0, 4, 50, 8, 8]]).copy_cycles == 0
 
 
+def test_what_makes_whole_words_at_the_receiver_is_gathered_in_its_order():
+    # Every second element of 100 becomes 50 elements in a row: gathered by the sender, nothing left to scatter.
+    in_a_row = timed([[0, 0, 0, 1, 0, 2, 50, 4, 2]])
+    assert (in_a_row.transfer_cycles, in_a_row.fragments) == (25, 1)
+    spread = timed([[0, 0, 0, 1, 0, 2, 50, 4, 4]])
+    assert in_a_row.copy_cycles < spread.copy_cycles - CHIP.copy_launch_cycles
+    # The other way round the sender has nothing to gather.
+    back = timed([[0, 0, 0, 1, 0, 2, 50, 2, 4]])
+    assert back.busy_cycles[0] == 26 + CHIP.fragment_cycles
+    assert back.copy_cycles < spread.copy_cycles - CHIP.copy_launch_cycles
+
+
 def test_constants_are_written_by_their_tile():
     fills = np.array([[3, 0, 800, 1, 0]], np.int32)
     time = timed(Pattern("p", np.zeros((0, 9), np.int32), fills, np.zeros(1, np.int32), ("0",)))

@@ -1,7 +1,8 @@
 // From the runs of a copy to transfers: what one tile sends to a set of tiles, and the copies inside tiles around it.
 //
 // Bytes that several tiles want of one are sent once, to all of them: a tile's source bytes are cut wherever the set of
-// tiles that want them changes. Pieces that are not whole words travel packed: gathered before, scattered after.
+// tiles that want them changes. Pieces that are not whole words travel packed: gathered into words before,
+// in the order of the receivers where that makes whole words there too, else scattered after.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +38,11 @@ struct Piece {
 struct Transfer {
   std::int32_t source = 0;
   std::vector<std::int32_t> targets;
-  std::int64_t n_bytes = 0, fragments = 0, packed_segments = 0, cycles = 0;
+  std::int64_t n_bytes = 0, fragments = 0, cycles = 0;
+  // Of packed segments: how many ranges they are at the sender, where the last one ended, cycles of gathering, the most
+  // ranges at any receiver, and whether they are whole words at all of them.
+  std::int64_t packed_ranges = 0, packed_end = -1, packed_eighths = 0, landing_ranges = 0;
+  bool lands_as_words = true;
   std::uint64_t reads = 0;
   std::vector<std::uint64_t> writes;
 };
@@ -79,9 +84,30 @@ inline std::int64_t copy_eighths(const ExchangeRates &rates, std::int64_t from, 
   return ROW_EIGHTHS + count * (n * eighths_per_byte(rates, distance) + ragged * RAGGED_EIGHTHS);
 }
 
+// Bytes that lie packed and belong at `to`; `transfer` brought them, -1 for those that were on the tile already.
+struct Scattered {
+  std::int64_t transfer, to, n;
+};
+
+// Call `use` with every longest range of pieces that follow each other.
+template <typename Pieces, typename Use>
+void each_range(const Pieces &pieces, Use use) {
+  std::int64_t begin = 0, end = -1;
+  for (const Scattered &piece : pieces) {
+    if (piece.to == end) {
+      end += piece.n;
+      continue;
+    }
+    if (end >= 0) use(begin, end);
+    begin = piece.to;
+    end = piece.to + piece.n;
+  }
+  if (end >= 0) use(begin, end);
+}
+
 class TransferMaker {
  public:
-  TransferMaker(const ExchangeRates &rates, std::int64_t n_tiles) : rates_(rates), n_tiles_(n_tiles) {
+  TransferMaker(const ExchangeRates &rates, std::int64_t n_tiles) : rates_(rates), n_tiles_(n_tiles), scattered_(n_tiles) {
     made_.before.assign(n_tiles, 0);
     made_.after.assign(n_tiles, 0);
   }
@@ -89,13 +115,18 @@ class TransferMaker {
   Transfers make(const Run *runs, std::int64_t n_runs, const Fill *fills, std::int64_t n_fills,
                  const std::int64_t *source_offsets, std::int64_t target_offset) {
     std::int64_t n_pieces = 0;
-    for (std::int64_t i = 0; i < n_runs; ++i) n_pieces += runs[i].source_tile == runs[i].target_tile ? 0 : runs[i].count;
+    for (std::int64_t i = 0; i < n_runs; ++i) n_pieces += runs[i].count;
     const bool is_cut = n_pieces <= MOST_PIECES;
     std::vector<std::vector<Piece>> by_source(n_tiles_);
     std::map<std::vector<std::int64_t>, std::vector<std::int32_t>> whole;
     for (std::int64_t i = 0; i < n_runs; ++i) {
       const Run &run = runs[i];
       const std::int64_t from = source_offsets[run.source] + run.source_offset, to = target_offset + run.target_offset;
+      if (run.source_tile == run.target_tile && is_cut && run.n_bytes < WORD) {
+        auto &pieces = scattered_[run.target_tile];
+        for (std::int64_t k = 0; k < run.count; ++k) pieces.push_back({-1, to + k * run.target_step, run.n_bytes});
+        continue;
+      }
       if (run.source_tile == run.target_tile) {
         made_.after[run.target_tile] +=
             copy_eighths(rates_, from, to, run.n_bytes, run.count, run.source_step, run.target_step);
@@ -124,7 +155,9 @@ class TransferMaker {
     }
     for (auto &pieces : by_source) cut(pieces);
     for (const auto &[key, rows] : whole) send_whole(runs, rows, source_offsets, target_offset);
+    land();
     for (Transfer &each : made_.list) finish(each);
+    for (std::int64_t tile = 0; tile < n_tiles_; ++tile) scatter(tile);
     return std::move(made_);
   }
 
@@ -185,15 +218,63 @@ class TransferMaker {
       const std::int64_t to = piece.to + begin - piece.from;
       const auto at = std::lower_bound(targets.begin(), targets.end(), piece.target) - targets.begin();
       transfer.writes[at] |= element_mask(rates_, to, n);
-      if (!is_words) made_.after[piece.target] += copy_eighths(rates_, 0, to, n, 1, 0, 0) - ROW_EIGHTHS;
+      if (!is_words) scattered_[piece.target].push_back({std::int64_t(found->second), to, n});
     }
     if (is_words) {
       ++transfer.fragments;
-    } else {
-      ++transfer.packed_segments;
-      packed_eighths_.resize(made_.list.size());
-      packed_eighths_[found->second] += n * ((begin | n) % 2 == 0 ? 8 : 16);
+      return;
     }
+    if (begin != transfer.packed_end) ++transfer.packed_ranges;
+    transfer.packed_end = end;
+    transfer.packed_eighths += fine_eighths(begin, n);
+  }
+
+  // Eighths of a cycle to gather or to scatter bytes that are not whole words.
+  static std::int64_t fine_eighths(std::int64_t at, std::int64_t n) {
+    const bool is_even = (at | n) % 2 == 0;
+    return n * (n < 2 * WORD ? (is_even ? 8 : 16) : (is_even ? 6 : 12));
+  }
+
+  // Find out which packed transfers are whole words wherever they arrive.
+  void land() {
+    for (auto &pieces : scattered_) {
+      std::sort(pieces.begin(), pieces.end(), [](const Scattered &a, const Scattered &b) {
+        return std::tie(a.transfer, a.to) < std::tie(b.transfer, b.to);
+      });
+      for (std::size_t first = 0; first < pieces.size();) {
+        std::size_t last = first;
+        std::vector<Scattered> own;
+        while (last < pieces.size() && pieces[last].transfer == pieces[first].transfer) own.push_back(pieces[last++]);
+        const std::int64_t number = pieces[first].transfer;
+        first = last;
+        if (number < 0) continue;
+        std::int64_t n_ranges = 0;
+        bool are_words = true;
+        each_range(own, [&](std::int64_t begin, std::int64_t end) {
+          ++n_ranges;
+          are_words = are_words && ((begin | end) & (WORD - 1)) == 0;
+        });
+        Transfer &transfer = made_.list[number];
+        transfer.landing_ranges = std::max(transfer.landing_ranges, n_ranges);
+        transfer.lands_as_words = transfer.lands_as_words && are_words;
+      }
+    }
+  }
+
+  // Price what a tile scatters after the exchange: every range is written word by word, its ragged ends merged in.
+  void scatter(std::int64_t tile) {
+    std::vector<Scattered> rest;
+    for (const Scattered &piece : scattered_[tile]) {
+      if (piece.transfer < 0 || !made_.list[piece.transfer].lands_as_words) rest.push_back(piece);
+    }
+    std::sort(rest.begin(), rest.end(), [](const Scattered &a, const Scattered &b) { return a.to < b.to; });
+    std::int64_t &eighths = made_.after[tile];
+    for (const Scattered &piece : rest) eighths += fine_eighths(piece.to, piece.n);
+    if (!rest.empty()) eighths += ROW_EIGHTHS;
+    each_range(rest, [&](std::int64_t begin, std::int64_t end) {
+      const std::int64_t ragged = (begin % WORD != 0) + (end % WORD != 0);
+      eighths += (end - begin < WORD ? std::min<std::int64_t>(ragged, 1) : ragged) * RAGGED_EIGHTHS;
+    });
   }
 
   // Runs of one source that are too many to cut: equal ones are sent once, each a transfer of its own.
@@ -227,9 +308,9 @@ class TransferMaker {
     if (is_words) {
       transfer.fragments = first.count;
     } else {
-      transfer.packed_segments = first.count;
-      packed_eighths_.resize(made_.list.size() + 1);
-      packed_eighths_.back() = transfer.n_bytes * (first.n_bytes % 2 == 0 ? 8 : 16);
+      transfer.packed_ranges = first.count;
+      transfer.packed_eighths = first.count * fine_eighths(from, first.n_bytes);
+      transfer.lands_as_words = false;
       for (const std::int32_t row : rows) {
         const Run &run = runs[row];
         made_.after[run.target_tile] +=
@@ -240,12 +321,14 @@ class TransferMaker {
     made_.list.push_back(std::move(transfer));
   }
 
-  // Price a transfer. A single packed segment needs no gathering: the words that cover it are sent as they lie.
+  // Price a transfer. A single range that is scattered anyway needs no gathering: the words that cover it are sent.
   void finish(Transfer &transfer) {
-    const std::size_t number = std::size_t(&transfer - made_.list.data());
-    if (transfer.packed_segments > 1) made_.before[transfer.source] += ROW_EIGHTHS + packed_eighths_[number];
-    const std::int64_t n_bytes = transfer.n_bytes + (transfer.packed_segments > 0 ? WORD - 1 : 0);
-    std::int64_t fragments = transfer.fragments + (transfer.packed_segments > 0 ? 1 : 0);
+    const bool is_packed = transfer.packed_ranges > 0, is_direct = is_packed && transfer.lands_as_words;
+    if (transfer.packed_ranges > 1 || is_direct) {
+      made_.before[transfer.source] += ROW_EIGHTHS + transfer.packed_eighths;
+    }
+    const std::int64_t n_bytes = transfer.n_bytes + (is_packed && !is_direct ? WORD - 1 : 0);
+    std::int64_t fragments = transfer.fragments + (is_direct ? transfer.landing_ranges : is_packed ? 1 : 0);
     fragments += ((n_bytes + WORD - 1) / WORD - 1) / rates_.largest_words;
     transfer.fragments = fragments;
     transfer.cycles = (n_bytes + rates_.exchange_bytes_per_cycle - 1) / rates_.exchange_bytes_per_cycle +
@@ -255,7 +338,7 @@ class TransferMaker {
   ExchangeRates rates_;
   std::int64_t n_tiles_;
   Transfers made_;
-  std::vector<std::int64_t> packed_eighths_;
+  std::vector<std::vector<Scattered>> scattered_;
 };
 
 }  // namespace t10
