@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from t10.isa.assembler import AssemblyError, assemble
+from t10.isa.assembler import AssemblyError, assemble, flattened
 from t10.isa.printer import word_text
 
 
@@ -245,3 +245,21 @@ def test_a_file_that_includes_itself_is_refused(tmp_path: Path) -> None:
     path.write_text('#include "main.S"\n')
     with pytest.raises(AssemblyError, match="nested more than"):
         assemble(path.read_text(), source=str(path))
+
+
+def test_a_flat_text_has_no_macros_and_conditions_and_makes_the_same_image() -> None:
+    source = (
+        '#include "TileConstants.hpp"\n#define ACC a0:1\n.set ptr, $m3\n.macro step p, n\n.set k, \\n\n'
+        "{ ld64step $ACC, $mzero, $ptr+=, k\n  f16v4sisoamp $a2:3, $ACC, $azeros, TAMP_F16V4_E4_P\\p }\n.endm\n"
+        "entry: 1: setzi $m0, TMEM_REGION0_BASE_ADDR\n.if 1\nstep 2, 5\n.else\nstep 1, 2\n.endif\n"
+        ".rept 2\nbri 1b\n.endr\nother = entry\n"
+    )
+    statements, image = flattened(source)
+    text = "\n".join(f"{s.word}:" if s.is_label else f"{s.word} {s.rest}" for s in statements)
+    assert assemble(text).words.tolist() == image.words.tolist()
+    words = [statement.word for statement in statements]
+    assert not {".macro", ".if", ".rept", "step"} & set(words)
+    assert words.count("bri") == 2
+    # Flags stay names, for their numbers are our own; registers have their own names.
+    assert "TAMP_F16V4_E4_P2" in text
+    assert "$m3+=" in text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from t10.isa.assembler.assembler import assemble
+from t10.isa.assembler.assembler import FlatStatement, assemble, flattened
 from t10.isa.assembler.lines import AssemblyError, Diagnostic
 
-__all__ = ["AssemblyError", "Diagnostic", "assemble"]
+__all__ = ["AssemblyError", "Diagnostic", "FlatStatement", "assemble", "flattened"]

@@ -18,7 +18,7 @@ from t10.isa.assembler.layout import finish
 from t10.isa.assembler.lines import Line, Problem, Reporter, TooManyErrors
 from t10.isa.assembler.output import Output
 from t10.isa.assembler.preprocessor import Preprocessor
-from t10.isa.assembler.registers import NAMES, Register
+from t10.isa.assembler.registers import NAMES, Register, register_name
 from t10.isa.assembler.statement import ASSIGNMENT, Statement, statements_of
 from t10.isa.assembler.symbols import Symbols
 from t10.isa.assembler.text_macros import (
@@ -37,6 +37,9 @@ MOST_EXPANDED = 500_000
 
 _COLLECTING: Final = {".macro": ".endm", ".rept": ".endr", ".irp": ".endr", ".irpc": ".endr"}
 _END_WORDS: Final = {".endm": ".macro", ".endmacro": ".macro", ".endr": ".rept"}
+_FLAT_AWAY: Final = frozenset((*_COLLECTING, *conditions.WORDS, ".exitm", ".purgem"))
+_ALIAS: Final = re.compile(r"\$([A-Za-z_]\w*)")
+_ASSIGNING: Final = frozenset((ASSIGNMENT, ".set", ".equ", ".equiv"))
 _REGISTER_VALUE: Final = re.compile(r"\s*\$?([A-Za-z]\w*)(?::(\d+))?\s*\Z")
 
 
@@ -56,6 +59,32 @@ def assemble(
     return Assembler(source, defines or {}, tuple(Path(path) for path in include_paths)).run(
         text, base_address
     )
+
+
+@dataclass(frozen=True, slots=True)
+class FlatStatement:
+    """One statement without macros: a label, a brace, or a word (instruction, directive, symbol) and its rest."""
+
+    word: str
+    rest: str = ""
+    is_label: bool = False
+
+
+def flattened(
+    text: str,
+    *,
+    source: str = "codelets.S",
+    defines: Mapping[str, str] | None = None,
+    include_paths: tuple[Path | str, ...] = (),
+) -> tuple[tuple[FlatStatement, ...], Image]:
+    """Return assembly text with macros, repetitions and conditions gone, as statements, and the image it makes.
+
+    Flags of the matrix engine stay names. Raises AssemblyError as `assemble` does.
+    """
+    assembler = Assembler(source, defines or {}, tuple(Path(path) for path in include_paths))
+    assembler.flat = []
+    image = assembler.run(text, constants.TMEM_BASE)
+    return tuple(assembler.flat), image
 
 
 @dataclass(slots=True)
@@ -96,6 +125,7 @@ class Assembler:
         self._collection: _Collection | None = None
         self._bundle: list[tuple[Parsed, Line]] | None = None
         self._bundle_line: Line | None = None
+        self.flat: list[FlatStatement] | None = None
         self._serial = 0
         self._expanded = 0
 
@@ -153,6 +183,8 @@ class Assembler:
             return False
         if statement.labels:
             self._define_labels(statement, line)
+        if self.flat is not None:
+            self._flatten(statement, self.flat)
         if not word:
             return False
         if word in self._macros:
@@ -166,6 +198,21 @@ class Assembler:
         else:
             self._instruction(statement, line)
         return False
+
+    def _flatten(self, statement: Statement, flat: list[FlatStatement]) -> None:
+        """Keep a statement that is no macro's, with the registers' own names."""
+        flat += [FlatStatement(name, is_label=True) for name, _ in statement.labels]
+        word = statement.word
+        if not word or word in _FLAT_AWAY or word in self._macros or self._alias(statement) is not None:
+            return
+        rest = f"= {statement.rest}" if statement.name else statement.rest
+        if self._aliases:
+            rest = _ALIAS.sub(lambda match: self._register_text(match[0], match[1]), rest)
+        flat.append(FlatStatement(statement.name or word, rest))
+
+    def _register_text(self, text: str, name: str) -> str:
+        register = self._aliases.get(name)
+        return text if register is None else register_name(register.file, register.number, register.width)
 
     def _define_labels(self, statement: Statement, line: Line) -> None:
         for name, column in statement.labels:
@@ -251,7 +298,7 @@ class Assembler:
         if word in _COLLECTING:
             self._collection = _Collection(statement, line, _COLLECTING[word])
             return False
-        if word in (ASSIGNMENT, ".set", ".equ", ".equiv"):
+        if word in _ASSIGNING:
             self.symbols.here = self.output.place()
             self._assign(statement)
             return False
@@ -275,19 +322,28 @@ class Assembler:
 
     def _assign(self, statement: Statement) -> None:
         """Set a symbol, or give a register another name: `.set ptr, $m0`, then `$ptr`."""
+        alias = self._alias(statement)
+        if alias is None:
+            directives.assign(self.output, statement)
+            return
+        name, register = alias
+        self._aliases[name] = register
+        self._cache.clear()
+
+    def _alias(self, statement: Statement) -> tuple[str, Register] | None:
+        """Return the name that an assignment gives to a register, and the register; None for other statements."""
+        if statement.word not in _ASSIGNING:
+            return None
         name, _, value = statement.rest.partition(",")
         if statement.name:
             name, value = statement.name, statement.rest
         match = _REGISTER_VALUE.match(value)
         register = NAMES.get(match[1]) if match else None
         if match is None or register is None or match[1] in self.symbols.values:
-            directives.assign(self.output, statement)
-            return
+            return None
         if match[2]:
-            last = int(match[2])
-            register = register._replace(width=last - register.number + 1)
-        self._aliases[name.strip()] = register
-        self._cache.clear()
+            register = register._replace(width=int(match[2]) - register.number + 1)
+        return name.strip(), register
 
     def _collect(self, collection: _Collection, line: Line, statement: Statement) -> bool:
         """Keep a statement for a macro or repetition, up to its end; return whether the frames have changed."""

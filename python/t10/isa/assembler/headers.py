@@ -1,7 +1,8 @@
 """Headers that assembly files may include: our own versions of those of the Poplar SDK.
 
-Names are public (public codelets use them); the values of flags are ours (`t10.isa.constants`) and never leave the
-assembler. `DEF_STACK_USAGE bytes, symbol` is a directive of this assembler, so its header is empty.
+Names are public (public codelets use them). The values of flags are ours (`t10.isa.constants`) and never leave the
+assembler: the header does not define them, so that they stay names in what the preprocessor writes.
+`DEF_STACK_USAGE bytes, symbol` is a directive of this assembler, so its header is empty.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ CONSTANTS: Final[dict[str, int]] = _constants()
 
 def _header() -> str:
     """Return the text of `TileConstants.hpp`."""
-    lines = [f"#define {name} {number:#x}" for name, number in CONSTANTS.items()]
+    lines = [
+        f"#define {name} {number:#x}" for name, number in CONSTANTS.items() if name not in constants.FLAGS
+    ]
     return "\n".join([*lines, '#define FUNCTION_IS_WORKER "ax"', ""])
 
 
