@@ -104,7 +104,7 @@ class _Runner:
         self.memory = DeviceMemory(program, machine)
         self.sets = load(program, image, self.memory)
         self.copies = load_copies(program, self.memory)
-        self.times: dict[str, PhaseTime] = {}
+        self.times: dict[tuple[Any, ...], PhaseTime] = {}
         self.recorder = Recorder(program.n_tiles)
         self.n_steps = sum(_n_executed(each.steps) for each in program.operators)
         self.n_done = 0
@@ -158,12 +158,18 @@ class _Runner:
             self.trace.write(line)
 
     def _exchange(self, loaded: LoadedCopy) -> None:
-        name = loaded.copy.name
-        if name not in self.times:
+        # Copies of one pattern between the same addresses, as in equal layers of a model, are checked and timed once.
+        key = (
+            loaded.pattern.key,
+            loaded.copy.kind,
+            tuple(loaded.source_offsets.tolist()),
+            loaded.target_offset,
+        )
+        if key not in self.times:
             check(loaded, self.program.n_tiles)
-            self.times[name] = phase_time(loaded, self.exchange, self.program.n_tiles)
+            self.times[key] = phase_time(loaded, self.exchange, self.program.n_tiles)
         move(loaded, self.memory)
-        self.recorder.add_exchange(loaded.copy, self.times[name])
+        self.recorder.add_exchange(loaded.copy, self.times[key])
 
     def written_variables(self, operator: str) -> dict[str, Array]:
         """Return the variables that vertices and copies of an operator write, (tiles, slots), by name."""
