@@ -9,6 +9,7 @@ from support.isa_forms import MEMORY_BYTES, SIZES, Form, Inputs, Model, broadcas
 
 from t10.isa import INSTRUCTIONS
 from t10.isa.constants import FLAGS, TMEM_BASE, TMEM_REGION1_BASE
+from t10.isa.generate import operations_text
 from t10.isa.record import Instruction, OperandRecord
 
 MODELS: dict[str, Model] = {
@@ -198,3 +199,19 @@ def test_registers_without_storage_take_no_writes(number: int) -> None:
     assert found.m[14:] == (0, 0)
     assert found.a[8:] == before[0].a[8:] == (0,) * 8
     assert found.m[13] == TMEM_BASE
+
+
+def test_operands_fit_the_entries_of_the_simulator() -> None:
+    most = {"main": 5, "aux": 4}
+    for record in INSTRUCTIONS:
+        assert len(record.operands) <= most[record.pipe], record.syntax
+        results = [operand for operand in record.operands if operand.role != "in"]
+        assert record.pipe == "main" or (
+            len(results) <= 1 and all(one.kind != "areg_quad" for one in results)
+        )
+
+
+def test_generated_operations_are_the_same_every_time() -> None:
+    text = operations_text()
+    assert text == operations_text()
+    assert text.count("void op_") == len(EXECUTED)

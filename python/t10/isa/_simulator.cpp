@@ -70,7 +70,8 @@ void set_register(Machine& machine, int tile, int worker, int number, Word value
   } else if (number >= 16 && number < 24) {
     c.a[number - 16] = value;
   } else if (number >= 32 && number < 64) {
-    (number % 2 == 0 ? c.even : c.odd)[(number - 32) / 2] = t10::isa::number(value);
+    float* sums = number % 2 == 0 ? c.even : c.odd;
+    sums[(number - 32) / 2] = t10::isa::number(value);
   } else if (number == 64) {
     c.tas = value;
   } else {
