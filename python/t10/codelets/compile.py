@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
 from functools import lru_cache
 
 from t10.codelets.family import CodeletFamily
@@ -13,10 +15,30 @@ from t10.errors import UnsupportedOpError
 
 COMPILED_TASKS = 65536
 
+_registered: list[CodeletFamily] = []
+
 
 def families() -> tuple[CodeletFamily, ...]:
     """Return all families, the best for what it can do first."""
-    return (MatrixFamily(), LoopFamily())
+    return (*_registered, MatrixFamily(), LoopFamily())
+
+
+def register_families(added: Iterable[CodeletFamily]) -> None:
+    """Put families in front of all others, from now on; the first of `added` comes first."""
+    _registered[:0] = added
+    compile_task.cache_clear()
+
+
+@contextmanager
+def using_families(added: Iterable[CodeletFamily]) -> Generator[None]:
+    """Put families in front of all others while inside."""
+    before = list(_registered)
+    register_families(added)
+    try:
+        yield
+    finally:
+        _registered[:] = before
+        compile_task.cache_clear()
 
 
 @lru_cache(maxsize=COMPILED_TASKS)

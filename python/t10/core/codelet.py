@@ -53,6 +53,8 @@ class Codelet:
     summary: str
     stack_bytes: int = 0
     apart: tuple[tuple[str, str], ...] = ()
+    is_cpp: bool = False
+    """The twin is the code on an IPU too; `assembly` stands in for it on our simulator only."""
 
     @property
     def entry(self) -> str:

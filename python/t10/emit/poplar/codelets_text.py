@@ -42,7 +42,11 @@ ASSEMBLY_HEADER = """\
 
 def assembly_text(codelets: tuple[Codelet, ...]) -> str:
     """Return codelets.S; raises `T10Error` where two codelets of one name differ."""
-    parts = [f"\n{comment(f'{c.name}: {c.summary}')}{c.assembly.strip()}\n" for c in distinct(codelets)]
+    parts = [
+        f"\n{comment(f'{c.name}: {c.summary}')}{c.assembly.strip()}\n"
+        for c in distinct(codelets)
+        if not c.is_cpp
+    ]
     return ASSEMBLY_HEADER + "".join(parts)
 
 
@@ -80,7 +84,7 @@ def _vertex_class(codelet: Codelet) -> str:
     return (
         f"{comment(f'{codelet.name}: {codelet.summary}')}"
         f"class {constraint}{codelet.name} : public {base} {{\npublic:\n"
-        f"  static const bool isExternalCodelet = T10_IN_ASSEMBLY;\n{fields}\n"
+        f"  static const bool isExternalCodelet = {'false' if codelet.is_cpp else 'T10_IN_ASSEMBLY'};\n{fields}\n"
         f"  bool compute({'unsigned worker' if is_multi else ''}) {{\n{worker}{views}{unused}{body}\n"
         f"{tail}  }}\n}};\n"
     )

@@ -1,0 +1,216 @@
+"""A family of one user's codelet: which tasks it computes, and the words it gets for each.
+
+What the user left out is taken from the bundled scalar loops: a twin for code that is only in assembly, assembly for
+our simulator where the code is only in C++. The vertex then carries the fields of both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import permutations
+from pathlib import Path
+
+from t10.codelets.digest import named
+from t10.codelets.loops.family import LoopFamily
+from t10.codelets.user.arithmetic import Number, evaluated
+from t10.codelets.user.declaration import OUTPUT, CodeletDeclaration, FieldDeclaration, OperandDeclaration
+from t10.codelets.user.pattern import Match, Pattern, matches
+from t10.codelets.user.source import UserAssembly
+from t10.core.codelet import Codelet, Compiled, Field, FieldKind, Pointer, Scratch, Word
+from t10.core.dtypes import size_bytes
+from t10.core.expression import AxisSizes
+from t10.core.task import Task, TaskOperand
+from t10.errors import InputError
+
+ANY = "any"
+WORD_BYTES = 4
+SCRATCH_ALIGN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class UserFamily:
+    """The tasks that one declaration is for; see the module's docstring."""
+
+    declaration: CodeletDeclaration
+    patterns: tuple[Pattern, ...]
+    assembly: UserAssembly | None
+    twin: str | None
+    source: Path
+    name: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Set the name, which no bundled family has."""
+        object.__setattr__(self, "name", f"User_{self.declaration.name}")
+
+    def compile(self, task: Task) -> Compiled | None:
+        """Return the task as the user's codelet, None where the declaration does not cover it."""
+        chosen = next(self._fits(task), None)
+        if chosen is None:
+            return None
+        numbers, operands = chosen
+        declared = self.declaration
+        words = tuple(self._word(each, numbers, operands) for each in declared.fields)
+        scratch = int(self._number(declared.scratch_bytes, numbers, "scratch_bytes"))
+        fields = tuple(self._field(each) for each in declared.fields)
+        pointed = {each.pointer: each.name for each in declared.fields if each.pointer is not None}
+        codelet = Codelet(
+            name=self.name,
+            kind=declared.kind,
+            fields=fields,
+            assembly=self.assembly.text if self.assembly is not None else "",
+            twin=self.twin or "",
+            summary=declared.summary or f"codelet of {self.source.name}",
+            stack_bytes=self.assembly.stack_bytes if self.assembly is not None else 0,
+            apart=tuple((pointed[a], pointed[b]) for a, b in declared.apart if a in pointed and b in pointed),
+            is_cpp=self.assembly is None,
+        )
+        compiled = Compiled(codelet, words, scratch)
+        return (
+            compiled
+            if self.assembly is not None and self.twin is not None
+            else self._completed(compiled, task)
+        )
+
+    def _fits(self, task: Task) -> Iterator[tuple[dict[str, Number], dict[str, int]]]:
+        """Yield numbers by name and operand numbers by name, for every way in which the declaration covers a task."""
+        declared = self.declaration
+        if (
+            task.selectors
+            or task.combine != declared.combine
+            or len(task.inputs) != len(declared.inputs)
+            or task.output.dtype != declared.output.dtype
+            or (task.combine != "none" and task.initial != declared.initial)
+        ):
+            return
+        for pattern in self.patterns:
+            for match in matches(pattern, task.body):
+                operands = {**dict(match.inputs), OUTPUT: len(task.inputs)}
+                if not self._operands_fit(task, operands):
+                    continue
+                for axes in self._assignments(task):
+                    numbers = self._numbers(task, operands, axes, match)
+                    if self._numbers_fit(task, operands, axes, numbers):
+                        yield numbers, operands
+
+    def _declared_operands(self) -> dict[str, OperandDeclaration]:
+        return {**self.declaration.inputs, OUTPUT: self.declaration.output}
+
+    def _operands_fit(self, task: Task, operands: dict[str, int]) -> bool:
+        """Return whether types, alignment and memories of a task's operands are those declared."""
+        for name, declared in self._declared_operands().items():
+            operand = task.operands[operands[name]]
+            if (
+                operand.dtype != declared.dtype
+                or operand.align_bytes % _alignment(declared)
+                or (declared.is_interleaved and not operand.is_interleaved)
+            ):
+                return False
+        return all(task.are_apart(operands[a], operands[b]) for a, b in self.declaration.apart)
+
+    def _assignments(self, task: Task) -> Iterator[dict[str, int | None]]:
+        """Yield the number of a task's axis by name, None for axes the task does not have: those have extent 1."""
+        declared = self.declaration
+        for parallel in _placed(declared.axes, task.parallel_axes):
+            for reduced in _placed(declared.reduction_axes, task.reduction_axes):
+                yield {**parallel, **reduced}
+
+    def _numbers(
+        self, task: Task, operands: dict[str, int], axes: dict[str, int | None], match: Match
+    ) -> dict[str, Number]:
+        """Return what expressions may name."""
+        numbers: dict[str, Number] = dict(match.constants)
+        for axis, number in axes.items():
+            numbers[axis] = 1 if number is None else task.extents[number]
+            for name, operand in operands.items():
+                numbers[f"{name}.{axis}"] = 0 if number is None else task.operands[operand].strides[number]
+        return numbers
+
+    def _numbers_fit(
+        self, task: Task, operands: dict[str, int], axes: dict[str, int | None], numbers: dict[str, Number]
+    ) -> bool:
+        """Return whether strides are those declared and all conditions hold."""
+        for name, declared in self._declared_operands().items():
+            operand: TaskOperand = task.operands[operands[name]]
+            for axis, number in axes.items():
+                wanted = declared.strides.get(axis, 0)
+                if number is None or wanted == ANY:
+                    continue
+                if operand.strides[number] != self._number(wanted, numbers, f"stride {name}.{axis}"):
+                    return False
+        return all(bool(self._number(text, numbers, "where")) for text in self.declaration.where)
+
+    def _number(self, text: int | str, numbers: dict[str, Number], what: str) -> Number:
+        return evaluated(text, numbers, f"{self.source}: codelet {self.declaration.name}: {what}")
+
+    def _word(self, declared: FieldDeclaration, numbers: dict[str, Number], operands: dict[str, int]) -> Word:
+        """Return the word of a field."""
+        if declared.pointer is not None:
+            return Pointer(operands[declared.pointer])
+        what = f"field {declared.name}"
+        if declared.scratch is not None:
+            return Scratch(int(self._number(declared.scratch, numbers, what)))
+        value = self._number(declared.value or 0, numbers, what)
+        if declared.type == "f32":
+            return float(value)
+        least, most = (0, 1 << 32) if declared.type == "u32" else (-(1 << 31), 1 << 31)
+        if not isinstance(value, int) or not least <= value < most:
+            raise InputError(
+                f"{self.source}: codelet {self.declaration.name}: {what} is {value}, which is no {declared.type}"
+            )
+        return int(value)
+
+    def _field(self, declared: FieldDeclaration) -> Field:
+        """Return the field as the vertex declares it."""
+        if declared.pointer is None:
+            kind: FieldKind = "scratch" if declared.scratch is not None else declared.type
+            return Field(declared.name, kind, align_bytes=SCRATCH_ALIGN if kind == "scratch" else WORD_BYTES)
+        operand = self._declared_operands()[declared.pointer]
+        is_read = self.declaration.combine != "none" and not self.declaration.initial
+        kind = "in" if declared.pointer != OUTPUT else "inout" if is_read else "out"
+        return Field(declared.name, kind, operand.dtype, _alignment(operand), operand.is_interleaved)
+
+    def _completed(self, compiled: Compiled, task: Task) -> Compiled | None:
+        """Return the codelet with what the user did not give taken from scalar loops; None where they cannot be had.
+
+        Assembly finds its fields by number, so those of the assembly come first; a twin finds them by name.
+        """
+        loops = LoopFamily().compile(task)
+        if loops is None or loops.codelet.kind != compiled.codelet.kind:
+            return compiled if self.assembly is not None else None
+        own, theirs = compiled.codelet, loops.codelet
+        twice = {each.name for each in own.fields} & {each.name for each in theirs.fields}
+        if twice:
+            raise InputError(
+                f"{self.source}: codelet {self.declaration.name}: field '{min(twice)}' needs another name where only "
+                f"one of assembly and cpp is given"
+            )
+        offset = -(-compiled.scratch_bytes // SCRATCH_ALIGN) * SCRATCH_ALIGN
+        words = tuple(
+            Scratch(word.offset_bytes + offset) if isinstance(word, Scratch) else word for word in loops.words
+        )
+        scratch = offset + loops.scratch_bytes
+        has_assembly = self.assembly is not None
+        fields = (*own.fields, *theirs.fields) if has_assembly else (*theirs.fields, *own.fields)
+        both = (*compiled.words, *words) if has_assembly else (*words, *compiled.words)
+        twin = theirs.twin if has_assembly else own.twin
+        code = own.assembly if has_assembly else theirs.assembly.replace(theirs.name, "%NAME%")
+        name = named(self.name, fields, code, twin)
+        text = code.replace(own.name, name) if has_assembly else code.replace("%NAME%", name)
+        return Compiled(replace(own, name=name, fields=fields, assembly=text, twin=twin), both, scratch)
+
+
+def _alignment(declared: OperandDeclaration) -> int:
+    return declared.align_bytes or min(size_bytes(declared.dtype), WORD_BYTES)
+
+
+def _placed(names: tuple[str, ...], axes: AxisSizes) -> Iterator[dict[str, int | None]]:
+    """Yield every way to give a task's axes names; the task's own order comes first."""
+    if len(axes) > len(names):
+        return
+    missing: tuple[int | None, ...] = (None,) * (len(names) - len(axes))
+    seen: set[tuple[int | None, ...]] = set()
+    for order in permutations((*missing, *axes)):
+        if order not in seen:
+            seen.add(order)
+            yield dict(zip(names, order, strict=True))

@@ -1,0 +1,88 @@
+"""From declaration files to families."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from t10.codelets.family import CodeletFamily
+from t10.codelets.user.arithmetic import check_names
+from t10.codelets.user.declaration import OUTPUT, CodeletDeclaration, read_declarations
+from t10.codelets.user.family import ANY, UserFamily
+from t10.codelets.user.pattern import captured_names, parsed_bodies
+from t10.codelets.user.source import read_assembly
+from t10.errors import InputError
+
+
+def load_families(paths: Iterable[Path | str]) -> tuple[CodeletFamily, ...]:
+    """Return the families that files declare, those of later files and later declarations first.
+
+    Raises `InputError` for a file that is missing or wrong, assembly that does not assemble (with line and column), an
+    expression that names what there is not, and for two codelets of one name.
+    """
+    found: dict[str, UserFamily] = {}
+    for path in map(Path, paths):
+        for declaration in read_declarations(path):
+            family = _family(declaration, path)
+            if declaration.name in found:
+                raise InputError(
+                    f"codelet '{declaration.name}' is declared in {found[declaration.name].source} and {path}"
+                )
+            found[declaration.name] = family
+    return tuple(reversed(found.values()))
+
+
+def cost_files(paths: Iterable[Path | str]) -> tuple[Path, ...]:
+    """Return the Python files with cost functions that the declarations name, once each, in order."""
+    named = (
+        path.parent / declaration.cost
+        for path in map(Path, paths)
+        for declaration in read_declarations(path)
+        if declaration.cost is not None
+    )
+    return tuple(dict.fromkeys(named))
+
+
+def _family(declaration: CodeletDeclaration, path: Path) -> UserFamily:
+    where = f"{path}: codelet {declaration.name}"
+    patterns = parsed_bodies(declaration.bodies, tuple(declaration.inputs), where)
+    assembly = None
+    if declaration.assembly is not None:
+        assembly = read_assembly(
+            path.parent / declaration.assembly,
+            f"User_{declaration.name}",
+            declaration.kind,
+            declaration.entry,
+            declaration.defines,
+        )
+    twin = None
+    if declaration.cpp is not None:
+        try:
+            twin = (path.parent / declaration.cpp).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"{where}: cannot read {path.parent / declaration.cpp}: {error}") from error
+    family = UserFamily(declaration, patterns, assembly, twin, path)
+    _check_expressions(family, where)
+    return family
+
+
+def _check_expressions(family: UserFamily, where: str) -> None:
+    """Look at every expression, so that misspelt names are found at once. Raises `InputError`."""
+    declared = family.declaration
+    axes = (*declared.axes, *declared.reduction_axes)
+    operands = {**declared.inputs, OUTPUT: declared.output}
+    names = {*axes, *(f"{name}.{axis}" for name in operands for axis in axes)}
+    # What a pattern calls a constant can only be used if every alternative does.
+    constants = [captured_names(pattern) for pattern in family.patterns]
+    names |= {name for name in constants[0] if all(name in each for each in constants)}
+    for name, operand in operands.items():
+        for axis, text in operand.strides.items():
+            if text != ANY:
+                check_names(text, names, f"{where}: stride {name}.{axis}")
+    for text in declared.where:
+        check_names(text, names, f"{where}: where")
+    check_names(declared.scratch_bytes, names, f"{where}: scratch_bytes")
+    for field in declared.fields:
+        for text in (field.scratch, field.value):
+            if text is not None:
+                check_names(text, names, f"{where}: field {field.name}")
