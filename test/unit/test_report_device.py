@@ -6,7 +6,14 @@ from itertools import pairwise
 
 from support.device_programs import CASES, ring
 
-from t10.report.device_memory import device_memory_plot, lives, memory_table, regions
+from t10.report.device_memory import (
+    Scale,
+    device_memory_plot,
+    lives,
+    memory_table,
+    regions,
+    scale_of,
+)
 
 
 def test_regions_cover_the_memory_without_gaps() -> None:
@@ -35,4 +42,22 @@ def test_the_table_names_every_region() -> None:
 def test_the_plot_is_the_same_every_time() -> None:
     first, second = device_memory_plot(ring().program), device_memory_plot(ring().program)
     assert first == second
-    assert "interleaved from here on" in first
+    assert "interleaved above" in first
+
+
+def test_heights_grow_with_used_addresses_and_skip_the_rest() -> None:
+    scale = Scale(((0x100, 0x200), (0x10000, 0x10100)), gap=10)
+    assert [scale.height(a) for a in (0, 0x100, 0x180, 0x200, 0x8000, 0x10000)] == [
+        0,
+        0,
+        0x80,
+        0x100,
+        266,
+        266,
+    ]
+    assert scale.top == 0x200 + 10
+    program = ring().program
+    for variable in program.variables:
+        first = scale_of(program).height(variable.address_bytes)
+        last = scale_of(program).height(variable.address_bytes + variable.shape[0] * 4)
+        assert last - first == variable.shape[0] * 4

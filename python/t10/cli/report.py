@@ -27,7 +27,13 @@ def run_report(arguments: Arguments) -> int:
 
 
 def write_report_files(folder: Path, executable: Executable, progress: Progress) -> tuple[str, ...]:
-    """Write report.html, its plots and the planned timeline into a folder; returns the names of the files."""
+    """Write report.html, its plots and the planned timeline into a folder; returns the names of the files.
+
+    A device program that was compiled into the folder is drawn too.
+    """
+    from t10.backend import PROGRAM_FOLDER, lowered
     from t10.report.page import write_page
 
-    return write_page(folder, executable.plan, executable.chip, executable.report(), progress)
+    program = lowered(executable).program if (folder / PROGRAM_FOLDER).is_dir() else None
+    report = executable.report()
+    return write_page(folder, executable.plan, executable.chip, report, progress, program=program)

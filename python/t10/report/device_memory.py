@@ -10,7 +10,7 @@ from typing import Any
 
 from t10.core.device import DeviceProgram, Exchange, Execute, Reference, Step, Variable
 from t10.core.dtypes import size_bytes
-from t10.report.plots import KIB, MOST_VECTOR_BOXES, new_figure, svg_text
+from t10.report.plots import MOST_VECTOR_BOXES, new_figure, svg_text
 
 INTERLEAVED_BASE = 0x80000
 """First address of the interleaved memory, which holds no code (timing reference §1)."""
@@ -31,6 +31,9 @@ REGION_COLOURS = {
     "stacks": "#8d6e63",
     "exchange code": "#bbbbbb",
 }
+
+GAP_SHARE = 50
+LEAST_TICK = 0.035
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +61,10 @@ class Life:
 
 def regions(program: DeviceProgram) -> tuple[Region, ...]:
     """Return what every tile's memory is divided into, in the order of addresses."""
-    memory = program.memory
-    bounds = (
-        ("code", memory.code, memory.state),
-        ("vertex state", memory.state, memory.scratch),
-        ("scratch", memory.scratch, memory.stack),
-        ("stacks", memory.stack, memory.exchange),
-        ("exchange code", memory.exchange, memory.free),
-        ("free", memory.free, memory.data),
-        ("data", memory.data, memory.end),
+    named = {"state": "vertex state", "stack": "stacks", "exchange": "exchange code"}
+    return tuple(
+        Region(named.get(name, name), first, first + size) for name, first, size in program.memory.regions
     )
-    return tuple(Region(*each) for each in bounds)
 
 
 def lives(program: DeviceProgram) -> tuple[Life, ...]:
@@ -107,46 +103,100 @@ def memory_table(program: DeviceProgram) -> str:
     return "\n".join(lines) + "\n"
 
 
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Addresses as heights in a plot: used ranges to scale, gaps between them cut to a small one."""
+
+    used: tuple[tuple[int, int], ...]
+    gap: int
+
+    def height(self, address: int) -> float:
+        """Return the height of an address; within a gap, that of its begin."""
+        height = 0
+        for first, last in self.used:
+            if address < first:
+                return height
+            if address <= last:
+                return height + address - first
+            height += last - first + self.gap
+        return height
+
+    @property
+    def top(self) -> float:
+        """Return the height of the last used address."""
+        return self.height(self.used[-1][1]) if self.used else 1.0
+
+
+def scale_of(program: DeviceProgram) -> Scale:
+    """Return the scale that shows what a program uses of a tile's memory."""
+    ranges = [(r.first, r.last) for r in regions(program) if r.name in REGION_COLOURS and r.size_bytes]
+    ranges += [(v.address_bytes, v.address_bytes + _bytes(v)) for v in program.variables]
+    used: list[tuple[int, int]] = []
+    for first, last in sorted(ranges):
+        if used and first <= used[-1][1]:
+            used[-1] = (used[-1][0], max(used[-1][1], last))
+        else:
+            used.append((first, last))
+    total = sum(last - first for first, last in used)
+    return Scale(tuple(used), max(total // GAP_SHARE, 1))
+
+
 def device_memory_plot(program: DeviceProgram) -> str:
-    """Return what lies where in every tile's memory over the operators of a program, as SVG."""
+    """Return what lies where in every tile's memory over the operators of a program, as SVG.
+
+    Addresses nobody uses are left out: ticks show where used ranges begin.
+    """
     patches = importlib.import_module("matplotlib.patches")
     collections = importlib.import_module("matplotlib.collections")
     figure = new_figure(11, 4.8)
     axes = figure.add_subplot()
+    scale = scale_of(program)
     end = max(len(program.operators), 1)
-    by_colour: dict[str, list[Any]] = {}
+    by_role: dict[str, list[Any]] = {}
     for life in lives(program):
-        variable = life.variable
-        n_bytes = prod(variable.shape) * size_bytes(variable.dtype)
+        low = scale.height(life.variable.address_bytes)
+        high = scale.height(life.variable.address_bytes + _bytes(life.variable))
         begin, stop = max(life.first, 0), min(life.last + 1, end)
-        box = patches.Rectangle((begin, variable.address_bytes / KIB), max(stop - begin, 0.2), n_bytes / KIB)
-        by_colour.setdefault(variable.role, []).append(box)
+        box = patches.Rectangle((begin, low), max(stop - begin, 0.2), high - low)
+        by_role.setdefault(life.variable.role, []).append(box)
     is_large = len(program.variables) > MOST_VECTOR_BOXES
-    for role, boxes in by_colour.items():
-        axes.add_collection(
-            collections.PatchCollection(
-                boxes,
-                facecolor=ROLE_COLOURS.get(role, "#bbbbbb"),
-                edgecolor="white",
-                linewidth=0.0 if is_large else 0.3,
-                rasterized=is_large,
-            )
-        )
-    handles = [patches.Patch(color=ROLE_COLOURS.get(role, "#bbbbbb"), label=role) for role in by_colour]
+    handles: list[Any] = []
+    for role in sorted(by_role):
+        colour = ROLE_COLOURS.get(role, "#bbbbbb")
+        drawn = collections.PatchCollection(by_role[role], facecolor=colour, linewidth=0, rasterized=is_large)
+        axes.add_collection(drawn)
+        handles.append(patches.Patch(color=colour, label=role))
     for region in regions(program):
         colour = REGION_COLOURS.get(region.name)
         if colour is None or not region.size_bytes:
             continue
-        axes.axhspan(region.first / KIB, region.last / KIB, color=colour)
-        handles.append(patches.Patch(color=colour, label=region.name))
-    axes.axhline(INTERLEAVED_BASE / KIB, color="#333333", linewidth=0.8, linestyle=":")
-    axes.annotate("interleaved from here on", (0, INTERLEAVED_BASE / KIB), va="bottom", fontsize=7)
+        axes.axhspan(scale.height(region.first), scale.height(region.last), color=colour, linewidth=0)
+        if region.name not in by_role:
+            handles.append(patches.Patch(color=colour, label=region.name))
+    line = scale.height(INTERLEAVED_BASE)
+    axes.axhline(line, color="#333333", linewidth=0.8, linestyle=":")
+    axes.annotate("interleaved above", (end, line), va="bottom", ha="right", fontsize=7)
+    ticks = _ticks(scale)
+    axes.set_yticks([scale.height(address) for address in ticks], [f"{address:#x}" for address in ticks])
     axes.set_xlim(0, end)
-    axes.set_ylim(program.memory.base / KIB, program.memory.end / KIB)
+    axes.set_ylim(0, max(scale.top, 1))
     axes.set_xlabel("operator, in the order of the program")
-    axes.set_ylabel("address in every tile, KiB")
+    axes.set_ylabel("address in every tile")
     axes.legend(handles=handles, frameon=False, ncols=6, loc="upper center", bbox_to_anchor=(0.5, 1.17))
     return svg_text(figure)
+
+
+def _ticks(scale: Scale) -> list[int]:
+    """Return the begins of used ranges and the last end, those left out that would lie on each other."""
+    ticks: list[int] = []
+    for address in (*(first for first, _ in scale.used), *(last for _, last in scale.used[-1:])):
+        if not ticks or scale.height(address) - scale.height(ticks[-1]) >= LEAST_TICK * scale.top:
+            ticks.append(address)
+    return ticks
+
+
+def _bytes(variable: Variable) -> int:
+    return prod(variable.shape) * size_bytes(variable.dtype)
 
 
 def _steps(steps: tuple[Step, ...]) -> Iterator[Execute | Exchange]:

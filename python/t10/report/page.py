@@ -8,7 +8,9 @@ from pathlib import Path
 
 from t10.chip import ChipSpec
 from t10.core.atomic import write_text
+from t10.core.device import DeviceProgram
 from t10.core.schedule import ModulePlan
+from t10.report.device_memory import device_memory_plot
 from t10.report.plots import memory_plot, pareto_plot, time_plot
 from t10.report.records import OperatorReport, Report
 from t10.report.table import bytes_text, milliseconds_text, optimality_text
@@ -18,6 +20,7 @@ Progress = Callable[[str, int, int], None]
 
 PAGE_FILE = "report.html"
 TRACE_FILE = "trace.json"
+DEVICE_FILE = "tile.svg"
 SVG_HEAD = '<?xml version="1.0" encoding="utf-8"?>\n'
 
 STYLE = """
@@ -39,14 +42,25 @@ COLUMNS = (
 
 
 def write_page(
-    folder: Path, plan: ModulePlan, chip: ChipSpec, report: Report, progress: Progress | None = None
+    folder: Path,
+    plan: ModulePlan,
+    chip: ChipSpec,
+    report: Report,
+    progress: Progress | None = None,
+    *,
+    program: DeviceProgram | None = None,
 ) -> tuple[str, ...]:
-    """Write report.html, its plots as SVG and trace.json into a folder; returns the names of the files."""
-    drawings = (
+    """Write report.html, its plots as SVG and trace.json into a folder; returns the names of the files.
+
+    With a device program its memory is drawn as well.
+    """
+    drawings: list[tuple[str, Callable[[], str]]] = [
         ("time.svg", lambda: time_plot(report)),
         ("pareto.svg", lambda: pareto_plot(plan, report.cost_model)),
         ("memory.svg", lambda: memory_plot(plan, chip)),
-    )
+    ]
+    if program is not None:
+        drawings.append((DEVICE_FILE, lambda: device_memory_plot(program)))
     svg_by_file: dict[str, str] = {}
     for number, (name, draw) in enumerate(drawings):
         if progress:
@@ -59,8 +73,8 @@ def write_page(
 
 
 def page_text(report: Report, plots: Sequence[str]) -> str:
-    """Return the page as HTML; `plots` are the SVG elements for time, Pareto fronts and memory."""
-    time, pareto, memory = plots
+    """Return the page as HTML; `plots` are SVG elements: time, Pareto fronts, memory, and a program's memory if any."""
+    time, pareto, memory = plots[:3]
     title = f"{escape(report.model)} on {escape(report.chip.name)}"
     return f"""<!DOCTYPE html>
 <html lang="en">
@@ -80,12 +94,21 @@ Cycles here are those of the operator itself, without relayout and set-up.</p>
 <h2>What lies where</h2>
 <p class="note">The same on every core. Peak {bytes_text(report.peak_bytes)} of {bytes_text(report.capacity_bytes)}.</p>
 {memory}
+{_device(plots[3:])}
 <h2>Operators</h2>
 <p class="note">Cycles are modelled ({escape(report.cost_model)}).</p>
 <div class="wide">{_table(report.operators)}</div>
 </body>
 </html>
 """
+
+
+def _device(plots: Sequence[str]) -> str:
+    """Return what a device program does with the same memory."""
+    if not plots:
+        return ""
+    note = "The same memory as the device program uses it, by addresses; what is below the data is code and state."
+    return f'<p class="note">{note}</p>\n{plots[0]}'
 
 
 def _optimality(report: Report) -> str:
