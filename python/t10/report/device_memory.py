@@ -34,6 +34,8 @@ REGION_COLOURS = {
 
 GAP_SHARE = 50
 LEAST_TICK = 0.035
+JOINED_BYTES = 256
+"""Gaps of addresses up to this long are drawn as they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +135,7 @@ def scale_of(program: DeviceProgram) -> Scale:
     ranges += [(v.address_bytes, v.address_bytes + _bytes(v)) for v in program.variables]
     used: list[tuple[int, int]] = []
     for first, last in sorted(ranges):
-        if used and first <= used[-1][1]:
+        if used and first <= used[-1][1] + JOINED_BYTES:
             used[-1] = (used[-1][0], max(used[-1][1], last))
         else:
             used.append((first, last))
