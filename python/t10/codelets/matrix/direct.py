@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from t10.codelets.matrix.engine import BLOCK_WORDS, WORD_BYTES
+from t10.codelets.matrix.engine import WORD_BYTES
 from t10.codelets.matrix.product import Loop, Product
 from t10.codelets.matrix.shape import N_WORKERS, Load, PassKind, Structure
-from t10.codelets.matrix.share import Share, row_shares
+from t10.codelets.matrix.share import Sharing, sharing
 from t10.codelets.matrix.stream import Access, Kit, Registers, Stream, jump_words, pace_word
 
 WIDE_BYTES = 16
+MOST_SKIPPED = 5
+"""Loads of words in between that take less time than a new address for the next channel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,33 +37,23 @@ class Direct:
     product: Product
     structure: Structure
     passes: tuple[Pass, ...]
+    sharing: Sharing
 
     def numbers(self) -> dict[str, int]:
         """Return every word that is no pointer, by name."""
         product = self.product
-        segments = self.structure.has_segments
         row = product.rows[-1] if product.rows else Loop(1, 0, 0, 0)
-        words = {"w_row": product.columns.w, "x_row": row.x, "out_row": row.out}
-        kit = self.structure.passes[0].kit
-        for worker, share in enumerate(shares_of(product)):
-            words |= {
-                f"x_first{worker}": share.x,
-                f"out_first{worker}": share.out,
-                f"rows{worker}": share.rows,
-            }
-            if segments:
-                words |= {f"first_rows{worker}": share.first_rows}
-                words |= {f"x_next{worker}": share.x_next, f"out_next{worker}": share.out_next}
-        if segments:
+        shared = self.sharing
+        share, rest = divmod(shared.n // shared.unit, N_WORKERS)
+        words = {"w_row": product.columns.w, "share": share, "rest": rest, "x_row": row.x, "out_row": row.out}
+        if self.structure.has_segments:
             outer, inner = product.rows
-            last = (0, 0, outer.extent * inner.extent, inner.extent, outer.x, outer.out)
-            names = ("x_first", "out_first", "rows", "first_rows", "x_next", "out_next")
-            words |= {f"{name}{N_WORKERS}": value for name, value in zip(names, last, strict=True)}
+            words |= {"unit": shared.unit, "reciprocal": shared.reciprocal or 0}
+            words |= {"segment_rows": inner.extent, "x_segment": outer.x, "out_segment": outer.out}
         for number, one in enumerate(self.passes):
-            kit = one.kind.kit
-            jumps = jump_words(product.engine, kit, row.x, row.out)
-            words |= {f"pace{number}": pace_word(product.engine, kit, row.x, row.out) or 0}
+            jumps = jump_words(product.engine, one.kind.kit, row.x, row.out)
             words |= {f"x_jump{number}": jumps[0], f"out_jump{number}": jumps[1]}
+            words |= {f"pace{number}": pace_word(product.engine, one.kind.kit, row.x, row.out) or 0}
             words |= {f"x_at{number}": one.x_at, f"w_at{number}": one.w_at, f"out_at{number}": one.out_at}
             for level, (loop, step) in enumerate(zip(one.levels, relative(one.levels), strict=True)):
                 n = f"{number}_{level}"
@@ -89,7 +81,7 @@ def direct(product: Product) -> Direct | None:
     engine, task = product.engine, product.task
     full_blocks, left_columns = divmod(product.columns.extent, engine.columns)
     full_depth, left_depth = divmod(product.inner.extent, engine.depth)
-    kinds: list[Pass] = []
+    passes: list[Pass] = []
     for columns, n_blocks, column_at in (
         (engine.columns, full_blocks, 0),
         (left_columns, 1, full_blocks * engine.columns),
@@ -109,27 +101,14 @@ def direct(product: Product) -> Direct | None:
             deep = engine.depth * engine.in_bytes
             sums = [*product.sums, Loop(n_deep, deep, deep, 0)]
             at = (depth_at * engine.in_bytes, column_at * product.columns.w + depth_at * engine.in_bytes)
-            kinds.append(_pass(product, kit, begins, outs, sums, (*at, column_at * engine.out_bytes)))
+            passes.append(_pass(product, kit, begins, outs, sums, (*at, column_at * engine.out_bytes)))
             begins = False
-    has_few = min(loop_lengths(product)) < max(_least_rows(product, one.kind) for one in kinds)
-    structure = Structure(engine, len(product.rows) > 1, has_few, tuple(one.kind for one in kinds))
-    return Direct(product, structure, tuple(kinds))
-
-
-def loop_lengths(product: Product) -> tuple[int, ...]:
-    """Return the rows of every loop that a worker runs, 0 for a worker without rows."""
-    shares = shares_of(product)
-    lengths: list[int] = []
-    for share in shares:
-        lengths.append(share.first_rows)
-        length, left = product.rows[-1].extent if product.rows else 1, share.rows - share.first_rows
-        lengths += [length] * (left >= length) + [left % length] * (left % length > 0)
-    return tuple(lengths)
-
-
-def shares_of(product: Product) -> tuple[Share, ...]:
-    """Return the workers' shares of a product's rows."""
-    return row_shares(product.rows, 2 * product.engine.phases)
+    shared = sharing(product.rows, 2 * engine.phases)
+    has_few = shared.least_rows < max(_least_rows(product, one.kind) for one in passes)
+    if len(product.rows) > 1 and shared.reciprocal is None:
+        return None
+    structure = Structure(engine, len(product.rows) > 1, has_few, tuple(one.kind for one in passes))
+    return Direct(product, structure, tuple(passes), shared)
 
 
 def _least_rows(product: Product, kind: PassKind) -> int:
@@ -146,6 +125,8 @@ def _pass(
     outs = [loop for loop in outs if loop.extent > 1]
     sums = [loop for loop in sums if loop.extent > 1]
     begin, add = _accesses(product, kit, outs, sums)
+    # A level of one point is written where it makes codelets alike; it costs nothing, or a few cycles once.
+    outs = outs or [Loop(1, 0, 0, 0)]
     kind = PassKind(kit, len(outs), len(sums), begins, _load(product, kit, [*outs, *sums]), begin, add)
     return Pass(kind, *at, (*outs, *sums))
 
@@ -190,11 +171,10 @@ def _accesses(product: Product, kit: Kit, outs: list[Loop], sums: list[Loop]) ->
 
 
 def _load(product: Product, kit: Kit, levels: list[Loop]) -> Load:
-    """Return how weights are loaded: in one go where a block is contiguous, 16 bytes at a time where they can be."""
+    """Return how weights are loaded; what lies between channels is skipped where a new address takes longer."""
     w = product.w_operand
     steps = [product.columns.w, *(loop.w for loop in levels)]
     is_wide = w.is_interleaved and w.align_bytes >= WIDE_BYTES and all(s % WIDE_BYTES == 0 for s in steps)
-    is_whole = product.columns.w == BLOCK_WORDS * WORD_BYTES and kit.words == BLOCK_WORDS
-    if is_whole:
-        return "whole128" if is_wide else "whole64"
-    return "rows128" if is_wide else "rows64"
+    skip = product.columns.w // WORD_BYTES - kit.words
+    most = MOST_SKIPPED * (2 if is_wide else 1)
+    return Load(16 if is_wide else 8, skip if 0 <= skip <= most else None)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from t10.codelets.matrix.direct import Direct, direct
+from t10.codelets.matrix.direct import WIDE_BYTES, Direct, direct
 from t10.codelets.matrix.product import products
 from t10.codelets.matrix.shape import Structure
 from t10.codelets.matrix.stream import Access
-from t10.codelets.matrix.supervisor import STACK_BYTES, codelet_text
+from t10.codelets.matrix.supervisor import codelet_text
 from t10.codelets.matrix.twin import twin_text
 from t10.core.codelet import Codelet, Compiled, Field, Pointer, Word
 from t10.core.task import Task
@@ -46,9 +46,8 @@ def _compiled(found: Direct) -> Compiled:
 def _codelet(structure: Structure) -> Codelet:
     """Return the code of a structure; what it demands of its operands' places follows from how it accesses them."""
     engine = structure.engine
-    accesses = {kind.begin_access for kind in structure.passes if kind.begins}
-    accesses |= {kind.sum_access for kind in structure.passes if kind.adds}
-    wide_weights = any(kind.load.endswith("128") for kind in structure.passes)
+    accesses = frozenset(access for kind in structure.passes for access in kind.accesses)
+    wide_weights = any(kind.load.width_bytes == WIDE_BYTES for kind in structure.passes)
     is_cross = "cross" in accesses
     fields = {
         "x": Field("x", "in", engine.in_dtype, 16 if is_cross else 8, is_cross),
@@ -62,6 +61,6 @@ def _codelet(structure: Structure) -> Codelet:
         codelet_text(structure),
         twin_text(structure),
         "sums of products on the matrix engine",
-        STACK_BYTES,
+        structure.stack_bytes,
         (("x", "out"),) if accesses & APART else (),
     )

@@ -21,8 +21,34 @@ from t10.codelets.matrix.engine import Engine
 from t10.codelets.matrix.stream import Access, Kit
 
 N_WORKERS = 6
-Load = Literal["rows64", "rows128", "whole64", "whole128"]
-"""How a block of weights is loaded: channel by channel or in one go, 8 or 16 bytes at a time."""
+FIRST_COUNTER = 3
+"""Words of the supervisor's frame before its counters."""
+SHARE_WORDS = 6
+Width = Literal[8, 16]
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """How a block of weights is loaded: `width_bytes` at a time, channel by channel.
+
+    `skip_words` words of 8 bytes lie between one channel's words and the next one's: they are loaded as well and
+    overwritten; None where setting the address anew is faster.
+    """
+
+    width_bytes: Width
+    skip_words: int | None
+
+    @property
+    def name(self) -> str:
+        """Return the way as a part of names."""
+        way = (
+            "rows"
+            if self.skip_words is None
+            else "whole"
+            if not self.skip_words
+            else f"skip{self.skip_words}_"
+        )
+        return f"{way}{8 * self.width_bytes}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +77,32 @@ class PassKind:
         return not self.begins or self.sums > 0
 
     @property
+    def accesses(self) -> frozenset[Access]:
+        """Return the accesses of its row loops."""
+        begin = (self.begin_access,) if self.begins else ()
+        return frozenset(begin + ((self.sum_access,) if self.adds else ()))
+
+    @property
+    def has_pace(self) -> bool:
+        """Return whether a row loop uses packed addresses."""
+        return any(access != "single" for access in self.accesses)
+
+    def words(self, number: int) -> list[str]:
+        """Return the names of the words of the pass of this number."""
+        names = [f"pace{number}"] if self.has_pace else []
+        if number:
+            names += [f"{name}{number}" for name in ("x_at", "w_at", "out_at")]
+        for level in range(self.levels):
+            steps = ("x_step", "w_step", "out_step") if level < self.outs else ("x_step", "w_step")
+            names += [f"{name}{number}_{level}" for name in ("count", *steps)]
+        return names
+
+    @property
     def name(self) -> str:
         """Return the pass as a part of the codelet's name."""
         begin = f"_{self.begin_access}" if self.begins else ""
         add = f"_add_{self.sum_access}" if self.adds else ""
-        return f"k{self.kit.name}_{self.outs}{self.sums}_{self.load}{begin}{add}"
+        return f"k{self.kit.name}_{self.outs}{self.sums}_{self.load.name}{begin}{add}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,17 +125,29 @@ class Structure:
 
     def words(self) -> tuple[str, ...]:
         """Return the names of the vertex's words in order."""
-        names = ["x", "w", "out", "w_row"]
-        for worker in range(N_WORKERS + 1 if self.has_segments else N_WORKERS):
-            names += [f"x_first{worker}", f"out_first{worker}", f"rows{worker}"]
-            if self.has_segments:
-                names += [f"first_rows{worker}", f"x_next{worker}", f"out_next{worker}"]
-        names += ["x_row", "out_row"]
+        names = ["x", "w", "out", "w_row", "share", "rest", "x_row", "out_row"]
+        if self.has_segments:
+            names += ["unit", "reciprocal", "segment_rows", "x_segment", "out_segment"]
         for number, kind in enumerate(self.passes):
-            names += [f"{name}{number}" for name in ("pace", "x_jump", "out_jump", "x_at", "w_at", "out_at")]
-            for level in range(kind.levels):
-                names += [f"{name}{number}_{level}" for name in ("count", "x_step", "w_step", "out_step")]
+            names += kind.words(number)
+            if self.has_segments and self.needs_jumps(number):
+                names += [f"x_jump{number}", f"out_jump{number}"]
         return tuple(names)
+
+    def needs_jumps(self, number: int) -> bool:
+        """Return whether a row loop of a pass steps plain pointers."""
+        return self.has_few or bool(self.passes[number].accesses & {"packed", "single"})
+
+    @property
+    def first_share(self) -> int:
+        """Return the word of the supervisor's frame where the workers' shares of segments begin."""
+        return FIRST_COUNTER + max(kind.levels for kind in self.passes)
+
+    @property
+    def stack_bytes(self) -> int:
+        """Return the bytes of the supervisor's frame."""
+        words = self.first_share + (N_WORKERS * SHARE_WORDS if self.has_segments else 0)
+        return -(-words // 2) * 8
 
     def word(self, name: str) -> int:
         """Return the number of a word."""

@@ -1,4 +1,4 @@
-"""How six workers share the rows of a block."""
+"""How six workers share the rows of a block: in order, in units of a row or a segment, as evenly as possible."""
 
 from __future__ import annotations
 
@@ -7,59 +7,61 @@ from dataclasses import dataclass
 from t10.codelets.matrix.product import Loop
 from t10.codelets.matrix.shape import N_WORKERS
 
-SEGMENT_SLOTS = 27
+SEGMENT_SLOTS = 25
 """Slots of a segment besides its rows: filling and emptying the pipeline, addresses."""
+
+RECIPROCAL_BITS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
-    """A worker's rows: offsets in bytes of the first, how many, and how many until the end of the first segment."""
+class Sharing:
+    """`n` rows in segments of `length`, dealt out in units of `unit` rows."""
 
-    x: int
-    out: int
-    rows: int
-    first_rows: int
-    x_next: int = 0
-    out_next: int = 0
+    n: int
+    length: int
+    unit: int
+
+    def worker_loops(self) -> tuple[tuple[int, ...], ...]:
+        """Return the rows of every loop of every worker."""
+        share, rest = divmod(self.n // self.unit, N_WORKERS)
+        result: list[tuple[int, ...]] = []
+        for worker in range(N_WORKERS):
+            start = (worker * share + min(worker, rest)) * self.unit
+            left = (share + (worker < rest)) * self.unit
+            loops: list[int] = []
+            while left:
+                loops.append(min(left, self.length - start % self.length))
+                start += loops[-1]
+                left -= loops[-1]
+            result.append(tuple(loops))
+        return tuple(result)
+
+    @property
+    def least_rows(self) -> int:
+        """Return the rows of the shortest loop, 0 where a worker has none."""
+        return min(min(loops, default=0) for loops in self.worker_loops())
+
+    def slots(self, slots_per_row: float) -> float:
+        """Return the slots of the worker that has most to do."""
+        return max(len(loops) * SEGMENT_SLOTS + sum(loops) * slots_per_row for loops in self.worker_loops())
+
+    @property
+    def reciprocal(self) -> int | None:
+        """Return the factor that divides a worker's first row by the length; None where that is not exact."""
+        factor = -(-(1 << RECIPROCAL_BITS) // self.length)
+        starts = range(0, self.n + 1, self.unit)
+        if self.n * factor >= 1 << 32:
+            return None
+        is_exact = all(start * factor >> RECIPROCAL_BITS == start // self.length for start in starts)
+        return factor if is_exact else None
 
 
-def row_shares(rows: tuple[Loop, ...], slots_per_row: int) -> tuple[Share, ...]:
-    """Return the shares: rows in order, as evenly as possible; of two loops whole segments where that is faster."""
-    if len(rows) < LEVELS:
-        loop = rows[0] if rows else Loop(1, 0, 0, 0)
-        return tuple(
-            Share(start * loop.x, start * loop.out, n, n) for start, n in _ranges(loop.extent, N_WORKERS)
-        )
-    outer, inner = rows
-    by_row = _ranges(outer.extent * inner.extent, N_WORKERS)
-    by_segment = [(start * inner.extent, n * inner.extent) for start, n in _ranges(outer.extent, N_WORKERS)]
-    best = min(
-        (by_row, by_segment), key=lambda r: max(_slots(s, n, inner.extent, slots_per_row) for s, n in r)
-    )
-    return tuple(_segment_share(outer, inner, start, n) for start, n in best)
-
-
-LEVELS = 2
-
-
-def _ranges(n: int, parts: int) -> list[tuple[int, int]]:
-    """Return (first, number) of every part of `n` things, as even as possible."""
-    sizes = [n // parts + (part < n % parts) for part in range(parts)]
-    return [(sum(sizes[:part]), size) for part, size in enumerate(sizes)]
-
-
-def _slots(start: int, n: int, length: int, slots_per_row: int) -> int:
-    segments = (start + n - 1) // length - start // length + 1 if n else 0
-    return segments * SEGMENT_SLOTS + n * slots_per_row
-
-
-def _segment_share(outer: Loop, inner: Loop, start: int, n: int) -> Share:
-    row, column = divmod(start, inner.extent)
-    return Share(
-        x=row * outer.x + column * inner.x,
-        out=row * outer.out + column * inner.out,
-        rows=n,
-        first_rows=min(n, inner.extent - column),
-        x_next=outer.x - column * inner.x,
-        out_next=outer.out - column * inner.out,
-    )
+def sharing(rows: tuple[Loop, ...], slots_per_row: float) -> Sharing:
+    """Return how rows are shared; of two loops, whole segments are dealt out where that is faster."""
+    n = 1
+    for loop in rows:
+        n *= loop.extent
+    if len(rows) < 2:
+        return Sharing(n, n, 1)
+    length = rows[-1].extent
+    return min((Sharing(n, length, 1), Sharing(n, length, length)), key=lambda s: s.slots(slots_per_row))

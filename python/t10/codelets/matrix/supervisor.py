@@ -9,13 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from t10.codelets.assembly import Assembly
-from t10.codelets.matrix.engine import BLOCK_WORDS
-from t10.codelets.matrix.shape import PassKind, Structure
+from t10.codelets.matrix.engine import BLOCK_WORDS, WORD_BYTES
+from t10.codelets.matrix.shape import FIRST_COUNTER, PassKind, Structure
 from t10.codelets.matrix.worker import FRAME_INPUT, FRAME_OUTPUT, FRAME_STATE, WorkerPass
 
-FIRST_COUNTER = 4
-MOST_COUNTERS = 12
-STACK_BYTES = 4 * (FIRST_COUNTER + MOST_COUNTERS)
 ZERO_WEIGHTS = 4
 LOCAL = "TEXCH_SYNCZONE_LOCAL"
 
@@ -126,8 +123,8 @@ class _Nest:
     def _block(self) -> None:
         """Load a block of weights; $CCCSLOAD is set."""
         op, engine, kit = self.assembly.op, self.structure.engine, self.kind.kit
-        wide = self.kind.load.endswith("128")
-        by_rows = self.kind.load.startswith("rows")
+        skip, width = self.kind.load.skip_words, self.kind.load.width_bytes // WORD_BYTES
+        by_rows = skip is None
         if by_rows:
             op("add $m6, $m2, $m7")
         columns = kit.stores * engine.store_columns
@@ -137,8 +134,19 @@ class _Nest:
                 if column < columns - 1:
                     op("add $m6, $m6, $m7")
             first = BLOCK_WORDS * engine.unit(column)
-            for word in range(0, kit.words, 2 if wide else 1):
-                op(f"{'ld128putcs' if wide and word + 1 < kit.words else 'ld64putcs'} {first + word}")
+            self._words(first, kit.words, width)
+            if skip and column < columns - 1:
+                # Loaded where the next channel's words come: those overwrite them.
+                first = BLOCK_WORDS * engine.unit(column + 1)
+                for _ in range(skip // BLOCK_WORDS):
+                    self._words(first, BLOCK_WORDS, width)
+                self._words(first, skip % BLOCK_WORDS, width)
+
+    def _words(self, first: int, n: int, width: int) -> None:
+        """Load n words of a channel; an odd last one by itself."""
+        for word in range(0, n, width):
+            wide = width == 2 and word + 1 < n
+            self.assembly.op(f"{'ld128putcs' if wide else 'ld64putcs'} {first + word}")
 
     def _move_on(self, level: int) -> None:
         """Move on to the next block of the innermost level; nothing that workers read changes."""
@@ -157,15 +165,15 @@ def codelet_text(structure: Structure) -> str:
     """Return the assembly of a codelet: the supervisor, then the workers of every pass."""
     assembly = Assembly()
     op = assembly.op
-    op(f"add $sp, $sp, {-STACK_BYTES}")
+    op(f"add $sp, $sp, {-structure.stack_bytes}")
     for register, name in (("$m1", "x"), ("$m2", "w"), ("$m3", "out"), ("$m7", "w_row")):
         op(f"ld32 {register}, $m0, $mzero, {structure.word(name)}")
     op(f"st32 $m0, $sp, $mzero, {FRAME_STATE}")
     for number in range(len(structure.passes)):
         _Nest(structure, number, assembly).write()
-    op(f"add $sp, $sp, {STACK_BYTES}")
+    op(f"add $sp, $sp, {structure.stack_bytes}")
     op("br $lr")
     assembly.lines.append("  .worker")
     for number in range(len(structure.passes)):
         WorkerPass(structure, number).code().write(assembly)
-    return assembly.text(structure.name, "supervisor", STACK_BYTES)
+    return assembly.text(structure.name, "supervisor", structure.stack_bytes)

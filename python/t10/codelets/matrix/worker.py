@@ -10,15 +10,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from t10.codelets.matrix.code import WorkerCode
-from t10.codelets.matrix.shape import N_WORKERS, Structure
-from t10.codelets.matrix.stream import Registers, Stream
+from t10.codelets.matrix.shape import SHARE_WORDS, Structure
+from t10.codelets.matrix.share import RECIPROCAL_BITS
+from t10.codelets.matrix.stream import Kit, Registers, Stream
 
 FRAME_INPUT, FRAME_OUTPUT, FRAME_STATE = range(3)
 REGION_0 = 0x4C000
 PLAIN = ("packed", "single")
 
-SHARE_WORDS = 3
-SHARE_WORDS_SEGMENTS = 6
+X_FIRST, OUT_FIRST, ROWS, FIRST_ROWS, X_NEXT, OUT_NEXT = range(SHARE_WORDS)
+"""A worker's share of segments, in the supervisor's frame; the last three as the words that begin at `segment_rows`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +54,32 @@ class WorkerPass:
         return self.structure.passes[self.number].adds
 
     @property
+    def kit(self) -> Kit:
+        """Return what of a block counts."""
+        return self.structure.passes[self.number].kit
+
+    @property
+    def has_pace(self) -> bool:
+        """Return whether a row loop uses packed addresses."""
+        return self.structure.passes[self.number].has_pace
+
+    @property
     def needs_jumps(self) -> bool:
         """Return whether a row loop steps plain pointers."""
-        kind = self.structure.passes[self.number]
-        return (kind.begins and kind.begin_access in PLAIN) or (kind.adds and kind.sum_access in PLAIN)
+        return self.structure.needs_jumps(self.number)
+
+
+def _share(code: WorkerCode, structure: Structure) -> None:
+    """Add the worker's share of the units of rows: how many to $m2, the first to $m4; $m8 holds the vertex's words."""
+    code.op("get $m6, $WSR")
+    code.op("and $m6, $m6, 7")
+    code.op(f"ld32 $m4, $m8, $mzero, {structure.word('share')}")
+    code.op(f"ld32 $m5, $m8, $mzero, {structure.word('rest')}")
+    code.op("cmpult $m2, $m6, $m5")
+    code.op("add $m2, $m4, $m2")
+    code.op("min $m5, $m6, $m5")
+    code.op("mul $m4, $m6, $m4")
+    code.op("add $m4, $m4, $m5")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,25 +112,26 @@ class _Rows:
         return code
 
     def _setup(self, code: WorkerCode) -> None:
-        own = self.own
-        first = own.structure.word("x_first0")
+        own, word = self.own, self.own.structure.word
         code.label(f".Lsetup{own.number}")
         code.op(f"ld32 $m8, $mvertex_base, $mzero, {FRAME_STATE}")
-        code.op("get $m6, $WSR")
-        code.op("and $m6, $m6, 7")
-        code.op(f"mul $m6, $m6, {4 * SHARE_WORDS}")
-        code.op("add $m6, $m6, $m8")
-        code.op(f"ld32 $m11, $m6, $mzero, {first + 2}")
-        code.op(f"ld32 $m0, $m6, $mzero, {first}")
-        code.op(f"ld32 $m9, $m6, $mzero, {first + 1}")
-        code.op(f"ld32 $m3, $m8, $mzero, {own.word('pace')}")
+        _share(code, own.structure)
+        code.op("mov $m11, $m2")
+        for register, name in (("$m0", "x_row"), ("$m9", "out_row")):
+            code.op(f"ld32 $m5, $m8, $mzero, {word(name)}")
+            code.op(f"mul {register}, $m4, $m5")
+        if own.has_pace:
+            code.op(f"ld32 $m3, $m8, $mzero, {own.word('pace')}")
         if own.needs_jumps:
-            self._jumps(code)
+            kit = own.kit
+            for register, name, steps in (
+                ("$m10", "x_row", kit.words - 1),
+                ("$m7", "out_row", kit.stores - 1),
+            ):
+                code.op(f"ld32 {register}, $m8, $mzero, {word(name)}")
+                code.op(f"shrs {register}, {register}, 3")
+                code.op(f"add {register}, {register}, {-steps}")
         code.op(f"add $m11, $m11, {-self._least()}")
-
-    def _jumps(self, code: WorkerCode) -> None:
-        code.op(f"ld32 $m10, $m8, $mzero, {self.own.word('x_jump')}")
-        code.op(f"ld32 $m7, $m8, $mzero, {self.own.word('out_jump')}")
 
     def _least(self) -> int:
         """Return the least rows of the loop whose count $m11 is: the adding one's, if there is one."""
@@ -163,8 +187,6 @@ class _Rows:
         code.op(f"add $m2, {stream.registers.count}, {stream.least_rows}")
         code.op(f"brz $m2, .Ldone{n}")
         code.op("add $m2, $m2, -1")
-        if not self.own.needs_jumps:
-            self._jumps(code)
         code.op("mov $m4, $m1")
         code.bundles([("mov $m5, $m1", "" if stream.accumulates else "setzi $a7, 8")])
         registers = Registers("$m6", "$m10", "$m4", "$m5", "$m7", "", "", "")
@@ -179,7 +201,7 @@ class _Rows:
 class _Segments:
     """Rows in segments: every segment is a loop of its own; addresses and counts come from memory in every launch.
 
-    Kept: $m8 the vertex's words, $m9 the same moved on to the worker's share. In a launch: $m0 rows to come after this
+    Kept: $m8 the vertex's words, $m9 the frame moved on to the worker's share. In a launch: $m0 rows to come after this
     segment, $m6, $m7 addresses of the segment, $m10 where the way to the next segment stands.
     """
 
@@ -187,27 +209,55 @@ class _Segments:
 
     def code(self) -> WorkerCode:
         own, code = self.own, WorkerCode()
-        code.label(f".Lsetup{own.number}")
-        code.op(f"ld32 $m8, $mvertex_base, $mzero, {FRAME_STATE}")
-        code.op("get $m9, $WSR")
-        code.op("and $m9, $m9, 7")
-        code.op(f"mul $m9, $m9, {4 * SHARE_WORDS_SEGMENTS}")
-        code.op("add $m9, $m9, $m8")
+        self._setup(code)
         if own.begins:
             self._launch(code, "begin", adds=False)
         if own.adds:
             self._launch(code, "first", adds=True)
         return code
 
+    def _setup(self, code: WorkerCode) -> None:
+        """Add what finds the worker's share: rows and the way from its first segment to the next, kept in the frame."""
+        own, op = self.own, code.op
+        word = own.structure.word
+        first = own.structure.first_share
+        code.label(f".Lsetup{own.number}")
+        op(f"ld32 $m8, $mvertex_base, $mzero, {FRAME_STATE}")
+        _share(code, own.structure)
+        op(f"ld32 $m7, $m8, $mzero, {word('unit')}")
+        op("mul $m2, $m2, $m7")
+        op("mul $m4, $m4, $m7")
+        op(f"ld32 $m7, $m8, $mzero, {word('reciprocal')}")
+        op("mul $m7, $m4, $m7")
+        op(f"shr $m7, $m7, {RECIPROCAL_BITS}")
+        op(f"ld32 $m5, $m8, $mzero, {word('segment_rows')}")
+        op("mul $m10, $m7, $m5")
+        op("sub $m4, $m4, $m10")
+        op("sub $m5, $m5, $m4")
+        op("min $m5, $m5, $m2")
+        op(f"mul $m9, $m6, {4 * SHARE_WORDS}")
+        op("add $m9, $m9, $mvertex_base")
+        op(f"st32 $m2, $m9, $mzero, {first + ROWS}")
+        op(f"st32 $m5, $m9, $mzero, {first + FIRST_ROWS}")
+        for name, start, next_one in (("x", X_FIRST, X_NEXT), ("out", OUT_FIRST, OUT_NEXT)):
+            op(f"ld32 $m0, $m8, $mzero, {word(f'{name}_row')}")
+            op("mul $m1, $m4, $m0")
+            op(f"ld32 $m0, $m8, $mzero, {word(f'{name}_segment')}")
+            op("mul $m10, $m7, $m0")
+            op("add $m10, $m10, $m1")
+            op(f"st32 $m10, $m9, $mzero, {first + start}")
+            op("sub $m10, $m0, $m1")
+            op(f"st32 $m10, $m9, $mzero, {first + next_one}")
+
     def _launch(self, code: WorkerCode, entry: str, *, adds: bool) -> None:
         own = self.own
         n = f"{own.number}{'a' if adds else 'b'}"
-        first = own.structure.word("x_first0")
+        first = own.structure.first_share
         stream = self._stream(adds=adds)
         code.label(f".L{entry}{own.number}")
         for register, base, number in (("$m6", "$mvertex_base", FRAME_INPUT), ("$m7", "$mvertex_base", FRAME_OUTPUT),
-                                       ("$m0", "$m9", first + 2), ("$m2", "$m9", first + 3),
-                                       ("$m4", "$m9", first), ("$m5", "$m9", first + 1)):  # fmt: skip
+                                       ("$m0", "$m9", first + ROWS), ("$m2", "$m9", first + FIRST_ROWS),
+                                       ("$m4", "$m9", first + X_FIRST), ("$m5", "$m9", first + OUT_FIRST)):  # fmt: skip
             code.op(f"ld32 {register}, {base}, $mzero, {number}")
         code.op(f"brz $m0, .Ldone{n}")
         code.op("add $m6, $m6, $m4")
@@ -222,19 +272,24 @@ class _Segments:
         stream.write(code)
         code.label(f".Lended{n}")
         code.op(f"brz $m0, .Ldone{n}")
-        code.op(f"ld32 $m4, $m10, $mzero, {first + 4}")
-        code.op(f"ld32 $m5, $m10, $mzero, {first + 5}")
-        rest = 4 * SHARE_WORDS_SEGMENTS * N_WORKERS
-        code.op(f"add $m10, $m8, {rest}")
-        code.op("add $m6, $m6, $m4")
-        code.op("add $m7, $m7, $m5")
-        code.op(f"ld32 $m2, $m10, $mzero, {first + 3}")
-        code.op("min $m2, $m2, $m0")
+        self._next_segment(code)
         code.op(f"bri .Lsegment{n}")
         if own.structure.has_few:
             self._few(code, stream, n)
         code.label(f".Ldone{n}")
         code.op("exitz $mzero")
+
+    def _next_segment(self, code: WorkerCode) -> None:
+        """Add the way to the next segment: the first time as the share says, then from segment to segment."""
+        first = self.own.structure.first_share
+        words = self.own.structure.word("segment_rows") - (first + FIRST_ROWS)
+        code.op(f"ld32 $m4, $m10, $mzero, {first + X_NEXT}")
+        code.op(f"ld32 $m5, $m10, $mzero, {first + OUT_NEXT}")
+        code.op(f"add $m10, $m8, {4 * words}")
+        code.op("add $m6, $m6, $m4")
+        code.op("add $m7, $m7, $m5")
+        code.op(f"ld32 $m2, $m10, $mzero, {first + FIRST_ROWS}")
+        code.op("min $m2, $m2, $m0")
 
     def _stream(self, *, adds: bool) -> Stream:
         kind = self.own.structure.passes[self.own.number]

@@ -1,0 +1,1 @@
+"""Tasks whose codelets are measured: one module per family, each with `cases()`."""

@@ -1,0 +1,79 @@
+"""Products on the matrix engine beside poplibs' formula of its 1x1 convolution vertex (timing reference §5.1).
+
+The formula takes weights that lie block by block; ours are loaded from rows as they lie.
+"""
+
+from __future__ import annotations
+
+from codelet_cases.case import Case
+from t10.codelets.matrix.engine import Engine, engine_for
+from t10.core.scalar import ScalarFunction, ScalarOp
+from t10.core.task import Task, TaskOperand
+
+TYPES = (("f16", "f16"), ("f16", "f32"), ("f32", "f32"))
+SIZES = ((16, 64, 16), (64, 64, 64), (64, 64, 128), (128, 64, 64), (256, 64, 64), (96, 96, 16), (24, 128, 32))
+EVERYWHERE_APART = frozenset({(0, 1), (0, 2), (1, 2)})
+WORKERS = 6
+
+
+def product_body(in_dtype: str, out_dtype: str) -> ScalarFunction:
+    """Return the product of two inputs, in the output's type."""
+    if in_dtype == out_dtype:
+        return ScalarFunction(2, (ScalarOp("arith.mulf", (0, 1), out_dtype),), 2)
+    casts = tuple(ScalarOp("arith.extf", (i,), out_dtype) for i in (0, 1))
+    return ScalarFunction(2, (*casts, ScalarOp("arith.mulf", (2, 3), out_dtype)), 4)
+
+
+def matmul(rows: int, columns: int, depth: int, in_dtype: str, out_dtype: str) -> Task:
+    """Return C[m, n] = A[m, k] B[n, k], operands interleaved and apart."""
+    strides = ((depth, 0, 1), (0, depth, 1), (columns, 1, 0))
+    dtypes = (in_dtype, in_dtype, out_dtype)
+    a, b, c = (TaskOperand(t, s, 16, True) for t, s in zip(dtypes, strides, strict=True))
+    body = product_body(in_dtype, out_dtype)
+    return Task((rows, columns, depth), (a, b), c, "sum", body, (2,), apart=EVERYWHERE_APART)
+
+
+def worker_slots(engine: Engine, rows: int, *, begins: bool) -> int:
+    """Return poplibs' slots of a worker for its rows of a block."""
+    if engine.in_dtype == "f32":
+        slots = {0: 24, 1: 47, 2: 46}.get(rows, 46 + 8 * (rows - 3))
+        return slots + (2 + 8 * rows if begins else 2) - 7
+    slots = {0: 20, 1: 31, 2: 40}.get(rows, 36 + 4 * (rows - 3))
+    return slots + (1 if begins else 2) - 7
+
+
+def formula(engine: Engine, rows: int, columns: int, depth: int) -> float:
+    """Return poplibs' cycles for the whole vertex, weights loaded 16 bytes at a time."""
+    in_groups, out_groups = -(-depth // engine.depth), -(-columns // engine.columns)
+    most, least = -(-rows // WORKERS), rows // WORKERS
+    add, begin = (
+        max(
+            WORKERS * worker_slots(engine, most, begins=first),
+            WORKERS * worker_slots(engine, least, begins=first) + 14,
+        )
+        for first in (False, True)
+    )
+    load = engine.units * 2
+    if engine.name == "f16_f16":
+        return 116 + (in_groups - 1) * (33 + out_groups * (57 + add)) + out_groups * (57 + begin)
+    further = (in_groups - 1) * (15 + out_groups * (19 + 6 + load + add))
+    return 50 + 13 + further + 11 + out_groups * (18 + 7 + load + begin)
+
+
+def cases() -> tuple[Case, ...]:
+    """Return matrix products of several sizes in all types."""
+    result: list[Case] = []
+    for in_dtype, out_dtype in TYPES:
+        engine = engine_for(in_dtype, out_dtype)
+        assert engine is not None
+        for rows, columns, depth in SIZES:
+            steps = rows * -(-columns // engine.columns) * -(-depth // engine.depth) * engine.phases
+            result.append(
+                Case(
+                    f"{rows} x {columns} x {depth} {in_dtype} -> {out_dtype}",
+                    matmul(rows, columns, depth, in_dtype, out_dtype),
+                    formula(engine, rows, columns, depth),
+                    least_cycles=steps,
+                )
+            )
+    return tuple(result)
