@@ -15,7 +15,7 @@ from t10.core.device import DeviceProgram, HostPiece, HostTensor, Reference
 from t10.emit.poplar.write import write_program
 from t10.errors import InputError, SimTrap
 from t10.sim.poplar_host import PoplarHostResult, run_poplar_host, run_program
-from t10.sim.poplar_host.build import build
+from t10.sim.poplar_host.build import VertexCode, build
 from t10.sim.poplar_host.popc import registry_text, vertex_classes
 
 
@@ -25,15 +25,57 @@ def objects(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("objects")
 
 
-def run(case: Case, folder: Path, objects: Path, program: DeviceProgram | None = None) -> PoplarHostResult:
+PAIRS = """\
+.section .text.ENTRY, "ax"
+.globl ENTRY
+.type ENTRY, @function
+.align 8
+.worker
+ENTRY:
+  get $m8, $WSR
+  and $m8, $m8, 7
+  brnz $m8, .L_pairs_end
+  ld32 $m0, $mvertex_base, $mzero, 0
+  ld32 $m1, $mvertex_base, $mzero, 1
+  ld32 $m2, $mvertex_base, $mzero, 2
+  ld32 $m3, $mvertex_base, $mzero, 3
+  tapack $m4:5, $m0, $m1, $mzero
+  shr $m6, $m3, 1
+.L_pairs_loop:
+  brz $m6, .L_pairs_end
+  ld2x64pace $a0:1, $a2:3, $m4:5+=, $mzero, 0
+  f32v2mul $a0:1, $a0:1, $a2:3
+  ld64 $a4:5, $m2, $mzero, 0
+  f32v2add $a4:5, $a4:5, $a0:1
+  st64step $a4:5, $mzero, $m2+=, 1
+  add $m6, $m6, -1
+  bri .L_pairs_loop
+.L_pairs_end:
+  exitz $mzero
+.size ENTRY, . - ENTRY
+DEF_STACK_USAGE 0, ENTRY
+""".replace("ENTRY", "__runCodelet_t10__Test_multiply_add")
+"""acc += x * w, both loaded at once: that is a conflict where they lie in one memory element."""
+
+
+def run(
+    case: Case,
+    folder: Path,
+    objects: Path,
+    program: DeviceProgram | None = None,
+    vertices: VertexCode = "twins",
+) -> PoplarHostResult:
     write_program(program or case.program, folder, case.weights)
-    return run_program(folder, case.inputs, build_folder=objects)
+    return run_program(folder, case.inputs, vertices=vertices, build_folder=objects)
 
 
+@pytest.mark.parametrize("vertices", ["twins", "assembly"])
 @pytest.mark.parametrize("name", CASES)
-def test_emitted_programs_compute_what_numpy_does(name: str, tmp_path: Path, objects: Path) -> None:
+def test_emitted_programs_compute_what_numpy_does(
+    name: str, vertices: VertexCode, tmp_path: Path, objects: Path
+) -> None:
     case = CASES[name]()
-    result = run(case, tmp_path, objects)
+    result = run(case, tmp_path, objects, vertices=vertices)
     assert set(result.outputs) == set(case.outputs)
     for key, due in case.outputs.items():
         assert result.outputs[key].dtype == due.dtype
@@ -42,6 +84,39 @@ def test_emitted_programs_compute_what_numpy_does(name: str, tmp_path: Path, obj
 
 def test_cycles_are_the_longest_estimates_of_all_compute_sets(tmp_path: Path, objects: Path) -> None:
     assert run(ring(), tmp_path, objects).cycles == 100 * (1 + 4 + 1)
+
+
+def test_cycles_of_assembly_are_those_of_the_simulator(tmp_path: Path, objects: Path) -> None:
+    # Two elements per worker: instructions before, twice those of the loop, then three; 6 cycles each, 12 to launch.
+    fill, multiply, scale = (6 * (before + 2 * loop + 3) + 12 for before, loop in ((5, 6), (6, 10), (6, 8)))
+    assert run(ring(), tmp_path, objects, vertices="assembly").cycles == fill + 4 * multiply + scale
+
+
+def test_operands_that_are_to_lie_apart_do(tmp_path: Path, objects: Path) -> None:
+    case = ring()
+    multiply = next(c for c in case.program.codelets if c.name == "Test_multiply_add")
+    fields = tuple(replace(field, align_bytes=8) if field.dtype else field for field in multiply.fields)
+    together = with_codelet(case.program, replace(multiply, fields=fields, assembly=PAIRS))
+    with pytest.raises(
+        SimTrap, match=r"t10::Test_multiply_add on tile 0, worker 0, .* line \d+ of codelets.S: .*bank"
+    ):
+        run(case, tmp_path / "together", objects, together, "assembly")
+    apart = with_codelet(case.program, replace(multiply, fields=fields, assembly=PAIRS, apart=(("x", "w"),)))
+    result = run(case, tmp_path / "apart", objects, apart, "assembly")
+    np.testing.assert_array_equal(result.outputs["y"], case.outputs["y"])
+
+
+def test_an_interleaved_operand_lies_where_sixteen_bytes_can_be_loaded(tmp_path: Path, objects: Path) -> None:
+    case = ring(4, 12)
+    multiply = next(c for c in case.program.codelets if c.name == "Test_multiply_add")
+    first = replace(multiply.fields[0], align_bytes=16, is_interleaved=True)
+    loads = PAIRS.replace("  shr $m6", "  ld128 $a0:3, $m0, $mzero, 0\n  shr $m6")
+    program = with_codelet(
+        case.program,
+        replace(multiply, fields=(first, *multiply.fields[1:]), assembly=loads, apart=(("x", "w"),)),
+    )
+    result = run(case, tmp_path, objects, program, "assembly")
+    np.testing.assert_array_equal(result.outputs["y"], case.outputs["y"])
 
 
 def test_the_number_of_tiles_changes_numbers_only(tmp_path: Path, objects: Path) -> None:
@@ -186,6 +261,6 @@ public:
 } // namespace t10
 """
     a, b = vertex_classes(text)
-    assert (a.name, a.fields) == ("t10::A", ("a", "b", "n", "f"))
-    assert (b.name, b.fields) == ("t10::B", ("k",))
+    assert (a.name, a.fields, a.apart) == ("t10::A", ("a", "b", "n", "f"), (("a", "b"),))
+    assert (b.name, b.fields, b.apart) == ("t10::B", ("k",), ())
     assert 'poplar_host::field("n", &t10::A::n)' in registry_text(text)

@@ -9,12 +9,19 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from t10.core.atomic import write_text
 from t10.errors import InputError
+from t10.sim.poplar_host.code import code_bytes
 from t10.sim.poplar_host.popc import registry_text
 
+VertexCode = Literal["twins", "assembly"]
+"""What vertices run: their C++ bodies, or their assembly on the instruction-set simulator."""
+
 HOST = Path(__file__).resolve().parent
+SIMULATOR = HOST.parents[1] / "isa" / "simulator"
+LIBRARY = SIMULATOR / "libt10_isa.a"
 COMPILER = "g++"
 PROGRAM_FILES = ("program.cpp", "codelets.cpp", "tables.bin")
 # Twins round every operation to its own type: nothing may be contracted or kept wider.
@@ -32,7 +39,7 @@ class _Unit:
     includes: tuple[Path, ...]
 
 
-def build(folder: Path | str, build_folder: Path | str) -> Path:
+def build(folder: Path | str, build_folder: Path | str, vertices: VertexCode = "twins") -> Path:
     """Return the executable of the program in `folder`; objects made before in `build_folder` are used again.
 
     Raises `InputError` when the folder holds no program, there is no g++, or the program does not compile.
@@ -48,20 +55,44 @@ def build(folder: Path | str, build_folder: Path | str) -> Path:
     into.mkdir(parents=True, exist_ok=True)
     codelets = registry_text((source / "codelets.cpp").read_text(encoding="utf-8"))
     headers = (HOST / "include", HOST / "source")
-    units = (
+    units = [
         _Unit("host", '#include "all.hpp"\n', "-O1", headers),
         _Unit(
             "program", (source / "program.cpp").read_text(encoding="utf-8"), "-O0", (HOST / "include", source)
         ),
         _Unit("codelets", codelets, "-O1", (*headers, source)),
-    )
+    ]
+    libraries: list[Path] = []
+    if vertices == "assembly":
+        units.append(_Unit("tiles", _tiles_text(source, into), "-O1", (*headers, SIMULATOR)))
+        libraries.append(LIBRARY)
     with ThreadPoolExecutor(max_workers=len(units)) as pool:
         objects = list(pool.map(_compiled, units, [into] * len(units)))
     digest = hashlib.blake2b("".join(o.name for o in objects).encode(), digest_size=8).hexdigest()
     executable = into / f"program-{digest}"
     if not executable.exists():
-        _run([COMPILER, *map(str, objects), "-o", str(executable)], "linking the program")
+        made = into / f"{executable.name}.partial"
+        _run([COMPILER, *map(str, (*objects, *libraries)), "-o", str(made)], "linking the program")
+        made.replace(executable)
     return executable
+
+
+def _tiles_text(source: Path, into: Path) -> str:
+    """Return the source that links tiles with the program's code, which is assembled into a file for them."""
+    if not LIBRARY.is_file():
+        raise InputError(
+            "the library of the instruction-set simulator is missing",
+            hint="build the native modules of T10 first",
+        )
+    assembled = code_bytes((source / "codelets.S").read_text(encoding="utf-8"))
+    path = into / f"code-{hashlib.blake2b(assembled, digest_size=8).hexdigest()}.bin"
+    path.write_bytes(assembled)
+    library = hashlib.blake2b(LIBRARY.read_bytes(), digest_size=8).hexdigest()
+    return (
+        f'// linked with the simulator {library}\n#include "tiles.hpp"\n'
+        f'static poplar_host::SimulatedTiles simulated("{path}");\n'
+        "static const bool linked = (poplar_host::tiles() = &simulated) != nullptr;\n"
+    )
 
 
 def _compiled(unit: _Unit, into: Path) -> Path:
@@ -70,7 +101,7 @@ def _compiled(unit: _Unit, into: Path) -> Path:
     for part in (unit.text, unit.optimisation, *FLAGS):
         digest.update(part.encode() + b"\0")
     for include in unit.includes:
-        for header in sorted(include.rglob("*.hpp")):
+        for header in sorted((*include.rglob("*.hpp"), *include.glob("*.h"))):
             digest.update(header.read_bytes())
         if (include / "codelets.cpp").exists() and unit.name == "codelets":
             digest.update((include / "codelets.cpp").read_bytes())

@@ -13,21 +13,24 @@ from t10.errors import InputError
 
 NAMESPACE = re.compile(r"^namespace ([A-Za-z_]\w*) \{", re.MULTILINE)
 CLASS = re.compile(
-    r"^class (?:\[\[[^\n]*?\]\] )?([A-Za-z_]\w*) : public (MultiVertex|SupervisorVertex|Vertex) \{\npublic:\n(.*?)^\};",
+    r"^class (?:\[\[([^\n]*?)\]\] )?([A-Za-z_]\w*) : public (?:MultiVertex|SupervisorVertex|Vertex) \{\n"
+    r"public:\n(.*?)^\};",
     re.MULTILINE | re.DOTALL,
 )
 FIELD = re.compile(
     r"^  (?:(?:Input|Output|InOut)<Vector<[^;\n]*>>|unsigned|int|float) ([A-Za-z_]\w*);", re.MULTILINE
 )
+CONSTRAINT = re.compile(r"elem\(\*(\w+)\) != elem\(\*(\w+)\)")
 COMPUTE = re.compile(r"^  bool compute\(", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class VertexClass:
-    """A vertex class: its name with its namespace, and its fields in order."""
+    """A vertex class: its name with its namespace, its fields in order, and pairs of fields in different elements."""
 
     name: str
     fields: tuple[str, ...]
+    apart: tuple[tuple[str, str], ...] = ()
 
 
 def vertex_classes(text: str) -> tuple[VertexClass, ...]:
@@ -36,11 +39,12 @@ def vertex_classes(text: str) -> tuple[VertexClass, ...]:
     prefix = f"{space.group(1)}::" if space else ""
     found: list[VertexClass] = []
     for match in CLASS.finditer(text):
-        compute = COMPUTE.search(match.group(3))
+        attributes, name, body = match.groups()
+        compute = COMPUTE.search(body)
         if compute is None:
-            raise InputError(f"vertex class {match.group(1)} has no method compute")
-        declarations = match.group(3)[: compute.start()]
-        found.append(VertexClass(prefix + match.group(1), tuple(FIELD.findall(declarations))))
+            raise InputError(f"vertex class {name} has no method compute")
+        fields = tuple(FIELD.findall(body[: compute.start()]))
+        found.append(VertexClass(prefix + name, fields, tuple(CONSTRAINT.findall(attributes or ""))))
     return tuple(found)
 
 
@@ -53,8 +57,9 @@ def registry_text(codelets: str, include: str = "codelets.cpp") -> str:
     ]
     for number, one in enumerate(vertex_classes(codelets)):
         fields = ", ".join(f'poplar_host::field("{name}", &{one.name}::{name})' for name in one.fields)
+        apart = ", ".join(f'{{"{first}", "{second}"}}' for first, second in one.apart)
         lines.append(
             f"const bool added_{number} =\n"
-            f'    poplar_host::add_type<{one.name}>("{one.name}", {{{fields}}});\n'
+            f'    poplar_host::add_type<{one.name}>("{one.name}", {{{fields}}}, {{{apart}}});\n'
         )
     return "".join([*lines, "\n} // namespace\n"])

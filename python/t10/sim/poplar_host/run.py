@@ -15,24 +15,31 @@ from numpy.typing import NDArray
 
 from t10.arrays import read_arrays, write_arrays
 from t10.errors import SimTrap
-from t10.sim.poplar_host.build import build
+from t10.sim.poplar_host.build import VertexCode, build
 
 CYCLES = re.compile(r"^cycles: (\d+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class PoplarHostResult:
-    """Outputs by name, and the sum over compute sets of the longest estimate of any vertex, in cycles."""
+    """Outputs by name, and the sum over compute sets of the longest vertex's cycles.
+
+    Those are estimates where C++ bodies ran, and what the code took where that ran; exchanges take none here.
+    """
 
     outputs: Mapping[str, NDArray[Any]]
     cycles: int
 
 
 def run_poplar_host(
-    folder: Path | str, inputs: Mapping[str, NDArray[Any]], *, build_folder: Path | str | None = None
+    folder: Path | str,
+    inputs: Mapping[str, NDArray[Any]],
+    *,
+    vertices: VertexCode = "twins",
+    build_folder: Path | str | None = None,
 ) -> dict[str, NDArray[Any]]:
     """Return the outputs by name of the program in `folder`; see `run_program`."""
-    return dict(run_program(folder, inputs, build_folder=build_folder).outputs)
+    return dict(run_program(folder, inputs, vertices=vertices, build_folder=build_folder).outputs)
 
 
 def run_program(
@@ -40,16 +47,18 @@ def run_program(
     inputs: Mapping[str, NDArray[Any]],
     *,
     weights: Mapping[str, NDArray[Any]] | None = None,
+    vertices: VertexCode = "twins",
     build_folder: Path | str | None = None,
 ) -> PoplarHostResult:
-    """Return what the program in `folder` computes from inputs, run with the C++ bodies of its vertices.
+    """Return what the program in `folder` computes from inputs.
 
-    The program is compiled with g++, in `build_folder` where given: then what did not change is not compiled again.
+    Vertices run their C++ bodies, or with `vertices="assembly"` codelets.S on the instruction-set simulator. The
+    program is compiled with g++, in `build_folder` where given: then what did not change is not compiled again.
     `weights` take the place of those in weights.bin. Raises `InputError` where the program cannot be built, and
     `SimTrap` where it stops: it names the rule of Poplar's that was broken.
     """
     with _folder(build_folder) as into, tempfile.TemporaryDirectory() as scratch:
-        executable = build(folder, into)
+        executable = build(folder, into, vertices)
         files = Path(scratch)
         write_arrays(files / "inputs.npz", inputs)
         command = [str(executable), "--model", "--cycles", "--folder", str(Path(folder).resolve())]

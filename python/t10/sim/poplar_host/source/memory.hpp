@@ -29,12 +29,18 @@ public:
     std::size_t n_bytes = PIECE_ALIGNMENT;
     for (std::size_t i = 0; i < graph.variables.size(); ++i)
       n_bytes += lay_out(graph.variables[i], pieces[i]);
+    if (poplar_host::tiles() != nullptr) {
+      place_on_tiles(*poplar_host::tiles());
+      return;
+    }
     bytes = std::make_unique<char[]>(n_bytes);
-    std::memset(bytes.get(), GUARD, n_bytes);
     char *at = bytes.get() + (PIECE_ALIGNMENT - reinterpret_cast<std::uintptr_t>(bytes.get()) % PIECE_ALIGNMENT);
-    for (std::size_t i = 0; i < pieces.size(); ++i)
-      for (Piece &piece : pieces[i])
-        at = place(graph.variables[i], piece, at);
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      for (Piece &piece : pieces[i]) {
+        fill(graph.variables[i], piece, at);
+        at += room(graph.variables[i], piece);
+      }
+    }
   }
 
   // Append where the elements of a tensor lie, in its order, and return how many there are.
@@ -90,20 +96,69 @@ private:
         throw invalid_tile_mapping("an element of " + variable.name + " is mapped to two tiles");
       end = one.end;
       into.push_back({one.begin, one.end, one.tile, nullptr});
-      n_bytes += (one.end - one.begin) * variable.type.size() + GUARD_BYTES + PIECE_ALIGNMENT;
+      n_bytes += room(variable, into.back());
     }
     return n_bytes + PIECE_ALIGNMENT;
   }
 
-  static char *place(const VariableData &variable, Piece &piece, char *at) {
+  // Bytes of a piece with the guards before and behind it.
+  static std::size_t room(const VariableData &variable, const Piece &piece) {
+    const std::size_t n_bytes = 2 * GUARD_BYTES + (piece.end - piece.begin) * variable.type.size();
+    return (n_bytes + PIECE_ALIGNMENT - 1) / PIECE_ALIGNMENT * PIECE_ALIGNMENT;
+  }
+
+  // Put a piece and its guards into the bytes from `at` on.
+  static void fill(const VariableData &variable, Piece &piece, char *at) {
     const std::size_t size = variable.type.size(), n_bytes = (piece.end - piece.begin) * size;
+    std::memset(at, GUARD, room(variable, piece));
     piece.address = at + GUARD_BYTES;
     if (variable.values.empty())
       std::memset(piece.address, POISON, n_bytes);
     else
       std::memcpy(piece.address, variable.values.data() + piece.begin * size, n_bytes);
-    const std::size_t used = GUARD_BYTES + n_bytes;
-    return at + (used + PIECE_ALIGNMENT - 1) / PIECE_ALIGNMENT * PIECE_ALIGNMENT;
+  }
+
+  // What vertices demand of the variables they are connected to.
+  struct Demands {
+    std::vector<bool> is_interleaved;
+    std::vector<std::vector<unsigned>> apart;
+  };
+
+  Demands demands() const {
+    Demands found{std::vector<bool>(pieces.size()), std::vector<std::vector<unsigned>>(pieces.size())};
+    for (const VertexData &vertex : graph.vertices) {
+      std::map<std::string, unsigned> variables;
+      for (const EdgeData &edge : vertex.edges) {
+        const unsigned variable = edge.tensor.hostRegions().at(0).variable;
+        variables[vertex.type->fields[edge.field].name] = variable;
+        if (vertex.type->fields[edge.field].is_interleaved)
+          found.is_interleaved[variable] = true;
+      }
+      for (const auto &[first, second] : vertex.type->apart) {
+        const unsigned a = variables.at(first), b = variables.at(second);
+        std::vector<unsigned> &known = found.apart[std::max(a, b)];
+        if (std::find(known.begin(), known.end(), std::min(a, b)) == known.end())
+          known.push_back(std::min(a, b));
+      }
+    }
+    return found;
+  }
+
+  void place_on_tiles(poplar_host::Tiles &tiles) {
+    tiles.begin(graph.target.getNumTiles());
+    const Demands wanted = demands();
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      const VariableData &variable = graph.variables[i];
+      for (Piece &piece : pieces[i]) {
+        poplar_host::Demand demand;
+        demand.is_interleaved = wanted.is_interleaved[i];
+        for (const unsigned other : wanted.apart[i])
+          for (const Piece &there : pieces[other])
+            if (there.tile == piece.tile)
+              demand.apart.push_back({there.address, (there.end - there.begin) * graph.variables[other].type.size()});
+        fill(variable, piece, tiles.take(piece.tile, room(variable, piece), demand));
+      }
+    }
   }
 };
 

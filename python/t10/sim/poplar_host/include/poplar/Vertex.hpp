@@ -14,6 +14,7 @@ struct Vector {
   static_assert(Layout == VectorLayout::ONE_PTR, "emitted vertices use pointers only");
   using Element = T;
   static constexpr unsigned alignment = MinAlign;
+  static constexpr bool is_interleaved = Interleaved;
 };
 
 template <typename V> struct Input {
