@@ -16,7 +16,7 @@
 
 // -----
 
-// expected-error @+1 {{holds arith.constant, expected ipu.alloc, ipu.compute_set or ipu.sequence}}
+// expected-error @+1 {{holds arith.constant, expected one of ipu.alloc, ipu.codelet, ipu.compute_set, ipu.host, ipu.pattern, ipu.sequence, ipu.table}}
 "ipu.graph"() ({
   %c = arith.constant 0 : i32
   "ipu.sequence"() ({ }) : () -> ()
@@ -44,14 +44,14 @@
 "ipu.graph"() ({
   %x = "ipu.alloc"() {sym_name = "x", role = "input", element = f16, shape = [8], address = 0, mapping = [[0, 3]]} : () -> !ipu.tensor
   "ipu.compute_set"() ({
-    "ipu.vertex"(%x) {codelet = "c", op_name = "o", mapping = [[9, 9]], cycles = 1} : (!ipu.tensor) -> ()
+    "ipu.vertex"(%x) {codelet = "c", op_name = "o", mapping = [[9, 9]], words = [], state = 0, cycles = 1} : (!ipu.tensor) -> ()
   }) {sym_name = "s"} : () -> ()
   "ipu.sequence"() ({ }) : () -> ()
 }) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
 
 // -----
 
-// expected-error @+1 {{executes 't', which no ipu.compute_set before it defines}}
+// expected-error @+1 {{uses 't', which no ipu.compute_set before it defines}}
 "ipu.graph"() ({
   "ipu.compute_set"() ({
   }) {sym_name = "s"} : () -> ()
@@ -65,7 +65,7 @@
 // -----
 
 "ipu.graph"() ({
-  // expected-error @+1 {{'ipu.alloc' op role is "thing", expected one of input, output, weight, activation, partial, buffer}}
+  // expected-error @+1 {{'ipu.alloc' op role is "thing", expected one of input, output, weight, activation, partial, buffer, scratch}}
   %x = "ipu.alloc"() {sym_name = "x", role = "thing", element = f16, shape = [8], address = 0, mapping = [[0, 3]]} : () -> !ipu.tensor
   "ipu.sequence"() ({ }) : () -> ()
 }) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
@@ -124,7 +124,7 @@
   %x = "ipu.alloc"() {sym_name = "x", role = "input", element = f16, shape = [8], address = 0, mapping = [[0, 3]]} : () -> !ipu.tensor
   "ipu.compute_set"() ({
     // expected-error @+1 {{'ipu.vertex' op names no codelet}}
-    "ipu.vertex"(%x) {codelet = "", op_name = "o", mapping = [[0, 3]], cycles = 1} : (!ipu.tensor) -> ()
+    "ipu.vertex"(%x) {codelet = "", op_name = "o", mapping = [[0, 3]], words = [], state = 0, cycles = 1} : (!ipu.tensor) -> ()
   }) {sym_name = "s"} : () -> ()
   "ipu.sequence"() ({ }) : () -> ()
 }) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
@@ -134,19 +134,8 @@
 "ipu.graph"() ({
   %x = "ipu.alloc"() {sym_name = "x", role = "input", element = f16, shape = [8], address = 0, mapping = [[0, 3]]} : () -> !ipu.tensor
   "ipu.compute_set"() ({
-    // expected-error @+1 {{has no fields, expected at least an output}}
-    "ipu.vertex"() {codelet = "c", op_name = "o", mapping = [[0, 3]], cycles = 1} : () -> ()
-  }) {sym_name = "s"} : () -> ()
-  "ipu.sequence"() ({ }) : () -> ()
-}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
-
-// -----
-
-"ipu.graph"() ({
-  %x = "ipu.alloc"() {sym_name = "x", role = "input", element = f16, shape = [8], address = 0, mapping = [[0, 3]]} : () -> !ipu.tensor
-  "ipu.compute_set"() ({
-    // expected-error @+1 {{cycles = -1, expected a number that is not negative}}
-    "ipu.vertex"(%x) {codelet = "c", op_name = "o", mapping = [[0, 3]], cycles = -1} : (!ipu.tensor) -> ()
+    // expected-error @+1 {{cycles = -1, expected at least 0}}
+    "ipu.vertex"(%x) {codelet = "c", op_name = "o", mapping = [[0, 3]], words = [], state = 0, cycles = -1} : (!ipu.tensor) -> ()
   }) {sym_name = "s"} : () -> ()
   "ipu.sequence"() ({ }) : () -> ()
 }) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
@@ -166,8 +155,8 @@
 "ipu.graph"() ({
   %x = "ipu.alloc"() {sym_name = "x", role = "input", element = f16, shape = [8], address = 0, mapping = [[0, 3]]} : () -> !ipu.tensor
   "ipu.sequence"() ({
-    // expected-error @+1 {{'ipu.copy' op kind is "teleport", expected one of shift, relayout, setup, reduce, input, output}}
-    "ipu.copy"(%x, %x) {kind = "teleport", op_name = "o", bytes = 1, rounds = 1, cycles = 1} : (!ipu.tensor, !ipu.tensor) -> ()
+    // expected-error @+1 {{'ipu.copy' op kind is "teleport", expected one of shift, land, relayout, setup, reduce}}
+    "ipu.copy"(%x, %x) {sym_name = "c", kind = "teleport", op_name = "o", pattern = "p", bytes = 1, cycles = 1} : (!ipu.tensor, !ipu.tensor) -> ()
   }) : () -> ()
 }) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
 
@@ -177,7 +166,7 @@
   %x = "ipu.alloc"() {sym_name = "x", role = "input", element = f16, shape = [8], address = 0, mapping = [[0, 3]]} : () -> !ipu.tensor
   "ipu.sequence"() ({
     // expected-error @+1 {{has 1 operands, expected sources and a target}}
-    "ipu.copy"(%x) {kind = "shift", op_name = "o", bytes = 1, rounds = 1, cycles = 1} : (!ipu.tensor) -> ()
+    "ipu.copy"(%x) {sym_name = "c", kind = "shift", op_name = "o", pattern = "p", bytes = 1, cycles = 1} : (!ipu.tensor) -> ()
   }) : () -> ()
 }) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
 
@@ -187,17 +176,7 @@
   %x = "ipu.alloc"() {sym_name = "x", role = "input", element = f16, shape = [8], address = 0, mapping = [[0, 3]]} : () -> !ipu.tensor
   "ipu.sequence"() ({
     // expected-error @+1 {{bytes = -1, expected at least 0}}
-    "ipu.copy"(%x, %x) {kind = "shift", op_name = "o", bytes = -1, rounds = 1, cycles = 1} : (!ipu.tensor, !ipu.tensor) -> ()
-  }) : () -> ()
-}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
-
-// -----
-
-"ipu.graph"() ({
-  %x = "ipu.alloc"() {sym_name = "x", role = "input", element = f16, shape = [8], address = 0, mapping = [[0, 3]]} : () -> !ipu.tensor
-  "ipu.sequence"() ({
-    // expected-error @+1 {{rounds = 0, expected at least 1}}
-    "ipu.copy"(%x, %x) {kind = "shift", op_name = "o", bytes = 1, rounds = 0, cycles = 1} : (!ipu.tensor, !ipu.tensor) -> ()
+    "ipu.copy"(%x, %x) {sym_name = "c", kind = "shift", op_name = "o", pattern = "p", bytes = -1, cycles = 1} : (!ipu.tensor, !ipu.tensor) -> ()
   }) : () -> ()
 }) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
 
@@ -227,5 +206,190 @@
     "ipu.repeat"() ({
      %x = "ipu.alloc"() {sym_name = "x", role = "input", element = f16, shape = [8], address = 0, mapping = [[0, 3]]} : () -> !ipu.tensor
     }) {count = 2} : () -> ()
+  }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
+
+// -----
+
+// expected-error @+1 {{vertex of 's' runs 'd', which no ipu.codelet before it defines}}
+"ipu.graph"() ({
+  %x = "ipu.alloc"() {sym_name = "x", role = "input", element = f16, shape = [8], address = 0, mapping = [[0, 3]]} : () -> !ipu.tensor
+  "ipu.codelet"() {sym_name = "c", kind = "multi", summary = "", stack_bytes = 0, apart = [], assembly = "", twin = "",
+    fields = [{name = "out", kind = "out", dtype = "f16", align = 8, interleaved = false},
+              {name = "n", kind = "u32", dtype = "", align = 4, interleaved = false}]} : () -> ()
+  "ipu.compute_set"() ({
+    "ipu.vertex"(%x) {codelet = "d", op_name = "o", mapping = [[0, 3]], words = [1], state = 0, cycles = 1} : (!ipu.tensor) -> ()
+  }) {sym_name = "s"} : () -> ()
+  "ipu.sequence"() ({ }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
+
+// -----
+
+// expected-error @+1 {{vertex of 's' has 1 words, expected 2: a word per field of 'c'}}
+"ipu.graph"() ({
+  %x = "ipu.alloc"() {sym_name = "x", role = "input", element = f16, shape = [8], address = 0, mapping = [[0, 3]]} : () -> !ipu.tensor
+  "ipu.codelet"() {sym_name = "c", kind = "multi", summary = "", stack_bytes = 0, apart = [], assembly = "", twin = "",
+    fields = [{name = "out", kind = "out", dtype = "f16", align = 8, interleaved = false},
+              {name = "n", kind = "u32", dtype = "", align = 4, interleaved = false}]} : () -> ()
+  "ipu.compute_set"() ({
+    "ipu.vertex"(%x) {codelet = "c", op_name = "o", mapping = [[0, 3]], words = [{operand = 0, offset = 0}], state = 0, cycles = 1} : (!ipu.tensor) -> ()
+  }) {sym_name = "s"} : () -> ()
+  "ipu.sequence"() ({ }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
+
+// -----
+
+// expected-error @+1 {{word 1 of a vertex of 's' has 3 numbers for 4 tiles}}
+"ipu.graph"() ({
+  %x = "ipu.alloc"() {sym_name = "x", role = "input", element = f16, shape = [8], address = 0, mapping = [[0, 3]]} : () -> !ipu.tensor
+  "ipu.codelet"() {sym_name = "c", kind = "multi", summary = "", stack_bytes = 0, apart = [], assembly = "", twin = "",
+    fields = [{name = "out", kind = "out", dtype = "f16", align = 8, interleaved = false},
+              {name = "n", kind = "u32", dtype = "", align = 4, interleaved = false}]} : () -> ()
+  "ipu.compute_set"() ({
+    "ipu.vertex"(%x) {codelet = "c", op_name = "o", mapping = [[0, 3]], words = [{operand = 0, offset = 0}, array<i64: 1, 2, 3>], state = 0, cycles = 1} : (!ipu.tensor) -> ()
+  }) {sym_name = "s"} : () -> ()
+  "ipu.sequence"() ({ }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
+
+// -----
+
+// expected-error @+1 {{word 0 of a vertex of 's' points to operand 1 of 1}}
+"ipu.graph"() ({
+  %x = "ipu.alloc"() {sym_name = "x", role = "input", element = f16, shape = [8], address = 0, mapping = [[0, 3]]} : () -> !ipu.tensor
+  "ipu.codelet"() {sym_name = "c", kind = "multi", summary = "", stack_bytes = 0, apart = [], assembly = "", twin = "",
+    fields = [{name = "out", kind = "out", dtype = "f16", align = 8, interleaved = false},
+              {name = "n", kind = "u32", dtype = "", align = 4, interleaved = false}]} : () -> ()
+  "ipu.compute_set"() ({
+    "ipu.vertex"(%x) {codelet = "c", op_name = "o", mapping = [[0, 3]], words = [{operand = 1, offset = 0}, 4], state = 0, cycles = 1} : (!ipu.tensor) -> ()
+  }) {sym_name = "s"} : () -> ()
+  "ipu.sequence"() ({ }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
+
+// -----
+
+"ipu.graph"() ({
+  // expected-error @+1 {{'ipu.codelet' op kind is "single", expected one of multi, supervisor}}
+  "ipu.codelet"() {sym_name = "c", kind = "single", summary = "", stack_bytes = 0, apart = [], assembly = "", twin = "",
+    fields = [{name = "out", kind = "out", dtype = "f16", align = 8, interleaved = false},
+              {name = "n", kind = "u32", dtype = "", align = 4, interleaved = false}]} : () -> ()
+  "ipu.sequence"() ({ }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
+
+// -----
+
+"ipu.graph"() ({
+  // expected-error @+1 {{field 'n' is of kind u64, expected one of in, out, inout, scratch, u32, i32, f32}}
+  "ipu.codelet"() {sym_name = "c", kind = "multi", summary = "", stack_bytes = 0, apart = [], assembly = "", twin = "",
+    fields = [{name = "out", kind = "out", dtype = "f16", align = 8, interleaved = false},
+              {name = "n", kind = "u64", dtype = "", align = 4, interleaved = false}]} : () -> ()
+  "ipu.sequence"() ({ }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
+
+// -----
+
+"ipu.graph"() ({
+  // expected-error @+1 {{has two fields 'out'}}
+  "ipu.codelet"() {sym_name = "c", kind = "multi", summary = "", stack_bytes = 0, apart = [], assembly = "", twin = "",
+    fields = [{name = "out", kind = "out", dtype = "f16", align = 8, interleaved = false},
+              {name = "out", kind = "u32", dtype = "", align = 4, interleaved = false}]} : () -> ()
+  "ipu.sequence"() ({ }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
+
+// -----
+
+"ipu.graph"() ({
+  // expected-error @+1 {{apart holds ['out', 'm'], expected two of its fields}}
+  "ipu.codelet"() {sym_name = "c", kind = "multi", summary = "", stack_bytes = 0, apart = [["out", "m"]], assembly = "", twin = "",
+    fields = [{name = "out", kind = "out", dtype = "f16", align = 8, interleaved = false},
+              {name = "n", kind = "u32", dtype = "", align = 4, interleaved = false}]} : () -> ()
+  "ipu.sequence"() ({ }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
+
+// -----
+
+"ipu.graph"() ({
+  // expected-error @+1 {{'ipu.pattern' op runs has shape [1, 3], expected [n, 9]}}
+  "ipu.pattern"() {sym_name = "p", constants = [], runs = dense<[[0, 1, 2]]> : tensor<1x3xi32>, fills = dense<> : tensor<0x5xi32>,
+    fill_values = dense<> : tensor<0xi32>} : () -> ()
+  "ipu.sequence"() ({ }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
+
+// -----
+
+"ipu.graph"() ({
+  // expected-error @+1 {{fills has shape [1, 5] and fill_values [2], expected [n, 5] and [n]}}
+  "ipu.pattern"() {sym_name = "p", constants = [], runs = dense<> : tensor<0x9xi32>, fills = dense<[[0, 0, 2, 1, 0]]> : tensor<1x5xi32>,
+    fill_values = dense<[0, 0]> : tensor<2xi32>} : () -> ()
+  "ipu.sequence"() ({ }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
+
+// -----
+
+"ipu.graph"() ({
+  // expected-error @+1 {{fill_values name constants outside 0 .. -1}}
+  "ipu.pattern"() {sym_name = "p", constants = [], runs = dense<> : tensor<0x9xi32>, fills = dense<[[0, 0, 2, 1, 0]]> : tensor<1x5xi32>,
+    fill_values = dense<[0]> : tensor<1xi32>} : () -> ()
+  "ipu.sequence"() ({ }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
+
+// -----
+
+"ipu.graph"() ({
+  // expected-error @+1 {{runs holds a negative tile or offset, or a piece of no bytes}}
+  "ipu.pattern"() {sym_name = "p", constants = [], runs = dense<[[0, 1, 0, 0, 0, 0, 1, 0, 0]]> : tensor<1x9xi32>, fills = dense<> : tensor<0x5xi32>,
+    fill_values = dense<> : tensor<0xi32>} : () -> ()
+  "ipu.sequence"() ({ }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
+
+// -----
+
+"ipu.graph"() ({
+  // expected-error @+1 {{has no 'runs', expected dense<...> : tensor<...xi32>}}
+  "ipu.pattern"() {sym_name = "p", constants = []} : () -> ()
+  "ipu.sequence"() ({ }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
+
+// -----
+
+"ipu.graph"() ({
+  // expected-error @+1 {{'ipu.table' op elements has shape [3], expected [tiles, slots]}}
+  "ipu.table"() {sym_name = "t", elements = dense<[0, 1, 2]> : tensor<3xi32>} : () -> ()
+  "ipu.sequence"() ({ }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
+
+// -----
+
+"ipu.graph"() ({
+  %x = "ipu.alloc"() {sym_name = "x", role = "input", element = f16, shape = [8], address = 0, mapping = [[0, 3]]} : () -> !ipu.tensor
+  // expected-error @+1 {{'ipu.host' op direction is "sideways", expected one of weight, input, output}}
+  "ipu.host"(%x) {name = "x", direction = "sideways", element = f16, shape = [8], pieces = [{operand = 0, table = "t", fill = "0"}]} : (!ipu.tensor) -> ()
+  "ipu.sequence"() ({ }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
+
+// -----
+
+"ipu.graph"() ({
+  %x = "ipu.alloc"() {sym_name = "x", role = "input", element = f16, shape = [8], address = 0, mapping = [[0, 3]]} : () -> !ipu.tensor
+  // expected-error @+1 {{a piece is of operand 1, expected -1 or one of the 1 operands}}
+  "ipu.host"(%x) {name = "x", direction = "input", element = f16, shape = [8], pieces = [{operand = 1, table = "t", fill = "0"}]} : (!ipu.tensor) -> ()
+  "ipu.sequence"() ({ }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
+
+// -----
+
+// expected-error @+1 {{uses 't', which no ipu.table before it defines}}
+"ipu.graph"() ({
+  %x = "ipu.alloc"() {sym_name = "x", role = "input", element = f16, shape = [8], address = 0, mapping = [[0, 3]]} : () -> !ipu.tensor
+  "ipu.host"(%x) {name = "x", direction = "input", element = f16, shape = [8], pieces = [{operand = 0, table = "t", fill = "0"}]} : (!ipu.tensor) -> ()
+  "ipu.sequence"() ({ }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
+
+// -----
+
+// expected-error @+1 {{uses 'p', which no ipu.pattern before it defines}}
+"ipu.graph"() ({
+  %x = "ipu.alloc"() {sym_name = "x", role = "input", element = f16, shape = [8], address = 0, mapping = [[0, 3]]} : () -> !ipu.tensor
+  "ipu.sequence"() ({
+    "ipu.copy"(%x, %x) {sym_name = "c", kind = "shift", op_name = "o", pattern = "p", bytes = 1, cycles = 1} : (!ipu.tensor, !ipu.tensor) -> ()
   }) : () -> ()
 }) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()

@@ -13,7 +13,7 @@
 // KEPT: warning: 'builtin.module' op is planned under ipu: cost-model=t10-paper is not used (--t10-partition plans anew)
 // A function of the user's prices compute steps; what is lowered carries it.
 // FILE: t10.cost_model = "{{.*}}slow_products.py"
-// FILE: codelet = "sub_task", cycles = 1000000
+// FILE: cycles = 1000000 : i64, kind = "sub_task"
 // UNKNOWN: error: unknown cost model 'fast' (expected one of ipu, t10-paper, or FILE.py, or FILE.py:FUNCTION)
 // NONE: error: cost model file {{.*}}.none.py does not exist
 func.func @main(%a: tensor<2x6xf32>, %b: tensor<6x3xf32>) -> tensor<2x3xf32> {

@@ -8,7 +8,7 @@
 // CHECK-SAME: tensor<3x7xf32, {{.*}}ft = [1, 2], padded = [3, 12], rp = [0, 4]
 // CHECK: kind = "contraction"
 // CHECK-SAME: lengths = [1, 1, 12]
-// IPU: "ipu.repeat"
+// IPU: kind = "shift"
 func.func @matmul(%a: tensor<2x7xf32>, %b: tensor<7x3xf32> {t10.weight}) -> tensor<2x3xf32> {
   %zero = arith.constant 0.0 : f32
   %empty = tensor.empty() : tensor<2x3xf32>
