@@ -63,6 +63,18 @@ def random_values(rng: np.random.Generator, dtype: str, n: int) -> Array:
     return rng.integers(0 if kind.kind == "u" else -100, 100, n).astype(kind)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Prepared:
+    """A tile's memory with a task's operands in place: their values, addresses and the vertex's words."""
+
+    memory: Array
+    before: Array
+    flats: tuple[Array, ...]
+    old: Array
+    addresses: tuple[int, ...]
+    state: bytes
+
+
 def run_task(
     task: Task,
     compiled: Compiled,
@@ -76,6 +88,26 @@ def run_task(
 
     `in_place` is the number of an input that lies exactly where the output lies.
     """
+    image = assemble(compiled.codelet.assembly, base_address=CODE)
+    machine = Machine(1, image)
+    memory = machine.memory(0)
+    # Constants may lie behind the code: it stays as the machine loaded it.
+    memory[image.base_address - BASE + image.size_bytes :] = POISON
+    prepared = prepare(task, compiled, memory, seed=seed, inputs=inputs, before=before, in_place=in_place)
+    return checked(task, compiled, prepared, _launch(machine, compiled, image))
+
+
+def prepare(
+    task: Task,
+    compiled: Compiled,
+    memory: Array,
+    *,
+    seed: int = 0,
+    inputs: Sequence[Array | None] | None = None,
+    before: Array | None = None,
+    in_place: int | None = None,
+) -> Prepared:
+    """Put operands and a vertex's state into a tile's memory; see `run_task`."""
     rng = np.random.default_rng(seed)
     flats = [_values(rng, task, operand, None if inputs is None else inputs[i])
              for i, operand in enumerate(task.inputs)]  # fmt: skip
@@ -83,22 +115,19 @@ def run_task(
     if in_place is not None:
         old = flats[in_place]
     addresses = place(task, in_place)
-    image = assemble(compiled.codelet.assembly, base_address=CODE)
-    machine = Machine(1, image)
-    memory = machine.memory(0)
-    # Constants may lie behind the code: it stays as the machine loaded it.
-    memory[image.base_address - BASE + image.size_bytes :] = POISON
     for operand, flat, address in zip(task.operands, [*flats, old], addresses, strict=True):
         _write(memory, task, operand, flat, address)
-    _write_state(memory, compiled, addresses)
-    snapshot = memory.copy()
-    cycles = _launch(machine, compiled, image)
+    state = _write_state(memory, compiled, addresses)
+    return Prepared(memory, memory.copy(), tuple(flats), old, tuple(addresses), state)
+
+
+def checked(task: Task, compiled: Compiled, prepared: Prepared, cycles: int) -> Run:
+    """Return what has become of a prepared memory, beside what was expected."""
     size = numpy_dtype(task.output.dtype).itemsize
-    slots = addresses[-1] + output_offsets(task) * size
-    found = _gather(memory, slots, task.output.dtype)
-    return Run(
-        found, task_result(task, flats, old), cycles, _touched(memory, snapshot, compiled, slots, size)
-    )
+    slots = prepared.addresses[-1] + output_offsets(task) * size
+    found = _gather(prepared.memory, slots, task.output.dtype)
+    touched = _touched(prepared.memory, prepared.before, compiled, slots, size)
+    return Run(found, task_result(task, prepared.flats, prepared.old), cycles, touched)
 
 
 def place(task: Task, in_place: int | None = None) -> list[int]:
@@ -162,7 +191,7 @@ def _gather(memory: Array, slots: Array, dtype: str) -> Array:
     return np.ascontiguousarray(raw).view(kind)[..., 0]
 
 
-def _write_state(memory: Array, compiled: Compiled, addresses: list[int]) -> None:
+def _write_state(memory: Array, compiled: Compiled, addresses: list[int]) -> bytes:
     assert len(compiled.words) == len(compiled.codelet.fields), "one word per field"
     words = b""
     for word in compiled.words:
@@ -177,6 +206,7 @@ def _write_state(memory: Array, compiled: Compiled, addresses: list[int]) -> Non
     assert len(words) <= STACK_TOP - STATE - compiled.codelet.stack_bytes, "too many words"
     assert compiled.scratch_bytes <= FIRST_DATA - SCRATCH, "scratch does not fit"
     memory[STATE - BASE : STATE - BASE + len(words)] = np.frombuffer(words, np.uint8)
+    return words
 
 
 def _launch(machine: Machine, compiled: Compiled, image: Image) -> int:

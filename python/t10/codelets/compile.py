@@ -9,6 +9,8 @@ from functools import lru_cache
 from t10.codelets.family import CodeletFamily
 from t10.codelets.loops.family import LoopFamily
 from t10.codelets.matrix.family import MatrixFamily
+from t10.codelets.nest import simplified
+from t10.codelets.reduce.family import ReduceFamily
 from t10.core.codelet import Compiled
 from t10.core.task import Task
 from t10.errors import UnsupportedOpError
@@ -20,7 +22,7 @@ _registered: list[CodeletFamily] = []
 
 def families() -> tuple[CodeletFamily, ...]:
     """Return all families, the best for what it can do first."""
-    return (*_registered, MatrixFamily(), LoopFamily())
+    return (*_registered, MatrixFamily(), ReduceFamily(), LoopFamily())
 
 
 def register_families(added: Iterable[CodeletFamily]) -> None:
@@ -44,6 +46,7 @@ def using_families(added: Iterable[CodeletFamily]) -> Generator[None]:
 @lru_cache(maxsize=COMPILED_TASKS)
 def compile_task(task: Task) -> Compiled:
     """Return a task as code; raises `UnsupportedOpError` where no family can compute it."""
+    task = simplified(task)
     for family in families():
         compiled = family.compile(task)
         if compiled is not None:

@@ -55,6 +55,13 @@ def indexed_axes(task: Task) -> frozenset[int]:
     return frozenset(named | {selector.axis for selector in task.selectors})
 
 
+def simplified(task: Task) -> Task:
+    """Return the same task without reductions over axes of one point: what sums one thing is no sum."""
+    if task.selectors or not task.reduction_axes or any(task.extents[a] != 1 for a in task.reduction_axes):
+        return task
+    return replace(task, reduction_axes=(), combine="none" if task.initial else task.combine)
+
+
 def levels(task: Task) -> tuple[Level, ...]:
     """Return the loops, outermost first: parallel ones by falling output stride, then reductions."""
     kept = indexed_axes(task)

@@ -7,6 +7,11 @@ from collections.abc import Callable
 from t10.codelets.assembly import Assembly
 from t10.codelets.nest import Split
 
+SIXTH_FACTOR, SIXTH_SHIFT = 0xAAAB, 18
+"""x / 6 = (x * factor) >> shift."""
+MOST_DEALT = 98000
+"""Points up to which that product fits 32 bits."""
+
 FieldLoad = Callable[[str, str], None]
 """Adds the load of a field (second) into a register (first)."""
 
@@ -15,6 +20,23 @@ def worker_number(text: Assembly, register: str = "$m0") -> None:
     """Write the worker's number, 0 to 5, into a register."""
     text.op(f"get {register}, $WSR")
     text.op(f"and {register}, {register}, 7", "worker")
+
+
+def deal(text: Assembly, field: FieldLoad, register: str, end: str, keep: str = "") -> None:
+    """Write: how many further points worker $m0 takes after the first, its own number, if it takes every sixth.
+
+    Field `last` is the number of the last point. A worker whose number is larger goes to `end`. `keep` receives the
+    distance from first to last point. Changes $m2.
+    """
+    field(register, "last")
+    text.op(f"sub {register}, {register}, $m0")
+    text.op(f"brneg {register}, {end}")
+    if keep:
+        text.op(f"mov {keep}, {register}")
+    divisor = "$m3" if register == "$m2" else "$m2"
+    text.op(f"setzi {divisor}, {SIXTH_FACTOR:#x}")
+    text.op(f"mul {register}, {register}, {divisor}")
+    text.op(f"shr {register}, {register}, {SIXTH_SHIFT}")
 
 
 def take_share(text: Assembly, share: Split, field: FieldLoad, extent: str, end: str) -> None:

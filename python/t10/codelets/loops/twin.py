@@ -41,11 +41,11 @@ def share_statements(share: Split) -> list[str]:
     lines = [
         "const int first = (int(worker) * int(share) + std::min(int(worker), int(extra)))"
         + (f" * {u};" if u > 1 else ";"),
-        "int count = (int(share) + (worker < extra))" + (f" * {u};" if u > 1 else ";"),
+        "int points = (int(share) + (worker < extra))" + (f" * {u};" if u > 1 else ";"),
     ]
     if u > 1:
-        lines.append("count = std::min(count, int(extent0) - first);")
-    return [*lines, "if (count <= 0) return true;"]
+        lines.append("points = std::min(points, int(extent0) - first);")
+    return [*lines, "if (points <= 0) return true;"]
 
 
 def loop_twin(task: Task, nest: tuple[Level, ...], picked: tuple[int, ...], share: Split) -> str:
@@ -61,7 +61,7 @@ def loop_twin(task: Task, nest: tuple[Level, ...], picked: tuple[int, ...], shar
 
     def open_level(k: int) -> None:
         nonlocal indent
-        bound = "count" if share.level == k else f"int(extent{k})"
+        bound = "points" if share.level == k else f"int(extent{k})"
         lines.append(f"{indent}for (int i{k} = 0; i{k} < {bound}; ++i{k}) {{")
         indent += "  "
         steps = [f"p{i} += step{i}_{k} / {size_bytes(task.operands[i].dtype)};" for i in range(n)

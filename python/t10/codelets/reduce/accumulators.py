@@ -1,0 +1,306 @@
+"""What holds running values, and how contributions enter and results leave.
+
+| kind | holds | takes | used for |
+|---|---|---|---|
+| `Words` | pairs of f32 registers | f32, or f16 widened | any combination of f32, sums of f16 |
+| `Halves` | f16 registers | f16 | maxima, minima and products of f16 |
+| `Accumulators` | AACC[0, 2, 4, 6] | four f16 | sums of f16 |
+| `Products` | AACC[0, 2] | two vectors of four f16 | sums of products of f16 along a row |
+| `Integers` | a register of the MRF | an integer | integers and truth values |
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Protocol
+
+from t10.codelets.body.code import Code
+from t10.codelets.body.select import Form, Selector
+from t10.codelets.body.virtual import Instruction, Slice
+from t10.codelets.loops.combining import INTEGERS, TRUTHS, neutral_text
+from t10.core.expression import Combine
+from t10.core.scalar import parse_constant
+
+FLOAT_NAMES = {"sum": "add", "prod": "mul", "max": "max", "min": "min"}
+AACC = "aacc"
+"""The stream of instructions that use the accumulators."""
+
+Mask = Callable[[Slice, int], Slice]
+"""Makes the lanes of a register (part `n` of a vector) that are beyond a row neutral."""
+
+
+def unmasked(x: Slice, part: int) -> Slice:
+    """Return a part as it is."""
+    return x
+
+
+def family(form: Form, width: int) -> str:
+    """Return the first part of the mnemonics that compute on registers of a form and width."""
+    return ("f16v4" if width == 2 else "f16v2") if form == "h" else ("f32v2" if width == 2 else "f32")
+
+
+class Accumulator(Protocol):
+    """Running values of one output (or one vector of outputs)."""
+
+    @property
+    def form(self) -> Form:
+        """Return the form in which contributions come, so that their tails can be masked."""
+        ...
+
+    @property
+    def pinned(self) -> tuple[Slice, ...]:
+        """Return the registers that hold running values."""
+        ...
+
+    def start(self, code: Code) -> None:
+        """Add: no contribution so far."""
+        ...
+
+    def add(self, code: Code, s: Selector, mask: Mask) -> list[Instruction]:
+        """Add the contributions of one vector; return the instructions that count them."""
+        ...
+
+    def folded(self, code: Code) -> Slice:
+        """Add the folding of all lanes: one register, f32 (or f16 in both halves for `Halves`, or an integer)."""
+        ...
+
+    def vectors(self, code: Code, dtype: str) -> tuple[Slice, ...]:
+        """Add reading all lanes as vectors of `dtype`."""
+        ...
+
+
+def float_bits(text: str) -> int:
+    """Return the f32 bits of a constant."""
+    return int(struct.unpack("<I", struct.pack("<f", float(parse_constant(text))))[0])
+
+
+def neutral_bits(combine: Combine, form: Form) -> int:
+    """Return the neutral element as a register holds it: f32, or f16 twice."""
+    value = float(parse_constant(neutral_text(combine, "f32")))
+    if form == "h":
+        return int(struct.unpack("<H", struct.pack("<e", value))[0]) * 0x10001
+    return float_bits(neutral_text(combine, "f32"))
+
+
+def set_constant(code: Code, target: Slice, bits: int) -> None:
+    """Add loading a constant into single registers."""
+    file = target.register.file
+    zero, is_main = ("$mzero", True) if file == "m" else ("$azero", False)
+    low, high = bits & 0xFFFFF, bits & 0xFFF00000
+    for i in range(target.width):
+        one = target.part(i)
+        if low or not high:
+            code.add(f"setzi {{}}, {low:#x}", "o", one, is_main=is_main)
+        if high:
+            code.add(f"or {{}}, {{}}, {high:#x}", "oi", one, one if low else zero, is_main=is_main)
+
+
+class Words:
+    """f32 registers, a pair per two lanes; along a row all parts share one."""
+
+    form: Form = "w"
+
+    def __init__(
+        self, code: Code, combine: Combine, result: int, lanes: int, *, is_folded: bool, is_wide: bool
+    ) -> None:
+        """`result` is the body's result; `is_wide`: it is f32, else f16 to be widened."""
+        self.combine: Combine = combine
+        self.result, self.is_wide = result, is_wide
+        self.width = min(lanes, 2)
+        self.n_parts = max(1, lanes // 2)
+        n_registers = 1 if is_folded else self.n_parts
+        self.registers = tuple(code.new("a", self.width) for _ in range(n_registers))
+
+    @property
+    def pinned(self) -> tuple[Slice, ...]:
+        """Return the registers."""
+        return self.registers
+
+    def start(self, code: Code) -> None:
+        """Set the neutral element."""
+        for register in self.registers:
+            if self.combine == "sum" and self.width == 2:
+                code.aux("zero", register)
+            else:
+                set_constant(code, register, neutral_bits(self.combine, "w"))
+
+    def add(self, code: Code, s: Selector, mask: Mask) -> list[Instruction]:
+        """Combine part by part."""
+        counted: list[Instruction] = []
+        mnemonic = family("w", self.width) + FLOAT_NAMES[self.combine]
+        for part in range(self.n_parts):
+            value = mask(self._value(code, s, part), part)
+            register = self.registers[part % len(self.registers)]
+            text = f"{mnemonic} {{}}, {{}}, {{}}"
+            counted.append(code.add(text, "oii", register, register, value, is_main=False))
+        return counted
+
+    def _value(self, code: Code, s: Selector, part: int) -> Slice:
+        if self.is_wide:
+            return s.get(self.result, "w", part)
+        halves = s.get(self.result, "h", 0)
+        mnemonic = "f16v2tof32" if self.width == 2 else "f16tof32"
+        return code.aux(mnemonic, code.new("a", self.width), halves.part(part if halves.width > 1 else 0))
+
+    def folded(self, code: Code) -> Slice:
+        """Combine the two lanes."""
+        (register,) = self.registers
+        if self.width == 1:
+            return register
+        mnemonic = "f32" + FLOAT_NAMES[self.combine]
+        return code.aux(mnemonic, code.new("a"), register.part(0), register.part(1))
+
+    def vectors(self, code: Code, dtype: str) -> tuple[Slice, ...]:
+        """Hand out the registers, rounded where they must be."""
+        if dtype == "f32":
+            return self.registers
+        target = code.new("a", len(self.registers))
+        for i, register in enumerate(self.registers):
+            code.aux("f32v2tof16", target.part(i), register)
+        return (target,)
+
+
+class Halves:
+    """f16 registers: up to four lanes."""
+
+    form: Form = "h"
+
+    def __init__(self, code: Code, combine: Combine, result: int, lanes: int) -> None:
+        """`result` is the body's result, f16."""
+        self.combine: Combine = combine
+        self.result = result
+        self.width = max(1, lanes // 2)
+        self.lanes = lanes
+        self.register = code.new("a", self.width)
+
+    @property
+    def pinned(self) -> tuple[Slice, ...]:
+        """Return the register."""
+        return (self.register,)
+
+    def start(self, code: Code) -> None:
+        """Set the neutral element."""
+        set_constant(code, self.register, neutral_bits(self.combine, "h"))
+
+    def add(self, code: Code, s: Selector, mask: Mask) -> list[Instruction]:
+        """Combine four lanes at once."""
+        value = mask(s.get(self.result, "h", 0), 0)
+        text = f"{family('h', self.width)}{FLOAT_NAMES[self.combine]} {{}}, {{}}, {{}}"
+        return [code.add(text, "oii", self.register, self.register, value, is_main=False)]
+
+    def folded(self, code: Code) -> Slice:
+        """Combine pairs, then halves: the result is in both halves."""
+        mnemonic = "f16v2" + FLOAT_NAMES[self.combine]
+        value = self.register
+        if self.width == 2:
+            value = code.aux(mnemonic, code.new("a"), value.part(0), value.part(1))
+        if self.lanes == 1:
+            return value
+        swapped = code.aux("swap16", code.new("a"), value)
+        return code.aux(mnemonic, code.new("a"), value, swapped)
+
+    def vectors(self, code: Code, dtype: str) -> tuple[Slice, ...]:
+        """Hand out the register."""
+        return (self.register,)
+
+
+class Accumulators:
+    """AACC[0, 2, 4, 6]: zero between outputs, since reading shifts zeros in."""
+
+    form: Form = "h"
+    pinned: tuple[Slice, ...] = ()
+
+    def __init__(self, result: int) -> None:
+        """`result` is a f16 value whose sums are kept in f32."""
+        self.result = result
+
+    def start(self, code: Code) -> None:
+        """Do nothing: they are zero."""
+
+    def add(self, code: Code, s: Selector, mask: Mask) -> list[Instruction]:
+        """Accumulate four lanes."""
+        value = mask(s.get(self.result, "h", 0), 0)
+        return [code.add("f16v4acc {}", "i", value, is_main=False, streams=(AACC,))]
+
+    def folded(self, code: Code) -> Slice:
+        """Add the four sums."""
+        first, second = self.vectors(code, "f32")
+        both = code.aux("f32v2add", code.new("a", 2), first, second)
+        return code.aux("f32add", code.new("a"), both.part(0), both.part(1))
+
+    def vectors(self, code: Code, dtype: str) -> tuple[Slice, ...]:
+        """Read them, which clears them."""
+        if dtype == "f32":
+            parts = tuple(code.new("a", 2) for _ in range(2))
+            for part in parts:
+                code.add("f32v2gina {}, $azeros, 0", "o", part, is_main=False, streams=(AACC,))
+            return parts
+        target = code.new("a", 2)
+        for i in range(2):
+            code.add("f16v2gina {}, $azero, 0", "o", target.part(i), is_main=False, streams=(AACC,))
+        return (target,)
+
+
+class Products:
+    """AACC[0, 2]: sums of products of f16 along a row."""
+
+    form: Form = "h"
+    pinned: tuple[Slice, ...] = ()
+
+    def __init__(self, first: int, second: int) -> None:
+        """The factors are f16 values."""
+        self.factors = (first, second)
+
+    def start(self, code: Code) -> None:
+        """Do nothing: they are zero."""
+
+    def add(self, code: Code, s: Selector, mask: Mask) -> list[Instruction]:
+        """Accumulate four products; beyond a row both factors are zero, a NaN times zero is none."""
+        x, y = (mask(s.get(factor, "h", 0), 0) for factor in self.factors)
+        return [code.add("f16v4cmac {}, {}", "ii", x, y, is_main=False, streams=(AACC,))]
+
+    def folded(self, code: Code) -> Slice:
+        """Add the two sums."""
+        both = code.new("a", 2)
+        code.add("f32v2gina {}, $azeros, 0", "o", both, is_main=False, streams=(AACC,))
+        return code.aux("f32add", code.new("a"), both.part(0), both.part(1))
+
+    def vectors(self, code: Code, dtype: str) -> tuple[Slice, ...]:
+        """Raise: lanes are not kept apart."""
+        raise AssertionError("products have no lanes")
+
+
+class Integers:
+    """One integer register."""
+
+    form: Form = "m"
+
+    def __init__(self, code: Code, combine: Combine, result: int, dtype: str) -> None:
+        """`result` is the body's result, of `dtype`."""
+        self.mnemonic = (TRUTHS if dtype == "i1" else INTEGERS)[combine]
+        self.neutral = int(parse_constant(neutral_text(combine, dtype))) & 0xFFFFFFFF
+        self.result = result
+        self.register = code.new("m")
+
+    @property
+    def pinned(self) -> tuple[Slice, ...]:
+        """Return the register."""
+        return (self.register,)
+
+    def start(self, code: Code) -> None:
+        """Set the neutral element."""
+        set_constant(code, self.register, self.neutral)
+
+    def add(self, code: Code, s: Selector, mask: Mask) -> list[Instruction]:
+        """Combine one integer."""
+        text = f"{self.mnemonic} {{}}, {{}}, {{}}"
+        return [code.add(text, "oii", self.register, self.register, s.get(self.result, "m", 0), is_main=True)]
+
+    def folded(self, code: Code) -> Slice:
+        """Hand out the register."""
+        return self.register
+
+    def vectors(self, code: Code, dtype: str) -> tuple[Slice, ...]:
+        """Raise: there is one lane."""
+        raise AssertionError("integers have one lane")

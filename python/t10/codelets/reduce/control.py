@@ -1,0 +1,188 @@
+"""The loops around a reduction's straight code: shares of workers, counters, pointers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+
+from t10.codelets.assembly import Assembly
+from t10.codelets.nest import shares
+from t10.codelets.reduce.layout import Layout
+from t10.codelets.reduce.schedule import Bundle
+from t10.codelets.workers import deal, take_share, worker_number
+from t10.core.codelet import Scratch
+
+END = ".LEnd"
+
+
+class Control:
+    """Writes loops into `text`."""
+
+    def __init__(self, layout: Layout, text: Assembly) -> None:
+        """Write for a layout."""
+        self.layout, self.text = layout, text
+        self.task, self.shape, self.state, self.homes = layout.task, layout.shape, layout.state, layout.homes
+
+    def field(self, register: str, name: str) -> None:
+        """Write the load of a field."""
+        self.state.load(self.text, register, name)
+
+    def emit(self, bundles: Iterable[Bundle]) -> None:
+        """Write bundles; a half that stands alone needs none."""
+        for main, aux in bundles:
+            if main and aux:
+                self.text.bundle(main, aux)
+            elif main or aux:
+                self.text.op(main or aux)
+
+    def prologue(self, constants: Iterable[Bundle], *, clears: bool) -> None:
+        """Write: share, pointers, what stays the same for all outputs; `clears`: accumulators become zero."""
+        text, homes, share = self.text, self.homes, self.shape.share
+        worker_number(text)
+        if homes.frame:
+            self.state.pointer("frame", "scratch", Scratch(), align_bytes=8)
+            text.op(f"mul $m1, $m0, {self.layout.frame_bytes}")
+            self.field(homes.frame, "frame")
+            text.op(f"add {homes.frame}, {homes.frame}, $m1")
+        if share.level is None:
+            text.op(f"brnz $m0, {END}", "one worker does all of it")
+        elif self.shape.is_dealt:
+            self._deal()
+        else:
+            self._take_share()
+        # The number of the first point of the shared level.
+        first = "$m0" if self.shape.is_dealt else "$m1"
+        for i in self.layout.operands:
+            name = "out" if i == self.layout.out else f"p{i}"
+            register = homes.register.get(name, "$m2")
+            self.field(register, "out" if i == self.layout.out else f"in{i}")
+            if share.level is not None and self.shape.parallel[0].strides[i]:
+                stride = self.shape.parallel[0].strides[i] * self.layout.sizes[i]
+                self.state.number(f"stride{i}", stride, "i32")
+                self.field("$m3" if register == "$m2" else "$m2", f"stride{i}")
+                other = "$m3" if register == "$m2" else "$m2"
+                text.op(f"mul {other}, {other}, {first}")
+                text.op(f"add {register}, {register}, {other}")
+            homes.write(text, name, register)
+        self._variables()
+        if clears:
+            text.op("setzi $a0, 8")
+            text.op("uput $FP_CLR, $a0", "accumulators are zero")
+        self.emit(constants)
+
+    def _deal(self) -> None:
+        """Write: every sixth point of the shared level, from the worker's number on."""
+        text, shape = self.text, self.shape
+        self.state.number("last", shape.parallel[0].extent - 1)
+        has_rest = shape.column == 0 and bool(shape.tail)
+        register = self.homes.register.get("c0", "$m2")
+        deal(text, self.field, register, END, keep="$m1" if has_rest else "")
+        self.homes.write(text, "c0", register)
+        if has_rest:
+            self.state.number("rest", shape.tail)
+            text.op(f"mul $m2, {register}, 6")
+            text.op("cmpeq $m1, $m2, $m1", "the last vector is mine")
+            self.field("$m2", "rest")
+            text.op("mul $m2, $m2, $m1")
+            self.homes.write(text, "rest", "$m2")
+
+    def _take_share(self) -> None:
+        """Write: a stretch of the shared level, in units that share no word."""
+        shape, level = self.shape, self.shape.parallel[0]
+        q, r = shares(level.extent, shape.share.unit)
+        self.state.number("share", q)
+        self.state.number("extra", r)
+        if shape.share.unit > 1:
+            self.state.number("extent0", level.extent)
+        take_share(self.text, shape.share, self.field, "extent0", END)
+        self.text.op("add $m2, $m2, -1")
+        self.homes.write(self.text, "c0", "$m2")
+
+    def _variables(self) -> None:
+        """Write: what stays the same for all outputs."""
+        text, homes, shape = self.text, self.homes, self.shape
+        for i, pace in self.layout.pace_values.items():
+            if pace not in (0, 1):
+                self.state.number(f"pace{i}", pace, "i32")
+                self.field(homes.register[f"pace{i}"], f"pace{i}")
+        if (
+            shape.mode == "columns"
+            and shape.tail
+            and not (shape.share.level is not None and shape.column == 0)
+        ):
+            self.state.number("rest", shape.tail)
+            homes.set(text, "rest", lambda register: self.field(register, "rest"))
+        k = len(shape.parallel) - 1
+        for i in self.layout.operands:
+            if f"step{i}_{k}" in homes.register:
+                self.field(homes.register[f"step{i}_{k}"], self.layout.step(i, k))
+        if "count" in homes.register and self.state.has("count"):
+            self.field(homes.register["count"], "count")
+
+    def parallel(self, k: int, output: Callable[[], None]) -> None:
+        """Write the loops over outputs from level `k` inwards."""
+        if k == len(self.shape.parallel):
+            output()
+            return
+        text, name = self.text, f"c{k}"
+        if not (k == 0 and self.shape.share.level is not None):
+            self._count(name, f"extent{k}", self.shape.parallel[k].extent)
+        top = f".LOut{k}"
+        text.label(top)
+        self.parallel(k + 1, output)
+        for i in self.layout.operands:
+            if self.layout.is_stepped(i, k):
+                self._advance(
+                    "out" if i == self.layout.out else f"p{i}",
+                    f"step{i}_{k}",
+                    partial(self.layout.step, i, k),
+                )
+        self._again(name, top)
+
+    def _count(self, name: str, field: str, extent: int) -> None:
+        """Write: a counter begins at its extent less one."""
+        self.state.number(field, extent)
+
+        def load(register: str) -> None:
+            self.field(register, field)
+            self.text.op(f"add {register}, {register}, -1")
+
+        self.homes.set(self.text, name, load)
+
+    def _advance(self, name: str, step: str, field: Callable[[], str]) -> None:
+        """Write: a pointer moves by a field's bytes (in a register, where it has one)."""
+        text, homes = self.text, self.homes
+        register = homes.read(text, name, "$m0")
+        if step in homes.register:
+            text.op(f"add {register}, {register}, {homes.register[step]}")
+        else:
+            self.field("$m1", field())
+            text.op(f"add {register}, {register}, $m1")
+        homes.write(text, name, register)
+
+    def _again(self, name: str, top: str) -> None:
+        """Write: count down and go on at `top` until done."""
+        if name in self.homes.register:
+            self.text.op(f"brnzdec {self.homes.register[name]}, {top}")
+            return
+        done = self.text.new_label()
+        self.homes.read(self.text, name, "$m0")
+        self.text.op(f"brz $m0, {done}")
+        self.text.op("add $m0, $m0, -1")
+        self.homes.write(self.text, name, "$m0")
+        self.text.op(f"bri {top}")
+        self.text.label(done)
+
+    def reduce(self, k: int, inner: Callable[[], None]) -> None:
+        """Write the reduction of one output from outer level `k` inwards."""
+        if k == len(self.shape.outer):
+            inner()
+            return
+        name = f"r{k}"
+        self._count(name, f"outer{k}", self.shape.outer[k].extent)
+        top = f".LReduce{k}"
+        self.text.label(top)
+        self.reduce(k + 1, inner)
+        for i in self.layout.moving:
+            self._advance(f"w{i}", "", partial(self.layout.outer_step, i, k))
+        self._again(name, top)

@@ -1,0 +1,62 @@
+"""Reductions as vector code: the inner loop is a software-pipelined repeat block.
+
+Six workers share the outputs. Each output (or vector of outputs) starts from the neutral element, takes its
+contributions, is folded, rounded, combined with what was there unless the task is initial, and stored.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from t10.codelets.body.select import Unselectable
+from t10.codelets.digest import named
+from t10.codelets.nest import levels
+from t10.codelets.reduce.generator import Generator
+from t10.codelets.reduce.shape import Shape, shapes
+from t10.codelets.reduce.twin import reduction_twin
+from t10.core.codelet import Codelet, Compiled
+from t10.core.task import Task
+from t10.errors import UnsupportedOpError
+
+COMPUTED = frozenset({"f16", "f32", "i32", "i16", "i8", "i1", "ui8", "ui16"})
+
+
+@dataclass(frozen=True, slots=True)
+class ReduceFamily:
+    """Reductions without selectors, of any body that the vector selector knows."""
+
+    name: str = "Reduce"
+
+    def compile(self, task: Task) -> Compiled | None:
+        """Return the task as vector code, None where it reduces nothing or is left to scalar loops."""
+        if task.selectors or task.combine == "none" or not any(level.is_reduction for level in levels(task)):
+            return None
+        if any(operand.dtype not in COMPUTED for operand in task.operands):
+            return None
+        for shape in shapes(task):
+            try:
+                return self._compiled(task, shape)
+            except (Unselectable, UnsupportedOpError):
+                continue
+        return None
+
+    def _compiled(self, task: Task, shape: Shape) -> Compiled:
+        generator = Generator(task, shape)
+        assembly = generator.generate()
+        twin = reduction_twin(
+            task, shape, generator.state, generator.steps, walks_outer=generator.walks_outer
+        )
+        fields = generator.state.fields
+        types = "_".join(operand.dtype for operand in task.operands)
+        name = named(
+            f"{self.name}_{shape.mode}_{types}_{task.combine}", fields, "\n".join(assembly.lines), twin
+        )
+        codelet = Codelet(
+            name=name,
+            kind="multi",
+            fields=fields,
+            assembly=assembly.text(name, "multi"),
+            twin=twin,
+            summary=f"reduction by {shape.mode}, {shape.lanes} lanes, combine {task.combine}",
+        )
+        return Compiled(codelet, generator.state.words, generator.scratch_bytes)

@@ -1,0 +1,130 @@
+"""Where a reduction's numbers live: words of the state, registers and the frame."""
+
+from __future__ import annotations
+
+from t10.codelets.body.select import Unselectable
+from t10.codelets.nest import N_WORKERS, WORD_BYTES
+from t10.codelets.reduce.homes import Homes
+from t10.codelets.reduce.shape import PER_LANE, Shape
+from t10.codelets.reduce.sources import access
+from t10.codelets.state import State
+from t10.core.codelet import FieldKind, Pointer
+from t10.core.dtypes import size_bytes
+from t10.core.task import Task
+
+INTEGER_TEMPORARIES = 3
+"""Registers left to the instructions of integer reductions."""
+
+
+class Layout:
+    """The state and homes of one reduction's loops.
+
+    `moving` are the inputs that move within an output: their pointers at its beginning are `p`, in its loops `w`.
+    `paces` gives the register (or immediate) by which an input steps in the inner loop.
+    """
+
+    def __init__(self, task: Task, shape: Shape) -> None:
+        """Choose; raises `Unselectable` where there are too many variables or a stride suits no access."""
+        self.task, self.shape, self.state = task, shape, State()
+        self.inputs = range(len(task.inputs))
+        self.operands = range(len(task.operands))
+        self.out = len(task.inputs)
+        self.sizes = [size_bytes(operand.dtype) for operand in task.operands]
+        self.moving = [i for i in self.inputs if shape.moves(i)]
+        self.pace_values = {i: self._pace(i) for i in self.moving}
+        self._pointers()
+        self.homes = self._homes()
+        register = self.homes.register
+        self.paces = {
+            i: "1" if pace == 1 else register[f"pace{i}"] for i, pace in self.pace_values.items() if pace
+        }
+        self.inner_pointers = {i: register[f"w{i}" if i in self.moving else f"p{i}"] for i in self.inputs}
+        self.still_pointers = {i: register[f"p{i}"] for i in self.inputs if i not in self.moving}
+
+    @property
+    def out_register(self) -> str:
+        """Return the register of the output's pointer while an output is finished."""
+        return self.homes.register.get("out", "$m2")
+
+    @property
+    def frame_bytes(self) -> int:
+        """Return the bytes of one worker's frame."""
+        return -(-len(self.homes.slot) * WORD_BYTES // 8) * 8
+
+    def _pace(self, number: int) -> int:
+        """Return the stride of the inner loop in accesses, 0 where an input stands still in it."""
+        how = access(self.task, self.shape, number)
+        if self.shape.mode == "rows":
+            return int(self.shape.inner.strides[number] != 0)
+        stride = self.shape.inner.strides[number] * self.sizes[number]
+        if stride % how.n_bytes:
+            raise Unselectable("a stride that is no multiple of what is loaded at once")
+        pace = stride // how.n_bytes
+        if pace == 1 and how.n_parts > 1:
+            raise Unselectable("overlapping vectors of several parts")
+        return pace
+
+    def _pointers(self) -> None:
+        task = self.task
+        for i, operand in enumerate(task.inputs):
+            self.state.pointer(f"in{i}", "in", Pointer(i), operand.dtype, self._alignment(i))
+        kind: FieldKind = "out" if task.initial else "inout"
+        self.state.pointer("out", kind, Pointer(self.out), task.output.dtype, self._alignment(self.out))
+
+    def _alignment(self, number: int) -> int:
+        """Return what the code relies on, in bytes."""
+        size = self.sizes[number]
+        is_vector = self.shape.lanes > 1 and (
+            self.shape.mode == "columns"
+            if number == self.out
+            else self.shape.level_of_input(number) == PER_LANE
+        )
+        return min(8, size * self.shape.lanes) if is_vector else min(size, WORD_BYTES)
+
+    def _homes(self) -> Homes:
+        shape = self.shape
+        fixed = [f"w{i}" if i in self.moving else f"p{i}" for i in self.inputs]
+        fixed += [f"pace{i}" for i, pace in self.pace_values.items() if pace not in (0, 1)]
+        others = ["out", *(f"p{i}" for i in self.moving)]
+        others += [f"c{k}" for k in reversed(range(len(shape.parallel)))]
+        others += ["rest"] if shape.mode == "columns" and shape.tail else []
+        others += [f"r{k}" for k in reversed(range(len(shape.outer)))]
+        try:
+            homes = Homes(fixed, others)
+            if homes.frame:
+                return homes
+            k = len(shape.parallel) - 1
+            wished = [f"step{i}_{k}" for i in self.operands if self.is_stepped(i, k)]
+            wished.insert(1, "count")
+            kept = 0 if self.task.output.dtype in ("f16", "f32") else INTEGER_TEMPORARIES
+            spare = max(0, len(homes.free) - kept)
+            return Homes(fixed, [*others, *wished[:spare]])
+        except ValueError as error:
+            raise Unselectable(str(error)) from error
+
+    def is_stepped(self, operand: int, k: int) -> bool:
+        """Return whether an operand's pointer may move after one point of parallel level `k`."""
+        return k >= 0 and any(level.strides[operand] for level in self.shape.parallel[k:])
+
+    def step(self, operand: int, k: int) -> str:
+        """Return the field with the bytes an operand's pointer moves after one point of a parallel level."""
+        parallel = self.shape.parallel
+        back = parallel[k + 1].extent * parallel[k + 1].strides[operand] if k + 1 < len(parallel) else 0
+        is_every_sixth = k == 0 and self.shape.is_dealt
+        stride = parallel[k].strides[operand] * (N_WORKERS if is_every_sixth else 1)
+        name = f"step{operand}_{k}"
+        self.state.number(name, (stride - back) * self.sizes[operand], "i32")
+        return name
+
+    def outer_step(self, operand: int, k: int) -> str:
+        """Return the field with the bytes a working pointer moves after one point of an outer reduction."""
+        outer, inner = self.shape.outer, self.shape.inner
+        if k + 1 < len(outer):
+            back = outer[k + 1].extent * outer[k + 1].strides[operand]
+        elif self.shape.mode == "rows":
+            back = self.shape.steps * self.shape.lanes * inner.strides[operand]
+        else:
+            back = inner.extent * inner.strides[operand]
+        name = f"move{operand}_{k}"
+        self.state.number(name, (outer[k].strides[operand] - back) * self.sizes[operand], "i32")
+        return name

@@ -1,0 +1,185 @@
+"""How a reduction is walked: which loop runs in the repeat block, and how many elements an access takes.
+
+```
+rows     the inner reduction is contiguous: lanes are neighbours of one sum, folded at the end    out[i] += in[i, r]
+columns  a parallel axis is contiguous: lanes are neighbouring outputs                            out[i] += in[r, i]
+points   neither (or misaligned): one element at a time, any strides
+```
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Literal
+
+from t10.codelets.nest import Level, Split, levels, split, split_any
+from t10.codelets.workers import MOST_DEALT
+from t10.core.dtypes import size_bytes
+from t10.core.task import Task, TaskOperand
+
+Mode = Literal["rows", "columns", "points"]
+ACCESS_BYTES = 8
+MOST_UNROLLED = 16
+"""Bundles of a whole reduction up to which no loop is made of it."""
+
+COST_OF_TAIL, COST_OF_STRAIGHT, COST_OF_LOOP = 5, 2, 6
+COST_OF_RESULT: dict[Mode, int] = {"rows": 14, "columns": 6, "points": 10}
+"""About how many slots things cost that are not inner steps: to choose between shapes."""
+
+NEVER, PER_OUTPUT, PER_STEP, PER_LANE = range(4)
+"""In which loop a value changes: never, from output to output, from step to step of the inner loop, in every lane."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A reduction's loops.
+
+    `parallel` are the levels around one output (in columns mode: around one vector of outputs; its extent counts
+    vectors, strides are element strides of one vector), the shared one first; `outer` are reductions around the inner
+    one; `inner` is the level in the repeat block and `steps` its whole vectors. `tail` are elements beyond whole
+    vectors: of the inner level in rows mode, of the columns in columns mode. `column` is the columns' place in
+    `parallel`.
+    """
+
+    mode: Mode
+    lanes: int
+    parallel: tuple[Level, ...]
+    outer: tuple[Level, ...]
+    inner: Level
+    steps: int
+    tail: int
+    share: Split
+    column: int | None = None
+
+    @property
+    def reductions(self) -> tuple[Level, ...]:
+        """Return all reduction levels, the inner one last."""
+        return (*self.outer, self.inner)
+
+    @property
+    def is_dealt(self) -> bool:
+        """Return whether workers take every sixth point of the shared level, else a stretch of it each."""
+        is_single = self.share.level is not None and self.share.unit == 1
+        return is_single and self.parallel[0].extent <= MOST_DEALT
+
+    def level_of_input(self, number: int) -> int:
+        """Return in which loop an input changes, see `PER_OUTPUT`..."""
+        is_moving = self.moves(number)
+        if self.mode == "points":
+            return PER_LANE if is_moving else PER_OUTPUT
+        lanes_along = self.inner if self.column is None else self.parallel[self.column]
+        if lanes_along.strides[number]:
+            return PER_LANE
+        return PER_STEP if is_moving else PER_OUTPUT
+
+    def moves(self, number: int) -> bool:
+        """Return whether an input's pointer moves within one output."""
+        return any(level.strides[number] for level in self.reductions)
+
+
+def shapes(task: Task) -> tuple[Shape, ...]:
+    """Return the ways to walk a task that has reduction levels, the best first."""
+    nest = levels(task)
+    if not any(level.is_reduction for level in nest):
+        return ()
+    found = [_rows(task, nest, lanes) for lanes in (4, 2)]
+    found += [_columns(task, nest, lanes) for lanes in (4, 2)]
+    candidates = [shape for shape in found if shape is not None]
+    return tuple(sorted((*candidates, _points(task, nest)), key=_cost))
+
+
+def _cost(shape: Shape) -> tuple[float, str]:
+    """Return what one element costs, in slots: inner steps, and what loops, remainders and results cost besides."""
+    n_outer = prod(level.extent for level in shape.outer)
+    is_small = n_outer * shape.steps <= MOST_UNROLLED
+    remainder = COST_OF_TAIL if shape.mode == "rows" and shape.tail else 0
+    per_outer = shape.steps + remainder + (COST_OF_STRAIGHT if is_small else COST_OF_LOOP)
+    elements = n_outer * shape.inner.extent * (shape.lanes if shape.mode == "columns" else 1)
+    return (n_outer * per_outer + COST_OF_RESULT[shape.mode]) / elements, shape.mode
+
+
+def _rows(task: Task, nest: tuple[Level, ...], lanes: int) -> Shape | None:
+    parallel = tuple(level for level in nest if not level.is_reduction)
+    reductions = [level for level in nest if level.is_reduction]
+    contiguous = [level for level in reductions if _is_contiguous(level.strides[:-1])]
+    if not contiguous or not _has_lanes(task, lanes):
+        return None
+    inner = max(contiguous, key=lambda level: level.extent)
+    rest = [level for level in nest if level is not inner]
+    if inner.extent < lanes or not _is_aligned(task, inner, rest, lanes):
+        return None
+    parallel, share = _share(parallel, task)
+    outer = tuple(level for level in reductions if level is not inner)
+    return Shape("rows", lanes, parallel, outer, inner, inner.extent // lanes, inner.extent % lanes, share)
+
+
+def _columns(task: Task, nest: tuple[Level, ...], lanes: int) -> Shape | None:
+    parallel = tuple(level for level in nest if not level.is_reduction)
+    reductions = [level for level in nest if level.is_reduction]
+    contiguous = [level for level in parallel if level.out_stride == 1 and _is_contiguous(level.strides)]
+    if not contiguous or not _has_lanes(task, lanes):
+        return None
+    column = contiguous[0]
+    rest = [level for level in nest if level is not column]
+    if not _is_aligned(task, column, rest, lanes, is_stored=True):
+        return None
+    vectors = replace(
+        column, extent=-(-column.extent // lanes), strides=tuple(s * lanes for s in column.strides)
+    )
+    around = tuple(vectors if level is column else level for level in parallel)
+    around, share = _split_first(around, split_any(around))
+    inner = max(reductions, key=lambda level: level.extent)
+    outer = tuple(level for level in reductions if level is not inner)
+    tail = column.extent % lanes
+    return Shape("columns", lanes, around, outer, inner, inner.extent, tail, share, around.index(vectors))
+
+
+def _points(task: Task, nest: tuple[Level, ...]) -> Shape:
+    parallel = tuple(level for level in nest if not level.is_reduction)
+    reductions = [level for level in nest if level.is_reduction]
+    inner = max(reductions, key=lambda level: level.extent)
+    outer = tuple(level for level in reductions if level is not inner)
+    parallel, share = _share(parallel, task)
+    return Shape("points", 1, parallel, outer, inner, inner.extent, 0, share)
+
+
+def _share(parallel: tuple[Level, ...], task: Task) -> tuple[tuple[Level, ...], Split]:
+    return _split_first(parallel, split(parallel, task.output.dtype, task.output.align_bytes))
+
+
+def _split_first(parallel: tuple[Level, ...], share: Split) -> tuple[tuple[Level, ...], Split]:
+    """Return the levels with the shared one outermost."""
+    if share.level is None:
+        return parallel, share
+    chosen = parallel[share.level]
+    rest = tuple(level for level in parallel if level is not chosen)
+    return (chosen, *rest), Split(0, share.unit)
+
+
+def _is_contiguous(strides: tuple[int, ...]) -> bool:
+    return set(strides) <= {0, 1} and 1 in strides
+
+
+def _has_lanes(task: Task, lanes: int) -> bool:
+    """Return whether vectors of that many elements suit the types: floats only, four lanes for f16."""
+    kinds = {operand.dtype for operand in task.operands}
+    return kinds <= {"f16", "f32"} and (lanes == 2 or "f16" in kinds)
+
+
+def _is_aligned(task: Task, along: Level, rest: list[Level], lanes: int, *, is_stored: bool = False) -> bool:
+    """Return whether every vector along a level begins at a multiple of what one access takes."""
+    for number, operand in enumerate(task.operands):
+        if along.strides[number] == 0 or (number == len(task.inputs) and not is_stored):
+            continue
+        if not _operand_is_aligned(operand, number, rest, lanes):
+            return False
+    return True
+
+
+def _operand_is_aligned(operand: TaskOperand, number: int, rest: list[Level], lanes: int) -> bool:
+    size = size_bytes(operand.dtype)
+    access = min(ACCESS_BYTES, lanes * size)
+    return operand.align_bytes % access == 0 and all(
+        level.strides[number] * size % access == 0 for level in rest
+    )
