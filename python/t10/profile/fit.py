@@ -1,0 +1,69 @@
+"""Linear models without negative coefficients, fitted so that relative errors are small."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+SWEEPS = 400
+SIGNIFICANT = 1e-4
+"""A feature that never explains more than this part of any sample's cycles is left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """`cycles = sum of coefficients * features`, features by name; those left out are 0."""
+
+    coefficients: Mapping[str, float]
+
+    def predict(self, features: Mapping[str, Floats]) -> Floats:
+        """Return the modelled cycles, shape (n,)."""
+        columns = [value * features[name] for name, value in self.coefficients.items()]
+        return np.sum(columns, axis=0)
+
+
+def fit(features: Mapping[str, Floats], cycles: Floats) -> Fit:
+    """Return the model with the least squares of relative errors."""
+    names = list(features)
+    table = np.stack([np.asarray(features[name], np.float64) / cycles for name in names], axis=1)
+    scale = np.maximum(np.abs(table).max(axis=0), 1e-30)
+    solution = nonnegative_least_squares(table / scale, np.ones(len(cycles))) / scale
+    kept = {
+        name: float(value)
+        for name, value, column in zip(names, solution, table.T, strict=True)
+        if value * column.max() > SIGNIFICANT
+    }
+    return Fit(kept)
+
+
+def nonnegative_least_squares(table: Floats, target: Floats) -> Floats:
+    """Return x >= 0 that makes |table x - target| least (active sets: Lawson and Hanson)."""
+    n = table.shape[1]
+    gram, goal = table.T @ table, table.T @ target
+    x = np.zeros(n)
+    passive = np.zeros(n, np.bool_)
+    tolerance = 1e-9 * max(float(np.abs(goal).max(initial=0)), 1e-30)
+    for _ in range(3 * n):
+        gradient = goal - gram @ x
+        gradient[passive] = -np.inf
+        best = int(np.argmax(gradient))
+        if gradient[best] <= tolerance:
+            break
+        passive[best] = True
+        while True:
+            trial = np.zeros(n)
+            chosen = np.flatnonzero(passive)
+            trial[chosen] = np.linalg.lstsq(gram[np.ix_(chosen, chosen)], goal[chosen], rcond=None)[0]
+            if (trial[chosen] > 0).all():
+                x = trial
+                break
+            falling = chosen[trial[chosen] <= 0]
+            ratio = x[falling] / np.maximum(x[falling] - trial[falling], 1e-300)
+            x = x + float(ratio.min()) * (trial - x)
+            passive &= x > 1e-14
+            x[~passive] = 0.0
+    return x

@@ -1,0 +1,104 @@
+"""What a task takes on one tile: its codelet, assembled, executed instruction by instruction on made-up data."""
+
+from __future__ import annotations
+
+import struct
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from t10.codelets.compile import compile_task
+from t10.core.codelet import Codelet, Compiled, Pointer, Scratch
+from t10.core.dtypes import numpy_dtype, size_bytes
+from t10.core.task import Task, TaskOperand
+from t10.emit.link import assembled
+from t10.emit.placement import INTERLEAVED_BYTES, OVERREAD_BYTES, REGION1_BASE, SRAM_BASE
+from t10.isa.image import Image
+from t10.isa.tile import SRAM_BYTES, Machine
+
+CODE_BYTES = 0x8000
+STATE = SRAM_BASE + CODE_BYTES
+SCRATCH = STATE + 0x1000
+STACK_TOP = REGION1_BASE - OVERREAD_BYTES
+LARGEST_DATA_BYTES = SRAM_BASE + SRAM_BYTES - REGION1_BASE - OVERREAD_BYTES
+KEPT_MACHINES = 64
+
+
+def cycles_of(task: Task) -> int | None:
+    """Return the cycles of a task on one tile, its launch left out; None where its operands do not fit a tile.
+
+    Operands lie in memory elements of their own in the interleaved region. Raises `UnsupportedOpError` for what no
+    codelet computes.
+    """
+    addresses = _addresses(task)
+    if addresses is None:
+        return None
+    compiled = compile_task(task)
+    machine, image = _machine(compiled.codelet)
+    memory = machine.memory(0)
+    for number, (operand, address) in enumerate(zip(task.inputs, addresses, strict=False)):
+        _fill(memory, task, operand, address, number)
+    words = [_word(word, addresses) for word in compiled.words]
+    at = STATE - SRAM_BASE
+    memory[at : at + 4 * len(words)] = np.frombuffer(b"".join(words), np.uint8)
+    return machine.run_vertex(0, image.symbols[compiled.codelet.entry], STATE, compiled.codelet.kind)
+
+
+def codelet_of(task: Task) -> Compiled:
+    """Return the code that computes a task."""
+    return compile_task(task)
+
+
+@lru_cache(maxsize=KEPT_MACHINES)
+def _machine(codelet: Codelet) -> tuple[Machine, Image]:
+    """Return a tile with a codelet's code in it."""
+    image = assembled((codelet,))
+    machine = Machine(1, image)
+    worker = codelet.stack_bytes if codelet.kind == "multi" else 0
+    machine.set_options(stack_top=STACK_TOP, worker_stack_bytes=-(-worker // 8) * 8)
+    return machine, image
+
+
+def _addresses(task: Task) -> list[int] | None:
+    """Return where every operand lies: pairs of memory elements of its own, as many as it takes."""
+    result: list[int] = []
+    address = REGION1_BASE
+    for operand in task.operands:
+        span = _span(task, operand) * size_bytes(operand.dtype) + OVERREAD_BYTES
+        result.append(address)
+        address += -(-span // INTERLEAVED_BYTES) * INTERLEAVED_BYTES
+    return result if address <= SRAM_BASE + SRAM_BYTES else None
+
+
+def _span(task: Task, operand: TaskOperand) -> int:
+    """Return the elements from an operand's first to its last."""
+    return 1 + sum(s * (n - 1) for s, n in zip(operand.strides, task.extents, strict=True))
+
+
+def _fill(memory: NDArray[np.uint8], task: Task, operand: TaskOperand, address: int, number: int) -> None:
+    """Put values into an operand: small numbers, and indices of which every part of a selected axis has its share."""
+    n = _span(task, operand)
+    kind = numpy_dtype(operand.dtype)
+    values = np.arange(n) * 7 + number
+    if kind.kind == "f":
+        data = ((values % 13) / 8 + 0.25).astype(kind)
+    elif kind.kind == "b":
+        data = (values % 2).astype(kind)
+    else:
+        largest = max((task.extents[s.axis] for s in task.selectors), default=16)
+        data = (values % largest).astype(kind)
+    at = address - SRAM_BASE
+    memory[at : at + data.nbytes] = data.view(np.uint8)
+
+
+def _word(word: object, addresses: list[int]) -> bytes:
+    """Return the four bytes of a word."""
+    if isinstance(word, Pointer):
+        return struct.pack("<I", addresses[word.operand] + word.offset_bytes)
+    if isinstance(word, Scratch):
+        return struct.pack("<I", SCRATCH + word.offset_bytes)
+    if isinstance(word, float):
+        return struct.pack("<f", word)
+    assert isinstance(word, int)
+    return struct.pack("<I", word & 0xFFFFFFFF)
