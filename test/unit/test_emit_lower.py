@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from random import Random
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import reference, task_interpreter
-from support.random_cases import Case, planned_case, small_case
+from support import random_plans, random_specs, reference, specs, task_interpreter
+from support.random_cases import Case, planned_case, small_case, small_chip
 
+from t10.core.expression import Operand
 from t10.cost import IpuCostModel
 from t10.emit.lower import lower
 
@@ -28,6 +32,18 @@ def check(case: Case) -> None:
 @given(st.integers(0, (1 << 32) - 1))
 def test_lowered_random_plans_compute_what_numpy_does(seed: int) -> None:
     check(small_case(seed))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_loop_that_goes_on_past_a_tensor_reads_its_padding(seed: int) -> None:
+    """Sums of rows of 7, of which the tensor holds 5: no window slides, and yet slots outside the tensor are read."""
+    rng = Random(seed)
+    rows = specs.row_reduce(6, 7, "sum", dtype="f32")
+    operand = Operand(rows.inputs[0].name, "activation", "f32", (6, 5), rows.inputs[0].dims, "2.0")
+    graph = specs.one_operator_graph(replace(rows, inputs=(operand,)))
+    chip = small_chip(8)
+    arrays = random_specs.random_arrays(rng, graph)
+    check(Case(seed, chip, graph, random_plans.random_module(rng, graph, chip), arrays))
 
 
 @pytest.mark.slow

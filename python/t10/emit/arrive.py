@@ -78,19 +78,17 @@ class Homes:
         )
         found = self._patterns.get(key)
         if found is None:
-            found = self._pattern(operand, wanted, homes)
+            found = self._pattern(operand, wanted, homes, is_padded=_reads_outside(spec, operand))
             self._patterns[key] = found
         return variables, found
 
-    def _pattern(self, operand: Operand, wanted: Layout, homes: list[Layout]) -> Pattern:
+    def _pattern(self, operand: Operand, wanted: Layout, homes: list[Layout], *, is_padded: bool) -> Pattern:
         """Return the pattern that brings an operand from the layouts of its sources to the wanted one."""
         target = self.element_map(wanted)
         through = movement.view_elements(self.graph, operand.name)
         maps = [self.element_map(home) for home in homes]
         sizes = [prod(self._shapes[source]) for source in through.sources]
         ids = None if through.sources == (operand.name,) else np.ascontiguousarray(through.ids.reshape(-1))
-        # Slots outside the tensor are only read where windows slide over them.
-        is_padded = any(not dim.is_simple for dim in operand.dims)
         moves, fills = _routes.runs(
             target.elements,
             ids,
@@ -139,6 +137,14 @@ class Homes:
             if there.size:
                 pieces.append(HostPiece("", there[None, :], constant))
         return HostTensor(name, dtype, through.ids.shape, tuple(pieces))
+
+
+def _reads_outside(spec: OperatorSpec, operand: Operand) -> bool:
+    """Return whether slots outside the tensor are read: windows slide over them, or the loop goes on past a dim's end."""
+    return any(
+        not dim.is_simple or spec.axes[dim.terms[0].axis].extent > extent
+        for dim, extent in zip(operand.dims, operand.shape, strict=True)
+    )
 
 
 def _found(
