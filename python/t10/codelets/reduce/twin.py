@@ -128,9 +128,9 @@ class TwinWriter:
         """Return the elements from one point of the inner loop to the next."""
         if self.shape.mode == "rows":
             return "1"
-        if not self.state.has(f"pace{number}"):
-            return "1"
         per_access = access(self.task, self.shape, number).n_bytes // self.sizes[number]
+        if not self.state.has(f"pace{number}"):
+            return str(per_access)
         return f"pace{number}" if per_access == 1 else f"(pace{number} * {per_access})"
 
     def _result(self, out: str) -> None:
