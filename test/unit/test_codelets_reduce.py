@@ -306,6 +306,8 @@ def test_twins_compute_the_same(tmp_path: Path) -> None:
         Task((7, 67), (operand("f16", 68, 1),), operand("f32", 1, 0), "sum", WIDENED, (1,), initial=False),
         Task((9, 30), (operand("f16", 32, 1),), operand("f16", 0, 1), "sum", identity(), (0,), initial=False),
         Task((5, 9), (operand("i1", 27, 3),), operand("i1", 1, 0), "or", identity(), (1,)),
+        # Rows as long as a vector: the inner loop goes from one to the next.
+        Task((3, 2), (operand("f32", 2, 1),), operand("f32", 0, 1), "sum", identity(), (0,), initial=False),
         Task((9, 77), (operand("f16", 80, 1), operand("f32", 1, 0)), operand("f32", 1, 0), "sum", EXPONENTIAL, (1,)),
         Task((2, 5, 6, 3, 3, 24), (operand("f16", 12 * 14 * 24, 2 * 14 * 24, 48, 14 * 24, 24, 1),),
              operand("f16", 720, 144, 24, 0, 0, 1), "max", identity(), (3, 4)),
