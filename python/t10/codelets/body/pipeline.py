@@ -1,0 +1,251 @@
+"""Software pipelining: times for the instructions of a loop so that iterations overlap, and registers that suit.
+
+A worker's instruction sees the results of all bundles before its own, and both halves of a bundle read before either
+writes. So an iteration may start every `interval` bundles as long as each pipe takes one instruction per bundle and no
+value lives longer than the interval (there are no rotating registers).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from t10.codelets.body.allocate import Lifetime, place
+from t10.codelets.body.virtual import File, Fusion, Instruction, Placement, Register, printed
+
+MOST_STAGES = 4
+"""Loads run ahead of stores by fewer iterations than this: as much is read past the end of an operand."""
+
+MOST_EXTRA = 12
+"""How many bundles more than the least an iteration may take before another way is tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """A loop as bundles: an iteration's instruction `i` runs `times[i]` bundles after its start; stores come last.
+
+    `stages[i]` counts the iterations that have started since. `placement` is where virtual registers lie.
+    """
+
+    instructions: tuple[Instruction, ...]
+    fusions: tuple[Fusion, ...]
+    interval: int
+    times: tuple[int, ...]
+    placement: Placement
+
+    @property
+    def n_stages(self) -> int:
+        """Return how many iterations are under way at once."""
+        return max(t // self.interval for t in self.times) + 1
+
+    def stage(self, instruction: Instruction) -> int:
+        """Return the stage of an instruction."""
+        return self.times[self.instructions.index(instruction)] // self.interval
+
+
+def pipelined(
+    instructions: Sequence[Instruction],
+    fusions: Sequence[Fusion],
+    is_store: Sequence[bool],
+    free: dict[File, tuple[int, ...]],
+    pinned: Placement,
+    extra: int = MOST_EXTRA,
+) -> Pipeline | None:
+    """Return the shortest interval found, None where registers do not suffice at `extra` bundles more than the least.
+
+    `free` are physical registers by file; `pinned` virtual registers that live through the whole loop and where.
+    """
+    dependences = Dependences(instructions)
+    least = _least_interval(instructions, fusions)
+    for interval in range(least, least + extra + 1):
+        times = _times(instructions, fusions, dependences, interval)
+        if times is None or not dependences.hold(times, interval):
+            continue
+        aligned = _with_stores_last(times, is_store, interval)
+        if aligned is None:
+            continue
+        lifetimes = _lifetimes(instructions, aligned, pinned)
+        placement = place(lifetimes, interval, free)
+        if placement is not None:
+            return Pipeline(tuple(instructions), tuple(fusions), interval, aligned, {**pinned, **placement})
+    return None
+
+
+class Dependences:
+    """Which instruction must follow which, and by how many bundles."""
+
+    def __init__(self, instructions: Sequence[Instruction]) -> None:
+        """Find them from what is read, written and stepped, in the order given."""
+        self.before: list[list[tuple[int, int]]] = [[] for _ in instructions]
+        self.after: list[list[tuple[int, int]]] = [[] for _ in instructions]
+        self.streams: dict[str, list[int]] = {}
+        writers: dict[object, list[int]] = {}
+        readers: dict[object, list[int]] = {}
+        for i, instruction in enumerate(instructions):
+            for slice_ in instruction.reads:
+                for cell in slice_.cells:
+                    self._add(writers.get(cell, []), i, 1)
+                    readers.setdefault(cell, []).append(i)
+            for slice_ in instruction.writes:
+                for cell in slice_.cells:
+                    self._add(readers.get(cell, []), i, 0)
+                    self._add(writers.get(cell, []), i, 1)
+                    writers.setdefault(cell, []).append(i)
+            for stream in instruction.streams:
+                self._add(self.streams.get(stream, [])[-1:], i, 1)
+                self.streams.setdefault(stream, []).append(i)
+
+    def _add(self, sources: Sequence[int], target: int, delay: int) -> None:
+        for source in sources:
+            if source != target:
+                self.before[target].append((source, delay))
+                self.after[source].append((target, delay))
+
+    def hold(self, times: Sequence[int], interval: int) -> bool:
+        """Return whether times respect all of them, also between iterations."""
+        within = all(times[i] >= times[j] + d for i, row in enumerate(self.before) for j, d in row)
+        return within and all(
+            times[chain[-1]] - times[chain[0]] < interval for chain in self.streams.values()
+        )
+
+
+def _least_interval(instructions: Sequence[Instruction], fusions: Sequence[Fusion]) -> int:
+    n_main = sum(instruction.is_main for instruction in instructions) - len(fusions)
+    return max(n_main, len(instructions) - n_main - len(fusions), 1)
+
+
+def _times(
+    instructions: Sequence[Instruction], fusions: Sequence[Fusion], dependences: Dependences, interval: int
+) -> tuple[int, ...] | None:
+    """Return times in which no pipe is used twice: computation as early as it can, then loads as late as they can."""
+    number = {instruction: i for i, instruction in enumerate(instructions)}
+    times: dict[int, int] = {}
+    taken: tuple[set[int], set[int]] = (set(), set())
+    fused = {number[f.load] for f in fusions} | {number[f.store] for f in fusions}
+    waiting: list[int] = []
+    for i, instruction in enumerate(instructions):
+        if i in fused or _can_wait(instruction, dependences, i, waiting):
+            waiting.append(i)
+            continue
+        earliest = max((times[j] + d for j, d in dependences.before[i] if j in times), default=0)
+        _take(times, taken[instruction.is_main], i, _upwards(earliest, interval), interval)
+    for fusion in reversed(fusions):
+        pair = number[fusion.load], number[fusion.store]
+        if not _place_fusion(times, taken[True], dependences, pair, interval):
+            return None
+    for i in reversed([i for i in waiting if i not in fused]):
+        latest = min((times[j] - d for j, d in dependences.after[i] if j in times), default=0)
+        _take(times, taken[instructions[i].is_main], i, _downwards(latest, interval), interval)
+    if len(times) < len(instructions):
+        return None
+    return tuple(times[i] for i in range(len(instructions)))
+
+
+def _can_wait(instruction: Instruction, dependences: Dependences, i: int, waiting: list[int]) -> bool:
+    """Return whether nothing that has a time already must come before an instruction."""
+    return instruction.is_load and all(j in waiting for j, _ in dependences.before[i])
+
+
+def _upwards(first: int, interval: int) -> Iterator[int]:
+    return iter(range(first, first + interval))
+
+
+def _downwards(last: int, interval: int) -> Iterator[int]:
+    return iter(range(last, last - interval, -1))
+
+
+def _take(times: dict[int, int], taken: set[int], i: int, candidates: Iterator[int], interval: int) -> None:
+    for time in candidates:
+        if time % interval not in taken:
+            taken.add(time % interval)
+            times[i] = time
+            return
+
+
+def _place_fusion(
+    times: dict[int, int], taken: set[int], dependences: Dependences, pair: tuple[int, int], interval: int
+) -> bool:
+    """Give a load and a store times that are equal modulo the interval, close to what needs them."""
+    load, store = pair
+    latest = min((times[j] - d for j, d in dependences.after[load] if j in times), default=-1)
+    earliest = max((times[j] + d for j, d in dependences.before[store] if j in times), default=0)
+    following = min((times[j] - d for j, d in dependences.after[store] if j in times), default=None)
+    best: tuple[int, int, int] | None = None
+    for at in range(earliest, earliest + interval):
+        if at % interval in taken or (following is not None and at > following):
+            continue
+        loaded = latest - (latest - at) % interval
+        cost = (at - earliest) + (latest - loaded)
+        if best is None or cost < best[0]:
+            best = (cost, loaded, at)
+    if best is None:
+        return False
+    taken.add(best[2] % interval)
+    times[load], times[store] = best[1], best[2]
+    return True
+
+
+def _with_stores_last(
+    times: Sequence[int], is_store: Sequence[bool], interval: int
+) -> tuple[int, ...] | None:
+    """Return times from 0 on, shifted so that all stores lie in the last stage; None where they cannot."""
+    first = min(times)
+    best: tuple[int, ...] | None = None
+    for shift in range(interval):
+        shifted = tuple(t - first + shift for t in times)
+        last = max(t // interval for t in shifted)
+        stages = {t // interval for t, store in zip(shifted, is_store, strict=True) if store}
+        if stages == {last} and last < MOST_STAGES and (best is None or last < max(best) // interval):
+            best = shifted
+    return best
+
+
+def _lifetimes(
+    instructions: Sequence[Instruction], times: Sequence[int], pinned: Placement
+) -> dict[Register, Lifetime]:
+    """Return when every virtual register is written first and read last."""
+    found: dict[Register, Lifetime] = {}
+    for instruction, time in zip(instructions, times, strict=True):
+        for slice_ in instruction.writes:
+            if slice_.register not in pinned:
+                life = found.get(slice_.register)
+                found[slice_.register] = (
+                    Lifetime(min(life.first, time), max(life.last, time)) if life else Lifetime(time, time)
+                )
+    for instruction, time in zip(instructions, times, strict=True):
+        for slice_ in instruction.reads:
+            life = found.get(slice_.register)
+            if life:
+                found[slice_.register] = Lifetime(life.first, max(life.last, time))
+    return found
+
+
+def straight(
+    instructions: Sequence[Instruction], free: dict[File, tuple[int, ...]], pinned: Placement
+) -> list[tuple[str, str]] | None:
+    """Return code that runs once as bundles (main, aux) of text, None where registers do not suffice.
+
+    First as early as possible, then, if that takes too many registers, one instruction after the other.
+    """
+    dependences = Dependences(instructions)
+    interval = 2 * len(instructions) + 2
+    early = _times(instructions, (), dependences, interval)
+    for times in (early, tuple(range(len(instructions)))):
+        if times is None:
+            continue
+        first = min(times)
+        shifted = [t - first for t in times]
+        placement = place(_lifetimes(instructions, shifted, pinned), interval, free)
+        if placement is not None:
+            return _bundled(instructions, shifted, {**pinned, **placement})
+    return None
+
+
+def _bundled(
+    instructions: Sequence[Instruction], times: Sequence[int], placement: Placement
+) -> list[tuple[str, str]]:
+    rows: dict[int, list[str]] = {}
+    for instruction, time in zip(instructions, times, strict=True):
+        row = rows.setdefault(time, ["", ""])
+        row[not instruction.is_main] = printed(instruction.text, instruction.operands, placement)
+    return [(row[0], row[1]) for _, row in sorted(rows.items())]

@@ -1,0 +1,156 @@
+"""Rewriting of primitive operations into what has instructions, for a body of which some values are uniform.
+
+Everything here keeps results bit by bit, but for one: a quotient that is rounded to f16 afterwards, and whose divisor
+does not change in the inner loop, becomes a product with the reciprocal (within one unit of the last place of f16).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from t10.codelets.body.builder import FunctionBuilder
+from t10.codelets.body.expand import without_dead
+from t10.core.scalar import ScalarFunction, ScalarOp, parse_constant
+
+WIDENED = frozenset({"arith.divf", "math.sqrt", "math.rsqrt", "math.floor", "math.trunc"})
+"""Operations that have no instruction for f16: computed in f32 and rounded, which rounds as the operation itself."""
+
+
+def rewritten(
+    function: ScalarFunction,
+    input_dtypes: Sequence[str],
+    input_levels: Sequence[int],
+    index_levels: Sequence[int],
+) -> tuple[ScalarFunction, tuple[int, ...]]:
+    """Return the function as it is selected, and the level of every value.
+
+    A level says in which loop a value changes: 0 never; inputs have theirs from `input_levels`, indices of axis a from
+    `index_levels`.
+    """
+    work = _Rewriter(function, input_dtypes, input_levels, index_levels)
+    values = list(range(function.n_inputs))
+    for number, op in enumerate(function.ops):
+        values.append(work.operation(op, tuple(values[v] for v in op.operands), function.n_inputs + number))
+    result = without_dead(work.b.function(values[function.result]))
+    return result, levels(result, input_levels, index_levels)
+
+
+def levels(
+    function: ScalarFunction, input_levels: Sequence[int], index_levels: Sequence[int]
+) -> tuple[int, ...]:
+    """Return in which loop every value changes."""
+    found = list(input_levels)
+    for op in function.ops:
+        own = index_levels[int(op.attribute)] if op.opcode == "index" else 0
+        found.append(max((found[v] for v in op.operands), default=own))
+    return tuple(found)
+
+
+class _Rewriter:
+    """One function on its way; `b` holds what has been made."""
+
+    def __init__(
+        self,
+        function: ScalarFunction,
+        input_dtypes: Sequence[str],
+        input_levels: Sequence[int],
+        index_levels: Sequence[int],
+    ) -> None:
+        self.function = function
+        self.b = FunctionBuilder(input_dtypes)
+        self.input_levels = input_levels
+        self.index_levels = index_levels
+
+    def level(self, value: int) -> int:
+        return levels(self.b.function(value), self.input_levels, self.index_levels)[value]
+
+    def constant(self, value: int) -> float | None:
+        op = self.b.ops[value - self.b.n_inputs] if value >= self.b.n_inputs else None
+        return float(parse_constant(op.attribute)) if op is not None and op.opcode == "const" else None
+
+    def operation(self, op: ScalarOp, operands: tuple[int, ...], number: int) -> int:
+        b = self.b
+        if op.opcode == "arith.negf":
+            return self.negated(operands[0])
+        if op.opcode == "arith.subf" and self.level(operands[1]) < self.level(operands[0]):
+            return b.add(operands[0], self.negated(operands[1]))
+        if op.opcode in ("arith.extf", "arith.truncf"):
+            return self.float_cast(op, operands[0])
+        if op.opcode == "arith.divf":
+            quotient = self.quotient(op, operands[0], operands[1], number)
+            if quotient is not None:
+                return quotient
+        if op.opcode in WIDENED and op.dtype == "f16":
+            wide = [self.widened(v) for v in operands]
+            return b.op("arith.truncf", b.op(op.opcode, *wide, dtype="f32"), dtype="f16")
+        if (
+            op.opcode in ("arith.sitofp", "arith.uitofp")
+            and op.dtype == "f16"
+            and b.dtypes[operands[0]] != "i1"
+        ):
+            return b.op("arith.truncf", b.op(op.opcode, operands[0], dtype="f32"), dtype="f16")
+        if op.opcode in ("arith.fptosi", "arith.fptoui") and op.dtype != "i1":
+            return b.op(op.opcode, self.widened(operands[0]), dtype=op.dtype)
+        return b.op(op.opcode, *operands, dtype=op.dtype, attribute=op.attribute)
+
+    def negated(self, value: int) -> int:
+        known = self.constant(value)
+        dtype = self.b.dtypes[value]
+        return self.b.constant(-known, dtype) if known is not None else self.b.scale(value, -1.0)
+
+    def widened(self, value: int) -> int:
+        return (
+            value
+            if self.b.dtypes[value] == "f32"
+            else self.float_cast(ScalarOp("arith.extf", (), "f32"), value)
+        )
+
+    def float_cast(self, op: ScalarOp, value: int) -> int:
+        known = self.constant(value)
+        if known is None:
+            return self.b.op(op.opcode, value, dtype=op.dtype)
+        with np.errstate(over="ignore"):
+            narrow = np.dtype(np.float16 if "f16" in (op.dtype, self.b.dtypes[value]) else np.float32)
+            return self.b.constant(float(np.array(known).astype(narrow)), op.dtype)
+
+    def quotient(self, op: ScalarOp, x: int, y: int, number: int) -> int | None:
+        """Return a quotient as a product where that is allowed."""
+        b = self.b
+        divisor = self.constant(y)
+        if divisor is not None and has_exact_reciprocal(divisor, op.dtype):
+            return b.scale(x, 1.0 / divisor)
+        if divisor is not None and op.dtype == "f16" and is_product_as_good(divisor):
+            product = b.scale(self.widened(x), float(np.float32(1.0) / np.float32(divisor)))
+            return b.op("arith.truncf", product, dtype="f16")
+        is_uniform = self.level(y) < self.level(x)
+        if not is_uniform or (op.dtype == "f32" and not self.is_rounded_only(number)):
+            return None
+        reciprocal = b.divide(b.constant(1.0), self.widened(y))
+        product = b.multiply(self.widened(x), reciprocal)
+        return product if op.dtype == "f32" else b.op("arith.truncf", product, dtype="f16")
+
+    def is_rounded_only(self, number: int) -> bool:
+        """Return whether a value is used for nothing but its rounding to f16."""
+        users = [op for op in self.function.ops if number in op.operands]
+        return number != self.function.result and all(
+            op.opcode == "arith.truncf" and op.dtype == "f16" for op in users
+        )
+
+
+def has_exact_reciprocal(divisor: float, dtype: str) -> bool:
+    """Return whether dividing by a number is multiplying with its reciprocal, which is a number of the type."""
+    mantissa, exponent = np.frexp(divisor)
+    return abs(float(mantissa)) == 0.5 and abs(int(exponent)) <= (13 if dtype == "f16" else 120)
+
+
+@lru_cache(maxsize=256)
+def is_product_as_good(divisor: float) -> bool:
+    """Return whether for every f16 the product with the reciprocal in f32 rounds to the quotient; all are tried."""
+    every = np.arange(65536, dtype=np.uint32).astype(np.uint16).view(np.float16)
+    with np.errstate(all="ignore"):
+        quotients = (every.astype(np.float32) / np.float32(divisor)).astype(np.float16)
+        products = (every.astype(np.float32) * (np.float32(1.0) / np.float32(divisor))).astype(np.float16)
+    return bool(np.array_equal(quotients, products, equal_nan=True))
