@@ -11,6 +11,7 @@ from t10.codelets.loops.family import LoopFamily
 from t10.codelets.matrix.family import MatrixFamily
 from t10.codelets.nest import simplified
 from t10.codelets.reduce.family import ReduceFamily
+from t10.codelets.vector.family import VectorFamily
 from t10.core.codelet import Compiled
 from t10.core.task import Task
 from t10.errors import UnsupportedOpError
@@ -22,7 +23,7 @@ _registered: list[CodeletFamily] = []
 
 def families() -> tuple[CodeletFamily, ...]:
     """Return all families, the best for what it can do first."""
-    return (*_registered, MatrixFamily(), ReduceFamily(), LoopFamily())
+    return (*_registered, MatrixFamily(), VectorFamily(), ReduceFamily(), LoopFamily())
 
 
 def register_families(added: Iterable[CodeletFamily]) -> None:

@@ -1,0 +1,1 @@
+"""Elementwise tasks: vector loops over rows, six workers."""

@@ -1,0 +1,185 @@
+"""A nest's code on virtual registers: what is computed once, once per row, in the loop along a row, and after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from t10.codelets.body.code import Code, Numbering
+from t10.codelets.body.expand import expand, value_dtypes
+from t10.codelets.body.forms import RULES, constant_bits
+from t10.codelets.body.rewrite import rewritten
+from t10.codelets.body.select import FORM_BY_DTYPE, Form, Selector, natural_form
+from t10.codelets.body.virtual import Fusion, Instruction, Register
+from t10.codelets.vector.access import (
+    MOST_WORD_CONSTANTS,
+    Constants,
+    Pack,
+    RowSources,
+    Scratch,
+    VectorSources,
+    store,
+)
+from t10.codelets.vector.nest import Nest, Walk
+from t10.core.scalar import ScalarFunction
+
+ONCE, PER_ROW, ALONG_ROW = range(3)
+WIDE_READERS = frozenset({"arith.sitofp", "arith.uitofp", "arith.bitcast"})
+"""Operations that read 32-bit integers as floats lie."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A nest's function as it is selected: primitive, rewritten, with the level and type of every value."""
+
+    nest: Nest
+    function: ScalarFunction
+    dtypes: tuple[str, ...]
+    levels: tuple[int, ...]
+    input_forms: tuple[Form, ...]
+
+    @property
+    def constant_values(self) -> frozenset[int]:
+        """Return the values that are constants."""
+        n = self.function.n_inputs
+        return frozenset(n + i for i, op in enumerate(self.function.ops) if op.opcode == "const")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draft:
+    """Code of a nest for `lanes` points at a time; `tail` is for the points that are left, one at a time."""
+
+    prepared: Prepared
+    lanes: int
+    pack: Pack | None
+    once: Code
+    per_row: Code
+    main: Code
+    stores: frozenset[Instruction]
+    fusions: tuple[Fusion, ...]
+    tail: Code | None
+    constants: Constants
+    scratch: Scratch
+
+    @property
+    def invariants(self) -> tuple[Register, ...]:
+        """Return the virtual registers that outlive the code that writes them."""
+        inner = [self.main, *([self.tail] if self.tail else [])]
+        read = _read(inner)
+        kept = [r for r in _written(self.per_row) if r in read]
+        read_later = read | _read([self.per_row])
+        return tuple(dict.fromkeys([*(r for r in _written(self.once) if r in read_later), *kept]))
+
+
+def _written(code: Code) -> list[Register]:
+    return [slice_.register for i in code.instructions for slice_ in i.writes]
+
+
+def _read(codes: Iterable[Code]) -> set[Register]:
+    return {slice_.register for code in codes for i in code.instructions for slice_ in i.reads}
+
+
+def prepare(nest: Nest) -> Prepared:
+    """Return a nest's function ready for selection."""
+    input_dtypes = tuple(walk.dtype for walk in nest.inputs)
+    primitive = expand(nest.function, input_dtypes)
+    index_levels = _index_levels(nest)
+    function, levels = rewritten(primitive, input_dtypes, [_level(w) for w in nest.inputs], index_levels)
+    dtypes = value_dtypes(function, input_dtypes)
+    return Prepared(nest, function, dtypes, levels, _input_forms(function, dtypes))
+
+
+def _level(walk: Walk) -> int:
+    return ALONG_ROW if walk.inner else PER_ROW if any(walk.outer) else ONCE
+
+
+def _index_levels(nest: Nest) -> list[int]:
+    found = [ONCE] * (max((axis for axis, _ in nest.axes), default=-1) + 1)
+    for axis, position in nest.axes:
+        found[axis] = ALONG_ROW if position == len(nest.outer) else ONCE if position < 0 else PER_ROW
+    return found
+
+
+def _input_forms(function: ScalarFunction, dtypes: tuple[str, ...]) -> tuple[Form, ...]:
+    """Return in which form every input is loaded: as those want it who use it."""
+    forms: list[Form] = []
+    for number in range(function.n_inputs):
+        dtype = dtypes[number]
+        users = [op for op in function.ops if number in op.operands]
+        form = natural_form(dtype)
+        if dtype in ("i32", "ui32") and (not users or any(op.opcode in WIDE_READERS for op in users)):
+            form = "w"
+        if dtype == "i1":
+            floats = [natural_form(d) for op in users for d in (op.dtype, *(dtypes[v] for v in op.operands))
+                      if d in FORM_BY_DTYPE]  # fmt: skip
+            form = floats[0] if floats else "m"
+        forms.append(form)
+    return tuple(forms)
+
+
+def draft(prepared: Prepared, lanes: int, pack: Pack | None, reloaded: frozenset[int]) -> Draft:
+    """Return a nest's code; `reloaded` constants live in no register. Raises `Unselectable` where there is none."""
+    nest, function = prepared.nest, prepared.function
+    numbering, constants, scratch = Numbering(), Constants(), Scratch()
+    ops = [op for op in function.ops if op.opcode == "const"]
+    constants.in_pool = len({constant_bits(op, "w") for op in ops}) > MOST_WORD_CONSTANTS
+    row_sources = RowSources(nest, constants, scratch)
+    once, per_row, main = Code(numbering), Code(numbering), Code(numbering)
+
+    def selector(code: Code, lanes: int, sources: RowSources, level: int, outer: Selector | None) -> Selector:
+        return Selector(
+            code, function, prepared.dtypes, lanes, sources, RULES, prepared.levels, prepared.input_forms, level,
+            outer, reloaded if level == ALONG_ROW else frozenset(),
+        )  # fmt: skip
+
+    outermost = selector(once, 1, row_sources, ONCE, None)
+    row = selector(per_row, 1, row_sources, PER_ROW, outermost)
+    sources = VectorSources(nest, constants, scratch, lanes, pack)
+    along = selector(main, lanes, sources, ALONG_ROW, row)
+    dtype = nest.output.dtype
+    stores = store(along, sources, function.result, dtype)
+    tail = None
+    if nest.inner % lanes:
+        tail = Code(numbering)
+        one = VectorSources(nest, constants, scratch, 1, None)
+        store(selector(tail, 1, one, ALONG_ROW, row), one, function.result, dtype)
+    return Draft(
+        prepared, lanes, pack, once, per_row, main, frozenset(stores), sources.fusions(stores), tail, constants, scratch
+    )  # fmt: skip
+
+
+def packs(prepared: Prepared, lanes: int, apart: frozenset[tuple[int, int]]) -> tuple[Pack | None, ...]:
+    """Return the ways of accessing operands together that memory allows, the widest first; at last none."""
+    nest = prepared.nest
+    able = [i for i, walk in enumerate(nest.walks) if _can_pack(prepared, i, walk, lanes)]
+    out = len(nest.walks) - 1
+    inputs = [i for i in able if i != out]
+
+    def are_apart(i: int, j: int) -> bool:
+        a, b = nest.walks[i].operand, nest.walks[j].operand
+        return (min(a, b), max(a, b)) in apart
+
+    found: list[Pack | None] = []
+    pairs = [
+        (i, j) for i in inputs for j in inputs
+        if i < j and are_apart(i, j) and nest.walks[i].dtype == nest.walks[j].dtype
+    ]  # fmt: skip
+    if out in able:
+        found += [Pack(i, j, stores=True) for i, j in pairs if are_apart(i, out) and are_apart(j, out)][:1]
+        found += [Pack(i, None, stores=True) for i in inputs if are_apart(i, out)][:1]
+    found += [Pack(i, j, stores=False) for i, j in pairs][:1]
+    return (*found, None)
+
+
+def _can_pack(prepared: Prepared, number: int, walk: Walk, lanes: int) -> bool:
+    """Return whether an operand is accessed eight bytes at a time, one after the other."""
+    if (
+        walk.inner != 1
+        or walk.align_bytes % 8
+        or walk.size_bytes * lanes < 8
+        or walk.size_bytes not in (2, 4)
+    ):
+        return False
+    if number == len(prepared.nest.walks) - 1:
+        return walk.dtype in FORM_BY_DTYPE or prepared.dtypes[prepared.function.result] in FORM_BY_DTYPE
+    return prepared.levels[number] == ALONG_ROW and prepared.input_forms[number] != "m" and walk.dtype != "i1"

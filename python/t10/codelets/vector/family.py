@@ -1,0 +1,110 @@
+"""The vector family: tasks that compute every output element from a few input elements, along dense rows."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+
+from t10.codelets.body.select import Unselectable
+from t10.codelets.vector.access import pointer_field
+from t10.codelets.vector.draft import Draft, Prepared, draft, packs, prepare
+from t10.codelets.vector.emit import Emitter, Scheduled, schedule
+from t10.codelets.vector.layout import scratch_bytes
+from t10.codelets.vector.nest import nest_of
+from t10.codelets.vector.twin import twin
+from t10.core.codelet import Codelet, Compiled
+from t10.core.task import Task
+from t10.errors import UnsupportedOpError
+
+ROW_UNIT = 4
+"""Shares of rows are multiples of as many points."""
+LANES_NARROW, LANES_WIDE = (4, 2, 1), (2, 4, 1)
+"""Points at a time to try, the best first among equals: with operands below four bytes, and without."""
+REFUSED = frozenset({"f64", "bf16"})
+PLACEHOLDER = "Vector_codelet"
+
+
+class VectorFamily:
+    """Elementwise tasks, fills, copies, casts, accumulation into the output."""
+
+    name = "Vector"
+
+    def compile(self, task: Task) -> Compiled | None:
+        """Return the task as code, None where the family cannot compute it."""
+        if REFUSED & {operand.dtype for operand in task.operands}:
+            return None
+        nest = nest_of(task, ROW_UNIT)
+        if nest is None or not _can_index(nest.axes, len(nest.outer), nest.split):
+            return None
+        try:
+            prepared = prepare(nest)
+            best = min(_ways(prepared, task.apart), key=lambda way: way.cost, default=None)
+            return None if best is None else _compiled(best)
+        except (Unselectable, UnsupportedOpError):
+            return None
+
+
+def _can_index(axes: tuple[tuple[int, int], ...], n_outer: int, split: str) -> bool:
+    """Return whether indices can be kept: of at most one outer axis, of the inner one where every row begins alike."""
+    if not axes:
+        return True
+    return n_outer == 0 or (n_outer == 1 and split == "rows")
+
+
+def _ways(prepared: Prepared, apart: frozenset[tuple[int, int]]) -> Iterator[Scheduled]:
+    """Generate the ways to compute a nest that fit in the registers."""
+    is_narrow = any(walk.size_bytes < 4 for walk in prepared.nest.walks)
+    for lanes in LANES_NARROW if is_narrow else LANES_WIDE:
+        for pack in packs(prepared, lanes, apart):
+            for reloaded in (frozenset[int](), prepared.constant_values):
+                try:
+                    yield schedule(draft(prepared, lanes, pack, reloaded))
+                except Unselectable:
+                    continue
+
+
+def _compiled(way: Scheduled) -> Compiled:
+    """Return a way as a codelet and its words; the name tells codelets apart by their text."""
+    emitter = Emitter(way)
+    assembly = emitter.run()
+    body = twin(way.draft, emitter.layout)
+    text = assembly.text(PLACEHOLDER, "multi")
+    digest = hashlib.sha256((text + body).encode()).hexdigest()[:10]
+    name = f"Vector_{_words(way.draft)}_{digest}"
+    codelet = Codelet(
+        name=name,
+        kind="multi",
+        fields=tuple(emitter.layout.fields),
+        assembly=text.replace(PLACEHOLDER, name),
+        twin=body,
+        summary=_summary(way.draft),
+        apart=_apart(way.draft),
+    )
+    return Compiled(codelet, tuple(emitter.layout.words), scratch_bytes(way.draft))
+
+
+def _words(way: Draft) -> str:
+    """Return operations and types for a name."""
+    nest = way.prepared.nest
+    opcodes = [op.opcode.split(".")[-1] for op in nest.function.ops if op.opcode != "const"]
+    what = opcodes[:3] or ["fill" if not nest.inputs else "copy"]
+    return "_".join([*what, *(walk.dtype for walk in nest.walks)])
+
+
+def _summary(way: Draft) -> str:
+    nest = way.prepared.nest
+    opcodes = ", ".join(op.opcode.split(".")[-1] for op in nest.function.ops if op.opcode != "const")
+    return f"{opcodes or 'copy'} along rows, {way.lanes} points at a time, workers share {nest.split}"
+
+
+def _apart(way: Draft) -> tuple[tuple[str, str], ...]:
+    """Return the fields that one instruction accesses together."""
+    if way.pack is None:
+        return ()
+    nest = way.prepared.nest
+    numbers = [way.pack.first, *([way.pack.second] if way.pack.second is not None else [])]
+    last = len(nest.walks) - 1
+    if way.pack.stores:
+        numbers.append(last)
+    names = [pointer_field(nest, n) for n in numbers]
+    return tuple((a, b) for i, a in enumerate(names) for b in names[i + 1 :])

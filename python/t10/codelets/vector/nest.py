@@ -1,0 +1,239 @@
+"""A task as the vector family sees it: rows along one inner axis, outer axes around them, a share per worker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import reduce
+from math import gcd
+from typing import Literal
+
+from t10.core.dtypes import is_float, size_bytes
+from t10.core.expression import AxisSizes, Combine
+from t10.core.scalar import ScalarFunction, ScalarOp
+from t10.core.task import Task, TaskOperand
+
+N_WORKERS = 6
+WORD_BYTES = 4
+MOST_OUTER_AXES = 4
+Split = Literal["columns", "rows"]
+
+FLOAT_COMBINES: dict[Combine, str] = {"sum": "arith.addf", "prod": "arith.mulf", "max": "arith.maximumf",
+                                      "min": "arith.minimumf"}  # fmt: skip
+INTEGER_COMBINES: dict[Combine, str] = {"sum": "arith.addi", "prod": "arith.muli", "max": "arith.maxsi",
+                                        "min": "arith.minsi", "and": "arith.andi", "or": "arith.ori"}  # fmt: skip
+TRUTH_COMBINES: dict[Combine, str] = {"sum": "arith.ori", "prod": "arith.andi", "max": "arith.ori",
+                                      "min": "arith.andi", "and": "arith.andi", "or": "arith.ori"}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """How a nest walks one operand: element strides of the outer axes (outermost first) and of the inner axis.
+
+    `operand` is its number in the task; `align_bytes` divides the address of every row's first element.
+    """
+
+    operand: int
+    dtype: str
+    outer: AxisSizes
+    inner: int
+    align_bytes: int
+
+    @property
+    def size_bytes(self) -> int:
+        """Return the bytes of one element."""
+        return size_bytes(self.dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """Rows of `inner` points, `outer` extents around them; the last walk is the output's.
+
+    `axes` gives, per axis of the task that an `index` names, its position among the outer axes (the inner axis comes
+    after them; -1 for an axis of one point). Workers share the inner axis ("columns") or the outermost ("rows"):
+    worker w takes `per_worker` of it from `w * per_worker` on.
+    """
+
+    function: ScalarFunction
+    outer: AxisSizes
+    inner: int
+    walks: tuple[Walk, ...]
+    axes: tuple[tuple[int, int], ...]
+    origin: AxisSizes
+    split: Split
+    per_worker: int
+
+    @property
+    def inputs(self) -> tuple[Walk, ...]:
+        """Return the walks of the inputs."""
+        return self.walks[:-1]
+
+    @property
+    def output(self) -> Walk:
+        """Return the walk of the output."""
+        return self.walks[-1]
+
+
+def with_old_output(task: Task) -> tuple[ScalarFunction, tuple[int, ...]] | None:
+    """Return the function of one point and the operand number of each of its inputs; None where there is none.
+
+    Accumulation into what is there is a function of one more input, the output itself.
+    """
+    inputs = tuple(range(len(task.inputs)))
+    if task.combine == "none":
+        return task.body, inputs
+    dtype = task.output.dtype
+    table = FLOAT_COMBINES if is_float(dtype) else TRUTH_COMBINES if dtype == "i1" else INTEGER_COMBINES
+    opcode = table.get(task.combine)
+    if opcode is None:
+        return None
+    if opcode in ("arith.maxsi", "arith.minsi") and dtype.startswith("u"):
+        opcode = opcode.replace("si", "ui")
+    n = len(inputs)
+
+    def moved(value: int) -> int:
+        return value if value < n else value + 1
+
+    ops = tuple(replace(op, operands=tuple(map(moved, op.operands))) for op in task.body.ops)
+    last = ScalarOp(opcode, (n, moved(task.body.result)), dtype)
+    return ScalarFunction(n + 1, (*ops, last), n + 1 + len(ops)), (*inputs, n)
+
+
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    number: int
+    extent: int
+    strides: AxisSizes
+    is_named: bool
+
+
+def nest_of(task: Task, row_unit: int) -> Nest | None:
+    """Return a task without reduction axes as rows; None where it is not that, or its output does not lie in rows.
+
+    A worker's columns are a multiple of `row_unit` elements.
+    """
+    made = with_old_output(task)
+    if made is None or task.reduction_axes or task.selectors:
+        return None
+    function, numbers = made
+    operands = [task.operands[i] for i in (*numbers, len(task.inputs))]
+    axes = _axes(task, operands, function)
+    if not axes:
+        axes = [_Axis(-1, 1, (0,) * (len(operands) - 1) + (1,), is_named=False)]
+    inner = _inner(axes, operands[-1])
+    if inner is None:
+        return None
+    axes.remove(inner)
+    split, per_worker, axes = _split(axes, inner, operands[-1], row_unit)
+    if len(axes) > MOST_OUTER_AXES:
+        return None
+    walks = tuple(
+        Walk(
+            n,
+            o.dtype,
+            tuple(a.strides[i] for a in axes),
+            inner.strides[i],
+            _row_alignment(o, [a.strides[i] for a in axes]),
+        )
+        for i, (n, o) in enumerate(zip((*numbers, len(task.inputs)), operands, strict=True))
+    )
+    ordered = [*axes, inner]
+    position = {a.number: i for i, a in enumerate(ordered)}
+    named = sorted({int(op.attribute) for op in function.ops if op.opcode == "index"})
+    return Nest(
+        function, tuple(a.extent for a in axes), inner.extent, walks,
+        tuple((a, position.get(a, -1)) for a in named),
+        tuple(task.origin[a] if task.origin else 0 for a in named), split, per_worker,
+    )  # fmt: skip
+
+
+def _axes(task: Task, operands: list[TaskOperand], function: ScalarFunction) -> list[_Axis]:
+    """Return the axes by falling output stride, those of one point dropped, neighbours that walk on evenly merged."""
+    named = {int(op.attribute) for op in function.ops if op.opcode == "index"}
+    axes = [
+        _Axis(a, extent, tuple(o.strides[a] for o in operands), a in named)
+        for a, extent in enumerate(task.extents)
+        if extent != 1
+    ]
+    axes.sort(key=lambda axis: tuple(-stride for stride in reversed(axis.strides)))
+    merged: list[_Axis] = []
+    for axis in axes:
+        last = merged[-1] if merged else None
+        if last is None or last.is_named or axis.is_named or not _continues(last, axis):
+            merged.append(axis)
+        else:
+            merged[-1] = replace(axis, extent=last.extent * axis.extent)
+    return merged
+
+
+def _continues(outer: _Axis, inner: _Axis) -> bool:
+    return all(o == i * inner.extent for o, i in zip(outer.strides, inner.strides, strict=True))
+
+
+def _inner(axes: list[_Axis], output: TaskOperand) -> _Axis | None:
+    """Return the axis along which rows run: the output is dense along it, or has wide elements."""
+    dense = [axis for axis in axes if axis.strides[-1] == 1]
+    if dense:
+        return max(dense, key=lambda axis: axis.extent)
+    if size_bytes(output.dtype) < WORD_BYTES:
+        return None
+    return max(axes, key=lambda axis: (sum(stride <= 1 for stride in axis.strides), axis.extent))
+
+
+def _row_alignment(operand: TaskOperand, strides: list[int]) -> int:
+    size = size_bytes(operand.dtype)
+    common = reduce(gcd, (stride * size for stride in strides), operand.align_bytes)
+    return common & -common
+
+
+def _split(
+    axes: list[_Axis], inner: _Axis, output: TaskOperand, row_unit: int
+) -> tuple[Split, int, list[_Axis]]:
+    """Return how workers share the work: along the inner axis or along one outer axis, which becomes the outermost.
+
+    Shares are multiples of what keeps two workers out of one word. One worker may have to do all of it.
+    """
+    size = size_bytes(output.dtype)
+    alignment = _row_alignment(output, [a.strides[-1] for a in axes])
+    columns = (
+        _share(inner.extent, row_unit)
+        if alignment >= min(WORD_BYTES, row_unit * size) or size >= WORD_BYTES
+        else inner.extent
+    )
+    choices: list[tuple[int, int, Split, int, list[_Axis]]] = []
+    n_rows = 1
+    for axis in axes:
+        n_rows *= axis.extent
+    row_cost = -(-inner.extent // row_unit) + ROW_OVERHEAD
+    choices.append((n_rows * (-(-columns // row_unit) + ROW_OVERHEAD), 0, "columns", columns, axes))
+    for axis in axes:
+        unit = _rows_apart(axis, inner, axes, output)
+        per_worker = axis.extent if unit is None else _share(axis.extent, unit)
+        cost = n_rows // axis.extent * per_worker * row_cost
+        choices.append((cost, 1, "rows", per_worker, [axis, *(a for a in axes if a is not axis)]))
+    best = min(choices, key=lambda choice: choice[:2])
+    return best[2], best[3], best[4]
+
+
+ROW_OVERHEAD = 10
+"""Bundles per row beside those of its points, for choosing how to share; the unit of points stands for one bundle."""
+
+
+def _share(extent: int, unit: int) -> int:
+    each = (extent + N_WORKERS - 1) // N_WORKERS
+    return (each + unit - 1) // unit * unit
+
+
+def _rows_apart(axis: _Axis, inner: _Axis, axes: list[_Axis], output: TaskOperand) -> int | None:
+    """Return what shares of an outer axis must be multiples of for workers to stay out of one word; None: nothing."""
+    size = size_bytes(output.dtype)
+    if size >= WORD_BYTES:
+        return 1
+    alignment = _row_alignment(output, [a.strides[-1] for a in axes])
+    if alignment >= WORD_BYTES:
+        return 1
+    # The rows of one share lie together; shares of `unit` rows begin on words if the first does.
+    others = [a.strides[-1] * size for a in axes if a is not axis]
+    if output.align_bytes % WORD_BYTES or any(stride % WORD_BYTES for stride in others):
+        return None
+    is_last = axis.strides[-1] == min(a.strides[-1] for a in axes)
+    return WORD_BYTES // gcd(axis.strides[-1] * size, WORD_BYTES) if is_last else None

@@ -1,0 +1,96 @@
+"""The vector family's twins: the same shares, rows and points as plain C++ loops."""
+
+from __future__ import annotations
+
+from t10.codelets.twin import cpp_body, cpp_type
+from t10.codelets.vector.access import pointer_field
+from t10.codelets.vector.draft import Draft
+from t10.codelets.vector.layout import Layout, gap_levels, is_moved
+from t10.codelets.vector.nest import Nest
+
+
+def twin(draft: Draft, layout: Layout) -> str:
+    """Return the body of `compute(worker)`: offsets in elements, stepped as the assembly steps its pointers."""
+    nest = draft.prepared.nest
+    is_rows = nest.split == "rows"
+    lines = [
+        "const int first = int(worker * per_worker);",
+        f"const int left = int({'n_rows' if is_rows else 'n'}) - first;",
+        "const int mine = left < int(per_worker) ? left : int(per_worker);",
+        "if (mine <= 0) return true;",
+        f"const int columns = {'int(n)' if is_rows else 'mine'};",
+    ]
+    for number, walk in enumerate(nest.walks):
+        if is_rows:
+            start = f"first * (row{number} / {walk.size_bytes})" if walk.outer[0] else "0"
+        else:
+            start = f"first * {_stride(nest, number)}" if walk.inner else "0"
+        lines.append(f"int o{number} = {start};")
+    for j in range(len(nest.outer)):
+        last = "mine - 1" if is_rows and j == 0 else f"int(last{j})"
+        lines.append("  " * j + f"for (int i{j} = 0; i{j} <= {last}; ++i{j}) {{")
+    depth = "  " * len(nest.outer)
+    lines.append(f"{depth}for (int i = 0; i < columns; ++i) {{")
+    lines += [f"{depth}  {line}" for line in _point(nest)]
+    lines.append(f"{depth}}}")
+    for j in reversed(range(len(nest.outer))):
+        lines += ["  " * (j + 1) + line for line in _steps(draft, layout, j)]
+        lines.append("  " * j + "}")
+    lines.append("return true;")
+    return "\n".join(lines) + "\n"
+
+
+def _stride(nest: Nest, number: int) -> str:
+    inner = nest.walks[number].inner
+    return str(inner) if inner in (0, 1) else f"stride{number}"
+
+
+def _point(nest: Nest) -> list[str]:
+    """Return the statements of one point of a row."""
+    names = [f"{pointer_field(nest, n)}[o{n} + i * {_stride(nest, n)}]" for n in range(len(nest.inputs))]
+    shared = 0 if nest.split == "rows" else len(nest.outer)
+    indices: dict[int, str] = {}
+    for axis, position in nest.axes:
+        counter = "i" if position == len(nest.outer) else f"i{position}" if position >= 0 else "0"
+        start = " + first" if position == shared else ""
+        indices[axis] = f"int(origin{axis}) + {counter}{start}"
+    dtypes = [walk.dtype for walk in nest.inputs]
+    body = cpp_body(nest.function, names, dtypes, indices)
+    out = len(nest.walks) - 1
+    target = f"out[o{out} + i * {_stride(nest, out)}]"
+    kind = "half" if nest.output.dtype == "f16" else cpp_type(nest.output.dtype)
+    return [*body.statements, f"{target} = {kind}({body.result});"]
+
+
+def _steps(draft: Draft, layout: Layout, level: int) -> list[str]:
+    """Return the steps of offsets at the end of a point of an outer axis."""
+    nest = draft.prepared.nest
+    names = {field.name for field in layout.fields}
+    lines: list[str] = []
+    for number, walk in enumerate(nest.walks):
+        if level not in gap_levels(draft, number):
+            continue
+        name = f"gap{number}_{level}"
+        assert name in names
+        step = f"{name} / {walk.size_bytes}"
+        if level == len(nest.outer) - 1 and nest.split == "rows" and is_moved(draft, number):
+            # The word counts from where the row's loads ended; offsets here stay at its beginning.
+            step = f"row_step{number}"
+            lines.append(f"const int {step} = {_row_step(draft, layout, number)};")
+        lines.append(f"o{number} += {step};")
+    return lines
+
+
+def _row_step(draft: Draft, layout: Layout, number: int) -> str:
+    """Return the distance of two rows in elements, from the word of the gap between them."""
+    nest = draft.prepared.nest
+    walk = nest.walks[number]
+    level = len(nest.outer) - 1
+    word = layout.words[layout.number(f"gap{number}_{level}")]
+    assert isinstance(word, int)
+    consumed = f"int(n) * {_stride(nest, number)}"
+    ahead = walk.outer[level] - word // walk.size_bytes - nest.inner * walk.inner
+    turns = ahead // walk.inner
+    return f"gap{number}_{level} / {walk.size_bytes} + {consumed}" + (
+        f" + {turns} * {_stride(nest, number)}" if turns else ""
+    )
