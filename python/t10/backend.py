@@ -42,10 +42,13 @@ def lowered(executable: Executable) -> Lowered:
 
     Raises `UnsupportedOpError` for what no codelet computes, naming the operator.
     """
+    from t10.codelets.compile import using_families
+    from t10.codelets.user import load_families
     from t10.emit.link import assembled
     from t10.emit.lower import lower
 
-    program = lower(executable.plan, executable.chip, executable.prices())
+    with using_families(load_families(executable.codelets)):
+        program = lower(executable.plan, executable.chip, executable.prices())
     return Lowered(program, assembled(program.codelets))
 
 

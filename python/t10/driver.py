@@ -65,6 +65,8 @@ class Executable:
     weights: Mapping[str, NDArray[Any]] = field(repr=False)
     source: str = ""
     cost_model: str = registry.DEFAULT_COST_MODEL
+    codelets: tuple[str, ...] = ()
+    """Files that declare users' own codelets (docs/codelets.md)."""
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     planner_seconds: Mapping[str, float] = field(default_factory=dict[str, float])
 
@@ -115,7 +117,8 @@ class Executable:
     def prices(self) -> CostModel:
         """Return the cost model that the model was planned under; raises `InputError` where its file is not there."""
         try:
-            return registry.cost_model(self.cost_model, self.chip)
+            with registry.using_cost_files(_cost_files(self.codelets)):
+                return registry.cost_model(self.cost_model, self.chip)
         except InputError as error:
             raise InputError(
                 f"the model was planned under cost model {self.cost_model}: {error.message}",
@@ -124,12 +127,14 @@ class Executable:
 
     def save(self, folder: str | Path) -> None:
         """Write the executable to a folder; files of the same names in it are replaced."""
-        extra = {
+        extra: dict[str, Any] = {
             "source": self.source,
             "cost_model": self.cost_model,
             "options": dict(self.options),
             "chip": self.chip.model_dump(mode="json"),
         }
+        if self.codelets:
+            extra["codelets"] = list(self.codelets)
         with filled_folder(folder) as temporary:
             write_text(temporary / MODULE_FILE, self.module)
             write_document(temporary / PLAN_FILE, self.plan, extra)
@@ -159,6 +164,7 @@ class Executable:
             weights=read_arrays(where / WEIGHTS_FILE) if has_weights else {},
             source=str(extra.get("source", "")),
             cost_model=str(extra.get("cost_model", registry.DEFAULT_COST_MODEL)),
+            codelets=tuple(extra.get("codelets", ())),
             options=extra.get("options", {}),
             planner_seconds=report.planner_seconds,
         )
@@ -188,6 +194,7 @@ def compile(
     progress: Progress | None = None,
     *,
     cost_model: str = registry.DEFAULT_COST_MODEL,
+    codelets: Sequence[str | Path] = (),
     plan: str | Path | None = None,
     executor: Executor | None = None,
     cache: PlanCache | str | Path | None = None,
@@ -195,10 +202,12 @@ def compile(
     """Return a model file (ONNX, text of onnx-mlir, or linalg) compiled for a chip.
 
     `chip` is a bundled chip's name, a chip file or a `ChipSpec`; `shapes` gives extents by input name or dim parameter
-    for dims that the model leaves open; `options` are the planner's; `cost_model` is ipu, t10-paper or FILE.py; `plan`
-    is a plan.json or a file of pins whose plans are kept; `executor` searches operators instead of this process's
-    threads; `cache` is a folder that keeps what was found for other models and runs (`t10.cache_folder` knows the
-    user's). Raises `InputError`, `UnsupportedOpError` and `InfeasiblePlanError`, each with its cause.
+    for dims that the model leaves open; `options` are the planner's; `cost_model` is ipu, t10-paper or FILE.py;
+    `codelets` are files that declare codelets of the user's, whose costs count and whose code is used; `plan` is a
+    plan.json or a file of pins whose plans are kept; `executor` searches operators instead of this process's threads;
+    `cache` is a folder that keeps what was found for other models and runs (`t10.cache_folder` knows the user's).
+
+    Raises `InputError`, `UnsupportedOpError` and `InfeasiblePlanError`, each with its cause.
     """
     from t10.frontend.importer import import_model
     from t10.passes.pipeline import plan_mlir
@@ -213,16 +222,17 @@ def compile(
     clock = _Stopwatch(progress)
     clock.report("import", 0, 1)
     imported = import_model(model, shapes=shapes)
-    planned = plan_mlir(
-        imported.module,
-        spec,
-        chosen,
-        clock.report,
-        cost_model=cost_model,
-        pins=pins,
-        executor=executor,
-        cache=kept,
-    )
+    with registry.using_cost_files(_cost_files(codelets)):
+        planned = plan_mlir(
+            imported.module,
+            spec,
+            chosen,
+            clock.report,
+            cost_model=cost_model,
+            pins=pins,
+            executor=executor,
+            cache=kept,
+        )
     clock.report("write", 0, 1)
     with imported.module.context, imported.module.operation.location:
         text = str(imported.module)
@@ -234,9 +244,19 @@ def compile(
         weights={**stored_weights(imported.weights, planned.orders), **planned.constants},
         source=Path(model).name,
         cost_model=cost_model,
+        codelets=tuple(str(path) for path in codelets),
         options=_as_json(chosen),
         planner_seconds=clock.seconds,
     )
+
+
+def _cost_files(codelets: Sequence[str | Path]) -> tuple[Path, ...]:
+    """Return the cost functions that files of codelets name."""
+    if not codelets:
+        return ()
+    from t10.codelets.user import cost_files
+
+    return cost_files(codelets)
 
 
 def checked_inputs(expected: Sequence[TensorValue], given: Mapping[str, ArrayLike]) -> Arrays:

@@ -17,7 +17,7 @@ DEFAULT_CHIP = "ipu-mk2"
 DEFAULT_COST_MODEL = "ipu"
 DEFAULT_SEED = 0
 DEFAULT_BASE_ADDRESS = 0x4C000
-LISTS = ("shapes", "defines", "include_paths")
+LISTS = ("shapes", "defines", "include_paths", "codelets")
 """Options that may be given several times."""
 EXIT_CODES = (
     "exit codes: 0 done, 1 verification failed, 2 bad input, 3 unsupported operator, 4 does not fit, "
@@ -65,6 +65,7 @@ class Arguments:
     include_paths: tuple[Path, ...] = ()
     engine: str = "plan"
     program: bool = True
+    codelets: tuple[Path, ...] = ()
 
 
 def parse(argv: Sequence[str]) -> Arguments:
@@ -268,6 +269,13 @@ def _planning() -> argparse.ArgumentParser:
         type=Path,
         metavar="PLAN.json",
         help="plans to keep: a plan.json written before, or a file of pins; what is left out is searched",
+    )
+    parser.add_argument(
+        "--codelets",
+        action="append",
+        type=Path,
+        metavar="FILE.yaml",
+        help="declarations of codelets of yours, which come before the bundled ones; repeatable",
     )
     _reconciling(parser)
     _caching(parser)

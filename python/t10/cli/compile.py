@@ -55,7 +55,8 @@ def _compile(arguments: Arguments, chip: ChipSpec, progress: Progress) -> tuple[
     def compile_for(target: ChipSpec) -> Executable:
         return compile(
             arguments.model, target, shapes, options, progress,
-            cost_model=arguments.cost_model, plan=arguments.plan, cache=cache_of(arguments),
+            cost_model=arguments.cost_model, codelets=arguments.codelets,
+            plan=arguments.plan, cache=cache_of(arguments),
         )  # fmt: skip
 
     if not arguments.program:

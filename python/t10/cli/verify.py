@@ -30,7 +30,8 @@ def run_verify(arguments: Arguments) -> int:
     with progress_bar(quiet=arguments.quiet) as progress:
         executable = compile(
             arguments.model, arguments.chip, shapes, options, progress,
-            cost_model=arguments.cost_model, plan=arguments.plan, cache=cache_of(arguments),
+            cost_model=arguments.cost_model, codelets=arguments.codelets,
+            plan=arguments.plan, cache=cache_of(arguments),
         )  # fmt: skip
         if arguments.prove:
             prove(executable, progress)

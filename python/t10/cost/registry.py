@@ -11,7 +11,7 @@ cost_model("mine.py:conservative", chip)    what its function `conservative(chip
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from hashlib import sha256
 from importlib.util import module_from_spec, spec_from_file_location
@@ -52,6 +52,7 @@ MEMBERS = (
 
 _factories: dict[str, Factory] = {"ipu": IpuCostModel, "t10-paper": paper_cost_model}
 _costs: list[UserCost] = []
+_files: list[str] = []
 
 
 def cost_model_names() -> tuple[str, ...]:
@@ -100,11 +101,43 @@ def registering() -> Generator[list[UserCost]]:
         _factories.update(factories)
 
 
+@contextmanager
+def using_cost_files(paths: Iterable[Path | str]) -> Generator[None]:
+    """Lay what Python files register with `register_cost` over every cost model made inside."""
+    before = list(_files)
+    _files.extend(str(Path(path).resolve()) for path in paths)
+    try:
+        yield
+    finally:
+        _files[:] = before
+
+
 def cost_model(name_or_file: str, chip: ChipSpec) -> CostModel:
     """Return a cost model by its name, or the one of a user's file, for a chip.
 
     Raises InputError for an unknown name, a file that is missing or fails, and what is no cost model.
     """
+    return _with_files(_cost_model(name_or_file, chip), name_or_file, chip, tuple(_files))
+
+
+def _with_files(model: CostModel, name: str, chip: ChipSpec, files: tuple[str, ...]) -> CostModel:
+    """Return a model with the costs laid over it that files register."""
+    if not files:
+        return model
+    with registering() as registered:
+        for file in files:
+            _loaded(Path(file))
+        costs = tuple(registered)
+    return CustomCostModel(model, costs, remake=(_remade, (name, chip, files)))
+
+
+def _remade(name: str, chip: ChipSpec, files: tuple[str, ...]) -> CostModel:
+    """Return the same model in another process."""
+    with using_cost_files(files):
+        return cost_model(name, chip)
+
+
+def _cost_model(name_or_file: str, chip: ChipSpec) -> CostModel:
     if _is_file(name_or_file):
         return _model_of_file(name_or_file, chip)
     if name_or_file not in _factories:

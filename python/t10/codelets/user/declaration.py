@@ -33,7 +33,7 @@ OUTPUT = "out"
 """The name of the output in strides, fields and conditions."""
 HINT = "docs/codelets.md lists every field"
 
-Name = Annotated[str, Field(pattern=r"\A[A-Za-z_]\w*\Z")]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 Expression = Annotated[
     int | str, Field(description="an integer expression of extents, strides and constants")
 ]
@@ -125,6 +125,8 @@ class CodeletDeclaration(BaseModel):
     def _consistent(self) -> CodeletDeclaration:
         if self.assembly is None and self.cpp is None:
             raise ValueError(f"codelet '{self.name}' has neither assembly nor cpp")
+        if self.assembly is None and self.kind == "supervisor":
+            raise ValueError(f"codelet '{self.name}' of the supervisor needs assembly")
         if OUTPUT in self.inputs:
             raise ValueError(f"'{OUTPUT}' is the name of the output, no input can have it")
         axes = (*self.axes, *self.reduction_axes)

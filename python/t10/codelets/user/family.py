@@ -6,6 +6,7 @@ our simulator where the code is only in C++. The vertex then carries the fields 
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import permutations
@@ -13,11 +14,12 @@ from pathlib import Path
 
 from t10.codelets.digest import named
 from t10.codelets.loops.family import LoopFamily
+from t10.codelets.nest import N_WORKERS
 from t10.codelets.user.arithmetic import Number, evaluated
 from t10.codelets.user.declaration import OUTPUT, CodeletDeclaration, FieldDeclaration, OperandDeclaration
 from t10.codelets.user.pattern import Match, Pattern, matches
 from t10.codelets.user.source import UserAssembly
-from t10.core.codelet import Codelet, Compiled, Field, FieldKind, Pointer, Scratch, Word
+from t10.core.codelet import Codelet, CodeletKind, Compiled, Field, FieldKind, Pointer, Scratch, Word
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes
 from t10.core.task import Task, TaskOperand
@@ -26,6 +28,8 @@ from t10.errors import InputError
 ANY = "any"
 WORD_BYTES = 4
 SCRATCH_ALIGN = 8
+_NAME = "%NAME%"
+"""Stands for a codelet's name in code while the name, a digest of that code, is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,28 +180,68 @@ class UserFamily:
         Assembly finds its fields by number, so those of the assembly come first; a twin finds them by name.
         """
         loops = LoopFamily().compile(task)
-        if loops is None or loops.codelet.kind != compiled.codelet.kind:
-            return compiled if self.assembly is not None else None
+        if loops is None:
+            if self.assembly is None:
+                return None
+            what = ", ".join(operand.dtype for operand in task.operands)
+            raise InputError(f"{self.source}: codelet {self.declaration.name} needs cpp for a task on {what}")
         own, theirs = compiled.codelet, loops.codelet
-        twice = {each.name for each in own.fields} & {each.name for each in theirs.fields}
-        if twice:
-            raise InputError(
-                f"{self.source}: codelet {self.declaration.name}: field '{min(twice)}' needs another name where only "
-                f"one of assembly and cpp is given"
-            )
         offset = -(-compiled.scratch_bytes // SCRATCH_ALIGN) * SCRATCH_ALIGN
-        words = tuple(
-            Scratch(word.offset_bytes + offset) if isinstance(word, Scratch) else word for word in loops.words
-        )
-        scratch = offset + loops.scratch_bytes
-        has_assembly = self.assembly is not None
-        fields = (*own.fields, *theirs.fields) if has_assembly else (*theirs.fields, *own.fields)
-        both = (*compiled.words, *words) if has_assembly else (*words, *compiled.words)
-        twin = theirs.twin if has_assembly else own.twin
-        code = own.assembly if has_assembly else theirs.assembly.replace(theirs.name, "%NAME%")
+        moved = tuple(Scratch(w.offset_bytes + offset) if isinstance(w, Scratch) else w for w in loops.words)
+        by_number = list(zip(own.fields, compiled.words, strict=True))
+        by_name = list(zip(theirs.fields, moved, strict=True))
+        if self.assembly is None:
+            by_number, by_name = by_name, by_number
+        rows, aliases = self._joined(by_number, by_name)
+        fields, words = tuple(each for each, _ in rows), tuple(word for _, word in rows)
+        twin = aliases + (_twin_of(theirs, own.kind) if self.assembly is not None else own.twin)
+        given = own if self.assembly is not None else theirs
+        code = given.assembly.replace(given.name, _NAME)
         name = named(self.name, fields, code, twin)
-        text = code.replace(own.name, name) if has_assembly else code.replace("%NAME%", name)
-        return Compiled(replace(own, name=name, fields=fields, assembly=text, twin=twin), both, scratch)
+        codelet = replace(own, name=name, fields=fields, assembly=code.replace(_NAME, name), twin=twin)
+        return Compiled(codelet, words, offset + loops.scratch_bytes)
+
+    def _joined(
+        self, by_number: list[tuple[Field, Word]], by_name: list[tuple[Field, Word]]
+    ) -> tuple[list[tuple[Field, Word]], str]:
+        """Return the fields of both with their words, pointers to one operand once, and C++ names for the others."""
+        rows = list(by_number)
+        aliases: list[str] = []
+        for each, word in by_name:
+            same = next(
+                (
+                    i
+                    for i, (known, at) in enumerate(rows)
+                    if at == word and known.dtype == each.dtype and each.dtype
+                ),
+                None,
+            )
+            if same is not None:
+                known, _ = rows[same]
+                align = max(known.align_bytes, each.align_bytes)
+                interleaved = known.is_interleaved or each.is_interleaved
+                rows[same] = (replace(known, align_bytes=align, is_interleaved=interleaved), word)
+                aliases += [f"auto *const {each.name} = {known.name};\n"] if each.name != known.name else []
+                continue
+            if any(each.name == known.name for known, _ in rows):
+                raise InputError(
+                    f"{self.source}: codelet {self.declaration.name}: field '{each.name}' needs another name where "
+                    f"only one of assembly and cpp is given"
+                )
+            rows.append((each, word))
+        return rows, "".join(aliases)
+
+
+def _twin_of(loops: Codelet, kind: CodeletKind) -> str:
+    """Return the C++ body of scalar loops, which six workers share, for a vertex of a kind."""
+    if loops.kind == kind:
+        return loops.twin
+    body = textwrap.indent(loops.twin.strip(), "  ")
+    return (
+        f"const auto share_of_worker = [&](unsigned worker) -> bool {{\n{body}\n}};\n"
+        f"for (unsigned each = 0; each < {N_WORKERS}; ++each) share_of_worker(each);\n"
+        "return true;\n"
+    )
 
 
 def _alignment(declared: OperandDeclaration) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,12 +42,13 @@ def read_assembly(
     if entry not in image.symbols:
         known = ", ".join(sorted(image.symbols)) or "none"
         raise InputError(f"codelet {name}: {path} defines no symbol '{entry}' (its symbols: {known})")
-    text = _text(statements, entry, ENTRY_PREFIX + name, name, kind)
+    stack_bytes = image.stack_bytes.get(entry, 0)
+    text = _text(statements, entry, ENTRY_PREFIX + name, name, kind, stack_bytes)
     # What was renamed must still be the same code.
     again = assemble(text, source=f"{path} (as codelet {name})")
     if ENTRY_PREFIX + name not in again.symbols:
         raise InputError(f"codelet {name}: the code of '{entry}' in {path} is not placed in memory")
-    return UserAssembly(text, image.stack_bytes.get(entry, 0))
+    return UserAssembly(text, stack_bytes)
 
 
 def _only_entry(
@@ -70,7 +71,12 @@ def _only_entry(
 
 
 def _text(
-    statements: tuple[FlatStatement, ...], entry: str, new_entry: str, name: str, kind: CodeletKind
+    statements: tuple[FlatStatement, ...],
+    entry: str,
+    new_entry: str,
+    name: str,
+    kind: CodeletKind,
+    stack_bytes: int,
 ) -> str:
     """Return the statements in sections of the codelet's own, all its symbols renamed."""
     names = {entry: new_entry}
@@ -86,8 +92,27 @@ def _text(
         ".worker" if kind == "multi" else ".supervisor",
     ]
     lines = [line for statement in statements for line in _lines(statement, names, new_entry)]
-    tail = [f".size {new_entry}, . - {new_entry}"]
-    return "\n".join([*head, *lines, f".section .text.{new_entry}", *tail]) + "\n"
+    tail = [
+        f".section .text.{new_entry}",
+        f".size {new_entry}, . - {new_entry}",
+        f"DEF_STACK_USAGE {stack_bytes}, {new_entry}",
+    ]
+    return "\n".join([*head, *_bundled(lines), *tail]) + "\n"
+
+
+def _bundled(lines: list[str]) -> Iterator[str]:
+    """Yield the lines with the halves of a bundle on one."""
+    halves: list[str] | None = None
+    for line in lines:
+        if line.strip() == "{":
+            halves = []
+        elif line.strip() == "}":
+            yield f"  {{ {' ; '.join(halves or [])} }}"
+            halves = None
+        elif halves is not None:
+            halves.append(line.strip())
+        else:
+            yield line
 
 
 def _defined_symbol(statement: FlatStatement) -> str:
