@@ -76,7 +76,7 @@ def relations_of(graph: FusionGraph) -> list[Relation]:
         elif isinstance(node, Opaque):
             found += _of_opaque(graph, node)
         else:
-            found += _of_nest(graph, node)
+            found += dict.fromkeys(_of_nest(graph, node))
     found += [AsGiven(value) for value in dict.fromkeys(graph.outputs)]
     return [each for each in found if all(graph.shapes[value] for value in each.values)]
 

@@ -28,6 +28,8 @@ from t10.passes.fusion.scalar import (
 def normalize(graph: FusionGraph, *, wide_sums: bool = True) -> None:
     """Bring every nest of the graph to the form the rewrites expect; `wide_sums` keeps 16-bit sums in f32."""
     for nest in graph.nests():
+        if nest.is_transpose:
+            continue
         plain = drop_unit_axes(with_leaves(nest, partial(_constant, graph)))
         if plain.combine:
             plain = start_neutral(plain)

@@ -19,7 +19,7 @@ from typing import Any
 from t10.core.orders import Order, composed, given_order, permuted, relative
 from t10.dialect.mlir import ir
 from t10.passes.bridge.annotate import update_signature
-from t10.passes.fusion.affine import ZERO, axis_dim
+from t10.passes.fusion.affine import axis_dim
 from t10.passes.fusion.demands import (
     DIM_ATTRIBUTES,
     follows_order,
@@ -29,6 +29,7 @@ from t10.passes.fusion.demands import (
 )
 from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Node, Opaque, Reshape, with_leaves
 from t10.passes.fusion.scalar import Extract, Read, Scalar, reads
+from t10.passes.fusion.views import fold_transposes
 from t10.passes.read_graph import ORDER, WEIGHT
 from t10.plan.storage import TRANSPOSED, Tensors
 from t10.plan.storage_choice import choose_orders
@@ -50,6 +51,7 @@ def reorder(function: Any, graph: FusionGraph) -> None:
     tensors = stored_tensors(graph, fixed)
     orders = choose_orders(tensors, relations_of(graph))
     _Rewriter(graph, tensors, orders).rewrite()
+    fold_transposes(graph)
     _reorder_arguments(function, {n: orders[n] for n in range(len(arguments)) if n in orders})
 
 
@@ -135,17 +137,16 @@ class _Rewriter:
         return made
 
     def _move(self, result: int, source: int, order: Order, reader: Node) -> None:
-        """Add the nest that makes `result` of `source`, its dims in another order; unit dims are no loops."""
+        """Add the nest that makes `result` of `source`, its dims in another order."""
         shape = self.graph.shapes[result]
-        axes = [dim for dim, extent in enumerate(shape) if extent != 1]
-        forms = [axis_dim(axes.index(dim)) if dim in axes else ZERO for dim in range(len(shape))]
+        forms = tuple(axis_dim(dim) for dim in range(len(shape)))
         self.graph.add(
             Nest(
                 result=result,
-                extents=tuple(shape[dim] for dim in axes),
-                kinds=(PARALLEL,) * len(axes),
+                extents=shape,
+                kinds=(PARALLEL,) * len(shape),
                 body=Read(source, tuple(forms[order.index(dim)] for dim in range(len(order)))),
-                out_dims=tuple(forms),
+                out_dims=forms,
                 acc_type=self.graph.types[result],
                 location=reader.op.location if isinstance(reader, Opaque) else reader.location,
                 rank=reader.rank,

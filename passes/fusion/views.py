@@ -14,14 +14,25 @@ def fold_views(graph: FusionGraph) -> None:
     """Make every nest read through what only renames, repeats or widens elements."""
     folding = True
     while folding:
-        for nest in graph.nests():
-            folded = with_leaves(nest, partial(_through, graph))
-            if folded != nest:
-                graph.add(folded)
+        _fold_into(graph, graph.nests())
         graph.remove_dead()
         folded_reshapes = [fold_reshape(graph, node) for node in graph.nodes() if isinstance(node, Reshape)]
         folding = any(folded_reshapes)
     graph.remove_dead()
+
+
+def fold_transposes(graph: FusionGraph) -> None:
+    """Make every transpose between two storage orders read through what only renames or repeats elements."""
+    _fold_into(graph, [nest for nest in graph.nests() if nest.is_transpose])
+    graph.remove_dead()
+
+
+def _fold_into(graph: FusionGraph, nests: list[Nest]) -> None:
+    for nest in nests:
+        folded = with_leaves(nest, partial(_through, graph))
+        # A transpose stays one: what widens in front of it is computed there.
+        if folded != nest and (not nest.is_transpose or isinstance(folded.body, Read)):
+            graph.add(folded)
 
 
 def fold_reshape(graph: FusionGraph, reshape: Reshape) -> bool:

@@ -217,7 +217,8 @@ def _result(
     points = np.broadcast_to(np.asarray(body.value(other)), extents)
     reduced = tuple(axis for axis, reduction in enumerate(is_reduction) if reduction)
     total = COMBINES[op.name].reduce(points, axis=reduced, keepdims=True, dtype=out.dtype)
-    out[index] = COMBINES[op.name](np.asarray(out[index]), total).astype(out.dtype)
+    combined = COMBINES[op.name](np.asarray(out[index]), total).astype(out.dtype)
+    out[index] = combined.reshape(np.shape(out[index]))
     return out
 
 

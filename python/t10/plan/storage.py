@@ -195,11 +195,12 @@ class Product:
         return REORDERED if last in self.lanes[number] else TRANSPOSED
 
     def price(self, axis: int, orders: Orders, tensors: Tensors) -> int:
-        """Return the weighted bytes of both operands if `axis` is to be innermost."""
-        return sum(
+        """Return the weighted bytes of both operands if `axis` is to be innermost; what is both counts once."""
+        first, second = (
             tensors[value].n_bytes * self.weight(number, axis, orders, tensors)
             for number, value in enumerate(self.operands)
         )
+        return max(first, second) if self.operands[0] == self.operands[1] else first + second
 
     def best_axis(self, orders: Orders, tensors: Tensors) -> int:
         """Return the summed axis that is cheapest to have innermost, the last one of equals."""
@@ -265,10 +266,12 @@ class AsGiven:
         return (self.value,)
 
     def cost(self, orders: Orders, tensors: Tensors) -> int:
-        """Return the weighted bytes if the tensor is stored in another order."""
+        """Return the weighted bytes if the tensor is stored in another order, 1 if only dims of extent 1 are moved."""
         tensor = tensors[self.value]
+        if orders[self.value] == tensor.given:
+            return 0
         kept = significant(orders[self.value], tensor.extents)
-        return 0 if kept == significant(tensor.given, tensor.extents) else self.weight * tensor.n_bytes
+        return 1 if kept == significant(tensor.given, tensor.extents) else self.weight * tensor.n_bytes
 
     def wishes(self, value: int, orders: Orders, tensors: Tensors) -> list[Order]:
         """Return the given order."""

@@ -2,13 +2,14 @@
 
 Tensors that loop nests walk together form groups (a residual stream; all feature maps of a convolutional network). Each
 group takes the cheapest of: all as given; or what one wish of one reader or maker, spread through the group, makes of
-it. Then single tensors change as long as that saves something. Ties leave what is given; nothing depends on chance.
+it. Then single tensors, and those that gain with them, change as long as that saves something. Ties leave what is
+given; nothing depends on chance.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from t10.core.orders import Order
@@ -61,7 +62,7 @@ class _Search:
         best_cost = total_cost(concerned, self.orders, self.tensors)
         tried: set[tuple[int, Order]] = set()
         for value in group:
-            for wish in self._wishes(value):
+            for wish in self._wishes(value, self.orders):
                 if (value, wish) in tried or wish == self.tensors[value].given:
                     continue
                 spread = self._spread(value, wish, members)
@@ -72,26 +73,53 @@ class _Search:
         self.orders.update(best)
 
     def improve(self, value: int) -> bool:
-        """Give one tensor a better order, if there is one; returns whether there was."""
+        """Give one tensor, and those that gain when it does, a better order if there is one; returns whether."""
         if self.tensors[value].is_fixed:
             return False
+        best: dict[int, Order] = {}
+        best_gain = 0
+        for wish in (self.tensors[value].given, *self._wishes(value, self.orders)):
+            if wish == self.orders[value]:
+                continue
+            changes = self._grown(value, wish)
+            concerned = self._concerned(list(changes))
+            gain = total_cost(concerned, self.orders, self.tensors)
+            gain -= total_cost(concerned, {**self.orders, **changes}, self.tensors)
+            if gain > best_gain:
+                best, best_gain = changes, gain
+        self.orders.update(best)
+        return best_gain > 0
+
+    def _grown(self, value: int, wish: Order) -> dict[int, Order]:
+        """Return a change of one tensor, and of those around it that are then better off in another order."""
+        orders = {**self.orders, value: wish}
+        changes = {value: wish}
+        queue = deque([value])
+        while queue:
+            for other, _ in self._neighbours(queue.popleft()):
+                best = orders[other] if other in changes else self._best(other, orders)
+                if best != orders[other]:
+                    orders[other] = changes[other] = best
+                    queue.append(other)
+        return changes
+
+    def _best(self, value: int, orders: dict[int, Order]) -> Order:
+        """Return the cheapest of the orders wanted of a tensor, its present one if none is cheaper."""
         concerned = self._concerned([value])
-        before = self.orders[value]
-        best, best_cost = before, total_cost(concerned, self.orders, self.tensors)
-        for wish in (self.tensors[value].given, *self._wishes(value)):
-            self.orders[value] = wish
-            cost = total_cost(concerned, self.orders, self.tensors)
+        best = orders[value]
+        best_cost = total_cost(concerned, orders, self.tensors)
+        for wish in (self.tensors[value].given, *self._wishes(value, orders)):
+            cost = total_cost(concerned, {**orders, value: wish}, self.tensors)
             if cost < best_cost:
                 best, best_cost = wish, cost
-        self.orders[value] = best
-        return best != before
+        return best
 
-    def _wishes(self, value: int) -> list[Order]:
+    def _wishes(self, value: int, orders: Mapping[int, Order]) -> list[Order]:
         """Return the orders that relations want of a tensor, given those of the others; without repeats."""
         found = [
             wish
             for number in self.touching[value]
-            for wish in self.relations[number].wishes(value, self.orders, self.tensors)
+            for wish in self.relations[number].wishes(value, orders, self.tensors)
         ]
         return list(dict.fromkeys(found))
 

@@ -1,0 +1,87 @@
+"""Modules whose tensors are stored in other orders compute the same, and every product reads as the engine wants it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+from support.linalg_numpy import run_module
+from support.random_models import random_model
+
+import t10
+from t10.core.expression import OperatorSpec
+from t10.core.orders import stored_weights
+from t10.cost.matrix import matrix_axes
+from t10.frontend.importer import import_model
+from t10.passes.fuse import Fuse
+from t10.passes.read_graph import read_graph
+
+MODELS = Path(__file__).resolve().parents[2] / "examples" / "models"
+ARCHITECTURES = ("bert", "vit", "resnet18", "nerf", "opt", "llama2", "retnet")
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_random_model_in_new_orders_equals_onnxruntime(seed: int, tmp_path: Path) -> None:
+    model, inputs = random_model(seed)
+    path = tmp_path / "random.onnx"
+    path.write_bytes(model.SerializeToString())
+    runtime: Any = onnxruntime
+    session = runtime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    expected = dict(zip([o.name for o in session.get_outputs()], session.run(None, inputs), strict=True))
+    imported = import_model(path)
+    with imported.module.context:
+        Fuse().apply(imported.module)
+        assert imported.module.operation.verify()
+        weights = stored_weights(imported.weights, read_graph(imported.module).orders)
+        found = run_module(imported.module, {**inputs, **weights})
+    for name, value in expected.items():
+        np.testing.assert_allclose(found[name], value, rtol=1e-4, atol=1e-5 * max(np.abs(value).max(), 1))
+
+
+def last_axis(spec: OperatorSpec, number: int) -> int | None:
+    """Return the axis of an operand's innermost dim that is not of extent 1."""
+    operand = (*spec.inputs, spec.output)[number]
+    dims = [dim for dim, extent in zip(operand.dims, operand.shape, strict=True) if extent != 1]
+    return dims[-1].axes[0] if dims and dims[-1].is_simple else None
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_every_matrix_product_of_a_model_reads_and_writes_in_a_row(name: str) -> None:
+    imported = import_model(MODELS / f"{name}_fp16.onnx")
+    with imported.module.context:
+        Fuse().apply(imported.module)
+        graph = read_graph(imported.module).graph
+    n_products = 0
+    for spec in graph.operators:
+        axes = matrix_axes(spec)
+        sides = () if axes is None else (axes.rows, axes.columns)
+        if axes is None or any(all(spec.extents[axis] == 1 for axis in side) for side in sides):
+            continue
+        n_products += 1
+        assert last_axis(spec, 0) == last_axis(spec, 1), spec.name
+        assert last_axis(spec, 0) in axes.inner, spec.name
+        allowed = axes.columns if axes.positions else (*axes.rows, *axes.columns)
+        assert last_axis(spec, 2) in allowed, spec.name
+    assert n_products > 0
+
+
+def test_saved_weights_lie_as_the_plan_has_them(tmp_path: Path) -> None:
+    given = import_model(MODELS / "bert_fp16.onnx").weights
+    executable = t10.compile(MODELS / "bert_fp16.onnx", chip="test-4")
+    shapes = {weight.name: weight.shape for weight in executable.plan.graph.weights}
+    assert {name: value.shape for name, value in executable.weights.items()} == shapes
+    turned = [
+        name
+        for name, value in given.items()
+        if not np.array_equal(executable.weights[name].ravel(), value.ravel())
+    ]
+    assert executable.module.count("t10.order") == len(turned) > 0
+    for name in turned:
+        np.testing.assert_array_equal(executable.weights[name], given[name].T)
+    executable.save(tmp_path)
+    again = t10.Executable.load(tmp_path)
+    for name, value in executable.weights.items():
+        np.testing.assert_array_equal(again.weights[name], value)
