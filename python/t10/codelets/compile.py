@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 
 from t10.codelets.family import CodeletFamily
+from t10.codelets.gather.family import GatherFamily
 from t10.codelets.loops.family import LoopFamily
 from t10.codelets.matrix.family import MatrixFamily
 from t10.codelets.nest import simplified
@@ -23,7 +24,7 @@ _registered: list[CodeletFamily] = []
 
 def families() -> tuple[CodeletFamily, ...]:
     """Return all families, the best for what it can do first."""
-    return (*_registered, MatrixFamily(), VectorFamily(), ReduceFamily(), LoopFamily())
+    return (*_registered, GatherFamily(), MatrixFamily(), VectorFamily(), ReduceFamily(), LoopFamily())
 
 
 def register_families(added: Iterable[CodeletFamily]) -> None:

@@ -23,16 +23,21 @@ class Layout:
     `paces` gives the register (or immediate) by which an input steps in the inner loop.
     """
 
-    def __init__(self, task: Task, shape: Shape) -> None:
-        """Choose; raises `Unselectable` where there are too many variables or a stride suits no access."""
+    def __init__(self, task: Task, shape: Shape, kept: int | None = None) -> None:
+        """Choose; `kept` registers are left to integer instructions.
+
+        Raises `Unselectable` where there are too many variables or a stride suits no access.
+        """
         self.task, self.shape, self.state = task, shape, State()
+        is_float = task.output.dtype in ("f16", "f32")
+        self.kept = kept if kept is not None else 0 if is_float else INTEGER_TEMPORARIES
         self.inputs = range(len(task.inputs))
         self.operands = range(len(task.operands))
         self.out = len(task.inputs)
         self.sizes = [size_bytes(operand.dtype) for operand in task.operands]
         self.moving = [i for i in self.inputs if shape.moves(i)]
         self.pace_values = {i: self._pace(i) for i in self.moving}
-        self._pointers()
+        self.add_pointers()
         self.homes = self._homes()
         register = self.homes.register
         self.paces = {
@@ -64,14 +69,15 @@ class Layout:
             raise Unselectable("overlapping vectors of several parts")
         return pace
 
-    def _pointers(self) -> None:
+    def add_pointers(self) -> None:
+        """Add the pointers to the state."""
         task = self.task
         for i, operand in enumerate(task.inputs):
-            self.state.pointer(f"in{i}", "in", Pointer(i), operand.dtype, self._alignment(i))
+            self.state.pointer(f"in{i}", "in", Pointer(i), operand.dtype, self.alignment(i))
         kind: FieldKind = "out" if task.initial else "inout"
-        self.state.pointer("out", kind, Pointer(self.out), task.output.dtype, self._alignment(self.out))
+        self.state.pointer("out", kind, Pointer(self.out), task.output.dtype, self.alignment(self.out))
 
-    def _alignment(self, number: int) -> int:
+    def alignment(self, number: int) -> int:
         """Return what the code relies on, in bytes."""
         size = self.sizes[number]
         is_vector = self.shape.lanes > 1 and (
@@ -96,8 +102,7 @@ class Layout:
             k = len(shape.parallel) - 1
             wished = [f"step{i}_{k}" for i in self.operands if self.is_stepped(i, k)]
             wished.insert(1, "count")
-            kept = 0 if self.task.output.dtype in ("f16", "f32") else INTEGER_TEMPORARIES
-            spare = max(0, len(homes.free) - kept)
+            spare = max(0, len(homes.free) - self.kept)
             return Homes(fixed, [*others, *wished[:spare]])
         except ValueError as error:
             raise Unselectable(str(error)) from error

@@ -1,0 +1,1 @@
+"""Look-ups: rows of a table chosen by indices."""

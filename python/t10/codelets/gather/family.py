@@ -1,0 +1,50 @@
+"""Look-ups of rows: an index, a test that its row is on this core, and a copy of eight bytes at a time.
+
+Six workers share the rows (or pieces of them where there are few). An index outside the part of the table that is here
+leaves zeros, or the output as it was where rows are added.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from t10.codelets.body.select import Unselectable
+from t10.codelets.digest import named
+from t10.codelets.gather.generator import LookupGenerator
+from t10.codelets.gather.rows import row_lookup
+from t10.codelets.gather.twin import lookup_twin
+from t10.core.codelet import Codelet, Compiled
+from t10.core.task import Task
+from t10.errors import T10Error
+
+
+@dataclass(frozen=True, slots=True)
+class GatherFamily:
+    """Look-ups of whole rows of words."""
+
+    name: str = "Gather"
+
+    def compile(self, task: Task) -> Compiled | None:
+        """Return the task as a look-up, None where it is something else."""
+        lookup = row_lookup(task)
+        if lookup is None:
+            return None
+        try:
+            generator = LookupGenerator(lookup)
+            assembly = generator.generate()
+        except (Unselectable, T10Error):
+            return None
+        twin = lookup_twin(generator)
+        fields = generator.state.fields
+        types = "_".join(operand.dtype for operand in task.operands)
+        name = named(f"{self.name}_{types}", fields, "\n".join(assembly.lines), twin)
+        codelet = Codelet(
+            name=name,
+            kind="multi",
+            fields=fields,
+            assembly=assembly.text(name, "multi"),
+            twin=twin,
+            summary="rows of a table " + ("added" if lookup.is_added else "copied"),
+            apart=((f"in{lookup.table}", "out"),) if generator.is_paced else (),
+        )
+        return Compiled(codelet, generator.state.words, generator.scratch_bytes)
