@@ -76,7 +76,9 @@ def matrix_features(spec: OperatorSpec, roles: MatrixRoles, boxes: Boxes) -> dic
     return result
 
 
-def loop_features(spec: OperatorSpec, roles: LoopRoles, boxes: Boxes) -> dict[str, Column]:
+def loop_features(
+    spec: OperatorSpec, roles: LoopRoles, boxes: Boxes, *, is_epilogue: bool = False
+) -> dict[str, Column]:
     """Return features by name, each (n,), of everything that runs as loops over vectors."""
     width = vector_width(spec)
     run, rows = _product(boxes, roles.run), _product(boxes, roles.rows)
@@ -96,7 +98,7 @@ def loop_features(spec: OperatorSpec, roles: LoopRoles, boxes: Boxes) -> dict[st
         "points": -(-points // N_WORKERS),
         "left": np.where(run % width > 0, share, 0),
     }
-    if spec.reduction_axes:
+    if spec.reduction_axes and not is_epilogue:
         terms = summed * folded
         folds = -(-folded // width)
         outputs = -(-points // N_WORKERS)
