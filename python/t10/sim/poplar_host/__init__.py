@@ -1,5 +1,6 @@
 """A host implementation of the part of Poplar that emitted programs use: it compiles and runs them unchanged."""
 
+from t10.sim.poplar_host.build import VertexCode
 from t10.sim.poplar_host.run import PoplarHostResult, run_poplar_host, run_program
 
-__all__ = ["PoplarHostResult", "run_poplar_host", "run_program"]
+__all__ = ["PoplarHostResult", "VertexCode", "run_poplar_host", "run_program"]
