@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "python"))
 
 from t10.cli.help_page import command_tables  # noqa: E402 - needs the path above
+from t10.codelets.user.declaration import codelets_schema  # noqa: E402 - needs the path above
 from t10.core.document import plan_schema  # noqa: E402 - needs the path above
 from t10.core.document.text import json_text  # noqa: E402 - needs the path above
 from t10.dialect.document import ipu_page, rtensor_page  # noqa: E402 - needs the path above
@@ -39,6 +40,7 @@ def pages() -> Iterator[tuple[Path, str]]:
     yield docs / "plan.schema.json", json_text(plan_schema())
     yield docs / "report.schema.json", json_text(report_schema())
     yield docs / "pins.schema.json", json_text(pins_schema())
+    yield docs / "codelets.schema.json", json_text(codelets_schema())
     cli = docs / "cli.md"
     yield cli, with_regions(cli.read_text(encoding="utf-8"), command_tables())
     opt = docs / "t10-opt.md"

@@ -224,15 +224,9 @@ def compile(
     imported = import_model(model, shapes=shapes)
     with registry.using_cost_files(_cost_files(codelets)):
         planned = plan_mlir(
-            imported.module,
-            spec,
-            chosen,
-            clock.report,
-            cost_model=cost_model,
-            pins=pins,
-            executor=executor,
-            cache=kept,
-        )
+            imported.module, spec, chosen, clock.report,
+            cost_model=cost_model, pins=pins, executor=executor, cache=kept,
+        )  # fmt: skip
     clock.report("write", 0, 1)
     with imported.module.context, imported.module.operation.location:
         text = str(imported.module)

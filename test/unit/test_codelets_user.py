@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import numpy as np
 import pytest
 import yaml
@@ -151,6 +155,19 @@ def test_a_pointer_that_both_halves_use_is_one_field() -> None:
 
 def test_cost_functions_are_found_beside_the_declaration() -> None:
     assert cost_files([EXAMPLES]) == (EXAMPLES.parent / "leaky_relu_cost.py",)
+
+
+def test_the_examples_and_the_documentation_follow_the_schema(tmp_path: Path) -> None:
+    schema = json.loads((ROOT / "docs" / "codelets.schema.json").read_text(encoding="utf-8"))
+    page = (ROOT / "docs" / "codelets.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    for text in (EXAMPLES.read_text(encoding="utf-8"), shown):
+        jsonschema.validate(yaml.safe_load(text), schema)
+    shutil.copytree(EXAMPLES.parent, tmp_path / "codelets")
+    (tmp_path / "codelets" / "shown.yaml").write_text(shown, encoding="utf-8")
+    assert [family.name for family in load_families([tmp_path / "codelets" / "shown.yaml"])] == [
+        "User_VectorAddFloat"
+    ]
 
 
 # --- what a declaration covers ---------------------------------------------------------------------------------------
