@@ -150,6 +150,9 @@ def _operand(text: str, column: int, aliases: dict[str, Register]) -> tuple[str,
     """Return an operand's shape, and its register number, tree, or name of a control register."""
     if not text:
         raise Problem("an operand is missing", column)
+    known = _seen.get(text)
+    if known is not None:
+        return known
     if text[0] != "$":
         alias = aliases.get(text)
         if alias is None:
@@ -167,8 +170,15 @@ def _operand(text: str, column: int, aliases: dict[str, Register]) -> tuple[str,
         raise Problem(f"unknown register '${name}'{closest(f'${name}', known)}", column)
     if tail is not None:
         register = group(register, tail, text, column)
-    return _register_shape(register, mark), register.number
+    result = _register_shape(register, mark), register.number
+    if name in NAMES and len(_seen) < MOST_SEEN:
+        _seen[text] = result
+    return result
 
+
+MOST_SEEN: Final = 4096
+_seen: Final[dict[str, tuple[str, int]]] = {}
+"""Shape and number of registers by their text: there are few, and all the time the same ones."""
 
 _ALL_CSRS: Final = frozenset((*constants.WORKER_CSRS, *constants.UPPER_CSRS, *constants.SUPERVISOR_CSRS))
 

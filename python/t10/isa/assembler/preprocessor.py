@@ -35,8 +35,7 @@ class Preprocessor:
         self._reporter = reporter
         self._include_paths = include_paths
         self._macros: dict[str, Macro] = {}
-        for name, body in {**PREDEFINED, **defines}.items():
-            self._macros[name] = parse_definition(f"{name} {body}")
+        self._has_calls = False
         self._expander = Expander(self._macros)
         self._expanded: dict[str, str] = {}
         self._once: set[str] = set()
@@ -46,6 +45,8 @@ class Preprocessor:
             "undef": self._undef,
             "error": self._error,
         }
+        for name, body in {**PREDEFINED, **defines}.items():
+            self._define(f" {name} {body}")
 
     def run(self, text: str, file: str) -> list[Line]:
         """Return the logical lines of a file; empty ones are left out."""
@@ -80,7 +81,8 @@ class Preprocessor:
                 continue
             plain = self._expanded.get(raw)
             if plain is None:
-                raw, position = self._joined(raw, lines, position)
+                if self._has_calls:
+                    raw, position = self._joined(raw, lines, position)
                 line = Line(raw, raw, file, number, outer, "included")
                 plain = self._expansion(raw, line)
             self._out.append(Line(plain, raw, file, number, outer, "included"))
@@ -149,9 +151,10 @@ class Preprocessor:
         replaced = _DEFINED.sub(lambda match: str(int((match[1] or match[2]) in self._macros)), rest)
         return evaluate_condition(self._expander.expand_text(replaced)) != 0
 
-    def _define(self, rest: str, line: Line) -> None:
+    def _define(self, rest: str, line: Line | None = None) -> None:
         macro = parse_definition(rest)
         self._macros[macro.name] = macro
+        self._has_calls = self._has_calls or macro.parameters is not None
         self._expanded.clear()
 
     def _undef(self, rest: str, line: Line) -> None:
