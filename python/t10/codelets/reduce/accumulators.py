@@ -126,10 +126,11 @@ class Words:
                 set_constant(code, register, neutral_bits(self.combine, "w"))
 
     def add(self, code: Code, s: Selector, mask: Mask) -> list[Instruction]:
-        """Combine part by part."""
+        """Combine part by part, across columns in the order in which they are loaded: the first part last."""
         counted: list[Instruction] = []
         mnemonic = family("w", self.width) + FLOAT_NAMES[self.combine]
-        for part in range(self.n_parts):
+        are_apart = len(self.registers) > 1
+        for part in reversed(range(self.n_parts)) if are_apart else range(self.n_parts):
             value = mask(self._value(code, s, part), part)
             register = self.registers[part % len(self.registers)]
             text = f"{mnemonic} {{}}, {{}}, {{}}"
@@ -155,10 +156,11 @@ class Words:
         """Hand out the registers, rounded where they must be."""
         if dtype == "f32":
             return self.registers
-        target = code.new("a", len(self.registers))
+        n = len(self.registers)
+        target = code.new("a", n)
         for i, register in enumerate(self.registers):
             code.aux("f32v2tof16", target.part(i), register)
-        return (target,)
+        return tuple(target.part(i, min(2, n)) for i in range(0, n, 2))
 
 
 class Halves:
@@ -166,13 +168,16 @@ class Halves:
 
     form: Form = "h"
 
-    def __init__(self, code: Code, combine: Combine, result: int, lanes: int) -> None:
-        """`result` is the body's result, f16."""
+    def __init__(self, once: Code, code: Code, combine: Combine, result: int, lanes: int) -> None:
+        """`result` is the body's result, f16; `once` runs before everything."""
         self.combine: Combine = combine
         self.result = result
         self.width = max(1, lanes // 2)
+        self.part_width = min(2, self.width)
         self.lanes = lanes
         self.register = code.new("a", self.width)
+        self.neutral = once.new("a")
+        set_constant(once, self.neutral, neutral_bits(combine, "h"))
 
     @property
     def pinned(self) -> tuple[Slice, ...]:
@@ -181,13 +186,20 @@ class Halves:
 
     def start(self, code: Code) -> None:
         """Set the neutral element."""
-        set_constant(code, self.register, neutral_bits(self.combine, "h"))
+        for i in range(self.width):
+            code.aux("mov", self.register.part(i), self.neutral)
 
     def add(self, code: Code, s: Selector, mask: Mask) -> list[Instruction]:
         """Combine four lanes at once."""
         value = mask(s.get(self.result, "h", 0), 0)
-        text = f"{family('h', self.width)}{FLOAT_NAMES[self.combine]} {{}}, {{}}, {{}}"
-        return [code.add(text, "oii", self.register, self.register, value, is_main=False)]
+        text = f"{family('h', self.part_width)}{FLOAT_NAMES[self.combine]} {{}}, {{}}, {{}}"
+        counted: list[Instruction] = []
+        for first in range(0, self.width, self.part_width):
+            part = self.register.part(first, self.part_width)
+            counted.append(
+                code.add(text, "oii", part, part, value.part(first, self.part_width), is_main=False)
+            )
+        return counted
 
     def folded(self, code: Code) -> Slice:
         """Combine pairs, then halves: the result is in both halves."""
@@ -201,27 +213,27 @@ class Halves:
         return code.aux(mnemonic, code.new("a"), value, swapped)
 
     def vectors(self, code: Code, dtype: str) -> tuple[Slice, ...]:
-        """Hand out the register."""
-        return (self.register,)
+        """Hand out the register, pair by pair."""
+        return tuple(self.register.part(i, self.part_width) for i in range(0, self.width, self.part_width))
 
 
 class Accumulators:
-    """AACC[0, 2, 4, 6]: zero between outputs, since reading shifts zeros in."""
+    """AACC[0, 2, 4, ...]: zero between outputs, since reading shifts zeros in."""
 
     form: Form = "h"
     pinned: tuple[Slice, ...] = ()
 
-    def __init__(self, result: int) -> None:
-        """`result` is a f16 value whose sums are kept in f32."""
-        self.result = result
+    def __init__(self, result: int, lanes: int) -> None:
+        """`result` is a f16 value whose sums are kept in f32; four or eight `lanes`."""
+        self.result, self.lanes = result, lanes
 
     def start(self, code: Code) -> None:
         """Do nothing: they are zero."""
 
     def add(self, code: Code, s: Selector, mask: Mask) -> list[Instruction]:
-        """Accumulate four lanes."""
+        """Accumulate all lanes."""
         value = mask(s.get(self.result, "h", 0), 0)
-        return [code.add("f16v4acc {}", "i", value, is_main=False, streams=(AACC,))]
+        return [code.add(f"f16v{self.lanes}acc {{}}", "i", value, is_main=False, streams=(AACC,))]
 
     def folded(self, code: Code) -> Slice:
         """Add the four sums."""
@@ -231,15 +243,16 @@ class Accumulators:
 
     def vectors(self, code: Code, dtype: str) -> tuple[Slice, ...]:
         """Read them, which clears them."""
+        n_pairs = self.lanes // 2
         if dtype == "f32":
-            parts = tuple(code.new("a", 2) for _ in range(2))
+            parts = tuple(code.new("a", 2) for _ in range(n_pairs))
             for part in parts:
                 code.add("f32v2gina {}, $azeros, 0", "o", part, is_main=False, streams=(AACC,))
             return parts
-        target = code.new("a", 2)
-        for i in range(2):
+        target = code.new("a", n_pairs)
+        for i in range(n_pairs):
             code.add("f16v2gina {}, $azero, 0", "o", target.part(i), is_main=False, streams=(AACC,))
-        return (target,)
+        return tuple(target.part(i, 2) for i in range(0, n_pairs, 2))
 
 
 class Products:

@@ -85,10 +85,10 @@ class Body:
             if factors is not None:
                 return Products(*factors)
             half = result if dtype == "f16" else self._half_source(result)
-            if half is not None and lanes == 4 and self.levels[half] == PER_LANE:
-                return Accumulators(half)
+            if half is not None and lanes >= 4 and self.levels[half] == PER_LANE:
+                return Accumulators(half, lanes)
         elif dtype == "f16":
-            return Halves(self.per_output, combine, result, lanes)
+            return Halves(self.once, self.per_output, combine, result, lanes)
         is_folded = self.shape.mode != "columns"
         return Words(self.per_output, combine, result, lanes, is_folded=is_folded, is_wide=dtype == "f32")
 

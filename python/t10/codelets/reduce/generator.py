@@ -308,7 +308,10 @@ class Generator:
             if r.register.file == "a"
             for i in range(r.width)
         }
-        scratch = f"$a{next(a for a in free['a'] if a not in taken)}"
+        spares = [f"$a{a}" for a in free["a"] if a not in taken]
+        if not spares and (dtype == "f16" or self.shape.tail):
+            raise Unselectable("no register left to merge halves in")
+        scratch = spares[0] if spares else ""
         if self.shape.mode == "columns":
             self._store_vectors(results, names, placement, scratch, out)
         elif dtype == "f16":

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Literal
 
-from t10.codelets.nest import Level, Split, levels, split, split_any
+from t10.codelets.nest import N_WORKERS, Level, Split, levels, split, split_any
 from t10.codelets.workers import MOST_DEALT
 from t10.core.dtypes import size_bytes
 from t10.core.task import Task, TaskOperand
@@ -84,19 +84,27 @@ def shapes(task: Task) -> tuple[Shape, ...]:
     if not any(level.is_reduction for level in nest):
         return ()
     found = [_rows(task, nest, lanes) for lanes in (4, 2)]
-    found += [_columns(task, nest, lanes) for lanes in (4, 2)]
+    found += [_columns(task, nest, lanes) for lanes in (8, 4, 2)]
     candidates = [shape for shape in found if shape is not None]
-    return tuple(sorted((*candidates, _points(task, nest)), key=_cost))
+    dtypes = tuple(operand.dtype for operand in task.inputs)
+    return tuple(sorted((*candidates, _points(task, nest)), key=lambda shape: _cost(shape, dtypes)))
 
 
-def _cost(shape: Shape) -> tuple[float, str]:
-    """Return what one element costs, in slots: inner steps, and what loops, remainders and results cost besides."""
+def _cost(shape: Shape, dtypes: tuple[str, ...]) -> tuple[int, int, str]:
+    """Return about how many slots the busiest worker takes: inner steps, loops, remainders and results."""
     n_outer = prod(level.extent for level in shape.outer)
-    is_small = n_outer * shape.steps <= MOST_UNROLLED
+    widest = max(size_bytes(dtype) for dtype in dtypes)
+    per_step = max(1, shape.lanes * widest // ACCESS_BYTES)
+    n_slots = shape.steps * per_step
+    is_small = n_outer * n_slots <= MOST_UNROLLED
     remainder = COST_OF_TAIL if shape.mode == "rows" and shape.tail else 0
-    per_outer = shape.steps + remainder + (COST_OF_STRAIGHT if is_small else COST_OF_LOOP)
-    elements = n_outer * shape.inner.extent * (shape.lanes if shape.mode == "columns" else 1)
-    return (n_outer * per_outer + COST_OF_RESULT[shape.mode]) / elements, shape.mode
+    per_outer = n_slots + remainder + (COST_OF_STRAIGHT if is_small else COST_OF_LOOP)
+    per_output = n_outer * per_outer + COST_OF_RESULT[shape.mode] + per_step
+    n_outputs = prod(level.extent for level in shape.parallel)
+    if shape.share.level is not None:
+        units = -(-shape.parallel[0].extent // shape.share.unit)
+        n_outputs = n_outputs // shape.parallel[0].extent * -(-units // N_WORKERS) * shape.share.unit
+    return per_output * n_outputs, -shape.lanes, shape.mode
 
 
 def _rows(task: Task, nest: tuple[Level, ...], lanes: int) -> Shape | None:
@@ -118,7 +126,7 @@ def _columns(task: Task, nest: tuple[Level, ...], lanes: int) -> Shape | None:
     parallel = tuple(level for level in nest if not level.is_reduction)
     reductions = [level for level in nest if level.is_reduction]
     contiguous = [level for level in parallel if level.out_stride == 1 and _is_contiguous(level.strides)]
-    if not contiguous or not _has_lanes(task, lanes):
+    if not contiguous or not _has_lanes(task, lanes, are_columns=True):
         return None
     column = contiguous[0]
     rest = [level for level in nest if level is not column]
@@ -161,10 +169,22 @@ def _is_contiguous(strides: tuple[int, ...]) -> bool:
     return set(strides) <= {0, 1} and 1 in strides
 
 
-def _has_lanes(task: Task, lanes: int) -> bool:
-    """Return whether vectors of that many elements suit the types: floats only, four lanes for f16."""
+def _has_lanes(task: Task, lanes: int, *, are_columns: bool = False) -> bool:
+    """Return whether vectors of that many elements suit the types.
+
+    Floats only; four lanes for f16. Columns may be twice as many where nothing is computed but their combination.
+    """
     kinds = {operand.dtype for operand in task.operands}
-    return kinds <= {"f16", "f32"} and (lanes == 2 or "f16" in kinds)
+    if not kinds <= {"f16", "f32"}:
+        return False
+    widest = 4 if "f16" in kinds else 2
+    return lanes <= widest or (are_columns and lanes == 2 * widest and _is_plain(task))
+
+
+def _is_plain(task: Task) -> bool:
+    """Return whether a body hands its only input through, widened or not."""
+    is_through = not task.body.ops or [op.opcode for op in task.body.ops] == ["arith.extf"]
+    return len(task.inputs) == 1 and is_through
 
 
 def _is_aligned(task: Task, along: Level, rest: list[Level], lanes: int, *, is_stored: bool = False) -> bool:

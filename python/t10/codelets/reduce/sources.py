@@ -34,7 +34,7 @@ def access(task: Task, shape: Shape, number: int) -> Access:
     if dtype == "f16":
         if lanes == 1:
             return Access("ldb16", 2, False, 1, 1)
-        return Access("ld64", 8, False, 2, 1) if lanes == 4 else Access("ld32", 4, False, 1, 1)
+        return Access("ld64", 8, False, 2, lanes // 4) if lanes >= 4 else Access("ld32", 4, False, 1, 1)
     if dtype not in LOADS:
         raise Unselectable(f"{dtype} in a reduction")
     return Access(LOADS[dtype], size_bytes(dtype), True, 1, 1)
@@ -57,12 +57,16 @@ class Sources:
         """Return a part of an input, loading all parts the first time."""
         if number not in self.loaded:
             self.loaded[number] = self._load(code, number)
-        return self.loaded[number][part]
+        return self.loaded[number][0].register.whole() if form == "h" else self.loaded[number][part]
 
     def _load(self, code: Code, number: int) -> list[Slice]:
         how = access(self.task, self.shape, number)
         pointer, pace = self.pointers[number], self.paces.get(number, "")
         parts = [code.new("m" if how.file_is_main else "a", how.width) for _ in range(how.n_parts)]
+        if self.task.inputs[number].dtype == "f16" and how.n_parts > 1:
+            # Halves are used all at once.
+            whole = code.new("a", how.width * how.n_parts)
+            parts = [whole.part(part * how.width, how.width) for part in range(how.n_parts)]
         streams = (f"in{number}",)
         is_next = pace == "1"
         # Neighbours are stepped over one by one; else the first part, loaded last, makes the step.
