@@ -77,3 +77,24 @@ def test_a_chip_is_immutable_and_hashable() -> None:
     assert hash(chip) == hash(load_chip("test-4"))
     with pytest.raises(ValueError, match="frozen"):
         setattr(chip, "n_cores", 5)  # noqa: B010 -- the point is that plain assignment would not type-check
+
+
+def test_numbers_of_a_chip_are_changed_by_its_name() -> None:
+    chip = load_chip("test-16:shift_buffer_bytes=4096,sync_cycles=60")
+    assert (chip.shift_buffer_bytes, chip.sync_cycles, chip.n_cores) == (4096, 60, 16)
+    assert chip.name == "test-16:shift_buffer_bytes=4096,sync_cycles=60"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("test-16:speed=9", "found 'speed=9', expected FIELD=NUMBER"),
+        ("test-16:sync_cycles", "found 'sync_cycles', expected FIELD=NUMBER"),
+        ("test-16:name=x", "found 'name=x', expected FIELD=NUMBER"),
+        ("test-16:sync_cycles=many", "field sync_cycles: input should be a valid integer"),
+        ("test-16:shift_buffer_bytes=12", "field shift_buffer_bytes"),
+    ],
+)
+def test_a_wrong_change_of_a_chip_is_refused(name: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        load_chip(name)

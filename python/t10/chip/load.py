@@ -1,4 +1,7 @@
-"""Reading chip files: bundled ones by name, anybody's by path; a mistake is an `InputError` that names the field."""
+"""Reading chip files: bundled ones by name, anybody's by path; a mistake is an `InputError` that names the field.
+
+`ipu-mk2:shift_buffer_bytes=4096,sync_cycles=60` is that chip with other numbers: what-if without a file.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from t10.errors import InputError
 
 SUFFIXES = (".yaml", ".yml", ".json")
 BASE_KEY = "based_on"
+CHANGES_AFTER = ":"
 
 
 def bundled_chips() -> tuple[str, ...]:
@@ -23,11 +27,14 @@ def bundled_chips() -> tuple[str, ...]:
 
 
 def load_chip(name_or_path: str | Path) -> ChipSpec:
-    """Return a chip: a bundled one by its name, or one from a YAML or JSON file.
+    """Return a chip: a bundled one by its name, or one from a YAML or JSON file, perhaps with other numbers.
 
     Raises `InputError` for an unknown name, an unreadable file, or a field that is missing, unknown or wrong.
     """
     text = str(name_or_path)
+    name, colon, changes = text.partition(CHANGES_AFTER)
+    if colon and (name in bundled_chips() or Path(name).suffix in SUFFIXES):
+        return _changed(load_chip(name), changes, text)
     if text in bundled_chips():
         return _parse(_bundled_text(text), text)
     path = Path(text)
@@ -39,6 +46,26 @@ def load_chip(name_or_path: str | Path) -> ChipSpec:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read chip file {text}: {error}") from error
     return _parse(content, text)
+
+
+def _changed(chip: ChipSpec, changes: str, text: str) -> ChipSpec:
+    """Return a chip with `FIELD=NUMBER,...` changed; it is called as it was asked for."""
+    fields = chip.model_dump()
+    for change in changes.split(","):
+        field, equals, value = change.partition("=")
+        field = field.strip()
+        if not equals or not isinstance(fields.get(field), (int, float)):
+            numbers = ", ".join(key for key, each in fields.items() if isinstance(each, (int, float)))
+            raise InputError(
+                f"chip {text}: found '{change}', expected FIELD=NUMBER with a field of {numbers}",
+                hint="docs/chip-files.md lists every field",
+            )
+        fields[field] = value.strip()
+    fields["name"] = f"{chip.name}{CHANGES_AFTER}{changes}"
+    try:
+        return ChipSpec.model_validate(fields)
+    except ValidationError as error:
+        raise InputError(f"chip {text}: {_explain(error)}") from None
 
 
 def _bundled_text(name: str) -> str:

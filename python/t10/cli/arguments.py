@@ -64,6 +64,7 @@ class Arguments:
     defines: tuple[str, ...] = ()
     include_paths: tuple[Path, ...] = ()
     engine: str = "plan"
+    shift_buffer_bytes: int | None = None
     program: bool = True
     codelets: tuple[Path, ...] = ()
 
@@ -276,6 +277,13 @@ def _planning() -> argparse.ArgumentParser:
         type=Path,
         metavar="FILE.yaml",
         help="declarations of codelets of yours, which come before the bundled ones; repeatable",
+    )
+    parser.add_argument(
+        "--shift-buffer-bytes",
+        type=int,
+        metavar="BYTES",
+        help="landing zone of shifts and reductions on every core, instead of the chip file's (as --chip "
+        "NAME:shift_buffer_bytes=BYTES; any number of a chip can be changed so)",
     )
     _reconciling(parser)
     _caching(parser)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from t10.backend import PROGRAM_FOLDER, Lowered, compile_with_room, write_program
-from t10.chip import ChipSpec, load_chip
+from t10.chip import ChipSpec
 from t10.cli.arguments import Arguments
 from t10.cli.cache import cache_of
-from t10.cli.options import plan_options_of, shapes_of
+from t10.cli.options import chip_of, plan_options_of, shapes_of
 from t10.cli.prove import PROVED, prove
 from t10.cli.terminal import progress_bar, say, stdout
 from t10.driver import MODULE_FILE, PLAN_FILE, REPORT_FILE, WEIGHTS_FILE, Executable, Progress, compile
@@ -15,7 +15,7 @@ from t10.report.table import operator_table, slowest, slowest_title, summary
 
 def run_compile(arguments: Arguments) -> int:
     """Compile a model, write its folder, and print what it costs."""
-    chip = load_chip(arguments.chip)
+    chip = chip_of(arguments)
     with progress_bar(quiet=arguments.quiet) as progress:
         executable, lowered = _compile(arguments, chip, progress)
         if arguments.prove:

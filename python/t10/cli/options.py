@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from t10.chip import ChipSpec, load_chip
 from t10.cli.arguments import Arguments
 from t10.errors import InputError
 from t10.frontend.shapes import parse_shape
@@ -29,3 +30,11 @@ def plan_options_of(arguments: Arguments) -> PlanOptions:
     given = {name: getattr(arguments, name) for name in OPTIONS}
     given["time_limit_seconds"] = arguments.time_limit
     return PlanOptions(**{name: value for name, value in given.items() if value is not None})
+
+
+def chip_of(arguments: Arguments) -> ChipSpec:
+    """Return the chip that is asked for; raises `InputError` where there is none such."""
+    name = arguments.chip
+    if arguments.shift_buffer_bytes is not None:
+        name += f"{',' if ':' in name else ':'}shift_buffer_bytes={arguments.shift_buffer_bytes}"
+    return load_chip(name)

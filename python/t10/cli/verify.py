@@ -9,7 +9,7 @@ from rich.table import Table
 from t10.arrays import Arrays, read_arrays, write_arrays
 from t10.cli.arguments import Arguments
 from t10.cli.cache import cache_of
-from t10.cli.options import plan_options_of, shapes_of
+from t10.cli.options import chip_of, plan_options_of, shapes_of
 from t10.cli.prove import PROVED, prove
 from t10.cli.terminal import progress_bar, say, stdout
 from t10.driver import Executable, compile
@@ -29,7 +29,7 @@ def run_verify(arguments: Arguments) -> int:
         raise InputError(f"--tolerance is {arguments.tolerance}, expected a number of at least 0")
     with progress_bar(quiet=arguments.quiet) as progress:
         executable = compile(
-            arguments.model, arguments.chip, shapes, options, progress,
+            arguments.model, chip_of(arguments), shapes, options, progress,
             cost_model=arguments.cost_model, codelets=arguments.codelets,
             plan=arguments.plan, cache=cache_of(arguments),
         )  # fmt: skip
