@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from t10.errors import InputError
 from t10.isa.assembler import AssemblyError, Diagnostic, assemble
@@ -43,6 +45,7 @@ CASES = [
     ("add $m0, $m1, 1 ? 2", 1, 17, "'? 2' is not understood here"),
     ("setzi $m0, 1.5", 1, 12, "'1.5' has no type: write 1.5h for an f16 or 1.5f for an f32"),
     ("setzi $a0, 70000.0h", 1, 12, "'70000.0h' is too large for its type"),
+    (".int " + "9" * 5000, 1, 6, "number of 5000 digits is too large"),
     ("setzi $m0, 089", 1, 12, "'089' is not an octal number"),
     (".int 1/0", 1, 7, "division by zero"),
     ("get $m0, $FP_CLR", 1, 1, "get knows no control register $FP_CLR"),
@@ -171,3 +174,25 @@ def test_the_base_address_is_a_multiple_of_eight() -> None:
 def test_nothing_at_all_is_an_empty_image() -> None:
     assert len(assemble("").words) == 0
     assert len(assemble("// only a comment\n/* and\nanother */").words) == 0
+
+
+WORDS = r"""
+add $m0 $m0, $a0:1 $a1:2 $azeros $ += @ nop fnop label get $WSR rpt ldconst 1.0h 99999999999999999999 é DEF_STACK_USAGE
+.macro .endm .rept .endr .if .else .endif .irp .exitm .ifc .set .equ .align .int .byte .section .size .ascii . .. :
+# #define #if #else #endif #include ## F( F x = \ \x \@ // /* */ 1 1b 1f 0x ( ) + - / % <<
+"""
+FRAGMENTS = [*WORDS.split(), " ", "\n", "{", "}", ";", ",", '"', "'", "\t", "\r", "\x00", "m "]
+
+
+@settings(max_examples=400, deadline=None, database=None, derandomize=True)
+@given(st.lists(st.sampled_from(FRAGMENTS), max_size=40))
+def test_any_text_gives_an_image_or_an_error_with_a_place(fragments: list[str]) -> None:
+    text = "".join(fragments)
+    try:
+        assemble(text)
+    except AssemblyError as error:
+        n_lines = text.count("\n") + 1
+        for diagnostic in error.diagnostics:
+            assert 1 <= diagnostic.line <= n_lines
+            assert diagnostic.column >= 1
+            assert diagnostic.message

@@ -16,6 +16,7 @@ from t10.isa.assembler.lines import Problem
 MOST_DEPTH = 100
 """Nesting of parentheses and signs."""
 MOST_TOKENS = 400
+MOST_DIGITS = 66
 
 
 class Relative(NamedTuple):
@@ -172,6 +173,8 @@ def _parsed(parser: _Parser) -> Node:
 
 
 def _atom(kind: str, text: str, column: int) -> Node:
+    if kind in ("int", "hex", "bin", "local") and len(text) > MOST_DIGITS:
+        raise Problem(f"number of {len(text)} digits is too large", column)
     if kind == "hex":
         return Node("int", int(text, 16), column=column)
     if kind == "bin":
