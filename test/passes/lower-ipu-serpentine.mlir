@@ -1,25 +1,47 @@
 // RUN: t10-opt --t10-lower-ipu %s | filecheck %s
+// RUN: t10-opt --t10-lower-ipu %s | grep -c "kind = .shift." | filecheck %s --check-prefix=SHIFTS
+// RUN: t10-opt --t10-lower-ipu %s | grep -c "kind = .sub_task." | filecheck %s --check-prefix=TASKS
 
-// Two loops: n in 3 steps outside (rings of W's columns), k in 4 inside (rings of A's). 3 is odd: the inner loop runs there,
-// back, and there again; the outer one always advances. 3 * 4 sub-tasks, 3 * 3 shifts along k, 2 along n.
-// CHECK: compute_set = "fill:product"
-// CHECK-NEXT: "ipu.repeat"() ({
-// CHECK-NEXT: compute_set = "sub_task:product"
-// CHECK-NEXT: axis = 2 : i64, {{.*}}direction = "forward", kind = "shift"
-// CHECK-NEXT: }) {count = 3 : i64}
-// CHECK-NEXT: compute_set = "sub_task:product"
-// CHECK-NEXT: axis = 1 : i64, {{.*}}direction = "forward", kind = "shift"
-// CHECK-NEXT: "ipu.repeat"() ({
-// CHECK-NEXT: compute_set = "sub_task:product"
-// CHECK-NEXT: axis = 2 : i64, {{.*}}direction = "backward", kind = "shift"
-// CHECK-NEXT: }) {count = 3 : i64}
-// CHECK-NEXT: compute_set = "sub_task:product"
-// CHECK-NEXT: axis = 1 : i64, {{.*}}direction = "forward", kind = "shift"
-// CHECK-NEXT: "ipu.repeat"() ({
-// CHECK-NEXT: compute_set = "sub_task:product"
-// CHECK-NEXT: axis = 2 : i64, {{.*}}direction = "forward", kind = "shift"
-// CHECK-NEXT: }) {count = 3 : i64}
-// CHECK-NEXT: compute_set = "sub_task:product"
+// Two loops: n in 3 steps outside (rings of W's columns), k in 4 inside (rings of A's). The inner loop runs there, back, and
+// there again; the outer one always advances. 3 * 4 = 12 sub-tasks, and a shift between each two of them: 3 * 3 = 9 along k
+// and 2 along n.
+// TASKS: {{^}}12{{$}}
+// SHIFTS: {{^}}11{{$}}
+// CHECK: compute_set = "sub_task:product"
+// CHECK-NEXT: "ipu.copy"(%[[A:.*]], %[[BUFFER:.*]]) {{.*}}comment = "k advances forward by 2", {{.*}}kind = "shift"
+// CHECK-NEXT: "ipu.copy"(%[[BUFFER]], %[[A]]) {{.*}}kind = "land"
+// CHECK-NEXT: compute_set = "sub_task:product.1"
+// CHECK-NEXT: "ipu.copy"(%[[A]], %[[BUFFER]]) {{.*}}comment = "k advances forward by 2", {{.*}}kind = "shift"
+// CHECK-NEXT: "ipu.copy"(%[[BUFFER]], %[[A]]) {{.*}}kind = "land"
+// CHECK-NEXT: compute_set = "sub_task:product.2"
+// CHECK-NEXT: "ipu.copy"(%[[A]], %[[BUFFER]]) {{.*}}comment = "k advances forward by 2", {{.*}}kind = "shift"
+// CHECK-NEXT: "ipu.copy"(%[[BUFFER]], %[[A]]) {{.*}}kind = "land"
+// CHECK-NEXT: compute_set = "sub_task:product.3"
+// CHECK-NEXT: "ipu.copy"(%[[W:.*]], %[[BUFFER]]) {{.*}}comment = "n advances forward by 2", {{.*}}kind = "shift"
+// CHECK-NEXT: "ipu.copy"(%[[BUFFER]], %[[W]]) {{.*}}kind = "land"
+// CHECK-NEXT: compute_set = "sub_task:product.4"
+// CHECK-NEXT: "ipu.copy"(%[[A]], %[[BUFFER]]) {{.*}}comment = "k advances backward by 2", {{.*}}kind = "shift"
+// CHECK-NEXT: "ipu.copy"(%[[BUFFER]], %[[A]]) {{.*}}kind = "land"
+// CHECK-NEXT: compute_set = "sub_task:product.5"
+// CHECK-NEXT: "ipu.copy"(%[[A]], %[[BUFFER]]) {{.*}}comment = "k advances backward by 2", {{.*}}kind = "shift"
+// CHECK-NEXT: "ipu.copy"(%[[BUFFER]], %[[A]]) {{.*}}kind = "land"
+// CHECK-NEXT: compute_set = "sub_task:product.6"
+// CHECK-NEXT: "ipu.copy"(%[[A]], %[[BUFFER]]) {{.*}}comment = "k advances backward by 2", {{.*}}kind = "shift"
+// CHECK-NEXT: "ipu.copy"(%[[BUFFER]], %[[A]]) {{.*}}kind = "land"
+// CHECK-NEXT: compute_set = "sub_task:product.7"
+// CHECK-NEXT: "ipu.copy"(%[[W]], %[[BUFFER]]) {{.*}}comment = "n advances forward by 2", {{.*}}kind = "shift"
+// CHECK-NEXT: "ipu.copy"(%[[BUFFER]], %[[W]]) {{.*}}kind = "land"
+// CHECK-NEXT: compute_set = "sub_task:product.8"
+// CHECK-NEXT: "ipu.copy"(%[[A]], %[[BUFFER]]) {{.*}}comment = "k advances forward by 2", {{.*}}kind = "shift"
+// CHECK-NEXT: "ipu.copy"(%[[BUFFER]], %[[A]]) {{.*}}kind = "land"
+// CHECK-NEXT: compute_set = "sub_task:product.9"
+// CHECK-NEXT: "ipu.copy"(%[[A]], %[[BUFFER]]) {{.*}}comment = "k advances forward by 2", {{.*}}kind = "shift"
+// CHECK-NEXT: "ipu.copy"(%[[BUFFER]], %[[A]]) {{.*}}kind = "land"
+// CHECK-NEXT: compute_set = "sub_task:product.10"
+// CHECK-NEXT: "ipu.copy"(%[[A]], %[[BUFFER]]) {{.*}}comment = "k advances forward by 2", {{.*}}kind = "shift"
+// CHECK-NEXT: "ipu.copy"(%[[BUFFER]], %[[A]]) {{.*}}kind = "land"
+// CHECK-NEXT: compute_set = "sub_task:product.11"
+// CHECK-NEXT: }) {op_name = "product"}
 #a = affine_map<(m, n, k) -> (m, k)>
 #b = affine_map<(m, n, k) -> (k, n)>
 #c = affine_map<(m, n, k) -> (m, n)>
