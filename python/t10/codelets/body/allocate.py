@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from t10.codelets.body.virtual import File, Placement, Register
 
-MOST_TRIALS = 4000
+MOST_TRIALS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +34,24 @@ def place(
     result: Placement = {}
     for file in ("a", "m"):
         registers = [register for register in arcs if register.file == file]
+        if _most_alive(registers, arcs, interval) > len(free[file]):
+            return None
         found = _place_file(registers, arcs, lifetimes, free[file])
         if found is None:
             return None
         result.update(found)
     return result
+
+
+def _most_alive(registers: list[Register], arcs: Mapping[Register, int], interval: int) -> int:
+    """Return how many single registers are occupied at once at most."""
+    alive = [0] * interval
+    for register in registers:
+        arc = arcs[register]
+        for i in range(interval):
+            if arc >> i & 1:
+                alive[i] += register.width
+    return max(alive, default=0)
 
 
 def _arc(first: int, length: int, interval: int) -> int:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from t10.codelets.body.virtual import File, Instruction, Operand, Register, Slice
 
-MULTI_SLOT = {"f32exp": 3, "f32exp2": 3, "f32ln": 6, "f32log2": 6, "f32tanh": 5, "f32div": 4, "f32oox": 3,
-              "f32oorx": 4, "f32sqrt": 5, "f16v2exp": 2, "f16v2exp2": 2, "f16v2ln": 2, "f16v2log2": 2,
-              "f16v2tanh": 1}  # fmt: skip
+MULTI_SLOT = {"f32exp": 3, "f32exp2": 3, "f32ln": 6, "f32log2": 6, "f32tanh": 5, "f32sigm": 5, "f32div": 4,
+              "f32oox": 3, "f32oorx": 4, "f32sqrt": 5, "f16v2exp": 2, "f16v2exp2": 2, "f16v2ln": 2, "f16v2log2": 2,
+              "f16v2tanh": 2, "f16v2sigm": 2}  # fmt: skip
 """Issue slots of functions that take more than one (ISA reference §16)."""
 
 

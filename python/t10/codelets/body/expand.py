@@ -67,7 +67,8 @@ def _expanded(b: FunctionBuilder, op: ScalarOp, operands: tuple[int, ...]) -> in
         plain = _constant_power(b, operands[0], _constant(b, operands[1]))
         if plain is not None:
             return plain
-    emit = mathematics.UNARY.get(op.opcode) or mathematics.BINARY.get(op.opcode)
+    emit = mathematics.FOR_HALF.get(op.opcode) if op.dtype == "f16" else None
+    emit = emit or mathematics.UNARY.get(op.opcode) or mathematics.BINARY.get(op.opcode)
     if emit is not None:
         return _in_f32(b, op.dtype, operands, emit)
     return b.op(op.opcode, *operands, dtype=op.dtype, attribute=op.attribute)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from t10.codelets.body.rewrite import CLAMP, CLAMP_NUMBER, SIGMOID
 from t10.codelets.body.select import FORM_BY_DTYPE, Form, Handler, Selector
 from t10.codelets.body.virtual import Operand, Slice
 from t10.core.scalar import ScalarOp, parse_constant
@@ -17,6 +20,7 @@ COMMUTES = frozenset({"arith.addf", "arith.mulf", "eq", "ne"})
 SWAPPED = {"eq": "eq", "ne": "ne", "gt": "lt", "ge": "le", "lt": "gt", "le": "ge"}
 OPPOSITE_ORDERED = {"ugt": "le", "uge": "lt", "ult": "ge", "ule": "gt", "ueq": "", "une": ""}
 FUNCTIONS = {
+    SIGMOID: "sigm",
     "math.exp": "exp",
     "math.exp2": "exp2",
     "math.log": "ln",
@@ -138,6 +142,25 @@ def strict_extreme(s: Selector, op: ScalarOp, part: int) -> Slice:
         is_nan = s.code.aux(family(s, form) + "cmpne", s.new(form), source, source)
         result = s.code.aux(sized(s, form, "or"), s.new(form), result, is_nan)
     return result
+
+
+def clamp(s: Selector, op: ScalarOp, part: int) -> Slice:
+    """Select a value kept between two limits, which lie in one register (f16) or a pair."""
+    form = FORM_BY_DTYPE[op.dtype]
+    low, high = (limit_bits(text, op.dtype) for text in op.attribute.split())
+    limits = s.word_group((low | high << 16,)) if form == "h" else s.word_group((low, high))
+    source = s.get(op.operands[0], form, part)
+    result = s.code.aux(family(s, form) + "clamp", s.new(form), source, limits)
+    if op.opcode == CLAMP_NUMBER:
+        return result
+    is_nan = s.code.aux(family(s, form) + "cmpne", s.new(form), source, source)
+    return s.code.aux(sized(s, form, "or"), s.new(form), result, is_nan)
+
+
+def limit_bits(text: str, dtype: str) -> int:
+    """Return the bits of a float."""
+    value = float(text)
+    return int(np.float16(value).view(np.uint16) if dtype == "f16" else np.float32(value).view(np.uint32))
 
 
 # --- masks ---------------------------------------------------------------------------------------------------------
@@ -298,7 +321,8 @@ HANDLERS: dict[str, Handler] = {
     **dict.fromkeys((*FUNCTIONS, *WIDE_FUNCTIONS), lanewise),
     "arith.divf": divide, "math.floor": integral, "math.trunc": integral, "math.absf": absolute,
     "math.copysign": with_sign, "arith.maxnumf": extreme, "arith.minnumf": extreme,
-    "arith.maximumf": strict_extreme, "arith.minimumf": strict_extreme, "arith.cmpf": compare,
+    CLAMP: clamp, CLAMP_NUMBER: clamp, "arith.maximumf": strict_extreme, "arith.minimumf": strict_extreme,
+    "arith.cmpf": compare,
     "arith.select": select, "arith.extf": extend, "arith.truncf": truncate, "arith.sitofp": from_integer,
     "arith.uitofp": from_integer, "arith.bitcast": same_bits, "arith.fptosi": to_truth, "arith.fptoui": to_truth,
     **dict.fromkeys(("arith.andi", "arith.ori", "arith.xori", "arith.addi", "arith.subi", "arith.muli"), combine_masks),

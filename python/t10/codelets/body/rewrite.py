@@ -1,7 +1,8 @@
 """Rewriting of primitive operations into what has instructions, for a body of which some values are uniform.
 
-Everything here keeps results bit by bit, but for one: a quotient that is rounded to f16 afterwards, and whose divisor
-does not change in the inner loop, becomes a product with the reciprocal (within one unit of the last place of f16).
+Everything here keeps results bit by bit, but for two: a quotient that is rounded to f16 afterwards, and whose divisor
+does not change in the inner loop, becomes a product with the reciprocal (within one unit of the last place of f16);
+and 1 / (1 + e^-x) becomes the sigmoid, which rounds once instead of four times.
 """
 
 from __future__ import annotations
@@ -15,6 +16,11 @@ from t10.codelets.body.builder import FunctionBuilder
 from t10.codelets.body.expand import without_dead
 from t10.core.scalar import ScalarFunction, ScalarOp, parse_constant
 
+CLAMP, CLAMP_NUMBER, SIGMOID = "t10.clamp", "t10.clamp_number", "t10.sigmoid"
+"""Operations of our own: min(max(x, low), high), `attribute` "low high", a NaN staying one or not; 1 / (1 + e^-x)."""
+
+LIMITS = {"arith.maximumf": "arith.minimumf", "arith.minimumf": "arith.maximumf", "arith.maxnumf": "arith.minnumf",
+          "arith.minnumf": "arith.maxnumf"}  # fmt: skip
 WIDENED = frozenset({"arith.divf", "math.sqrt", "math.rsqrt", "math.floor", "math.trunc"})
 """Operations that have no instruction for f16: computed in f32 and rounded, which rounds as the operation itself."""
 
@@ -75,11 +81,18 @@ class _Rewriter:
         b = self.b
         if op.opcode == "arith.negf":
             return self.negated(operands[0])
+        if op.opcode in LIMITS:
+            limited = self.clamped(op, operands)
+            if limited is not None:
+                return limited
         if op.opcode == "arith.subf" and self.level(operands[1]) < self.level(operands[0]):
             return b.add(operands[0], self.negated(operands[1]))
         if op.opcode in ("arith.extf", "arith.truncf"):
             return self.float_cast(op, operands[0])
         if op.opcode == "arith.divf":
+            argument = self.argument_of_sigmoid(operands)
+            if argument is not None:
+                return b.op(SIGMOID, argument, dtype=op.dtype)
             quotient = self.quotient(op, operands[0], operands[1], number)
             if quotient is not None:
                 return quotient
@@ -95,6 +108,36 @@ class _Rewriter:
         if op.opcode in ("arith.fptosi", "arith.fptoui") and op.dtype != "i1":
             return b.op(op.opcode, self.widened(operands[0]), dtype=op.dtype)
         return b.op(op.opcode, *operands, dtype=op.dtype, attribute=op.attribute)
+
+    def made(self, value: int, *opcodes: str) -> ScalarOp | None:
+        """Return the operation that makes a value if it is one of some."""
+        op = self.b.ops[value - self.b.n_inputs] if value >= self.b.n_inputs else None
+        return op if op is not None and op.opcode in opcodes else None
+
+    def clamped(self, op: ScalarOp, operands: tuple[int, ...]) -> int | None:
+        """Return a maximum of a minimum, or the other way round, as one operation where both limits are constants."""
+        inner = self.made(operands[0], LIMITS[op.opcode])
+        outer_limit = self.constant(operands[1])
+        inner_limit = self.constant(inner.operands[1]) if inner else None
+        if inner is None or outer_limit is None or inner_limit is None:
+            return None
+        low, high = (outer_limit, inner_limit) if op.opcode[6:9] == "max" else (inner_limit, outer_limit)
+        if not low <= high:
+            return None
+        opcode = CLAMP if op.opcode in ("arith.maximumf", "arith.minimumf") else CLAMP_NUMBER
+        return self.b.op(opcode, inner.operands[0], dtype=op.dtype, attribute=f"{low!r} {high!r}")
+
+    def argument_of_sigmoid(self, operands: tuple[int, ...]) -> int | None:
+        """Return x where a quotient is 1 / (1 + e^-x)."""
+        if self.constant(operands[0]) != 1.0:
+            return None
+        total = self.made(operands[1], "arith.addf")
+        for one, power in (total.operands, total.operands[::-1]) if total else ():
+            exponential = self.made(power, "math.exp")
+            minus = self.made(exponential.operands[0], "arith.mulf") if exponential else None
+            if self.constant(one) == 1.0 and minus and self.constant(minus.operands[1]) == -1.0:
+                return minus.operands[0]
+        return None
 
     def negated(self, value: int) -> int:
         known = self.constant(value)

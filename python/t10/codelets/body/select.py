@@ -102,6 +102,7 @@ class Selector:
         self.known: dict[tuple[int, Form, int], Slice] = {}
         self.splats: dict[tuple[int, Form], Slice] = {}
         self.words: dict[tuple[int, File, int], Slice] = {}
+        self.rows: dict[tuple[int, ...], Slice] = {}
         self.masks: dict[tuple[int, Form, int], tuple[Slice, bool]] = {}
 
     # --- shapes -------------------------------------------------------------------------------------------------
@@ -204,6 +205,16 @@ class Selector:
                 return target
             self.words[key] = target
         return self.words[key]
+
+    def word_group(self, bits: tuple[int, ...]) -> Slice:
+        """Return constant words side by side, loaded once by the outermost selector."""
+        if self.outer is not None:
+            return self.outer.word_group(bits)
+        if bits not in self.rows:
+            self.rows[bits] = self.code.new("a", len(bits))
+            for i, word in enumerate(bits):
+                self.sources.constant(self.code, word, self.rows[bits].part(i))
+        return self.rows[bits]
 
     def _computed(self, value: int, form: Form, part: int) -> Slice:
         op = self.op(value)
