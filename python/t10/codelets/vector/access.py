@@ -85,11 +85,20 @@ class Pack:
     stores: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Parked:
+    """Pointers (by walk) and counters (by outer axis) that lie in words of the worker's scratch memory."""
+
+    pointers: dict[int, int]
+    counters: dict[int, int]
+
+
 class RowSources:
     """Values that are the same along a row: each is loaded once, from where its pointer stands."""
 
-    def __init__(self, nest: Nest, constants: Constants, scratch: Scratch) -> None:
+    def __init__(self, nest: Nest, constants: Constants, scratch: Scratch, parked: Parked) -> None:
         """Take what the other sources of the codelet share."""
+        self.parked = parked
         self.nest = nest
         self.constants = constants
         self.scratch_words = scratch
@@ -115,12 +124,14 @@ class RowSources:
         mnemonic = "ldb8" if walk.dtype == "i1" else "ldb16" if walk.size_bytes == 2 else "ld32"
         if form == "m":
             mnemonic = LANE_LOADS[walk.dtype]
-        if any(walk.outer):
+        if any(walk.outer) and number not in self.parked.pointers:
             code.add(f"{mnemonic} {{}}, $mzero, {pointer(number)}, 0", "o", target, is_main=True)
         else:
             at = code.new("m")
-            field = pointer_field(self.nest, number)
-            code.add(f"ld32 {{}}, $mvertex_base, $mzero, %f:{field}:", "o", at, is_main=True)
+            word = self.parked.pointers.get(number)
+            field = f"%f:{pointer_field(self.nest, number)}:"
+            place = f"$mvertex_base, $mzero, {field}" if word is None else f"%scratch, $mzero, {word}"
+            code.add(f"ld32 {{}}, {place}", "o", at, is_main=True)
             code.add(f"{mnemonic} {{}}, $mzero, {{}}, 0", "oi", target, at, is_main=True)
         if form == "m":
             return target
@@ -134,7 +145,7 @@ class VectorSources(RowSources):
         self, nest: Nest, constants: Constants, scratch: Scratch, lanes: int, pack: Pack | None
     ) -> None:
         """`pack` tells which operands are accessed together."""
-        super().__init__(nest, constants, scratch)
+        super().__init__(nest, constants, scratch, Parked({}, {}))
         self.lanes = lanes
         self.pack = pack
         self.loaded: dict[tuple[int, Form], list[Slice]] = {}

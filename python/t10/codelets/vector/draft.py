@@ -15,6 +15,7 @@ from t10.codelets.vector.access import (
     MOST_WORD_CONSTANTS,
     Constants,
     Pack,
+    Parked,
     RowSources,
     Scratch,
     VectorSources,
@@ -60,6 +61,7 @@ class Draft:
     tail: Code | None
     constants: Constants
     scratch: Scratch
+    parked: Parked
 
     @property
     def invariants(self) -> tuple[Register, ...]:
@@ -106,24 +108,30 @@ def _input_forms(function: ScalarFunction, dtypes: tuple[str, ...]) -> tuple[For
     for number in range(function.n_inputs):
         dtype = dtypes[number]
         users = [op for op in function.ops if number in op.operands]
-        form = natural_form(dtype)
+        form: Form = natural_form(dtype)
         if dtype in ("i32", "ui32") and (not users or any(op.opcode in WIDE_READERS for op in users)):
             form = "w"
         if dtype == "i1":
-            floats = [natural_form(d) for op in users for d in (op.dtype, *(dtypes[v] for v in op.operands))
+            floats: list[Form] = [natural_form(d) for op in users for d in (op.dtype, *(dtypes[v] for v in op.operands))
                       if d in FORM_BY_DTYPE]  # fmt: skip
             form = floats[0] if floats else "m"
         forms.append(form)
     return tuple(forms)
 
 
-def draft(prepared: Prepared, lanes: int, pack: Pack | None, reloaded: frozenset[int]) -> Draft:
-    """Return a nest's code; `reloaded` constants live in no register. Raises `Unselectable` where there is none."""
+def draft(
+    prepared: Prepared, lanes: int, pack: Pack | None, reloaded: frozenset[int], *, is_frugal: bool = False
+) -> Draft:
+    """Return a nest's code; `reloaded` constants live in no register, nor, if frugal, what only rows need.
+
+    Raises `Unselectable` where there is none.
+    """
     nest, function = prepared.nest, prepared.function
     numbering, constants, scratch = Numbering(), Constants(), Scratch()
+    parked = _parked(prepared, scratch) if is_frugal else Parked({}, {})
     ops = [op for op in function.ops if op.opcode == "const"]
     constants.in_pool = len({constant_bits(op, "w") for op in ops}) > MOST_WORD_CONSTANTS
-    row_sources = RowSources(nest, constants, scratch)
+    row_sources = RowSources(nest, constants, scratch, parked)
     once, per_row, main = Code(numbering), Code(numbering), Code(numbering)
 
     def selector(code: Code, lanes: int, sources: RowSources, level: int, outer: Selector | None) -> Selector:
@@ -144,8 +152,16 @@ def draft(prepared: Prepared, lanes: int, pack: Pack | None, reloaded: frozenset
         one = VectorSources(nest, constants, scratch, 1, None)
         store(selector(tail, 1, one, ALONG_ROW, row), one, function.result, dtype)
     return Draft(
-        prepared, lanes, pack, once, per_row, main, frozenset(stores), sources.fusions(stores), tail, constants, scratch
+        prepared, lanes, pack, once, per_row, main, frozenset(stores), sources.fusions(stores), tail, constants,
+        scratch, parked,
     )  # fmt: skip
+
+
+def _parked(prepared: Prepared, scratch: Scratch) -> Parked:
+    """Return scratch words for pointers of values that are the same along a row and for all counters but the last."""
+    nest = prepared.nest
+    pointers = {n: scratch.take(1)[1] for n in range(len(nest.inputs)) if prepared.levels[n] == PER_ROW}
+    return Parked(pointers, {j: scratch.take(1)[1] for j in range(len(nest.outer) - 1)})
 
 
 def packs(prepared: Prepared, lanes: int, apart: frozenset[tuple[int, int]]) -> tuple[Pack | None, ...]:

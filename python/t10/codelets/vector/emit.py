@@ -155,15 +155,18 @@ class Emitter:
             self.op(f"mul {third}, {first}, {scratch_bytes_per_worker(self.draft)}")
             self.op(f"add %scratch, {second}, {third}")
         is_rows = self.nest.split == "rows"
-        target = "%count0" if is_rows else "%n"
+        word = self.draft.parked.counters.get(0)
+        target = ("%count0" if word is None else second) if is_rows else "%n"
         self.load_word(second, "per_worker")
         self.op(f"mul {first}, {first}, {second}", "first " + ("row" if is_rows else "column"))
         self.load_word(third, "n_rows" if is_rows else "n")
         self.op(f"sub {third}, {third}, {first}")
         self.op(f"min {target}, {second}, {third}")
         if is_rows:
-            self.op("add %count0, %count0, -1")
+            self.op(f"add {target}, {target}, -1")
         self.op(f"brneg {target}, {EXIT}", "nothing to do")
+        if is_rows and word is not None:
+            self.op(f"st32 {target}, %scratch, $mzero, {word}")
         if is_rows:
             self.load_word("%n", "n")
 
@@ -177,6 +180,8 @@ class Emitter:
         for number in range(len(self.nest.walks)):
             if pointer(number) in self.pins.names:
                 self._pointer(number, shifted)
+        for number, word in self.draft.parked.pointers.items():
+            self._parked_pointer(number, word)
         self._indices(first)
         for number in strided:
             if self.nest.walks[number].size_bytes == 8:
@@ -212,6 +217,16 @@ class Emitter:
                 self.op(f"shl {third}, {third}, {walk.size_bytes.bit_length() - 1}")
             self.op(f"add {at}, {at}, {third}")
 
+    def _parked_pointer(self, number: int, word: int) -> None:
+        """Set a pointer that lies in scratch memory."""
+        first, second, third = self.temporaries[:3]
+        self.load_word(third, pointer_field(self.nest, number))
+        if self.nest.split == "rows" and self.nest.walks[number].outer[0]:
+            self.load_word(second, f"row{number}")
+            self.op(f"mul {second}, {second}, {first}")
+            self.op(f"add {third}, {third}, {second}")
+        self.op(f"st32 {third}, %scratch, $mzero, {word}")
+
     def _counts(self) -> None:
         """Part the points of a row in turns of the loop and what is left."""
         if "%mine" in self.pins.names:
@@ -235,15 +250,31 @@ class Emitter:
         """Add the loops over outer axes."""
         n_outer = len(self.nest.outer)
         for j in range(n_outer):
+            word = self.draft.parked.counters.get(j)
+            target = f"%count{j}" if word is None else self.temporaries[0]
             if j > 0 or self.nest.split == "columns":
-                self.load_word(f"%count{j}", f"last{j}")
+                self.load_word(target, f"last{j}")
+                if word is not None:
+                    self.op(f"st32 {target}, %scratch, $mzero, {word}")
             self.assembly.label(f".Lrow{j}")
         self._inner_indices()
         self._straight(self.draft.per_row)
         self._along_row()
         for j in reversed(range(n_outer)):
             self._advance(j)
-            self.op(f"brnzdec %count{j}, .Lrow{j}")
+            self._repeat_rows(j)
+
+    def _repeat_rows(self, level: int) -> None:
+        """Add the end of the loop over an outer axis."""
+        word = self.draft.parked.counters.get(level)
+        if word is None:
+            self.op(f"brnzdec %count{level}, .Lrow{level}")
+            return
+        count, less = self.temporaries[:2]
+        self.op(f"ld32 {count}, %scratch, $mzero, {word}")
+        self.op(f"add {less}, {count}, -1")
+        self.op(f"st32 {less}, %scratch, $mzero, {word}")
+        self.op(f"brnz {count}, .Lrow{level}")
 
     def _inner_indices(self) -> None:
         if not self.nest.outer:
@@ -258,6 +289,8 @@ class Emitter:
         is_last = level == len(self.nest.outer) - 1
         for number, walk in enumerate(self.nest.walks):
             at = pointer(number)
+            if number in self.draft.parked.pointers and level in gap_levels(self.draft, number):
+                self._advance_parked(number, level)
             if at not in self.pins.names:
                 continue
             if is_last and self.nest.split == "columns" and is_moved(self.draft, number):
@@ -272,6 +305,14 @@ class Emitter:
         for axis, position in self.nest.axes:
             if position == level:
                 self.op(f"add %index{axis}, %index{axis}, 1")
+
+    def _advance_parked(self, number: int, level: int) -> None:
+        first, second = self.temporaries[:2]
+        word = self.draft.parked.pointers[number]
+        self.op(f"ld32 {first}, %scratch, $mzero, {word}")
+        self.load_word(second, f"gap{number}_{level}")
+        self.op(f"add {first}, {first}, {second}")
+        self.op(f"st32 {first}, %scratch, $mzero, {word}")
 
     def _move_back(self, number: int, size_bytes: int, inner: int) -> None:
         """Add the step of a pointer from the end of this worker's part of a row to its beginning."""

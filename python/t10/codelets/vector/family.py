@@ -54,13 +54,19 @@ def _can_index(axes: tuple[tuple[int, int], ...], n_outer: int, split: str) -> b
 def _ways(prepared: Prepared, apart: frozenset[tuple[int, int]]) -> Iterator[Scheduled]:
     """Generate the ways to compute a nest that fit in the registers."""
     is_narrow = any(walk.size_bytes < 4 for walk in prepared.nest.walks)
-    for lanes in LANES_NARROW if is_narrow else LANES_WIDE:
-        for pack in packs(prepared, lanes, apart):
-            for reloaded in (frozenset[int](), prepared.constant_values):
-                try:
-                    yield schedule(draft(prepared, lanes, pack, reloaded))
-                except Unselectable:
-                    continue
+    for is_frugal in (False, True):
+        has_found = False
+        for lanes in LANES_NARROW if is_narrow else LANES_WIDE:
+            for pack in packs(prepared, lanes, apart):
+                for reloaded in (frozenset[int](), prepared.constant_values):
+                    try:
+                        way = schedule(draft(prepared, lanes, pack, reloaded, is_frugal=is_frugal))
+                    except Unselectable:
+                        continue
+                    has_found = True
+                    yield way
+        if has_found:
+            return
 
 
 def _compiled(way: Scheduled) -> Compiled:

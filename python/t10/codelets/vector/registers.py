@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from t10.codelets.body.select import Unselectable
 from t10.codelets.body.virtual import N_REGISTERS, File, Placement, Register
+from t10.codelets.vector.access import pointer
 from t10.codelets.vector.draft import ONCE, Draft
 from t10.codelets.vector.layout import gap_levels
 
@@ -65,11 +66,15 @@ def symbols(draft: Draft) -> list[str]:
     """Return the symbols that live through the loops."""
     nest = draft.prepared.nest
     last = len(nest.walks) - 1
-    result = [f"%p{i}" for i in range(len(nest.walks)) if i == last or draft.prepared.levels[i] != ONCE]
+    parked = draft.parked
+    result = [
+        pointer(i) for i in range(len(nest.walks))
+        if i == last or (draft.prepared.levels[i] != ONCE and i not in parked.pointers)
+    ]  # fmt: skip
     result.append("%n")
     if draft.tail is not None:
         result += ["%left", "%rem"] if nest.outer and nest.split == "columns" else ["%left"]
-    result += [f"%count{j}" for j in range(len(nest.outer))]
+    result += [f"%count{j}" for j in range(len(nest.outer)) if j not in parked.counters]
     if nest.outer and nest.split == "columns":
         result.append("%mine")
     result += [f"%stride{i}" for i, walk in enumerate(nest.walks) if walk.inner not in (0, 1)]
