@@ -80,7 +80,9 @@ def layout(draft: Draft, over_bytes: dict[int, int]) -> Layout:
         kind: FieldKind = "in" if walk.operand != nest.output.operand else (
             "inout" if nest.output.operand in is_read else "out"
         )  # fmt: skip
-        made.add(pointer_field(nest, number), Pointer(walk.operand), kind, walk.dtype, walk.align_bytes)
+        # Eight bytes at most are accessed at once: what is aligned to more shares the codelet.
+        align_bytes = min(walk.align_bytes, 8)
+        made.add(pointer_field(nest, number), Pointer(walk.operand), kind, walk.dtype, align_bytes)
     made.add("per_worker", nest.per_worker)
     made.add("n", nest.inner)
     if nest.split == "rows":
