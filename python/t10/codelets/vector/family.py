@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 
 from t10.codelets.body.select import Unselectable
+from t10.codelets.digest import named
 from t10.codelets.vector.access import pointer_field
 from t10.codelets.vector.draft import Draft, Prepared, draft, packs, prepare
 from t10.codelets.vector.emit import Emitter, Scheduled, schedule
@@ -75,8 +75,7 @@ def _compiled(way: Scheduled) -> Compiled:
     assembly = emitter.run()
     body = twin(way.draft, emitter.layout)
     text = assembly.text(PLACEHOLDER, "multi")
-    digest = hashlib.sha256((text + body).encode()).hexdigest()[:10]
-    name = f"Vector_{_words(way.draft)}_{digest}"
+    name = named(f"Vector_{_words(way.draft)}", tuple(emitter.layout.fields), text, body)
     codelet = Codelet(
         name=name,
         kind="multi",
