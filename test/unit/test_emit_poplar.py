@@ -105,6 +105,17 @@ def test_what_a_vertex_first_writes_is_undefined_before_and_what_the_host_filled
     assert "WriteUndef(m.idle_w)" not in text
 
 
+def test_a_row_that_begins_off_sixteen_bytes_has_unused_elements_before(tmp_path: Path) -> None:
+    case = ring()
+    moved = tuple(
+        replace(v, address_bytes=v.address_bytes + 8) if v.name == "shift" else v
+        for v in case.program.variables
+    )
+    text = written(replace(case, program=replace(case.program, variables=moved)), tmp_path)
+    assert 'm.shift = b.variable("shift", FLOAT, 4, 10, 2);' in text
+    assert 'm.input_x = b.variable("input:x", FLOAT, 4, 10);' in text
+
+
 def test_equal_patterns_share_a_table(tmp_path: Path) -> None:
     written(ring(), tmp_path)
     tables = read_tables(tmp_path / "tables.bin")

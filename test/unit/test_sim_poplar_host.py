@@ -196,6 +196,24 @@ def test_a_pointer_off_its_alignment_stops(tmp_path: Path, objects: Path) -> Non
         run(case, tmp_path, objects, replace(program, compute_sets=sets))
 
 
+def test_rows_are_aligned_as_they_were_planned(tmp_path: Path, objects: Path) -> None:
+    case = ring(4, 12)
+    multiply = next(c for c in case.program.codelets if c.name == "Test_multiply_add")
+    fields = (replace(multiply.fields[0], align_bytes=16), *multiply.fields[1:])
+    program = with_codelet(case.program, replace(multiply, fields=fields))
+    # Eight bytes before a multiple of 16, and vertices begin at the third element: at a multiple of 16.
+    moved = tuple(replace(v, address_bytes=v.address_bytes - 8) for v in program.variables)
+    words = tuple(
+        Reference(w.variable, 8) if isinstance(w, Reference) else w
+        for w in program.compute_sets[0].groups[0].words
+    )
+    groups = (replace(program.compute_sets[0].groups[0], words=(*words[:-1], 10)),)
+    sets = tuple(replace(s, groups=groups) if s.kind == "sub_task" else s for s in program.compute_sets)
+    result = run(case, tmp_path, objects, replace(program, variables=moved, compute_sets=sets))
+    np.testing.assert_array_equal(result.outputs["y"][:, 2:], case.outputs["y"][:, 2:])
+    assert not result.outputs["y"][:, :2].any()
+
+
 def test_a_vertex_that_writes_beside_its_variable_stops(tmp_path: Path, objects: Path) -> None:
     case = ring()
     fill = next(c for c in case.program.codelets if c.name == "Test_fill")

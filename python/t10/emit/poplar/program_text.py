@@ -14,6 +14,9 @@ from t10.emit.poplar.slots import slot_table
 from t10.emit.poplar.tables import Tables
 from t10.emit.poplar.types import constant_bits, poplar_type
 
+ROW_ALIGNMENT_BYTES = 16
+"""Rows begin at multiples of it for Poplar; T10 may have placed them off it and counted on that in offsets."""
+
 USING = """\
 #include "t10_main.hpp"
 
@@ -68,6 +71,8 @@ def _memory(variables: tuple[Variable, ...], members: Names) -> str:
         declarations.append(f"{comment(text, '  ')}  Tensor {name};\n")
         elements = prod(variable.shape) * of_type.parts
         arguments = f"{quoted(variable.name)}, {of_type.poplar}, {variable.n_tiles}, {elements}"
+        before = variable.address_bytes % ROW_ALIGNMENT_BYTES * of_type.parts // of_type.size_bytes
+        arguments += f", {before}" if before else ""
         additions.append(f"  m.{name} = b.variable({arguments});\n")
     return "".join([*declarations, "};\n", *additions, "  return m;\n}\n"])
 

@@ -92,12 +92,14 @@ class Builder {
 public:
   Builder(Graph &graph, const Tables &tables, unsigned n_tiles) : graph(graph), tables(tables), n_tiles(n_tiles) {}
 
-  // A variable with one row of `n_elements` on each of the first `n_rows` tiles.
-  Tensor variable(const char *name, const Type &type, unsigned n_rows, std::size_t n_elements) {
-    Tensor result = graph.addVariable(type, {n_rows, n_elements}, name);
+  // A variable with one row of `n_elements` on each of the first `n_rows` tiles. `n_before` unused elements stand before
+  // each row, so that offsets which T10 aligned are aligned where rows begin at multiples of 16 bytes.
+  Tensor variable(const char *name, const Type &type, unsigned n_rows, std::size_t n_elements, std::size_t n_before = 0) {
+    const std::size_t end = n_before + n_elements;
+    const Tensor whole = graph.addVariable(type, {n_rows, end}, name);
     for (unsigned tile = 0; tile < n_rows; ++tile)
-      graph.setTileMapping(result[tile], tile);
-    return result;
+      graph.setTileMapping(whole[tile], tile);
+    return n_before == 0 ? whole : whole.slice(n_before, end, 1);
   }
 
   ComputeSet compute_set(const char *name) { return graph.addComputeSet(name); }
