@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from t10.codelets.matrix.direct import WIDE_BYTES, Direct, direct
+from t10.codelets.matrix.estimate import cycles, dot_cycles
 from t10.codelets.matrix.product import products
 from t10.codelets.matrix.shape import Structure
+from t10.codelets.matrix.staging import MOST_SCRATCH_BYTES, staged
 from t10.codelets.matrix.stream import Access
 from t10.codelets.matrix.supervisor import codelet_text
 from t10.codelets.matrix.twin import twin_text
-from t10.core.codelet import Codelet, Compiled, Field, Pointer, Word
+from t10.core.codelet import Codelet, Compiled, Field, Pointer, Scratch, Word
 from t10.core.task import Task
 
 APART: frozenset[Access] = frozenset(("pair", "triple"))
@@ -27,19 +29,28 @@ class MatrixFamily:
 
     def compile(self, task: Task) -> Compiled | None:
         """Return the task as code, None where it is no product of two operands of the engine's types."""
-        for product in products(task):
-            found = direct(product)
-            if found is not None:
-                return _compiled(found)
+        best = best_way(task)
+        return None if best is None else _compiled(best)
+
+
+def best_way(task: Task) -> Direct | None:
+    """Return the fastest way to compute a task on the engine; None where there is none or the vector unit is faster."""
+    seen = tuple(products(task))
+    ways = [direct(product) for product in (*seen, *(copied for one in seen for copied in staged(one)))]
+    fitting = [way for way in ways if way is not None and way.scratch_bytes <= MOST_SCRATCH_BYTES]
+    if not fitting:
         return None
+    best = min(fitting, key=cycles)
+    return best if cycles(best) <= dot_cycles(seen[0]) else None
 
 
 def _compiled(found: Direct) -> Compiled:
     product, structure = found.product, found.structure
     numbers = found.numbers()
-    pointers = {"x": Pointer(product.x), "w": Pointer(product.w), "out": Pointer(2)}
-    words: list[Word] = [pointers[name] if name in pointers else numbers[name] for name in structure.words()]
-    return Compiled(_codelet(structure), tuple(words))
+    pointers: dict[str, Word] = {"x": Pointer(product.x), "w": Pointer(product.w), "out": Pointer(2)}
+    pointers["scratch"] = Scratch()
+    words = tuple(pointers[name] if name in pointers else numbers[name] for name in structure.words())
+    return Compiled(_codelet(structure), words, found.scratch_bytes)
 
 
 @lru_cache(maxsize=CODELETS)
@@ -49,10 +60,14 @@ def _codelet(structure: Structure) -> Codelet:
     accesses = frozenset(access for kind in structure.passes for access in kind.accesses)
     wide_weights = any(kind.load.width_bytes == WIDE_BYTES for kind in structure.passes)
     is_cross = "cross" in accesses
+    out_align = 16 if is_cross else 4 if "word" in accesses else 8
     fields = {
-        "x": Field("x", "in", engine.in_dtype, 16 if is_cross else 8, is_cross),
-        "w": Field("w", "in", engine.in_dtype, 16 if wide_weights else 8, wide_weights),
-        "out": Field("out", "inout", engine.out_dtype, 16 if is_cross else 8, bool(accesses & BANKED)),
+        "x": Field("x", "in", engine.in_dtype, 4 if structure.copies_x else 16 if is_cross else 8, is_cross),
+        "w": Field(
+            "w", "in", engine.in_dtype, 4 if structure.copies_w else 16 if wide_weights else 8, wide_weights
+        ),
+        "scratch": Field("scratch", "scratch", "", 8),
+        "out": Field("out", "inout", engine.out_dtype, out_align, bool(accesses & BANKED)),
     }
     return Codelet(
         structure.name,
@@ -62,5 +77,5 @@ def _codelet(structure: Structure) -> Codelet:
         twin_text(structure),
         "sums of products on the matrix engine",
         structure.stack_bytes,
-        (("x", "out"),) if accesses & APART else (),
+        (("scratch" if structure.copies_x else "x", "out"),) if accesses & APART else (),
     )

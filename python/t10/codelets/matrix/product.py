@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import permutations
 
+from t10.codelets.matrix.copying import Copies
 from t10.codelets.matrix.engine import Engine, engine_for
 from t10.core.dtypes import size_bytes
 from t10.core.scalar import ScalarFunction
@@ -42,7 +43,8 @@ class Product:
     """The parts of a task; `x` and `w` are operand numbers of the streaming and the stationary input.
 
     `rows` has at most two loops, the outer first; `outs` are further loops that move the output, `sums` further reduced
-    ones.
+    ones. Where operands are copied into scratch memory, strides are those of the copies, but for the weights' strides
+    of `outs`, along which blocks are copied anew.
     """
 
     task: Task
@@ -54,6 +56,7 @@ class Product:
     rows: tuple[Loop, ...]
     outs: tuple[Loop, ...]
     sums: tuple[Loop, ...]
+    copies: Copies | None = None
 
     @property
     def x_operand(self) -> TaskOperand:
@@ -138,9 +141,9 @@ class _Parts:
         parallel = [self.loop(a) for a in self.axes(reduced=False) if a != column]
         summed = [self.loop(a) for a in self.axes(reduced=True) if a != inner]
         the_inner = one if inner is None else self.loop(inner)
-        the_columns = one if column is None else self.loop(column)
-        the_inner, summed = _absorbed(the_inner, summed)
-        the_columns, parallel = _absorbed(the_columns, parallel)
+        the_columns = replace(one, x=0, w=0) if column is None else self.loop(column)
+        the_inner, summed = absorbed(the_inner, summed)
+        the_columns, parallel = absorbed(the_columns, parallel)
         rows = merged([loop for loop in parallel if loop.w == 0])
         outs = merged([loop for loop in parallel if loop.w != 0])
         kept = sorted(rows, key=lambda loop: -loop.extent)[:LEVELS_OF_ROWS]
@@ -151,12 +154,12 @@ class _Parts:
         )  # fmt: skip
 
 
-def _absorbed(inner: Loop, others: list[Loop]) -> tuple[Loop, list[Loop]]:
+def absorbed(inner: Loop, others: list[Loop]) -> tuple[Loop, list[Loop]]:
     """Return a loop with all others merged into it that it is inside of, and those that are left."""
     for loop in others:
         if inner.is_inside(loop):
             grown = replace(inner, extent=inner.extent * loop.extent)
-            return _absorbed(grown, [other for other in others if other is not loop])
+            return absorbed(grown, [other for other in others if other is not loop])
     return inner, others
 
 

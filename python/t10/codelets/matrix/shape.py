@@ -18,12 +18,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 from t10.codelets.matrix.engine import Engine
-from t10.codelets.matrix.stream import Access, Kit
+from t10.codelets.matrix.stream import STEPPING, Access, Kit
 
 N_WORKERS = 6
-FIRST_COUNTER = 3
-"""Words of the supervisor's frame before its counters."""
+FRAME_INPUT, FRAME_OUTPUT, FRAME_STATE, FRAME_SOURCE, FRAME_TARGET, FRAME_LINES = range(6)
+"""Words of the supervisor's frame: addresses of input, output and the vertex's words; what is copied, where to, how."""
+FIRST_COUNTER = 6
 SHARE_WORDS = 6
+LINE_WORDS = ("lines", "planes", "line_step", "plane_step", "element_step", "groups", "pitch")
+"""Words that describe the lines of an operand to copy (see `copying`)."""
 Width = Literal[8, 16]
 
 
@@ -49,6 +52,24 @@ class Load:
             else f"skip{self.skip_words}_"
         )
         return f"{way}{8 * self.width_bytes}"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Which inputs are copied into scratch memory: the streaming one once, weights for every block of columns.
+
+    `rest` are the elements of a line's last, partial word; `zero_words` words of zeros follow.
+    """
+
+    x: bool
+    w: bool
+    rest: int
+    zero_words: int
+
+    @property
+    def name(self) -> str:
+        """Return the stage as a part of names."""
+        return f"copy{'x' if self.x else ''}{'w' if self.w else ''}{self.rest}{self.zero_words}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +106,12 @@ class PassKind:
     @property
     def has_pace(self) -> bool:
         """Return whether a row loop uses packed addresses."""
-        return any(access != "single" for access in self.accesses)
+        return bool(self.accesses - STEPPING)
+
+    @property
+    def is_by_words(self) -> bool:
+        """Return whether the output is accessed by 32-bit words."""
+        return "word" in self.accesses
 
     def words(self, number: int) -> list[str]:
         """Return the names of the words of the pass of this number."""
@@ -116,27 +142,43 @@ class Structure:
     has_segments: bool
     has_few: bool
     passes: tuple[PassKind, ...]
+    stage: Stage | None = None
+
+    @property
+    def copies_x(self) -> bool:
+        """Return whether the streaming input is copied first."""
+        return self.stage is not None and self.stage.x
+
+    @property
+    def copies_w(self) -> bool:
+        """Return whether weights are copied for every block of columns."""
+        return self.stage is not None and self.stage.w
 
     @property
     def name(self) -> str:
         """Return the codelet's name."""
         rows = ("few" if self.has_few else "") + ("segments" if self.has_segments else "rows")
-        return "_".join(("Matrix", self.engine.name, rows, *(p.name for p in self.passes)))
+        stage = (self.stage.name,) if self.stage else ()
+        return "_".join(("Matrix", self.engine.name, *stage, rows, *(p.name for p in self.passes)))
 
     def words(self) -> tuple[str, ...]:
         """Return the names of the vertex's words in order."""
         names = ["x", "w", "out", "w_row", "share", "rest", "x_row", "out_row"]
         if self.has_segments:
             names += ["unit", "reciprocal", "segment_rows", "x_segment", "out_segment"]
+        if self.stage:
+            names += ["scratch", "w_copy_at"] if self.stage.w else ["scratch"]
+            names += [f"x_{name}" for name in LINE_WORDS] if self.stage.x else []
         for number, kind in enumerate(self.passes):
             names += kind.words(number)
+            names += [f"w_{name}{number}" for name in (*LINE_WORDS, "within")] if self.copies_w else []
             if self.has_segments and self.needs_jumps(number):
                 names += [f"x_jump{number}", f"out_jump{number}"]
         return tuple(names)
 
     def needs_jumps(self, number: int) -> bool:
         """Return whether a row loop of a pass steps plain pointers."""
-        return self.has_few or bool(self.passes[number].accesses & {"packed", "single"})
+        return self.has_few or bool(self.passes[number].accesses & {"packed", *STEPPING})
 
     @property
     def first_share(self) -> int:

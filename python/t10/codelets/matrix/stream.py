@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from t10.codelets.matrix.code import Bundle, WorkerCode
-from t10.codelets.matrix.engine import BLOCK_WORDS, Engine
+from t10.codelets.matrix.engine import BLOCK_WORDS, WORD_BYTES, Engine
 
-Access = Literal["triple", "packed", "pair", "cross", "single"]
+Access = Literal["triple", "packed", "pair", "cross", "single", "word"]
 """Which accesses share a bundle.
 
 - `triple`: all three. The input lies apart from the output; partial and result fall in different banks of the
@@ -29,13 +29,17 @@ Access = Literal["triple", "packed", "pair", "cross", "single"]
 - `pair`: input and partial, or input and result: the input lies apart from the output.
 - `cross`: input and result (no partials): both interleaved, never in the same bank at once.
 - `single`: none.
+- `word`: none, and the output is accessed by 32-bit words: its rows are no multiples of 8 bytes.
 """
+STEPPING: frozenset[Access] = frozenset(("single", "word"))
+"""Accesses through plain pointers only."""
+
 
 JUMP_INPUT, JUMP_OUTPUT, STAY = 1, 2, 3
 """Selectors of a pace: fields of the stride register (0 is one word on)."""
 
-LAGS: dict[Access, int] = {"triple": 2, "packed": 1, "pair": 1, "cross": 2, "single": 1}
-LEADS: dict[Access, int] = {"triple": 1, "packed": 2, "pair": 1, "cross": 1, "single": 1}
+LAGS: dict[Access, int] = {"triple": 2, "packed": 1, "pair": 1, "cross": 2, "single": 1, "word": 1}
+LEADS: dict[Access, int] = {"triple": 1, "packed": 2, "pair": 1, "cross": 1, "single": 1, "word": 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +58,23 @@ class Registers:
 
 @dataclass(frozen=True, slots=True)
 class Kit:
-    """What of a block counts: `words` of its input words, `stores` of its output words (all where it is whole)."""
+    """What of a block counts: `words` of its input words, `stores` of its output words (all where it is whole).
+
+    `ends_half` where only the first half of the last output word counts.
+    """
 
     words: int
     stores: int
+    ends_half: bool = False
+
+    def columns(self, engine: Engine) -> int:
+        """Return the output columns that count."""
+        return self.stores * engine.store_columns - (engine.store_columns // 2 if self.ends_half else 0)
 
     @property
     def name(self) -> str:
         """Return the kit as a part of names."""
-        return f"{self.words}{self.stores}"
+        return f"{self.words}{self.stores}{'h' if self.ends_half else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +108,7 @@ class Stream:
     @property
     def is_packed(self) -> bool:
         """Return whether the loop uses packed addresses."""
-        return self.access != "single"
+        return self.access not in STEPPING
 
     def write(self, code: WorkerCode) -> None:
         """Add the loop: it does `least_rows` rows and as many more as the count register says."""
@@ -117,7 +129,8 @@ class Stream:
 
     def write_row(self, code: WorkerCode) -> None:
         """Add one row by itself; pointers step on to the next."""
-        alone = Stream(self.engine, self.kit, self.accumulates, "single", self.registers)
+        access: Access = "word" if self.access == "word" else "single"
+        alone = Stream(self.engine, self.kit, self.accumulates, access, self.registers)
         first = -self.engine.phases - 1 if self.accumulates else -1
         for t in range(first, 2 * self.engine.phases + 1):
             code.bundles(alone._bundles(t, 1))
@@ -125,12 +138,13 @@ class Stream:
     def _bundles(self, t: int, rows: int, *, plain: bool = False) -> list[Bundle]:
         """Return the bundles of step t of `rows` rows.
 
-        The step issues with the first access: a store still reads what the step before gave, and loads that follow do
-        not overwrite what the step reads.
+        The step issues with the first access, or the last store: stores still read what the step before gave, and loads
+        that follow do not overwrite what the step reads.
         """
         step = self._step(t, rows)
         accesses = self._accesses(t, rows, plain=plain) or [""]
-        return [(access, step if i == 0 else "") for i, access in enumerate(accesses)]
+        place = max(sum(access.startswith("st32") for access in accesses) - 1, 0)
+        return [(access, step if i == place else "") for i, access in enumerate(accesses)]
 
     def _step(self, t: int, rows: int) -> str:
         """Return the engine's step t; "" before the first and after the last one that matters."""
@@ -201,7 +215,7 @@ class Stream:
             result_register=self._result(t - self.lag),
             value=f"$a{self._input(word)}:{self._input(word) + 1}",
         )
-        if plain or self.access == "single":
+        if plain or self.access in STEPPING:
             return loads.plain()
         if self.access == "packed":
             return loads.output_pair()
@@ -231,16 +245,27 @@ class _Loads:
         r = self.stream.registers
         found: list[str] = []
         if self.result is not None:
-            step = r.output_jump if self._ends(self.result) else "1"
-            found.append(f"st64step {self.result_register}, $mzero, {r.output}+=, {step}")
+            found += self._output("st", self.result_register, r.output, ends=self._ends(self.result))
         if self.partial is not None:
-            step = r.output_jump if self._ends(self.partial) else "1"
             register = self.stream.partial_register(self.partial)
-            found.append(f"ld64step {register}, $mzero, {r.partial}+=, {step}")
+            found += self._output("ld", register, r.partial, ends=self._ends(self.partial))
         if self.is_input:
             step = r.input_jump if self.input_ends else "1"
             found.append(f"ld64step {self.value}, $mzero, {r.input}+=, {step}")
         return found
+
+    def _output(self, what: str, register: str, pointer: str, *, ends: bool) -> list[str]:
+        """Return the access to one output word, in one go or by halves."""
+        jump = self.stream.registers.output_jump if ends else "1"
+        if self.stream.access != "word":
+            return [f"{what}64step {register}, $mzero, {pointer}+=, {jump}"]
+        low, high = register.split(":")
+        if ends and self.stream.kit.ends_half:
+            return [f"{what}32step {low}, $mzero, {pointer}+=, {jump}"]
+        return [
+            f"{what}32step {low}, $mzero, {pointer}+=, 1",
+            f"{what}32step $a{high}, $mzero, {pointer}+=, {jump}",
+        ]
 
     def output_pair(self) -> list[str]:
         """Return partial and result as one access (packed addresses: partial, none, output), the input by itself."""
@@ -290,16 +315,28 @@ class _Loads:
 def pace_word(engine: Engine, kit: Kit, input_row_bytes: int, output_row_bytes: int) -> int | None:
     """Return the stride register of packed addresses: jumps from a row's last word to the next row's first, and 0.
 
-    None where a jump does not fit its ten bits.
+    None where a jump is no whole number of words or does not fit its ten bits.
     """
-    jumps = jump_words(engine, kit, input_row_bytes, output_row_bytes)
+    if output_row_bytes % WORD_BYTES or kit.ends_half:
+        return None
+    jumps = jump_words(engine, kit, input_row_bytes, output_row_bytes, by_words=False)
     if any(not -512 <= jump < 512 for jump in jumps):
         return None
     return (jumps[0] & 0x3FF) | (jumps[1] & 0x3FF) << 10
 
 
-def jump_words(engine: Engine, kit: Kit, input_row_bytes: int, output_row_bytes: int) -> tuple[int, int]:
-    """Return the jumps of input and output in words of 8 bytes."""
+def jump_words(
+    engine: Engine, kit: Kit, input_row_bytes: int, output_row_bytes: int, *, by_words: bool
+) -> tuple[int, int]:
+    """Return the jumps of input and output in units of their accesses: 8 bytes, the output's 4 where it is by words."""
     assert 1 <= kit.words <= BLOCK_WORDS
     assert 1 <= kit.stores <= engine.phases
-    return input_row_bytes // 8 - (kit.words - 1), output_row_bytes // 8 - (kit.stores - 1)
+    unit, back = output_steps(kit, by_words=by_words)
+    return input_row_bytes // WORD_BYTES - (kit.words - 1), output_row_bytes // unit - back
+
+
+def output_steps(kit: Kit, *, by_words: bool) -> tuple[int, int]:
+    """Return the bytes of an access to the output, and how many steps lie between a row's first and last one."""
+    if not by_words:
+        return WORD_BYTES, kit.stores - 1
+    return WORD_BYTES // 2, 2 * kit.stores - 1 - kit.ends_half

@@ -9,9 +9,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from t10.codelets.assembly import Assembly
+from t10.codelets.matrix.copying import copy_code
 from t10.codelets.matrix.engine import BLOCK_WORDS, WORD_BYTES
-from t10.codelets.matrix.shape import FIRST_COUNTER, PassKind, Structure
-from t10.codelets.matrix.worker import FRAME_INPUT, FRAME_OUTPUT, FRAME_STATE, WorkerPass
+from t10.codelets.matrix.shape import (
+    FIRST_COUNTER,
+    FRAME_INPUT,
+    FRAME_LINES,
+    FRAME_OUTPUT,
+    FRAME_SOURCE,
+    FRAME_STATE,
+    FRAME_TARGET,
+    PassKind,
+    Structure,
+)
+from t10.codelets.matrix.worker import WorkerPass
 
 ZERO_WEIGHTS = 4
 LOCAL = "TEXCH_SYNCZONE_LOCAL"
@@ -34,9 +45,12 @@ class _Nest:
         op, word = self.assembly.op, self._word
         if self.number:
             for register, name in (("$m1", "x"), ("$m2", "w"), ("$m3", "out")):
-                op(f"ld32 {register}, $m0, $mzero, {self.structure.word(name)}")
+                base = "scratch" if name == "x" and self.structure.copies_x else name
+                op(f"ld32 {register}, $m0, $mzero, {self.structure.word(base)}")
                 op(f"ld32 $m6, $m0, $mzero, {word(f'{name}_at')}")
                 op(f"add {register}, {register}, $m6")
+        if self.structure.copies_w:
+            op(f"st32 $m2, $sp, $mzero, {FRAME_SOURCE}")
         if self.kind.kit.words < BLOCK_WORDS:
             op(f"setzi $m6, {ZERO_WEIGHTS}")
             op("put $CR, $m6", "words that are not loaded must be zero: what is there may be no number")
@@ -88,6 +102,14 @@ class _Nest:
 
     def _begin_sum(self) -> None:
         op = self.assembly.op
+        if self.structure.copies_w:
+            op(f"ld32 $m2, $m0, $mzero, {self.structure.word('scratch')}")
+            op(f"ld32 $m6, $m0, $mzero, {self.structure.word('w_copy_at')}")
+            op("add $m2, $m2, $m6")
+            copy_lines(self.assembly, "$m2", self._word("w_lines"))
+            op(f"ld32 $m6, $m0, $mzero, {self._word('w_within')}")
+            op("add $m2, $m2, $m6")
+            op(f"setzi $m5, .Lsetup{self.number}", "copying takes the workers' registers")
         op(f"st32 $m1, $sp, $mzero, {FRAME_INPUT}")
         op(f"st32 $m3, $sp, $mzero, {FRAME_OUTPUT}")
         op("mov $m8, $sp")
@@ -100,7 +122,12 @@ class _Nest:
         op(f"ld32 $m4, $m0, $mzero, {self.structure.word(f'x_step{n}')}")
         op(f"ld32 $m8, $m0, $mzero, {self.structure.word(f'w_step{n}')}")
         op("add $m1, $m1, $m4")
-        op("add $m2, $m2, $m8")
+        if self.structure.copies_w and level < self.kind.outs:
+            op(f"ld32 $m2, $sp, $mzero, {FRAME_SOURCE}")
+            op("add $m2, $m2, $m8")
+            op(f"st32 $m2, $sp, $mzero, {FRAME_SOURCE}")
+        else:
+            op("add $m2, $m2, $m8")
         if level < self.kind.outs:
             op(f"ld32 $m4, $m0, $mzero, {self.structure.word(f'out_step{n}')}")
             op(f"setzi $m5, .L{self._opening()}{self.number}")
@@ -127,7 +154,7 @@ class _Nest:
         by_rows = skip is None
         if by_rows:
             op("add $m6, $m2, $m7")
-        columns = kit.stores * engine.store_columns
+        columns = kit.columns(engine)
         for column in range(columns):
             if column and by_rows:
                 op("put $CCCSLOAD, $m6")
@@ -161,6 +188,17 @@ class _Nest:
             op("mov $m8, $m1")
 
 
+def copy_lines(assembly: Assembly, target: str, first_word: int) -> None:
+    """Write what has workers copy lines: the source's address is in the frame, the numbers begin at a vertex word."""
+    op = assembly.op
+    op(f"st32 {target}, $sp, $mzero, {FRAME_TARGET}")
+    op(f"add $m6, $m0, {4 * first_word}")
+    op(f"st32 $m6, $sp, $mzero, {FRAME_LINES}")
+    op("setzi $m6, .Lcopy")
+    op("runall $m6, $sp, 0")
+    op(f"sync {LOCAL}")
+
+
 def codelet_text(structure: Structure) -> str:
     """Return the assembly of a codelet: the supervisor, then the workers of every pass."""
     assembly = Assembly()
@@ -169,11 +207,17 @@ def codelet_text(structure: Structure) -> str:
     for register, name in (("$m1", "x"), ("$m2", "w"), ("$m3", "out"), ("$m7", "w_row")):
         op(f"ld32 {register}, $m0, $mzero, {structure.word(name)}")
     op(f"st32 $m0, $sp, $mzero, {FRAME_STATE}")
+    if structure.copies_x:
+        op(f"st32 $m1, $sp, $mzero, {FRAME_SOURCE}")
+        op(f"ld32 $m1, $m0, $mzero, {structure.word('scratch')}")
+        copy_lines(assembly, "$m1", structure.word("x_lines"))
     for number in range(len(structure.passes)):
         _Nest(structure, number, assembly).write()
     op(f"add $sp, $sp, {structure.stack_bytes}")
     op("br $lr")
     assembly.lines.append("  .worker")
+    if structure.stage:
+        copy_code(structure.engine, structure.stage).write(assembly)
     for number in range(len(structure.passes)):
         WorkerPass(structure, number).code().write(assembly)
     return assembly.text(structure.name, "supervisor", structure.stack_bytes)

@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from t10.codelets.matrix.code import WorkerCode
-from t10.codelets.matrix.shape import SHARE_WORDS, Structure
+from t10.codelets.matrix.engine import WORD_BYTES
+from t10.codelets.matrix.shape import FRAME_INPUT, FRAME_OUTPUT, FRAME_STATE, SHARE_WORDS, Structure
 from t10.codelets.matrix.share import RECIPROCAL_BITS
-from t10.codelets.matrix.stream import Kit, Registers, Stream
+from t10.codelets.matrix.stream import STEPPING, Access, Registers, Stream, output_steps
 
-FRAME_INPUT, FRAME_OUTPUT, FRAME_STATE = range(3)
 REGION_0 = 0x4C000
-PLAIN = ("packed", "single")
+PLAIN: frozenset[Access] = frozenset(("packed", *STEPPING))
 
 X_FIRST, OUT_FIRST, ROWS, FIRST_ROWS, X_NEXT, OUT_NEXT = range(SHARE_WORDS)
 """A worker's share of segments, in the supervisor's frame; the last three as the words that begin at `segment_rows`."""
@@ -52,11 +52,6 @@ class WorkerPass:
     def adds(self) -> bool:
         """Return whether blocks add to what is there."""
         return self.structure.passes[self.number].adds
-
-    @property
-    def kit(self) -> Kit:
-        """Return what of a block counts."""
-        return self.structure.passes[self.number].kit
 
     @property
     def has_pace(self) -> bool:
@@ -123,13 +118,12 @@ class _Rows:
         if own.has_pace:
             code.op(f"ld32 $m3, $m8, $mzero, {own.word('pace')}")
         if own.needs_jumps:
-            kit = own.kit
-            for register, name, steps in (
-                ("$m10", "x_row", kit.words - 1),
-                ("$m7", "out_row", kit.stores - 1),
-            ):
+            kind = own.structure.passes[own.number]
+            unit, back = output_steps(kind.kit, by_words=kind.is_by_words)
+            jumps = (("$m10", "x_row", WORD_BYTES, kind.kit.words - 1), ("$m7", "out_row", unit, back))
+            for register, name, size, steps in jumps:
                 code.op(f"ld32 {register}, $m8, $mzero, {word(name)}")
-                code.op(f"shrs {register}, {register}, 3")
+                code.op(f"shrs {register}, {register}, {size.bit_length() - 1}")
                 code.op(f"add {register}, {register}, {-steps}")
         code.op(f"add $m11, $m11, {-self._least()}")
 
@@ -147,7 +141,7 @@ class _Rows:
         kind = self.own.structure.passes[self.own.number]
         access = kind.sum_access if adds else kind.begin_access
         count = "$m11" if adds == self.own.adds else "$m2"
-        output = "$m5" if access == "single" else "$m1"
+        output = "$m5" if access in STEPPING else "$m1"
         registers = Registers("$m6", "$m10", "$m4", output, "$m7", "$m4:5", "$m3", count)
         return self.own.stream(registers, adds=adds)
 
@@ -170,7 +164,7 @@ class _Rows:
         aux = "" if stream.accumulates else "setzi $a7, 8"
         if stream.access == "packed":
             code.op("mov $m4, $m1")
-        elif stream.access == "single":
+        elif stream.access in STEPPING:
             code.bundles([("mov $m4, $m1", "")] if stream.accumulates else [])
             code.bundles([("mov $m5, $m1", aux)])
         else:
@@ -294,17 +288,17 @@ class _Segments:
     def _stream(self, *, adds: bool) -> Stream:
         kind = self.own.structure.passes[self.own.number]
         access = kind.sum_access if adds else kind.begin_access
-        output = "$m3" if access == "single" else "$m7"
+        output = "$m3" if access in STEPPING else "$m7"
         registers = Registers("$m1", "$m2", "$m4", output, "$m5", "$m4:5", "$m3", "$m11")
         return self.own.stream(registers, adds=adds)
 
     def _point(self, code: WorkerCode, stream: Stream) -> None:
         own = self.own
         aux = "" if stream.accumulates else "setzi $a7, 8"
-        if stream.access != "single":
+        if stream.access not in STEPPING:
             code.op(f"ld32 $m3, $m8, $mzero, {own.word('pace')}")
         if stream.access in PLAIN:
-            self._plain(code, aux, stores=stream.access == "single")
+            self._plain(code, aux, stores=stream.access in STEPPING)
             return
         second = "$m7"
         if stream.access == "cross":

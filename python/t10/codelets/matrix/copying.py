@@ -1,0 +1,230 @@
+"""Operands copied into scratch memory line by line: aligned, contiguous along the inner axis, filled up with zeros.
+
+A line is the inner axis at one point of the others. Lines lie at even distances, in planes at even distances; the copy
+has them one after another, `pitch_bytes` apart:
+
+```
+target[plane * lines + line][k] = source[plane * plane_step + line * line_step + k * element_step], 0 behind the last k
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import gcd
+
+from t10.codelets.matrix.code import Bundle, WorkerCode
+from t10.codelets.matrix.engine import Engine
+from t10.codelets.matrix.shape import (
+    FRAME_LINES,
+    FRAME_SOURCE,
+    FRAME_TARGET,
+    LINE_WORDS,
+    N_WORKERS,
+    Stage,
+)
+
+MOST_SLACK = 2
+"""Lines that are copied, at most, per line that is needed."""
+
+COUNT, PLANES, LINE_STEP, PLANE_STEP, ELEMENT_STEP, GROUPS, PITCH = range(len(LINE_WORDS))
+SLOTS_PER_LINE = 14
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Lines of an operand; `strides` are where its loops find theirs in the copy, in bytes, in the order given.
+
+    `in_line_chain` of the loops go from line to line, the others from plane to plane.
+    """
+
+    count: int
+    planes: int
+    line_step: int
+    plane_step: int
+    element_step: int
+    elements: int
+    pitch_bytes: int
+    strides: tuple[int, ...]
+    in_line_chain: int
+
+    @property
+    def size_bytes(self) -> int:
+        """Return the bytes of the copy."""
+        return self.planes * self.count * self.pitch_bytes
+
+    def words(self, engine: Engine) -> tuple[int, ...]:
+        """Return the numbers that describe the lines to workers, in the order of `LINE_WORDS`."""
+        return (
+            self.count,
+            self.planes,
+            self.line_step,
+            self.plane_step - self.count * self.line_step,
+            self.element_step // engine.in_bytes,
+            self.elements // engine.word_elements,
+            self.pitch_bytes,
+        )
+
+    def slots(self, engine: Engine) -> float:
+        """Return the slots a worker takes for its share."""
+        groups = -(-self.elements // engine.word_elements)
+        per_group = 6 if engine.in_dtype == "f16" else 3
+        return -(-self.count * self.planes // N_WORKERS) * (SLOTS_PER_LINE + per_group * groups)
+
+
+@dataclass(frozen=True, slots=True)
+class WeightLines:
+    """Lines of the weights of a block of columns: those of every column, walked by loops of (extent, bytes)."""
+
+    column_step: int
+    loops: tuple[tuple[int, int], ...]
+    element_step: int
+    elements: int
+    pitch_bytes: int
+    in_line_chain: int
+
+    def block(self, columns: int) -> Lines | None:
+        """Return the lines of a block of so many columns."""
+        loops = [(columns, self.column_step), *self.loops]
+        return lines_of(loops, self.element_step, self.elements, self.pitch_bytes, self.in_line_chain)
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """What of a product is copied: all lines of the streaming input, the weights block by block."""
+
+    stage: Stage
+    x: Lines | None
+    w: WeightLines | None
+
+
+def lines_of(
+    loops: Sequence[tuple[int, int]],
+    element_step: int,
+    elements: int,
+    pitch_bytes: int,
+    in_line_chain: int | None = None,
+) -> Lines | None:
+    """Return how to copy the lines that loops of (extent, bytes) walk; None where they lie in no two even distances.
+
+    The loops of shortest steps go from line to line, the others from plane to plane: `in_line_chain` of them, or as
+    many as it takes to copy the fewest lines.
+    """
+    needed = 1
+    for extent, stride in loops:
+        needed *= extent if stride else 1
+        if stride < 0:
+            return None
+    walking = [i for i, (_, stride) in enumerate(loops) if stride]
+    order = sorted(walking, key=lambda i: loops[i][1])
+    if not order:
+        return Lines(1, 1, 0, 0, element_step, elements, pitch_bytes, (0,) * len(loops), 0)
+    cuts = range(len(order), 0, -1) if in_line_chain is None else (in_line_chain,)
+    found = [
+        _cut(loops, order, cut, Lines(0, 0, 0, 0, element_step, elements, pitch_bytes, (), cut))
+        for cut in cuts
+    ]
+    best = min(found, key=lambda lines: lines.count * lines.planes)
+    return best if best.count * best.planes <= MOST_SLACK * needed else None
+
+
+def _cut(loops: Sequence[tuple[int, int]], order: list[int], cut: int, lines: Lines) -> Lines:
+    """Return the lines with the first `cut` loops of `order` going from line to line."""
+    count, line_step = _chain([loops[i] for i in order[:cut]])
+    planes, plane_step = _chain([loops[i] for i in order[cut:]])
+    strides = [0] * len(loops)
+    for place, i in enumerate(order):
+        number = loops[i][1] // line_step if place < cut else loops[i][1] // plane_step * count
+        strides[i] = number * lines.pitch_bytes
+    return replace(
+        lines, count=count, planes=planes, line_step=line_step, plane_step=plane_step, strides=tuple(strides)
+    )
+
+
+def _chain(loops: list[tuple[int, int]]) -> tuple[int, int]:
+    """Return the number of lines that loops reach in steps of their common distance, and that distance."""
+    step = 0
+    for _, stride in loops:
+        step = gcd(step, stride)
+    if not step:
+        return 1, 0
+    return sum((extent - 1) * stride for extent, stride in loops) // step + 1, step
+
+
+def copy_code(engine: Engine, stage: Stage) -> WorkerCode:
+    """Return the workers' code: line by line in turns. The frame says from where to where, and where the numbers are.
+
+    $m0, $m1 are addresses of the line and its copy, $m2 its number in the plane, $m3 the planes to come.
+    """
+    code = WorkerCode()
+    op = code.op
+    code.label(".Lcopy")
+    for register, number in (("$m9", FRAME_LINES), ("$m0", FRAME_SOURCE), ("$m1", FRAME_TARGET)):
+        op(f"ld32 {register}, $mvertex_base, $mzero, {number}")
+    op("get $m2, $WSR")
+    op("and $m2, $m2, 7")
+    for register, number in (("$m4", COUNT), ("$m3", PLANES), ("$m5", LINE_STEP), ("$m11", PLANE_STEP),
+                             ("$m6", ELEMENT_STEP), ("$m7", GROUPS), ("$m8", PITCH)):  # fmt: skip
+        op(f"ld32 {register}, $m9, $mzero, {number}")
+    for register, address in (("$m5", "$m0"), ("$m8", "$m1")):
+        op(f"mul $m10, $m2, {register}")
+        op(f"add {address}, {address}, $m10")
+        op(f"mul {register}, {register}, {N_WORKERS}")
+    code.label(".Lcopy_plane")
+    op("cmpslt $m9, $m2, $m4")
+    op("brnz $m9, .Lcopy_line")
+    op("sub $m2, $m2, $m4")
+    op("add $m0, $m0, $m11")
+    op("add $m3, $m3, -1")
+    op("brnz $m3, .Lcopy_plane")
+    op("exitz $mzero")
+    code.label(".Lcopy_line")
+    op("mov $m9, $m0")
+    op("mov $m10, $m1")
+    code.repeat("$m7", _group(engine))
+    code.bundles(_rest(engine, stage))
+    op(f"add $m2, $m2, {N_WORKERS}")
+    op("add $m0, $m0, $m5")
+    op("add $m1, $m1, $m8")
+    op("bri .Lcopy_plane")
+    return code
+
+
+def _load(engine: Engine, register: int) -> str:
+    what = "ldb16step" if engine.in_dtype == "f16" else "ld32step"
+    return f"{what} $a{register}, $mzero, $m9+=, $m6"
+
+
+def _group(engine: Engine) -> list[Bundle]:
+    """Return the bundles that copy one word of eight bytes."""
+    nothing = "fnop"
+    if engine.in_dtype == "f32":
+        return [
+            (_load(engine, 0), nothing),
+            (_load(engine, 1), nothing),
+            ("st64step $a0:1, $mzero, $m10+=, 1", nothing),
+        ]
+    return [
+        (_load(engine, 0), nothing),
+        (_load(engine, 1), nothing),
+        (_load(engine, 2), "sort4x16lo $a4, $a0, $a1"),
+        (_load(engine, 3), nothing),
+        ("nop", "sort4x16lo $a5, $a2, $a3"),
+        ("st64step $a4:5, $mzero, $m10+=, 1", nothing),
+    ]
+
+
+def _rest(engine: Engine, stage: Stage) -> list[Bundle]:
+    """Return the bundles that copy what is left of a line, with zeros behind it."""
+    zeros: list[Bundle] = [("st64step $azeros, $mzero, $m10+=, 1", "")] * stage.zero_words
+    if not stage.rest:
+        return zeros
+    if engine.in_dtype == "f32":
+        return [(_load(engine, 0), "mov $a1, $azero"), ("st64step $a0:1, $mzero, $m10+=, 1", ""), *zeros]
+    loads: list[Bundle] = [(_load(engine, i), "") for i in range(stage.rest)]
+    values = [f"$a{i}" if i < stage.rest else "$azero" for i in range(4)]
+    sorts: list[Bundle] = [
+        ("", f"sort4x16lo $a{4 + i}, {values[2 * i]}, {values[2 * i + 1]}") for i in (0, 1)
+    ]
+    return [*loads, *sorts, ("st64step $a4:5, $mzero, $m10+=, 1", ""), *zeros]

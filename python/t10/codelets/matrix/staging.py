@@ -1,0 +1,88 @@
+"""Products whose inputs do not lie as the engine needs them: which are copied, and how the product is seen then.
+
+Lines are filled up with zeros: to whole words where the lines of several positions stay contiguous as one (a few
+channels of an image, side by side), else to whole blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from math import gcd
+
+from t10.codelets.matrix.copying import Copies, WeightLines, lines_of
+from t10.codelets.matrix.direct import is_w_aligned, is_x_aligned
+from t10.codelets.matrix.engine import WORD_BYTES
+from t10.codelets.matrix.product import Loop, Product, absorbed
+from t10.codelets.matrix.shape import Stage
+
+MOST_SCRATCH_BYTES = 1 << 16
+
+
+def staged(product: Product) -> Iterator[Product]:
+    """Yield the ways to see a product with inputs copied; none where it needs no copies."""
+    engine = product.engine
+    contiguous = engine.in_bytes
+    is_ragged = product.inner.extent % engine.word_elements != 0
+    copies_x = is_ragged or product.inner.x != contiguous or not is_x_aligned(product)
+    copies_w = is_ragged or product.inner.w != contiguous or not is_w_aligned(product)
+    if not (copies_x or copies_w):
+        return
+    for one in (product, *_split(product)):
+        line = one.inner.extent * contiguous
+        fills = {-(-line // unit) * unit for unit in (WORD_BYTES, engine.depth * contiguous)}
+        for pitch in sorted(fills if copies_x and copies_w else {line}):
+            found = _copied(one, pitch, copies_x=copies_x, copies_w=copies_w)
+            if found is not None:
+                yield found
+
+
+def _split(product: Product) -> list[Product]:
+    """Return the product with a piece of the inner axis as its own where it spans several positions of the input."""
+    size, inner = product.engine.in_bytes, product.inner
+    if inner.x != size or inner.w != size:
+        return []
+    distance = gcd(*(loop.x for loop in (*product.rows, *product.outs, *product.sums))) // size
+    if not 0 < distance < inner.extent or inner.extent % distance:
+        return []
+    position = Loop(inner.extent // distance, distance * size, distance * size, 0)
+    return [replace(product, inner=replace(inner, extent=distance), sums=(*product.sums, position))]
+
+
+def _copied(product: Product, pitch: int, *, copies_x: bool, copies_w: bool) -> Product | None:
+    """Return the product over copies with lines of `pitch` bytes; None where lines lie too unevenly to be copied."""
+    engine, inner, columns = product.engine, product.inner, product.columns
+    rows, outs, sums = list(product.rows), list(product.outs), list(product.sums)
+    x_lines = weights = None
+    if copies_x:
+        loops = [*rows, *outs, *sums]
+        x_lines = lines_of([(loop.extent, loop.x) for loop in loops], inner.x, inner.extent, pitch)
+        if x_lines is None:
+            return None
+        moved = [replace(loop, x=stride) for loop, stride in zip(loops, x_lines.strides, strict=True)]
+        rows, outs, sums = (
+            moved[: len(rows)],
+            moved[len(rows) : len(rows) + len(outs)],
+            moved[len(rows) + len(outs) :],
+        )
+    if copies_w:
+        width = min(columns.extent, engine.columns)
+        walked = [(width, columns.w), *((loop.extent, loop.w) for loop in sums)]
+        lines = lines_of(walked, inner.w, inner.extent, pitch)
+        if lines is None:
+            return None
+        weights = WeightLines(columns.w, tuple(walked[1:]), inner.w, inner.extent, pitch, lines.in_line_chain)
+        columns = replace(columns, w=lines.strides[0])
+        sums = [replace(loop, w=stride) for loop, stride in zip(sums, lines.strides[1:], strict=True)]
+    words = -(-inner.extent // engine.word_elements)
+    stage = Stage(copies_x, copies_w, inner.extent % engine.word_elements, pitch // WORD_BYTES - words)
+    filled, sums = absorbed(Loop(pitch // engine.in_bytes, engine.in_bytes, engine.in_bytes, 0), sums)
+    return replace(
+        product,
+        inner=filled,
+        columns=columns,
+        rows=tuple(rows),
+        outs=tuple(outs),
+        sums=tuple(sums),
+        copies=Copies(stage, x_lines, weights),
+    )
