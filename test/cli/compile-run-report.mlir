@@ -30,7 +30,7 @@
 
 // REPORT: Operators (cycles are modelled, ipu)
 // REPORT: contraction
-// REPORT: wrote {{.*}}: report.html, time.svg, pareto.svg, memory.svg, trace.json
+// REPORT: wrote {{.*}}: report.html, time.svg, pareto.svg, memory.svg, tile.svg, trace.json
 // PAGE: modelled from published figures
 // PAGE: <svg
 
