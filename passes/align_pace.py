@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from t10.core.canonical import canonical
 from t10.core.expression import OperatorSpec
 from t10.core.plan import OperatorPlan
 from t10.dialect.attributes import int_tuple
@@ -21,7 +22,6 @@ from t10.passes.planning import (
 )
 from t10.passes.read_graph import read_graph
 from t10.plan.alignment import align_pace
-from t10.plan.canonical import canonical
 from t10.plan.placement import place
 
 

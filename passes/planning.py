@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 from t10.chip import ChipSpec, load_chip
+from t10.core.canonical import canonical
 from t10.core.expression import OperatorSpec
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan
 from t10.cost import CostModel
@@ -23,7 +24,7 @@ from t10.passes.bridge.annotate import CHIP, COST_MODEL, expression_of
 from t10.passes.diagnostic import emit_warning
 from t10.passes.read_graph import ReadModule
 from t10.passes.registry import Pass, option
-from t10.plan.canonical import canonical, searched_as
+from t10.plan.canonical import searched_as
 from t10.plan.options import (
     DEFAULT_FRONT,
     DEFAULT_GAP,

@@ -16,6 +16,7 @@ import pytest
 from support import specs
 
 from t10.chip import ChipSpec, load_chip
+from t10.core.canonical import canonical
 from t10.core.document import write_document
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
@@ -24,7 +25,6 @@ from t10.cost.custom import CustomCostModel, UserCost
 from t10.errors import InfeasiblePlanError, T10Error
 from t10.plan import ForcedPartition, PlanOptions, fronts, plan_module, spread, stored_fronts
 from t10.plan.cache import PlanCache
-from t10.plan.canonical import canonical
 from t10.plan.fronts import Front, operator_fronts, search_options
 from t10.plan.search import plan_operator
 from t10.plan.shelf import forget

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from t10.core import movement
+from t10.core.canonical import canonical
 from t10.core.device import HostPiece, HostTensor, Pattern
 from t10.core.dtypes import size_bytes
 from t10.core.expression import Operand, OperatorSpec
@@ -19,7 +20,6 @@ from t10.core.plan import OperatorPlan
 from t10.core.schedule import Layout
 from t10.emit import _routes
 from t10.emit.patterns import pattern_of_runs
-from t10.plan.canonical import canonical
 
 Ints = NDArray[np.int64]
 

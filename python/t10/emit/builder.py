@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from t10.core.codelet import Codelet
+from t10.core.canonical import canonical
+from t10.core.codelet import Codelet, by_name
 from t10.core.device import (
     ComputeSet,
     Copy,
@@ -25,7 +26,6 @@ from t10.core.task import TaskOperand
 from t10.emit.patterns import received_bytes
 from t10.emit.placement import Place
 from t10.emit.vertices import Nest, Vertices, Work, vertices
-from t10.plan.canonical import canonical
 
 T = TypeVar("T")
 
@@ -98,7 +98,7 @@ class Builder:
     ) -> Execute:
         """Add a compute set unless the operator has an equal one, and return its execution."""
         made: Vertices = vertices(nest, work, self.places)
-        self.codelets |= {codelet.name: codelet for codelet in made.codelets}
+        self.codelets = by_name((*self.codelets.values(), *made.codelets))
         self.scratch_bytes = max(self.scratch_bytes, made.scratch_bytes)
         content = (operator, kind, made.groups)
         name = self._set_by_content.get(content)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from t10.core.canonical import canonical
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
@@ -23,7 +24,6 @@ from t10.core.plan import OperatorPlan
 from t10.core.schedule import Arrival, ArrivalKind, Layout
 from t10.cost import CostModel
 from t10.plan import _moves
-from t10.plan.canonical import canonical
 from t10.plan.cuts import linear_cut, operand_cut
 
 CutKey = tuple[int, int, int]

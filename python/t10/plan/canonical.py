@@ -2,26 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from t10.core.canonical import canonical
 from t10.core.expression import OperatorSpec
 from t10.cost import CostModel
 from t10.cost.custom import CustomCostModel
-
-
-def canonical(spec: OperatorSpec) -> OperatorSpec:
-    """Return the operator with neutral names: two operators that only differ in names become equal."""
-    return replace(
-        spec,
-        name="operator",
-        location="",
-        axes=tuple(replace(axis, name=f"d{i}") for i, axis in enumerate(spec.axes)),
-        inputs=tuple(replace(operand, name=f"in{i}") for i, operand in enumerate(spec.inputs)),
-        epilogue_inputs=tuple(
-            replace(operand, name=f"ep{i}") for i, operand in enumerate(spec.epilogue_inputs)
-        ),
-        output=replace(spec.output, name="out"),
-    )
 
 
 def searched_as(spec: OperatorSpec, cost: CostModel) -> OperatorSpec:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from t10.chip import ChipSpec
+from t10.core.canonical import canonical
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
 from t10.core.plan import CostedPlan
@@ -23,7 +24,6 @@ from t10.plan.assemble import (
     weight_layouts,
 )
 from t10.plan.buffers import buffer_requests
-from t10.plan.canonical import canonical
 from t10.plan.options import PlanOptions
 from t10.plan.pinned import pinned_front
 from t10.plan.reconcile import Choice
