@@ -9,7 +9,14 @@ from typing import Literal
 
 from t10.core.expression import AxisSizes, Operand, OperatorSpec
 from t10.core.scalar import ScalarFunction
-from t10.profile.features import BLOCKS, Boxes, Column, loop_features, matrix_features
+from t10.profile.features import (
+    BLOCKS,
+    Boxes,
+    Column,
+    epilogue_features,
+    loop_features,
+    matrix_features,
+)
 from t10.profile.roles import LoopRoles, MatrixRoles, epilogue_roles, loop_roles, matrix_roles
 from t10.profile.work import box_bytes
 
@@ -37,16 +44,17 @@ class OperatorClass:
         """Return what the time of a step over boxes is a linear function of, by name."""
         if self.matrix is not None:
             return matrix_features(self.spec, self.matrix, boxes)
-        return loop_features(self.spec, self.loops, boxes, is_epilogue=self.step == "epilogue")
+        make = epilogue_features if self.step == "epilogue" else loop_features
+        return make(self.spec, self.loops, boxes)
 
 
 def class_of(spec: OperatorSpec, step: Step) -> OperatorClass:
-    """Return the class of an operator's sub-task or epilogue; extents and names do not count."""
-    text = _structure(spec, step)
+    """Return the class of an operator's sub-task or epilogue; extents, names and the number of axes do not count."""
     matrix = matrix_roles(spec) if step == "sub_task" and _has_engine(spec) else None
     loops = epilogue_roles(spec) if step == "epilogue" else loop_roles(spec)
-    title = _title(spec, step, matrix)
-    return OperatorClass(spec, step, sha256(text.encode()).hexdigest()[:16], title, matrix, loops)
+    signature = _matrix_signature(spec, matrix) if matrix is not None else _loop_signature(spec, step, loops)
+    key = sha256(repr(signature).encode()).hexdigest()[:16]
+    return OperatorClass(spec, step, key, _title(spec, step, matrix), matrix, loops)
 
 
 def _has_engine(spec: OperatorSpec) -> bool:
@@ -59,25 +67,51 @@ def _title(spec: OperatorSpec, step: Step, matrix: MatrixRoles | None) -> str:
     if step == "epilogue":
         opcodes = " ".join(op.opcode.split(".")[-1] for op in (spec.epilogue.ops if spec.epilogue else ()))
         return f"epilogue {spec.acc_dtype} to {spec.output.dtype}: {opcodes}"
+    if matrix is not None:
+        parts = ["product", *("windows" for _ in matrix.sums[:1]), *("groups" for _ in matrix.outs[:1])]
+        return f"{' '.join(parts)} {types} to {spec.acc_dtype}"
     opcodes = " ".join(dict.fromkeys(op.opcode.split(".")[-1] for op in spec.body.ops))
-    way = "matrix engine" if matrix is not None else spec.combine
-    return f"{spec.kind} {types} to {spec.acc_dtype}, {way}: {opcodes}"
+    return f"{spec.kind} {types} to {spec.acc_dtype}, {spec.combine}: {opcodes or 'copy'}"
 
 
-def _structure(spec: OperatorSpec, step: Step) -> str:
-    """Return all that code depends on, as text."""
-    kinds = "".join(axis.kind[0] for axis in spec.axes)
+def _matrix_signature(spec: OperatorSpec, roles: MatrixRoles) -> tuple[object, ...]:
+    """Return what code on the matrix engine depends on: types, and which loops there are."""
+    loops = (len(roles.rows) > 1, bool(roles.outs), bool(roles.sums))
+    # An inner axis that is not contiguous in both inputs must be packed first.
+    lies = tuple(_is_last(operand, roles.inner) for operand in spec.inputs)
+    return ("matrix", spec.inputs[0].dtype, spec.acc_dtype, loops, lies)
+
+
+def _is_last(operand: Operand, axes: AxisSizes) -> bool:
+    """Return whether an operand's last dim is the last of some axes."""
+    if not axes or not operand.dims:
+        return False
+    last = operand.dims[-1]
+    return last.is_simple and last.terms[0].axis == axes[-1]
+
+
+def _loop_signature(spec: OperatorSpec, step: Step, roles: LoopRoles) -> tuple[object, ...]:
+    """Return what loops depend on: the body, types, and which operands vary along which roles."""
     if step == "epilogue":
-        operands = (*spec.epilogue_inputs, spec.output)
-        return repr((step, kinds, spec.acc_dtype, [_operand(o) for o in operands], _function(spec.epilogue)))
-    operands = (*spec.inputs, spec.output)
-    selectors = [(s.axis, _function(s.index)) for s in spec.selectors]
-    parts = [_operand(o) for o in operands]
-    return repr((step, kinds, parts, spec.acc_dtype, spec.combine, _function(spec.body), selectors))
+        inputs, function, combine = spec.epilogue_inputs, spec.epilogue, "none"
+    else:
+        inputs, function, combine = spec.inputs, spec.body, spec.combine
+    operands = [(operand.dtype, _varies(operand, roles)) for operand in (*inputs, spec.output)]
+    selectors = [_function(selector.index) for selector in spec.selectors]
+    return (step, spec.acc_dtype, combine, operands, _function(function), selectors)
 
 
-def _operand(operand: Operand) -> tuple[object, ...]:
-    return (operand.dtype, [[(t.axis, t.coefficient) for t in dim.terms] for dim in operand.dims])
+def _varies(operand: Operand, roles: LoopRoles) -> tuple[object, ...]:
+    """Return how an operand varies along every role: along all, some or none of its axes, and what its last dim is."""
+    result: list[object] = []
+    for axes in (roles.run, roles.rows, roles.folded, roles.summed, roles.selected):
+        own = sum(axis in operand.axes for axis in axes)
+        result.append("all" if axes and own == len(axes) else "none" if not own else "some")
+    last = operand.dims[-1] if operand.dims else None
+    ends = last.terms[0].axis if last is not None and last.is_simple else -1
+    groups = (roles.run, roles.rows, roles.folded, roles.summed, roles.selected)
+    result.append([number for number, axes in enumerate(groups) if ends in axes])
+    return tuple(result)
 
 
 def _function(function: ScalarFunction | None) -> tuple[object, ...]:

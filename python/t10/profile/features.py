@@ -76,45 +76,60 @@ def matrix_features(spec: OperatorSpec, roles: MatrixRoles, boxes: Boxes) -> dic
     return result
 
 
-def loop_features(
-    spec: OperatorSpec, roles: LoopRoles, boxes: Boxes, *, is_epilogue: bool = False
-) -> dict[str, Column]:
-    """Return features by name, each (n,), of everything that runs as loops over vectors."""
+def epilogue_features(spec: OperatorSpec, roles: LoopRoles, boxes: Boxes) -> dict[str, Column]:
+    """Return features by name, each (n,), of an epilogue: it is priced by its number of points alone."""
+    points = _product(boxes, (*roles.run, *roles.rows))
+    width = vector_width(spec)
+    return {
+        "one": points * 0 + 1,
+        "spread": -(-points // (N_WORKERS * width)),
+        "points": -(-points // N_WORKERS),
+    }
+
+
+def loop_features(spec: OperatorSpec, roles: LoopRoles, boxes: Boxes) -> dict[str, Column]:
+    """Return features by name, each (n,), of everything that runs as loops over vectors.
+
+    Runs that are no whole number of vectors leave rows that begin between vectors: code of another kind.
+    """
     width = vector_width(spec)
     run, rows = _product(boxes, roles.run), _product(boxes, roles.rows)
     folded, summed, selected = (
         _product(boxes, axes) for axes in (roles.folded, roles.summed, roles.selected)
     )
     points = run * rows
+    one = points * 0 + 1
     vectors = -(-run // width)
     share, spread = -(-rows // N_WORKERS), -(-points // (N_WORKERS * width))
-    result: dict[str, Column] = {
-        "one": points * 0 + 1,
+    outputs = -(-points // N_WORKERS)
+    plain: dict[str, Column] = {
+        "one": one,
         "spread": spread,
         "share": share,
         "share vectors": share * vectors,
         "row vectors": rows * -(-run // (N_WORKERS * width)),
-        "rows": rows,
-        "points": -(-points // N_WORKERS),
-        "left": np.where(run % width > 0, share, 0),
+        "points": outputs,
     }
-    if spec.reduction_axes and not is_epilogue:
-        terms = summed * folded
-        folds = -(-folded // width)
-        outputs = -(-points // N_WORKERS)
-        result |= {
-            "outputs folds": outputs * summed * folds,
-            "outputs sums": outputs * summed,
-            "outputs terms": outputs * terms,
-            "outputs left": np.where(folded % width > 0, outputs * summed, 0),
-            "vectors terms": share * vectors * terms,
+    line = run
+    if spec.reduction_axes:
+        terms, folds = summed * folded, -(-folded // width)
+        plain |= {
+            "output folds": outputs * summed * folds,
+            "output sums": outputs * summed,
+            "output terms": outputs * terms,
+            "share vector terms": share * vectors * terms,
             "spread terms": spread * terms,
             "share terms": share * terms,
         }
+        if roles.folded:
+            line = folded
     if roles.selected:
-        hits = -(-rows // N_WORKERS)
-        result |= {"hits vectors": hits * vectors, "selected": selected * 0 + hits}
-    return result
+        plain |= {"selected": selected, "outputs selected": outputs * selected}
+    is_whole = np.where(line % width == 0, 1, 0)
+    return {
+        **{f"{name}, whole": column * is_whole for name, column in plain.items()},
+        **{f"{name}, left": column * (1 - is_whole) for name, column in plain.items()},
+    }
 
 
 def vector_width(spec: OperatorSpec) -> int:
