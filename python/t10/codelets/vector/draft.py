@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from t10.codelets.body.code import Code, Numbering
 from t10.codelets.body.expand import expand, value_dtypes
@@ -62,6 +62,7 @@ class Draft:
     constants: Constants
     scratch: Scratch
     parked: Parked
+    has_head: bool
 
     @property
     def invariants(self) -> tuple[Register, ...]:
@@ -142,19 +143,38 @@ def draft(
 
     outermost = selector(once, 1, row_sources, ONCE, None)
     row = selector(per_row, 1, row_sources, PER_ROW, outermost)
-    sources = VectorSources(nest, constants, scratch, lanes, pack)
+    has_head = needs_head(nest, lanes)
+    sources = VectorSources(_after_head(nest) if has_head else nest, constants, scratch, lanes, pack)
     along = selector(main, lanes, sources, ALONG_ROW, row)
     dtype = nest.output.dtype
     stores = store(along, sources, function.result, dtype)
     tail = None
-    if nest.inner % lanes:
+    if nest.inner % lanes or has_head:
         tail = Code(numbering)
         one = VectorSources(nest, constants, scratch, 1, None)
         store(selector(tail, 1, one, ALONG_ROW, row), one, function.result, dtype)
     return Draft(
         prepared, lanes, pack, once, per_row, main, frozenset(stores), sources.fusions(stores), tail, constants,
-        scratch, parked,
+        scratch, parked, has_head,
     )  # fmt: skip
+
+
+def needs_head(nest: Nest, lanes: int) -> bool:
+    """Return whether a row's first point is done by itself where it lies in the upper half of a word."""
+    is_whole = nest.split == "rows" or nest.per_worker >= nest.inner
+    output = nest.output
+    return lanes > 1 and output.size_bytes == 2 and output.inner == 1 and output.align_bytes == 2 and is_whole
+
+
+def _after_head(nest: Nest) -> Nest:
+    """Return the nest as it is when the output stands on a word."""
+    walks = [
+        walk
+        if walk.inner != 1
+        else replace(walk, align_bytes=4 if walk.follows_output or walk.size_bytes == 4 else walk.size_bytes)
+        for walk in nest.inputs
+    ]
+    return replace(nest, walks=(*walks, replace(nest.output, align_bytes=4)))
 
 
 def _parked(prepared: Prepared, scratch: Scratch) -> Parked:

@@ -22,6 +22,8 @@ from t10.codelets.vector.layout import (
 )
 from t10.codelets.vector.registers import Pins, pin
 
+Bundles = tuple[tuple[str, str], ...]
+"""Main and aux instructions that issue together."""
 POOL = ".Lpool"
 EXIT = ".Lexit"
 
@@ -35,6 +37,9 @@ class Scheduled:
     pipeline: Pipeline
     slots: int
     over_bytes: dict[int, int]
+    once: Bundles
+    per_row: Bundles
+    single: Bundles
 
     @property
     def cost(self) -> float:
@@ -52,7 +57,18 @@ def schedule(draft: Draft) -> Scheduled:
     if pipeline is None or pipeline.interval > LARGEST_REPEAT_BODY:
         raise Unselectable("too many values at once")
     slots = pipeline.interval + sum(i.slots - 1 for i in instructions)
-    return Scheduled(draft, pins, pipeline, slots, _over_bytes(draft, pipeline))
+    once, per_row, single = (_straight(code, pins) for code in (draft.once, draft.per_row, draft.tail))
+    return Scheduled(draft, pins, pipeline, slots, _over_bytes(draft, pipeline), once, per_row, single)
+
+
+def _straight(code: Code | None, pins: Pins) -> Bundles:
+    """Return code that runs once as bundles."""
+    if code is None or not code.instructions:
+        return ()
+    found = straight(code.instructions, pins.free, pins.placement)
+    if found is None:
+        raise Unselectable("too many values at once")
+    return tuple(found)
 
 
 def _over_bytes(draft: Draft, pipeline: Pipeline) -> dict[int, int]:
@@ -93,7 +109,7 @@ class Emitter:
         """Write everything."""
         self._share()
         self._pointers()
-        self._straight(self.draft.once)
+        self._straight(self.scheduled.once)
         self._rows()
         self.assembly.label(EXIT)
         self.op("exitz $mzero")
@@ -133,14 +149,9 @@ class Emitter:
         elif main or aux:
             self.op(main or aux)
 
-    def _straight(self, code: Code) -> None:
-        """Add code that runs once, in bundles."""
-        if not code.instructions:
-            return
-        found = straight(code.instructions, self.pins.free, self.pins.placement)
-        if found is None:
-            raise Unselectable("too many values at once")
-        for main, aux in found:
+    def _straight(self, bundles: Bundles) -> None:
+        """Add code that runs once."""
+        for main, aux in bundles:
             self._bundle(main, aux)
 
     # --- before the loops ----------------------------------------------------------------------------------------
@@ -165,6 +176,8 @@ class Emitter:
         if is_rows:
             self.op(f"add {target}, {target}, -1")
         self.op(f"brneg {target}, {EXIT}", "nothing to do")
+        if self.draft.has_head and not is_rows:
+            self.op(f"brz {target}, {EXIT}")
         if is_rows and word is not None:
             self.op(f"st32 {target}, %scratch, $mzero, {word}")
         if is_rows:
@@ -231,6 +244,8 @@ class Emitter:
         """Part the points of a row in turns of the loop and what is left."""
         if "%mine" in self.pins.names:
             self.op("mov %mine, %n")
+        if self.draft.has_head:
+            return
         if self.draft.tail is not None and not (self.nest.outer and self.nest.split == "rows"):
             self.op(f"and {'%rem' if self.nest.outer else '%left'}, %n, {self.draft.lanes - 1}")
         if self.draft.lanes > 1:
@@ -258,7 +273,7 @@ class Emitter:
                     self.op(f"st32 {target}, %scratch, $mzero, {word}")
             self.assembly.label(f".Lrow{j}")
         self._inner_indices()
-        self._straight(self.draft.per_row)
+        self._straight(self.scheduled.per_row)
         self._along_row()
         for j in reversed(range(n_outer)):
             self._advance(j)
@@ -329,6 +344,8 @@ class Emitter:
         """Add the pipelined loop along a row and what is left after it."""
         pack = self.draft.pack
         last = len(self.nest.walks) - 1
+        if self.draft.has_head:
+            self._head()
         if pack is not None:
             second = pack.second if pack.second is not None else last
             self.op(f"tapack %pack, {pointer(pack.first)}, {pointer(second)}, {pointer(last)}")
@@ -368,18 +385,32 @@ class Emitter:
                 shift = (self.draft.lanes * walk.size_bytes).bit_length() - 1
                 self.op(f"shl {temporary}, %n, {shift}")
                 self.op(f"add {pointer(number)}, {pointer(number)}, {temporary}")
-        counter = "%left"
-        if nest.outer and nest.split == "columns":
+        if nest.outer and nest.split == "columns" and not self.draft.has_head:
             self.op("mov %left, %rem")
-        elif nest.outer:
-            self.load_word(counter, "n")
-            self.op(f"and {counter}, {counter}, {self.draft.lanes - 1}")
-        self.op(f"brz {counter}, .Ldone")
-        self.op(f"add {counter}, {counter}, -1")
-        self.assembly.label(".Ltail")
-        self._straight(tail)
-        self.op(f"brnzdec {counter}, .Ltail")
-        self.assembly.label(".Ldone")
+        elif nest.outer and not self.draft.has_head:
+            self.load_word("%left", "n")
+            self.op(f"and %left, %left, {self.draft.lanes - 1}")
+        self._single_points("tail")
+
+    def _single_points(self, name: str) -> None:
+        """Add the loop over `%left` points, one at a time."""
+        self.op(f"brz %left, .Lafter_{name}")
+        self.op("add %left, %left, -1")
+        self.assembly.label(f".L{name}")
+        self._straight(self.scheduled.single)
+        self.op(f"brnzdec %left, .L{name}")
+        self.assembly.label(f".Lafter_{name}")
+
+    def _head(self) -> None:
+        """Add the row's first point by itself where it lies in the upper half of a word; count what follows it."""
+        last = len(self.nest.walks) - 1
+        self.load_word("%n", "n")
+        self.op(f"and %left, {pointer(last)}, 2")
+        self.op("shr %left, %left, 1")
+        self.op("sub %n, %n, %left")
+        self._single_points("head")
+        self.op(f"and %left, %n, {self.draft.lanes - 1}")
+        self.op(f"shr %n, %n, {self.draft.lanes.bit_length() - 1}")
 
     def _steps_back(self) -> bool:
         """Return whether pointers that ran ahead are brought back after the loop; else the words of gaps do it."""

@@ -29,7 +29,8 @@ TRUTH_COMBINES: dict[Combine, str] = {"sum": "arith.ori", "prod": "arith.andi", 
 class Walk:
     """How a nest walks one operand: element strides of the outer axes (outermost first) and of the inner axis.
 
-    `operand` is its number in the task; `align_bytes` divides the address of every row's first element.
+    `operand` is its number in the task; `align_bytes` divides the address of every row's first element. Rows that are
+    out of step with words wherever the output's are, and only there, `follow_output`.
     """
 
     operand: int
@@ -37,6 +38,7 @@ class Walk:
     outer: AxisSizes
     inner: int
     align_bytes: int
+    follows_output: bool = False
 
     @property
     def size_bytes(self) -> int:
@@ -126,16 +128,15 @@ def nest_of(task: Task, row_unit: int) -> Nest | None:
     split, per_worker, axes = _split(axes, inner, operands[-1], row_unit)
     if len(axes) > MOST_OUTER_AXES:
         return None
+    output = operands[-1]
     walks = tuple(
         Walk(
-            n,
-            o.dtype,
-            tuple(a.strides[i] for a in axes),
-            inner.strides[i],
-            _row_alignment(o, [a.strides[i] for a in axes]),
+            number, operand.dtype, tuple(a.strides[i] for a in axes), inner.strides[i],
+            _row_alignment(operand, [a.strides[i] for a in axes]),
+            _follows(operand, output, [(a.strides[i], a.strides[-1]) for a in axes]),
         )
-        for i, (n, o) in enumerate(zip((*numbers, len(task.inputs)), operands, strict=True))
-    )
+        for i, (number, operand) in enumerate(zip((*numbers, len(task.inputs)), operands, strict=True))
+    )  # fmt: skip
     ordered = [*axes, inner]
     position = {a.number: i for i, a in enumerate(ordered)}
     named = sorted({int(op.attribute) for op in function.ops if op.opcode == "index"})
@@ -177,6 +178,16 @@ def _inner(axes: list[_Axis], output: TaskOperand) -> _Axis | None:
     if size_bytes(output.dtype) < WORD_BYTES:
         return None
     return max(axes, key=lambda axis: (sum(stride <= 1 for stride in axis.strides), axis.extent))
+
+
+def _follows(operand: TaskOperand, output: TaskOperand, strides: list[tuple[int, int]]) -> bool:
+    """Return whether an operand's rows lie in words as the output's do; `strides` pairs their strides."""
+    size = size_bytes(output.dtype)
+    return (
+        size_bytes(operand.dtype) == size
+        and min(operand.align_bytes, output.align_bytes) >= WORD_BYTES
+        and all((mine - its) * size % WORD_BYTES == 0 for mine, its in strides)
+    )
 
 
 def _row_alignment(operand: TaskOperand, strides: list[int]) -> int:

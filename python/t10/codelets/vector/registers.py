@@ -73,7 +73,9 @@ def symbols(draft: Draft) -> list[str]:
     ]  # fmt: skip
     result.append("%n")
     if draft.tail is not None:
-        result += ["%left", "%rem"] if nest.outer and nest.split == "columns" else ["%left"]
+        result += (
+            ["%left", "%rem"] if nest.outer and nest.split == "columns" and not draft.has_head else ["%left"]
+        )
     result += [f"%count{j}" for j in range(len(nest.outer)) if j not in parked.counters]
     if nest.outer and nest.split == "columns":
         result.append("%mine")
