@@ -10,8 +10,11 @@ symbol of codelet `NAME` is `__runCodelet_t10__NAME`: class `t10::NAME` for the 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
+
+from t10.errors import T10Error
 
 FieldKind = Literal["in", "out", "inout", "scratch", "u32", "i32", "f32"]
 CodeletKind = Literal["multi", "supervisor"]
@@ -87,3 +90,14 @@ class Compiled:
     codelet: Codelet
     words: tuple[Word, ...]
     scratch_bytes: int = 0
+
+
+def by_name(codelets: Iterable[Codelet]) -> dict[str, Codelet]:
+    """Return codelets by name; raises `T10Error` where two of one name differ in code or fields."""
+    found: dict[str, Codelet] = {}
+    for codelet in codelets:
+        if found.setdefault(codelet.name, codelet) != codelet:
+            raise T10Error(
+                f"two codelets are named {codelet.name} but differ (expected the same fields and code)"
+            )
+    return found

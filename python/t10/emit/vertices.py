@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from t10.codelets.compile import compile_task
-from t10.core.codelet import Codelet, Compiled, Pointer, Scratch
+from t10.core.codelet import Codelet, Compiled, Pointer, Scratch, by_name
 from t10.core.device import PerTile, Reference, VertexGroup
 from t10.core.expression import AxisSizes, Combine, Selector
 from t10.core.scalar import ScalarFunction
@@ -83,7 +83,7 @@ def vertices(nest: Nest, work: Work, places: Mapping[str, Place]) -> Vertices:
         batches.setdefault(compiled.codelet.name, []).append(_Batch(work.tiles[chosen], offsets, compiled))
     groups = tuple(_group(nest, batches[name]) for name in sorted(batches))
     every = [batch.compiled for group in batches.values() for batch in group]
-    codelets = {compiled.codelet.name: compiled.codelet for compiled in every}
+    codelets = by_name(compiled.codelet for compiled in every)
     scratch = max((compiled.scratch_bytes for compiled in every), default=0)
     return Vertices(groups, tuple(codelets[name] for name in sorted(codelets)), scratch)
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import textwrap
 
-from t10.core.codelet import POINTERS, Codelet, Field
+from t10.core.codelet import POINTERS, Codelet, Field, by_name
 from t10.emit.poplar.names import comment
 from t10.emit.poplar.types import SCRATCH, poplar_type
-from t10.errors import T10Error
 
 WORDS = {"u32": "unsigned", "i32": "int", "f32": "float"}
 EDGES = {"in": "Input", "out": "InOut", "inout": "InOut", "scratch": "Output"}
@@ -59,13 +58,8 @@ def codelets_text(codelets: tuple[Codelet, ...]) -> str:
 
 def distinct(codelets: tuple[Codelet, ...]) -> tuple[Codelet, ...]:
     """Return the codelets once each, by name; raises `T10Error` where two of one name differ."""
-    by_name: dict[str, Codelet] = {}
-    for codelet in codelets:
-        if by_name.setdefault(codelet.name, codelet) != codelet:
-            raise T10Error(
-                f"two codelets are named {codelet.name} but differ (expected the same fields and code)"
-            )
-    return tuple(by_name[name] for name in sorted(by_name))
+    found = by_name(codelets)
+    return tuple(found[name] for name in sorted(found))
 
 
 def _vertex_class(codelet: Codelet) -> str:
