@@ -28,7 +28,7 @@ class LookupLayout(Layout):
     def __init__(self, lookup: RowLookup) -> None:
         """Choose homes; raises `Unselectable` where there are too many variables."""
         self.lookup = lookup
-        super().__init__(lookup.words, lookup.shape, KEPT_REGISTERS)
+        super().__init__(lookup.words, lookup.shape, KEPT_REGISTERS, has_working=True)
 
     def alignment(self, number: int) -> int:
         """Return what the code relies on, in bytes."""

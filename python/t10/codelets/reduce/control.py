@@ -19,9 +19,10 @@ class Control:
     """Writes loops into `text`."""
 
     def __init__(self, layout: Layout, text: Assembly) -> None:
-        """Write for a layout."""
+        """Write for a layout. Pointers of operands in `advanced` are moved by the straight code of an output."""
         self.layout, self.text = layout, text
         self.task, self.shape, self.state, self.homes = layout.task, layout.shape, layout.state, layout.homes
+        self.advanced: frozenset[int] = frozenset()
 
     def field(self, register: str, name: str) -> None:
         """Write the load of a field."""
@@ -131,7 +132,8 @@ class Control:
         text.label(top)
         self.parallel(k + 1, output)
         for i in self.layout.operands:
-            if self.layout.is_stepped(i, k):
+            is_done = i in self.advanced and k == len(self.shape.parallel) - 1
+            if self.layout.is_stepped(i, k) and not is_done:
                 self._advance(
                     "out" if i == self.layout.out else f"p{i}",
                     f"step{i}_{k}",
@@ -184,5 +186,5 @@ class Control:
         self.text.label(top)
         self.reduce(k + 1, inner)
         for i in self.layout.moving:
-            self._advance(f"w{i}", "", partial(self.layout.outer_step, i, k))
+            self._advance(self.layout.pointer(i), "", partial(self.layout.outer_step, i, k))
         self._again(name, top)

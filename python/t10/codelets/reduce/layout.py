@@ -19,16 +19,20 @@ INTEGER_TEMPORARIES = 3
 class Layout:
     """The state and homes of one reduction's loops.
 
-    `moving` are the inputs that move within an output: their pointers at its beginning are `p`, in its loops `w`.
-    `paces` gives the register (or immediate) by which an input steps in the inner loop.
+    `moving` are the inputs that move within an output. Their pointers `p` move with them; where `has_working`, those
+    stay and working pointers `w` move. `paces` gives the register (or immediate) by which an input steps in the inner
+    loop. `ends_early`: after the last point of the outermost reduction no pointer moves.
     """
 
-    def __init__(self, task: Task, shape: Shape, kept: int | None = None) -> None:
+    def __init__(
+        self, task: Task, shape: Shape, kept: int | None = None, *, has_working: bool = False
+    ) -> None:
         """Choose; `kept` registers are left to integer instructions.
 
         Raises `Unselectable` where there are too many variables or a stride suits no access.
         """
         self.task, self.shape, self.state = task, shape, State()
+        self.has_working, self.ends_early = has_working, False
         is_float = task.output.dtype in ("f16", "f32")
         self.kept = kept if kept is not None else 0 if is_float else INTEGER_TEMPORARIES
         self.inputs = range(len(task.inputs))
@@ -43,8 +47,12 @@ class Layout:
         self.paces = {
             i: "1" if pace == 1 else register[f"pace{i}"] for i, pace in self.pace_values.items() if pace
         }
-        self.inner_pointers = {i: register[f"w{i}" if i in self.moving else f"p{i}"] for i in self.inputs}
+        self.inner_pointers = {i: register[self.pointer(i)] for i in self.inputs}
         self.still_pointers = {i: register[f"p{i}"] for i in self.inputs if i not in self.moving}
+
+    def pointer(self, number: int) -> str:
+        """Return the variable with an input's address in the inner loop."""
+        return f"w{number}" if self.has_working and number in self.moving else f"p{number}"
 
     @property
     def out_register(self) -> str:
@@ -89,9 +97,9 @@ class Layout:
 
     def _homes(self) -> Homes:
         shape = self.shape
-        fixed = [f"w{i}" if i in self.moving else f"p{i}" for i in self.inputs]
+        fixed = [self.pointer(i) for i in self.inputs]
         fixed += [f"pace{i}" for i, pace in self.pace_values.items() if pace not in (0, 1)]
-        others = ["out", *(f"p{i}" for i in self.moving)]
+        others = ["out", *(f"p{i}" for i in self.moving if self.has_working)]
         others += [f"c{k}" for k in reversed(range(len(shape.parallel)))]
         others += ["rest"] if shape.mode == "columns" and shape.tail else []
         others += [f"r{k}" for k in reversed(range(len(shape.outer)))]
@@ -109,27 +117,45 @@ class Layout:
 
     def is_stepped(self, operand: int, k: int) -> bool:
         """Return whether an operand's pointer may move after one point of parallel level `k`."""
-        return k >= 0 and any(level.strides[operand] for level in self.shape.parallel[k:])
+        if k < 0:
+            return False
+        returns = k == len(self.shape.parallel) - 1 and operand in self.moving and not self.has_working
+        return returns or any(level.strides[operand] for level in self.shape.parallel[k:])
 
     def step(self, operand: int, k: int) -> str:
         """Return the field with the bytes an operand's pointer moves after one point of a parallel level."""
         parallel = self.shape.parallel
-        back = parallel[k + 1].extent * parallel[k + 1].strides[operand] if k + 1 < len(parallel) else 0
+        if k + 1 < len(parallel):
+            back = parallel[k + 1].extent * parallel[k + 1].strides[operand]
+        else:
+            back = 0 if self.has_working or operand not in self.moving else self.moved(operand)
         is_every_sixth = k == 0 and self.shape.is_dealt
         stride = parallel[k].strides[operand] * (N_WORKERS if is_every_sixth else 1)
         name = f"step{operand}_{k}"
         self.state.number(name, (stride - back) * self.sizes[operand], "i32")
         return name
 
-    def outer_step(self, operand: int, k: int) -> str:
-        """Return the field with the bytes a working pointer moves after one point of an outer reduction."""
+    def moved(self, operand: int) -> int:
+        """Return how many elements an input's pointer moves from the beginning to the end of an output."""
+        outer = self.shape.outer
+        if not outer:
+            return self._moved_inside(operand, -1)
+        if self.ends_early:
+            return (outer[0].extent - 1) * outer[0].strides[operand] + self._moved_inside(operand, 0)
+        return outer[0].extent * outer[0].strides[operand]
+
+    def _moved_inside(self, operand: int, k: int) -> int:
+        """Return how many elements the loops inside outer reduction `k` move an input's pointer."""
         outer, inner = self.shape.outer, self.shape.inner
         if k + 1 < len(outer):
-            back = outer[k + 1].extent * outer[k + 1].strides[operand]
-        elif self.shape.mode == "rows":
-            back = self.shape.steps * self.shape.lanes * inner.strides[operand]
-        else:
-            back = inner.extent * inner.strides[operand]
+            return outer[k + 1].extent * outer[k + 1].strides[operand]
+        if self.shape.mode == "rows":
+            return self.shape.steps * self.shape.lanes * inner.strides[operand]
+        return inner.extent * inner.strides[operand]
+
+    def outer_step(self, operand: int, k: int) -> str:
+        """Return the field with the bytes a working pointer moves after one point of an outer reduction."""
+        back = self._moved_inside(operand, k)
         name = f"move{operand}_{k}"
-        self.state.number(name, (outer[k].strides[operand] - back) * self.sizes[operand], "i32")
+        self.state.number(name, (self.shape.outer[k].strides[operand] - back) * self.sizes[operand], "i32")
         return name

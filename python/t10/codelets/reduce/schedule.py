@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from t10.codelets.body.allocate import Lifetime, place
 from t10.codelets.body.pipeline import Dependences, Pipeline
@@ -13,6 +14,14 @@ Bundle = tuple[str, str]
 """Main and aux half as text, empty where there is none."""
 
 Free = dict[File, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Registers:
+    """Physical registers: those free for values, and those of values that live through all of the code."""
+
+    free: Free
+    pinned: Placement
 
 
 WINDOWS = (1 << 30, 8, 4, 2, 1)
@@ -75,6 +84,28 @@ def _bundled(instructions: Sequence[Instruction], times: Sequence[int], placemen
         text = printed(instruction.text, instruction.operands, placement)
         halves.setdefault(time, ["", ""])[not instruction.is_main] = text
     return [(main, aux) for _, (main, aux) in sorted(halves.items())]
+
+
+def stage_instructions(pipeline: Pipeline, first: int) -> list[Instruction]:
+    """Return what is left of the last iterations of a pipelined loop from stage `first` on, in order."""
+    last = pipeline.n_stages - 1
+    by_time: dict[int, list[Instruction]] = {}
+    for done in range(first, last + 1):
+        for instruction, time in zip(pipeline.instructions, pipeline.times, strict=True):
+            if time // pipeline.interval >= done:
+                slot = (done - first) * pipeline.interval + time % pipeline.interval
+                by_time.setdefault(slot, []).append(instruction)
+    return [instruction for _, bundle in sorted(by_time.items()) for instruction in _readers_first(bundle)]
+
+
+def _readers_first(bundle: list[Instruction]) -> list[Instruction]:
+    """Return the halves of a bundle so that one after the other they do the same: both read before either writes."""
+    if len(bundle) == 1:
+        return bundle
+    first, second = bundle
+    written = {cell for slice_ in first.writes for cell in slice_.cells}
+    is_read = any(cell in written for slice_ in second.reads for cell in slice_.cells)
+    return [second, first] if is_read else bundle
 
 
 def stage_bundles(pipeline: Pipeline, first: int, last: int) -> list[Bundle]:

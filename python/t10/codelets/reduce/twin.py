@@ -72,7 +72,15 @@ class TwinWriter:
         self._line("}")
 
     def _output(self) -> None:
-        """Write one output, or one vector of outputs lane by lane."""
+        """Write one output, or one vector of outputs lane by lane; then pointers are where the code leaves them."""
+        moving = [i for i in self.inputs if self.shape.moves(i)]
+        for i in moving:
+            self._line(f"int moved{i} = 0;")
+        self._lanes()
+        for i in moving:
+            self._line(f"p{i} += moved{i};")
+
+    def _lanes(self) -> None:
         if self.shape.mode != "columns":
             self._lane("")
             return
@@ -92,18 +100,25 @@ class TwinWriter:
         neutral = cpp_constant(neutral_text(task.combine, dtype), dtype)
         self._line(f"{cpp_type(dtype)} acc = {neutral};")
         for i in self.inputs:
-            is_along = lane and self.shape.level_of_input(i) == PER_LANE
-            self._line(f"int w{i} = p{i}{lane if is_along else ''};")
+            self._line(f"int w{i} = p{i}{lane if self._is_along(i, lane) else ''};")
         for k in range(len(self.shape.outer)):
             bound = f"int(outer{k})" if self.walks_outer else str(self.shape.outer[k].extent)
             self._open(f"for (int r{k} = 0; r{k} < {bound}; ++r{k}) {{")
         self._steps()
         for k in reversed(range(len(self.shape.outer))):
+            # Where the code repeats text instead of looping, it leaves out the last move.
+            is_last = "" if self.walks_outer or k else f"if (r0 + 1 < {self.shape.outer[0].extent}) "
             for i in self.inputs:
                 if self.state.has(f"move{i}_{k}"):
-                    self._line(f"w{i} += move{i}_{k} / {self.sizes[i]};")
+                    self._line(f"{is_last}w{i} += move{i}_{k} / {self.sizes[i]};")
             self._close()
+        for i in self.inputs:
+            if self.shape.moves(i):
+                self._line(f"moved{i} = w{i} - (p{i}{lane if self._is_along(i, lane) else ''});")
         self._result(f"out[p{self.out}{lane}]")
+
+    def _is_along(self, number: int, lane: str) -> bool:
+        return bool(lane) and self.shape.level_of_input(number) == PER_LANE
 
     def _steps(self) -> None:
         """Write the inner loop, and how far it moves the working pointers."""
