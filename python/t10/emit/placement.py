@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from t10.chip import ChipSpec
+from t10.core.geometry import ring_length
 from t10.core.schedule import Buffer, ModulePlan
+from t10.cost.operator import output_chunk
 
 SRAM_BASE = 0x4C000
 REGION1_BASE = 0x80000
@@ -23,6 +25,7 @@ ELEMENT_BYTES = 0x4000
 INTERLEAVED_BYTES = 2 * ELEMENT_BYTES
 ALIGNMENT_BYTES = 8
 WIDE_ALIGNMENT_BYTES = 16
+SHIFT = "shift"
 OVERREAD_BYTES = 64
 """Codelets may read a little past their operands: the last bytes of the memory stay free where there is room."""
 
@@ -98,11 +101,8 @@ class _Packing:
         self.top = SRAM_BASE + chip.sram_bytes - OVERREAD_BYTES
         self.groups = sorted(_groups(plan.buffers), key=lambda g: (-g.size_bytes, g.first, g.names))
         number = {name: i for i, group in enumerate(self.groups) for name in group.names}
-        self.partners: list[set[int]] = [set() for _ in self.groups]
-        for names in used_together(plan):
-            numbers = {number[name] for name in names if name in number}
-            for one in numbers:
-                self.partners[one] |= numbers - {one}
+        self.partners = _partners(used_together(plan), number)
+        self.ends = _partners(exchanged(plan), number)
         n = len(self.groups)
         self.first = np.array([group.first for group in self.groups], np.int64)
         self.last = np.array([group.last for group in self.groups], np.int64)
@@ -125,27 +125,35 @@ class _Packing:
         return found
 
     def _best(self, number: int, size: int) -> int | None:
-        """Return the address that shares elements with the fewest partners, the first of equals."""
+        """Return the address that shares elements with the fewest partners, the first of equals.
+
+        What codelets use at once comes before both ends of exchanges.
+        """
         before = slice(0, number)
         alive = (self.first[before] <= self.last[number]) & (self.last[before] >= self.first[number])
         begins, ends = self.begin[before][alive], self.end[before][alive]
         order = np.argsort(begins, kind="stable")
         begins, ends = begins[order], np.maximum.accumulate(ends[order])
-        best: tuple[int, int] | None = None
+        best: tuple[int, int, int] | None = None
         address = None
         for rank, (low, high) in enumerate(self._candidates()):
             here = _first_fit(begins, ends, low, size)
             if here is None or here + size > high:
                 continue
             elements = Place(here, size).elements
-            shared = sum(
-                bool(elements & self.elements[p]) for p in self.partners[number] if p in self.elements
+            shared = (
+                self._shared(elements, self.partners[number]),
+                self._shared(elements, self.ends[number]),
             )
-            if best is None or (shared, rank) < best:
-                best, address = (shared, rank), here
-            if shared == 0:
+            if best is None or (*shared, rank) < best:
+                best, address = (*shared, rank), here
+            if shared == (0, 0):
                 break
         return address
+
+    def _shared(self, elements: frozenset[int], others: Iterable[int]) -> int:
+        """Return with how many others that have their place these elements are shared."""
+        return sum(bool(elements & self.elements[p]) for p in others if p in self.elements)
 
     def _candidates(self) -> Iterable[tuple[int, int]]:
         """Yield lowest and highest addresses to look between: every pair of the interleaved region, then the rest."""
@@ -187,21 +195,53 @@ def _groups(buffers: tuple[Buffer, ...]) -> list[_Group]:
     ]
 
 
+def _partners(together: Iterable[tuple[str, ...]], number: Mapping[str, int]) -> list[set[int]]:
+    """Return by group the numbers of the groups that it is named together with."""
+    result: list[set[int]] = [set() for _ in range(max(number.values(), default=-1) + 1)]
+    for names in together:
+        numbers = {number[name] for name in names if name in number}
+        for one in numbers:
+            result[one] |= numbers - {one}
+    return result
+
+
 def used_together(plan: ModulePlan) -> list[tuple[str, ...]]:
     """Return the names of buffers that codelets access at once: operands and accumulator, accumulator and result."""
     result: list[tuple[str, ...]] = []
-    specs: Mapping[str, int] = {spec.name: len(spec.inputs) for spec in plan.graph.operators}
-    outputs = {spec.name: spec.output.name for spec in plan.graph.operators}
+    specs = {spec.name: spec for spec in plan.graph.operators}
     known = {buffer.name for buffer in plan.buffers}
     for scheduled in plan.operators:
-        value = f"value:{outputs[scheduled.name]}"
+        value = f"value:{specs[scheduled.name].output.name}"
         accumulator = f"accumulator:{scheduled.name}"
         accumulator = accumulator if accumulator in known else value
         arrivals = sorted(scheduled.arrivals, key=lambda a: a.operand)
-        n_inputs = specs[scheduled.name]
+        n_inputs = len(specs[scheduled.name].inputs)
         result.append((*(a.buffer for a in arrivals[:n_inputs]), accumulator))
         result.append((accumulator, *(a.buffer for a in arrivals[n_inputs:]), value))
-        result.append(("shift", accumulator))
+        if output_chunk(specs[scheduled.name], scheduled.active.plan)[0] > 1:
+            result.append((SHIFT, accumulator))
+    return result
+
+
+def exchanged(plan: ModulePlan) -> list[tuple[str, ...]]:
+    """Return pairs of names of buffers that an exchange reads and writes: sources and target, what rotates and passes.
+
+    A tile that sends from and receives into one memory element does one after the other (timing reference, section 3).
+    """
+    result: list[tuple[str, ...]] = []
+    graph = plan.graph
+    homes = {value.name: f"idle:{value.name}" for value in graph.weights}
+    homes |= {value.name: f"input:{value.name}" for value in graph.inputs}
+    for spec, scheduled in zip(graph.operators, plan.operators, strict=True):
+        for arrival in scheduled.arrivals:
+            if arrival.kind != "in_place":
+                sources = graph.sources_of(spec.operands[arrival.operand].name)
+                result.extend((homes[source], arrival.buffer) for source in sources)
+            if arrival.operand < len(spec.inputs) and ring_length(scheduled.active.plan, arrival.operand) > 1:
+                result.append((SHIFT, arrival.buffer))
+        homes[spec.output.name] = result_name = f"value:{spec.output.name}"
+        if ring_length(scheduled.active.plan, len(spec.inputs)) > 1:
+            result += [(SHIFT, f"accumulator:{spec.name}"), (SHIFT, result_name)]
     return result
 
 
