@@ -1,75 +1,94 @@
-"""Models fitted to the instruction-set simulator (T10 §4.3.1): which classes of operators have one, and what it says.
+"""Models fitted to the instruction-set simulator (T10 §4.3.1): a table of coefficients by class of operators.
 
-`data/ipu-fit.json` comes with T10; `t10 profile` makes it. An operator of another class is measured when it is first
-asked for: a few dozen boxes of it run on the instruction-set simulator, which takes a fraction of a second.
+`data/ipu-fit.json` comes with T10; `t10 profile` makes it and others like it. Coefficients are thousandths of a cycle,
+whole numbers, so that the search and numpy give the same bits.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from t10.core.expression import OperatorSpec
+from t10.errors import InputError
 from t10.profile.classes import OperatorClass, Step, class_of
 
 TABLE = "ipu-fit.json"
-LEAST_CYCLES = 1
+PER_CYCLE = 1000
 KEPT_OPERATORS = 4096
 
 
-def predicted(spec: OperatorSpec, step: Step, boxes: Any) -> Any | None:
-    """Return the modelled cycles of a step over boxes (n, axes), whole numbers; None where there is no model.
+@dataclass(frozen=True, slots=True, eq=False)
+class FitTable:
+    """Coefficients by feature and class key; `digest` differs whenever any of them does."""
 
-    Extents outside those that were measured are extrapolated.
-    """
-    one, coefficients = model_of(spec, step)
-    if not coefficients:
-        return None
-    features = one.features(boxes)
-    total: Any = 0.0
-    for name, value in coefficients.items():
-        total = total + value * features[name]
-    return np.maximum(np.ceil(total), LEAST_CYCLES)
+    classes: Mapping[str, Mapping[str, int]]
+    digest: str
+
+    def predicted(self, spec: OperatorSpec, step: Step, boxes: Any) -> Any | None:
+        """Return the modelled cycles of a step over boxes (n, axes); None for classes without a model."""
+        one = _class_of(spec, step)
+        coefficients = self.classes.get(one.key)
+        if not coefficients:
+            return None
+        features = one.features(boxes)
+        total: Any = 0
+        for name, value in coefficients.items():
+            total = total + value * features[name]
+        return np.maximum(-(-total // PER_CYCLE), 1)
+
+    def epilogue(self, spec: OperatorSpec, n_slots: Any) -> Any | None:
+        """Return the modelled cycles of an epilogue on `n_slots` (n,) elements; None for classes without a model."""
+        one = _class_of(spec, "epilogue")
+        coefficients = self.classes.get(one.key)
+        if not coefficients:
+            return None
+        features = one.of_points(n_slots)
+        total: Any = 0
+        for name, value in coefficients.items():
+            total = total + value * features[name]
+        return np.maximum(-(-total // PER_CYCLE), 1)
 
 
 @lru_cache(maxsize=KEPT_OPERATORS)
-def model_of(spec: OperatorSpec, step: Step) -> tuple[OperatorClass, Mapping[str, float]]:
-    """Return an operator's class and the coefficients of its model by feature; none where nothing computes it."""
-    one = class_of(spec, step)
-    found = _table().get(one.key)
-    return one, found if found is not None else _measured(one)
-
-
-def table_digest() -> str:
-    """Return a text that differs whenever the table that comes with T10 does."""
-    return sha256(_text().encode()).hexdigest()[:16]
-
-
-@lru_cache(maxsize=KEPT_OPERATORS)
-def _measured_by_key(key: str, one: OperatorClass) -> Mapping[str, float]:
-    from t10.profile.model import fitted_now
-
-    del key
-    return fitted_now(one)
-
-
-def _measured(one: OperatorClass) -> Mapping[str, float]:
-    return _measured_by_key(one.key, one)
+def _class_of(spec: OperatorSpec, step: Step) -> OperatorClass:
+    return class_of(spec, step)
 
 
 @lru_cache(maxsize=1)
-def _table() -> dict[str, Mapping[str, float]]:
-    document = json.loads(_text() or '{"classes": {}}')
-    return {key: each["coefficients"] for key, each in document["classes"].items()}
-
-
-@lru_cache(maxsize=1)
-def _text() -> str:
+def bundled_table() -> FitTable:
+    """Return the table that comes with T10."""
     file = resources.files("t10.cost") / "data" / TABLE
-    return file.read_text(encoding="utf-8") if file.is_file() else ""
+    return _parsed(file.read_text(encoding="utf-8"), TABLE) if file.is_file() else FitTable({}, "none")
+
+
+def read_table(path: str | Path) -> FitTable:
+    """Return a table that `t10 profile` wrote; raises `InputError` for a file that is none."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read fitted costs {path}: {error}") from error
+    return _parsed(text, str(path))
+
+
+def _parsed(text: str, source: str) -> FitTable:
+    try:
+        document = json.loads(text)
+        classes = {
+            str(key): {str(name): int(value) for name, value in each["coefficients"].items()}
+            for key, each in document["classes"].items()
+        }
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(
+            f"{source} holds no fitted costs ({type(error).__name__}: {error})",
+            hint="`t10 profile` writes such files",
+        ) from None
+    return FitTable(classes, sha256(text.encode()).hexdigest()[:16])

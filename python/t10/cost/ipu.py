@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
@@ -11,11 +11,29 @@ from numpy.typing import NDArray
 from t10.chip import ChipSpec
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, OperatorSpec
+from t10.cost.fitted import FitTable, bundled_table
 from t10.cost.matrix import MatrixAxes, matrix_axes, product_cycles
 from t10.cost.model import chip_fingerprint
 from t10.cost.vector import box_cycles, combine_quad_cycles, elementwise_cycles, gather_cycles, load_cycles
 
 Ints = NDArray[np.int64]
+
+
+MEASURED_COMPUTE = (
+    6,
+    4,
+    2,
+    (("f16", "f16", 16, 16, 4), ("f16", "f32", 16, 8, 4), ("f32", "f32", 8, 16, 8)),
+)
+"""Workers, vector widths and matrix units of the core that costs were measured on."""
+
+
+def compute_part(chip: ChipSpec) -> tuple[object, ...]:
+    """Return what of a chip decides how long compute steps take."""
+    units = tuple(
+        sorted((u.in_dtype, u.acc_dtype, u.in_block, u.out_block, u.row_cycles) for u in chip.matrix_units)
+    )
+    return (chip.n_workers, chip.vector_width_f16, chip.vector_width_f32, units)
 
 
 @lru_cache(maxsize=1024)
@@ -28,15 +46,17 @@ class IpuCostModel:
     """The `CostModel` of a chip built like an IPU. Numbers are modelled, not measured on silicon."""
 
     chip: ChipSpec
+    table: FitTable = field(default_factory=bundled_table)
+    name: str = "ipu"
 
     @property
-    def name(self) -> str:
-        """Return what reports call the model."""
-        return "ipu"
+    def is_fitted(self) -> bool:
+        """Return whether compute steps are priced as they were measured: by a core that computes as an IPU's does."""
+        return compute_part(self.chip) == MEASURED_COMPUTE
 
     def fingerprint(self) -> str:
-        """Return a text that differs whenever any number differs: the chip is all that varies."""
-        return f"ipu {chip_fingerprint(self.chip)}"
+        """Return a text that differs whenever any number differs: the chip, and what was fitted."""
+        return f"ipu {chip_fingerprint(self.chip)} {self.table.digest if self.is_fitted else ''}"
 
     def sub_task_cycles(self, spec: OperatorSpec, box: AxisSizes) -> int:
         """Return the cycles of one compute step over `box` points of every axis."""
@@ -44,6 +64,9 @@ class IpuCostModel:
 
     def sub_task_cycles_many(self, spec: OperatorSpec, boxes: Ints) -> Ints:
         """Return the cycles of one compute step for every row of `boxes`, shape (candidates, axes)."""
+        fitted = self.table.predicted(spec, "sub_task", boxes) if self.is_fitted else None
+        if fitted is not None:
+            return fitted + self.chip.launch_cycles
         roles = _matrix_axes(spec)
         if roles is not None:
             cycles = product_cycles(self.chip, spec, roles, boxes)
@@ -61,6 +84,9 @@ class IpuCostModel:
         """Return the cycles of the epilogue for every candidate."""
         if spec.epilogue is None:
             return np.zeros_like(n_slots)
+        fitted = self.table.epilogue(spec, n_slots) if self.is_fitted else None
+        if fitted is not None:
+            return fitted + self.chip.launch_cycles
         dtypes = (spec.acc_dtype, *(operand.dtype for operand in spec.epilogue_inputs))
         return self.chip.launch_cycles + elementwise_cycles(self.chip, spec.epilogue, dtypes, n_slots)
 

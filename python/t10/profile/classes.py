@@ -16,6 +16,7 @@ from t10.profile.features import (
     epilogue_features,
     loop_features,
     matrix_features,
+    product,
 )
 from t10.profile.roles import LoopRoles, MatrixRoles, epilogue_roles, loop_roles, matrix_roles
 from t10.profile.work import box_bytes
@@ -44,8 +45,13 @@ class OperatorClass:
         """Return what the time of a step over boxes is a linear function of, by name."""
         if self.matrix is not None:
             return matrix_features(self.spec, self.matrix, boxes)
-        make = epilogue_features if self.step == "epilogue" else loop_features
-        return make(self.spec, self.loops, boxes)
+        if self.step == "epilogue":
+            return self.of_points(product(boxes, (*self.loops.run, *self.loops.rows)))
+        return loop_features(self.spec, self.loops, boxes)
+
+    def of_points(self, points: Column) -> dict[str, Column]:
+        """Return the features of an epilogue on so many elements."""
+        return epilogue_features(self.spec, points)
 
 
 def class_of(spec: OperatorSpec, step: Step) -> OperatorClass:

@@ -39,9 +39,9 @@ def matrix_features(spec: OperatorSpec, roles: MatrixRoles, boxes: Boxes) -> dic
     rows, which six workers share.
     """
     depth, width = BLOCKS[(spec.inputs[0].dtype, spec.acc_dtype)]
-    columns, inner = _product(boxes, roles.columns), _product(boxes, roles.inner)
-    rows, outs, sums = (_product(boxes, axes) for axes in (roles.rows, roles.outs, roles.sums))
-    outer_rows = _product(boxes, roles.rows[:-1])
+    columns, inner = product(boxes, roles.columns), product(boxes, roles.inner)
+    rows, outs, sums = (product(boxes, axes) for axes in (roles.rows, roles.outs, roles.sums))
+    outer_rows = product(boxes, roles.rows[:-1])
     whole_columns, left_columns = columns // width, columns % width
     whole_depth, left_depth = inner // depth, inner % depth
     has_columns, has_depth = np.minimum(left_columns, 1), np.minimum(left_depth, 1)
@@ -76,9 +76,8 @@ def matrix_features(spec: OperatorSpec, roles: MatrixRoles, boxes: Boxes) -> dic
     return result
 
 
-def epilogue_features(spec: OperatorSpec, roles: LoopRoles, boxes: Boxes) -> dict[str, Column]:
-    """Return features by name, each (n,), of an epilogue: it is priced by its number of points alone."""
-    points = _product(boxes, (*roles.run, *roles.rows))
+def epilogue_features(spec: OperatorSpec, points: Column) -> dict[str, Column]:
+    """Return features by name, each (n,), of an epilogue on `points` elements: it is priced by their number alone."""
     width = vector_width(spec)
     return {
         "one": points * 0 + 1,
@@ -93,10 +92,8 @@ def loop_features(spec: OperatorSpec, roles: LoopRoles, boxes: Boxes) -> dict[st
     Runs that are no whole number of vectors leave rows that begin between vectors: code of another kind.
     """
     width = vector_width(spec)
-    run, rows = _product(boxes, roles.run), _product(boxes, roles.rows)
-    folded, summed, selected = (
-        _product(boxes, axes) for axes in (roles.folded, roles.summed, roles.selected)
-    )
+    run, rows = product(boxes, roles.run), product(boxes, roles.rows)
+    folded, summed, selected = (product(boxes, axes) for axes in (roles.folded, roles.summed, roles.selected))
     points = run * rows
     one = points * 0 + 1
     vectors = -(-run // width)
@@ -139,7 +136,7 @@ def vector_width(spec: OperatorSpec) -> int:
     return max(VECTOR_BYTES // max(floats, default=4), 1)
 
 
-def _product(boxes: Boxes, axes: AxisSizes) -> Column:
+def product(boxes: Boxes, axes: AxisSizes) -> Column:
     """Return the product of the extents of some axes; ones where there are none."""
     result = boxes[:, 0] * 0 + 1 if not axes else boxes[:, axes[0]]
     for axis in axes[1:]:

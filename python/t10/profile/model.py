@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +16,6 @@ from t10.profile.work import epilogue, sub_task
 
 Floats = NDArray[np.float64]
 SEED = 0
-ONLINE_SAMPLES = 48
 TEST_EVERY = 4
 """Of so many samples one is held back for the test."""
 
@@ -60,9 +58,3 @@ def profile(one: OperatorClass, n_samples: int, seed: int = SEED) -> Profile | N
     features = {name: np.asarray(column, np.float64) for name, column in one.features(table).items()}
     model = fit({name: column[~is_test] for name, column in features.items()}, found[~is_test])
     return Profile(one, table, found, model.predict(features), is_test, model)
-
-
-def fitted_now(one: OperatorClass) -> Mapping[str, float]:
-    """Return the coefficients of a class that no table holds, measured on few boxes; none where nothing computes it."""
-    made = profile(one, ONLINE_SAMPLES)
-    return {} if made is None else made.model.coefficients
