@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from t10.codelets.matrix.code import WorkerCode
-from t10.codelets.matrix.direct import Direct, Pass
+from t10.codelets.matrix.direct import Direct, Pass, is_w_aligned, is_x_aligned
 from t10.codelets.matrix.engine import Engine
 from t10.codelets.matrix.product import Product
 from t10.codelets.matrix.shape import N_WORKERS
@@ -17,7 +17,8 @@ from t10.codelets.matrix.stream import Access, Kit, Registers, Stream
 ADDRESS_CYCLES = 7
 LAUNCH_CYCLES = 20
 LEVEL_CYCLES = 30
-SETUP_CYCLES = 150
+VERTEX_CYCLES = 40
+SETUP_CYCLES = 110
 COPY_CYCLES = 60
 SEGMENT_SLOTS = 12
 ENTRY_SLOTS = 5
@@ -25,6 +26,7 @@ ENTRY_SLOTS = 5
 DOT_CYCLES = 100
 DOT_SLOTS = 16
 DOT_SLOTS_PER_WORD = 2
+DOT_SLOTS_PER_ELEMENT = 4
 
 
 @lru_cache(maxsize=4096)
@@ -43,7 +45,7 @@ def loop_slots(engine: Engine, kit: Kit, accumulates: bool, access: Access, rows
 
 def cycles(found: Direct) -> float:
     """Return about how many cycles the vertex takes."""
-    total = SETUP_CYCLES
+    total = VERTEX_CYCLES + SETUP_CYCLES * len(found.passes)
     copies = found.copies
     if copies.x:
         total += COPY_CYCLES + N_WORKERS * copies.x.slots(found.product.engine)
@@ -91,12 +93,20 @@ def _launch_cycles(found: Direct, one: Pass, *, accumulates: bool) -> float:
 
 
 def dot_cycles(product: Product) -> float:
-    """Return about how many cycles the vector unit takes for the same, output by output."""
+    """Return about how many cycles the vector unit takes for the same, output by output.
+
+    Where a line begins anywhere it takes element by element.
+    """
     outputs = product.n_rows * product.columns.extent
     for loop in product.outs:
         outputs *= loop.extent
-    words = -(-product.inner.extent // product.engine.word_elements)
+    inner, engine = product.inner, product.engine
+    is_contiguous = inner.x == inner.w == engine.in_bytes
+    is_aligned = is_x_aligned(product) and is_w_aligned(product)
+    slots = DOT_SLOTS_PER_WORD * -(-inner.extent // engine.word_elements)
+    if is_contiguous and not is_aligned:
+        slots = DOT_SLOTS_PER_ELEMENT * inner.extent
     for loop in product.sums:
-        words *= loop.extent
-    slots = -(-outputs // N_WORKERS) * (DOT_SLOTS + DOT_SLOTS_PER_WORD * words)
+        slots *= loop.extent
+    slots = -(-outputs // N_WORKERS) * (DOT_SLOTS + slots)
     return DOT_CYCLES + N_WORKERS * slots

@@ -106,6 +106,15 @@ class Stream:
         return -(-(3 * steps + self.lag + self.lead + 1 - self.kit.stores) // steps)
 
     @property
+    def row_bundles(self) -> int:
+        """Return the bundles of a row in the loop's steady state: its slots."""
+        return len(self._steady())
+
+    def _steady(self) -> list[Bundle]:
+        begin, many = self.engine.phases + self.lag, 1 << 20
+        return [bundle for t in range(begin, begin + self.engine.phases) for bundle in self._bundles(t, many)]
+
+    @property
     def is_packed(self) -> bool:
         """Return whether the loop uses packed addresses."""
         return self.access not in STEPPING
@@ -122,8 +131,7 @@ class Stream:
         if plain:
             r = self.registers
             code.op(f"tapack {r.packed}, {r.partial}, $mzero, {r.output}")
-        body = [bundle for t in range(begin, begin + steps) for bundle in self._bundles(t, 1 << 20)]
-        code.repeat(self.registers.count, body)
+        code.repeat(self.registers.count, self._steady())
         for t in range(begin, last):
             code.bundles(self._bundles(t, rows))
 

@@ -161,19 +161,23 @@ class _Nest:
                 if column < columns - 1:
                     op("add $m6, $m6, $m7")
             first = BLOCK_WORDS * engine.unit(column)
-            self._words(first, kit.words, width)
+            self._words(first, 0, kit.words, width)
             if skip and column < columns - 1:
-                # Loaded where the next channel's words come: those overwrite them.
-                first = BLOCK_WORDS * engine.unit(column + 1)
-                for _ in range(skip // BLOCK_WORDS):
-                    self._words(first, BLOCK_WORDS, width)
-                self._words(first, skip % BLOCK_WORDS, width)
+                # Loaded where the next channel's words come, which overwrite them; words that must be zero stay so.
+                target = BLOCK_WORDS * engine.unit(column + 1)
+                self._words(
+                    target, kit.words, kit.words + skip, width if kit.words > 1 else 1, is_skipped=True
+                )
 
-    def _words(self, first: int, n: int, width: int) -> None:
-        """Load n words of a channel; an odd last one by itself."""
-        for word in range(0, n, width):
-            wide = width == 2 and word + 1 < n
-            self.assembly.op(f"{'ld128putcs' if wide else 'ld64putcs'} {first + word}")
+    def _words(self, target: int, begin: int, end: int, width: int, *, is_skipped: bool = False) -> None:
+        """Load words `begin` to `end` of a channel, two at once where they lie on a multiple of 16 bytes."""
+        word = begin
+        while word < end:
+            wide = width == 2 and word % 2 == 0 and word + 1 < end
+            self.assembly.op(
+                f"{'ld128putcs' if wide else 'ld64putcs'} {target + (0 if is_skipped else word)}"
+            )
+            word += 2 if wide else 1
 
     def _move_on(self, level: int) -> None:
         """Move on to the next block of the innermost level; nothing that workers read changes."""

@@ -1,0 +1,277 @@
+"""Products on the matrix engine: random shapes, layouts and places of operands, executed and compared with numpy."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+from support.codelet_runs import run_task
+
+from t10.codelets.matrix.direct import Direct
+from t10.codelets.matrix.engine import ENGINES, Engine, engine_for
+from t10.codelets.matrix.estimate import cycles
+from t10.codelets.matrix.family import MatrixFamily, best_way
+from t10.codelets.matrix.stream import Access, Kit, Registers, Stream
+from t10.core.codelet import Compiled
+from t10.core.scalar import ScalarFunction, ScalarOp
+from t10.core.task import Task, TaskOperand
+
+TYPES = tuple((engine.in_dtype, engine.out_dtype) for engine in ENGINES)
+EVERYWHERE_APART = frozenset({(0, 1), (0, 2), (1, 2)})
+FAMILY = MatrixFamily()
+PEAK: tuple[tuple[bool, Access], ...] = ((False, "pair"), (False, "cross"), (True, "triple"))
+"""Row loops that issue a step of the engine in every bundle: whether they add, and what shares a bundle."""
+
+
+def product(in_dtype: str, out_dtype: str) -> ScalarFunction:
+    casts = () if in_dtype == out_dtype else tuple(ScalarOp("arith.extf", (i,), out_dtype) for i in (0, 1))
+    factors = (0, 1) if in_dtype == out_dtype else (2, 3)
+    return ScalarFunction(2, (*casts, ScalarOp("arith.mulf", factors, out_dtype)), 2 + len(casts))
+
+
+def matmul(m: int, n: int, k: int, in_dtype: str, out_dtype: str, *, is_apart: bool = True) -> Task:
+    """C[m, n] = A[m, k] B[n, k], interleaved."""
+    operands = [
+        TaskOperand(dtype, strides, 16, True)
+        for dtype, strides in ((in_dtype, (k, 0, 1)), (in_dtype, (0, k, 1)), (out_dtype, (n, 1, 0)))
+    ]
+    apart = EVERYWHERE_APART if is_apart else frozenset[tuple[int, int]]()
+    body = product(in_dtype, out_dtype)
+    return Task((m, n, k), (operands[0], operands[1]), operands[2], "sum", body, (2,), apart=apart)
+
+
+def convolution(
+    h: int, w: int, f: int, kh: int, kw: int, c: int, types: tuple[str, str], *, stride: int, dilation: int, groups: int
+) -> Task:  # fmt: skip
+    """O[g, h, w, f] = sum X[stride h + dilation kh, stride w + dilation kw, g, c] W[g, f, kh, kw, c]."""
+    width = (w - 1) * stride + (kw - 1) * dilation + 1
+    channels, features = c * groups, f * groups
+    line = width * channels
+    x = (c, stride * line, stride * channels, 0, dilation * line, dilation * channels, 1)
+    weights = (f * kh * kw * c, 0, 0, kh * kw * c, kw * c, c, 1)
+    out = (f, w * features, features, 1, 0, 0, 0)
+    body = product(*types)
+    inputs = (TaskOperand(types[0], x, 16, True), TaskOperand(types[0], weights, 16, True))
+    extents = (groups, h, w, f, kh, kw, c)
+    output = TaskOperand(types[1], out, 16, True)
+    return Task(extents, inputs, output, "sum", body, (4, 5, 6), apart=EVERYWHERE_APART)
+
+
+def placed(task: Task, rng: Random) -> Task:
+    """Return the task with operands in other places: less aligned, not interleaved, not apart, and begun or not."""
+    operands = [
+        replace(o, is_interleaved=rng.random() < 0.5, align_bytes=rng.choice((16, 16, 8)))
+        for o in task.operands
+    ]
+    apart = frozenset(pair for pair in EVERYWHERE_APART if rng.random() < 0.5)
+    initial = rng.random() < 0.5
+    return replace(task, inputs=tuple(operands[:-1]), output=operands[-1], apart=apart, initial=initial)
+
+
+def check(task: Task, compiled: Compiled | None, seed: int = 0) -> int:
+    assert compiled is not None
+    run = run_task(task, compiled, seed=seed)
+    is_half = task.output.dtype == "f16"
+    run.check(rtol=2e-2 if is_half else 1e-4, atol=1e-1 if is_half else 1e-3)
+    return run.cycles
+
+
+@pytest.mark.parametrize("types", TYPES)
+@pytest.mark.parametrize("seed", range(8))
+def test_products_of_aligned_lines(types: tuple[str, str], seed: int) -> None:
+    rng = Random(seed)
+    engine = engine_for(*types)
+    assert engine is not None
+    task = matmul(
+        rng.randint(1, 40),
+        engine.store_columns * rng.randint(1, 20),
+        engine.word_elements * rng.randint(1, 20),
+        *types,
+    )
+    task = placed(task, rng)
+    compiled = FAMILY.compile(task)
+    if compiled is not None:
+        check(task, compiled, seed)
+
+
+@pytest.mark.parametrize("types", TYPES)
+@pytest.mark.parametrize("seed", range(6))
+def test_convolutions(types: tuple[str, str], seed: int) -> None:
+    rng = Random(seed)
+    task = convolution(
+        rng.choice((1, 3, 5)), rng.choice((1, 4, 9)), rng.choice((8, 12, 16, 24)), rng.choice((1, 3)),
+        rng.choice((1, 2, 3)), rng.choice((4, 8, 16, 24)), types,
+        stride=rng.choice((1, 2)), dilation=rng.choice((1, 2)), groups=rng.choice((1, 2)),
+    )  # fmt: skip
+    task = placed(task, rng)
+    compiled = FAMILY.compile(task)
+    if compiled is not None:
+        check(task, compiled, seed)
+
+
+@pytest.mark.parametrize("types", [("f16", "f32"), ("f32", "f32")])
+@pytest.mark.parametrize(
+    ("m", "n", "k"),
+    [(17, 9, 5), (30, 33, 17), (9, 21, 63), (16, 7, 79), (25, 14, 66), (40, 3, 31), (12, 17, 1)],
+)
+def test_lines_that_begin_anywhere(types: tuple[str, str], m: int, n: int, k: int) -> None:
+    task = matmul(m, n, k, *types)
+    size = task.inputs[0].align_bytes if types[0] == "f32" else 2
+    inputs = tuple(replace(operand, align_bytes=min(size, 4)) for operand in task.inputs)
+    for one in (
+        task,
+        replace(task, inputs=inputs, output=replace(task.output, align_bytes=4), initial=False),
+    ):
+        check(one, FAMILY.compile(one))
+
+
+@pytest.mark.parametrize("types", TYPES)
+def test_transposed_inputs(types: tuple[str, str]) -> None:
+    m, n, k = 24, 32, 40
+    task = matmul(m, n, k, *types)
+    a, b = task.inputs
+    for inputs in ((replace(a, strides=(1, 0, m)), b), (a, replace(b, strides=(0, 1, n))),
+                   (replace(a, strides=(1, 0, m)), replace(b, strides=(0, 1, n)))):  # fmt: skip
+        one = replace(task, inputs=inputs)
+        check(one, FAMILY.compile(one))
+
+
+def test_three_channels_are_filled_up_to_words() -> None:
+    # The first layer of an image network: 7 x 7 windows of 3 channels, two rows and columns apart.
+    task = convolution(4, 9, 16, 7, 7, 3, ("f16", "f32"), stride=2, dilation=1, groups=1)
+    check(task, FAMILY.compile(task))
+
+
+@pytest.mark.parametrize("types", TYPES)
+@pytest.mark.parametrize("rows", range(1, 20))
+def test_any_number_of_rows(types: tuple[str, str], rows: int) -> None:
+    task = replace(matmul(rows, 32, 48, *types), initial=False)
+    compiled = FAMILY.compile(task)
+    if compiled is not None:
+        check(task, compiled)
+
+
+def test_infinite_weights_stay_in_their_column() -> None:
+    task = matmul(13, 16, 24, "f16", "f32")
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal(13 * 24), rng.standard_normal((16, 24))
+    b[3] = np.inf
+    compiled = FAMILY.compile(task)
+    assert compiled is not None
+    run = run_task(task, compiled, inputs=(np.abs(a), b.reshape(-1)))
+    run.check(rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=lambda e: e.name)
+def test_inner_loops_keep_the_engine_busy(engine: Engine) -> None:
+    # One bundle per step of the engine where input and output lie apart and the output is interleaved: its peak.
+    kit = Kit(4, engine.phases)
+    registers = Registers("$m6", "$m10", "$m4", "$m1", "$m7", "$m4:5", "$m3", "$m11")
+    bundles = [Stream(engine, kit, adds, access, registers).row_bundles for adds, access in PEAK]
+    assert bundles == [engine.phases] * 3
+
+
+@pytest.mark.parametrize("types", TYPES)
+def test_estimates_are_close(types: tuple[str, str]) -> None:
+    for m, n, k in ((64, 64, 64), (16, 64, 16), (12, 24, 48), (30, 40, 80)):
+        task = matmul(m, n, k, *types)
+        found = best_way(task)
+        assert isinstance(found, Direct)
+        assert cycles(found) == pytest.approx(check(task, FAMILY.compile(task)), rel=0.1)
+
+
+def test_one_text_for_all_sizes() -> None:
+    first, second = (
+        FAMILY.compile(matmul(m, n, k, "f16", "f32")) for m, n, k in ((64, 64, 128), (96, 32, 256))
+    )
+    assert first is not None
+    assert second is not None
+    assert first.codelet == second.codelet
+    assert first.words != second.words
+
+
+def test_vectors_are_left_to_the_vector_unit() -> None:
+    assert FAMILY.compile(matmul(1, 16, 256, "f16", "f32")) is None
+
+
+TWIN_MAIN = """
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <type_traits>
+using half = _Float16;
+template <typename To, typename From> To *view(From *p) {{
+  return reinterpret_cast<To *>(const_cast<std::remove_const_t<From> *>(p));
+}}
+struct Vertex {{
+  {fields}
+  bool compute() {{
+{twin}
+    return true;
+  }}
+}};
+int main() {{
+  static {in_type} x[{x_size}], w[{w_size}];
+  static {out_type} out[{out_size}];
+  static unsigned char scratch[1 << 16];
+  for (int i = 0; i < {x_size}; ++i) x[i] = {in_type}(i % 7 - 3);
+  for (int i = 0; i < {w_size}; ++i) w[i] = {in_type}(i % 5 - 2);
+  Vertex v{{{values}}};
+  v.compute();
+  for (int i = 0; i < {out_size}; ++i) std::printf("%g\\n", double(out[i]));
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        matmul(17, 20, 24, "f16", "f32"),
+        matmul(9, 21, 35, "f16", "f32"),
+        matmul(13, 18, 15, "f32", "f32"),
+        convolution(3, 5, 8, 3, 3, 3, ("f16", "f32"), stride=2, dilation=1, groups=1),
+    ],
+    ids=("aligned", "copied", "floats", "convolution"),
+)
+def test_twins_compute_the_same(task: Task, tmp_path: Path) -> None:
+    compiled = FAMILY.compile(task)
+    assert compiled is not None
+    cpp = {"f16": "half", "f32": "float"}
+    sizes = [
+        1 + sum((e - 1) * s for e, s in zip(task.extents, o.strides, strict=True)) for o in task.operands
+    ]
+    kinds = {"in": f"const {cpp[task.inputs[0].dtype]} *", "inout": f"{cpp[task.output.dtype]} *",
+             "scratch": "unsigned char *", "i32": "int "}  # fmt: skip
+    fields = compiled.codelet.fields
+    which = compiled.words[0]
+    flats = [np.array([i % 7 - 3 for i in range(sizes[0])]), np.array([i % 5 - 2 for i in range(sizes[1])])]
+    is_swapped = getattr(which, "operand", 0) == 1
+    if is_swapped:
+        flats = [
+            np.array([i % 5 - 2 for i in range(sizes[0])]),
+            np.array([i % 7 - 3 for i in range(sizes[1])]),
+        ]
+    pointers = {"x": "x", "w": "w", "out": "out", "scratch": "scratch"}
+    text = TWIN_MAIN.format(
+        fields="\n  ".join(f"{kinds[field.kind]}{field.name};" for field in fields),
+        twin=compiled.codelet.twin,
+        in_type=cpp[task.inputs[0].dtype],
+        out_type=cpp[task.output.dtype],
+        x_size=sizes[1] if is_swapped else sizes[0],
+        w_size=sizes[0] if is_swapped else sizes[1],
+        out_size=sizes[2],
+        values=", ".join(
+            pointers.get(f.name, str(word)) for f, word in zip(fields, compiled.words, strict=True)
+        ),
+    )
+    source = tmp_path / "twin.cpp"
+    source.write_text(text, encoding="utf-8")
+    subprocess.run(["g++", "-std=c++20", "-O0", "-o", tmp_path / "twin", source], check=True)
+    printed = subprocess.run([tmp_path / "twin"], check=True, capture_output=True, text=True).stdout
+    run = run_task(task, compiled, inputs=flats)
+    run.check(rtol=1e-6)
+    np.testing.assert_allclose(np.array(printed.split(), np.float64), run.found.reshape(-1), rtol=1e-6)
