@@ -17,7 +17,7 @@ DEFAULT_CHIP = "ipu-mk2"
 DEFAULT_COST_MODEL = "ipu"
 DEFAULT_SEED = 0
 DEFAULT_BASE_ADDRESS = 0x4C000
-LISTS = ("shapes", "defines", "include_paths", "codelets")
+LISTS = ("shapes", "defines", "include_paths", "codelets", "models")
 """Options that may be given several times."""
 EXIT_CODES = (
     "exit codes: 0 done, 1 verification failed, 2 bad input, 3 unsupported operator, 4 does not fit, "
@@ -64,6 +64,9 @@ class Arguments:
     defines: tuple[str, ...] = ()
     include_paths: tuple[Path, ...] = ()
     engine: str = "plan"
+    models: tuple[Path, ...] = ()
+    output: Path | None = None
+    samples: int = 200
     shift_buffer_bytes: int | None = None
     program: bool = True
     codelets: tuple[Path, ...] = ()
@@ -166,6 +169,30 @@ def _add_reading(commands: Commands, common: argparse.ArgumentParser) -> None:
     commands.add_parser("chips", parents=[common], help="the chips that come with T10")
 
     _add_assembling(commands, common)
+
+    profile = commands.add_parser(
+        "profile",
+        parents=[common],
+        help="measure codelets on the instruction-set simulator and fit their costs",
+    )
+    profile.add_argument(
+        "models",
+        type=Path,
+        nargs="*",
+        metavar="MODEL",
+        help="whose operators (default: the bundled table's classes)",
+    )
+    profile.add_argument(
+        "-o", dest="output", type=Path, metavar="FIT.json", help="where to write the fitted table"
+    )
+    profile.add_argument("--samples", type=int, default=200, help="shapes per class (default: %(default)s)")
+    profile.add_argument(
+        "--plot", type=Path, metavar="FILE.png", help="draw modelled against measured cycles"
+    )
+    profile.add_argument(
+        "--chip", default="test-16", help="chip that models are planned for (default: %(default)s)"
+    )
+    _seed(profile)
 
     cache = commands.add_parser("cache", parents=[common], help="the plans that are kept between runs")
     cache.add_argument("action", choices=("info", "clear"), help="say what there is, or delete it")

@@ -83,6 +83,10 @@ def _dispatch(arguments: Arguments) -> int:
         from t10.cli.demo import run_demo
 
         return run_demo(arguments)
+    if arguments.command == "profile":
+        from t10.cli.profile import run_profile
+
+        return run_profile(arguments)
     if arguments.command == "cache":
         from t10.cli.cache import run_cache
 

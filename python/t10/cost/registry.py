@@ -2,6 +2,7 @@
 
 ```
 cost_model("ipu", chip)                     cost_model("t10-paper", chip)
+cost_model("fit.json", chip)                ipu with costs that `t10 profile` fitted
 cost_model("mine.py", chip)                 what mine.py registers with `register_cost`, over the default model;
                                             or its function `cost_model(chip)`, if it has one
 cost_model("mine.py:conservative", chip)    what its function `conservative(chip)` returns
@@ -21,6 +22,7 @@ from typing import cast
 
 from t10.chip import ChipSpec
 from t10.cost.custom import Condition, CustomCostModel, EpilogueFunction, SubTaskFunction, UserCost
+from t10.cost.fitted import read_table
 from t10.cost.ipu import IpuCostModel
 from t10.cost.model import CostModel
 from t10.cost.paper import paper_cost_model
@@ -30,6 +32,7 @@ Factory = Callable[[ChipSpec], CostModel]
 
 DEFAULT_COST_MODEL = "ipu"
 FILE_SUFFIX = ".py"
+TABLE_SUFFIX = ".json"
 FILE_FUNCTION = "cost_model"
 """The function of a file that is called where none is named."""
 MEMBERS = (
@@ -140,10 +143,14 @@ def _remade(name: str, chip: ChipSpec, files: tuple[str, ...]) -> CostModel:
 def _cost_model(name_or_file: str, chip: ChipSpec) -> CostModel:
     if _is_file(name_or_file):
         return _model_of_file(name_or_file, chip)
+    if name_or_file.endswith(TABLE_SUFFIX):
+        fitted = IpuCostModel(chip, read_table(name_or_file), name_or_file)
+        return CustomCostModel(fitted, tuple(_costs)) if _costs else fitted
     if name_or_file not in _factories:
         known = ", ".join(cost_model_names())
         raise InputError(
-            f"unknown cost model '{name_or_file}' (expected one of {known}, or FILE.py, or FILE.py:FUNCTION)"
+            f"unknown cost model '{name_or_file}' (expected one of {known}, or FILE.py, or FILE.py:FUNCTION, "
+            "or FIT.json)"
         )
     model = _checked(_factories[name_or_file](chip), name_or_file)
     return CustomCostModel(model, tuple(_costs)) if _costs else model

@@ -1,0 +1,87 @@
+"""`t10 profile`: run codelets on random shapes on the instruction-set simulator and fit the linear cost model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.table import Table
+
+from t10.cli.arguments import Arguments
+from t10.cli.terminal import progress_bar, say, stdout
+from t10.core.graph import Graph
+from t10.driver import Progress, compile
+from t10.errors import UnsupportedOpError
+from t10.profile.classes import OperatorClass, class_of
+from t10.profile.model import Profile, profile
+from t10.profile.picture import accuracy_picture, kind_of
+from t10.profile.table import classes_of_table, errors_of, write_fits
+
+WORST_SHOWN = 12
+
+
+def run_profile(arguments: Arguments) -> int:
+    """Measure and fit the classes of the bundled table, or those of models, and print how accurate the fits are."""
+    with progress_bar(quiet=arguments.quiet) as progress:
+        classes = _classes(arguments, progress)
+        profiles: list[Profile] = []
+        for number, one in enumerate(classes):
+            progress("profile", number, len(classes))
+            found = profile(one, arguments.samples, arguments.seed)
+            if found is not None:
+                profiles.append(found)
+    if not profiles:
+        raise UnsupportedOpError("no codelet computes any of these operators")
+    console = stdout(quiet=arguments.quiet)
+    console.print(_by_kind(profiles))
+    console.print(_worst(profiles))
+    if arguments.output is not None:
+        write_fits(arguments.output, profiles, arguments.seed, arguments.samples)
+        say(
+            console,
+            f"wrote {arguments.output}: {len(profiles)} classes (use it with --cost-model {arguments.output})",
+        )
+    if arguments.plot is not None:
+        accuracy_picture(profiles, arguments.plot)
+        say(console, f"wrote {arguments.plot}")
+    return 0
+
+
+def _classes(arguments: Arguments, progress: Progress) -> tuple[OperatorClass, ...]:
+    """Return the classes of the models' operators, or of the bundled table where there are no models."""
+    if not arguments.models:
+        return classes_of_table()
+    found: dict[str, OperatorClass] = {}
+    for model in arguments.models:
+        graph = compile(model, arguments.chip, progress=progress).plan.graph
+        found |= {one.key: one for one in classes_of(graph)}
+    return tuple(found[key] for key in sorted(found))
+
+
+def classes_of(graph: Graph) -> Iterable[OperatorClass]:
+    """Yield the classes of all operators of a graph."""
+    for spec in graph.operators:
+        yield class_of(spec, "sub_task")
+        if spec.epilogue is not None:
+            yield class_of(spec, "epilogue")
+
+
+def _by_kind(profiles: list[Profile]) -> Table:
+    table = Table(title="Errors on held-back shapes (fitted model against the instruction-set simulator)")
+    for heading in ("kind", "classes", "shapes", "median", "p99"):
+        table.add_column(heading, justify="left" if heading == "kind" else "right")
+    kinds = sorted({kind_of(one) for one in profiles})
+    for kind in (*kinds, "all"):
+        members = [one for one in profiles if kind in (kind_of(one), "all")]
+        errors = errors_of(members)
+        table.add_row(kind, str(len(members)), str(errors.n), f"{errors.median:.2%}", f"{errors.p99:.2%}")
+    return table
+
+
+def _worst(profiles: list[Profile]) -> Table:
+    table = Table(title=f"Classes with the largest median error ({WORST_SHOWN} of {len(profiles)})")
+    for heading in ("class", "median", "p99"):
+        table.add_column(heading, justify="left" if heading == "class" else "right")
+    for one in sorted(profiles, key=lambda p: -errors_of([p]).median)[:WORST_SHOWN]:
+        errors = errors_of([one])
+        table.add_row(one.one.title, f"{errors.median:.2%}", f"{errors.p99:.2%}")
+    return table

@@ -1,0 +1,70 @@
+"""Tables of fitted models as files: what `t10 profile` writes and the cost model `ipu` reads.
+
+Every class keeps the operator it was measured on, so that a table can be made again from itself: same seed, same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import TypeAdapter, ValidationError
+
+from t10.core.atomic import write_text
+from t10.core.expression import OperatorSpec
+from t10.errors import InputError
+from t10.profile.classes import OperatorClass, class_of
+from t10.profile.model import Profile
+
+PER_CYCLE = 1000
+VERSION = 1
+_SPEC = TypeAdapter(OperatorSpec)
+
+
+@dataclass(frozen=True, slots=True)
+class Errors:
+    """Relative errors on held-back shapes."""
+
+    median: float
+    p99: float
+    n: int
+
+
+def errors_of(profiles: Sequence[Profile]) -> Errors:
+    """Return the errors of held-back shapes of all profiles together."""
+    all_errors = np.concatenate([np.abs(p.errors[p.is_test]) for p in profiles])
+    return Errors(float(np.median(all_errors)), float(np.quantile(all_errors, 0.99)), len(all_errors))
+
+
+def write_fits(path: Path | str, profiles: Sequence[Profile], seed: int, n_samples: int) -> None:
+    """Write a table of fitted models."""
+    classes = {p.one.key: _record(p) for p in sorted(profiles, key=lambda p: p.one.key)}
+    document = {"version": VERSION, "seed": seed, "samples": n_samples, "classes": classes}
+    write_text(path, json.dumps(document, indent=1) + "\n")
+
+
+def _record(one: Profile) -> dict[str, Any]:
+    errors = errors_of([one])
+    return {
+        "title": one.one.title,
+        "step": one.one.step,
+        "errors": {"median": round(errors.median, 4), "p99": round(errors.p99, 4), "n": errors.n},
+        "coefficients": {name: round(value * PER_CYCLE) for name, value in one.model.coefficients.items()},
+        "operator": json.loads(_SPEC.dump_json(one.one.spec, exclude_defaults=True)),
+    }
+
+
+def classes_of_table(path: Path | str | None = None) -> tuple[OperatorClass, ...]:
+    """Return the classes of a table, the bundled one by default. Raises `InputError` for a file that is none."""
+    file = resources.files("t10.cost") / "data" / "ipu-fit.json" if path is None else Path(path)
+    try:
+        document = json.loads(file.read_text(encoding="utf-8"))
+        records = [document["classes"][key] for key in sorted(document["classes"])]
+        return tuple(class_of(_SPEC.validate_python(each["operator"]), each["step"]) for each in records)
+    except (OSError, ValueError, KeyError, TypeError, ValidationError) as error:
+        raise InputError(f"{path or 'the bundled table'} holds no fitted costs: {error}") from None
