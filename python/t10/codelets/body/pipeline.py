@@ -58,16 +58,18 @@ def pipelined(
     dependences = Dependences(instructions)
     least = _least_interval(instructions, fusions)
     for interval in range(least, least + extra + 1):
-        times = _times(instructions, fusions, dependences, interval)
-        if times is None or not dependences.hold(times, interval):
-            continue
-        aligned = _with_stores_last(times, is_store, interval)
-        if aligned is None:
-            continue
-        lifetimes = _lifetimes(instructions, aligned, pinned)
-        placement = place(lifetimes, interval, free)
-        if placement is not None:
-            return Pipeline(tuple(instructions), tuple(fusions), interval, aligned, {**pinned, **placement})
+        for loads_late in (True, False):
+            times = _times(instructions, fusions, dependences, interval, loads_late=loads_late)
+            if times is None or not dependences.hold(times, interval):
+                continue
+            aligned = _with_stores_last(times, is_store, interval)
+            if aligned is None:
+                continue
+            placement = place(_lifetimes(instructions, aligned, pinned), interval, free)
+            if placement is not None:
+                return Pipeline(
+                    tuple(instructions), tuple(fusions), interval, aligned, {**pinned, **placement}
+                )
     return None
 
 
@@ -115,16 +117,21 @@ def _least_interval(instructions: Sequence[Instruction], fusions: Sequence[Fusio
 
 
 def _times(
-    instructions: Sequence[Instruction], fusions: Sequence[Fusion], dependences: Dependences, interval: int
+    instructions: Sequence[Instruction],
+    fusions: Sequence[Fusion],
+    dependences: Dependences,
+    interval: int,
+    *,
+    loads_late: bool = True,
 ) -> tuple[int, ...] | None:
-    """Return times in which no pipe is used twice: computation as early as it can, then loads as late as they can."""
+    """Return times in which no pipe is used twice: everything as early as it can, but loads, if late, just in time."""
     number = {instruction: i for i, instruction in enumerate(instructions)}
     times: dict[int, int] = {}
     taken: tuple[set[int], set[int]] = (set(), set())
     fused = {number[f.load] for f in fusions} | {number[f.store] for f in fusions}
     waiting: list[int] = []
     for i, instruction in enumerate(instructions):
-        if i in fused or _can_wait(instruction, dependences, i, waiting):
+        if i in fused or (loads_late and _can_wait(instruction, dependences, i, waiting)):
             waiting.append(i)
             continue
         earliest = max((times[j] + d for j, d in dependences.before[i] if j in times), default=0)
