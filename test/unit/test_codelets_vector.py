@@ -1,0 +1,333 @@
+"""Elementwise codelets on the simulator: every operation and type, ragged, misaligned, broadcast, in place, random."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from support.codelet_runs import Run, run_task
+from support.twin_runs import check_twins
+from support.vector_tasks import RandomTask, elementwise
+
+from t10.codelets.vector.family import VectorFamily
+from t10.core.codelet import Compiled
+from t10.core.dtypes import numpy_dtype
+from t10.core.scalar import ScalarFunction, ScalarOp, identity
+from t10.core.task import Task, TaskOperand
+
+N, N_RANDOM = 27, 250
+FLOATS = ("f16", "f32")
+INTEGERS = ("i8", "ui8", "i16", "ui16", "i32", "ui32", "i64", "index")
+EXACT_BINARY = ("arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.maximumf", "arith.minimumf",
+                "arith.maxnumf", "arith.minnumf", "math.copysign")  # fmt: skip
+EXACT_UNARY = ("arith.negf", "math.absf", "math.sqrt", "math.floor", "math.ceil", "math.trunc", "math.round",
+               "math.roundeven")  # fmt: skip
+UNARY = ("math.exp", "math.exp2", "math.expm1", "math.log", "math.log2", "math.log10", "math.log1p", "math.rsqrt",
+         "math.cbrt", "math.erf", "math.erfc", "math.sin", "math.cos", "math.tan", "math.asin", "math.atan",
+         "math.sinh", "math.cosh", "math.tanh")  # fmt: skip
+POSITIVE = frozenset({"math.log", "math.log2", "math.log10", "math.sqrt", "math.rsqrt"})
+INSIDE_ONE = frozenset({"math.asin", "math.log1p"})
+PREDICATES = [
+    "true",
+    "false",
+    "ord",
+    "uno",
+    "oeq",
+    "one",
+    "ogt",
+    "oge",
+    "olt",
+    "ole",
+    "ueq",
+    "une",
+    "ugt",
+    "uge",
+    "ult",
+    "ule",
+]
+TOLERANCE = {"f16": 2e-3, "f32": 3e-6}
+ALL_APART = frozenset({(0, 1), (0, 2), (1, 2)})
+
+
+def compiled(task: Task) -> Compiled:
+    made = VectorFamily().compile(task)
+    assert made is not None
+    return made
+
+
+def run(task: Task, **options: Any) -> Run:
+    return run_task(task, compiled(task), **options)
+
+
+def values(dtype: str, seed: int = 1, n: int = N) -> NDArray[Any]:
+    return np.random.default_rng(seed).standard_normal(n).astype(numpy_dtype(dtype))
+
+
+def with_specials(dtype: str, seed: int) -> NDArray[Any]:
+    """Return small whole numbers, equal ones among them, with NaNs and infinities where others have them or not."""
+    x = np.random.default_rng(seed).integers(-2, 3, N).astype(numpy_dtype(dtype))
+    x[[1, 2 + seed, 9]], x[5], x[3 * seed] = np.nan, np.inf, -np.inf
+    return x
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("opcode", EXACT_BINARY)
+def test_binary_operations_are_numpys_bit_by_bit(opcode: str, dtype: str) -> None:
+    run(elementwise(opcode, [dtype] * 3, N)).check()
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("opcode", [o for o in EXACT_BINARY if "max" in o or "min" in o])
+def test_extremes_treat_nans_as_numpy_does(opcode: str, dtype: str) -> None:
+    run(
+        elementwise(opcode, [dtype] * 3, N), inputs=[with_specials(dtype, 1), with_specials(dtype, 2)]
+    ).check()
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("opcode", EXACT_UNARY + UNARY)
+def test_functions(opcode: str, dtype: str) -> None:
+    x = values(dtype)
+    if opcode in POSITIVE:
+        x = np.abs(x)
+    if opcode in INSIDE_ONE:
+        x = np.clip(x, -0.95, 0.95)
+    tolerance = 0.0 if opcode in EXACT_UNARY else TOLERANCE[dtype]
+    run(elementwise(opcode, [dtype] * 2, N), inputs=[x]).check(rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("predicate", PREDICATES)
+def test_comparisons_of_floats(predicate: str, dtype: str) -> None:
+    task = elementwise("arith.cmpf", [dtype, dtype, "i1"], N, predicate)
+    run(task, inputs=[with_specials(dtype, 1), with_specials(dtype, 2)]).check()
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("opcode", ["math.isnan", "math.isinf", "math.isfinite"])
+def test_classes_of_floats(opcode: str, dtype: str) -> None:
+    run(elementwise(opcode, [dtype, "i1"], N), inputs=[with_specials(dtype, 1)]).check()
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS, "i1"])
+def test_selects_fills_and_copies(dtype: str) -> None:
+    if dtype != "i1":
+        run(elementwise("arith.select", ["i1", dtype, dtype, dtype], N)).check()
+    operand = TaskOperand(dtype, (1,))
+    run(Task((N,), (operand,), operand, "none", identity())).check()
+    text = "True" if dtype == "i1" else "2.5" if dtype in FLOATS else "7"
+    fill = ScalarFunction(0, (ScalarOp("const", (), dtype, text),), 0)
+    run(Task((N,), (), operand, "none", fill)).check()
+
+
+@pytest.mark.parametrize("dtype", [*INTEGERS, "i1"])
+@pytest.mark.parametrize(
+    "opcode",
+    [
+        f"arith.{o}"
+        for o in [
+            "addi",
+            "subi",
+            "muli",
+            "andi",
+            "ori",
+            "xori",
+            "maxsi",
+            "minsi",
+            "maxui",
+            "minui",
+            "shli",
+            "shrsi",
+            "shrui",
+        ]
+    ],
+)
+def test_integers_wrap(opcode: str, dtype: str) -> None:
+    is_signed_only = opcode.endswith("si") and (dtype.startswith("u") or dtype == "i1")
+    is_truth = dtype == "i1" and opcode[6:] in ("maxui", "minui", "shli", "shrui")
+    if is_signed_only or is_truth:
+        return
+    kind, rng = numpy_dtype(dtype), np.random.default_rng(3)
+    # Words with a sign extension above them are what 64-bit integers may be.
+    low = 0 if opcode == "arith.shrui" or dtype.startswith("u") else -100
+    x = rng.integers(low, 100, N).astype(kind)
+    y = (
+        rng.integers(0, 7, N).astype(kind)
+        if "sh" in opcode
+        else rng.integers(max(low, -100), 100, N).astype(kind)
+    )
+    run(elementwise(opcode, [dtype] * 3, N), inputs=[x, y]).check()
+
+
+@pytest.mark.parametrize("dtype", [*INTEGERS, "i1"])
+@pytest.mark.parametrize("predicate", ["eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge"])
+def test_comparisons_of_integers(predicate: str, dtype: str) -> None:
+    if not (dtype.startswith("u") and predicate[0] == "s"):
+        run(elementwise("arith.cmpi", [dtype, dtype, "i1"], N, predicate)).check()
+
+
+@pytest.mark.parametrize("target", FLOATS)
+@pytest.mark.parametrize("dtype", [*INTEGERS, "i1"])
+def test_casts_between_integers_and_floats(dtype: str, target: str) -> None:
+    kind, rng = numpy_dtype(dtype), np.random.default_rng(4)
+    run(elementwise("arith.sitofp", [dtype, target], N)).check()
+    run(elementwise("arith.uitofp", [dtype, target], N), inputs=[rng.integers(0, 2, N).astype(kind)]).check()
+    x = (rng.standard_normal(N) * (1 if dtype == "i1" else 300)).astype(numpy_dtype(target))
+    x[3] = np.nan if dtype != "i1" else 0.5
+    run(elementwise("arith.fptosi", [target, dtype], N), inputs=[x]).check()
+    run(elementwise("arith.fptoui", [target, dtype], N), inputs=[np.abs(x)]).check()
+
+
+@pytest.mark.parametrize("dtype", [*INTEGERS, "i1"])
+def test_casts_between_integers(dtype: str) -> None:
+    sizes = {kind: 0 if kind == "i1" else numpy_dtype(kind).itemsize for kind in (*INTEGERS, "i1")}
+    for target, size in sizes.items():
+        if size < sizes[dtype]:
+            run(elementwise("arith.trunci", [dtype, target], N)).check()
+        elif size > sizes[dtype]:
+            run(elementwise("arith.extsi", [dtype, target], N)).check()
+            x = np.random.default_rng(5).integers(0, 2, N).astype(numpy_dtype(dtype))
+            run(elementwise("arith.extui", [dtype, target], N), inputs=[x]).check()
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "opcode"),
+    [("f16", "f32", "extf"), ("f32", "f16", "truncf"), ("f32", "i32", "bitcast"), ("i32", "f32", "bitcast"),
+     ("f16", "i16", "bitcast"), ("i16", "f16", "bitcast"), ("i64", "index", "index_cast")],
+)  # fmt: skip
+def test_other_casts(source: str, target: str, opcode: str) -> None:
+    run(elementwise(f"arith.{opcode}", [source, target], N)).check()
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("apart", [frozenset[tuple[int, int]](), ALL_APART])
+def test_every_length(dtype: str, apart: frozenset[tuple[int, int]]) -> None:
+    for n in (*range(1, 14), 23, 24, 25, 47, 48, 49, 200):
+        run(replace(elementwise("arith.addf", [dtype] * 3, n), apart=apart)).check()
+
+
+@pytest.mark.parametrize("dtype", ["f16", "f32", "i8", "i1"])
+def test_any_alignment_of_the_element_will_do(dtype: str) -> None:
+    opcode = "arith.addf" if dtype in FLOATS else "arith.xori"
+    for align_bytes in (1, 2, 4):
+        for n in (1, 2, 5, 12, 31):
+            run(elementwise(opcode, [dtype] * 3, n, align_bytes=align_bytes)).check()
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(7, 12), (3, 13), (13, 6), (2, 64), (12, 1), (1, 5)])
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_operands_that_do_not_vary_along_an_axis(rows: int, columns: int, dtype: str) -> None:
+    dense = TaskOperand(dtype, (columns, 1))
+    body = elementwise("arith.subf", [dtype] * 3, 1).body
+    for strides in ((0, 1), (1, 0), (0, 0)):
+        for apart in (frozenset[tuple[int, int]](), ALL_APART):
+            other = TaskOperand(dtype, strides)
+            run(Task((rows, columns), (dense, other), dense, "none", body, apart=apart)).check()
+            run(Task((rows, columns), (other, dense), dense, "none", body, apart=apart)).check()
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_operands_in_another_order(dtype: str) -> None:
+    body = elementwise("arith.subf", [dtype] * 3, 1).body
+    for rows, columns in ((8, 12), (5, 8), (16, 4)):
+        turned, dense = TaskOperand(dtype, (1, rows)), TaskOperand(dtype, (columns, 1))
+        run(Task((rows, columns), (turned, dense), dense, "none", body)).check()
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_results_may_replace_an_operand(dtype: str) -> None:
+    for n in (1, 6, 40, 101):
+        task = elementwise("arith.mulf", [dtype] * 3, n)
+        run(task, in_place=1).check()
+        run(replace(task, apart=frozenset({(0, 1), (0, 2)})), in_place=1).check()
+
+
+@pytest.mark.parametrize("combine", ["sum", "prod", "max", "min"])
+@pytest.mark.parametrize("dtype", [*FLOATS, "i32", "i64"])
+def test_accumulation_into_the_output(combine: Any, dtype: str) -> None:
+    operand = TaskOperand(dtype, (1,))
+    run(Task((N,), (operand,), operand, combine, identity(), initial=False)).check()
+
+
+def test_indices() -> None:
+    ops = (ScalarOp("index", (), "index", "1"), ScalarOp("arith.index_cast", (0,), "i32"),
+           ScalarOp("index", (), "index", "0"), ScalarOp("arith.index_cast", (2,), "i32"),
+           ScalarOp("arith.muli", (1, 3), "i32"))  # fmt: skip
+    body = ScalarFunction(0, ops, 4)
+    for extents in ((7, 10), (1, 9), (9, 1)):
+        output = TaskOperand("i32", (extents[1], 1))
+        run(Task(extents, (), output, "none", body, origin=(5, 3))).check()
+
+
+def test_random_bodies_over_random_strides() -> None:
+    n_compiled = 0
+    for seed in range(N_RANDOM):
+        task = RandomTask(seed).task()
+        made = VectorFamily().compile(task)
+        if made is not None:
+            run_task(task, made, seed=seed).check()
+            n_compiled += 1
+    assert n_compiled >= 0.9 * N_RANDOM
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.integers(1000, 1 << 30))
+def test_more_random_bodies(seed: int) -> None:
+    task = RandomTask(seed).task()
+    made = VectorFamily().compile(task)
+    if made is not None:
+        run_task(task, made, seed=seed).check()
+
+
+def test_twins_compute_the_same(tmp_path: Path) -> None:
+    cases: list[tuple[Task, Compiled]] = []
+    for seed in range(40):
+        task = RandomTask(seed).task()
+        made = VectorFamily().compile(task)
+        if made is not None:
+            cases.append((task, made))
+    check_twins(cases, tmp_path)
+
+
+def loop_of(task: Task) -> list[str]:
+    """Return the bundles of the only repeat loop of a task's codelet."""
+    text = compiled(task).codelet.assembly
+    lines = text.splitlines()
+    at = next(i for i, line in enumerate(lines) if "rpt " in line)
+    count = re.search(r"rpt \S+, (\d+)", lines[at])
+    assert count
+    return lines[at + 1 : at + 2 + int(count.group(1))]
+
+
+def test_operands_in_different_memory_elements_take_one_bundle() -> None:
+    for dtype in FLOATS:
+        assert len(loop_of(replace(elementwise("arith.addf", [dtype] * 3, 96), apart=ALL_APART))) == 1
+        assert len(loop_of(elementwise("arith.addf", [dtype] * 3, 96))) == 3
+
+
+@pytest.mark.parametrize(
+    ("opcode", "dtypes", "bundles"),
+    [("math.absf", ["f16"] * 2, 2), ("arith.mulf", ["f16"] * 3, 3), ("arith.extf", ["f16", "f32"], 3),
+     ("arith.truncf", ["f32", "f16"], 3), ("math.exp", ["f16"] * 2, 2)],
+)  # fmt: skip
+def test_loops_are_as_short_as_loads_and_stores_allow(opcode: str, dtypes: list[str], bundles: int) -> None:
+    assert len(loop_of(elementwise(opcode, dtypes, 96))) == bundles
+
+
+def test_tasks_of_one_structure_share_a_codelet() -> None:
+    first, second = (compiled(elementwise("arith.addf", ["f16"] * 3, n)) for n in (96, 4096))
+    assert first.codelet == second.codelet
+    assert first.words != second.words
+
+
+def test_what_is_not_elementwise_or_f64_is_left_to_others() -> None:
+    assert VectorFamily().compile(elementwise("arith.addf", ["f64"] * 3, 8)) is None
+    summed = Task((8,), (TaskOperand("f32", (1,)),), TaskOperand("f32", (0,)), "sum", identity(), (0,))
+    assert VectorFamily().compile(summed) is None
