@@ -28,34 +28,40 @@ KEPT_OPERATORS = 4096
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FitTable:
-    """Coefficients by feature and class key; `digest` differs whenever any of them does."""
+    """Coefficients by class key, regime and feature; `digest` differs whenever any of them does."""
 
-    classes: Mapping[str, Mapping[str, int]]
+    classes: Mapping[str, Mapping[str, Mapping[str, int]]]
     digest: str
 
     def predicted(self, spec: OperatorSpec, step: Step, boxes: Any) -> Any | None:
         """Return the modelled cycles of a step over boxes (n, axes); None for classes without a model."""
         one = _class_of(spec, step)
-        coefficients = self.classes.get(one.key)
-        if not coefficients:
+        model = self.classes.get(one.key)
+        if not model:
             return None
         features = one.features(boxes)
-        total: Any = 0
-        for name, value in coefficients.items():
-            total = total + value * features[name]
-        return np.maximum(-(-total // PER_CYCLE), 1)
+        result: Any = None
+        for name, condition in reversed(one.regimes(boxes)):
+            if name in model:
+                total = _total(model[name], features)
+                result = total if result is None else np.where(condition, total, result)
+        return result
 
     def epilogue(self, spec: OperatorSpec, n_slots: Any) -> Any | None:
         """Return the modelled cycles of an epilogue on `n_slots` (n,) elements; None for classes without a model."""
         one = _class_of(spec, "epilogue")
-        coefficients = self.classes.get(one.key)
-        if not coefficients:
+        model = self.classes.get(one.key)
+        if not model:
             return None
-        features = one.of_points(n_slots)
-        total: Any = 0
-        for name, value in coefficients.items():
-            total = total + value * features[name]
-        return np.maximum(-(-total // PER_CYCLE), 1)
+        return _total(next(iter(model.values())), one.of_points(n_slots))
+
+
+def _total(coefficients: Mapping[str, int], features: Mapping[str, Any]) -> Any:
+    """Return whole cycles, at least one."""
+    total: Any = 0
+    for name, value in coefficients.items():
+        total = total + value * features[name]
+    return np.maximum(-(-total // PER_CYCLE), 1)
 
 
 @lru_cache(maxsize=KEPT_OPERATORS)
@@ -83,7 +89,10 @@ def _parsed(text: str, source: str) -> FitTable:
     try:
         document = json.loads(text)
         classes = {
-            str(key): {str(name): int(value) for name, value in each["coefficients"].items()}
+            str(key): {
+                str(regime): {str(name): int(value) for name, value in values.items()}
+                for regime, values in each["coefficients"].items()
+            }
             for key, each in document["classes"].items()
         }
     except (ValueError, KeyError, TypeError, AttributeError) as error:

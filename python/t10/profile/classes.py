@@ -15,7 +15,9 @@ from t10.profile.features import (
     Column,
     epilogue_features,
     loop_features,
+    loop_regimes,
     matrix_features,
+    matrix_regimes,
     product,
 )
 from t10.profile.roles import LoopRoles, MatrixRoles, epilogue_roles, loop_roles, matrix_roles
@@ -48,6 +50,17 @@ class OperatorClass:
         if self.step == "epilogue":
             return self.of_points(product(boxes, (*self.loops.run, *self.loops.rows)))
         return loop_features(self.spec, self.loops, boxes)
+
+    def regimes(self, boxes: Boxes) -> list[tuple[str, Column]]:
+        """Return ranges of shapes that run code of different kinds, by name with conditions (n,).
+
+        The first whose condition holds counts; the last one's always does.
+        """
+        if self.matrix is not None:
+            return matrix_regimes(self.spec, self.matrix, boxes)
+        if self.step == "epilogue":
+            return [("all", boxes[:, 0] > 0)]
+        return loop_regimes(self.spec, self.loops, boxes)
 
     def of_points(self, points: Column) -> dict[str, Column]:
         """Return the features of an epilogue on so many elements."""

@@ -17,8 +17,8 @@ from t10.profile.roles import LoopRoles, MatrixRoles
 
 N_WORKERS = 6
 VECTOR_BYTES = 8
-FEW_ROWS = (1, 2, 3)
-"""Rows of a worker for which loops are not worth it: code of their own."""
+ROW_STEPS = (6, 24)
+"""Rows of a block up to which code of its own runs: one per worker; too few for a pipelined loop."""
 Boxes = Any
 """An integer array (n, axes), or what records how formulas are made of one."""
 Column = Any
@@ -32,47 +32,66 @@ BLOCKS: Mapping[tuple[str, str], Blocks] = {
 """Depth and columns of a block of weights by input and output type (ISA reference §10)."""
 
 
+def matrix_regimes(spec: OperatorSpec, roles: MatrixRoles, boxes: Boxes) -> list[tuple[str, Column]]:
+    """Return regimes of a product by name with their conditions, the first that holds counts; the last always does.
+
+    Few rows go through code of their own, or not through the engine at all; inputs that do not end at whole words are
+    copied, and outputs that do not are written word by word.
+    """
+    rows, columns, inner = (product(boxes, axes) for axes in (roles.rows, roles.columns, roles.inner))
+    in_word = VECTOR_BYTES // size_bytes(spec.inputs[0].dtype)
+    out_word = VECTOR_BYTES // size_bytes(spec.acc_dtype)
+    is_even = np.logical_and(inner % in_word == 0, columns % out_word == 0)
+    is_inner_even = inner % in_word == 0
+    result: list[tuple[str, Column]] = []
+    for name, condition in (("even", is_even), ("word", is_inner_even)):
+        for most in ROW_STEPS:
+            result.append((f"{name} {most}", np.logical_and(condition, rows <= most)))
+        result.append((name, condition))
+    for most in ROW_STEPS:
+        result.append((f"ragged {most}", rows <= most))
+    result.append(("ragged", rows > 0))
+    return result
+
+
 def matrix_features(spec: OperatorSpec, roles: MatrixRoles, boxes: Boxes) -> dict[str, Column]:
     """Return features by name, each (n,), of a product on the matrix engine.
 
     Blocks are whole or what is left over along columns and inner axis; a block costs its load, its launch, and its
-    rows, which six workers share.
+    rows, which six workers share. A sum's first block begins from zero, all others add to what the output holds.
     """
     depth, width = BLOCKS[(spec.inputs[0].dtype, spec.acc_dtype)]
     columns, inner = product(boxes, roles.columns), product(boxes, roles.inner)
     rows, outs, sums = (product(boxes, axes) for axes in (roles.rows, roles.outs, roles.sums))
-    outer_rows = product(boxes, roles.rows[:-1])
     whole_columns, left_columns = columns // width, columns % width
     whole_depth, left_depth = inner // depth, inner % depth
     has_columns, has_depth = np.minimum(left_columns, 1), np.minimum(left_depth, 1)
     share = -(-rows // N_WORKERS)
-    one = rows * 0 + 1
-    # A sum's first block begins from zero, all others add to what the output holds.
     n_deep = sums * (whole_depth + has_depth)
-    begin_whole = np.minimum(whole_depth, 1)
+    n_wide = whole_columns + has_columns
+    is_single = np.where(columns * 0 + inner == depth, 1, 0)
     blocks = {
-        "begin": outs * whole_columns * begin_whole,
-        "add": outs * whole_columns * (sums * whole_depth - begin_whole),
-        "begin deep": outs * whole_columns * (1 - begin_whole),
-        "add deep": outs * whole_columns * (sums * has_depth - (1 - begin_whole)),
-        "begin wide": outs * has_columns,
-        "add wide": outs * has_columns * (n_deep - 1),
+        "begins": outs * n_wide,
+        "adds": outs * n_wide * (n_deep - 1),
+        "deep": outs * n_wide * sums * has_depth,
+        "wide": outs * has_columns * n_deep,
     }
-    result: dict[str, Column] = {"one": one, "outs": outs, "outs sums": outs * sums}
-    # Weights of one block's depth lie in one piece: their load needs no address per column.
-    is_even = np.where(columns * 0 + inner == depth, 1, 0)
-    result["even load"] = outs * whole_columns * is_even
-    result["scattered load"] = outs * whole_columns * sums * whole_depth * (1 - is_even)
+    result: dict[str, Column] = {"one": rows * 0 + 1, "outs": outs, "outs sums": outs * sums}
+    result["even loads"] = outs * whole_columns * is_single
+    result["loads"] = outs * whole_columns * n_deep * (1 - is_single)
     for name, count in blocks.items():
         result[name] = count
         result[f"{name} rows"] = count * share
-        result[f"{name} segments"] = count * outer_rows
-        for few in FEW_ROWS:
-            result[f"{name} with {few}"] = count * np.where(share == few, 1, 0)
-    result["deep words"] = outs * sums * whole_columns * left_depth
-    result["deep word rows"] = outs * sums * whole_columns * left_depth * share
+    result["segments"] = outs * n_wide * n_deep * product(boxes, roles.rows[:-1])
+    result["deep words"] = outs * sums * n_wide * left_depth
+    result["deep word rows"] = outs * sums * n_wide * left_depth * share
     result["wide columns"] = outs * n_deep * left_columns
     result["wide column rows"] = outs * n_deep * left_columns * share
+    # Lines that are copied, and outputs that a vector unit computes one by one.
+    result["input elements"] = -(-(rows * sums * inner) // N_WORKERS)
+    result["weight elements"] = -(-(outs * columns * sums * inner) // N_WORKERS)
+    result["outputs"] = outs * -(-(rows * columns) // N_WORKERS)
+    result["output words"] = outs * -(-(rows * columns) // N_WORKERS) * sums * -(-inner // depth)
     return result
 
 
@@ -107,7 +126,6 @@ def loop_features(spec: OperatorSpec, roles: LoopRoles, boxes: Boxes) -> dict[st
         "row vectors": rows * -(-run // (N_WORKERS * width)),
         "points": outputs,
     }
-    line = run
     if spec.reduction_axes:
         terms, folds = summed * folded, -(-folded // width)
         plain |= {
@@ -118,15 +136,28 @@ def loop_features(spec: OperatorSpec, roles: LoopRoles, boxes: Boxes) -> dict[st
             "spread terms": spread * terms,
             "share terms": share * terms,
         }
-        if roles.folded:
-            line = folded
     if roles.selected:
         plain |= {"selected": selected, "outputs selected": outputs * selected}
-    is_whole = np.where(line % width == 0, 1, 0)
-    return {
-        **{f"{name}, whole": column * is_whole for name, column in plain.items()},
-        **{f"{name}, left": column * (1 - is_whole) for name, column in plain.items()},
-    }
+    return plain
+
+
+def loop_regimes(spec: OperatorSpec, roles: LoopRoles, boxes: Boxes) -> list[tuple[str, Column]]:
+    """Return regimes of loops over vectors by name with their conditions, the first that holds counts.
+
+    Runs that are no whole number of vectors leave rows that begin between vectors: code of another kind. So does a
+    single row, which workers share among themselves.
+    """
+    width = vector_width(spec)
+    line = product(boxes, roles.folded if roles.folded else roles.run)
+    rows = product(boxes, roles.rows)
+    is_whole = line % width == 0
+    return [
+        ("one row", np.logical_and(rows == 1, is_whole)),
+        ("whole", is_whole),
+        ("one row left", rows == 1),
+        ("even", line % 2 == 0),
+        ("odd", rows > 0),
+    ]
 
 
 def vector_width(spec: OperatorSpec) -> int:

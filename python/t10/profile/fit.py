@@ -3,41 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-SWEEPS = 400
 SIGNIFICANT = 1e-4
 """A feature that never explains more than this part of any sample's cycles is left out."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """`cycles = sum of coefficients * features`, features by name; those left out are 0."""
-
-    coefficients: Mapping[str, float]
-
-    def predict(self, features: Mapping[str, Floats]) -> Floats:
-        """Return the modelled cycles, shape (n,)."""
-        columns = [value * features[name] for name, value in self.coefficients.items()]
-        return np.sum(columns, axis=0)
-
-
-def fit(features: Mapping[str, Floats], cycles: Floats) -> Fit:
-    """Return the model with the least squares of relative errors."""
+def fit(features: Mapping[str, Floats], cycles: Floats) -> dict[str, float]:
+    """Return coefficients by feature that make squares of relative errors least; those of no weight are left out."""
     names = list(features)
     table = np.stack([np.asarray(features[name], np.float64) / cycles for name in names], axis=1)
     scale = np.maximum(np.abs(table).max(axis=0), 1e-30)
     solution = nonnegative_least_squares(table / scale, np.ones(len(cycles))) / scale
-    kept = {
+    return {
         name: float(value)
         for name, value, column in zip(names, solution, table.T, strict=True)
         if value * column.max() > SIGNIFICANT
     }
-    return Fit(kept)
 
 
 def nonnegative_least_squares(table: Floats, target: Floats) -> Floats:

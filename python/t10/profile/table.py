@@ -54,7 +54,10 @@ def _record(one: Profile) -> dict[str, Any]:
         "title": one.one.title,
         "step": one.one.step,
         "errors": {"median": round(errors.median, 4), "p99": round(errors.p99, 4), "n": errors.n},
-        "coefficients": {name: round(value * PER_CYCLE) for name, value in one.model.coefficients.items()},
+        "coefficients": {
+            regime: {name: round(value * PER_CYCLE) for name, value in values.items()}
+            for regime, values in one.model.items()
+        },
         "operator": json.loads(_SPEC.dump_json(one.one.spec, exclude_defaults=True)),
     }
 
