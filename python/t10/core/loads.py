@@ -1,0 +1,81 @@
+"""What moving elements makes cores do besides waiting for bytes: rates, and the loads of an exchange phase.
+
+```
+[gather what is not whole words]  sync  set-up  latency  transfers  [copies inside cores, scatter, constants]
+         gather_cycles                                   port_cycles           settle_cycles
+```
+
+Each of the three is that of the core with most of it. Bytes wanted by several cores are sent once; a core's bytes are
+cut wherever the set of cores that want them changes, and every piece costs its sender and its receivers a fragment.
+Pieces that are not whole words travel packed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from t10.core import _loads
+
+UNITS = _loads.UNITS
+"""Rates of work inside cores are in this part of a cycle."""
+
+Runs = NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class MoveRates:
+    """What moving costs a core: bandwidth and fragments in cycles, work inside cores in units of 1 / `UNITS` cycle.
+
+    `copy_8` to `copy_1`: per byte copied where both ends differ by a multiple of 8, 4, 2 bytes or an odd number.
+    `short_even` to `long_odd`: per byte gathered or scattered in pieces of less than two words and in longer ones, of
+    even bytes or not. `row`: per row of copies that step evenly, per packed transfer gathered, per core that scatters.
+    `ragged`: per end of a piece that is no word's end.
+    """
+
+    bytes_per_cycle: int
+    fragment_cycles: int
+    largest_words: int
+    copy_8: int
+    copy_4: int
+    copy_2: int
+    copy_1: int
+    short_even: int
+    short_odd: int
+    long_even: int
+    long_odd: int
+    row: int
+    ragged: int
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """Return all rates in the order in which native code takes them."""
+        return astuple(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Loads:
+    """Cycles of the busiest port, and of the most work inside any core before and behind the exchange."""
+
+    port_cycles: int = 0
+    gather_cycles: int = 0
+    settle_cycles: int = 0
+
+
+def phase_loads(runs: Runs, fills: Runs, n_cores: int, item_bytes: int, rates: MoveRates) -> Loads:
+    """Return the loads of a phase.
+
+    `runs` (n, 6): number of the source, core and slot there, core and slot here, elements; sorted by core here, then
+    slot. `fills` (n, 3): core, slot, elements. Slot 0 of every source and of the target begins at a multiple of eight
+    bytes.
+    """
+    return Loads(*_loads.phase_loads(runs, fills, rates.numbers, item_bytes, np.zeros((n_cores, 4), np.int64)))
+
+
+def core_loads(runs: Runs, fills: Runs, n_cores: int, item_bytes: int, rates: MoveRates) -> NDArray[np.int64]:
+    """Return by core, (cores, 4): units before the exchange, cycles sent and received, units behind it."""
+    table = np.zeros((n_cores, 4), np.int64)
+    _loads.phase_loads(runs, fills, rates.numbers, item_bytes, table)
+    return table

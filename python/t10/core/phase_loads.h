@@ -1,0 +1,496 @@
+// What an exchange phase of arbitrary pattern makes every core do, from who takes what from whom: cycles of its ports, of
+// gathering before the exchange, and of copying, scattering and filling behind it.
+//
+// Cores that take the same elements from the same places are one group. Bytes that several groups want of a core are
+// sent once: a core's bytes are cut into segments wherever the set of groups that want them changes, and what one set
+// wants is a transfer. Segments that are not whole words at all ends travel packed.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace t10 {
+
+constexpr std::int64_t kUnits = 256;  // work inside cores is counted in this part of a cycle
+constexpr std::int64_t kWordBytes = 4;
+constexpr std::size_t kRates = 13;
+
+// In the order of t10.core.loads.MoveRates.
+struct LoadRates {
+  std::int64_t bytes_per_cycle = 4, fragment_cycles = 2, largest_words = 1;
+  // Units per byte of a copy whose ends differ by a multiple of 8, of 4, of 2, or by an odd number of bytes.
+  std::int64_t copy_8 = 0, copy_4 = 0, copy_2 = 0, copy_1 = 0;
+  // Units per byte of packed pieces of less than two words, and of longer ones: of even bytes, and others.
+  std::int64_t short_even = 0, short_odd = 0, long_even = 0, long_odd = 0;
+  // Units per row of copies, and per end of a piece that is no word's end.
+  std::int64_t row = 0, ragged = 0;
+
+  LoadRates() = default;
+  explicit LoadRates(const std::vector<std::int64_t> &given) {
+    if (given.size() != kRates) throw std::invalid_argument("LoadRates: " + std::to_string(kRates) + " rates are needed");
+    std::int64_t *const rates[kRates] = {&bytes_per_cycle, &fragment_cycles, &largest_words, &copy_8,   &copy_4,
+                                         &copy_2,          &copy_1,          &short_even,    &short_odd, &long_even,
+                                         &long_odd,        &row,             &ragged};
+    for (std::size_t i = 0; i < kRates; ++i) *rates[i] = given[i];
+    if (bytes_per_cycle < 1 || largest_words < 1) throw std::invalid_argument("LoadRates: bandwidths must be 1 or more");
+  }
+
+  // Gathering or scattering `n` bytes that are not whole words.
+  std::int64_t packed(std::int64_t at, std::int64_t n) const {
+    const bool is_even = (at | n) % 2 == 0;
+    return n * (n < 2 * kWordBytes ? (is_even ? short_even : short_odd) : (is_even ? long_even : long_odd));
+  }
+
+  std::int64_t ragged_ends(std::int64_t begin, std::int64_t end) const {
+    const std::int64_t n = (begin % kWordBytes != 0) + (end % kWordBytes != 0);
+    return ragged * (end - begin < kWordBytes ? std::min<std::int64_t>(n, 1) : n);
+  }
+
+  // Copying `count` pieces of `n` bytes inside a core; steps are 0 where there is one.
+  std::int64_t copies(std::int64_t from, std::int64_t to, std::int64_t n, std::int64_t count, std::int64_t source_step,
+                      std::int64_t target_step) const {
+    const std::int64_t distance = (from - to) | (source_step - target_step);
+    const std::int64_t per_byte = distance % 8 == 0 ? copy_8 : distance % 4 == 0 ? copy_4 : distance % 2 == 0 ? copy_2 : copy_1;
+    return row + count * (n * per_byte + ragged_ends(to, to + n));
+  }
+
+  std::int64_t transfer(std::int64_t n_bytes, std::int64_t fragments) const {
+    fragments += ((n_bytes + kWordBytes - 1) / kWordBytes - 1) / largest_words;
+    return (n_bytes + bytes_per_cycle - 1) / bytes_per_cycle + fragments * fragment_cycles;
+  }
+};
+
+// What the busiest core does: cycles of a port, and of work inside it before and behind the exchange.
+struct Loads {
+  std::int64_t port = 0, before = 0, behind = 0;
+};
+
+class PhaseLoads {
+ public:
+  using Int = std::int64_t;
+
+  PhaseLoads(const LoadRates &rates, Int item_bytes, Int n_cores)
+      : rates_(rates), item_bytes_(item_bytes), n_(static_cast<std::size_t>(n_cores)), group_of_core_(n_, -1) {}
+
+  // Begins a group; what it takes and fills follows in the order of its slots.
+  void begin_group(const std::int32_t *cores, std::size_t n_members) {
+    for (std::size_t i = 0; i < n_members; ++i)
+      group_of_core_[static_cast<std::size_t>(cores[i])] = static_cast<std::int32_t>(groups_.size());
+    groups_.push_back({members_.size(), n_members, takes_.size(), fills_.size()});
+    members_.insert(members_.end(), cores, cores + n_members);
+  }
+
+  // `length` slots from `here` on take what lies in the slots of `core` from `slot` on, in its variable `source`.
+  void take(Int source, Int core, Int slot, Int here, Int length) {
+    if (takes_.size() > groups_.back().first_take) {
+      Take &last = takes_.back();
+      if (last.core == core && last.source == source && last.slot + last.length == slot &&
+          last.here + last.length == here) {
+        last.length += length;
+        return;
+      }
+    }
+    takes_.push_back({source, slot, here, length, static_cast<std::int32_t>(core)});
+  }
+
+  void fill(Int here, Int length) {
+    if (fills_.size() > groups_.back().first_fill && fills_.back().first + fills_.back().second == here)
+      fills_.back().second += length;
+    else
+      fills_.emplace_back(here, length);
+  }
+
+  // All groups were given: what every core does.
+  Loads finish() {
+    clear();
+    work_inside();
+    for (std::size_t g = 0; g < groups_.size(); ++g) offer(g);
+    std::sort(pieces_.begin(), pieces_.end(), [](const Piece &a, const Piece &b) {
+      return std::tie(a.core, a.from, a.group, a.to) < std::tie(b.core, b.from, b.group, b.to);
+    });
+    for (std::size_t first = 0; first < pieces_.size();) first = cut_core(first);
+    land();
+    send();
+    scatter();
+    return largest();
+  }
+
+  // Some groups were given: no more than what `finish` would return of all. `sent_bytes` is the most any core sends.
+  Loads finish_some(Int sent_bytes) {
+    clear();
+    work_inside();
+    std::fill(before_.begin(), before_.end(), 0);
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+      Int all = 0;
+      each_take(g, [&](const Take &take) {
+        const Int cycles = least_cycles(take);
+        all += cycles;
+        if (is_member(g, take.core)) own_received_[static_cast<std::size_t>(take.core)] += cycles;
+      });
+      received_[g] = all;
+    }
+    Loads result = largest();
+    result.port /= rates_.bytes_per_cycle;
+    result.port = std::max(result.port, (sent_bytes + rates_.bytes_per_cycle - 1) / rates_.bytes_per_cycle);
+    return result;
+  }
+
+  // Of core `core`, once finished: units before and behind, and cycles of its ports.
+  std::tuple<Int, Int, Int, Int> of_core(std::size_t core) const {
+    return {before_[core], sent_[core], received_of(core), behind_[core]};
+  }
+
+ private:
+  struct Take {
+    Int source, slot, here, length;
+    std::int32_t core;
+  };
+
+  struct Group {
+    std::size_t first_member, n_members, first_take, first_fill;
+  };
+
+  // Bytes of a core from `from` on (the variable's number in the upper bits) that a group wants at `to`.
+  struct Piece {
+    Int from, to, n;
+    std::int32_t core, group;
+    bool is_words;
+  };
+
+  struct Transfer {
+    std::int32_t core;
+    std::size_t first_target, n_targets;
+    Int n_bytes = 0, fragments = 0;
+    Int packed_ranges = 0, packed_end = -1, packed_units = 0, landing_ranges = 0;
+    bool lands_as_words = true;
+  };
+
+  // Packed bytes that belong at `to` on a group's cores but `owner`; `transfer` brought them.
+  struct Landing {
+    std::int32_t group;
+    std::int32_t transfer;
+    Int to, n;
+  };
+
+  static constexpr int kVariableShift = 40;
+
+  void clear() {
+    before_.assign(n_, 0);
+    behind_.assign(n_, 0);
+    sent_.assign(n_, 0);
+    own_received_.assign(n_, 0);
+    received_.assign(groups_.size(), 0);
+    local_.assign(groups_.size(), {});
+  }
+
+  bool is_member(std::size_t group, Int core) const {
+    return group_of_core_[static_cast<std::size_t>(core)] == static_cast<std::int32_t>(group);
+  }
+
+  template <class Use>
+  void each_take(std::size_t group, Use &&use) const {
+    const std::size_t end = group + 1 < groups_.size() ? groups_[group + 1].first_take : takes_.size();
+    for (std::size_t i = groups_[group].first_take; i < end; ++i) use(takes_[i]);
+  }
+
+  template <class Use>
+  void each_member(std::size_t group, Use &&use) const {
+    const Group &own = groups_[group];
+    for (std::size_t i = 0; i < own.n_members; ++i) use(static_cast<std::size_t>(members_[own.first_member + i]));
+  }
+
+  Int from_of(const Take &take) const { return (take.source << kVariableShift) + take.slot * item_bytes_; }
+
+  // Bandwidth times the least cycles that receiving takes, whatever else is received.
+  Int least_cycles(const Take &take) const {
+    const Int n = take.length * item_bytes_;
+    const bool is_words = ((from_of(take) | (take.here * item_bytes_) | n) & (kWordBytes - 1)) == 0;
+    return n + (is_words ? rates_.fragment_cycles * rates_.bytes_per_cycle : 0);
+  }
+
+  // Fills, and what cores take from themselves: in rows of pieces that step evenly.
+  void work_inside() {
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+      const std::size_t end = g + 1 < groups_.size() ? groups_[g + 1].first_fill : fills_.size();
+      Int units = 0;
+      rows(groups_[g].first_fill, end, [&](std::size_t i) { return Step{fills_[i].first, 0, fills_[i].second, -1, 0}; },
+           [&](const Step &first, Int count, Int step, Int) {
+             units += rates_.copies(0, first.here * item_bytes_, first.length * item_bytes_, count, 0, 0 * step);
+           });
+      if (units > 0) each_member(g, [&](std::size_t core) { behind_[core] += units; });
+      const std::size_t last = g + 1 < groups_.size() ? groups_[g + 1].first_take : takes_.size();
+      rows(groups_[g].first_take, last,
+           [&](std::size_t i) {
+             const Take &take = takes_[i];
+             return Step{take.here, take.slot, take.length, take.core, take.source};
+           },
+           [&](const Step &first, Int count, Int target_step, Int source_step) {
+             if (is_member(g, first.core)) copy(g, first, count, target_step, source_step);
+           });
+    }
+  }
+
+  struct Step {
+    Int here, slot, length;
+    std::int32_t core;
+    Int source;
+    bool is_like(const Step &other) const {
+      return length == other.length && core == other.core && source == other.source;
+    }
+  };
+
+  // Calls use(first, count, step here, step there) for every row of equal pieces that step evenly.
+  template <class Get, class Use>
+  static void rows(std::size_t begin, std::size_t end, Get &&get, Use &&use) {
+    if (begin == end) return;
+    Step first = get(begin), last = first;
+    Int count = 1, here_step = 0, slot_step = 0, row_here = 0, row_slot = 0;
+    bool was_like = false;
+    for (std::size_t i = begin + 1; i < end; ++i) {
+      const Step next = get(i);
+      const bool is_like = next.is_like(last);
+      const Int here = next.here - last.here, slot = next.slot - last.slot;
+      if (is_like && (!was_like || (here == here_step && slot == slot_step))) {
+        if (++count == 2) {
+          row_here = here;
+          row_slot = slot;
+        }
+      } else {
+        use(first, count, count > 1 ? row_here : 0, count > 1 ? row_slot : 0);
+        first = next;
+        count = 1;
+      }
+      was_like = is_like;
+      here_step = here;
+      slot_step = slot;
+      last = next;
+    }
+    use(first, count, count > 1 ? row_here : 0, count > 1 ? row_slot : 0);
+  }
+
+  void copy(std::size_t group, const Step &first, Int count, Int target_step, Int source_step) {
+    const Int n = first.length * item_bytes_;
+    const auto core = static_cast<std::size_t>(first.core);
+    if (n >= kWordBytes) {
+      behind_[core] += rates_.copies(first.slot * item_bytes_, first.here * item_bytes_, n, count,
+                                     source_step * item_bytes_, target_step * item_bytes_);
+      return;
+    }
+    for (Int k = 0; k < count; ++k)
+      local_[group].push_back({first.core, -1, (first.here + k * target_step) * item_bytes_, n});
+  }
+
+  // The pieces that a group wants of other cores than its only member.
+  void offer(std::size_t group) {
+    const bool is_alone = groups_[group].n_members == 1;
+    each_take(group, [&](const Take &take) {
+      if (is_alone && is_member(group, take.core)) return;
+      const Int from = from_of(take), to = take.here * item_bytes_, n = take.length * item_bytes_;
+      pieces_.push_back({from, to, n, take.core, static_cast<std::int32_t>(group), ((from | to | n) & (kWordBytes - 1)) == 0});
+    });
+  }
+
+  // Cuts what is wanted of one core, from piece `first` on, into segments; returns the first piece of the next core.
+  std::size_t cut_core(std::size_t first) {
+    numbers_.clear();
+    const std::int32_t core = pieces_[first].core;
+    while (first < pieces_.size() && pieces_[first].core == core) {
+      // Pieces that overlap, directly or by others between them.
+      std::size_t last = first + 1;
+      Int end = pieces_[first].from + pieces_[first].n;
+      for (; last < pieces_.size() && pieces_[last].core == core && pieces_[last].from < end; ++last)
+        end = std::max(end, pieces_[last].from + pieces_[last].n);
+      cut_cluster(first, last);
+      first = last;
+    }
+    return first;
+  }
+
+  void cut_cluster(std::size_t first, std::size_t last) {
+    bounds_.clear();
+    for (std::size_t i = first; i < last; ++i) {
+      bounds_.push_back(pieces_[i].from);
+      bounds_.push_back(pieces_[i].from + pieces_[i].n);
+    }
+    std::sort(bounds_.begin(), bounds_.end());
+    bounds_.erase(std::unique(bounds_.begin(), bounds_.end()), bounds_.end());
+    active_.clear();
+    std::size_t next = first;
+    for (std::size_t b = 0; b + 1 < bounds_.size(); ++b) {
+      const Int begin = bounds_[b];
+      active_.erase(std::remove_if(active_.begin(), active_.end(),
+                                   [&](std::size_t i) { return pieces_[i].from + pieces_[i].n <= begin; }),
+                    active_.end());
+      while (next < last && pieces_[next].from <= begin) active_.push_back(next++);
+      if (!active_.empty()) add_segment(begin, bounds_[b + 1]);
+    }
+  }
+
+  void add_segment(Int begin, Int end) {
+    targets_.clear();
+    bool is_words = true;
+    for (const std::size_t i : active_) {
+      targets_.push_back(pieces_[i].group);
+      is_words = is_words && pieces_[i].is_words;
+    }
+    std::sort(targets_.begin(), targets_.end());
+    targets_.erase(std::unique(targets_.begin(), targets_.end()), targets_.end());
+    const auto [found, is_new] = numbers_.try_emplace(targets_, transfers_.size());
+    if (is_new) {
+      transfers_.emplace_back();
+      transfers_.back().core = pieces_[active_[0]].core;
+      transfers_.back().first_target = all_targets_.size();
+      transfers_.back().n_targets = targets_.size();
+      all_targets_.insert(all_targets_.end(), targets_.begin(), targets_.end());
+    }
+    Transfer &transfer = transfers_[found->second];
+    const Int n = end - begin;
+    transfer.n_bytes += n;
+    if (is_words) {
+      ++transfer.fragments;
+      return;
+    }
+    for (const std::size_t i : active_)
+      landings_.push_back({pieces_[i].group, static_cast<std::int32_t>(found->second),
+                           pieces_[i].to + begin - pieces_[i].from, n});
+    if (begin != transfer.packed_end) ++transfer.packed_ranges;
+    transfer.packed_end = end;
+    transfer.packed_units += rates_.packed(begin, n);
+  }
+
+  // Finds out which packed transfers are whole words wherever they arrive.
+  void land() {
+    std::sort(landings_.begin(), landings_.end(), [](const Landing &a, const Landing &b) {
+      return std::tie(a.group, a.transfer, a.to) < std::tie(b.group, b.transfer, b.to);
+    });
+    for (std::size_t i = 0; i < landings_.size();) {
+      Transfer &transfer = transfers_[static_cast<std::size_t>(landings_[i].transfer)];
+      const std::size_t first = i;
+      Int n_ranges = 0;
+      while (i < landings_.size() && landings_[i].group == landings_[first].group &&
+             landings_[i].transfer == landings_[first].transfer) {
+        const Int begin = landings_[i].to;
+        Int end = begin;
+        for (; i < landings_.size() && landings_[i].group == landings_[first].group &&
+               landings_[i].transfer == landings_[first].transfer && landings_[i].to == end;
+             ++i)
+          end += landings_[i].n;
+        ++n_ranges;
+        transfer.lands_as_words = transfer.lands_as_words && ((begin | end) & (kWordBytes - 1)) == 0;
+      }
+      transfer.landing_ranges = std::max(transfer.landing_ranges, n_ranges);
+    }
+  }
+
+  // What transfers cost their ports, and the gathering of those in several ranges or in another order.
+  void send() {
+    for (const Transfer &each : transfers_) {
+      const auto core = static_cast<std::size_t>(each.core);
+      const bool is_packed = each.packed_ranges > 0, is_direct = is_packed && each.lands_as_words;
+      if (each.packed_ranges > 1 || is_direct) before_[core] += rates_.row + each.packed_units;
+      const Int padding = is_packed && !is_direct ? kWordBytes - 1 : 0;
+      const Int fragments = each.fragments + (is_direct ? each.landing_ranges : is_packed ? 1 : 0);
+      const Int cycles = rates_.transfer(each.n_bytes + padding, fragments);
+      sent_[core] += cycles;
+      for (std::size_t i = 0; i < each.n_targets; ++i) {
+        const auto group = static_cast<std::size_t>(all_targets_[each.first_target + i]);
+        received_[group] += cycles;
+        if (is_member(group, each.core)) own_received_[core] += cycles;
+      }
+    }
+  }
+
+  // What cores scatter: packed bytes that are not whole words where they arrive, and small pieces of their own.
+  void scatter() {
+    std::size_t next = 0;
+    std::vector<Landing> own;
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+      others_.clear();
+      for (; next < landings_.size() && landings_[next].group == static_cast<std::int32_t>(g); ++next)
+        if (!transfers_[static_cast<std::size_t>(landings_[next].transfer)].lands_as_words) others_.push_back(landings_[next]);
+      std::vector<Landing> &local = local_[g];
+      if (others_.empty() && local.empty()) continue;
+      std::sort(others_.begin(), others_.end(), [](const Landing &a, const Landing &b) { return a.to < b.to; });
+      Int everywhere = -1;
+      each_member(g, [&](std::size_t core) {
+        const auto number = static_cast<std::int32_t>(core);
+        own.clear();
+        for (const Landing &each : local)
+          if (each.group == number) own.push_back(each);
+        const bool is_like_others = own.empty() && std::none_of(others_.begin(), others_.end(), [&](const Landing &each) {
+                                      return transfers_[static_cast<std::size_t>(each.transfer)].core == number;
+                                    });
+        if (is_like_others) {
+          if (everywhere < 0) everywhere = scattered(others_);
+          behind_[core] += everywhere;
+          return;
+        }
+        for (const Landing &each : others_)
+          if (transfers_[static_cast<std::size_t>(each.transfer)].core != number) own.push_back(each);
+        std::sort(own.begin(), own.end(), [](const Landing &a, const Landing &b) { return a.to < b.to; });
+        behind_[core] += scattered(own);
+      });
+    }
+  }
+
+  Int scattered(const std::vector<Landing> &pieces) const {
+    if (pieces.empty()) return 0;
+    Int units = rates_.row, begin = pieces[0].to, end = begin;
+    for (const Landing &each : pieces) {
+      units += rates_.packed(each.to, each.n);
+      if (each.to != end) {
+        units += rates_.ragged_ends(begin, end);
+        begin = each.to;
+      }
+      end = each.to + each.n;
+    }
+    return units + rates_.ragged_ends(begin, end);
+  }
+
+  Int received_of(std::size_t core) const {
+    const std::int32_t group = group_of_core_[core];
+    return group < 0 ? 0 : received_[static_cast<std::size_t>(group)] - own_received_[core];
+  }
+
+  Loads largest() const {
+    Loads result;
+    for (std::size_t core = 0; core < n_; ++core) {
+      result.port = std::max({result.port, sent_[core], received_of(core)});
+      result.before = std::max(result.before, before_[core]);
+      result.behind = std::max(result.behind, behind_[core]);
+    }
+    result.before = (result.before + kUnits - 1) / kUnits;
+    result.behind = (result.behind + kUnits - 1) / kUnits;
+    return result;
+  }
+
+  LoadRates rates_;
+  Int item_bytes_;
+  std::size_t n_;
+  std::vector<std::int32_t> group_of_core_;
+  std::vector<std::int32_t> members_;
+  std::vector<Group> groups_;
+  std::vector<Take> takes_;
+  std::vector<std::pair<Int, Int>> fills_;
+
+  std::vector<Int> before_, behind_, sent_, own_received_, received_;
+  // Small pieces that cores take from themselves, by group: `group` is the core.
+  std::vector<std::vector<Landing>> local_;
+  std::vector<Piece> pieces_;
+  std::map<std::vector<std::int32_t>, std::size_t> numbers_;
+  std::vector<Transfer> transfers_;
+  std::vector<std::int32_t> all_targets_;
+  std::vector<Landing> landings_, others_;
+  std::vector<Int> bounds_;
+  std::vector<std::size_t> active_;
+  std::vector<std::int32_t> targets_;
+};
+
+}  // namespace t10
