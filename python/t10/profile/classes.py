@@ -25,11 +25,12 @@ from t10.profile.work import box_bytes
 
 Step = Literal["sub_task", "epilogue"]
 LARGEST_EXTENT = 512
-LARGEST_WINDOW = 7
+WINDOWS = (1, 2, 3, 3, 5, 7)
 LARGEST_BYTES = 1 << 18
 MOST_POINTS = 1 << 20
 EVEN = 8
-PART_EVEN = 0.7
+PART_EVEN, PART_PAIRS = 7 / 8, 15 / 16
+LEAST_POINTS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,24 +142,28 @@ def _function(function: ScalarFunction | None) -> tuple[object, ...]:
 
 
 def random_boxes(one: OperatorClass, seed: int, n: int) -> list[AxisSizes]:
-    """Return up to `n` different boxes whose operands fit a core, sizes of every magnitude, most of them even."""
+    """Return up to `n` different boxes whose operands fit a core, sizes of every magnitude.
+
+    Axes along which operands are contiguous are mostly cut in whole words, as planners do: seven in eight are multiples
+    of eight, half of the others of two.
+    """
     spec = one.spec
     rng = Random(f"{seed} {one.key}")
-    windows = _window_axes(spec)
+    windows, lines = _window_axes(spec), _line_axes(one)
     found: dict[AxisSizes, None] = {}
-    for _ in range(100 * n):
+    for _ in range(200 * n):
         if len(found) == n:
             break
         box = tuple(
             1
             if one.step == "epilogue" and axis.kind == "reduction"
-            else _extent(rng, LARGEST_WINDOW if a in windows else LARGEST_EXTENT, len(spec.axes))
+            else _extent(rng, a in windows, a in lines, len(spec.axes))
             for a, axis in enumerate(spec.axes)
         )
         points = 1
         for extent in box:
             points *= extent
-        if points <= MOST_POINTS and box_bytes(spec, box) <= LARGEST_BYTES:
+        if LEAST_POINTS <= points <= MOST_POINTS and box_bytes(spec, box) <= LARGEST_BYTES:
             found[box] = None
     return list(found)
 
@@ -175,10 +180,22 @@ def _window_axes(spec: OperatorSpec) -> frozenset[int]:
     )
 
 
-def _extent(rng: Random, largest: int, n_axes: int) -> int:
+def _line_axes(one: OperatorClass) -> frozenset[int]:
+    """Return the axes along which operands of a step are contiguous: their last dims."""
+    spec = one.spec
+    inputs = spec.epilogue_inputs if one.step == "epilogue" else spec.inputs
+    last = (operand.dims[-1] for operand in (*inputs, spec.output) if operand.dims)
+    return frozenset(dim.terms[0].axis for dim in last if dim.is_simple)
+
+
+def _extent(rng: Random, is_window: bool, is_line: bool, n_axes: int) -> int:
     """Return a random extent: its magnitude evenly spread, small ones more often where there are many axes."""
-    size = largest ** (rng.random() ** max(n_axes / 3, 1.0))
+    if is_window:
+        return rng.choice(WINDOWS)
+    size = LARGEST_EXTENT ** (rng.random() ** max(n_axes / 3, 1.0))
     extent = max(round(size), 1)
-    if extent > EVEN and rng.random() < PART_EVEN:
-        extent -= extent % EVEN
-    return min(extent, largest)
+    if not is_line:
+        return extent
+    kind = rng.random()
+    step = EVEN if kind < PART_EVEN else 2 if kind < PART_PAIRS else 1
+    return max(extent // step, 1) * step

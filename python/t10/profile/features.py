@@ -17,7 +17,8 @@ from t10.profile.roles import LoopRoles, MatrixRoles
 
 N_WORKERS = 6
 VECTOR_BYTES = 8
-ROW_STEPS = (6, 24)
+SKIPPED_WORDS = 16
+ROW_STEPS = (1, 6, 24)
 """Rows of a block up to which code of its own runs: one per worker; too few for a pipelined loop."""
 Boxes = Any
 """An integer array (n, axes), or what records how formulas are made of one."""
@@ -69,7 +70,6 @@ def matrix_features(spec: OperatorSpec, roles: MatrixRoles, boxes: Boxes) -> dic
     share = -(-rows // N_WORKERS)
     n_deep = sums * (whole_depth + has_depth)
     n_wide = whole_columns + has_columns
-    is_single = np.where(columns * 0 + inner == depth, 1, 0)
     blocks = {
         "begins": outs * n_wide,
         "adds": outs * n_wide * (n_deep - 1),
@@ -77,8 +77,13 @@ def matrix_features(spec: OperatorSpec, roles: MatrixRoles, boxes: Boxes) -> dic
         "wide": outs * has_columns * n_deep,
     }
     result: dict[str, Column] = {"one": rows * 0 + 1, "outs": outs, "outs sums": outs * sums}
-    result["even loads"] = outs * whole_columns * is_single
-    result["loads"] = outs * whole_columns * n_deep * (1 - is_single)
+    # What lies between two columns' words of a block is loaded as well, up to some words; wide loads take two at once.
+    words = -(-inner // (VECTOR_BYTES // size_bytes(spec.inputs[0].dtype)))
+    channels = outs * n_deep * columns
+    is_wide = np.where(words % 2 == 0, 1, 0)
+    for name, count in (("wide", channels * is_wide), ("narrow", channels * (1 - is_wide))):
+        result[f"{name} channels"] = count
+        result[f"{name} channel words"] = count * np.minimum(words, SKIPPED_WORDS)
     for name, count in blocks.items():
         result[name] = count
         result[f"{name} rows"] = count * share
@@ -90,6 +95,9 @@ def matrix_features(spec: OperatorSpec, roles: MatrixRoles, boxes: Boxes) -> dic
     # Lines that are copied, and outputs that a vector unit computes one by one.
     result["input elements"] = -(-(rows * sums * inner) // N_WORKERS)
     result["weight elements"] = -(-(outs * columns * sums * inner) // N_WORKERS)
+    # A single row is a column to the engine: what were columns stream.
+    result["turned"] = outs * n_deep
+    result["turned rows"] = outs * n_deep * -(-columns // N_WORKERS)
     result["outputs"] = outs * -(-(rows * columns) // N_WORKERS)
     result["output words"] = outs * -(-(rows * columns) // N_WORKERS) * sums * -(-inner // depth)
     return result
@@ -147,17 +155,25 @@ def loop_regimes(spec: OperatorSpec, roles: LoopRoles, boxes: Boxes) -> list[tup
     Runs that are no whole number of vectors leave rows that begin between vectors: code of another kind. So does a
     single row, which workers share among themselves.
     """
-    width = vector_width(spec)
+    width = line_width(spec)
     line = product(boxes, roles.folded if roles.folded else roles.run)
-    rows = product(boxes, roles.rows)
+    others = product(boxes, (*roles.run, *roles.rows)) if roles.folded else product(boxes, roles.rows)
     is_whole = line % width == 0
+    is_one = others < N_WORKERS if roles.folded else others == 1
     return [
-        ("one row", np.logical_and(rows == 1, is_whole)),
+        ("few, whole", np.logical_and(is_one, is_whole)),
         ("whole", is_whole),
-        ("one row left", rows == 1),
+        ("few", is_one),
         ("even", line % 2 == 0),
-        ("odd", rows > 0),
+        ("odd", line > 0),
     ]
+
+
+def line_width(spec: OperatorSpec) -> int:
+    """Return how many points of its smallest type fill eight bytes: lines of so many begin at whole words."""
+    types = [operand.dtype for operand in spec.inputs] + [spec.acc_dtype]
+    floats = [size_bytes(dtype) for dtype in types if is_float(dtype)]
+    return max(VECTOR_BYTES // min(floats, default=4), 1)
 
 
 def vector_width(spec: OperatorSpec) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from t10.core.expression import AxisSizes, Operand, OperatorSpec
-from t10.cost.matrix import is_product
+from t10.codelets.matrix.product import is_product
 
 
 @dataclass(frozen=True, slots=True)
