@@ -206,6 +206,7 @@ def test_names_become_distinct_identifiers_that_mean_nothing_else() -> None:
 def test_text_of_the_model_cannot_leave_its_comment_or_string() -> None:
     assert comment("a\nb */ c\\") == "// a b */ c\n"
     assert quoted('a"b\\c\nd') == '"a\\"b\\\\c\\nd"'
+    assert quoted("é1") == '"\\303\\2511"'
 
 
 @pytest.mark.parametrize(

@@ -132,6 +132,13 @@ def test_weights_can_be_replaced_without_compiling(tmp_path: Path, objects: Path
     assert not result.outputs["y"].any()
 
 
+def test_names_of_tensors_may_be_anything(tmp_path: Path, objects: Path) -> None:
+    case = reduction()
+    name = 'é/"y"\\:0'
+    program = replace(case.program, outputs=(replace(case.program.outputs[0], name=name),))
+    np.testing.assert_array_equal(run(case, tmp_path, objects, program).outputs[name], case.outputs["y"])
+
+
 def test_constant_parts_of_outputs_come_without_a_variable(tmp_path: Path, objects: Path) -> None:
     case = reduction()
     kept = case.program.outputs[0].pieces[0]

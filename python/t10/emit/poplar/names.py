@@ -53,9 +53,9 @@ class Names:
 
 def quoted(text: str) -> str:
     """Return a C++ string literal."""
-    escapes = {'"': '\\"', "\\": "\\\\", "\n": "\\n"}
+    escapes = {ord('"'): '\\"', ord("\\"): "\\\\", ord("\n"): "\\n"}
     return (
-        '"' + "".join(escapes.get(c, c if " " <= c <= "~" else f"\\{ord(c) & 0xFF:03o}") for c in text) + '"'
+        '"' + "".join(escapes.get(c, chr(c) if 32 <= c < 127 else f"\\{c:03o}") for c in text.encode()) + '"'
     )
 
 

@@ -145,7 +145,7 @@ inline void write_npz(const std::string &path, const Arrays &arrays) {
     const std::string bytes = npy_bytes(array), member = name + ".npy";
     std::string common; // what both the local header and the directory say
     add_number<std::uint16_t>(common, 20);
-    add_number<std::uint32_t>(common, 0); // no flags, not compressed
+    add_number<std::uint32_t>(common, 0x0800); // names in UTF-8, not compressed
     add_number<std::uint32_t>(common, 0x00210000); // the first day a zip file can name
     add_number(common, crc32(bytes));
     add_number(common, static_cast<std::uint32_t>(bytes.size()));
