@@ -137,7 +137,7 @@ def test_large_windows_are_loops() -> None:
         "columns",
     )
     task = Task(
-        (3, 7, 9, 41),
+        (6, 7, 9, 41),
         (operand("f16", 7 * 9 * 44, 9 * 44, 44, 1),),
         operand("f16", 1, 0, 0, 0),
         "sum",
@@ -214,6 +214,28 @@ def test_partial_sums_of_a_reduction_across_cores() -> None:
             (7, 50), (operand(dtype, 52, 1),), operand(dtype, 0, 1), "sum", identity(), (0,), initial=False
         )
         check(task, "columns")
+
+
+@pytest.mark.parametrize("dtype", ["f16", "f32"])
+@pytest.mark.parametrize("combine", ["sum", "max"])
+@pytest.mark.parametrize("initial", [True, False])
+def test_few_long_rows_are_reduced_in_pieces(combine: Combine, dtype: str, initial: bool) -> None:
+    for rows, n in ((1, 768), (1, 4096), (2, 1536)):
+        task = Task(
+            (rows, n), (operand(dtype, n, 1),), operand(dtype, 1, 0), combine, identity(), (1,), initial
+        )
+        at_once = REDUCE.compile_at_once(task)
+        assert at_once is not None
+        cycles = check(task, "pieces")
+        assert cycles * 1.1 < run_task(task, at_once).cycles
+
+
+def test_pieces_of_bodies_and_windows() -> None:
+    inputs = (operand("f16", 512, 1), operand("f32", 1, 0))
+    check(Task((1, 512), inputs, operand("f32", 1, 0), "sum", EXPONENTIAL, (1,)), "pieces")
+    x = operand("f32", 400, 40, 1)
+    check(Task((1, 36, 30), (x,), operand("f32", 0, 0, 0), "max", identity(), (1, 2)), "pieces")
+    check(Task((3, 600), (operand("i32", 600, 1),), operand("i32", 1, 0), "sum", identity(), (1,)), "pieces")
 
 
 def test_one_output_is_one_workers() -> None:
@@ -313,6 +335,8 @@ def test_twins_compute_the_same(tmp_path: Path) -> None:
              operand("f16", 720, 144, 24, 0, 0, 1), "max", identity(), (3, 4)),
         Task((3, 40, 40, 8), (operand("f32", 40 * 320, 320, 8, 1),), operand("f32", 8, 0, 0, 1), "sum", identity(),
              (1, 2)),
+        Task((1, 768), (operand("f16", 768, 1),), operand("f16", 1, 0), "sum", identity(), (1,), initial=False),
+        Task((2, 1536), (operand("f32", 1536, 1),), operand("f32", 1, 0), "max", identity(), (1,)),
     ]  # fmt: skip
     cases = [(task, found) for task in tasks if (found := REDUCE.compile(task)) is not None]
     check_twins(cases, tmp_path)

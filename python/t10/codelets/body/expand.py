@@ -60,13 +60,13 @@ def _expanded(b: FunctionBuilder, op: ScalarOp, operands: tuple[int, ...]) -> in
         return _whole_power(b, *operands)
     if op.opcode == "math.fma":
         return _in_f32(b, op.dtype, operands, mathematics.fma)
-    if op.opcode == "math.fpowi":
-        exponent = b.op("arith.sitofp", operands[1], dtype="f32")
-        return _in_f32(b, op.dtype, (operands[0], exponent), mathematics.powf)
-    if op.opcode == "math.powf":
+    if op.opcode in ("math.powf", "math.fpowi"):
         plain = _constant_power(b, operands[0], _constant(b, operands[1]))
         if plain is not None:
             return plain
+    if op.opcode == "math.fpowi":
+        exponent = b.op("arith.sitofp", operands[1], dtype="f32")
+        return _in_f32(b, op.dtype, (operands[0], exponent), mathematics.powf)
     emit = mathematics.FOR_HALF.get(op.opcode) if op.dtype == "f16" else None
     emit = emit or mathematics.UNARY.get(op.opcode) or mathematics.BINARY.get(op.opcode)
     if emit is not None:

@@ -72,7 +72,9 @@ class Body:
         """Return what suits the combination and its types; raises `Unselectable` where nothing does."""
         task, lanes, result = self.task, self.shape.lanes, self.function.result
         combine, dtype = task.combine, task.output.dtype
-        if self.dtypes[result] != dtype:
+        # Partial sums of f16 come as f32, and are rounded once.
+        is_partial = combine == "sum" and (self.dtypes[result], dtype) == ("f32", "f16")
+        if self.dtypes[result] != dtype and not is_partial:
             raise Unselectable(f"{self.dtypes[result]} combined as {dtype}")
         if dtype not in FORM_BY_DTYPE:
             if dtype in ("ui32", "ui64", "i64", "index"):
@@ -84,13 +86,15 @@ class Body:
             factors = self._half_factors(result) if self.shape.mode == "rows" and lanes == 4 else None
             if factors is not None:
                 return Products(*factors)
-            half = result if dtype == "f16" else self._half_source(result)
+            half = result if self.dtypes[result] == "f16" else self._half_source(result)
             if half is not None and lanes >= 4 and self.levels[half] == PER_LANE:
                 return Accumulators(half, lanes)
         elif dtype == "f16":
             return Halves(self.once, self.per_output, combine, result, lanes)
         is_folded = self.shape.mode != "columns"
-        return Words(self.per_output, combine, result, lanes, is_folded=is_folded, is_wide=dtype == "f32")
+        return Words(
+            self.per_output, combine, result, lanes, is_folded=is_folded, is_wide=self.dtypes[result] == "f32"
+        )
 
     def _op(self, value: int) -> ScalarOp | None:
         number = value - self.function.n_inputs

@@ -1,7 +1,10 @@
 """Reductions as vector code: the inner loop is a software-pipelined repeat block.
 
-Six workers share the outputs. Each output (or vector of outputs) starts from the neutral element, takes its
-contributions, is folded, rounded, combined with what was there unless the task is initial, and stored.
+Six workers share the outputs, or pieces of few long ones, which a second launch brings together. Each output (or vector
+of outputs) starts from the neutral element, takes its contributions, is folded, rounded, combined with what was there
+unless the task is initial, and stored.
+
+A number wins over a NaN in maxima and minima, as in the instructions; scalar loops keep NaNs.
 """
 
 from __future__ import annotations
@@ -12,8 +15,10 @@ from t10.codelets.body.select import Unselectable
 from t10.codelets.digest import named
 from t10.codelets.nest import levels
 from t10.codelets.reduce.generator import Generator
+from t10.codelets.reduce.pieces import pieces
 from t10.codelets.reduce.shape import Shape, shapes
 from t10.codelets.reduce.twin import reduction_twin
+from t10.codelets.sequence import in_sequence
 from t10.core.codelet import Codelet, Compiled
 from t10.core.task import Task
 from t10.errors import UnsupportedOpError
@@ -33,6 +38,17 @@ class ReduceFamily:
             return None
         if any(operand.dtype not in COMPUTED for operand in task.operands):
             return None
+        cut = pieces(task)
+        if cut is not None:
+            partial, final = self.compile_at_once(cut.partial), self.compile_at_once(cut.final)
+            if partial is not None and final is not None:
+                prefix = f"{self.name}_pieces_{'_'.join(operand.dtype for operand in task.operands)}_{task.combine}"
+                summary = f"reduction of pieces, then of their results, combine {task.combine}"
+                return in_sequence(prefix, partial, final, len(task.inputs), cut.n_bytes, summary)
+        return self.compile_at_once(task)
+
+    def compile_at_once(self, task: Task) -> Compiled | None:
+        """Return the task as one launch of the workers, None where no shape suits."""
         for shape in shapes(task):
             try:
                 return self._compiled(task, shape)

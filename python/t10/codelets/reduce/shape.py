@@ -23,9 +23,13 @@ ACCESS_BYTES = 8
 MOST_UNROLLED = 16
 """Bundles of a whole reduction up to which no loop is made of it."""
 
-COST_OF_TAIL, COST_OF_STRAIGHT, COST_OF_LOOP = 5, 2, 6
-COST_OF_RESULT: dict[Mode, int] = {"rows": 14, "columns": 6, "points": 10}
+COST_OF_TAIL, COST_OF_STRAIGHT, COST_OF_LOOP = 5, 2, 4
+COST_OF_RESULT: dict[Mode, int] = {"rows": 6, "columns": 5, "points": 6}
+COST_OF_HALF = 7
 """About how many slots things cost that are not inner steps: to choose between shapes."""
+SLOTS_OF_LANE = {"math.exp": 3, "math.exp2": 3, "math.log": 6, "math.log2": 6, "math.tanh": 5, "math.sqrt": 5,
+                 "math.rsqrt": 4, "arith.divf": 4}  # fmt: skip
+"""Slots of functions that are computed lane by lane."""
 
 NEVER, PER_OUTPUT, PER_STEP, PER_LANE = range(4)
 """In which loop a value changes: never, from output to output, from step to step of the inner loop, in every lane."""
@@ -86,25 +90,42 @@ def shapes(task: Task) -> tuple[Shape, ...]:
     found = [_rows(task, nest, lanes) for lanes in (4, 2)]
     found += [_columns(task, nest, lanes) for lanes in (8, 4, 2)]
     candidates = [shape for shape in found if shape is not None]
-    dtypes = tuple(operand.dtype for operand in task.inputs)
-    return tuple(sorted((*candidates, _points(task, nest)), key=lambda shape: _cost(shape, dtypes)))
+    return tuple(sorted((*candidates, _points(task, nest)), key=lambda shape: _cost(shape, task)))
 
 
-def _cost(shape: Shape, dtypes: tuple[str, ...]) -> tuple[int, int, str]:
+def estimated_slots(task: Task) -> int:
+    """Return about how many slots the busiest worker takes in the best shape of a task with reduction levels."""
+    return min(_cost(shape, task)[0] for shape in shapes(task))
+
+
+def _cost(shape: Shape, task: Task) -> tuple[int, int, str]:
     """Return about how many slots the busiest worker takes: inner steps, loops, remainders and results."""
     n_outer = prod(level.extent for level in shape.outer)
-    widest = max(size_bytes(dtype) for dtype in dtypes)
-    per_step = max(1, shape.lanes * widest // ACCESS_BYTES)
+    per_step = _slots_of_step(shape, task)
     n_slots = shape.steps * per_step
     is_small = n_outer * n_slots <= MOST_UNROLLED
-    remainder = COST_OF_TAIL if shape.mode == "rows" and shape.tail else 0
+    remainder = COST_OF_TAIL + per_step if shape.mode == "rows" and shape.tail else 0
     per_outer = n_slots + remainder + (COST_OF_STRAIGHT if is_small else COST_OF_LOOP)
-    per_output = n_outer * per_outer + COST_OF_RESULT[shape.mode] + per_step
+    half = COST_OF_HALF if task.output.dtype == "f16" and shape.mode != "columns" else 0
+    per_output = n_outer * per_outer + COST_OF_RESULT[shape.mode] + half + 1
     n_outputs = prod(level.extent for level in shape.parallel)
     if shape.share.level is not None:
         units = -(-shape.parallel[0].extent // shape.share.unit)
         n_outputs = n_outputs // shape.parallel[0].extent * -(-units // N_WORKERS) * shape.share.unit
     return per_output * n_outputs, -shape.lanes, shape.mode
+
+
+def _slots_of_step(shape: Shape, task: Task) -> int:
+    """Return the slots of one inner step: loads, or what is computed from them."""
+    widths = [shape.lanes * size_bytes(o.dtype) for i, o in enumerate(task.inputs) if shape.moves(i)]
+    loads = sum(-(-width // ACCESS_BYTES) for width in widths)
+    if _is_plain(task):
+        return max(1, loads)
+    pairs = -(-shape.lanes // 2)
+    computed = pairs
+    for op in task.body.ops:
+        computed += SLOTS_OF_LANE[op.opcode] * shape.lanes if op.opcode in SLOTS_OF_LANE else pairs
+    return max(1, loads, computed)
 
 
 def _rows(task: Task, nest: tuple[Level, ...], lanes: int) -> Shape | None:

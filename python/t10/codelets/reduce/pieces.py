@@ -1,0 +1,102 @@
+"""Few outputs of many contributions: rows cut in pieces that workers reduce at once, then the pieces reduced.
+
+```
+partial[i, c] = combine of piece c of row i          six workers on rows x pieces
+out[i] = combine of partial[i, :]
+```
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from t10.codelets.nest import N_WORKERS, WORD_BYTES, Level, indexed_axes, levels
+from t10.codelets.reduce.shape import estimated_slots
+from t10.core.dtypes import size_bytes
+from t10.core.scalar import ScalarFunction, ScalarOp, identity
+from t10.core.task import Task, TaskOperand
+
+LAUNCH_SLOTS = 16
+"""About what a launch costs: the prologue of the workers, and the supervisor's work in slots of six cycles."""
+WORTH = 1.15
+"""How much faster pieces must be before they are worth their code."""
+BRIDGES = frozenset({"f16", "f32", "i32"})
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """A reduction in two: `partial` leaves results of pieces in `n_bytes` of scratch memory, `final` makes outputs."""
+
+    partial: Task
+    final: Task
+    n_bytes: int
+
+
+def pieces(task: Task) -> Pieces | None:
+    """Return the reduction in two where that is clearly faster, else None."""
+    if indexed_axes(task) or task.selectors or task.output.dtype not in BRIDGES:
+        return None
+    nest = levels(task)
+    rows = [level for level in nest if not level.is_reduction]
+    reductions = [level for level in nest if level.is_reduction]
+    if not reductions:
+        return None
+    whole = LAUNCH_SLOTS + estimated_slots(task)
+    best: tuple[float, Pieces] | None = None
+    for cut in reductions:
+        for n in range(2, N_WORKERS + 1):
+            if cut.extent % n or cut.extent < 2 * n or (cut.extent % 4 == 0) > (cut.extent // n % 4 == 0):
+                continue
+            found = _cut(task, rows, reductions, cut, n)
+            slots = 2 * LAUNCH_SLOTS + estimated_slots(found.partial) + estimated_slots(found.final)
+            if slots * WORTH < whole and (best is None or slots < best[0]):
+                best = (slots, found)
+    return best[1] if best else None
+
+
+def _cut(task: Task, rows: list[Level], reductions: list[Level], cut: Level, n: int) -> Pieces:
+    """Return the reduction with level `cut` in `n` pieces."""
+    is_sum = task.combine == "sum" and task.output.dtype == "f16"
+    dtype = "f32" if is_sum else task.output.dtype
+    step = max(1, WORD_BYTES // size_bytes(dtype))
+    length = cut.extent // n
+    piece = replace(cut, extent=n, strides=tuple(s * length for s in cut.strides), is_reduction=False)
+    inner = [replace(level, extent=length) if level is cut else level for level in reductions]
+    # Pieces of a row are neighbours in scratch memory, a word each.
+    strides: list[int] = []
+    size = n * step
+    for level in reversed(rows):
+        strides.insert(0, size)
+        size *= level.extent
+    bridge = TaskOperand(dtype, (*strides, step, *(0 for _ in inner)), 8)
+    partial = Task(
+        extents=tuple(level.extent for level in (*rows, piece, *inner)),
+        inputs=tuple(_operand(task.inputs[i], i, [*rows, piece, *inner]) for i in range(len(task.inputs))),
+        output=bridge,
+        combine=task.combine,
+        body=_widened(task.body) if is_sum else task.body,
+        reduction_axes=tuple(range(len(rows) + 1, len(rows) + 1 + len(inner))),
+        apart=frozenset(pair for pair in task.apart if len(task.inputs) not in pair),
+    )
+    final = Task(
+        extents=tuple(level.extent for level in (*rows, piece)),
+        inputs=(replace(bridge, strides=bridge.strides[: len(rows) + 1]),),
+        output=replace(
+            _operand(task.output, -1, [*rows, piece]), strides=(*(level.out_stride for level in rows), 0)
+        ),
+        combine=task.combine,
+        body=identity(),
+        reduction_axes=(len(rows),),
+        initial=task.initial,
+    )
+    return Pieces(partial, final, size * size_bytes(dtype))
+
+
+def _operand(operand: TaskOperand, number: int, nest: list[Level]) -> TaskOperand:
+    return replace(operand, strides=tuple(level.strides[number] for level in nest))
+
+
+def _widened(body: ScalarFunction) -> ScalarFunction:
+    """Return a body of f16 whose result is widened."""
+    op = ScalarOp("arith.extf", (body.result,), "f32")
+    return ScalarFunction(body.n_inputs, (*body.ops, op), body.n_inputs + len(body.ops))
