@@ -137,7 +137,7 @@ def test_large_windows_are_loops() -> None:
         "columns",
     )
     task = Task(
-        (6, 7, 9, 41),
+        (12, 7, 9, 41),
         (operand("f16", 7 * 9 * 44, 9 * 44, 44, 1),),
         operand("f16", 1, 0, 0, 0),
         "sum",
