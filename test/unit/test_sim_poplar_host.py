@@ -232,7 +232,9 @@ def test_a_vertex_that_writes_beside_its_variable_stops(tmp_path: Path, objects:
 def test_a_folder_without_a_program_and_code_that_does_not_compile_are_clear_errors(
     tmp_path: Path, objects: Path
 ) -> None:
-    with pytest.raises(InputError, match=r"holds no emitted program: program.cpp, codelets.cpp, tables.bin"):
+    with pytest.raises(
+        InputError, match=r"holds no emitted program: program.cpp, t10_runtime.cpp, codelets.cpp, tables.bin"
+    ):
         build(tmp_path, objects)
     case = ring()
     fill = next(c for c in case.program.codelets if c.name == "Test_fill")

@@ -18,7 +18,7 @@ ROW_ALIGNMENT_BYTES = 16
 """Rows begin at multiples of it for Poplar; T10 may have placed them off it and counted on that in offsets."""
 
 USING = """\
-#include "t10_main.hpp"
+#include "t10_runtime.hpp"
 
 namespace {
 

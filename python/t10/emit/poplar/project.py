@@ -26,7 +26,7 @@ add_custom_command(
   DEPENDS "${{FOLDER}}/codelets.cpp" "${{FOLDER}}/codelets.S" "${{FOLDER}}/t10_twin.hpp")
 add_custom_target(codelets DEPENDS "${{FOLDER}}/codelets.gp")
 
-add_executable(program program.cpp)
+add_executable(program program.cpp t10_runtime.cpp)
 add_dependencies(program codelets)
 target_compile_definitions(program PRIVATE T10_FOLDER="${{FOLDER}}")
 target_link_libraries(program PRIVATE poplar)
@@ -42,7 +42,7 @@ A model for chip `{chip}` ({n_tiles} tiles), written by T10 as a Poplar program.
 | `program.cpp` | variables, vertices, exchanges and their order; a function per operator |
 | `codelets.S` | the code of the vertices, for IPU Mk2 |
 | `codelets.cpp` | their classes and fields, with C++ bodies that compute the same |
-| `t10_*.hpp` | fixed helpers: tables, vertices over tiles, exchanges, host tensors, command line |
+| `t10_runtime.cpp`, `t10_*.hpp` | fixed helpers: tables, vertices over tiles, exchanges, host tensors, command line |
 | `tables.bin` | numbers per tile, and who sends what to whom |
 | `weights.bin`, `weights.json` | the weights in row-major order, and where each begins |
 
@@ -60,7 +60,7 @@ and needs none; `--profile FOLDER` writes Poplar's reports; `--cycles` counts th
 
 ```
 popc -O3 --target ipu2 -o codelets.gp codelets.cpp codelets.S
-g++ -std=c++17 -O1 program.cpp -o program -lpoplar
+g++ -std=c++17 -O1 program.cpp t10_runtime.cpp -o program -lpoplar
 ```
 
 Inputs and outputs are archives made by `numpy.savez` (not compressed), arrays by name, in row-major order:

@@ -21,14 +21,10 @@ from t10.emit.poplar.tables import Tables
 from t10.errors import InputError
 
 WEIGHTS_ALIGNMENT = 64
-RUNTIME = (
-    "t10_main.hpp",
-    "t10_runtime.hpp",
-    "t10_slots.hpp",
-    "t10_npz.hpp",
-    "t10_tables.hpp",
-    "t10_twin.hpp",
+RUNTIME = tuple(
+    f"t10_{name}.hpp" for name in ("runtime", "builder", "main", "tables", "files", "slots", "npz", "twin")
 )
+RUNTIME_SOURCE = '// The fixed helpers of the program, compiled by themselves.\n#include "t10_main.hpp"\n'
 
 
 def write_program(program: DeviceProgram, folder: Path | str, weights: Mapping[str, NDArray[Any]]) -> None:
@@ -46,6 +42,7 @@ def write_program(program: DeviceProgram, folder: Path | str, weights: Mapping[s
         (into / "codelets.cpp").write_text(codelets_text(program.codelets), encoding="utf-8")
         (into / "CMakeLists.txt").write_text(cmake_text(program), encoding="utf-8")
         (into / "README.md").write_text(readme_text(program), encoding="utf-8")
+        (into / "t10_runtime.cpp").write_text(RUNTIME_SOURCE, encoding="utf-8")
         runtime = resources.files("t10.emit.poplar") / "runtime"
         for name in RUNTIME:
             (into / name).write_bytes((runtime / name).read_bytes())

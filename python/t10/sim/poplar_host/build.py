@@ -23,7 +23,7 @@ HOST = Path(__file__).resolve().parent
 SIMULATOR = HOST.parents[1] / "isa" / "simulator"
 LIBRARY = SIMULATOR / "libt10_isa.a"
 COMPILER = "g++"
-PROGRAM_FILES = ("program.cpp", "codelets.cpp", "tables.bin")
+PROGRAM_FILES = ("program.cpp", "t10_runtime.cpp", "codelets.cpp", "tables.bin")
 # Twins round every operation to its own type: nothing may be contracted or kept wider.
 FLAGS = ("-std=c++17", "-ffp-contract=off", "-pipe")
 SHOWN_LINES = 12
@@ -57,9 +57,8 @@ def build(folder: Path | str, build_folder: Path | str, vertices: VertexCode = "
     headers = (HOST / "include", HOST / "source")
     units = [
         _Unit("host", '#include "all.hpp"\n', "-O1", headers),
-        _Unit(
-            "program", (source / "program.cpp").read_text(encoding="utf-8"), "-O0", (HOST / "include", source)
-        ),
+        _unit("program", source),
+        _unit("t10_runtime", source),
         _Unit("codelets", codelets, "-O1", (*headers, source)),
     ]
     libraries: list[Path] = []
@@ -75,6 +74,12 @@ def build(folder: Path | str, build_folder: Path | str, vertices: VertexCode = "
         _run([COMPILER, *map(str, (*objects, *libraries)), "-o", str(made)], "linking the program")
         made.replace(executable)
     return executable
+
+
+def _unit(name: str, source: Path) -> _Unit:
+    """Return a source of the program as it is."""
+    text = (source / f"{name}.cpp").read_text(encoding="utf-8")
+    return _Unit(name, text, "-O0", (HOST / "include", source))
 
 
 def _tiles_text(source: Path, into: Path) -> str:

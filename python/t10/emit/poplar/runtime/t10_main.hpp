@@ -1,12 +1,14 @@
-// The command line of every program that T10 writes: get a device, build the graph, run it once, hand the outputs over.
+// The command line of every program that T10 writes; t10_runtime.cpp includes this.
 #pragma once
 
+#include "t10_builder.hpp"
 #include "t10_npz.hpp"
-#include "t10_runtime.hpp"
 #include "t10_slots.hpp"
 
+#include <poplar/CycleCount.hpp>
 #include <poplar/Device.hpp>
 #include <poplar/DeviceManager.hpp>
+#include <poplar/Engine.hpp>
 #include <poplar/IPUModel.hpp>
 #include <poplar/OptionFlags.hpp>
 #include <poplar/Target.hpp>
@@ -20,13 +22,6 @@
 #endif
 
 namespace t10 {
-
-// What a program says of itself: a name, how many tiles it uses, and the function that makes its graph.
-struct Model {
-  const char *name;
-  unsigned n_tiles;
-  Sequence (*build)(Builder &);
-};
 
 struct Options {
   enum Target { any, ipu, model, compile_only };
@@ -241,7 +236,7 @@ inline void run_model(const Model &model, const Options &options) {
     engine.printProfileSummary(std::cout);
 }
 
-inline int main(int argc, char **argv, const Model &model) {
+int main(int argc, char **argv, const Model &model) {
   try {
     if (argc == 2 && (std::string(argv[1]) == "--help" || std::string(argv[1]) == "-h")) {
       print_usage(argv[0]);

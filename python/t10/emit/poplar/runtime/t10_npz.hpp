@@ -1,7 +1,7 @@
 // Reads and writes uncompressed .npz archives (zip files of .npy members), as numpy.savez makes them.
 #pragma once
 
-#include "t10_tables.hpp"
+#include "t10_files.hpp"
 
 #include <algorithm>
 #include <map>

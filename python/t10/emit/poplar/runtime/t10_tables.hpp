@@ -1,13 +1,10 @@
-// Tables of 32-bit integers in a side file, and numbers that may differ from tile to tile. Knows nothing of Poplar.
+// Numbers that may differ from tile to tile, and lists of tiles. Knows nothing of Poplar.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <fstream>
 #include <initializer_list>
-#include <stdexcept>
-#include <string>
 #include <vector>
 
 namespace t10 {
@@ -79,52 +76,5 @@ private:
 inline Tiles tiles(unsigned first, std::size_t count, unsigned step = 1) { return Tiles(first, count, step); }
 inline Tiles tiles(Span each) { return Tiles(each); }
 inline Tiles tiles(std::initializer_list<long long> each) { return Tiles(each); }
-
-inline std::vector<char> read_file(const std::string &path) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file)
-    throw std::runtime_error("cannot read " + path);
-  std::vector<char> bytes(static_cast<std::size_t>(file.tellg()));
-  file.seekg(0);
-  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  if (!file)
-    throw std::runtime_error("cannot read all of " + path);
-  return bytes;
-}
-
-// The tables of one file: "T10TABLE", their number as 64 bits, where each begins and the last ends (64 bits each, in
-// integers after this directory), then the integers.
-class Tables {
-public:
-  explicit Tables(const std::string &path) : bytes(read_file(path)) {
-    if (bytes.size() < 24 || std::memcmp(bytes.data(), "T10TABLE", 8) != 0)
-      throw std::runtime_error(path + " holds no tables");
-    directory.resize(1 + word(1));
-    for (std::size_t i = 0; i < directory.size(); ++i)
-      directory[i] = word(2 + i);
-    const std::size_t data = 8 * (2 + directory.size());
-    if (bytes.size() < data + 4 * directory.back())
-      throw std::runtime_error(path + " is too short");
-    first = reinterpret_cast<const std::int32_t *>(bytes.data() + data);
-  }
-
-  Span operator[](unsigned number) const {
-    if (number + 1 >= directory.size())
-      throw std::runtime_error("table " + std::to_string(number) + " is missing");
-    return {first + directory[number], directory[number + 1] - directory[number]};
-  }
-
-private:
-  std::vector<char> bytes;
-  std::vector<std::size_t> directory;
-  const std::int32_t *first = nullptr;
-
-  std::uint64_t word(std::size_t i) const {
-    std::uint64_t value = 0;
-    if (8 * (i + 1) <= bytes.size())
-      std::memcpy(&value, bytes.data() + 8 * i, sizeof value);
-    return value;
-  }
-};
 
 } // namespace t10
