@@ -7,6 +7,7 @@ operator needs is found by the fit, whose coefficients are not negative.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,10 @@ from t10.profile.roles import LoopRoles, MatrixRoles
 N_WORKERS = 6
 VECTOR_BYTES = 8
 SKIPPED_WORDS = 16
-ROW_STEPS = (1, 6, 24)
-"""Rows of a block up to which code of its own runs: one per worker; too few for a pipelined loop."""
+SEGMENT_SLOTS = 25
+"""Slots of a line of rows besides the rows themselves."""
+SHORT_LOOP = 4
+"""Rows up to which a loop is not pipelined."""
 Boxes = Any
 """An integer array (n, axes), or what records how formulas are made of one."""
 Column = Any
@@ -33,26 +36,76 @@ BLOCKS: Mapping[tuple[str, str], Blocks] = {
 """Depth and columns of a block of weights by input and output type (ISA reference §10)."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Rows of a block: how many, the longest loop over them, and what the busiest worker does.
+
+    `outs` are row axes beyond two, which loop around blocks; `slots` are issue slots of a worker, `loop` the rows of
+    one of its loops.
+    """
+
+    outs: Column
+    n: Column
+    length: Column
+    share: Column
+    slots: Column
+    loop: Column
+
+
+def _rows(spec: OperatorSpec, roles: MatrixRoles, boxes: Boxes) -> _Rows:
+    """Return how rows run: as lines of the longest axis, dealt out row by row or line by line, whatever is less."""
+    phases = 4 if spec.inputs[0].dtype == "f16" else 8
+    n, outs = product(boxes, roles.rows), product(boxes, ())
+    length = n
+    if roles.sums and len(roles.rows) > 1:
+        extents = [boxes[:, axis] for axis in roles.rows[-3:]]
+        length, least = extents[0], extents[0]
+        for extent in extents[1:]:
+            length, least = np.maximum(length, extent), np.minimum(least, extent)
+        if len(extents) > 2:
+            outs = least
+        slides = product(boxes, roles.sums) > 1 if _steps_by_one(spec, roles) else n > 0
+        # Windows of one point slide over nothing: all rows are one line.
+        length, outs = np.where(slides, length, n), np.where(slides, outs, 1)
+    n = n // outs
+    share = -(-n // N_WORKERS)
+    lines = -(-(n // length) // N_WORKERS)
+    by_row = share * phases + np.where(length < n, (share // length + 1) * SEGMENT_SLOTS, 0)
+    by_line = lines * (length * phases + SEGMENT_SLOTS)
+    is_line = np.logical_and(length < n, by_line < by_row)
+    slots = np.where(is_line, by_line, by_row)
+    return _Rows(outs, n, length, share, slots, np.where(is_line, length, np.minimum(length, share)))
+
+
+def _steps_by_one(spec: OperatorSpec, roles: MatrixRoles) -> bool:
+    """Return whether no row axis is walked in larger steps."""
+    terms = [t for operand in spec.inputs for dim in operand.dims for t in dim.terms if t.axis in roles.rows]
+    return all(term.coefficient == 1 for term in terms)
+
+
 def matrix_regimes(spec: OperatorSpec, roles: MatrixRoles, boxes: Boxes) -> list[tuple[str, Column]]:
     """Return regimes of a product by name with their conditions, the first that holds counts; the last always does.
 
-    Few rows go through code of their own, or not through the engine at all; inputs that do not end at whole words are
-    copied, and outputs that do not are written word by word.
+    Short loops over rows go through code of their own, or not through the engine at all; inputs that do not end at
+    whole words are copied, and outputs that do not are written word by word.
     """
-    rows, columns, inner = (product(boxes, axes) for axes in (roles.rows, roles.columns, roles.inner))
+    columns, inner = product(boxes, roles.columns), product(boxes, roles.inner)
+    rows = _rows(spec, roles, boxes)
     in_word = VECTOR_BYTES // size_bytes(spec.inputs[0].dtype)
     out_word = VECTOR_BYTES // size_bytes(spec.acc_dtype)
-    is_even = np.logical_and(inner % in_word == 0, columns % out_word == 0)
     is_inner_even = inner % in_word == 0
-    result: list[tuple[str, Column]] = []
-    for name, condition in (("even", is_even), ("word", is_inner_even)):
-        for most in ROW_STEPS:
-            result.append((f"{name} {most}", np.logical_and(condition, rows <= most)))
-        result.append((name, condition))
-    for most in ROW_STEPS:
-        result.append((f"ragged {most}", rows <= most))
-    result.append(("ragged", rows > 0))
-    return result
+    is_even = np.logical_and(is_inner_even, columns % out_word == 0)
+    lengths = (
+        (" one", rows.n == 1),
+        (" few", rows.n <= N_WORKERS),
+        (" short", rows.loop <= SHORT_LOOP),
+        ("", rows.n > 0),
+    )
+    return [
+        (f"{name}{suffix}", np.logical_and(condition, short))
+        for name, condition in (("even", is_even), ("word", is_inner_even), ("ragged", rows.n > 0))
+        for suffix, short in lengths
+    ]
 
 
 def matrix_features(spec: OperatorSpec, roles: MatrixRoles, boxes: Boxes) -> dict[str, Column]:
@@ -63,11 +116,11 @@ def matrix_features(spec: OperatorSpec, roles: MatrixRoles, boxes: Boxes) -> dic
     """
     depth, width = BLOCKS[(spec.inputs[0].dtype, spec.acc_dtype)]
     columns, inner = product(boxes, roles.columns), product(boxes, roles.inner)
-    rows, outs, sums = (product(boxes, axes) for axes in (roles.rows, roles.outs, roles.sums))
+    rows, sums = _rows(spec, roles, boxes), product(boxes, roles.sums)
+    outs = product(boxes, roles.outs) * rows.outs
     whole_columns, left_columns = columns // width, columns % width
     whole_depth, left_depth = inner // depth, inner % depth
     has_columns, has_depth = np.minimum(left_columns, 1), np.minimum(left_depth, 1)
-    share = -(-rows // N_WORKERS)
     n_deep = sums * (whole_depth + has_depth)
     n_wide = whole_columns + has_columns
     blocks = {
@@ -76,7 +129,7 @@ def matrix_features(spec: OperatorSpec, roles: MatrixRoles, boxes: Boxes) -> dic
         "deep": outs * n_wide * sums * has_depth,
         "wide": outs * has_columns * n_deep,
     }
-    result: dict[str, Column] = {"one": rows * 0 + 1, "outs": outs, "outs sums": outs * sums}
+    result: dict[str, Column] = {"one": rows.n * 0 + 1, "outs": outs, "outs sums": outs * sums}
     # What lies between two columns' words of a block is loaded as well, up to some words; wide loads take two at once.
     words = -(-inner // (VECTOR_BYTES // size_bytes(spec.inputs[0].dtype)))
     channels = outs * n_deep * columns
@@ -86,20 +139,21 @@ def matrix_features(spec: OperatorSpec, roles: MatrixRoles, boxes: Boxes) -> dic
         result[f"{name} channel words"] = count * np.minimum(words, SKIPPED_WORDS)
     for name, count in blocks.items():
         result[name] = count
-        result[f"{name} rows"] = count * share
-    result["segments"] = outs * n_wide * n_deep * product(boxes, roles.rows[:-1])
+        result[f"{name} slots"] = count * rows.slots
+        result[f"{name} rows"] = count * rows.share
+    result["lines"] = outs * n_wide * n_deep * -(-(rows.n // rows.length) // N_WORKERS)
     result["deep words"] = outs * sums * n_wide * left_depth
-    result["deep word rows"] = outs * sums * n_wide * left_depth * share
+    result["deep word rows"] = outs * sums * n_wide * left_depth * rows.share
     result["wide columns"] = outs * n_deep * left_columns
-    result["wide column rows"] = outs * n_deep * left_columns * share
+    result["wide column rows"] = outs * n_deep * left_columns * rows.share
     # Lines that are copied, and outputs that a vector unit computes one by one.
-    result["input elements"] = -(-(rows * sums * inner) // N_WORKERS)
+    result["input elements"] = -(-(rows.n * rows.outs * sums * inner) // N_WORKERS)
     result["weight elements"] = -(-(outs * columns * sums * inner) // N_WORKERS)
     # A single row is a column to the engine: what were columns stream.
     result["turned"] = outs * n_deep
     result["turned rows"] = outs * n_deep * -(-columns // N_WORKERS)
-    result["outputs"] = outs * -(-(rows * columns) // N_WORKERS)
-    result["output words"] = outs * -(-(rows * columns) // N_WORKERS) * sums * -(-inner // depth)
+    result["outputs"] = outs * -(-(rows.n * columns) // N_WORKERS)
+    result["output words"] = outs * -(-(rows.n * columns) // N_WORKERS) * sums * -(-inner // depth)
     return result
 
 
@@ -126,8 +180,13 @@ def loop_features(spec: OperatorSpec, roles: LoopRoles, boxes: Boxes) -> dict[st
     vectors = -(-run // width)
     share, spread = -(-rows // N_WORKERS), -(-points // (N_WORKERS * width))
     outputs = -(-points // N_WORKERS)
+    # Workers share the outermost axis; what lies inside of it each of them walks alone.
+    outermost = outer_extent(boxes, roles.rows)
+    dealt = -(-outermost // N_WORKERS) * (rows // outermost)
     plain: dict[str, Column] = {
         "one": one,
+        "dealt": dealt,
+        "dealt vectors": dealt * vectors,
         "spread": spread,
         "share": share,
         "share vectors": share * vectors,
@@ -143,6 +202,9 @@ def loop_features(spec: OperatorSpec, roles: LoopRoles, boxes: Boxes) -> dict[st
             "share vector terms": share * vectors * terms,
             "spread terms": spread * terms,
             "share terms": share * terms,
+            "dealt terms": dealt * terms,
+            "dealt vector terms": dealt * vectors * terms,
+            "dealt sums": dealt * summed,
         }
     if roles.selected:
         plain |= {"selected": selected, "outputs selected": outputs * selected}
@@ -181,6 +243,14 @@ def vector_width(spec: OperatorSpec) -> int:
     types = [operand.dtype for operand in spec.inputs] + [spec.acc_dtype]
     floats = [size_bytes(dtype) for dtype in types if is_float(dtype)]
     return max(VECTOR_BYTES // max(floats, default=4), 1)
+
+
+def outer_extent(boxes: Boxes, axes: AxisSizes) -> Column:
+    """Return the extent of the first of some axes that has more than one point, 1 where none has."""
+    result = product(boxes, ())
+    for axis in reversed(axes):
+        result = np.where(boxes[:, axis] > 1, boxes[:, axis], result)
+    return result
 
 
 def product(boxes: Boxes, axes: AxisSizes) -> Column:

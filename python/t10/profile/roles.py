@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from t10.core.expression import AxisSizes, Operand, OperatorSpec
 from t10.codelets.matrix.product import is_product
+from t10.core.expression import AxisSizes, Operand, OperatorSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,7 @@ def matrix_roles(spec: OperatorSpec) -> MatrixRoles | None:
     (x,) = (operand for operand in spec.inputs if operand is not w)
     reduced = frozenset(spec.reduction_axes)
     inner = _even_run(x, operands, reduced) or _even_run(w, operands, reduced)
+    inner = (*_absorbed_windows(x, w, inner, reduced), *inner)
     others = [a for a in range(len(spec.axes)) if a not in reduced and a not in columns]
     return MatrixRoles(
         columns=columns,
@@ -63,6 +64,22 @@ def matrix_roles(spec: OperatorSpec) -> MatrixRoles | None:
         outs=tuple(a for a in others if a in w.axes),
         sums=tuple(a for a in spec.reduction_axes if a not in inner),
     )
+
+
+def _absorbed_windows(x: Operand, w: Operand, inner: AxisSizes, reduced: frozenset[int]) -> AxisSizes:
+    """Return the window axis that both inputs step evenly from into the inner axes, if there is one.
+
+    `X[h + kh, w + kw, c]` and `W[o, kh, kw, c]`: neighbouring window positions along kw are neighbouring pixels.
+    """
+    n = len(inner)
+    if not n or len(x.dims) <= n or len(w.dims) <= n:
+        return ()
+    near_x, near_w = x.dims[-1 - n], w.dims[-1 - n]
+    if not near_w.is_simple or near_w.terms[0].axis not in reduced:
+        return ()
+    axis = near_w.terms[0].axis
+    steps = {term.axis: term.coefficient for term in near_x.terms}
+    return (axis,) if steps.get(axis) == 1 and len(near_x.terms) > 1 else ()
 
 
 def loop_roles(spec: OperatorSpec) -> LoopRoles:
