@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from math import gcd
 
 from t10.codelets.matrix.code import Bundle, WorkerCode
-from t10.codelets.matrix.engine import Engine
+from t10.codelets.matrix.engine import WORD_BYTES, Engine
 from t10.codelets.matrix.shape import (
     FRAME_LINES,
     FRAME_SOURCE,
@@ -28,8 +28,8 @@ from t10.codelets.matrix.shape import (
 MOST_SLACK = 2
 """Lines that are copied, at most, per line that is needed."""
 
-COUNT, PLANES, LINE_STEP, PLANE_STEP, ELEMENT_STEP, GROUPS, PITCH = range(len(LINE_WORDS))
-SLOTS_PER_LINE = 14
+COUNT, PLANES, LINE_STEP, PLANE_STEP, ELEMENT_STEP, GROUPS, LEFT, ZEROS, PITCH = range(len(LINE_WORDS))
+SLOTS_PER_LINE = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +63,15 @@ class Lines:
             self.plane_step - self.count * self.line_step,
             self.element_step // engine.in_bytes,
             self.elements // engine.word_elements,
+            self.elements % engine.word_elements,
+            self.pitch_bytes // WORD_BYTES - -(-self.elements // engine.word_elements),
             self.pitch_bytes,
         )
 
-    def slots(self, engine: Engine) -> float:
+    def slots(self, engine: Engine, stage: Stage) -> float:
         """Return the slots a worker takes for its share."""
         groups = -(-self.elements // engine.word_elements)
-        per_group = 6 if engine.in_dtype == "f16" else 3
+        per_group = 3.0 if engine.in_dtype == "f32" else 3.5 if stage.in_runs else 6.0
         return -(-self.count * self.planes // N_WORKERS) * (SLOTS_PER_LINE + per_group * groups)
 
 
@@ -155,35 +157,46 @@ def _chain(loops: list[tuple[int, int]]) -> tuple[int, int]:
 def copy_code(engine: Engine, stage: Stage) -> WorkerCode:
     """Return the workers' code: line by line in turns. The frame says from where to where, and where the numbers are.
 
-    $m0, $m1 are addresses of the line and its copy, $m2 its number in the plane, $m3 the planes to come.
+    $m0, $m1 are addresses of the line and its copy, $m2 its number in the plane, $m3 the planes to come, $m11 where the
+    numbers are.
     """
     code = WorkerCode()
     op = code.op
     code.label(".Lcopy")
-    for register, number in (("$m9", FRAME_LINES), ("$m0", FRAME_SOURCE), ("$m1", FRAME_TARGET)):
+    for register, number in (("$m11", FRAME_LINES), ("$m0", FRAME_SOURCE), ("$m1", FRAME_TARGET)):
         op(f"ld32 {register}, $mvertex_base, $mzero, {number}")
     op("get $m2, $WSR")
     op("and $m2, $m2, 7")
-    for register, number in (("$m4", COUNT), ("$m3", PLANES), ("$m5", LINE_STEP), ("$m11", PLANE_STEP),
-                             ("$m6", ELEMENT_STEP), ("$m7", GROUPS), ("$m8", PITCH)):  # fmt: skip
-        op(f"ld32 {register}, $m9, $mzero, {number}")
+    for register, number in (
+        ("$m3", PLANES),
+        ("$m5", LINE_STEP),
+        ("$m6", ELEMENT_STEP),
+        ("$m7", GROUPS),
+        ("$m8", PITCH),
+    ):
+        op(f"ld32 {register}, $m11, $mzero, {number}")
     for register, address in (("$m5", "$m0"), ("$m8", "$m1")):
         op(f"mul $m10, $m2, {register}")
         op(f"add {address}, {address}, $m10")
         op(f"mul {register}, {register}, {N_WORKERS}")
     code.label(".Lcopy_plane")
+    op(f"ld32 $m4, $m11, $mzero, {COUNT}")
     op("cmpslt $m9, $m2, $m4")
     op("brnz $m9, .Lcopy_line")
+    op(f"ld32 $m9, $m11, $mzero, {PLANE_STEP}")
     op("sub $m2, $m2, $m4")
-    op("add $m0, $m0, $m11")
+    op("add $m0, $m0, $m9")
     op("add $m3, $m3, -1")
     op("brnz $m3, .Lcopy_plane")
     op("exitz $mzero")
     code.label(".Lcopy_line")
     op("mov $m9, $m0")
     op("mov $m10, $m1")
-    code.repeat("$m7", _group(engine))
-    code.bundles(_rest(engine, stage))
+    if stage.in_runs and engine.in_dtype == "f16":
+        _runs(code)
+    else:
+        code.repeat("$m7", _group(engine))
+    _left(code, engine, "1" if stage.in_runs else "$m6")
     op(f"add $m2, $m2, {N_WORKERS}")
     op("add $m0, $m0, $m5")
     op("add $m1, $m1, $m8")
@@ -191,40 +204,68 @@ def copy_code(engine: Engine, stage: Stage) -> WorkerCode:
     return code
 
 
-def _load(engine: Engine, register: int) -> str:
-    what = "ldb16step" if engine.in_dtype == "f16" else "ld32step"
-    return f"{what} $a{register}, $mzero, $m9+=, $m6"
-
-
 def _group(engine: Engine) -> list[Bundle]:
-    """Return the bundles that copy one word of eight bytes."""
-    nothing = "fnop"
+    """Return the bundles that copy one word of eight bytes, element by element."""
+    load, nothing = "ldb16step" if engine.in_dtype == "f16" else "ld32step", "fnop"
+    loads = [f"{load} $a{i}, $mzero, $m9+=, $m6" for i in range(4)]
     if engine.in_dtype == "f32":
-        return [
-            (_load(engine, 0), nothing),
-            (_load(engine, 1), nothing),
-            ("st64step $a0:1, $mzero, $m10+=, 1", nothing),
-        ]
+        return [(loads[0], nothing), (loads[1], nothing), ("st64step $a0:1, $mzero, $m10+=, 1", nothing)]
     return [
-        (_load(engine, 0), nothing),
-        (_load(engine, 1), nothing),
-        (_load(engine, 2), "sort4x16lo $a4, $a0, $a1"),
-        (_load(engine, 3), nothing),
+        (loads[0], nothing),
+        (loads[1], nothing),
+        (loads[2], "sort4x16lo $a4, $a0, $a1"),
+        (loads[3], nothing),
         ("nop", "sort4x16lo $a5, $a2, $a3"),
         ("st64step $a4:5, $mzero, $m10+=, 1", nothing),
     ]
 
 
-def _rest(engine: Engine, stage: Stage) -> list[Bundle]:
-    """Return the bundles that copy what is left of a line, with zeros behind it."""
-    zeros: list[Bundle] = [("st64step $azeros, $mzero, $m10+=, 1", "")] * stage.zero_words
-    if not stage.rest:
-        return zeros
+def _runs(code: WorkerCode) -> None:
+    """Add what copies contiguous f16 by 32-bit words; where a line begins in the middle of one, halves are joined."""
+    load, nothing = "ld32step $a{}, $mzero, $m9+=, 1", "fnop"
+    store = "st64step {}, $mzero, $m10+=, 1"
+    code.op("and $m4, $m9, 2")
+    code.op("brnz $m4, .Lcopy_odd")
+    code.repeat(
+        "$m7", [(load.format(0), nothing), (load.format(1), nothing), (store.format("$a0:1"), nothing)]
+    )
+    code.op("bri .Lcopy_left")
+    code.label(".Lcopy_odd")
+    code.op("add $m9, $m9, -2")
+    code.op(load.format(3))
+    code.repeat(
+        "$m7",
+        [
+            (load.format(0), nothing),
+            (load.format(1), "roll16 $a4, $a3, $a0"),
+            ("nop", "roll16 $a5, $a0, $a1"),
+            (store.format("$a4:5"), "mov $a3, $a1"),
+        ],
+    )
+    code.op("add $m9, $m9, -2")
+    code.label(".Lcopy_left")
+
+
+def _left(code: WorkerCode, engine: Engine, step: str) -> None:
+    """Add what copies the last, partial word, if there is one, and the words of zeros behind it."""
+    op = code.op
+    op(f"ld32 $m4, $m11, $mzero, {LEFT}")
+    op("brz $m4, .Lcopy_zeros")
     if engine.in_dtype == "f32":
-        return [(_load(engine, 0), "mov $a1, $azero"), ("st64step $a0:1, $mzero, $m10+=, 1", ""), *zeros]
-    loads: list[Bundle] = [(_load(engine, i), "") for i in range(stage.rest)]
-    values = [f"$a{i}" if i < stage.rest else "$azero" for i in range(4)]
-    sorts: list[Bundle] = [
-        ("", f"sort4x16lo $a{4 + i}, {values[2 * i]}, {values[2 * i + 1]}") for i in (0, 1)
-    ]
-    return [*loads, *sorts, ("st64step $a4:5, $mzero, $m10+=, 1", ""), *zeros]
+        code.bundles([(f"ld32step $a0, $mzero, $m9+=, {step}", "mov $a1, $azero")])
+        op("st64step $a0:1, $mzero, $m10+=, 1")
+    else:
+        code.bundles([(f"ldb16step $a0, $mzero, $m9+=, {step}", "mov $a1, $azero")])
+        code.bundles([("add $m4, $m4, -1", "mov $a2, $azero")])
+        op("brz $m4, .Lcopy_word")
+        op(f"ldb16step $a1, $mzero, $m9+=, {step}")
+        op("add $m4, $m4, -1")
+        op("brz $m4, .Lcopy_word")
+        op(f"ldb16step $a2, $mzero, $m9+=, {step}")
+        code.label(".Lcopy_word")
+        op("sort4x16lo $a4, $a0, $a1")
+        op("sort4x16lo $a5, $a2, $azero")
+        op("st64step $a4:5, $mzero, $m10+=, 1")
+    code.label(".Lcopy_zeros")
+    op(f"ld32 $m4, $m11, $mzero, {ZEROS}")
+    code.repeat("$m4", [("st64step $azeros, $mzero, $m10+=, 1", "fnop")])

@@ -9,14 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from t10.codelets.matrix.copying import Copies, Lines
-from t10.codelets.matrix.engine import WORD_BYTES
+from t10.codelets.matrix.engine import BLOCK_WORDS, WORD_BYTES
 from t10.codelets.matrix.product import Loop, Product
 from t10.codelets.matrix.shape import LINE_WORDS, N_WORKERS, Load, PassKind, Stage, Structure
 from t10.codelets.matrix.share import Sharing, sharing
 from t10.codelets.matrix.stream import Access, Kit, Registers, Stream, jump_words, pace_word
+from t10.codelets.matrix.weights import load_bytes
 
 WIDE_BYTES = 16
-NO_COPIES = Copies(Stage(x=False, w=False, rest=0, zero_words=0), None, None)
+NO_COPIES = Copies(Stage(x=False, w=False, in_runs=False), None, None)
 MOST_SKIPPED = 5
 """Loads of words in between that take less time than a new address for the next channel."""
 
@@ -25,51 +26,77 @@ MOST_SKIPPED = 5
 class Pass:
     """A pass with its numbers: byte offsets of its first block, and its levels, those that move the output first.
 
-    Where weights are copied, `w_lines` are a block's and `w_within` is where in them the pass begins.
+    Where weights are copied, `w_within` is where in the copy the pass begins. `adds` tells whether its sums begin by
+    adding.
     """
 
     kind: PassKind
     x_at: int
     w_at: int
-    out_at: int
+    w_within: int
     levels: tuple[Loop, ...]
-    w_lines: Lines | None = None
-    w_within: int = 0
+    adds: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Direct:
-    """A product as passes over operands in place."""
+    """A product as passes; `w_lines` are those of a block of weights that is copied.
+
+    `columns_back` is how many columns the last block reaches back over the one before.
+    """
 
     product: Product
     structure: Structure
     passes: tuple[Pass, ...]
     sharing: Sharing
+    columns_back: int
+    w_lines: Lines | None
 
     def numbers(self) -> dict[str, int]:
         """Return every word that is no pointer, by name."""
-        product = self.product
+        product, structure = self.product, self.structure
         row = product.rows[-1] if product.rows else Loop(1, 0, 0, 0)
         shared = self.sharing
         share, rest = divmod(shared.n // shared.unit, N_WORKERS)
         words = {"w_row": product.columns.w, "share": share, "rest": rest, "x_row": row.x, "out_row": row.out}
-        if self.structure.has_segments:
+        words |= {"pace": pace_word(structure.kit, row.x, row.out) or 0}
+        words |= {
+            "adds": int(not product.task.initial),
+            "out_back": self.columns_back * product.engine.out_bytes,
+        }
+        if structure.has_segments:
             outer, inner = product.rows
             words |= {"unit": shared.unit, "reciprocal": shared.reciprocal or 0}
             words |= {"segment_rows": inner.extent, "x_segment": outer.x, "out_segment": outer.out}
+            jumps = jump_words(structure.kit, row.x, row.out, by_words=structure.is_by_words)
+            words |= {"x_jump": jumps[0], "out_jump": jumps[1]}
+        for name, lines in (("x", self.copies.x), ("w", self.w_lines)):
+            if lines is not None:
+                numbers = lines.words(product.engine)
+                words |= {f"{name}_{word}": n for word, n in zip(LINE_WORDS, numbers, strict=True)}
+        words |= {"w_copy_at": self.w_copy_at, "w_skip": self.columns_back * product.columns.w}
         for number, one in enumerate(self.passes):
-            jumps = jump_words(product.engine, one.kind.kit, row.x, row.out, by_words=one.kind.is_by_words)
-            words |= {f"x_jump{number}": jumps[0], f"out_jump{number}": jumps[1]}
-            words |= {f"pace{number}": pace_word(product.engine, one.kind.kit, row.x, row.out) or 0}
-            words |= {f"x_at{number}": one.x_at, f"w_at{number}": one.w_at, f"out_at{number}": one.out_at}
-            words |= self._copied(number, one)
-            for level, (loop, step) in enumerate(zip(one.levels, self._steps(one), strict=True)):
-                n = f"{number}_{level}"
-                words |= {f"count{n}": loop.extent, f"x_step{n}": step.x, f"w_step{n}": step.w}
-                words |= {f"out_step{n}": step.out}
-        if self.copies.x:
-            words |= _line_words("x_{}", self.copies.x.words(product.engine))
-        return words | {"w_copy_at": self.w_copy_at}
+            words |= self._pass_numbers(number, one)
+        return words
+
+    def _pass_numbers(self, number: int, one: Pass) -> dict[str, int]:
+        words = {f"x_at{number}": one.x_at, f"w_at{number}": one.w_at, f"w_within{number}": one.w_within}
+        back = self.columns_back
+        channel = self.copies.w.column_step if self.copies.w else self.product.columns.w
+        # A block that adds leaves out the weights of columns that are done; copies hold them nevertheless.
+        reaches = not one.adds or self.copies.w is not None
+        words |= {f"w_back{number}": back * channel if reaches else 0}
+        load = load_bytes(self.product.engine, self.structure.kit, one.kind.load, back) if one.adds else 0
+        words |= {f"load_at{number}": load}
+        for level, (loop, step) in enumerate(zip(one.levels, self._steps(number, one), strict=True)):
+            n = f"{number}_{level}"
+            words |= {
+                f"count{n}": loop.extent,
+                f"x_step{n}": step.x,
+                f"w_step{n}": step.w,
+                f"out_step{n}": step.out,
+            }
+        return words
 
     @property
     def copies(self) -> Copies:
@@ -84,112 +111,93 @@ class Direct:
     @property
     def scratch_bytes(self) -> int:
         """Return the bytes of scratch memory."""
-        return self.w_copy_at + max((one.w_lines.size_bytes for one in self.passes if one.w_lines), default=0)
+        return self.w_copy_at + (self.w_lines.size_bytes if self.w_lines else 0)
 
-    def _copied(self, number: int, one: Pass) -> dict[str, int]:
-        if one.w_lines is None:
-            return {}
-        words = _line_words(f"w_{{}}{number}", one.w_lines.words(self.product.engine))
-        return words | {f"w_within{number}": one.w_within}
+    def _steps(self, number: int, one: Pass) -> tuple[Loop, ...]:
+        """Return the steps of levels: each takes back what the level inside has moved on.
 
-    def _steps(self, one: Pass) -> tuple[Loop, ...]:
-        """Return the steps of levels; copied weights begin anew in every sum."""
-        steps = relative(one.levels)
-        last = one.kind.outs - 1
-        if one.w_lines is None:
-            return steps
-        return (*steps[:last], replace(steps[last], w=one.levels[last].w), *steps[last + 1 :])
-
-
-def _line_words(name: str, numbers: tuple[int, ...]) -> dict[str, int]:
-    return {name.format(word): number for word, number in zip(LINE_WORDS, numbers, strict=True)}
-
-
-def relative(levels: tuple[Loop, ...]) -> tuple[Loop, ...]:
-    """Return levels whose steps take back what the level inside has moved on."""
-    result: list[Loop] = []
-    for level, loop in enumerate(levels):
-        inside = levels[level + 1] if level + 1 < len(levels) else Loop(0, 0, 0, 0)
-        n = inside.extent
-        result.append(
-            Loop(loop.extent, loop.x - n * inside.x, loop.w - n * inside.w, loop.out - n * inside.out)
-        )
-    return tuple(result)
+        The last block of columns has reached back; copied weights begin anew in every sum.
+        """
+        result: list[Loop] = []
+        columns = one.kind.outs - 1
+        channel = self.copies.w.column_step if self.copies.w else self.product.columns.w
+        reaches = not one.adds or self.copies.w is not None
+        for level, loop in enumerate(one.levels):
+            inside = one.levels[level + 1] if level + 1 < len(one.levels) else Loop(0, 0, 0, 0)
+            n = inside.extent
+            w = 0 if self.copies.w and level == columns else n * inside.w
+            out = n * inside.out
+            if level == columns - 1:
+                out -= self.columns_back * self.product.engine.out_bytes
+                w -= self.columns_back * channel if reaches else 0
+            result.append(Loop(loop.extent, loop.x - n * inside.x, loop.w - w, loop.out - out))
+        return tuple(result)
 
 
 def direct(product: Product) -> Direct | None:
     """Return the product as passes, None where its operands do not lie as the engine needs them."""
     if not _is_direct(product):
         return None
-    engine = product.engine
-    passes: list[Pass] = []
-    for columns in _blocks(product.columns.extent, engine.columns):
-        begins = product.task.initial
-        for depth in _blocks(product.inner.extent, engine.depth):
-            found = _pass(product, begins, columns, depth)
-            if found is None:
-                return None
-            passes.append(found)
-            begins = False
+    engine, initial = product.engine, product.task.initial
+    width = min(product.columns.extent, engine.columns)
+    n_blocks = -(-product.columns.extent // width)
+    stores, half = divmod(width, engine.store_columns)
+    depth, left = divmod(product.inner.extent, engine.depth)
+    kit = Kit(BLOCK_WORDS if depth else left // engine.word_elements, stores + (half > 0), half > 0)
+    lines = product.copies.w.block(width) if product.copies and product.copies.w else None
+    passes = [_pass(product, kit, n_blocks, max(depth, 1), kit.words, adds=not initial)]
+    if depth and left:
+        passes.append(_pass(product, kit, n_blocks, 1, left // engine.word_elements, adds=True))
+    begin, add = _accesses(product, kit, passes[0].levels)
+    many = any(one.kind.sums for one in passes) or len(passes) > 1
     shared = sharing(product.rows, 2 * engine.phases)
-    has_few = shared.least_rows < max(_least_rows(product, one.kind) for one in passes)
     if len(product.rows) > 1 and shared.reciprocal is None:
         return None
-    stage = product.copies.stage if product.copies else None
-    kinds = tuple(one.kind for one in passes)
-    structure = Structure(engine, len(product.rows) > 1, has_few, kinds, stage)
-    return Direct(product, structure, tuple(passes), shared)
+    back = n_blocks * width - product.columns.extent
+    structure = Structure(
+        engine,
+        kit,
+        has_segments=len(product.rows) > 1,
+        has_few=False,
+        overlaps=back > 0,
+        begin=begin if initial or many else None,
+        add=add if many or not initial else None,
+        passes=tuple(one.kind for one in passes),
+        stage=product.copies.stage if product.copies else None,
+    )
+    structure = replace(structure, has_few=shared.least_rows < _least_rows(structure))
+    return Direct(product, structure, tuple(passes), shared, back, lines)
 
 
-def _least_rows(product: Product, kind: PassKind) -> int:
-    """Return the fewest rows that all loops of a pass can do."""
+def _least_rows(structure: Structure) -> int:
+    """Return the fewest rows that all row loops can do."""
     registers = Registers("", "", "", "", "", "", "", "")
-    begin = Stream(product.engine, kind.kit, False, kind.begin_access, registers)
-    add = Stream(product.engine, kind.kit, True, kind.sum_access, registers)
-    return max(begin.least_rows if kind.begins else 0, add.least_rows if kind.adds else 0)
+    loops: tuple[tuple[Access | None, bool], ...] = ((structure.begin, False), (structure.add, True))
+    return max(
+        Stream(structure.engine, structure.kit, adds, access, registers).least_rows
+        for access, adds in loops
+        if access is not None
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class _Blocks:
-    """Blocks of an axis: elements of each, how many, and the first element."""
-
-    size: int
-    n: int
-    at: int
-
-
-def _blocks(extent: int, size: int) -> list[_Blocks]:
-    """Return the whole blocks of an axis, and what is left."""
-    n, left = divmod(extent, size)
-    return [blocks for blocks in (_Blocks(size, n, 0), _Blocks(left, 1, n * size)) if blocks.size * blocks.n]
-
-
-def _pass(product: Product, begins: bool, columns: _Blocks, depth: _Blocks) -> Pass | None:
-    """Return a pass; None where its weights cannot be copied as those of the other passes are."""
+def _pass(product: Product, kit: Kit, n_blocks: int, n_deep: int, words: int, *, adds: bool) -> Pass:
+    """Return the pass over whole blocks, or the one over the last `words` words, as a block that reaches back."""
     engine, copies = product.engine, product.copies or NO_COPIES
-    stores, rest = divmod(columns.size, engine.store_columns)
-    kit = Kit(depth.size // engine.word_elements, stores + (rest > 0), rest > 0)
     w_column = copies.w.column_step if copies.w else product.columns.w
-    out_block = engine.columns * engine.out_bytes
     deep = engine.depth * engine.in_bytes
-    outs = [*product.outs, Loop(columns.n, 0, engine.columns * w_column, out_block)]
-    sums = [*product.sums, Loop(depth.n, deep, deep, 0)]
+    outs = [*product.outs, Loop(n_blocks, 0, engine.columns * w_column, engine.columns * engine.out_bytes)]
+    sums = [*product.sums, Loop(n_deep, deep, deep, 0)]
     # A level of one point is written where it makes codelets alike; it costs nothing, or a few cycles once.
     outs = [loop for loop in outs if loop.extent > 1] or [Loop(1, 0, 0, 0)]
     sums = [loop for loop in sums if loop.extent > 1]
-    lines = None
     if copies.w:
         sums = sums or [Loop(1, 0, 0, 0)]
-        lines = copies.w.block(columns.size)
-        if lines is None or (columns.size > 1 and lines.strides[0] != product.columns.w):
-            return None
-    begin, add = _accesses(product, kit, outs, sums)
-    kind = PassKind(kit, len(outs), len(sums), begins, _load(product, kit, [*outs, *sums]), begin, add)
-    within = depth.at * engine.in_bytes
-    w_at = columns.at * w_column + (0 if lines else within)
-    return Pass(
-        kind, within, w_at, columns.at * engine.out_bytes, (*outs, *sums), lines, within if lines else 0
-    )
+    first = kit.words - words
+    end = product.inner.extent * engine.in_bytes
+    x_at = end - kit.words * WORD_BYTES if first else 0
+    w_at = end - words * WORD_BYTES if first else 0
+    kind = PassKind(len(outs), len(sums), _load(product, first, kit.words, [*outs, *sums]))
+    return Pass(kind, x_at, 0 if copies.w else w_at, w_at if copies.w else 0, (*outs, *sums), adds)
 
 
 def _is_direct(product: Product) -> bool:
@@ -234,7 +242,7 @@ def is_by_words(product: Product) -> bool:
     return product.engine.out_bytes == WORD_BYTES // 2 and not _is_aligned_output(product)
 
 
-def _accesses(product: Product, kit: Kit, outs: list[Loop], sums: list[Loop]) -> tuple[Access, Access]:
+def _accesses(product: Product, kit: Kit, levels: tuple[Loop, ...]) -> tuple[Access, Access]:
     """Return which accesses may share a bundle in the loops that begin from zero and that add."""
     task, engine = product.task, product.engine
     if is_by_words(product):
@@ -243,10 +251,10 @@ def _accesses(product: Product, kit: Kit, outs: list[Loop], sums: list[Loop]) ->
     copies = product.copies or NO_COPIES
     # Scratch memory is demanded apart from the output where that can be had: from an interleaved one.
     is_apart = task.output.is_interleaved if copies.x else task.are_apart(product.x, len(task.inputs))
-    paced = pace_word(engine, kit, row.x, row.out) is not None
-    output_paced = pace_word(engine, kit, 0, row.out) is not None
+    paced = pace_word(kit, row.x, row.out) is not None
+    output_paced = pace_word(kit, 0, row.out) is not None
     out_banks = task.output.is_interleaved and row.out % WIDE_BYTES == 0
-    levels = (*product.rows, *outs, *sums)
+    levels = (*product.rows, *levels)
     both = (product.x_operand, task.output)
     is_cross = (
         not copies.x
@@ -264,17 +272,14 @@ def _accesses(product: Product, kit: Kit, outs: list[Loop], sums: list[Loop]) ->
     return begin, add
 
 
-def _load(product: Product, kit: Kit, levels: list[Loop]) -> Load:
+def _load(product: Product, first: int, last: int, levels: list[Loop]) -> Load:
     """Return how weights are loaded; what lies between channels is skipped where a new address takes longer."""
     w = product.w_operand
-    steps = [product.columns.w, *(loop.w for loop in levels)]
+    steps = [product.columns.w, first * WORD_BYTES, *(loop.w for loop in levels)]
+    steps += [product.inner.extent * product.engine.in_bytes] if first else []
     is_copied = product.copies is not None and product.copies.w is not None
-    is_wide = (
-        not is_copied
-        and w.is_interleaved
-        and w.align_bytes >= WIDE_BYTES
-        and all(s % WIDE_BYTES == 0 for s in steps)
-    )
-    skip = product.columns.w // WORD_BYTES - kit.words
+    is_wide = not is_copied and w.is_interleaved and w.align_bytes >= WIDE_BYTES
+    is_wide = is_wide and all(step % WIDE_BYTES == 0 for step in steps)
+    skip = product.columns.w // WORD_BYTES - (last - first)
     most = MOST_SKIPPED * (2 if is_wide else 1)
-    return Load(16 if is_wide else 8, skip if 0 <= skip <= most else None)
+    return Load(16 if is_wide else 8, skip if 0 <= skip <= most else None, first, last)

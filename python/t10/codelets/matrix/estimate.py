@@ -8,11 +8,12 @@ from __future__ import annotations
 from functools import lru_cache
 
 from t10.codelets.matrix.code import WorkerCode
-from t10.codelets.matrix.direct import Direct, Pass, is_w_aligned, is_x_aligned
+from t10.codelets.matrix.direct import Direct, is_w_aligned, is_x_aligned
 from t10.codelets.matrix.engine import Engine
 from t10.codelets.matrix.product import Product
 from t10.codelets.matrix.shape import N_WORKERS
 from t10.codelets.matrix.stream import Access, Kit, Registers, Stream
+from t10.codelets.matrix.weights import load_cycles
 
 ADDRESS_CYCLES = 7
 LAUNCH_CYCLES = 20
@@ -21,7 +22,7 @@ VERTEX_CYCLES = 40
 SETUP_CYCLES = 110
 COPY_CYCLES = 60
 SEGMENT_SLOTS = 12
-ENTRY_SLOTS = 5
+ENTRY_SLOTS = 7
 
 DOT_CYCLES = 100
 DOT_SLOTS = 16
@@ -45,48 +46,44 @@ def loop_slots(engine: Engine, kit: Kit, accumulates: bool, access: Access, rows
 
 def cycles(found: Direct) -> float:
     """Return about how many cycles the vertex takes."""
-    total = VERTEX_CYCLES + SETUP_CYCLES * len(found.passes)
-    copies = found.copies
-    if copies.x:
-        total += COPY_CYCLES + N_WORKERS * copies.x.slots(found.product.engine)
-    return total + sum(_pass_cycles(found, one) for one in found.passes)
+    total = float(VERTEX_CYCLES + SETUP_CYCLES)
+    stage = found.structure.stage
+    if found.copies.x and stage:
+        total += COPY_CYCLES + N_WORKERS * found.copies.x.slots(found.product.engine, stage)
+    return total + sum(_pass_cycles(found, number) for number in range(len(found.passes)))
 
 
-def _pass_cycles(found: Direct, one: Pass) -> float:
-    kind, engine = one.kind, found.product.engine
+def _pass_cycles(found: Direct, number: int) -> float:
+    one = found.passes[number]
+    kind, engine, structure = one.kind, found.product.engine, found.structure
     outs = sums = 1
     for level, loop in enumerate(one.levels):
         if level < kind.outs:
             outs *= loop.extent
         else:
             sums *= loop.extent
-    load = kind.kit.columns(engine) * _channel_cycles(one)
-    begin = _launch_cycles(found, one, accumulates=False) if kind.begins else 0.0
-    add = _launch_cycles(found, one, accumulates=True)
-    adding = sums - (1 if kind.begins else 0)
-    total = outs * (sums * (load + LAUNCH_CYCLES) + begin + adding * add)
+    load = load_cycles(engine, structure.kit, kind.load, ADDRESS_CYCLES)
+    opening = 0 if one.adds else 1
+    total = outs * sums * (load + LAUNCH_CYCLES)
+    if opening:
+        total += outs * _launch_cycles(found, accumulates=False)
+    if sums > opening:
+        total += outs * (sums - opening) * _launch_cycles(found, accumulates=True)
     if kind.sums:
         total += outs * LEVEL_CYCLES
-    if one.w_lines:
-        total += outs * (COPY_CYCLES + SETUP_CYCLES + N_WORKERS * one.w_lines.slots(engine))
+    if found.w_lines and structure.stage:
+        copy = COPY_CYCLES + SETUP_CYCLES + N_WORKERS * found.w_lines.slots(engine, structure.stage)
+        total += outs * copy
     return total
 
 
-def _channel_cycles(one: Pass) -> float:
-    """Return the cycles to load one channel's words."""
-    load, words = one.kind.load, one.kind.kit.words
-    if load.skip_words is None:
-        return ADDRESS_CYCLES - 1 + words * 8 / load.width_bytes
-    return (words + load.skip_words) * 8 / load.width_bytes
-
-
-def _launch_cycles(found: Direct, one: Pass, *, accumulates: bool) -> float:
-    kind, engine = one.kind, found.product.engine
-    access = kind.sum_access if accumulates else kind.begin_access
+def _launch_cycles(found: Direct, *, accumulates: bool) -> float:
+    structure = found.structure
+    access = (structure.add if accumulates else structure.begin) or "single"
     slots = 0
     for loops in found.sharing.worker_loops():
-        own = sum(loop_slots(engine, kind.kit, accumulates, access, rows) for rows in loops)
-        if found.structure.has_segments:
+        own = sum(loop_slots(structure.engine, structure.kit, accumulates, access, rows) for rows in loops)
+        if structure.has_segments:
             own += ENTRY_SLOTS + SEGMENT_SLOTS * len(loops)
         slots = max(slots, own + ENTRY_SLOTS)
     return N_WORKERS * slots

@@ -57,7 +57,7 @@ def _compiled(found: Direct) -> Compiled:
 def _codelet(structure: Structure) -> Codelet:
     """Return the code of a structure; what it demands of its operands' places follows from how it accesses them."""
     engine = structure.engine
-    accesses = frozenset(access for kind in structure.passes for access in kind.accesses)
+    accesses = structure.accesses
     wide_weights = any(kind.load.width_bytes == WIDE_BYTES for kind in structure.passes)
     is_cross = "cross" in accesses
     out_align = 16 if is_cross else 4 if "word" in accesses else 8

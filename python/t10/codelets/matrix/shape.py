@@ -1,15 +1,18 @@
 """The structure of a codelet: everything its text depends on; the numbers are words of the vertex.
 
-A codelet runs passes one after another, one for whole blocks and one for what is left over along the reduced axis, the
-columns, or both:
+A codelet runs one pass over whole blocks, and another one over what is left of the inner axis where it is no multiple
+of a block:
 
 ```
 for every pass:
     for the levels that move the output (groups, further columns and rows, blocks of columns):
-        for the levels that are reduced (window positions, blocks of the reduced axis):
+        for the levels that are reduced (window positions, blocks of the inner axis):
             load a block of weights
             six workers: all rows through the engine
 ```
+
+Left-over blocks are whole ones that reach back over the one before. Along the inner axis the weights of what was summed
+already are zero. Along the columns a sum that begins from zero gives the same again, one that adds has zero weights.
 """
 
 from __future__ import annotations
@@ -17,22 +20,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from t10.codelets.matrix.engine import Engine
+from t10.codelets.matrix.engine import BLOCK_WORDS, Engine
 from t10.codelets.matrix.stream import STEPPING, Access, Kit
 
 N_WORKERS = 6
-FRAME_INPUT, FRAME_OUTPUT, FRAME_STATE, FRAME_SOURCE, FRAME_TARGET, FRAME_LINES = range(6)
-"""Words of the supervisor's frame: addresses of input, output and the vertex's words; what is copied, where to, how."""
-FIRST_COUNTER = 6
+(FRAME_INPUT, FRAME_OUTPUT, FRAME_STATE, FRAME_ADDS, FRAME_OPENING, FRAME_SOURCE, FRAME_TARGET, FRAME_LINES,
+ FRAME_KEPT) = range(9)  # fmt: skip
+"""Words of the supervisor's frame: addresses of input, output and the vertex's words; whether sums begin by adding, and
+the workers' entry for that; what is copied, where to, how; registers kept for the caller (two)."""
+FIRST_COUNTER = FRAME_KEPT + 2
 SHARE_WORDS = 6
-LINE_WORDS = ("lines", "planes", "line_step", "plane_step", "element_step", "groups", "pitch")
+LINE_WORDS = (
+    "lines", "planes", "line_step", "plane_step", "element_step", "groups", "left", "zeros", "pitch",
+)  # fmt: skip
 """Words that describe the lines of an operand to copy (see `copying`)."""
 Width = Literal[8, 16]
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """How a block of weights is loaded: `width_bytes` at a time, channel by channel.
+    """How a block of weights is loaded: `width_bytes` at a time, channel by channel, words `first` to `last` of each.
 
     `skip_words` words of 8 bytes lie between one channel's words and the next one's: they are loaded as well and
     overwritten; None where setting the address anew is faster.
@@ -40,68 +47,95 @@ class Load:
 
     width_bytes: Width
     skip_words: int | None
+    first: int
+    last: int
+
+    @property
+    def n_words(self) -> int:
+        """Return the words loaded per channel."""
+        return self.last - self.first
 
     @property
     def name(self) -> str:
         """Return the way as a part of names."""
-        way = (
-            "rows"
-            if self.skip_words is None
-            else "whole"
-            if not self.skip_words
-            else f"skip{self.skip_words}_"
-        )
-        return f"{way}{8 * self.width_bytes}"
+        part = "" if self.n_words == BLOCK_WORDS else f"{self.first}{self.last}_"
+        skip = self.skip_words
+        way = "rows" if skip is None else f"skip{skip}_" if skip else "whole"
+        return f"{way}{part}{8 * self.width_bytes}"
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
     """Which inputs are copied into scratch memory: the streaming one once, weights for every block of columns.
 
-    `rest` are the elements of a line's last, partial word; `zero_words` words of zeros follow.
+    `in_runs` where elements of a line are contiguous in all that is copied.
     """
 
     x: bool
     w: bool
-    rest: int
-    zero_words: int
+    in_runs: bool
 
     @property
     def name(self) -> str:
         """Return the stage as a part of names."""
-        return f"copy{'x' if self.x else ''}{'w' if self.w else ''}{self.rest}{self.zero_words}"
+        return f"copy{'x' if self.x else ''}{'w' if self.w else ''}{'_runs' if self.in_runs else ''}"
 
 
 @dataclass(frozen=True, slots=True)
 class PassKind:
-    """The structure of a pass: `outs` levels that move the output, `sums` that are reduced, whichever are left of both.
+    """The structure of a pass: `outs` levels that move the output, `sums` that are reduced."""
 
-    `begins` tells that its first block of a sum begins from zero; `sums_on` that further blocks add to it.
-    """
-
-    kit: Kit
     outs: int
     sums: int
-    begins: bool
     load: Load
-    begin_access: Access
-    sum_access: Access
 
     @property
     def levels(self) -> int:
         """Return the number of levels."""
         return self.outs + self.sums
 
+    def words(self, number: int) -> list[str]:
+        """Return the names of the words of the pass of this number."""
+        names = [f"{name}{number}" for name in ("x_at", "w_at")] if number else []
+        for level in range(self.levels):
+            steps = ("x_step", "w_step", "out_step") if level < self.outs else ("x_step", "w_step")
+            names += [f"{name}{number}_{level}" for name in ("count", *steps)]
+        return names
+
     @property
-    def adds(self) -> bool:
-        """Return whether any block adds to what the output holds."""
-        return not self.begins or self.sums > 0
+    def name(self) -> str:
+        """Return the pass as a part of the codelet's name."""
+        return f"{self.outs}{self.sums}_{self.load.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """What the text of a codelet depends on.
+
+    `begin` and `add` are the accesses of the row loops that begin from zero and that add, None where there is none;
+    where there are both, a word tells how sums begin. `has_segments` where rows are not evenly spaced; `has_few` where
+    a loop may have fewer rows than the pipeline takes; `overlaps` where the last block of columns reaches back.
+    """
+
+    engine: Engine
+    kit: Kit
+    has_segments: bool
+    has_few: bool
+    overlaps: bool
+    begin: Access | None
+    add: Access | None
+    passes: tuple[PassKind, ...]
+    stage: Stage | None = None
 
     @property
     def accesses(self) -> frozenset[Access]:
-        """Return the accesses of its row loops."""
-        begin = (self.begin_access,) if self.begins else ()
-        return frozenset(begin + ((self.sum_access,) if self.adds else ()))
+        """Return the accesses of the row loops."""
+        return frozenset(access for access in (self.begin, self.add) if access is not None)
+
+    @property
+    def has_both(self) -> bool:
+        """Return whether sums may begin from zero or by adding, as a word tells."""
+        return self.begin is not None and self.add is not None
 
     @property
     def has_pace(self) -> bool:
@@ -113,36 +147,10 @@ class PassKind:
         """Return whether the output is accessed by 32-bit words."""
         return "word" in self.accesses
 
-    def words(self, number: int) -> list[str]:
-        """Return the names of the words of the pass of this number."""
-        names = [f"pace{number}"] if self.has_pace else []
-        if number:
-            names += [f"{name}{number}" for name in ("x_at", "w_at", "out_at")]
-        for level in range(self.levels):
-            steps = ("x_step", "w_step", "out_step") if level < self.outs else ("x_step", "w_step")
-            names += [f"{name}{number}_{level}" for name in ("count", *steps)]
-        return names
-
     @property
-    def name(self) -> str:
-        """Return the pass as a part of the codelet's name."""
-        begin = f"_{self.begin_access}" if self.begins else ""
-        add = f"_add_{self.sum_access}" if self.adds else ""
-        return f"k{self.kit.name}_{self.outs}{self.sums}_{self.load.name}{begin}{add}"
-
-
-@dataclass(frozen=True, slots=True)
-class Structure:
-    """What the text of a codelet depends on.
-
-    `has_segments` where rows are not evenly spaced; `has_few` where a loop may have fewer rows than the pipeline takes.
-    """
-
-    engine: Engine
-    has_segments: bool
-    has_few: bool
-    passes: tuple[PassKind, ...]
-    stage: Stage | None = None
+    def needs_jumps(self) -> bool:
+        """Return whether a row loop steps plain pointers."""
+        return self.has_few or bool(self.accesses & {"packed", *STEPPING})
 
     @property
     def copies_x(self) -> bool:
@@ -158,27 +166,32 @@ class Structure:
     def name(self) -> str:
         """Return the codelet's name."""
         rows = ("few" if self.has_few else "") + ("segments" if self.has_segments else "rows")
-        stage = (self.stage.name,) if self.stage else ()
-        return "_".join(("Matrix", self.engine.name, *stage, rows, *(p.name for p in self.passes)))
+        parts = ["Matrix", self.engine.name, f"k{self.kit.name}", rows]
+        parts += [self.stage.name] if self.stage else []
+        parts += [f"begin_{self.begin}"] if self.begin else []
+        parts += [f"add_{self.add}"] if self.add else []
+        parts += [kind.name for kind in self.passes]
+        return "_".join([*parts, "overlap"] if self.overlaps else parts)
 
     def words(self) -> tuple[str, ...]:
         """Return the names of the vertex's words in order."""
         names = ["x", "w", "out", "w_row", "share", "rest", "x_row", "out_row"]
+        names += ["pace"] if self.has_pace else []
+        names += ["adds"] if self.has_both else []
+        names += ["out_back"] if self.overlaps else []
         if self.has_segments:
             names += ["unit", "reciprocal", "segment_rows", "x_segment", "out_segment"]
+            names += ["x_jump", "out_jump"] if self.needs_jumps else []
         if self.stage:
             names += ["scratch", "w_copy_at"] if self.stage.w else ["scratch"]
+            names += ["w_skip"] if self.stage.w and self.overlaps else []
             names += [f"x_{name}" for name in LINE_WORDS] if self.stage.x else []
+            names += [f"w_{name}" for name in LINE_WORDS] if self.stage.w else []
         for number, kind in enumerate(self.passes):
             names += kind.words(number)
-            names += [f"w_{name}{number}" for name in (*LINE_WORDS, "within")] if self.copies_w else []
-            if self.has_segments and self.needs_jumps(number):
-                names += [f"x_jump{number}", f"out_jump{number}"]
+            names += [f"w_back{number}", f"load_at{number}"] if self.overlaps else []
+            names += [f"w_within{number}"] if self.copies_w and number else []
         return tuple(names)
-
-    def needs_jumps(self, number: int) -> bool:
-        """Return whether a row loop of a pass steps plain pointers."""
-        return self.has_few or bool(self.passes[number].accesses & {"packed", *STEPPING})
 
     @property
     def first_share(self) -> int:

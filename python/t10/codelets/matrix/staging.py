@@ -74,8 +74,8 @@ def _copied(product: Product, pitch: int, *, copies_x: bool, copies_w: bool) -> 
         weights = WeightLines(columns.w, tuple(walked[1:]), inner.w, inner.extent, pitch, lines.in_line_chain)
         columns = replace(columns, w=lines.strides[0])
         sums = [replace(loop, w=stride) for loop, stride in zip(sums, lines.strides[1:], strict=True)]
-    words = -(-inner.extent // engine.word_elements)
-    stage = Stage(copies_x, copies_w, inner.extent % engine.word_elements, pitch // WORD_BYTES - words)
+    copied = ([inner.x] if copies_x else []) + ([inner.w] if copies_w else [])
+    stage = Stage(copies_x, copies_w, all(step == engine.in_bytes for step in copied))
     filled, sums = absorbed(Loop(pitch // engine.in_bytes, engine.in_bytes, engine.in_bytes, 0), sums)
     return replace(
         product,

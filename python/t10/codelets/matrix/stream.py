@@ -320,25 +320,22 @@ class _Loads:
         return [f"st64pace {store}, {tail}, {third}"] if self.result is not None else []
 
 
-def pace_word(engine: Engine, kit: Kit, input_row_bytes: int, output_row_bytes: int) -> int | None:
+def pace_word(kit: Kit, input_row_bytes: int, output_row_bytes: int) -> int | None:
     """Return the stride register of packed addresses: jumps from a row's last word to the next row's first, and 0.
 
     None where a jump is no whole number of words or does not fit its ten bits.
     """
     if output_row_bytes % WORD_BYTES or kit.ends_half:
         return None
-    jumps = jump_words(engine, kit, input_row_bytes, output_row_bytes, by_words=False)
+    jumps = jump_words(kit, input_row_bytes, output_row_bytes, by_words=False)
     if any(not -512 <= jump < 512 for jump in jumps):
         return None
     return (jumps[0] & 0x3FF) | (jumps[1] & 0x3FF) << 10
 
 
-def jump_words(
-    engine: Engine, kit: Kit, input_row_bytes: int, output_row_bytes: int, *, by_words: bool
-) -> tuple[int, int]:
+def jump_words(kit: Kit, input_row_bytes: int, output_row_bytes: int, *, by_words: bool) -> tuple[int, int]:
     """Return the jumps of input and output in units of their accesses: 8 bytes, the output's 4 where it is by words."""
     assert 1 <= kit.words <= BLOCK_WORDS
-    assert 1 <= kit.stores <= engine.phases
     unit, back = output_steps(kit, by_words=by_words)
     return input_row_bytes // WORD_BYTES - (kit.words - 1), output_row_bytes // unit - back
 

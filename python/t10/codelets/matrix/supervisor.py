@@ -1,7 +1,8 @@
 """The supervisor's part: the loop nest over blocks; it loads weights and launches the workers.
 
 Registers: $m0 the vertex's words, $m1, $m2, $m3 addresses of input, weights and output, $m4 the innermost counter, $m5
-the workers' entry, $m7 bytes from one channel's weights to the next, $m8 what workers find as vertex base.
+the workers' entry, $m7 bytes from one channel's weights to the next, $m8 what workers find as vertex base, $m9 where in
+the loading of a last block that adds the first new channel's weights come (0: all of them are loaded).
 """
 
 from __future__ import annotations
@@ -10,11 +11,14 @@ from dataclasses import dataclass
 
 from t10.codelets.assembly import Assembly
 from t10.codelets.matrix.copying import copy_code
-from t10.codelets.matrix.engine import BLOCK_WORDS, WORD_BYTES
+from t10.codelets.matrix.engine import BLOCK_WORDS
 from t10.codelets.matrix.shape import (
     FIRST_COUNTER,
+    FRAME_ADDS,
     FRAME_INPUT,
+    FRAME_KEPT,
     FRAME_LINES,
+    FRAME_OPENING,
     FRAME_OUTPUT,
     FRAME_SOURCE,
     FRAME_STATE,
@@ -22,7 +26,8 @@ from t10.codelets.matrix.shape import (
     PassKind,
     Structure,
 )
-from t10.codelets.matrix.worker import WorkerPass
+from t10.codelets.matrix.weights import channel_loads
+from t10.codelets.matrix.worker import worker_code
 
 ZERO_WEIGHTS = 4
 LOCAL = "TEXCH_SYNCZONE_LOCAL"
@@ -42,23 +47,43 @@ class _Nest:
 
     def write(self) -> None:
         """Write the pass from its first level on."""
-        op, word = self.assembly.op, self._word
+        op, structure = self.assembly.op, self.structure
         if self.number:
             for register, name in (("$m1", "x"), ("$m2", "w"), ("$m3", "out")):
-                base = "scratch" if name == "x" and self.structure.copies_x else name
-                op(f"ld32 {register}, $m0, $mzero, {self.structure.word(base)}")
-                op(f"ld32 $m6, $m0, $mzero, {word(f'{name}_at')}")
-                op(f"add {register}, {register}, $m6")
-        if self.structure.copies_w:
+                base = "scratch" if name == "x" and structure.copies_x else name
+                op(f"ld32 {register}, $m0, $mzero, {structure.word(base)}")
+                if name != "out":
+                    op(f"ld32 $m6, $m0, $mzero, {structure.word(f'{name}_at{self.number}')}")
+                    op(f"add {register}, {register}, $m6")
+        if structure.copies_w:
             op(f"st32 $m2, $sp, $mzero, {FRAME_SOURCE}")
-        if self.kind.kit.words < BLOCK_WORDS:
-            op(f"setzi $m6, {ZERO_WEIGHTS}")
-            op("put $CR, $m6", "words that are not loaded must be zero: what is there may be no number")
-        op(f"setzi $m5, .Lsetup{self.number}")
+        if self.kind.load.n_words < BLOCK_WORDS:
+            self._zero_weights()
+        self._opening()
         self._level(0)
 
-    def _word(self, name: str) -> int:
-        return self.structure.word(f"{name}{self.number}")
+    def _opening(self) -> None:
+        """Set the workers' first entry, and the one that further sums of the pass begin with."""
+        op, structure = self.assembly.op, self.structure
+        if structure.has_both and not self.number:
+            op(f"ld32 $m6, $m0, $mzero, {structure.word('adds')}")
+            op("setzi $m5, .Lbegin")
+            op("setzi $m8, .Lfirst")
+            op("movnz $m5, $m6, $m8")
+        else:
+            op("setzi $m6, 1")
+            op(f"setzi $m5, .L{'begin' if structure.begin and not self.number else 'first'}")
+        op(f"st32 $m5, $sp, $mzero, {FRAME_OPENING}")
+        if structure.has_both:
+            op(f"st32 $m6, $sp, $mzero, {FRAME_ADDS}")
+        if not self.number:
+            op("setzi $m5, .Lsetup")
+
+    def _zero_weights(self) -> None:
+        self.assembly.op(f"setzi $m6, {ZERO_WEIGHTS}")
+        self.assembly.op(
+            "put $CR, $m6", "weights that are not loaded must be zero: what is there may be no number"
+        )
 
     def _level(self, level: int) -> None:
         if level == self.kind.outs:
@@ -101,94 +126,105 @@ class _Nest:
         op(f"sync {LOCAL}")
 
     def _begin_sum(self) -> None:
-        op = self.assembly.op
-        if self.structure.copies_w:
-            op(f"ld32 $m2, $m0, $mzero, {self.structure.word('scratch')}")
-            op(f"ld32 $m6, $m0, $mzero, {self.structure.word('w_copy_at')}")
+        op, structure = self.assembly.op, self.structure
+        if structure.copies_w:
+            op(f"ld32 $m2, $m0, $mzero, {structure.word('scratch')}")
+            op(f"ld32 $m6, $m0, $mzero, {structure.word('w_copy_at')}")
             op("add $m2, $m2, $m6")
-            copy_lines(self.assembly, "$m2", self._word("w_lines"))
-            op(f"ld32 $m6, $m0, $mzero, {self._word('w_within')}")
-            op("add $m2, $m2, $m6")
-            op(f"setzi $m5, .Lsetup{self.number}", "copying takes the workers' registers")
+            copy_lines(self.assembly, "$m2", structure.word("w_lines"))
+            if self.number:
+                op(f"ld32 $m6, $m0, $mzero, {structure.word(f'w_within{self.number}')}")
+                op("add $m2, $m2, $m6")
+            if structure.overlaps:
+                op("cmpne $m6, $m9, $mzero")
+                op(f"ld32 $m5, $m0, $mzero, {structure.word('w_skip')}")
+                op("mul $m6, $m6, $m5")
+                op("add $m2, $m2, $m6")
+            op("setzi $m5, .Lsetup", "copying takes the workers' registers")
         op(f"st32 $m1, $sp, $mzero, {FRAME_INPUT}")
         op(f"st32 $m3, $sp, $mzero, {FRAME_OUTPUT}")
         op("mov $m8, $sp")
 
     def _step_out(self, level: int, label: str) -> None:
         """End an outer level: move on, and go round again while its counter lasts."""
-        op, done = self.assembly.op, f".Ldone_level{self.number}_{level}"
+        op, structure = self.assembly.op, self.structure
+        done = f".Ldone_level{self.number}_{level}"
         n = f"{self.number}_{level}"
+        is_out = level < self.kind.outs
         op(f"ld32 $m6, $sp, $mzero, {FIRST_COUNTER + level}")
-        op(f"ld32 $m4, $m0, $mzero, {self.structure.word(f'x_step{n}')}")
-        op(f"ld32 $m8, $m0, $mzero, {self.structure.word(f'w_step{n}')}")
+        op(f"ld32 $m4, $m0, $mzero, {structure.word(f'x_step{n}')}")
+        op(f"ld32 $m8, $m0, $mzero, {structure.word(f'w_step{n}')}")
         op("add $m1, $m1, $m4")
-        if self.structure.copies_w and level < self.kind.outs:
+        if structure.copies_w and is_out:
             op(f"ld32 $m2, $sp, $mzero, {FRAME_SOURCE}")
-            op("add $m2, $m2, $m8")
-            op(f"st32 $m2, $sp, $mzero, {FRAME_SOURCE}")
-        else:
-            op("add $m2, $m2, $m8")
-        if level < self.kind.outs:
-            op(f"ld32 $m4, $m0, $mzero, {self.structure.word(f'out_step{n}')}")
-            op(f"setzi $m5, .L{self._opening()}{self.number}")
+        op("add $m2, $m2, $m8")
+        if is_out:
+            op(f"ld32 $m4, $m0, $mzero, {structure.word(f'out_step{n}')}")
+            op(f"ld32 $m5, $sp, $mzero, {FRAME_OPENING}")
             op("add $m3, $m3, $m4")
-        elif self.structure.has_segments:
+        elif structure.has_segments:
             op(f"st32 $m1, $sp, $mzero, {FRAME_INPUT}")
             op("mov $m8, $sp")
         else:
             op("mov $m8, $m1")
+        if structure.overlaps and level == self.kind.outs - 1:
+            op("cmpeq $m4, $m6, 1")
+            self._reach_back("$m4", "$m8")
+        if structure.copies_w and is_out:
+            op(f"st32 $m2, $sp, $mzero, {FRAME_SOURCE}")
         op(f"brz $m6, {done}")
         op("add $m6, $m6, -1")
         op(f"st32 $m6, $sp, $mzero, {FIRST_COUNTER + level}")
         op(f"bri {label}")
         self.assembly.label(done)
 
-    def _opening(self) -> str:
-        """Return the entry of a sum's first block."""
-        return "begin" if self.kind.begins else "first"
+    def _reach_back(self, is_last: str, temporary: str) -> None:
+        """Move back so that the last block of columns ends with the last column; `is_last` is 1 before it, else 0."""
+        op, word = self.assembly.op, self.structure.word
+        for register, name in (("$m3", "out_back"), ("$m2", f"w_back{self.number}")):
+            op(f"ld32 {temporary}, $m0, $mzero, {word(name)}")
+            op(f"mul {temporary}, {temporary}, {is_last}")
+            op(f"sub {register}, {register}, {temporary}")
+        op(f"ld32 $m9, $m0, $mzero, {word(f'load_at{self.number}')}")
+        op(f"mul $m9, $m9, {is_last}")
 
     def _block(self) -> None:
         """Load a block of weights; $CCCSLOAD is set."""
-        op, engine, kit = self.assembly.op, self.structure.engine, self.kind.kit
-        skip, width = self.kind.load.skip_words, self.kind.load.width_bytes // WORD_BYTES
-        by_rows = skip is None
-        if by_rows:
-            op("add $m6, $m2, $m7")
-        columns = kit.columns(engine)
-        for column in range(columns):
-            if column and by_rows:
-                op("put $CCCSLOAD, $m6")
-                if column < columns - 1:
-                    op("add $m6, $m6, $m7")
-            first = BLOCK_WORDS * engine.unit(column)
-            self._words(first, 0, kit.words, width)
-            if skip and column < columns - 1:
-                # Loaded where the next channel's words come, which overwrite them; words that must be zero stay so.
-                target = BLOCK_WORDS * engine.unit(column + 1)
-                self._words(
-                    target, kit.words, kit.words + skip, width if kit.words > 1 else 1, is_skipped=True
-                )
+        op, load = self.assembly.op, self.kind.load
+        structure = self.structure
+        if structure.overlaps:
+            op(f"brnz $m9, .Lpart{self.number}")
+        channels = channel_loads(structure.engine, structure.kit, load)
+        self.assembly.label(f".Lload{self.number}")
+        for lines in channels:
+            for line in lines:
+                op(line)
 
-    def _words(self, target: int, begin: int, end: int, width: int, *, is_skipped: bool = False) -> None:
-        """Load words `begin` to `end` of a channel, two at once where they lie on a multiple of 16 bytes."""
-        word = begin
-        while word < end:
-            wide = width == 2 and word % 2 == 0 and word + 1 < end
-            self.assembly.op(
-                f"{'ld128putcs' if wide else 'ld64putcs'} {target + (0 if is_skipped else word)}"
-            )
-            word += 2 if wide else 1
+    def write_part(self) -> None:
+        """Write the way into the middle of the loading, all other weights being zero."""
+        op = self.assembly.op
+        self.assembly.label(f".Lpart{self.number}")
+        self._zero_weights()
+        op(f"setzi $m10, .Lload{self.number}")
+        op("add $m10, $m10, $m9")
+        op("mov $m6, $m2")
+        op("br $m10")
 
     def _move_on(self, level: int) -> None:
         """Move on to the next block of the innermost level; nothing that workers read changes."""
-        op, kind = self.assembly.op, self.kind
+        op, kind, structure = self.assembly.op, self.kind, self.structure
         moved = (("$m2", "w"), ("$m1", "x"), ("$m3", "out"))
         for register, name in moved if level < kind.outs else moved[:2]:
-            op(f"ld32 $m6, $m0, $mzero, {self.structure.word(f'{name}_step{self.number}_{level}')}")
+            op(f"ld32 $m6, $m0, $mzero, {structure.word(f'{name}_step{self.number}_{level}')}")
             op(f"add {register}, {register}, $m6")
-        entry = self._opening() if level < kind.outs else "first" if self.structure.has_segments else "next"
-        op(f"setzi $m5, .L{entry}{self.number}")
-        if level >= kind.outs and not self.structure.has_segments:
+        if level < kind.outs:
+            op(f"ld32 $m5, $sp, $mzero, {FRAME_OPENING}")
+            if structure.overlaps:
+                op("cmpeq $m6, $m4, 1")
+                self._reach_back("$m6", "$m8")
+            return
+        op(f"setzi $m5, .L{'first' if structure.has_segments else 'next'}")
+        if not structure.has_segments:
             op("mov $m8, $m1")
 
 
@@ -204,24 +240,33 @@ def copy_lines(assembly: Assembly, target: str, first_word: int) -> None:
 
 
 def codelet_text(structure: Structure) -> str:
-    """Return the assembly of a codelet: the supervisor, then the workers of every pass."""
+    """Return the assembly of a codelet: the supervisor, then the workers."""
     assembly = Assembly()
     op = assembly.op
     op(f"add $sp, $sp, {-structure.stack_bytes}")
     for register, name in (("$m1", "x"), ("$m2", "w"), ("$m3", "out"), ("$m7", "w_row")):
         op(f"ld32 {register}, $m0, $mzero, {structure.word(name)}")
     op(f"st32 $m0, $sp, $mzero, {FRAME_STATE}")
+    kept = ("$m9", "$m10") if structure.overlaps else ()
+    for number, register in enumerate(kept):
+        op(f"st32 {register}, $sp, $mzero, {FRAME_KEPT + number}")
+    if structure.overlaps:
+        op("setzi $m9, 0")
     if structure.copies_x:
         op(f"st32 $m1, $sp, $mzero, {FRAME_SOURCE}")
         op(f"ld32 $m1, $m0, $mzero, {structure.word('scratch')}")
         copy_lines(assembly, "$m1", structure.word("x_lines"))
-    for number in range(len(structure.passes)):
-        _Nest(structure, number, assembly).write()
+    nests = [_Nest(structure, number, assembly) for number in range(len(structure.passes))]
+    for nest in nests:
+        nest.write()
+    for number, register in enumerate(kept):
+        op(f"ld32 {register}, $sp, $mzero, {FRAME_KEPT + number}")
     op(f"add $sp, $sp, {structure.stack_bytes}")
     op("br $lr")
+    for nest in nests if structure.overlaps else ():
+        nest.write_part()
     assembly.lines.append("  .worker")
     if structure.stage:
         copy_code(structure.engine, structure.stage).write(assembly)
-    for number in range(len(structure.passes)):
-        WorkerPass(structure, number).code().write(assembly)
+    worker_code(structure).write(assembly)
     return assembly.text(structure.name, "supervisor", structure.stack_bytes)

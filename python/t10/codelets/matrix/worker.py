@@ -1,4 +1,4 @@
-"""What the workers of a pass run: their share of the rows through the engine, against the weights that are resident.
+"""What the workers run: their share of the rows through the engine, against the weights that are resident.
 
 Registers survive from launch to launch, so a worker reads its share once (`setup`), the output's block when it changes
 (`begin` from zero, `first` adding), and in further blocks of a sum only takes the input's address from its vertex base
@@ -11,7 +11,14 @@ from dataclasses import dataclass
 
 from t10.codelets.matrix.code import WorkerCode
 from t10.codelets.matrix.engine import WORD_BYTES
-from t10.codelets.matrix.shape import FRAME_INPUT, FRAME_OUTPUT, FRAME_STATE, SHARE_WORDS, Structure
+from t10.codelets.matrix.shape import (
+    FRAME_ADDS,
+    FRAME_INPUT,
+    FRAME_OUTPUT,
+    FRAME_STATE,
+    SHARE_WORDS,
+    Structure,
+)
 from t10.codelets.matrix.share import RECIPROCAL_BITS
 from t10.codelets.matrix.stream import STEPPING, Access, Registers, Stream, output_steps
 
@@ -22,46 +29,22 @@ X_FIRST, OUT_FIRST, ROWS, FIRST_ROWS, X_NEXT, OUT_NEXT = range(SHARE_WORDS)
 """A worker's share of segments, in the supervisor's frame; the last three as the words that begin at `segment_rows`."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerPass:
-    """Code of one pass; entries are the labels `.Lsetup0`, `.Lbegin0`, `.Lfirst0`, `.Lnext0` of pass 0."""
+def worker_code(structure: Structure) -> WorkerCode:
+    """Return the code of the entries `.Lsetup`, `.Lbegin`, `.Lfirst` and, of evenly spaced rows, `.Lnext`."""
+    return _Segments(structure).code() if structure.has_segments else _Rows(structure).code()
 
-    structure: Structure
-    number: int
 
-    def code(self) -> WorkerCode:
-        """Return the code of all entries."""
-        return _Segments(self).code() if self.structure.has_segments else _Rows(self).code()
+def _stream(structure: Structure, registers: Registers, *, adds: bool) -> Stream:
+    """Return the row loop that adds to the output, or begins from zero."""
+    access = structure.add if adds else structure.begin
+    return Stream(structure.engine, structure.kit, adds, access or "single", registers)
 
-    def stream(self, registers: Registers, *, adds: bool) -> Stream:
-        """Return the row loop that adds to the output, or begins from zero."""
-        kind = self.structure.passes[self.number]
-        access = kind.sum_access if adds else kind.begin_access
-        return Stream(self.structure.engine, kind.kit, adds, access, registers)
 
-    def word(self, name: str) -> int:
-        """Return the number of a vertex word of this pass."""
-        return self.structure.word(f"{name}{self.number}")
-
-    @property
-    def begins(self) -> bool:
-        """Return whether sums begin from zero in this pass."""
-        return self.structure.passes[self.number].begins
-
-    @property
-    def adds(self) -> bool:
-        """Return whether blocks add to what is there."""
-        return self.structure.passes[self.number].adds
-
-    @property
-    def has_pace(self) -> bool:
-        """Return whether a row loop uses packed addresses."""
-        return self.structure.passes[self.number].has_pace
-
-    @property
-    def needs_jumps(self) -> bool:
-        """Return whether a row loop steps plain pointers."""
-        return self.structure.needs_jumps(self.number)
+def _choose(code: WorkerCode, structure: Structure) -> None:
+    """Add the way from the setup to `.Lfirst` where sums begin by adding; else it goes on with what follows."""
+    if structure.has_both:
+        code.op(f"ld32 $m5, $mvertex_base, $mzero, {FRAME_ADDS}")
+        code.op("brnz $m5, .Lfirst")
 
 
 def _share(code: WorkerCode, structure: Structure) -> None:
@@ -86,41 +69,40 @@ class _Rows:
     step.
     """
 
-    own: WorkerPass
+    structure: Structure
 
     def code(self) -> WorkerCode:
-        own, code = self.own, WorkerCode()
-        n = own.number
+        code = WorkerCode()
         self._setup(code)
-        if own.begins:
-            code.label(f".Lbegin{n}")
+        _choose(code, self.structure)
+        if self.structure.begin:
+            code.label(".Lbegin")
             self._addresses(code)
             self._loop(code, adds=False)
-        if own.adds:
-            code.label(f".Lfirst{n}")
+        if self.structure.add:
+            code.label(".Lfirst")
             self._addresses(code)
-            code.op(f"bri .Ladd{n}")
-            code.label(f".Lnext{n}")
+            code.op("bri .Ladd")
+            code.label(".Lnext")
             code.op("add $m6, $mvertex_base, $m0")
-            code.label(f".Ladd{n}")
+            code.label(".Ladd")
             self._loop(code, adds=True)
         return code
 
     def _setup(self, code: WorkerCode) -> None:
-        own, word = self.own, self.own.structure.word
-        code.label(f".Lsetup{own.number}")
+        structure, word = self.structure, self.structure.word
+        code.label(".Lsetup")
         code.op(f"ld32 $m8, $mvertex_base, $mzero, {FRAME_STATE}")
-        _share(code, own.structure)
+        _share(code, structure)
         code.op("mov $m11, $m2")
         for register, name in (("$m0", "x_row"), ("$m9", "out_row")):
             code.op(f"ld32 $m5, $m8, $mzero, {word(name)}")
             code.op(f"mul {register}, $m4, $m5")
-        if own.has_pace:
-            code.op(f"ld32 $m3, $m8, $mzero, {own.word('pace')}")
-        if own.needs_jumps:
-            kind = own.structure.passes[own.number]
-            unit, back = output_steps(kind.kit, by_words=kind.is_by_words)
-            jumps = (("$m10", "x_row", WORD_BYTES, kind.kit.words - 1), ("$m7", "out_row", unit, back))
+        if structure.has_pace:
+            code.op(f"ld32 $m3, $m8, $mzero, {word('pace')}")
+        if structure.needs_jumps:
+            unit, back = output_steps(structure.kit, by_words=structure.is_by_words)
+            jumps = (("$m10", "x_row", WORD_BYTES, structure.kit.words - 1), ("$m7", "out_row", unit, back))
             for register, name, size, steps in jumps:
                 code.op(f"ld32 {register}, $m8, $mzero, {word(name)}")
                 code.op(f"shrs {register}, {register}, {size.bit_length() - 1}")
@@ -129,7 +111,7 @@ class _Rows:
 
     def _least(self) -> int:
         """Return the least rows of the loop whose count $m11 is: the adding one's, if there is one."""
-        return self._stream(adds=self.own.adds).least_rows
+        return self._stream(adds=self.structure.add is not None).least_rows
 
     def _addresses(self, code: WorkerCode) -> None:
         code.op(f"ld32 $m6, $mvertex_base, $mzero, {FRAME_INPUT}")
@@ -138,25 +120,24 @@ class _Rows:
         code.op("add $m1, $m1, $m9")
 
     def _stream(self, *, adds: bool) -> Stream:
-        kind = self.own.structure.passes[self.own.number]
-        access = kind.sum_access if adds else kind.begin_access
-        count = "$m11" if adds == self.own.adds else "$m2"
+        access = self.structure.add if adds else self.structure.begin
+        count = "$m11" if adds or self.structure.add is None else "$m2"
         output = "$m5" if access in STEPPING else "$m1"
         registers = Registers("$m6", "$m10", "$m4", output, "$m7", "$m4:5", "$m3", count)
-        return self.own.stream(registers, adds=adds)
+        return _stream(self.structure, registers, adds=adds)
 
     def _loop(self, code: WorkerCode, *, adds: bool) -> None:
         stream = self._stream(adds=adds)
-        label = f".Lfew{self.own.number}{'a' if adds else 'b'}"
+        label = f".Lfew{'_add' if adds else ''}"
         count = stream.registers.count
         if count == "$m2":
             code.op(f"add $m2, $m11, {self._least() - stream.least_rows}")
-        if self.own.structure.has_few:
+        if self.structure.has_few:
             code.op(f"brneg {count}, {label}")
         self._point(code, stream)
         stream.write(code)
         code.op("exitz $mzero")
-        if self.own.structure.has_few:
+        if self.structure.has_few:
             self._few(code, stream, label)
 
     def _point(self, code: WorkerCode, stream: Stream) -> None:
@@ -176,7 +157,7 @@ class _Rows:
 
     def _few(self, code: WorkerCode, stream: Stream, label: str) -> None:
         """Add the loop for fewer rows than the pipeline takes, none included."""
-        n = f"{self.own.number}{'a' if stream.accumulates else 'b'}"
+        n = "_add" if stream.accumulates else ""
         code.label(label)
         code.op(f"add $m2, {stream.registers.count}, {stream.least_rows}")
         code.op(f"brz $m2, .Ldone{n}")
@@ -185,7 +166,7 @@ class _Rows:
         code.bundles([("mov $m5, $m1", "" if stream.accumulates else "setzi $a7, 8")])
         registers = Registers("$m6", "$m10", "$m4", "$m5", "$m7", "", "", "")
         code.label(f".Lrow{n}")
-        self.own.stream(registers, adds=stream.accumulates).write_row(code)
+        _stream(self.structure, registers, adds=stream.accumulates).write_row(code)
         code.op(f"brnzdec $m2, .Lrow{n}")
         code.label(f".Ldone{n}")
         code.op("exitz $mzero")
@@ -199,25 +180,25 @@ class _Segments:
     segment, $m6, $m7 addresses of the segment, $m10 where the way to the next segment stands.
     """
 
-    own: WorkerPass
+    structure: Structure
 
     def code(self) -> WorkerCode:
-        own, code = self.own, WorkerCode()
+        code = WorkerCode()
         self._setup(code)
-        if own.begins:
+        _choose(code, self.structure)
+        if self.structure.begin:
             self._launch(code, "begin", adds=False)
-        if own.adds:
+        if self.structure.add:
             self._launch(code, "first", adds=True)
         return code
 
     def _setup(self, code: WorkerCode) -> None:
         """Add what finds the worker's share: rows and the way from its first segment to the next, kept in the frame."""
-        own, op = self.own, code.op
-        word = own.structure.word
-        first = own.structure.first_share
-        code.label(f".Lsetup{own.number}")
+        op, word = code.op, self.structure.word
+        first = self.structure.first_share
+        code.label(".Lsetup")
         op(f"ld32 $m8, $mvertex_base, $mzero, {FRAME_STATE}")
-        _share(code, own.structure)
+        _share(code, self.structure)
         op(f"ld32 $m7, $m8, $mzero, {word('unit')}")
         op("mul $m2, $m2, $m7")
         op("mul $m4, $m4, $m7")
@@ -244,11 +225,10 @@ class _Segments:
             op(f"st32 $m10, $m9, $mzero, {first + next_one}")
 
     def _launch(self, code: WorkerCode, entry: str, *, adds: bool) -> None:
-        own = self.own
-        n = f"{own.number}{'a' if adds else 'b'}"
-        first = own.structure.first_share
+        n = "_add" if adds else ""
+        first = self.structure.first_share
         stream = self._stream(adds=adds)
-        code.label(f".L{entry}{own.number}")
+        code.label(f".L{entry}")
         for register, base, number in (("$m6", "$mvertex_base", FRAME_INPUT), ("$m7", "$mvertex_base", FRAME_OUTPUT),
                                        ("$m0", "$m9", first + ROWS), ("$m2", "$m9", first + FIRST_ROWS),
                                        ("$m4", "$m9", first + X_FIRST), ("$m5", "$m9", first + OUT_FIRST)):  # fmt: skip
@@ -260,7 +240,7 @@ class _Segments:
         code.label(f".Lsegment{n}")
         code.op("sub $m0, $m0, $m2")
         code.op(f"add $m11, $m2, {-stream.least_rows}")
-        if own.structure.has_few:
+        if self.structure.has_few:
             code.op(f"brneg $m11, .Lfew{n}")
         self._point(code, stream)
         stream.write(code)
@@ -268,15 +248,15 @@ class _Segments:
         code.op(f"brz $m0, .Ldone{n}")
         self._next_segment(code)
         code.op(f"bri .Lsegment{n}")
-        if own.structure.has_few:
+        if self.structure.has_few:
             self._few(code, stream, n)
         code.label(f".Ldone{n}")
         code.op("exitz $mzero")
 
     def _next_segment(self, code: WorkerCode) -> None:
         """Add the way to the next segment: the first time as the share says, then from segment to segment."""
-        first = self.own.structure.first_share
-        words = self.own.structure.word("segment_rows") - (first + FIRST_ROWS)
+        first = self.structure.first_share
+        words = self.structure.word("segment_rows") - (first + FIRST_ROWS)
         code.op(f"ld32 $m4, $m10, $mzero, {first + X_NEXT}")
         code.op(f"ld32 $m5, $m10, $mzero, {first + OUT_NEXT}")
         code.op(f"add $m10, $m8, {4 * words}")
@@ -286,17 +266,16 @@ class _Segments:
         code.op("min $m2, $m2, $m0")
 
     def _stream(self, *, adds: bool) -> Stream:
-        kind = self.own.structure.passes[self.own.number]
-        access = kind.sum_access if adds else kind.begin_access
+        access = self.structure.add if adds else self.structure.begin
         output = "$m3" if access in STEPPING else "$m7"
         registers = Registers("$m1", "$m2", "$m4", output, "$m5", "$m4:5", "$m3", "$m11")
-        return self.own.stream(registers, adds=adds)
+        return _stream(self.structure, registers, adds=adds)
 
     def _point(self, code: WorkerCode, stream: Stream) -> None:
-        own = self.own
+        word = self.structure.word
         aux = "" if stream.accumulates else "setzi $a7, 8"
         if stream.access not in STEPPING:
-            code.op(f"ld32 $m3, $m8, $mzero, {own.word('pace')}")
+            code.op(f"ld32 $m3, $m8, $mzero, {word('pace')}")
         if stream.access in PLAIN:
             self._plain(code, aux, stores=stream.access in STEPPING)
             return
@@ -307,8 +286,8 @@ class _Segments:
         code.bundles([(f"tapack $m4:5, $m6, {second}, $m7", aux)])
 
     def _plain(self, code: WorkerCode, aux: str, *, stores: bool) -> None:
-        code.op(f"ld32 $m2, $m8, $mzero, {self.own.word('x_jump')}")
-        code.op(f"ld32 $m5, $m8, $mzero, {self.own.word('out_jump')}")
+        code.op(f"ld32 $m2, $m8, $mzero, {self.structure.word('x_jump')}")
+        code.op(f"ld32 $m5, $m8, $mzero, {self.structure.word('out_jump')}")
         code.op("mov $m1, $m6")
         code.bundles([("mov $m4, $m7", aux)])
         if stores:
@@ -320,6 +299,6 @@ class _Segments:
         self._plain(code, "" if stream.accumulates else "setzi $a7, 8", stores=True)
         registers = Registers("$m1", "$m2", "$m4", "$m3", "$m5", "", "", "")
         code.label(f".Lrow{n}")
-        self.own.stream(registers, adds=stream.accumulates).write_row(code)
+        _stream(self.structure, registers, adds=stream.accumulates).write_row(code)
         code.op(f"brnzdec $m11, .Lrow{n}")
         code.op(f"bri .Lended{n}")
