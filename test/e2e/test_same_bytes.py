@@ -20,5 +20,8 @@ def test_two_processes_write_the_same_files(model: str, tmp_path: Path) -> None:
         words = ["compile", str(source), "--chip", "test-64", "-o", str(folder), "--quiet"]
         environment = {**os.environ, "PYTHONHASHSEED": str(seed), "PYTHONPATH": str(ROOT / "python")}
         subprocess.run([sys.executable, "-m", "t10.cli", *words], env=environment, check=True)
-    for name in ("plan.json", "module.mlir", "weights.npz"):
+    program = sorted(path.name for path in (folders[0] / "program").iterdir())
+    assert {"program.cpp", "codelets.S", "codelets.cpp", "tables.bin", "weights.bin"} <= set(program)
+    assert program == sorted(path.name for path in (folders[1] / "program").iterdir())
+    for name in ("plan.json", "module.mlir", "weights.npz", *(f"program/{name}" for name in program)):
         assert (folders[0] / name).read_bytes() == (folders[1] / name).read_bytes(), name

@@ -1,0 +1,148 @@
+"""Every bundled architecture down to the chip: planned, lowered, assembled and executed instruction by instruction."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from t10.arrays import read_arrays
+from t10.backend import Lowered, compile_with_room, write_program
+from t10.chip import load_chip
+from t10.core.device import DeviceProgram, HostTensor, Pattern
+from t10.dialect.mlir import ir, new_context
+from t10.driver import Executable, compile
+from t10.emit.link import ASSEMBLY_HEADER, check_fits
+from t10.emit.poplar.program_text import program_text
+from t10.emit.poplar.tables import Tables
+from t10.isa.assembler import assemble
+from t10.passes.device.read import find_graph, read_graph
+from t10.passes.device.write import write_graph
+from t10.reference import compare, default_tolerance, run_onnx_runtime, split_reference
+from t10.sim.device import run_device
+from t10.sim.poplar_host import run_program
+
+Array = NDArray[Any]
+MODELS = Path(__file__).resolve().parents[2] / "examples" / "models"
+ARCHITECTURES = ("bert", "vit", "resnet18", "nerf", "opt", "llama2", "retnet")
+NAMES = [f"{name}_{dtype}" for name in ARCHITECTURES for dtype in ("fp16", "fp32")]
+
+
+@lru_cache(maxsize=2)
+def compiled(name: str, chip: str) -> tuple[Executable, Lowered]:
+    """Return a bundled model for a chip, with room for its code, and its device program."""
+    return compile_with_room(lambda spec: compile(MODELS / f"{name}.onnx", spec), load_chip(chip))
+
+
+def files_of(name: str) -> tuple[dict[str, Array], dict[str, Array]]:
+    """Return a bundled model's inputs and its outputs, as ONNX Runtime computes them."""
+    path = MODELS / f"{name}.onnx"
+    inputs, references = split_reference(read_arrays(path.with_suffix(".npz")))
+    return dict(inputs), dict(references or run_onnx_runtime(path, inputs))
+
+
+def check_outputs(executable: Executable, outputs: Any, references: dict[str, Array]) -> None:
+    """Compare outputs within the tolerance that the model's types allow."""
+    comparisons = compare(outputs, references, default_tolerance(executable.plan.graph))
+    assert comparisons
+    assert [each for each in comparisons if not each.is_within] == []
+
+
+def check(name: str, chip: str) -> None:
+    executable, made = compiled(name, chip)
+    inputs, references = files_of(name)
+    check_fits(made.program)
+    result = run_device(made.program, executable.chip, made.image, executable.weights, inputs)
+    check_outputs(executable, result.outputs, references)
+    assert [each.name for each in result.operators] == [each.name for each in executable.plan.operators]
+    # The device program is charged what the plan is: only its measured cycles differ.
+    assert result.modelled_cycles == executable.report().total_cycles
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_its_assembly_computes_what_onnx_runtime_does_on_16_tiles(name: str) -> None:
+    check(name, "test-16")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_its_assembly_computes_what_onnx_runtime_does_on_64_tiles(name: str) -> None:
+    check(name, "test-64")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_its_poplar_program_computes_the_same(name: str, tmp_path: Path) -> None:
+    """With C++ bodies within the tolerance, with the assembly bit for bit what the device simulator computes."""
+    executable, made = compiled(name, "test-16")
+    inputs, references = files_of(name)
+    write_program(executable, made, tmp_path / "program")
+    by_twins = run_program(tmp_path / "program", inputs, build_folder=tmp_path)
+    check_outputs(executable, by_twins.outputs, references)
+    executed = run_device(made.program, executable.chip, made.image, executable.weights, inputs)
+    by_code = run_program(tmp_path / "program", inputs, vertices="assembly", build_folder=tmp_path)
+    for output, due in executed.outputs.items():
+        np.testing.assert_array_equal(by_code.outputs[output], due)
+
+
+@pytest.mark.parametrize("name", ["bert_fp16", "resnet18_fp32", "llama2_fp16"])
+def test_every_codelet_assembles_alone(name: str) -> None:
+    """No codelet leans on another's labels or symbols: a vertex can be taken out and run on a sampled tile."""
+    _, made = compiled(name, "test-16")
+    for codelet in made.program.codelets:
+        image = assemble(ASSEMBLY_HEADER + codelet.assembly, source=codelet.name)
+        assert codelet.entry in image.symbols
+
+
+@pytest.mark.parametrize("name", ["bert_fp16", "retnet_fp32", "nerf_fp16"])
+def test_its_graph_says_all_of_the_program(name: str) -> None:
+    """Written as IR, printed, parsed and read again it is the same program, and the same C++ comes of it."""
+    program = compiled(name, "test-16")[1].program
+    with new_context(), ir.Location.unknown():
+        module = ir.Module.create()
+        with ir.InsertionPoint(module.body):
+            write_graph(program)
+        parsed = ir.Module.parse(str(module))
+        again = read_graph(find_graph(parsed))
+    assert plain(again) == plain(program)
+    assert program_text(again, Tables(), {}) == program_text(program, Tables(), {})
+
+
+def plain(program: DeviceProgram) -> dict[str, Any]:
+    """Return a program's fields, copies in a fixed order, arrays as bytes."""
+
+    def pattern(each: Pattern) -> tuple[Any, ...]:
+        return (
+            each.key,
+            each.runs.tobytes(),
+            each.fills.tobytes(),
+            each.fill_values.tobytes(),
+            each.constants,
+        )
+
+    def tensor(each: HostTensor) -> tuple[Any, ...]:
+        pieces = tuple((p.variable, p.elements.tobytes(), p.elements.shape, p.fill) for p in each.pieces)
+        return (each.name, each.dtype, each.shape, pieces)
+
+    fields: dict[str, Any] = {
+        name: getattr(program, name)
+        for name in (
+            "name",
+            "chip",
+            "n_tiles",
+            "memory",
+            "variables",
+            "codelets",
+            "compute_sets",
+            "operators",
+        )
+    }
+    fields["copies"] = sorted(program.copies, key=lambda copy: copy.name)
+    fields["patterns"] = tuple(map(pattern, program.patterns))
+    for name in ("weights", "inputs", "outputs"):
+        fields[name] = tuple(map(tensor, getattr(program, name)))
+    return fields
