@@ -41,8 +41,9 @@ class CodeletOp(Ipu.Operation, name="codelet"):
 
     A vertex is one 32-bit word per field, in order: pointers (`in`, `out`, `inout`, `scratch`) and numbers (`u32`,
     `i32`, `f32`). `multi` runs on all workers of a tile at once, `supervisor` on its supervisor. `assembly` defines the
-    entry symbol `__runCodelet_t10__NAME`; `twin` is the body of a C++ method that computes the same. `apart` are pairs
-    of field names that must lie in different memory elements.
+    entry symbol `__runCodelet_t10__NAME`; `twin` is the body of a C++ method that computes the same. A codelet with the
+    unit attribute `is_cpp` runs that on an IPU, too: its assembly is for our simulator only. `apart` are pairs of field
+    names that must lie in different memory elements.
     """
 
     sym_name: StringAttr

@@ -30,7 +30,7 @@ from t10.dialect.ipu_base import inner
 from t10.dialect.ipu_parts import array_of
 from t10.dialect.mlir import ir
 from t10.errors import InputError
-from t10.passes.device.write import MEMORY_FIELDS
+from t10.passes.device.write import IS_CPP, MEMORY_FIELDS
 
 
 def find_graph(module: Any) -> Any:
@@ -219,6 +219,7 @@ def _codelet(op: Any) -> Codelet:
         _text(op, "summary"),
         op.attributes["stack_bytes"].value,
         to_python(op.attributes["apart"]),
+        IS_CPP in op.attributes,
     )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from t10.core.codelet import Codelet
 from t10.core.device import (
     ComputeSet,
     Copy,
@@ -21,6 +22,9 @@ from t10.core.device import (
 from t10.dialect import ipu, ipu_parts
 from t10.dialect.attributes import to_attr
 from t10.dialect.mlir import ir
+
+IS_CPP = "is_cpp"
+"""Attribute of a codelet whose C++ is what runs on an IPU too."""
 
 MEMORY_FIELDS = ("code", "state", "scratch", "stack", "exchange", "free", "data")
 
@@ -80,7 +84,7 @@ def _comment(op: Any, text: str) -> None:
         op.attributes["comment"] = to_attr(text)
 
 
-def _codelet(codelet: Any) -> None:
+def _codelet(codelet: Codelet) -> None:
     fields = [
         {
             "name": field.name,
@@ -91,7 +95,7 @@ def _codelet(codelet: Any) -> None:
         }
         for field in codelet.fields
     ]
-    ipu_parts.codelet(
+    op = ipu_parts.codelet(
         codelet.name,
         fields,
         kind=codelet.kind,
@@ -101,6 +105,8 @@ def _codelet(codelet: Any) -> None:
         stack_bytes=codelet.stack_bytes,
         apart=codelet.apart,
     )
+    if codelet.is_cpp:
+        op.attributes[IS_CPP] = ir.UnitAttr.get()
 
 
 def _compute_set(compute_set: ComputeSet, handles: dict[str, Any], base: int) -> None:

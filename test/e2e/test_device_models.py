@@ -9,19 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from support.device_ir import plain, through_ir
 
 from t10.arrays import read_arrays
 from t10.backend import Lowered, compile_with_room, write_program
 from t10.chip import load_chip
-from t10.core.device import DeviceProgram, HostTensor, Pattern
-from t10.dialect.mlir import ir, new_context
 from t10.driver import Executable, compile
 from t10.emit.link import ASSEMBLY_HEADER, check_fits
 from t10.emit.poplar.program_text import program_text
 from t10.emit.poplar.tables import Tables
 from t10.isa.assembler import assemble
-from t10.passes.device.read import find_graph, read_graph
-from t10.passes.device.write import write_graph
 from t10.reference import compare, default_tolerance, run_onnx_runtime, split_reference
 from t10.sim.device import run_device
 from t10.sim.poplar_host import run_program
@@ -102,47 +99,6 @@ def test_every_codelet_assembles_alone(name: str) -> None:
 def test_its_graph_says_all_of_the_program(name: str) -> None:
     """Written as IR, printed, parsed and read again it is the same program, and the same C++ comes of it."""
     program = compiled(name, "test-16")[1].program
-    with new_context(), ir.Location.unknown():
-        module = ir.Module.create()
-        with ir.InsertionPoint(module.body):
-            write_graph(program)
-        parsed = ir.Module.parse(str(module))
-        again = read_graph(find_graph(parsed))
+    again = through_ir(program)
     assert plain(again) == plain(program)
     assert program_text(again, Tables(), {}) == program_text(program, Tables(), {})
-
-
-def plain(program: DeviceProgram) -> dict[str, Any]:
-    """Return a program's fields, copies in a fixed order, arrays as bytes."""
-
-    def pattern(each: Pattern) -> tuple[Any, ...]:
-        return (
-            each.key,
-            each.runs.tobytes(),
-            each.fills.tobytes(),
-            each.fill_values.tobytes(),
-            each.constants,
-        )
-
-    def tensor(each: HostTensor) -> tuple[Any, ...]:
-        pieces = tuple((p.variable, p.elements.tobytes(), p.elements.shape, p.fill) for p in each.pieces)
-        return (each.name, each.dtype, each.shape, pieces)
-
-    fields: dict[str, Any] = {
-        name: getattr(program, name)
-        for name in (
-            "name",
-            "chip",
-            "n_tiles",
-            "memory",
-            "variables",
-            "codelets",
-            "compute_sets",
-            "operators",
-        )
-    }
-    fields["copies"] = sorted(program.copies, key=lambda copy: copy.name)
-    fields["patterns"] = tuple(map(pattern, program.patterns))
-    for name in ("weights", "inputs", "outputs"):
-        fields[name] = tuple(map(tensor, getattr(program, name)))
-    return fields
