@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from codelet_cases.case import Case
 from t10.codelets.matrix.engine import Engine, engine_for
+from t10.codelets.matrix.family import best_way
+from t10.codelets.matrix.stream import Access, Registers, Stream
 from t10.core.scalar import ScalarFunction, ScalarOp
 from t10.core.task import Task, TaskOperand
 
@@ -60,6 +62,22 @@ def formula(engine: Engine, rows: int, columns: int, depth: int) -> float:
     return 50 + 13 + further + 11 + out_groups * (18 + 7 + load + begin)
 
 
+def inner_share(task: Task) -> float | None:
+    """Return the least share of the engine's peak that a row loop of the task's codelet reaches."""
+    found = best_way(task)
+    if found is None:
+        return None
+    structure = found.structure
+    loops: tuple[tuple[Access | None, bool], ...] = ((structure.begin, False), (structure.add, True))
+    registers = Registers("$m6", "$m10", "$m4", "$m1", "$m7", "$m4:5", "$m3", "$m11")
+    engine, kit = structure.engine, structure.kit
+    return min(
+        engine.phases / Stream(engine, kit, adds, access, registers).row_bundles
+        for access, adds in loops
+        if access is not None
+    )
+
+
 def cases() -> tuple[Case, ...]:
     """Return matrix products of several sizes in all types."""
     result: list[Case] = []
@@ -74,6 +92,7 @@ def cases() -> tuple[Case, ...]:
                     matmul(rows, columns, depth, in_dtype, out_dtype),
                     formula(engine, rows, columns, depth),
                     least_cycles=steps,
+                    inner=inner_share(matmul(rows, columns, depth, in_dtype, out_dtype)),
                 )
             )
     return tuple(result)
