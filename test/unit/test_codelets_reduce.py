@@ -207,6 +207,18 @@ def test_mean_scales_before_it_sums() -> None:
     check(Task((6, 4, 8), (operand("f32", 32, 8, 1),), operand("f32", 8, 0, 1), "sum", body, (1,)), "columns")
 
 
+def test_maxima_are_widened_at_the_end() -> None:
+    """Four f16 take a slot, as if the maxima were f16."""
+    cycles: list[int] = []
+    for n in (128, 256):
+        task = Task((6, n), (operand("f16", n, 1),), operand("f32", 1, 0), "max", WIDENED, (1,))
+        cycles.append(check(task, "rows"))
+    assert (cycles[1] - cycles[0]) / 6 / 32 == SUM_SLOTS_PER_VECTOR
+    check(
+        Task((24, 45), (operand("f16", 48, 1),), operand("f32", 0, 1), "min", WIDENED, (0,), False), "columns"
+    )
+
+
 def test_partial_sums_of_a_reduction_across_cores() -> None:
     """What arrives from seven cores is added to what is there."""
     for dtype in ("f16", "f32"):

@@ -3,7 +3,7 @@
 | kind | holds | takes | used for |
 |---|---|---|---|
 | `Words` | pairs of f32 registers | f32, or f16 widened | any combination of f32, sums of f16 |
-| `Halves` | f16 registers | f16 | maxima, minima and products of f16 |
+| `Halves` | f16 registers | f16 | maxima and minima of f16, widened at the end or not; products of f16 |
 | `Accumulators` | AACC[0, 2, 4, 6] | four f16 | sums of f16 |
 | `Products` | AACC[0, 2] | two vectors of four f16 | sums of products of f16 along a row |
 | `Integers` | a register of the MRF | an integer | integers and truth values |
@@ -168,13 +168,16 @@ class Halves:
 
     form: Form = "h"
 
-    def __init__(self, once: Code, code: Code, combine: Combine, result: int, lanes: int) -> None:
-        """`result` is the body's result, f16; `once` runs before everything."""
+    def __init__(
+        self, once: Code, code: Code, combine: Combine, result: int, lanes: int, *, is_widened: bool
+    ) -> None:
+        """`result` is a f16 value; `once` runs before everything; `is_widened`: results are f32."""
         self.combine: Combine = combine
         self.result = result
         self.width = max(1, lanes // 2)
         self.part_width = min(2, self.width)
         self.lanes = lanes
+        self.is_widened = is_widened
         self.register = code.new("a", self.width)
         self.neutral = once.new("a")
         set_constant(once, self.neutral, neutral_bits(combine, "h"))
@@ -207,13 +210,16 @@ class Halves:
         value = self.register
         if self.width == 2:
             value = code.aux(mnemonic, code.new("a"), value.part(0), value.part(1))
-        if self.lanes == 1:
-            return value
-        swapped = code.aux("swap16", code.new("a"), value)
-        return code.aux(mnemonic, code.new("a"), value, swapped)
+        if self.lanes > 1:
+            swapped = code.aux("swap16", code.new("a"), value)
+            value = code.aux(mnemonic, code.new("a"), value, swapped)
+        return code.aux("f16tof32", code.new("a"), value) if self.is_widened else value
 
     def vectors(self, code: Code, dtype: str) -> tuple[Slice, ...]:
-        """Hand out the register, pair by pair."""
+        """Hand out the register pair by pair, widened where it must be."""
+        if self.is_widened:
+            singles = [self.register.part(i) for i in range(self.width)]
+            return tuple(code.aux("f16v2tof32", code.new("a", 2), single) for single in singles)
         return tuple(self.register.part(i, self.part_width) for i in range(0, self.width, self.part_width))
 
 

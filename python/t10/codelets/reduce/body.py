@@ -89,8 +89,11 @@ class Body:
             half = result if self.dtypes[result] == "f16" else self._half_source(result)
             if half is not None and lanes >= 4 and self.levels[half] == PER_LANE:
                 return Accumulators(half, lanes)
-        elif dtype == "f16":
-            return Halves(self.once, self.per_output, combine, result, lanes)
+        else:
+            half = result if dtype == "f16" else self._half_source(result) if combine != "prod" else None
+            if half is not None and self.levels[half] == PER_LANE:
+                is_widened = dtype == "f32"
+                return Halves(self.once, self.per_output, combine, half, lanes, is_widened=is_widened)
         is_folded = self.shape.mode != "columns"
         return Words(
             self.per_output, combine, result, lanes, is_folded=is_folded, is_wide=self.dtypes[result] == "f32"
