@@ -181,7 +181,8 @@ def _parked(prepared: Prepared, scratch: Scratch) -> Parked:
     """Return scratch words for pointers of values that are the same along a row and for all counters but the last."""
     nest = prepared.nest
     pointers = {n: scratch.take(1)[1] for n in range(len(nest.inputs)) if prepared.levels[n] == PER_ROW}
-    return Parked(pointers, {j: scratch.take(1)[1] for j in range(len(nest.outer) - 1)})
+    first = 1 if nest.split == "flat" else 0
+    return Parked(pointers, {j: scratch.take(1)[1] for j in range(first, len(nest.outer) - 1)})
 
 
 def packs(prepared: Prepared, lanes: int, apart: frozenset[tuple[int, int]]) -> tuple[Pack | None, ...]:

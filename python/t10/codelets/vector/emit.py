@@ -3,113 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
-from t10.codelets.assembly import LARGEST_REPEAT_BODY, Assembly
-from t10.codelets.body.code import Code
-from t10.codelets.body.pipeline import Pipeline, pipelined, straight
-from t10.codelets.body.select import Unselectable
+from t10.codelets.assembly import Assembly
+from t10.codelets.body.pipeline import Pipeline
 from t10.codelets.body.virtual import Instruction, printed
-from t10.codelets.vector.access import pointer, pointer_field, stride
-from t10.codelets.vector.draft import Draft
-from t10.codelets.vector.layout import (
-    Layout,
-    gap_levels,
-    in_pack,
-    is_moved,
-    layout,
-    scratch_bytes_per_worker,
-)
-from t10.codelets.vector.registers import Pins, pin
-
-Bundles = tuple[tuple[str, str], ...]
-"""Main and aux instructions that issue together."""
-POOL = ".Lpool"
-EXIT = ".Lexit"
+from t10.codelets.vector.access import pointer, stride
+from t10.codelets.vector.layout import gap_levels, in_pack, is_moved
+from t10.codelets.vector.start import POOL, Start
+from t10.codelets.vector.writer import EXIT
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Scheduled:
-    """A draft with times and registers. `slots` are the issue slots of one turn of the loop along a row."""
-
-    draft: Draft
-    pins: Pins
-    pipeline: Pipeline
-    slots: int
-    over_bytes: dict[int, int]
-    once: Bundles
-    per_row: Bundles
-    single: Bundles
-
-    @property
-    def cost(self) -> float:
-        """Return issue slots per point."""
-        return self.slots / self.draft.lanes
-
-
-def schedule(draft: Draft) -> Scheduled:
-    """Return a draft with times and registers; raises `Unselectable` where registers do not suffice."""
-    pins = pin(draft)
-    instructions = draft.main.instructions
-    extra = max(8, len(instructions) // 2)
-    is_store = [i in draft.stores for i in instructions]
-    pipeline = pipelined(instructions, draft.fusions, is_store, pins.free, pins.placement, extra)
-    if pipeline is None or pipeline.interval > LARGEST_REPEAT_BODY:
-        raise Unselectable("too many values at once")
-    slots = pipeline.interval + sum(i.slots - 1 for i in instructions)
-    once, per_row, single = (_straight(code, pins) for code in (draft.once, draft.per_row, draft.tail))
-    return Scheduled(draft, pins, pipeline, slots, _over_bytes(draft, pipeline), once, per_row, single)
-
-
-def _straight(code: Code | None, pins: Pins) -> Bundles:
-    """Return code that runs once as bundles."""
-    if code is None or not code.instructions:
-        return ()
-    found = straight(code.instructions, pins.free, pins.placement)
-    if found is None:
-        raise Unselectable("too many values at once")
-    return tuple(found)
-
-
-def _over_bytes(draft: Draft, pipeline: Pipeline) -> dict[int, int]:
-    """Return how far every walk's pointer has run past the row when the loop ends."""
-    nest = draft.prepared.nest
-    result: dict[int, int] = {}
-    for number, walk in enumerate(nest.walks):
-        if in_pack(draft, number):
-            continue
-        steps = [i for i in pipeline.instructions if _is_step(i, pointer(number))]
-        ahead = sum(pipeline.n_stages - 1 - pipeline.stage(i) for i in steps)
-        if ahead:
-            result[number] = ahead * draft.lanes * walk.inner * walk.size_bytes // len(steps)
-    return result
-
-
-def _is_step(instruction: Instruction, name: str) -> bool:
-    """Return whether an instruction moves a pointer; all that do move it equally far."""
-    return name in instruction.streams and (
-        f"{name}+=" in instruction.text or f"add {name}," in instruction.text
-    )
-
-
-class Emitter:
+class Emitter(Start):
     """Writes one codelet."""
-
-    def __init__(self, scheduled: Scheduled) -> None:
-        """Lay the words out."""
-        self.scheduled = scheduled
-        self.draft = scheduled.draft
-        self.nest = scheduled.draft.prepared.nest
-        self.pins = scheduled.pins
-        self.layout: Layout = layout(self.draft, {} if self._steps_back() else scheduled.over_bytes)
-        self.assembly = Assembly()
-        self.temporaries = [f"$m{i}" for i in self.pins.free["m"]]
 
     def run(self) -> Assembly:
         """Write everything."""
-        self._share()
-        self._pointers()
-        self._straight(self.scheduled.once)
+        self.share()
+        self.pointers()
+        self.straight(self.scheduled.once)
         self._rows()
         self.assembly.label(EXIT)
         self.op("exitz $mzero")
@@ -120,176 +31,63 @@ class Emitter:
                 self.op(f".int 0x{bits:08x}")
         return self.assembly
 
-    # --- text ----------------------------------------------------------------------------------------------------
-
-    def op(self, text: str, comment: str = "") -> None:
-        """Add an instruction by itself."""
-        self.assembly.op(self._resolved(text), comment)
-
-    def load_word(self, target: str, field: str) -> None:
-        """Add the load of a field."""
-        self.op(f"ld32 {target}, $mvertex_base, $mzero, {self.layout.number(field)}", field)
-
-    def _resolved(self, text: str) -> str:
-        while "%c" in text and "%count" not in text:
-            start = text.index("%c")
-            end = text.index("%", start + 1)
-            number = int(text[start + 2 : end])
-            at = number if self.draft.constants.in_pool else self.layout.number(f"c{number}")
-            text = text[:start] + str(at) + text[end + 1 :]
-        while "%f:" in text:
-            start = text.index("%f:")
-            end = text.index(":", start + 3)
-            text = text[:start] + str(self.layout.number(text[start + 3 : end])) + text[end + 1 :]
-        return self.pins.resolve(text)
-
-    def _bundle(self, main: str, aux: str) -> None:
-        if main and aux:
-            self.assembly.bundle(self._resolved(main), self._resolved(aux))
-        elif main or aux:
-            self.op(main or aux)
-
-    def _straight(self, bundles: Bundles) -> None:
-        """Add code that runs once."""
-        for main, aux in bundles:
-            self._bundle(main, aux)
-
-    # --- before the loops ----------------------------------------------------------------------------------------
-
-    def _share(self) -> None:
-        """Compute this worker's share: `%n` points of a row (or `%count0` rows) from the one in temporary 0 on."""
-        first, second, third = self.temporaries[:3]
-        self.op(f"get {first}, $WSR")
-        self.op(f"and {first}, {first}, 7", "number of the worker")
-        if self.draft.scratch.n_words:
-            self.load_word(second, "scratch")
-            self.op(f"mul {third}, {first}, {scratch_bytes_per_worker(self.draft)}")
-            self.op(f"add %scratch, {second}, {third}")
-        is_rows = self.nest.split == "rows"
-        word = self.draft.parked.counters.get(0)
-        target = ("%count0" if word is None else second) if is_rows else "%n"
-        self.load_word(second, "per_worker")
-        self.op(f"mul {first}, {first}, {second}", "first " + ("row" if is_rows else "column"))
-        self.load_word(third, "n_rows" if is_rows else "n")
-        self.op(f"sub {third}, {third}, {first}")
-        self.op(f"min {target}, {second}, {third}")
-        if is_rows:
-            self.op(f"add {target}, {target}, -1")
-        self.op(f"brneg {target}, {EXIT}", "nothing to do")
-        if self.draft.has_head and not is_rows:
-            self.op(f"brz {target}, {EXIT}")
-        if is_rows and word is not None:
-            self.op(f"st32 {target}, %scratch, $mzero, {word}")
-        if is_rows:
-            self.load_word("%n", "n")
-
-    def _pointers(self) -> None:
-        """Set pointers, strides and counts."""
-        first = self.temporaries[0]
-        strided = [n for n, walk in enumerate(self.nest.walks) if walk.inner not in (0, 1)]
-        for number in strided:
-            self.load_word(stride(number), f"stride{number}")
-        shifted = {1: first}
-        for number in range(len(self.nest.walks)):
-            if pointer(number) in self.pins.names:
-                self._pointer(number, shifted)
-        for number, word in self.draft.parked.pointers.items():
-            self._parked_pointer(number, word)
-        self._indices(first)
-        for number in strided:
-            if self.nest.walks[number].size_bytes == 8:
-                self.op(f"shl {stride(number)}, {stride(number)}, 1", "in words")
-        self._counts()
-        if self.draft.constants.in_pool:
-            self.op(f"setzi %pool, {POOL}")
-        for number in range(len(self.nest.walks)):
-            if f"%gap{number}" in self.pins.names:
-                self.load_word(f"%gap{number}", f"gap{number}_{len(self.nest.outer) - 1}")
-
-    def _pointer(self, number: int, shifted: dict[int, str]) -> None:
-        """Set a pointer to this worker's first row or column; `shifted` holds the latter in bytes by element size."""
-        first, second, third = self.temporaries[:3]
-        walk, at = self.nest.walks[number], pointer(number)
-        self.load_word(at, pointer_field(self.nest, number))
-        if self.nest.split == "rows":
-            if walk.outer[0]:
-                self.load_word(second, f"row{number}")
-                self.op(f"mul {second}, {second}, {first}")
-                self.op(f"add {at}, {at}, {second}")
-        elif walk.inner == 1:
-            size = walk.size_bytes
-            if size not in shifted:
-                for other in [s for s in shifted if s != 1]:
-                    del shifted[other]
-                shifted[size] = second
-                self.op(f"shl {second}, {first}, {size.bit_length() - 1}")
-            self.op(f"add {at}, {at}, {shifted[size]}")
-        elif walk.inner:
-            self.op(f"mul {third}, {stride(number)}, {first}")
-            if walk.size_bytes > 1:
-                self.op(f"shl {third}, {third}, {walk.size_bytes.bit_length() - 1}")
-            self.op(f"add {at}, {at}, {third}")
-
-    def _parked_pointer(self, number: int, word: int) -> None:
-        """Set a pointer that lies in scratch memory."""
-        first, second, third = self.temporaries[:3]
-        self.load_word(third, pointer_field(self.nest, number))
-        if self.nest.split == "rows" and self.nest.walks[number].outer[0]:
-            self.load_word(second, f"row{number}")
-            self.op(f"mul {second}, {second}, {first}")
-            self.op(f"add {third}, {third}, {second}")
-        self.op(f"st32 {third}, %scratch, $mzero, {word}")
-
-    def _counts(self) -> None:
-        """Part the points of a row in turns of the loop and what is left."""
-        if "%mine" in self.pins.names:
-            self.op("mov %mine, %n")
-        if self.draft.has_head:
-            return
-        if self.draft.tail is not None and not (self.nest.outer and self.nest.split == "rows"):
-            self.op(f"and {'%rem' if self.nest.outer else '%left'}, %n, {self.draft.lanes - 1}")
-        if self.draft.lanes > 1:
-            self.op(f"shr %n, %n, {self.draft.lanes.bit_length() - 1}")
-
-    def _indices(self, first: str) -> None:
-        """Set the indices of axes: where the tensor's part begins, plus where this worker's share does."""
-        shared = 0 if self.nest.split == "rows" else len(self.nest.outer)
-        for axis, position in self.nest.axes:
-            self.load_word(f"%index{axis}", f"origin{axis}")
-            if position == shared:
-                self.op(f"add %index{axis}, %index{axis}, {first}")
-
-    # --- loops ---------------------------------------------------------------------------------------------------
-
     def _rows(self) -> None:
         """Add the loops over outer axes."""
+        if self.nest.split == "flat":
+            self._flat_rows()
+            return
         n_outer = len(self.nest.outer)
         for j in range(n_outer):
-            word = self.draft.parked.counters.get(j)
-            target = f"%count{j}" if word is None else self.temporaries[0]
             if j > 0 or self.nest.split == "columns":
-                self.load_word(target, f"last{j}")
-                if word is not None:
-                    self.op(f"st32 {target}, %scratch, $mzero, {word}")
+                self.set_counter(j)
             self.assembly.label(f".Lrow{j}")
         self._inner_indices()
-        self._straight(self.scheduled.per_row)
-        self._along_row()
+        self._row()
         for j in reversed(range(n_outer)):
             self._advance(j)
             self._repeat_rows(j)
 
-    def _repeat_rows(self, level: int) -> None:
+    def _row(self) -> None:
+        self.straight(self.scheduled.per_row)
+        self._along_row()
+
+    def _flat_rows(self) -> None:
+        """Add the loop over rows of a worker that may begin and end within one."""
+        last = len(self.nest.outer) - 1
+        self.assembly.label(".Lrow")
+        first, second = self.temporaries[:2]
+        self.op(f"min {first}, %todo, %room")
+        self.op(f"sub %todo, %todo, {first}")
+        if self.nest.padded != self.nest.inner:
+            self.load_word(second, "pad")
+            self.op(f"sub {second}, %room, {second}")
+            self.op(f"min {first}, {first}, {second}", "the end of a row is not there")
+        if self.draft.tail is not None:
+            self.op(f"and %left, {first}, {self.draft.lanes - 1}")
+        self.op(f"shr %n, {first}, {self.draft.lanes.bit_length() - 1}")
+        self._row()
+        self.load_word("%room", "padded")
+        if last > 0:
+            self.op(f"brz %todo, {EXIT}")
+        for j in reversed(range(last + 1)):
+            self._advance(j)
+            if j > 0:
+                self._repeat_rows(j, ".Lrow")
+                self.set_counter(j)
+        self.op("brnz %todo, .Lrow" if last == 0 else "bri .Lrow")
+
+    def _repeat_rows(self, level: int, label: str = "") -> None:
         """Add the end of the loop over an outer axis."""
         word = self.draft.parked.counters.get(level)
+        label = label or f".Lrow{level}"
         if word is None:
-            self.op(f"brnzdec %count{level}, .Lrow{level}")
+            self.op(f"brnzdec %count{level}, {label}")
             return
         count, less = self.temporaries[:2]
         self.op(f"ld32 {count}, %scratch, $mzero, {word}")
         self.op(f"add {less}, {count}, -1")
         self.op(f"st32 {less}, %scratch, $mzero, {word}")
-        self.op(f"brnz {count}, .Lrow{level}")
+        self.op(f"brnz {count}, {label}")
 
     def _inner_indices(self) -> None:
         if not self.nest.outer:
@@ -353,14 +151,14 @@ class Emitter:
         bundles = turns(pipeline)
         for block in range(pipeline.n_stages - 1):
             for main, aux in bundles(block):
-                self._bundle(main, aux)
+                self.bundle(main, aux)
         self._repeat(list(bundles(pipeline.n_stages - 1)))
         self._after_loop()
 
     def _repeat(self, body: Sequence[tuple[str, str]]) -> None:
-        resolved = [(self._resolved(main), self._resolved(aux)) for main, aux in body]
+        resolved = [(self.resolved(main), self.resolved(aux)) for main, aux in body]
         if self._is_aligned():
-            self.assembly.bundle(self._resolved(f"rpt %n, {len(body) - 1}"), "fnop")
+            self.assembly.bundle(self.resolved(f"rpt %n, {len(body) - 1}"), "fnop")
         else:
             self.op(f"rpt %n, {len(body) - 1}")
         for main, aux in resolved:
@@ -375,19 +173,19 @@ class Emitter:
         nest, tail = self.nest, self.draft.tail
         over = self.scheduled.over_bytes
         for number, n_bytes in over.items():
-            if self._steps_back():
+            if self.steps_back:
                 self._step_back(number, n_bytes)
-        if tail is None:
-            return
         for number, walk in enumerate(nest.walks):
-            if in_pack(self.draft, number):
+            if in_pack(self.draft, number) and is_moved(self.draft, number):
                 temporary = self.temporaries[0]
                 shift = (self.draft.lanes * walk.size_bytes).bit_length() - 1
                 self.op(f"shl {temporary}, %n, {shift}")
                 self.op(f"add {pointer(number)}, {pointer(number)}, {temporary}")
+        if tail is None:
+            return
         if nest.outer and nest.split == "columns" and not self.draft.has_head:
             self.op("mov %left, %rem")
-        elif nest.outer and not self.draft.has_head:
+        elif nest.split == "rows" and not self.draft.has_head:
             self.load_word("%left", "n")
             self.op(f"and %left, %left, {self.draft.lanes - 1}")
         self._single_points("tail")
@@ -397,7 +195,7 @@ class Emitter:
         self.op(f"brz %left, .Lafter_{name}")
         self.op("add %left, %left, -1")
         self.assembly.label(f".L{name}")
-        self._straight(self.scheduled.single)
+        self.straight(self.scheduled.single)
         self.op(f"brnzdec %left, .L{name}")
         self.assembly.label(f".Lafter_{name}")
 
@@ -411,10 +209,6 @@ class Emitter:
         self._single_points("head")
         self.op(f"and %left, %n, {self.draft.lanes - 1}")
         self.op(f"shr %n, %n, {self.draft.lanes.bit_length() - 1}")
-
-    def _steps_back(self) -> bool:
-        """Return whether pointers that ran ahead are brought back after the loop; else the words of gaps do it."""
-        return self.draft.tail is not None or bool(self.nest.outer and self.nest.split == "columns")
 
     def _step_back(self, number: int, n_bytes: int) -> None:
         walk = self.nest.walks[number]

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from t10.codelets.body.select import Unselectable
 from t10.codelets.digest import named
 from t10.codelets.vector.access import pointer_field
 from t10.codelets.vector.draft import Draft, Prepared, draft, packs, prepare
-from t10.codelets.vector.emit import Emitter, Scheduled, schedule
+from t10.codelets.vector.emit import Emitter
 from t10.codelets.vector.layout import scratch_bytes
-from t10.codelets.vector.nest import nest_of
+from t10.codelets.vector.nest import Effort, Nest, nest_of
+from t10.codelets.vector.schedule import Scheduled, schedule
 from t10.codelets.vector.twin import twin
 from t10.core.codelet import Codelet, Compiled
 from t10.core.task import Task
 from t10.errors import UnsupportedOpError
 
-ROW_UNIT = 4
-"""Shares of rows are multiples of as many points."""
 LANES_NARROW, LANES_WIDE = (4, 2, 1), (2, 4, 1)
 """Points at a time to try, the best first among equals: with operands below four bytes, and without."""
 REFUSED = frozenset({"f64", "bf16"})
@@ -33,15 +33,28 @@ class VectorFamily:
         """Return the task as code, None where the family cannot compute it."""
         if REFUSED & {operand.dtype for operand in task.operands}:
             return None
-        nest = nest_of(task, ROW_UNIT)
-        if nest is None or not _can_index(nest.axes, len(nest.outer), nest.split):
-            return None
         try:
-            prepared = prepare(nest)
-            best = min(_ways(prepared, task.apart), key=lambda way: way.cost, default=None)
-            return None if best is None else _compiled(best)
+            first = _best(task, Effort())
+            if first is None:
+                return None
+            # What a point takes decides how points are shared, and is known only now.
+            second = _best(task, Effort(first.cost, first.slots_per_row))
+            return _compiled(second or first)
         except (Unselectable, UnsupportedOpError):
             return None
+
+
+def _best(task: Task, effort: Effort) -> Scheduled | None:
+    """Return the best way to compute a task whose points take an effort; None where there is no way."""
+    nest = nest_of(task, effort)
+    if nest is None or not _can_index(nest.axes, len(nest.outer), nest.split):
+        return None
+    return _best_way(nest, task.apart)
+
+
+@lru_cache(maxsize=4096)
+def _best_way(nest: Nest, apart: frozenset[tuple[int, int]]) -> Scheduled | None:
+    return min(_ways(prepare(nest), apart), key=lambda way: way.cost, default=None)
 
 
 def _can_index(axes: tuple[tuple[int, int], ...], n_outer: int, split: str) -> bool:

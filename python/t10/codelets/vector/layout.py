@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import prod
 
 from t10.codelets.vector.access import pointer_field
 from t10.codelets.vector.draft import Draft
+from t10.codelets.vector.nest import Nest, Walk
 from t10.core.codelet import Field, FieldKind, Pointer, Scratch, Word
 
 WORKERS = 6
@@ -34,7 +36,8 @@ class Layout:
 def is_moved(draft: Draft, number: int) -> bool:
     """Return whether a walk's own pointer moves along a row, and stays where the row ended."""
     walk = draft.prepared.nest.walks[number]
-    return bool(walk.inner) and (draft.tail is not None or not in_pack(draft, number))
+    nest = draft.prepared.nest
+    return bool(walk.inner) and (draft.tail is not None or nest.split == "flat" or not in_pack(draft, number))
 
 
 def in_pack(draft: Draft, number: int) -> bool:
@@ -51,7 +54,7 @@ def gap_levels(draft: Draft, number: int) -> tuple[int, ...]:
     own_move = is_moved(draft, number)
     return tuple(
         j for j, stride in enumerate(walk.outer)
-        if stride or (own_move and nest.split == "rows" if j == last else walk.outer[j + 1])
+        if stride or (own_move and nest.split != "columns" if j == last else walk.outer[j + 1])
     )  # fmt: skip
 
 
@@ -66,7 +69,7 @@ def gap_bytes(draft: Draft, number: int, level: int, over_bytes: int) -> int:
     stride = walk.outer[level] * size
     if level < len(nest.outer) - 1:
         return stride - nest.outer[level + 1] * walk.outer[level + 1] * size
-    consumed = nest.inner * walk.inner * size if is_moved(draft, number) and nest.split == "rows" else 0
+    consumed = nest.inner * walk.inner * size if is_moved(draft, number) and nest.split != "columns" else 0
     return stride - consumed - over_bytes
 
 
@@ -74,7 +77,6 @@ def layout(draft: Draft, over_bytes: dict[int, int]) -> Layout:
     """Return the fields and words of a draft; `over_bytes` as `gap_bytes` takes it, by walk."""
     nest = draft.prepared.nest
     made = Layout()
-    last = len(nest.walks) - 1
     is_read = {w.operand for w in nest.inputs}
     for number, walk in enumerate(nest.walks):
         kind: FieldKind = "in" if walk.operand != nest.output.operand else (
@@ -87,16 +89,15 @@ def layout(draft: Draft, over_bytes: dict[int, int]) -> Layout:
     made.add("n", nest.inner)
     if nest.split == "rows":
         made.add("n_rows", nest.outer[0])
-    for j in range(1 if nest.split == "rows" else 0, len(nest.outer)):
+    if nest.split == "flat":
+        made.add("total", prod(nest.outer) * nest.padded)
+        made.add("padded", nest.padded)
+        if nest.padded != nest.inner:
+            made.add("pad", nest.padded - nest.inner)
+        _add_starts(made, nest)
+    for j in range(0 if nest.split == "columns" else 1, len(nest.outer)):
         made.add(f"last{j}", nest.outer[j] - 1)
-    for number, walk in enumerate(nest.walks):
-        if walk.inner not in (0, 1):
-            made.add(f"stride{number}", walk.inner, "i32")
-        if nest.split == "rows" and walk.outer[0]:
-            made.add(f"row{number}", walk.outer[0] * walk.size_bytes, "i32")
-        for j in gap_levels(draft, number):
-            over = over_bytes.get(number, 0) if j == len(nest.outer) - 1 else 0
-            made.add(f"gap{number}_{j}", gap_bytes(draft, number, j, over), "i32")
+    _add_steps(made, draft, over_bytes)
     for (axis, _), origin in zip(nest.axes, nest.origin, strict=True):
         made.add(f"origin{axis}", origin)
     if not draft.constants.in_pool:
@@ -104,8 +105,53 @@ def layout(draft: Draft, over_bytes: dict[int, int]) -> Layout:
             made.add(f"c{i}", bits)
     if draft.scratch.n_words:
         made.add("scratch", Scratch(), "scratch", "", 8)
-    assert last >= 0
     return made
+
+
+def _add_steps(made: Layout, draft: Draft, over_bytes: dict[int, int]) -> None:
+    """Add strides along rows, and the bytes between rows."""
+    nest = draft.prepared.nest
+    for number, walk in enumerate(nest.walks):
+        if walk.inner not in (0, 1):
+            made.add(f"stride{number}", walk.inner, "i32")
+        for j in start_levels(nest, number):
+            made.add(f"row{number}_{j}", walk.outer[j] * walk.size_bytes, "i32")
+        for j in gap_levels(draft, number):
+            over = over_bytes.get(number, 0) if j == len(nest.outer) - 1 else 0
+            made.add(f"gap{number}_{j}", gap_bytes(draft, number, j, over), "i32")
+
+
+def start_levels(nest: Nest, number: int) -> tuple[int, ...]:
+    """Return the outer axes along which workers begin at different points of a walk, each with a word of its own.
+
+    Walks that lie alike have the words of the first of them.
+    """
+    if nest.split == "columns" or alike(nest, number) != number:
+        return ()
+    outer = nest.walks[number].outer
+    return tuple(j for j in range(1 if nest.split == "rows" else len(outer)) if outer[j])
+
+
+def alike(nest: Nest, number: int) -> int:
+    """Return the first walk whose elements lie at the same bytes from its first one as those of a walk."""
+    return next(i for i, walk in enumerate(nest.walks) if _steps(walk) == _steps(nest.walks[number]))
+
+
+def _steps(walk: Walk) -> tuple[int, ...]:
+    return tuple(stride * walk.size_bytes for stride in (*walk.outer, walk.inner))
+
+
+def start_halves(nest: Nest) -> int:
+    """Return how many 16-bit numbers say where a worker begins: an even number, the last perhaps unused."""
+    return (len(nest.outer) + 2) // 2 * 2
+
+
+def _add_starts(made: Layout, nest: Nest) -> None:
+    """Add where every worker begins, two numbers a word."""
+    for worker, numbers in enumerate(nest.starts):
+        padded = [*numbers, *[0] * (start_halves(nest) - len(numbers))]
+        for i in range(0, len(padded), 2):
+            made.add(f"start{worker}_{i // 2}", padded[i] | padded[i + 1] << 16)
 
 
 def scratch_bytes(draft: Draft) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import reduce
-from math import gcd
+from math import gcd, prod
 from typing import Literal
 
 from t10.core.dtypes import is_float, size_bytes
@@ -14,8 +14,10 @@ from t10.core.task import Task, TaskOperand
 
 N_WORKERS = 6
 WORD_BYTES = 4
+ROW_UNIT = 4
+"""Shares of rows are multiples of as many points."""
 MOST_OUTER_AXES = 4
-Split = Literal["columns", "rows"]
+Split = Literal["columns", "rows", "flat"]
 
 FLOAT_COMBINES: dict[Combine, str] = {"sum": "arith.addf", "prod": "arith.mulf", "max": "arith.maximumf",
                                       "min": "arith.minimumf"}  # fmt: skip
@@ -51,8 +53,8 @@ class Nest:
     """Rows of `inner` points, `outer` extents around them; the last walk is the output's.
 
     `axes` gives, per axis of the task that an `index` names, its position among the outer axes (the inner axis comes
-    after them; -1 for an axis of one point). Workers share the inner axis ("columns") or the outermost ("rows"):
-    worker w takes `per_worker` of it from `w * per_worker` on.
+    after them; -1 for an axis of one point). Workers share the inner axis ("columns"), the outermost ("rows"), or all
+    points, rows counted as if they were `padded` long ("flat"): worker w takes `per_worker` from `w * per_worker` on.
     """
 
     function: ScalarFunction
@@ -63,6 +65,24 @@ class Nest:
     origin: AxisSizes
     split: Split
     per_worker: int
+
+    @property
+    def padded(self) -> int:
+        """Return the points of a row, rounded up to what a share is a multiple of."""
+        return (self.inner + ROW_UNIT - 1) // ROW_UNIT * ROW_UNIT
+
+    @property
+    def starts(self) -> tuple[AxisSizes, ...]:
+        """Return where every worker begins if all points are shared: an index per outer axis, then the column."""
+        result: list[AxisSizes] = []
+        for worker in range(N_WORKERS):
+            row, column = divmod(worker * self.per_worker, self.padded)
+            index = [column]
+            for extent in reversed(self.outer):
+                row, rest = divmod(row, extent)
+                index.insert(0, rest)
+            result.append(tuple(index))
+        return tuple(result)
 
     @property
     def inputs(self) -> tuple[Walk, ...]:
@@ -108,11 +128,16 @@ class _Axis:
     is_named: bool
 
 
-def nest_of(task: Task, row_unit: int) -> Nest | None:
-    """Return a task without reduction axes as rows; None where it is not that, or its output does not lie in rows.
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """Issue slots of a worker: per point, and per row besides; they decide how the work is shared."""
 
-    A worker's columns are a multiple of `row_unit` elements.
-    """
+    per_point: float = 0.75
+    per_row: int = 12
+
+
+def nest_of(task: Task, effort: Effort) -> Nest | None:
+    """Return a task without reduction axes as rows; None where it is not that, or its output does not lie in rows."""
     made = with_old_output(task)
     if made is None or task.reduction_axes or task.selectors:
         return None
@@ -125,7 +150,8 @@ def nest_of(task: Task, row_unit: int) -> Nest | None:
     if inner is None:
         return None
     axes.remove(inner)
-    split, per_worker, axes = _split(axes, inner, operands[-1], row_unit)
+    is_indexed = any(op.opcode == "index" for op in function.ops)
+    split, per_worker, axes = _split(axes, inner, operands, effort, can_be_flat=not is_indexed)
     if len(axes) > MOST_OUTER_AXES:
         return None
     output = operands[-1]
@@ -197,36 +223,40 @@ def _row_alignment(operand: TaskOperand, strides: list[int]) -> int:
 
 
 def _split(
-    axes: list[_Axis], inner: _Axis, output: TaskOperand, row_unit: int
+    axes: list[_Axis], inner: _Axis, operands: list[TaskOperand], effort: Effort, *, can_be_flat: bool
 ) -> tuple[Split, int, list[_Axis]]:
-    """Return how workers share the work: along the inner axis or along one outer axis, which becomes the outermost.
+    """Return how workers share the work, so that the busiest has the least: along one axis, or all points.
 
     Shares are multiples of what keeps two workers out of one word. One worker may have to do all of it.
     """
-    size = size_bytes(output.dtype)
-    alignment = _row_alignment(output, [a.strides[-1] for a in axes])
-    columns = (
-        _share(inner.extent, row_unit)
-        if alignment >= min(WORD_BYTES, row_unit * size) or size >= WORD_BYTES
-        else inner.extent
+    output = operands[-1]
+    has_whole_words = (
+        size_bytes(output.dtype) >= WORD_BYTES
+        or _row_alignment(output, [a.strides[-1] for a in axes]) >= WORD_BYTES
     )
-    choices: list[tuple[int, int, Split, int, list[_Axis]]] = []
-    n_rows = 1
+    n_rows = prod(axis.extent for axis in axes)
+    columns = _share(inner.extent, ROW_UNIT) if has_whole_words else inner.extent
+    back = 2 * len(operands) if axes else 0
+    choices: list[tuple[float, int, Split, int, list[_Axis]]] = []
+    choices.append(
+        (n_rows * (columns * effort.per_point + effort.per_row + back), 0, "columns", columns, axes)
+    )
     for axis in axes:
-        n_rows *= axis.extent
-    row_cost = -(-inner.extent // row_unit) + ROW_OVERHEAD
-    choices.append((n_rows * (-(-columns // row_unit) + ROW_OVERHEAD), 0, "columns", columns, axes))
-    for axis in axes:
-        unit = _rows_apart(axis, inner, axes, output)
-        per_worker = axis.extent if unit is None else _share(axis.extent, unit)
-        cost = n_rows // axis.extent * per_worker * row_cost
-        choices.append((cost, 1, "rows", per_worker, [axis, *(a for a in axes if a is not axis)]))
+        unit = _rows_apart(axis, axes, output)
+        rows = axis.extent if unit is None else _share(axis.extent, unit)
+        cost = n_rows // axis.extent * rows * (inner.extent * effort.per_point + effort.per_row)
+        choices.append((cost, 1, "rows", rows, [axis, *(a for a in axes if a is not axis)]))
+    if axes and has_whole_words and can_be_flat and max(a.extent for a in (*axes, inner)) < MOST_FLAT:
+        padded = (inner.extent + ROW_UNIT - 1) // ROW_UNIT * ROW_UNIT
+        points = _share(n_rows * padded, ROW_UNIT)
+        cost = points * effort.per_point + (points // padded + 2) * (effort.per_row + FLAT_ROW) + FLAT_START
+        choices.append((cost, 2, "flat", points, axes))
     best = min(choices, key=lambda choice: choice[:2])
     return best[2], best[3], best[4]
 
 
-ROW_OVERHEAD = 10
-"""Bundles per row beside those of its points, for choosing how to share; the unit of points stands for one bundle."""
+FLAT_ROW, FLAT_START, MOST_FLAT = 5, 12, 1 << 16
+"""What sharing all points takes more than sharing rows: slots per row, once; indices are words of 16 bits."""
 
 
 def _share(extent: int, unit: int) -> int:
@@ -234,7 +264,7 @@ def _share(extent: int, unit: int) -> int:
     return (each + unit - 1) // unit * unit
 
 
-def _rows_apart(axis: _Axis, inner: _Axis, axes: list[_Axis], output: TaskOperand) -> int | None:
+def _rows_apart(axis: _Axis, axes: list[_Axis], output: TaskOperand) -> int | None:
     """Return what shares of an outer axis must be multiples of for workers to stay out of one word; None: nothing."""
     size = size_bytes(output.dtype)
     if size >= WORD_BYTES:

@@ -76,7 +76,10 @@ def symbols(draft: Draft) -> list[str]:
         result += (
             ["%left", "%rem"] if nest.outer and nest.split == "columns" and not draft.has_head else ["%left"]
         )
-    result += [f"%count{j}" for j in range(len(nest.outer)) if j not in parked.counters]
+    counted = range(1 if nest.split == "flat" else 0, len(nest.outer))
+    result += [f"%count{j}" for j in counted if j not in parked.counters]
+    if nest.split == "flat":
+        result += ["%todo", "%room"]
     if nest.outer and nest.split == "columns":
         result.append("%mine")
     result += [f"%stride{i}" for i, walk in enumerate(nest.walks) if walk.inner not in (0, 1)]

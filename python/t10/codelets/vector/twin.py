@@ -5,13 +5,15 @@ from __future__ import annotations
 from t10.codelets.twin import cpp_body, cpp_type
 from t10.codelets.vector.access import pointer_field
 from t10.codelets.vector.draft import Draft
-from t10.codelets.vector.layout import Layout, gap_levels, is_moved
+from t10.codelets.vector.layout import Layout, alike, gap_levels, is_moved
 from t10.codelets.vector.nest import Nest
 
 
 def twin(draft: Draft, layout: Layout) -> str:
     """Return the body of `compute(worker)`: offsets in elements, stepped as the assembly steps its pointers."""
     nest = draft.prepared.nest
+    if nest.split == "flat":
+        return _flat_twin(nest)
     is_rows = nest.split == "rows"
     lines = [
         "const int first = int(worker * per_worker);",
@@ -22,7 +24,7 @@ def twin(draft: Draft, layout: Layout) -> str:
     ]
     for number, walk in enumerate(nest.walks):
         if is_rows:
-            start = f"first * (row{number} / {walk.size_bytes})" if walk.outer[0] else "0"
+            start = f"first * ({_row_word(nest, number, 0)} / {walk.size_bytes})" if walk.outer[0] else "0"
         else:
             start = f"first * {_stride(nest, number)}" if walk.inner else "0"
         lines.append(f"int o{number} = {start};")
@@ -38,6 +40,35 @@ def twin(draft: Draft, layout: Layout) -> str:
         lines.append("  " * j + "}")
     lines.append("return true;")
     return "\n".join(lines) + "\n"
+
+
+def _row_word(nest: Nest, number: int, level: int) -> str:
+    return f"row{alike(nest, number)}_{level}"
+
+
+def _flat_twin(nest: Nest) -> str:
+    """Return the body for workers that share all points: every point's indices from its number."""
+    lines = [
+        "const int first = int(worker * per_worker);",
+        "const int past = first + int(per_worker) < int(total) ? first + int(per_worker) : int(total);",
+        "for (int q = first; q < past; ++q) {",
+        "  const int i = q % int(padded);",
+        "  if (i >= int(n)) continue;",
+        f"  int rest{len(nest.outer) - 1} = q / int(padded);",
+    ]
+    for j in reversed(range(1, len(nest.outer))):
+        lines.append(f"  const int i{j} = rest{j} % (int(last{j}) + 1);")
+        lines.append(f"  const int rest{j - 1} = rest{j} / (int(last{j}) + 1);")
+    lines.append("  const int i0 = rest0;")
+    for number, walk in enumerate(nest.walks):
+        terms = [
+            f"i{j} * ({_row_word(nest, number, j)} / {walk.size_bytes})"
+            for j in range(len(nest.outer))
+            if walk.outer[j]
+        ]
+        lines.append(f"  const int o{number} = {' + '.join(terms) or '0'};")
+    lines += [f"  {line}" for line in _point(nest)]
+    return "\n".join([*lines, "}", "return true;"]) + "\n"
 
 
 def _stride(nest: Nest, number: int) -> str:

@@ -1,0 +1,91 @@
+"""Times and registers for a draft, and what the loop along a row costs then."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from t10.codelets.assembly import LARGEST_REPEAT_BODY
+from t10.codelets.body.code import Code
+from t10.codelets.body.pipeline import Pipeline, pipelined, straight
+from t10.codelets.body.select import Unselectable
+from t10.codelets.body.virtual import Instruction
+from t10.codelets.vector.access import pointer
+from t10.codelets.vector.draft import Draft
+from t10.codelets.vector.layout import in_pack
+from t10.codelets.vector.registers import Pins, pin
+
+Bundles = tuple[tuple[str, str], ...]
+"""Main and aux instructions that issue together."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scheduled:
+    """A draft with times and registers. `slots` are the issue slots of one turn of the loop along a row."""
+
+    draft: Draft
+    pins: Pins
+    pipeline: Pipeline
+    slots: int
+    over_bytes: dict[int, int]
+    once: Bundles
+    per_row: Bundles
+    single: Bundles
+
+    @property
+    def cost(self) -> float:
+        """Return issue slots per point."""
+        return self.slots / self.draft.lanes
+
+    @property
+    def slots_per_row(self) -> int:
+        """Return about how many issue slots a row takes beside its points: the pipeline's start, pointers, a rest."""
+        nest = self.draft.prepared.nest
+        left = nest.inner % self.draft.lanes
+        tail = 6 + left * (len(self.single) + 1) if left else 0
+        steps = sum(any(walk.outer) for walk in nest.walks)
+        return 3 + (self.pipeline.n_stages - 1) * self.pipeline.interval + len(self.per_row) + steps + tail
+
+
+def schedule(draft: Draft) -> Scheduled:
+    """Return a draft with times and registers; raises `Unselectable` where registers do not suffice."""
+    pins = pin(draft)
+    instructions = draft.main.instructions
+    extra = max(8, len(instructions) // 2)
+    is_store = [i in draft.stores for i in instructions]
+    pipeline = pipelined(instructions, draft.fusions, is_store, pins.free, pins.placement, extra)
+    if pipeline is None or pipeline.interval > LARGEST_REPEAT_BODY:
+        raise Unselectable("too many values at once")
+    slots = pipeline.interval + sum(i.slots - 1 for i in instructions)
+    once, per_row, single = (_straight(code, pins) for code in (draft.once, draft.per_row, draft.tail))
+    return Scheduled(draft, pins, pipeline, slots, _over_bytes(draft, pipeline), once, per_row, single)
+
+
+def _straight(code: Code | None, pins: Pins) -> Bundles:
+    """Return code that runs once as bundles."""
+    if code is None or not code.instructions:
+        return ()
+    found = straight(code.instructions, pins.free, pins.placement)
+    if found is None:
+        raise Unselectable("too many values at once")
+    return tuple(found)
+
+
+def _over_bytes(draft: Draft, pipeline: Pipeline) -> dict[int, int]:
+    """Return how far every walk's pointer has run past the row when the loop ends."""
+    nest = draft.prepared.nest
+    result: dict[int, int] = {}
+    for number, walk in enumerate(nest.walks):
+        if in_pack(draft, number):
+            continue
+        steps = [i for i in pipeline.instructions if _is_step(i, pointer(number))]
+        ahead = sum(pipeline.n_stages - 1 - pipeline.stage(i) for i in steps)
+        if ahead:
+            result[number] = ahead * draft.lanes * walk.inner * walk.size_bytes // len(steps)
+    return result
+
+
+def _is_step(instruction: Instruction, name: str) -> bool:
+    """Return whether an instruction moves a pointer; all that do move it equally far."""
+    return name in instruction.streams and (
+        f"{name}+=" in instruction.text or f"add {name}," in instruction.text
+    )
