@@ -78,8 +78,9 @@ def test_one_among_many_costs_what_it_costs_alone(spec: OperatorSpec) -> None:
     assert many.tolist() == [COST.sub_task_cycles(spec, tuple(box)) for box in boxes.tolist()]
     assert (np.diff(many) <= 0).all()
     slots = np.array([1, 10, 100, 1000], np.int64)
-    assert COST.epilogue_cycles_many(spec, slots).tolist() == [
-        COST.epilogue_cycles(spec, n) for n in (1, 10, 100, 1000)
+    runs = np.array([1, 2, 100, 24], np.int64)
+    assert COST.epilogue_cycles_many(spec, slots, runs).tolist() == [
+        COST.epilogue_cycles(spec, n, run) for n, run in zip((1, 10, 100, 1000), (1, 2, 100, 24), strict=True)
     ]
 
 

@@ -123,9 +123,9 @@ def test_a_reduction_among_cores_moves_and_adds_chunks() -> None:
 
 def test_an_epilogue_of_one_operation_hides_behind_the_store() -> None:
     relu = with_epilogue(TRUNCATED, ZERO, GREATER, ScalarOp("arith.select", (3, 1, 2), "f16"), result=4)
-    assert COST.epilogue_cycles(specs.matmul(64, 48, 80), 1000) == 0
-    assert COST.epilogue_cycles(relu, 1000) == 0
-    assert STRICT.epilogue_cycles(relu, 1000) == 250
+    assert COST.epilogue_cycles(specs.matmul(64, 48, 80), 1000, 1000) == 0
+    assert COST.epilogue_cycles(relu, 1000, 1000) == 0
+    assert STRICT.epilogue_cycles(relu, 1000, 1000) == 250
 
 
 def test_a_further_operand_is_loaded_and_further_arithmetic_takes_its_slots() -> None:
@@ -135,8 +135,8 @@ def test_a_further_operand_is_loaded_and_further_arithmetic_takes_its_slots() ->
             2, (ScalarOp("arith.truncf", (0,), "f16"), ScalarOp("arith.addf", (1, 2), "f16")), 3
         ),
     )
-    assert COST.epilogue_cycles(biased, 1000) == 100 + 250
-    assert STRICT.epilogue_cycles(biased, 1000) == 100 + 250 + 250
+    assert COST.epilogue_cycles(biased, 1000, 1000) == 100 + 250
+    assert STRICT.epilogue_cycles(biased, 1000, 1000) == 100 + 250 + 250
     # 1 / (1 + exp(-x)): negation 1, exponential 2, addition 1, division 3 slots; one hides beside the store.
     one = ScalarOp("const", (), "f16", "1.0")
     sigmoid = with_epilogue(
@@ -148,16 +148,18 @@ def test_a_further_operand_is_loaded_and_further_arithmetic_takes_its_slots() ->
         ScalarOp("arith.divf", (2, 5), "f16"),
         result=6,
     )
-    assert COST.epilogue_cycles(sigmoid, 1000) == 6 * 250
-    assert STRICT.epilogue_cycles(sigmoid, 1000) == 7 * 250
+    assert COST.epilogue_cycles(sigmoid, 1000, 1000) == 6 * 250
+    assert STRICT.epilogue_cycles(sigmoid, 1000, 1000) == 7 * 250
 
 
 def test_a_comparison_that_serves_anything_else_is_an_operation() -> None:
     chosen = ScalarOp("arith.select", (3, 2, 1), "f16")
     other = ScalarOp("arith.select", (3, 1, 4), "f16")
-    assert STRICT.epilogue_cycles(with_epilogue(TRUNCATED, ZERO, GREATER, chosen, result=4), 1000) == 250
+    assert (
+        STRICT.epilogue_cycles(with_epilogue(TRUNCATED, ZERO, GREATER, chosen, result=4), 1000, 1000) == 250
+    )
     both = with_epilogue(TRUNCATED, ZERO, GREATER, chosen, other, result=5)
-    assert STRICT.epilogue_cycles(both, 1000) == 750
+    assert STRICT.epilogue_cycles(both, 1000, 1000) == 750
 
 
 def test_nothing_is_free() -> None:

@@ -83,7 +83,7 @@ def test_a_registered_function_prices_its_kind_and_nothing_else() -> None:
     assert cost.name == "ipu+thirds"
     assert cost.sub_task_cycles(MAP, (5, 5)) == 309
     assert cost.sub_task_cycles(MATMUL, (5, 5, 5)) == BASE.sub_task_cycles(MATMUL, (5, 5, 5))
-    assert cost.epilogue_cycles(MATMUL, 100) == BASE.epilogue_cycles(MATMUL, 100)
+    assert cost.epilogue_cycles(MATMUL, 100, 100) == BASE.epilogue_cycles(MATMUL, 100, 100)
     assert cost.shift_cycles(1000) == BASE.shift_cycles(1000)
     assert cost.reduce_cycles(MATMUL, 4, 100, 25) == BASE.reduce_cycles(MATMUL, 4, 100, 25)
     assert cost.exchange_cycles(9, 2, neighbour=True) == BASE.exchange_cycles(9, 2, neighbour=True)
@@ -99,7 +99,7 @@ def test_the_last_that_applies_counts_and_may_price_the_epilogue() -> None:
         ),
     )
     assert cost.sub_task_cycles(MATMUL, (5, 5, 5)) == 7
-    assert cost.epilogue_cycles(MATMUL, 100) == 200
+    assert cost.epilogue_cycles(MATMUL, 100, 100) == 200
     over = CustomCostModel(
         BASE, (*cost.costs, UserCost("nine", lambda spec: spec is MATMUL, lambda _, __: 9))
     )

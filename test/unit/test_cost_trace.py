@@ -54,11 +54,12 @@ def check_model(cost: CostModel, spec: OperatorSpec) -> None:
     rng = np.random.default_rng(1)
     program = cost_program(cost, spec)
     boxes = table_of(rng, *(3 * extent for extent in spec.extents))
-    slots, shifts = table_of(rng, 100_000, lowest=0), table_of(rng, 1 << 20, lowest=0)
+    slots = np.concatenate([table_of(rng, 100_000, lowest=0), table_of(rng, 5000)], axis=1)
+    shifts = table_of(rng, 1 << 20, lowest=0)
     reductions = np.concatenate([table_of(rng, 1472), table_of(rng, 30_000, 10_000, lowest=0)], axis=1)
     wanted = (
         (program.sub_task, boxes, cost.sub_task_cycles_many(spec, boxes)),
-        (program.epilogue, slots, cost.epilogue_cycles_many(spec, slots[:, 0])),
+        (program.epilogue, slots, cost.epilogue_cycles_many(spec, *slots.T)),
         (program.shift, shifts, cost.shift_cycles_many(shifts[:, 0])),
         (program.reduce, reductions, cost.reduce_cycles_many(spec, *reductions.T)),
     )

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from inspect import Parameter, signature
 from typing import Any, cast, get_args
 
 import numpy as np
@@ -29,11 +30,12 @@ from t10.errors import InputError, T10Error
 Ints = NDArray[np.int64]
 SubTaskFunction = Callable[[OperatorSpec, Any], Any]
 """(spec, boxes of shape (n, axes)) -> cycles of one compute step, shape (n,)."""
-EpilogueFunction = Callable[[OperatorSpec, Any], Any]
-"""(spec, accumulated elements of a core, shape (n,)) -> cycles of the epilogue, shape (n,)."""
+EpilogueFunction = Callable[[OperatorSpec, Any], Any] | Callable[[OperatorSpec, Any, Any], Any]
+"""(spec, accumulated elements of a core, and if wanted how many of them are a run; (n,) each) -> cycles, (n,)."""
 Condition = OperatorKind | Callable[[OperatorSpec], bool]
 """A kind of operators, or a predicate of an operator."""
 
+RUN_NAMES = ("run", "runs")
 LARGEST_CYCLES = 2.0**52
 """Beyond this a double is not exact any more."""
 
@@ -52,6 +54,7 @@ class UserCost:
     function: SubTaskFunction
     epilogue: EpilogueFunction | None = None
     version: str | None = None
+    epilogue_takes_runs: bool = field(init=False, compare=False, default=False)
 
     def __post_init__(self) -> None:
         """Refuse what is no function and kinds that do not exist."""
@@ -64,6 +67,8 @@ class UserCost:
         for given in (self.function, self.epilogue):
             if given is not None and not callable(given):
                 raise InputError(f"cost function '{self.name}' is {given!r}, expected a function")
+        if self.epilogue is not None:
+            object.__setattr__(self, "epilogue_takes_runs", takes_runs(self.epilogue))
 
     def applies(self, spec: OperatorSpec) -> bool:
         """Return whether it prices an operator."""
@@ -75,9 +80,10 @@ class UserCost:
         """Return the cycles of every row of `boxes`. Raises InputError where the function gives anything else."""
         return _cycles(self, spec, self.function, boxes)
 
-    def epilogue_cycles(self, spec: OperatorSpec, n_slots: Ints) -> Ints:
+    def epilogue_cycles(self, spec: OperatorSpec, n_slots: Ints, runs: Ints) -> Ints:
         """Return the cycles of the epilogue, where `epilogue` is given."""
-        return _cycles(self, spec, cast("EpilogueFunction", self.epilogue), n_slots)
+        shapes = (n_slots, runs) if self.epilogue_takes_runs else (n_slots,)
+        return _cycles(self, spec, cast("EpilogueFunction", self.epilogue), *shapes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +98,11 @@ class CustomCostModel:
     costs: tuple[UserCost, ...]
     label: str = ""
     remake: tuple[Callable[..., CostModel], tuple[object, ...]] | None = field(default=None, compare=False)
+    base_takes_runs: bool = field(init=False, compare=False, default=True)
+
+    def __post_init__(self) -> None:
+        """Find out whether the base, perhaps somebody's own, prices epilogues by their runs."""
+        object.__setattr__(self, "base_takes_runs", takes_runs(self.base.epilogue_cycles_many))
 
     def __reduce__(self) -> tuple[Callable[..., CostModel], tuple[object, ...]]:
         return self.remake or (CustomCostModel, (self.base, self.costs, self.label))
@@ -119,16 +130,20 @@ class CustomCostModel:
             self.base.sub_task_cycles_many(spec, boxes) if own is None else own.sub_task_cycles(spec, boxes)
         )
 
-    def epilogue_cycles(self, spec: OperatorSpec, n_slots: int) -> int:
+    def epilogue_cycles(self, spec: OperatorSpec, n_slots: int, run: int) -> int:
         """Return the cycles of the epilogue on `n_slots` accumulated elements of a core; 0 without one."""
-        return int(self.epilogue_cycles_many(spec, np.array([n_slots], np.int64))[0])
+        one = (np.array([n], np.int64) for n in (n_slots, run))
+        return int(self.epilogue_cycles_many(spec, *one)[0])
 
-    def epilogue_cycles_many(self, spec: OperatorSpec, n_slots: Ints) -> Ints:
+    def epilogue_cycles_many(self, spec: OperatorSpec, n_slots: Ints, runs: Ints) -> Ints:
         """Return the cycles of the epilogue for every candidate."""
         own = self.own_cost(spec)
-        if spec.epilogue is None or own is None or own.epilogue is None:
-            return self.base.epilogue_cycles_many(spec, n_slots)
-        return own.epilogue_cycles(spec, n_slots)
+        if spec.epilogue is not None and own is not None and own.epilogue is not None:
+            return own.epilogue_cycles(spec, n_slots, runs)
+        if self.base_takes_runs:
+            return self.base.epilogue_cycles_many(spec, n_slots, runs)
+        before_runs = cast("Callable[[OperatorSpec, Ints], Ints]", self.base.epilogue_cycles_many)
+        return before_runs(spec, n_slots)
 
     def exchange_cycles(self, max_bytes: int, fragments: int, *, neighbour: bool) -> int:
         """Return the cycles of one exchange phase; see `CostModel`."""
@@ -169,6 +184,20 @@ class CustomCostModel:
         return next((cost for cost in reversed(self.costs) if cost.applies(spec)), None)
 
 
+def takes_runs(function: Callable[..., Any]) -> bool:
+    """Return whether an epilogue's cost function asks for runs: requires a third argument, or names one so.
+
+    At first there was no such argument; functions and models of that form still count.
+    """
+    try:
+        parameters = list(signature(function).parameters.values())
+    except (TypeError, ValueError):  # no Python function
+        return False
+    kinds = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    third = [p for p in parameters if p.kind in kinds][2:3]
+    return any(p.default is Parameter.empty or p.name in RUN_NAMES for p in third)
+
+
 def _called(cost: UserCost, spec: OperatorSpec, function: Callable[..., Any], *arguments: object) -> Any:
     """Return what a user's function gives; an exception of its own becomes an `InputError` with its name."""
     try:
@@ -180,13 +209,15 @@ def _called(cost: UserCost, spec: OperatorSpec, function: Callable[..., Any], *a
         raise InputError(found, operator=spec.name, location=spec.location or None) from error
 
 
-def _cycles(cost: UserCost, spec: OperatorSpec, function: SubTaskFunction, shapes: Ints) -> Ints:
-    """Return a user's cycles as integers, having checked that they are cycles."""
+def _cycles(
+    cost: UserCost, spec: OperatorSpec, function: Callable[..., Any], shapes: Ints, *others: Ints
+) -> Ints:
+    """Return a user's cycles as integers, having checked that they are cycles; `others` are further arguments."""
     if isinstance(
         shapes, (Row, Table)
     ):  # being traced: what it does matters, there are no numbers to check yet
-        return np.ceil(function(spec, shapes)).astype(np.int64)
-    found = np.asarray(_called(cost, spec, function, spec, shapes))
+        return np.ceil(function(spec, shapes, *others)).astype(np.int64)
+    found = np.asarray(_called(cost, spec, function, spec, shapes, *others))
     if found.dtype.kind not in "iuf" or found.shape not in ((), (len(shapes),)):
         raise InputError(
             f"cost function '{cost.name}' gave {found.dtype} of shape {found.shape}, "
@@ -199,9 +230,14 @@ def _cycles(cost: UserCost, spec: OperatorSpec, function: SubTaskFunction, shape
     if wrong.size:
         first = int(wrong[0])
         raise InputError(
-            f"cost function '{cost.name}' gave {cycles[first]} cycles for {shapes[first].tolist()}, "
+            f"cost function '{cost.name}' gave {cycles[first]} cycles for {_shown(first, shapes, *others)}, "
             "expected a finite number, 0 or more",
             operator=spec.name,
             location=spec.location or None,
         )
     return np.ceil(cycles).astype(np.int64)
+
+
+def _shown(row: int, shapes: Ints, *others: Ints) -> str:
+    """Return what a function was asked in one row."""
+    return " with a run of ".join(str(each[row].tolist()) for each in (shapes, *others))

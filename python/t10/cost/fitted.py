@@ -37,23 +37,30 @@ class FitTable:
         """Return the modelled cycles of a step over boxes (n, axes); None for classes without a model."""
         one = _class_of(spec, step)
         model = self.classes.get(one.key)
-        if not model:
-            return None
-        features = one.features(boxes)
-        result: Any = None
-        for name, condition in reversed(one.regimes(boxes)):
-            if name in model:
-                total = _total(model[name], features)
-                result = total if result is None else np.where(condition, total, result)
-        return result
+        return _by_regime(model, one.regimes(boxes), one.features(boxes)) if model else None
 
-    def epilogue(self, spec: OperatorSpec, n_slots: Any) -> Any | None:
-        """Return the modelled cycles of an epilogue on `n_slots` (n,) elements; None for classes without a model."""
+    def epilogue(self, spec: OperatorSpec, n_slots: Any, runs: Any) -> Any | None:
+        """Return the modelled cycles of an epilogue on `n_slots` (n,) elements; None for classes without a model.
+
+        `runs` (n,) of them lie in one row that all operands walk evenly.
+        """
         one = _class_of(spec, "epilogue")
         model = self.classes.get(one.key)
-        if not model:
-            return None
-        return _total(next(iter(model.values())), one.of_points(n_slots))
+        return (
+            _by_regime(model, one.run_regimes(n_slots, runs), one.of_runs(n_slots, runs)) if model else None
+        )
+
+
+def _by_regime(
+    model: Mapping[str, Mapping[str, int]], regimes: list[tuple[str, Any]], features: Mapping[str, Any]
+) -> Any | None:
+    """Return the cycles of the first regime that holds and has a model; None where none has."""
+    result: Any = None
+    for name, condition in reversed(regimes):
+        if name in model:
+            total = _total(model[name], features)
+            result = total if result is None else np.where(condition, total, result)
+    return result
 
 
 def _total(coefficients: Mapping[str, int], features: Mapping[str, Any]) -> Any:

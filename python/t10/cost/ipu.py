@@ -76,15 +76,16 @@ class IpuCostModel:
             cycles = box_cycles(self.chip, spec, boxes)
         return cycles + self.chip.launch_cycles
 
-    def epilogue_cycles(self, spec: OperatorSpec, n_slots: int) -> int:
+    def epilogue_cycles(self, spec: OperatorSpec, n_slots: int, run: int) -> int:
         """Return the cycles of the epilogue on `n_slots` accumulated elements of a core; 0 without one."""
-        return int(self.epilogue_cycles_many(spec, np.array([n_slots], np.int64))[0])
+        one = (np.array([n], np.int64) for n in (n_slots, run))
+        return int(self.epilogue_cycles_many(spec, *one)[0])
 
-    def epilogue_cycles_many(self, spec: OperatorSpec, n_slots: Ints) -> Ints:
-        """Return the cycles of the epilogue for every candidate."""
+    def epilogue_cycles_many(self, spec: OperatorSpec, n_slots: Ints, runs: Ints) -> Ints:
+        """Return the cycles of the epilogue for every candidate; the closed form does not ask for the runs."""
         if spec.epilogue is None:
             return np.zeros_like(n_slots)
-        fitted = self.table.epilogue(spec, n_slots) if self.is_fitted else None
+        fitted = self.table.epilogue(spec, n_slots, runs) if self.is_fitted else None
         if fitted is not None:
             return fitted + self.chip.launch_cycles
         dtypes = (spec.acc_dtype, *(operand.dtype for operand in spec.epilogue_inputs))

@@ -47,11 +47,15 @@ class CostModel(Protocol):
         """Return the cycles of one compute step for every row of `boxes`, shape (candidates, axes)."""
         ...
 
-    def epilogue_cycles(self, spec: OperatorSpec, n_slots: int) -> int:
-        """Return the cycles of the epilogue on `n_slots` accumulated elements of a core; 0 without one."""
+    def epilogue_cycles(self, spec: OperatorSpec, n_slots: int, run: int) -> int:
+        """Return the cycles of the epilogue on `n_slots` accumulated elements of a core; 0 without one.
+
+        `run` of them, from 1 to `n_slots`, lie in one row that accumulator, epilogue inputs and result all walk evenly
+        (`t10.core.runs.epilogue_run`).
+        """
         ...
 
-    def epilogue_cycles_many(self, spec: OperatorSpec, n_slots: Ints) -> Ints:
+    def epilogue_cycles_many(self, spec: OperatorSpec, n_slots: Ints, runs: Ints) -> Ints:
         """Return the cycles of the epilogue for every candidate."""
         ...
 

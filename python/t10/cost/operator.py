@@ -11,6 +11,7 @@ from t10.core import geometry
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.plan import Cycles, OperatorPlan
+from t10.core.runs import epilogue_run
 from t10.cost.model import CostModel
 
 
@@ -74,16 +75,24 @@ def combine_cycles(cost: CostModel, spec: OperatorSpec, plan: OperatorPlan) -> i
     return cost.reduce_cycles(spec, n_members, n_slots * size_bytes(spec.acc_dtype), n_slots)
 
 
+def epilogue_cycles(cost: CostModel, spec: OperatorSpec, plan: OperatorPlan) -> int:
+    """Return the cycles of the epilogue on the elements that each core ends with; 0 without one."""
+    _, n_slots = output_chunk(spec, plan)
+    windows = geometry.window_lengths(plan, len(spec.inputs))
+    return cost.epilogue_cycles(spec, n_slots, epilogue_run(spec, windows, n_slots))
+
+
 def operator_cycles(cost: CostModel, spec: OperatorSpec, plan: OperatorPlan) -> Cycles:
     """Return the cycles of an operator's nest, reduction and epilogue (in `compute`); nothing that comes before it."""
-    _, n_slots = output_chunk(spec, plan)
-    compute = plan.n_sub_tasks * cost.sub_task_cycles(spec, sub_task_box(plan)) + cost.epilogue_cycles(
-        spec, n_slots
-    )
+    compute = plan.n_sub_tasks * cost.sub_task_cycles(spec, sub_task_box(plan))
     shift = sum(
         n_advances(plan, a) * cost.shift_cycles(advance_bytes(spec, plan, a)) for a in plan.loop_order
     )
-    return Cycles(compute=compute, shift=shift, reduce=combine_cycles(cost, spec, plan))
+    return Cycles(
+        compute=compute + epilogue_cycles(cost, spec, plan),
+        shift=shift,
+        reduce=combine_cycles(cost, spec, plan),
+    )
 
 
 def home_cycles(cost: CostModel, spec: OperatorSpec, plan: OperatorPlan, slots: tuple[int, ...]) -> int:

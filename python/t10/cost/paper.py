@@ -73,12 +73,14 @@ class PaperCostModel:
             return compute.reduction_cycles(self.constants, spec, boxes)
         return compute.elementwise_cycles(self.constants, spec, boxes)
 
-    def epilogue_cycles(self, spec: OperatorSpec, n_slots: int) -> int:
+    def epilogue_cycles(self, spec: OperatorSpec, n_slots: int, run: int) -> int:
         """Return the cycles of the epilogue on `n_slots` accumulated elements of a core; 0 without one."""
-        return int(self.epilogue_cycles_many(spec, np.array([n_slots], np.int64))[0])
+        one = (np.array([n], np.int64) for n in (n_slots, run))
+        return int(self.epilogue_cycles_many(spec, *one)[0])
 
-    def epilogue_cycles_many(self, spec: OperatorSpec, n_slots: Ints) -> Ints:
-        """Return the cycles of the epilogue for every candidate."""
+    def epilogue_cycles_many(self, spec: OperatorSpec, n_slots: Ints, runs: Ints) -> Ints:
+        """Return the cycles of the epilogue for every candidate; the published model knows no runs."""
+        del runs
         return compute.epilogue_cycles(self.constants, spec, n_slots, hides_arithmetic=self.hides_arithmetic)
 
     def exchange_cycles(self, max_bytes: int, fragments: int, *, neighbour: bool) -> int:

@@ -48,8 +48,8 @@ CostFunction = Formula | CostCallable
 class CostProgram:
     """A cost model's functions for one operator; inputs in this order, one row per candidate.
 
-    `sub_task`: the box, one number per axis. `epilogue`: accumulated elements of a core. `shift`: bytes that a core
-    passes on. `reduce`: members, bytes of a chunk, elements of a chunk. All give cycles.
+    `sub_task`: the box, one number per axis. `epilogue`: accumulated elements of a core, and how many of them are a
+    run. `shift`: bytes that a core passes on. `reduce`: members, bytes of a chunk, elements of a chunk. All in cycles.
     """
 
     sub_task: CostFunction
@@ -66,7 +66,9 @@ def cost_program(cost: CostModel, spec: OperatorSpec) -> CostProgram:
             lambda boxes: cost.sub_task_cycles_many(spec, boxes),
             tuple((1, 2 * extent) for extent in spec.extents),
         ),
-        epilogue=cost_function(lambda t: cost.epilogue_cycles_many(spec, t[:, 0]), ((0, n_elements),)),
+        epilogue=cost_function(
+            lambda t: cost.epilogue_cycles_many(spec, t[:, 0], t[:, 1]), ((0, n_elements), (1, n_elements))
+        ),
         shift=cost_function(lambda t: cost.shift_cycles_many(t[:, 0]), ((0, MAX_SAMPLE_BYTES),)),
         reduce=cost_function(
             lambda t: cost.reduce_cycles_many(spec, t[:, 0], t[:, 1], t[:, 2]),

@@ -21,7 +21,14 @@ from types import FunctionType, ModuleType
 from typing import cast
 
 from t10.chip import ChipSpec
-from t10.cost.custom import Condition, CustomCostModel, EpilogueFunction, SubTaskFunction, UserCost
+from t10.cost.custom import (
+    Condition,
+    CustomCostModel,
+    EpilogueFunction,
+    SubTaskFunction,
+    UserCost,
+    takes_runs,
+)
 from t10.cost.fitted import read_table
 from t10.cost.ipu import IpuCostModel
 from t10.cost.model import CostModel
@@ -153,7 +160,8 @@ def _cost_model(name_or_file: str, chip: ChipSpec) -> CostModel:
             "or FIT.json)"
         )
     model = _checked(_factories[name_or_file](chip), name_or_file)
-    return CustomCostModel(model, tuple(_costs)) if _costs else model
+    is_of_today = takes_runs(model.epilogue_cycles_many)
+    return model if is_of_today and not _costs else CustomCostModel(model, tuple(_costs))
 
 
 def _is_file(name: str) -> bool:

@@ -14,7 +14,7 @@ from t10.core.expression import AxisSizes
 from t10.core.scalar import ScalarFunction, identity
 from t10.core.task import TaskOperand
 from t10.cost import CostModel
-from t10.cost.operator import output_chunk
+from t10.cost.operator import epilogue_cycles, output_chunk
 from t10.emit.pieces import window_pieces
 from t10.emit.reduction import groups
 from t10.emit.running import Running
@@ -27,8 +27,8 @@ Ints = NDArray[np.int64]
 def epilogue_work(cost: CostModel, running: Running) -> Iterator[tuple[Nest, Work, int]]:
     """Yield the nests of an operator's epilogue (a copy where it has none), what cores do in them, and cycles."""
     spec, plan = running.spec, running.plan
-    n_members, n_chunk = output_chunk(spec, plan)
-    cycles = cost.epilogue_cycles(spec, n_chunk)
+    n_members, _ = output_chunk(spec, plan)
+    cycles = epilogue_cycles(cost, spec, plan)
     is_scattered = n_members > 1 and plan.reduce != "all"
     made = _scattered(running, n_members) if is_scattered else _whole(running)
     for number, (nest, work) in enumerate(made):

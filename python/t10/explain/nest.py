@@ -20,6 +20,7 @@ from t10.cost import CostModel
 from t10.cost.operator import (
     advance_bytes,
     combine_cycles,
+    epilogue_cycles,
     home_cycles,
     output_chunk,
     sub_task_box,
@@ -102,7 +103,7 @@ def _after(
         text = f"{spec.combine} of {n_partial} partial results, every core ends with {keeps}"
         yield text, _cycles(combine_cycles(cost, spec, plan))
     if spec.epilogue is not None:
-        yield f"epilogue on {n_slots:,} elements", _cycles(cost.epilogue_cycles(spec, n_slots))
+        yield f"epilogue on {n_slots:,} elements", _cycles(epilogue_cycles(cost, spec, plan))
 
 
 def _term(spec: OperatorSpec, plan: OperatorPlan, term: PhaseTerm) -> str:

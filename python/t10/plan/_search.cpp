@@ -71,6 +71,9 @@ Problem read_problem(nb::handle task) {
   for (nb::handle slot : task.attr("slots")) problem.slots.push_back(read_operand(slot, problem.n_axes));
   for (nb::handle input : task.attr("epilogue_inputs"))
     problem.epilogue_inputs.push_back(read_operand(input, problem.n_axes));
+  const auto run_axes = nb::cast<Mask>(task.attr("epilogue_run_axes"));
+  for (axis = 0; axis < problem.n_axes; ++axis)
+    if (has(run_axes, axis)) problem.run_axes.push_back(axis);
   problem.has_accumulator = nb::cast<bool>(task.attr("has_accumulator"));
   problem.result_item_bytes = nb::cast<std::int64_t>(task.attr("result_item_bytes"));
   problem.alignment = nb::cast<std::int64_t>(task.attr("alignment_bytes"));
@@ -171,7 +174,7 @@ double count(nb::handle task, const Int64Matrix &f_op) {
   const Problem problem = read_problem(task);
   const std::vector<Axes> rows = read_f_op(f_op, problem);
   const nb::gil_scoped_release unlocked;
-  Memo<std::int64_t> unused(2, "");
+  Memo<std::int64_t> unused(std::tuple_size<ReductionKey>::value, "");
   RowBuilder builder(problem, unused);
   Opened opened;
   double total = 0.0;

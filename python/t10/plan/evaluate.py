@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from t10.chip.spec import BUFFER_ALIGNMENT_BYTES
 from t10.core.dtypes import size_bytes
 from t10.core.expression import Operand, OperatorSpec
+from t10.core.runs import epilogue_run_axes
 from t10.cost import CostModel
 from t10.plan._evaluate import evaluate_nests
 
@@ -128,7 +129,8 @@ def evaluate(spec: OperatorSpec, cost: CostModel, f_op: Ints, ft: Ints) -> Evalu
     n_out = partition_elements(spec.output, out_windows)
     chunk = -(-n_out // members)
     active_bytes += result_bytes(spec, n_out, members)
-    epilogue = cost.epilogue_cycles_many(spec, chunk)
+    runs = np.minimum(out_windows[:, list(epilogue_run_axes(spec))].prod(axis=1), chunk)
+    epilogue = cost.epilogue_cycles_many(spec, chunk, runs)
     boxes = np.where(steps > 1, pace, lengths)
     sub_task = cost.sub_task_cycles_many(spec, boxes)
     total = evaluate_nests(

@@ -65,7 +65,7 @@ Engine::Engine(const Problem &problem, std::vector<Axes> f_op, const CostFunctio
       settings_(settings),
       hooks_(std::move(hooks)),
       boxes_(problem.n_axes, "a sub-task"),
-      reductions_(2, "a reduction and epilogue"),
+      reductions_(std::tuple_size<ReductionKey>::value, "a reduction and epilogue"),
       builder_(problem_, reductions_) {
   for (const Operand &operand : problem_.slots) blocks_ |= operand.rotating & ~operand.simple;
   statistics_.n_partitions = f_op_.size();
@@ -117,8 +117,8 @@ void Engine::price_still() {
       all.n_bytes += one.n_bytes;
       all.fetch += one.fetch;
     }
-    const std::int64_t key[2] = {n_members, n_results};
-    still_.push_back({all.n_bytes, all.fetch, boxes_.index(lengths.data()), reductions_.index(key)});
+    const ReductionKey key = reduction_key(problem_, lengths, n_results, n_members);
+    still_.push_back({all.n_bytes, all.fetch, boxes_.index(lengths.data()), reductions_.index(key.data())});
   }
   answer();
   const std::vector<std::int32_t> ft(problem_.slots.size() * problem_.n_axes, 1);
@@ -389,7 +389,7 @@ void Engine::answer() {
       chunk[k] = std::ceil(columns[1][k] / columns[0][k]);
       chunk_bytes[k] = chunk[k] * item_bytes;
     }
-    const double *const slots[1] = {chunk.data()};
+    const double *const slots[2] = {chunk.data(), columns[2]};
     costs_.epilogue->evaluate(slots, n, epilogue.data());
     const double *const members[3] = {columns[0], chunk_bytes.data(), chunk.data()};
     costs_.reduce->evaluate(members, n, out);

@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -98,6 +99,10 @@ class Engine {
     std::array<double, kMaxSlots> wholes{};  // rising
   };
 
+  // What bounds the cycles of an output of one F_op: its sharers; elements of a part, at least; run of an epilogue on
+  // a whole part, shortest and longest.
+  using OutputKey = std::array<std::int64_t, 4>;
+
   struct Still {
     std::int64_t n_bytes;
     double fetch;
@@ -108,7 +113,8 @@ class Engine {
   void price_still();
   void bound_compute();
   void bound_outputs();
-  double least_output_cycles(std::int64_t n_sharers, std::int64_t n_elements) const;
+  OutputKey output_key(const Axes &f_op) const;
+  double least_output_cycles(const OutputKey &key) const;
   std::vector<std::size_t> order() const;
   bool is_beaten(std::size_t f_row, const Axes &lengths, bool is_exact) const;
   void open(std::size_t f_row);

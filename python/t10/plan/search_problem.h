@@ -23,6 +23,8 @@ using Mask = std::uint32_t;
 
 inline bool has(Mask mask, std::size_t axis) { return (mask >> axis & 1U) != 0; }
 
+inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
 struct Term {
   std::size_t axis;
   std::int64_t coefficient;
@@ -94,6 +96,7 @@ struct Problem {
   Axes extents{};
   std::vector<Operand> slots;           // rotatable operands
   std::vector<Operand> epilogue_inputs;
+  std::vector<std::size_t> run_axes;  // axes whose windows of the output multiply to a run of its epilogue
   bool has_accumulator = false;  // the result is of another type, so that it lies beside its accumulator
   std::int64_t result_item_bytes = 0;
   std::int64_t alignment = 1;
@@ -109,6 +112,13 @@ struct Problem {
 
   std::int64_t aligned(std::int64_t n_bytes) const { return (n_bytes + alignment - 1) / alignment * alignment; }
 
+  // Elements that lie in one even row, of the `n_results` that a core ends with.
+  std::int64_t epilogue_run(const Axes &windows, std::int64_t n_results) const {
+    std::int64_t run = 1;
+    for (const std::size_t axis : run_axes) run *= windows[axis];
+    return std::min(run, n_results);
+  }
+
   double fetch_cycles(std::int64_t n_bytes, std::int64_t runs) const {
     return fetch_base + std::ceil(static_cast<double>(n_bytes) * fetch_per_byte) +
            static_cast<double>(runs - 1) * fetch_per_run;
@@ -121,6 +131,14 @@ struct Problem {
                                                               padding * static_cast<double>(parts * length));
   }
 
+  // The longest part of an axis that keeps it.
+  std::int64_t longest(std::size_t axis, std::int64_t parts) const {
+    const std::int64_t shortest = ceil_div(extents[axis], parts);
+    const double most = std::floor(static_cast<double>(extents[axis]) / (padding * static_cast<double>(parts))) + 1.0;
+    const auto limit = static_cast<double>(kMostLength);
+    return std::max(shortest, static_cast<std::int64_t>(most < limit ? most : limit));  // no padding, no limit
+  }
+
   std::int64_t n_sharers(std::size_t slot, const Axes &f_op) const {
     std::int64_t product = 1;
     for (std::size_t axis = 0; axis < n_axes; ++axis)
@@ -129,7 +147,13 @@ struct Problem {
   }
 };
 
-inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+// What a reduction and the epilogue behind it are priced by.
+using ReductionKey = std::array<std::int64_t, 3>;  // members, elements of each before the reduction, run of the epilogue
+
+inline ReductionKey reduction_key(const Problem &problem, const Axes &windows, std::int64_t n_elements,
+                                  std::int64_t n_members) {
+  return {n_members, n_elements, problem.epilogue_run(windows, ceil_div(n_elements, n_members))};
+}
 
 // What one operand's partition costs by itself: bytes per core, and cycles to fetch it.
 struct Holding {

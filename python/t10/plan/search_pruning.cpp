@@ -14,6 +14,7 @@ namespace t10::search {
 namespace {
 
 constexpr std::size_t kMaxBoundEntries = 6'000'000;
+constexpr std::int64_t kMostElements = 1'000'000'000'000;  // more than any core holds
 
 }  // namespace
 
@@ -46,46 +47,66 @@ void Engine::bound_compute() {
 // Bounds what becomes of the output of every F_op: partial sums that do not rotate are reduced, and either takes time.
 void Engine::bound_outputs() {
   if (costs_.least_reduce == nullptr || costs_.least_epilogue == nullptr) return;
-  Memo<std::int64_t> asked(2, "an output");
+  Memo<std::int64_t> asked(std::tuple_size<OutputKey>::value, "an output");
   std::vector<std::uint32_t> numbers;
-  for (const Axes &f_op : f_op_) {
-    const std::int64_t key[2] = {problem_.n_sharers(problem_.output(), f_op),
-                                 problem_.slots.back().n_elements(lengths_of(f_op))};
-    numbers.push_back(asked.index(key));
-  }
+  for (const Axes &f_op : f_op_) numbers.push_back(asked.index(output_key(f_op).data()));
   asked.answer([&](const double *const *columns, std::size_t n, double *out) {
-    for (std::size_t k = 0; k < n; ++k)
-      out[k] = std::floor(least_output_cycles(static_cast<std::int64_t>(columns[0][k]),
-                                              static_cast<std::int64_t>(columns[1][k])));
+    for (std::size_t k = 0; k < n; ++k) {
+      OutputKey key{};
+      for (std::size_t i = 0; i < key.size(); ++i) key[i] = static_cast<std::int64_t>(columns[i][k]);
+      out[k] = std::floor(least_output_cycles(key));
+    }
   });
   for (std::size_t i = 0; i < f_op_.size(); ++i) output_cycles_[i] = asked[numbers[i]];
 }
 
+Engine::OutputKey Engine::output_key(const Axes &f_op) const {
+  const Axes lengths = lengths_of(f_op);
+  const Operand &output = problem_.slots.back();
+  OutputKey key{problem_.n_sharers(problem_.output(), f_op), output.n_elements(lengths), 1, 1};
+  if (problem_.epilogue_inputs.empty()) return {key[0], key[1], key[1], kMostElements};
+  for (const std::size_t axis : problem_.run_axes) {
+    const std::int64_t longest = problem_.longest(axis, f_op[axis]);
+    key[2] *= lengths[axis];
+    key[3] = key[3] > kMostElements / longest ? kMostElements : key[3] * longest;
+  }
+  key[3] = std::max(key[2], key[3]);
+  return key;
+}
+
 // Returns the least over all rings of the output: cycles of the reduction and epilogue that remain, for chunks of that
-// size or more, and of the arrival of what a member does not hold.
-double Engine::least_output_cycles(std::int64_t n_sharers, std::int64_t n_elements) const {
-  constexpr double kMost = 1e12;
+// size or more, and of the arrival of what a member does not hold. A ring cuts runs into at most as many parts as it has
+// members; the runs there may be are looked at in ranges, each up to twice as long as the one before.
+double Engine::least_output_cycles(const OutputKey &key) const {
+  constexpr auto kMost = static_cast<double>(kMostElements);
+  const auto [n_sharers, n_elements, shortest_run, longest_run] = key;
   const auto item_bytes = static_cast<double>(problem_.slots.back().item_bytes);
-  std::array<std::vector<double>, 5> columns;  // members; chunk bytes, low and high; chunk elements, low and high
+  // Members; chunk bytes, low and high; chunk elements, low and high; runs, low and high.
+  std::array<std::vector<double>, 7> columns;
   std::vector<double> moved;
   for (std::int64_t ring = 1; ring <= n_sharers; ++ring) {
     if (n_sharers % ring != 0) continue;
     const std::int64_t held = ceil_div(n_elements, ring);
-    const auto chunk = static_cast<double>(ceil_div(held, n_sharers / ring));
-    columns[0].push_back(static_cast<double>(n_sharers / ring));
-    columns[1].push_back(chunk * item_bytes);
-    columns[2].push_back(kMost * item_bytes);
-    columns[3].push_back(chunk);
-    columns[4].push_back(kMost);
-    moved.push_back(static_cast<double>(n_elements - held) * item_bytes * problem_.shift_per_byte);
+    const std::int64_t chunk = ceil_div(held, n_sharers / ring);
+    const bool is_one_run = problem_.epilogue_inputs.empty();
+    for (std::int64_t run = std::min(ceil_div(shortest_run, ring), chunk), last = 0; run <= longest_run; run = last + 1) {
+      last = is_one_run ? longest_run : std::min(longest_run, 2 * run - 1);
+      const std::array<double, 7> row{static_cast<double>(n_sharers / ring), static_cast<double>(chunk) * item_bytes,
+                                      kMost * item_bytes, static_cast<double>(chunk), kMost,
+                                      static_cast<double>(run), static_cast<double>(last)};
+      for (std::size_t i = 0; i < row.size(); ++i) columns[i].push_back(row[i]);
+      moved.push_back(static_cast<double>(n_elements - held) * item_bytes * problem_.shift_per_byte);
+    }
   }
   const std::size_t n = moved.size();
   std::vector<double> reduce(n);
   std::vector<double> epilogue(n);
-  const double *const low[3] = {columns[0].data(), columns[1].data(), columns[3].data()};
-  const double *const high[3] = {columns[0].data(), columns[2].data(), columns[4].data()};
-  costs_.least_reduce->least(low, high, n, reduce.data());
-  costs_.least_epilogue->least(low + 2, high + 2, n, epilogue.data());
+  const double *const least_reduction[3] = {columns[0].data(), columns[1].data(), columns[3].data()};
+  const double *const most_reduction[3] = {columns[0].data(), columns[2].data(), columns[4].data()};
+  costs_.least_reduce->least(least_reduction, most_reduction, n, reduce.data());
+  const double *const least_epilogue[2] = {columns[3].data(), columns[5].data()};
+  const double *const most_epilogue[2] = {columns[4].data(), columns[6].data()};
+  costs_.least_epilogue->least(least_epilogue, most_epilogue, n, epilogue.data());
   double least = std::numeric_limits<double>::infinity();
   for (std::size_t k = 0; k < n; ++k) least = std::min(least, reduce[k] + epilogue[k] + moved[k]);
   return least;

@@ -296,8 +296,7 @@ class RowBuilder {
     Holding holding;
     if (slot == problem_.output()) {
       holding = output_holding(problem_, windows, n_elements, n_replicas);
-      const std::int64_t key[2] = {n_replicas, n_elements};
-      rows.answer.push_back(reductions_.index(key));
+      rows.answer.push_back(reductions_.index(reduction_key(problem_, windows, n_elements, n_replicas).data()));
       rows.is_priced = false;
     } else {
       holding = input_holding(problem_, operand, windows, n_elements);

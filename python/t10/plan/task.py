@@ -10,6 +10,7 @@ from t10.chip import ChipSpec
 from t10.chip.spec import BUFFER_ALIGNMENT_BYTES
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, Operand, OperatorSpec
+from t10.core.runs import epilogue_run_axes
 from t10.cost import CostModel
 from t10.cost.program import cost_function
 from t10.errors import T10Error
@@ -25,14 +26,16 @@ OperandNumbers = tuple[tuple[tuple[tuple[tuple[int, int], ...], int], ...], int,
 class SearchTask:
     """One operator under constraints. `slots` are the rotatable operands, the output last and as its accumulator.
 
-    `padding` is the least useful part of a padded axis; `capacity_bytes` what a core has for operands;
-    `has_accumulator` says that the result, of another type, lies beside its accumulator. An exchange
-    phase from anywhere takes `fetch_base` cycles, `fetch_per_byte` per byte, `fetch_per_run` per further fragment.
+    `epilogue_run_axes` is the bit mask of the axes whose windows of the output multiply to a run of its epilogue;
+    `padding` the least useful part of a padded axis; `capacity_bytes` what a core has for operands; `has_accumulator`
+    says that the result, of another type, lies beside its accumulator. An exchange phase from anywhere takes
+    `fetch_base` cycles, `fetch_per_byte` per byte, `fetch_per_run` per further fragment.
     """
 
     extents: AxisSizes
     slots: tuple[OperandNumbers, ...]
     epilogue_inputs: tuple[OperandNumbers, ...]
+    epilogue_run_axes: int
     has_accumulator: bool
     result_item_bytes: int
     alignment_bytes: int
@@ -64,6 +67,7 @@ def search_task(spec: OperatorSpec, chip: ChipSpec, cost: CostModel, padding: fl
             _numbers(spec.output, acc_bytes, rotating[-1]),
         ),
         epilogue_inputs=tuple(_numbers(o, size_bytes(o.dtype), ()) for o in spec.epilogue_inputs),
+        epilogue_run_axes=_mask(epilogue_run_axes(spec)),
         has_accumulator=spec.acc_dtype != spec.output.dtype,
         result_item_bytes=size_bytes(spec.output.dtype),
         alignment_bytes=BUFFER_ALIGNMENT_BYTES,

@@ -14,6 +14,7 @@ from t10.profile.features import (
     Boxes,
     Column,
     epilogue_features,
+    epilogue_regimes,
     loop_features,
     loop_regimes,
     matrix_features,
@@ -49,7 +50,7 @@ class OperatorClass:
         if self.matrix is not None:
             return matrix_features(self.spec, self.matrix, boxes)
         if self.step == "epilogue":
-            return self.of_points(product(boxes, (*self.loops.run, *self.loops.rows)))
+            return self.of_runs(*self._runs(boxes))
         return loop_features(self.spec, self.loops, boxes)
 
     def regimes(self, boxes: Boxes) -> list[tuple[str, Column]]:
@@ -60,12 +61,20 @@ class OperatorClass:
         if self.matrix is not None:
             return matrix_regimes(self.spec, self.matrix, boxes)
         if self.step == "epilogue":
-            return [("all", boxes[:, 0] > 0)]
+            return self.run_regimes(*self._runs(boxes))
         return loop_regimes(self.spec, self.loops, boxes)
 
-    def of_points(self, points: Column) -> dict[str, Column]:
-        """Return the features of an epilogue on so many elements."""
-        return epilogue_features(self.spec, points)
+    def of_runs(self, points: Column, run: Column) -> dict[str, Column]:
+        """Return the features of an epilogue on so many elements in rows of so many."""
+        return epilogue_features(self.spec, points, run)
+
+    def run_regimes(self, points: Column, run: Column) -> list[tuple[str, Column]]:
+        """Return the regimes of an epilogue on so many elements in rows of so many; see `regimes`."""
+        return epilogue_regimes(self.spec, points, run)
+
+    def _runs(self, boxes: Boxes) -> tuple[Column, Column]:
+        """Return the elements of an epilogue over boxes, and how many of them lie in a row."""
+        return product(boxes, (*self.loops.run, *self.loops.rows)), product(boxes, self.loops.run)
 
 
 def class_of(spec: OperatorSpec, step: Step) -> OperatorClass:

@@ -157,14 +157,32 @@ def matrix_features(spec: OperatorSpec, roles: MatrixRoles, boxes: Boxes) -> dic
     return result
 
 
-def epilogue_features(spec: OperatorSpec, points: Column) -> dict[str, Column]:
-    """Return features by name, each (n,), of an epilogue on `points` elements: it is priced by their number alone."""
+def epilogue_features(spec: OperatorSpec, points: Column, run: Column) -> dict[str, Column]:
+    """Return features by name, each (n,), of an epilogue on `points` elements in rows of `run`."""
     width = vector_width(spec)
+    rows = -(-points // run)
+    share = -(-rows // N_WORKERS)
     return {
         "one": points * 0 + 1,
         "spread": -(-points // (N_WORKERS * width)),
+        "share": share,
+        "share vectors": share * -(-run // width),
+        "row vectors": rows * -(-run // (N_WORKERS * width)),
         "points": -(-points // N_WORKERS),
     }
+
+
+def epilogue_regimes(spec: OperatorSpec, points: Column, run: Column) -> list[tuple[str, Column]]:
+    """Return regimes of an epilogue by name with their conditions, as `loop_regimes` does."""
+    is_whole = run % line_width(spec) == 0
+    is_one = points <= run
+    return [
+        ("few, whole", np.logical_and(is_one, is_whole)),
+        ("whole", is_whole),
+        ("few", is_one),
+        ("even", run % 2 == 0),
+        ("odd", run > 0),
+    ]
 
 
 def loop_features(spec: OperatorSpec, roles: LoopRoles, boxes: Boxes) -> dict[str, Column]:

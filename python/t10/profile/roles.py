@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from t10.codelets.matrix.product import is_product
 from t10.core.expression import AxisSizes, Operand, OperatorSpec
+from t10.core.runs import epilogue_run_axes, even_run
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ def matrix_roles(spec: OperatorSpec) -> MatrixRoles | None:
     if len(spec.inputs) != 2 or spec.combine != "sum" or spec.selectors or not is_product(spec.body):
         return None
     operands = (*spec.inputs, spec.output)
-    columns = _even_run(spec.output, operands, spec.output.axes)
+    columns = even_run(spec.output, operands, spec.output.axes)
     if not columns:
         return None
     stationary = [operand for operand in spec.inputs if columns[-1] in operand.axes]
@@ -54,7 +55,7 @@ def matrix_roles(spec: OperatorSpec) -> MatrixRoles | None:
     (w,) = stationary
     (x,) = (operand for operand in spec.inputs if operand is not w)
     reduced = frozenset(spec.reduction_axes)
-    inner = _even_run(x, operands, reduced) or _even_run(w, operands, reduced)
+    inner = even_run(x, operands, reduced) or even_run(w, operands, reduced)
     inner = (*_absorbed_windows(x, w, inner, reduced), *inner)
     others = [a for a in range(len(spec.axes)) if a not in reduced and a not in columns]
     return MatrixRoles(
@@ -85,12 +86,12 @@ def _absorbed_windows(x: Operand, w: Operand, inner: AxisSizes, reduced: frozens
 def loop_roles(spec: OperatorSpec) -> LoopRoles:
     """Return the roles of an operator's axes in vectorised loops."""
     operands = (*spec.inputs, spec.output)
-    run = _even_run(spec.output, operands, spec.output.axes)
+    run = even_run(spec.output, operands, spec.output.axes)
     reduced = frozenset(spec.reduction_axes)
     selected = tuple(dict.fromkeys(selector.axis for selector in spec.selectors))
     folded: AxisSizes = ()
     for operand in spec.inputs:
-        folded = folded or _even_run(operand, operands, reduced - set(selected))
+        folded = folded or even_run(operand, operands, reduced - set(selected))
     return LoopRoles(
         run=run,
         rows=tuple(a for a in range(len(spec.axes)) if a not in reduced and a not in run),
@@ -102,31 +103,6 @@ def loop_roles(spec: OperatorSpec) -> LoopRoles:
 
 def epilogue_roles(spec: OperatorSpec) -> LoopRoles:
     """Return the roles of the parallel axes in an operator's epilogue."""
-    run = _even_run(spec.output, (*spec.epilogue_inputs, spec.output), spec.output.axes)
+    run = epilogue_run_axes(spec)
     rows = tuple(a for a in sorted(spec.output.axes) if a not in run)
     return LoopRoles(run, rows, (), (), ())
-
-
-def _even_run(operand: Operand, operands: tuple[Operand, ...], allowed: frozenset[int]) -> AxisSizes:
-    """Return the longest chain of last dims of an operand, outermost first, that all operands walk on evenly.
-
-    Every other operand has those axes side by side in the same order, or none of them.
-    """
-    chain: list[int] = []
-    for dim in reversed(operand.dims):
-        if not dim.is_simple or dim.terms[0].axis not in allowed:
-            break
-        axis = dim.terms[0].axis
-        if chain and not all(_follows(other, axis, chain[0]) for other in operands):
-            break
-        chain.insert(0, axis)
-    return tuple(chain)
-
-
-def _follows(operand: Operand, outer: int, inner: int) -> bool:
-    """Return whether an operand steps evenly from one axis into the other, or has neither."""
-    if outer not in operand.axes and inner not in operand.axes:
-        return True
-    axes = [dim.terms[0].axis if dim.is_simple else -1 for dim in operand.dims]
-    both = outer in axes and inner in axes
-    return both and axes.index(inner) == axes.index(outer) + 1 and {outer, inner} <= operand.simple_axes

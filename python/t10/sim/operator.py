@@ -14,6 +14,7 @@ from t10.core import geometry, movement
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.plan import OperatorPlan
+from t10.core.runs import epilogue_run
 from t10.core.schedule import Arrival, Layout, ScheduledOperator
 from t10.errors import SimTrap
 from t10.sim.combine import neutral
@@ -221,7 +222,8 @@ def _finish(
     run_epilogue(spec, plan, running.accumulator, inputs, slots, chunk_numbers)
     machine.memory.mark_written(result.buffer, plan.n_cores, n_slots * size_bytes(spec.output.dtype))
     if spec.epilogue is not None:
-        machine.timeline.add(spec.name, "compute", machine.cost.epilogue_cycles(spec, n_slots))
+        run = epilogue_run(spec, running.accumulator.lengths, n_slots)
+        machine.timeline.add(spec.name, "compute", machine.cost.epilogue_cycles(spec, n_slots, run))
 
 
 def _forget_moved(machine: Machine, running: Running, arrivals: tuple[Arrival, ...]) -> None:

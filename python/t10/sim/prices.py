@@ -14,8 +14,8 @@ class Prices(Protocol):
         """Return the cycles of one compute step over `box` points of every axis."""
         ...
 
-    def epilogue_cycles(self, spec: OperatorSpec, n_slots: int) -> int:
-        """Return the cycles of the epilogue on `n_slots` accumulated elements of a core."""
+    def epilogue_cycles(self, spec: OperatorSpec, n_slots: int, run: int) -> int:
+        """Return the cycles of the epilogue on `n_slots` accumulated elements of a core, `run` of them in a row."""
         ...
 
     def exchange_cycles(self, max_bytes: int, fragments: int, *, neighbour: bool) -> int:
