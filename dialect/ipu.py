@@ -1,10 +1,10 @@
 """The `ipu` dialect: a planned model as the chip sees it, before any text is emitted.
 
-A *graph* holds *allocations* (bytes at an address on a set of tiles), *codelets* (code, with the fields of its vertices),
-*compute sets* (which vertices run on which tiles, and their words), *patterns* of exchanges, *host* tensors with *tables*
-of what lies where, and one *sequence*: the program, made of executions of compute sets, copies through the exchange, and
-repeats. These are the three device interfaces of the paper: allocate, compute, shift (T10 §5). A graph that lowering made
-is all that `t10-translate` needs; [ipu-backend.md](ipu-backend.md) says what becomes of it.
+A *graph* holds *allocations* (bytes at an address on a set of tiles), *codelets* (code, and the fields of its
+vertices), *compute sets* (which vertices run on which tiles, and their words), *patterns* of exchanges, *host* tensors
+with *tables* of what lies where, and one *sequence*: the program, made of executions of compute sets, copies through
+the exchange, and repeats. These are the three device interfaces of the paper: allocate, compute, shift (T10 §5). A
+graph that lowering made is all that `t10-translate` needs; [ipu-backend.md](ipu-backend.md) says what becomes of it.
 
     graph, block = ipu.graph("main", chip="ipu-mk2", tiles=1472, memory_bytes=638976)
     with ir.InsertionPoint(block):
@@ -83,7 +83,7 @@ class GraphOp(Ipu.Operation, name="graph", traits=[IsIsolatedFromAbove, NoTermin
     ```
 
     `tiles` is the number of tiles, `memory_bytes` that of one tile. Addresses are reused over time, so allocations may
-    overlap; each must end within the memory. Lowering adds `memory_base`, the address that all others are relative to, and
+    overlap; each must end within the memory. Lowering adds `memory_base`, the address that all others count from, and
     `regions`: where code, vertex state, scratch memory, stacks, exchange code and data begin.
     """
 
@@ -130,7 +130,7 @@ class AllocOp(Ipu.Operation, name="alloc"):
     ```
 
     `shape` is what one tile holds, in elements of type `element`; `address` in bytes. `role` is one of input, output,
-    weight, activation, partial (sums that are still to be combined), buffer (of the exchange) and scratch (of codelets).
+    weight, activation, partial (sums that are still to be combined), buffer (of the exchange), scratch (of codelets).
     """
 
     handle: Result[TensorType]
