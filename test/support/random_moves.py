@@ -11,9 +11,11 @@ import numpy as np
 
 from support import random_plans, random_specs
 from t10.core import movement
+from t10.core.dtypes import size_bytes
 from t10.core.expression import AffineDim, Axis, Operand, OperatorSpec, Term
 from t10.core.graph import Graph, GraphOutput, TensorValue, View, ViewKind
-from t10.core.movement import ElementMap, Traffic
+from t10.core.loads import MoveRates
+from t10.core.movement import ElementMap, Pricing, Traffic
 from t10.core.plan import OperatorPlan
 from t10.core.scalar import identity
 from t10.core.schedule import Layout
@@ -88,14 +90,16 @@ def element_maps(case: Arriving) -> tuple[ElementMap, list[tuple[ElementMap, int
     return wanted, homes
 
 
-def reference_traffic(case: Arriving) -> Traffic | None:
+def reference_traffic(case: Arriving, rates: MoveRates) -> Traffic | None:
     """Return what moves, counted slot by slot; None where a copy of a source lacks an element."""
+    operand = case.spec.operands[case.number]
+    pricing = Pricing(rates, size_bytes(operand.dtype), movement.is_padded(case.spec, operand))
     wanted, homes = element_maps(case)
     through = movement.view_elements(case.graph, case.spec.operands[case.number].name)
     moves = movement.route(wanted, through, homes)
     if ((moves.source >= 0) & (moves.core < 0)).any():
         return None
-    return movement.traffic(moves, homes)
+    return movement.traffic(moves, homes, pricing)
 
 
 def _own_layout(rng: Random, spec: OperatorSpec, plan: OperatorPlan, number: int, n_cores: int) -> Layout:

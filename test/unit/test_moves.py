@@ -40,7 +40,7 @@ def test_traffic_is_that_of_the_route(first: int) -> None:
     n_counted = 0
     for seed in range(first, first + PER_TEST):
         case = random_moves.random_arriving(seed)
-        expected = random_moves.reference_traffic(case)
+        expected = random_moves.reference_traffic(case, COST.move_rates)
         if expected is not None:
             n_counted += 1
             assert native(case) == expected, f"seed {seed}"
@@ -188,7 +188,7 @@ def test_rows_that_disagree_are_refused() -> None:
 def test_elements_that_no_home_has_are_refused() -> None:
     home = _moves.make_home(linear_cut(10, 4), 1)
     with pytest.raises(ValueError, match="no home has"):
-        _moves.count(linear_cut(11, 2), [home], None, None)
+        _moves.count(linear_cut(11, 2), [home], None, None, (), 2, False)
     with pytest.raises(ValueError, match="none of any source"):
         _moves.make_view(np.arange(3, dtype=np.int64), [2])
     with pytest.raises(ValueError, match="scatter"):

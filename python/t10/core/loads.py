@@ -71,7 +71,9 @@ def phase_loads(runs: Runs, fills: Runs, n_cores: int, item_bytes: int, rates: M
     slot. `fills` (n, 3): core, slot, elements. Slot 0 of every source and of the target begins at a multiple of eight
     bytes.
     """
-    return Loads(*_loads.phase_loads(runs, fills, rates.numbers, item_bytes, np.zeros((n_cores, 4), np.int64)))
+    return Loads(
+        *_loads.phase_loads(runs, fills, rates.numbers, item_bytes, np.zeros((n_cores, 4), np.int64))
+    )
 
 
 def core_loads(runs: Runs, fills: Runs, n_cores: int, item_bytes: int, rates: MoveRates) -> NDArray[np.int64]:

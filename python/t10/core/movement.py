@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,12 @@ from numpy.typing import NDArray
 from t10.core import geometry
 from t10.core.expression import Operand, OperatorSpec
 from t10.core.graph import Graph, View
+from t10.core.loads import Loads, MoveRates, phase_loads
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import Layout
 
 Elements = NDArray[np.int64]
+NO_LOADS = Loads()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,8 @@ class Traffic:
     """What a route moves: most elements any core receives and sends, and most separate fragments.
 
     `copied_elements` is the most slots any core fills by itself: copies of what it holds, constants and padding. An
-    element that several cores take is sent once: the exchange multicasts (timing reference).
+    element that several cores take is sent once: the exchange multicasts (timing reference). `loads` are 0 where they
+    were not asked for.
     """
 
     received_elements: int
@@ -71,6 +74,65 @@ class Traffic:
     fragments: int
     total_elements: int
     copied_elements: int
+    loads: Loads = NO_LOADS
+
+
+class MovePrices(Protocol):
+    """What every cost model says of an exchange phase of arbitrary pattern."""
+
+    def exchange_cycles(self, max_bytes: int, fragments: int, *, neighbour: bool) -> int:
+        """Return the cycles of one exchange phase in which no core sends or receives more than `max_bytes`."""
+        ...
+
+    def copy_cycles(self, n_bytes: int) -> int:
+        """Return the cycles in which every core copies or fills at most `n_bytes` of its own memory."""
+        ...
+
+
+@runtime_checkable
+class LoadPrices(Protocol):
+    """What a cost model says that looks closer: at which rates loads are counted, and what a phase with them takes."""
+
+    @property
+    def move_rates(self) -> MoveRates | None:
+        """Return the rates, None for a model that does not look closer."""
+        ...
+
+    def move_cycles(self, loads: Loads) -> int:
+        """Return the cycles of an exchange phase with these loads, and of the work inside cores around it."""
+        ...
+
+
+class ArrivalPrices:
+    """What relayouts and set-ups take by a cost model, whether it looks at loads or not."""
+
+    __slots__ = ("_close", "_plain", "rates")
+
+    def __init__(self, prices: MovePrices) -> None:
+        """Ask the model once whether it looks at loads; `rates` are those at which they are to be counted, if so."""
+        rates = prices.move_rates if isinstance(prices, LoadPrices) else None
+        self._plain = prices
+        self._close = prices if isinstance(prices, LoadPrices) and rates is not None else None
+        self.rates = rates
+
+    def cycles(self, moved: Traffic, item_bytes: int) -> int:
+        """Return the cycles of an arrival that moves elements of `item_bytes`."""
+        if self._close is not None:
+            return self._close.move_cycles(moved.loads)
+        n_bytes = max(moved.received_elements, moved.sent_elements) * item_bytes
+        cycles = self._plain.exchange_cycles(n_bytes, moved.fragments, neighbour=False)
+        return cycles + self._plain.copy_cycles(moved.copied_elements * item_bytes)
+
+
+def is_padded(spec: OperatorSpec, operand: Operand) -> bool:
+    """Return whether slots outside the tensor are read, so that padding must be in them.
+
+    Windows slide over them, or the loop goes on past a dim's end.
+    """
+    return any(
+        not dim.is_simple or spec.axes[dim.terms[0].axis].extent > extent
+        for dim, extent in zip(operand.dims, operand.shape, strict=True)
+    )
 
 
 def partition_scatter(n_slots: int, scatter: int) -> int:
@@ -221,8 +283,17 @@ def copy_choice(home: ElementMap, n_cores: int) -> NDArray[np.int64]:
     return choice
 
 
-def traffic(moves: Route, homes: list[tuple[ElementMap, int]]) -> Traffic:
-    """Return what a route moves between different cores; what a core takes from itself is not counted."""
+@dataclass(frozen=True, slots=True)
+class Pricing:
+    """How elements become bytes: at which rates loads are counted, size of an element, whether slots are padded."""
+
+    rates: MoveRates
+    item_bytes: int
+    is_padded: bool
+
+
+def traffic(moves: Route, homes: list[tuple[ElementMap, int]], pricing: Pricing | None = None) -> Traffic:
+    """Return what a route moves between different cores; what a core takes from itself counts in loads only."""
     cores = np.arange(len(moves.core), dtype=np.int32)[:, None]
     remote = (moves.source >= 0) & (moves.core != cores)
     received = remote.sum(axis=1)
@@ -248,4 +319,42 @@ def traffic(moves: Route, homes: list[tuple[ElementMap, int]]) -> Traffic:
         fragments=int(runs.sum(axis=1).max(initial=0)),
         total_elements=int(received.sum()),
         copied_elements=moves.core.shape[1] - int(received.min(initial=moves.core.shape[1])),
+        loads=NO_LOADS if pricing is None else _route_loads(moves, n_rows, pricing),
     )
+
+
+def _route_loads(moves: Route, n_cores: int, pricing: Pricing) -> Loads:
+    """Return the loads of a route."""
+    takes = moves.source >= 0
+    fills = ~takes if pricing.is_padded else moves.constant >= 0
+    runs = take_runs(moves.source, moves.core, moves.slot, takes, 0)
+    return phase_loads(runs, fill_runs(fills, 0), n_cores, pricing.item_bytes, pricing.rates)
+
+
+def take_runs(
+    source: NDArray[Any], core: NDArray[Any], slot: NDArray[Any], takes: NDArray[np.bool_], first_core: int
+) -> NDArray[np.int32]:
+    """Return what cores from `first_core` on take, in runs: (n, 6) rows as `core.loads.phase_loads` takes them.
+
+    All arguments have shape (cores, slots): number of the source, core and slot there, and which slots take anything.
+    """
+    joined = takes[:, 1:] & takes[:, :-1] & (core[:, 1:] == core[:, :-1])
+    joined &= (slot[:, 1:] == slot[:, :-1] + 1) & (source[:, 1:] == source[:, :-1])
+    here, at, lengths = _runs(takes, joined)
+    columns = (source[here, at], core[here, at], slot[here, at], here + first_core, at, lengths)
+    return np.stack(columns, axis=1).astype(np.int32)
+
+
+def fill_runs(fills: NDArray[np.bool_], first_core: int) -> NDArray[np.int32]:
+    """Return the slots that cores from `first_core` on fill, (cores, slots) of truth values, in runs: (n, 3) rows."""
+    here, at, lengths = _runs(fills, fills[:, 1:] & fills[:, :-1])
+    return np.stack((here + first_core, at, lengths), axis=1).astype(np.int32)
+
+
+def _runs(inside: NDArray[np.bool_], joined: NDArray[np.bool_]) -> tuple[Elements, Elements, Elements]:
+    """Return row, column and length of the runs of slots `inside`; `joined` says which go on with the one before."""
+    begins, ends = inside.copy(), inside.copy()
+    begins[:, 1:] &= ~joined
+    ends[:, :-1] &= ~joined
+    rows, columns = np.nonzero(begins)
+    return rows, columns, np.nonzero(ends)[1] - columns + 1

@@ -2,8 +2,8 @@
 // gathering before the exchange, and of copying, scattering and filling behind it.
 //
 // Cores that take the same elements from the same places are one group. Bytes that several groups want of a core are
-// sent once: a core's bytes are cut into segments wherever the set of groups that want them changes, and what one set
-// wants is a transfer. Segments that are not whole words at all ends travel packed.
+// sent once (what one wants at several places, as often): a core's bytes are cut into segments wherever the set of groups
+// that want them changes, and what one set wants is a transfer. Segments that are not whole words at all ends travel packed.
 #pragma once
 
 #include <algorithm>
@@ -35,9 +35,8 @@ struct LoadRates {
   LoadRates() = default;
   explicit LoadRates(const std::vector<std::int64_t> &given) {
     if (given.size() != kRates) throw std::invalid_argument("LoadRates: " + std::to_string(kRates) + " rates are needed");
-    std::int64_t *const rates[kRates] = {&bytes_per_cycle, &fragment_cycles, &largest_words, &copy_8,   &copy_4,
-                                         &copy_2,          &copy_1,          &short_even,    &short_odd, &long_even,
-                                         &long_odd,        &row,             &ragged};
+    std::int64_t *const rates[kRates] = {&bytes_per_cycle, &fragment_cycles, &largest_words, &copy_8, &copy_4, &copy_2,
+                                         &copy_1, &short_even, &short_odd, &long_even, &long_odd, &row, &ragged};
     for (std::size_t i = 0; i < kRates; ++i) *rates[i] = given[i];
     if (bytes_per_cycle < 1 || largest_words < 1) throw std::invalid_argument("LoadRates: bandwidths must be 1 or more");
   }
@@ -101,10 +100,9 @@ class PhaseLoads {
   }
 
   void fill(Int here, Int length) {
-    if (fills_.size() > groups_.back().first_fill && fills_.back().first + fills_.back().second == here)
-      fills_.back().second += length;
-    else
-      fills_.emplace_back(here, length);
+    const bool is_first = fills_.size() == groups_.back().first_fill;
+    if (is_first || fills_.back().first + fills_.back().second != here) fills_.emplace_back(here, 0);
+    fills_.back().second += length;
   }
 
   // All groups were given: what every core does.
@@ -126,7 +124,6 @@ class PhaseLoads {
   Loads finish_some(Int sent_bytes) {
     clear();
     work_inside();
-    std::fill(before_.begin(), before_.end(), 0);
     for (std::size_t g = 0; g < groups_.size(); ++g) {
       Int all = 0;
       each_take(g, [&](const Take &take) {
@@ -182,10 +179,7 @@ class PhaseLoads {
   static constexpr int kVariableShift = 40;
 
   void clear() {
-    before_.assign(n_, 0);
-    behind_.assign(n_, 0);
-    sent_.assign(n_, 0);
-    own_received_.assign(n_, 0);
+    for (auto *const each : {&before_, &behind_, &sent_, &own_received_}) each->assign(n_, 0);
     received_.assign(groups_.size(), 0);
     local_.assign(groups_.size(), {});
   }
@@ -208,7 +202,7 @@ class PhaseLoads {
 
   Int from_of(const Take &take) const { return (take.source << kVariableShift) + take.slot * item_bytes_; }
 
-  // Bandwidth times the least cycles that receiving takes, whatever else is received.
+  // Bandwidth times the least cycles that receiving takes.
   Int least_cycles(const Take &take) const {
     const Int n = take.length * item_bytes_;
     const bool is_words = ((from_of(take) | (take.here * item_bytes_) | n) & (kWordBytes - 1)) == 0;
@@ -221,8 +215,8 @@ class PhaseLoads {
       const std::size_t end = g + 1 < groups_.size() ? groups_[g + 1].first_fill : fills_.size();
       Int units = 0;
       rows(groups_[g].first_fill, end, [&](std::size_t i) { return Step{fills_[i].first, 0, fills_[i].second, -1, 0}; },
-           [&](const Step &first, Int count, Int step, Int) {
-             units += rates_.copies(0, first.here * item_bytes_, first.length * item_bytes_, count, 0, 0 * step);
+           [&](const Step &first, Int count, Int, Int) {
+             units += rates_.copies(0, first.here * item_bytes_, first.length * item_bytes_, count, 0, 0);
            });
       if (units > 0) each_member(g, [&](std::size_t core) { behind_[core] += units; });
       const std::size_t last = g + 1 < groups_.size() ? groups_[g + 1].first_take : takes_.size();
@@ -329,23 +323,32 @@ class PhaseLoads {
                                    [&](std::size_t i) { return pieces_[i].from + pieces_[i].n <= begin; }),
                     active_.end());
       while (next < last && pieces_[next].from <= begin) active_.push_back(next++);
-      if (!active_.empty()) add_segment(begin, bounds_[b + 1]);
+      waiting_ = active_;
+      while (!waiting_.empty()) add_segment(begin, bounds_[b + 1]);
     }
   }
 
+  // Sends a segment to all who wait for it; who wants it at several places waits for the next time.
   void add_segment(Int begin, Int end) {
     targets_.clear();
+    served_.clear();
+    again_.clear();
     bool is_words = true;
-    for (const std::size_t i : active_) {
-      targets_.push_back(pieces_[i].group);
+    for (const std::size_t i : waiting_) {
+      const auto place = std::lower_bound(targets_.begin(), targets_.end(), pieces_[i].group);
+      if (place != targets_.end() && *place == pieces_[i].group) {
+        again_.push_back(i);
+        continue;
+      }
+      targets_.insert(place, pieces_[i].group);
+      served_.push_back(i);
       is_words = is_words && pieces_[i].is_words;
     }
-    std::sort(targets_.begin(), targets_.end());
-    targets_.erase(std::unique(targets_.begin(), targets_.end()), targets_.end());
+    waiting_.swap(again_);
     const auto [found, is_new] = numbers_.try_emplace(targets_, transfers_.size());
     if (is_new) {
       transfers_.emplace_back();
-      transfers_.back().core = pieces_[active_[0]].core;
+      transfers_.back().core = pieces_[served_[0]].core;
       transfers_.back().first_target = all_targets_.size();
       transfers_.back().n_targets = targets_.size();
       all_targets_.insert(all_targets_.end(), targets_.begin(), targets_.end());
@@ -357,7 +360,7 @@ class PhaseLoads {
       ++transfer.fragments;
       return;
     }
-    for (const std::size_t i : active_)
+    for (const std::size_t i : served_)
       landings_.push_back({pieces_[i].group, static_cast<std::int32_t>(found->second),
                            pieces_[i].to + begin - pieces_[i].from, n});
     if (begin != transfer.packed_end) ++transfer.packed_ranges;
@@ -489,7 +492,7 @@ class PhaseLoads {
   std::vector<std::int32_t> all_targets_;
   std::vector<Landing> landings_, others_;
   std::vector<Int> bounds_;
-  std::vector<std::size_t> active_;
+  std::vector<std::size_t> active_, waiting_, served_, again_;
   std::vector<std::int32_t> targets_;
 };
 

@@ -23,6 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from t10.core.expression import AxisSizes, OperatorKind, OperatorSpec
+from t10.core.loads import Loads, MoveRates
+from t10.core.movement import LoadPrices
 from t10.cost.model import CostModel
 from t10.cost.trace import Row, Table
 from t10.errors import InputError, T10Error
@@ -152,6 +154,16 @@ class CustomCostModel:
     def copy_cycles(self, n_bytes: int) -> int:
         """Return the cycles in which every core copies or fills at most `n_bytes` of its own memory."""
         return self.base.copy_cycles(n_bytes)
+
+    @property
+    def move_rates(self) -> MoveRates | None:
+        """Return the rates at which loads are counted, None where the base model does not ask for loads."""
+        return self.base.move_rates if isinstance(self.base, LoadPrices) else None
+
+    def move_cycles(self, loads: Loads) -> int:
+        """Return the cycles of a relayout or set-up with these loads, by a base model that has `move_rates`."""
+        assert isinstance(self.base, LoadPrices)
+        return self.base.move_cycles(loads)
 
     def shift_cycles(self, n_bytes: int) -> int:
         """Return the cycles in which every core passes `n_bytes` on."""

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from t10.chip import ChipSpec
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, OperatorSpec
+from t10.core.loads import Loads, MoveRates
+from t10.cost.exchange import exchange_costs
 from t10.cost.fitted import FitTable, bundled_table
 from t10.cost.matrix import MatrixAxes, matrix_axes, product_cycles
 from t10.cost.model import chip_fingerprint
@@ -56,7 +58,17 @@ class IpuCostModel:
 
     def fingerprint(self) -> str:
         """Return a text that differs whenever any number differs: the chip, and what was fitted."""
-        return f"ipu {chip_fingerprint(self.chip)} {self.table.digest if self.is_fitted else ''}"
+        fitted = self.table.digest if self.is_fitted else ""
+        return f"ipu {chip_fingerprint(self.chip)} {fitted} {exchange_costs().digest}"
+
+    @property
+    def move_rates(self) -> MoveRates:
+        """Return the rates at which loads of relayouts and set-ups are counted."""
+        return exchange_costs().rates(self.chip)
+
+    def move_cycles(self, loads: Loads) -> int:
+        """Return the cycles of a relayout or set-up with these loads."""
+        return exchange_costs().phase_cycles(self.chip, loads)
 
     def sub_task_cycles(self, spec: OperatorSpec, box: AxisSizes) -> int:
         """Return the cycles of one compute step over `box` points of every axis."""

@@ -78,7 +78,7 @@ class Homes:
         )
         found = self._patterns.get(key)
         if found is None:
-            found = self._pattern(operand, wanted, homes, is_padded=_reads_outside(spec, operand))
+            found = self._pattern(operand, wanted, homes, is_padded=movement.is_padded(spec, operand))
             self._patterns[key] = found
         return variables, found
 
@@ -137,14 +137,6 @@ class Homes:
             if there.size:
                 pieces.append(HostPiece("", there[None, :], constant))
         return HostTensor(name, dtype, through.ids.shape, tuple(pieces))
-
-
-def _reads_outside(spec: OperatorSpec, operand: Operand) -> bool:
-    """Return whether slots outside the tensor are read: windows slide over them, or the loop goes on past a dim's end."""
-    return any(
-        not dim.is_simple or spec.axes[dim.terms[0].axis].extent > extent
-        for dim, extent in zip(operand.dims, operand.shape, strict=True)
-    )
 
 
 def _found(

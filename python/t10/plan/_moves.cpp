@@ -39,15 +39,18 @@ std::shared_ptr<t10::Home> make_home(const std::shared_ptr<t10::Cut> &cut, Int s
 }
 
 nb::tuple count(const t10::Cut &wanted, const std::vector<std::shared_ptr<t10::Home>> &homes,
-                const std::optional<std::shared_ptr<t10::ViewRuns>> &view, const std::optional<Int> &budget) {
+                const std::optional<std::shared_ptr<t10::ViewRuns>> &view, const std::optional<Int> &budget,
+                const Ints &rates, Int item_bytes, bool is_padded) {
+  std::optional<t10::Pricing> pricing;
+  if (!rates.empty()) pricing = t10::Pricing{t10::LoadRates(rates), item_bytes, is_padded};
   t10::Counts counts;
   {
     const nb::gil_scoped_release unlocked;
-    t10::MoveCounter counter(wanted, {homes.begin(), homes.end()}, view ? view->get() : nullptr);
+    t10::MoveCounter counter(wanted, {homes.begin(), homes.end()}, view ? view->get() : nullptr, pricing);
     counts = counter.count(budget ? *budget : std::numeric_limits<Int>::max());
   }
   return nb::make_tuple(counts.received, counts.sent, counts.fragments, counts.total, counts.copied,
-                        counts.is_complete);
+                        counts.loads.port, counts.loads.before, counts.loads.behind, counts.is_complete);
 }
 
 bool in_place(const t10::Cut &wanted, const t10::Home &home) {
@@ -73,6 +76,7 @@ NB_MODULE(_moves, module) {
   module.def("make_home", &make_home, nb::arg("cut"), nb::arg("scatter"));
   module.def("make_view", &make_view, nb::arg("ids"), nb::arg("sizes"));
   module.def("count", &count, nb::arg("wanted"), nb::arg("homes"), nb::arg("view").none(), nb::arg("budget").none(),
+             nb::arg("rates"), nb::arg("item_bytes"), nb::arg("is_padded"),
              "What moves when every slot fetches its element from where it lies.");
   module.def("lies_in_place", &in_place, nb::arg("wanted"), nb::arg("home"),
              "Whether every core wants exactly the slots it has.");

@@ -19,7 +19,8 @@ from t10.core.canonical import canonical
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
-from t10.core.movement import Traffic, operand_of, view_elements
+from t10.core.loads import Loads
+from t10.core.movement import ArrivalPrices, Traffic, is_padded, operand_of, view_elements
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import Arrival, ArrivalKind, Layout
 from t10.cost import CostModel
@@ -101,9 +102,11 @@ class Mover:
     _traffic: dict[object, Traffic] = field(default_factory=dict[object, Traffic])
     _bounds: dict[object, Traffic] = field(default_factory=dict[object, Traffic])
     _same: dict[object, bool] = field(default_factory=dict[object, bool])
+    _prices: ArrivalPrices = field(init=False)
 
     def __post_init__(self) -> None:
         """Index the graph."""
+        self._prices = ArrivalPrices(self.cost)
         self.spec_by_value = {spec.output.name: spec for spec in self.graph.operators}
         self._spec_by_name = {spec.name: spec for spec in self.graph.operators}
         self._shapes = self.graph.shape_by_value
@@ -128,7 +131,7 @@ class Mover:
             received_bytes=counted.received_elements * size,
             sent_bytes=counted.sent_elements * size,
             fragments=counted.fragments,
-            cycles=self._cycles(counted, size),
+            cycles=self._prices.cycles(counted, size),
         )
 
     def bound(
@@ -142,9 +145,9 @@ class Mover:
         counted = self._traffic.get(key) or self._bounds.get(key)
         if counted is None:
             wanted = self._cut((key[0], key[1], number), spec, plan)
-            counted, is_complete = self._count(wanted, reading, layouts, BOUND_PIECES)
+            counted, is_complete = self._count(wanted, spec, number, reading, layouts, BOUND_PIECES)
             (self._traffic if is_complete else self._bounds)[key] = counted
-        return self._cycles(counted, size_bytes(operand_of(spec, number).dtype))
+        return self._prices.cycles(counted, size_bytes(operand_of(spec, number).dtype))
 
     def is_exact(
         self, spec: OperatorSpec, plan: OperatorPlan, number: int, layouts: Mapping[str, Layout]
@@ -159,7 +162,7 @@ class Mover:
         key, reading = self._key(spec, plan, number, layouts)
         if key not in self._traffic:
             wanted = self._cut((key[0], key[1], number), spec, plan)
-            self._traffic[key], _ = self._count(wanted, reading, layouts, None)
+            self._traffic[key], _ = self._count(wanted, spec, number, reading, layouts, None)
         return self._traffic[key]
 
     def lies_in_place(self, spec: OperatorSpec, plan: OperatorPlan, number: int, layout: Layout) -> bool:
@@ -173,22 +176,28 @@ class Mover:
             self._same[key] = _moves.lies_in_place(wanted, self._home(layout))
         return self._same[key]
 
-    def _cycles(self, counted: Traffic, size: int) -> int:
-        """Return the cycles of moving elements of `size` bytes."""
-        n_bytes = max(counted.received_elements, counted.sent_elements) * size
-        cycles = self.cost.exchange_cycles(n_bytes, counted.fragments, neighbour=False)
-        return cycles + self.cost.copy_cycles(counted.copied_elements * size)
-
     def _count(
         self,
         wanted: _moves.Cut,
+        spec: OperatorSpec,
+        number: int,
         reading: _Reading,
         layouts: Mapping[str, Layout],
         budget: int | None,
     ) -> tuple[Traffic, bool]:
         homes = [self._home(layouts[source]) for source in reading.sources]
-        *counts, is_complete = _moves.count(wanted, homes, reading.view, budget)
-        return Traffic(*counts), is_complete
+        rates = self._prices.rates
+        operand = operand_of(spec, number)
+        received, sent, fragments, total, copied, *loads, is_complete = _moves.count(
+            wanted,
+            homes,
+            reading.view,
+            budget,
+            rates.numbers if rates else (),
+            size_bytes(operand.dtype),
+            is_padded(spec, operand),
+        )
+        return Traffic(received, sent, fragments, total, copied, Loads(*loads)), is_complete
 
     def _key(
         self, spec: OperatorSpec, plan: OperatorPlan, number: int, layouts: Mapping[str, Layout]

@@ -10,10 +10,12 @@
 #include <limits>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
+#include "../core/phase_loads.h"
 #include "moves_cut.h"
 #include "moves_home.h"
 
@@ -80,7 +82,15 @@ struct Counts {
   Int fragments = 0;
   Int total = 0;
   Int copied = 0;
+  Loads loads;
   bool is_complete = true;
+};
+
+// How elements become bytes: what moving them costs, their size, and whether slots outside the tensor are filled.
+struct Pricing {
+  LoadRates rates;
+  Int item_bytes;
+  bool is_padded;
 };
 
 // Which slots of a home have been sent, one row of bits per core; rows nobody took from cost nothing.
@@ -122,8 +132,10 @@ class SentSlots {
 
 class MoveCounter {
  public:
-  MoveCounter(const Cut &wanted, std::vector<std::shared_ptr<const Home>> homes, const ViewRuns *view)
-      : wanted_(wanted), homes_(std::move(homes)), view_(view) {
+  // Without `pricing`, loads are not counted.
+  MoveCounter(const Cut &wanted, std::vector<std::shared_ptr<const Home>> homes, const ViewRuns *view,
+              const std::optional<Pricing> &pricing)
+      : wanted_(wanted), homes_(std::move(homes)), view_(view), is_padded_(pricing && pricing->is_padded) {
     Int n_elements = 0;
     Int n_rows = wanted.n_cores;
     for (const auto &home : homes_) {
@@ -137,6 +149,10 @@ class MoveCounter {
       throw std::invalid_argument("count: a slot wants an element that no home has");
     own_elements_.assign(static_cast<std::size_t>(n_rows), 0);
     own_fragments_.assign(static_cast<std::size_t>(n_rows), 0);
+    if (pricing) {
+      item_bytes_ = pricing->item_bytes;
+      loads_.emplace(pricing->rates, pricing->item_bytes, n_rows);
+    }
   }
 
   // What all cores fetch, or, once more than `budget` pieces were looked at, what some of them do: then every number
@@ -155,6 +171,8 @@ class MoveCounter {
     for (const SentSlots &slots : sent_) slots.add_to(sent);
     counts_.sent = *std::max_element(sent.begin(), sent.end());
     counts_.is_complete = n_counted == n;
+    if (loads_)
+      counts_.loads = counts_.is_complete ? loads_->finish() : loads_->finish_some(counts_.sent * item_bytes_);
     return counts_;
   }
 
@@ -204,7 +222,11 @@ class MoveCounter {
     Int n_received = 0;
     Int n_fragments = 0;
     Last last;
+    Int next = 0;
+    if (loads_) loads_->begin_group(cores, n_members);
     wanted_.walk(cores[0], [&](Int here, Int element, Int length) {
+      if (is_padded_ && next < here) loads_->fill(next, here - next);
+      next = here + length;
       while (length > 0) {
         Int id = element;
         Int n = length;
@@ -218,6 +240,7 @@ class MoveCounter {
           while (id >= first_[source + 1]) ++source;
           const Place place = homes_[source]->find(copies[source], id - first_[source]);
           n = std::min(n, place.length);
+          if (loads_ && place.core >= 0) loads_->take(static_cast<Int>(source), place.core, place.slot, here, n);
           if (place.core >= 0 && place.core != self) {
             const bool is_joined = last.core == place.core && last.slot == place.slot && last.here == here &&
                                    last.source == source;
@@ -230,6 +253,8 @@ class MoveCounter {
               own_fragments_[static_cast<std::size_t>(place.core)] += is_joined ? 0 : 1;
             }
           }
+        } else if (loads_) {
+          loads_->fill(here, n);
         }
         ++n_pieces_;
         here += n;
@@ -237,6 +262,7 @@ class MoveCounter {
         length -= n;
       }
     });
+    if (is_padded_ && next < wanted_.n_slots) loads_->fill(next, wanted_.n_slots - next);
     for (std::size_t i = 0; i < n_members; ++i) {
       const auto core = static_cast<std::size_t>(cores[i]);
       const Int received = n_members > 1 ? n_received - own_elements_[core] : n_received;
@@ -251,6 +277,9 @@ class MoveCounter {
   const Cut &wanted_;
   std::vector<std::shared_ptr<const Home>> homes_;
   const ViewRuns *view_;
+  bool is_padded_;
+  Int item_bytes_ = 0;
+  std::optional<PhaseLoads> loads_;
   Ints first_;
   std::vector<SentSlots> sent_;
   Ints own_elements_;

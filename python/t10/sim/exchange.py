@@ -13,7 +13,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from t10.core.movement import ElementMap, Traffic, copy_choice, home_tables
+from t10.core.loads import phase_loads
+from t10.core.movement import (
+    NO_LOADS,
+    ElementMap,
+    Pricing,
+    Traffic,
+    copy_choice,
+    fill_runs,
+    home_tables,
+    take_runs,
+)
 from t10.sim.memory import CoreMemory
 from t10.sim.partition import core_chunks
 from t10.sim.traps import trap
@@ -56,18 +66,21 @@ def gather(
     renaming: Array | None,
     constants: tuple[float | int | bool, ...],
     out: Array,
+    pricing: Pricing | None = None,
 ) -> Traffic:
     """Fill `out` (cores, slots) with the elements that `wanted` names, and return what moved.
 
     `wanted` numbers elements of a value, -1 for slots that take nothing; `renaming` says which element of the sources
-    (laid end to end) each of them is, -1 - k for constant k; None where they are the same. Raises `SimTrap` where an
-    element lies on no core or was never written.
+    (laid end to end) each of them is, -1 - k for constant k; None where they are the same. Loads are counted where
+    `pricing` is given. Raises `SimTrap` where an element lies on no core or was never written.
     """
     directory = _directory(memory, sources, out.dtype, len(wanted))
     flat = memory.flat(out.dtype)
     taken = np.zeros(len(directory.positions), np.bool_)
     received: Ints = np.zeros(len(wanted), np.int64)
     fragments = 0
+    runs: list[NDArray[np.int32]] = []
+    fills: list[NDArray[np.int32]] = []
     for cores in core_chunks(len(wanted), wanted.shape[1], CHUNK_SLOTS):
         named = wanted[cores]
         ids = named if renaming is None else renaming[np.maximum(named, 0)]
@@ -88,9 +101,19 @@ def gather(
         received[cores] = remote.sum(axis=1)
         taken[entries[remote]] = True
         fragments = max(fragments, _fragments(directory, ids, positions, remote))
+        if pricing is not None:
+            filled = absent if pricing.is_padded else absent & (named >= 0)
+            runs.append(_runs(directory, ids, positions, ~absent, cores.start))
+            fills.append(fill_runs(filled, cores.start))
     sent = np.bincount(directory.positions[taken] // directory.row, minlength=1)
     copied = wanted.shape[1] - int(received.min(initial=wanted.shape[1]))
-    return Traffic(int(received.max(initial=0)), int(sent.max()), fragments, int(received.sum()), copied)
+    loads = NO_LOADS
+    if pricing is not None:
+        n_cores, took, filled = memory.n_cores, np.concatenate(runs), np.concatenate(fills)
+        loads = phase_loads(took, filled, n_cores, pricing.item_bytes, pricing.rates)
+    return Traffic(
+        int(received.max(initial=0)), int(sent.max()), fragments, int(received.sum()), copied, loads
+    )
 
 
 def _directory(memory: CoreMemory, sources: list[Source], dtype: np.dtype[Any], n_cores: int) -> _Directory:
@@ -156,6 +179,17 @@ def _check(
             core=core,
         )
     raise trap(f"element {element} of {source.value} lies on no core", core=core)
+
+
+def _runs(
+    directory: _Directory, ids: Array, positions: Array, takes: NDArray[np.bool_], first_core: int
+) -> NDArray[np.int32]:
+    """Return what cores take, in runs; buffers begin where words do, so slots may count from the memory's begin."""
+    source = np.zeros(ids.shape, np.int8)
+    for first in directory.first_id[1:]:
+        source += ids >= first
+    core, slot = np.divmod(positions, directory.row)
+    return take_runs(source, core, slot, takes, first_core)
 
 
 def _fragments(directory: _Directory, ids: Array, positions: Array, remote: Array) -> int:

@@ -120,8 +120,7 @@ def _charge(
 ) -> None:
     """Record an exchange phase of arbitrary pattern, and what every core copies or fills by itself after it."""
     most = max(moved.received_elements, moved.sent_elements) * element_bytes
-    cycles = machine.cost.exchange_cycles(most, moved.fragments, neighbour=False)
-    cycles += machine.cost.copy_cycles(moved.copied_elements * element_bytes)
+    cycles = movement.ArrivalPrices(machine.cost).cycles(moved, element_bytes)
     machine.timeline.add(operator, kind, cycles, moved.total_elements * element_bytes, most)
 
 

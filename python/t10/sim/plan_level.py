@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from t10.chip import ChipSpec
 from t10.core.dtypes import numpy_dtype
 from t10.core.graph import TensorValue
+from t10.core.movement import ArrivalPrices
 from t10.core.schedule import ModulePlan
 from t10.errors import InputError
 from t10.sim.lifetimes import Lifetimes
@@ -58,7 +59,7 @@ def simulate(
         raise InputError(f"there is no operator '{until}' to stop after")
     memory = CoreMemory(chip.n_cores, chip.sram_bytes, chip.reserved_bytes)
     homes: dict[str, Home] = {}
-    mover = Mover(graph, memory, homes)
+    mover = Mover(graph, memory, homes, ArrivalPrices(cost).rates)
     machine = Machine(memory, mover, Timeline(), cost, Lifetimes(plan, memory))
     machine.lifetimes.enter(0, "arrive")
     _place(plan, mover, weights, inputs)

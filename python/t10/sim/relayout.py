@@ -17,7 +17,8 @@ from t10.core import movement
 from t10.core.dtypes import numpy_dtype, size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
-from t10.core.movement import ElementMap, Traffic
+from t10.core.loads import MoveRates
+from t10.core.movement import ElementMap, Pricing, Traffic
 from t10.core.scalar import parse_constant
 from t10.core.schedule import Layout
 from t10.sim.exchange import CHUNK_SLOTS, Source, gather
@@ -41,8 +42,14 @@ class Home:
 class Mover:
     """Moves values of one graph between the layouts they have and those that operands need."""
 
-    def __init__(self, graph: Graph, memory: CoreMemory, homes: dict[str, Home]) -> None:
-        """Keep the graph; `homes` is where inputs, weights and finished operators lie (it grows as they finish)."""
+    def __init__(
+        self, graph: Graph, memory: CoreMemory, homes: dict[str, Home], rates: MoveRates | None = None
+    ) -> None:
+        """Keep the graph; `homes` is where inputs, weights and finished operators lie (it grows as they finish).
+
+        Loads of exchanges are counted at `rates`, where there are any.
+        """
+        self.rates = rates
         self.graph = graph
         self.memory = memory
         self.homes = homes
@@ -79,10 +86,18 @@ class Mover:
         """Fill a buffer with a value in the wanted layout, read through views from where its sources lie."""
         target = self.element_map(wanted)
         slots = self.memory.slots(buffer, wanted.dtype, *target.elements.shape)
-        moved = self._gather(value, target, wanted.dtype, slots)
+        moved = self._gather(value, target, wanted.dtype, slots, self._pricing(wanted))
         slots[target.elements < 0] = padding(self.specs.get(wanted.operator), wanted)
         self._mark(buffer, wanted.dtype, target.elements)
         return moved
+
+    def _pricing(self, wanted: Layout) -> Pricing | None:
+        """Return how the loads of filling a layout are counted."""
+        if self.rates is None:
+            return None
+        spec = self.specs.get(wanted.operator)
+        padded = spec is not None and movement.is_padded(spec, movement.operand_of(spec, wanted.operand))
+        return Pricing(self.rates, size_bytes(wanted.dtype), padded)
 
     def keep(self, value: str, home: Home) -> None:
         """Record where a value lies."""
@@ -121,7 +136,9 @@ class Mover:
         self._gather(value, ElementMap(everything, np.zeros(1, np.int64)), dtype, result)
         return result.reshape(shape)
 
-    def _gather(self, value: str, target: ElementMap, dtype: str, out: Array) -> Traffic:
+    def _gather(
+        self, value: str, target: ElementMap, dtype: str, out: Array, pricing: Pricing | None = None
+    ) -> Traffic:
         """Write to `out` every element that `target` names, and return what crossed cores."""
         names = self.graph.sources_of(value)
         sources: list[Source] = []
@@ -134,10 +151,11 @@ class Mover:
             lies = self.element_map(home.layout)
             sources.append(Source(name, home.buffer, lies, prod(self.shapes[name])))
         if names == (value,):
-            return gather(self.memory, sources, target.elements, None, (), out)
+            return gather(self.memory, sources, target.elements, None, (), out, pricing)
         through = movement.view_elements(self.graph, value)
         constants = tuple(parse_constant(text) for text in through.constants)
-        return gather(self.memory, sources, target.elements, through.ids.reshape(-1), constants, out)
+        ids = through.ids.reshape(-1)
+        return gather(self.memory, sources, target.elements, ids, constants, out, pricing)
 
     def _mark(self, buffer: str, dtype: str, elements: NDArray[np.int32]) -> None:
         n_cores, n_slots = elements.shape
