@@ -188,20 +188,28 @@ class TransferMaker {
                                   [&](std::size_t i) { return pieces[i].from + pieces[i].n <= begin; }),
                    active.end());
       while (next < pieces.size() && pieces[next].from <= begin) active.push_back(next++);
-      if (!active.empty()) add_segment(pieces, active, begin, end, numbers);
+      std::vector<std::size_t> waiting = active;
+      while (!waiting.empty()) add_segment(pieces, waiting, begin, end, numbers);
     }
   }
 
-  void add_segment(const std::vector<Piece> &pieces, const std::vector<std::size_t> &active, std::int64_t begin,
+  // Send a segment to all tiles that wait for it; those that want it at several places wait for the next time.
+  void add_segment(const std::vector<Piece> &pieces, std::vector<std::size_t> &waiting, std::int64_t begin,
                    std::int64_t end, std::map<std::vector<std::int32_t>, std::size_t> &numbers) {
     std::vector<std::int32_t> targets;
+    std::vector<std::size_t> active, again;
     bool is_words = true;
-    for (const std::size_t i : active) {
-      targets.push_back(pieces[i].target);
+    for (const std::size_t i : waiting) {
+      const auto place = std::lower_bound(targets.begin(), targets.end(), pieces[i].target);
+      if (place != targets.end() && *place == pieces[i].target) {
+        again.push_back(i);
+        continue;
+      }
+      targets.insert(place, pieces[i].target);
+      active.push_back(i);
       is_words = is_words && pieces[i].is_words();
     }
-    std::sort(targets.begin(), targets.end());
-    targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
+    waiting.swap(again);
     const auto [found, is_new] = numbers.try_emplace(targets, made_.list.size());
     if (is_new) {
       made_.list.emplace_back();
