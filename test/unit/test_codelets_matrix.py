@@ -99,12 +99,12 @@ def test_products_of_aligned_lines(types: tuple[str, str], seed: int) -> None:
 
 
 @pytest.mark.parametrize("types", TYPES)
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(10))
 def test_convolutions(types: tuple[str, str], seed: int) -> None:
     rng = Random(seed)
     task = convolution(
-        rng.choice((1, 3, 5)), rng.choice((1, 4, 9)), rng.choice((8, 12, 16, 24)), rng.choice((1, 3)),
-        rng.choice((1, 2, 3)), rng.choice((4, 8, 16, 24)), types,
+        rng.choice((1, 3, 5)), rng.choice((1, 4, 9)), rng.choice((5, 8, 12, 16, 24)), rng.choice((1, 3)),
+        rng.choice((1, 2, 3)), rng.choice((3, 4, 7, 8, 16, 24)), types,
         stride=rng.choice((1, 2)), dilation=rng.choice((1, 2)), groups=rng.choice((1, 2)),
     )  # fmt: skip
     task = placed(task, rng)
@@ -143,6 +143,13 @@ def test_transposed_inputs(types: tuple[str, str]) -> None:
 def test_three_channels_are_filled_up_to_words() -> None:
     # The first layer of an image network: 7 x 7 windows of 3 channels, two rows and columns apart.
     task = convolution(4, 9, 16, 7, 7, 3, ("f16", "f32"), stride=2, dilation=1, groups=1)
+    check(task, FAMILY.compile(task))
+
+
+def test_both_inputs_are_filled_up_where_a_position_is_no_whole_word() -> None:
+    # Two positions of 7 channels are 14 elements, whole words; one by one they are not.
+    task = convolution(3, 7, 16, 1, 2, 7, ("f32", "f32"), stride=1, dilation=1, groups=1)
+    task = replace(task, output=replace(task.output, align_bytes=4), initial=False)
     check(task, FAMILY.compile(task))
 
 

@@ -22,17 +22,18 @@ MOST_SCRATCH_BYTES = 1 << 16
 def staged(product: Product) -> Iterator[Product]:
     """Yield the ways to see a product with inputs copied; none where it needs no copies."""
     engine = product.engine
-    contiguous = engine.in_bytes
-    is_ragged = product.inner.extent % engine.word_elements != 0
-    copies_x = is_ragged or product.inner.x != contiguous or not is_x_aligned(product)
-    copies_w = is_ragged or product.inner.w != contiguous or not is_w_aligned(product)
-    if not (copies_x or copies_w):
+    size = engine.in_bytes
+    copies_x = product.inner.x != size or not is_x_aligned(product)
+    copies_w = product.inner.w != size or not is_w_aligned(product)
+    if not (copies_x or copies_w) and product.inner.extent % engine.word_elements == 0:
         return
     for one in (product, *_split(product)):
-        line = one.inner.extent * contiguous
-        fills = {-(-line // unit) * unit for unit in (WORD_BYTES, engine.depth * contiguous)}
-        for pitch in sorted(fills if copies_x and copies_w else {line}):
-            found = _copied(one, pitch, copies_x=copies_x, copies_w=copies_w)
+        line = one.inner.extent * size
+        # Both inputs are filled up with zeros, or none is: 0 times what lies behind a line may be no number.
+        both = (copies_x and copies_w) or one.inner.extent % engine.word_elements != 0
+        fills = {-(-line // unit) * unit for unit in (WORD_BYTES, engine.depth * size)} if both else {line}
+        for pitch in sorted(fills):
+            found = _copied(one, pitch, copies_x=copies_x or both, copies_w=copies_w or both)
             if found is not None:
                 yield found
 
