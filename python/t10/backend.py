@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from numpy.typing import ArrayLike, NDArray
 
+from t10.cache_folder import default_cache_folder
 from t10.chip import ChipSpec
 from t10.core.device import DeviceProgram
 from t10.isa.image import Image
@@ -122,4 +123,5 @@ def run_on_host(
     where = folder / PROGRAM_FOLDER
     if not (where / "program.cpp").exists():
         write_program(executable, lowered(executable), where)
-    return run_poplar_host(where, arrays)
+    kept = default_cache_folder()
+    return run_poplar_host(where, arrays, build_folder=None if kept is None else kept / "poplar-host")
