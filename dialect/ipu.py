@@ -72,9 +72,13 @@ class GraphOp(Ipu.Operation, name="graph", traits=[IsIsolatedFromAbove, NoTermin
                           mapping = [[0, 15]]} : () -> !ipu.tensor
       %y = "ipu.alloc"() {sym_name = "y", role = "output", element = f16, shape = [4, 8], address = 64,
                           mapping = [[0, 15]]} : () -> !ipu.tensor
+      "ipu.codelet"() {sym_name = "Exp_f16", kind = "multi", summary = "exponentials", stack_bytes = 0, apart = [],
+        fields = [{name = "x", kind = "in", dtype = "f16", align = 8, interleaved = false},
+                  {name = "y", kind = "out", dtype = "f16", align = 8, interleaved = false}],
+        assembly = "...", twin = "return true;"} : () -> ()
       "ipu.compute_set"() ({
-        "ipu.vertex"(%x, %y) {codelet = "exp_f16", op_name = "/exp", mapping = [[0, 15]], cycles = 90}
-          : (!ipu.tensor, !ipu.tensor) -> ()
+        "ipu.vertex"(%x, %y) {codelet = "Exp_f16", op_name = "/exp", mapping = [[0, 15]], cycles = 90, state = 1024,
+          words = [{operand = 0, offset = 0}, {operand = 1, offset = 0}]} : (!ipu.tensor, !ipu.tensor) -> ()
       }) {sym_name = "exp"} : () -> ()
       "ipu.sequence"() ({
         "ipu.execute"() {compute_set = "exp"} : () -> ()
@@ -164,9 +168,12 @@ class ComputeSetOp(Ipu.Operation, name="compute_set", traits=[NoTerminator]):
     "ipu.graph"() ({
       %x = "ipu.alloc"() {sym_name = "x", role = "input", element = f16, shape = [8], address = 0, mapping = [[0, 3]]}
         : () -> !ipu.tensor
+      "ipu.codelet"() {sym_name = "Scale_f16", kind = "multi", summary = "scales", stack_bytes = 0, apart = [],
+        fields = [{name = "x", kind = "inout", dtype = "f16", align = 8, interleaved = false}],
+        assembly = "...", twin = "return true;"} : () -> ()
       "ipu.compute_set"() ({
-        "ipu.vertex"(%x) {codelet = "scale_f16", op_name = "/Mul", mapping = [[0, 3]], cycles = 60}
-          : (!ipu.tensor) -> ()
+        "ipu.vertex"(%x) {codelet = "Scale_f16", op_name = "/Mul", mapping = [[0, 3]], cycles = 60, state = 1024,
+          words = [{operand = 0, offset = 0}]} : (!ipu.tensor) -> ()
       }) {sym_name = "scale"} : () -> ()
       "ipu.sequence"() ({ }) : () -> ()
     }) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 65536} : () -> ()

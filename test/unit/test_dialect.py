@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan, PhaseTerm
-from t10.dialect import build, ipu
+from t10.dialect import build, ipu, ipu_parts
 from t10.dialect.attributes import to_attr, to_python
 from t10.dialect.document import examples
 from t10.dialect.expression import expression_of, root_of
@@ -178,15 +179,30 @@ def test_an_ipu_program_is_built() -> None:
     with ir.InsertionPoint(graph):
         f16 = ir.F16Type.get()
         x = ipu.alloc("x", element=f16, shape=(4,), address=0, mapping=ipu.ranges([0, 1, 2, 7]), role="input")
+        fields = [{"name": n, "kind": k, "dtype": "f16"} for n, k in (("x", "in"), ("y", "out"))]
+        ipu_parts.codelet(
+            "Relu", fields, kind="multi", assembly="", twin="", summary="", stack_bytes=0, apart=()
+        )
+        ipu_parts.pattern(
+            "ring",
+            runs=[[0, 1, 0, 0, 0, 2, 1, 0, 0]],
+            fills=np.empty((0, 5), np.int32),
+            fill_values=np.empty(0, np.int32),
+            constants=(),
+        )
         _, vertices = ipu.compute_set("step")
         with ir.InsertionPoint(vertices):
-            ipu.vertex([x, x], codelet="relu_f16", op_name="/Relu", mapping=((0, 2), (7, 7)), cycles=9)
+            words = [{"operand": 0, "offset": 0}, {"operand": 1, "offset": 0}]
+            mapping = ((0, 2), (7, 7))
+            ipu.vertex(
+                [x, x], codelet="Relu", op_name="/Relu", mapping=mapping, words=words, state=64, cycles=9
+            )
         _, program = ipu.sequence()
         with ir.InsertionPoint(program):
             _, loop = ipu.repeat(3)
             with ir.InsertionPoint(loop):
                 ipu.execute("step")
-                ipu.copy([x], x, kind="shift", op_name="/Relu", bytes_=2, rounds=1, cycles=5)
+                ipu.copy("shift x", [x], x, kind="shift", op_name="/Relu", pattern="ring", bytes_=2, cycles=5)
     assert module.operation.verify()
     assert "mapping = [[0, 2], [7, 7]]" in str(module)
 
