@@ -171,7 +171,7 @@ class Emitter(Start):
     def _after_loop(self) -> None:
         """Bring pointers to where the loop's points end, and add the loop over single points."""
         nest, tail = self.nest, self.draft.tail
-        over = self.scheduled.over_bytes
+        over = self.scheduled.over_bytes()
         for number, n_bytes in over.items():
             if self.steps_back:
                 self._step_back(number, n_bytes)

@@ -11,7 +11,7 @@ from t10.codelets.vector.access import pointer_field
 from t10.codelets.vector.draft import Draft, Prepared, draft, packs, prepare
 from t10.codelets.vector.emit import Emitter
 from t10.codelets.vector.layout import scratch_bytes
-from t10.codelets.vector.nest import Effort, Nest, nest_of
+from t10.codelets.vector.nest import Effort, Nest, nest_of, skeleton
 from t10.codelets.vector.schedule import Scheduled, schedule
 from t10.codelets.vector.twin import twin
 from t10.core.codelet import Codelet, Compiled
@@ -49,7 +49,8 @@ def _best(task: Task, effort: Effort) -> Scheduled | None:
     nest = nest_of(task, effort)
     if nest is None or not _can_index(nest.axes, len(nest.outer), nest.split):
         return None
-    return _best_way(nest, task.apart)
+    way = _best_way(skeleton(nest), task.apart)
+    return None if way is None else way.applied(nest)
 
 
 @lru_cache(maxsize=4096)

@@ -128,6 +128,23 @@ class _Axis:
     is_named: bool
 
 
+def skeleton(nest: Nest) -> Nest:
+    """Return a nest with other numbers that is computed by the same instructions, the same one for all such nests."""
+    inner = ROW_UNIT + nest.inner % ROW_UNIT
+    walks = tuple(
+        replace(walk, outer=tuple(min(stride, 1) for stride in walk.outer), inner=min(walk.inner, 2))
+        for walk in nest.walks
+    )
+    return replace(
+        nest,
+        outer=(2,) * len(nest.outer),
+        inner=inner,
+        walks=walks,
+        origin=(0,) * len(nest.origin),
+        per_worker=inner if nest.per_worker >= nest.inner else 1,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Effort:
     """Issue slots of a worker: per point, and per row besides; they decide how the work is shared."""

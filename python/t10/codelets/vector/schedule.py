@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from t10.codelets.assembly import LARGEST_REPEAT_BODY
 from t10.codelets.body.code import Code
@@ -12,6 +12,7 @@ from t10.codelets.body.virtual import Instruction
 from t10.codelets.vector.access import pointer
 from t10.codelets.vector.draft import Draft
 from t10.codelets.vector.layout import in_pack
+from t10.codelets.vector.nest import Nest
 from t10.codelets.vector.registers import Pins, pin
 
 Bundles = tuple[tuple[str, str], ...]
@@ -26,10 +27,20 @@ class Scheduled:
     pins: Pins
     pipeline: Pipeline
     slots: int
-    over_bytes: dict[int, int]
+    over_points: dict[int, int]
     once: Bundles
     per_row: Bundles
     single: Bundles
+
+    def over_bytes(self) -> dict[int, int]:
+        """Return how many bytes every walk's pointer has run past the row when the loop ends."""
+        walks = self.draft.prepared.nest.walks
+        return {n: points * walks[n].inner * walks[n].size_bytes for n, points in self.over_points.items()}
+
+    def applied(self, nest: Nest) -> Scheduled:
+        """Return the same instructions for another nest of the same skeleton."""
+        prepared = replace(self.draft.prepared, nest=nest)
+        return replace(self, draft=replace(self.draft, prepared=prepared))
 
     @property
     def cost(self) -> float:
@@ -57,7 +68,7 @@ def schedule(draft: Draft) -> Scheduled:
         raise Unselectable("too many values at once")
     slots = pipeline.interval + sum(i.slots - 1 for i in instructions)
     once, per_row, single = (_straight(code, pins) for code in (draft.once, draft.per_row, draft.tail))
-    return Scheduled(draft, pins, pipeline, slots, _over_bytes(draft, pipeline), once, per_row, single)
+    return Scheduled(draft, pins, pipeline, slots, _over_points(draft, pipeline), once, per_row, single)
 
 
 def _straight(code: Code | None, pins: Pins) -> Bundles:
@@ -70,17 +81,16 @@ def _straight(code: Code | None, pins: Pins) -> Bundles:
     return tuple(found)
 
 
-def _over_bytes(draft: Draft, pipeline: Pipeline) -> dict[int, int]:
-    """Return how far every walk's pointer has run past the row when the loop ends."""
-    nest = draft.prepared.nest
+def _over_points(draft: Draft, pipeline: Pipeline) -> dict[int, int]:
+    """Return how many points every walk's pointer has run past the row when the loop ends."""
     result: dict[int, int] = {}
-    for number, walk in enumerate(nest.walks):
+    for number in range(len(draft.prepared.nest.walks)):
         if in_pack(draft, number):
             continue
         steps = [i for i in pipeline.instructions if _is_step(i, pointer(number))]
         ahead = sum(pipeline.n_stages - 1 - pipeline.stage(i) for i in steps)
         if ahead:
-            result[number] = ahead * draft.lanes * walk.inner * walk.size_bytes // len(steps)
+            result[number] = ahead * draft.lanes // len(steps)
     return result
 
 

@@ -18,7 +18,7 @@ class Writer:
         self.draft = scheduled.draft
         self.nest = scheduled.draft.prepared.nest
         self.pins = scheduled.pins
-        self.layout: Layout = layout(self.draft, {} if self.steps_back else scheduled.over_bytes)
+        self.layout: Layout = layout(self.draft, {} if self.steps_back else scheduled.over_bytes())
         self.assembly = Assembly()
         self.temporaries = [f"$m{i}" for i in self.pins.free["m"]]
 
