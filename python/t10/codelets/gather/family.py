@@ -6,16 +6,19 @@ leaves zeros, or the output as it was where rows are added.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from t10.codelets.body.select import Unselectable
 from t10.codelets.digest import named
-from t10.codelets.gather.generator import LookupGenerator
+from t10.codelets.gather.generator import ORIGIN, LookupGenerator
 from t10.codelets.gather.rows import row_lookup
 from t10.codelets.gather.twin import lookup_twin
 from t10.core.codelet import Codelet, Compiled
 from t10.core.task import Task
 from t10.errors import T10Error
+
+COMPILED_LOOKUPS = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,25 +29,39 @@ class GatherFamily:
 
     def compile(self, task: Task) -> Compiled | None:
         """Return the task as a look-up, None where it is something else."""
-        lookup = row_lookup(task)
-        if lookup is None:
+        if len(task.selectors) != 1:
             return None
-        try:
-            generator = LookupGenerator(lookup)
-            assembly = generator.generate()
-        except (Unselectable, T10Error):
-            return None
-        twin = lookup_twin(generator)
-        fields = generator.state.fields
-        types = "_".join(operand.dtype for operand in task.operands)
-        name = named(f"{self.name}_{types}", fields, "\n".join(assembly.lines), twin)
-        codelet = Codelet(
-            name=name,
-            kind="multi",
-            fields=fields,
-            assembly=assembly.text(name, "multi"),
-            twin=twin,
-            summary="rows of a table " + ("added" if lookup.is_added else "copied"),
-            apart=((f"in{lookup.table}", "out"),) if generator.is_paced else (),
-        )
-        return Compiled(codelet, generator.state.words, generator.scratch_bytes)
+        compiled = _compiled(self.name, replace(task, origin=()))
+        if compiled is None or not task.origin:
+            return compiled
+        # Cores differ in where their part of the table begins: that is one word.
+        place = [field.name for field in compiled.codelet.fields].index(ORIGIN)
+        first = task.origin[task.selectors[0].axis]
+        return replace(compiled, words=(*compiled.words[:place], first, *compiled.words[place + 1 :]))
+
+
+@lru_cache(maxsize=COMPILED_LOOKUPS)
+def _compiled(prefix: str, task: Task) -> Compiled | None:
+    """Return a look-up in a table that begins at 0."""
+    lookup = row_lookup(task)
+    if lookup is None:
+        return None
+    try:
+        generator = LookupGenerator(lookup)
+        assembly = generator.generate()
+    except (Unselectable, T10Error):
+        return None
+    twin = lookup_twin(generator)
+    fields = generator.state.fields
+    types = "_".join(operand.dtype for operand in task.operands)
+    name = named(f"{prefix}_{types}", fields, "\n".join(assembly.lines), twin)
+    codelet = Codelet(
+        name=name,
+        kind="multi",
+        fields=fields,
+        assembly=assembly.text(name, "multi"),
+        twin=twin,
+        summary="rows of a table " + ("added" if lookup.is_added else "copied"),
+        apart=((f"in{lookup.table}", "out"),) if generator.is_paced else (),
+    )
+    return Compiled(codelet, generator.state.words, generator.scratch_bytes)

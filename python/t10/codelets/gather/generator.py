@@ -18,6 +18,8 @@ from t10.core.task import Task
 
 KEPT_REGISTERS = 3
 """Registers left, besides $m0..$m2, to the index function."""
+ORIGIN = "origin"
+"""The field with the index of the first row that is here."""
 MISS, DONE = ".LMiss", ".LDone"
 FLOATS = tuple(f"$a{n}" for n in range(8))
 
@@ -107,7 +109,7 @@ class LookupGenerator:
             return _load_index(code, dtypes[i], self.homes.register[f"p{i}"])
 
         chosen = emit_function(code, expand(lookup.selector.index, dtypes), dtypes, load, {})
-        origin = self.state.number("origin", task.origin[axis] if task.origin else 0, "i32")
+        origin = self.state.number(ORIGIN, task.origin[axis] if task.origin else 0, "i32")
         extent = self.state.number("extent", task.extents[axis])
         stride = self.state.number(
             "stride", task.inputs[lookup.table].strides[axis] * size_bytes(task.output.dtype), "i32"

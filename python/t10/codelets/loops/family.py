@@ -14,6 +14,7 @@ Pointers of up to three operands stay in registers; other pointers, counters and
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from t10.codelets.digest import named
 from t10.codelets.loops.generator import Generator, pick_stride
@@ -25,6 +26,8 @@ from t10.core.codelet import Codelet, Compiled, Field, FieldKind, Pointer, Scrat
 from t10.core.dtypes import size_bytes
 from t10.core.task import Task, TaskOperand
 from t10.errors import UnsupportedOpError
+
+COMPILED_LOOPS = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,30 +41,43 @@ class LoopFamily:
         task = copied_as_words(task)
         if not all(is_supported(operand.dtype) for operand in task.operands):
             return None
-        picked = picked_axes(task)
-        nest = tuple(level for level in levels(task) if level.axis not in picked)
-        share = split(nest, task.output.dtype, task.output.align_bytes)
-        nest, share = _split_first(nest, share)
-        fields = loop_fields(task, nest, picked, share)
-        generator = Generator(task, nest, picked, share, {field.name: i for i, field in enumerate(fields)})
-        try:
-            assembly = generator.generate()
-            twin = loop_twin(task, nest, picked, share)
-        except UnsupportedOpError:
+        made = _made(self.name, replace(task, origin=()))
+        if made is None:
             return None
-        lines = "\n".join(assembly.lines)
-        types = "_".join(operand.dtype for operand in task.operands)
-        name = named(f"{self.name}_{types}_{task.combine}", fields, lines, twin)
-        codelet = Codelet(
-            name=name,
-            kind="multi",
-            fields=fields,
-            assembly=assembly.text(name, "multi"),
-            twin=twin,
-            summary=f"scalar loops, {len(nest)} levels, combine {task.combine}",
-        )
-        words = _words(task, nest, picked, share)
-        return Compiled(codelet, words, scratch_bytes=N_WORKERS * generator.frame_bytes)
+        codelet, scratch_bytes = made
+        return Compiled(codelet, _words(task, *_walk(task)), scratch_bytes)
+
+
+def _walk(task: Task) -> tuple[tuple[Level, ...], tuple[int, ...], Split]:
+    """Return the loops, the axes that are looked up instead of walked, and how workers share the loops."""
+    picked = picked_axes(task)
+    nest = tuple(level for level in levels(task) if level.axis not in picked)
+    nest, share = _split_first(nest, split(nest, task.output.dtype, task.output.align_bytes))
+    return nest, picked, share
+
+
+@lru_cache(maxsize=COMPILED_LOOPS)
+def _made(prefix: str, task: Task) -> tuple[Codelet, int] | None:
+    """Return the code of a task and its scratch bytes; both are the same wherever its indices begin."""
+    nest, picked, share = _walk(task)
+    fields = loop_fields(task, nest, picked, share)
+    generator = Generator(task, nest, picked, share, {field.name: i for i, field in enumerate(fields)})
+    try:
+        assembly = generator.generate()
+        twin = loop_twin(task, nest, picked, share)
+    except UnsupportedOpError:
+        return None
+    types = "_".join(operand.dtype for operand in task.operands)
+    name = named(f"{prefix}_{types}_{task.combine}", fields, "\n".join(assembly.lines), twin)
+    codelet = Codelet(
+        name=name,
+        kind="multi",
+        fields=fields,
+        assembly=assembly.text(name, "multi"),
+        twin=twin,
+        summary=f"scalar loops, {len(nest)} levels, combine {task.combine}",
+    )
+    return codelet, N_WORKERS * generator.frame_bytes
 
 
 def copied_as_words(task: Task) -> Task:
