@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 from support import specs
+from support.run_costs import RowByRow
 from support.simulation import executed, random_values
 
 from t10.chip import load_chip
@@ -13,6 +14,8 @@ from t10.core.graph import Graph
 from t10.core.schedule import ModulePlan
 from t10.plan import plan_module
 from t10.plan.verify import verify_module
+from t10.sim.plan_level import simulate
+from t10.sim.result import SimResult
 
 KINDS = ("compute", "shift", "reduce", "relayout", "setup")
 GRAPHS = (
@@ -37,6 +40,13 @@ def predicted(plan: ModulePlan) -> Counter[str]:
     return +found
 
 
+def simulated(result: SimResult) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for phase in result.timeline:
+        found[phase.kind] += phase.cycles
+    return +found
+
+
 @pytest.mark.parametrize("sram_kib", [624, 96])
 @pytest.mark.parametrize("graph", GRAPHS, ids=lambda graph: f"{graph.name}-{len(graph.operators)}")
 def test_simulated_cycles_equal_predicted_ones(graph: Graph, sram_kib: int) -> None:
@@ -44,8 +54,15 @@ def test_simulated_cycles_equal_predicted_ones(graph: Graph, sram_kib: int) -> N
     plan = plan_module(graph, chip)
     assert not verify_module(plan, chip)
     result = executed(plan, chip, random_values((*graph.inputs, *graph.weights)))
-    simulated: Counter[str] = Counter()
-    for phase in result.timeline:
-        simulated[phase.kind] += phase.cycles
-    assert +simulated == predicted(plan)
+    assert simulated(result) == predicted(plan)
     assert result.cycles == sum(predicted(plan).values())
+
+
+def test_so_are_those_of_epilogues_priced_by_their_runs() -> None:
+    chip = load_chip("test-16").model_copy(update={"sram_bytes": 96 * 1024})
+    cost, graph = RowByRow(chip), specs.mlp_graph(32, (64, 128, 64))
+    plan = plan_module(graph, chip, cost=cost)
+    values = random_values((*graph.inputs, *graph.weights))
+    found = simulated(simulate(plan, chip, cost, values, values))
+    assert found == predicted(plan)
+    assert found["compute"] != simulated(executed(plan, chip, values))["compute"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Generator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +104,52 @@ def test_the_last_that_applies_counts_and_may_price_the_epilogue() -> None:
         BASE, (*cost.costs, UserCost("nine", lambda spec: spec is MATMUL, lambda _, __: 9))
     )
     assert over.sub_task_cycles(MATMUL, (5, 5, 5)) == 9
+
+
+def by_rows(spec: OperatorSpec, n: Any, run: Any) -> Any:
+    """Return what an epilogue takes that begins anew in every row."""
+    return 30 + -(-n // run) * (7 + run)
+
+
+def ours(chip: ChipSpec) -> Any:
+    """Return a model of the time when epilogues were priced by the number of elements alone."""
+
+    @dataclass(frozen=True)
+    class Before(IpuCostModel):
+        def epilogue_cycles_many(self, spec: OperatorSpec, n_slots: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # the old form, still taken
+            return 11 * n_slots
+
+    return Before(chip)
+
+
+def test_an_epilogues_function_is_told_the_run_if_it_asks_for_it() -> None:
+    biased = specs.linear_relu(24, 40, 36)
+    cost = CustomCostModel(BASE, (UserCost("rows", "contraction", lambda _, __: 7, epilogue=by_rows),))
+    assert cost.epilogue_cycles(biased, 100, 10) == 30 + 10 * 17
+    many = cost.epilogue_cycles_many(biased, np.array([100, 60]), np.array([100, 20]))
+    assert many.tolist() == [137, 30 + 3 * 27]
+    assert isinstance(cost_program(cost, biased).epilogue, Formula)
+
+
+def test_functions_and_models_that_know_no_runs_still_count() -> None:
+    def scaled(spec: OperatorSpec, n: Any, factor: int = 2) -> Any:
+        return n * factor
+
+    biased = specs.linear_relu(24, 40, 36)
+    cost = CustomCostModel(BASE, (UserCost("old", "contraction", lambda _, __: 7, epilogue=scaled),))
+    assert cost.epilogue_cycles(biased, 100, 10) == 200
+    register_cost_model("before", ours)
+    model = cost_model("before", CHIP)
+    assert model.name == "ipu"
+    assert model.epilogue_cycles(biased, 100, 10) == 1100
+    assert isinstance(cost_program(model, biased).epilogue, Formula)
+
+
+def test_a_wrong_epilogue_names_elements_and_run() -> None:
+    wrong = UserCost("rows", "contraction", lambda _, __: 7, epilogue=lambda _, n, run: run - n)
+    cost = CustomCostModel(BASE, (wrong,))
+    with pytest.raises(InputError, match=r"'rows' gave -90\.0 cycles for 100 with a run of 10"):
+        cost.epilogue_cycles(specs.linear_relu(24, 40, 36), 100, 10)
 
 
 def test_native_search_gets_a_users_function_as_a_formula() -> None:

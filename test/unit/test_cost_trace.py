@@ -14,11 +14,13 @@ from support.random_specs import random_operator
 from t10.chip import load_chip
 from t10.core.expression import OperatorSpec
 from t10.cost import CostModel, IpuCostModel, paper_cost_model
+from t10.cost.fitted import FitTable
 from t10.cost.formula import Formula, Opcode
 from t10.cost.program import CostCallable, CostFunction, cost_function, cost_program
 from t10.cost.trace import TraceError, trace_row, trace_table
 from t10.errors import T10Error
 from t10.plan import _batch_function
+from t10.profile.classes import class_of
 
 CHIP = load_chip("ipu-mk2")
 MODELS = (IpuCostModel(CHIP), paper_cost_model(CHIP), paper_cost_model(CHIP, hides_arithmetic=False))
@@ -82,6 +84,16 @@ def test_so_it_is_for_random_operators(cost: CostModel) -> None:
     rng = Random(7)
     for _ in range(25):
         check_model(cost, random_operator(rng))
+
+
+@pytest.mark.parametrize("spec", KINDS, ids=lambda spec: f"{spec.kind}-{spec.inputs[0].dtype}")
+def test_epilogues_fitted_by_points_and_runs_are_traced(spec: OperatorSpec) -> None:
+    one = class_of(spec, "epilogue")
+    slots = np.arange(1, 4)
+    coefficients = {name: 1000 + 77 * number for number, name in enumerate(one.of_runs(slots, slots))}
+    regimes = [name for name, _ in one.run_regimes(slots, slots)]
+    model = {regime: {"one": 500 * number, **coefficients} for number, regime in enumerate(regimes)}
+    check_model(IpuCostModel(CHIP, FitTable({one.key: model}, "test")), spec)
 
 
 def wild(t: Any) -> Any:

@@ -7,13 +7,14 @@ from math import prod
 import numpy as np
 import pytest
 from support import specs
+from support.run_costs import RowByRow
 
 from t10.chip import load_chip
 from t10.core import geometry
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.plan import OperatorPlan
-from t10.cost import IpuCostModel, operator_cycles
+from t10.cost import CostModel, IpuCostModel, operator_cycles
 from t10.cost.operator import output_chunk
 from t10.plan.alignment import align_pace
 from t10.plan.allocation import aligned_size
@@ -22,7 +23,7 @@ from t10.plan.placement import place
 from t10.plan.space import operator_partitions
 from t10.plan.temporal import temporal_partitions
 
-COST = IpuCostModel(load_chip("test-64"))
+MODELS = (IpuCostModel(load_chip("test-64")), RowByRow(load_chip("test-64")))
 KINDS = (
     specs.matmul(48, 40, 36),
     specs.linear_relu(48, 40, 36, "f32"),
@@ -50,8 +51,9 @@ def bytes_by_definition(spec: OperatorSpec, plan: OperatorPlan) -> int:
     return total
 
 
+@pytest.mark.parametrize("cost", MODELS, ids=lambda cost: cost.name)
 @pytest.mark.parametrize("spec", KINDS, ids=lambda spec: spec.name)
-def test_arrays_equal_the_closed_forms_of_every_candidate(spec: OperatorSpec) -> None:
+def test_arrays_equal_the_closed_forms_of_every_candidate(spec: OperatorSpec, cost: CostModel) -> None:
     rng = np.random.default_rng(7)
     rows = operator_partitions(spec, 64, parallelism=0.5, padding=0.8)
     f_op: list[tuple[int, ...]] = []
@@ -61,14 +63,14 @@ def test_arrays_equal_the_closed_forms_of_every_candidate(spec: OperatorSpec) ->
         for chosen in combined[rng.permutation(len(combined))[:6]].tolist():
             f_op.append(tuple(row))
             ft.append(tuple(tuple(t) for t in chosen))
-    priced = evaluate(spec, COST, np.array(f_op, np.int64), np.array(ft, np.int64))
+    priced = evaluate(spec, cost, np.array(f_op, np.int64), np.array(ft, np.int64))
     n_compared = 0
     for number, (f, t) in enumerate(zip(f_op, ft, strict=True)):
         plan = place(spec, f, t, align_pace(spec, f, t))
         if plan is None:
             continue
         n_compared += 1
-        cycles = operator_cycles(COST, spec, plan)
+        cycles = operator_cycles(cost, spec, plan)
         arrays = (priced.compute[number], priced.shift[number], priced.reduce[number])
         assert arrays == (cycles.compute, cycles.shift, cycles.reduce)
         assert priced.active_bytes[number] == bytes_by_definition(spec, plan)

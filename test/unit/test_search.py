@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from support import specs
 from support.random_specs import random_operator
+from support.run_costs import RowByRow
 from support.whole_space import PricedPartition, every_plan, whole_front
 
 from t10.chip import ChipSpec, load_chip
@@ -26,6 +27,7 @@ Ints = NDArray[np.int64]
 CHIP = load_chip("test-16")
 COST = IpuCostModel(CHIP)
 N_RANDOM = 300
+N_ROW_BY_ROW = 60
 
 
 def found_front(
@@ -57,6 +59,22 @@ def test_fronts_of_random_operators_equal_brute_force(first: int) -> None:
         expected = whole_front(spec, chip, cost, options)
         assert found_front(spec, chip, cost, options) == expected, f"seed {seed}"
         assert found_front(spec, chip, cost, options, is_pruning=False) == expected, f"seed {seed}"
+
+
+def test_so_they_do_where_epilogues_are_priced_by_their_runs() -> None:
+    n_searched = n_others = 0
+    for seed in range(N_RANDOM, 10 * N_RANDOM):
+        spec, chip, options = random_case(seed)
+        if not spec.epilogue_inputs:
+            continue
+        expected = whole_front(spec, chip, RowByRow(chip), options)
+        assert found_front(spec, chip, RowByRow(chip), options) == expected, f"seed {seed}"
+        n_searched += 1
+        n_others += expected != whole_front(spec, chip, IpuCostModel(chip), options)
+        if n_searched == N_ROW_BY_ROW:
+            break
+    assert n_searched == N_ROW_BY_ROW
+    assert n_others > N_ROW_BY_ROW // 2
 
 
 @pytest.mark.parametrize(

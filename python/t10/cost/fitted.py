@@ -55,11 +55,12 @@ def _by_regime(
     model: Mapping[str, Mapping[str, int]], regimes: list[tuple[str, Any]], features: Mapping[str, Any]
 ) -> Any | None:
     """Return the cycles of the first regime that holds and has a model; None where none has."""
+    where: Any = np.where  # also of what records formulas
     result: Any = None
     for name, condition in reversed(regimes):
         if name in model:
             total = _total(model[name], features)
-            result = total if result is None else np.where(condition, total, result)
+            result = total if result is None else where(condition, total, result)
     return result
 
 
