@@ -5,6 +5,8 @@ Rows are its "all regions continuous", columns its "strided" reductions; sums of
 
 from __future__ import annotations
 
+from math import ceil
+
 from codelet_cases.case import Case
 from t10.core.scalar import ScalarFunction, ScalarOp, identity
 from t10.core.task import Task, TaskOperand
@@ -29,7 +31,7 @@ def continuous(rows: int, length: int, dtype: str) -> float:
 
 def strided(columns: int, length: int, dtype: str, outer: int = 1) -> float:
     """Return poplibs' cycles for columns of one length."""
-    vectors = -(-(-(-columns // ACCESS_BYTES[dtype])) // WORKERS)
+    vectors = ceil(ceil(columns / ACCESS_BYTES[dtype]) / WORKERS)
     return WORKERS * (16 + vectors * (3 + POST + outer * (3 + length - 1)))
 
 
@@ -54,22 +56,33 @@ def cases() -> tuple[Case, ...]:
             for rows, length in ((12, 64), (24, 128), (48, 512), (96, 768)):
                 body = widened if dtype == "f16" and combine == "sum" else identity()
                 target = "f32" if combine == "sum" else dtype
-                task = Task((rows, length), (operand(dtype, length, 1),), operand(target, 1, 0), combine, body, (1,))
+                task = Task(
+                    (rows, length), (operand(dtype, length, 1),), operand(target, 1, 0), combine, body, (1,)
+                )
                 name = f"{combine} of {rows} rows of {length} {dtype}"
                 result.append(Case(name, task, continuous(rows, length, dtype)))
         for columns, length in ((48, 16), (192, 64), (768, 16)):
-            task = Task((length, columns), (operand(dtype, columns, 1),), operand(dtype, 0, 1), "sum", identity(), (0,))
-            result.append(Case(f"sum of {columns} columns of {length} {dtype}", task, strided(columns, length, dtype)))
+            task = Task(
+                (length, columns),
+                (operand(dtype, columns, 1),),
+                operand(dtype, 0, 1),
+                "sum",
+                identity(),
+                (0,),
+            )
+            result.append(
+                Case(f"sum of {columns} columns of {length} {dtype}", task, strided(columns, length, dtype))
+            )
         for columns, partials in ((96, 4), (480, 8), (1536, 3)):
-            task = Task((partials, columns), (operand(dtype, columns, 1),), operand(dtype, 0, 1), "sum", identity(), (0,),
-                        initial=False)  # fmt: skip
+            x, out = operand(dtype, columns, 1), operand(dtype, 0, 1)
+            task = Task((partials, columns), (x,), out, "sum", identity(), (0,), initial=False)
             name = f"{partials} partials of {columns} {dtype}"
             result.append(Case(name, task, reduce_add(columns, partials, dtype)))
     for pixels, channels in ((6, 64), (8, 16)):
         row, plane = channels * (2 * pixels + 1), channels * (2 * pixels + 1) * (2 * pixels + 1)
-        x = (plane, 2 * row, 2 * channels, row, channels, 1)
-        out = (pixels * pixels * channels, pixels * channels, channels, 0, 0, 1)
-        task = Task((1, pixels, pixels, 3, 3, channels), (operand("f16", *x),), operand("f16", *out), "max", identity(), (3, 4))
+        x = operand("f16", plane, 2 * row, 2 * channels, row, channels, 1)
+        out = operand("f16", pixels * pixels * channels, pixels * channels, channels, 0, 0, 1)
+        task = Task((1, pixels, pixels, 3, 3, channels), (x,), out, "max", identity(), (3, 4))
         name = f"3 x 3 pool to {pixels} x {pixels} x {channels} f16"
         result.append(Case(name, task, pooling(pixels * pixels, channels, 9)))
     return tuple(result)

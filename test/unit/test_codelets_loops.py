@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from support.codelet_runs import Run, run_task
+from support.twin_runs import check_twins
 
 from t10.codelets.loops.family import LoopFamily
 from t10.codelets.nest import levels, shares, split
@@ -311,3 +313,25 @@ def test_workers_share_no_word() -> None:
     assert split(rows, "f16", 8).level is not None
     assert split(rows, "f16", 2).level == 0 or split(rows, "f16", 2).level is None
     assert shares(7, 2) == (0, 4)
+
+
+def test_twins_compute_the_same(tmp_path: Path) -> None:
+    tasks = [
+        one(f"arith.{opcode}", (dtype, dtype), dtype) for opcode in FLOAT_BINARY for dtype in ("f32", "f16")
+    ]
+    tasks += [
+        one(f"arith.{opcode}", (dtype, dtype), dtype) for opcode in INTEGER_BINARY for dtype in ("i32", "i8")
+    ]
+    for dtype in ALL_TYPES:
+        tasks.append(
+            Task((3, 5, 7), (operand(dtype, 70, 14, 2),), operand(dtype, 40, 8, 1), "none", identity())
+        )
+        if dtype != "i1":
+            tasks.append(
+                Task((3, 5, 7), (operand(dtype, 40, 8, 1),), operand(dtype, 7, 0, 1), "sum", identity(), (1,))
+            )
+    for combine in ("prod", "max", "min"):
+        row = (operand("f16", 40, 8, 1),)
+        tasks.append(Task((3, 5, 7), row, operand("f16", 7, 0, 1), combine, identity(), (1,), initial=False))
+    tasks += [gather(True), gather(False, (1, 1, 0))]
+    check_twins([(task, found) for task in tasks if (found := LOOPS.compile(task)) is not None], tmp_path)
