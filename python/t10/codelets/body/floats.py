@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from t10.codelets.body.rewrite import CLAMP, CLAMP_NUMBER, SIGMOID
+from t10.codelets.body.rewrite import CLAMP, CLAMP_NUMBER, RECIPROCAL, SIGMOID
 from t10.codelets.body.select import FORM_BY_DTYPE, Form, Handler, Selector
 from t10.codelets.body.virtual import Operand, Slice
 from t10.core.scalar import ScalarOp, parse_constant
@@ -27,7 +27,7 @@ FUNCTIONS = {
     "math.log2": "log2",
     "math.tanh": "tanh",
 }
-WIDE_FUNCTIONS = {"math.sqrt": "f32sqrt", "math.rsqrt": "f32oorx"}
+WIDE_FUNCTIONS = {"math.sqrt": "f32sqrt", "math.rsqrt": "f32oorx", RECIPROCAL: "f32oox"}
 
 
 def family(s: Selector, form: Form) -> str:

@@ -17,10 +17,15 @@ from t10.codelets.body.expand import without_dead
 from t10.core.scalar import ScalarFunction, ScalarOp, parse_constant
 
 CLAMP, CLAMP_NUMBER, SIGMOID = "t10.clamp", "t10.clamp_number", "t10.sigmoid"
-"""Operations of our own: min(max(x, low), high), `attribute` "low high", a NaN staying one or not; 1 / (1 + e^-x)."""
+RECIPROCAL = "t10.reciprocal"
+"""Operations of our own: min(max(x, low), high), `attribute` "low high", a NaN staying one or not; 1 / (1 + e^-x);
+1 / x."""
 
 LIMITS = {"arith.maximumf": "arith.minimumf", "arith.minimumf": "arith.maximumf", "arith.maxnumf": "arith.minnumf",
           "arith.minnumf": "arith.maxnumf"}  # fmt: skip
+CASTS = frozenset(
+    {"arith.extf", "arith.truncf", "arith.sitofp", "arith.uitofp", "arith.fptosi", "arith.fptoui"}
+)
 WIDENED = frozenset({"arith.divf", "math.sqrt", "math.rsqrt", "math.floor", "math.trunc"})
 """Operations that have no instruction for f16: computed in f32 and rounded, which rounds as the operation itself."""
 
@@ -79,35 +84,34 @@ class _Rewriter:
 
     def operation(self, op: ScalarOp, operands: tuple[int, ...], number: int) -> int:
         b = self.b
+        found: int | None = None
         if op.opcode == "arith.negf":
-            return self.negated(operands[0])
-        if op.opcode in LIMITS:
-            limited = self.clamped(op, operands)
-            if limited is not None:
-                return limited
-        if op.opcode == "arith.subf" and self.level(operands[1]) < self.level(operands[0]):
-            return b.add(operands[0], self.negated(operands[1]))
-        if op.opcode in ("arith.extf", "arith.truncf"):
-            return self.float_cast(op, operands[0])
-        if op.opcode == "arith.divf":
-            argument = self.argument_of_sigmoid(operands)
-            if argument is not None:
-                return b.op(SIGMOID, argument, dtype=op.dtype)
-            quotient = self.quotient(op, operands[0], operands[1], number)
-            if quotient is not None:
-                return quotient
+            found = self.negated(operands[0])
+        elif op.opcode == "arith.subf" and self.level(operands[1]) < self.level(operands[0]):
+            found = b.add(operands[0], self.negated(operands[1]))
+        elif op.opcode in LIMITS:
+            found = self.clamped(op, operands)
+        elif op.opcode == "arith.divf":
+            found = self.quotient(op, operands[0], operands[1], number)
+        elif op.opcode in CASTS:
+            found = self.cast(op, operands[0])
+        if found is not None:
+            return found
         if op.opcode in WIDENED and op.dtype == "f16":
             wide = [self.widened(v) for v in operands]
             return b.op("arith.truncf", b.op(op.opcode, *wide, dtype="f32"), dtype="f16")
-        if (
-            op.opcode in ("arith.sitofp", "arith.uitofp")
-            and op.dtype == "f16"
-            and b.dtypes[operands[0]] != "i1"
-        ):
-            return b.op("arith.truncf", b.op(op.opcode, operands[0], dtype="f32"), dtype="f16")
-        if op.opcode in ("arith.fptosi", "arith.fptoui") and op.dtype != "i1":
-            return b.op(op.opcode, self.widened(operands[0]), dtype=op.dtype)
         return b.op(op.opcode, *operands, dtype=op.dtype, attribute=op.attribute)
+
+    def cast(self, op: ScalarOp, value: int) -> int | None:
+        """Return a conversion by way of f32, or of a constant; None where it is done as it stands."""
+        b = self.b
+        if op.opcode in ("arith.extf", "arith.truncf"):
+            return self.float_cast(op, value)
+        if op.opcode in ("arith.sitofp", "arith.uitofp") and op.dtype == "f16" and b.dtypes[value] != "i1":
+            return b.op("arith.truncf", b.op(op.opcode, value, dtype="f32"), dtype="f16")
+        if op.opcode in ("arith.fptosi", "arith.fptoui") and op.dtype != "i1":
+            return b.op(op.opcode, self.widened(value), dtype=op.dtype)
+        return None
 
     def made(self, value: int, *opcodes: str) -> ScalarOp | None:
         """Return the operation that makes a value if it is one of some."""
@@ -160,20 +164,26 @@ class _Rewriter:
             return self.b.constant(float(np.array(known).astype(narrow)), op.dtype)
 
     def quotient(self, op: ScalarOp, x: int, y: int, number: int) -> int | None:
-        """Return a quotient as a product where that is allowed."""
+        """Return a quotient as something that takes less; None where it is none of that."""
         b = self.b
+        argument = self.argument_of_sigmoid((x, y))
+        if argument is not None:
+            return b.op(SIGMOID, argument, dtype=op.dtype)
+        if self.constant(x) == 1.0:
+            return self.rounded(b.op(RECIPROCAL, self.widened(y)), op.dtype)
         divisor = self.constant(y)
         if divisor is not None and has_exact_reciprocal(divisor, op.dtype):
             return b.scale(x, 1.0 / divisor)
         if divisor is not None and op.dtype == "f16" and is_product_as_good(divisor):
-            product = b.scale(self.widened(x), float(np.float32(1.0) / np.float32(divisor)))
-            return b.op("arith.truncf", product, dtype="f16")
+            reciprocal = float(np.float32(1.0) / np.float32(divisor))
+            return self.rounded(b.scale(self.widened(x), reciprocal), op.dtype)
         is_uniform = self.level(y) < self.level(x)
         if not is_uniform or (op.dtype == "f32" and not self.is_rounded_only(number)):
             return None
-        reciprocal = b.divide(b.constant(1.0), self.widened(y))
-        product = b.multiply(self.widened(x), reciprocal)
-        return product if op.dtype == "f32" else b.op("arith.truncf", product, dtype="f16")
+        return self.rounded(b.multiply(self.widened(x), b.op(RECIPROCAL, self.widened(y))), op.dtype)
+
+    def rounded(self, value: int, dtype: str) -> int:
+        return value if dtype == "f32" else self.b.op("arith.truncf", value, dtype=dtype)
 
     def is_rounded_only(self, number: int) -> bool:
         """Return whether a value is used for nothing but its rounding to f16."""
