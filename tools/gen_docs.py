@@ -2,8 +2,8 @@
 """Write the generated pages of docs/, or check with --check that they are up to date.
 
 `docs/dialect-rtensor.md`, `docs/dialect-ipu.md`, `docs/passes.md`, `docs/isa.md` and `docs/*.schema.json` come whole
-from the definitions; in `docs/t10-opt.md` and `docs/cli.md` the text between `<!-- begin generated: NAME -->` and
-`<!-- end generated -->` is replaced.
+from the definitions; in `docs/t10-opt.md`, `docs/cli.md` and `docs/ipu-backend.md` the text between
+`<!-- begin generated: NAME -->` and `<!-- end generated -->` is replaced.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from t10.core.document.text import json_text  # noqa: E402 - needs the path abov
 from t10.dialect.document import ipu_page, rtensor_page  # noqa: E402 - needs the path above
 from t10.isa.document import isa_page  # noqa: E402 - needs the path above
 from t10.opt.help import help_text  # noqa: E402 - needs the path above
+from t10.passes.device.document import backend_regions  # noqa: E402 - needs the path above
 from t10.passes.document import passes_page  # noqa: E402 - needs the path above
 from t10.plan.pins import pins_schema  # noqa: E402 - needs the path above
 from t10.report import report_schema  # noqa: E402 - needs the path above
@@ -43,6 +44,8 @@ def pages() -> Iterator[tuple[Path, str]]:
     yield docs / "codelets.schema.json", json_text(codelets_schema())
     cli = docs / "cli.md"
     yield cli, with_regions(cli.read_text(encoding="utf-8"), command_tables())
+    backend = docs / "ipu-backend.md"
+    yield backend, with_regions(backend.read_text(encoding="utf-8"), backend_regions())
     opt = docs / "t10-opt.md"
     yield opt, with_regions(opt.read_text(encoding="utf-8"), {"help": f"```text\n{help_text()}```\n"})
 
