@@ -169,7 +169,7 @@ def limit_bits(text: str, dtype: str) -> int:
 def mask(s: Selector, value: int, form: Form, part: int) -> tuple[Slice, bool]:
     """Return a mask and whether it is the opposite of a truth value."""
     op = s.op(value)
-    if op is None or op.opcode != "arith.cmpf" or s.is_uniform(value) or s.form(value) != form:
+    if op is None or op.opcode != "arith.cmpf" or s.levels[value] < s.level or s.form(value) != form:
         return s.get(value, form, part), False
     key = (value, form, part)
     if key in s.known:

@@ -68,9 +68,9 @@ class Rules:
 
 
 class Selector:
-    """Selects instructions for `lanes` points. Values of a lower level are the same for all of them.
+    """Selects instructions for `lanes` points. Values of a lower level come from `outer`, which computes them once.
 
-    `levels` gives every value's level; those below `level` come from `outer`, which computes them once.
+    `levels` gives every value's level.
     """
 
     def __init__(
@@ -86,8 +86,14 @@ class Selector:
         level: int = 0,
         outer: Selector | None = None,
         reloaded: frozenset[int] = frozenset(),
+        uniform_below: int | None = None,
     ) -> None:
-        """`reloaded` are constants that are loaded wherever they are used instead of living in a register."""
+        """`reloaded` are constants that are loaded wherever they are used instead of living in a register.
+
+        Values of levels below `uniform_below` (default: `level`) are the same for all lanes; those of levels between
+        come from `outer` as they are.
+        """
+        self.uniform_below = level if uniform_below is None else uniform_below
         self.code = code
         self.function = function
         self.dtypes = dtypes
@@ -139,7 +145,7 @@ class Selector:
 
     def is_uniform(self, value: int) -> bool:
         """Return whether a value is the same for all lanes."""
-        return self.levels[value] < self.level
+        return self.levels[value] < self.uniform_below
 
     # --- values -------------------------------------------------------------------------------------------------
 
@@ -147,6 +153,8 @@ class Selector:
         """Return a part of a value in a form, computing it where that has not been done."""
         if self.is_uniform(value):
             return self.splat(value, form)
+        if self.levels[value] < self.level and self.outer is not None:
+            return self.outer.get(value, form, part)
         key = (value, form, part)
         if key not in self.known:
             self.known[key] = self._computed(value, form, part)
