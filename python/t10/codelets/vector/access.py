@@ -279,6 +279,52 @@ class VectorSources(RowSources):
         return tuple(result)
 
 
+class HeldSources(RowSources):
+    """Points that stay where they are while rows run across them."""
+
+    def load(self, code: Code, number: int, form: Form, part: int) -> Slice:
+        """Return a part of a point."""
+        target = code.new("a", 2)
+        word = self.parked.pointers.get(number)
+        at: Slice | str = pointer(number)
+        if word is not None:
+            at = code.new("m")
+            code.add(f"ld32 {{}}, %scratch, $mzero, {word}", "o", at, is_main=True)
+        code.add(f"ld64 {{}}, $mzero, {{}}, {part}", "oi", target, at, is_main=True)
+        return target
+
+
+class AcrossSources(VectorSources):
+    """Points of several elements, from one to the next by a stride."""
+
+    def load(self, code: Code, number: int, form: Form, part: int) -> Slice:
+        """Return a part of a point, loading the parts before it first."""
+        parts = self.loaded.setdefault((number, form), [])
+        while len(parts) <= part:
+            target = code.new("a", 2)
+            code.add(f"ld64step {{}}, {self._step_to(number, len(parts))}", "o", target, is_main=True,
+                     streams=(pointer(number),))  # fmt: skip
+            parts.append(target)
+        return parts[part]
+
+    def _step_to(self, number: int, part: int) -> str:
+        """Return the address of a part and the step to the next one: within the point, then to the next point."""
+        at = pointer(number)
+        is_last = part == point_parts(self.nest, number) - 1
+        return f"$mzero, {at}+=, {stride(number) if is_last else 1}"
+
+    def store_part(self, code: Code, part: int, source: Slice) -> None:
+        """Add the store of a part."""
+        number = len(self.nest.walks) - 1
+        text = f"st64step {{}}, {self._step_to(number, part)}"
+        code.add(text, "i", source, is_main=True, streams=(pointer(number),))
+
+
+def point_parts(nest: Nest, number: int) -> int:
+    """Return in how many accesses of eight bytes a point of several elements is read or written."""
+    return nest.across * nest.walks[number].size_bytes // DOUBLE_BYTES
+
+
 def store(s: Selector, sources: VectorSources, value: int, dtype: str) -> list[Instruction]:
     """Add the stores of a function's result, and return them."""
     output = sources.nest.output
@@ -312,7 +358,9 @@ def _store_floats(s: Selector, sources: VectorSources, value: int, form: Form) -
     at = pointer(number)
     for part in range(s.n_parts(form)):
         source = s.get(value, form, part)
-        if sources.pack is not None and sources.pack.stores:
+        if isinstance(sources, AcrossSources):
+            sources.store_part(s.code, part, source)
+        elif sources.pack is not None and sources.pack.stores:
             s.code.add(
                 "st64pace {0}, %pack+=, $mzero, 0b00", "i", source, is_main=True, streams=("pack out",)
             )

@@ -9,11 +9,13 @@ from t10.codelets.body.code import Code, Numbering
 from t10.codelets.body.expand import expand, value_dtypes
 from t10.codelets.body.forms import RULES, constant_bits
 from t10.codelets.body.rewrite import rewritten
-from t10.codelets.body.select import FORM_BY_DTYPE, Form, Selector, natural_form
+from t10.codelets.body.select import FORM_BY_DTYPE, Form, Selector, Unselectable, natural_form
 from t10.codelets.body.virtual import Fusion, Instruction, Register
 from t10.codelets.vector.access import (
     MOST_WORD_CONSTANTS,
+    AcrossSources,
     Constants,
+    HeldSources,
     Pack,
     Parked,
     RowSources,
@@ -65,6 +67,11 @@ class Draft:
     has_head: bool
 
     @property
+    def points_per_turn(self) -> int:
+        """Return how many points a turn of the loop along a row takes."""
+        return self.lanes // self.prepared.nest.point_elements
+
+    @property
     def invariants(self) -> tuple[Register, ...]:
         """Return the virtual registers that outlive the code that writes them."""
         inner = [self.main, *([self.tail] if self.tail else [])]
@@ -93,6 +100,8 @@ def prepare(nest: Nest) -> Prepared:
 
 
 def _level(walk: Walk) -> int:
+    if not walk.lane:
+        return ONCE
     return ALONG_ROW if walk.inner else PER_ROW if any(walk.outer) else ONCE
 
 
@@ -133,23 +142,30 @@ def draft(
     ops = [op for op in function.ops if op.opcode == "const"]
     constants.in_pool = len({constant_bits(op, "w") for op in ops}) > MOST_WORD_CONSTANTS
     row_sources = RowSources(nest, constants, scratch, parked)
+    if nest.across and (lanes != nest.across or pack is not None):
+        raise Unselectable("rows across the dense axis have as many lanes as a point has elements")
     once, per_row, main = Code(numbering), Code(numbering), Code(numbering)
 
     def selector(code: Code, lanes: int, sources: RowSources, level: int, outer: Selector | None) -> Selector:
         return Selector(
             code, function, prepared.dtypes, lanes, sources, RULES, prepared.levels, prepared.input_forms, level,
-            outer, reloaded if level == ALONG_ROW else frozenset(),
+            outer, reloaded if level == ALONG_ROW else frozenset(), min(level, PER_ROW) if nest.across else None,
         )  # fmt: skip
 
     outermost = selector(once, 1, row_sources, ONCE, None)
-    row = selector(per_row, 1, row_sources, PER_ROW, outermost)
     has_head = needs_head(nest, lanes)
-    sources = VectorSources(_after_head(nest) if has_head else nest, constants, scratch, lanes, pack)
+    if nest.across:
+        held = HeldSources(nest, constants, scratch, parked)
+        row = selector(per_row, lanes, held, PER_ROW, outermost)
+        sources: VectorSources = AcrossSources(nest, constants, scratch, lanes, None)
+    else:
+        row = selector(per_row, 1, row_sources, PER_ROW, outermost)
+        sources = VectorSources(_after_head(nest) if has_head else nest, constants, scratch, lanes, pack)
     along = selector(main, lanes, sources, ALONG_ROW, row)
     dtype = nest.output.dtype
     stores = store(along, sources, function.result, dtype)
     tail = None
-    if nest.inner % lanes or has_head:
+    if (nest.inner % lanes and not nest.across) or has_head:
         tail = Code(numbering)
         one = VectorSources(nest, constants, scratch, 1, None)
         store(selector(tail, 1, one, ALONG_ROW, row), one, function.result, dtype)

@@ -11,7 +11,7 @@ from t10.codelets.vector.access import pointer_field
 from t10.codelets.vector.draft import Draft, Prepared, draft, packs, prepare
 from t10.codelets.vector.emit import Emitter
 from t10.codelets.vector.layout import scratch_bytes
-from t10.codelets.vector.nest import Effort, Nest, nest_of, skeleton
+from t10.codelets.vector.nest import Effort, Nest, across_nest, nest_of, skeleton
 from t10.codelets.vector.schedule import Scheduled, schedule
 from t10.codelets.vector.twin import twin
 from t10.core.codelet import Codelet, Compiled
@@ -38,8 +38,10 @@ class VectorFamily:
             if first is None:
                 return None
             # What a point takes decides how points are shared, and is known only now.
-            second = _best(task, Effort(first.cost, first.slots_per_row))
-            return _compiled(second or first)
+            second = _best(task, Effort(first.cost, first.slots_per_row)) or first
+            across = _across(task)
+            is_better = across is not None and across.slots_of() < second.slots_of()
+            return _compiled(across if across is not None and is_better else second)
         except (Unselectable, UnsupportedOpError):
             return None
 
@@ -51,6 +53,13 @@ def _best(task: Task, effort: Effort) -> Scheduled | None:
         return None
     way = _best_way(skeleton(nest), task.apart)
     return None if way is None else way.applied(nest)
+
+
+def _across(task: Task) -> Scheduled | None:
+    """Return the best way with rows across the dense axis; None where there is no way."""
+    nest = across_nest(task)
+    way = None if nest is None else _best_way(skeleton(nest), task.apart)
+    return None if nest is None or way is None else way.applied(nest)
 
 
 @lru_cache(maxsize=4096)
@@ -67,10 +76,11 @@ def _can_index(axes: tuple[tuple[int, int], ...], n_outer: int, split: str) -> b
 
 def _ways(prepared: Prepared, apart: frozenset[tuple[int, int]]) -> Iterator[Scheduled]:
     """Generate the ways to compute a nest that fit in the registers."""
-    is_narrow = any(walk.size_bytes < 4 for walk in prepared.nest.walks)
+    nest = prepared.nest
+    is_narrow = any(walk.size_bytes < 4 for walk in nest.walks)
     for is_frugal in (False, True):
         has_found = False
-        for lanes in LANES_NARROW if is_narrow else LANES_WIDE:
+        for lanes in (nest.across,) if nest.across else LANES_NARROW if is_narrow else LANES_WIDE:
             for pack in packs(prepared, lanes, apart):
                 for reloaded in (frozenset[int](), prepared.constant_values):
                     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import prod
 
-from t10.codelets.vector.access import pointer_field
+from t10.codelets.vector.access import point_parts, pointer_field
 from t10.codelets.vector.draft import Draft
 from t10.codelets.vector.nest import Nest, Walk
 from t10.core.codelet import Field, FieldKind, Pointer, Scratch, Word
@@ -113,12 +113,18 @@ def _add_steps(made: Layout, draft: Draft, over_bytes: dict[int, int]) -> None:
     nest = draft.prepared.nest
     for number, walk in enumerate(nest.walks):
         if walk.inner not in (0, 1):
-            made.add(f"stride{number}", walk.inner, "i32")
+            made.add(f"stride{number}", stride_word(nest, number), "i32")
         for j in start_levels(nest, number):
             made.add(f"row{number}_{j}", walk.outer[j] * walk.size_bytes, "i32")
         for j in gap_levels(draft, number):
             over = over_bytes.get(number, 0) if j == len(nest.outer) - 1 else 0
             made.add(f"gap{number}_{j}", gap_bytes(draft, number, j, over), "i32")
+
+
+def stride_word(nest: Nest, number: int) -> int:
+    """Return the word of a walk's stride: in elements; of points of several, the last step in units of eight bytes."""
+    walk = nest.walks[number]
+    return walk.inner * walk.size_bytes // 8 - point_parts(nest, number) + 1 if nest.across else walk.inner
 
 
 def start_levels(nest: Nest, number: int) -> tuple[int, ...]:

@@ -32,7 +32,8 @@ class Walk:
     """How a nest walks one operand: element strides of the outer axes (outermost first) and of the inner axis.
 
     `operand` is its number in the task; `align_bytes` divides the address of every row's first element. Rows that are
-    out of step with words wherever the output's are, and only there, `follow_output`.
+    out of step with words wherever the output's are, and only there, `follow_output`. `lane` is the stride between the
+    elements of a point, where a point is several of them.
     """
 
     operand: int
@@ -41,6 +42,7 @@ class Walk:
     inner: int
     align_bytes: int
     follows_output: bool = False
+    lane: int = 1
 
     @property
     def size_bytes(self) -> int:
@@ -55,6 +57,9 @@ class Nest:
     `axes` gives, per axis of the task that an `index` names, its position among the outer axes (the inner axis comes
     after them; -1 for an axis of one point). Workers share the inner axis ("columns"), the outermost ("rows"), or all
     points, rows counted as if they were `padded` long ("flat"): worker w takes `per_worker` from `w * per_worker` on.
+
+    If `across` is not 0, a point is as many neighbouring elements, and rows run across the dense axis of the output:
+    what does not vary along them stays in registers.
     """
 
     function: ScalarFunction
@@ -65,6 +70,12 @@ class Nest:
     origin: AxisSizes
     split: Split
     per_worker: int
+    across: int = 0
+
+    @property
+    def point_elements(self) -> int:
+        """Return how many elements of the output a point is."""
+        return self.across or 1
 
     @property
     def padded(self) -> int:
@@ -145,6 +156,19 @@ def skeleton(nest: Nest) -> Nest:
     )
 
 
+def slots_of(nest: Nest, effort: Effort) -> float:
+    """Return about how many issue slots the busiest worker takes."""
+    n_rows = prod(nest.outer)
+    per_point = effort.per_point * nest.point_elements
+    if nest.split == "columns":
+        back = 2 * len(nest.walks) if nest.outer else 0
+        return n_rows * (nest.per_worker * per_point + effort.per_row + back)
+    if nest.split == "rows":
+        return n_rows // nest.outer[0] * nest.per_worker * (nest.inner * per_point + effort.per_row)
+    rows = nest.per_worker // nest.padded + 2
+    return nest.per_worker * per_point + rows * (effort.per_row + FLAT_ROW) + FLAT_START
+
+
 @dataclass(frozen=True, slots=True)
 class Effort:
     """Issue slots of a worker: per point, and per row besides; they decide how the work is shared."""
@@ -188,6 +212,56 @@ def nest_of(task: Task, effort: Effort) -> Nest | None:
         tuple((a, position.get(a, -1)) for a in named),
         tuple(task.origin[a] if task.origin else 0 for a in named), split, per_worker,
     )  # fmt: skip
+
+
+def across_nest(task: Task) -> Nest | None:
+    """Return a task as rows across its dense axis; None where nothing would stay in registers, or it cannot be."""
+    made = with_old_output(task)
+    if made is None or task.reduction_axes or task.selectors:
+        return None
+    function, numbers = made
+    if any(op.opcode == "index" for op in function.ops):
+        return None
+    operands = [task.operands[i] for i in (*numbers, len(task.inputs))]
+    if any(operand.dtype not in ("f16", "f32") for operand in operands):
+        return None
+    lanes = 4 if any(operand.dtype == "f16" for operand in operands) else 2
+    axes = _axes(task, operands, function)
+    dense = next((axis for axis in axes if axis.strides[-1] == 1 and axis.extent % lanes == 0), None)
+    if dense is None or any(stride not in (0, 1) for stride in dense.strides):
+        return None
+    across = max(
+        (a for a in axes if a is not dense), key=lambda a: _n_kept(a, dense) * a.extent, default=None
+    )
+    if across is None or not _n_kept(across, dense) or not _lie_across(operands, axes, dense, across):
+        return None
+    outer = sorted((a for a in axes if a is not dense and a is not across), key=lambda a: -a.extent)
+    chunks = replace(dense, extent=dense.extent // lanes, strides=tuple(s * lanes for s in dense.strides))
+    outer = sorted([chunks, *outer], key=lambda a: _share(a.extent, 1) / a.extent)
+    walks = tuple(
+        Walk(n, o.dtype, tuple(a.strides[i] for a in outer), across.strides[i], 8, lane=dense.strides[i])
+        for i, (n, o) in enumerate(zip((*numbers, len(task.inputs)), operands, strict=True))
+    )
+    if len(outer) > MOST_OUTER_AXES:
+        return None
+    extents = tuple(a.extent for a in outer)
+    return Nest(function, extents, across.extent, walks, (), (), "rows", _share(extents[0], 1), lanes)
+
+
+def _n_kept(axis: _Axis, dense: _Axis) -> int:
+    """Return how many operands lie along the dense axis but not along another."""
+    return sum(d == 1 and s == 0 for s, d in zip(axis.strides, dense.strides, strict=True))
+
+
+def _lie_across(operands: list[TaskOperand], axes: list[_Axis], dense: _Axis, across: _Axis) -> bool:
+    """Return whether points can be read and written eight bytes at a time: none is one element spread over lanes."""
+    for i, operand in enumerate(operands):
+        if dense.strides[i] == 0:
+            if any(axis.strides[i] for axis in axes):
+                return False
+        elif _row_alignment(operand, [a.strides[i] for a in axes if a is not dense]) % 8:
+            return False
+    return across.strides[-1] != 0
 
 
 def _axes(task: Task, operands: list[TaskOperand], function: ScalarFunction) -> list[_Axis]:

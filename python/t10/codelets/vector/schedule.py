@@ -12,7 +12,7 @@ from t10.codelets.body.virtual import Instruction
 from t10.codelets.vector.access import pointer
 from t10.codelets.vector.draft import Draft
 from t10.codelets.vector.layout import in_pack
-from t10.codelets.vector.nest import Nest
+from t10.codelets.vector.nest import Effort, Nest, slots_of
 from t10.codelets.vector.registers import Pins, pin
 
 Bundles = tuple[tuple[str, str], ...]
@@ -37,6 +37,10 @@ class Scheduled:
         walks = self.draft.prepared.nest.walks
         return {n: points * walks[n].inner * walks[n].size_bytes for n, points in self.over_points.items()}
 
+    def slots_of(self) -> float:
+        """Return about how many issue slots the busiest worker takes."""
+        return slots_of(self.draft.prepared.nest, Effort(self.cost, self.slots_per_row))
+
     def applied(self, nest: Nest) -> Scheduled:
         """Return the same instructions for another nest of the same skeleton."""
         prepared = replace(self.draft.prepared, nest=nest)
@@ -51,7 +55,7 @@ class Scheduled:
     def slots_per_row(self) -> int:
         """Return about how many issue slots a row takes beside its points: the pipeline's start, pointers, a rest."""
         nest = self.draft.prepared.nest
-        left = nest.inner % self.draft.lanes
+        left = nest.inner % self.draft.points_per_turn
         tail = 6 + left * (len(self.single) + 1) if left else 0
         steps = sum(any(walk.outer) for walk in nest.walks)
         return 3 + (self.pipeline.n_stages - 1) * self.pipeline.interval + len(self.per_row) + steps + tail
@@ -88,9 +92,11 @@ def _over_points(draft: Draft, pipeline: Pipeline) -> dict[int, int]:
         if in_pack(draft, number):
             continue
         steps = [i for i in pipeline.instructions if _is_step(i, pointer(number))]
-        ahead = sum(pipeline.n_stages - 1 - pipeline.stage(i) for i in steps)
-        if ahead:
-            result[number] = ahead * draft.lanes // len(steps)
+        turns = [pipeline.n_stages - 1 - pipeline.stage(i) for i in steps]
+        if draft.prepared.nest.across and len(set(turns)) > 1:
+            raise Unselectable("parts of a point in several stages")
+        if any(turns):
+            result[number] = sum(turns) * draft.points_per_turn // len(steps)
     return result
 
 

@@ -142,8 +142,8 @@ class Start(Writer):
             return
         if self.draft.tail is not None and self.nest.split == "columns":
             self.op(f"and {'%rem' if self.nest.outer else '%left'}, %n, {self.draft.lanes - 1}")
-        if self.draft.lanes > 1:
-            self.op(f"shr %n, %n, {self.draft.lanes.bit_length() - 1}")
+        if self.draft.points_per_turn > 1:
+            self.op(f"shr %n, %n, {self.draft.points_per_turn.bit_length() - 1}")
 
     def _indices(self, first: str) -> None:
         """Set the indices of axes: where the tensor's part begins, plus where this worker's share does."""

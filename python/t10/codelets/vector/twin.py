@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from t10.codelets.twin import cpp_body, cpp_type
-from t10.codelets.vector.access import pointer_field
+from t10.codelets.vector.access import point_parts, pointer_field
 from t10.codelets.vector.draft import Draft
 from t10.codelets.vector.layout import Layout, alike, gap_levels, is_moved
 from t10.codelets.vector.nest import Nest
@@ -33,8 +33,10 @@ def twin(draft: Draft, layout: Layout) -> str:
         lines.append("  " * j + f"for (int i{j} = 0; i{j} <= {last}; ++i{j}) {{")
     depth = "  " * len(nest.outer)
     lines.append(f"{depth}for (int i = 0; i < columns; ++i) {{")
+    if nest.across:
+        lines[-1] += f" for (int lane = 0; lane < {nest.across}; ++lane) {{"
     lines += [f"{depth}  {line}" for line in _point(nest)]
-    lines.append(f"{depth}}}")
+    lines.append(f"{depth}}}" + ("}" if nest.across else ""))
     for j in reversed(range(len(nest.outer))):
         lines += ["  " * (j + 1) + line for line in _steps(draft, layout, j)]
         lines.append("  " * j + "}")
@@ -73,12 +75,21 @@ def _flat_twin(nest: Nest) -> str:
 
 def _stride(nest: Nest, number: int) -> str:
     inner = nest.walks[number].inner
+    if nest.across and inner:
+        parts = point_parts(nest, number)
+        return f"((stride{number} + {parts - 1}) * {8 // nest.walks[number].size_bytes})"
     return str(inner) if inner in (0, 1) else f"stride{number}"
+
+
+def _element(nest: Nest, number: int) -> str:
+    """Return which element of an operand a point is."""
+    lane = f" + lane * {nest.walks[number].lane}" if nest.across else ""
+    return f"o{number} + i * {_stride(nest, number)}{lane}"
 
 
 def _point(nest: Nest) -> list[str]:
     """Return the statements of one point of a row."""
-    names = [f"{pointer_field(nest, n)}[o{n} + i * {_stride(nest, n)}]" for n in range(len(nest.inputs))]
+    names = [f"{pointer_field(nest, n)}[{_element(nest, n)}]" for n in range(len(nest.inputs))]
     shared = 0 if nest.split == "rows" else len(nest.outer)
     indices: dict[int, str] = {}
     for axis, position in nest.axes:
@@ -88,7 +99,7 @@ def _point(nest: Nest) -> list[str]:
     dtypes = [walk.dtype for walk in nest.inputs]
     body = cpp_body(nest.function, names, dtypes, indices)
     out = len(nest.walks) - 1
-    target = f"out[o{out} + i * {_stride(nest, out)}]"
+    target = f"out[{_element(nest, out)}]"
     kind = "half" if nest.output.dtype == "f16" else cpp_type(nest.output.dtype)
     return [*body.statements, f"{target} = {kind}({body.result});"]
 
