@@ -321,6 +321,35 @@ def test_loops_are_as_short_as_loads_and_stores_allow(opcode: str, dtypes: list[
     assert len(loop_of(elementwise(opcode, dtypes, 96))) == bundles
 
 
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_a_row_added_to_all_rows_stays_in_registers(dtype: str) -> None:
+    body = elementwise("arith.addf", [dtype] * 3, 1).body
+    for rows, columns in ((40, 24), (64, 12), (9, 96)):
+        dense, row = TaskOperand(dtype, (columns, 1)), TaskOperand(dtype, (0, 1))
+        task = Task((rows, columns), (dense, row), dense, "none", body)
+        run(task).check()
+        run(replace(task, combine="max", initial=False)).check()
+    tall = Task(
+        (64, 12),
+        (TaskOperand(dtype, (12, 1)), TaskOperand(dtype, (0, 1))),
+        TaskOperand(dtype, (12, 1)),
+        "none",
+        body,
+    )
+    assert len(loop_of(tall)) == 2
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(5, 40), (8, 128), (13, 20), (7, 35), (2, 2)])
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_workers_may_begin_and_end_within_rows(rows: int, columns: int, dtype: str) -> None:
+    body = ScalarFunction(2, (ScalarOp("arith.mulf", (0, 1), dtype), ScalarOp("math.tanh", (2,), dtype)), 3)
+    length = columns + 4 if dtype == "f32" else (columns + 7) // 4 * 4
+    dense, column = TaskOperand(dtype, (length, 1)), TaskOperand(dtype, (1, 0))
+    for apart in (frozenset[tuple[int, int]](), ALL_APART):
+        task = Task((rows, columns), (dense, column), dense, "none", body, apart=apart)
+        run(task).check(rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
+
+
 def test_tasks_of_one_structure_share_a_codelet() -> None:
     first, second = (compiled(elementwise("arith.addf", ["f16"] * 3, n)) for n in (96, 4096))
     assert first.codelet == second.codelet
