@@ -160,27 +160,34 @@ def matrix_features(spec: OperatorSpec, roles: MatrixRoles, boxes: Boxes) -> dic
 def epilogue_features(spec: OperatorSpec, points: Column, run: Column) -> dict[str, Column]:
     """Return features by name, each (n,), of an epilogue on `points` elements in rows of `run`."""
     width = vector_width(spec)
-    rows = -(-points // run)
+    rows, vectors = -(-points // run), -(-run // width)
     share = -(-rows // N_WORKERS)
+    # Workers share rows or what lies along them, whichever leaves the busiest less.
+    by_rows, by_columns = share * vectors, rows * -(-vectors // N_WORKERS)
+    where: Any = np.where
     return {
         "one": points * 0 + 1,
         "spread": -(-points // (N_WORKERS * width)),
         "share": share,
-        "share vectors": share * -(-run // width),
+        "share vectors": by_rows,
         "row vectors": rows * -(-run // (N_WORKERS * width)),
         "points": -(-points // N_WORKERS),
+        "busiest vectors": np.minimum(by_rows, by_columns),
+        "busiest rows": where(by_rows <= by_columns, share, rows),
     }
 
 
 def epilogue_regimes(spec: OperatorSpec, points: Column, run: Column) -> list[tuple[str, Column]]:
     """Return regimes of an epilogue by name with their conditions, as `loop_regimes` does."""
-    is_whole = run % line_width(spec) == 0
-    is_one = points <= run
+    is_whole, is_even = run % line_width(spec) == 0, run % 2 == 0
+    is_one, is_few = points <= run, points <= run * (N_WORKERS - 1)
     return [
-        ("few, whole", np.logical_and(is_one, is_whole)),
+        ("one, whole", np.logical_and(is_one, is_whole)),
+        ("few, whole", np.logical_and(is_few, is_whole)),
         ("whole", is_whole),
-        ("few", is_one),
-        ("even", run % 2 == 0),
+        ("one", is_one),
+        ("few, even", np.logical_and(is_few, is_even)),
+        ("even", is_even),
         ("odd", run > 0),
     ]
 
