@@ -10,66 +10,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <stdexcept>
-#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "move_rates.h"
+
 namespace t10 {
-
-constexpr std::int64_t kUnits = 256;  // work inside cores is counted in this part of a cycle
-constexpr std::int64_t kWordBytes = 4;
-constexpr std::size_t kRates = 13;
-
-// In the order of t10.core.loads.MoveRates.
-struct LoadRates {
-  std::int64_t bytes_per_cycle = 4, fragment_cycles = 2, largest_words = 1;
-  // Units per byte of a copy whose ends differ by a multiple of 8, of 4, of 2, or by an odd number of bytes.
-  std::int64_t copy_8 = 0, copy_4 = 0, copy_2 = 0, copy_1 = 0;
-  // Units per byte of packed pieces of less than two words, and of longer ones: of even bytes, and others.
-  std::int64_t short_even = 0, short_odd = 0, long_even = 0, long_odd = 0;
-  // Units per row of copies, and per end of a piece that is no word's end.
-  std::int64_t row = 0, ragged = 0;
-
-  LoadRates() = default;
-  explicit LoadRates(const std::vector<std::int64_t> &given) {
-    if (given.size() != kRates) throw std::invalid_argument("LoadRates: " + std::to_string(kRates) + " rates are needed");
-    std::int64_t *const rates[kRates] = {&bytes_per_cycle, &fragment_cycles, &largest_words, &copy_8, &copy_4, &copy_2,
-                                         &copy_1, &short_even, &short_odd, &long_even, &long_odd, &row, &ragged};
-    for (std::size_t i = 0; i < kRates; ++i) *rates[i] = given[i];
-    if (bytes_per_cycle < 1 || largest_words < 1) throw std::invalid_argument("LoadRates: bandwidths must be 1 or more");
-  }
-
-  // Gathering or scattering `n` bytes that are not whole words.
-  std::int64_t packed(std::int64_t at, std::int64_t n) const {
-    const bool is_even = (at | n) % 2 == 0;
-    return n * (n < 2 * kWordBytes ? (is_even ? short_even : short_odd) : (is_even ? long_even : long_odd));
-  }
-
-  std::int64_t ragged_ends(std::int64_t begin, std::int64_t end) const {
-    const std::int64_t n = (begin % kWordBytes != 0) + (end % kWordBytes != 0);
-    return ragged * (end - begin < kWordBytes ? std::min<std::int64_t>(n, 1) : n);
-  }
-
-  // Copying `count` pieces of `n` bytes inside a core; steps are 0 where there is one.
-  std::int64_t copies(std::int64_t from, std::int64_t to, std::int64_t n, std::int64_t count, std::int64_t source_step,
-                      std::int64_t target_step) const {
-    const std::int64_t distance = (from - to) | (source_step - target_step);
-    const std::int64_t per_byte = distance % 8 == 0 ? copy_8 : distance % 4 == 0 ? copy_4 : distance % 2 == 0 ? copy_2 : copy_1;
-    return row + count * (n * per_byte + ragged_ends(to, to + n));
-  }
-
-  std::int64_t transfer(std::int64_t n_bytes, std::int64_t fragments) const {
-    fragments += ((n_bytes + kWordBytes - 1) / kWordBytes - 1) / largest_words;
-    return (n_bytes + bytes_per_cycle - 1) / bytes_per_cycle + fragments * fragment_cycles;
-  }
-};
-
-// What the busiest core does: cycles of a port, and of work inside it before and behind the exchange.
-struct Loads {
-  std::int64_t port = 0, before = 0, behind = 0;
-};
 
 class PhaseLoads {
  public:
@@ -124,15 +71,8 @@ class PhaseLoads {
   Loads finish_some(Int sent_bytes) {
     clear();
     work_inside();
-    for (std::size_t g = 0; g < groups_.size(); ++g) {
-      Int all = 0;
-      each_take(g, [&](const Take &take) {
-        const Int cycles = least_cycles(take);
-        all += cycles;
-        if (is_member(g, take.core)) own_received_[static_cast<std::size_t>(take.core)] += cycles;
-      });
-      received_[g] = all;
-    }
+    senders_.assign(n_, {});
+    for (std::size_t g = 0; g < groups_.size(); ++g) least_received(g);
     Loads result = largest();
     result.port /= rates_.bytes_per_cycle;
     result.port = std::max(result.port, (sent_bytes + rates_.bytes_per_cycle - 1) / rates_.bytes_per_cycle);
@@ -169,6 +109,12 @@ class PhaseLoads {
     bool lands_as_words = true;
   };
 
+  // What a sender's packed bytes are to one group.
+  struct Sender {
+    Int packed = 0, end = 0, n_ends = 0;
+    bool is_packing = false, is_ragged = false;
+  };
+
   // Packed bytes that belong at `to` on a group's cores but `owner`; `transfer` brought them.
   struct Landing {
     std::int32_t group;
@@ -202,11 +148,58 @@ class PhaseLoads {
 
   Int from_of(const Take &take) const { return (take.source << kVariableShift) + take.slot * item_bytes_; }
 
-  // Bandwidth times the least cycles that receiving takes.
-  Int least_cycles(const Take &take) const {
-    const Int n = take.length * item_bytes_;
-    const bool is_words = ((from_of(take) | (take.here * item_bytes_) | n) & (kWordBytes - 1)) == 0;
-    return n + (is_words ? rates_.fragment_cycles * rates_.bytes_per_cycle : 0);
+  bool is_words(const Take &take) const {
+    return ((from_of(take) | (take.here * item_bytes_) | (take.length * item_bytes_)) & (kWordBytes - 1)) == 0;
+  }
+
+  // What a group does at least to receive: cycles of a port times bandwidth, and work behind the exchange.
+  void least_received(std::size_t group) {
+    const Int fragment = rates_.fragment_cycles * rates_.bytes_per_cycle;
+    touched_.clear();
+    const bool is_alone = groups_[group].n_members == 1;
+    each_take(group, [&](const Take &take) {
+      if (is_alone && is_member(group, take.core)) return;
+      const Int n = take.length * item_bytes_;
+      Sender &sender = senders_[static_cast<std::size_t>(take.core)];
+      Int cost = n;
+      if (is_words(take)) {
+        cost += fragment;
+      } else {
+        const Int to = take.here * item_bytes_;
+        if (!sender.is_packing) {
+          sender.is_packing = true;
+          touched_.push_back(take.core);
+          cost += fragment;
+        }
+        if (to != sender.end) sender.is_ragged |= ((sender.end | to) & (kWordBytes - 1)) != 0;
+        sender.end = to + n;
+        sender.packed += rates_.packed(to, n);
+      }
+      received_[group] += cost;
+      if (is_member(group, take.core)) own_received_[static_cast<std::size_t>(take.core)] += cost;
+    });
+    // What lands as words is gathered by its sender, if by nobody else; all else is scattered here.
+    Int gathered = 0;
+    for (const std::int32_t core : touched_) {
+      Sender &sender = senders_[static_cast<std::size_t>(core)];
+      sender.is_ragged |= (sender.end & (kWordBytes - 1)) != 0;
+      if (!sender.is_ragged && !is_member(group, core)) gathered = std::max(gathered, sender.packed);
+    }
+    others_.clear();
+    each_take(group, [&](const Take &take) {
+      const bool is_own = is_alone && is_member(group, take.core);
+      Sender &sender = senders_[static_cast<std::size_t>(take.core)];
+      if (is_own ? take.length * item_bytes_ >= kWordBytes : is_words(take) || !sender.is_ragged) return;
+      others_.push_back({0, 0, take.here * item_bytes_, take.length * item_bytes_});
+      sender.n_ends += 2;
+    });
+    const Int units = gathered + scattered(others_);
+    each_member(group, [&](std::size_t core) {
+      const Sender &own = senders_[core];
+      const Int by_itself = own.n_ends > 0 && !is_alone ? own.packed + own.n_ends * rates_.ragged : 0;
+      behind_[core] += std::max<Int>(units - by_itself, 0);
+    });
+    for (const std::int32_t core : touched_) senders_[static_cast<std::size_t>(core)] = {};
   }
 
   // Fills, and what cores take from themselves: in rows of pieces that step evenly.
@@ -287,7 +280,7 @@ class PhaseLoads {
     each_take(group, [&](const Take &take) {
       if (is_alone && is_member(group, take.core)) return;
       const Int from = from_of(take), to = take.here * item_bytes_, n = take.length * item_bytes_;
-      pieces_.push_back({from, to, n, take.core, static_cast<std::int32_t>(group), ((from | to | n) & (kWordBytes - 1)) == 0});
+      pieces_.push_back({from, to, n, take.core, static_cast<std::int32_t>(group), is_words(take)});
     });
   }
 
@@ -493,7 +486,8 @@ class PhaseLoads {
   std::vector<Landing> landings_, others_;
   std::vector<Int> bounds_;
   std::vector<std::size_t> active_, waiting_, served_, again_;
-  std::vector<std::int32_t> targets_;
+  std::vector<std::int32_t> targets_, touched_;
+  std::vector<Sender> senders_;
 };
 
 }  // namespace t10

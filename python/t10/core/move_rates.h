@@ -1,0 +1,66 @@
+// What moving elements costs a core (t10.core.loads.MoveRates): formulas of transfers, copies and pieces that are no words.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace t10 {
+
+constexpr std::int64_t kUnits = 256;  // work inside cores is counted in this part of a cycle
+constexpr std::int64_t kWordBytes = 4;
+constexpr std::size_t kRates = 13;
+
+// In the order of t10.core.loads.MoveRates.
+struct LoadRates {
+  std::int64_t bytes_per_cycle = 4, fragment_cycles = 2, largest_words = 1;
+  // Units per byte of a copy whose ends differ by a multiple of 8, of 4, of 2, or by an odd number of bytes.
+  std::int64_t copy_8 = 0, copy_4 = 0, copy_2 = 0, copy_1 = 0;
+  // Units per byte of packed pieces of less than two words, and of longer ones: of even bytes, and others.
+  std::int64_t short_even = 0, short_odd = 0, long_even = 0, long_odd = 0;
+  // Units per row of copies, and per end of a piece that is no word's end.
+  std::int64_t row = 0, ragged = 0;
+
+  LoadRates() = default;
+  explicit LoadRates(const std::vector<std::int64_t> &given) {
+    if (given.size() != kRates) throw std::invalid_argument("LoadRates: " + std::to_string(kRates) + " rates are needed");
+    std::int64_t *const rates[kRates] = {&bytes_per_cycle, &fragment_cycles, &largest_words, &copy_8, &copy_4, &copy_2,
+                                         &copy_1, &short_even, &short_odd, &long_even, &long_odd, &row, &ragged};
+    for (std::size_t i = 0; i < kRates; ++i) *rates[i] = given[i];
+    if (bytes_per_cycle < 1 || largest_words < 1) throw std::invalid_argument("LoadRates: bandwidths must be 1 or more");
+  }
+
+  // Gathering or scattering `n` bytes that are not whole words.
+  std::int64_t packed(std::int64_t at, std::int64_t n) const {
+    const bool is_even = (at | n) % 2 == 0;
+    return n * (n < 2 * kWordBytes ? (is_even ? short_even : short_odd) : (is_even ? long_even : long_odd));
+  }
+
+  std::int64_t ragged_ends(std::int64_t begin, std::int64_t end) const {
+    const std::int64_t n = (begin % kWordBytes != 0) + (end % kWordBytes != 0);
+    return ragged * (end - begin < kWordBytes ? std::min<std::int64_t>(n, 1) : n);
+  }
+
+  // Copying `count` pieces of `n` bytes inside a core; steps are 0 where there is one.
+  std::int64_t copies(std::int64_t from, std::int64_t to, std::int64_t n, std::int64_t count, std::int64_t source_step,
+                      std::int64_t target_step) const {
+    const std::int64_t distance = (from - to) | (source_step - target_step);
+    const std::int64_t per_byte = distance % 8 == 0 ? copy_8 : distance % 4 == 0 ? copy_4 : distance % 2 == 0 ? copy_2 : copy_1;
+    return row + count * (n * per_byte + ragged_ends(to, to + n));
+  }
+
+  std::int64_t transfer(std::int64_t n_bytes, std::int64_t fragments) const {
+    fragments += ((n_bytes + kWordBytes - 1) / kWordBytes - 1) / largest_words;
+    return (n_bytes + bytes_per_cycle - 1) / bytes_per_cycle + fragments * fragment_cycles;
+  }
+};
+
+// What the busiest core does: cycles of a port, and of work inside it before and behind the exchange.
+struct Loads {
+  std::int64_t port = 0, before = 0, behind = 0;
+};
+
+}  // namespace t10
