@@ -28,14 +28,17 @@ help:  ## Print this list
 ##@ Set up
 
 .PHONY: dev
-dev: $(VENV)/.installed  ## Make .venv, install T10 in it in place, build the native module
+dev: $(VENV)/.installed  ## Make .venv, install T10 in it in place, build the native modules
 
 $(VENV)/.made:
 	@$(PYTHON) tools/make_venv.py $(VENV)
 	@touch $@
 
-# Sources in Python are used where they are; only these files need another installation.
-$(VENV)/.installed: $(VENV)/.made pyproject.toml CMakeLists.txt $(wildcard python/t10/*/*.cpp python/t10/*/*.h)
+# Sources in Python are used where they are; only these files need another installation. The instruction records become C++.
+NATIVE := $(wildcard $(foreach depth,* */*,python/t10/$(depth)/*.cpp python/t10/$(depth)/*.h)) \
+  $(wildcard python/t10/isa/instructions/*.py) python/t10/isa/generate.py python/t10/isa/record.py
+
+$(VENV)/.installed: $(VENV)/.made pyproject.toml CMakeLists.txt $(NATIVE)
 	@echo "installing T10 and what it needs into $(VENV) (the first time: some 500 MB, a few minutes)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
@@ -98,6 +101,6 @@ clean:  ## Remove builds and caches, keep .venv
 	@find python dialect passes test tools -name __pycache__ -prune -exec rm -rf {} +
 
 .PHONY: distclean
-distclean: clean  ## Remove .venv and the native module too
+distclean: clean  ## Remove .venv and the native modules too
 	@rm -rf $(VENV)
-	@rm -f python/t10/*/*.so
+	@find python/t10 \( -name '*.so' -o -name '*.a' \) -delete
