@@ -186,8 +186,7 @@ class Emitter(Start):
         if nest.outer and nest.split == "columns" and not self.draft.has_head:
             self.op("mov %left, %rem")
         elif nest.split == "rows" and not self.draft.has_head:
-            self.load_word("%left", "n")
-            self.op(f"and %left, %left, {self.draft.lanes - 1}")
+            self.load_word("%left", "rest")
         self._single_points("tail")
 
     def _single_points(self, name: str) -> None:

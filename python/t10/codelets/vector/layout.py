@@ -86,7 +86,12 @@ def layout(draft: Draft, over_bytes: dict[int, int]) -> Layout:
         align_bytes = min(walk.align_bytes, 8)
         made.add(pointer_field(nest, number), Pointer(walk.operand), kind, walk.dtype, align_bytes)
     made.add("per_worker", nest.per_worker)
-    made.add("n", nest.inner)
+    if counts_turns(draft):
+        made.add("turns", nest.inner // draft.points_per_turn)
+        if draft.tail is not None:
+            made.add("rest", nest.inner % draft.points_per_turn)
+    else:
+        made.add("n", nest.inner)
     if nest.split == "rows":
         made.add("n_rows", nest.outer[0])
     if nest.split == "flat":
@@ -119,6 +124,11 @@ def _add_steps(made: Layout, draft: Draft, over_bytes: dict[int, int]) -> None:
         for j in gap_levels(draft, number):
             over = over_bytes.get(number, 0) if j == len(nest.outer) - 1 else 0
             made.add(f"gap{number}_{j}", gap_bytes(draft, number, j, over), "i32")
+
+
+def counts_turns(draft: Draft) -> bool:
+    """Return whether the points of a row are counted in turns of the loop and a rest: they are the same for all."""
+    return draft.prepared.nest.split == "rows" and not draft.has_head
 
 
 def stride_word(nest: Nest, number: int) -> int:

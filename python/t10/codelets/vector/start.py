@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from t10.codelets.vector.access import pointer, pointer_field, stride
-from t10.codelets.vector.layout import alike, scratch_bytes_per_worker, start_halves, start_levels
+from t10.codelets.vector.layout import (
+    alike,
+    counts_turns,
+    scratch_bytes_per_worker,
+    start_halves,
+    start_levels,
+)
 from t10.codelets.vector.writer import EXIT, Writer
 
 POOL = ".Lpool"
@@ -40,7 +46,7 @@ class Start(Writer):
         if is_rows and word is not None:
             self.op(f"st32 {target}, %scratch, $mzero, {word}")
         if is_rows:
-            self.load_word("%n", "n")
+            self.load_word("%n", "turns" if counts_turns(self.draft) else "n")
 
     def _share_of_all(self) -> None:
         """Compute this worker's points `%todo`, and where its numbers begin, in temporary 0, in bytes."""
@@ -142,7 +148,7 @@ class Start(Writer):
             return
         if self.draft.tail is not None and self.nest.split == "columns":
             self.op(f"and {'%rem' if self.nest.outer else '%left'}, %n, {self.draft.lanes - 1}")
-        if self.draft.points_per_turn > 1:
+        if self.draft.points_per_turn > 1 and not counts_turns(self.draft):
             self.op(f"shr %n, %n, {self.draft.points_per_turn.bit_length() - 1}")
 
     def _indices(self, first: str) -> None:

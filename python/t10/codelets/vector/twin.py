@@ -5,7 +5,7 @@ from __future__ import annotations
 from t10.codelets.twin import cpp_body, cpp_type
 from t10.codelets.vector.access import point_parts, pointer_field
 from t10.codelets.vector.draft import Draft
-from t10.codelets.vector.layout import Layout, alike, gap_levels, is_moved
+from t10.codelets.vector.layout import Layout, alike, counts_turns, gap_levels, is_moved
 from t10.codelets.vector.nest import Nest
 
 
@@ -20,7 +20,7 @@ def twin(draft: Draft, layout: Layout) -> str:
         f"const int left = int({'n_rows' if is_rows else 'n'}) - first;",
         "const int mine = left < int(per_worker) ? left : int(per_worker);",
         "if (mine <= 0) return true;",
-        f"const int columns = {'int(n)' if is_rows else 'mine'};",
+        f"const int columns = {_row_points(draft) if is_rows else 'mine'};",
     ]
     for number, walk in enumerate(nest.walks):
         if is_rows:
@@ -42,6 +42,13 @@ def twin(draft: Draft, layout: Layout) -> str:
         lines.append("  " * j + "}")
     lines.append("return true;")
     return "\n".join(lines) + "\n"
+
+
+def _row_points(draft: Draft) -> str:
+    """Return the points of a row."""
+    if not counts_turns(draft):
+        return "int(n)"
+    return f"int(turns) * {draft.points_per_turn}" + (" + int(rest)" if draft.tail is not None else "")
 
 
 def _row_word(nest: Nest, number: int, level: int) -> str:
@@ -130,7 +137,7 @@ def _row_step(draft: Draft, layout: Layout, number: int) -> str:
     level = len(nest.outer) - 1
     word = layout.words[layout.number(f"gap{number}_{level}")]
     assert isinstance(word, int)
-    consumed = f"int(n) * {_stride(nest, number)}"
+    consumed = f"({_row_points(draft)}) * {_stride(nest, number)}"
     ahead = walk.outer[level] - word // walk.size_bytes - nest.inner * walk.inner
     turns = ahead // walk.inner
     return f"gap{number}_{level} / {walk.size_bytes} + {consumed}" + (
