@@ -103,6 +103,14 @@ class Engine {
   // a whole part, shortest and longest.
   using OutputKey = std::array<std::int64_t, 4>;
 
+  // What may become of outputs: members; chunk bytes, low and high; chunk elements, low and high; run, low and high.
+  struct OutputCases {
+    static constexpr std::size_t kColumns = 7;
+    std::array<std::vector<double>, kColumns> columns;
+    std::vector<double> moved;         // cycles in which the rest of the output arrives
+    std::vector<std::size_t> numbers;  // of the output that it is a case of
+  };
+
   struct Still {
     std::int64_t n_bytes;
     double fetch;
@@ -114,7 +122,8 @@ class Engine {
   void bound_compute();
   void bound_outputs();
   OutputKey output_key(const Axes &f_op) const;
-  double least_output_cycles(const OutputKey &key) const;
+  void add_cases(const OutputKey &key, std::size_t number, OutputCases &cases) const;
+  void price_cases(OutputCases &cases, double *out) const;
   std::vector<std::size_t> order() const;
   bool is_beaten(std::size_t f_row, const Axes &lengths, bool is_exact) const;
   void open(std::size_t f_row);

@@ -14,6 +14,7 @@ namespace t10::search {
 namespace {
 
 constexpr std::size_t kMaxBoundEntries = 6'000'000;
+constexpr std::size_t kCasesTogether = 4096;
 constexpr std::int64_t kMostElements = 1'000'000'000'000;  // more than any core holds
 
 }  // namespace
@@ -51,10 +52,12 @@ void Engine::bound_outputs() {
   std::vector<std::uint32_t> numbers;
   for (const Axes &f_op : f_op_) numbers.push_back(asked.index(output_key(f_op).data()));
   asked.answer([&](const double *const *columns, std::size_t n, double *out) {
+    OutputCases cases;
     for (std::size_t k = 0; k < n; ++k) {
       OutputKey key{};
       for (std::size_t i = 0; i < key.size(); ++i) key[i] = static_cast<std::int64_t>(columns[i][k]);
-      out[k] = std::floor(least_output_cycles(key));
+      add_cases(key, k, cases);
+      if (cases.moved.size() >= kCasesTogether || k + 1 == n) price_cases(cases, out);
     }
   });
   for (std::size_t i = 0; i < f_op_.size(); ++i) output_cycles_[i] = asked[numbers[i]];
@@ -74,42 +77,50 @@ Engine::OutputKey Engine::output_key(const Axes &f_op) const {
   return key;
 }
 
-// Returns the least over all rings of the output: cycles of the reduction and epilogue that remain, for chunks of that
-// size or more, and of the arrival of what a member does not hold. A ring cuts runs into at most as many parts as it has
-// members; the runs there may be are looked at in ranges, each up to twice as long as the one before.
-double Engine::least_output_cycles(const OutputKey &key) const {
+// Adds what may become of an output, of which the least counts: for every ring the reduction and epilogue that remain, for
+// chunks of that size or more, and the arrival of what a member does not hold. A ring cuts runs into at most as many
+// parts as it has members; the runs there may be are taken in ranges, each up to twice as long as the one before.
+void Engine::add_cases(const OutputKey &key, std::size_t number, OutputCases &cases) const {
   constexpr auto kMost = static_cast<double>(kMostElements);
   const auto [n_sharers, n_elements, shortest_run, longest_run] = key;
   const auto item_bytes = static_cast<double>(problem_.slots.back().item_bytes);
-  // Members; chunk bytes, low and high; chunk elements, low and high; runs, low and high.
-  std::array<std::vector<double>, 7> columns;
-  std::vector<double> moved;
+  const bool is_one_run = problem_.epilogue_inputs.empty();
   for (std::int64_t ring = 1; ring <= n_sharers; ++ring) {
     if (n_sharers % ring != 0) continue;
     const std::int64_t held = ceil_div(n_elements, ring);
     const std::int64_t chunk = ceil_div(held, n_sharers / ring);
-    const bool is_one_run = problem_.epilogue_inputs.empty();
-    for (std::int64_t run = std::min(ceil_div(shortest_run, ring), chunk), last = 0; run <= longest_run; run = last + 1) {
+    std::int64_t last = 0;
+    for (std::int64_t run = std::min(ceil_div(shortest_run, ring), chunk); run <= longest_run; run = last + 1) {
       last = is_one_run ? longest_run : std::min(longest_run, 2 * run - 1);
-      const std::array<double, 7> row{static_cast<double>(n_sharers / ring), static_cast<double>(chunk) * item_bytes,
-                                      kMost * item_bytes, static_cast<double>(chunk), kMost,
-                                      static_cast<double>(run), static_cast<double>(last)};
-      for (std::size_t i = 0; i < row.size(); ++i) columns[i].push_back(row[i]);
-      moved.push_back(static_cast<double>(n_elements - held) * item_bytes * problem_.shift_per_byte);
+      const auto bytes = static_cast<double>(chunk) * item_bytes;
+      const std::array<double, OutputCases::kColumns> row{
+          static_cast<double>(n_sharers / ring), bytes, kMost * item_bytes, static_cast<double>(chunk), kMost,
+          static_cast<double>(run), static_cast<double>(last)};
+      for (std::size_t i = 0; i < row.size(); ++i) cases.columns[i].push_back(row[i]);
+      cases.moved.push_back(static_cast<double>(n_elements - held) * item_bytes * problem_.shift_per_byte);
+      cases.numbers.push_back(number);
     }
   }
-  const std::size_t n = moved.size();
+}
+
+// Writes the least of every output's cases, and forgets them.
+void Engine::price_cases(OutputCases &cases, double *out) const {
+  const std::size_t n = cases.moved.size();
   std::vector<double> reduce(n);
   std::vector<double> epilogue(n);
-  const double *const least_reduction[3] = {columns[0].data(), columns[1].data(), columns[3].data()};
-  const double *const most_reduction[3] = {columns[0].data(), columns[2].data(), columns[4].data()};
+  const auto &[members, bytes, most_bytes, chunk, most_elements, run, longest_run] = cases.columns;
+  const double *const least_reduction[3] = {members.data(), bytes.data(), chunk.data()};
+  const double *const most_reduction[3] = {members.data(), most_bytes.data(), most_elements.data()};
   costs_.least_reduce->least(least_reduction, most_reduction, n, reduce.data());
-  const double *const least_epilogue[2] = {columns[3].data(), columns[5].data()};
-  const double *const most_epilogue[2] = {columns[4].data(), columns[6].data()};
+  const double *const least_epilogue[2] = {chunk.data(), run.data()};
+  const double *const most_epilogue[2] = {most_elements.data(), longest_run.data()};
   costs_.least_epilogue->least(least_epilogue, most_epilogue, n, epilogue.data());
-  double least = std::numeric_limits<double>::infinity();
-  for (std::size_t k = 0; k < n; ++k) least = std::min(least, reduce[k] + epilogue[k] + moved[k]);
-  return least;
+  for (const std::size_t number : cases.numbers) out[number] = std::numeric_limits<double>::infinity();
+  for (std::size_t k = 0; k < n; ++k) {
+    double &least = out[cases.numbers[k]];
+    least = std::min(least, std::floor(reduce[k] + epilogue[k] + cases.moved[k]));
+  }
+  cases = OutputCases{};
 }
 
 // Whether the front beats all plans of an F_op that rotate and have parts of these lengths (`is_exact`) or at least of
