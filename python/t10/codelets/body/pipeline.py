@@ -50,6 +50,7 @@ def pipelined(
     free: dict[File, tuple[int, ...]],
     pinned: Placement,
     extra: int = MOST_EXTRA,
+    most_stages: int = MOST_STAGES,
 ) -> Pipeline | None:
     """Return the shortest interval found, None where registers do not suffice at `extra` bundles more than the least.
 
@@ -62,7 +63,7 @@ def pipelined(
             times = _times(instructions, fusions, dependences, interval, loads_late=loads_late)
             if times is None or not dependences.hold(times, interval):
                 continue
-            aligned = _with_stores_last(times, is_store, interval)
+            aligned = _with_stores_last(times, is_store, interval, most_stages)
             if aligned is None:
                 continue
             placement = place(_lifetimes(instructions, aligned, pinned), interval, free)
@@ -193,7 +194,7 @@ def _place_fusion(
 
 
 def _with_stores_last(
-    times: Sequence[int], is_store: Sequence[bool], interval: int
+    times: Sequence[int], is_store: Sequence[bool], interval: int, most_stages: int
 ) -> tuple[int, ...] | None:
     """Return times from 0 on, shifted so that all stores lie in the last stage; None where they cannot."""
     first = min(times)
@@ -202,7 +203,7 @@ def _with_stores_last(
         shifted = tuple(t - first + shift for t in times)
         last = max(t // interval for t in shifted)
         stages = {t // interval for t, store in zip(shifted, is_store, strict=True) if store}
-        if stages == {last} and last < MOST_STAGES and (best is None or last < max(best) // interval):
+        if stages == {last} and last < most_stages and (best is None or last < max(best) // interval):
             best = shifted
     return best
 
