@@ -67,6 +67,11 @@ class Draft:
     has_head: bool
 
     @property
+    def is_drained(self) -> bool:
+        """Return whether the loop along a row loads nothing past its end: where steps are far, memory may end."""
+        return any(walk.inner not in (0, 1) for walk in self.prepared.nest.walks)
+
+    @property
     def points_per_turn(self) -> int:
         """Return how many points a turn of the loop along a row takes."""
         return self.lanes // self.prepared.nest.point_elements
@@ -204,6 +209,8 @@ def _parked(prepared: Prepared, scratch: Scratch) -> Parked:
 def packs(prepared: Prepared, lanes: int, apart: frozenset[tuple[int, int]]) -> tuple[Pack | None, ...]:
     """Return the ways of accessing operands together that memory allows, the widest first; at last none."""
     nest = prepared.nest
+    if any(walk.inner not in (0, 1) for walk in nest.walks):
+        return (None,)
     able = [i for i, walk in enumerate(nest.walks) if _can_pack(prepared, i, walk, lanes)]
     out = len(nest.walks) - 1
     inputs = [i for i in able if i != out]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from t10.codelets.assembly import Assembly
 from t10.codelets.body.pipeline import Pipeline
 from t10.codelets.body.virtual import Instruction, printed
 from t10.codelets.vector.access import pointer, stride
 from t10.codelets.vector.layout import gap_levels, in_pack, is_moved
+from t10.codelets.vector.schedule import Bundles
 from t10.codelets.vector.start import POOL, Start
 from t10.codelets.vector.writer import EXIT
 
@@ -65,6 +66,7 @@ class Emitter(Start):
         if self.draft.tail is not None:
             self.op(f"and %left, {first}, {self.draft.lanes - 1}")
         self.op(f"shr %n, {first}, {self.draft.lanes.bit_length() - 1}")
+        self.count_drained()
         self._row()
         self.load_word("%room", "padded")
         if last > 0:
@@ -148,11 +150,15 @@ class Emitter(Start):
             second = pack.second if pack.second is not None else last
             self.op(f"tapack %pack, {pointer(pack.first)}, {pointer(second)}, {pointer(last)}")
         pipeline = self.scheduled.pipeline
-        bundles = turns(pipeline)
-        for block in range(pipeline.n_stages - 1):
-            for main, aux in bundles(block):
-                self.bundle(main, aux)
-        self._repeat(list(bundles(pipeline.n_stages - 1)))
+        last_stage = pipeline.n_stages - 1
+        if self.draft.is_drained:
+            self.op("brneg %n, .Lskip", "no turn at all")
+        for block in range(last_stage):
+            self.straight(turn(pipeline, 0, block))
+        self._repeat(turn(pipeline, 0, last_stage))
+        if self.draft.is_drained:
+            self.straight(turn(pipeline, last_stage, last_stage))
+            self.assembly.label(".Lskip")
         self._after_loop()
 
     def _repeat(self, body: Sequence[tuple[str, str]]) -> None:
@@ -208,6 +214,7 @@ class Emitter(Start):
         self._single_points("head")
         self.op(f"and %left, %n, {self.draft.lanes - 1}")
         self.op(f"shr %n, %n, {self.draft.lanes.bit_length() - 1}")
+        self.count_drained()
 
     def _step_back(self, number: int, n_bytes: int) -> None:
         walk = self.nest.walks[number]
@@ -222,25 +229,19 @@ class Emitter(Start):
         self.op(f"add {at}, {at}, {temporary}")
 
 
-def turns(pipeline: Pipeline) -> Callable[[int], list[tuple[str, str]]]:
-    """Return a function that gives the bundles of turn `block` of a loop: the instructions of stages up to it."""
+def turn(pipeline: Pipeline, first: int, last: int) -> Bundles:
+    """Return the bundles of a turn of a loop: the instructions of some stages."""
     partner = {f.load: f for f in pipeline.fusions} | {f.store: f for f in pipeline.fusions}
+    rows: list[list[list[Instruction]]] = [[[], []] for _ in range(pipeline.interval)]
+    for instruction, time in zip(pipeline.instructions, pipeline.times, strict=True):
+        if first <= time // pipeline.interval <= last:
+            rows[time % pipeline.interval][not instruction.is_main].append(instruction)
 
-    def bundles(block: int) -> list[tuple[str, str]]:
-        rows: list[list[list[Instruction]]] = [[[], []] for _ in range(pipeline.interval)]
-        for instruction, time in zip(pipeline.instructions, pipeline.times, strict=True):
-            if time // pipeline.interval <= block:
-                rows[time % pipeline.interval][not instruction.is_main].append(instruction)
-        return [(_main(row[0]), _aux(row[1])) for row in rows]
-
-    def _main(found: list[Instruction]) -> str:
+    def text(found: list[Instruction]) -> str:
         if len(found) == 2:
             fusion = partner[found[0]]
             operands = (*fusion.load.operands, *fusion.store.operands)
             return printed(fusion.text, operands, pipeline.placement)
-        return _aux(found)
-
-    def _aux(found: list[Instruction]) -> str:
         return printed(found[0].text, found[0].operands, pipeline.placement) if found else ""
 
-    return bundles
+    return tuple((text(main), text(aux)) for main, aux in rows)

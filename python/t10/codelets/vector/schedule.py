@@ -15,6 +15,8 @@ from t10.codelets.vector.layout import in_pack
 from t10.codelets.vector.nest import Effort, Nest, slots_of
 from t10.codelets.vector.registers import Pins, pin
 
+MOST_STAGES, MOST_STAGES_DRAINED = 3, 2
+"""Iterations under way: loads run at most two of them past a row's end; or none, and the last is drained."""
 Bundles = tuple[tuple[str, str], ...]
 """Main and aux instructions that issue together."""
 
@@ -67,7 +69,8 @@ def schedule(draft: Draft) -> Scheduled:
     instructions = draft.main.instructions
     extra = max(8, len(instructions) // 2)
     is_store = [i in draft.stores for i in instructions]
-    pipeline = pipelined(instructions, draft.fusions, is_store, pins.free, pins.placement, extra)
+    stages = MOST_STAGES_DRAINED if draft.is_drained else MOST_STAGES
+    pipeline = pipelined(instructions, draft.fusions, is_store, pins.free, pins.placement, extra, stages)
     if pipeline is None or pipeline.interval > LARGEST_REPEAT_BODY:
         raise Unselectable("too many values at once")
     slots = pipeline.interval + sum(i.slots - 1 for i in instructions)
@@ -88,13 +91,13 @@ def _straight(code: Code | None, pins: Pins) -> Bundles:
 def _over_points(draft: Draft, pipeline: Pipeline) -> dict[int, int]:
     """Return how many points every walk's pointer has run past the row when the loop ends."""
     result: dict[int, int] = {}
+    if draft.is_drained:
+        return result
     for number in range(len(draft.prepared.nest.walks)):
         if in_pack(draft, number):
             continue
         steps = [i for i in pipeline.instructions if _is_step(i, pointer(number))]
         turns = [pipeline.n_stages - 1 - pipeline.stage(i) for i in steps]
-        if draft.prepared.nest.across and len(set(turns)) > 1:
-            raise Unselectable("parts of a point in several stages")
         if any(turns):
             result[number] = sum(turns) * draft.points_per_turn // len(steps)
     return result

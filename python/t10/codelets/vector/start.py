@@ -140,6 +140,11 @@ class Start(Writer):
             if word is not None:
                 self.op(f"st32 {at}, %scratch, $mzero, {word}")
 
+    def count_drained(self) -> None:
+        """Count one turn less where the last one is done after the loop."""
+        if self.draft.is_drained:
+            self.op("add %n, %n, -1")
+
     def _counts(self) -> None:
         """Part the points of a row in turns of the loop and what is left."""
         if "%mine" in self.pins.names:
@@ -150,6 +155,7 @@ class Start(Writer):
             self.op(f"and {'%rem' if self.nest.outer else '%left'}, %n, {self.draft.lanes - 1}")
         if self.draft.points_per_turn > 1 and not counts_turns(self.draft):
             self.op(f"shr %n, %n, {self.draft.points_per_turn.bit_length() - 1}")
+        self.count_drained()
 
     def _indices(self, first: str) -> None:
         """Set the indices of axes: where the tensor's part begins, plus where this worker's share does."""
