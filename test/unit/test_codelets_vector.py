@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from support.codelet_runs import Run, run_task
+from support import codelet_runs
+from support.codelet_runs import END, FIRST_DATA, Run, run_task
 from support.twin_runs import check_twins
 from support.vector_tasks import RandomTask, elementwise
 
@@ -348,6 +349,29 @@ def test_workers_may_begin_and_end_within_rows(rows: int, columns: int, dtype: s
     for apart in (frozenset[tuple[int, int]](), ALL_APART):
         task = Task((rows, columns), (dense, column), dense, "none", body, apart=apart)
         run(task).check(rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
+
+
+SLACK_BYTES = 64
+"""How far past an operand's end may be read."""
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("columns", [1, 3, 12, 256])
+def test_little_is_read_past_the_end_of_an_operand(
+    dtype: str, columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Inputs lie at the end of memory, where an access beyond is a trap."""
+    rows = 24
+    size = numpy_dtype(dtype).itemsize
+
+    def at_the_end(task: Task, in_place: int | None = None) -> list[int]:
+        return [END - SLACK_BYTES - rows * columns * size, FIRST_DATA]
+
+    monkeypatch.setattr(codelet_runs, "place", at_the_end)
+    turned = TaskOperand(dtype, (1, columns))
+    dense, out = TaskOperand(dtype, (rows, 1)), TaskOperand(dtype, (rows, 1))
+    for operand in (turned, dense):
+        run(Task((columns, rows), (operand,), out, "none", identity())).check()
 
 
 def test_tasks_of_one_structure_share_a_codelet() -> None:
