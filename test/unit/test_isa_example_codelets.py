@@ -60,7 +60,7 @@ class Tile:
         return bool((self.memory[address - BASE : address - BASE + n_bytes] == 0x7B).all())
 
 
-def random_floats(dtype: type, *shape: int) -> NDArray[Any]:
+def random_floats(dtype: type[np.floating[Any]], *shape: int) -> NDArray[Any]:
     random = np.random.default_rng(sum(shape) + 7)
     return random.standard_normal(shape).astype(dtype)
 

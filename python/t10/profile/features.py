@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -66,15 +66,15 @@ def _rows(spec: OperatorSpec, roles: MatrixRoles, boxes: Boxes) -> _Rows:
             outs = least
         slides = product(boxes, roles.sums) > 1 if _steps_by_one(spec, roles) else n > 0
         # Windows of one point slide over nothing: all rows are one line.
-        length, outs = np.where(slides, length, n), np.where(slides, outs, 1)
+        length, outs = _chosen(slides, length, n), _chosen(slides, outs, 1)
     n = n // outs
     share = -(-n // N_WORKERS)
     lines = -(-(n // length) // N_WORKERS)
     by_row = share * phases + np.where(length < n, (share // length + 1) * SEGMENT_SLOTS, 0)
     by_line = lines * (length * phases + SEGMENT_SLOTS)
     is_line = np.logical_and(length < n, by_line < by_row)
-    slots = np.where(is_line, by_line, by_row)
-    return _Rows(outs, n, length, share, slots, np.where(is_line, length, np.minimum(length, share)))
+    slots = _chosen(is_line, by_line, by_row)
+    return _Rows(outs, n, length, share, slots, _chosen(is_line, length, np.minimum(length, share)))
 
 
 def _steps_by_one(spec: OperatorSpec, roles: MatrixRoles) -> bool:
@@ -274,8 +274,14 @@ def outer_extent(boxes: Boxes, axes: AxisSizes) -> Column:
     """Return the extent of the first of some axes that has more than one point, 1 where none has."""
     result = product(boxes, ())
     for axis in reversed(axes):
-        result = np.where(boxes[:, axis] > 1, boxes[:, axis], result)
+        result = _chosen(boxes[:, axis] > 1, boxes[:, axis], result)
     return result
+
+
+def _chosen(condition: Column, first: Column, second: Column) -> Column:
+    """Return `first` where a condition holds, else `second`."""
+    chosen: Column = cast("Any", np).where(condition, first, second)
+    return chosen
 
 
 def product(boxes: Boxes, axes: AxisSizes) -> Column:
