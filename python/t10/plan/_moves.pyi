@@ -69,10 +69,10 @@ def count(
     """Return (received, sent, fragments, total, copied) in elements, loads, and whether every core was counted.
 
     Most of any core, and the sum of all received: the same numbers as `t10.core.movement.traffic` of `route`. The loads
-    (cycles of a port, before and behind the exchange: `t10.core.loads.Loads`) are 0 where `rates` is empty; else it
-    has the numbers of `MoveRates`. `is_padded`: slots outside the tensor are filled. With a budget, counting stops after
-    about that many pieces (runs of elements that lie in a row); the numbers are then those of some of the cores, and none
-    is larger than it would be of all. Raises ValueError where the value has more elements than its homes.
+    (cycles of a port, before and behind the exchange: `t10.core.loads.Loads`) are 0 where `rates` is empty; else it has
+    the numbers of `MoveRates`. `is_padded`: slots outside the tensor are filled. With a budget, counting stops after
+    about that many pieces (runs of elements that lie in a row); the numbers are then those of some of the cores, and
+    none is larger than it would be of all. Raises ValueError where the value has more elements than its homes.
     """
 
 def lies_in_place(wanted: Cut, home: Home) -> bool:
