@@ -159,6 +159,8 @@ def draft(
 
     outermost = selector(once, 1, row_sources, ONCE, None)
     has_head = needs_head(nest, lanes)
+    if has_head and pack is not None:
+        raise Unselectable("after a point by itself nothing lies at multiples of eight bytes")
     if nest.across:
         held = HeldSources(nest, constants, scratch, parked)
         row = selector(per_row, lanes, held, PER_ROW, outermost)
