@@ -222,6 +222,12 @@ def test_any_alignment_of_the_element_will_do(dtype: str) -> None:
             run(elementwise(opcode, [dtype] * 3, n, align_bytes=align_bytes)).check()
 
 
+def test_operands_apart_of_an_output_in_the_middle_of_a_word() -> None:
+    task = elementwise("arith.addf", ["f16"] * 3, 30)
+    output = replace(task.output, align_bytes=2)
+    run(replace(task, output=output, apart=frozenset({(0, 1)}))).check()
+
+
 @pytest.mark.parametrize(("rows", "columns"), [(7, 12), (3, 13), (13, 6), (2, 64), (12, 1), (1, 5)])
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_operands_that_do_not_vary_along_an_axis(rows: int, columns: int, dtype: str) -> None:
