@@ -10,6 +10,9 @@ from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from hashlib import sha256
 from importlib.resources import files
+from typing import Any
+
+import numpy as np
 
 from t10.chip import ChipSpec
 from t10.core.loads import UNITS, Loads, MoveRates
@@ -17,6 +20,7 @@ from t10.core.loads import UNITS, Loads, MoveRates
 LARGEST_TRANSFER_WORDS = 4148
 """The most words of one transfer; what is longer takes a further fragment (timing reference, section 3)."""
 
+WORD_BYTES = 4
 DATA_FILE = "ipu-exchange.json"
 
 
@@ -61,6 +65,24 @@ class ExchangeCosts:
             if inside:
                 total += chip.copy_launch_cycles + inside
         return total
+
+    def parts_cycles(self, chip: ChipSpec, n_bytes: Any, n_parts: Any) -> Any:
+        """Return the cycles of a phase in which every core takes `n_parts` parts of `n_bytes` from others.
+
+        Arrays, or what records formulas; parts that are not whole words travel packed and are scattered.
+        """
+        ragged = np.minimum(n_bytes % WORD_BYTES, 1)
+        words = -(-(n_bytes + ragged * (WORD_BYTES - 1)) // chip.exchange_bytes_per_cycle)
+        port = n_parts * (words + chip.fragment_cycles) - chip.fragment_cycles
+        rates = self.rates(chip)
+        scattered = rates.row + n_parts * (n_bytes * rates.long_even + rates.ragged)
+        inside = ragged * (chip.copy_launch_cycles + -(-scattered // UNITS))
+        return chip.sync_cycles + chip.setup_cycles + chip.latency_any_cycles + port + inside
+
+    def own_part_cycles(self, chip: ChipSpec, n_bytes: Any) -> Any:
+        """Return the cycles in which every core copies a part of its own."""
+        rates = self.rates(chip)
+        return chip.copy_launch_cycles + -(-(rates.row + n_bytes * rates.copy_8) // UNITS)
 
     @property
     def digest(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from t10.chip import ChipSpec
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.loads import Loads, MoveRates
+from t10.cost.combine import Boxes, combine_operator
 from t10.cost.exchange import exchange_costs
 from t10.cost.fitted import FitTable, bundled_table
 from t10.cost.matrix import MatrixAxes, matrix_axes, product_cycles
@@ -20,6 +22,11 @@ from t10.cost.vector import box_cycles, combine_quad_cycles, elementwise_cycles,
 
 Ints = NDArray[np.int64]
 
+EVEN_BYTES = 8
+"""Parts of a reduction land at multiples of so many bytes."""
+
+ADDITION_CYCLES = 110
+"""Of a step that adds partial sums, besides launch and additions: workers read their words and find their share."""
 
 MEASURED_COMPUTE = (
     6,
@@ -137,20 +144,43 @@ class IpuCostModel:
         """Return the cycles of a reduce-scatter for every candidate; 0 where it has one member.
 
         Every core takes `n_members - 1` chunks. As many as fit the shift buffer come in one exchange phase; a chunk
-        larger than the buffer takes several. Then they are added to the core's own.
+        larger than the buffer comes in pieces. Then they are combined with the core's own.
         """
+        del chunk_bytes
         rounds = n_members - 1
-        buffer_bytes = self.chip.shift_buffer_bytes
-        at_once = np.maximum(buffer_bytes // np.maximum(chunk_bytes, 1), 1)
-        phases = -(-rounds // at_once) * np.maximum(-(-chunk_bytes // buffer_bytes), 1)
-        words = rounds * -(-chunk_bytes // self.chip.exchange_bytes_per_cycle)
-        fragments = self.chip.fragment_cycles * np.maximum(rounds - phases, 0)
-        # What one phase brings is added in one step over all its chunks.
+        item_bytes = size_bytes(spec.acc_dtype)
+        buffer_slots = self.chip.shift_buffer_bytes // item_bytes
+        piece = np.maximum(np.minimum(n_slots, buffer_slots), 1)
+        at_once = np.maximum(buffer_slots // _even(piece, item_bytes), 1)
+        n_pieces = -(-n_slots // piece)
+        last = n_slots - (n_pieces - 1) * piece
         full, rest = np.divmod(rounds, at_once)
-        quads = full * _quads(at_once * n_slots, self.chip) + _quads(rest * n_slots, self.chip)
-        adds = self.chip.n_workers * quads * (2 * load_cycles(spec.acc_dtype) + combine_quad_cycles(spec))
-        total = phases * (self._phase_cycles(False) + self.chip.launch_cycles) + words + fragments + adds
+        total = (n_pieces - 1) * self._scatter_rounds(spec, piece, at_once, full, rest)
+        total = total + self._scatter_rounds(spec, last, at_once, full, rest)
         return np.where(rounds > 0, total, 0)
+
+    def _scatter_rounds(
+        self, spec: OperatorSpec, n_slots: Ints, at_once: Ints, full: Ints, rest: Ints
+    ) -> Ints:
+        """Return the cycles in which pieces of `n_slots` come: `at_once` in `full` phases, `rest` in a further one."""
+        total = full * self._combined(spec, n_slots, at_once, at_once)
+        return total + np.where(rest > 0, self._combined(spec, n_slots, rest, rest), 0)
+
+    def _combined(self, spec: OperatorSpec, n_slots: Ints, n_received: Ints, n_parts: Ints) -> Ints:
+        """Return the cycles of a phase that brings every core parts of `n_slots` elements, and of combining them."""
+        moved = exchange_costs().parts_cycles(self.chip, n_slots * size_bytes(spec.acc_dtype), n_received)
+        return moved + self.combine_cycles_many(spec, n_parts, n_slots)
+
+    def combine_cycles_many(self, spec: OperatorSpec, n_parts: Ints, n_slots: Ints) -> Ints:
+        """Return the cycles in which a core combines `n_parts` parts of `n_slots` elements each, launch included."""
+        if self.is_fitted and spec.combine != "none":
+            one = combine_operator(spec.acc_dtype, spec.combine)
+            fitted = self.table.predicted(one, "sub_task", Boxes(n_parts, n_slots))
+            if fitted is not None:
+                return fitted + self.chip.launch_cycles
+        quads = _quads(n_parts * n_slots, self.chip)
+        adds = self.chip.n_workers * quads * (2 * load_cycles(spec.acc_dtype) + combine_quad_cycles(spec))
+        return adds + self.chip.launch_cycles
 
     def all_reduce_cycles(self, spec: OperatorSpec, n_members: int, n_slots: int) -> int:
         """Return the cycles of an all-reduce among `n_members` cores of parts of `n_slots` elements each."""
@@ -163,21 +193,25 @@ class IpuCostModel:
     def all_reduce_cycles_many(self, spec: OperatorSpec, n_members: Ints, n_slots: Ints) -> Ints:
         """Return the cycles of an all-reduce for every candidate; 0 where it has one member.
 
-        In a phase every core takes the same elements of all others, as many as fit the shift buffer, and adds them to
-        its own in one step. What many cores want of one is sent to all of them at once, so receiving takes the time.
+        In a phase every core takes the same elements of all others, as many as fit the shift buffer, and combines them
+        with its own; of more than two members, its own part is copied among the others'. What many cores want of one
+        is sent to all of them at once, so receiving takes the time.
         """
         others = n_members - 1
         item_bytes = size_bytes(spec.acc_dtype)
-        at_once = np.maximum(self.chip.shift_buffer_bytes // (item_bytes * np.maximum(others, 1)), 1)
+        n_parts = np.where(others > 1, n_members, 1)
+        room = self.chip.shift_buffer_bytes // item_bytes // n_parts
+        at_once = np.maximum(room - room % _even(1, item_bytes), 1)
         full, rest = np.divmod(n_slots, at_once)
-        phases = full + (rest > 0)
-        words = full * -(-at_once * item_bytes // self.chip.exchange_bytes_per_cycle)
-        words = others * (words + -(-rest * item_bytes // self.chip.exchange_bytes_per_cycle))
-        fragments = self.chip.fragment_cycles * phases * np.maximum(others - 1, 0)
-        quads = full * _quads(others * at_once, self.chip) + _quads(others * rest, self.chip)
-        adds = self.chip.n_workers * quads * (2 * load_cycles(spec.acc_dtype) + combine_quad_cycles(spec))
-        total = phases * (self._phase_cycles(False) + self.chip.launch_cycles) + words + fragments + adds
+        total = full * self._all_combined(spec, at_once, others, n_parts)
+        total = total + np.where(rest > 0, self._all_combined(spec, rest, others, n_parts), 0)
         return np.where(others > 0, total, 0)
+
+    def _all_combined(self, spec: OperatorSpec, n_slots: Ints, others: Ints, n_parts: Ints) -> Ints:
+        """Return the cycles of one phase of an all-reduce."""
+        n_bytes = n_slots * size_bytes(spec.acc_dtype)
+        own = np.where(others > 1, exchange_costs().own_part_cycles(self.chip, n_bytes), 0)
+        return own + self._combined(spec, n_slots, others, n_parts)
 
     def _phase_cycles(self, neighbour: bool) -> int:
         chip = self.chip
@@ -190,6 +224,17 @@ class IpuCostModel:
         words = -(-n_bytes // chip.exchange_bytes_per_cycle)
         copied = -(-n_bytes // chip.copy_bytes_per_cycle)
         return self._phase_cycles(True) + words + chip.copy_launch_cycles + copied
+
+
+def _even(n_slots: Ints | int, item_bytes: int) -> Any:
+    """Return slots rounded up to whole eight bytes."""
+    step = max(EVEN_BYTES // item_bytes, 1)
+    return -(-n_slots // step) * step
+
+
+def _quad_add_cycles(spec: OperatorSpec) -> int:
+    """Return the cycles in which a worker adds four elements of partial sums to four others."""
+    return 2 * load_cycles(spec.acc_dtype) + combine_quad_cycles(spec)
 
 
 def _quads(n_elements: Ints, chip: ChipSpec) -> Ints:

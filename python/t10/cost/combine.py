@@ -1,0 +1,42 @@
+"""Combining partial sums as an operator: what cores do with the parts that a reduction brings them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from t10.core.expression import AffineDim, Axis, Combine, Operand, OperatorSpec, Term
+from t10.core.scalar import identity
+
+PARTS, POINTS = 64, 4096
+"""Extents of the operator; prices are asked for boxes of any size."""
+
+
+@lru_cache(maxsize=64)
+def combine_operator(dtype: str, combine: Combine) -> OperatorSpec:
+    """Return the operator that combines parts that lie one after the other, axis 0, point by point, axis 1."""
+    parts, points = AffineDim((Term(0, 1),)), AffineDim((Term(1, 1),))
+    return OperatorSpec(
+        name="combine",
+        kind="reduction",
+        axes=(Axis("parts", PARTS, "reduction"), Axis("points", POINTS, "parallel")),
+        inputs=(Operand("part", "activation", dtype, (PARTS, POINTS), (parts, points)),),
+        output=Operand("all", "output", dtype, (POINTS,), (points,)),
+        combine=combine,
+        body=identity(),
+        acc_dtype=dtype,
+    )
+
+
+class Boxes:
+    """Boxes of that operator by columns, for formulas that ask for `boxes[:, axis]`."""
+
+    __slots__ = ("_columns",)
+
+    def __init__(self, n_parts: Any, n_points: Any) -> None:
+        """Keep the columns."""
+        self._columns = (n_parts, n_points)
+
+    def __getitem__(self, place: tuple[slice, int]) -> Any:
+        """Return the column of an axis."""
+        return self._columns[place[1]]
