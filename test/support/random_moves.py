@@ -93,7 +93,7 @@ def element_maps(case: Arriving) -> tuple[ElementMap, list[tuple[ElementMap, int
 def reference_traffic(case: Arriving, rates: MoveRates) -> Traffic | None:
     """Return what moves, counted slot by slot; None where a copy of a source lacks an element."""
     operand = case.spec.operands[case.number]
-    pricing = Pricing(rates, size_bytes(operand.dtype), movement.is_padded(case.spec, operand))
+    pricing = Pricing(rates, size_bytes(operand.dtype), movement.is_padded(case.spec, operand, case.plan))
     wanted, homes = element_maps(case)
     through = movement.view_elements(case.graph, case.spec.operands[case.number].name)
     moves = movement.route(wanted, through, homes)

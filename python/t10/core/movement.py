@@ -19,6 +19,7 @@ from t10.core.expression import Operand, OperatorSpec
 from t10.core.graph import Graph, View
 from t10.core.loads import Loads, MoveRates, phase_loads
 from t10.core.plan import OperatorPlan
+from t10.core.products import zero_padded_axes
 from t10.core.schedule import Layout
 
 Elements = NDArray[np.int64]
@@ -124,11 +125,13 @@ class ArrivalPrices:
         return cycles + self._plain.copy_cycles(moved.copied_elements * item_bytes)
 
 
-def is_padded(spec: OperatorSpec, operand: Operand) -> bool:
+def is_padded(spec: OperatorSpec, operand: Operand, plan: OperatorPlan) -> bool:
     """Return whether slots outside the tensor are read, so that padding must be in them.
 
-    Windows slide over them, or the loop goes on past a dim's end.
+    Windows slide over them, the loop goes on past a dim's end, or a product sums over parts of equal length.
     """
+    if any(operand is one for one in spec.inputs) and operand.axes & zero_padded_axes(spec, plan):
+        return True
     return any(
         not dim.is_simple or spec.axes[dim.terms[0].axis].extent > extent
         for dim, extent in zip(operand.dims, operand.shape, strict=True)

@@ -78,7 +78,7 @@ class Homes:
         )
         found = self._patterns.get(key)
         if found is None:
-            found = self._pattern(operand, wanted, homes, is_padded=movement.is_padded(spec, operand))
+            found = self._pattern(operand, wanted, homes, is_padded=movement.is_padded(spec, operand, plan))
             self._patterns[key] = found
         return variables, found
 

@@ -26,13 +26,16 @@ Ints = NDArray[np.int64]
 
 def epilogue_work(cost: CostModel, running: Running) -> Iterator[tuple[Nest, Work, int]]:
     """Yield the nests of an operator's epilogue (a copy where it has none), what cores do in them, and cycles."""
-    spec, plan = running.spec, running.plan
-    n_members, _ = output_chunk(spec, plan)
-    cycles = epilogue_cycles(cost, spec, plan)
-    is_scattered = n_members > 1 and plan.reduce != "all"
-    made = _scattered(running, n_members) if is_scattered else _whole(running)
-    for number, (nest, work) in enumerate(made):
+    cycles = epilogue_cycles(cost, running.spec, running.plan)
+    for number, (nest, work) in enumerate(epilogue_nests(running)):
         yield nest, work, 0 if number else cycles
+
+
+def epilogue_nests(running: Running) -> Iterator[tuple[Nest, Work]]:
+    """Yield the nests of an operator's epilogue and what cores do in them."""
+    n_members, _ = output_chunk(running.spec, running.plan)
+    is_scattered = n_members > 1 and running.plan.reduce != "all"
+    return _scattered(running, n_members) if is_scattered else _whole(running)
 
 
 def _nest(running: Running, result_strides: AxisSizes) -> Nest:

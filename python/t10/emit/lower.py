@@ -20,7 +20,7 @@ from t10.emit.builder import Builder
 from t10.emit.combine import combine_partials
 from t10.emit.epilogue import epilogue_work
 from t10.emit.link import link
-from t10.emit.nest import run_nest, shift_home
+from t10.emit.nest import run_nest, shift_home, whole_axes
 from t10.emit.placement import places_of
 from t10.emit.roll import rolled
 from t10.emit.running import Running, rtensor_comment
@@ -115,7 +115,13 @@ class _Lowering:
         n_inputs = len(spec.inputs)
         accumulator, result = self._output(spec, scheduled)
         running = Running(
-            spec, plan, tuple(operands[:n_inputs]), tuple(operands[n_inputs:]), accumulator, result
+            spec,
+            plan,
+            tuple(operands[:n_inputs]),
+            tuple(operands[n_inputs:]),
+            accumulator,
+            result,
+            whole_axes(spec, scheduled),
         )
         steps.extend(run_nest(self.builder, self.cost, running))
         steps.extend(shift_home(self.builder, self.cost, running, scheduled.arrivals))

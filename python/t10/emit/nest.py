@@ -15,8 +15,9 @@ from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.neutral import neutral_value
 from t10.core.plan import OperatorPlan
+from t10.core.products import zero_padded_axes
 from t10.core.scalar import ScalarFunction, ScalarOp, constant_text
-from t10.core.schedule import Arrival
+from t10.core.schedule import Arrival, ScheduledOperator
 from t10.core.task import TaskOperand
 from t10.cost import CostModel
 from t10.cost.operator import rotating_dtype, sub_task_box
@@ -67,7 +68,7 @@ def _filled_first(running: Running) -> NDArray[np.bool_]:
     for positions, _, _ in _states(plan.loop_order, plan.steps):
         where = tuple(p for a, p in enumerate(positions) if a not in spec.reduction_axes)
         if where not in seen:
-            filled |= lacks_terms(spec, plan, positions)
+            filled |= lacks_terms(spec, plan, positions, running.whole)
         seen.add(where)
     return filled
 
@@ -131,10 +132,22 @@ def _sub_task(
 ) -> list[Step]:
     """Return the executions of one sub-task, one per piece; `begins` (cores,) where its outputs hold nothing yet."""
     spec, plan = running.spec, running.plan
-    nest = nest_of(running)
     cycles = cost.sub_task_cycles(spec, sub_task_box(plan))
+    note = f"box {'x'.join(map(str, sub_task_box(plan)))} at position {list(positions)}"
     steps: list[Step] = []
-    for number, piece in enumerate(sub_task_pieces(spec, plan, positions)):
+    for number, (nest, work) in enumerate(sub_task_work(running, positions, begins)):
+        steps.append(builder.execute(spec.name, "sub_task", nest, work, 0 if number else cycles, note))
+    return steps
+
+
+def sub_task_work(
+    running: Running, positions: AxisSizes, begins: NDArray[np.bool_] | bool
+) -> Iterator[tuple[Nest, Work]]:
+    """Yield what cores do in the sub-task at a loop state, piece by piece; `begins` as in `_sub_task`."""
+    spec, plan = running.spec, running.plan
+    nest = nest_of(running)
+    begins = np.broadcast_to(begins, plan.n_cores)
+    for piece in sub_task_pieces(spec, plan, positions, running.whole):
         chosen = np.flatnonzero(piece.extents.all(axis=1))
         offsets = operand_offsets(running, nest, piece, chosen)
         initial = begins[chosen] & piece.is_first[chosen]
@@ -143,10 +156,21 @@ def _sub_task(
         origin = None
         if uses_position((spec.body, *(s.index for s in spec.selectors)), spec.selectors):
             origin = geometry.coordinates(plan)[chosen] * np.array(plan.lengths) + piece.local[chosen]
-        work = Work(chosen, piece.extents[chosen], offsets, initial, origin)
-        note = f"box {'x'.join(map(str, sub_task_box(plan)))} at position {list(positions)}"
-        steps.append(builder.execute(spec.name, "sub_task", nest, work, 0 if number else cycles, note))
-    return steps
+        yield nest, Work(chosen, piece.extents[chosen], offsets, initial, origin)
+
+
+def whole_axes(spec: OperatorSpec, scheduled: ScheduledOperator) -> frozenset[int]:
+    """Return the summed axes whose padding holds zeros in every input: those that arrive, or that the host filled.
+
+    A result that is read where another operator left it has anything in its padding.
+    """
+    if any(
+        arrival.kind == "in_place" and not arrival.buffer.startswith(("idle:", "input:"))
+        for arrival in scheduled.arrivals
+        if arrival.operand < len(spec.inputs)
+    ):
+        return frozenset()
+    return zero_padded_axes(spec, scheduled.active.plan)
 
 
 def operand_offsets(running: Running, nest: Nest, piece: Piece, chosen: Ints) -> Ints:

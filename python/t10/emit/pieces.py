@@ -41,10 +41,15 @@ class _Segment:
     is_first: NDArray[np.bool_]
 
 
-def sub_task_pieces(spec: OperatorSpec, plan: OperatorPlan, positions: AxisSizes) -> tuple[Piece, ...]:
-    """Return the pieces of the sub-task at a loop state, in the order in which they must run."""
+def sub_task_pieces(
+    spec: OperatorSpec, plan: OperatorPlan, positions: AxisSizes, whole: frozenset[int] = frozenset()
+) -> tuple[Piece, ...]:
+    """Return the pieces of the sub-task at a loop state, in the order in which they must run.
+
+    Along axes in `whole` nothing is cut off: what lies outside the tensor are zeros that change nothing.
+    """
     begin, sizes = _box(plan, positions)
-    return _pieces(spec, plan, begin, sizes, tuple(range(len(spec.rotatable))))
+    return _pieces(spec, plan, begin, sizes, tuple(range(len(spec.rotatable))), whole)
 
 
 def _box(plan: OperatorPlan, positions: AxisSizes) -> tuple[Ints, AxisSizes]:
@@ -57,13 +62,17 @@ def _box(plan: OperatorPlan, positions: AxisSizes) -> tuple[Ints, AxisSizes]:
     return begin, sizes
 
 
-def lacks_terms(spec: OperatorSpec, plan: OperatorPlan, positions: AxisSizes) -> NDArray[np.bool_]:
+def lacks_terms(
+    spec: OperatorSpec, plan: OperatorPlan, positions: AxisSizes, whole: frozenset[int] = frozenset()
+) -> NDArray[np.bool_]:
     """Return which cores have outputs at a loop state but nothing to add to them: their reduction is all padding."""
     begin, sizes = _box(plan, positions)
     found: list[NDArray[np.bool_]] = []
     base = geometry.coordinates(plan) * np.array(plan.lengths)
     for axis, size in enumerate(sizes):
-        inside = np.maximum(spec.axes[axis].extent - base[:, axis], 0)
+        inside = np.maximum(
+            spec.axes[axis].extent - base[:, axis], plan.lengths[axis] if axis in whole else 0
+        )
         segments = _segments(begin[:, axis], size, plan.lengths[axis], {plan.lengths[axis]}, inside)
         found.append(sum((s.length for s in segments), np.zeros(plan.n_cores, np.int64)) > 0)
     has_terms = np.ones(plan.n_cores, np.bool_)
@@ -84,7 +93,12 @@ def window_pieces(spec: OperatorSpec, plan: OperatorPlan) -> tuple[Piece, ...]:
 
 
 def _pieces(
-    spec: OperatorSpec, plan: OperatorPlan, begin: Ints, sizes: AxisSizes, slots: tuple[int, ...]
+    spec: OperatorSpec,
+    plan: OperatorPlan,
+    begin: Ints,
+    sizes: AxisSizes,
+    slots: tuple[int, ...],
+    whole: frozenset[int] = frozenset(),
 ) -> tuple[Piece, ...]:
     """Return the product of every axis's segments, reduction axes innermost so that first pieces come first."""
     base = geometry.coordinates(plan) * np.array(plan.lengths)
@@ -94,7 +108,9 @@ def _pieces(
         moduli |= {
             geometry.window_lengths(plan, slot)[axis] for slot in slots if axis in spec.rotatable[slot].axes
         }
-        inside = np.maximum(spec.axes[axis].extent - base[:, axis], 0)
+        inside = np.maximum(
+            spec.axes[axis].extent - base[:, axis], plan.lengths[axis] if axis in whole else 0
+        )
         by_axis.append(_segments(begin[:, axis], size, plan.lengths[axis], moduli, inside))
     result: list[Piece] = []
     for chosen in product(*by_axis):

@@ -19,6 +19,8 @@ class Running:
     epilogue_inputs: tuple[str, ...]
     accumulator: str
     result: str
+    whole: frozenset[int] = frozenset()
+    """Summed axes whose padding holds zeros: sub-tasks run over all of it."""
 
     @property
     def output_slot(self) -> int:

@@ -145,7 +145,7 @@ class Mover:
         counted = self._traffic.get(key) or self._bounds.get(key)
         if counted is None:
             wanted = self._cut((key[0], key[1], number), spec, plan)
-            counted, is_complete = self._count(wanted, spec, number, reading, layouts, BOUND_PIECES)
+            counted, is_complete = self._count(wanted, spec, plan, number, reading, layouts, BOUND_PIECES)
             (self._traffic if is_complete else self._bounds)[key] = counted
         return self._prices.cycles(counted, size_bytes(operand_of(spec, number).dtype))
 
@@ -162,7 +162,7 @@ class Mover:
         key, reading = self._key(spec, plan, number, layouts)
         if key not in self._traffic:
             wanted = self._cut((key[0], key[1], number), spec, plan)
-            self._traffic[key], _ = self._count(wanted, spec, number, reading, layouts, None)
+            self._traffic[key], _ = self._count(wanted, spec, plan, number, reading, layouts, None)
         return self._traffic[key]
 
     def lies_in_place(self, spec: OperatorSpec, plan: OperatorPlan, number: int, layout: Layout) -> bool:
@@ -180,6 +180,7 @@ class Mover:
         self,
         wanted: _moves.Cut,
         spec: OperatorSpec,
+        plan: OperatorPlan,
         number: int,
         reading: _Reading,
         layouts: Mapping[str, Layout],
@@ -195,7 +196,7 @@ class Mover:
             budget,
             rates.numbers if rates else (),
             size_bytes(operand.dtype),
-            is_padded(spec, operand),
+            is_padded(spec, operand, plan),
         )
         return Traffic(received, sent, fragments, total, copied, Loads(*loads)), is_complete
 

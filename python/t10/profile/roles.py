@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from t10.codelets.matrix.product import is_product
 from t10.core.expression import AxisSizes, Operand, OperatorSpec
+from t10.core.products import is_product
 from t10.core.runs import epilogue_run_axes, even_run
 
 

@@ -96,7 +96,11 @@ class Mover:
         if self.rates is None:
             return None
         spec = self.specs.get(wanted.operator)
-        padded = spec is not None and movement.is_padded(spec, movement.operand_of(spec, wanted.operand))
+        padded = (
+            spec is not None
+            and wanted.plan is not None
+            and movement.is_padded(spec, movement.operand_of(spec, wanted.operand), wanted.plan)
+        )
         return Pricing(self.rates, size_bytes(wanted.dtype), padded)
 
     def keep(self, value: str, home: Home) -> None:

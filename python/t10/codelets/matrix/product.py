@@ -16,10 +16,9 @@ from itertools import permutations
 from t10.codelets.matrix.copying import Copies
 from t10.codelets.matrix.engine import Engine, engine_for
 from t10.core.dtypes import size_bytes
-from t10.core.scalar import ScalarFunction
+from t10.core.products import is_product
 from t10.core.task import Task, TaskOperand
 
-CASTS = frozenset({"arith.extf", "arith.truncf"})
 LEVELS_OF_ROWS = 2
 
 
@@ -75,19 +74,6 @@ class Product:
         for loop in self.rows:
             n *= loop.extent
         return n
-
-
-def is_product(body: ScalarFunction) -> bool:
-    """Return whether a body is the product of its two inputs, casts between float types aside."""
-    values: list[frozenset[int]] = [frozenset((i,)) for i in range(body.n_inputs)]
-    n_products = 0
-    for op in body.ops:
-        if op.opcode == "arith.mulf":
-            n_products += 1
-        elif op.opcode not in CASTS:
-            return False
-        values.append(frozenset(v for i in op.operands for v in values[i]))
-    return body.n_inputs == 2 and n_products == 1 and values[body.result] == frozenset((0, 1))
 
 
 def products(task: Task) -> Iterator[Product]:
