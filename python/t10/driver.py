@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +27,8 @@ from t10.core.graph import TensorValue
 from t10.core.orders import stored_weights
 from t10.core.schedule import ModulePlan
 from t10.cost import CostModel, registry
+from t10.cost.ipu import IpuCostModel
+from t10.cost.measured import MeasuredCostModel, StepCycles, repriced
 from t10.errors import InputError
 from t10.report import Report, build_report, read_report, write_report
 
@@ -69,6 +71,8 @@ class Executable:
     """Files that declare users' own codelets (docs/codelets.md)."""
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     planner_seconds: Mapping[str, float] = field(default_factory=dict[str, float])
+    measured: Mapping[str, StepCycles] = field(default_factory=dict[str, StepCycles])
+    """Compute steps as they ran on the instruction-set simulator, by operator; see `with_measured_steps`."""
 
     @property
     def inputs(self) -> tuple[TensorValue, ...]:
@@ -118,16 +122,37 @@ class Executable:
         """Return the cost model that the model was planned under; raises `InputError` where its file is not there."""
         try:
             with registry.using_cost_files(_cost_files(self.codelets)):
-                return registry.cost_model(self.cost_model, self.chip)
+                base = registry.cost_model(self.cost_model, self.chip)
         except InputError as error:
             raise InputError(
                 f"the model was planned under cost model {self.cost_model}: {error.message}",
                 hint="go where its file is, or compile again under another one (--cost-model)",
             ) from None
+        return (
+            cast("CostModel", MeasuredCostModel(cast("IpuCostModel", base), self.measured))
+            if self.measured
+            else base
+        )
+
+    def with_measured_steps(self, progress: Progress | None = None) -> Executable:
+        """Return the executable with its compute steps priced as they run on the instruction-set simulator.
+
+        The plan stays; its cycles, and those the plan simulator counts, are then those of the code that is emitted.
+        Steps that were not priced by fits to that simulator are left as they are.
+        """
+        from t10.profile.steps import measured_steps
+
+        base = self.prices()
+        if not getattr(base, "is_fitted", False):
+            return self
+        steps = measured_steps(self.plan, self.chip, progress)
+        made = replace(self, measured=steps)
+        return replace(made, plan=repriced(self.plan, made.prices()))
 
     def save(self, folder: str | Path) -> None:
         """Write the executable to a folder; files of the same names in it are replaced."""
         extra: dict[str, Any] = {
+            "measured": {name: [each.sub_task, each.epilogue] for name, each in self.measured.items()},
             "source": self.source,
             "cost_model": self.cost_model,
             "options": dict(self.options),
@@ -167,6 +192,7 @@ class Executable:
             codelets=tuple(extra.get("codelets", ())),
             options=extra.get("options", {}),
             planner_seconds=report.planner_seconds,
+            measured={name: StepCycles(*each) for name, each in extra.get("measured", {}).items()},
         )
 
     @property

@@ -53,11 +53,13 @@ def _compile(arguments: Arguments, chip: ChipSpec, progress: Progress) -> tuple[
     options, shapes = plan_options_of(arguments), shapes_of(arguments)
 
     def compile_for(target: ChipSpec) -> Executable:
-        return compile(
+        planned = compile(
             arguments.model, target, shapes, options, progress,
             cost_model=arguments.cost_model, codelets=arguments.codelets,
             plan=arguments.plan, cache=cache_of(arguments),
         )  # fmt: skip
+        # A program is written with what its steps take; a plan alone is priced by fits.
+        return planned.with_measured_steps(progress) if arguments.program else planned
 
     if not arguments.program:
         return compile_for(chip), None

@@ -25,9 +25,6 @@ Ints = NDArray[np.int64]
 EVEN_BYTES = 8
 """Parts of a reduction land at multiples of so many bytes."""
 
-ADDITION_CYCLES = 110
-"""Of a step that adds partial sums, besides launch and additions: workers read their words and find their share."""
-
 MEASURED_COMPUTE = (
     6,
     4,
@@ -230,11 +227,6 @@ def _even(n_slots: Ints | int, item_bytes: int) -> Any:
     """Return slots rounded up to whole eight bytes."""
     step = max(EVEN_BYTES // item_bytes, 1)
     return -(-n_slots // step) * step
-
-
-def _quad_add_cycles(spec: OperatorSpec) -> int:
-    """Return the cycles in which a worker adds four elements of partial sums to four others."""
-    return 2 * load_cycles(spec.acc_dtype) + combine_quad_cycles(spec)
 
 
 def _quads(n_elements: Ints, chip: ChipSpec) -> Ints:

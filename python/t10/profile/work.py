@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 
 from t10.core.dtypes import size_bytes
@@ -14,11 +15,14 @@ from t10.emit.tasks import axis_strides, simplified
 WIDEST_BYTES = 16
 
 
-def sub_task(spec: OperatorSpec, box: AxisSizes, *, initial: bool = True) -> Task:
-    """Return the task of one compute step over `box` points of every axis, all operands in elements of their own."""
+def sub_task(spec: OperatorSpec, box: AxisSizes, *, initial: bool = True, simplify: bool = True) -> Task:
+    """Return the task of one compute step over `box` points of every axis, all operands in elements of their own.
+
+    Axes are those of the operator unless it is simplified.
+    """
     inputs = tuple(_operand(operand, box) for operand in spec.inputs)
     output = _operand(spec.output, box, spec.acc_dtype)
-    return _apart(
+    task = apart(
         Task(
             extents=box,
             inputs=inputs,
@@ -31,6 +35,7 @@ def sub_task(spec: OperatorSpec, box: AxisSizes, *, initial: bool = True) -> Tas
             origin=(0,) * len(box),
         )
     )
+    return simplified(task) if simplify else task
 
 
 def epilogue(spec: OperatorSpec, extents: AxisSizes) -> Task:
@@ -41,7 +46,7 @@ def epilogue(spec: OperatorSpec, extents: AxisSizes) -> Task:
         *(_operand(operand, extents) for operand in spec.epilogue_inputs),
     )
     output = _operand(spec.output, extents)
-    return _apart(Task(extents, inputs, output, "none", function, origin=(0,) * len(extents)))
+    return simplified(apart(Task(extents, inputs, output, "none", function, origin=(0,) * len(extents))))
 
 
 def box_bytes(spec: OperatorSpec, box: AxisSizes) -> int:
@@ -54,13 +59,7 @@ def _operand(operand: Operand, box: AxisSizes, dtype: str = "") -> TaskOperand:
     return TaskOperand(dtype or operand.dtype, axis_strides(operand, box), WIDEST_BYTES, is_interleaved=True)
 
 
-def _apart(task: Task) -> Task:
-    """Return the simplified task whose operands all lie in memory elements of their own."""
+def apart(task: Task) -> Task:
+    """Return the task with all its operands in memory elements of their own."""
     n = len(task.operands)
-    pairs = frozenset((i, j) for i in range(n) for j in range(i + 1, n))
-    return simplified(
-        Task(
-            task.extents, task.inputs, task.output, task.combine, task.body, task.reduction_axes, task.initial,
-            task.selectors, task.origin, pairs,
-        )
-    )  # fmt: skip
+    return replace(task, apart=frozenset((i, j) for i in range(n) for j in range(i + 1, n)))
