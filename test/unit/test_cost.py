@@ -9,6 +9,7 @@ from support import specs
 from t10.chip import load_chip
 from t10.core.expression import OperatorSpec
 from t10.cost import IpuCostModel, operator_cycles
+from t10.cost.fitted import FitTable
 from t10.plan.alignment import align_pace
 from t10.plan.placement import place
 
@@ -76,7 +77,9 @@ def test_one_among_many_costs_what_it_costs_alone(spec: OperatorSpec) -> None:
     boxes = np.array([[max(1, extent // d) for extent in spec.extents] for d in (1, 2, 3, 5)], np.int64)
     many = COST.sub_task_cycles_many(spec, boxes)
     assert many.tolist() == [COST.sub_task_cycles(spec, tuple(box)) for box in boxes.tolist()]
-    assert (np.diff(many) <= 0).all()
+    # Measured prices need not fall with every extent: odd rows take longer than the next even ones.
+    formulas = IpuCostModel(CHIP, FitTable({}, "none"))
+    assert (np.diff(formulas.sub_task_cycles_many(spec, boxes)) <= 0).all()
     slots = np.array([1, 10, 100, 1000], np.int64)
     runs = np.array([1, 2, 100, 24], np.int64)
     assert COST.epilogue_cycles_many(spec, slots, runs).tolist() == [

@@ -9,6 +9,7 @@ from rich.table import Table
 from t10.cli.arguments import Arguments
 from t10.cli.terminal import progress_bar, say, stdout
 from t10.core.graph import Graph
+from t10.cost.combine import combine_operator
 from t10.driver import Progress, compile
 from t10.errors import UnsupportedOpError
 from t10.profile.classes import OperatorClass, class_of
@@ -58,9 +59,11 @@ def _classes(arguments: Arguments, progress: Progress) -> tuple[OperatorClass, .
 
 
 def classes_of(graph: Graph) -> Iterable[OperatorClass]:
-    """Yield the classes of all operators of a graph."""
+    """Yield the classes of all operators of a graph, and those of combining their partial sums."""
     for spec in graph.operators:
         yield class_of(spec, "sub_task")
+        if spec.combine != "none":
+            yield class_of(combine_operator(spec.acc_dtype, spec.combine), "sub_task")
         if spec.epilogue is not None:
             yield class_of(spec, "epilogue")
 
