@@ -8,12 +8,11 @@
 // CHECK-NEXT: "ipu.graph"() ({
 
 // Addresses count from 0x4C000, where a tile's memory begins. The interleaved region begins at 0x80000, 212992 bytes further
-// on: the shift buffer of 8192 bytes lies there, and B behind it, at 212992 + 8192 = 221184. A and C lie 32 KiB apart from
-// that and from each other (245760 = 212992 + 32768, 278528 = 245760 + 32768): in other memory elements, so that one bundle
-// may access any two of them.
-// CHECK-NEXT: %[[B:.*]] = "ipu.alloc"() {address = 221184 : i64, {{.*}}element = f32, mapping = {{\[\[}}0, 5]], role = "weight", shape = [3], sym_name = "idle:arg1"}
-// CHECK-NEXT: %[[A:.*]] = "ipu.alloc"() {address = 245760 : i64, {{.*}}mapping = {{\[\[}}0, 5]], role = "input", shape = [2], sym_name = "input:arg0"}
-// CHECK-NEXT: %[[C:.*]] = "ipu.alloc"() {address = 278528 : i64, comment = "product:0: 2x3 f32, fs=[2, 3] ft=[1, 1] rp=[0, 0]", {{.*}}role = "output", shape = [1, 1], sym_name = "value:product:0"}
+// on, where the largest buffer lies: that of the shifts. A, B and C lie in other memory elements than each other, so that one
+// bundle may access any two of them (test_emit_placement.py).
+// CHECK-NEXT: %[[B:.*]] = "ipu.alloc"() {address = {{[0-9]+}} : i64, {{.*}}element = f32, mapping = {{\[\[}}0, 5]], role = "weight", shape = [3], sym_name = "idle:arg1"}
+// CHECK-NEXT: %[[A:.*]] = "ipu.alloc"() {address = {{[0-9]+}} : i64, {{.*}}mapping = {{\[\[}}0, 5]], role = "input", shape = [2], sym_name = "input:arg0"}
+// CHECK-NEXT: %[[C:.*]] = "ipu.alloc"() {address = {{[0-9]+}} : i64, comment = "product:0: 2x3 f32, fs=[2, 3] ft=[1, 1] rp=[0, 0]", {{.*}}role = "output", shape = [1, 1], sym_name = "value:product:0"}
 // CHECK-NEXT: "ipu.alloc"() {address = 212992 : i64, {{.*}}element = f32, mapping = {{\[\[}}0, 15]], role = "buffer", shape = [2048], sym_name = "shift:f32"}
 
 // A codelet is defined once; vertices point into the variables, a word per field, and their words lie behind the code.

@@ -1,0 +1,92 @@
+"""Where buffers lie on a tile: never on each other, apart where an operator uses them at once, away from the code."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+from support.random_cases import Case, planned_case, random_case
+
+from t10.core.schedule import Buffer
+from t10.emit.placement import (
+    OVERREAD_BYTES,
+    SRAM_BASE,
+    Place,
+    are_apart,
+    mirrored,
+    places_of,
+    used_together,
+)
+
+SEEDS = range(24)
+
+
+def are_alive_together(one: Buffer, other: Buffer) -> bool:
+    return one.first_moment <= other.last_moment and other.first_moment <= one.last_moment
+
+
+def takes_over(one: Buffer, other: Buffer) -> bool:
+    """Return whether one buffer begins on the other's bytes in the phase in which that ends."""
+    same = (one.address_bytes, one.size_bytes) == (other.address_bytes, other.size_bytes)
+    return same and (one.first_moment == other.last_moment or other.first_moment == one.last_moment)
+
+
+def check(case: Case, places: dict[str, Place], over_read_bytes: int = 0) -> None:
+    low, high = SRAM_BASE + case.chip.reserved_bytes, SRAM_BASE + case.chip.sram_bytes - over_read_bytes
+    assert set(places) == {buffer.name for buffer in case.plan.buffers}
+    for buffer in case.plan.buffers:
+        place = places[buffer.name]
+        assert place.size_bytes >= buffer.size_bytes
+        assert low <= place.address_bytes
+        assert place.end_bytes <= high
+        assert place.address_bytes % 8 == 0
+    for one, other in combinations(case.plan.buffers, 2):
+        if not (one.size_bytes and other.size_bytes and are_alive_together(one, other)):
+            continue
+        first, second = places[one.name], places[other.name]
+        if takes_over(one, other):
+            assert first == second
+        else:
+            assert first.end_bytes <= second.address_bytes or second.end_bytes <= first.address_bytes
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_buffers_that_live_together_lie_side_by_side(seed: int) -> None:
+    for case in (random_case(seed), planned_case(seed)):
+        check(case, places_of(case.plan, case.chip), OVERREAD_BYTES)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_planners_arrangement_holds_upside_down(seed: int) -> None:
+    for case in (random_case(seed), planned_case(seed)):
+        check(case, mirrored(case.plan.buffers, case.chip))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_a_small_operator_uses_at_once_meets_in_no_memory_element(seed: int) -> None:
+    """There is room: each lies in a pair of elements of its own, in the interleaved region."""
+    case = random_case(seed)
+    places = places_of(case.plan, case.chip)
+    for names in used_together(case.plan):
+        for one, other in combinations(dict.fromkeys(places[name] for name in names if name in places), 2):
+            assert are_apart(one, other)
+            assert one.is_interleaved
+            assert other.is_interleaved
+
+
+def test_a_chip_without_room_to_spare_takes_the_planners_arrangement() -> None:
+    case = random_case(3)
+    chip = case.chip.model_copy(update={"sram_bytes": case.plan.peak_bytes})
+    places = places_of(case.plan, chip)
+    assert places == mirrored(case.plan.buffers, chip)
+    lowest = min(case.plan.buffers, key=lambda buffer: buffer.address_bytes)
+    assert places[lowest.name].end_bytes == SRAM_BASE + case.plan.peak_bytes
+
+
+def test_elements_are_16_kib_and_pairs_of_them_in_the_interleaved_region() -> None:
+    assert Place(0x4C000, 8).elements == {0x4C000}
+    assert Place(0x4FFF8, 16).elements == {0x4C000, 0x50000}
+    assert Place(0x84000, 8).elements == Place(0x80000, 8).elements == {0x80000}
+    assert Place(0x7FFF8, 0x8010).elements == {0x7C000, 0x80000, 0x88000}
+    assert not are_apart(Place(0x80000, 64), Place(0x84000, 64))
+    assert are_apart(Place(0x80000, 64), Place(0x88000, 64))
