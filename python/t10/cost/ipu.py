@@ -14,7 +14,7 @@ from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.loads import Loads, MoveRates
 from t10.cost.combine import Boxes, combine_operator
-from t10.cost.exchange import exchange_costs
+from t10.cost.exchange import ExchangeCosts, exchange_costs
 from t10.cost.fitted import FitTable, bundled_table
 from t10.cost.matrix import MatrixAxes, matrix_axes, product_cycles
 from t10.cost.model import chip_fingerprint
@@ -54,6 +54,7 @@ class IpuCostModel:
     chip: ChipSpec
     table: FitTable = field(default_factory=bundled_table)
     name: str = "ipu"
+    exchange: ExchangeCosts = field(default_factory=exchange_costs)
 
     @property
     def is_fitted(self) -> bool:
@@ -63,16 +64,16 @@ class IpuCostModel:
     def fingerprint(self) -> str:
         """Return a text that differs whenever any number differs: the chip, and what was fitted."""
         fitted = self.table.digest if self.is_fitted else ""
-        return f"ipu {chip_fingerprint(self.chip)} {fitted} {exchange_costs().digest}"
+        return f"ipu {chip_fingerprint(self.chip)} {fitted} {self.exchange.digest}"
 
     @property
     def move_rates(self) -> MoveRates:
         """Return the rates at which loads of relayouts and set-ups are counted."""
-        return exchange_costs().rates(self.chip)
+        return self.exchange.rates(self.chip)
 
     def move_cycles(self, loads: Loads) -> int:
         """Return the cycles of a relayout or set-up with these loads."""
-        return exchange_costs().phase_cycles(self.chip, loads)
+        return self.exchange.phase_cycles(self.chip, loads)
 
     def sub_task_cycles(self, spec: OperatorSpec, box: AxisSizes) -> int:
         """Return the cycles of one compute step over `box` points of every axis."""
@@ -165,7 +166,7 @@ class IpuCostModel:
 
     def _combined(self, spec: OperatorSpec, n_slots: Ints, n_received: Ints, n_parts: Ints) -> Ints:
         """Return the cycles of a phase that brings every core parts of `n_slots` elements, and of combining them."""
-        moved = exchange_costs().parts_cycles(self.chip, n_slots * size_bytes(spec.acc_dtype), n_received)
+        moved = self.exchange.parts_cycles(self.chip, n_slots * size_bytes(spec.acc_dtype), n_received)
         return moved + self.combine_cycles_many(spec, n_parts, n_slots)
 
     def combine_cycles_many(self, spec: OperatorSpec, n_parts: Ints, n_slots: Ints) -> Ints:
@@ -207,7 +208,7 @@ class IpuCostModel:
     def _all_combined(self, spec: OperatorSpec, n_slots: Ints, others: Ints, n_parts: Ints) -> Ints:
         """Return the cycles of one phase of an all-reduce."""
         n_bytes = n_slots * size_bytes(spec.acc_dtype)
-        own = np.where(others > 1, exchange_costs().own_part_cycles(self.chip, n_bytes), 0)
+        own = np.where(others > 1, self.exchange.own_part_cycles(self.chip, n_bytes), 0)
         return own + self._combined(spec, n_slots, others, n_parts)
 
     def _phase_cycles(self, neighbour: bool) -> int:

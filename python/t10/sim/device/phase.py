@@ -68,7 +68,8 @@ class PhaseTime:
 
     `transfer_cycles` from the first transfer's begin to the last one's end; `bound_cycles` what the busiest port needs
     at least; `copy_cycles` inside tiles, before and after. `n_bytes` cross tiles, `max_bytes` is the most of any tile,
-    `fragments` the most any receives. `busy_cycles` (tiles,) at work.
+    `fragments` the most any receives. `busy_cycles` (tiles,) at work; `inside_cycles` (tiles, 2) of copies before and
+    after, launches left out.
     """
 
     cycles: int
@@ -80,6 +81,7 @@ class PhaseTime:
     n_bytes: int
     max_bytes: int
     busy_cycles: Ints
+    inside_cycles: Ints
 
 
 def phase_time(loaded: LoadedCopy, model: ExchangeModel, n_tiles: int) -> PhaseTime:
@@ -141,6 +143,7 @@ def pattern_time(
         n_bytes=n_bytes,
         max_bytes=max_bytes,
         busy_cycles=copies.sum(axis=1) + np.maximum(table[:, 1], table[:, 2]),
+        inside_cycles=table[:, [0, 3]],
     )
 
 
