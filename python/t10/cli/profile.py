@@ -63,7 +63,7 @@ def classes_of(graph: Graph) -> Iterable[OperatorClass]:
     for spec in graph.operators:
         yield class_of(spec, "sub_task")
         if spec.combine != "none":
-            yield class_of(combine_operator(spec.acc_dtype, spec.combine), "sub_task")
+            yield class_of(combine_operator(spec.acc_dtype, spec.combine), "combine")
         if spec.epilogue is not None:
             yield class_of(spec, "epilogue")
 

@@ -173,7 +173,7 @@ class IpuCostModel:
         """Return the cycles in which a core combines `n_parts` parts of `n_slots` elements each, launch included."""
         if self.is_fitted and spec.combine != "none":
             one = combine_operator(spec.acc_dtype, spec.combine)
-            fitted = self.table.predicted(one, "sub_task", Boxes(n_parts, n_slots))
+            fitted = self.table.predicted(one, "combine", Boxes(n_parts, n_slots))
             if fitted is not None:
                 return fitted + self.chip.launch_cycles
         quads = _quads(n_parts * n_slots, self.chip)
@@ -201,15 +201,16 @@ class IpuCostModel:
         room = self.chip.shift_buffer_bytes // item_bytes // n_parts
         at_once = np.maximum(room - room % _even(1, item_bytes), 1)
         full, rest = np.divmod(n_slots, at_once)
-        total = full * self._all_combined(spec, at_once, others, n_parts)
-        total = total + np.where(rest > 0, self._all_combined(spec, rest, others, n_parts), 0)
+        total = full * self._all_combined(spec, at_once, others)
+        total = total + np.where(rest > 0, self._all_combined(spec, rest, others), 0)
         return np.where(others > 0, total, 0)
 
-    def _all_combined(self, spec: OperatorSpec, n_slots: Ints, others: Ints, n_parts: Ints) -> Ints:
+    def _all_combined(self, spec: OperatorSpec, n_slots: Ints, others: Ints) -> Ints:
         """Return the cycles of one phase of an all-reduce."""
         n_bytes = n_slots * size_bytes(spec.acc_dtype)
         own = np.where(others > 1, self.exchange.own_part_cycles(self.chip, n_bytes), 0)
-        return own + self._combined(spec, n_slots, others, n_parts)
+        # Where its own part is among them it is not added to what was there: as many additions.
+        return own + self._combined(spec, n_slots, others, others)
 
     def _phase_cycles(self, neighbour: bool) -> int:
         chip = self.chip

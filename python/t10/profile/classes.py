@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import islice
+from math import prod
 from random import Random
 from typing import Literal
+
+import numpy as np
 
 from t10.core.expression import AxisSizes, Operand, OperatorSpec
 from t10.core.scalar import ScalarFunction
@@ -24,8 +29,13 @@ from t10.profile.features import (
 from t10.profile.roles import LoopRoles, MatrixRoles, epilogue_roles, loop_roles, matrix_roles
 from t10.profile.work import box_bytes
 
-Step = Literal["sub_task", "epilogue"]
+Step = Literal["sub_task", "epilogue", "combine"]
+"""Combining is a sub-task whose output holds what it adds to already."""
 LARGEST_EXTENT = 512
+BOXES_PER_REGIME = 24
+SPARE_DRAWS = 12
+"""For every box that is wanted so many more are drawn, to find those of rare regimes among them."""
+MOST_MISSES = 2000
 WINDOWS = (1, 2, 3, 3, 5, 7)
 LARGEST_BYTES = 1 << 18
 MOST_POINTS = 1 << 20
@@ -100,7 +110,8 @@ def _title(spec: OperatorSpec, step: Step, matrix: MatrixRoles | None) -> str:
         parts = ["product", *("windows" for _ in matrix.sums[:1]), *("groups" for _ in matrix.outs[:1])]
         return f"{' '.join(parts)} {types} to {spec.acc_dtype}"
     opcodes = " ".join(dict.fromkeys(op.opcode.split(".")[-1] for op in spec.body.ops))
-    return f"{spec.kind} {types} to {spec.acc_dtype}, {spec.combine}: {opcodes or 'copy'}"
+    kind = "combine" if step == "combine" else spec.kind
+    return f"{kind} {types} to {spec.acc_dtype}, {spec.combine}: {opcodes or 'copy'}"
 
 
 def _matrix_signature(spec: OperatorSpec, roles: MatrixRoles) -> tuple[object, ...]:
@@ -151,30 +162,48 @@ def _function(function: ScalarFunction | None) -> tuple[object, ...]:
 
 
 def random_boxes(one: OperatorClass, seed: int, n: int) -> list[AxisSizes]:
-    """Return up to `n` different boxes whose operands fit a core, sizes of every magnitude.
+    """Return about `n` different boxes whose operands fit a core, sizes of every magnitude.
 
     Axes along which operands are contiguous are mostly cut in whole words, as planners do: seven in eight are multiples
-    of eight, half of the others of two.
+    of eight, half of the others of two. Of regimes that hardly occur among the first `n` some more boxes are drawn, so
+    that each of them can be fitted and tested.
     """
-    spec = one.spec
     rng = Random(f"{seed} {one.key}")
+    drawn = list(dict.fromkeys(islice(_drawn(one, rng), (1 + SPARE_DRAWS) * n)))
+    counts: dict[int, int] = {}
+    result: list[AxisSizes] = []
+    for number, (box, regime) in enumerate(zip(drawn, _regime_numbers(one, drawn), strict=True)):
+        if number < n or counts.get(regime, 0) < BOXES_PER_REGIME:
+            result.append(box)
+            counts[regime] = counts.get(regime, 0) + 1
+    return result
+
+
+def _drawn(one: OperatorClass, rng: Random) -> Iterator[AxisSizes]:
+    """Yield boxes whose operands fit a core; ends where hardly any does."""
+    spec = one.spec
     windows, lines = _window_axes(spec), _line_axes(one)
-    found: dict[AxisSizes, None] = {}
-    for _ in range(200 * n):
-        if len(found) == n:
-            break
+    misses = 0
+    while misses < MOST_MISSES:
         box = tuple(
             1
             if one.step == "epilogue" and axis.kind == "reduction"
             else _extent(rng, a in windows, a in lines, len(spec.axes))
             for a, axis in enumerate(spec.axes)
         )
-        points = 1
-        for extent in box:
-            points *= extent
-        if LEAST_POINTS <= points <= MOST_POINTS and box_bytes(spec, box) <= LARGEST_BYTES:
-            found[box] = None
-    return list(found)
+        if LEAST_POINTS <= prod(box) <= MOST_POINTS and box_bytes(spec, box) <= LARGEST_BYTES:
+            misses = 0
+            yield box
+        else:
+            misses += 1
+
+
+def _regime_numbers(one: OperatorClass, boxes: list[AxisSizes]) -> list[int]:
+    """Return the number of every box's regime."""
+    if not boxes:
+        return []
+    conditions = [condition for _, condition in one.regimes(np.array(boxes, np.int64))]
+    return np.argmax(np.stack([np.asarray(each, np.bool_) for each in conditions]), axis=0).tolist()
 
 
 def _window_axes(spec: OperatorSpec) -> frozenset[int]:

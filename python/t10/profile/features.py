@@ -247,7 +247,11 @@ def loop_regimes(spec: OperatorSpec, roles: LoopRoles, boxes: Boxes) -> list[tup
     others = product(boxes, (*roles.run, *roles.rows)) if roles.folded else product(boxes, roles.rows)
     is_whole = line % width == 0
     is_one = others < N_WORKERS if roles.folded else others == 1
+    # A single term is no sum: it is added to, or becomes, its output as in an elementwise loop.
+    single = product(boxes, (*roles.folded, *roles.summed)) == 1
+    sums = [("single, whole", np.logical_and(single, is_whole)), ("single", single)]
     return [
+        *(sums if spec.reduction_axes else []),
         ("few, whole", np.logical_and(is_one, is_whole)),
         ("whole", is_whole),
         ("few", is_one),

@@ -10,18 +10,30 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 SIGNIFICANT = 1e-4
 """A feature that never explains more than this part of any sample's cycles is left out."""
+ROUNDS = 5
+MOST_FACTOR = 100.0
+"""Weights count errors up to so many times."""
 
 
 def fit(features: Mapping[str, Floats], cycles: Floats) -> dict[str, float]:
-    """Return coefficients by feature that make squares of relative errors least; those of no weight are left out."""
+    """Return coefficients by feature that make relative errors least; those of no weight are left out.
+
+    What counts is (modelled - cycles) / sqrt(modelled * cycles), which takes half of the truth to be as wrong as twice:
+    squares of plain relative errors would rather have everything too cheap, and a search goes where it is cheap.
+    """
     names = list(features)
-    table = np.stack([np.asarray(features[name], np.float64) / cycles for name in names], axis=1)
-    scale = np.maximum(np.abs(table).max(axis=0), 1e-30)
-    solution = nonnegative_least_squares(table / scale, np.ones(len(cycles))) / scale
+    columns = np.stack([np.asarray(features[name], np.float64) for name in names], axis=1)
+    solution, modelled = np.zeros(len(names)), cycles
+    for _ in range(ROUNDS):
+        weights = 1 / np.sqrt(cycles * np.clip(modelled, cycles / MOST_FACTOR, cycles * MOST_FACTOR))
+        table = columns * weights[:, None]
+        scale = np.maximum(np.abs(table).max(axis=0), 1e-30)
+        solution = nonnegative_least_squares(table / scale, cycles * weights) / scale
+        modelled = columns @ solution
     return {
         name: float(value)
-        for name, value, column in zip(names, solution, table.T, strict=True)
-        if value * column.max() > SIGNIFICANT
+        for name, value, column in zip(names, solution, columns.T, strict=True)
+        if value * (column / cycles).max() > SIGNIFICANT
     }
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from t10.core.expression import AxisSizes
+from t10.core.task import Task
 from t10.errors import UnsupportedOpError
 from t10.profile.classes import OperatorClass, random_boxes
 from t10.profile.fit import fit
@@ -50,8 +51,7 @@ def profile(one: OperatorClass, n_samples: int, seed: int = SEED) -> Profile | N
     cycles: list[int] = []
     try:
         for box in random_boxes(one, seed, n_samples):
-            task = epilogue(one.spec, box) if one.step == "epilogue" else sub_task(one.spec, box)
-            measured = cycles_of(task)
+            measured = cycles_of(_task(one, box))
             if measured is not None:
                 boxes.append(box)
                 cycles.append(measured)
@@ -64,6 +64,12 @@ def profile(one: OperatorClass, n_samples: int, seed: int = SEED) -> Profile | N
     is_test = np.arange(len(found)) % TEST_EVERY == TEST_EVERY - 1
     model = fitted(one, table, found, ~is_test)
     return Profile(one, table, found, predict(one, model, table), is_test, model)
+
+
+def _task(one: OperatorClass, box: AxisSizes) -> Task:
+    if one.step == "epilogue":
+        return epilogue(one.spec, box)
+    return sub_task(one.spec, box, initial=one.step == "sub_task")
 
 
 def fitted(one: OperatorClass, boxes: NDArray[np.int64], cycles: Floats, chosen: Bools) -> Coefficients:
