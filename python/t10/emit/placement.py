@@ -2,8 +2,9 @@
 
 The planner packs bytes without knowing of memory elements: it says which buffers must never overlap, and how many bytes
 are enough. Here they are placed again: buffers that one operator uses at once are kept apart where there is room, and
-begin where the interleaved region does, in which 16 bytes can be loaded at once. Where that does not fit, the planner's
-own arrangement is used, upside down. The bottom of the memory, where instructions are fetched from, is left to code.
+begin where the interleaved region does, in which 16 bytes can be loaded at once. Where that does not fit, it begins
+with the planner's own arrangement, upside down, and moves single buffers to where they are apart. The bottom of the
+memory, where instructions are fetched from, is left to code.
 """
 
 from __future__ import annotations
@@ -68,7 +69,8 @@ def are_apart(first: Place, second: Place) -> bool:
 
 def places_of(plan: ModulePlan, chip: ChipSpec) -> dict[str, Place]:
     """Return where every buffer of a plan lies on every tile."""
-    return _Packing(plan, chip).places() or mirrored(plan.buffers, chip)
+    packing = _Packing(plan, chip)
+    return packing.places() or packing.improved(mirrored(plan.buffers, chip))
 
 
 def mirrored(buffers: tuple[Buffer, ...], chip: ChipSpec) -> dict[str, Place]:
@@ -109,47 +111,65 @@ class _Packing:
         self.begin = np.zeros(n, np.int64)
         self.end = np.zeros(n, np.int64)
         self.elements: dict[int, frozenset[int]] = {}
+        self.place_by_group: dict[int, Place] = {}
 
     def places(self) -> dict[str, Place] | None:
         """Return where every buffer lies, None where greed does not find room for all."""
-        found: dict[str, Place] = {}
         for number, group in enumerate(self.groups):
             size = _up(group.size_bytes, WIDE_ALIGNMENT_BYTES)
-            address = self._best(number, size)
-            if address is None:
+            best = self._best(number, size, np.arange(number, dtype=np.int64))
+            if best is None:
                 return None
-            self.begin[number], self.end[number] = address, address + size
-            place = Place(address, size)
-            self.elements[number] = place.elements
-            found |= dict.fromkeys(group.names, place)
-        return found
+            self._put(number, Place(best[-1], size))
+        return self._by_name()
 
-    def _best(self, number: int, size: int) -> int | None:
-        """Return the address that shares elements with the fewest partners, the first of equals.
+    def improved(self, start: Mapping[str, Place]) -> dict[str, Place]:
+        """Return an arrangement with single groups moved to where they share elements with fewer of their partners."""
+        everything: NDArray[np.int64] = np.arange(len(self.groups), dtype=np.int64)
+        for number, group in enumerate(self.groups):
+            self._put(number, start[group.names[0]])
+        for number in [*range(len(self.groups))] * 2:
+            place = self.place_by_group[number]
+            shared = self._both_shared(place.elements, number)
+            if shared == (0, 0):
+                continue
+            best = self._best(number, place.size_bytes, np.delete(everything, number))
+            if best is not None and best[:2] < shared:
+                self._put(number, Place(best[-1], place.size_bytes))
+        return self._by_name()
 
-        What codelets use at once comes before both ends of exchanges.
+    def _put(self, number: int, place: Place) -> None:
+        self.begin[number], self.end[number] = place.address_bytes, place.end_bytes
+        self.place_by_group[number], self.elements[number] = place, place.elements
+
+    def _by_name(self) -> dict[str, Place]:
+        places = self.place_by_group
+        return {name: places[number] for number, group in enumerate(self.groups) for name in group.names}
+
+    def _best(self, number: int, size: int, others: NDArray[np.int64]) -> tuple[int, int, int, int] | None:
+        """Return (partners, ends that share its elements, rank, address) of the best free address, None without any.
+
+        What codelets use at once comes before both ends of exchanges; of equals, the first is taken. `others` are the
+        groups that have their places.
         """
-        before = slice(0, number)
-        alive = (self.first[before] <= self.last[number]) & (self.last[before] >= self.first[number])
-        begins, ends = self.begin[before][alive], self.end[before][alive]
+        alive = others[(self.first[others] <= self.last[number]) & (self.last[others] >= self.first[number])]
+        begins, ends = self.begin[alive], self.end[alive]
         order = np.argsort(begins, kind="stable")
         begins, ends = begins[order], np.maximum.accumulate(ends[order])
-        best: tuple[int, int, int] | None = None
-        address = None
+        best: tuple[int, int, int, int] | None = None
         for rank, (low, high) in enumerate(self._candidates()):
             here = _first_fit(begins, ends, low, size)
             if here is None or here + size > high:
                 continue
-            elements = Place(here, size).elements
-            shared = (
-                self._shared(elements, self.partners[number]),
-                self._shared(elements, self.ends[number]),
-            )
-            if best is None or (*shared, rank) < best:
-                best, address = (*shared, rank), here
+            shared = self._both_shared(Place(here, size).elements, number)
+            if best is None or (*shared, rank) < best[:3]:
+                best = (*shared, rank, here)
             if shared == (0, 0):
                 break
-        return address
+        return best
+
+    def _both_shared(self, elements: frozenset[int], number: int) -> tuple[int, int]:
+        return self._shared(elements, self.partners[number]), self._shared(elements, self.ends[number])
 
     def _shared(self, elements: frozenset[int], others: Iterable[int]) -> int:
         """Return with how many others that have their place these elements are shared."""
@@ -166,7 +186,7 @@ class _Packing:
 
 def _first_fit(begins: NDArray[np.int64], ends: NDArray[np.int64], low: int, size: int) -> int | None:
     """Return the lowest address from `low` on with `size` free bytes between intervals sorted by begin."""
-    starts = np.maximum(np.concatenate([[low], ends]), low)
+    starts = _up_all(np.maximum(np.concatenate([[low], ends]), low), WIDE_ALIGNMENT_BYTES)
     limits = np.concatenate([begins, [np.iinfo(np.int64).max]])
     fits = np.flatnonzero(starts + size <= limits)
     return int(starts[fits[0]]) if fits.size else None
@@ -243,6 +263,10 @@ def exchanged(plan: ModulePlan) -> list[tuple[str, ...]]:
         if ring_length(scheduled.active.plan, len(spec.inputs)) > 1:
             result += [(SHIFT, f"accumulator:{spec.name}"), (SHIFT, result_name)]
     return result
+
+
+def _up_all(values: NDArray[np.int64], step: int) -> NDArray[np.int64]:
+    return -(-values // step) * step
 
 
 def _up(value: int, step: int) -> int:
