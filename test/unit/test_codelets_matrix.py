@@ -162,6 +162,17 @@ def test_any_number_of_rows(types: tuple[str, str], rows: int) -> None:
         check(task, compiled)
 
 
+@pytest.mark.parametrize("types", TYPES)
+def test_rows_further_apart_than_a_stride_reaches(types: tuple[str, str]) -> None:
+    # The jump from one row of 520 words to the next does not fit ten bits.
+    engine = engine_for(*types)
+    assert engine is not None
+    task = matmul(30, 16, 520 * engine.word_elements, *types)
+    compiled = FAMILY.compile(task)
+    assert compiled is not None
+    check(task, compiled, seed=1)
+
+
 def test_infinite_weights_stay_in_their_column() -> None:
     task = matmul(13, 16, 24, "f16", "f32")
     rng = np.random.default_rng(0)

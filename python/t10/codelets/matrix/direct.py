@@ -59,7 +59,9 @@ class Direct:
         shared = self.sharing
         share, rest = divmod(shared.n // shared.unit, N_WORKERS)
         words = {"w_row": product.columns.w, "share": share, "rest": rest, "x_row": row.x, "out_row": row.out}
-        words |= {"pace": pace_word(structure.kit, row.x, row.out) or 0}
+        # Rows of the input may lie further apart than a stride reaches: loops may pace the output alone.
+        pace = pace_word(structure.kit, row.x, row.out) or pace_word(structure.kit, 0, row.out) or 0
+        words |= {"pace": pace}
         words |= {
             "adds": int(not product.task.initial),
             "out_back": self.columns_back * product.engine.out_bytes,
