@@ -1,77 +1,119 @@
-"""Places of buffers: inside the memory, never on one another, and apart where there is room."""
+"""Where buffers lie on a tile: never on each other, apart where an operator uses them at once, away from the code."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
-from random import Random
 
 import pytest
-from support import specs
-from support.random_plans import random_module
+from support.random_cases import Case, planned_case, random_case
 
-from t10.chip import ChipSpec, load_chip
-from t10.core.schedule import Buffer, ModulePlan
-from t10.emit.placement import SRAM_BASE, Place, are_apart, exchanged, mirrored, places_of, used_together
-
-CHIP = load_chip("test-16")
-GRAPHS = (
-    specs.mlp_graph(24, (64, 96, 32)),
-    specs.softmax_graph(32, 48),
-    specs.layer_norm_graph(16, 96),
-    specs.one_operator_graph(specs.conv2d(1, 16, 14, 14, 8, 3, 3, pad=1)),
+from t10.core.schedule import Buffer
+from t10.emit.placement import (
+    OVERREAD_BYTES,
+    SRAM_BASE,
+    Place,
+    are_apart,
+    exchanged,
+    mirrored,
+    places_of,
+    used_together,
 )
 
-
-def modules() -> list[ModulePlan]:
-    return [random_module(Random(seed), graph, CHIP) for graph in GRAPHS for seed in range(4)]
+SEEDS = range(24)
 
 
-def tight(module: ModulePlan) -> ChipSpec:
-    return CHIP.model_copy(update={"sram_bytes": module.peak_bytes + 16})
-
-
-def live_together(one: Buffer, other: Buffer) -> bool:
+def are_alive_together(one: Buffer, other: Buffer) -> bool:
     return one.first_moment <= other.last_moment and other.first_moment <= one.last_moment
 
 
-def n_shared(module: ModulePlan, places: dict[str, Place]) -> int:
-    """Return how many partners, alive together, share memory elements."""
-    buffers = {buffer.name: buffer for buffer in module.buffers}
+def takes_over(one: Buffer, other: Buffer) -> bool:
+    """Return whether one buffer begins on the other's bytes in the phase in which that ends."""
+    same = (one.address_bytes, one.size_bytes) == (other.address_bytes, other.size_bytes)
+    return same and (one.first_moment == other.last_moment or other.first_moment == one.last_moment)
+
+
+def check(case: Case, places: dict[str, Place], over_read_bytes: int = 0) -> None:
+    low, high = SRAM_BASE + case.chip.reserved_bytes, SRAM_BASE + case.chip.sram_bytes - over_read_bytes
+    assert set(places) == {buffer.name for buffer in case.plan.buffers}
+    for buffer in case.plan.buffers:
+        place = places[buffer.name]
+        assert place.size_bytes >= buffer.size_bytes
+        assert low <= place.address_bytes
+        assert place.end_bytes <= high
+        assert place.address_bytes % 8 == 0
+    for one, other in combinations(case.plan.buffers, 2):
+        if not (one.size_bytes and other.size_bytes and are_alive_together(one, other)):
+            continue
+        first, second = places[one.name], places[other.name]
+        if takes_over(one, other):
+            assert first == second
+        else:
+            assert first.end_bytes <= second.address_bytes or second.end_bytes <= first.address_bytes
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_buffers_that_live_together_lie_side_by_side(seed: int) -> None:
+    for case in (random_case(seed), planned_case(seed)):
+        check(case, places_of(case.plan, case.chip), OVERREAD_BYTES)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_planners_arrangement_holds_upside_down(seed: int) -> None:
+    for case in (random_case(seed), planned_case(seed)):
+        check(case, mirrored(case.plan.buffers, case.chip))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_a_small_operator_uses_at_once_meets_in_no_memory_element(seed: int) -> None:
+    """There is room: each lies in a pair of elements of its own, in the interleaved region."""
+    case = random_case(seed)
+    places = places_of(case.plan, case.chip)
+    for names in used_together(case.plan):
+        for one, other in combinations(dict.fromkeys(places[name] for name in names if name in places), 2):
+            assert are_apart(one, other)
+            assert one.is_interleaved
+            assert other.is_interleaved
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_small_operators_receive_where_they_do_not_send_from(seed: int) -> None:
+    case = random_case(seed)
+    places = places_of(case.plan, case.chip)
+    for one, other in exchanged(case.plan):
+        if one in places and other in places and places[one] != places[other]:
+            assert are_apart(places[one], places[other])
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_without_room_to_spare_the_planners_arrangement_is_only_made_better(seed: int) -> None:
+    for case in (random_case(seed), planned_case(seed)):
+        chip = case.chip.model_copy(update={"sram_bytes": case.plan.peak_bytes})
+        tight = replace(case, chip=chip)
+        places = places_of(case.plan, chip)
+        check(tight, places)
+        assert n_shared(tight, places) <= n_shared(tight, mirrored(case.plan.buffers, chip))
+
+
+def n_shared(case: Case, places: dict[str, Place]) -> int:
+    """Return how many pairs of buffers that are used at once share memory elements."""
+    buffers = {buffer.name: buffer for buffer in case.plan.buffers}
     pairs = {
         frozenset(pair)
-        for names in (*used_together(module), *exchanged(module))
+        for names in used_together(case.plan)
         for pair in combinations(sorted({name for name in names if name in buffers}), 2)
     }
     return sum(
         not are_apart(places[one], places[other])
         for one, other in map(sorted, pairs)
-        if live_together(buffers[one], buffers[other]) and places[one] != places[other]
+        if are_alive_together(buffers[one], buffers[other])
     )
 
 
-@pytest.mark.parametrize("is_tight", [False, True])
-def test_buffers_lie_in_the_memory_and_never_on_one_another(is_tight: bool) -> None:
-    for module in modules():
-        chip = tight(module) if is_tight else CHIP
-        places = places_of(module, chip)
-        end = SRAM_BASE + chip.sram_bytes
-        for buffer in module.buffers:
-            place = places[buffer.name]
-            assert SRAM_BASE + chip.reserved_bytes <= place.address_bytes
-            assert place.address_bytes + buffer.size_bytes <= place.end_bytes <= end
-        for one, other in combinations(module.buffers, 2):
-            first, second = places[one.name], places[other.name]
-            is_taken_over = one.address_bytes == other.address_bytes and one.size_bytes == other.size_bytes
-            if live_together(one, other) and not (is_taken_over and first == second):
-                assert first.end_bytes <= second.address_bytes or second.end_bytes <= first.address_bytes
-
-
-def test_with_room_no_partners_share_a_memory_element() -> None:
-    assert [n_shared(module, places_of(module, CHIP)) for module in modules()] == [0] * len(modules())
-
-
-def test_without_room_no_more_partners_share_elements_than_as_the_planner_packed_them() -> None:
-    for module in modules():
-        chip = tight(module)
-        start = mirrored(module.buffers, chip)
-        assert n_shared(module, places_of(module, chip)) <= n_shared(module, start)
+def test_elements_are_16_kib_and_pairs_of_them_in_the_interleaved_region() -> None:
+    assert Place(0x4C000, 8).elements == {0x4C000}
+    assert Place(0x4FFF8, 16).elements == {0x4C000, 0x50000}
+    assert Place(0x84000, 8).elements == Place(0x80000, 8).elements == {0x80000}
+    assert Place(0x7FFF8, 0x8010).elements == {0x7C000, 0x80000, 0x88000}
+    assert not are_apart(Place(0x80000, 64), Place(0x84000, 64))
+    assert are_apart(Place(0x80000, 64), Place(0x88000, 64))
