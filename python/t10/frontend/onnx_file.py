@@ -21,6 +21,7 @@ from t10.errors import InputError
 from t10.frontend.fold import fold_constants
 from t10.frontend.functions import expand_functions
 from t10.frontend.legalize import expand_scans, legalize
+from t10.frontend.selections import expand_selections
 from t10.frontend.shapes import check_static, infer_shapes, set_shapes
 from t10.frontend.weights import Weights, lift_weights, load_external
 
@@ -98,6 +99,7 @@ def prepare(
     while fold_constants(model):
         model = infer_shapes(model, source)
     expand_scans(model)
+    expand_selections(model)
     lift_weights(model, weights)
     _check(model, source)
     model = infer_shapes(model, source, strict=True)

@@ -1,0 +1,100 @@
+"""TopK, ArgMax and ArgMin as tensor expressions: comparisons and reductions, partitioned like any other operator.
+
+    ArgMax   m = max x;  index = min over i of (i where not x[i] < m)
+    TopK     ranks by counting who is ahead, see `t10.frontend.ranks`
+
+Among equals the smaller index comes first, as ONNX demands. Fusing computes what a reduction reads inside it, so that
+nothing with an element per pair is stored. Ranks take operations per pair: a long axis is cut into chunks, and the
+first k of each go on to the next stage (`t10.frontend.tournament`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import onnx
+from onnx import numpy_helper
+
+from t10.frontend.expressions import Expressions, Tensor
+from t10.frontend.ranks import Ranks
+
+_KIND = onnx.TensorProto
+_COMPARED_AS: dict[int, int] = {
+    _KIND.FLOAT: _KIND.FLOAT,
+    _KIND.FLOAT16: _KIND.FLOAT,
+    _KIND.INT8: _KIND.INT32,
+    _KIND.UINT8: _KIND.INT32,
+    _KIND.INT16: _KIND.INT32,
+    _KIND.UINT16: _KIND.INT32,
+    _KIND.INT32: _KIND.INT32,
+    _KIND.INT64: _KIND.INT64,
+}
+"""The type that holds every value of a type and is compared as quickly as any."""
+
+
+def expand_selections(model: Any) -> None:
+    """Rewrite, in place, every TopK of constant k, ArgMax and ArgMin over a static axis; others stay untouched."""
+    graph = model.graph
+    constants = {tensor.name: tensor for tensor in graph.initializer}
+    values = (*graph.input, *graph.value_info, *graph.output)
+    types = {value.name: value.type.tensor_type for value in values}
+    opset = next((entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")), 1)
+    read = {name for node in graph.node for name in node.input} | {value.name for value in graph.output}
+    nodes: list[Any] = []
+    for node in graph.node:
+        x = _selected_from(node, types)
+        k = selected_count(node, constants) if x is not None else None
+        if x is None or k is None:
+            nodes.append(node)
+            continue
+        stem = next(name for name in node.output if name)
+        made = Expressions(graph, opset, node.name or stem, stem)
+        _select(made, node, x, k, read)
+        nodes.extend(made.nodes)
+    copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
+    del graph.node[:]
+    graph.node.extend(copies)
+
+
+def selected_count(node: Any, constants: dict[str, Any]) -> int | None:
+    """Return the k of a TopK (1 of others), None if it is known only when the model runs."""
+    if node.op_type != "TopK":
+        return 1
+    if len(node.input) > 1:
+        found = constants.get(node.input[1])
+        return None if found is None else int(numpy_helper.to_array(found).reshape(()))
+    return next((int(attribute.i) for attribute in node.attribute if attribute.name == "k"), None)
+
+
+def _selected_from(node: Any, types: dict[str, Any]) -> Tensor | None:
+    """Return what a selection selects from; None for other nodes, dynamic shapes, and types that are not compared."""
+    if node.op_type not in ("TopK", "ArgMax", "ArgMin") or node.domain not in ("", "ai.onnx"):
+        return None
+    kind = types.get(node.input[0])
+    if kind is None or not kind.HasField("shape") or kind.elem_type not in _COMPARED_AS:
+        return None
+    shape = tuple(dim.dim_value for dim in kind.shape.dim)
+    return Tensor(node.input[0], shape, kind.elem_type) if shape and all(shape) else None
+
+
+def _select(made: Expressions, node: Any, given: Tensor, k: int, read: set[str]) -> None:
+    """Write a selection, with the outputs of it that anything reads."""
+    options = {attribute.name: int(attribute.i) for attribute in node.attribute}
+    is_top_k = node.op_type == "TopK"
+    axis = options.get("axis", -1 if is_top_k else 0) % len(given.shape)
+    is_largest = bool(options.get("largest", 1)) if is_top_k else node.op_type == "ArgMax"
+    x = made.cast(given, _COMPARED_AS[given.kind], "wide")
+    ranks = Ranks(made, axis, given.shape[axis], is_largest)
+    if not is_top_k:
+        is_last = bool(options.get("select_last_index", 0))
+        place = ranks.place_of(x, ranks.extreme(x), is_last=is_last)
+        if not options.get("keepdims", 1):
+            place = made.squeeze(place, axis, "flat")
+        made.cast(place, _KIND.INT64, "cast", output=node.output[0])
+        return
+    found = ranks.first(x, k)
+    values, indices = (*node.output, "")[:2]
+    if values in read:
+        made.cast(found.value, given.kind, "cast.values", output=values)
+    if indices in read:
+        made.cast(found.place, _KIND.INT64, "cast.indices", output=indices)
