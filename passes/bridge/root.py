@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from t10.core.dtypes import is_float
 from t10.core.expression import AffineDim, Axis, AxisKind, Combine, Operand, Selector, Term
+from t10.core.neutral import neutral_value
 from t10.core.scalar import ScalarFunction, parse_constant
 from t10.dialect.location import source_text
 from t10.dialect.mlir import ir
@@ -274,6 +274,4 @@ def is_neutral(combine: Combine, fill: str, dtype: str) -> bool:
         return value == 1
     if combine == "and":
         return value is True or value == -1
-    if is_float(dtype):
-        return value == (float("-inf") if combine == "max" else float("inf"))
-    return False
+    return value == neutral_value(combine, dtype)
