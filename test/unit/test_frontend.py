@@ -219,7 +219,7 @@ def test_shape_that_depends_on_data_is_refused() -> None:
         helper.make_node("NonZero", ["x"], ["i"], name="nz"),
         helper.make_node("Cast", ["i"], ["y"], to=TensorProto.FLOAT),
     ]
-    with pytest.raises(UnsupportedOpError, match="NonZero node 'nz'"):
+    with pytest.raises(UnsupportedOpError, match="operator 'nz': NonZero makes 'i'"):
         import_proto(_model(nodes, {"x": [4]}, {"y": [1, 4]}), source="nz")
 
 

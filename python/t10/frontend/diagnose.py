@@ -119,7 +119,8 @@ def _signature(single: Any) -> bytes:
     names: dict[str, str] = {"": ""}
     graph = copy.graph
     for node in graph.node:
-        node.name = ""
+        node.name = node.doc_string = ""
+        del node.metadata_props[:]
         for row in (node.input, node.output):
             for i, name in enumerate(row):
                 row[i] = names.setdefault(name, f"v{len(names)}")

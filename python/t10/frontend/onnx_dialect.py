@@ -10,6 +10,7 @@ from onnx import helper
 
 from t10.dialect.mlir import ir
 from t10.errors import InputError, UnsupportedOpError
+from t10.frontend.data_dependent import LOCATION_KEY
 from t10.frontend.onnx_attributes import attribute_value, constant_tensor, element_type
 from t10.frontend.onnx_versions import NodeParts, to_latest
 
@@ -141,7 +142,9 @@ class _Writer:
         for names in (known.inputs, known.outputs):
             while len(names) > 1 and not names[-1]:
                 names.pop()
-        self.nodes.append(helper.make_node(known.kind, known.inputs, known.outputs, name=name, **attributes))
+        node = helper.make_node(known.kind, known.inputs, known.outputs, name=name, **attributes)
+        node.metadata_props.add(key=LOCATION_KEY, value=parts.location)
+        self.nodes.append(node)
 
     def _result(self, value: Any, name: str, i: int) -> str:
         if not isinstance(value.type, ir.ShapedType) and str(value.type) == "none":

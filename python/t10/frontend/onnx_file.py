@@ -18,6 +18,7 @@ from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
 
 from t10.errors import InputError
+from t10.frontend.data_dependent import refuse_data_dependent
 from t10.frontend.fold import fold_constants
 from t10.frontend.functions import expand_functions
 from t10.frontend.legalize import expand_scans, legalize
@@ -98,6 +99,7 @@ def prepare(
     model = infer_shapes(model, source)
     while fold_constants(model):
         model = infer_shapes(model, source)
+    refuse_data_dependent(model, source)
     expand_scans(model)
     expand_selections(model)
     lift_weights(model, weights)

@@ -68,6 +68,12 @@ class Ranks:
         chosen = made.where(beaten, other, places, "candidate")
         return made.reduce("ReduceMax" if is_last else "ReduceMin", chosen, self.axis, "index", keep=True)
 
+    def is_first(self, x: Tensor) -> Tensor:
+        """Return whether an element is the first extreme of its row."""
+        place = self.place_of(x, self.extreme(x), is_last=False)
+        places = self._places(x, self.axis, self.n, self.n, "own.places")
+        return self.made.compare("Equal", places, place, "is_first")
+
     def _chunk_winners(self, left: Candidates, size: int, k: int, stage: str) -> Candidates:
         """Return the first `k` of every chunk: rows of fewer candidates, in which equals still stand by place."""
         made, axis = self.made, self.axis

@@ -1,6 +1,7 @@
-"""TopK, ArgMax and ArgMin as tensor expressions: comparisons and reductions, partitioned like any other operator.
+"""TopK, ArgMax, ArgMin and Hardmax as comparisons and reductions, which are partitioned like any other operator.
 
     ArgMax   m = max x;  index = min over i of (i where not x[i] < m)
+    Hardmax  1 at that index, 0 elsewhere
     TopK     ranks by counting who is ahead, see `t10.frontend.ranks`
 
 Among equals the smaller index comes first, as ONNX demands. Fusing computes what a reduction reads inside it, so that
@@ -15,6 +16,7 @@ from typing import Any
 import onnx
 from onnx import numpy_helper
 
+from t10.errors import InputError
 from t10.frontend.expressions import Expressions, Tensor
 from t10.frontend.ranks import Ranks
 
@@ -31,9 +33,11 @@ _COMPARED_AS: dict[int, int] = {
 }
 """The type that holds every value of a type and is compared as quickly as any."""
 
+_DEFAULT_AXIS = {"TopK": -1, "ArgMax": 0, "ArgMin": 0, "Hardmax": -1}
+
 
 def expand_selections(model: Any) -> None:
-    """Rewrite, in place, every TopK of constant k, ArgMax and ArgMin over a static axis; others stay untouched."""
+    """Rewrite, in place, every TopK of constant k, ArgMax, ArgMin and Hardmax over a static axis; others stay."""
     graph = model.graph
     constants = {tensor.name: tensor for tensor in graph.initializer}
     values = (*graph.input, *graph.value_info, *graph.output)
@@ -68,28 +72,36 @@ def selected_count(node: Any, constants: dict[str, Any]) -> int | None:
 
 def _selected_from(node: Any, types: dict[str, Any]) -> Tensor | None:
     """Return what a selection selects from; None for other nodes, dynamic shapes, and types that are not compared."""
-    if node.op_type not in ("TopK", "ArgMax", "ArgMin") or node.domain not in ("", "ai.onnx"):
+    if node.op_type not in _DEFAULT_AXIS or node.domain not in ("", "ai.onnx"):
         return None
     kind = types.get(node.input[0])
     if kind is None or not kind.HasField("shape") or kind.elem_type not in _COMPARED_AS:
         return None
     shape = tuple(dim.dim_value for dim in kind.shape.dim)
-    return Tensor(node.input[0], shape, kind.elem_type) if shape and all(shape) else None
+    is_static = bool(shape) and all(shape)
+    return Tensor(node.input[0], shape, kind.elem_type) if is_static else None
 
 
 def _select(made: Expressions, node: Any, given: Tensor, k: int, read: set[str]) -> None:
-    """Write a selection, with the outputs of it that anything reads."""
+    """Write a selection, with the outputs of it that anything reads; raises `InputError` where there is no such one."""
     options = {attribute.name: int(attribute.i) for attribute in node.attribute}
-    is_top_k = node.op_type == "TopK"
-    axis = options.get("axis", -1 if is_top_k else 0) % len(given.shape)
-    is_largest = bool(options.get("largest", 1)) if is_top_k else node.op_type == "ArgMax"
+    axis, rank = options.get("axis", _DEFAULT_AXIS[node.op_type]), len(given.shape)
+    if not -rank <= axis < rank or not 1 <= k <= given.shape[axis]:
+        raise InputError(
+            f"{node.op_type} takes {k} elements along axis {axis} of shape {list(given.shape)} "
+            f"(expected an axis from {-rank} to {rank - 1}, and at least one element but no more than it has)",
+            operator=node.name,
+        )
     x = made.cast(given, _COMPARED_AS[given.kind], "wide")
-    ranks = Ranks(made, axis, given.shape[axis], is_largest)
-    if not is_top_k:
-        is_last = bool(options.get("select_last_index", 0))
-        place = ranks.place_of(x, ranks.extreme(x), is_last=is_last)
+    is_largest = bool(options.get("largest", 1)) and node.op_type != "ArgMin"
+    ranks = Ranks(made, axis % rank, given.shape[axis], is_largest)
+    if node.op_type == "Hardmax":
+        made.cast(ranks.is_first(x), given.kind, "cast", output=node.output[0])
+        return
+    if node.op_type != "TopK":
+        place = ranks.place_of(x, ranks.extreme(x), is_last=bool(options.get("select_last_index", 0)))
         if not options.get("keepdims", 1):
-            place = made.squeeze(place, axis, "flat")
+            place = made.squeeze(place, axis % rank, "flat")
         made.cast(place, _KIND.INT64, "cast", output=node.output[0])
         return
     found = ranks.first(x, k)

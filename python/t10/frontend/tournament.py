@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-PER_PAIR = 6
-"""Issue slots of a rank per pair of elements: three comparisons, their join, 1 or 0, the sum. Measured: 6.2 on f32."""
+PER_PAIR = 9
+"""Issue slots of a rank per pair of elements: three comparisons, their join, 1 or 0, the sum. Measured: 8 to 10 on f32."""
 
-PER_SELECTED = 7
-"""Issue slots per element and result: comparison, choice and maximum, of values and of places. Measured: 6 to 8."""
+PER_SELECTED = 10
+"""Issue slots per element and result: comparison, choice and maximum, of values and of places. Measured: 8 to 13."""
 
 PER_STAGE = 9_000_000
 """What a stage costs besides, in issue slots: some 6,000 cycles of exchanges and synchronisation on some 1,500 cores. A
