@@ -11,7 +11,7 @@ from t10.codelets.vector.access import pointer_field
 from t10.codelets.vector.draft import Draft, Prepared, draft, packs, prepare
 from t10.codelets.vector.emit import Emitter
 from t10.codelets.vector.layout import scratch_bytes
-from t10.codelets.vector.nest import Effort, Nest, across_nest, nest_of, skeleton
+from t10.codelets.vector.nest import Effort, Nest, Split, across_nest, nest_of, skeleton
 from t10.codelets.vector.schedule import Scheduled, schedule
 from t10.codelets.vector.twin import twin
 from t10.core.codelet import Codelet, Compiled
@@ -48,11 +48,15 @@ class VectorFamily:
 
 def _best(task: Task, effort: Effort) -> Scheduled | None:
     """Return the best way to compute a task whose points take an effort; None where there is no way."""
-    nest = nest_of(task, effort)
-    if nest is None or not _can_index(nest.axes, len(nest.outer), nest.split):
-        return None
-    way = _best_way(skeleton(nest), task.apart)
-    return None if way is None else way.applied(nest)
+    refused: frozenset[Split] = frozenset()
+    # A way to share that takes more registers than there are leaves the next best.
+    while (nest := nest_of(task, effort, refused)) is not None:
+        if _can_index(nest.axes, len(nest.outer), nest.split):
+            way = _best_way(skeleton(nest), task.apart)
+            if way is not None:
+                return way.applied(nest)
+        refused |= frozenset((nest.split,))
+    return None
 
 
 def _across(task: Task) -> Scheduled | None:

@@ -177,8 +177,11 @@ class Effort:
     per_row: int = 12
 
 
-def nest_of(task: Task, effort: Effort) -> Nest | None:
-    """Return a task without reduction axes as rows; None where it is not that, or its output does not lie in rows."""
+def nest_of(task: Task, effort: Effort, refused: frozenset[Split] = frozenset()) -> Nest | None:
+    """Return a task without reduction axes as rows; None where it is not that, or its output does not lie in rows.
+
+    Workers share it in the best way that is not `refused`; None where there is no other.
+    """
     made = with_old_output(task)
     if made is None or task.reduction_axes or task.selectors:
         return None
@@ -192,7 +195,10 @@ def nest_of(task: Task, effort: Effort) -> Nest | None:
         return None
     axes.remove(inner)
     is_indexed = any(op.opcode == "index" for op in function.ops)
-    split, per_worker, axes = _split(axes, inner, operands, effort, can_be_flat=not is_indexed)
+    choice = _split(axes, inner, operands, effort, refused | NOT_FLAT if is_indexed else refused)
+    if choice is None:
+        return None
+    split, per_worker, axes = choice
     if len(axes) > MOST_OUTER_AXES:
         return None
     output = operands[-1]
@@ -314,11 +320,12 @@ def _row_alignment(operand: TaskOperand, strides: list[int]) -> int:
 
 
 def _split(
-    axes: list[_Axis], inner: _Axis, operands: list[TaskOperand], effort: Effort, *, can_be_flat: bool
-) -> tuple[Split, int, list[_Axis]]:
+    axes: list[_Axis], inner: _Axis, operands: list[TaskOperand], effort: Effort, refused: frozenset[Split]
+) -> tuple[Split, int, list[_Axis]] | None:
     """Return how workers share the work, so that the busiest has the least: along one axis, or all points.
 
-    Shares are multiples of what keeps two workers out of one word. One worker may have to do all of it.
+    None where all there is is refused. Shares are multiples of what keeps two workers out of one word. One worker may
+    have to do all of it.
     """
     output = operands[-1]
     has_whole_words = (
@@ -337,15 +344,19 @@ def _split(
         rows = axis.extent if unit is None else _share(axis.extent, unit)
         cost = n_rows // axis.extent * rows * (inner.extent * effort.per_point + effort.per_row)
         choices.append((cost, 1, "rows", rows, [axis, *(a for a in axes if a is not axis)]))
-    if axes and has_whole_words and can_be_flat and max(a.extent for a in (*axes, inner)) < MOST_FLAT:
+    if axes and has_whole_words and max(a.extent for a in (*axes, inner)) < MOST_FLAT:
         padded = (inner.extent + ROW_UNIT - 1) // ROW_UNIT * ROW_UNIT
         points = _share(n_rows * padded, ROW_UNIT)
         cost = points * effort.per_point + (points // padded + 2) * (effort.per_row + FLAT_ROW) + FLAT_START
         choices.append((cost, 2, "flat", points, axes))
-    best = min(choices, key=lambda choice: choice[:2])
+    allowed = [choice for choice in choices if choice[2] not in refused]
+    if not allowed:
+        return None
+    best = min(allowed, key=lambda choice: choice[:2])
     return best[2], best[3], best[4]
 
 
+NOT_FLAT: frozenset[Split] = frozenset(("flat",))
 FLAT_ROW, FLAT_START, MOST_FLAT = 5, 12, 1 << 16
 """What sharing all points takes more than sharing rows: slots per row, once; indices are words of 16 bits."""
 
