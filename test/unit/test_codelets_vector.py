@@ -390,3 +390,20 @@ def test_what_is_not_elementwise_or_f64_is_left_to_others() -> None:
     assert VectorFamily().compile(elementwise("arith.addf", ["f64"] * 3, 8)) is None
     summed = Task((8,), (TaskOperand("f32", (1,)),), TaskOperand("f32", (0,)), "sum", identity(), (0,))
     assert VectorFamily().compile(summed) is None
+
+
+@pytest.mark.parametrize("extents", [(2, 2, 64), (3, 2, 64), (2, 3, 40)])
+def test_a_way_to_share_that_needs_too_many_registers_leaves_another(extents: tuple[int, int, int]) -> None:
+    # Seven operands, two axes around the rows: all points shared would need more registers than there are.
+    n, rows, columns = extents
+    along = (rows * columns, columns, 1)
+    strides = [along, (0, columns, 1), (rows, 1, 0), (rows, 1, 0), (0, 0, 1), (0, 0, 1), along]
+    dtypes = ("f16", "f16", "f32", "f32", "f16", "f16", "f16")
+    ops = (
+        ScalarOp("arith.addf", (0, 1), "f16"), ScalarOp("arith.extf", (6,), "f32"),
+        ScalarOp("arith.subf", (7, 2), "f32"), ScalarOp("arith.mulf", (8, 3), "f32"),
+        ScalarOp("arith.truncf", (9,), "f16"), ScalarOp("arith.mulf", (10, 4), "f16"),
+        ScalarOp("arith.addf", (11, 5), "f16"),
+    )  # fmt: skip
+    *inputs, output = (TaskOperand(dtype, each, 16) for dtype, each in zip(dtypes, strides, strict=True))
+    run(Task((n, rows, columns), tuple(inputs), output, "none", ScalarFunction(6, ops, 12))).check()
