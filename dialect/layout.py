@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from t10.core.chunks import chunk_slots
 from t10.dialect.attributes import int_tuple, is_int, refuse_unknown, required
 from t10.dialect.ods import Invalid
 
@@ -59,8 +60,8 @@ class Layout:
     def partition_elements(self, shape: tuple[int, ...]) -> int:
         """Return the number of elements one core holds."""
         if self.linear:
-            return _ceil_div(prod(shape), self.linear)
-        return _ceil_div(prod(self.partition(shape)), self.scatter)
+            return chunk_slots(prod(shape), self.linear)
+        return chunk_slots(prod(self.partition(shape)), self.scatter)
 
     def sub_tensor(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the extents of one sub-tensor in elements, padding and halo included."""

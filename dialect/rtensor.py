@@ -62,7 +62,8 @@ class LayoutAttr(RTensor.Attribute, name="layout"):
     every core hands to its neighbour in one shift. Optional: `cores` that share a sub-tensor, `scatter` (a core keeps
     one of that many chunks of its partition), `halo` elements by which neighbours overlap in a compound dim, `padded`
     extents where temporal factors ask for more padding than `fs`.
-    `linear = n` alone: elements in row-major order, in n equal chunks, one per core. The first example stands for
+    `linear = n` alone: elements in row-major order, in n equal chunks, one per core. Chunks are one element or an even
+    number of them (where there are several). The first example stands for
 
     ```text
     for i in range(2):                 # fs: sub-tensors of 3x8
@@ -202,7 +203,7 @@ class SetupOp(RTensor.Operation, name="setup", traits=[Pure]):
     ```
 
     `bytes` is the most any core receives, `cycles` the modelled time. Going back to idle is free: the copy is dropped.
-    An active partition is at least as large as the idle one.
+    An active partition is at least as large as the idle one, which may be rounded up to an even number of elements.
     """
 
     active: Result[Any]
@@ -218,8 +219,9 @@ class SetupOp(RTensor.Operation, name="setup", traits=[Pure]):
         shape = tuple(source.shape)
         if before is None:
             return
-        if after.partition_elements(shape) < before.partition_elements(shape):
-            found, expected = after.partition_elements(shape), before.partition_elements(shape)
+        found, expected = after.partition_elements(shape), before.partition_elements(shape)
+        # Chunks are even, partitions need not be.
+        if found + found % 2 < expected:
             raise Invalid(
                 f"active partition holds {found} elements, expected at least the idle partition's {expected}"
             )

@@ -6,6 +6,7 @@ from dataclasses import replace
 from math import prod
 
 from t10.core import geometry
+from t10.core.chunks import chunk_slots
 from t10.core.expression import Operand, OperatorSpec
 from t10.core.movement import operand_of
 from t10.core.plan import OperatorPlan
@@ -17,7 +18,7 @@ def dialect_layout(spec: OperatorSpec | None, layout: Layout, shape: tuple[int, 
     """Return the encoding of a value of `shape` under a layout; `spec` is the operator of an operand layout."""
     if spec is None or layout.plan is None:
         n_elements = prod(shape)
-        chunk = -(-n_elements // layout.n_cores)
+        chunk = chunk_slots(n_elements, layout.n_cores)
         return DialectLayout(linear=-(-n_elements // chunk))
     return operand_layout(spec, layout.plan, layout.operand, layout.scatter)
 

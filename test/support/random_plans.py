@@ -327,7 +327,7 @@ def _buffers(
             found.append(
                 Buffer(f"accumulator:{spec.name}", 0, n_slots * size_bytes(spec.acc_dtype), step, step)
             )
-        n_bytes = -(-n_slots // r) * size_bytes(spec.output.dtype)
+        n_bytes = movement.partition_scatter(n_slots, r) * size_bytes(spec.output.dtype)
         found.append(
             Buffer(f"value:{spec.output.name}", 0, n_bytes, step, _last_step(graph, spec.output.name, step))
         )

@@ -72,7 +72,7 @@ def test_a_partition_is_what_one_core_holds() -> None:
     layout = Layout(fs=(2, 1), ft=(1, 3), rp=(0, 1))
     assert layout.sub_tensor((5, 8)) == (3, 8)
     assert layout.partition((5, 8)) == (3, 3)
-    assert replace(layout, scatter=2).partition_elements((5, 8)) == 5
+    assert replace(layout, scatter=2).partition_elements((5, 8)) == 6
     assert Layout(linear=7).partition_elements((5, 8)) == 6
 
 

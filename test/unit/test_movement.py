@@ -3,6 +3,7 @@
 import numpy as np
 
 from t10.core import movement
+from t10.core.chunks import chunk_slots
 from t10.core.graph import Graph, GraphOutput, TensorValue, View
 from t10.core.schedule import Layout
 
@@ -17,8 +18,15 @@ def graph_of(*views: View) -> Graph:
 
 
 def test_linear_layout_spreads_elements_in_order() -> None:
+    spread = movement.layout_map(None, linear("x", 4), 6)
+    assert spread.elements.tolist() == [[0, 1], [2, 3], [4, 5]]
+
+
+def test_chunks_of_more_than_one_element_are_even() -> None:
+    assert [chunk_slots(n, 4) for n in (1, 4, 5, 8, 9, 13, 16, 17)] == [1, 1, 2, 2, 4, 4, 4, 6]
+    assert [chunk_slots(n, 1) for n in (1, 2, 3, 7)] == [1, 2, 3, 7]
     spread = movement.layout_map(None, linear("x", 4), 10)
-    assert spread.elements.tolist() == [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9, -1, -1]]
+    assert spread.elements.tolist() == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, -1, -1]]
 
 
 def test_views_are_read_through_in_order() -> None:
@@ -61,7 +69,7 @@ def test_traffic_counts_only_what_crosses_cores_and_multicast_once() -> None:
 def test_what_stays_on_its_core_is_counted_as_copied() -> None:
     graph = graph_of(View("r", "reshape", ("x",), (3, 4), "f32"))
     through = movement.view_elements(graph, "r")
-    home = movement.layout_map(None, linear("x", 4), 12)
-    wanted = movement.layout_map(None, linear("r", 4), 12)
+    home = movement.layout_map(None, linear("x", 3), 12)
+    wanted = movement.layout_map(None, linear("r", 3), 12)
     counted = movement.traffic(movement.route(wanted, through, [(home, 12)]), [(home, 12)])
-    assert (counted.total_elements, counted.copied_elements) == (0, 3)
+    assert (counted.total_elements, counted.copied_elements) == (0, 4)

@@ -36,6 +36,12 @@ def n_sharers(operand: Operand, plan: OperatorPlan) -> int:
     return prod(f for axis, f in enumerate(plan.f_op) if axis not in own)
 
 
+def chunk_slots_many(n_slots: Ints, n_parts: Ints) -> Ints:
+    """Return `core.chunks.chunk_slots` for every pair of entries."""
+    chunk = -(-n_slots // n_parts)
+    return chunk + np.where((n_parts > 1) & (chunk > 1), chunk % 2, 0)
+
+
 def ring_length(plan: OperatorPlan, slot: int) -> int:
     """Return prod(ft) of rotatable operand number `slot`."""
     return prod(plan.ft[slot])

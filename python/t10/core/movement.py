@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from t10.core import geometry
+from t10.core.chunks import chunk_slots
 from t10.core.expression import Operand, OperatorSpec
 from t10.core.graph import Graph, View
 from t10.core.loads import Loads, MoveRates, phase_loads
@@ -140,7 +141,7 @@ def is_padded(spec: OperatorSpec, operand: Operand, plan: OperatorPlan) -> bool:
 
 def partition_scatter(n_slots: int, scatter: int) -> int:
     """Return the chunk length when a partition of `n_slots` elements is divided over `scatter` replicas."""
-    return -(-n_slots // scatter)
+    return chunk_slots(n_slots, scatter)
 
 
 def operand_of(spec: OperatorSpec, number: int) -> Operand:
@@ -165,7 +166,7 @@ def operand_elements(spec: OperatorSpec, plan: OperatorPlan, number: int) -> NDA
 def layout_map(spec: OperatorSpec | None, layout: Layout, n_elements: int) -> ElementMap:
     """Return the element map of a layout; `spec` is the operator of an `operand` layout, None for `linear`."""
     if layout.plan is None or spec is None:
-        chunk = -(-n_elements // layout.n_cores)
+        chunk = chunk_slots(n_elements, layout.n_cores)
         n_cores = -(-n_elements // chunk)
         ids = np.arange(n_cores * chunk, dtype=np.int32).reshape(n_cores, chunk)
         return ElementMap(np.where(ids < n_elements, ids, np.int32(-1)), np.zeros(n_cores, np.int64))

@@ -27,11 +27,11 @@ def moment(step: int, phase: Phase) -> int:
 class Layout:
     """Where the elements of a value lie, the same way on every core.
 
-    `linear`: element e of `value` in slot `e % chunk` of core `e // chunk`, chunk = ceil(elements / `n_cores`).
+    `linear`: element e of `value` in slot `e % chunk` of core `e // chunk`, chunk = `chunk_slots(elements, n_cores)`.
     `operand`: as operand number `operand` of `operator` lies under `plan` (numbered as in `OperatorSpec.operands`;
     `len(operands)` is the output, at the end of the loop nest), cut further over its replicas: the flattened
-    partition is divided in `scatter` chunks of ceil(n / scatter) and the core of replica rank k keeps chunk
-    `k % scatter`.
+    partition is divided in `scatter` chunks of `chunk_slots(n, scatter)` and the core of replica rank k keeps
+    chunk `k % scatter`.
     """
 
     kind: LayoutKind

@@ -8,6 +8,7 @@ from __future__ import annotations
 from math import prod
 
 from t10.core import geometry
+from t10.core.chunks import chunk_slots
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.plan import Cycles, OperatorPlan
@@ -62,7 +63,7 @@ def output_chunk(spec: OperatorSpec, plan: OperatorPlan) -> tuple[int, int]:
     slot = len(spec.inputs)
     n_members = geometry.n_replicas(spec, plan, slot)
     n_elements = prod(geometry.partition_shape(spec.output, geometry.window_lengths(plan, slot)))
-    return n_members, n_elements if plan.reduce == "all" else -(-n_elements // n_members)
+    return n_members, n_elements if plan.reduce == "all" else chunk_slots(n_elements, n_members)
 
 
 def combine_cycles(cost: CostModel, spec: OperatorSpec, plan: OperatorPlan) -> int:

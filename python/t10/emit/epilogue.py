@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from t10.core import geometry
+from t10.core.chunks import chunk_slots
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes
 from t10.core.scalar import ScalarFunction, identity
@@ -102,7 +103,7 @@ def _scattered(running: Running, n_members: int) -> Iterator[tuple[Nest, Work]]:
     strides = axis_strides(spec.output, lengths)
     shape = geometry.partition_shape(spec.output, lengths)
     n_slots = prod(shape)
-    chunk = -(-n_slots // n_members)
+    chunk = chunk_slots(n_slots, n_members)
     ranks = groups(spec, plan).ranks
     starts = geometry.window_starts(plan, running.output_slot, geometry.final_positions(plan))
     by_rank: dict[int, list[tuple[AxisSizes, AxisSizes]]] = {

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from t10.core import geometry
+from t10.core.chunks import chunk_slots
 from t10.core.expression import OperatorSpec
 from t10.core.plan import OperatorPlan
 from t10.emit.patterns import Moves
@@ -69,7 +70,7 @@ def scatter_rounds(who: Groups, n_slots: int, buffer_slots: int, even_slots: int
     chunk larger than the buffer comes in pieces.
     """
     n_members = who.members.shape[1]
-    chunk = -(-n_slots // n_members)
+    chunk = chunk_slots(n_slots, n_members)
     piece = min(chunk, buffer_slots)
     stride = _even(piece, even_slots)
     at_once = max(buffer_slots // stride, 1)

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from math import prod
 
+from t10.core.chunks import chunk_slots
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
@@ -149,7 +150,7 @@ def goes_into_its_slot(spec: OperatorSpec, plan: OperatorPlan, number: int) -> b
 def layout_slots(specs: Mapping[str, OperatorSpec], layout: Layout, n_elements: int) -> int:
     """Return how many elements a core holds under a layout."""
     if layout.plan is None:
-        return -(-n_elements // layout.n_cores)
+        return chunk_slots(n_elements, layout.n_cores)
     return partition_scatter(
         operand_slots(specs[layout.operator], layout.plan, layout.operand), layout.scatter
     )

@@ -7,6 +7,7 @@ arrays over all slots it replaces.
 from __future__ import annotations
 
 from t10.core import geometry
+from t10.core.chunks import chunk_slots
 from t10.core.expression import OperatorSpec
 from t10.core.movement import operand_of
 from t10.core.plan import OperatorPlan
@@ -38,8 +39,8 @@ def operand_cut(spec: OperatorSpec, plan: OperatorPlan, number: int) -> Cut:
 
 
 def linear_cut(n_elements: int, n_cores: int) -> Cut:
-    """Return how `n_elements` lie that are spread evenly over `n_cores` cores: ceil(n / cores) each, in order."""
-    chunk = -(-n_elements // n_cores)
+    """Return how `n_elements` lie that are spread evenly over `n_cores` cores: a chunk each, in order."""
+    chunk = chunk_slots(n_elements, n_cores)
     return Cut(
         dims=[(n_elements, 0, [(0, 1)])],
         f_op=(-(-n_elements // chunk),),

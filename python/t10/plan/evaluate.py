@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from t10.chip.spec import BUFFER_ALIGNMENT_BYTES
 from t10.core.dtypes import size_bytes
 from t10.core.expression import Operand, OperatorSpec
+from t10.core.geometry import chunk_slots_many
 from t10.core.runs import epilogue_run_axes
 from t10.cost import CostModel
 from t10.plan._evaluate import evaluate_nests
@@ -127,7 +128,7 @@ def evaluate(spec: OperatorSpec, cost: CostModel, f_op: Ints, ft: Ints) -> Evalu
     reduced = [a for a in range(len(spec.axes)) if a not in spec.output.axes]
     members = f_op[:, reduced].prod(axis=1) // ft[:, -1].prod(axis=1)
     n_out = partition_elements(spec.output, out_windows)
-    chunk = -(-n_out // members)
+    chunk = chunk_slots_many(n_out, members)
     active_bytes += result_bytes(spec, n_out, members)
     runs = np.minimum(out_windows[:, list(epilogue_run_axes(spec))].prod(axis=1), chunk)
     epilogue = cost.epilogue_cycles_many(spec, chunk, runs)
@@ -152,7 +153,7 @@ def evaluate(spec: OperatorSpec, cost: CostModel, f_op: Ints, ft: Ints) -> Evalu
 def result_bytes(spec: OperatorSpec, n_out: Ints, members: Ints) -> Ints:
     """Return the bytes per core of the accumulator and, where it is not the result itself, of the result."""
     accumulator = aligned(n_out * size_bytes(spec.acc_dtype))
-    value = aligned(-(-n_out // members) * size_bytes(spec.output.dtype))
+    value = aligned(chunk_slots_many(n_out, members) * size_bytes(spec.output.dtype))
     if spec.acc_dtype != spec.output.dtype:
         return accumulator + value
     return accumulator + np.where(members > 1, value, 0)

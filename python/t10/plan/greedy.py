@@ -7,6 +7,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from t10.core.chunks import chunk_slots
 from t10.core.dtypes import size_bytes
 from t10.cost.operator import output_chunk
 from t10.plan.allocation import aligned_size
@@ -89,7 +90,9 @@ def base_bytes(context: Context) -> int:
     total = context.chip.shift_buffer_bytes
     for weight in context.graph.weights:
         if weight.name in context.lives.last_by_value and weight.name not in context.lives.owner_by_weight:
-            total += aligned_size(-(-prod(weight.shape) // context.chip.n_cores) * size_bytes(weight.dtype))
+            total += aligned_size(
+                chunk_slots(prod(weight.shape), context.chip.n_cores) * size_bytes(weight.dtype)
+            )
     return total
 
 
@@ -99,7 +102,7 @@ def _live_bytes(context: Context, fronts: tuple[Front, ...], choices: tuple[Choi
     live = np.zeros(n, np.int64)
     for value in context.graph.inputs:
         last = context.lives.last_by_value.get(value.name, -1)
-        size = aligned_size(-(-prod(value.shape) // context.chip.n_cores) * size_bytes(value.dtype))
+        size = aligned_size(chunk_slots(prod(value.shape), context.chip.n_cores) * size_bytes(value.dtype))
         live[: last + 1] += size
     for step, (spec, front, choice) in enumerate(zip(context.graph.operators, fronts, choices, strict=True)):
         _, n_slots = output_chunk(spec, front[choice.plan].plan)

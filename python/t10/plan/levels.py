@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from t10.core import geometry
+from t10.core.chunks import chunk_slots
 from t10.core.dtypes import size_bytes
 from t10.core.expression import Operand, OperatorSpec
 from t10.core.movement import operand_of, partition_scatter
@@ -112,7 +113,7 @@ def level_table(
                     setup += _fetch(cost, operand, plan, windows_of(spec, plan, n), slots[n])
                     continue
                 if level == 0:
-                    idle += aligned_size(-(-prod(operand.shape) // n_cores) * size)
+                    idle += aligned_size(chunk_slots(prod(operand.shape), n_cores) * size)
                     setup += _fetch(cost, operand, plan, windows_of(spec, plan, n), slots[n])
                     continue
                 scatter = scatter_at(level, replicas[n])

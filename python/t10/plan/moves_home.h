@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "../core/chunks.h"
 #include "moves_cut.h"
 
 namespace t10 {
@@ -46,7 +47,7 @@ class Home {
     if (scatter < 1) throw std::invalid_argument("Home: scatter must be 1 or more");
     if (cut_->n_elements >= (Int{1} << 32) || cut_->n_slots >= (Int{1} << 32))
       throw std::invalid_argument("Home: values of 2^32 elements and more are not supported");
-    n_slots = (cut_->n_slots + scatter - 1) / scatter;
+    n_slots = chunk_slots(cut_->n_slots, scatter);
     by_chunk_ = Divider(n_slots);
     rank_cores();
     if (is_linear()) return;

@@ -386,7 +386,8 @@ void Engine::answer() {
     std::vector<double> epilogue(n);
     const auto item_bytes = static_cast<double>(problem_.slots.back().item_bytes);
     for (std::size_t k = 0; k < n; ++k) {
-      chunk[k] = std::ceil(columns[1][k] / columns[0][k]);
+      chunk[k] = static_cast<double>(
+          chunk_slots(static_cast<std::int64_t>(columns[1][k]), static_cast<std::int64_t>(columns[0][k])));
       chunk_bytes[k] = chunk[k] * item_bytes;
     }
     const double *const slots[2] = {chunk.data(), columns[2]};

@@ -88,7 +88,7 @@ void Engine::add_cases(const OutputKey &key, std::size_t number, OutputCases &ca
   for (std::int64_t ring = 1; ring <= n_sharers; ++ring) {
     if (n_sharers % ring != 0) continue;
     const std::int64_t held = ceil_div(n_elements, ring);
-    const std::int64_t chunk = ceil_div(held, n_sharers / ring);
+    const std::int64_t chunk = chunk_slots(held, n_sharers / ring);
     std::int64_t last = 0;
     for (std::int64_t run = std::min(ceil_div(shortest_run, ring), chunk); run <= longest_run; run = last + 1) {
       last = is_one_run ? longest_run : std::min(longest_run, 2 * run - 1);

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from t10.chip import ChipSpec
+from t10.core.chunks import chunk_slots
 from t10.core.device import Pattern
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
@@ -77,7 +78,7 @@ def _scatter(random: Random, chip: ChipSpec) -> Collective:
     item_bytes = size_bytes(dtype)
     n_members = who.members.shape[1]
     rounds = scatter_rounds(who, n_slots, chip.shift_buffer_bytes // item_bytes, EVEN_BYTES // item_bytes)
-    chunk = -(-n_slots // n_members)
+    chunk = chunk_slots(n_slots, n_members)
 
     def modelled(costs: ExchangeCosts) -> int:
         model = _OnlyExchange(chip, exchange=costs)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from t10.core import geometry, movement
+from t10.core.chunks import chunk_slots
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.plan import OperatorPlan
@@ -199,7 +200,7 @@ def _combine(machine: Machine, running: Running) -> NDArray[Any] | None:
         cycles = machine.cost.all_reduce_cycles(spec, n_members, n_slots)
     else:
         per_core = reduce_scatter(machine.memory, spec, plan, running.accumulator, groups)
-        n_slots = -(-n_slots // n_members)
+        n_slots = chunk_slots(n_slots, n_members)
         cycles = machine.cost.reduce_cycles(spec, n_members, n_slots * size_bytes(spec.acc_dtype), n_slots)
     machine.timeline.add(spec.name, "reduce", cycles, per_core * plan.n_cores, per_core)
     return None if plan.reduce == "all" else groups.ranks
@@ -216,7 +217,7 @@ def _finish(
     spec, plan = running.spec, running.plan
     n_slots = running.accumulator.slots.shape[1]
     if chunk_numbers is not None:
-        n_slots = -(-n_slots // geometry.n_replicas(spec, plan, len(spec.inputs)))
+        n_slots = chunk_slots(n_slots, geometry.n_replicas(spec, plan, len(spec.inputs)))
     slots = machine.memory.slots(result.buffer, spec.output.dtype, plan.n_cores, n_slots)
     run_epilogue(spec, plan, running.accumulator, inputs, slots, chunk_numbers)
     machine.memory.mark_written(result.buffer, plan.n_cores, n_slots * size_bytes(spec.output.dtype))

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from t10.core import geometry
+from t10.core.chunks import chunk_slots
 from t10.core.expression import OperatorSpec
 from t10.core.plan import OperatorPlan
 from t10.sim.combine import combine_arrays
@@ -72,7 +73,7 @@ def reduce_scatter(
     slots = accumulator.slots
     n_cores, n_slots = slots.shape
     n_members = groups.members.shape[1]
-    chunk = -(-n_slots // n_members)
+    chunk = chunk_slots(n_slots, n_members)
     per_phase = memory.size_bytes(SHIFT_BUFFER) // slots.itemsize
     if per_phase == 0:
         raise trap("the shift buffer does not hold one element", operator=spec.name)

@@ -71,7 +71,7 @@ class Run:
         shape = self.graph.shape_by_value[layout.value]
         homes: dict[Index, list[tuple[int, int]]] = {index: [] for index in boxes(shape)}
         if layout.plan is None:
-            chunk = -(-prod(shape) // layout.n_cores)
+            chunk = _chunk(prod(shape), layout.n_cores)
             for number, index in enumerate(boxes(shape)):
                 homes[index].append((number // chunk, number % chunk))
         else:
@@ -82,7 +82,7 @@ class Run:
                 raise BrokenPlan("a layout of another value")
             for core in range(len(placed.where)):
                 held = placed.elements(core, operand, row, positions)
-                length = -(-len(held) // layout.scatter)
+                length = _chunk(len(held), layout.scatter)
                 chunk = placed.rank(core, operand, row, positions) % layout.scatter
                 for slot, index in enumerate(held[chunk * length : (chunk + 1) * length]):
                     if index in homes:
@@ -278,7 +278,7 @@ class Run:
             group = [c for c in range(len(placed.where)) if placed.key(c, spec.output, row, positions) == key]
             rank = group.index(core)
             held = placed.elements(core, spec.output, row, positions)
-            length = -(-len(held) // replicas)
+            length = _chunk(len(held), replicas)
             members = group[:replicas]
             first, last = (0, len(held)) if plan.reduce == "all" else (rank * length, (rank + 1) * length)
             for slot, index in list(enumerate(held))[first:last]:
@@ -325,3 +325,9 @@ class Run:
                     operand = spec.inputs[number]
                     self._shift(placed, operand, number, names[number], sizes[number], now, axis, 1)
                     now = tuple(0 if a == axis else p for a, p in enumerate(now))
+
+
+def _chunk(n_slots: int, n_parts: int) -> int:
+    """Return the slots of a chunk: all, one, or an even number."""
+    chunk = -(-n_slots // n_parts)
+    return chunk if n_parts == 1 or chunk == 1 else 2 * -(-chunk // 2)

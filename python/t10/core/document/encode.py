@@ -8,6 +8,7 @@ from math import prod
 from typing import Any, Generic, Literal, TypeVar
 
 from t10.core import geometry, movement
+from t10.core.chunks import chunk_slots
 from t10.core.document import records
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AffineDim, AxisSizes, Operand, OperatorSpec
@@ -142,7 +143,7 @@ class _Encoder:
         buffer = next((b for b in self.module.buffers if b.name == f"idle:{idle.value}"), None)
         if buffer is not None:
             return buffer.size_bytes
-        n_slots = -(-prod(operand.shape) // idle.n_cores)
+        n_slots = chunk_slots(prod(operand.shape), idle.n_cores)
         return n_slots * size_bytes(operand.dtype)
 
     def layout(self, layout: Layout) -> records.LayoutRecord:

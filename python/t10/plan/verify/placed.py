@@ -67,7 +67,7 @@ class PlacedValue:
 
 def linear_value(n_elements: int, n_cores: int) -> PlacedValue:
     """Return a value laid out by its flattened elements in equal chunks, one after the other."""
-    chunk = -(-n_elements // n_cores)
+    chunk = chunk_of(n_elements, n_cores)
     n_used = -(-n_elements // chunk)
     return PlacedValue(n_used, chunk, n_elements, (0,) * n_used)
 
@@ -80,7 +80,7 @@ def placed_operand(spec: OperatorSpec, plan: OperatorPlan, number: int, scatter:
     ranks = ranks_of(window_keys(window, plan))
     return PlacedValue(
         n_cores=plan.n_cores,
-        n_slots=-(-n_whole // scatter),
+        n_slots=chunk_of(n_whole, scatter),
         n_elements=prod(window.operand.shape),
         copies=tuple(rank // scatter for rank in ranks),
         held=held,
@@ -102,8 +102,16 @@ def operand_slots(spec: OperatorSpec, plan: OperatorPlan, number: int) -> int:
 def layout_slots(layout: Layout, spec: OperatorSpec | None, n_elements: int) -> int:
     """Return how many slots a value takes on every core under a layout."""
     if layout.plan is None or spec is None:
-        return -(-n_elements // layout.n_cores)
-    return -(-operand_slots(spec, layout.plan, layout.operand) // layout.scatter)
+        return chunk_of(n_elements, layout.n_cores)
+    return chunk_of(operand_slots(spec, layout.plan, layout.operand), layout.scatter)
+
+
+def chunk_of(n_slots: int, n_parts: int) -> int:
+    """Return the slots of a chunk: an even number where there are several chunks of more than one."""
+    chunk = (n_slots + n_parts - 1) // n_parts
+    if n_parts > 1 and chunk > 1 and chunk % 2 == 1:
+        chunk += 1
+    return chunk
 
 
 def placed_layout(layout: Layout, spec: OperatorSpec | None, n_elements: int) -> PlacedValue:
