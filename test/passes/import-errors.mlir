@@ -24,3 +24,12 @@ func.func @main_graph(%arg0: tensor<?x4xf32> {onnx.dim_params = "0:batch", onnx.
   onnx.Return %0 : tensor<?x4xf32>
 }
 "onnx.EntryPoint"() <{func = @main_graph}> : () -> ()
+
+// -----
+
+func.func @main_graph(%arg0: tensor<2x4xf32> {onnx.name = "x"}) -> tensor<2x?xi64> {
+  // expected-error@below {{NonZero makes 'nz' with one column per element that is not zero (expected a shape known before the model runs) (keep the mask instead of places}}
+  %0 = "onnx.NonZero"(%arg0) {onnx_node_name = "nz"} : (tensor<2x4xf32>) -> tensor<2x?xi64>
+  onnx.Return %0 : tensor<2x?xi64>
+}
+"onnx.EntryPoint"() <{func = @main_graph}> : () -> ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 PER_PAIR = 9
-"""Issue slots of a rank per pair of elements: three comparisons, their join, 1 or 0, the sum. Measured: 8 to 10 on f32."""
+"""Issue slots of a rank per pair of elements: three comparisons, their join, 1 or 0, the sum. Measured: 8 to 10."""
 
 PER_SELECTED = 10
 """Issue slots per element and result: comparison, choice and maximum, of values and of places. Measured: 8 to 13."""
