@@ -26,7 +26,7 @@ from re import fullmatch
 from t10.core.atomic import replaced_file
 from t10.errors import T10Error
 
-VERSION = 1
+VERSION = 2
 MAX_BYTES = 256 << 20
 MAX_ENTRY_BYTES = 64 << 20
 FILL_AFTER_PRUNING = 0.8
