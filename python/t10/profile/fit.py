@@ -18,8 +18,8 @@ MOST_FACTOR = 100.0
 def fit(features: Mapping[str, Floats], cycles: Floats) -> dict[str, float]:
     """Return coefficients by feature that make relative errors least; those of no weight are left out.
 
-    What counts is (modelled - cycles) / sqrt(modelled * cycles), which takes half of the truth to be as wrong as twice:
-    squares of plain relative errors would rather have everything too cheap, and a search goes where it is cheap.
+    What counts is (modelled - cycles) / sqrt(modelled * cycles), modelled as of the round before: squares of plain
+    relative errors would rather have everything too cheap, and a search goes where it is cheap.
     """
     names = list(features)
     columns = np.stack([np.asarray(features[name], np.float64) for name in names], axis=1)
