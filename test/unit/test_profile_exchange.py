@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from t10.chip import load_chip
+from t10.cli import main
 from t10.core.loads import UNITS, core_loads, phase_loads
 from t10.cost.exchange import ExchangeCosts, exchange_costs
 from t10.profile.collective import collectives
@@ -68,3 +70,16 @@ def test_shifts_and_reductions_are_drawn_alike_for_one_seed() -> None:
     for kind, group in first.items():
         keys = [[pattern.key for pattern in one.patterns] for one in group]
         assert keys == [[pattern.key for pattern in one.patterns] for one in second[kind]]
+
+
+def test_the_command_prints_errors_and_writes_what_the_cost_model_reads(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "exchange.json"
+    assert main(["profile", "--exchange", "--chip", "test-16", "--samples", "4", "-o", str(out)]) == 0
+    text = capsys.readouterr().out
+    assert "relayouts of f16" in text
+    assert "reduce-scatters" in text
+    written = json.loads(out.read_text())
+    assert (written["chip"], written["samples"]) == ("test-16", 4)
+    assert set(written) >= {each.name for each in fields(ExchangeCosts)}

@@ -56,6 +56,7 @@ class Arguments:
     prove: bool = False
     operator: str | None = None
     plot: Path | None = None
+    exchange: bool = False
     as_json: bool = False
     rows: int | None = None
     plots: bool = True
@@ -66,7 +67,7 @@ class Arguments:
     engine: str = "plan"
     models: tuple[Path, ...] = ()
     output: Path | None = None
-    samples: int = 200
+    samples: int | None = None
     shift_buffer_bytes: int | None = None
     program: bool = True
     codelets: tuple[Path, ...] = ()
@@ -185,7 +186,12 @@ def _add_reading(commands: Commands, common: argparse.ArgumentParser) -> None:
     profile.add_argument(
         "-o", dest="output", type=Path, metavar="FIT.json", help="where to write the fitted table"
     )
-    profile.add_argument("--samples", type=int, default=200, help="shapes per class (default: %(default)s)")
+    profile.add_argument(
+        "--exchange",
+        action="store_true",
+        help="fit the communication model to the exchange simulator instead: phases on the chip, 40 per kind",
+    )
+    profile.add_argument("--samples", type=int, help="shapes per class (default: 200), or phases per kind")
     profile.add_argument(
         "--plot", type=Path, metavar="FILE.png", help="draw modelled against measured cycles"
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from rich.table import Table
 
+from t10.chip import load_chip
 from t10.cli.arguments import Arguments
 from t10.cli.terminal import progress_bar, say, stdout
 from t10.core.graph import Graph
@@ -13,21 +14,30 @@ from t10.cost.combine import combine_operator
 from t10.driver import Progress, compile
 from t10.errors import UnsupportedOpError
 from t10.profile.classes import OperatorClass, class_of
+from t10.profile.exchange import SAMPLES as EXCHANGE_SAMPLES
+from t10.profile.exchange import fit_exchange, write_exchange_fit
 from t10.profile.model import Profile, profile
 from t10.profile.picture import accuracy_picture, kind_of
 from t10.profile.table import classes_of_table, errors_of, write_fits
 
 WORST_SHOWN = 12
+SAMPLES = 200
 
 
 def run_profile(arguments: Arguments) -> int:
-    """Measure and fit the classes of the bundled table, or those of models, and print how accurate the fits are."""
+    """Measure and fit the classes of the bundled table, or those of models, and print how accurate the fits are.
+
+    With `--exchange`, the communication model is fitted instead.
+    """
+    if arguments.exchange:
+        return _run_exchange(arguments)
+    n_samples = arguments.samples or SAMPLES
     with progress_bar(quiet=arguments.quiet) as progress:
         classes = _classes(arguments, progress)
         profiles: list[Profile] = []
         for number, one in enumerate(classes):
             progress("profile", number, len(classes))
-            found = profile(one, arguments.samples, arguments.seed)
+            found = profile(one, n_samples, arguments.seed)
             if found is not None:
                 profiles.append(found)
     if not profiles:
@@ -36,7 +46,7 @@ def run_profile(arguments: Arguments) -> int:
     console.print(_by_kind(profiles))
     console.print(_worst(profiles))
     if arguments.output is not None:
-        write_fits(arguments.output, profiles, arguments.seed, arguments.samples)
+        write_fits(arguments.output, profiles, arguments.seed, n_samples)
         say(
             console,
             f"wrote {arguments.output}: {len(profiles)} classes (use it with --cost-model {arguments.output})",
@@ -44,6 +54,23 @@ def run_profile(arguments: Arguments) -> int:
     if arguments.plot is not None:
         accuracy_picture(profiles, arguments.plot)
         say(console, f"wrote {arguments.plot}")
+    return 0
+
+
+def _run_exchange(arguments: Arguments) -> int:
+    """Fit the communication model to random phases on a chip and print how accurate it is on others."""
+    chip, n_samples = load_chip(arguments.chip), arguments.samples or EXCHANGE_SAMPLES
+    found = fit_exchange(chip, n_samples, arguments.seed)
+    console = stdout(quiet=arguments.quiet)
+    table = Table(title="Errors on held-back phases (model against the exchange simulator)")
+    for heading in ("kind", "phases", "median", "p99", "most"):
+        table.add_column(heading, justify="left" if heading == "kind" else "right")
+    for each in found.errors:
+        table.add_row(each.kind, str(each.n), f"{each.median:.2%}", f"{each.p99:.2%}", f"{each.most:.2%}")
+    console.print(table)
+    if arguments.output is not None:
+        write_exchange_fit(arguments.output, found, chip, n_samples, arguments.seed)
+        say(console, f"wrote {arguments.output}")
     return 0
 
 

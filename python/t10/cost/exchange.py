@@ -1,6 +1,6 @@
 """What an IPU's exchange phases take beyond what the chip's file says: coefficients fitted to the exchange simulator.
 
-`python -m t10.profile.exchange` fits them (docs/cost-model.md); they lie in `data/ipu-exchange.json`.
+`t10 profile --exchange` fits them (docs/cost-model.md); they lie in `data/ipu-exchange.json`.
 """
 
 from __future__ import annotations

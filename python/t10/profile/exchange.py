@@ -1,6 +1,6 @@
 """The communication model fitted to the exchange simulator, and held against it on phases that were held back.
 
-    python -m t10.profile.exchange [--chip ipu-mk2] [--seed 0] [--samples 40] [-o FILE]
+    t10 profile --exchange --chip ipu-mk2 [--seed 0] [--samples 40] [-o FILE]
 
 Counted exactly: the bytes and fragments of every core's ports, and what it gathers, copies and scatters (`core.loads`).
 Fitted: what a byte, a row, a ragged end of that costs, and how much longer than its busiest port a phase takes.
@@ -8,7 +8,6 @@ Fitted: what a byte, a row, a ragged end of that costs, and how much longer than
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
@@ -17,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from t10.chip import ChipSpec, load_chip
+from t10.chip import ChipSpec
 from t10.core.atomic import write_text
 from t10.core.device import Pattern
 from t10.core.loads import UNITS, MoveRates, core_loads, phase_loads
@@ -195,26 +194,3 @@ def write_exchange_fit(
         "errors": errors,
     }
     write_text(path, json.dumps(document, indent=1) + "\n")
-
-
-def main() -> None:
-    """Fit, print the errors, and write the coefficients if a file is named."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--chip", default="ipu-mk2")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--samples", type=int, default=SAMPLES)
-    parser.add_argument("-o", "--output", type=Path)
-    options = parser.parse_args()
-    chip = load_chip(options.chip)
-    found = fit_exchange(chip, options.samples, options.seed)
-    print(f"{'kind':30}{'phases':>8}{'median':>10}{'p99':>10}{'most':>10}")
-    for each in found.errors:
-        print(f"{each.kind:30}{each.n:>8}{each.median:>10.2%}{each.p99:>10.2%}{each.most:>10.2%}")
-    for name, value in asdict(found.costs).items():
-        print(f"{name:12}{value:10.4f}")
-    if options.output is not None:
-        write_exchange_fit(options.output, found, chip, options.samples, options.seed)
-
-
-if __name__ == "__main__":
-    main()
