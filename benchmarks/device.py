@@ -41,7 +41,10 @@ from t10.sim.device import run_device  # noqa: E402 - needs the path above
 
 BUNDLED = ROOT / "examples" / "models"
 MOST_RATIO = 1.10
-COLUMNS = "model                     chip      tiles   ISS cycles plan cycles  ratio compute      error  tolerance  equal"
+COLUMNS = (
+    "model                     chip      tiles   ISS cycles plan cycles  ratio compute      error  tolerance"
+    "  equal"
+)
 
 
 def main() -> int:
