@@ -15,6 +15,7 @@ from t10.passes.fusion.affine import ZERO, axis_dim
 from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, kind_of, with_leaves
 from t10.passes.fusion.scalar import (
     Accumulated,
+    Apply,
     Index,
     Read,
     Scalar,
@@ -30,6 +31,9 @@ Rule = Callable[[FusionGraph, Nest], bool]
 
 MAX_COST_BY_READERS = {1: 3, 2: 20, 3: 3}
 """How much an elementwise nest may cost (a math function is 16) to be computed again by so many readers ..."""
+MAX_COST_COMPARED = 3
+"""How much it may cost if a reader compares floats of it: code of two operators may round a function differently, which
+a comparison would tell as a difference; and what is compared pair by pair (a rank) is asked for many times."""
 MAX_WHOLE_READS = 1
 """... if it reads at most so many tensors of its own size: then a reader reads no more than before."""
 
@@ -140,6 +144,10 @@ def _recompute(graph: FusionGraph, producer: Nest) -> bool:
         return False
     if len(users) > 1 and not _is_cheap(graph, producer):
         return False
+    if cost(producer.body) > MAX_COST_COMPARED and any(
+        isinstance(user, Nest) and _compares(user, producer.result) for user in users
+    ):
+        return False
     for user in users:
         assert isinstance(user, Nest)
         if len(users) == 1 and not _reads_once(user, producer) and not _is_cheap(graph, producer):
@@ -170,6 +178,14 @@ def _may_recompute(user: Nest, producer: Nest) -> bool:
     if where == "" or not _prologue_allowed(user, producer, where):
         return False
     return all(_can_inline(producer, read.dims) for read in found)
+
+
+def _compares(user: Nest, value: int) -> bool:
+    """Return whether a comparison of floats in a nest's body depends on a tensor."""
+    return any(
+        isinstance(node, Apply) and node.opcode == "arith.cmpf" and any(r.value == value for r in reads(node))
+        for node in visit(user.body)
+    )
 
 
 def _reads_once(user: Nest, producer: Nest) -> bool:

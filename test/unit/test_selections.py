@@ -178,6 +178,21 @@ def test_outputs_that_nothing_reads_are_not_computed() -> None:
     assert [spec.name for spec in graph.operators] == ["top.rank", "top.indices"]
 
 
+@pytest.mark.parametrize("selection", ["ArgMax", "TopK"])
+def test_what_is_compared_is_computed_once(selection: str) -> None:
+    x = _few((2, 20))
+    nodes = [helper.make_node("Exp", ["x"], ["e"], name="exp")]
+    if selection == "TopK":
+        nodes.append(helper.make_node("TopK", ["e", "k"], ["v", "y"], name="s"))
+    else:
+        nodes.append(helper.make_node("ArgMax", ["e"], ["y"], name="s"))
+    imported = import_proto(_model(nodes, x, {"y": TensorProto.INT64}, k=np.array([3])), source="exp")
+    with imported.module.context:
+        Fuse().apply(imported.module)
+        graph = read_graph(imported.module).graph
+    assert [spec.name for spec in graph.operators].count("exp") == 1
+
+
 def test_chunks_are_cut_where_that_saves_more_than_a_stage_costs() -> None:
     assert stages(1024, 5, 1) == (1024,)
     assert stages(1024, 1024, 1) == (1024,)
