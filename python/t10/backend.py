@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from t10.cache_folder import default_cache_folder
 from t10.chip import ChipSpec
 from t10.core.device import DeviceProgram
+from t10.errors import InfeasiblePlanError
 from t10.isa.image import Image
 
 if TYPE_CHECKING:
@@ -71,10 +72,22 @@ def compile_with_room(
             return executable, made
         room = -(-needed // RESERVE_STEP_BYTES) * RESERVE_STEP_BYTES
         chip = ChipSpec.model_validate({**chip.model_dump(), "reserved_bytes": room})
-        executable = compile_for(chip)
+        executable = _compiled_beside(compile_for, chip)
         made = lowered(executable)
     check_fits(made.program)
     return executable, made
+
+
+def _compiled_beside(compile_for: Callable[[ChipSpec], Executable], chip: ChipSpec) -> Executable:
+    """Return the model compiled with room for its program; where it does not fit then, the error says why."""
+    try:
+        return compile_for(chip)
+    except InfeasiblePlanError as error:
+        raise InfeasiblePlanError(
+            f"{error.message} (with {chip.reserved_bytes:,} bytes per core kept for its program, which needs them: "
+            "`--no-program` plans without)",
+            operator=error.operator, location=error.location, hint=error.hint, details=error.details,
+        ) from error  # fmt: skip
 
 
 def write_program(executable: Executable, made: Lowered, folder: Path) -> None:
