@@ -47,7 +47,7 @@ def summary(report: Report) -> RenderableType:
     )
     table.add_row("", breakdown(report))
     if report.optimality is not None:
-        table.add_row("plan", optimality_text(report.optimality))
+        table.add_row("plan", optimality_text(report.optimality, report.total_cycles))
     share = report.peak_bytes / report.capacity_bytes if report.capacity_bytes else 0.0
     where = f", in {escape(report.peak_operator)}" if report.peak_operator else ""
     table.add_row(
@@ -104,8 +104,11 @@ def operator_table(operators: Sequence[OperatorReport], title: str = "") -> Tabl
     return table
 
 
-def optimality_text(known: OptimalityReport) -> str:
-    """Return how good a plan is known to be, as one sentence."""
+def optimality_text(known: OptimalityReport, total_cycles: int) -> str:
+    """Return how good a plan of `total_cycles` is known to be, as one sentence.
+
+    Bounds hold for the prices that were searched with: where steps were measured after that, it says so.
+    """
     if known.method == "greedy":
         text = "chosen by Algorithm 1"
     elif known.gap is None:
@@ -118,7 +121,11 @@ def optimality_text(known: OptimalityReport) -> str:
         for reading, cycles in (("literal", known.literal_cycles), ("aware", known.aware_cycles))
         if cycles
     ]
-    return f"{text}; Algorithm 1: {', '.join(others)}" if others else text
+    text = f"{text}; Algorithm 1: {', '.join(others)}" if others else text
+    if known.cycles == total_cycles:
+        return text
+    before = f"which had the plan at {known.cycles:,} cycles before its steps were measured"
+    return f"{text}; all this by fitted costs, {before}"
 
 
 def modelled(report: Report) -> str:
