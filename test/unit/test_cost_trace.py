@@ -14,13 +14,13 @@ from support.random_specs import random_operator
 from t10.chip import load_chip
 from t10.core.expression import OperatorSpec
 from t10.cost import CostModel, IpuCostModel, paper_cost_model
+from t10.cost.classes import class_of
 from t10.cost.fitted import FitTable
 from t10.cost.formula import Formula, Opcode
 from t10.cost.program import CostCallable, CostFunction, cost_function, cost_program
 from t10.cost.trace import TraceError, trace_row, trace_table
 from t10.errors import T10Error
 from t10.plan import _batch_function
-from t10.profile.classes import class_of
 
 CHIP = load_chip("ipu-mk2")
 MODELS = (IpuCostModel(CHIP), paper_cost_model(CHIP), paper_cost_model(CHIP, hides_arithmetic=False))

@@ -11,12 +11,13 @@ from support import specs
 from t10.backend import lowered
 from t10.chip import load_chip
 from t10.core.expression import OperatorSpec
+from t10.cost.classes import class_of
 from t10.cost.combine import combine_operator
 from t10.cost.fitted import bundled_table, read_table
 from t10.cost.ipu import IpuCostModel
 from t10.driver import Executable, compile
 from t10.errors import InputError
-from t10.profile.classes import class_of, random_boxes
+from t10.profile.boxes import random_boxes
 from t10.profile.fit import fit, nonnegative_least_squares
 from t10.profile.measure import cycles_of
 from t10.profile.model import profile

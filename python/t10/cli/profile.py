@@ -10,10 +10,10 @@ from t10.chip import load_chip
 from t10.cli.arguments import Arguments
 from t10.cli.terminal import progress_bar, say, stdout
 from t10.core.graph import Graph
+from t10.cost.classes import OperatorClass, class_of
 from t10.cost.combine import combine_operator
 from t10.driver import Progress, compile
 from t10.errors import UnsupportedOpError
-from t10.profile.classes import OperatorClass, class_of
 from t10.profile.exchange import SAMPLES as EXCHANGE_SAMPLES
 from t10.profile.exchange import fit_exchange, write_exchange_fit
 from t10.profile.model import Profile, profile

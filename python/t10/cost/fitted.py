@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from t10.core.expression import OperatorSpec
+from t10.cost.classes import OperatorClass, Step, class_of
 from t10.errors import InputError
-from t10.profile.classes import OperatorClass, Step, class_of
 
 TABLE = "ipu-fit.json"
 PER_CYCLE = 1000

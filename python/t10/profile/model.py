@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from t10.core.expression import AxisSizes
 from t10.core.task import Task
+from t10.cost.classes import OperatorClass
 from t10.errors import UnsupportedOpError
-from t10.profile.classes import OperatorClass, random_boxes
+from t10.profile.boxes import random_boxes
 from t10.profile.fit import fit
 from t10.profile.measure import cycles_of
 from t10.profile.work import epilogue, sub_task

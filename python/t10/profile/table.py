@@ -17,8 +17,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from t10.core.atomic import write_text
 from t10.core.expression import OperatorSpec
+from t10.cost.classes import OperatorClass, class_of
 from t10.errors import InputError
-from t10.profile.classes import OperatorClass, class_of
 from t10.profile.model import Profile
 
 PER_CYCLE = 1000

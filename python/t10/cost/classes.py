@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
-from itertools import islice
-from math import prod
-from random import Random
 from typing import Literal
-
-import numpy as np
 
 from t10.core.expression import AxisSizes, Operand, OperatorSpec
 from t10.core.scalar import ScalarFunction
-from t10.profile.features import (
+from t10.cost.features import (
     BLOCKS,
     Boxes,
     Column,
@@ -26,22 +20,10 @@ from t10.profile.features import (
     matrix_regimes,
     product,
 )
-from t10.profile.roles import LoopRoles, MatrixRoles, epilogue_roles, loop_roles, matrix_roles
-from t10.profile.work import box_bytes
+from t10.cost.roles import LoopRoles, MatrixRoles, epilogue_roles, loop_roles, matrix_roles
 
 Step = Literal["sub_task", "epilogue", "combine"]
 """Combining is a sub-task whose output holds what it adds to already."""
-LARGEST_EXTENT = 512
-BOXES_PER_REGIME = 24
-SPARE_DRAWS = 12
-"""For every box that is wanted so many more are drawn, to find those of rare regimes among them."""
-MOST_MISSES = 2000
-WINDOWS = (1, 2, 3, 3, 5, 7)
-LARGEST_BYTES = 1 << 18
-MOST_POINTS = 1 << 20
-EVEN = 8
-PART_EVEN, PART_PAIRS = 7 / 8, 15 / 16
-LEAST_POINTS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,81 +141,3 @@ def _function(function: ScalarFunction | None) -> tuple[object, ...]:
         return ()
     ops = [(op.opcode, op.operands, op.dtype, op.attribute) for op in function.ops]
     return (function.n_inputs, ops, function.result)
-
-
-def random_boxes(one: OperatorClass, seed: int, n: int) -> list[AxisSizes]:
-    """Return about `n` different boxes whose operands fit a core, sizes of every magnitude.
-
-    Axes along which operands are contiguous are mostly cut in whole words, as planners do: seven in eight are multiples
-    of eight, half of the others of two. Of regimes that hardly occur among the first `n` some more boxes are drawn, so
-    that each of them can be fitted and tested.
-    """
-    rng = Random(f"{seed} {one.key}")
-    drawn = list(dict.fromkeys(islice(_drawn(one, rng), (1 + SPARE_DRAWS) * n)))
-    counts: dict[int, int] = {}
-    result: list[AxisSizes] = []
-    for number, (box, regime) in enumerate(zip(drawn, _regime_numbers(one, drawn), strict=True)):
-        if number < n or counts.get(regime, 0) < BOXES_PER_REGIME:
-            result.append(box)
-            counts[regime] = counts.get(regime, 0) + 1
-    return result
-
-
-def _drawn(one: OperatorClass, rng: Random) -> Iterator[AxisSizes]:
-    """Yield boxes whose operands fit a core; ends where hardly any does."""
-    spec = one.spec
-    windows, lines = _window_axes(spec), _line_axes(one)
-    misses = 0
-    while misses < MOST_MISSES:
-        box = tuple(
-            1
-            if one.step == "epilogue" and axis.kind == "reduction"
-            else _extent(rng, a in windows, a in lines, len(spec.axes))
-            for a, axis in enumerate(spec.axes)
-        )
-        if LEAST_POINTS <= prod(box) <= MOST_POINTS and box_bytes(spec, box) <= LARGEST_BYTES:
-            misses = 0
-            yield box
-        else:
-            misses += 1
-
-
-def _regime_numbers(one: OperatorClass, boxes: list[AxisSizes]) -> list[int]:
-    """Return the number of every box's regime."""
-    if not boxes:
-        return []
-    conditions = [condition for _, condition in one.regimes(np.array(boxes, np.int64))]
-    return np.argmax(np.stack([np.asarray(each, np.bool_) for each in conditions]), axis=0).tolist()
-
-
-def _window_axes(spec: OperatorSpec) -> frozenset[int]:
-    """Return reduction axes that slide over another one: window positions."""
-    return frozenset(
-        axis
-        for operand in spec.inputs
-        for dim in operand.dims
-        if len(dim.terms) > 1
-        for axis in dim.axes
-        if axis in spec.reduction_axes
-    )
-
-
-def _line_axes(one: OperatorClass) -> frozenset[int]:
-    """Return the axes along which operands of a step are contiguous: their last dims."""
-    spec = one.spec
-    inputs = spec.epilogue_inputs if one.step == "epilogue" else spec.inputs
-    last = (operand.dims[-1] for operand in (*inputs, spec.output) if operand.dims)
-    return frozenset(dim.terms[0].axis for dim in last if dim.is_simple)
-
-
-def _extent(rng: Random, is_window: bool, is_line: bool, n_axes: int) -> int:
-    """Return a random extent: its magnitude evenly spread, small ones more often where there are many axes."""
-    if is_window:
-        return rng.choice(WINDOWS)
-    size = LARGEST_EXTENT ** (rng.random() ** max(n_axes / 3, 1.0))
-    extent = max(round(size), 1)
-    if not is_line:
-        return extent
-    kind = rng.random()
-    step = EVEN if kind < PART_EVEN else 2 if kind < PART_PAIRS else 1
-    return max(extent // step, 1) * step

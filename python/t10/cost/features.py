@@ -14,7 +14,7 @@ import numpy as np
 
 from t10.core.dtypes import is_float, size_bytes
 from t10.core.expression import AxisSizes, OperatorSpec
-from t10.profile.roles import LoopRoles, MatrixRoles
+from t10.cost.roles import LoopRoles, MatrixRoles
 
 N_WORKERS = 6
 VECTOR_BYTES = 8
