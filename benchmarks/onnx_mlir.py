@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+"""Import, compile, execute and compare every text of onnx-mlir in a folder with ONNX Runtime on its source model.
+
+    python benchmarks/onnx_mlir.py FOLDER [--only bert] [--chips test-16,test-64,ipu-mk2] [--expect FILE] [--json FILE]
+
+The folder holds, at any depth, NAME.basic.mlir (--EmitONNXBasic) and NAME.ir.mlir (--EmitONNXIR) beside the NAME.onnx
+they came from. Inputs are random; symbolic dims get the extent of --extent. A model that does not fit on the first chip
+goes to the next one. The file of --expect lists what is refused, `NAME: reason` a line, the reason a part of the message:
+then the exit code is 0 only if exactly these are refused, and everything else is equal. Nothing else may be refused.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import sys
+import time
+from collections import Counter
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "python"))
+
+from t10.arrays import Arrays  # noqa: E402 - needs the path above
+from t10.driver import Executable, compile  # noqa: E402 - needs the path above
+from t10.errors import InfeasiblePlanError, InputError, T10Error  # noqa: E402 - needs the path above
+from t10.frontend.importer import import_model  # noqa: E402 - needs the path above
+from t10.random_inputs import random_inputs  # noqa: E402 - needs the path above
+from t10.reference import compare, default_tolerance, run_onnx_runtime  # noqa: E402 - needs the path above
+
+COLUMNS = f"{'text':<58} {'chip':<8} {'ops':>4} {'import s':>8} {'compile s':>9} {'error':>9} verdict"
+_NO_KERNEL = ("NOT_IMPLEMENTED", "Could not find an implementation", "FAIL :", "INVALID_GRAPH")
+_FORK = multiprocessing.get_context("fork")
+GOOD = frozenset({"equal", "refused as expected"})
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What became of one text; `error` is the largest relative one of its outputs, None where nothing was compared."""
+
+    name: str
+    stage: str = "import"
+    chip: str = ""
+    operators: int = 0
+    import_seconds: float = 0.0
+    compile_seconds: float = 0.0
+    error: float | None = None
+    verdict: str = ""
+    reason: str = ""
+
+
+def main() -> int:
+    arguments = _arguments()
+    expected = _expected(arguments.expect)
+    texts = sorted(path for path in arguments.folder.rglob("*.mlir") if arguments.only in str(path))
+    print(COLUMNS)
+    rows: list[Row] = []
+    for path in texts:
+        row = _judged(_apart(path, arguments), expected)
+        rows.append(row)
+        _print(row)
+    missing = sorted(set(expected) - {row.name for row in rows}) if not arguments.only else []
+    for name in missing:
+        print(f"{name}: in the list of --expect, not in the folder")
+    print_counts(rows)
+    if arguments.json:
+        arguments.json.write_text(
+            json.dumps([asdict(row) for row in rows], indent=1) + "\n", encoding="utf-8"
+        )
+    return 0 if rows and not missing and all(row.verdict in GOOD for row in rows) else 1
+
+
+def _apart(path: Path, arguments: Any) -> Row:
+    """Return `measure` of a text, taken in a process of its own: a crash or a hang is a verdict too."""
+    receiver, sender = _FORK.Pipe(duplex=False)
+    process = _FORK.Process(target=lambda: sender.send(measure(path, arguments)))
+    process.start()
+    sender.close()
+    try:
+        if receiver.poll(arguments.seconds):
+            return receiver.recv()
+        verdict, reason = "HANGS", f"no result after {arguments.seconds} s"
+    except EOFError:
+        process.join()
+        verdict, reason = "CRASH", f"exit code {process.exitcode}"
+    finally:
+        process.kill()
+        process.join()
+    return Row(path.name.removesuffix(".mlir"), verdict=verdict, reason=reason)
+
+
+def measure(path: Path, arguments: Any) -> Row:
+    """Return what becomes of a text; errors become the verdict."""
+    row = Row(path.name.removesuffix(".mlir"))
+    source = path.parent / f"{path.name.split('.')[0]}.onnx"
+    try:
+        shapes = symbolic_dims(source, arguments.extent)
+        start = time.perf_counter()
+        import_model(path, shapes=shapes)
+        row = replace(row, stage="compile", import_seconds=round(time.perf_counter() - start, 2))
+        start = time.perf_counter()
+        executable, chip = _compiled(path, shapes, arguments.chips.split(","))
+        row = replace(
+            row,
+            stage="run",
+            chip=chip,
+            operators=len(executable.plan.graph.operators),
+            compile_seconds=round(time.perf_counter() - start, 2),
+        )
+        return _executed(executable, source, row)
+    except T10Error as error:
+        return replace(row, verdict="refused", reason=f"{type(error).__name__}: {error}")
+    except Exception as error:  # one defect must not cost the other rows
+        return replace(row, verdict="DEFECT", reason=f"{type(error).__name__}: {error}")
+
+
+def symbolic_dims(source: Path, extent: int) -> dict[str, int]:
+    """Return an extent for every dim parameter among the inputs of a model."""
+    model = onnx.load(source, load_external_data=False)
+    dims = (dim for value in model.graph.input for dim in value.type.tensor_type.shape.dim)
+    return {dim.dim_param: extent for dim in dims if dim.dim_param}
+
+
+def _compiled(path: Path, shapes: dict[str, int], chips: list[str]) -> tuple[Executable, str]:
+    """Return the executable for the first chip that holds the model, and the chip's name."""
+    for chip in chips[:-1]:
+        try:
+            return compile(path, chip, shapes=shapes), chip
+        except InfeasiblePlanError:
+            continue
+    return compile(path, chips[-1], shapes=shapes), chips[-1]
+
+
+def _executed(executable: Executable, source: Path, row: Row) -> Row:
+    """Return the row with what executing the model adds."""
+    inputs = random_inputs(executable.plan.graph, seed=0)
+    outputs = executable.run(inputs)
+    tolerance = default_tolerance(executable.plan.graph)
+    comparisons = compare(outputs, reference(source, inputs), tolerance)
+    worst = max((each.error for each in comparisons), default=0.0)
+    equal = bool(comparisons) and all(each.is_within for each in comparisons)
+    return replace(row, error=worst, verdict="equal" if equal else "DIFFERS")
+
+
+def reference(source: Path, inputs: Arrays) -> Arrays:
+    """Return the outputs of ONNX Runtime on the source model, or of ONNX's own evaluator where it cannot run it."""
+    model = onnx.load(source, load_external_data=False)
+    fixed = {tensor.name for tensor in model.graph.initializer}
+    feeds = {v.name: _feed(v, inputs) for v in model.graph.input if v.name not in fixed}
+    try:
+        return run_onnx_runtime(source, feeds)
+    except InputError as error:
+        if not any(cause in str(error) for cause in _NO_KERNEL):
+            raise
+    from onnx.reference import ReferenceEvaluator
+
+    names = [value.name for value in model.graph.output]
+    return dict(zip(names, ReferenceEvaluator(str(source)).run(None, feeds), strict=True))
+
+
+def _feed(value: Any, inputs: Arrays) -> Any:
+    """Return the array for an input of the source model, in its type; zeros where the compiled model has no such."""
+    kind = value.type.tensor_type
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)
+    if value.name in inputs:
+        return inputs[value.name].astype(dtype)
+    return np.zeros([dim.dim_value or 1 for dim in kind.shape.dim], dtype)
+
+
+def _expected(file: Path | None) -> dict[str, str]:
+    """Return the reason of every text that is to be refused, by name."""
+    lines = file.read_text(encoding="utf-8").splitlines() if file else []
+    kept = [line for line in lines if line.strip() and not line.startswith("#")]
+    return {name.strip(): reason.strip() for name, _, reason in (line.partition(":") for line in kept)}
+
+
+def _judged(row: Row, expected: dict[str, str]) -> Row:
+    """Return the row with its verdict seen in the light of what is to be refused."""
+    if row.name in expected:
+        if row.verdict == "refused" and expected[row.name] in row.reason:
+            return replace(row, verdict="refused as expected")
+        return replace(row, verdict=f"{row.verdict}, UNEXPECTED")
+    return row
+
+
+def print_counts(rows: list[Row]) -> None:
+    """Print how many texts came how far."""
+    imported = sum(row.stage != "import" for row in rows)
+    compiled = sum(row.stage == "run" for row in rows)
+    counts = Counter(row.verdict for row in rows)
+    listed = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
+    print(f"{len(rows)} texts: {imported} imported, {compiled} compiled; {listed}")
+
+
+def _print(row: Row) -> None:
+    error = "-" if row.error is None else f"{row.error:.2e}"
+    reason = f": {' '.join(row.reason.split())}" if row.reason else ""
+    print(
+        f"{row.name:<58.58} {row.chip:<8} {row.operators:>4} {row.import_seconds:>8.2f} "
+        f"{row.compile_seconds:>9.2f} {error:>9} {row.verdict}{reason}",
+        flush=True,
+    )
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("folder", type=Path, help="where the texts and their source models lie, at any depth")
+    parser.add_argument("--only", default="", metavar="TEXT", help="texts whose path holds this")
+    parser.add_argument(
+        "--chips", default="test-16,test-64,ipu-mk2", help="tried in this order (default: %(default)s)"
+    )
+    parser.add_argument("--extent", type=int, default=2, help="of every symbolic dim (default: %(default)s)")
+    parser.add_argument(
+        "--expect", type=Path, metavar="FILE", help="what is refused, and a part of the message"
+    )
+    parser.add_argument("--seconds", type=float, default=300, help="most time of a text (default: %(default)s)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows there too")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
