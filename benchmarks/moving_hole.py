@@ -33,10 +33,9 @@ FREE = "moving-hole"
 class WithoutCopies(IpuCostModel):
     """The default costs, with shifts that leave what arrives where it arrives."""
 
-    @property
     def fingerprint(self) -> str:
         """Return a name of its own, so that cached plans stay apart."""
-        return f"{FREE}:{super().fingerprint}"
+        return f"{FREE}:{super().fingerprint()}"
 
     def shift_cycles_many(self, n_bytes: Ints) -> Ints:
         """Return the cycles of one shift for every candidate: the phases of the default model alone."""

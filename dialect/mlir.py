@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+from types import ModuleType
 from typing import Any
 
 from t10.errors import InputError
@@ -80,6 +81,8 @@ def new_context(*, allow_unregistered: bool = False) -> Any:
     """
     from t10.dialect import ipu, rtensor
 
+    for own in (rtensor, ipu):
+        _announce(own)
     context = ir.Context(load_on_create_dialects=[])
     context.enable_multithreading(False)
     for name in LOADED_DIALECTS:
@@ -90,6 +93,14 @@ def new_context(*, allow_unregistered: bool = False) -> Any:
         rtensor.RTensor.load()
         ipu.Ipu.load()
     return context
+
+
+def _announce(module: ModuleType) -> None:
+    """Let the bindings find a dialect of ours where they look for upstream ones.
+
+    For every operation whose dialect they do not find there they search the whole import path, again and again.
+    """
+    sys.modules.setdefault(f"{package}.dialects.{module.__name__.rpartition('.')[2]}", module)
 
 
 def linalg_indexing_maps(op: Any) -> list[Any]:

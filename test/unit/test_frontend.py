@@ -194,7 +194,7 @@ def test_every_node_that_cannot_be_lowered_is_named() -> None:
 
 
 def test_node_that_becomes_a_loop_is_named() -> None:
-    with pytest.raises(UnsupportedOpError, match=r"node '/recurrent' becomes scf\.for"):
+    with pytest.raises(UnsupportedOpError, match=r"operator '/recurrent': RNN becomes scf\.for"):
         import_model(MODELS / "unsupported.onnx")
 
 

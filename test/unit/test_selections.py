@@ -257,10 +257,11 @@ def test_result_as_long_as_the_data_says_is_refused(operator: str, inputs: list[
 def test_every_such_node_is_told() -> None:
     nodes = [helper.make_node("NonZero", ["x"], [name], name=name) for name in ("first", "second")]
     kinds = {"first": TensorProto.INT64, "second": TensorProto.INT64}
-    with pytest.raises(UnsupportedOpError, match="operator 'first'") as caught:
+    with pytest.raises(UnsupportedOpError, match="2 of 2 nodes cannot be lowered") as caught:
         import_proto(_model(nodes, _few((6,)), kinds), source="model")
-    assert len(caught.value.details) == 1
-    assert "'second'" in caught.value.details[0]
+    assert len(caught.value.details) == 2
+    assert "operator 'first': NonZero makes 'first'" in caught.value.details[0]
+    assert "operator 'second': NonZero makes 'second'" in caught.value.details[1]
 
 
 def test_places_of_constants_are_folded() -> None:

@@ -29,8 +29,10 @@ def families() -> tuple[CodeletFamily, ...]:
 
 def register_families(added: Iterable[CodeletFamily]) -> None:
     """Put families in front of all others, from now on; the first of `added` comes first."""
-    _registered[:0] = added
-    compile_task.cache_clear()
+    first = tuple(added)
+    if first:
+        _registered[:0] = first
+        compile_task.cache_clear()
 
 
 @contextmanager
@@ -41,8 +43,9 @@ def using_families(added: Iterable[CodeletFamily]) -> Generator[None]:
     try:
         yield
     finally:
-        _registered[:] = before
-        compile_task.cache_clear()
+        if _registered != before:
+            _registered[:] = before
+            compile_task.cache_clear()
 
 
 @lru_cache(maxsize=COMPILED_TASKS)

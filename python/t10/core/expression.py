@@ -74,7 +74,7 @@ class AffineDim:
     @property
     def axes(self) -> AxisSizes:
         """Return the axes that occur in the dim."""
-        return tuple(term.axis for term in self.terms)
+        return tuple([term.axis for term in self.terms])
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +108,13 @@ class Operand:
     @property
     def axes(self) -> frozenset[int]:
         """Return A(T), the axes that occur in the operand."""
-        return frozenset(axis for dim in self.dims for axis in dim.axes)
+        return frozenset([term.axis for dim in self.dims for term in dim.terms])
 
     @property
     def simple_axes(self) -> frozenset[int]:
         """Return the axes that only occur in simple dims: their windows may be circular (compute-shift model R5)."""
-        compound = {axis for dim in self.dims if not dim.is_simple for axis in dim.axes}
-        return self.axes - compound
+        compound = [term.axis for dim in self.dims if not dim.is_simple for term in dim.terms]
+        return self.axes.difference(compound)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ Pieces that are not whole words travel packed.
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,7 +52,7 @@ class MoveRates:
     @property
     def numbers(self) -> tuple[int, ...]:
         """Return all rates in the order in which native code takes them."""
-        return astuple(self)
+        return tuple([getattr(self, name) for name in self.__slots__])
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from t10.chip import ChipSpec
 from t10.core.codelet import Codelet
@@ -15,10 +14,12 @@ from t10.core.device import (
     HostTensor,
     MemoryMap,
     OperatorProgram,
+    Reference,
     Variable,
     VertexGroup,
 )
 from t10.emit.builder import Builder
+from t10.emit.exchange_code import exchange_code_bytes
 from t10.emit.placement import REGION1_BASE, SRAM_BASE, Place
 from t10.emit.vertices import SCRATCH
 from t10.errors import InfeasiblePlanError
@@ -29,9 +30,6 @@ WORD_BYTES = 4
 ALIGNMENT_BYTES = 8
 SUPERVISOR_STACK_BYTES = 256
 N_WORKERS = 6
-PHASE_BYTES = 60
-FRAGMENT_BYTES = 12
-"""Code of an exchange per phase and per fragment on one tile (timing reference §3, §8): an estimate."""
 
 ASSEMBLY_HEADER = """// Codelets of one program, written by T10, a section each; see docs/ipu-backend.md.
 #include "poplar/StackSizeDefs.hpp"
@@ -65,10 +63,10 @@ def link(
     codelets = tuple(builder.codelets[key] for key in sorted(builder.codelets))
     code = SRAM_BASE
     state = _aligned(code + (assembled(codelets).size_bytes if codelets else 0))
-    sets, scratch = _with_state(tuple(builder.compute_sets.values()), state)
+    sets, scratch = _with_state(builder, state)
     stack = _aligned(scratch + builder.scratch_bytes)
     exchange = _aligned(stack + stack_bytes(codelets))
-    free = _aligned(exchange + exchange_code_bytes(builder))
+    free = _aligned(exchange + exchange_bytes(builder))
     memory = MemoryMap(
         base=SRAM_BASE,
         code=code,
@@ -126,44 +124,44 @@ def stack_bytes(codelets: tuple[Codelet, ...]) -> int:
     return SUPERVISOR_STACK_BYTES + supervisor + N_WORKERS * worker
 
 
-def exchange_code_bytes(builder: Builder) -> int:
-    """Return the estimated bytes of exchange code on the tile that has most.
+def exchange_bytes(builder: Builder) -> int:
+    """Return the estimated bytes of exchange code on the tile that has most."""
+    addresses = {name: place.address_bytes for name, place in builder.places.items()}
+    by_kind = exchange_code_bytes(builder.copies.values(), builder.patterns, addresses, builder.n_tiles)
+    total = sum(by_kind.values(), np.zeros(builder.n_tiles, np.int64))
+    return int(total.max(initial=0))
 
-    Copies of one pattern between the same addresses are the same code: equal layers share it.
+
+def _with_state(builder: Builder, first: int) -> tuple[tuple[ComputeSet, ...], int]:
+    """Return the compute sets with an address for every group's words, and the first address after them.
+
+    Sets whose vertices have equal words on the same tiles share them: equal layers mostly do.
     """
-    totals = np.zeros(builder.n_tiles, np.int64)
-    per_pattern: dict[str, NDArray[np.int64]] = {}
-    seen: set[tuple[object, ...]] = set()
-    for copy in builder.copies.values():
-        addresses = tuple(builder.places[name].address_bytes for name in (*copy.sources, copy.target))
-        if (copy.pattern, addresses) in seen:
-            continue
-        seen.add((copy.pattern, addresses))
-        counted = per_pattern.get(copy.pattern)
-        if counted is None:
-            runs = builder.patterns[copy.pattern].runs
-            remote = runs[runs[:, 1] != runs[:, 3]]
-            counted = np.full(builder.n_tiles, PHASE_BYTES if len(remote) else 0, np.int64)
-            np.add.at(counted, remote[:, 3], FRAGMENT_BYTES * remote[:, 6])
-            per_pattern[copy.pattern] = counted
-        totals += counted
-    return int(totals.max(initial=0))
-
-
-def _with_state(sets: tuple[ComputeSet, ...], first: int) -> tuple[tuple[ComputeSet, ...], int]:
-    """Return the compute sets with an address for every group's words, and the first address after them."""
     address = first
+    address_by_words: dict[object, int] = {}
     result: list[ComputeSet] = []
-    for one in sets:
-        groups: list[VertexGroup] = []
-        most = 0
-        for group in one.groups:
-            # A tile runs one vertex of a compute set: its groups share the same bytes.
-            groups.append(replace(group, state_address_bytes=address))
-            most = max(most, len(group.words))
-        result.append(replace(one, groups=tuple(groups)))
-        address = _aligned(address + most * WORD_BYTES)
+    for one in builder.compute_sets.values():
+        words = tuple((group.tiles, _addressed(group, builder)) for group in one.groups)
+        # A tile runs one vertex of a compute set: its groups share the same bytes.
+        here = address_by_words.setdefault(words, address)
+        result.append(
+            replace(one, groups=tuple(replace(group, state_address_bytes=here) for group in one.groups))
+        )
+        if here == address:
+            most = max((len(group.words) for group in one.groups), default=0)
+            address = _aligned(address + most * WORD_BYTES)
     return tuple(result), address
+
+
+def _addressed(group: VertexGroup, builder: Builder) -> tuple[object, ...]:
+    """Return the words of a group's vertices with addresses for names; what is not placed yet keeps its name."""
+    places = builder.places
+    return tuple(
+        (places[word.variable].address_bytes if word.variable in places else word.variable, word.offset_bytes)
+        if isinstance(word, Reference)
+        else word
+        for word in group.words
+    )
 
 
 def _aligned(address: int) -> int:

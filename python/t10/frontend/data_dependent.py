@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from t10.errors import UnsupportedOpError
 from t10.frontend.selections import selected_count
-
-LOCATION_KEY = "t10.location"
-"""Where a node of a model stands that was not read from ONNX itself."""
+from t10.frontend.unsupported import UnsupportedNode, unsupported
 
 _FOUND = {
     "NonZero": "one column per element that is not zero",
@@ -26,25 +23,17 @@ _HINTS = {
 }
 
 
-def refuse_data_dependent(model: Any, source: str) -> None:
-    """Raise `UnsupportedOpError` if data decides the shape of any node's result; `details` names all but the first.
+def data_dependent(model: Any, source: str) -> list[UnsupportedNode]:
+    """Return the nodes whose result has a shape that data decides.
 
     Called on a model whose constants are folded: a NonZero of constants is gone by then.
     """
     constants = {tensor.name: tensor for tensor in model.graph.initializer}
-    nodes = [node for node in model.graph.node if _depends(node, constants)]
-    if not nodes:
-        return
-    first = nodes[0]
-    raise UnsupportedOpError(
-        _message(first),
-        operator=first.name,
-        location=_location(first, source),
-        hint=_HINTS[first.op_type],
-        details=tuple(
-            f"{_location(node, source)}: operator {node.name!r}: {_message(node)}" for node in nodes[1:]
-        ),
-    )
+    return [
+        unsupported(node, source, _message(node), _HINTS[node.op_type])
+        for node in model.graph.node
+        if _depends(node, constants)
+    ]
 
 
 def _depends(node: Any, constants: dict[str, Any]) -> bool:
@@ -55,10 +44,4 @@ def _depends(node: Any, constants: dict[str, Any]) -> bool:
 
 def _message(node: Any) -> str:
     made = next((name for name in node.output if name), "")
-    return f"{node.op_type} makes {made!r} with {_FOUND[node.op_type]} (expected a shape known before the model runs)"
-
-
-def _location(node: Any, source: str) -> str:
-    """Return where a node stands; text that MLIR read from memory is named after the file."""
-    found = next((entry.value for entry in node.metadata_props if entry.key == LOCATION_KEY), source)
-    return f"{source}{found[1:]}" if found.startswith("-:") else found
+    return f"makes {made!r} with {_FOUND[node.op_type]} (expected a shape known before the model runs)"

@@ -56,7 +56,14 @@ def function_name(stem: str) -> str:
 
 
 def _lowered(loaded: LoadedModel, context: Any, name: str) -> ImportedModel:
-    module = lower(loaded.model, context=context, weight_names=frozenset(loaded.weight_names), name=name)
+    module = lower(
+        loaded.model,
+        context=context,
+        weight_names=frozenset(loaded.weight_names),
+        name=name,
+        source=loaded.source,
+        refused=loaded.refused,
+    )
     return ImportedModel(
         module=module,
         weights=loaded.weights,

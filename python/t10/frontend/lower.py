@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,9 @@ import onnx
 from onnx import numpy_helper
 
 from t10.dialect.mlir import dialect, extras, ir, passmanager, walk
-from t10.frontend.diagnose import refuse_leftovers, refuse_unsupported, refuse_untyped
+from t10.errors import UnsupportedOpError
+from t10.frontend.diagnose import leftovers, reason_of, refuse_unsupported, without_types
+from t10.frontend.unsupported import UnsupportedNode
 
 NAME = "t10.name"
 WEIGHT = "t10.weight"
@@ -22,21 +25,33 @@ TO_LINALG = (
 CLEAN = "builtin.module(func.func(canonicalize,cse),symbol-dce)"
 
 
-def lower(model: Any, *, context: Any, weight_names: frozenset[str], name: str) -> Any:
+def lower(
+    model: Any,
+    *,
+    context: Any,
+    weight_names: frozenset[str],
+    name: str,
+    source: str = "model",
+    refused: Sequence[UnsupportedNode] = (),
+) -> Any:
     """Return the module of a prepared model: one `func.func` of linalg on tensors, in `context`.
 
     Arguments and results carry `t10.name`, weights `t10.weight`. Raises `UnsupportedOpError` naming every node that
-    cannot be lowered.
+    cannot be lowered, those that were `refused` (and taken out of the model) before among them.
     """
-    refuse_untyped(model)
+    if refused or without_types(model, source):
+        refuse_unsupported(model, source, refused, _accepts)
     dialect("torch").register_dialect(context)
     with context, ir.Location.unknown():
         try:
             module = run_lowering(model, context)
         except ir.MLIRError as error:
-            refuse_unsupported(model, error, _accepts)
+            refuse_unsupported(model, source, (), _accepts, error)
         _tidy(module, model, weight_names, name)
-        refuse_leftovers(module)
+        left = leftovers(module)
+        if left:
+            listed = "; ".join(f"node {name!r} becomes {kind}" for name, kind in left.items())
+            refuse_unsupported(model, source, (), _accepts, UnsupportedOpError(listed))
         passmanager.PassManager.parse(CLEAN).run(module.operation)
     return module
 
@@ -75,19 +90,22 @@ def _dense_cache(importer: Any) -> Any:
 
 
 def _accepts(model: Any) -> str:
-    """Return why a model of one node cannot be lowered, empty if it can; runs in a context of its own."""
+    """Return why a model of one node cannot be lowered (words that follow its operator), empty if it can.
+
+    It runs in a context of its own.
+    """
     from t10.dialect.mlir import new_context
 
     context = new_context()
     dialect("torch").register_dialect(context)
     with context, ir.Location.unknown():
         try:
-            run_lowering(model, context)
-        except ir.MLIRError as error:
-            return str(error)
+            module = run_lowering(model, context)
         except Exception as error:
-            return str(error)
-    return ""
+            return f"is not lowered: {reason_of(str(error))}"
+        _tidy(module, model, frozenset(), "node")
+        kinds = dict.fromkeys(leftovers(module).values())
+    return f"becomes {', '.join(kinds)}, which is no tensor expression" if kinds else ""
 
 
 def _tidy(module: Any, model: Any, weight_names: frozenset[str], name: str) -> None:

@@ -10,9 +10,9 @@ from onnx import helper
 
 from t10.dialect.mlir import ir
 from t10.errors import InputError, UnsupportedOpError
-from t10.frontend.data_dependent import LOCATION_KEY
 from t10.frontend.onnx_attributes import attribute_value, constant_tensor, element_type
 from t10.frontend.onnx_versions import NodeParts, to_latest
+from t10.frontend.unsupported import LOCATION_KEY
 
 OPSET = 22
 """The opset the model is written in: unversioned operations of onnx-mlir mean the newest form of an operator."""

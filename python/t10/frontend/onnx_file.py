@@ -18,12 +18,13 @@ from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
 
 from t10.errors import InputError
-from t10.frontend.data_dependent import refuse_data_dependent
+from t10.frontend.data_dependent import data_dependent
 from t10.frontend.fold import fold_constants
 from t10.frontend.functions import expand_functions
 from t10.frontend.legalize import expand_scans, legalize
 from t10.frontend.selections import expand_selections
-from t10.frontend.shapes import check_static, infer_shapes, set_shapes
+from t10.frontend.shapes import check_static_inputs, check_static_outputs, infer_shapes, set_shapes
+from t10.frontend.unsupported import UnsupportedNode, excise, unknown_operators
 from t10.frontend.weights import Weights, lift_weights, load_external
 
 _onnx: Any = onnx  # some of its functions are typed in part only
@@ -46,6 +47,8 @@ class LoadedModel:
     weight_names: tuple[str, ...]
     weights: dict[str, NDArray[np.generic]]
     missing: tuple[str, ...]
+    refused: tuple[UnsupportedNode, ...] = ()
+    """Nodes that cannot be compiled and were taken out, so that the others can be looked at; none in a model to use."""
 
     @property
     def has_all_weights(self) -> bool:
@@ -92,20 +95,24 @@ def prepare(
     set_shapes(model, shapes or {})
     load_external(model, folder, weights)
     lift_weights(model, weights)
+    check_static_inputs(model, weights.names)
+    refused = _taken_out(model, unknown_operators(model, source))
     legalize(model)
     model = infer_shapes(model, source)
     model = expand_functions(model)
+    refused += _taken_out(model, unknown_operators(model, source))
     lift_weights(model, weights)
     model = infer_shapes(model, source)
     while fold_constants(model):
         model = infer_shapes(model, source)
-    refuse_data_dependent(model, source)
-    expand_scans(model)
-    expand_selections(model)
-    lift_weights(model, weights)
-    _check(model, source)
-    model = infer_shapes(model, source, strict=True)
-    check_static(model, weights.names)
+    refused += _taken_out(model, data_dependent(model, source))
+    if not refused:
+        expand_scans(model)
+        expand_selections(model)
+        lift_weights(model, weights)
+        _check(model, source)
+        model = infer_shapes(model, source, strict=True)
+        check_static_outputs(model)
     inputs = tuple(i.name for i in model.graph.input if i.name not in weights.names)
     _order_inputs(model, inputs, weights.names)
     return LoadedModel(
@@ -116,7 +123,15 @@ def prepare(
         weight_names=tuple(weights.names),
         weights=weights.values,
         missing=tuple(name for name in weights.names if name not in weights.values),
+        refused=tuple(refused),
     )
+
+
+def _taken_out(model: Any, found: list[UnsupportedNode]) -> list[UnsupportedNode]:
+    """Take nodes out of the model, so that the others can be looked at, and return them."""
+    if found:
+        excise(model, found)
+    return found
 
 
 def _check(model: Any, source: str) -> None:

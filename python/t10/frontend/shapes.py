@@ -80,11 +80,15 @@ def infer_shapes(model: Any, source: str, *, strict: bool = False) -> Any:
         raise InputError(f"{source}: shapes do not fit together: {message}") from error
 
 
-def check_static(model: Any, weights: Collection[str]) -> None:
-    """Raise `InputError` for the first input or output with a dim that is not a number, naming it and the remedy."""
+def check_static_inputs(model: Any, weights: Collection[str]) -> None:
+    """Raise `InputError` for the first input with a dim that is not a number, naming it and the remedy."""
     for value in model.graph.input:
         if value.name not in weights:
             _check_value(value, "input")
+
+
+def check_static_outputs(model: Any) -> None:
+    """Raise `InputError` for the first output with a dim that is not a number, naming it."""
     for value in model.graph.output:
         _check_value(value, "output")
 

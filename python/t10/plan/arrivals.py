@@ -102,11 +102,14 @@ class Mover:
     _traffic: dict[object, Traffic] = field(default_factory=dict[object, Traffic])
     _bounds: dict[object, Traffic] = field(default_factory=dict[object, Traffic])
     _same: dict[object, bool] = field(default_factory=dict[object, bool])
+    _padded: dict[CutKey, bool] = field(default_factory=dict[CutKey, bool])
     _prices: ArrivalPrices = field(init=False)
+    _rates: tuple[int, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         """Index the graph."""
         self._prices = ArrivalPrices(self.cost)
+        self._rates = self._prices.rates.numbers if self._prices.rates else ()
         self.spec_by_value = {spec.output.name: spec for spec in self.graph.operators}
         self._spec_by_name = {spec.name: spec for spec in self.graph.operators}
         self._shapes = self.graph.shape_by_value

@@ -197,15 +197,20 @@ def _with_stores_last(
     times: Sequence[int], is_store: Sequence[bool], interval: int, most_stages: int
 ) -> tuple[int, ...] | None:
     """Return times from 0 on, shifted so that all stores lie in the last stage; None where they cannot."""
+    if not any(is_store):
+        return None
     first = min(times)
-    best: tuple[int, ...] | None = None
-    for shift in range(interval):
-        shifted = tuple(t - first + shift for t in times)
-        last = max(t // interval for t in shifted)
-        stages = {t // interval for t, store in zip(shifted, is_store, strict=True) if store}
-        if stages == {last} and last < most_stages and (best is None or last < max(best) // interval):
-            best = shifted
-    return best
+    length = max(times) - first
+    store = min(time for time, stores in zip(times, is_store, strict=True) if stores) - first
+    fitting = (
+        ((length + shift) // interval, shift)
+        for shift in range(interval)
+        if (store + shift) // interval == (length + shift) // interval
+    )
+    n_before, shift = min(fitting, default=(most_stages, 0))
+    if n_before >= most_stages:
+        return None
+    return tuple(time - first + shift for time in times)
 
 
 def _lifetimes(
