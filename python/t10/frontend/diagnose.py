@@ -62,11 +62,11 @@ def without_types(model: Any, source: str) -> list[UnsupportedNode]:
     for node in model.graph.node:
         if any(name and _trouble(kinds.get(name)) for name in node.input):
             continue
-        made = [name for name in node.output if name and name in read]
-        wrong = next((name for name in made if _trouble(kinds.get(name))), None)
-        if wrong is not None:
-            reason, hint = _trouble(kinds.get(wrong))
-            found.append(unsupported(node, source, f"makes {wrong!r}{reason}", hint))
+        for name in node.output:
+            trouble = _trouble(kinds.get(name)) if name and name in read else None
+            if trouble is not None:
+                found.append(unsupported(node, source, f"makes {name!r}{trouble[0]}", trouble[1]))
+                break
     return found
 
 

@@ -1,0 +1,154 @@
+"""What of a model cannot be compiled: one record per node, and one error that lists them all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import onnx
+
+from t10.errors import UnsupportedOpError
+
+LOCATION_KEY = "t10.location"
+"""Where a node of a model stands that was not read from ONNX itself."""
+
+STANDARD_DOMAINS = ("", "ai.onnx")
+
+_MAX_NAMED = 20
+_MAX_LISTED = 200
+_MAX_REASON = 300
+
+_HINTS_BY_KIND = {
+    **dict.fromkeys(("LSTM", "GRU", "RNN"), "unroll its steps before the export, as one cell per step"),
+    **dict.fromkeys(
+        ("If", "Loop", "Scan"), "export with constant conditions and trip counts, so that it can be unrolled"
+    ),
+    **dict.fromkeys(
+        (
+            "RandomNormal",
+            "RandomUniform",
+            "RandomNormalLike",
+            "RandomUniformLike",
+            "Bernoulli",
+            "Multinomial",
+        ),
+        "make random numbers on the host and give them as an input",
+    ),
+}
+TEXT_HINT = "keep text on the host: give numbers to the model"
+_FUSED_HINT = "export without the fusions of ONNX Runtime (optimization level 0)"
+_DOMAIN_HINT = "define it as a function of the model, or rewrite it with ONNX operators before the export"
+_OPERATOR_HINT = "rewrite it with other ONNX operators before the export, or try another opset"
+
+
+@dataclass(frozen=True, slots=True)
+class UnsupportedNode:
+    """A node that cannot be compiled: name, operator, location, why (what follows its operator), what helps."""
+
+    name: str
+    kind: str
+    location: str
+    reason: str
+    hint: str
+    outputs: tuple[str, ...] = ()
+
+    def line(self) -> str:
+        """Return all of it on one line."""
+        return f"{self.location}: operator {self.name!r}: {self.kind} {self.reason} ({self.hint})"
+
+
+def unsupported(node: Any, source: str, reason: str, hint: str = "") -> UnsupportedNode:
+    """Return the record of a node; without a hint, what is known to help for its operator."""
+    kind = node.op_type if node.domain in STANDARD_DOMAINS else f"{node.domain}.{node.op_type}"
+    short = " ".join(reason.split())
+    return UnsupportedNode(
+        name=node.name or next((name for name in node.output if name), ""),
+        kind=kind,
+        location=node_location(node, source),
+        reason=short if len(short) <= _MAX_REASON else f"{short[: _MAX_REASON - 3]}...",
+        hint=hint or hint_of(node),
+        outputs=tuple(node.output),
+    )
+
+
+def hint_of(node: Any) -> str:
+    """Return what helps where an operator is not supported."""
+    if node.domain == "com.microsoft":
+        return _FUSED_HINT
+    if node.domain not in STANDARD_DOMAINS:
+        return _DOMAIN_HINT
+    if node.op_type.startswith(("String", "Regex", "Tfidf")):
+        return TEXT_HINT
+    return _HINTS_BY_KIND.get(node.op_type, _OPERATOR_HINT)
+
+
+def node_location(node: Any, source: str) -> str:
+    """Return where a node stands; text that MLIR read from memory is named after the file."""
+    found = next((entry.value for entry in node.metadata_props if entry.key == LOCATION_KEY), source)
+    return f"{source}{found[1:]}" if found.startswith("-:") else found
+
+
+def refuse(found: Sequence[UnsupportedNode], n_nodes: int, source: str) -> NoReturn:
+    """Raise `UnsupportedOpError` that names every node of `found`, out of `n_nodes`; `details` has a line for each."""
+    first = found[0]
+    if len(found) == 1:
+        raise UnsupportedOpError(
+            f"{first.kind} {first.reason}", operator=first.name, location=first.location, hint=first.hint
+        )
+    names = [f"{node.kind} {node.name!r}" for node in found[:_MAX_NAMED]]
+    lines = [node.line() for node in found[:_MAX_LISTED]]
+    if len(found) > _MAX_NAMED:
+        names.append(f"and {len(found) - _MAX_NAMED} more")
+    if len(found) > _MAX_LISTED:
+        lines.append(f"and {len(found) - _MAX_LISTED} more")
+    raise UnsupportedOpError(
+        f"{len(found)} of {n_nodes} nodes cannot be lowered: {', '.join(names)}",
+        location=source,
+        details=tuple(lines),
+    )
+
+
+def unknown_operators(model: Any, source: str) -> list[UnsupportedNode]:
+    """Return the nodes whose operator is neither of ONNX in the model's opset nor a function of the model."""
+    functions = {(function.domain, function.name) for function in model.functions}
+    versions = {entry.domain: entry.version for entry in model.opset_import}
+    found: list[UnsupportedNode] = []
+    for node in model.graph.node:
+        if (node.domain, node.op_type) in functions:
+            continue
+        domain = "" if node.domain in STANDARD_DOMAINS else node.domain
+        version = versions.get(domain, versions.get(domain or "ai.onnx"))
+        if version is not None and onnx.defs.has(node.op_type, version, domain):
+            continue
+        found.append(unsupported(node, source, _unknown(node, domain, version)))
+    return found
+
+
+def _unknown(node: Any, domain: str, version: int | None) -> str:
+    if domain:
+        return f"is of domain {domain!r}, which is not ONNX's, and no function of the model"
+    if onnx.defs.has(node.op_type, domain):
+        return f"is not in opset {version}, which the model states"
+    return f"is no operator of ONNX (known up to opset {onnx.defs.onnx_opset_version()})"
+
+
+def excise(model: Any, found: Sequence[UnsupportedNode]) -> None:
+    """Take nodes out of a graph in place: what they make becomes an input, of the type the file states if it does.
+
+    The rest of the model can then be looked at, so that one run tells everything.
+    """
+    graph = model.graph
+    made = {node.outputs for node in found}
+    known = {value.name: value for value in (*graph.value_info, *graph.output)}
+    present = {value.name for value in graph.input}
+    kept: list[Any] = []
+    for node in graph.node:
+        if tuple(node.output) not in made:
+            kept.append(onnx.NodeProto.FromString(node.SerializeToString()))
+            continue
+        for name in node.output:
+            if name and name not in present:
+                graph.input.append(known.get(name, onnx.ValueInfoProto(name=name)))
+    del graph.node[:]
+    graph.node.extend(kept)

@@ -1,0 +1,140 @@
+"""One run tells every node of a model that cannot be compiled: unknown, of wrong types, not lowered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from t10.cli.entry import main
+from t10.errors import UnsupportedOpError
+from t10.frontend.importer import import_proto
+
+FLOAT = TensorProto.FLOAT
+node = helper.make_node
+value = helper.make_tensor_value_info
+
+
+def _model(nodes: list[Any], inputs: list[Any], outputs: list[Any], **constants: Any) -> Any:
+    tensors = [numpy_helper.from_array(np.asarray(each), name) for name, each in constants.items()]
+    graph = helper.make_graph(nodes, "g", inputs, outputs, initializer=tensors)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+
+
+def _every_kind() -> Any:
+    """Return a model with a node of every reason to be refused, a fine one, and one behind a refused one."""
+    nodes = [
+        node("Foo", ["x"], ["f"], name="custom", domain="com.acme"),
+        node("Relu", ["f"], ["behind"], name="behind"),
+        node("Bar", ["x"], ["b"], name="unknown"),
+        node("NonZero", ["x"], ["nz"], name="as_data_says"),
+        node("StringNormalizer", ["text"], ["so"], name="text_op"),
+        node("ScatterElements", ["x", "i", "x"], ["d"], name="no_lowering", reduction="max"),
+        node("LSTM", ["q", "w", "r"], ["l"], name="loop", hidden_size=4),
+        node("Relu", ["x"], ["y"], name="fine"),
+    ]
+    inputs = [
+        value("x", FLOAT, [3]),
+        value("text", TensorProto.STRING, [3]),
+        value("q", FLOAT, [2, 1, 4]),
+        value("w", FLOAT, [1, 16, 4]),
+        value("r", FLOAT, [1, 16, 4]),
+    ]
+    outputs = [
+        *(value(name, FLOAT, [3]) for name in ("behind", "b", "d", "y")),
+        value("nz", TensorProto.INT64, [1, None]),
+        value("so", TensorProto.STRING, [3]),
+        value("l", FLOAT, [2, 1, 1, 4]),
+    ]
+    return _model(nodes, inputs, outputs, i=np.array([2, 0, 1]))
+
+
+def test_every_reason_is_in_one_list() -> None:
+    with pytest.raises(UnsupportedOpError, match=r"^model\.onnx: 6 of 8 nodes cannot be lowered") as caught:
+        import_proto(_every_kind(), source="model.onnx")
+    expected = {
+        "custom": "com.acme.Foo is of domain 'com.acme'",
+        "unknown": "Bar is no operator of ONNX",
+        "as_data_says": "NonZero makes 'nz' with one column per element",
+        "text": "input is of element type string",
+        "no_lowering": "ScatterElements is not lowered",
+        "loop": "LSTM becomes scf.for",
+    }
+    assert len(caught.value.details) == len(expected)
+    for name, reason in expected.items():
+        line = next(line for line in caught.value.details if f"'{name}'" in line)
+        assert line.startswith(f"model.onnx: operator '{name}': {reason}")
+        assert line.endswith(")"), "every line ends with what would help"
+    assert not any("'fine'" in line or "'behind'" in line for line in caught.value.details)
+
+
+def test_the_command_prints_the_list_and_ends_with_3(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(_every_kind().SerializeToString())
+    assert main(["compile", str(path), "-o", str(tmp_path / "out"), "--chip", "test-4", "--no-cache"]) == 3
+    first, *lines = capsys.readouterr().err.splitlines()
+    assert "6 of 8 nodes cannot be lowered: com.acme.Foo 'custom', Bar 'unknown'" in first
+    assert len(lines) == 6
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_single_node_is_told_in_one_line() -> None:
+    model = _model(
+        [node("Bar", ["x"], ["y"], name="unknown")], [value("x", FLOAT, [3])], [value("y", FLOAT, [3])]
+    )
+    with pytest.raises(
+        UnsupportedOpError, match=r"^m: operator 'unknown': Bar is no operator of ONNX"
+    ) as caught:
+        import_proto(model, source="m")
+    assert caught.value.details == ()
+    assert caught.value.hint
+
+
+def test_an_operator_newer_than_the_stated_opset_is_told() -> None:
+    model = _model(
+        [node("Gelu", ["x"], ["y"], name="gelu")], [value("x", FLOAT, [3])], [value("y", FLOAT, [3])]
+    )
+    with pytest.raises(UnsupportedOpError, match="Gelu is not in opset 18, which the model states"):
+        import_proto(model, source="m")
+
+
+def test_unknown_operators_inside_functions_are_told() -> None:
+    body = helper.make_function(
+        "local", "wrapped", ["x"], ["y"],
+        [node("Mystery", ["x"], ["m"], name="inner"), node("Relu", ["m"], ["y"])],
+        [helper.make_opsetid("", 18)],
+    )  # fmt: skip
+    model = _model(
+        [node("wrapped", ["x"], ["y"], name="outer", domain="local")],
+        [value("x", FLOAT, [3])],
+        [value("y", FLOAT, [3])],
+    )
+    model.functions.append(body)
+    model.opset_import.append(helper.make_opsetid("local", 1))
+    with pytest.raises(UnsupportedOpError, match="Mystery is no operator of ONNX"):
+        import_proto(model, source="m")
+
+
+def test_nodes_of_fused_exports_say_how_to_export_without() -> None:
+    model = _model(
+        [node("FusedMatMul", ["x", "x"], ["y"], name="fused", domain="com.microsoft")],
+        [value("x", FLOAT, [3, 3])],
+        [value("y", FLOAT, [3, 3])],
+    )
+    with pytest.raises(UnsupportedOpError, match="without the fusions of ONNX Runtime"):
+        import_proto(model, source="m")
+
+
+def test_very_many_nodes_are_counted_and_the_list_stays_short() -> None:
+    nodes = [node("Bar", ["x"], [f"y{i}"], name=f"n{i}") for i in range(1000)]
+    model = _model(nodes, [value("x", FLOAT, [3])], [value(f"y{i}", FLOAT, [3]) for i in range(1000)])
+    with pytest.raises(UnsupportedOpError, match="1000 of 1000 nodes cannot be lowered") as caught:
+        import_proto(model, source="m")
+    assert len(caught.value.details) <= 201
+    assert caught.value.details[-1] == "and 800 more"
+    assert len(str(caught.value)) < 2000
