@@ -63,7 +63,7 @@ def link(
     codelets = tuple(builder.codelets[key] for key in sorted(builder.codelets))
     code = SRAM_BASE
     state = _aligned(code + (assembled(codelets).size_bytes if codelets else 0))
-    sets, scratch = _with_state(builder, state)
+    sets, scratch = vertex_state(builder, state)
     stack = _aligned(scratch + builder.scratch_bytes)
     exchange = _aligned(stack + stack_bytes(codelets))
     free = _aligned(exchange + exchange_bytes(builder))
@@ -132,7 +132,7 @@ def exchange_bytes(builder: Builder) -> int:
     return int(total.max(initial=0))
 
 
-def _with_state(builder: Builder, first: int) -> tuple[tuple[ComputeSet, ...], int]:
+def vertex_state(builder: Builder, first: int) -> tuple[tuple[ComputeSet, ...], int]:
     """Return the compute sets with an address for every group's words, and the first address after them.
 
     Sets whose vertices have equal words on the same tiles share them: equal layers mostly do.
