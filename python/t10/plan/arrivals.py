@@ -147,8 +147,7 @@ class Mover:
         key, reading = self._key(spec, plan, number, layouts)
         counted = self._traffic.get(key) or self._bounds.get(key)
         if counted is None:
-            wanted = self._cut((key[0], key[1], number), spec, plan)
-            counted, is_complete = self._count(wanted, spec, plan, number, reading, layouts, BOUND_PIECES)
+            counted, is_complete = self._count(key[:3], spec, plan, reading, layouts, BOUND_PIECES)
             (self._traffic if is_complete else self._bounds)[key] = counted
         return self._prices.cycles(counted, size_bytes(operand_of(spec, number).dtype))
 
@@ -164,8 +163,7 @@ class Mover:
         """Return what the arrival of operand `number` moves, the same numbers as `core.movement.traffic`."""
         key, reading = self._key(spec, plan, number, layouts)
         if key not in self._traffic:
-            wanted = self._cut((key[0], key[1], number), spec, plan)
-            self._traffic[key], _ = self._count(wanted, spec, plan, number, reading, layouts, None)
+            self._traffic[key], _ = self._count(key[:3], spec, plan, reading, layouts, None)
         return self._traffic[key]
 
     def lies_in_place(self, spec: OperatorSpec, plan: OperatorPlan, number: int, layout: Layout) -> bool:
@@ -181,27 +179,24 @@ class Mover:
 
     def _count(
         self,
-        wanted: _moves.Cut,
+        key: CutKey,
         spec: OperatorSpec,
         plan: OperatorPlan,
-        number: int,
         reading: _Reading,
         layouts: Mapping[str, Layout],
         budget: int | None,
     ) -> tuple[Traffic, bool]:
+        """Return what moves into an operand, and whether that is all; `key` says which operand it is."""
         homes = [self._home(layouts[source]) for source in reading.sources]
-        rates = self._prices.rates
-        operand = operand_of(spec, number)
-        received, sent, fragments, total, copied, *loads, is_complete = _moves.count(
-            wanted,
-            homes,
-            reading.view,
-            budget,
-            rates.numbers if rates else (),
-            size_bytes(operand.dtype),
-            is_padded(spec, operand, plan),
+        operand = operand_of(spec, key[2])
+        padded = self._padded.get(key)
+        if padded is None:
+            padded = self._padded[key] = is_padded(spec, operand, plan)
+        wanted, size = self._cut(key, spec, plan), size_bytes(operand.dtype)
+        received, sent, fragments, total, copied, port, gather, settle, is_complete = _moves.count(
+            wanted, homes, reading.view, budget, self._rates, size, padded
         )
-        return Traffic(received, sent, fragments, total, copied, Loads(*loads)), is_complete
+        return Traffic(received, sent, fragments, total, copied, Loads(port, gather, settle)), is_complete
 
     def _key(
         self, spec: OperatorSpec, plan: OperatorPlan, number: int, layouts: Mapping[str, Layout]

@@ -267,10 +267,10 @@ class Prices:
         )
         in_place = np.zeros(shape, np.bool_)
         # States that lie the same way, as far as this operand sees, are one class.
-        classes = [self._classes(number_of, edge) for number_of in range(len(shape))]
-        for firsts in product(*(list(dict.fromkeys(of)) for of in classes)):
-            members = np.ix_(*(np.array(of) == first for of, first in zip(classes, firsts, strict=True)))
-            in_place[members] = self._bound(edge, firsts, members)
+        classes = [_members_by_first(self._classes(position, edge)) for position in range(len(shape))]
+        for chosen in product(*(members_by_first.items() for members_by_first in classes)):
+            members = np.ix_(*(members for _, members in chosen))
+            in_place[members] = self._bound(edge, tuple(first for first, _ in chosen), members)
         edge.savings = tuple(self._savings(edge, in_place)) if in_place.any() else ()
         return edge
 
@@ -399,6 +399,12 @@ class Prices:
     def _exact_edge(self, edge: Edge, where: tuple[int, ...]) -> int:
         layouts = self._source_layouts(edge, where)
         return self._moved(edge.step, edge.number, where[-1], layouts, exact=True)
+
+
+def _members_by_first(first_by_state: Sequence[int]) -> dict[int, Ints]:
+    """Return the states of every class by the first of them."""
+    firsts = np.array(first_by_state, np.int64)
+    return {first: np.flatnonzero(firsts == first) for first in dict.fromkeys(first_by_state)}
 
 
 def _read_until(spec: OperatorSpec, number: int) -> Phase:
