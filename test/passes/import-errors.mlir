@@ -1,7 +1,7 @@
 // RUN: t10-opt --t10-import --split-input-file --verify-diagnostics %s
 
 func.func @main_graph(%arg0: tensor<2x4xf32>) -> tensor<2x4xf32> {
-  // expected-error@below {{operation onnx.Custom has no ONNX operator of its own}}
+  // expected-error@below {{com.acme.FusedThing is of domain 'com.acme', which is not ONNX's, and no function of the model}}
   %0 = "onnx.Custom"(%arg0) <{function_name = "FusedThing"}> {domain_name = "com.acme"} : (tensor<2x4xf32>) -> tensor<2x4xf32>
   onnx.Return %0 : tensor<2x4xf32>
 }
@@ -11,7 +11,7 @@ func.func @main_graph(%arg0: tensor<2x4xf32>) -> tensor<2x4xf32> {
 
 func.func @main_graph(%arg0: tensor<2x4xf32>) -> tensor<2x4xf32> {
   // expected-error@below {{this old form is not handled}}
-  %0 = "onnx.UpsampleV7"(%arg0) <{scales = [1.0 : f32, 1.0 : f32]}> : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  %0 = "onnx.GridSampleV10"(%arg0, %arg0) : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
   onnx.Return %0 : tensor<2x4xf32>
 }
 "onnx.EntryPoint"() <{func = @main_graph}> : () -> ()

@@ -12,7 +12,6 @@ from onnx.reference import ReferenceEvaluator
 from support.linalg_numpy import run_module
 
 from t10.dialect.mlir import ir, new_context
-from t10.errors import UnsupportedOpError
 from t10.frontend.importer import import_model
 from t10.frontend.onnx_dialect import to_onnx
 from t10.frontend.onnx_text import holds_onnx, normalize
@@ -105,32 +104,6 @@ def test_constants_keep_their_values(spelling: str, kind: str, expected: Any) ->
     found = _constant(spelling, kind)
     np.testing.assert_array_equal(found, expected)
     assert found.dtype == expected.dtype
-
-
-@pytest.mark.parametrize(
-    ("spelling", "kind", "message"),
-    [
-        ('{value_string = "hi"} : tensor<!onnx.String>', "tensor<!onnx.String>", "value_string"),
-        ("dense_resource<__elided__> : tensor<4xf32>", "tensor<4xf32>", "elided"),
-    ],
-)
-def test_constant_without_numbers_is_refused(spelling: str, kind: str, message: str) -> None:
-    with pytest.raises(UnsupportedOpError, match=message):
-        _constant(spelling, kind)
-
-
-def test_control_flow_is_refused_by_name() -> None:
-    body = """%r = "onnx.If"(%c) ({
-      onnx.Yield %x : tensor<2xf32>
-    }, {
-      onnx.Yield %x : tensor<2xf32>
-    }) {onnx_node_name = "branch"} : (tensor<i1>) -> tensor<2xf32>
-    onnx.Return %r : tensor<2xf32>"""
-    module = _module(
-        WRAPPED.format(arguments="%c: tensor<i1>, %x: tensor<2xf32>", results="tensor<2xf32>", body=body)
-    )
-    with module.context, pytest.raises(UnsupportedOpError, match=r"'branch'.*control flow"):
-        to_onnx(module)
 
 
 def test_text_computes_what_the_onnx_operators_mean(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def _import_mlir(file: Path, shapes: Mapping[str, ShapeOverride] | None, context
     parsing = new_context(allow_unregistered=True)
     with parsing:
         try:
-            module = ir.Module.parse(normalize(text))
+            module: Any = ir.Operation.parse(normalize(text), source_name=str(file))
         except ir.MLIRError as error:
             raise InputError(f"{file} cannot be parsed: {error}") from error
         model = to_onnx(module)

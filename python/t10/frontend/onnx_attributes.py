@@ -1,33 +1,36 @@
-"""MLIR attributes and element types as what ONNX's helpers take."""
+"""MLIR attributes as what ONNX's helpers take."""
 
 from __future__ import annotations
 
+import re
+from math import prod
 from typing import Any
 
 import numpy as np
 import onnx
+from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
 from t10.dialect.location import location_text
 from t10.dialect.mlir import ir
 from t10.errors import UnsupportedOpError
+from t10.frontend.onnx_types import element_type, known_element_type
 
-_TYPES = {
-    "f32": onnx.TensorProto.FLOAT, "f16": onnx.TensorProto.FLOAT16, "f64": onnx.TensorProto.DOUBLE,
-    "bf16": onnx.TensorProto.BFLOAT16, "i1": onnx.TensorProto.BOOL,
-    "i8": onnx.TensorProto.INT8, "si8": onnx.TensorProto.INT8, "ui8": onnx.TensorProto.UINT8,
-    "i16": onnx.TensorProto.INT16, "si16": onnx.TensorProto.INT16, "ui16": onnx.TensorProto.UINT16,
-    "i32": onnx.TensorProto.INT32, "si32": onnx.TensorProto.INT32, "ui32": onnx.TensorProto.UINT32,
-    "i64": onnx.TensorProto.INT64, "si64": onnx.TensorProto.INT64, "ui64": onnx.TensorProto.UINT64,
-}  # fmt: skip
+ELIDED = "__elided__"
+"""Where the data of a constant lies that onnx-mlir left out of its text."""
 
-
-def element_type(kind: Any) -> int:
-    """Return ONNX's number of an MLIR element type; raises `UnsupportedOpError` for types that are not planned."""
-    found = _TYPES.get(str(kind))
-    if found is None:
-        raise UnsupportedOpError(f"element type {kind} (expected one of {', '.join(sorted(_TYPES))})")
-    return int(found)
+_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
+_ESCAPE = re.compile(rb"\\([0-9A-Fa-f]{2}|.)", re.DOTALL)
+_NUMBER = re.compile(r"0x[0-9A-Fa-f]+|[-+]?\d[\d.]*(?:[eE][-+]?\d+)?")
+_DISPOSABLE = re.compile(r'#onnx\.dense_disposable<#?\d+\s*:\s*"0x([0-9A-Fa-f]*)"> : (.*)', re.DOTALL)
+_ELIDED = re.compile(r"(?:dense_resource<__elided__>|#onnx\.dense_disposable<[^\">]*>) : (.*)", re.DOTALL)
+_INTEGERS = frozenset({onnx.TensorProto.INT64, onnx.TensorProto.INT32, onnx.TensorProto.BOOL})
+_ARRAYS: dict[str, Any] = {
+    "value_int": np.int64,
+    "value_ints": np.int64,
+    "value_float": np.float32,
+    "value_floats": np.float32,
+}
 
 
 def attribute_value(attribute: Any) -> Any:
@@ -37,12 +40,12 @@ def attribute_value(attribute: Any) -> Any:
     if isinstance(attribute, ir.FloatAttr):
         return float(ir.FloatAttr(attribute).value)
     if isinstance(attribute, ir.StringAttr):
-        return ir.StringAttr(attribute).value
+        return ir.StringAttr(attribute).value_bytes.decode(errors="replace")
     if isinstance(attribute, ir.ArrayAttr):
         values = [attribute_value(each) for each in ir.ArrayAttr(attribute)]
         return None if any(value is None for value in values) else values
     if isinstance(attribute, ir.TypeAttr):
-        return _TYPES.get(str(ir.TypeAttr(attribute).value))
+        return known_element_type(ir.TypeAttr(attribute).value)
     if isinstance(attribute, ir.DenseElementsAttr):
         return dense_tensor(attribute, "")
     return None
@@ -52,48 +55,111 @@ def dense_tensor(attribute: Any, name: str) -> Any:
     """Return a dense attribute as TensorProto."""
     elements = ir.DenseElementsAttr(attribute)
     kind = ir.RankedTensorType(elements.type)
-    shape = list(kind.shape)
     number = element_type(kind.element_type)
     dtype = helper.tensor_dtype_to_np_dtype(number)
-    if 0 in shape:
-        return numpy_helper.from_array(np.zeros(shape, dtype), name)
-    if str(kind.element_type) == "bf16":
-        bits = ir.DenseElementsAttr.get_splat_value if elements.is_splat else None
-        raise UnsupportedOpError(
-            f"bf16 constant {name!r} ({'splat' if bits else 'dense'}) cannot be read back"
-        )
-    values = np.array(elements)
-    if values.dtype != dtype:
-        values = values.astype(dtype)
-    return numpy_helper.from_array(np.ascontiguousarray(np.broadcast_to(values, shape)), name)
+    if 0 in kind.shape:
+        return numpy_helper.from_array(np.zeros(list(kind.shape), dtype), name)
+    values: NDArray[Any] = np.array(elements)
+    if values.dtype == object:  # numpy has no such element type
+        return _written_out(str(attribute), list(kind.shape), number, name)
+    return _tensor(values if values.dtype == dtype else values.astype(dtype), kind, name)
+
+
+def _tensor(values: NDArray[Any], kind: Any, name: str) -> Any:
+    return numpy_helper.from_array(np.broadcast_to(values, tuple(kind.shape)).copy(), name)
+
+
+def _written_out(text: str, shape: list[int], number: int, name: str) -> Any:
+    """Return the TensorProto of a dense attribute from its text: small floats, 4-bit integers."""
+    body = text.removeprefix("dense<").rpartition("> :")[0]
+    blob = re.fullmatch(r'"0x([0-9A-Fa-f]*)"', body)
+    if blob is not None:
+        return helper.make_tensor(name, number, shape, bytes.fromhex(blob[1]), raw=True)
+    numbers = [_bits_or_float(each, number) for each in _NUMBER.findall(body)]
+    values = numbers * prod(shape) if len(numbers) == 1 else numbers
+    return helper.make_tensor(name, number, shape, values)
+
+
+def _bits_or_float(text: str, number: int) -> float:
+    """Return a number; one written in hexadecimal is the bits of a float that is not finite."""
+    if not text.startswith("0x"):
+        return float(text)
+    dtype: Any = helper.tensor_dtype_to_np_dtype(number)
+    bits = np.array([int(text, 16)], f"u{dtype.itemsize}")
+    return float(bits.view(dtype)[0])
 
 
 def constant_tensor(op: Any, name: str) -> Any:
-    """Return the TensorProto of an `onnx.Constant` operation; raises `UnsupportedOpError` for text and sparse ones."""
-    where = location_text(op.location)
+    """Return the TensorProto of an `onnx.Constant` operation.
+
+    Data that onnx-mlir elided becomes external data in an absent file: such a weight can be planned. Raises
+    `UnsupportedOpError` for elided shapes and indices, and for sparse constants.
+    """
     if "value" in op.attributes:
-        attribute = op.attributes["value"]
-        if isinstance(attribute, ir.DenseElementsAttr):
-            return dense_tensor(attribute, name)
-        if "__elided__" in str(attribute)[:80]:
-            raise UnsupportedOpError(
-                "onnx.Constant has elided data",
-                location=where,
-                hint="use the .onnx.mlir file, not the .tmp file",
-            )
-        raise UnsupportedOpError(
-            f"onnx.Constant holds {str(attribute)[:60]} (expected dense<...>)", location=where
-        )
-    arrays: dict[str, Any] = {
-        "value_int": np.int64,
-        "value_ints": np.int64,
-        "value_float": np.float32,
-        "value_floats": np.float32,
-    }
-    for key, dtype in arrays.items():
+        return _value(op, op.attributes["value"], name)
+    for key, dtype in _ARRAYS.items():
         if key in op.attributes:
             return numpy_helper.from_array(np.array(attribute_value(op.attributes[key]), dtype), name)
-    found = ", ".join(op.attributes) or "nothing"
+    for key in ("value_string", "value_strings"):
+        if key in op.attributes:
+            return _strings(str(op.attributes[key]), op, name)
+    keys = ("sparse_value", *op.attributes)
+    found = ", ".join(key for key in keys if key in op.attributes) or "nothing"
     raise UnsupportedOpError(
-        f"onnx.Constant holds {found} (expected value, value_int(s) or value_float(s))", location=where
+        f"onnx.Constant holds {found} (expected value, value_int(s), value_float(s) or value_string(s))",
+        location=location_text(op.location),
     )
+
+
+def _value(op: Any, attribute: Any, name: str) -> Any:
+    if isinstance(attribute, ir.DenseElementsAttr):
+        return dense_tensor(attribute, name)
+    text = str(attribute)
+    if text.startswith("dense<") and text.endswith("!onnx.String>"):
+        return _strings(text.rpartition("> :")[0], op, name)
+    found = _DISPOSABLE.fullmatch(text)
+    if found is not None:
+        return _disposable(bytes.fromhex(found[1]), ir.RankedTensorType(ir.Type.parse(found[2])), name)
+    found = _ELIDED.fullmatch(text)
+    if found is not None:
+        return _elided(ir.RankedTensorType(ir.Type.parse(found[1])), op, name)
+    raise UnsupportedOpError(
+        f"onnx.Constant holds {text[:60]} (expected dense<...>)", location=location_text(op.location)
+    )
+
+
+def _strings(text: str, op: Any, name: str) -> Any:
+    """Return a tensor of the strings in a text; one string fills the shape of the operation's result."""
+    found = [_ESCAPE.sub(_unescaped, each.encode()) for each in _STRING.findall(text)]
+    shape = list(ir.RankedTensorType(op.results[0].type).shape)
+    values = found * prod(shape) if len(found) == 1 else found
+    return onnx.TensorProto(name=name, data_type=onnx.TensorProto.STRING, dims=shape, string_data=values)
+
+
+def _unescaped(match: re.Match[bytes]) -> bytes:
+    short = {b"n": b"\n", b"t": b"\t"}
+    return bytes.fromhex(match[1].decode()) if len(match[1]) == 2 else short.get(match[1], match[1])
+
+
+def _disposable(data: bytes, kind: Any, name: str) -> Any:
+    """Return the tensor of onnx-mlir's own constants; the bytes of one element fill the shape."""
+    dtype = helper.tensor_dtype_to_np_dtype(element_type(kind.element_type))
+    return _tensor(
+        np.frombuffer(data, dtype).reshape(() if len(data) == dtype.itemsize else tuple(kind.shape)),
+        kind,
+        name,
+    )
+
+
+def _elided(kind: Any, op: Any, name: str) -> Any:
+    number = element_type(kind.element_type)
+    if number in _INTEGERS:
+        raise UnsupportedOpError(
+            f"onnx.Constant of type {kind} has elided data",
+            location=location_text(op.location),
+            hint="use the .onnx.mlir file, not the .tmp file: weights may be absent, but shapes and indices may not",
+        )
+    tensor = onnx.TensorProto(name=name, data_type=number, dims=list(kind.shape))
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value=ELIDED)
+    return tensor

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 import onnx
@@ -10,14 +11,18 @@ from onnx import helper
 
 from t10.dialect.mlir import ir
 from t10.errors import InputError, UnsupportedOpError
-from t10.frontend.onnx_attributes import attribute_value, constant_tensor, element_type
-from t10.frontend.onnx_versions import NodeParts, to_latest
+from t10.frontend.onnx_attributes import attribute_value, constant_tensor
+from t10.frontend.onnx_extras import ANNOTATIONS, INLINED, known_properties, schema_name, to_operators
+from t10.frontend.onnx_types import is_none, static_shape, value_info
+from t10.frontend.onnx_versions import Fresh, NodeParts
 from t10.frontend.unsupported import LOCATION_KEY
 
 OPSET = 22
 """The opset the model is written in: unversioned operations of onnx-mlir mean the newest form of an operator."""
 
-_RETURNS = ("func.return", "onnx.Return")
+_TERMINATORS = ("func.return", "onnx.Return", "onnx.Yield")
+_GRAPHS = {"If": ("then_branch", "else_branch")}
+_OWN_DOMAIN = "onnx-mlir"
 _NAME_KEYS = ("t10.name", "onnx.name")
 
 
@@ -29,9 +34,11 @@ def to_onnx(module: Any) -> Any:
     function = _entry_point(module)
     writer = _Writer(function)
     graph = writer.graph()
-    model = helper.make_model(
-        graph, opset_imports=[helper.make_opsetid("", OPSET)], producer_name="onnx-mlir"
-    )
+    opsets = [
+        helper.make_opsetid("", OPSET),
+        *(helper.make_opsetid(name, 1) for name in sorted(writer.domains)),
+    ]
+    model = helper.make_model(graph, opset_imports=opsets, producer_name="onnx-mlir")
     model.ir_version = 10
     return model
 
@@ -62,20 +69,16 @@ class _Writer:
         self.function = function
         self.name_of: dict[Any, str] = {}
         self.taken: set[str] = set()
+        self.next_number: dict[str, int] = {}
         self.nodes: list[Any] = []
         self.initializers: list[Any] = []
+        self.domains: set[str] = set()
+        self.fresh = Fresh(constant=self._new_constant, value=self._unique)
 
     def graph(self) -> Any:
         block = self.function.regions[0].blocks[0]
         inputs = self._arguments(block)
-        results: list[Any] = []
-        for op in block.operations:
-            operation = op.operation
-            if operation.name in _RETURNS:
-                results = list(operation.operands)
-            else:
-                self._operation(operation)
-        outputs = self._outputs(results)
+        outputs = self._outputs(self._body(block))
         name = ir.StringAttr(self.function.attributes["sym_name"]).value
         return helper.make_graph(self.nodes, name, inputs, outputs, initializer=self.initializers)
 
@@ -85,7 +88,7 @@ class _Writer:
         for i, (argument, row) in enumerate(zip(block.arguments, rows, strict=True)):
             name = self._unique(_name(row) or f"arg{i}")
             self.name_of[argument] = name
-            infos.append(_value_info(name, argument.type, _dim_params(row)))
+            infos.append(value_info(name, argument.type, _dim_params(row)))
         return infos
 
     def _outputs(self, results: list[Any]) -> list[Any]:
@@ -93,63 +96,122 @@ class _Writer:
         infos: list[Any] = []
         for i, (value, row) in enumerate(zip(results, rows, strict=True)):
             name = self._unique(_name(row) or f"result{i}")
-            self.nodes.append(helper.make_node("Identity", [self.name_of[value]], [name], name=name))
-            infos.append(_value_info(name, value.type, _dim_params(row)))
+            infos.append(self._output(name, value, _dim_params(row)))
         return infos
 
+    def _output(self, name: str, value: Any, params: dict[int, str]) -> Any:
+        """Hand a value on under the name of a graph's output."""
+        if not self.name_of[value]:
+            raise UnsupportedOpError(
+                f"output {name!r} has no value: onnx-mlir found that nothing computes it",
+                location=_location(self.function),
+                hint="export the model without this output",
+            )
+        self.nodes.append(helper.make_node("Identity", [self.name_of[value]], [name], name=name))
+        return value_info(name, value.type, params)
+
+    def _body(self, block: Any) -> list[Any]:
+        """Write the operations of a block; return what its terminator hands on."""
+        for op in block.operations:
+            operation = op.operation
+            if operation.name in _TERMINATORS:
+                return list(operation.operands)
+            self._operation(operation)
+        return []
+
     def _operation(self, op: Any) -> None:
-        if op.name == "onnx.NoValue":
-            self.name_of[op.results[0]] = ""
-            return
         if not op.name.startswith("onnx."):
             raise UnsupportedOpError(
                 f"operation {op.name} among onnx operations (expected onnx.* and func.return)",
                 location=_location(op),
             )
         kind = op.name.removeprefix("onnx.")
-        if kind == "Constant":
+        if kind == "NoValue":
+            self.name_of[op.results[0]] = ""
+        elif kind == "Constant":
             name = self._unique("constant")
             self.initializers.append(constant_tensor(op, name))
             self.name_of[op.results[0]] = name
-            return
-        if len(op.regions):
-            raise UnsupportedOpError(
-                f"operation {op.name} with {len(op.regions)} regions: control flow cannot be planned",
-                operator=_node_name(op),
-                location=_location(op),
-            )
-        self._node(op, kind)
+        elif kind in INLINED:
+            self._inline(op)
+        elif kind not in ANNOTATIONS:
+            self._node(op, kind)
+
+    def _inline(self, op: Any) -> None:
+        """Write what an operation groups in place of it."""
+        block = op.regions[0].blocks[0]
+        operands = [value for value in op.operands if not is_none(value.type)]
+        given = operands if len(operands) == len(block.arguments) else list(op.operands)
+        for argument, value in zip(block.arguments, given, strict=False):
+            self.name_of[argument] = self.name_of[value]
+        for result, value in zip(op.results, self._body(block), strict=True):
+            self.name_of[result] = self.name_of[value]
 
     def _node(self, op: Any, kind: str) -> None:
         name = _node_name(op) or self._unique(kind)
-        outputs = [self._result(value, name, i) for i, value in enumerate(op.results)]
+        inputs = [self.name_of[value] for value in op.operands]
         parts = NodeParts(
             kind=kind,
             name=name,
-            inputs=[self.name_of[value] for value in op.operands],
-            outputs=outputs,
-            attributes=_attributes(op),
-            input_shapes=[_shape(value.type) for value in op.operands],
+            inputs=inputs,
+            outputs=[self._result(value, name, i) for i, value in enumerate(op.results)],
+            attributes=_attributes(op) | self._subgraphs(op, kind, name),
+            input_shapes=[static_shape(value.type) for value in op.operands],
             location=_location(op),
         )
-        known = to_latest(parts, self._new_constant)
-        schema = onnx.defs.get_schema(known.kind, OPSET, "") if onnx.defs.has(known.kind, "") else None
-        if schema is None:
-            raise UnsupportedOpError(
-                f"operation {op.name} has no ONNX operator of its own", operator=name, location=_location(op)
-            )
-        attributes = {key: value for key, value in known.attributes.items() if key in schema.attributes}
-        for names in (known.inputs, known.outputs):
+        for each in to_operators(parts, self.fresh):
+            self.nodes.append(self._written(each))
+
+    def _written(self, parts: NodeParts) -> Any:
+        """Return the node of its parts; an operator that ONNX does not have gets the domain of onnx-mlir."""
+        domain, attributes = parts.domain, parts.attributes
+        if not domain and onnx.defs.has(parts.kind, OPSET, ""):
+            known = onnx.defs.get_schema(parts.kind, OPSET, "").attributes
+            attributes = {key: value for key, value in attributes.items() if key in known}
+        elif not domain:
+            domain = _OWN_DOMAIN
+        if domain:
+            self.domains.add(domain)
+            attributes = {key: value for key, value in attributes.items() if value != []}
+        for names in (parts.inputs, parts.outputs):
             while len(names) > 1 and not names[-1]:
                 names.pop()
-        node = helper.make_node(known.kind, known.inputs, known.outputs, name=name, **attributes)
+        node = helper.make_node(
+            parts.kind, parts.inputs, parts.outputs, name=parts.name, domain=domain, **attributes
+        )
         node.metadata_props.add(key=LOCATION_KEY, value=parts.location)
-        self.nodes.append(node)
+        return node
+
+    def _subgraphs(self, op: Any, kind: str, name: str) -> dict[str, Any]:
+        """Return the regions of an operation as graphs, by the attribute that holds them in ONNX."""
+        keys = _GRAPHS.get(kind, ("body",))
+        if len(op.regions) > len(keys):
+            raise UnsupportedOpError(
+                f"operation {op.name} with {len(op.regions)} regions (expected at most {len(keys)})",
+                operator=name,
+                location=_location(op),
+            )
+        return {
+            key: self._subgraph(region, f"{name}.{key}")
+            for key, region in zip(keys, op.regions, strict=False)
+        }
+
+    def _subgraph(self, region: Any, stem: str) -> Any:
+        """Return a region as a graph: it reads outer values by name, and constants are the outermost graph's."""
+        outer, self.nodes = self.nodes, []
+        block = region.blocks[0]
+        inputs: list[Any] = []
+        for i, argument in enumerate(block.arguments):
+            self.name_of[argument] = self._unique(f"{stem}.arg{i}")
+            inputs.append(value_info(self.name_of[argument], argument.type, {}))
+        yielded = self._body(block)
+        outputs = [self._output(self._unique(f"{stem}.out{i}"), value, {}) for i, value in enumerate(yielded)]
+        graph = helper.make_graph(self.nodes, stem, inputs, outputs)
+        self.nodes = outer
+        return graph
 
     def _result(self, value: Any, name: str, i: int) -> str:
-        if not isinstance(value.type, ir.ShapedType) and str(value.type) == "none":
-            return ""
-        made = self._unique(name if i == 0 else f"{name}.{i}")
+        made = "" if is_none(value.type) else self._unique(name if i == 0 else f"{name}.{i}")
         self.name_of[value] = made
         return made
 
@@ -159,9 +221,10 @@ class _Writer:
         return name
 
     def _unique(self, stem: str) -> str:
-        name, number = stem, 1
+        name, number = stem, self.next_number.get(stem, 1)
         while name in self.taken:
             name, number = f"{stem}_{number}", number + 1
+        self.next_number[stem] = number
         self.taken.add(name)
         return name
 
@@ -176,34 +239,15 @@ def _attributes(op: Any) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _schema_attributes(kind: str) -> list[str]:
+@cache
+def _schema_attributes(kind: str) -> tuple[str, ...]:
     """Return the attribute names of an operator over all its versions."""
-    base = kind.split("V")[0] if kind[-1].isdigit() else kind
-    base = {"MaxPoolSingleOut": "MaxPool", "BatchNormalizationInferenceMode": "BatchNormalization"}.get(
-        base, base
-    )
-    names: dict[str, None] = {"axis": None, "axes": None}
+    base = schema_name(kind)
+    names: dict[str, None] = dict.fromkeys(("axis", "axes", *known_properties(kind)))
     for version in range(1, OPSET + 2):
         if onnx.defs.has(base, version, ""):
             names |= dict.fromkeys(onnx.defs.get_schema(base, version, "").attributes)
-    return list(names)
-
-
-def _value_info(name: str, kind: Any, params: dict[int, str]) -> Any:
-    if not isinstance(kind, ir.RankedTensorType):
-        raise UnsupportedOpError(f"value {name!r} has type {kind} (expected a ranked tensor)")
-    tensor = ir.RankedTensorType(kind)
-    shape = [
-        params.get(i) if tensor.is_dynamic_dim(i) else tensor.get_dim_size(i) for i in range(tensor.rank)
-    ]
-    return helper.make_tensor_value_info(name, element_type(tensor.element_type), shape)
-
-
-def _shape(kind: Any) -> tuple[int, ...] | None:
-    """Return the static shape of a type, None if it has none."""
-    if not isinstance(kind, ir.RankedTensorType) or not ir.RankedTensorType(kind).has_static_shape:
-        return None
-    return tuple(ir.RankedTensorType(kind).shape)
+    return tuple(names)
 
 
 def _dim_params(row: dict[str, Any]) -> dict[int, str]:

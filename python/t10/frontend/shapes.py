@@ -96,6 +96,8 @@ def check_static_outputs(model: Any) -> None:
 def _check_value(value: Any, what: str) -> None:
     if not value.type.HasField("tensor_type"):
         raise InputError(f"{what} {value.name!r} is {value.type.WhichOneof('value')} (expected a tensor)")
+    if value.type.tensor_type.elem_type == onnx.TensorProto.STRING:
+        raise InputError(f"{what} {value.name!r} is text (expected numbers)", hint="keep text on the host")
     if not value.type.tensor_type.HasField("shape"):
         raise InputError(
             f"{what} {value.name!r} has no shape (expected static extents)",
