@@ -138,9 +138,13 @@ def test_an_epilogue_input_is_taken_over_where_the_result_is_written_after_the_n
         epilogue_inputs=(specs.operand("r", "activation", "f16", SHAPE, product.output.dims),),
     )
     make = double("make", "x", "r", "f16")
-    plan = planned(specs.chain_graph("residual", (make, residual)), (4, 1), (4, 1, 1))
+    graph = specs.chain_graph("residual", (make, residual))
+    plan = planned(graph, (4, 1), (4, 1, 1))
     assert taken_over(plan)["value:c"] == "value:r"
     assert lifetime(plan, "value:c")[:2] == (1, "finish")
+    kept = planned(replace(graph, outputs=(*graph.outputs, GraphOutput("middle", "r"))), (4, 1), (4, 1, 1))
+    assert "value:c" not in taken_over(kept)
+    assert "overlap" in {v.rule for v in verify_module(forced(kept, "value:c", "value:r"), CHIP)}
 
 
 def forced(plan: ModulePlan, new: str, old: str) -> ModulePlan:

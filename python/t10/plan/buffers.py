@@ -37,6 +37,7 @@ def buffer_requests(
     `layouts` are those of weights and inputs that are read, by value.
     """
     last_by_value = last_moments(graph, operators)
+    kept = {source for output in graph.outputs for source in graph.sources_of(output.value)}
     end = moment(max(len(operators) - 1, 0), "finish")
     specs = {spec.name: spec for spec in graph.operators}
     found = {"shift": Request("shift", shift_bytes, 0, end)}
@@ -53,7 +54,8 @@ def buffer_requests(
             found[request.name] = request
         last = last_by_value.get(spec.output.name, moment(step, "finish"))
         result = result_request(spec, plan, step, last)
-        source = _taken_over(spec, plan, scheduled.arrivals, result, found)
+        free = [a for a in scheduled.arrivals if a.buffer.partition(":")[2] not in kept]
+        source = _taken_over(spec, plan, free, result, found)
         found[result.name] = Request(result.name, result.size_bytes, result.first, result.last, source)
     return list(found.values())
 
@@ -120,7 +122,10 @@ def _taken_over(
     result: Request,
     found: Mapping[str, Request],
 ) -> str:
-    """Return the name of the buffer that a result takes over, "" if there is none to be had."""
+    """Return the name of the buffer that a result takes over, "" if there is none to be had.
+
+    `arrivals` are those of operands that nobody needs afterwards: an output of the model lives to its end.
+    """
     if output_chunk(spec, plan)[0] > 1:
         return ""
     phase: Phase = "finish" if has_accumulator(spec, plan) else "nest"
@@ -131,7 +136,7 @@ def _taken_over(
         if buffer.last != result.first or aligned_size(buffer.size_bytes) != aligned_size(result.size_bytes):
             continue
         readers = [a.operand for a in arrivals if a.buffer == buffer.name and _last_phase(spec, a) == phase]
-        if all(goes_into_its_slot(spec, plan, number) for number in readers):
+        if readers and all(goes_into_its_slot(spec, plan, number) for number in readers):
             return buffer.name
     return ""
 

@@ -164,7 +164,7 @@ def _takes_over(plan: ModulePlan, new: Buffer, old: Buffer) -> bool:
     if (new.address_bytes, new.size_bytes) != (old.address_bytes, old.size_bytes):
         return False
     now, phase = new.first_moment, new.first_phase
-    if old.last_moment != now or not 0 <= new.first < len(plan.operators):
+    if old.last_moment != now or not 0 <= new.first < len(plan.operators) or _is_output(plan, old):
         return False
     spec, scheduled = plan.graph.operators[new.first], plan.operators[new.first]
     active = scheduled.active.plan
@@ -178,6 +178,12 @@ def _takes_over(plan: ModulePlan, new: Buffer, old: Buffer) -> bool:
     rows = [active.ft[-1], *(active.ft[a.operand] for a in in_phase if a.operand < len(spec.inputs))]
     is_once = phase == "finish" or (spec.combine == "none" and all(t == 1 for row in rows for t in row))
     return is_once and all(_same_slots(spec, spec.operands[a.operand]) for a in in_phase)
+
+
+def _is_output(plan: ModulePlan, buffer: Buffer) -> bool:
+    """Return whether a buffer holds what the host reads as the model has run."""
+    held = {source for output in plan.graph.outputs for source in plan.graph.sources_of(output.value)}
+    return buffer.name.partition(":")[2] in held
 
 
 def _same_slots(spec: OperatorSpec, operand: Operand) -> bool:
