@@ -56,6 +56,8 @@ class Arguments:
     prove: bool = False
     operator: str | None = None
     plot: Path | None = None
+    graph: Path | None = None
+    stats: bool = False
     exchange: bool = False
     as_json: bool = False
     rows: int | None = None
@@ -71,6 +73,10 @@ class Arguments:
     shift_buffer_bytes: int | None = None
     program: bool = True
     codelets: tuple[Path, ...] = ()
+    only: str = ""
+    jobs: int = 1
+    summary: bool = False
+    update: bool = False
 
 
 def parse(argv: Sequence[str]) -> Arguments:
@@ -108,6 +114,11 @@ def _add_execution(commands: Commands, common: argparse.ArgumentParser) -> None:
         "-o", dest="folder", type=Path, required=True, metavar="OUT", help="folder to write"
     )
     _prove(compile_, default=False)
+    compile_.add_argument(
+        "--stats",
+        action="store_true",
+        help="print how often every operator of the model occurs, its multiply-accumulates, parameters and bytes",
+    )
     compile_.add_argument(
         "--no-program",
         dest="program",
@@ -157,6 +168,7 @@ def _add_reading(commands: Commands, common: argparse.ArgumentParser) -> None:
     report.add_argument("--rows", type=int, metavar="N", help="operators in the table (default: all)")
     report.add_argument("--no-plots", dest="plots", action="store_false", help="tables only, write nothing")
 
+    _add_inspecting(commands, common)
     _add_explaining(commands, common)
 
     demo = commands.add_parser("demo", parents=[common], help="a bundled model, compiled, run and compared")
@@ -170,6 +182,7 @@ def _add_reading(commands: Commands, common: argparse.ArgumentParser) -> None:
     commands.add_parser("chips", parents=[common], help="the chips that come with T10")
 
     _add_assembling(commands, common)
+    _add_conforming(commands, common)
 
     profile = commands.add_parser(
         "profile",
@@ -204,6 +217,31 @@ def _add_reading(commands: Commands, common: argparse.ArgumentParser) -> None:
     cache.add_argument("action", choices=("info", "clear"), help="say what there is, or delete it")
     cache.add_argument(
         "--cache", type=Path, metavar="DIR", help="another folder than the one commands use by default"
+    )
+
+
+def _add_inspecting(commands: Commands, common: argparse.ArgumentParser) -> None:
+    inspect = commands.add_parser(
+        "inspect",
+        parents=[common],
+        help="signature, statistics and operator graph of a model, nothing lowered",
+    )
+    inspect.add_argument("model", type=Path, help="ONNX model, text of onnx-mlir, or linalg on tensors")
+    _shapes(inspect)
+    inspect.add_argument("--rows", type=int, metavar="N", help="nodes of the graph to list (default: 200)")
+    inspect.add_argument(
+        "--graph", type=Path, metavar="FILE", help="draw the operator graph, as .svg, or as .dot for Graphviz"
+    )
+    inspect.add_argument("--json", dest="as_json", action="store_true", help="print JSON instead of text")
+
+
+def _shapes(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--shape",
+        dest="shapes",
+        action="append",
+        metavar="NAME=1x128",
+        help="shape of an input, or extent of a symbolic dim (NAME=8), that the model leaves open; repeatable",
     )
 
 
@@ -251,6 +289,23 @@ def _add_assembling(commands: Commands, common: argparse.ArgumentParser) -> None
     )
 
 
+def _add_conforming(commands: Commands, common: argparse.ArgumentParser) -> None:
+    conformance = commands.add_parser(
+        "conformance", parents=[common], help="run the tests of the onnx package and compare with what is expected"
+    )
+    conformance.add_argument(
+        "--only",
+        default="",
+        metavar="GLOB",
+        help="tests whose name fits, like 'test_add*'; 'light/*' are whole networks (default: all but these)",
+    )
+    conformance.add_argument("-j", dest="jobs", type=int, default=1, metavar="N", help="processes (default: 1)")
+    conformance.add_argument("--summary", action="store_true", help="count what is expected; run nothing")
+    conformance.add_argument(
+        "--update", action="store_true", help="write what came out into the list of what is expected"
+    )
+
+
 def _of_operator(parser: argparse.ArgumentParser) -> None:
     """Add which operator, and where the answer goes."""
     parser.add_argument("--op", dest="operator", metavar="NAME", help="the operator (default: list them all)")
@@ -280,13 +335,7 @@ def _searching() -> argparse.ArgumentParser:
         metavar="NAME",
         help="where cycles come from: ipu, t10-paper, or FILE.py[:FUNCTION] (default: %(default)s)",
     )
-    parser.add_argument(
-        "--shape",
-        dest="shapes",
-        action="append",
-        metavar="NAME=1x128",
-        help="shape of an input, or extent of a symbolic dim (NAME=8), that the model leaves open; repeatable",
-    )
+    _shapes(parser)
     parser.add_argument(
         "--parallelism", type=float, help="least part of the usable cores that must work (default: 0.9)"
     )

@@ -6,16 +6,21 @@ from t10.backend import PROGRAM_FOLDER, Lowered, compile_with_room, write_progra
 from t10.chip import ChipSpec
 from t10.cli.arguments import Arguments
 from t10.cli.cache import cache_of
+from t10.cli.inspect import print_statistics
 from t10.cli.options import chip_of, plan_options_of, shapes_of
 from t10.cli.prove import PROVED, prove
 from t10.cli.terminal import progress_bar, say, stdout
 from t10.driver import MODULE_FILE, PLAN_FILE, REPORT_FILE, WEIGHTS_FILE, Executable, Progress, compile
+from t10.inspect import model_facts, statistics
 from t10.report.table import operator_table, slowest, slowest_title, summary
 
 
 def run_compile(arguments: Arguments) -> int:
     """Compile a model, write its folder, and print what it costs."""
     chip = chip_of(arguments)
+    if arguments.stats:
+        facts = model_facts(arguments.model, shapes=shapes_of(arguments))
+        print_statistics(stdout(quiet=arguments.quiet), statistics(facts))
     with progress_bar(quiet=arguments.quiet) as progress:
         executable, lowered = _compile(arguments, chip, progress)
         if arguments.prove:

@@ -3,7 +3,7 @@
 | exit code | meaning |
 |---|---|
 | 0 | done |
-| 1 | `verify`: an output differs by more than its tolerance |
+| 1 | `verify`: an output differs by more than its tolerance; `conformance`: a test gives what is not expected |
 | 2 | bad input: arguments, files, shapes |
 | 3 | the model holds an operator or type that is not supported |
 | 4 | the model does not fit the chip |
@@ -71,6 +71,10 @@ def _dispatch(arguments: Arguments) -> int:
         from t10.cli.report import run_report
 
         return run_report(arguments)
+    if arguments.command == "inspect":
+        from t10.cli.inspect import run_inspect
+
+        return run_inspect(arguments)
     if arguments.command == "explain":
         from t10.cli.explain import run_explain
 
@@ -91,6 +95,10 @@ def _dispatch(arguments: Arguments) -> int:
         from t10.cli.cache import run_cache
 
         return run_cache(arguments)
+    if arguments.command == "conformance":
+        from t10.cli.conformance import run_conformance
+
+        return run_conformance(arguments)
     if arguments.command == "asm":
         from t10.cli.asm import run_asm
 

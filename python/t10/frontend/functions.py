@@ -8,6 +8,7 @@ import onnx
 from onnx import inliner
 
 from t10.errors import InputError
+from t10.frontend.shapes import one_line
 
 EXPANDED = frozenset(
     {
@@ -35,8 +36,7 @@ def expand_functions(model: Any, operators: frozenset[str] = EXPANDED) -> Any:
             names = [("", name) for name in present]
             model = inliner.inline_selected_functions(model, names, inline_schema_functions=True)
     except (RuntimeError, ValueError, onnx.checker.ValidationError) as error:
-        message = " ".join(str(error).split())
-        raise InputError(f"functions of the model cannot be expanded: {message}") from error
+        raise InputError(f"functions of the model cannot be expanded: {one_line(error)}") from error
     _name_nodes(model)
     return model
 

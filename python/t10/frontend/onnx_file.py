@@ -22,8 +22,9 @@ from t10.frontend.data_dependent import data_dependent
 from t10.frontend.fold import fold_constants
 from t10.frontend.functions import expand_functions
 from t10.frontend.legalize import expand_scans, legalize
+from t10.frontend.rules import check_rules, check_sizes
 from t10.frontend.selections import expand_selections
-from t10.frontend.shapes import check_static_inputs, check_static_outputs, infer_shapes, set_shapes
+from t10.frontend.shapes import check_static_inputs, check_static_outputs, infer_shapes, one_line, set_shapes
 from t10.frontend.unsupported import UnsupportedNode, excise, unknown_operators
 from t10.frontend.weights import Weights, lift_weights, load_external
 
@@ -91,6 +92,7 @@ def prepare(
     shapes: Mapping[str, ShapeOverride] | None = None,
 ) -> LoadedModel:
     """Return a model in memory ready for import; `folder` is where its external data would lie. Changes `model`."""
+    check_rules(model, source)
     weights = Weights()
     set_shapes(model, shapes or {})
     load_external(model, folder, weights)
@@ -103,8 +105,10 @@ def prepare(
     refused += _taken_out(model, unknown_operators(model, source))
     lift_weights(model, weights)
     model = infer_shapes(model, source)
+    check_sizes(model, source)
     while fold_constants(model):
         model = infer_shapes(model, source)
+        check_sizes(model, source)
     refused += _taken_out(model, data_dependent(model, source))
     if not refused:
         expand_scans(model)
@@ -139,8 +143,7 @@ def _check(model: Any, source: str) -> None:
     try:
         _onnx.checker.check_model(model)
     except onnx.checker.ValidationError as error:
-        message = " ".join(str(error).split())
-        raise InputError(f"{source} breaks the rules of ONNX: {message}") from error
+        raise InputError(f"{source} breaks the rules of ONNX: {one_line(error)}") from error
 
 
 def _order_inputs(model: Any, inputs: tuple[str, ...], weights: Sequence[str]) -> None:

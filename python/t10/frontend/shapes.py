@@ -75,9 +75,14 @@ def infer_shapes(model: Any, source: str, *, strict: bool = False) -> Any:
     del model.graph.value_info[:]
     try:
         return onnx.shape_inference.infer_shapes(model, check_type=strict, strict_mode=strict, data_prop=True)
-    except onnx.shape_inference.InferenceError as error:
-        message = " ".join(str(error).split())
-        raise InputError(f"{source}: shapes do not fit together: {message}") from error
+    except (onnx.shape_inference.InferenceError, RuntimeError, ValueError) as error:
+        raise InputError(f"{source}: shapes do not fit together: {one_line(error)}") from error
+
+
+def one_line(error: Exception) -> str:
+    """Return an error's text on one line of bounded length: ONNX's own may quote whole attributes."""
+    text = " ".join(str(error).split())
+    return text if len(text) <= 300 else f"{text[:297]}..."
 
 
 def check_static_inputs(model: Any, weights: Collection[str]) -> None:
@@ -96,8 +101,6 @@ def check_static_outputs(model: Any) -> None:
 def _check_value(value: Any, what: str) -> None:
     if not value.type.HasField("tensor_type"):
         raise InputError(f"{what} {value.name!r} is {value.type.WhichOneof('value')} (expected a tensor)")
-    if value.type.tensor_type.elem_type == onnx.TensorProto.STRING:
-        raise InputError(f"{what} {value.name!r} is text (expected numbers)", hint="keep text on the host")
     if not value.type.tensor_type.HasField("shape"):
         raise InputError(
             f"{what} {value.name!r} has no shape (expected static extents)",

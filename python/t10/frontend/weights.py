@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import onnx
 from numpy.typing import NDArray
-from onnx import external_data_helper, numpy_helper
+from onnx import numpy_helper
 
 from t10.errors import InputError, UnsupportedOpError
+from t10.frontend.external import mapped_array
 
 MAX_FLOAT_CONSTANT = 16
 """Largest number of elements of a floating-point constant that stays in the IR."""
@@ -31,10 +32,14 @@ _FLOATS = frozenset(
 
 @dataclass
 class Weights:
-    """The weights found so far: every name in order of discovery, and the values that exist."""
+    """The weights found so far: every name in order of discovery, and the values that exist.
+
+    `mapped` holds values that are mapped into memory and belong to initializers that are not lifted yet.
+    """
 
     names: list[str] = field(default_factory=list[str])
     values: dict[str, NDArray[np.generic]] = field(default_factory=dict[str, NDArray[np.generic]])
+    mapped: dict[str, NDArray[np.generic]] = field(default_factory=dict[str, NDArray[np.generic]])
 
 
 def stays_constant(data_type: int, shape: tuple[int, ...]) -> bool:
@@ -44,55 +49,57 @@ def stays_constant(data_type: int, shape: tuple[int, ...]) -> bool:
 
 
 def load_external(model: Any, folder: Path, weights: Weights) -> None:
-    """Read external data that lies in `folder`; initializers whose file is absent become weights without values.
+    """Find external data in `folder`: large tensors are mapped into memory, what stays constant is read.
 
-    Raises `InputError` if a file is there but too short, or if an absent file holds a shape or index.
+    Initializers whose file is absent become weights without values. Raises `InputError` for locations that are refused
+    (`t10.frontend.external`), if a file does not hold what it should, or if an absent one holds a shape or index.
     """
     graph = model.graph
     kept: list[Any] = []
     for tensor in graph.initializer:
-        if tensor.data_location != onnx.TensorProto.EXTERNAL or _read_external(tensor, folder):
+        if tensor.data_location != onnx.TensorProto.EXTERNAL:
             kept.append(tensor)
-        else:
+            continue
+        values = mapped_array(tensor, folder)
+        if values is None:
+            _require_not_shape(tensor)
             _lift(graph, tensor.name, tensor.data_type, tuple(tensor.dims), weights)
+            continue
+        kept.append(tensor)
+        if stays_constant(tensor.data_type, tuple(tensor.dims)):
+            _fill(tensor, values)
+        else:
+            weights.mapped[tensor.name] = values
     if len(kept) != len(graph.initializer):
         _replace_initializers(graph, kept)
     for node in graph.node:
         for attribute in node.attribute:
             if attribute.HasField("t") and attribute.t.data_location == onnx.TensorProto.EXTERNAL:
-                _require(_read_external(attribute.t, folder), attribute.t.name or node.output[0])
+                name = attribute.t.name or next(iter(node.output), node.name)
+                values = mapped_array(attribute.t, folder)
+                if values is None:
+                    raise InputError(
+                        f"the external data of constant {name!r} is absent (expected beside the model file)"
+                    )
+                _fill(attribute.t, values)
 
 
-def _require(found: bool, name: str) -> None:
-    if not found:
-        raise InputError(f"the external data of constant {name!r} is absent (expected beside the model file)")
-
-
-def _read_external(tensor: Any, folder: Path) -> bool:
-    """Read a tensor's external data into it; returns False if the file does not exist."""
-    location = next((entry.value for entry in tensor.external_data if entry.key == "location"), "")
-    file = folder / location
-    if not location or not file.is_file():
-        is_shape = tensor.data_type not in _FLOATS and stays_constant(tensor.data_type, tuple(tensor.dims))
-        if is_shape and tensor.data_type in (onnx.TensorProto.INT64, onnx.TensorProto.INT32):
-            raise InputError(
-                f"the external data file {location!r} of constant {tensor.name!r} is absent",
-                hint="weights may be absent, but shapes and indices may not",
-            )
-        return False
-    try:
-        external_data_helper.load_external_data_for_tensor(tensor, str(folder))
-    except (ValueError, OSError, onnx.checker.ValidationError) as error:
-        raise InputError(f"external data of {tensor.name!r} cannot be read: {error}") from error
-    expected = prod(tensor.dims) * np.dtype(onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)).itemsize
-    if len(tensor.raw_data) < expected:
-        raise InputError(
-            f"external data file {location!r} holds {len(tensor.raw_data)} bytes for {tensor.name!r} "
-            f"(expected {expected})"
-        )
+def _fill(tensor: Any, values: NDArray[np.generic]) -> None:
+    """Write values into a tensor that had them elsewhere."""
+    tensor.raw_data = values.tobytes()
     tensor.data_location = onnx.TensorProto.DEFAULT
     del tensor.external_data[:]
-    return True
+
+
+def _require_not_shape(tensor: Any) -> None:
+    """Raise `InputError` if a tensor without values may decide shapes."""
+    is_shape = tensor.data_type in (onnx.TensorProto.INT64, onnx.TensorProto.INT32)
+    if is_shape and stays_constant(tensor.data_type, tuple(tensor.dims)):
+        location = next((entry.value for entry in tensor.external_data if entry.key == "location"), "")
+        raise InputError(
+            f"the external data file {location!r} of constant {tensor.name!r} is absent",
+            hint="weights may be absent, but shapes and indices may not",
+        )
 
 
 def lift_weights(model: Any, weights: Weights) -> None:
@@ -114,7 +121,8 @@ def lift_weights(model: Any, weights: Weights) -> None:
         if stays_constant(tensor.data_type, tuple(tensor.dims)):
             kept.append(tensor)
             continue
-        weights.values[tensor.name] = _to_array(tensor)
+        mapped = weights.mapped.pop(tensor.name, None)
+        weights.values[tensor.name] = _to_array(tensor) if mapped is None else mapped
         _lift(graph, tensor.name, tensor.data_type, tuple(tensor.dims), weights)
     _replace_initializers(graph, kept)
     unread = [name for name in weights.names if name not in read]
