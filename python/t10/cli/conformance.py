@@ -1,0 +1,90 @@
+"""`t10 conformance`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from t10.cli.arguments import Arguments
+from t10.cli.terminal import progress_bar, say, stdout
+from t10.conformance.cases import KINDS, load_cases
+from t10.conformance.expectations import (
+    Expectations,
+    merged,
+    read_expectations,
+    surprises,
+    write_expectations,
+)
+from t10.conformance.summary import COLUMNS, counts_by_kind, reasons
+from t10.conformance.verdict import Verdict
+from t10.conformance.workers import Limits, run_cases
+from t10.errors import InputError
+
+EXIT_DIFFERS = 1
+QUICK_KINDS = KINDS[:-1]
+MOST_REASONS = 25
+
+
+def run_conformance(arguments: Arguments) -> int:
+    """Run the tests that are asked for; return 1 if any gives what is not expected. `--summary` runs none."""
+    expected = read_expectations()
+    if arguments.summary:
+        found = tuple(v for v in expected.verdict_by_name.values() if _is_wanted(v.name, arguments.only))
+        _show(stdout(quiet=arguments.quiet), found)
+        return 0
+    kinds = (arguments.only.partition("/")[0],) if arguments.only.partition("/")[0] in KINDS else QUICK_KINDS
+    cases = tuple(case for case in load_cases(kinds) if _is_wanted(case.name, arguments.only))
+    if not cases:
+        raise InputError(
+            f"--only {arguments.only}: no test has such a name", hint=f"kinds are {', '.join(KINDS)}"
+        )
+    with progress_bar(quiet=arguments.quiet) as progress:
+
+        def done(verdict: Verdict, n_done: int, n_all: int) -> None:
+            del verdict
+            progress("conformance", n_done, n_all)
+
+        verdicts = run_cases(cases, Limits(), arguments.jobs, done)
+    _show(stdout(quiet=arguments.quiet), verdicts)
+    if arguments.update:
+        write_expectations(merged(verdicts, expected))
+        expected = read_expectations()
+    return _judge(verdicts, expected, arguments)
+
+
+def _judge(verdicts: Sequence[Verdict], expected: Expectations, arguments: Arguments) -> int:
+    unexpected = surprises(verdicts, expected)
+    for line in unexpected:
+        print(line, file=sys.stderr)
+    if unexpected:
+        print(f"t10: {len(unexpected)} tests do not give what is expected of them", file=sys.stderr)
+        return EXIT_DIFFERS
+    say(stdout(quiet=arguments.quiet), f"{len(verdicts)} tests give what is expected of them")
+    return 0
+
+
+def _is_wanted(name: str, only: str) -> bool:
+    """Return whether a name, or the part behind its kind, fits a pattern."""
+    return not only or fnmatchcase(name, only) or fnmatchcase(name.partition("/")[2], only)
+
+
+def _show(console: Console, verdicts: Sequence[Verdict]) -> None:
+    table = Table(header_style="bold")
+    table.add_column("tests of")
+    for column in COLUMNS:
+        table.add_column(column, justify="right")
+    for kind, row in counts_by_kind(verdicts).items():
+        table.add_row(kind, *(str(row[column]) for column in COLUMNS))
+    console.print(table)
+    why = Table(header_style="bold")
+    why.add_column("n", justify="right")
+    why.add_column("reason", overflow="fold")
+    for reason, count in reasons(verdicts)[:MOST_REASONS]:
+        why.add_row(str(count), escape(reason))
+    if why.rows:
+        console.print(why)

@@ -1,0 +1,8 @@
+"""Conformance with ONNX: the node tests and models of the onnx package, compiled, executed and compared.
+
+    expected = read_expectations()
+    results = run_cases(load_cases(("node",)), Limits(), jobs=2)
+    surprises = compare(results, expected)
+
+What every test is expected to give stands in `expected.txt`, reviewed like source: a pass, or the reason of a refusal.
+"""

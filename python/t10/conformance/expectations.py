@@ -1,0 +1,106 @@
+"""The reviewed list of what every test gives: one line per test, ordered by name.
+
+    node/test_abs [Abs-13]: pass
+    node/test_slice [Slice-13]: pass with constants axes, ends, starts, steps
+    node/test_string_concat [StringConcat-20]: unsupported: input 'x' is text (expected numbers)
+
+A line of `pass with constants` names inputs of the model that were given as constants (`--constant`): without them the
+model is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx
+
+from t10.conformance.verdict import EXPECTABLE, Status, Verdict
+from t10.core.atomic import write_text
+from t10.errors import InputError
+
+EXPECTATIONS = Path(__file__).with_name("expected.txt")
+
+_LINE = re.compile(
+    r"(?P<name>\S+)(?: \[(?P<operator>\S+)\])?: "
+    r"(?:(?P<unsupported>unsupported): (?P<reason>.+)|pass(?: with constants (?P<constants>.+))?)"
+)
+_HEADER = "# What the tests of onnx {} give (t10 conformance). Written by `t10 conformance --update`, then reviewed.\n"
+_VERSION = re.compile(r"# What the tests of onnx (\S+) give")
+
+
+@dataclass(frozen=True, slots=True)
+class Expectations:
+    """Expected verdicts by test name, and the version of the onnx package whose tests they are of."""
+
+    onnx_version: str
+    verdict_by_name: Mapping[str, Verdict]
+
+    @property
+    def is_of_this_onnx(self) -> bool:
+        """Return whether the installed onnx package is the one the list was made with."""
+        return self.onnx_version == onnx.__version__
+
+
+def read_expectations(path: Path = EXPECTATIONS) -> Expectations:
+    """Return the list of a file; raises `InputError` for malformed lines, double names and disorder."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    version = _VERSION.match(lines[0]) if lines else None
+    if version is None:
+        raise InputError(f"{path}:1: expected {_HEADER.format('VERSION').strip()!r}")
+    found: dict[str, Verdict] = {}
+    last = ""
+    for number, line in enumerate(lines[1:], start=2):
+        match = _LINE.fullmatch(line)
+        if match is None:
+            raise InputError(
+                f"{path}:{number}: expected `test [Operator-opset]: pass` or `unsupported: reason`"
+            )
+        name = match["name"]
+        if name <= last:
+            raise InputError(f"{path}:{number}: {name} stands twice or out of order")
+        last = name
+        status: Status = "unsupported" if match["unsupported"] else "pass"
+        constants = tuple((match["constants"] or "").split(", ")) if match["constants"] else ()
+        found[name] = Verdict(name, match["operator"] or "", status, match["reason"] or "", constants)
+    return Expectations(version[1], found)
+
+
+def write_expectations(verdicts: Iterable[Verdict], path: Path = EXPECTATIONS) -> None:
+    """Write the list of verdicts; defects are left out, as nothing but passes and refusals is ever expected."""
+    listed = sorted((v for v in verdicts if v.status in EXPECTABLE), key=lambda verdict: verdict.name)
+    write_text(path, _HEADER.format(onnx.__version__) + "".join(f"{line_of(each)}\n" for each in listed))
+
+
+def line_of(verdict: Verdict) -> str:
+    """Return a verdict as a line of the list; defects look alike, but the list does not take them."""
+    operator = f" [{verdict.operator}]" if verdict.operator else ""
+    constants = f" with constants {', '.join(verdict.constants)}" if verdict.constants else ""
+    reason = f": {verdict.reason}" if verdict.reason else ""
+    return f"{verdict.name}{operator}: {verdict.status}{constants}{reason}"
+
+
+def surprises(verdicts: Sequence[Verdict], expected: Expectations) -> tuple[str, ...]:
+    """Return a line for every verdict that is not the expected one, in the order of the verdicts.
+
+    The words of a reason may change; that a test passes, needs constants or is refused may not. Tests that are not
+    listed count only if the list was made with the installed onnx package: later ones bring tests of their own.
+    Defects always count.
+    """
+    lines: list[str] = []
+    for found in verdicts:
+        wanted = expected.verdict_by_name.get(found.name)
+        is_defect = found.status not in EXPECTABLE
+        if wanted is None:
+            if is_defect or expected.is_of_this_onnx:
+                lines.append(f"{line_of(found)} (not listed)")
+        elif (wanted.status, wanted.constants) != (found.status, found.constants):
+            lines.append(f"{line_of(found)} (expected {line_of(wanted).partition(': ')[2]})")
+    return tuple(lines)
+
+
+def merged(verdicts: Iterable[Verdict], expected: Expectations) -> tuple[Verdict, ...]:
+    """Return the listed verdicts with those found put in their place."""
+    return tuple({**expected.verdict_by_name, **{each.name: each for each in verdicts}}.values())

@@ -1,0 +1,95 @@
+"""One test: its model compiled for a small chip, executed by the plan simulator, compared with its references."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from t10.conformance.cases import Case, DataSet
+from t10.conformance.verdict import Verdict
+from t10.driver import Executable, compile
+from t10.errors import InfeasiblePlanError, InputError, UnsupportedOpError
+from t10.plan.options import PlanOptions
+
+CHIPS = ("test-4", "test-64", "ipu-mk2")
+"""Where a model is tried in turn, until it fits."""
+NETWORK_CHIP = "ipu-mk2"
+
+_OPTIONS = PlanOptions(reconcile="greedy", max_front=8)
+_LONGEST_REASON = 160
+
+
+def judge(case: Case) -> Verdict:
+    """Return what a test gives. Defects are verdicts too: nothing but an interrupt leaves this function."""
+    started = time.perf_counter()
+    verdict = Verdict(case.name, case.operator, "pass")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.onnx"
+        path.write_bytes(case.model.SerializeToString())
+        try:
+            difference = _difference(case, _compiled(path, case))
+        except (UnsupportedOpError, InputError) as error:
+            reason = _short(str(error).replace(f"{path}: ", ""))
+            verdict = replace(verdict, status="unsupported", reason=reason)
+        except Exception as error:
+            verdict = replace(verdict, status="crash", reason=_short(f"{type(error).__name__}: {error}"))
+        else:
+            verdict = replace(verdict, status="wrong" if difference else "pass", reason=difference)
+    return replace(verdict, seconds=time.perf_counter() - started)
+
+
+def _compiled(path: Path, case: Case) -> Executable:
+    chips = (NETWORK_CHIP,) if case.kind == "light" else CHIPS
+    for chip in chips[:-1]:
+        try:
+            return compile(path, chip, options=_OPTIONS)
+        except InfeasiblePlanError:
+            continue
+    return compile(path, chips[-1], options=_OPTIONS)
+
+
+def _difference(case: Case, executable: Executable) -> str:
+    """Return how outputs differ from the references, empty if they do not."""
+    constants = {tensor.name for tensor in case.model.graph.initializer}
+    names = [value.name for value in case.model.graph.input if value.name not in constants]
+    taken = {value.name for value in executable.inputs}
+    for number, data in enumerate(case.data_sets):
+        given = zip(names, data.inputs, strict=False)
+        inputs = {name: array for name, array in given if name in taken and array is not None}
+        outputs = executable.run(inputs)
+        found = _worst(case, data, [outputs[value.name] for value in case.model.graph.output])
+        if found:
+            return found if len(case.data_sets) == 1 else f"data set {number}: {found}"
+    return ""
+
+
+def _worst(case: Case, data: DataSet, outputs: list[NDArray[Any]]) -> str:
+    for value, found, expected in zip(case.model.graph.output, outputs, data.outputs, strict=True):
+        if expected is None:
+            return f"output {value.name} has a reference that is no tensor"
+        if (found.shape, found.dtype) != (expected.shape, expected.dtype):
+            return (
+                f"output {value.name} is {found.dtype}{list(found.shape)}, "
+                f"expected {expected.dtype}{list(expected.shape)}"
+            )
+        wide = np.complex128 if expected.dtype.kind == "c" else np.float64
+        y, reference = found.astype(wide), expected.astype(wide)
+        near = np.isclose(y, reference, rtol=case.rtol, atol=case.atol, equal_nan=True)
+        if not near.all():
+            place = tuple(int(i) for i in np.argwhere(~near)[0])
+            return (
+                f"output {value.name}: {np.count_nonzero(~near)} of {near.size} elements differ, "
+                f"at {list(place)} {found[place]} for {expected[place]}"
+            )
+    return ""
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST_REASON else f"{line[: _LONGEST_REASON - 3]}..."

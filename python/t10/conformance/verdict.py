@@ -1,0 +1,23 @@
+"""What one test gave: it passed, was refused with a reason, or shows a defect."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Status = Literal["pass", "unsupported", "wrong", "crash", "time limit"]
+STATUSES: tuple[Status, ...] = ("pass", "unsupported", "wrong", "crash", "time limit")
+EXPECTABLE: tuple[Status, ...] = ("pass", "unsupported")
+"""What may stand in the expectation file; everything else is a defect."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The status of a test and its reason; `constants` names inputs that had to be given as constants."""
+
+    name: str
+    operator: str
+    status: Status
+    reason: str = ""
+    constants: tuple[str, ...] = ()
+    seconds: float = 0.0
