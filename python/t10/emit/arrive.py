@@ -42,6 +42,7 @@ class Homes:
     _shapes: dict[str, tuple[int, ...]] = field(init=False)
     _views: dict[str, View] = field(init=False)
     _kinds: dict[OperatorSpec, int] = field(default_factory=dict[OperatorSpec, int])
+    _kind_by_name: dict[str, int] = field(default_factory=dict[str, int])
     _maps: dict[Any, ElementMap] = field(default_factory=dict[Any, ElementMap])
     _patterns: dict[Any, Pattern] = field(default_factory=dict[Any, Pattern])
 
@@ -103,7 +104,10 @@ class Homes:
         """Return what a layout's element map depends on: names do not count."""
         if layout.kind != "operand":
             return ("linear", layout.n_cores, prod(self._shapes[layout.value]))
-        kind = self._kinds.setdefault(canonical(self._specs[layout.operator]), len(self._kinds))
+        kind = self._kind_by_name.get(layout.operator)
+        if kind is None:
+            kind = self._kinds.setdefault(canonical(self._specs[layout.operator]), len(self._kinds))
+            self._kind_by_name[layout.operator] = kind
         return (kind, layout.operand, layout.plan, layout.scatter)
 
     def _reading(self, value: str, names: dict[str, int]) -> tuple[object, ...]:

@@ -17,15 +17,15 @@ from t10.core.device import (
     Pattern,
     Variable,
     VariableRole,
-    VertexGroup,
     VertexKind,
 )
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.task import TaskOperand
+from t10.emit.compiled_sets import CompiledSets, named
 from t10.emit.patterns import received_bytes
 from t10.emit.placement import Place
-from t10.emit.vertices import Nest, Vertices, Work, vertices
+from t10.emit.vertices import Nest, Work
 
 T = TypeVar("T")
 
@@ -47,12 +47,14 @@ class Builder:
     _kinds: dict[OperatorSpec, int] = field(default_factory=dict[OperatorSpec, int])
     _kind_by_name: dict[str, int] = field(default_factory=dict[str, int])
     _made: dict[object, Any] = field(default_factory=dict[object, Any])
-    _set_by_content: dict[tuple[str, str, tuple[VertexGroup, ...]], str] = field(
-        default_factory=dict[tuple[str, str, tuple[VertexGroup, ...]], str]
+    _compiled: CompiledSets = field(default_factory=CompiledSets)
+    _set_by_content: dict[tuple[str, str, int, tuple[str, ...]], str] = field(
+        default_factory=dict[tuple[str, str, int, tuple[str, ...]], str]
     )
     _copy_by_content: dict[tuple[str, str, str, tuple[str, ...], str], str] = field(
         default_factory=dict[tuple[str, str, str, tuple[str, ...], str], str]
     )
+    _most_by_pattern: dict[str, int] = field(default_factory=dict[str, int])
 
     def variable(
         self,
@@ -97,15 +99,17 @@ class Builder:
         self, operator: str, kind: VertexKind, nest: Nest, work: Work, cycles: int, comment: str = ""
     ) -> Execute:
         """Add a compute set unless the operator has an equal one, and return its execution."""
-        made: Vertices = vertices(nest, work, self.places)
-        self.codelets = by_name((*self.codelets.values(), *made.codelets))
+        names = tuple(variable for variable, _ in nest.operands)
+        number, made = self._compiled.of(nest, work, self.places)
+        if any(self.codelets.get(codelet.name) is not codelet for codelet in made.codelets):
+            self.codelets = by_name((*self.codelets.values(), *made.codelets))
         self.scratch_bytes = max(self.scratch_bytes, made.scratch_bytes)
-        content = (operator, kind, made.groups)
+        content = (operator, kind, number, names)
         name = self._set_by_content.get(content)
         if name is None:
             name = _fresh(f"{kind}:{operator}", self.compute_sets)
             self._set_by_content[content] = name
-            groups = tuple(replace(group, cycles=cycles) for group in made.groups)
+            groups = tuple(replace(named(group, names), cycles=cycles) for group in made.groups)
             self.compute_sets[name] = ComputeSet(name, operator, kind, groups, cycles, comment)
         return Execute(name)
 
@@ -127,7 +131,9 @@ class Builder:
         if name is None:
             name = _fresh(f"{kind}:{operator}{what}", self.copies)
             self._copy_by_content[content] = name
-            most = received_bytes(pattern.runs, self.n_tiles)
+            most = self._most_by_pattern.get(pattern.key)
+            if most is None:
+                most = self._most_by_pattern[pattern.key] = received_bytes(pattern.runs, self.n_tiles)
             dtype = self.variables[target].dtype
             self.copies[name] = Copy(
                 name, operator, kind, sources, target, dtype, pattern.key, most, cycles, comment

@@ -37,9 +37,10 @@ def combine_partials(builder: Builder, cost: CostModel, running: Running) -> lis
         made = make(groups(spec, plan), running.n_output_slots, n_buffer, even)
         return [(pattern(one.moves, item_bytes), replace(one, moves=NOTHING)) for one in made]
 
-    cycles = combine_cycles(cost, spec, plan)
+    kind = builder.kind_of(spec)
+    cycles = builder.once(("reduce cycles", kind, plan), lambda: combine_cycles(cost, spec, plan))
     steps: list[Step] = []
-    key = ("reduce", builder.kind_of(spec), plan, n_buffer)
+    key = ("reduce", kind, plan, n_buffer)
     for number, (made, one) in enumerate(builder.once(key, rounds)):
         note = f"partial results of {n_members} cores"
         charged = 0 if number else cycles

@@ -16,19 +16,25 @@ from t10.core.scalar import ScalarFunction, identity
 from t10.core.task import TaskOperand
 from t10.cost import CostModel
 from t10.cost.operator import epilogue_cycles, output_chunk
+from t10.emit.builder import Builder
 from t10.emit.pieces import window_pieces
 from t10.emit.reduction import groups
 from t10.emit.running import Running
 from t10.emit.tasks import axis_strides, uses_position
-from t10.emit.vertices import Nest, Work
+from t10.emit.vertices import Nest, Work, renamed
 
 Ints = NDArray[np.int64]
 
 
-def epilogue_work(cost: CostModel, running: Running) -> Iterator[tuple[Nest, Work, int]]:
+def epilogue_work(builder: Builder, cost: CostModel, running: Running) -> Iterator[tuple[Nest, Work, int]]:
     """Yield the nests of an operator's epilogue (a copy where it has none), what cores do in them, and cycles."""
-    cycles = epilogue_cycles(cost, running.spec, running.plan)
-    for number, (nest, work) in enumerate(epilogue_nests(running)):
+    spec, plan = running.spec, running.plan
+    key = ("epilogue", builder.kind_of(spec), plan)
+    cycles, made = builder.once(
+        key, lambda: (epilogue_cycles(cost, spec, plan), tuple(epilogue_nests(running)))
+    )
+    names = (running.accumulator, *running.epilogue_inputs, running.result)
+    for number, (nest, work) in enumerate(renamed(made, names)):
         yield nest, work, 0 if number else cycles
 
 

@@ -128,7 +128,7 @@ class _Lowering:
         steps.extend(shift_home(self.builder, self.cost, running, scheduled.arrivals))
         steps.extend(combine_partials(self.builder, self.cost, running))
         if spec.epilogue is not None or result != accumulator:
-            for nest, work, cycles in epilogue_work(self.cost, running):
+            for nest, work, cycles in epilogue_work(self.builder, self.cost, running):
                 steps.append(self.builder.execute(spec.name, "epilogue", nest, work, cycles))
         self._leave(spec, scheduled, operands, result)
         return tuple(steps)

@@ -27,7 +27,7 @@ from t10.emit.pieces import Piece, lacks_terms, sub_task_pieces
 from t10.emit.running import Running
 from t10.emit.shifts import Slab, slab
 from t10.emit.tasks import axis_strides, uses_position
-from t10.emit.vertices import Nest, Work
+from t10.emit.vertices import Nest, Work, renamed
 
 Ints = NDArray[np.int64]
 EVEN_BYTES = 8
@@ -135,7 +135,10 @@ def _sub_task(
     cycles = cost.sub_task_cycles(spec, sub_task_box(plan))
     note = f"box {'x'.join(map(str, sub_task_box(plan)))} at position {list(positions)}"
     steps: list[Step] = []
-    for number, (nest, work) in enumerate(sub_task_work(running, positions, begins)):
+    key = ("sub-task", builder.kind_of(spec), plan, running.whole, positions, begins.tobytes())
+    made = builder.once(key, lambda: tuple(sub_task_work(running, positions, begins)))
+    names = (*running.inputs, running.accumulator)
+    for number, (nest, work) in enumerate(renamed(made, names)):
         steps.append(builder.execute(spec.name, "sub_task", nest, work, 0 if number else cycles, note))
     return steps
 

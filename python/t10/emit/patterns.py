@@ -124,7 +124,5 @@ def in_order(source: Any, source_tile: Any, source_slot: Any, target_tile: Any, 
 
 def received_bytes(rows: NDArray[np.int32], n_tiles: int) -> int:
     """Return the most bytes that any tile takes from others."""
-    remote = rows[rows[:, 1] != rows[:, 3]]
-    totals = np.zeros(n_tiles, np.int64)
-    np.add.at(totals, remote[:, 3], remote[:, 5].astype(np.int64) * remote[:, 6])
-    return int(totals.max(initial=0))
+    n_bytes = np.where(rows[:, 1] != rows[:, 3], rows[:, 5].astype(np.int64) * rows[:, 6], 0)
+    return int(np.bincount(rows[:, 3], weights=n_bytes, minlength=n_tiles).max(initial=0))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,7 @@ INTERLEAVED_BYTES = 2 * ELEMENT_BYTES
 ALIGNMENT_BYTES = 8
 WIDE_ALIGNMENT_BYTES = 16
 SHIFT = "shift"
+CACHE_ENTRIES = 65536
 OVERREAD_BYTES = 64
 """Codelets may read a little past their operands: the last bytes of the memory stay free where there is room."""
 
@@ -51,15 +53,20 @@ class Place:
     @property
     def elements(self) -> frozenset[int]:
         """Return the memory elements they touch: 16 KiB each below the interleaved region, pairs of them in it."""
-        found: set[int] = set()
-        address, end = self.address_bytes, max(self.end_bytes, self.address_bytes + 1)
-        while address < end:
-            size = INTERLEAVED_BYTES if address >= REGION1_BASE else ELEMENT_BYTES
-            base = REGION1_BASE if address >= REGION1_BASE else SRAM_BASE
-            start = base + (address - base) // size * size
-            found.add(start)
-            address = start + size
-        return frozenset(found)
+        return _elements(self.address_bytes, max(self.end_bytes, self.address_bytes + 1))
+
+
+@lru_cache(maxsize=CACHE_ENTRIES)
+def _elements(address: int, end: int) -> frozenset[int]:
+    """Return where the memory elements begin that bytes from `address` to `end` (excluded) touch."""
+    found: set[int] = set()
+    while address < end:
+        size = INTERLEAVED_BYTES if address >= REGION1_BASE else ELEMENT_BYTES
+        base = REGION1_BASE if address >= REGION1_BASE else SRAM_BASE
+        start = base + (address - base) // size * size
+        found.add(start)
+        address = start + size
+    return frozenset(found)
 
 
 def are_apart(first: Place, second: Place) -> bool:
@@ -156,9 +163,10 @@ class _Packing:
         begins, ends = self.begin[alive], self.end[alive]
         order = np.argsort(begins, kind="stable")
         begins, ends = begins[order], np.maximum.accumulate(ends[order])
+        gaps = _gaps(begins, ends, size)
         best: tuple[int, int, int, int] | None = None
         for rank, (low, high) in enumerate(self._candidates()):
-            here = _first_fit(begins, ends, low, size)
+            here = _first_fit(gaps, low, size)
             if here is None or here + size > high:
                 continue
             shared = self._both_shared(Place(here, size).elements, number)
@@ -184,12 +192,18 @@ class _Packing:
                 yield max(low, self.bottom), self.top
 
 
-def _first_fit(begins: NDArray[np.int64], ends: NDArray[np.int64], low: int, size: int) -> int | None:
-    """Return the lowest address from `low` on with `size` free bytes between intervals sorted by begin."""
-    starts = _up_all(np.maximum(np.concatenate([[low], ends]), low), WIDE_ALIGNMENT_BYTES)
+def _gaps(begins: NDArray[np.int64], ends: NDArray[np.int64], size: int) -> list[tuple[int, int]]:
+    """Return where `size` bytes may begin and must end, lowest first, between intervals sorted by begin."""
+    starts = _up_all(np.concatenate([[0], ends]), WIDE_ALIGNMENT_BYTES)
     limits = np.concatenate([begins, [np.iinfo(np.int64).max]])
-    fits = np.flatnonzero(starts + size <= limits)
-    return int(starts[fits[0]]) if fits.size else None
+    wide = np.flatnonzero(starts + size <= limits)
+    return list(zip(starts[wide].tolist(), limits[wide].tolist(), strict=True))
+
+
+def _first_fit(gaps: list[tuple[int, int]], low: int, size: int) -> int | None:
+    """Return the lowest address from `low` on at which `size` bytes lie in one of the gaps."""
+    low = _up(low, WIDE_ALIGNMENT_BYTES)
+    return next((max(start, low) for start, limit in gaps if max(start, low) + size <= limit), None)
 
 
 def _groups(buffers: tuple[Buffer, ...]) -> list[_Group]:

@@ -51,7 +51,7 @@ def simplified(task: Task) -> Task:
     Axes that `index` operations or selectors name are kept. Parallel axes come first, by falling output stride, then
     reduction axes by falling stride of the first operand that has one.
     """
-    named = _named_axes(task)
+    named = named_axes((task.body, *(s.index for s in task.selectors)), task.selectors)
     axes = [
         _Axis(a, extent, tuple(o.strides[a] for o in task.operands), a in task.reduction_axes)
         for a, extent in enumerate(task.extents)
@@ -107,10 +107,10 @@ def _merged(axes: list[_Axis], named: frozenset[int]) -> list[_Axis]:
     return result
 
 
-def _named_axes(task: Task) -> frozenset[int]:
-    functions = (task.body, *(selector.index for selector in task.selectors))
+def named_axes(functions: tuple[ScalarFunction, ...], selectors: tuple[Selector, ...]) -> frozenset[int]:
+    """Return the axes along which what is computed depends on where in the iteration space a point lies."""
     named = {int(op.attribute) for f in functions for op in f.ops if op.opcode == "index"}
-    return frozenset(named | {selector.axis for selector in task.selectors})
+    return frozenset(named | {selector.axis for selector in selectors})
 
 
 def _renumbered(function: ScalarFunction, numbers: dict[int, int]) -> ScalarFunction:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,7 +16,7 @@ from t10.core.expression import AxisSizes, Combine, Selector
 from t10.core.scalar import ScalarFunction
 from t10.core.task import Task, TaskOperand
 from t10.emit.placement import Place, are_apart
-from t10.emit.tasks import alignment_bytes, simplified
+from t10.emit.tasks import alignment_bytes, named_axes, simplified
 
 Ints = NDArray[np.int64]
 SCRATCH = "scratch"
@@ -47,6 +47,13 @@ class Work:
     origin: Ints | None = None
 
 
+def renamed(made: Iterable[tuple[Nest, Work]], names: tuple[str, ...]) -> Iterator[tuple[Nest, Work]]:
+    """Yield the same nests on variables `names`, in the order of their operands."""
+    for nest, work in made:
+        operands = tuple((name, operand) for name, (_, operand) in zip(names, nest.operands, strict=True))
+        yield replace(nest, operands=operands), work
+
+
 @dataclass(frozen=True, slots=True)
 class Vertices:
     """Groups of vertices (no state addresses yet), the codelets they run and the most scratch bytes any needs."""
@@ -69,7 +76,10 @@ def vertices(nest: Nest, work: Work, places: Mapping[str, Place]) -> Vertices:
     """Return one vertex per core of `work`; raises `UnsupportedOpError` for what no codelet computes."""
     rows = [work.extents, work.initial[:, None].astype(np.int64)]
     if work.origin is not None:
-        rows.append(work.origin)
+        # Where a task begins matters along the axes that its functions name.
+        named = named_axes((nest.body, *(s.index for s in nest.selectors)), nest.selectors)
+        matters = np.array([axis in named for axis in range(work.origin.shape[1])], np.bool_)
+        rows.append(np.where(matters, work.origin, 0))
     kinds, of_kind = np.unique(np.column_stack(rows), axis=0, return_inverse=True)
     of_kind = of_kind.reshape(-1)
     n_axes = work.extents.shape[1]
@@ -108,9 +118,6 @@ def _task(
         )
         for (_, operand), place, column in zip(nest.operands, lie, offsets.T, strict=True)
     ]
-    pairs = frozenset(
-        (i, j) for i in range(len(lie)) for j in range(i + 1, len(lie)) if are_apart(lie[i], lie[j])
-    )
     return Task(
         extents=extents,
         inputs=tuple(operands[:-1]),
@@ -121,7 +128,14 @@ def _task(
         initial=initial,
         selectors=nest.selectors,
         origin=origin,
-        apart=pairs,
+        apart=apart_pairs(lie),
+    )
+
+
+def apart_pairs(lie: list[Place]) -> frozenset[tuple[int, int]]:
+    """Return the pairs of operands, by number, that lie in different memory elements."""
+    return frozenset(
+        (i, j) for i in range(len(lie)) for j in range(i + 1, len(lie)) if are_apart(lie[i], lie[j])
     )
 
 

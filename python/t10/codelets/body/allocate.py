@@ -56,7 +56,8 @@ def _most_alive(registers: list[Register], arcs: Mapping[Register, int], interva
 
 def _arc(first: int, length: int, interval: int) -> int:
     """Return the bundles of an arc as bits."""
-    return sum(1 << (first + i) % interval for i in range(length))
+    bits = ((1 << length) - 1) << first % interval
+    return (bits | bits >> interval) & ((1 << interval) - 1)
 
 
 def _place_file(

@@ -57,6 +57,7 @@ def pipelined(
     `free` are physical registers by file; `pinned` virtual registers that live through the whole loop and where.
     """
     dependences = Dependences(instructions)
+    lives = _Lives(instructions, pinned)
     least = _least_interval(instructions, fusions)
     for interval in range(least, least + extra + 1):
         for loads_late in (True, False):
@@ -66,7 +67,7 @@ def pipelined(
             aligned = _with_stores_last(times, is_store, interval, most_stages)
             if aligned is None:
                 continue
-            placement = place(_lifetimes(instructions, aligned, pinned), interval, free)
+            placement = place(lives.at(aligned), interval, free)
             if placement is not None:
                 return Pipeline(
                     tuple(instructions), tuple(fusions), interval, aligned, {**pinned, **placement}
@@ -213,24 +214,27 @@ def _with_stores_last(
     return tuple(time - first + shift for time in times)
 
 
-def _lifetimes(
-    instructions: Sequence[Instruction], times: Sequence[int], pinned: Placement
-) -> dict[Register, Lifetime]:
-    """Return when every virtual register is written first and read last."""
-    found: dict[Register, Lifetime] = {}
-    for instruction, time in zip(instructions, times, strict=True):
-        for slice_ in instruction.writes:
-            if slice_.register not in pinned:
-                life = found.get(slice_.register)
-                found[slice_.register] = (
-                    Lifetime(min(life.first, time), max(life.last, time)) if life else Lifetime(time, time)
-                )
-    for instruction, time in zip(instructions, times, strict=True):
-        for slice_ in instruction.reads:
-            life = found.get(slice_.register)
-            if life:
-                found[slice_.register] = Lifetime(life.first, max(life.last, time))
-    return found
+class _Lives:
+    """Who writes and reads every virtual register but `pinned` ones, by number of the instruction."""
+
+    def __init__(self, instructions: Sequence[Instruction], pinned: Placement) -> None:
+        users: dict[Register, tuple[list[int], list[int]]] = {}
+        for i, instruction in enumerate(instructions):
+            for slice_ in instruction.writes:
+                if slice_.register not in pinned:
+                    users.setdefault(slice_.register, ([], []))[0].append(i)
+        for i, instruction in enumerate(instructions):
+            for slice_ in instruction.reads:
+                if slice_.register in users:
+                    users[slice_.register][1].append(i)
+        self._users = [(register, writes, [*writes, *reads]) for register, (writes, reads) in users.items()]
+
+    def at(self, times: Sequence[int]) -> dict[Register, Lifetime]:
+        """Return when every register is written first and read last, instructions issuing at `times`."""
+        return {
+            register: Lifetime(min(times[i] for i in writes), max(times[i] for i in every))
+            for register, writes, every in self._users
+        }
 
 
 def straight(
@@ -241,6 +245,7 @@ def straight(
     First as early as possible, then, if that takes too many registers, one instruction after the other.
     """
     dependences = Dependences(instructions)
+    lives = _Lives(instructions, pinned)
     interval = 2 * len(instructions) + 2
     early = _times(instructions, (), dependences, interval)
     for times in (early, tuple(range(len(instructions)))):
@@ -248,7 +253,7 @@ def straight(
             continue
         first = min(times)
         shifted = [t - first for t in times]
-        placement = place(_lifetimes(instructions, shifted, pinned), interval, free)
+        placement = place(lives.at(shifted), interval, free)
         if placement is not None:
             return _bundled(instructions, shifted, {**pinned, **placement})
     return None
