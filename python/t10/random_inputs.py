@@ -58,7 +58,10 @@ def _read_by(spec: OperatorSpec, selector: Selector) -> set[str]:
 
 
 def _origins(graph: Graph, value: str) -> set[str]:
-    """Return the inputs and weights a value is computed from."""
+    """Return the inputs and weights a value is computed from, element by element.
+
+    What comes through a sum is not of the size of its terms: a place counted from a mask says nothing about the mask.
+    """
     spec_by_value = {spec.output.name: spec for spec in graph.operators}
     found: set[str] = set()
     stack, seen = [value], {value}
@@ -68,7 +71,7 @@ def _origins(graph: Graph, value: str) -> set[str]:
             if spec is None:
                 found.add(source)
                 continue
-            names = {operand.name for operand in spec.operands} - seen
+            names = {operand.name for operand in spec.operands if spec.combine == "none"} - seen
             seen |= names
             stack.extend(names)
     return found

@@ -77,6 +77,22 @@ def embedding(path: Path) -> Path:
     )
 
 
+def counted_places(path: Path) -> Path:
+    """Write y = table[running sum of mask]: an index that is computed from an input, not given by it."""
+    nodes = [
+        helper.make_node("CumSum", ["mask", "last"], ["places"]),
+        helper.make_node("Gather", ["table", "places"], ["y"], name="lookup"),
+    ]
+    return save(
+        path,
+        nodes,
+        {"mask": (TensorProto.INT64, [2, 6])},
+        {"y": (TensorProto.FLOAT, [2, 6, 8])},
+        table=weights(0, 7, 8),
+        last=np.array(1, np.int64),
+    )
+
+
 def without_data(path: Path) -> Path:
     """Write an mlp whose weights lie in a file that is not there."""
     model = onnx.load(str(mlp(path)))

@@ -150,6 +150,12 @@ def test_random_inputs_stay_within_the_tables_they_select_from(tmp_path: Path) -
     assert all(set(np.unique(each["mask"])) <= {0, 1} and (each["mask"][:, 0] == 1).all() for each in drawn)
 
 
+def test_places_counted_from_a_mask_say_nothing_about_the_mask(tmp_path: Path) -> None:
+    graph = t10.compile(models.counted_places(tmp_path / "places.onnx"), chip="test-4").plan.graph
+    assert index_bounds(graph) == {}
+    assert set(np.unique(random_inputs(graph, 0)["mask"])) <= {0, 1}
+
+
 def test_random_inputs_follow_from_the_seed(executable: Executable) -> None:
     graph = executable.plan.graph
     assert np.array_equal(random_inputs(graph, 5)["x"], random_inputs(graph, 5)["x"])
