@@ -6,7 +6,7 @@
 The folder holds, at any depth, NAME.basic.mlir (--EmitONNXBasic) and NAME.ir.mlir (--EmitONNXIR) beside the NAME.onnx
 they came from. Inputs are random; symbolic dims get the extent of --extent. A model that does not fit on the first chip
 goes to the next one. Where weights make logits above 1,000, so that rounding decides the last Softmax, the logits are
-compared. The file of --expect lists what is refused, `NAME: part of the message` a line: then the exit code is 0 only if
+compared. The file of --expect lists what is refused, `NAME: part of the message` a line: the exit code is 0 only if
 exactly these are refused, and everything else is equal.
 """
 

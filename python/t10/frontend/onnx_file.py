@@ -22,6 +22,7 @@ from t10.frontend.data_dependent import data_dependent
 from t10.frontend.fold import fold_constants
 from t10.frontend.functions import expand_functions
 from t10.frontend.legalize import expand_scans, legalize
+from t10.frontend.reversals import expand_reversals
 from t10.frontend.rules import check_rules, check_sizes
 from t10.frontend.selections import expand_selections
 from t10.frontend.shapes import check_static_inputs, check_static_outputs, infer_shapes, one_line, set_shapes
@@ -112,6 +113,7 @@ def prepare(
     refused += _taken_out(model, data_dependent(model, source))
     if not refused:
         expand_scans(model)
+        expand_reversals(model)
         expand_selections(model)
         lift_weights(model, weights)
         _check(model, source)
