@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-from numpy.typing import NDArray
 from onnx import numpy_helper
 
 
@@ -23,7 +22,7 @@ def expand_reversals(model: Any) -> None:
         is_reversal = node.op_type == "ReverseSequence" and node.domain in ("", "ai.onnx")
         if is_reversal and node.input[1] in constants and node.input[0] in known:
             extents = [dim.dim_value for dim in known[node.input[0]].shape.dim]
-            lengths = numpy_helper.to_array(constants[node.input[1]])
+            lengths = [int(n) for n in numpy_helper.to_array(constants[node.input[1]]).flat]
             nodes.extend(_gathers(graph, node, extents, lengths) if all(extents) else [node])
         else:
             nodes.append(node)
@@ -32,26 +31,25 @@ def expand_reversals(model: Any) -> None:
     graph.node.extend(copies)
 
 
-def _gathers(graph: Any, node: Any, extents: list[int], lengths: NDArray[Any]) -> list[Any]:
+def _gathers(graph: Any, node: Any, extents: list[int], lengths: list[int]) -> list[Any]:
     """Return the nodes of one reversal; batch and time are its first two axes, in either order."""
     options = {attribute.name: attribute.i for attribute in node.attribute}
     batch, time = options.get("batch_axis", 1), options.get("time_axis", 0)
     make, name, output = onnx.helper.make_node, node.name or node.output[0], node.output[0]
 
-    def places(length: int) -> str:
-        added = f"{output}.places.{length}"
-        if all(tensor.name != added for tensor in graph.initializer):
-            order = np.concatenate([np.arange(length)[::-1], np.arange(length, extents[time])])
-            graph.initializer.append(numpy_helper.from_array(order.astype(np.int64), added))
-        return added
+    def gather(source: str, made: str, places: list[int], axis: int) -> Any:
+        values = numpy_helper.from_array(np.array(places, np.int64), f"{made}.places")
+        graph.initializer.append(values)
+        return make("Gather", [source, values.name], [made], name=name, axis=axis)
 
-    if len(set(lengths.tolist())) == 1:
-        return [make("Gather", [node.input[0], places(int(lengths[0]))], [output], name=name, axis=time)]
-    rows = [f"{output}.row.{i}" for i in range(len(lengths))]
-    split = make("Split", [node.input[0]], rows, name=f"{name}.rows", axis=batch, num_outputs=len(rows))
-    reversed_rows = [f"{row}.reversed" for row in rows]
-    gathers = [
-        make("Gather", [row, places(int(length))], [reversed_row], name=f"{name}.{i}", axis=time)
-        for i, (row, reversed_row, length) in enumerate(zip(rows, reversed_rows, lengths, strict=True))
-    ]
-    return [split, *gathers, make("Concat", reversed_rows, [output], name=name, axis=batch)]
+    def backwards(length: int) -> list[int]:
+        return [*range(length - 1, -1, -1), *range(length, extents[time])]
+
+    if len(set(lengths)) == 1:
+        return [gather(node.input[0], output, backwards(lengths[0]), time)]
+    nodes: list[Any] = []
+    for i, length in enumerate(lengths):
+        nodes.append(gather(node.input[0], f"{output}.row.{i}", [i], batch))
+        nodes.append(gather(f"{output}.row.{i}", f"{output}.back.{i}", backwards(length), time))
+    rows = [f"{output}.back.{i}" for i in range(len(lengths))]
+    return [*nodes, make("Concat", rows, [output], name=name, axis=batch)]
