@@ -19,6 +19,8 @@ TOLERANCE_F32 = 1e-4
 TOLERANCE_F16 = 5e-3
 """Most error of a model that computes in f32, and of one with f16 anywhere, relative to the largest output."""
 
+_FLOATS = {"tensor(double)": np.float64}
+
 INPUT_PREFIX = "in."
 REFERENCE_PREFIX = "ref."
 
@@ -109,7 +111,7 @@ def run_onnx_runtime(path: Path, inputs: Arrays) -> Arrays:
         )
         wanted = {value.name: value.type for value in session.get_inputs()}
         feeds = {
-            name: array.astype(np.float32) if array.dtype == np.float16 else array
+            name: array.astype(_FLOATS.get(wanted[name], np.float32)) if array.dtype == np.float16 else array
             for name, array in inputs.items()
             if name in wanted
         }

@@ -36,6 +36,7 @@ class Arguments:
     folder: Path = Path()
     chip: str = DEFAULT_CHIP
     shapes: tuple[str, ...] = ()
+    dtype: str | None = None
     parallelism: float | None = None
     padding: float | None = None
     exhaustive: bool = False
@@ -291,7 +292,9 @@ def _add_assembling(commands: Commands, common: argparse.ArgumentParser) -> None
 
 def _add_conforming(commands: Commands, common: argparse.ArgumentParser) -> None:
     conformance = commands.add_parser(
-        "conformance", parents=[common], help="run the tests of the onnx package and compare with what is expected"
+        "conformance",
+        parents=[common],
+        help="run the tests of the onnx package and compare with what is expected",
     )
     conformance.add_argument(
         "--only",
@@ -299,7 +302,9 @@ def _add_conforming(commands: Commands, common: argparse.ArgumentParser) -> None
         metavar="GLOB",
         help="tests whose name fits, like 'test_add*'; 'light/*' are whole networks (default: all but these)",
     )
-    conformance.add_argument("-j", dest="jobs", type=int, default=1, metavar="N", help="processes (default: 1)")
+    conformance.add_argument(
+        "-j", dest="jobs", type=int, default=1, metavar="N", help="processes (default: 1)"
+    )
     conformance.add_argument("--summary", action="store_true", help="count what is expected; run nothing")
     conformance.add_argument(
         "--update", action="store_true", help="write what came out into the list of what is expected"
@@ -336,6 +341,11 @@ def _searching() -> argparse.ArgumentParser:
         help="where cycles come from: ipu, t10-paper, or FILE.py[:FUNCTION] (default: %(default)s)",
     )
     _shapes(parser)
+    parser.add_argument(
+        "--dtype",
+        choices=("fp16",),
+        help="turn f32, f64 and bf16 of the model, its inputs and outputs too, into f16",
+    )
     parser.add_argument(
         "--parallelism", type=float, help="least part of the usable cores that must work (default: 0.9)"
     )

@@ -15,9 +15,10 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from t10.cli.arguments import Arguments, parse
 from t10.errors import EXIT_INTERNAL, T10Error
@@ -54,58 +55,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(arguments: Arguments) -> int:
-    """Run the command; each is imported when it is used, so that `--help` is quick."""
-    if arguments.command == "compile":
-        from t10.cli.compile import run_compile
-
-        return run_compile(arguments)
-    if arguments.command == "run":
-        from t10.cli.run import run_run
-
-        return run_run(arguments)
-    if arguments.command == "verify":
-        from t10.cli.verify import run_verify
-
-        return run_verify(arguments)
-    if arguments.command == "report":
-        from t10.cli.report import run_report
-
-        return run_report(arguments)
-    if arguments.command == "inspect":
-        from t10.cli.inspect import run_inspect
-
-        return run_inspect(arguments)
-    if arguments.command == "explain":
-        from t10.cli.explain import run_explain
-
-        return run_explain(arguments)
-    if arguments.command == "pareto":
-        from t10.cli.pareto import run_pareto
-
-        return run_pareto(arguments)
-    if arguments.command == "demo":
-        from t10.cli.demo import run_demo
-
-        return run_demo(arguments)
-    if arguments.command == "profile":
-        from t10.cli.profile import run_profile
-
-        return run_profile(arguments)
-    if arguments.command == "cache":
-        from t10.cli.cache import run_cache
-
-        return run_cache(arguments)
-    if arguments.command == "conformance":
-        from t10.cli.conformance import run_conformance
-
-        return run_conformance(arguments)
-    if arguments.command == "asm":
-        from t10.cli.asm import run_asm
-
-        return run_asm(arguments)
-    from t10.cli.chips import run_chips
-
-    return run_chips(arguments)
+    """Run the command, `run_NAME` of the module of its name, which is imported now so that `--help` is quick."""
+    module = importlib.import_module(f"t10.cli.{arguments.command}")
+    run: Callable[[Arguments], int] = getattr(module, f"run_{arguments.command}")
+    return run(arguments)
 
 
 def _internal(error: Exception) -> int:

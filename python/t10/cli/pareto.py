@@ -111,7 +111,7 @@ def _source(arguments: Arguments, progress: Progress) -> _Source:
 
     chip = load_chip(arguments.chip or DEFAULT_CHIP)
     progress("import", 0, 1)
-    module = import_model(arguments.model, shapes=shapes_of(arguments)).module
+    module = import_model(arguments.model, shapes=shapes_of(arguments), dtype=arguments.dtype).module
     with module.context, ir.Location.unknown():
         graph = fused(module, progress).graph
     return _Source(graph, chip, arguments.cost_model or DEFAULT_COST_MODEL)

@@ -31,7 +31,7 @@ def run_verify(arguments: Arguments) -> int:
         executable = compile(
             arguments.model, chip_of(arguments), shapes, options, progress,
             cost_model=arguments.cost_model, codelets=arguments.codelets,
-            plan=arguments.plan, cache=cache_of(arguments),
+            plan=arguments.plan, dtype=arguments.dtype, cache=cache_of(arguments),
         )  # fmt: skip
         if arguments.prove:
             prove(executable, progress)

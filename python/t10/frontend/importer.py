@@ -20,19 +20,23 @@ from t10.frontend.onnx_file import LoadedModel, ShapeOverride, load_onnx, prepar
 
 
 def import_model(
-    path: str | Path, *, shapes: Mapping[str, ShapeOverride] | None = None, context: Any = None
+    path: str | Path,
+    *,
+    shapes: Mapping[str, ShapeOverride] | None = None,
+    dtype: str | None = None,
+    context: Any = None,
 ) -> ImportedModel:
     """Return the model of a file: ONNX (`.onnx`), or MLIR text or bytecode of onnx-mlir or linalg (`.mlir`, `.mlirbc`).
 
-    `shapes` gives extents by input name or dim parameter (ONNX only). The module lives in `context`, a new one by
-    default. Raises `InputError` for a file that cannot be read as a model and for dims that stay dynamic, and
-    `UnsupportedOpError` naming every node that cannot be lowered.
+    `shapes` gives extents by input name or dim parameter, `dtype` fp16 turns wide floats into f16 (both ONNX only). The
+    module lives in `context`, a new one by default. Raises `InputError` for a file that cannot be read as a model and
+    for dims that stay dynamic, and `UnsupportedOpError` naming every node that cannot be lowered.
     """
     context = context if context is not None else new_context()
     file = Path(path)
     if file.suffix in (".mlir", ".mlirbc") and file.is_file():
-        return _import_mlir(file, shapes, context)
-    return _lowered(load_onnx(file, shapes=shapes), context, function_name(file.stem))
+        return _import_mlir(file, shapes, dtype, context)
+    return _lowered(load_onnx(file, shapes=shapes, dtype=dtype), context, function_name(file.stem))
 
 
 def import_proto(
@@ -41,11 +45,12 @@ def import_proto(
     source: str,
     folder: Path | None = None,
     shapes: Mapping[str, ShapeOverride] | None = None,
+    dtype: str | None = None,
     context: Any = None,
 ) -> ImportedModel:
     """Return an `onnx.ModelProto` in memory as `import_model` does; external data is looked for in `folder`."""
     context = context if context is not None else new_context()
-    loaded = prepare(model, source=source, folder=folder or Path(), shapes=shapes)
+    loaded = prepare(model, source=source, folder=folder or Path(), shapes=shapes, dtype=dtype)
     return _lowered(loaded, context, function_name(model.graph.name or "main_graph"))
 
 
@@ -74,17 +79,23 @@ def _lowered(loaded: LoadedModel, context: Any, name: str) -> ImportedModel:
     )
 
 
-def _import_mlir(file: Path, shapes: Mapping[str, ShapeOverride] | None, context: Any) -> ImportedModel:
+def _import_mlir(
+    file: Path, shapes: Mapping[str, ShapeOverride] | None, dtype: str | None, context: Any
+) -> ImportedModel:
     from t10.frontend.linalg_file import read_linalg
     from t10.frontend.onnx_dialect import to_onnx
     from t10.frontend.onnx_text import holds_onnx, normalize
+    from t10.frontend.stablehlo_file import holds_stablehlo, read_stablehlo
 
     data = file.read_bytes()
     text = "" if data[:4] == b"ML\xefR" else data.decode(errors="replace")
     if not holds_onnx(text):
         if shapes:
-            raise InputError(f"{file}: --shape needs an ONNX model (linalg text states its shapes)")
-        return read_linalg(data, str(file), context)
+            raise InputError(f"{file}: --shape needs an ONNX model (linalg and StableHLO state their shapes)")
+        if dtype:
+            raise InputError(f"{file}: --dtype needs an ONNX model (linalg and StableHLO state their types)")
+        read = read_stablehlo if holds_stablehlo(data) else read_linalg
+        return read(data, str(file), context)
     parsing = new_context(allow_unregistered=True)
     with parsing:
         try:
@@ -92,7 +103,9 @@ def _import_mlir(file: Path, shapes: Mapping[str, ShapeOverride] | None, context
         except ir.MLIRError as error:
             raise InputError(f"{file} cannot be parsed: {error}") from error
         model = to_onnx(module)
-    imported = import_proto(model, source=str(file), folder=file.parent, shapes=shapes, context=context)
+    imported = import_proto(
+        model, source=str(file), folder=file.parent, shapes=shapes, dtype=dtype, context=context
+    )
     if not imported.output_names:
         raise UnsupportedOpError(f"{file}: the entry point returns nothing")
     return imported

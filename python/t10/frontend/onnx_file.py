@@ -21,6 +21,7 @@ from t10.errors import InputError
 from t10.frontend.data_dependent import data_dependent
 from t10.frontend.fold import fold_constants
 from t10.frontend.functions import expand_functions
+from t10.frontend.half import to_half
 from t10.frontend.legalize import expand_scans, legalize
 from t10.frontend.reversals import expand_reversals
 from t10.frontend.rules import check_rules, check_sizes
@@ -32,6 +33,9 @@ from t10.frontend.weights import Weights, lift_weights, load_external
 _onnx: Any = onnx  # some of its functions are typed in part only
 
 ShapeOverride = Sequence[int] | int
+
+HALF = "fp16"
+"""The one value of `dtype`: wide floats become f16."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +62,19 @@ class LoadedModel:
         return not self.missing
 
 
-def load_onnx(path: str | Path, *, shapes: Mapping[str, ShapeOverride] | None = None) -> LoadedModel:
+def load_onnx(
+    path: str | Path, *, shapes: Mapping[str, ShapeOverride] | None = None, dtype: str | None = None
+) -> LoadedModel:
     """Return the model of an .onnx file, ready for import.
 
-    `shapes` gives extents by input name (`{"input_ids": (1, 128)}`) or by dim parameter (`{"batch": 1}`). External
-    data is read from beside the file. Raises `InputError` for a file that is missing, is no ONNX model or breaks
-    ONNX's rules, for unknown names in `shapes`, and for dims that stay dynamic.
+    `shapes` gives extents by input name (`{"input_ids": (1, 128)}`) or by dim parameter (`{"batch": 1}`); `dtype` fp16
+    turns wide floats into f16 (`t10.frontend.half`). External data is read from beside the file. Raises `InputError`
+    for a file that is missing, is no ONNX model or breaks ONNX's rules, for unknown names in `shapes`, and for dims
+    that stay dynamic.
     """
     file = Path(path)
     model = read_onnx(file)
-    return prepare(model, source=str(path), folder=file.parent, shapes=shapes)
+    return prepare(model, source=str(path), folder=file.parent, shapes=shapes, dtype=dtype)
 
 
 def read_onnx(file: Path) -> Any:
@@ -91,8 +98,11 @@ def prepare(
     source: str,
     folder: Path,
     shapes: Mapping[str, ShapeOverride] | None = None,
+    dtype: str | None = None,
 ) -> LoadedModel:
     """Return a model in memory ready for import; `folder` is where its external data would lie. Changes `model`."""
+    if dtype not in (None, HALF):
+        raise InputError(f"--dtype is {dtype!r} (expected {HALF})")
     check_rules(model, source)
     weights = Weights()
     set_shapes(model, shapes or {})
@@ -102,6 +112,8 @@ def prepare(
     refused = _taken_out(model, unknown_operators(model, source))
     legalize(model)
     model = infer_shapes(model, source)
+    if dtype == HALF:
+        model = to_half(model, weights, source)
     model = expand_functions(model)
     refused += _taken_out(model, unknown_operators(model, source))
     lift_weights(model, weights)

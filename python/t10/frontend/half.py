@@ -1,0 +1,151 @@
+"""`--dtype fp16`: a model as if it had been exported in half precision.
+
+Every f32, f64 and bf16 tensor becomes f16, inputs and outputs included; names stay. Where an operator takes no f16
+(the scales of a Resize) it keeps what it takes: constants stay as they are, and casts go around computed values. What
+ONNX itself computes in another type (`stash_type` of a LayerNormalization) stays too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import inliner, numpy_helper
+
+from t10.frontend.shapes import infer_shapes
+from t10.frontend.unsupported import STANDARD_DOMAINS
+from t10.frontend.weights import Weights
+
+_T = onnx.TensorProto
+_WIDE = frozenset({_T.FLOAT, _T.DOUBLE, _T.BFLOAT16})
+_TEXT = {_T.FLOAT: "tensor(float)", _T.DOUBLE: "tensor(double)", _T.BFLOAT16: "tensor(bfloat16)"}
+_HALF_TEXT = "tensor(float16)"
+_TYPE_ATTRIBUTES = frozenset({"to", "dtype", "output_dtype", "output_datatype"})
+_FLOAT_ATTRIBUTES = frozenset({"value_float", "value_floats"})
+LARGEST = float(np.finfo(np.float16).max)
+
+
+def to_half(model: Any, weights: Weights, source: str) -> Any:
+    """Return the model with its wide floats as f16, and change the values in `weights` so; functions are inlined."""
+    if model.functions:
+        model = infer_shapes(inliner.inline_local_functions(model), source)
+    versions = {"" if e.domain in STANDARD_DOMAINS else e.domain: e.version for e in model.opset_import}
+    _convert_graph(model.graph, versions, {})
+    for name, values in list(weights.values.items()):
+        if onnx.helper.np_dtype_to_tensor_dtype(values.dtype) in _WIDE:
+            weights.values[name] = half_array(values)
+    return model
+
+
+def half_array(values: NDArray[Any]) -> NDArray[np.float16]:
+    """Return values rounded to f16; finite ones beyond its range become the largest it has, infinities stay."""
+    wide = values.astype(np.float32) if values.dtype.itemsize < 4 else values
+    limited = np.clip(wide, -LARGEST, LARGEST)
+    with np.errstate(over="ignore"):
+        return np.where(np.isinf(wide), wide, limited).astype(np.float16)
+
+
+def _convert_graph(graph: Any, versions: Mapping[str, int], outer: Mapping[str, int]) -> None:
+    """Convert a graph and those inside its nodes in place; `outer` are the element types of values around it."""
+    values = (*graph.input, *graph.value_info, *graph.output)
+    kinds = (
+        dict(outer)
+        | {v.name: v.type.tensor_type.elem_type for v in values}
+        | {tensor.name: tensor.data_type for tensor in graph.initializer}
+    )
+    for value in values:
+        if value.type.HasField("tensor_type") and value.type.tensor_type.elem_type in _WIDE:
+            value.type.tensor_type.elem_type = _T.FLOAT16
+    constants = {tensor.name: tensor for tensor in graph.initializer}
+    kept: dict[str, Any] = {}
+    nodes: list[Any] = []
+    for node in graph.node:
+        nodes.extend(_converted(node, versions, kinds, constants, kept))
+        for attribute in node.attribute:
+            for inner in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
+                _convert_graph(inner, versions, kinds)
+    for tensor in graph.initializer:
+        if tensor.data_type in _WIDE:
+            _halve(tensor)
+    graph.initializer.extend(kept.values())
+    copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
+    del graph.node[:]
+    graph.node.extend(copies)
+
+
+def _converted(
+    node: Any,
+    versions: Mapping[str, int],
+    kinds: Mapping[str, int],
+    constants: Mapping[str, Any],
+    kept: dict[str, Any],
+) -> list[Any]:
+    """Return what stands for a node: itself, with casts before it and behind it where it takes or makes no f16."""
+    _convert_attributes(node)
+    schema = _schema(node, versions)
+    if schema is None:
+        return [node]
+    before: list[Any] = []
+    for i, name in enumerate(node.input):
+        kind = kinds.get(name, 0)
+        if kind not in _WIDE or _takes_half(schema, schema.inputs, i):
+            continue
+        node.input[i] = f"{name}.wide"
+        if name in constants:
+            wide = onnx.TensorProto.FromString(constants[name].SerializeToString())
+            wide.name = f"{name}.wide"
+            kept[name] = wide
+        else:
+            made = f"{name}.{node.output[0]}.wide"
+            before.append(onnx.helper.make_node("Cast", [name], [made], name=made, to=kind))
+            node.input[i] = made
+    behind: list[Any] = []
+    for i, name in enumerate(node.output):
+        if name and kinds.get(name, 0) in _WIDE and not _takes_half(schema, schema.outputs, i):
+            node.output[i] = f"{name}.wide"
+            behind.append(
+                onnx.helper.make_node("Cast", [node.output[i]], [name], name=f"{name}.half", to=_T.FLOAT16)
+            )
+    return [*before, node, *behind]
+
+
+def _schema(node: Any, versions: Mapping[str, int]) -> Any:
+    domain = "" if node.domain in STANDARD_DOMAINS else node.domain
+    version = versions.get(domain)
+    if version is None or not onnx.defs.has(node.op_type, version, domain):
+        return None
+    return onnx.defs.get_schema(node.op_type, version, domain)
+
+
+def _takes_half(schema: Any, formals: Any, i: int) -> bool:
+    """Return whether f16 is among the types of an input or output; the last formal may stand for many."""
+    if not formals:
+        return True
+    formal = formals[min(i, len(formals) - 1)]
+    allowed = next(
+        (c.allowed_type_strs for c in schema.type_constraints if c.type_param_str == formal.type_str),
+        [formal.type_str],
+    )
+    return _HALF_TEXT in allowed or not set(_TEXT.values()) & set(allowed)
+
+
+def _convert_attributes(node: Any) -> None:
+    """Turn wide element types and tensors that a node states into f16."""
+    for attribute in node.attribute:
+        if attribute.name in _TYPE_ATTRIBUTES and attribute.i in _WIDE:
+            attribute.i = _T.FLOAT16
+        elif attribute.HasField("t") and attribute.t.data_type in _WIDE:
+            _halve(attribute.t)
+        elif node.op_type == "Constant" and attribute.name in _FLOAT_ATTRIBUTES:
+            numbers = attribute.f if attribute.name == "value_float" else list(attribute.floats)
+            half = numpy_helper.from_array(half_array(np.array(numbers, np.float32)), "value")
+            attribute.CopyFrom(onnx.helper.make_attribute("value", half))
+
+
+def _halve(tensor: Any) -> None:
+    """Round the values of a constant."""
+    values = numpy_helper.to_array(tensor)
+    tensor.CopyFrom(numpy_helper.from_array(np.asarray(half_array(values)), tensor.name))
