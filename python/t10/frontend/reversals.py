@@ -33,7 +33,7 @@ def expand_reversals(model: Any) -> None:
 
 def _gathers(graph: Any, node: Any, extents: list[int], lengths: list[int]) -> list[Any]:
     """Return the nodes of one reversal; batch and time are its first two axes, in either order."""
-    options = {attribute.name: attribute.i for attribute in node.attribute}
+    options: dict[str, int] = {attribute.name: attribute.i for attribute in node.attribute}
     batch, time = options.get("batch_axis", 1), options.get("time_axis", 0)
     make, name, output = onnx.helper.make_node, node.name or node.output[0], node.output[0]
 
