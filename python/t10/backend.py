@@ -8,7 +8,7 @@ API and runs it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -28,7 +28,7 @@ Engine = Literal["plan", "iss", "poplar-host"]
 ENGINES: tuple[Engine, ...] = ("plan", "iss", "poplar-host")
 PROGRAM_FOLDER = "program"
 RESERVE_STEP_BYTES = 1024
-MOST_TRIES = 4
+MOST_TRIES = 6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,35 +59,72 @@ def compile_with_room(
 ) -> tuple[Executable, Lowered]:
     """Return what `compile_for` makes for a chip, and its device program.
 
-    Where code, vertex state, stacks and exchanges need more than the chip reserves, it is planned again with as much
-    reserved as they need. Raises `InfeasiblePlanError` where that does not come to an end.
+    Where code, vertex state, stacks and exchanges need more than the chip reserves, the data moves up, if it leaves
+    room; else the model is planned again with as much reserved as they need. Another plan needs other exchanges: where
+    one is told too little and one has no room for its data, reserves between them are tried.
+
+    Raises `InfeasiblePlanError` where no plan is found that fits beside its program.
     """
     from t10.emit.link import check_fits
 
     executable = compile_for(chip)
     made = lowered(executable)
+    low, high = chip.reserved_bytes, chip.sram_bytes - chip.shift_buffer_bytes
+    refused: InfeasiblePlanError | None = None
     for _ in range(MOST_TRIES):
         needed = made.program.memory.program_bytes
-        if needed <= chip.reserved_bytes:
+        if needed <= executable.chip.reserved_bytes:
             return executable, made
-        room = -(-needed // RESERVE_STEP_BYTES) * RESERVE_STEP_BYTES
-        chip = ChipSpec.model_validate({**chip.model_dump(), "reserved_bytes": room})
-        executable = _compiled_beside(compile_for, chip)
+        low = max(low, executable.chip.reserved_bytes)
+        room = _rounded(needed)
+        moved = _moved(executable, _reserving(chip, room))
+        if moved is not None:
+            executable, made = moved, lowered(moved)
+            continue
+        if room >= high:
+            room = _rounded((low + high) // 2)
+        if not low < room < high:
+            break
+        try:
+            executable = compile_for(_reserving(chip, room))
+        except InfeasiblePlanError as error:
+            refused, high = error, room
+            continue
         made = lowered(executable)
+    if made.program.memory.program_bytes <= executable.chip.reserved_bytes:
+        return executable, made
+    if refused is not None:
+        raise _without_room(refused, made.program.memory.program_bytes, high)
     check_fits(made.program)
     return executable, made
 
 
-def _compiled_beside(compile_for: Callable[[ChipSpec], Executable], chip: ChipSpec) -> Executable:
-    """Return the model compiled with room for its program; where it does not fit then, the error says why."""
-    try:
-        return compile_for(chip)
-    except InfeasiblePlanError as error:
-        raise InfeasiblePlanError(
-            f"{error.message} (with {chip.reserved_bytes:,} bytes per core kept for its program, which needs them: "
-            "`--no-program` plans without)",
-            operator=error.operator, location=error.location, hint=error.hint, details=error.details,
-        ) from error  # fmt: skip
+def _rounded(n_bytes: int) -> int:
+    return -(-n_bytes // RESERVE_STEP_BYTES) * RESERVE_STEP_BYTES
+
+
+def _reserving(chip: ChipSpec, reserved_bytes: int) -> ChipSpec:
+    return ChipSpec.model_validate({**chip.model_dump(), "reserved_bytes": reserved_bytes})
+
+
+def _moved(executable: Executable, chip: ChipSpec) -> Executable | None:
+    """Return the same plan with its data behind what `chip` reserves, None where that does not fit."""
+    plan = executable.plan
+    up_bytes = chip.reserved_bytes - executable.chip.reserved_bytes
+    if plan.peak_bytes + up_bytes > chip.sram_bytes:
+        return None
+    buffers = tuple(replace(b, address_bytes=b.address_bytes + up_bytes) for b in plan.buffers)
+    moved = replace(plan, buffers=buffers, peak_bytes=plan.peak_bytes + up_bytes)
+    return replace(executable, chip=chip, plan=moved)
+
+
+def _without_room(error: InfeasiblePlanError, needed: int, reserved_bytes: int) -> InfeasiblePlanError:
+    """Return why a model does not fit when `reserved_bytes` per core are kept, for programs that need `needed`."""
+    return InfeasiblePlanError(
+        f"{error.message} (with {reserved_bytes:,} bytes per core kept for its program; with less kept, its program "
+        f"needs {needed:,}: `--no-program` plans without)",
+        operator=error.operator, location=error.location, hint=error.hint, details=error.details,
+    )  # fmt: skip
 
 
 def write_program(executable: Executable, made: Lowered, folder: Path) -> None:
