@@ -223,6 +223,7 @@ def compile(
     codelets: Sequence[str | Path] = (),
     plan: str | Path | None = None,
     dtype: str | None = None,
+    constants: Mapping[str, ArrayLike] | None = None,
     executor: Executor | None = None,
     cache: PlanCache | str | Path | None = None,
 ) -> Executable:
@@ -231,7 +232,7 @@ def compile(
     `chip` is a bundled chip's name, a chip file or a `ChipSpec`; `shapes` gives extents by input name or dim parameter
     for dims that the model leaves open; `options` are the planner's; `cost_model` is ipu, t10-paper or FILE.py;
     `codelets` are files that declare codelets of the user's, whose costs count and whose code is used; `plan` is a
-    plan.json or a file of pins whose plans are kept; `dtype` fp16 turns f32, f64 and bf16 into f16; `executor` searches
+    plan.json or a file of pins whose plans are kept; `dtype` fp16 turns f32, f64 and bf16 into f16; `constants` fixes inputs at compile time; `executor` searches
     operators instead of this process's threads; `cache` is a folder that keeps what was found for other models and runs
     (`t10.cache_folder` knows the user's).
 
@@ -249,7 +250,7 @@ def compile(
     kept = PlanCache(Path(cache)) if isinstance(cache, (str, Path)) else cache
     clock = _Stopwatch(progress)
     clock.report("import", 0, 1)
-    imported = import_model(model, shapes=shapes, dtype=dtype)
+    imported = import_model(model, shapes=shapes, dtype=dtype, constants=constants)
     with registry.using_cost_files(_cost_files(codelets)):
         planned = plan_mlir(
             imported.module, spec, chosen, clock.report,

@@ -6,7 +6,7 @@ A message says what was found and what was expected; `operator`, `location` and 
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 EXIT_INTERNAL = 70
 """Exit code for a defect of the compiler (`EX_SOFTWARE` of sysexits.h)."""
@@ -58,6 +58,15 @@ class UnsupportedOpError(T10Error):
     """The model is valid but holds an operator, type or form this compiler does not handle."""
 
     exit_code: ClassVar[int] = 3
+
+
+class MissingConstantError(UnsupportedOpError):
+    """Operators need constants where the model computes: fixing `inputs`, names of inputs of the model, would do."""
+
+    def __init__(self, message: str, *, inputs: tuple[str, ...], **where: Any) -> None:
+        """Keep what every error keeps (`T10Error`), and the inputs."""
+        super().__init__(message, **where)
+        self.inputs = inputs
 
 
 class InfeasiblePlanError(T10Error):

@@ -17,7 +17,7 @@ DEFAULT_CHIP = "ipu-mk2"
 DEFAULT_COST_MODEL = "ipu"
 DEFAULT_SEED = 0
 DEFAULT_BASE_ADDRESS = 0x4C000
-LISTS = ("shapes", "defines", "include_paths", "codelets", "models")
+LISTS = ("shapes", "constants", "defines", "include_paths", "codelets", "models")
 """Options that may be given several times."""
 EXIT_CODES = (
     "exit codes: 0 done, 1 verification failed, 2 bad input, 3 unsupported operator, 4 does not fit, "
@@ -37,6 +37,7 @@ class Arguments:
     chip: str = DEFAULT_CHIP
     shapes: tuple[str, ...] = ()
     dtype: str | None = None
+    constants: tuple[str, ...] = ()
     parallelism: float | None = None
     padding: float | None = None
     exhaustive: bool = False
@@ -341,6 +342,14 @@ def _searching() -> argparse.ArgumentParser:
         help="where cycles come from: ipu, t10-paper, or FILE.py[:FUNCTION] (default: %(default)s)",
     )
     _shapes(parser)
+    parser.add_argument(
+        "--constant",
+        dest="constants",
+        action="append",
+        metavar="NAME=VALUES",
+        help="fix an input when the model is compiled: NAME=1,2 or NAME=FILE.npy; for shapes and axes that are inputs; "
+        "repeatable",
+    )
     parser.add_argument(
         "--dtype",
         choices=("fp16",),

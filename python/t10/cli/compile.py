@@ -7,7 +7,7 @@ from t10.chip import ChipSpec
 from t10.cli.arguments import Arguments
 from t10.cli.cache import cache_of
 from t10.cli.inspect import print_statistics
-from t10.cli.options import chip_of, plan_options_of, shapes_of
+from t10.cli.options import chip_of, constants_of, plan_options_of, shapes_of
 from t10.cli.prove import PROVED, prove
 from t10.cli.terminal import progress_bar, say, stdout
 from t10.driver import MODULE_FILE, PLAN_FILE, REPORT_FILE, WEIGHTS_FILE, Executable, Progress, compile
@@ -61,7 +61,7 @@ def _compile(arguments: Arguments, chip: ChipSpec, progress: Progress) -> tuple[
         planned = compile(
             arguments.model, target, shapes, options, progress,
             cost_model=arguments.cost_model, codelets=arguments.codelets,
-            plan=arguments.plan, dtype=arguments.dtype, cache=cache_of(arguments),
+            plan=arguments.plan, dtype=arguments.dtype, constants=constants_of(arguments), cache=cache_of(arguments),
         )  # fmt: skip
         # A program is written with what its steps take; a plan alone is priced by fits.
         return planned.with_measured_steps(progress) if arguments.program else planned

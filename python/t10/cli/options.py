@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
 from t10.chip import ChipSpec, load_chip
 from t10.cli.arguments import Arguments
 from t10.errors import InputError
@@ -21,6 +26,36 @@ def shapes_of(arguments: Arguments) -> dict[str, tuple[int, ...]]:
             raise InputError(f"--shape {name} is given twice")
         shapes[name] = extents
     return shapes
+
+
+def constants_of(arguments: Arguments) -> dict[str, NDArray[Any]]:
+    """Return the inputs fixed with `--constant`: the values of a .npy file, or int64 or float64 numbers."""
+    constants: dict[str, NDArray[Any]] = {}
+    for text in arguments.constants:
+        name, equals, values = text.partition("=")
+        if not equals or not name or name in constants:
+            raise InputError(
+                f"--constant {text!r} is malformed or repeated (expected NAME=1,2 or NAME=FILE.npy)"
+            )
+        constants[name] = _array(values) if values.endswith(".npy") else _numbers(values, text)
+    return constants
+
+
+def _array(path: str) -> NDArray[Any]:
+    try:
+        return np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError(f"cannot read {path} as a .npy file: {error}") from None
+
+
+def _numbers(values: str, text: str) -> NDArray[Any]:
+    """Return comma-separated numbers; one number without a comma has no dims."""
+    parts = [part for part in values.split(",") if part]
+    try:
+        numbers = [int(part) if part.lstrip("+-").isdigit() else float(part) for part in parts]
+    except ValueError:
+        raise InputError(f"--constant {text!r} is malformed (expected NAME=1,2 or NAME=FILE.npy)") from None
+    return np.array(numbers if "," in values or not parts else numbers[0])
 
 
 def plan_options_of(arguments: Arguments) -> PlanOptions:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from t10.chip import ChipSpec, load_chip
 from t10.cli.arguments import DEFAULT_CHIP, DEFAULT_COST_MODEL, Arguments
 from t10.cli.operators import list_operators
-from t10.cli.options import plan_options_of, shapes_of
+from t10.cli.options import constants_of, plan_options_of, shapes_of
 from t10.cli.terminal import progress_bar, say, say_json, stdout
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
@@ -111,7 +111,10 @@ def _source(arguments: Arguments, progress: Progress) -> _Source:
 
     chip = load_chip(arguments.chip or DEFAULT_CHIP)
     progress("import", 0, 1)
-    module = import_model(arguments.model, shapes=shapes_of(arguments), dtype=arguments.dtype).module
+    shapes, constants = shapes_of(arguments), constants_of(arguments)
+    module = import_model(
+        arguments.model, shapes=shapes, dtype=arguments.dtype, constants=constants
+    ).module
     with module.context, ir.Location.unknown():
         graph = fused(module, progress).graph
     return _Source(graph, chip, arguments.cost_model or DEFAULT_COST_MODEL)

@@ -9,7 +9,7 @@ from rich.table import Table
 from t10.arrays import Arrays, read_arrays, write_arrays
 from t10.cli.arguments import Arguments
 from t10.cli.cache import cache_of
-from t10.cli.options import chip_of, plan_options_of, shapes_of
+from t10.cli.options import chip_of, constants_of, plan_options_of, shapes_of
 from t10.cli.prove import PROVED, prove
 from t10.cli.terminal import progress_bar, say, stdout
 from t10.driver import Executable, compile
@@ -31,7 +31,7 @@ def run_verify(arguments: Arguments) -> int:
         executable = compile(
             arguments.model, chip_of(arguments), shapes, options, progress,
             cost_model=arguments.cost_model, codelets=arguments.codelets,
-            plan=arguments.plan, dtype=arguments.dtype, cache=cache_of(arguments),
+            plan=arguments.plan, dtype=arguments.dtype, constants=constants_of(arguments), cache=cache_of(arguments),
         )  # fmt: skip
         if arguments.prove:
             prove(executable, progress)

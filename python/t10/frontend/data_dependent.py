@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
+from t10.frontend.constant_inputs import fixable_inputs
 from t10.frontend.selections import selected_count
 from t10.frontend.unsupported import UnsupportedNode, unsupported
 
@@ -23,14 +25,21 @@ _HINTS = {
 }
 
 
-def data_dependent(model: Any, source: str) -> list[UnsupportedNode]:
+def data_dependent(model: Any, source: str, weights: Collection[str] = ()) -> list[UnsupportedNode]:
     """Return the nodes whose result has a shape that data decides.
 
-    Called on a model whose constants are folded: a NonZero of constants is gone by then.
+    Called on a model whose constants are folded: a NonZero of constants is gone by then. `weights` are no inputs that
+    could be fixed.
     """
     constants = {tensor.name: tensor for tensor in model.graph.initializer}
     return [
-        unsupported(node, source, _message(node), _HINTS[node.op_type])
+        unsupported(
+            node,
+            source,
+            _message(node),
+            _HINTS[node.op_type],
+            fixable_inputs(model, node.input[1:2], weights),
+        )
         for node in model.graph.node
         if _depends(node, constants)
     ]

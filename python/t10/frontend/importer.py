@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from numpy.typing import ArrayLike
+
 from t10.dialect.mlir import ir, new_context
 from t10.errors import InputError, UnsupportedOpError
 from t10.frontend.imported import ImportedModel
@@ -24,19 +26,22 @@ def import_model(
     *,
     shapes: Mapping[str, ShapeOverride] | None = None,
     dtype: str | None = None,
+    constants: Mapping[str, ArrayLike] | None = None,
     context: Any = None,
 ) -> ImportedModel:
     """Return the model of a file: ONNX (`.onnx`), or MLIR text or bytecode of onnx-mlir or linalg (`.mlir`, `.mlirbc`).
 
-    `shapes` gives extents by input name or dim parameter, `dtype` fp16 turns wide floats into f16 (both ONNX only). The
-    module lives in `context`, a new one by default. Raises `InputError` for a file that cannot be read as a model and
+    `shapes` gives extents by input name or dim parameter, `dtype` fp16 turns wide floats into f16,
+    `constants` fixes inputs, which are inputs no longer (all of them ONNX only). The module lives in `context`, a new
+    one by default. Raises `InputError` for a file that cannot be read as a model and
     for dims that stay dynamic, and `UnsupportedOpError` naming every node that cannot be lowered.
     """
     context = context if context is not None else new_context()
     file = Path(path)
     if file.suffix in (".mlir", ".mlirbc") and file.is_file():
-        return _import_mlir(file, shapes, dtype, context)
-    return _lowered(load_onnx(file, shapes=shapes, dtype=dtype), context, function_name(file.stem))
+        return _import_mlir(file, shapes, dtype, constants, context)
+    loaded = load_onnx(file, shapes=shapes, dtype=dtype, constants=constants)
+    return _lowered(loaded, context, function_name(file.stem))
 
 
 def import_proto(
@@ -46,11 +51,14 @@ def import_proto(
     folder: Path | None = None,
     shapes: Mapping[str, ShapeOverride] | None = None,
     dtype: str | None = None,
+    constants: Mapping[str, ArrayLike] | None = None,
     context: Any = None,
 ) -> ImportedModel:
     """Return an `onnx.ModelProto` in memory as `import_model` does; external data is looked for in `folder`."""
     context = context if context is not None else new_context()
-    loaded = prepare(model, source=source, folder=folder or Path(), shapes=shapes, dtype=dtype)
+    loaded = prepare(
+        model, source=source, folder=folder or Path(), shapes=shapes, dtype=dtype, constants=constants
+    )
     return _lowered(loaded, context, function_name(model.graph.name or "main_graph"))
 
 
@@ -80,7 +88,11 @@ def _lowered(loaded: LoadedModel, context: Any, name: str) -> ImportedModel:
 
 
 def _import_mlir(
-    file: Path, shapes: Mapping[str, ShapeOverride] | None, dtype: str | None, context: Any
+    file: Path,
+    shapes: Mapping[str, ShapeOverride] | None,
+    dtype: str | None,
+    constants: Mapping[str, ArrayLike] | None,
+    context: Any,
 ) -> ImportedModel:
     from t10.frontend.linalg_file import read_linalg
     from t10.frontend.onnx_dialect import to_onnx
@@ -92,6 +104,8 @@ def _import_mlir(
     if not holds_onnx(text):
         if shapes:
             raise InputError(f"{file}: --shape needs an ONNX model (linalg and StableHLO state their shapes)")
+        if constants:
+            raise InputError(f"{file}: --constant needs an ONNX model")
         if dtype:
             raise InputError(f"{file}: --dtype needs an ONNX model (linalg and StableHLO state their types)")
         read = read_stablehlo if holds_stablehlo(data) else read_linalg
@@ -104,7 +118,7 @@ def _import_mlir(
             raise InputError(f"{file} cannot be parsed: {error}") from error
         model = to_onnx(module)
     imported = import_proto(
-        model, source=str(file), folder=file.parent, shapes=shapes, dtype=dtype, context=context
+        model, source=str(file), folder=file.parent, shapes=shapes, dtype=dtype, constants=constants, context=context
     )
     if not imported.output_names:
         raise UnsupportedOpError(f"{file}: the entry point returns nothing")

@@ -15,10 +15,13 @@ from typing import Any
 import numpy as np
 import onnx
 from google.protobuf.message import DecodeError
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from t10.errors import InputError
+from t10.frontend.constant_inputs import computed_constants
 from t10.frontend.data_dependent import data_dependent
+from t10.frontend.declared import use_declared_shapes
+from t10.frontend.fixed_inputs import fix_inputs
 from t10.frontend.fold import fold_constants
 from t10.frontend.functions import expand_functions
 from t10.frontend.half import to_half
@@ -63,7 +66,11 @@ class LoadedModel:
 
 
 def load_onnx(
-    path: str | Path, *, shapes: Mapping[str, ShapeOverride] | None = None, dtype: str | None = None
+    path: str | Path,
+    *,
+    shapes: Mapping[str, ShapeOverride] | None = None,
+    dtype: str | None = None,
+    constants: Mapping[str, ArrayLike] | None = None,
 ) -> LoadedModel:
     """Return the model of an .onnx file, ready for import.
 
@@ -74,7 +81,8 @@ def load_onnx(
     """
     file = Path(path)
     model = read_onnx(file)
-    return prepare(model, source=str(path), folder=file.parent, shapes=shapes, dtype=dtype)
+    folder, source = file.parent, str(path)
+    return prepare(model, source=source, folder=folder, shapes=shapes, dtype=dtype, constants=constants)
 
 
 def read_onnx(file: Path) -> Any:
@@ -99,15 +107,21 @@ def prepare(
     folder: Path,
     shapes: Mapping[str, ShapeOverride] | None = None,
     dtype: str | None = None,
+    constants: Mapping[str, ArrayLike] | None = None,
 ) -> LoadedModel:
-    """Return a model in memory ready for import; `folder` is where its external data would lie. Changes `model`."""
+    """Return a model in memory ready for import; `folder` is where its external data would lie. Changes `model`.
+
+    `constants` fixes inputs: they are inputs no longer.
+    """
     if dtype not in (None, HALF):
         raise InputError(f"--dtype is {dtype!r} (expected {HALF})")
     check_rules(model, source)
     weights = Weights()
     set_shapes(model, shapes or {})
+    fix_inputs(model, constants or {})
     load_external(model, folder, weights)
     lift_weights(model, weights)
+    use_declared_shapes(model)
     check_static_inputs(model, weights.names)
     refused = _taken_out(model, unknown_operators(model, source))
     legalize(model)
@@ -122,7 +136,8 @@ def prepare(
     while fold_constants(model):
         model = infer_shapes(model, source)
         check_sizes(model, source)
-    refused += _taken_out(model, data_dependent(model, source))
+    refused += _taken_out(model, data_dependent(model, source, weights.names))
+    refused += _taken_out(model, computed_constants(model, source, weights.names))
     if not refused:
         expand_scans(model)
         expand_reversals(model)

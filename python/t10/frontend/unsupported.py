@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NoReturn
 
 import onnx
 
-from t10.errors import UnsupportedOpError
+from t10.errors import MissingConstantError, UnsupportedOpError
 
 LOCATION_KEY = "t10.location"
 """Where a node of a model stands that was not read from ONNX itself."""
@@ -52,13 +53,17 @@ class UnsupportedNode:
     reason: str
     hint: str
     outputs: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
+    """Inputs of the model that, were they constants, would make it possible."""
 
     def line(self) -> str:
         """Return all of it on one line."""
         return f"{self.location}: operator {self.name!r}: {self.kind} {self.reason} ({self.hint})"
 
 
-def unsupported(node: Any, source: str, reason: str, hint: str = "") -> UnsupportedNode:
+def unsupported(
+    node: Any, source: str, reason: str, hint: str = "", inputs: tuple[str, ...] = ()
+) -> UnsupportedNode:
     """Return the record of a node; without a hint, what is known to help for its operator."""
     kind = node.op_type if node.domain in STANDARD_DOMAINS else f"{node.domain}.{node.op_type}"
     short = " ".join(reason.split())
@@ -69,6 +74,7 @@ def unsupported(node: Any, source: str, reason: str, hint: str = "") -> Unsuppor
         reason=short if len(short) <= _MAX_REASON else f"{short[: _MAX_REASON - 3]}...",
         hint=hint or hint_of(node),
         outputs=tuple(node.output),
+        inputs=inputs,
     )
 
 
@@ -91,9 +97,17 @@ def node_location(node: Any, source: str) -> str:
 
 def refuse(found: Sequence[UnsupportedNode], n_nodes: int, source: str) -> NoReturn:
     """Raise `UnsupportedOpError` that names every node of `found`, out of `n_nodes`; `details` has a line for each."""
+    raise _refusal(found, n_nodes, source)
+
+
+def _refusal(found: Sequence[UnsupportedNode], n_nodes: int, source: str) -> UnsupportedOpError:
+    inputs = tuple(sorted({name for node in found for name in node.inputs}))
+    kind = (
+        partial(MissingConstantError, inputs=inputs) if all(n.inputs for n in found) else UnsupportedOpError
+    )
     first = found[0]
     if len(found) == 1:
-        raise UnsupportedOpError(
+        return kind(
             f"{first.kind} {first.reason}", operator=first.name, location=first.location, hint=first.hint
         )
     names = [f"{node.kind} {node.name!r}" for node in found[:_MAX_NAMED]]
@@ -102,7 +116,7 @@ def refuse(found: Sequence[UnsupportedNode], n_nodes: int, source: str) -> NoRet
         names.append(f"and {len(found) - _MAX_NAMED} more")
     if len(found) > _MAX_LISTED:
         lines.append(f"and {len(found) - _MAX_LISTED} more")
-    raise UnsupportedOpError(
+    return kind(
         f"{len(found)} of {n_nodes} nodes cannot be lowered: {', '.join(names)}",
         location=source,
         details=tuple(lines),
