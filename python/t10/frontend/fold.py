@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,27 @@ _NEVER = frozenset(
         "Scan",
     }
 )
+
+_GROWS = frozenset(
+    {
+        *(
+            "AveragePool",
+            "BlackmanWindow",
+            "CenterCropPad",
+            "Col2Im",
+            "ConstantOfShape",
+            "Conv",
+            "ConvInteger",
+        ),
+        *("ConvTranspose", "DFT", "DeformConv", "Einsum", "Expand", "EyeLike", "GridSample", "HammingWindow"),
+        *("HannWindow", "ImageDecoder", "LpPool", "MaxPool", "MaxUnpool", "MelWeightMatrix", "OneHot", "Pad"),
+        *("QLinearConv", "Range", "Resize", "STFT", "Tile", "Upsample"),
+    }
+)
+"""Operators whose result may be of any size, whatever their inputs: evaluated only if it is known to be small."""
+
+_MOST = 1 << 20
+_UNKNOWN = (1 << 62,)
 
 
 def fold_constants(model: Any) -> bool:
@@ -84,6 +106,10 @@ def _evaluate(
     if node.op_type in _NEVER or node.domain not in ("", "ai.onnx"):
         return None
     if any(name and name not in known for name in node.input) or not any(node.input):
+        return None
+    if node.op_type in _GROWS and not all(
+        prod(shapes.get(name, _UNKNOWN)) <= _MOST for name in node.output if name
+    ):
         return None
     values = _run(model, node, known)
     if values is None:
