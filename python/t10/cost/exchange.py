@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from hashlib import sha256
 from importlib.resources import files
@@ -44,7 +44,7 @@ class ExchangeCosts:
 
     def rates(self, chip: ChipSpec) -> MoveRates:
         """Return the rates at which loads are counted on a chip."""
-        units = {name: round(value * UNITS) for name, value in asdict(self).items() if name != "waiting"}
+        units = {name: round(getattr(self, name) * UNITS) for name in self.__slots__ if name != "waiting"}
         return MoveRates(
             bytes_per_cycle=chip.exchange_bytes_per_cycle,
             fragment_cycles=chip.fragment_cycles,

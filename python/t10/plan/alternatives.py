@@ -18,8 +18,7 @@ from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.plan import OperatorPlan
 from t10.cost import CostModel
-from t10.cost.operator import operator_cycles, output_chunk
-from t10.plan.allocation import aligned_size
+from t10.cost.operator import output_chunk
 from t10.plan.evaluate import Evaluation, evaluate
 
 
@@ -38,19 +37,10 @@ def alternatives(spec: OperatorSpec, plan: OperatorPlan, chip: ChipSpec) -> tupl
 
 def evaluate_plans(spec: OperatorSpec, cost: CostModel, plans: Sequence[OperatorPlan]) -> Evaluation:
     """Return bytes and cycles of plans, one row each, as `evaluate` does of partitions with reduce-scatter."""
-    found = evaluate(
+    return evaluate(
         spec,
         cost,
         np.array([plan.f_op for plan in plans], np.int64),
         np.array([plan.ft for plan in plans], np.int64),
+        np.array([plan.reduce == "all" for plan in plans]),
     )
-    for row, plan in enumerate(plans):
-        if plan.reduce != "all":
-            continue
-        run = operator_cycles(cost, spec, plan)
-        found.compute[row], found.shift[row], found.reduce[row] = run.compute, run.shift, run.reduce
-        item_bytes = size_bytes(spec.output.dtype)
-        chunk = output_chunk(spec, replace(plan, reduce="scatter"))[1]
-        whole = output_chunk(spec, plan)[1]
-        found.active_bytes[row] += aligned_size(whole * item_bytes) - aligned_size(chunk * item_bytes)
-    return found

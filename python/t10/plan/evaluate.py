@@ -90,8 +90,13 @@ def fetch_cycles(cost: CostModel, n_bytes: Ints, runs: Ints) -> Ints:
     return np.where(n_bytes > 0, cycles, 0)
 
 
-def evaluate(spec: OperatorSpec, cost: CostModel, f_op: Ints, ft: Ints) -> Evaluation:
-    """Return bytes and cycles of candidates: `f_op` (n, axes), `ft` (n, rotatable operands, axes)."""
+def evaluate(
+    spec: OperatorSpec, cost: CostModel, f_op: Ints, ft: Ints, is_whole: Mask | None = None
+) -> Evaluation:
+    """Return bytes and cycles of candidates: `f_op` (n, axes), `ft` (n, rotatable operands, axes).
+
+    `is_whole` (n,) are those whose partial sums are combined on every core that has some (`reduce` of a plan is all).
+    """
     lengths = padded_lengths(spec, f_op, ft)
     steps = ft.max(axis=1)
     pace = lengths // steps
@@ -118,8 +123,7 @@ def evaluate(spec: OperatorSpec, cost: CostModel, f_op: Ints, ft: Ints) -> Evalu
             relayout += fetch_cycles(cost, n_elements * size, contiguous_runs(operand, windows))
     out_windows = lengths // ft[:, -1]
     for operand in spec.epilogue_inputs:
-        n_elements = partition_elements(operand, out_windows)
-        n_bytes = n_elements * size_bytes(operand.dtype)
+        n_bytes = partition_elements(operand, out_windows) * size_bytes(operand.dtype)
         active_bytes += aligned(n_bytes)
         if operand.role == "weight":
             weight_bytes += aligned(n_bytes)
@@ -129,10 +133,26 @@ def evaluate(spec: OperatorSpec, cost: CostModel, f_op: Ints, ft: Ints) -> Evalu
     members = f_op[:, reduced].prod(axis=1) // ft[:, -1].prod(axis=1)
     n_out = partition_elements(spec.output, out_windows)
     chunk = chunk_slots_many(n_out, members)
-    active_bytes += result_bytes(spec, n_out, members)
+    reduce = cost.reduce_cycles_many(spec, members, chunk * size_bytes(spec.acc_dtype), chunk)
+    if is_whole is not None and is_whole.any():
+        reduce = np.where(is_whole, cost.all_reduce_cycles_many(spec, members, n_out), reduce)
+        chunk = np.where(is_whole, n_out, chunk)
+    active_bytes += result_bytes(spec, n_out, chunk, members)
     runs = np.minimum(out_windows[:, list(epilogue_run_axes(spec))].prod(axis=1), chunk)
     epilogue = cost.epilogue_cycles_many(spec, chunk, runs)
-    boxes = np.where(steps > 1, pace, lengths)
+    compute, shift = _nests(spec, cost, steps, np.where(steps > 1, pace, lengths), advance)
+    return Evaluation(
+        compute=compute + epilogue,
+        shift=shift,
+        reduce=reduce,
+        relayout=relayout,
+        weight_bytes=weight_bytes,
+        active_bytes=active_bytes,
+    )
+
+
+def _nests(spec: OperatorSpec, cost: CostModel, steps: Ints, boxes: Ints, advance: Ints) -> tuple[Ints, Ints]:
+    """Return the cycles of all sub-tasks and of all shifts; steps, boxes and bytes that move by axis, (n, axes)."""
     sub_task = cost.sub_task_cycles_many(spec, boxes)
     total = evaluate_nests(
         np.ascontiguousarray(steps, np.int32),
@@ -140,20 +160,16 @@ def evaluate(spec: OperatorSpec, cost: CostModel, f_op: Ints, ft: Ints) -> Evalu
         sub_task.astype(np.float64),
     )
     compute = steps.prod(axis=1) * sub_task
-    return Evaluation(
-        compute=compute + epilogue,
-        shift=total.astype(np.int64) - compute,
-        reduce=cost.reduce_cycles_many(spec, members, chunk * size_bytes(spec.acc_dtype), chunk),
-        relayout=relayout,
-        weight_bytes=weight_bytes,
-        active_bytes=active_bytes,
-    )
+    return compute, total.astype(np.int64) - compute
 
 
-def result_bytes(spec: OperatorSpec, n_out: Ints, members: Ints) -> Ints:
-    """Return the bytes per core of the accumulator and, where it is not the result itself, of the result."""
+def result_bytes(spec: OperatorSpec, n_out: Ints, chunk: Ints, members: Ints) -> Ints:
+    """Return the bytes per core of the accumulator and, where it is not the result itself, of the result.
+
+    `n_out` elements are accumulated; sums of several `members` end as `chunk` elements on each of them.
+    """
     accumulator = aligned(n_out * size_bytes(spec.acc_dtype))
-    value = aligned(chunk_slots_many(n_out, members) * size_bytes(spec.output.dtype))
+    value = aligned(chunk * size_bytes(spec.output.dtype))
     if spec.acc_dtype != spec.output.dtype:
         return accumulator + value
     return accumulator + np.where(members > 1, value, 0)

@@ -36,6 +36,51 @@ using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device:
 #define T10_WIDE
 #endif
 
+// The least of own[x] + sum of kRows rows[r][x], added in this order. Lanes are independent, so that it is vectorised.
+template <std::size_t kRows>
+inline __attribute__((always_inline)) double least_of_rows(const double *own, const double *const *rows, std::size_t n) {
+  constexpr std::size_t kLanes = 8;
+  const auto sum = [&](std::size_t x) {
+    double result = own[x];
+    for (std::size_t r = 0; r < kRows; ++r) result += rows[r][x];
+    return result;
+  };
+  double lanes[kLanes];
+  std::size_t x = 0;
+  double least = kInfinity;
+  if (n >= kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) lanes[lane] = kInfinity;
+    for (; x + kLanes <= n; x += kLanes)
+      for (std::size_t lane = 0; lane < kLanes; ++lane) {
+        const double found = sum(x + lane);
+        lanes[lane] = found < lanes[lane] ? found : lanes[lane];
+      }
+    for (const double lane : lanes) least = lane < least ? lane : least;
+  }
+  for (; x < n; ++x) {
+    const double found = sum(x);
+    least = found < least ? found : least;
+  }
+  return least;
+}
+
+// Likewise for any number of rows.
+T10_WIDE double least_sum(const double *own, const double *const *rows, std::size_t n_rows, std::size_t n,
+                          double *sums) {
+  switch (n_rows) {
+    case 0: return least_of_rows<0>(own, rows, n);
+    case 1: return least_of_rows<1>(own, rows, n);
+    case 2: return least_of_rows<2>(own, rows, n);
+    case 3: return least_of_rows<3>(own, rows, n);
+    case 4: return least_of_rows<4>(own, rows, n);
+    default: break;
+  }
+  for (std::size_t x = 0; x < n; ++x) sums[x] = own[x];
+  for (std::size_t r = 0; r + 1 < n_rows; ++r)
+    for (std::size_t x = 0; x < n; ++x) sums[x] += rows[r][x];
+  return least_of_rows<1>(sums, rows + n_rows - 1, n);
+}
+
 // Writes own[x] + sum of rows[r][x] to sums.
 T10_WIDE void add_rows(const double *own, const double *const *rows, std::size_t n_rows, std::size_t n, double *sums) {
   for (std::size_t x = 0; x < n; ++x) sums[x] = own[x];
@@ -43,12 +88,6 @@ T10_WIDE void add_rows(const double *own, const double *const *rows, std::size_t
     const double *row = rows[r];
     for (std::size_t x = 0; x < n; ++x) sums[x] += row[x];
   }
-}
-
-double least_of(const double *sums, std::size_t n) {
-  double least = sums[0];
-  for (std::size_t x = 1; x < n; ++x) least = sums[x] < least ? sums[x] : least;
-  return least;
 }
 
 // A table over `scope`, row-major in the order of the scope: the variable that is eliminated first comes last.
@@ -264,8 +303,7 @@ class Elimination {
     std::vector<std::size_t> at(depth, 0);
     std::vector<double> sums(k);
     for (std::size_t cell = 0; cell < bucket.n_cells; ++cell) {
-      add_rows(own, rows.data(), rows.size(), k, sums.data());
-      out[cell] = least_of(sums.data(), k);
+      out[cell] = least_sum(own, rows.data(), rows.size(), k, sums.data());
       for (std::size_t d = depth; d-- > 0;) {
         const std::size_t n = n_states_[bucket.scope[d]];
         const bool is_last = ++at[d] == n;

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from t10.plan.joint.improve import Neighbourhood
-from t10.plan.joint.polish import is_small, polish
 from t10.plan.joint.relaxation import Bound, Region, Relaxation
 from t10.plan.joint.selection import Ints, Selection
 
@@ -169,6 +168,17 @@ class _Search:
             need = self.relaxation.whole.need_bytes[bound.within.rows]
             limits = np.where(over > 0, np.minimum(limits, need - 1), limits)
 
+    def polished(self, gap: float) -> float:
+        """Offer what an integer program makes of a small problem and return the bound it proves, 0 for a large one."""
+        # Imported where it is needed: the solver's bindings bring pandas, which takes longer than a small model.
+        from t10.plan.joint.polish import is_small, polish
+
+        if not is_small(self.selection):
+            return 0.0
+        found = polish(self.selection, self.best, range(self.selection.n_operators), POLISH_WORK, gap)
+        self.offer(found.rows)
+        return found.bound_cycles
+
 
 def solve(
     selection: Selection,
@@ -219,11 +229,8 @@ def solve(
         push(top.depth, *((top.low, top.high, half) for half in halves))
     lowest = min([final, *(interval.cycles for interval in heap[:1])])
     is_closed = search.best is not None and lowest >= search.best_cycles * (1 - gap)
-    if np.isfinite(lowest) and not is_closed and not is_over() and is_small(selection):
-        everyone = range(selection.n_operators)
-        polished = polish(selection, search.best, everyone, POLISH_WORK, gap)
-        search.offer(polished.rows)
-        lowest = max(lowest, polished.bound_cycles)
+    if np.isfinite(lowest) and not is_closed and not is_over():
+        lowest = max(lowest, search.polished(gap))
     if search.best is None:
         return None
     return Solution(search.best, search.best_cycles, int(min(lowest, search.best_cycles)))

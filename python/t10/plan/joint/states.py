@@ -11,15 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-import numpy as np
-
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.plan import CostedPlan, OperatorPlan
 from t10.cost.operator import output_chunk
 from t10.plan.alternatives import alternatives, evaluate_plans
 from t10.plan.assemble import Context, Front
-from t10.plan.evaluate import evaluate
 from t10.plan.following import following_plan
 from t10.plan.joint.grids import grid_plans
 from t10.plan.liveness import unshaped
@@ -130,11 +127,8 @@ def _priced(
         if priced.cycles.total <= limit:
             chosen[priced.plan] = replace(priced, cycles=replace(priced.cycles, relayout=0))
     following: list[CostedPlan] = []
-    for plan in dict.fromkeys(offered):
-        if plan in chosen:
-            continue
-        arrays = evaluate(spec, context.cost, np.array([plan.f_op], np.int64), np.array([plan.ft], np.int64))
-        priced = costed(plan, arrays, 0)
+    new = [plan for plan in dict.fromkeys(offered) if plan not in chosen]
+    for priced in _costed_all(context, spec, new):
         if priced.cycles.total - priced.cycles.relayout <= limit:
             following.append(replace(priced, cycles=replace(priced.cycles, relayout=0)))
     following.sort(key=lambda priced: (priced.cycles.total, priced.active_bytes))
@@ -145,30 +139,36 @@ def _priced(
 def _with_whole_sums(context: Context, spec: OperatorSpec, states: States) -> States:
     """Return the states and those that combine partial sums on every member."""
     known = {priced.plan: priced for priced in states}
-    for priced in states:
-        for other in _summed_whole(context, spec, priced):
-            known.setdefault(other.plan, other)
+    pairs = [(priced, plan) for priced in states for plan in alternatives(spec, priced.plan, context.chip)]
+    others = _costed_all(context, spec, [plan for _, plan in pairs])
+    for (priced, _), other in zip(pairs, others, strict=True):
+        if _may_pay(context, spec, priced, other):
+            without = replace(other, cycles=replace(other.cycles, relayout=0))
+            known.setdefault(other.plan, without)
     return _ordered(known)
+
+
+def _costed_all(context: Context, spec: OperatorSpec, plans: Sequence[OperatorPlan]) -> list[CostedPlan]:
+    """Return plans of an operator with their prices."""
+    if not plans:
+        return []
+    arrays = evaluate_plans(spec, context.cost, plans)
+    return [costed(plan, arrays, row) for row, plan in enumerate(plans)]
 
 
 def _ordered(chosen: Mapping[OperatorPlan, CostedPlan]) -> States:
     return tuple(sorted(chosen.values(), key=lambda priced: (priced.active_bytes, priced.cycles.total)))
 
 
-def _summed_whole(context: Context, spec: OperatorSpec, priced: CostedPlan) -> Iterator[CostedPlan]:
-    """Yield a plan with partial sums combined on every member, if a reader can save more than that costs.
+def _may_pay(context: Context, spec: OperatorSpec, priced: CostedPlan, other: CostedPlan) -> bool:
+    """Return whether a reader can save more than it costs to combine partial sums on every member.
 
     What a reader saves at most is fetching the chunks of all other members.
     """
-    for plan in alternatives(spec, priced.plan, context.chip):
-        arrays = evaluate_plans(spec, context.cost, (plan,))
-        other = costed(plan, arrays, 0)
-        other = replace(other, cycles=replace(other.cycles, relayout=0))
-        n_members, n_slots = output_chunk(spec, plan)
-        n_bytes = (n_slots - n_slots // n_members) * size_bytes(spec.output.dtype)
-        fetch = context.cost.exchange_cycles(n_bytes, n_members - 1, neighbour=False)
-        if other.cycles.total - priced.cycles.total < fetch * MOST_READERS:
-            yield other
+    n_members, n_slots = output_chunk(spec, other.plan)
+    n_bytes = (n_slots - n_slots // n_members) * size_bytes(spec.output.dtype)
+    fetch = context.cost.exchange_cycles(n_bytes, n_members - 1, neighbour=False)
+    return other.cycles.total - other.cycles.relayout - priced.cycles.total < fetch * MOST_READERS
 
 
 def _spread(n: int, most: int) -> list[int]:
