@@ -6,7 +6,7 @@ operand to its cores reads straight through it, element by element, and is charg
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from t10.core.expression import OperatorSpec
@@ -65,6 +65,10 @@ class Graph:
     operators: tuple[OperatorSpec, ...]
     views: tuple[View, ...]
     outputs: tuple[GraphOutput, ...]
+    _sources_by_value: dict[str, tuple[str, ...]] = field(
+        default_factory=dict[str, tuple[str, ...]], init=False, repr=False, compare=False
+    )
+    """What `sources_of` found: it is asked for again and again."""
 
     def __post_init__(self) -> None:
         """Refuse names that are used before their definition, or twice."""
@@ -89,6 +93,9 @@ class Graph:
 
     def sources_of(self, value: str) -> tuple[str, ...]:
         """Return the inputs, weights and operator results that a value reads through views, without repeats."""
+        known = self._sources_by_value.get(value)
+        if known is not None:
+            return known
         views = {view.name: view for view in self.views}
         found: dict[str, None] = {}
         stack = [value]
@@ -99,4 +106,5 @@ class Graph:
                 found[name] = None
             else:
                 stack.extend(reversed(view.sources))
-        return tuple(found)
+        self._sources_by_value[value] = tuple(found)
+        return self._sources_by_value[value]

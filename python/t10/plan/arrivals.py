@@ -18,7 +18,7 @@ import numpy as np
 from t10.core.canonical import canonical
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
-from t10.core.graph import Graph
+from t10.core.graph import Graph, View
 from t10.core.loads import Loads
 from t10.core.movement import ArrivalPrices, Traffic, is_padded, operand_of, view_elements
 from t10.core.plan import OperatorPlan
@@ -262,17 +262,17 @@ class Mover:
     def _described(self, name: str, sources: tuple[str, ...]) -> tuple[object, bool]:
         """Return what a value reads up to names, and whether that is one value whose elements keep their numbers."""
         views = {view.name: view for view in self.graph.views}
-        numbers = {source: i for i, source in enumerate(sources)}
-
-        def described(value: str) -> object:
-            view = views.get(value)
-            if view is None:
-                return numbers[value], self._shapes[value]
-            if view.kind == "reshape" and len(sources) == 1:
-                inner = described(view.sources[0])
-                return inner if inner == plain else (view.kind, view.shape, inner)
-            return replace(view, name="", sources=()), tuple(described(source) for source in view.sources)
-
         plain = (0, self._shapes[sources[0]]) if len(sources) == 1 else None
-        found = described(name)
+        found = self._described_value(name, views, sources, plain)
         return found, found == plain
+
+    def _described_value(
+        self, value: str, views: Mapping[str, View], sources: tuple[str, ...], plain: object
+    ) -> object:
+        view = views.get(value)
+        if view is None:
+            return sources.index(value), self._shapes[value]
+        inner = tuple([self._described_value(source, views, sources, plain) for source in view.sources])
+        if view.kind == "reshape" and len(sources) == 1:
+            return inner[0] if inner[0] == plain else (view.kind, view.shape, inner[0])
+        return replace(view, name="", sources=()), inner

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from t10.core.expression import OperatorSpec
-from t10.core.graph import Graph
+from t10.core.graph import Graph, View
 from t10.core.movement import operand_of
 from t10.core.plan import OperatorPlan
 
@@ -30,21 +30,23 @@ def lying_key(spec: OperatorSpec, plan: OperatorPlan, number: int) -> object:
 
 def view_key(graph: Graph, value: str, source_key: Callable[[str], object]) -> object:
     """Return a value that is equal for views that do the same to sources with equal keys, whatever their names."""
-    views = {view.name: view for view in graph.views}
+    return _described({view.name: view for view in graph.views}, value, source_key)
 
-    def described(name: str) -> object:
-        view = views.get(name)
-        if view is None:
-            return source_key(name)
-        parameters = (
-            view.kind,
-            view.shape,
-            view.offsets,
-            view.strides,
-            view.permutation,
-            view.dims,
-            view.axis,
-        )
-        return (*parameters, view.low, view.value, tuple(described(source) for source in view.sources))
 
-    return described(value)
+def _described(views: Mapping[str, View], name: str, source_key: Callable[[str], object]) -> object:
+    """Return what is equal for values that views make alike."""
+    view = views.get(name)
+    if view is None:
+        return source_key(name)
+    return (
+        view.kind,
+        view.shape,
+        view.offsets,
+        view.strides,
+        view.permutation,
+        view.dims,
+        view.axis,
+        view.low,
+        view.value,
+        tuple([_described(views, source, source_key) for source in view.sources]),
+    )
