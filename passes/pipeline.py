@@ -14,6 +14,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from t10.chip import ChipSpec
+from t10.core.garbage import rare_collections
 from t10.core.orders import Order
 from t10.core.schedule import ModulePlan
 from t10.cost import registry
@@ -45,6 +46,7 @@ class PlannedModule:
     orders: dict[str, Order]
 
 
+@rare_collections()
 def plan_mlir(
     module: Any,
     chip: ChipSpec,

@@ -107,21 +107,21 @@ def substitute_axes(scalar: Scalar, by_axis: Sequence[AffineDim]) -> Scalar:
 
 def visit(scalar: Scalar) -> list[Scalar]:
     """Return every node of the graph once, operands before the operations that use them."""
+    if not isinstance(scalar, Apply | Extract):
+        return [scalar]
     found: list[Scalar] = []
-    seen: set[int] = set()
-
-    def walk(node: Scalar) -> None:
-        if id(node) in seen:
-            return
-        seen.add(id(node))
-        for operand in (
-            node.operands if isinstance(node, Apply) else node.indices if isinstance(node, Extract) else ()
-        ):
-            walk(operand)
-        found.append(node)
-
-    walk(scalar)
+    _collect(scalar, found, set())
     return found
+
+
+def _collect(node: Scalar, found: list[Scalar], seen: set[int]) -> None:
+    """Append every node of the graph that was not seen yet, operands first."""
+    seen.add(id(node))
+    inner = node.operands if isinstance(node, Apply) else node.indices if isinstance(node, Extract) else ()
+    for operand in inner:
+        if id(operand) not in seen:
+            _collect(operand, found, seen)
+    found.append(node)
 
 
 def reads(scalar: Scalar) -> list[Read]:

@@ -6,6 +6,7 @@ from concurrent.futures import Executor
 from dataclasses import replace
 
 from t10.chip import ChipSpec
+from t10.core.garbage import rare_collections
 from t10.core.graph import Graph
 from t10.core.plan import CostedPlan
 from t10.core.schedule import ModulePlan, Optimality, ScheduledOperator
@@ -26,6 +27,7 @@ READINGS: tuple[Reading, ...] = ("literal", "aware")
 FIT_ROUNDS = 8
 
 
+@rare_collections()
 def plan_module(
     graph: Graph,
     chip: ChipSpec,
