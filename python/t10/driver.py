@@ -35,6 +35,7 @@ from t10.report import Report, build_report, read_report, write_report
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    from t10.frontend.imported import ImportedModel
     from t10.plan.cache import PlanCache
     from t10.plan.options import PlanOptions
     from t10.sim.plan_level import SimResult
@@ -224,6 +225,7 @@ def compile(
     plan: str | Path | None = None,
     dtype: str | None = None,
     constants: Mapping[str, ArrayLike] | None = None,
+    frontend: str = "t10",
     executor: Executor | None = None,
     cache: PlanCache | str | Path | None = None,
 ) -> Executable:
@@ -232,13 +234,13 @@ def compile(
     `chip` is a bundled chip's name, a chip file or a `ChipSpec`; `shapes` gives extents by input name or dim parameter
     for dims that the model leaves open; `options` are the planner's; `cost_model` is ipu, t10-paper or FILE.py;
     `codelets` are files that declare codelets of the user's, whose costs count and whose code is used; `plan` is a
-    plan.json or a file of pins whose plans are kept; `dtype` fp16 turns f32, f64 and bf16 into f16; `constants` fixes inputs at compile time; `executor` searches
+    plan.json or a file of pins whose plans are kept; `dtype` fp16 turns f32, f64 and bf16 into f16; `constants` fixes
+    inputs at compile time; `frontend` onnx-mlir has that read the model first (docs/onnx-mlir.md); `executor` searches
     operators instead of this process's threads; `cache` is a folder that keeps what was found for other models and runs
     (`t10.cache_folder` knows the user's).
 
     Raises `InputError`, `UnsupportedOpError` and `InfeasiblePlanError`, each with its cause.
     """
-    from t10.frontend.importer import import_model
     from t10.passes.pipeline import plan_mlir
     from t10.plan.cache import PlanCache
     from t10.plan.options import PlanOptions as Options
@@ -250,7 +252,7 @@ def compile(
     kept = PlanCache(Path(cache)) if isinstance(cache, (str, Path)) else cache
     clock = _Stopwatch(progress)
     clock.report("import", 0, 1)
-    imported = import_model(model, shapes=shapes, dtype=dtype, constants=constants)
+    imported = _imported(Path(model), frontend, shapes, dtype, constants)
     with registry.using_cost_files(_cost_files(codelets)):
         planned = plan_mlir(
             imported.module, spec, chosen, clock.report,
@@ -271,6 +273,21 @@ def compile(
         options=_as_json(chosen),
         planner_seconds=clock.seconds,
     )
+
+
+def _imported(
+    model: Path,
+    frontend: str,
+    shapes: Mapping[str, ShapeOverride] | None,
+    dtype: str | None,
+    constants: Mapping[str, ArrayLike] | None,
+) -> ImportedModel:
+    """Return the model of a file, which onnx-mlir may have read before T10 does."""
+    from t10.frontend.importer import import_model
+    from t10.onnx_mlir import readable
+
+    with readable(model, frontend) as file:
+        return import_model(file, shapes=shapes, dtype=dtype, constants=constants)
 
 
 def _cost_files(codelets: Sequence[str | Path]) -> tuple[Path, ...]:

@@ -37,6 +37,7 @@ class Arguments:
     chip: str = DEFAULT_CHIP
     shapes: tuple[str, ...] = ()
     dtype: str | None = None
+    frontend: str = "t10"
     constants: tuple[str, ...] = ()
     parallelism: float | None = None
     padding: float | None = None
@@ -366,6 +367,12 @@ def _searching() -> argparse.ArgumentParser:
 def _planning() -> argparse.ArgumentParser:
     """Return what says how a whole model is planned, the search of operators included."""
     parser = argparse.ArgumentParser(add_help=False, parents=[_searching()])
+    parser.add_argument(
+        "--frontend",
+        choices=("t10", "onnx-mlir"),
+        default="t10",
+        help="what reads the model; onnx-mlir must be on the path (default: %(default)s)",
+    )
     parser.add_argument(
         "--plan",
         type=Path,

@@ -61,7 +61,8 @@ def _compile(arguments: Arguments, chip: ChipSpec, progress: Progress) -> tuple[
         planned = compile(
             arguments.model, target, shapes, options, progress,
             cost_model=arguments.cost_model, codelets=arguments.codelets,
-            plan=arguments.plan, dtype=arguments.dtype, constants=constants_of(arguments), cache=cache_of(arguments),
+            plan=arguments.plan, dtype=arguments.dtype, constants=constants_of(arguments),
+            frontend=arguments.frontend, cache=cache_of(arguments),
         )  # fmt: skip
         # A program is written with what its steps take; a plan alone is priced by fits.
         return planned.with_measured_steps(progress) if arguments.program else planned

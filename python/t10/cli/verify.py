@@ -31,7 +31,8 @@ def run_verify(arguments: Arguments) -> int:
         executable = compile(
             arguments.model, chip_of(arguments), shapes, options, progress,
             cost_model=arguments.cost_model, codelets=arguments.codelets,
-            plan=arguments.plan, dtype=arguments.dtype, constants=constants_of(arguments), cache=cache_of(arguments),
+            plan=arguments.plan, dtype=arguments.dtype, constants=constants_of(arguments),
+            frontend=arguments.frontend, cache=cache_of(arguments),
         )  # fmt: skip
         if arguments.prove:
             prove(executable, progress)
