@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
+from t10.dialect.location import location_name
 from t10.dialect.mlir import ir
 from t10.errors import InputError
 from t10.frontend.imported import ImportedModel
 from t10.frontend.lower import NAME, WEIGHT
+from t10.frontend.module_weights import lift_constants
+
+_IDENTIFIER = re.compile(r"[A-Za-z_][\w.]*")
 
 
 def read_linalg(data: bytes, source: str, context: Any) -> ImportedModel:
@@ -20,14 +25,25 @@ def read_linalg(data: bytes, source: str, context: Any) -> ImportedModel:
             module = ir.Module.parse(data)
         except ir.MLIRError as error:
             raise InputError(f"{source} cannot be parsed: {error}") from error
+    return named_model(module, source)
+
+
+def named_model(module: Any, source: str) -> ImportedModel:
+    """Return the model of a module of linalg: its arguments and results named, its large constants lifted to weights.
+
+    Raises `InputError` for modules without exactly one function with a body.
+    """
+    with module.context, ir.Location.unknown():
         function = only_function(module, source)
         block = function.regions[0].blocks[0]
-        arguments = _named(function, "arg_attrs", "arg", len(block.arguments))
+        _named(function, "arg_attrs", "arg", [argument_name(argument) for argument in block.arguments])
         n_results = len(ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value).results)
-        results = _named(function, "res_attrs", "result", n_results)
+        results = _named(function, "res_attrs", "result", [""] * n_results)
+        weights = lift_constants(function)
+        arguments = _names(function)
     return ImportedModel(
         module=module,
-        weights={},
+        weights=weights,
         input_names=tuple(name for name, is_weight in arguments if not is_weight),
         output_names=tuple(name for name, _ in results),
         weight_names=tuple(name for name, is_weight in arguments if is_weight),
@@ -44,14 +60,34 @@ def only_function(module: Any, source: str) -> Any:
     return bodies[0]
 
 
-def _named(function: Any, key: str, stem: str, count: int) -> list[tuple[str, bool]]:
-    """Give every argument or result a `t10.name` and return (name, is a weight) of each."""
-    entries: list[dict[str, Any]] = [{} for _ in range(count)]
+def argument_name(argument: Any) -> str:
+    """Return the name an argument's location gives it (`loc("x")`); empty if it has none."""
+    name = location_name(argument.location) or ""
+    return name if _IDENTIFIER.fullmatch(name) else ""
+
+
+def _named(function: Any, key: str, stem: str, wanted: list[str]) -> list[tuple[str, bool]]:
+    """Give every argument or result a `t10.name` and return (name, is a weight) of each.
+
+    Those that have none take the wanted one, or `stem` and a number where that is empty or taken.
+    """
+    entries: list[dict[str, Any]] = [{} for _ in wanted]
     if key in function.attributes:
         entries = [
             {e.name: e.attr for e in ir.DictAttr(row)} for row in ir.ArrayAttr(function.attributes[key])
         ]
-    for i, entry in enumerate(entries):
-        entry.setdefault(NAME, ir.StringAttr.get(f"{stem}{i}"))
+    taken = {ir.StringAttr(entry[NAME]).value for entry in entries if NAME in entry}
+    for i, (entry, name) in enumerate(zip(entries, wanted, strict=True)):
+        if NAME in entry:
+            continue
+        chosen = name if name and name not in taken else f"{stem}{i}"
+        taken.add(chosen)
+        entry[NAME] = ir.StringAttr.get(chosen)
     function.attributes[key] = ir.ArrayAttr.get([ir.DictAttr.get(entry) for entry in entries])
     return [(ir.StringAttr(entry[NAME]).value, WEIGHT in entry) for entry in entries]
+
+
+def _names(function: Any) -> list[tuple[str, bool]]:
+    """Return (name, is a weight) of every argument."""
+    rows = [ir.DictAttr(row) for row in ir.ArrayAttr(function.attributes["arg_attrs"])]
+    return [(ir.StringAttr(row[NAME]).value, WEIGHT in row) for row in rows]
