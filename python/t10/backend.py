@@ -19,6 +19,7 @@ from t10.chip import ChipSpec
 from t10.core.device import DeviceProgram
 from t10.errors import InfeasiblePlanError
 from t10.isa.image import Image
+from t10.unsigned import as_declared
 
 if TYPE_CHECKING:
     from t10.driver import Executable, Progress
@@ -141,11 +142,10 @@ def run_on_tiles(
 
     Raises `InputError` for inputs that do not fit, `SimTrap` where the chip would stop.
     """
-    from t10.driver import checked_inputs
     from t10.emit.link import check_fits
     from t10.sim.device import run_device
 
-    arrays = checked_inputs(executable.inputs, inputs)
+    arrays = executable.planned_inputs(inputs)
     executable.check_weights()
     made = lowered(executable)
     check_fits(made.program)
@@ -155,7 +155,8 @@ def run_on_tiles(
         if progress:
             progress("run", done, total)
 
-    return run_device(made.program, executable.chip, made.image, executable.weights, arrays, progress=step)
+    result = run_device(made.program, executable.chip, made.image, executable.weights, arrays, progress=step)
+    return replace(result, outputs=as_declared(result.outputs, executable.unsigned))
 
 
 def run_on_host(
@@ -165,13 +166,13 @@ def run_on_host(
 
     The program is written anew where the folder has none. Raises `InputError` where there is no compiler.
     """
-    from t10.driver import checked_inputs
     from t10.sim.poplar_host import run_poplar_host
 
-    arrays = checked_inputs(executable.inputs, inputs)
+    arrays = executable.planned_inputs(inputs)
     executable.check_weights()
     where = folder / PROGRAM_FOLDER
     if not (where / "program.cpp").exists():
         write_program(executable, lowered(executable), where)
     kept = default_cache_folder()
-    return run_poplar_host(where, arrays, build_folder=None if kept is None else kept / "poplar-host")
+    outputs = run_poplar_host(where, arrays, build_folder=None if kept is None else kept / "poplar-host")
+    return as_declared(outputs, executable.unsigned)

@@ -31,6 +31,7 @@ from t10.cost.ipu import IpuCostModel
 from t10.cost.measured import MeasuredCostModel, StepCycles, repriced
 from t10.errors import InputError
 from t10.report import Report, build_report, read_report, write_report
+from t10.unsigned import as_declared, as_planned, declared
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -74,11 +75,13 @@ class Executable:
     planner_seconds: Mapping[str, float] = field(default_factory=dict[str, float])
     measured: Mapping[str, StepCycles] = field(default_factory=dict[str, StepCycles])
     """Compute steps as they ran on the instruction-set simulator, by operator; see `with_measured_steps`."""
+    unsigned: tuple[str, ...] = ()
+    """Inputs and outputs that the model declares as unsigned; the plan's integers have no sign."""
 
     @property
     def inputs(self) -> tuple[TensorValue, ...]:
         """Return name, shape and element type of every input of the model."""
-        return self.plan.graph.inputs
+        return tuple(declared(value, self.unsigned) for value in self.plan.graph.inputs)
 
     @property
     def output_names(self) -> tuple[str, ...]:
@@ -97,7 +100,7 @@ class Executable:
         """Return everything the plan simulator saw: outputs, modelled cycles, traffic and a timeline."""
         from t10.sim.plan_level import simulate
 
-        arrays = checked_inputs(self.inputs, inputs)
+        arrays = self.planned_inputs(inputs)
         self.check_weights()
 
         def step(done: int, total: int, operator: str) -> None:
@@ -107,7 +110,12 @@ class Executable:
 
         if progress:
             progress("run", 0, 1)
-        return simulate(self.plan, self.chip, self.prices(), self.weights, arrays, progress=step)
+        result = simulate(self.plan, self.chip, self.prices(), self.weights, arrays, progress=step)
+        return replace(result, outputs=as_declared(result.outputs, self.unsigned))
+
+    def planned_inputs(self, given: Mapping[str, ArrayLike]) -> Arrays:
+        """Return the inputs as the plan holds them, checked; raises what `checked_inputs` raises."""
+        return as_planned(checked_inputs(self.inputs, given), self.unsigned)
 
     def report(self) -> Report:
         """Return what the model costs: modelled cycles, bytes per core, traffic, planner times."""
@@ -155,6 +163,7 @@ class Executable:
         extra: dict[str, Any] = {
             "measured": {name: [each.sub_task, each.epilogue] for name, each in self.measured.items()},
             "source": self.source,
+            "unsigned": list(self.unsigned),
             "cost_model": self.cost_model,
             "options": dict(self.options),
             "chip": self.chip.model_dump(mode="json"),
@@ -189,6 +198,7 @@ class Executable:
             module=module.read_text(encoding="utf-8") if module.exists() else "",
             weights=read_arrays(where / WEIGHTS_FILE) if has_weights else {},
             source=str(extra.get("source", "")),
+            unsigned=tuple(extra.get("unsigned", ())),
             cost_model=str(extra.get("cost_model", registry.DEFAULT_COST_MODEL)),
             codelets=tuple(extra.get("codelets", ())),
             options=extra.get("options", {}),
@@ -272,6 +282,7 @@ def compile(
         codelets=tuple(str(path) for path in codelets),
         options=_as_json(chosen),
         planner_seconds=clock.seconds,
+        unsigned=imported.unsigned,
     )
 
 

@@ -20,6 +20,7 @@ from t10.report.table import KINDS, cycles_line, milliseconds_text
 from t10.report.trace import simulated_trace, write_trace
 from t10.sim.device import DeviceResult
 from t10.sim.result import SimResult
+from t10.unsigned import as_declared
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -30,7 +31,8 @@ def run_run(arguments: Arguments) -> int:
     if arguments.trace is not None and arguments.engine == "poplar-host":
         raise InputError("--trace needs an engine that counts cycles", hint="take --engine plan or iss")
     if arguments.inputs is None:
-        inputs = random_inputs(executable.plan.graph, arguments.seed)
+        drawn = random_inputs(executable.plan.graph, arguments.seed)
+        inputs = as_declared(drawn, executable.unsigned)
     else:
         inputs = read_arrays(arguments.inputs)
     console = stdout(quiet=arguments.quiet)

@@ -17,6 +17,7 @@ from t10.errors import InputError
 from t10.random_inputs import random_inputs
 from t10.reference import Comparison, compare, default_tolerance, run_onnx_runtime, split_reference
 from t10.report.table import milliseconds_text
+from t10.unsigned import as_declared
 
 EXIT_DIFFERS = 1
 
@@ -37,7 +38,9 @@ def run_verify(arguments: Arguments) -> int:
         if arguments.prove:
             prove(executable, progress)
         graph = executable.plan.graph
-        inputs = random_inputs(graph, arguments.seed) if arguments.inputs is None else given
+        inputs = given
+        if arguments.inputs is None:
+            inputs = as_declared(random_inputs(graph, arguments.seed), executable.unsigned)
         result = executable.execute(inputs, progress=progress)
     if not references:
         references = run_onnx_runtime(arguments.model, inputs)

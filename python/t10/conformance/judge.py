@@ -38,8 +38,8 @@ def judge(case: Case) -> Verdict:
             verdict = replace(verdict, constants=tuple(constants))
             difference = _difference(case, executable)
         except (UnsupportedOpError, InputError) as error:
-            reason = _short(str(error).replace(f"{path}: ", ""))
-            verdict = replace(verdict, status="unsupported", reason=reason)
+            first = error.details[0] if error.details else str(error)
+            verdict = replace(verdict, status="unsupported", reason=_short(first.replace(f"{path}: ", "")))
         except Exception as error:
             verdict = replace(verdict, status="crash", reason=_short(f"{type(error).__name__}: {error}"))
         else:

@@ -22,7 +22,7 @@ _NUMBERS = frozenset(
     {
         *(onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.DOUBLE, onnx.TensorProto.BOOL),
         *(onnx.TensorProto.INT8, onnx.TensorProto.INT16, onnx.TensorProto.INT32, onnx.TensorProto.INT64),
-        *(onnx.TensorProto.UINT8, onnx.TensorProto.UINT16, onnx.TensorProto.UINT32, onnx.TensorProto.UINT64),
+        *(onnx.TensorProto.UINT8, onnx.TensorProto.UINT32),
     }
 )
 """Element types that can be planned."""
@@ -135,7 +135,7 @@ def _wrong_type(number: int) -> tuple[str, str]:
     names = {value: name for name, value in onnx.TensorProto.DataType.items()}
     name = names.get(number, str(number)).lower()
     hint = TEXT_HINT if name == "string" else "convert the model to float or float16 (--dtype fp16)"
-    return f" of element type {name} (expected floats of 16 to 64 bits, integers or bool)", hint
+    return f" of element type {name} (expected floats of 16 to 64 bits, integers, uint8, uint32 or bool)", hint
 
 
 def _is_static(kind: Any) -> bool:

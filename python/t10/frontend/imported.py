@@ -24,6 +24,8 @@ class ImportedModel:
     output_names: tuple[str, ...]
     weight_names: tuple[str, ...]
     source: str
+    unsigned: tuple[str, ...] = ()
+    """Inputs and outputs that the model declares as unsigned integers: the module has integers without a sign."""
 
     @property
     def has_all_weights(self) -> bool:

@@ -13,12 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from numpy.typing import ArrayLike
+from onnx import TensorProto
 
 from t10.dialect.mlir import ir, new_context
 from t10.errors import InputError, UnsupportedOpError
 from t10.frontend.imported import ImportedModel
 from t10.frontend.lower import lower
 from t10.frontend.onnx_file import LoadedModel, ShapeOverride, load_onnx, prepare
+from t10.unsigned import as_planned
+
+_UNSIGNED = frozenset(number for name, number in TensorProto.DataType.items() if name.startswith("UINT"))
 
 
 def import_model(
@@ -77,13 +81,16 @@ def _lowered(loaded: LoadedModel, context: Any, name: str) -> ImportedModel:
         source=loaded.source,
         refused=loaded.refused,
     )
+    values = (*loaded.model.graph.input, *loaded.model.graph.output)
+    unsigned = tuple(v.name for v in values if v.type.tensor_type.elem_type in _UNSIGNED)
     return ImportedModel(
         module=module,
-        weights=loaded.weights,
+        weights=as_planned(loaded.weights, unsigned),
         input_names=loaded.input_names,
         output_names=loaded.output_names,
         weight_names=loaded.weight_names,
         source=loaded.source,
+        unsigned=tuple(name for name in unsigned if name not in loaded.weight_names),
     )
 
 
@@ -96,12 +103,13 @@ def _import_mlir(
 ) -> ImportedModel:
     from t10.frontend.linalg_file import read_linalg
     from t10.frontend.onnx_dialect import to_onnx
-    from t10.frontend.onnx_text import holds_onnx, normalize
+    from t10.frontend.onnx_text import holds_onnx, normalize, refuse_krnl
     from t10.frontend.stablehlo_file import holds_stablehlo, read_stablehlo
 
     data = file.read_bytes()
     text = "" if data[:4] == b"ML\xefR" else data.decode(errors="replace")
     if not holds_onnx(text):
+        refuse_krnl(text, str(file))
         if shapes:
             raise InputError(f"{file}: --shape needs an ONNX model (linalg and StableHLO state their shapes)")
         if constants:
@@ -118,7 +126,13 @@ def _import_mlir(
             raise InputError(f"{file} cannot be parsed: {error}") from error
         model = to_onnx(module)
     imported = import_proto(
-        model, source=str(file), folder=file.parent, shapes=shapes, dtype=dtype, constants=constants, context=context
+        model,
+        source=str(file),
+        folder=file.parent,
+        shapes=shapes,
+        dtype=dtype,
+        constants=constants,
+        context=context,
     )
     if not imported.output_names:
         raise UnsupportedOpError(f"{file}: the entry point returns nothing")
