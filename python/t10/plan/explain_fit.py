@@ -12,6 +12,7 @@ from t10.core.schedule import Phase
 from t10.cost import CostModel
 from t10.errors import InfeasiblePlanError
 from t10.plan.allocation import aligned_size
+from t10.plan.capacity import check_capacity
 from t10.plan.demand import least_demand, least_plans, roomy
 from t10.plan.levers import Case, Lever, activation_bytes, batch_of, levers
 from t10.plan.options import PlanOptions
@@ -27,7 +28,8 @@ DOING: dict[Phase, str] = {
 
 @contextmanager
 def explaining(graph: Graph, chip: ChipSpec, cost: CostModel, options: PlanOptions) -> Generator[None]:
-    """Give an `InfeasiblePlanError` that lack of memory causes its explanation."""
+    """Give an `InfeasiblePlanError` that lack of memory causes its explanation; refuse what is hopeless right away."""
+    check_capacity(graph, chip)
     try:
         yield
     except InfeasiblePlanError as error:

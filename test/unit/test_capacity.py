@@ -1,0 +1,56 @@
+"""What is far too large for a chip is refused before anything is searched; what may fit is left to the search."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+from support.models import save
+
+from t10.chip import load_chip
+from t10.driver import compile
+from t10.errors import InfeasiblePlanError
+from t10.plan.capacity import HOPELESS
+
+FLOAT = TensorProto.FLOAT
+
+
+def test_hopelessly_large_tensors_are_refused(tmp_path: Path) -> None:
+    chip = load_chip("test-4")
+    n = HOPELESS * chip.n_cores * chip.sram_bytes
+    path = save(
+        tmp_path / "m.onnx",
+        [helper.make_node("Relu", ["x"], ["y"], name="r")],
+        {"x": (FLOAT, [n])},
+        {"y": (FLOAT, [n])},
+    )
+    with pytest.raises(InfeasiblePlanError, match="operator 'r': its operands and result have"):
+        compile(path, chip)
+
+
+def test_hopelessly_long_loops_are_refused(tmp_path: Path) -> None:
+    nodes = [
+        helper.make_node("Range", ["first", "end", "step"], ["r"], name="r"),
+        helper.make_node("ReduceSum", ["r"], ["s"], name="sum", keepdims=0),
+        helper.make_node("Cast", ["s"], ["y"], to=FLOAT),
+    ]
+    ends = {"first": np.array(0), "end": np.array(2**40), "step": np.array(1)}
+    path = save(tmp_path / "m.onnx", nodes, {}, {"y": (FLOAT, [])}, **ends)
+    with pytest.raises(InfeasiblePlanError, match="its loops have 1,099,511,627,776 points"):
+        compile(path, "test-4")
+
+
+def test_what_is_a_little_too_large_is_explained_by_the_planner(tmp_path: Path) -> None:
+    chip = load_chip("test-4")
+    n = chip.n_cores * chip.sram_bytes
+    path = save(
+        tmp_path / "m.onnx",
+        [helper.make_node("Relu", ["x"], ["y"], name="r")],
+        {"x": (FLOAT, [n])},
+        {"y": (FLOAT, [n])},
+    )
+    with pytest.raises(InfeasiblePlanError, match="bytes per core") as caught:
+        compile(path, chip)
+    assert caught.value.details
