@@ -37,6 +37,10 @@ a comparison would tell as a difference; and what is compared pair by pair (a ra
 MAX_WHOLE_READS = 1
 """... if it reads at most so many tensors of its own size: then a reader reads no more than before."""
 
+MAX_SCALARS = 200
+"""How many scalars a nest may hold when another is put into it: code for more needs more registers than there are,
+and what walks over them takes the square of their number."""
+
 
 def merge(graph: FusionGraph) -> None:
     """Fuse until nothing changes."""
@@ -69,7 +73,7 @@ def _join_chain(graph: FusionGraph, nest: Nest) -> bool:
         if where == "" or graph.only_user(producer.result) is not nest:
             continue
         axes = range(len(nest.extents)) if where == "body" else _parallel_axes(nest)
-        if not _prologue_allowed(nest, producer, where):
+        if not _prologue_allowed(nest, producer, where) or not _is_short(nest, producer):
             continue
         if is_bijective(found[0].dims, axes):
             _inline(graph, nest, producer)
@@ -84,7 +88,7 @@ def _absorb_epilogue(graph: FusionGraph, root: Nest) -> bool:
     reader = graph.only_user(root.result)
     if not isinstance(reader, Nest) or not reader.is_elementwise or reader.epilogue is not None:
         return False
-    if reader.is_transpose:
+    if reader.is_transpose or not _is_short(root, reader):
         return False
     found = [read for read in reader.all_reads if read.value == root.result]
     dims = found[0].dims
@@ -159,6 +163,12 @@ def _recompute(graph: FusionGraph, producer: Nest) -> bool:
     return True
 
 
+def _is_short(nest: Nest, other: Nest) -> bool:
+    """Return whether two nests together hold few enough scalars to become one."""
+    parts = [part for each in (nest, other) for part in (each.body, each.epilogue) if part is not None]
+    return sum(len(visit(part)) for part in parts) <= MAX_SCALARS
+
+
 def _is_cheap(graph: FusionGraph, producer: Nest) -> bool:
     size = len(producer.extents)
     whole = {
@@ -171,7 +181,7 @@ def _is_cheap(graph: FusionGraph, producer: Nest) -> bool:
 
 
 def _may_recompute(user: Nest, producer: Nest) -> bool:
-    if user.is_transpose:
+    if user.is_transpose or not _is_short(user, producer):
         return False
     found = [read for read in user.all_reads if read.value == producer.result]
     where = _part_read(user, found)

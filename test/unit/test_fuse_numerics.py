@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import onnxruntime
 import pytest
+from onnx import TensorProto, helper
 from support.linalg_numpy import run_module
 
 from t10.core.orders import stored_weights
-from t10.dialect.mlir import passmanager
+from t10.dialect.mlir import passmanager, walk
 from t10.frontend.imported import ImportedModel
-from t10.frontend.importer import import_model
+from t10.frontend.importer import import_model, import_proto
 from t10.passes.fuse import Fuse
 from t10.passes.read_graph import read_graph
 
@@ -84,3 +85,23 @@ def test_fusing_twice_changes_nothing(stem: str) -> None:
         assert Fuse.is_done(imported.module)
         Fuse().apply(imported.module)
     assert str(imported.module) == once
+
+
+def test_chains_of_any_length_are_fused_in_pieces() -> None:
+    """Expressions are bounded: what walks over them is recursive, and code for them needs registers."""
+    n = 700
+    nodes = [
+        helper.make_node("Relu" if i % 2 else "Neg", [f"t{i}"], [f"t{i + 1}"], name=f"n{i}") for i in range(n)
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "chain",
+        [helper.make_tensor_value_info("t0", TensorProto.FLOAT, [3])],
+        [helper.make_tensor_value_info(f"t{n}", TensorProto.FLOAT, [3])],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+    imported = import_proto(model, source="chain")
+    with imported.module.context:
+        Fuse().apply(imported.module)
+        names = [op.operation.name for op in walk(imported.module)]
+    assert 3 <= names.count("linalg.generic") <= 20
