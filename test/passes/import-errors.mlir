@@ -33,3 +33,31 @@ func.func @main_graph(%arg0: tensor<2x4xf32> {onnx.name = "x"}) -> tensor<2x?xi6
   onnx.Return %0 : tensor<2x?xi64>
 }
 "onnx.EntryPoint"() <{func = @main_graph}> : () -> ()
+
+// -----
+
+func.func @main_graph(%arg0: tensor<2x4xf32> {onnx.name = "x"}) -> tensor<2x4xf32> {
+  // expected-error@below {{onnx.Constant of type tensor<2xi64> has elided data (use the .onnx.mlir file, not the .tmp file}}
+  %0 = onnx.Constant dense_resource<__elided__> : tensor<2xi64>
+  %1 = "onnx.Reshape"(%arg0, %0) : (tensor<2x4xf32>, tensor<2xi64>) -> tensor<2x4xf32>
+  onnx.Return %1 : tensor<2x4xf32>
+}
+"onnx.EntryPoint"() <{func = @main_graph}> : () -> ()
+
+// -----
+
+// expected-error@unknown {{constant is of element type string}}
+func.func @main_graph() -> (tensor<2x!onnx.String> {onnx.name = "t"}) {
+  %0 = onnx.Constant dense<["a", "\C3\A9\22q"]> : tensor<2x!onnx.String>
+  onnx.Return %0 : tensor<2x!onnx.String>
+}
+"onnx.EntryPoint"() <{func = @main_graph}> : () -> ()
+
+// -----
+
+// expected-error@unknown {{input 's' is sequence_type (expected a tensor)}}
+func.func @main_graph(%arg0: !onnx.Seq<tensor<?xf32>> {onnx.name = "s"}, %arg1: tensor<i64> {onnx.name = "i"}) -> tensor<?xf32> {
+  %0 = "onnx.SequenceAt"(%arg0, %arg1) : (!onnx.Seq<tensor<?xf32>>, tensor<i64>) -> tensor<?xf32>
+  onnx.Return %0 : tensor<?xf32>
+}
+"onnx.EntryPoint"() <{func = @main_graph}> : () -> ()

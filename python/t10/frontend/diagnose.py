@@ -58,7 +58,7 @@ def without_types(model: Any, source: str) -> list[UnsupportedNode]:
     kinds = _kinds(model.graph)
     read = {name for node in model.graph.node for name in node.input}
     read |= {value.name for value in model.graph.output}
-    found = _wrong_inputs(model.graph, source)
+    found = [*_wrong_inputs(model.graph, source), *_wrong_constants(model.graph, source)]
     for node in model.graph.node:
         if any(name and _trouble(kinds.get(name)) for name in node.input):
             continue
@@ -68,6 +68,16 @@ def without_types(model: Any, source: str) -> list[UnsupportedNode]:
                 found.append(unsupported(node, source, f"makes {name!r}{trouble[0]}", trouble[1]))
                 break
     return found
+
+
+def _wrong_constants(graph: Any, source: str) -> list[UnsupportedNode]:
+    """Return the constants of types that are not planned."""
+    wrong = [(tensor.name, _trouble(tensor)) for tensor in graph.initializer]
+    return [
+        UnsupportedNode(name, "constant", source, f"is{trouble[0]}", trouble[1], (name,))
+        for name, trouble in wrong
+        if trouble is not None
+    ]
 
 
 def _wrong_inputs(graph: Any, source: str) -> list[UnsupportedNode]:

@@ -17,6 +17,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from t10.errors import InputError
+
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _COMMENT = r"//[^\n]*"
 _OPERATION = r'(?<![\w.$#!"@%^-])onnx\.(?:ConstantOfShape|Constant|Return|Yield)\b(?!\s*")'
@@ -30,6 +32,9 @@ _HOLDS_ONNX = re.compile(
 )
 
 
+_HOLDS_KRNL = re.compile(r'"?krnl\.[a-z_]\w*"?\s*[({]')
+
+
 class _Malformed(Exception):
     """The text at hand is not of the expected form."""
 
@@ -37,6 +42,15 @@ class _Malformed(Exception):
 def holds_onnx(text: str) -> bool:
     """Return whether MLIR text holds operations of the onnx dialect."""
     return "onnx." in text and _HOLDS_ONNX.search(text) is not None
+
+
+def refuse_krnl(text: str, source: str) -> None:
+    """Raise `InputError` for text that onnx-mlir has lowered to loops already."""
+    if "krnl." in text and _HOLDS_KRNL.search(text) is not None:
+        raise InputError(
+            f"{source} holds krnl operations: onnx-mlir has lowered the model to loops (expected the onnx dialect)",
+            hint="let onnx-mlir stop earlier: --EmitONNXIR instead of --EmitMLIR",
+        )
 
 
 def normalize(text: str) -> str:

@@ -84,6 +84,10 @@ def parse(piece: Piece) -> Any:
 
         ir.Context.current.allow_unregistered_dialects = True
         return ir.Module.parse(normalize(piece.text or ""))
+    if "krnl." in (piece.text or ""):
+        from t10.frontend.onnx_text import refuse_krnl
+
+        refuse_krnl(piece.text or "", display_name(piece.path or "-"))
     if piece.path is not None and Path(piece.path).is_file():
         return ir.Module.parseFile(piece.path)
     return ir.Module.parse(piece.data)
