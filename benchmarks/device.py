@@ -31,8 +31,11 @@ from bundled.vision import resnet18  # noqa: E402 - needs the path above
 
 from t10.arrays import read_arrays  # noqa: E402 - needs the path above
 from t10.backend import Lowered, compile_with_room, run_on_host, write_program  # noqa: E402 - needs the path above
-from t10.chip import load_chip  # noqa: E402 - needs the path above
+from t10.chip import ChipSpec, load_chip  # noqa: E402 - needs the path above
+from t10.codelets.compile import compile_task  # noqa: E402 - needs the path above
+from t10.core.device import DeviceProgram  # noqa: E402 - needs the path above
 from t10.driver import Executable, compile  # noqa: E402 - needs the path above
+from t10.emit.exchange_code import exchange_code_bytes  # noqa: E402 - needs the path above
 from t10.emit.link import assembled  # noqa: E402 - needs the path above
 from t10.emit.lower import lower  # noqa: E402 - needs the path above
 from t10.random_inputs import random_inputs  # noqa: E402 - needs the path above
@@ -137,11 +140,20 @@ def _equal(these: Mapping[str, NDArray[Any]], those: Mapping[str, NDArray[Any]])
 
 
 def _emit(model: Path) -> int:
-    """Print how long a whole model's program takes from its plan to files, how large it is, and whether it fits."""
+    """Print how long a whole model's program takes from its plan to files, how large it is, and what fits."""
     chip = load_chip("ipu-mk2")
+    seconds: list[float] = []
+
+    def compile_for(target: ChipSpec) -> Executable:
+        begin = time.perf_counter()
+        executable = compile(model, target)
+        seconds.append(time.perf_counter() - begin)
+        return executable
+
     begin = time.perf_counter()
-    executable = compile(model, chip)
+    executable, _ = compile_with_room(compile_for, chip)
     compiled = time.perf_counter()
+    compile_task.cache_clear()
     program = lower(executable.plan, executable.chip, executable.prices())
     lowered_at = time.perf_counter()
     image = assembled(program.codelets)
@@ -150,20 +162,43 @@ def _emit(model: Path) -> int:
         write_program(executable, Lowered(program, image), Path(folder))
         written = time.perf_counter()
         sizes = {path.name: path.stat().st_size for path in Path(folder).iterdir() if path.is_file()}
-    print(f"planned in {compiled - begin:.1f} s")
+    print(
+        f"planned in {' + '.join(f'{each:.1f}' for each in seconds)} s, fits after {compiled - begin:.1f} s"
+    )
     print(
         f"emitted in {written - compiled:.1f} s: lowered {lowered_at - compiled:.1f}, "
         f"assembled {assembled_at - lowered_at:.1f}, written {written - assembled_at:.1f}"
     )
     print(f"{len(program.codelets)} codelets, {len(program.patterns)} patterns")
-    _memory(program.memory.program_bytes, executable)
-    print(", ".join(f"{name} {size / 1e6:.2f} MB" for name, size in sorted(sizes.items())))
-    needed, planned = program.memory.program_bytes, chip.reserved_bytes
-    fits = needed <= planned
     print(
-        f"the plan reserves {planned:,} B for the program: {'it fits' if fits else 'planned again with more'}"
+        f"{executable.report().cycles.total:,} cycles; {executable.chip.reserved_bytes:,} B kept for the program"
     )
+    _memory(program.memory.program_bytes, executable)
+    _by_kind(program)
+    print(", ".join(f"{name} {size / 1e6:.2f} MB" for name, size in sorted(sizes.items())))
     return 0
+
+
+def _by_kind(program: DeviceProgram) -> None:
+    """Print the bytes of a tile by what they are for; exchange code by kind on the tile that has most, and on all."""
+    for name, _, n_bytes in program.memory.regions:
+        if name not in ("free", "data"):
+            print(f"    {name:<10} {n_bytes:>8,} B")
+    addresses = {variable.name: variable.address_bytes for variable in program.variables}
+    patterns = {pattern.key: pattern for pattern in program.patterns}
+    by_kind = exchange_code_bytes(program.copies, patterns, addresses, program.n_tiles)
+    fullest = int(np.argmax(sum(by_kind.values(), np.zeros(program.n_tiles, np.int64))))
+    for kind, n_bytes in sorted(by_kind.items()):
+        count = sum(copy.kind == kind for copy in program.copies)
+        print(
+            f"        {kind:<10} {n_bytes[fullest]:>8,} B, mean {n_bytes.mean():>8,.0f} B, {count:,} copies"
+        )
+    sets: dict[str, set[int]] = {}
+    for one in program.compute_sets:
+        sets.setdefault(one.kind, set()).update(group.state_address_bytes for group in one.groups)
+    for kind, states in sorted(sets.items()):
+        count = sum(one.kind == kind for one in program.compute_sets)
+        print(f"        {kind:<10} {count:,} compute sets with {len(states):,} states")
 
 
 def _arguments() -> argparse.Namespace:
