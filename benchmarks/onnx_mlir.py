@@ -4,10 +4,13 @@
     python benchmarks/onnx_mlir.py FOLDER [--only bert] [--chips test-16,test-64,ipu-mk2] [--expect FILE] [--json FILE]
 
 The folder holds, at any depth, NAME.basic.mlir (--EmitONNXBasic) and NAME.ir.mlir (--EmitONNXIR) beside the NAME.onnx
-they came from. Inputs are random; symbolic dims get the extent of --extent. A model that does not fit on the first chip
-goes to the next one. Where weights make logits above 1,000, so that rounding decides the last Softmax, the logits are
-compared. The file of --expect lists what is refused, `NAME: part of the message` a line: the exit code is 0 only if
-exactly these are refused, and everything else is equal.
+they came from. Inputs are random, but for node_X: those of the test X of the onnx package; what such a model must know
+when it is compiled (a shape, axes) is fixed to them then, and the verdict says so. Symbolic dims get the extent of
+--extent. A model that does not fit on the first chip goes to the next one. Where weights make logits above 1,000, so
+that rounding decides the last Softmax, the logits are compared.
+
+The file of --expect has a line `NAME: refused: part of the message` or `NAME: with constants a, b` for every text that
+is not just equal: the exit code is 0 only if exactly these are so, and all others are equal.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ import sys
 import time
 from collections import Counter
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -31,8 +35,14 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "python"))
 
 from t10.arrays import Arrays  # noqa: E402 - needs the path above
+from t10.conformance.cases import Case, load_cases  # noqa: E402 - needs the path above
 from t10.driver import Executable, compile  # noqa: E402 - needs the path above
-from t10.errors import InfeasiblePlanError, InputError, UnsupportedOpError  # noqa: E402 - needs the path above
+from t10.errors import (  # noqa: E402 - needs the path above
+    InfeasiblePlanError,
+    InputError,
+    MissingConstantError,
+    UnsupportedOpError,
+)
 from t10.frontend.importer import import_model  # noqa: E402 - needs the path above
 from t10.random_inputs import random_inputs  # noqa: E402 - needs the path above
 from t10.reference import compare, default_tolerance, run_onnx_runtime  # noqa: E402 - needs the path above
@@ -42,7 +52,6 @@ MOST_LOGIT = 1e3
 _NO_KERNEL = ("NOT_IMPLEMENTED", "Could not find an implementation", "FAIL :", "INVALID_GRAPH")
 _onnx: Any = onnx  # typed in part only
 _FORK = multiprocessing.get_context("fork")
-GOOD = frozenset({"equal", "refused as expected"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +67,24 @@ class Row:
     error: float | None = None
     verdict: str = ""
     reason: str = ""
+    constants: tuple[str, ...] = ()
+    is_expected: bool = False
+
+    @property
+    def is_good(self) -> bool:
+        """Return whether the text became what it should."""
+        return self.is_expected or self.verdict.startswith("equal")
 
 
 def main() -> int:
     arguments = _arguments()
     expected = _expected(arguments.expect)
+    node_cases()  # once, for all the processes below
     texts = sorted(path for path in arguments.folder.rglob("*.mlir") if arguments.only in str(path))
     print(COLUMNS)
     rows: list[Row] = []
     for path in texts:
-        row = _judged(_apart(path, arguments), expected)
+        row = _judged(_apart(path, arguments), expected, arguments.expect is not None)
         rows.append(row)
         _print(row)
     missing = sorted(set(expected) - {row.name for row in rows}) if not arguments.only else []
@@ -78,7 +95,7 @@ def main() -> int:
         arguments.json.write_text(
             json.dumps([asdict(row) for row in rows], indent=1) + "\n", encoding="utf-8"
         )
-    return 0 if rows and not missing and all(row.verdict in GOOD for row in rows) else 1
+    return 0 if rows and not missing and all(row.is_good for row in rows) else 1
 
 
 def _apart(path: Path, arguments: Any) -> Row:
@@ -116,8 +133,7 @@ def rounding_decides(source: Path, extent: int) -> bool:
     last = model.graph.node[-1]
     if last.op_type != "Softmax" or len(model.graph.output) != 1 or symbolic_dims(source, extent):
         return False
-    fixed = {tensor.name for tensor in model.graph.initializer}
-    feeds = {v.name: _feed(v, {}) + 1 for v in model.graph.input if v.name not in fixed}
+    feeds = {name: array + 1 for name, array in source_inputs(source, {}).items()}
     with TemporaryDirectory() as folder:
         cut = _cut(model, Path(folder) / source.name)
         logits = run_onnx_runtime(cut, feeds)[last.input[0]]
@@ -151,24 +167,56 @@ def _cut(model: Any, file: Path) -> Path:
 def _measured(path: Path, source: Path, row: Row, arguments: Any) -> Row:
     """Return what becomes of a text; errors become the verdict."""
     try:
+        given = test_inputs(row.name, source)
         shapes = symbolic_dims(source, arguments.extent)
         start = time.perf_counter()
-        import_model(path, shapes=shapes)
+        constants = _imported(path, shapes, given)
         row = replace(row, stage="compile", import_seconds=round(time.perf_counter() - start, 2))
         start = time.perf_counter()
-        executable, chip = _compiled(path, shapes, arguments.chips.split(","))
+        executable, chip = _compiled(path, shapes, constants, arguments.chips.split(","))
         row = replace(
             row,
             stage="run",
             chip=chip,
             operators=len(executable.plan.graph.operators),
             compile_seconds=round(time.perf_counter() - start, 2),
+            constants=tuple(sorted(constants)),
         )
-        return _executed(executable, source, path, row)
+        return _executed(executable, source, path, given, row)
     except (InputError, UnsupportedOpError, InfeasiblePlanError) as error:
         return replace(row, verdict="refused", reason=f"{type(error).__name__}: {error}")
     except Exception as error:  # one defect must not cost the other rows
         return replace(row, verdict="DEFECT", reason=f"{type(error).__name__}: {error}")
+
+
+def test_inputs(name: str, source: Path) -> Arrays:
+    """Return the inputs of the test of the onnx package that a model is, by name; none for another model."""
+    case = node_cases().get(f"node/test_{name.partition('.')[0].removeprefix('node_')}")
+    if case is None or not name.startswith("node_"):
+        return {}
+    model = _onnx.load(source, load_external_data=False)
+    names = [value.name for value in model.graph.input]
+    found = zip(names, case.data_sets[0].inputs, strict=False)
+    return {name: array for name, array in found if array is not None}
+
+
+@cache
+def node_cases() -> dict[str, Case]:
+    """Return the tests of single operators that come with the onnx package, by name."""
+    return {case.name: case for case in load_cases(("node",))}
+
+
+def _imported(path: Path, shapes: dict[str, int], given: Arrays) -> Arrays:
+    """Import a text; return the inputs that had to be fixed, which are only those that the compiler asks for."""
+    try:
+        import_model(path, shapes=shapes)
+    except MissingConstantError as error:
+        constants = {name: given[name] for name in error.inputs if name in given}
+        if len(constants) < len(error.inputs) or len(constants) == len(given):
+            raise
+        import_model(path, shapes=shapes, constants=constants)
+        return constants
+    return {}
 
 
 def symbolic_dims(source: Path, extent: int) -> dict[str, int]:
@@ -178,36 +226,43 @@ def symbolic_dims(source: Path, extent: int) -> dict[str, int]:
     return {dim.dim_param: extent for dim in dims if dim.dim_param}
 
 
-def _compiled(path: Path, shapes: dict[str, int], chips: list[str]) -> tuple[Executable, str]:
+def _compiled(
+    path: Path, shapes: dict[str, int], constants: Arrays, chips: list[str]
+) -> tuple[Executable, str]:
     """Return the executable for the first chip that holds the model, and the chip's name."""
     for chip in chips[:-1]:
         try:
-            return compile(path, chip, shapes=shapes), chip
+            return compile(path, chip, shapes=shapes, constants=constants), chip
         except InfeasiblePlanError:
             continue
-    return compile(path, chips[-1], shapes=shapes), chips[-1]
+    return compile(path, chips[-1], shapes=shapes, constants=constants), chips[-1]
 
 
-def _executed(executable: Executable, source: Path, path: Path, row: Row) -> Row:
+def _executed(executable: Executable, source: Path, path: Path, given: Arrays, row: Row) -> Row:
     """Return the row with what executing the model adds."""
-    inputs = random_inputs(executable.plan.graph, seed=0)
-    outputs = executable.run(inputs)
+    feeds = source_inputs(source, random_inputs(executable.plan.graph, seed=0) | given)
+    taken = {value.name for value in executable.inputs}
+    outputs = executable.run({name: array for name, array in feeds.items() if name in taken})
     tolerance = default_tolerance(executable.plan.graph)
-    comparisons = compare(outputs, reference(source, path, inputs), tolerance)
+    comparisons = compare(outputs, reference(source, path, feeds), tolerance)
     worst = max((each.error for each in comparisons), default=0.0)
     equal = bool(comparisons) and all(each.is_within for each in comparisons)
     return replace(row, error=worst, verdict="equal" if equal else "DIFFERS")
 
 
-def reference(source: Path, text: Path, inputs: Arrays) -> Arrays:
+def source_inputs(source: Path, inputs: Arrays) -> Arrays:
+    """Return the inputs of a source model in its own types; zeros for what the compiled model does not have."""
+    model = _onnx.load(source, load_external_data=False)
+    fixed = {tensor.name for tensor in model.graph.initializer}
+    return {v.name: _feed(v, inputs) for v in model.graph.input if v.name not in fixed}
+
+
+def reference(source: Path, text: Path, feeds: Arrays) -> Arrays:
     """Return the outputs of ONNX Runtime on the source model.
 
     A model whose external data is absent has them in its text, and what ONNX Runtime has no kernel for is computed by
     ONNX's own evaluator.
     """
-    model = _onnx.load(source, load_external_data=False)
-    fixed = {tensor.name for tensor in model.graph.initializer}
-    feeds = {v.name: _feed(v, inputs) for v in model.graph.input if v.name not in fixed}
     try:
         return run_onnx_runtime(source, feeds)
     except InputError as error:
@@ -217,7 +272,7 @@ def reference(source: Path, text: Path, inputs: Arrays) -> Arrays:
             raise
     from onnx.reference import ReferenceEvaluator
 
-    names = [value.name for value in model.graph.output]
+    names = [value.name for value in _onnx.load(source, load_external_data=False).graph.output]
     evaluator: Any = ReferenceEvaluator(str(source))
     return dict(zip(names, evaluator.run(None, feeds), strict=True))
 
@@ -232,19 +287,25 @@ def _feed(value: Any, inputs: Arrays) -> Any:
 
 
 def _expected(file: Path | None) -> dict[str, str]:
-    """Return the reason of every text that is to be refused, by name."""
+    """Return what is to become of the texts that are not just equal, by name."""
     lines = file.read_text(encoding="utf-8").splitlines() if file else []
     kept = [line for line in lines if line.strip() and not line.startswith("#")]
-    return {name.strip(): reason.strip() for name, _, reason in (line.partition(":") for line in kept)}
+    return {name.strip(): rest.strip() for name, _, rest in (line.partition(":") for line in kept)}
 
 
-def _judged(row: Row, expected: dict[str, str]) -> Row:
-    """Return the row with its verdict seen in the light of what is to be refused."""
-    if row.name in expected:
-        if row.verdict == "refused" and expected[row.name] in row.reason:
-            return replace(row, verdict="refused as expected")
-        return replace(row, verdict=f"{row.verdict}, UNEXPECTED")
-    return row
+def _judged(row: Row, expected: dict[str, str], is_listed: bool) -> Row:
+    """Return the row with its verdict seen in the light of the list of what is to become of it, if there is one."""
+    constants = f"with constants {', '.join(row.constants)}" if row.constants else ""
+    told = f"{row.verdict} {constants}".strip()
+    if not is_listed or row.verdict not in ("equal", "refused"):
+        return replace(row, verdict=told)
+    wanted = expected.get(row.name, "")
+    part = wanted.removeprefix("refused:").strip()
+    if row.verdict == "refused":
+        good = wanted.startswith("refused:") and part in row.reason
+    else:
+        good = wanted == constants
+    return replace(row, verdict=told if good else f"UNEXPECTED {told}", is_expected=good)
 
 
 def print_counts(rows: list[Row]) -> None:
@@ -274,9 +335,7 @@ def _arguments() -> argparse.Namespace:
         "--chips", default="test-16,test-64,ipu-mk2", help="tried in this order (default: %(default)s)"
     )
     parser.add_argument("--extent", type=int, default=2, help="of every symbolic dim (default: %(default)s)")
-    parser.add_argument(
-        "--expect", type=Path, metavar="FILE", help="what is refused, and a part of the message"
-    )
+    parser.add_argument("--expect", type=Path, metavar="FILE", help="what is not just equal, and why")
     parser.add_argument(
         "--seconds", type=float, default=300, help="most time of a text (default: %(default)s)"
     )
