@@ -192,6 +192,14 @@ def scattered(
 
 def view_elements(graph: Graph, value: str) -> ViewElements:
     """Return the elements of a value read through all its views, down to inputs, weights and operator results."""
+    ids, constants = view_ids(graph, value, np.int64)
+    return ViewElements(ids, graph.sources_of(value), constants)
+
+
+def view_ids(
+    graph: Graph, value: str, dtype: type[np.int64] | type[np.int32]
+) -> tuple[NDArray[Any], tuple[str, ...]]:
+    """Return the numbers and the constants of `view_elements`; a narrow type, if it holds them, takes less memory."""
     views = {view.name: view for view in graph.views}
     sources = graph.sources_of(value)
     shapes = graph.shape_by_value
@@ -202,17 +210,18 @@ def view_elements(graph: Graph, value: str) -> ViewElements:
         n_before += prod(shapes[source])
     constants: dict[str, int] = {}
 
-    def resolve(name: str) -> Elements:
+    def resolve(name: str) -> NDArray[Any]:
         view = views.get(name)
         if view is None:
             shape = shapes[name]
-            return np.arange(prod(shape), dtype=np.int64).reshape(shape) + first_by_source[name]
+            first = first_by_source[name]
+            return np.arange(first, first + prod(shape), dtype=dtype).reshape(shape)
         return _apply(view, [resolve(source) for source in view.sources], constants)
 
-    return ViewElements(resolve(value), sources, tuple(constants))
+    return resolve(value), tuple(constants)
 
 
-def _apply(view: View, sources: list[Elements], constants: dict[str, int]) -> Elements:
+def _apply(view: View, sources: list[NDArray[Any]], constants: dict[str, int]) -> NDArray[Any]:
     """Return the element numbers of a view from those of its sources; new constants are entered in `constants`."""
     if view.kind == "reshape":
         return sources[0].reshape(view.shape)
@@ -229,7 +238,7 @@ def _apply(view: View, sources: list[Elements], constants: dict[str, int]) -> El
             where[d] = extent
         return np.broadcast_to(sources[0].reshape(where), view.shape)
     number = constants.setdefault(view.value, len(constants))
-    result = np.full(view.shape, -1 - number, np.int64)
+    result = np.full(view.shape, -1 - number, sources[0].dtype)
     result[tuple(slice(low, low + n) for low, n in zip(view.low, sources[0].shape, strict=True))] = sources[0]
     return result
 

@@ -26,7 +26,7 @@ namespace {
 
 using t10::Int;
 using t10::Ints;
-using Ids = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Ids = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 std::shared_ptr<t10::ViewRuns> make_view(const Ids &ids, const Ints &sizes) {
   const nb::gil_scoped_release unlocked;

@@ -51,10 +51,11 @@ class View:
 def make_home(cut: Cut, scatter: int) -> Home:
     """Return where elements lie when the core of replica rank k keeps chunk `k % scatter` of its slots."""
 
-def make_view(ids: NDArray[np.int64], sizes: Sequence[int]) -> View:
+def make_view(ids: NDArray[np.int32 | np.int64], sizes: Sequence[int]) -> View:
     """Return the view whose element e is element `ids[e]` of its sources laid end to end, a constant if negative.
 
-    `sizes` are the elements of the sources. Raises ValueError for ids beyond them.
+    `sizes` are the elements of the sources. Raises ValueError for ids beyond them, and
+    for 2^31 elements and more.
     """
 
 def count(

@@ -20,7 +20,7 @@ from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph, View
 from t10.core.loads import Loads
-from t10.core.movement import ArrivalPrices, Traffic, is_padded, operand_of, view_elements
+from t10.core.movement import ArrivalPrices, Traffic, is_padded, operand_of, view_ids
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import Arrival, ArrivalKind, Layout
 from t10.cost import CostModel
@@ -103,6 +103,7 @@ class Mover:
     _bounds: dict[object, Traffic] = field(default_factory=dict[object, Traffic])
     _same: dict[object, bool] = field(default_factory=dict[object, bool])
     _padded: dict[CutKey, bool] = field(default_factory=dict[CutKey, bool])
+    _view_lock: Lock = field(default_factory=Lock)
     _prices: ArrivalPrices = field(init=False)
     _rates: tuple[int, ...] = field(init=False)
 
@@ -254,9 +255,12 @@ class Mover:
         return known
 
     def _view(self, name: str, number: int, sizes: tuple[int, ...]) -> _moves.View:
-        if number not in self._views:
-            ids = np.ascontiguousarray(view_elements(self.graph, name).ids, np.int64).reshape(-1)
-            self._views[number] = _moves.make_view(ids, sizes)
+        # One at a time: while a view is made, every one of its elements has a number.
+        with self._view_lock:
+            if number not in self._views:
+                dtype = np.int32 if sum(sizes) <= np.iinfo(np.int32).max else np.int64
+                ids = np.ascontiguousarray(view_ids(self.graph, name, dtype)[0]).reshape(-1)
+                self._views[number] = _moves.make_view(ids, sizes)
         return self._views[number]
 
     def _described(self, name: str, sources: tuple[str, ...]) -> tuple[object, bool]:

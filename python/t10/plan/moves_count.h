@@ -25,7 +25,7 @@ namespace t10 {
 // as runs in which ids count up in one source, so that views that keep rows together take next to no memory.
 class ViewRuns {
  public:
-  ViewRuns(const Int *ids, std::size_t n_elements, const Ints &sizes) : size_(static_cast<Int>(n_elements)) {
+  ViewRuns(const std::int32_t *ids, std::size_t n_elements, const Ints &sizes) : size_(static_cast<Int>(n_elements)) {
     Ints first{0};
     for (const Int size : sizes) first.push_back(first.back() + size);
     if (first.back() > std::numeric_limits<std::int32_t>::max() || size_ > std::numeric_limits<std::int32_t>::max())
