@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 namespace nb = nanobind;
@@ -228,14 +229,21 @@ class FormulaIntervals final : public IntervalFunction {
       std::fill_n(values[n_inputs_ + i].low, kBlock, constants_[i]);
       std::fill_n(values[n_inputs_ + i].high, kBlock, constants_[i]);
     }
+    // Of boxes in order most lengths are those of the block before, and so is all that depends on no other.
+    std::vector<char> is_new(values.size(), 0);
     for (std::size_t start = 0; start < n; start += kBlock) {
       const std::size_t count = std::min(kBlock, n - start);
       for (std::size_t i = 0; i < n_inputs_; ++i) {
-        std::copy_n(low[i] + start, count, values[i].low);
-        std::copy_n(high[i] + start, count, values[i].high);
+        const bool is_low = taken(low[i] + start, count, values[i].low);
+        const bool is_high = taken(high[i] + start, count, values[i].high);
+        is_new[i] = start == 0 || is_low || is_high;
       }
-      for (std::size_t i = 0; i < instructions_.size(); ++i)
-        apply(instructions_[i], values.data(), values[first + i], count);
+      for (std::size_t i = 0; i < instructions_.size(); ++i) {
+        const Instruction &one = instructions_[i];
+        is_new[first + i] = start == 0 || is_new[static_cast<std::size_t>(one[1])] ||
+                            is_new[static_cast<std::size_t>(one[2])] || is_new[static_cast<std::size_t>(one[3])];
+        if (is_new[first + i]) apply(one, values.data(), values[first + i], count);
+      }
       // Also 0 where the bound is no number.
       for (std::size_t k = 0; k < count; ++k) out[start + k] = std::max(0.0, values[result_].low[k]);
     }
@@ -243,6 +251,13 @@ class FormulaIntervals final : public IntervalFunction {
 
  private:
   using Instruction = std::array<std::int32_t, 4>;
+
+  // Copies numbers to where those of the block before are; returns whether any differs from them.
+  static bool taken(const double *from, std::size_t n, double *to) {
+    if (std::memcmp(from, to, n * sizeof(double)) == 0) return false;
+    std::copy_n(from, n, to);
+    return true;
+  }
 
   static void apply(const Instruction &instruction, const Column *values, Column &out, std::size_t n) {
     const Column &a = values[static_cast<std::size_t>(instruction[1])];
