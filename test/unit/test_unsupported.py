@@ -32,24 +32,27 @@ def _every_kind() -> Any:
         node("Bar", ["x"], ["b"], name="unknown"),
         node("NonZero", ["x"], ["nz"], name="as_data_says"),
         node("StringNormalizer", ["text"], ["so"], name="text_op"),
-        node("ScatterElements", ["x", "i", "x"], ["d"], name="no_lowering", reduction="max"),
+        node("MaxRoiPool", ["image", "rois"], ["d"], name="no_lowering", pooled_shape=[2, 2]),
         node("LSTM", ["q", "w", "r"], ["l"], name="loop", hidden_size=4),
         node("Relu", ["x"], ["y"], name="fine"),
     ]
     inputs = [
         value("x", FLOAT, [3]),
         value("text", TensorProto.STRING, [3]),
+        value("image", FLOAT, [1, 1, 4, 4]),
+        value("rois", FLOAT, [1, 5]),
         value("q", FLOAT, [2, 1, 4]),
         value("w", FLOAT, [1, 16, 4]),
         value("r", FLOAT, [1, 16, 4]),
     ]
     outputs = [
-        *(value(name, FLOAT, [3]) for name in ("behind", "b", "d", "y")),
+        *(value(name, FLOAT, [3]) for name in ("behind", "b", "y")),
+        value("d", FLOAT, [1, 1, 2, 2]),
         value("nz", TensorProto.INT64, [1, None]),
         value("so", TensorProto.STRING, [3]),
         value("l", FLOAT, [2, 1, 1, 4]),
     ]
-    return _model(nodes, inputs, outputs, i=np.array([2, 0, 1]))
+    return _model(nodes, inputs, outputs)
 
 
 def test_every_reason_is_in_one_list() -> None:
@@ -60,7 +63,7 @@ def test_every_reason_is_in_one_list() -> None:
         "unknown": "Bar is no operator of ONNX",
         "as_data_says": "NonZero makes 'nz' with one column per element",
         "text": "input is of element type string",
-        "no_lowering": "ScatterElements is not lowered",
+        "no_lowering": "MaxRoiPool is not lowered",
         "loop": "LSTM becomes scf.for",
     }
     assert len(caught.value.details) == len(expected)

@@ -7,6 +7,7 @@ as much work as a file tells it to, so names, types, extents and sizes are check
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from math import prod
 from typing import Any
 
@@ -15,6 +16,7 @@ import onnx
 from t10.errors import InputError
 from t10.frontend.cycles import order_problem
 from t10.frontend.external import bits_in_file
+from t10.frontend.schemas import schema_problems
 from t10.frontend.unsupported import STANDARD_DOMAINS
 
 MAX_ELEMENTS = 2**40
@@ -27,7 +29,7 @@ MAX_DEPTH = 24
 MAX_PROBLEMS = 20
 
 _TYPES = frozenset(onnx.TensorProto.DataType.values()) - {onnx.TensorProto.UNDEFINED}
-_TYPED_DATA = ("float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data")
+_COMPLEX = (onnx.TensorProto.COMPLEX64, onnx.TensorProto.COMPLEX128)
 
 
 def check_rules(model: Any, source: str) -> None:
@@ -39,15 +41,7 @@ def check_rules(model: Any, source: str) -> None:
 
 def broken_rules(model: Any) -> list[str]:
     """Return what is wrong with the form of a model, one sentence each; empty if nothing is."""
-    found: list[str] = []
-    try:
-        for problem in _problems(model):
-            found.append(problem)
-            if len(found) == MAX_PROBLEMS:
-                break
-    except UnicodeDecodeError:
-        found.append("a name is not UTF-8 text")
-    return found
+    return list(islice(_problems(model), MAX_PROBLEMS))
 
 
 def check_sizes(model: Any, source: str) -> None:
@@ -61,6 +55,7 @@ def _problems(model: Any) -> Iterator[str]:
     yield from _opset_problems(model)
     yield from _size_problems(model)
     yield from _graph_problems(model.graph, frozenset(), 0)
+    yield from schema_problems(model)
 
 
 def _opset_problems(model: Any) -> Iterator[str]:
@@ -218,9 +213,12 @@ def _tensor_problems(tensor: Any) -> Iterator[str]:
         return
     too_large = list(size_problem(tensor.name, tensor.dims))
     yield from too_large
-    is_external = tensor.data_location == onnx.TensorProto.EXTERNAL
-    if too_large or is_external or tensor.HasField("segment"):
+    if tensor.HasField("segment"):
+        yield f"tensor {_cut(tensor.name)} is a segment (expected a whole tensor)"
         return
+    if too_large or tensor.data_location == onnx.TensorProto.EXTERNAL:
+        return
+    field = onnx.helper.tensor_dtype_to_field(tensor.data_type)
     if tensor.data_type == onnx.TensorProto.STRING:
         found, expected, unit = len(tensor.string_data), prod(tensor.dims), "texts"
     elif tensor.HasField("raw_data"):
@@ -230,12 +228,10 @@ def _tensor_problems(tensor: Any) -> Iterator[str]:
             "bytes",
         )
     else:
-        per_element = (
-            2 if tensor.data_type in (onnx.TensorProto.COMPLEX64, onnx.TensorProto.COMPLEX128) else 1
-        )
+        per_element = 2 if tensor.data_type in _COMPLEX else 1
         packed = max(1, 8 // bits_in_file(tensor))
-        found = max(len(getattr(tensor, key)) for key in _TYPED_DATA)
-        expected, unit = -(-prod(tensor.dims) * per_element // packed), "numbers"
+        found, expected = len(getattr(tensor, field)), -(-prod(tensor.dims) * per_element // packed)
+        unit = "numbers"
     if found != expected:
         yield f"tensor {_cut(tensor.name)} of dims {list(tensor.dims)[:8]} holds {found} {unit} (expected {expected})"
 

@@ -17,6 +17,7 @@ LOCATION_KEY = "t10.location"
 STANDARD_DOMAINS = ("", "ai.onnx")
 
 _MAX_NAMED = 20
+_MOST_VERSION = 2**31
 _MAX_LISTED = 200
 _MAX_REASON = 300
 
@@ -133,7 +134,11 @@ def unknown_operators(model: Any, source: str) -> list[UnsupportedNode]:
             continue
         domain = "" if node.domain in STANDARD_DOMAINS else node.domain
         version = versions.get(domain, versions.get(domain or "ai.onnx"))
-        if version is not None and onnx.defs.has(node.op_type, version, domain):
+        if (
+            version is not None
+            and 0 < version < _MOST_VERSION
+            and onnx.defs.has(node.op_type, version, domain)
+        ):
             continue
         found.append(unsupported(node, source, _unknown(node, domain, version)))
     return found

@@ -1,0 +1,82 @@
+"""Whether nodes are written as their operators are defined: attributes, their types, numbers of inputs and outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import onnx
+
+from t10.frontend.unsupported import STANDARD_DOMAINS
+
+_PAYLOADS = {
+    onnx.AttributeProto.FLOAT: "f",
+    onnx.AttributeProto.INT: "i",
+    onnx.AttributeProto.STRING: "s",
+    onnx.AttributeProto.TENSOR: "t",
+    onnx.AttributeProto.GRAPH: "g",
+    onnx.AttributeProto.SPARSE_TENSOR: "sparse_tensor",
+    onnx.AttributeProto.TYPE_PROTO: "tp",
+}
+"""The field that holds a value of a type; lists are in fields that may be empty."""
+
+
+def schema_problems(model: Any) -> Iterator[str]:
+    """Yield what does not fit the definitions of operators, in the graph, in bodies of control flow and in functions.
+
+    Operators without a definition in the opset that the model states are not looked at.
+    """
+    versions = _versions(model)
+    waiting: list[tuple[Any, dict[str, int]]] = [(model.graph.node, versions)]
+    waiting += [(function.node, versions | _versions(function)) for function in model.functions]
+    own = {(function.domain, function.name) for function in model.functions}
+    while waiting:
+        nodes, known = waiting.pop()
+        for node in nodes:
+            for attribute in node.attribute:
+                waiting.extend(
+                    (graph.node, known) for graph in (attribute.g, *attribute.graphs) if graph.node
+                )
+            schema = None if (node.domain, node.op_type) in own else _schema(node, known)
+            if schema is not None:
+                yield from _problems(node, schema)
+
+
+def _versions(model: Any) -> dict[str, int]:
+    return {"" if e.domain in STANDARD_DOMAINS else e.domain: e.version for e in model.opset_import}
+
+
+def _schema(node: Any, versions: dict[str, int]) -> Any:
+    domain = "" if node.domain in STANDARD_DOMAINS else node.domain
+    version = versions.get(domain, 0)
+    if not 0 < version < 2**31 or not onnx.defs.has(node.op_type, version, domain):
+        return None
+    return onnx.defs.get_schema(node.op_type, version, domain)
+
+
+def _problems(node: Any, schema: Any) -> Iterator[str]:
+    title = f"{node.op_type[:80]} node {(node.name or next(iter(node.output), ''))[:80]!r}"
+    for what, names, least, most in (
+        ("inputs", node.input, schema.min_input, schema.max_input),
+        ("outputs", node.output, schema.min_output, schema.max_output),
+    ):
+        if not least <= len(names) <= most:
+            yield f"{title} has {len(names)} {what} (expected {least} to {most})"
+    given = set[str]()
+    for attribute in node.attribute:
+        given.add(attribute.name)
+        formal = schema.attributes.get(attribute.name)
+        if formal is None:
+            yield f"{title} has the attribute {attribute.name[:80]!r}, which its operator has not"
+            return
+        expected = int(formal.type.value)
+        if attribute.ref_attr_name:
+            continue
+        payload = _PAYLOADS.get(attribute.type, "")
+        if attribute.type != expected or (payload in ("t", "g", "tp") and not attribute.HasField(payload)):
+            kinds = onnx.AttributeProto.AttributeType
+            found = kinds.Name(attribute.type) if attribute.type in kinds.values() else str(attribute.type)
+            yield f"{title} has {attribute.name!r} of type {found.lower()} (expected {kinds.Name(expected).lower()})"
+    for name in sorted(schema.attributes):
+        if schema.attributes[name].required and name not in given:
+            yield f"{title} lacks the attribute {name!r}"

@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+"""Feed damaged models to T10: each must be taken, or refused with one clear error, in bounded time and memory.
+
+    python tools/fuzz_models.py --count 100000               # read, check, infer, expand, fold; inspect
+    python tools/fuzz_models.py --count 2000 --level import  # all the way to linalg
+    python tools/fuzz_models.py --only 4711 --save bad.onnx  # one case again
+
+Cases are numbered: a number and a seed give the same bytes on every machine that has the same `onnx`. Models are
+damaged in structure (names, types, extents, attributes, opsets, graphs, functions, external data) and in bytes. Each
+batch runs in a child process under a memory limit; a child that dies, by a signal or by the time limit, names the case
+it died of.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import random
+import resource
+import signal
+import struct
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tools")]
+
+from model_damage import Corpus, damaged  # noqa: E402 - needs the path above
+
+from t10.errors import InfeasiblePlanError, InputError, T10Error, UnsupportedOpError  # noqa: E402 - needs the path above
+from t10.frontend.importer import import_model  # noqa: E402 - needs the path above
+from t10.frontend.onnx_file import load_onnx  # noqa: E402 - needs the path above
+from t10.inspect import model_facts, statistics  # noqa: E402 - needs the path above
+from t10.inspect.tree import tree_lines  # noqa: E402 - needs the path above
+
+EXPECTED = (InputError, UnsupportedOpError, InfeasiblePlanError)
+LEVELS = ("read", "import")
+SECONDS_PER_CASE = 20
+MEMORY_BYTES = 8 << 30
+BATCH = 250
+MAX_MESSAGE = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of one case: `kind` is taken, refused or defect; `text` the error."""
+
+    kind: str
+    text: str
+
+
+def judge(data: bytes, folder: Path, level: str) -> Verdict:
+    """Return what T10 does with the bytes of a model, written to a file in `folder`."""
+    path = folder / "model.onnx"
+    path.write_bytes(data)
+    try:
+        with contextlib.suppress(InputError):
+            facts = model_facts(path)
+            statistics(facts)
+            list(tree_lines(facts, max_nodes=50))
+        if level == "import":
+            import_model(path)
+        else:
+            load_onnx(path)
+    except EXPECTED as error:
+        text = "\n".join((str(error), *error.details))
+        long = len(text) > MAX_MESSAGE * (1 + len(error.details))
+        return Verdict("defect" if long or not error.message else "refused", text[:MAX_MESSAGE])
+    except T10Error as error:
+        return Verdict("defect", f"{type(error).__name__}: {error}")
+    except Exception:
+        return Verdict("defect", traceback.format_exc(limit=-8))
+    return Verdict("taken", "")
+
+
+def run_batch(
+    numbers: range, seed: int, corpus: Corpus, folder: Path, level: str
+) -> list[tuple[int, Verdict]]:
+    """Return the verdicts of a batch, judged in a child process; a case that ends the child is a defect."""
+    found: list[tuple[int, Verdict]] = []
+    todo = list(numbers)
+    while todo:
+        done = _in_child(todo, seed, corpus, folder, level)
+        found += done
+        todo = todo[len(done) :]
+    return found
+
+
+def _in_child(
+    todo: list[int], seed: int, corpus: Corpus, folder: Path, level: str
+) -> list[tuple[int, Verdict]]:
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        try:
+            _judge_all(todo, seed, corpus, folder, level, writing)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as stream:
+        data = stream.read()
+    _, status = os.waitpid(child, 0)
+    verdicts: list[tuple[int, Verdict]] = []
+    position = 0
+    while position + 8 <= len(data):
+        kind, size = struct.unpack_from("<II", data, position)
+        text = data[position + 8 : position + 8 + size].decode(errors="replace")
+        verdicts.append((todo[len(verdicts)], Verdict(("taken", "refused", "defect")[kind], text)))
+        position += 8 + size
+    if len(verdicts) < len(todo):
+        cause = signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else f"exit {status >> 8}"
+        verdicts.append((todo[len(verdicts)], Verdict("defect", f"the process ended: {cause}")))
+    return verdicts
+
+
+def _judge_all(todo: list[int], seed: int, corpus: Corpus, folder: Path, level: str, writing: int) -> None:
+    """Judge cases and write each verdict; the alarm, which ends the process, is the time limit."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    for number in todo:
+        data = damaged(number, seed, corpus)
+        signal.alarm(SECONDS_PER_CASE)
+        verdict = judge(data, folder, level)
+        signal.alarm(0)
+        text = verdict.text.encode()
+        kind = ("taken", "refused", "defect").index(verdict.kind)
+        os.write(writing, struct.pack("<II", kind, len(text)) + text)
+
+
+def main() -> int:
+    """Run the cases; return 1 if any is a defect."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--count", type=int, default=1000, help="cases (default: %(default)s)")
+    parser.add_argument("--start", type=int, default=0, help="number of the first case")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--tests", action="store_true", help="damage the models of ONNX's own tests too")
+    parser.add_argument(
+        "--level", choices=LEVELS, default="read", help="how far a model goes (default: %(default)s)"
+    )
+    parser.add_argument("--only", type=int, help="run one case and print what becomes of it")
+    parser.add_argument("--save", type=Path, help="with --only: write the model there")
+    given = parser.parse_args()
+    corpus = Corpus.load(with_tests=given.tests)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if given.only is not None:
+            data = damaged(given.only, given.seed, corpus)
+            if given.save:
+                given.save.write_bytes(data)
+            verdict = judge(data, folder, given.level)
+            print(f"{verdict.kind}: {verdict.text}")
+            return int(verdict.kind == "defect")
+        return _run_all(given, corpus, folder)
+
+
+def _run_all(given: argparse.Namespace, corpus: Corpus, folder: Path) -> int:
+    counts: Counter[str] = Counter()
+    causes: Counter[str] = Counter()
+    started = time.monotonic()
+    end = given.start + given.count
+    for first in range(given.start, end, BATCH):
+        for number, verdict in run_batch(
+            range(first, min(end, first + BATCH)), given.seed, corpus, folder, given.level
+        ):
+            counts[verdict.kind] += 1
+            if verdict.kind == "defect":
+                cause = verdict.text.strip().splitlines()[-1][:150]
+                causes[cause] += 1
+                if causes[cause] == 1:
+                    print(f"case {number}: {verdict.text}\n", flush=True)
+    seconds = time.monotonic() - started
+    print(
+        f"{given.count} cases in {seconds:.0f} s: "
+        + ", ".join(f"{n} {kind}" for kind, n in sorted(counts.items()))
+    )
+    for cause, n in causes.most_common():
+        print(f"  {n} x {cause}")
+    return int(counts["defect"] > 0)
+
+
+if __name__ == "__main__":
+    random.seed(0)
+    sys.exit(main())
