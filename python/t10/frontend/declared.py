@@ -15,6 +15,7 @@ import onnx
 from onnx import numpy_helper
 
 from t10.frontend.constant_inputs import constant_inputs
+from t10.frontend.reading import reading
 from t10.frontend.unsupported import STANDARD_DOMAINS
 
 Shape = tuple[int, ...]
@@ -38,7 +39,8 @@ def use_declared_shapes(model: Any) -> None:
         if given[0] is None or any(shape is None for shape in made):
             continue
         options = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute}
-        found = rule(options, given[0], [shape for shape in made if shape is not None])
+        with reading(node):
+            found = rule(options, given[0], [shape for shape in made if shape is not None])
         if found is not None:
             place, values = found
             if node.op_type in ("Squeeze", "Unsqueeze"):

@@ -29,7 +29,7 @@ def fix_inputs(model: Any, constants: Mapping[str, ArrayLike]) -> None:
     fixed = {name: _fitting(name, given, values[name]) for name, given in constants.items()}
     for name, value in values.items():
         shape = _static_shape(value)
-        if name not in fixed and name not in stored and shape is not None and 0 in shape:
+        if name not in fixed and name not in stored and shape is not None and min(shape, default=1) == 0:
             fixed[name] = np.zeros(shape, onnx.helper.tensor_dtype_to_np_dtype(_kind(value).elem_type))
     if not fixed:
         return

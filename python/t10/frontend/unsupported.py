@@ -69,7 +69,7 @@ def unsupported(
     kind = node.op_type if node.domain in STANDARD_DOMAINS else f"{node.domain}.{node.op_type}"
     short = " ".join(reason.split())
     return UnsupportedNode(
-        name=node.name or next((name for name in node.output if name), ""),
+        name=title_of(node),
         kind=kind,
         location=node_location(node, source),
         reason=short if len(short) <= _MAX_REASON else f"{short[: _MAX_REASON - 3]}...",
@@ -77,6 +77,11 @@ def unsupported(
         outputs=tuple(node.output),
         inputs=inputs,
     )
+
+
+def title_of(node: Any) -> str:
+    """Return the name of a node, that of what it makes if it has none."""
+    return str(node.name or next((name for name in node.output if name), ""))
 
 
 def hint_of(node: Any) -> str:
