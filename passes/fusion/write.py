@@ -139,6 +139,8 @@ class _Writer:
             if nest.is_transpose:
                 result.owner.attributes["kind"] = ir.StringAttr.get(TRANSPOSE)
             return result
+        if not nest.extents:
+            return self._single(nest)
         if nest.epilogue is None:
             result = self._generic(nest, outside, self._init(nest, outside))
             result.owner.attributes["op_name"] = ir.StringAttr.get(self.names[nest.result])
@@ -147,6 +149,18 @@ class _Writer:
                 result.owner.attributes[FORCED] = nest.forced
             return result
         return self._operator(nest)
+
+    def _single(self, nest: Nest) -> Any:
+        """Write a nest without axes over one of extent 1: plans cut axes, so that every operator has one."""
+        shape = self.graph.shapes[nest.result]
+        value = nest.result if shape else self.graph.new_value((1,), self.graph.types[nest.result])
+        self.names[value] = self.names[nest.result]
+        dims = (axis_dim(0), *nest.out_dims[1:])
+        made = self._nest(replace(nest, extents=(1,), kinds=(PARALLEL,), out_dims=dims, result=value))
+        if shape:
+            return made
+        self.made[value] = made
+        return self._reshape(Reshape(nest.result, value, (), expands=False, location=nest.location, rank=1))
 
     def _move(self, nest: Nest, read: Read, place: _Place) -> Any:
         """Write a copy: dims read at one place, of several, are sliced out first, so that the rest is a pure move."""

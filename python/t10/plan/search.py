@@ -106,7 +106,7 @@ class _Space:
             is_bytes_only=is_bytes_only,
         )
         front = [
-            ((tuple(self.rows[row].tolist()), _split(ft, n_axes)), cycles, n_bytes)
+            ((tuple(self.rows[row].tolist()), _split(ft, len(self.spec.rotatable), n_axes)), cycles, n_bytes)
             for row, ft, cycles, n_bytes in found
         ]
         return front, counts
@@ -326,5 +326,5 @@ def _check_prices(spec: OperatorSpec, front: tuple[CostedPlan, ...], found: set[
             )
 
 
-def _split(ft: list[int], n_axes: int) -> FtRows:
-    return tuple(tuple(ft[i : i + n_axes]) for i in range(0, len(ft), n_axes))
+def _split(ft: list[int], n_slots: int, n_axes: int) -> FtRows:
+    return tuple(tuple(ft[slot * n_axes : (slot + 1) * n_axes]) for slot in range(n_slots))

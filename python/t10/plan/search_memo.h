@@ -37,6 +37,7 @@ class Memo {
     const auto added = static_cast<std::uint32_t>(size());
     table_[place] = added;
     for (std::size_t i = 0; i < width_; ++i) rows_.push_back(static_cast<Stored>(row[i]));
+    ++n_rows_;
     if (2 * size() > table_.size()) grow();
     return added;
   }
@@ -57,7 +58,7 @@ class Memo {
     }
   }
 
-  std::size_t size() const { return rows_.size() / width_; }
+  std::size_t size() const { return n_rows_; }
   bool is_answered(std::uint32_t index) const { return index < values_.size(); }
   double operator[](std::uint32_t index) const { return values_[index]; }
 
@@ -114,6 +115,7 @@ class Memo {
   }
 
   std::size_t width_;
+  std::size_t n_rows_ = 0;  // counted: a row of an operator without axes has no elements
   std::string question_;
   std::vector<std::uint32_t> table_;
   std::vector<Stored> rows_;

@@ -1,0 +1,45 @@
+"""Operators of a single point: tensors without dims, or with dims of extent 1 alone, planned and executed like all others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+import t10
+from t10.backend import run_on_tiles
+
+
+def model(folder: Path, shape: list[int]) -> Path:
+    """Write (x + y) * y - sum(z): nothing but single points behind one sum."""
+    x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, shape) for n in "xy")
+    z = helper.make_tensor_value_info("z", TensorProto.FLOAT, [5])
+    out = helper.make_tensor_value_info("out", TensorProto.FLOAT, shape)
+    total = helper.make_tensor_value_info("total", TensorProto.FLOAT, [])
+    nodes = [
+        helper.make_node("Add", ["x", "y"], ["a"]),
+        helper.make_node("Mul", ["a", "y"], ["b"]),
+        helper.make_node("ReduceSum", ["z"], ["total"], keepdims=0),
+        helper.make_node("Sub", ["b", "total"], ["c"]),
+        helper.make_node("Exp", ["c"], ["out"]),
+    ]
+    graph = helper.make_graph(nodes, "points", [x, y, z], [out, total])
+    path = folder / "points.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]), path)
+    return path
+
+
+@pytest.mark.parametrize("shape", [[], [1], [1, 1]])
+@pytest.mark.parametrize("chip", ["test-4", "ipu-mk2"])
+def test_single_points_are_computed_by_both_simulators(tmp_path: Path, shape: list[int], chip: str) -> None:
+    executable = t10.compile(model(tmp_path, shape), chip=chip)
+    z = np.arange(5, dtype=np.float32) / 4
+    inputs = {"x": np.full(shape, 1.5, np.float32), "y": np.full(shape, 0.5, np.float32), "z": z}
+    wanted = np.exp(np.float32(1.0) - z.sum())
+    for found in (executable.run(inputs), dict(run_on_tiles(executable, inputs).outputs)):
+        assert found["out"].shape == tuple(shape)
+        np.testing.assert_allclose(found["out"], np.full(shape, wanted), rtol=1e-5)
+        np.testing.assert_array_equal(found["total"], z.sum())
