@@ -66,22 +66,21 @@ def compile_with_room(
 
     Raises `InfeasiblePlanError` where no plan is found that fits beside its program.
     """
-    from t10.emit.link import check_fits
-
     executable = compile_for(chip)
     made = lowered(executable)
     low, high = chip.reserved_bytes, chip.sram_bytes - chip.shift_buffer_bytes
     refused: InfeasiblePlanError | None = None
     for _ in range(MOST_TRIES):
-        needed = made.program.memory.program_bytes
-        if needed <= executable.chip.reserved_bytes:
+        needed, kept = made.program.memory.program_bytes, executable.chip.reserved_bytes
+        if needed <= kept:
             return executable, made
-        low = max(low, executable.chip.reserved_bytes)
-        room = _rounded(needed)
-        moved = _moved(executable, _reserving(chip, room))
+        moved = _moved(executable, chip, _rounded(needed))
         if moved is not None:
             executable, made = moved, lowered(moved)
             continue
+        # What is planned again often needs more again, by as much as before.
+        room = _rounded(needed if kept == chip.reserved_bytes else 2 * needed - kept)
+        low = max(low, kept)
         if room >= high:
             room = _rounded((low + high) // 2)
         if not low < room < high:
@@ -92,12 +91,15 @@ def compile_with_room(
             refused, high = error, room
             continue
         made = lowered(executable)
-    if made.program.memory.program_bytes <= executable.chip.reserved_bytes:
+    needed = made.program.memory.program_bytes
+    if needed <= executable.chip.reserved_bytes:
         return executable, made
     if refused is not None:
-        raise _without_room(refused, made.program.memory.program_bytes, high)
-    check_fits(made.program)
-    return executable, made
+        raise _without_room(refused, needed, high)
+    raise InfeasiblePlanError(
+        f"its program needs {needed:,} bytes of every core and was planned beside {executable.chip.reserved_bytes:,}",
+        hint="`--no-program` plans without; a smaller batch, or a chip with more memory, leaves more room",
+    )
 
 
 def _rounded(n_bytes: int) -> int:
@@ -108,15 +110,15 @@ def _reserving(chip: ChipSpec, reserved_bytes: int) -> ChipSpec:
     return ChipSpec.model_validate({**chip.model_dump(), "reserved_bytes": reserved_bytes})
 
 
-def _moved(executable: Executable, chip: ChipSpec) -> Executable | None:
-    """Return the same plan with its data behind what `chip` reserves, None where that does not fit."""
+def _moved(executable: Executable, chip: ChipSpec, reserved_bytes: int) -> Executable | None:
+    """Return the same plan with its data behind `reserved_bytes`, None where that does not fit."""
     plan = executable.plan
-    up_bytes = chip.reserved_bytes - executable.chip.reserved_bytes
+    up_bytes = reserved_bytes - executable.chip.reserved_bytes
     if plan.peak_bytes + up_bytes > chip.sram_bytes:
         return None
     buffers = tuple(replace(b, address_bytes=b.address_bytes + up_bytes) for b in plan.buffers)
     moved = replace(plan, buffers=buffers, peak_bytes=plan.peak_bytes + up_bytes)
-    return replace(executable, chip=chip, plan=moved)
+    return replace(executable, chip=_reserving(chip, reserved_bytes), plan=moved)
 
 
 def _without_room(error: InfeasiblePlanError, needed: int, reserved_bytes: int) -> InfeasiblePlanError:

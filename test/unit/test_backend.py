@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -19,13 +20,19 @@ MLP = Path(__file__).parents[2] / "examples" / "models" / "mlp.onnx"
 TIGHT = load_chip("test-4:reserved_bytes=1024")
 
 
+@cache
+def planned() -> Executable:
+    """Return the model compiled for the chip."""
+    return compile(MLP, TIGHT)
+
+
 class Planned:
     """Compiles the model once; as often as asked it has that plan, `peak_bytes` high, on a chip of its own."""
 
     def __init__(self, needs: dict[int, int], largest_bytes: int, peak_bytes: int) -> None:
         """Programs need `needs` bytes by what is reserved; from `largest_bytes` on no plan is found."""
         self.needs, self.largest_bytes, self.peak_bytes = needs, largest_bytes, peak_bytes
-        self.executable = compile(MLP, TIGHT)
+        self.executable = planned()
         self.asked: list[int] = []
 
     def compile_for(self, chip: ChipSpec) -> Executable:
@@ -63,7 +70,7 @@ def test_data_moves_up_to_make_room_for_the_program() -> None:
     assert min(b.address_bytes for b in executable.plan.buffers) >= executable.chip.reserved_bytes
     assert not verify_module(executable.plan, executable.chip)
     inputs = random_inputs(executable.plan.graph, seed=0)
-    before = compile(MLP, TIGHT).run(inputs)
+    before = planned().run(inputs)
     for name, value in executable.run(inputs).items():
         np.testing.assert_array_equal(value, before[name])
 
@@ -81,6 +88,23 @@ def test_between_too_little_and_too_much_another_reserve_is_tried(monkeypatch: p
     executable, _ = full.room(monkeypatch)
     assert full.asked == [1024, 9216, 5120]
     assert executable.chip.reserved_bytes == 5120
+
+
+def test_a_plan_that_needs_more_again_gets_as_much_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    full = Planned({1024: 5000, 5120: 7000, 9216: 9000}, largest_bytes=1 << 20, peak_bytes=TIGHT.sram_bytes)
+    full.room(monkeypatch)
+    # 7,000 + (7,000 - 5,120) = 8,880
+    assert full.asked == [1024, 5120, 9216]
+
+
+def test_a_program_that_fills_the_memory_is_told_with_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    needs = dict.fromkeys(range(1024, TIGHT.sram_bytes, 1024), TIGHT.sram_bytes)
+    full = Planned(needs, largest_bytes=1 << 20, peak_bytes=TIGHT.sram_bytes)
+    with pytest.raises(
+        InfeasiblePlanError, match=rf"needs {TIGHT.sram_bytes:,} bytes of every core"
+    ) as caught:
+        full.room(monkeypatch)
+    assert "--no-program" in str(caught.value.hint)
 
 
 def test_where_the_model_does_not_fit_beside_its_program_the_error_says_so(
