@@ -1,0 +1,61 @@
+"""Programs of deep models: what a further equal layer adds to a tile's memory, besides its data."""
+
+from __future__ import annotations
+
+from support import specs
+
+from t10.chip import load_chip
+from t10.core.device import DeviceProgram
+from t10.cost import IpuCostModel
+from t10.emit.exchange_code import PHASE_BYTES
+from t10.emit.lower import lower
+from t10.plan.schedule import plan_module
+
+CHIP = load_chip("test-16")
+COST = IpuCostModel(CHIP)
+
+
+def program(n_layers: int) -> DeviceProgram:
+    """Return the program of equal layers, each with weights of its own."""
+    graph = specs.mlp_graph(32, (64,) * (n_layers + 1))
+    return lower(plan_module(graph, CHIP, cost=COST), CHIP, COST)
+
+
+def sizes(program: DeviceProgram) -> dict[str, int]:
+    return {name: n_bytes for name, _, n_bytes in program.memory.regions}
+
+
+def state_bytes(program: DeviceProgram) -> int:
+    """Return the bytes of the vertex that has most words."""
+    most = max(len(group.words) for one in program.compute_sets for group in one.groups)
+    return -(-most // 2) * 8
+
+
+def test_a_further_layer_adds_words_of_its_vertices_and_calls_but_no_rows() -> None:
+    few, many = program(6), program(12)
+    assert sizes(many)["code"] == sizes(few)["code"]
+    assert len(many.patterns) == len(few.patterns)
+    n_phases = len(many.copies) - len(few.copies)
+    assert sizes(many)["exchange"] - sizes(few)["exchange"] <= n_phases * PHASE_BYTES
+    n_sets = len(many.compute_sets) - len(few.compute_sets)
+    assert sizes(many)["state"] - sizes(few)["state"] <= n_sets * state_bytes(many)
+
+
+def test_vertices_of_one_state_have_the_same_words() -> None:
+    made = program(12)
+    addresses = {variable.name: variable.address_bytes for variable in made.variables}
+    words_by_state: dict[int, object] = {}
+    for one in made.compute_sets:
+        words = [
+            (
+                group.tiles,
+                [
+                    w if isinstance(w, (int, tuple)) else (addresses[w.variable], w.offset_bytes)
+                    for w in group.words
+                ],
+            )
+            for group in one.groups
+        ]
+        for state in {group.state_address_bytes for group in one.groups}:
+            assert words_by_state.setdefault(state, words) == words
+    assert len(words_by_state) < len(made.compute_sets)
