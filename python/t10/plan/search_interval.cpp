@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <vector>
 
 namespace nb = nanobind;
@@ -179,6 +178,16 @@ T10_CLONES bool fast_arithmetic(std::int32_t opcode, const Column &a, const Colu
   }
 }
 
+// `surely` and `maybe` without branches.
+T10_INLINE bool is_sure_at(const Column &a, std::size_t k) { return (a.low[k] > 0.0) | (a.high[k] < 0.0); }
+T10_INLINE bool is_possible_at(const Column &a, std::size_t k) { return (a.low[k] != 0.0) | (a.high[k] != 0.0); }
+
+// Which side a choice takes for a whole block: 1 or 2, 0 where that is not the same for all.
+T10_CLONES int side_of(const Column &choice, std::size_t n) {
+  if (all_of(n, [&](std::size_t k) { return is_sure_at(choice, k); })) return 1;
+  return all_of(n, [&](std::size_t k) { return !is_possible_at(choice, k); }) ? 2 : 0;
+}
+
 // Choices between columns, likewise: the rules of `applied` and `logic` without branches.
 T10_CLONES bool fast_choice(std::int32_t opcode, const Column &a, const Column &b, const Column &c, Column &out,
                             std::size_t n) {
@@ -197,10 +206,18 @@ T10_CLONES bool fast_choice(std::int32_t opcode, const Column &a, const Column &
       for (std::size_t k = 0; k < n; ++k)
         out.high[k] = (a.low[k] <= b.high[k]) & (b.low[k] <= a.high[k]) ? 1.0 : 0.0;
       return true;
+    case kAnd:
+      for (std::size_t k = 0; k < n; ++k) out.low[k] = is_sure_at(a, k) & is_sure_at(b, k) ? 1.0 : 0.0;
+      for (std::size_t k = 0; k < n; ++k) out.high[k] = is_possible_at(a, k) & is_possible_at(b, k) ? 1.0 : 0.0;
+      return true;
+    case kOr:
+      for (std::size_t k = 0; k < n; ++k) out.low[k] = is_sure_at(a, k) | is_sure_at(b, k) ? 1.0 : 0.0;
+      for (std::size_t k = 0; k < n; ++k) out.high[k] = is_possible_at(a, k) | is_possible_at(b, k) ? 1.0 : 0.0;
+      return true;
     case kSelect:
       for (std::size_t k = 0; k < n; ++k) {
-        const bool is_sure = (a.low[k] > 0.0) | (a.high[k] < 0.0);
-        const bool is_possible = (a.low[k] != 0.0) | (a.high[k] != 0.0);
+        const bool is_sure = is_sure_at(a, k);
+        const bool is_possible = is_possible_at(a, k);
         const double low = is_possible ? std::min(b.low[k], c.low[k]) : c.low[k];
         const double high = is_possible ? std::max(b.high[k], c.high[k]) : c.high[k];
         out.low[k] = is_sure ? b.low[k] : low;
@@ -229,21 +246,15 @@ class FormulaIntervals final : public IntervalFunction {
       std::fill_n(values[n_inputs_ + i].low, kBlock, constants_[i]);
       std::fill_n(values[n_inputs_ + i].high, kBlock, constants_[i]);
     }
-    // Of boxes in order most lengths are those of the block before, and so is all that depends on no other.
-    std::vector<char> is_new(values.size(), 0);
+    // The number of the block, from 1, for which a value was computed last.
+    std::vector<std::size_t> block_of(values.size(), 0);
     for (std::size_t start = 0; start < n; start += kBlock) {
       const std::size_t count = std::min(kBlock, n - start);
       for (std::size_t i = 0; i < n_inputs_; ++i) {
-        const bool is_low = taken(low[i] + start, count, values[i].low);
-        const bool is_high = taken(high[i] + start, count, values[i].high);
-        is_new[i] = start == 0 || is_low || is_high;
+        std::copy_n(low[i] + start, count, values[i].low);
+        std::copy_n(high[i] + start, count, values[i].high);
       }
-      for (std::size_t i = 0; i < instructions_.size(); ++i) {
-        const Instruction &one = instructions_[i];
-        is_new[first + i] = start == 0 || is_new[static_cast<std::size_t>(one[1])] ||
-                            is_new[static_cast<std::size_t>(one[2])] || is_new[static_cast<std::size_t>(one[3])];
-        if (is_new[first + i]) apply(one, values.data(), values[first + i], count);
-      }
+      demand(result_, count, start / kBlock + 1, values, block_of);
       // Also 0 where the bound is no number.
       for (std::size_t k = 0; k < count; ++k) out[start + k] = std::max(0.0, values[result_].low[k]);
     }
@@ -252,11 +263,31 @@ class FormulaIntervals final : public IntervalFunction {
  private:
   using Instruction = std::array<std::int32_t, 4>;
 
-  // Copies numbers to where those of the block before are; returns whether any differs from them.
-  static bool taken(const double *from, std::size_t n, double *to) {
-    if (std::memcmp(from, to, n * sizeof(double)) == 0) return false;
-    std::copy_n(from, n, to);
-    return true;
+  // Computes a value of a block and what it needs. Of a choice that is the same for the whole block, the other side is
+  // left out: costs have a formula per regime, and boxes that are neighbours are mostly in one.
+  void demand(std::size_t number, std::size_t n, std::size_t block, std::vector<Column> &values,
+              std::vector<std::size_t> &block_of) const {
+    const std::size_t first = n_inputs_ + constants_.size();
+    if (number < first || block_of[number] == block) return;
+    block_of[number] = block;
+    const Instruction &one = instructions_[number - first];
+    const auto a = static_cast<std::size_t>(one[1]);
+    const auto b = static_cast<std::size_t>(one[2]);
+    const auto c = static_cast<std::size_t>(one[3]);
+    demand(a, n, block, values, block_of);
+    if (one[0] == kSelect) {
+      const int side = side_of(values[a], n);
+      if (side != 0) {
+        const std::size_t chosen = side == 1 ? b : c;
+        demand(chosen, n, block, values, block_of);
+        std::copy_n(values[chosen].low, n, values[number].low);
+        std::copy_n(values[chosen].high, n, values[number].high);
+        return;
+      }
+    }
+    demand(b, n, block, values, block_of);
+    demand(c, n, block, values, block_of);
+    apply(one, values.data(), values[number], n);
   }
 
   static void apply(const Instruction &instruction, const Column *values, Column &out, std::size_t n) {
