@@ -52,6 +52,8 @@ Progress = Callable[[str, int, int], None]
 """Called with the name of a stage, steps done and steps in all."""
 
 ShapeOverride = Sequence[int] | int
+TorchProgram = Any
+"""A `torch.export.ExportedProgram`; PyTorch is optional, so that its types are not known here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +226,7 @@ class Executable:
 
 
 def compile(
-    model: str | Path,
+    model: str | Path | ImportedModel | TorchProgram,
     chip: str | Path | ChipSpec = "ipu-mk2",
     shapes: Mapping[str, ShapeOverride] | None = None,
     options: PlanOptions | None = None,
@@ -239,8 +241,9 @@ def compile(
     executor: Executor | None = None,
     cache: PlanCache | str | Path | None = None,
 ) -> Executable:
-    """Return a model file (ONNX, text of onnx-mlir, or linalg) compiled for a chip.
+    """Return a model compiled for a chip.
 
+    `model` is a file (ONNX, text of onnx-mlir, StableHLO or linalg), a program of `torch.export`, or an imported model.
     `chip` is a bundled chip's name, a chip file or a `ChipSpec`; `shapes` gives extents by input name or dim parameter
     for dims that the model leaves open; `options` are the planner's; `cost_model` is ipu, t10-paper or FILE.py;
     `codelets` are files that declare codelets of the user's, whose costs count and whose code is used; `plan` is a
@@ -262,7 +265,7 @@ def compile(
     kept = PlanCache(Path(cache)) if isinstance(cache, (str, Path)) else cache
     clock = _Stopwatch(progress)
     clock.report("import", 0, 1)
-    imported = _imported(Path(model), frontend, shapes, dtype, constants)
+    imported = _imported(model, frontend, shapes, dtype, constants)
     with registry.using_cost_files(_cost_files(codelets)):
         planned = plan_mlir(
             imported.module, spec, chosen, clock.report,
@@ -277,7 +280,7 @@ def compile(
         chip=spec,
         module=text,
         weights={**stored_weights(imported.weights, planned.orders), **planned.constants},
-        source=Path(model).name,
+        source=Path(imported.source).name,
         cost_model=cost_model,
         codelets=tuple(str(path) for path in codelets),
         options=_as_json(chosen),
@@ -287,17 +290,23 @@ def compile(
 
 
 def _imported(
-    model: Path,
+    model: str | Path | ImportedModel | TorchProgram,
     frontend: str,
     shapes: Mapping[str, ShapeOverride] | None,
     dtype: str | None,
     constants: Mapping[str, ArrayLike] | None,
 ) -> ImportedModel:
-    """Return the model of a file, which onnx-mlir may have read before T10 does."""
+    """Return a model as linalg; a file may be read by onnx-mlir before T10 reads it."""
+    from t10.frontend.imported import ImportedModel
     from t10.frontend.importer import import_model
+    from t10.frontend.torch_program import import_torch
     from t10.onnx_mlir import readable
 
-    with readable(model, frontend) as file:
+    if isinstance(model, ImportedModel):
+        return model
+    if not isinstance(model, (str, Path)):
+        return import_torch(model)
+    with readable(Path(model), frontend) as file:
         return import_model(file, shapes=shapes, dtype=dtype, constants=constants)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -25,6 +26,22 @@ def test_the_library_example_prints_plans_that_rotate() -> None:
     )
     assert "rotates, ft = " in done.stdout
     assert "cycles (modelled)" in done.stdout
+
+
+@pytest.mark.parametrize(("package", "example"), [("torch", "from_torch.py"), ("jax", "from_jax.py")])
+def test_the_examples_of_other_frameworks_agree_with_them(package: str, example: str) -> None:
+    pytest.importorskip(package)
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / example],
+        env={"PYTHONPATH": str(ROOT / "python"), "HOME": str(Path.home())},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
+    errors = [float(number) for number in re.findall(r"error ([0-9.e+-]+)", done.stdout)]
+    assert errors
+    assert max(errors) < 1e-4
 
 
 def test_little_memory_changes_plans_but_not_numbers(capsys: pytest.CaptureFixture[str]) -> None:
