@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from t10.errors import InputError
 
-CHECKED_BYTES = 2 << 30
-"""How much is looked at: weights beyond that lie in files that are mapped, and are read when they are used."""
+CHECKED_MAPPED_BYTES = 256 << 20
+"""How much is looked at of weights that are mapped from files: what is beyond is read when it is used, not before."""
 
 _CHUNK = 1 << 22
 _LARGEST_BITS = {"float16": 0x7C00, "bfloat16": 0x7F80}
@@ -23,11 +23,11 @@ _LARGEST_BITS = {"float16": 0x7C00, "bfloat16": 0x7F80}
 
 def refuse_nan(weights: Mapping[str, NDArray[Any]], source: str) -> None:
     """Raise `InputError` for the first weight that holds a NaN, saying how many and where the first is."""
-    seen = 0
+    mapped = 0
     for name, values in weights.items():
-        seen += values.nbytes
-        if seen > CHECKED_BYTES:
-            return
+        mapped += values.nbytes if isinstance(values, np.memmap) else 0
+        if mapped > CHECKED_MAPPED_BYTES and isinstance(values, np.memmap):
+            continue
         if has_nan(values):
             wide = (
                 np.asarray(values, np.float32) if values.dtype.name in _LARGEST_BITS else np.asarray(values)
