@@ -272,8 +272,7 @@ def compile(
             cost_model=cost_model, pins=pins, executor=executor, cache=kept,
         )  # fmt: skip
     clock.report("write", 0, 1)
-    with imported.module.context, imported.module.operation.location:
-        text = str(imported.module)
+    text = _text(imported.module)
     clock.stop()
     return Executable(
         plan=planned.plan,
@@ -287,6 +286,12 @@ def compile(
         planner_seconds=clock.seconds,
         unsigned=imported.unsigned,
     )
+
+
+def _text(module: Any) -> str:
+    """Return a module as text."""
+    with module.context, module.operation.location:
+        return str(module)
 
 
 def _imported(

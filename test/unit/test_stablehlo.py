@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -102,10 +103,10 @@ def test_text_that_does_not_parse_is_one_error(tmp_path: Path) -> None:
 
 
 def test_portable_artifacts_of_jax_keep_the_names_of_arguments(tmp_path: Path) -> None:
-    jax = pytest.importorskip("jax")
+    jax: Any = pytest.importorskip("jax")
 
-    def attention(query: object, key: object, value: object) -> object:
-        return jax.nn.softmax(query @ key.T / 2.0, axis=-1) @ value  # pyright: ignore - JAX is optional
+    def attention(query: Any, key: Any, value: Any) -> Any:
+        return jax.nn.softmax(query @ key.T / 2.0, axis=-1) @ value
 
     random = np.random.default_rng(2)
     arrays = [random.normal(size=(6, 4)).astype(np.float32) for _ in range(3)]

@@ -78,7 +78,7 @@ def import_graph(
         try:
             importer.import_stateless_graph(graph, func_name=name)
             passmanager.PassManager.parse(TO_LINALG).run(importer.module.operation)
-        except (ir.MLIRError, NotImplementedError, ValueError, TypeError) as error:
+        except (ir.MLIRError, RuntimeError, ValueError, TypeError) as error:
             raise UnsupportedOpError(
                 f"torch-mlir does not lower the program: {reason_of(str(error))}"
             ) from error
