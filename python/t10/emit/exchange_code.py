@@ -91,11 +91,11 @@ def _copied_rows(runs: NDArray[np.int32], n_tiles: int) -> Ints:
 def _pieces(runs: NDArray[np.int32]) -> NDArray[np.int32]:
     """Return a row per piece, sorted by tile and offset there: the first six columns of `RUN_COLUMNS`."""
     counts = runs[:, 6]
+    if (counts == 1).all():
+        return np.ascontiguousarray(runs[:, :6])
     number = np.arange(int(counts.sum()), dtype=np.int32)
     number -= np.repeat(np.cumsum(counts, dtype=np.int32) - counts, counts)
-    rows = np.repeat(runs[:, [0, 1, 2, 3, 4, 5]], counts, axis=0)
+    rows = np.repeat(runs[:, :6], counts, axis=0)
     rows[:, 2] += number * np.repeat(runs[:, 7], counts)
     rows[:, 4] += number * np.repeat(runs[:, 8], counts)
-    if (counts == 1).all():
-        return rows
     return np.ascontiguousarray(rows[np.lexsort((rows[:, 4], rows[:, 3]))])
