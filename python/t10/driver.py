@@ -260,8 +260,7 @@ def compile(
     from t10.plan.pins import read_pins
 
     spec = chip if isinstance(chip, ChipSpec) else load_chip(chip)
-    chosen = options or Options()
-    pins = None if plan is None else read_pins(plan)
+    chosen, pins = options or Options(), None if plan is None else read_pins(plan)
     kept = PlanCache(Path(cache)) if isinstance(cache, (str, Path)) else cache
     clock = _Stopwatch(progress)
     clock.report("import", 0, 1)
@@ -272,12 +271,12 @@ def compile(
             cost_model=cost_model, pins=pins, executor=executor, cache=kept,
         )  # fmt: skip
     clock.report("write", 0, 1)
-    text = _text(imported.module)
+    module = _text(imported.module)
     clock.stop()
     return Executable(
         plan=planned.plan,
         chip=spec,
-        module=text,
+        module=module,
         weights={**stored_weights(imported.weights, planned.orders), **planned.constants},
         source=Path(imported.source).name,
         cost_model=cost_model,
