@@ -223,6 +223,10 @@ class _BodyReader:
         wrong_here = NO_COMBINE.get(self.dtype, NO_COMBINE[""])
         combine = None if name in wrong_here else COMBINE_BY_OPCODE.get(name)
         operands = [] if isinstance(owner, ir.Block) else list(owner.operation.operands)
+        if name == "arith.subf" and operands[0] == self.out_argument != operands[1]:
+            # Canonicalizing makes this of a sum of negatives.
+            subtracted = read_scalar(operands[1], self.builder, self.numbers)
+            return self.builder.add("arith.negf", (subtracted,), self.dtype), "sum", "arith.addf"
         if combine is None or self.out_argument not in operands or operands[0] == operands[1]:
             raise UnsupportedOpError(
                 f"the reduction body ends in {name or 'a block argument'} on {self.dtype} (expected the old result "

@@ -33,7 +33,7 @@ def _every_kind() -> Any:
         node("NonZero", ["x"], ["nz"], name="as_data_says"),
         node("StringNormalizer", ["text"], ["so"], name="text_op"),
         node("MaxRoiPool", ["image", "rois"], ["d"], name="no_lowering", pooled_shape=[2, 2]),
-        node("LSTM", ["q", "w", "r"], ["l"], name="loop", hidden_size=4),
+        node("ReverseSequence", ["q", "lengths"], ["l"], name="loop"),
         node("Relu", ["x"], ["y"], name="fine"),
     ]
     inputs = [
@@ -41,16 +41,15 @@ def _every_kind() -> Any:
         value("text", TensorProto.STRING, [3]),
         value("image", FLOAT, [1, 1, 4, 4]),
         value("rois", FLOAT, [1, 5]),
-        value("q", FLOAT, [2, 1, 4]),
-        value("w", FLOAT, [1, 16, 4]),
-        value("r", FLOAT, [1, 16, 4]),
+        value("q", FLOAT, [2, 2, 4]),
+        value("lengths", TensorProto.INT64, [2]),
     ]
     outputs = [
         *(value(name, FLOAT, [3]) for name in ("behind", "b", "y")),
         value("d", FLOAT, [1, 1, 2, 2]),
         value("nz", TensorProto.INT64, [1, None]),
         value("so", TensorProto.STRING, [3]),
-        value("l", FLOAT, [2, 1, 1, 4]),
+        value("l", FLOAT, [2, 2, 4]),
     ]
     return _model(nodes, inputs, outputs)
 
@@ -64,7 +63,7 @@ def test_every_reason_is_in_one_list() -> None:
         "as_data_says": "NonZero makes 'nz' with one column per element",
         "text": "input is of element type string",
         "no_lowering": "MaxRoiPool is not lowered",
-        "loop": "LSTM becomes scf.for",
+        "loop": "ReverseSequence becomes scf.for",
     }
     assert len(caught.value.details) == len(expected)
     for name, reason in expected.items():

@@ -117,12 +117,10 @@ def local_function() -> onnx.ModelProto:
 
 
 def unsupported() -> Builder:
-    """Return a valid model with an operator that cannot be lowered (a string-free, stateful one: an RNN)."""
+    """Return a valid model with an operator that cannot be lowered: sequences reversed, of lengths that are data."""
     g = Builder("unsupported", "float32", seed=18)
-    x = g.input("x", 3, 1, 4)
-    w, r = g.weight("w", 1, 5, 4, scale=0.3), g.weight("r", 1, 5, 5, scale=0.3)
-    y = g.op("RNN", x, w, r, name="/recurrent", hidden_size=5)
-    g.output("y", y, 3, 1, 1, 5)
+    x, lengths = g.input("x", 3, 2, 4), g.indices("lengths", 2, below=4)
+    g.output("y", g.op("ReverseSequence", x, lengths, name="/reversed"), 3, 2, 4)
     return g
 
 

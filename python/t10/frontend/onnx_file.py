@@ -27,6 +27,8 @@ from t10.frontend.functions import expand_functions
 from t10.frontend.half import to_half
 from t10.frontend.legalize import expand_scans, legalize
 from t10.frontend.reversals import expand_reversals
+from t10.frontend.opsets import raise_opset
+from t10.frontend.rewrites.apply import rewrite
 from t10.frontend.rules import check_rules, check_sizes
 from t10.frontend.selections import expand_selections
 from t10.frontend.shapes import check_static_inputs, check_static_outputs, infer_shapes, one_line, set_shapes
@@ -121,6 +123,7 @@ def prepare(
     fix_inputs(model, constants or {})
     load_external(model, folder, weights)
     lift_weights(model, weights)
+    model = raise_opset(model)
     use_declared_shapes(model)
     check_static_inputs(model, weights.names)
     refused = _taken_out(model, unknown_operators(model, source))
@@ -133,7 +136,7 @@ def prepare(
     lift_weights(model, weights)
     model = infer_shapes(model, source)
     check_sizes(model, source)
-    while fold_constants(model):
+    while fold_constants(model) or rewrite(model):
         model = infer_shapes(model, source)
         check_sizes(model, source)
     refused += _taken_out(model, data_dependent(model, source, weights.names))

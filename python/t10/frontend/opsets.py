@@ -1,0 +1,38 @@
+"""Models of old opsets, raised to the oldest that is lowered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import onnx
+from onnx import version_converter
+
+from t10.frontend.unsupported import STANDARD_DOMAINS
+
+OLDEST = 13
+"""The first opset in which axes and bounds are inputs and every operator broadcasts alike."""
+
+_OLDEST_IR = 8
+
+_onnx: Any = onnx  # some of its functions are typed in part only
+
+
+def raise_opset(model: Any) -> Any:
+    """Return the model in opset 13 at least, and in an IR version in which constants are no inputs.
+
+    A model that ONNX cannot convert is returned as it is: its operators may be lowered all the same.
+    """
+    model.ir_version = max(model.ir_version, _OLDEST_IR)
+    version = next((entry.version for entry in model.opset_import if entry.domain in STANDARD_DOMAINS), OLDEST)
+    if version >= OLDEST or model.functions:
+        return model
+    try:
+        converted: Any = version_converter.convert_version(model, OLDEST)
+        _onnx.checker.check_model(converted)
+    except (RuntimeError, ValueError, IndexError, onnx.checker.ValidationError):
+        return model
+    made = {name for node in converted.graph.node for name in node.output}
+    made |= {value.name for value in (*converted.graph.input, *converted.graph.initializer)}
+    if any(value.name not in made for value in model.graph.output):
+        return model
+    return converted

@@ -1,0 +1,70 @@
+"""Every node that has a rule, rewritten."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import onnx
+
+from t10.frontend.reading import reading
+from t10.frontend.rewrites.rules import rules
+from t10.frontend.rewrites.site import Facts, Rule, Shape, Site
+from t10.frontend.unsupported import LOCATION_KEY, STANDARD_DOMAINS
+
+
+def rewrite(model: Any) -> bool:
+    """Rewrite, in place, every node whose operator has a rule that applies; return whether there was any.
+
+    Called on a model with inferred shapes; what is written may have a rule in turn once its shapes are inferred.
+    """
+    graph, by_operator = model.graph, rules()
+    if not any(node.op_type in by_operator for node in graph.node):
+        return False
+    facts = _facts(model)
+    nodes: list[Any] = []
+    has_changed = False
+    for node in graph.node:
+        written = _rewritten(node, graph, facts, by_operator)
+        nodes.extend([node] if written is None else written)
+        has_changed = has_changed or written is not None
+    if not has_changed:
+        return False
+    copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
+    del graph.node[:]
+    graph.node.extend(copies)
+    return True
+
+
+def _rewritten(node: Any, graph: Any, facts: Facts, by_operator: dict[str, Rule]) -> list[Any] | None:
+    rule = by_operator.get(node.op_type) if node.domain in STANDARD_DOMAINS else None
+    if rule is None:
+        return None
+    site = Site(node, graph, facts)
+    n_constants = len(graph.initializer)
+    with reading(node):
+        applies = rule(site)
+    if not applies:
+        del graph.initializer[n_constants:]
+        return None
+    where = [entry for entry in node.metadata_props if entry.key == LOCATION_KEY]
+    for written in site.nodes:
+        written.metadata_props.extend(where)
+    return site.nodes
+
+
+def _facts(model: Any) -> Facts:
+    graph = model.graph
+    shapes: dict[str, Shape] = {}
+    kinds: dict[str, int] = {}
+    for value in (*graph.input, *graph.value_info, *graph.output):
+        kind = value.type.tensor_type
+        if kind.elem_type:
+            kinds[value.name] = kind.elem_type
+        if kind.HasField("shape") and all(dim.HasField("dim_value") for dim in kind.shape.dim):
+            shapes[value.name] = tuple(dim.dim_value for dim in kind.shape.dim)
+    for tensor in graph.initializer:
+        shapes[tensor.name], kinds[tensor.name] = tuple(tensor.dims), tensor.data_type
+    read = {name for node in graph.node for name in node.input} | {value.name for value in graph.output}
+    opset = next((entry.version for entry in model.opset_import if entry.domain in STANDARD_DOMAINS), 1)
+    constants = {tensor.name: tensor for tensor in graph.initializer}
+    return Facts(shapes, kinds, constants, frozenset(read), opset)

@@ -1,0 +1,88 @@
+"""Operators that compute every element alone, or every element and one number of its row."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from t10.frontend.rewrites.site import KIND, Rule, Site
+
+
+def _cast_like(site: Site) -> bool:
+    """Only the type of the second input counts: it may well have no elements."""
+    if not site.kind(1):
+        return False
+    site.cast(site.input(0), site.kind(1), output=site.node.output[0])
+    return True
+
+
+def _gelu(site: Site) -> bool:
+    """Write the tanh form as `x / (1 + exp(-2u))`: `1 + tanh(u)` would cancel where u is far below zero."""
+    kind = site.kind(0)
+    if site.option("approximate", "none") != "tanh" or not kind:
+        return False
+    x = site.input(0)
+    wide = site.cast(x, KIND.FLOAT) if kind == KIND.FLOAT16 else x
+    inner = KIND.FLOAT if kind == KIND.FLOAT16 else kind
+    cube = site.op("Mul", site.op("Mul", wide, wide), wide)
+    sum_ = site.op("Add", wide, site.op("Mul", cube, site.scalar(0.044715, inner)))
+    negative = site.op("Mul", sum_, site.scalar(-2 * math.sqrt(2 / math.pi), inner))
+    below = site.op("Add", site.op("Exp", negative), site.scalar(1, inner))
+    site.cast(site.op("Div", wide, below), kind, output=site.node.output[0])
+    return True
+
+
+def _lp_normalization(site: Site) -> bool:
+    """Return x / |x|_p along an axis; 0 where the norm is 0."""
+    shape, kind = site.shape(0), site.kind(0)
+    if shape is None or not kind:
+        return False
+    axis, p = site.option("axis", -1) % len(shape), site.option("p", 2)
+    x = site.input(0)
+    powers = site.op("Abs", x) if p == 1 else site.op("Mul", x, x)
+    total = site.reduce("ReduceSum", powers, [axis], keep=True)
+    norm = total if p == 1 else site.op("Sqrt", total)
+    zero = site.scalar(0, kind)
+    is_zero = site.op("Equal", norm, zero)
+    safe = site.op("Where", is_zero, site.scalar(1, kind), norm)
+    site.op("Where", is_zero, zero, site.op("Div", x, safe), output=site.node.output[0])
+    return True
+
+
+def _dropout(site: Site) -> bool:
+    """Hand the input through, as at inference; the mask is all true. In training mode it stays, to be refused."""
+    training = site.constant_input(2)
+    is_training = bool(site.input(2)) and (training is None or bool(training))
+    ratio = site.constant_input(1)
+    if is_training and (ratio is None or float(ratio) != 0.0):
+        return False
+    shape = site.shape(0)
+    if site.output(1):
+        if shape is None:
+            return False
+        site.op(
+            "Expand",
+            site.scalar(True, KIND.BOOL),
+            site.constant(list(shape), np.int64),
+            output=site.output(1),
+        )
+    site.give(site.input(0))
+    return True
+
+
+def _cast(site: Site) -> bool:
+    """Go from floats to uint8 over i32: 128 and more have no place in a byte with a sign, which is what there is."""
+    if site.option("to", 0) != KIND.UINT8 or site.kind(0) not in (KIND.FLOAT, KIND.FLOAT16, KIND.DOUBLE):
+        return False
+    site.cast(site.cast(site.input(0), KIND.INT32), KIND.UINT8, output=site.node.output[0])
+    return True
+
+
+RULES: dict[str, Rule] = {
+    "Cast": _cast,
+    "CastLike": _cast_like,
+    "Dropout": _dropout,
+    "Gelu": _gelu,
+    "LpNormalization": _lp_normalization,
+}

@@ -1,0 +1,216 @@
+"""RNN, GRU and LSTM as their steps, one after another.
+
+What depends on the input alone is one product for all steps; every step multiplies the state. Sequences that end
+earlier keep their state, and their outputs are 0 from there on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from t10.frontend.rewrites.activations import Activation, activations
+from t10.frontend.rewrites.site import KIND, Rule, Shape, Site
+
+MOST_STEPS = 512
+"""Longer sequences are left as loops, which are refused by name."""
+
+_GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
+
+
+@dataclass(frozen=True, slots=True)
+class _Direction:
+    """One direction: `x` is (T, batch, gates * hidden), weights and biases are those of the state."""
+
+    x: str
+    weight: str
+    bias: str
+    peepholes: str
+    activations: tuple[Activation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """What all steps of a node share."""
+
+    site: Site
+    hidden: int
+    batch: int
+    clip: float | None
+
+    def gate(self, x: str, number: int) -> str:
+        """Return one gate of a (batch, gates * hidden)."""
+        return self.site.slice(x, 1, number * self.hidden, (number + 1) * self.hidden)
+
+    def apply(self, how: Activation, x: str) -> str:
+        """Return an activation of a sum that is clipped first."""
+        if self.clip is not None:
+            bounds = [self.site.scalar(bound, self.site.kind(0)) for bound in (-self.clip, self.clip)]
+            x = self.site.op("Min", self.site.op("Max", x, bounds[0]), bounds[1])
+        return how.write(self.site, x)
+
+
+def _recurrent(site: Site) -> bool:
+    shape, weight = site.shape(0), site.shape(2)
+    is_batch_first = bool(site.option("layout", 0))
+    if shape is None or weight is None or site.kind(0) not in (KIND.FLOAT, KIND.FLOAT16):
+        return False
+    n_steps, batch = (shape[1], shape[0]) if is_batch_first else shape[:2]
+    direction = str(site.option("direction", "forward"))
+    n_directions, hidden = weight[0], weight[2]
+    functions = activations(site, n_directions)
+    if n_steps > MOST_STEPS or functions is None:
+        return False
+    clip = site.option("clip", None)
+    cell = _Cell(site, hidden, batch, None if clip is None else float(clip))
+    x = site.transpose(site.input(0), (1, 0, 2)) if is_batch_first else site.input(0)
+    alive = _alive(site, n_steps, batch)
+    rows: list[list[str]] = []
+    ends: list[tuple[str, str]] = []
+    for number in range(n_directions):
+        per = len(functions) // n_directions
+        own = _direction(cell, x, number, n_steps, functions[number * per : (number + 1) * per])
+        backwards = direction == "reverse" or number == 1
+        steps = range(n_steps - 1, -1, -1) if backwards else range(n_steps)
+        outputs, end = _unrolled(cell, own, number, steps, alive, is_batch_first=is_batch_first)
+        rows.append(outputs)
+        ends.append(end)
+    _give_outputs(cell, rows, ends, is_batch_first=is_batch_first)
+    return True
+
+
+def _alive(site: Site, n_steps: int, batch: int) -> list[str]:
+    """Return per step which sequences still run, (batch, 1); nothing where all run to the end."""
+    lengths = site.constant_input(4)
+    if not site.input(4) or (lengths is not None and (lengths == n_steps).all()):
+        return []
+    column = site.reshape(site.input(4), (batch, 1))
+    return [site.op("Greater", column, site.constant(np.int32(step))) for step in range(n_steps)]
+
+
+def _direction(cell: _Cell, x: str, number: int, n_steps: int, functions: Sequence[Activation]) -> _Direction:
+    site = cell.site
+    n_rows = _GATES[site.node.op_type] * cell.hidden
+    n_inputs = (site.shape(1) or (0, 0, 0))[2]
+
+    def own(place: int, extents: Shape) -> str:
+        return site.reshape(site.slice(site.input(place), 0, number, number + 1), extents)
+
+    weight = site.transpose(own(1, (n_rows, n_inputs)), (1, 0))
+    flat = site.op("MatMul", site.reshape(x, (n_steps * cell.batch, n_inputs)), weight)
+    bias = ""
+    if site.input(3):
+        both = own(3, (2 * n_rows,))
+        flat = site.op("Add", flat, site.slice(both, 0, 0, n_rows))
+        bias = site.slice(both, 0, n_rows, 2 * n_rows)
+    return _Direction(
+        x=site.reshape(flat, (n_steps, cell.batch, n_rows)),
+        weight=site.transpose(own(2, (n_rows, cell.hidden)), (1, 0)),
+        bias=bias,
+        peepholes=own(7, (1, 3 * cell.hidden)) if site.input(7) else "",
+        activations=tuple(functions),
+    )
+
+
+def _unrolled(
+    cell: _Cell, own: _Direction, number: int, steps: range, alive: list[str], *, is_batch_first: bool
+) -> tuple[list[str], tuple[str, str]]:
+    """Return the outputs in order of time, and the last state and cell."""
+    site = cell.site
+    step_of = {"RNN": _rnn_step, "GRU": _gru_step, "LSTM": _lstm_step}[site.node.op_type]
+    n_rows = _GATES[site.node.op_type] * cell.hidden
+    state, memory = (_initial(cell, place, number, is_batch_first=is_batch_first) for place in (5, 6))
+    outputs: dict[int, str] = {}
+    for step in steps:
+        x = site.reshape(site.slice(own.x, 0, step, step + 1), (cell.batch, n_rows))
+        new, new_memory = step_of(cell, own, x, state, memory)
+        outputs[step] = new
+        if alive:
+            outputs[step] = site.op("Where", alive[step], new, site.scalar(0, site.kind(0)))
+            new = site.op("Where", alive[step], new, state)
+            new_memory = site.op("Where", alive[step], new_memory, memory) if new_memory else ""
+        state, memory = new, new_memory
+    return [outputs[step] for step in sorted(outputs)], (state, memory)
+
+
+def _initial(cell: _Cell, place: int, number: int, *, is_batch_first: bool) -> str:
+    site, extents = cell.site, (cell.batch, cell.hidden)
+    if place == 6 and site.node.op_type != "LSTM":
+        return ""
+    if not site.input(place):
+        return site.constant(np.zeros(extents, site.dtype(0)))
+    return site.reshape(site.slice(site.input(place), int(is_batch_first), number, number + 1), extents)
+
+
+def _rnn_step(cell: _Cell, own: _Direction, x: str, state: str, memory: str) -> tuple[str, str]:
+    del memory
+    return cell.apply(own.activations[0], cell.site.op("Add", x, _product(cell, own, state))), ""
+
+
+def _gru_step(cell: _Cell, own: _Direction, x: str, state: str, memory: str) -> tuple[str, str]:
+    """Gates are update z, reset r and the candidate; the reset acts before or after the product of the candidate."""
+    del memory
+    site, n = cell.site, cell.hidden
+    update, candidate = own.activations
+    gates = _product(cell, own, state)
+    z = cell.apply(update, site.op("Add", cell.gate(x, 0), cell.gate(gates, 0)))
+    r = cell.apply(update, site.op("Add", cell.gate(x, 1), cell.gate(gates, 1)))
+    if site.option("linear_before_reset", 0):
+        inner = site.op("Mul", r, cell.gate(gates, 2))
+    else:
+        weight = site.slice(own.weight, 1, 2 * n, 3 * n)
+        inner = site.op("MatMul", site.op("Mul", r, state), weight)
+        if own.bias:
+            inner = site.op("Add", inner, site.slice(own.bias, 0, 2 * n, 3 * n))
+    new = cell.apply(candidate, site.op("Add", cell.gate(x, 2), inner))
+    rest = site.op("Sub", site.scalar(1, site.kind(0)), z)
+    return site.op("Add", site.op("Mul", rest, new), site.op("Mul", z, state)), ""
+
+
+def _lstm_step(cell: _Cell, own: _Direction, x: str, state: str, memory: str) -> tuple[str, str]:
+    """Gates are input, output, forget and the candidate; peepholes let the first three see the cell."""
+    site = cell.site
+    gate_of, candidate_of, output_of = own.activations
+    total = site.op("Add", x, _product(cell, own, state))
+
+    def seen(number: int, of: str) -> str:
+        gate = cell.gate(total, number)
+        if not own.peepholes:
+            return gate
+        return site.op("Add", gate, site.op("Mul", cell.gate(own.peepholes, number), of))
+
+    taken = cell.apply(gate_of, seen(0, memory))
+    if site.option("input_forget", 0):
+        kept = site.op("Sub", site.scalar(1, site.kind(0)), taken)
+    else:
+        kept = cell.apply(gate_of, seen(2, memory))
+    candidate = cell.apply(candidate_of, cell.gate(total, 3))
+    new = site.op("Add", site.op("Mul", kept, memory), site.op("Mul", taken, candidate))
+    shown = cell.apply(gate_of, seen(1, new))
+    return site.op("Mul", shown, output_of.write(site, new)), new
+
+
+def _product(cell: _Cell, own: _Direction, state: str) -> str:
+    product = cell.site.op("MatMul", state, own.weight)
+    return cell.site.op("Add", product, own.bias) if own.bias else product
+
+
+def _give_outputs(
+    cell: _Cell, rows: list[list[str]], ends: list[tuple[str, str]], *, is_batch_first: bool
+) -> None:
+    """Write Y (T, directions, batch, hidden) and the last states (directions, batch, hidden), or the batch first."""
+    site, n, batch = cell.site, cell.hidden, cell.batch
+    if site.output(0):
+        parts = [site.concat([site.reshape(row, (1, 1, batch, n)) for row in one], 0) for one in rows]
+        whole = site.concat(parts, 1)
+        site.give(site.transpose(whole, (2, 0, 1, 3)) if is_batch_first else whole)
+    for place in (1, 2):
+        if site.output(place):
+            lasts = [site.reshape(end[place - 1], (1, batch, n)) for end in ends]
+            whole = site.concat(lasts, 0)
+            site.give(site.transpose(whole, (1, 0, 2)) if is_batch_first else whole, place)
+
+
+RULES: dict[str, Rule] = dict.fromkeys(_GATES, _recurrent)

@@ -1,0 +1,38 @@
+"""All rules, by operator."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from t10.frontend.rewrites import (
+    elementwise,
+    fourier,
+    layout,
+    losses,
+    quantized,
+    recurrent,
+    resample,
+    sampling,
+    scatter,
+    transposed,
+)
+from t10.frontend.rewrites.site import Rule
+
+_FAMILIES = (
+    elementwise,
+    fourier,
+    layout,
+    losses,
+    quantized,
+    recurrent,
+    resample,
+    sampling,
+    scatter,
+    transposed,
+)
+
+
+@cache
+def rules() -> dict[str, Rule]:
+    """Return the rule of every operator that has one."""
+    return {operator: rule for family in _FAMILIES for operator, rule in family.RULES.items()}
