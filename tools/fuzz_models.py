@@ -41,7 +41,7 @@ from t10.inspect.tree import tree_lines  # noqa: E402 - needs the path above
 
 EXPECTED = (InputError, UnsupportedOpError, InfeasiblePlanError)
 LEVELS = ("read", "import")
-SECONDS_PER_CASE = 20
+CPU_SECONDS_PER_CASE = 20
 MEMORY_BYTES = 8 << 30
 BATCH = 250
 MAX_MESSAGE = 4000
@@ -123,13 +123,15 @@ def _in_child(
 
 
 def _judge_all(todo: list[int], seed: int, corpus: Corpus, folder: Path, level: str, writing: int) -> None:
-    """Judge cases and write each verdict; the alarm, which ends the process, is the time limit."""
+    """Judge cases and write each verdict; the alarms, which end the process, are the time limits."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     for number in todo:
         data = damaged(number, seed, corpus)
-        signal.alarm(SECONDS_PER_CASE)
+        signal.alarm(15 * CPU_SECONDS_PER_CASE)
+        signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS_PER_CASE)
         verdict = judge(data, folder, level)
+        signal.setitimer(signal.ITIMER_PROF, 0)
         signal.alarm(0)
         text = verdict.text.encode()
         kind = ("taken", "refused", "defect").index(verdict.kind)

@@ -7,7 +7,10 @@ from typing import Any
 
 import onnx
 
-from t10.errors import InputError
+from t10.errors import InputError, UnsupportedOpError
+from t10.frontend.unsupported import any_node, ends_inference
+
+_MOST_PROPAGATED = 1 << 16
 
 
 def set_shapes(model: Any, shapes: Mapping[str, Sequence[int] | int]) -> None:
@@ -70,13 +73,28 @@ def infer_shapes(model: Any, source: str, *, strict: bool = False) -> Any:
     """Return the model with the shape of every value it can infer; those the file states are inferred anew.
 
     `strict` raises `InputError` if an operator's inputs do not fit together; without it their result stays unknown, as
-    it may while parts of the model are not yet static.
+    it may while parts of the model are not yet static. `UnsupportedOpError` for what ends the process in inference.
     """
     del model.graph.value_info[:]
+    if any_node(model, ends_inference):
+        raise UnsupportedOpError(
+            f"{source}: operators on text or tables inside functions or bodies are not lowered"
+        )
     try:
-        return onnx.shape_inference.infer_shapes(model, check_type=strict, strict_mode=strict, data_prop=True)
+        plain = onnx.shape_inference.infer_shapes(model)
+        return onnx.shape_inference.infer_shapes(
+            model, check_type=strict, strict_mode=strict, data_prop=not has_long_row(plain)
+        )
     except (onnx.shape_inference.InferenceError, RuntimeError, ValueError) as error:
         raise InputError(f"{source}: shapes do not fit together: {one_line(error)}") from error
+
+
+def has_long_row(model: Any) -> bool:
+    """Return whether a value of one dim is so long that ONNX must not propagate data: it keeps a record per element."""
+    values = (*model.graph.input, *model.graph.value_info, *model.graph.output)
+    longest = (dims[0].dim_value for dims in map(_dims, values) if len(dims) == 1)
+    tensors = (tensor.dims[0] for tensor in model.graph.initializer if len(tensor.dims) == 1)
+    return max((*longest, *tensors), default=0) > _MOST_PROPAGATED
 
 
 def one_line(error: Exception) -> str:
@@ -100,7 +118,10 @@ def check_static_outputs(model: Any) -> None:
 
 def _check_value(value: Any, what: str) -> None:
     if not value.type.HasField("tensor_type"):
-        raise InputError(f"{what} {value.name!r} is {value.type.WhichOneof('value')} (expected a tensor)")
+        found = value.type.WhichOneof("value")
+        raise InputError(
+            f"{what} {value.name!r} {f'is {found}' if found else 'has no type'} (expected a tensor)"
+        )
     if not value.type.tensor_type.HasField("shape"):
         raise InputError(
             f"{what} {value.name!r} has no shape (expected static extents)",

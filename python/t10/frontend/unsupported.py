@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NoReturn
@@ -20,6 +20,13 @@ _MAX_NAMED = 20
 _MOST_VERSION = 2**31
 _MAX_LISTED = 200
 _MAX_REASON = 300
+
+_ENDS_INFERENCE = frozenset(
+    {
+        *(("", "RegexFullMatch"), ("ai.onnx", "RegexFullMatch"), ("ai.onnx.ml", "DictVectorizer")),
+        *(("ai.onnx.ml", "LabelEncoder"), ("ai.onnx.ml", "TreeEnsemble")),
+    }
+)
 
 _HINTS_BY_KIND = {
     **dict.fromkeys(("LSTM", "GRU", "RNN"), "unroll its steps before the export, as one cell per step"),
@@ -137,6 +144,11 @@ def unknown_operators(model: Any, source: str) -> list[UnsupportedNode]:
     for node in model.graph.node:
         if (node.domain, node.op_type) in functions:
             continue
+        if ends_inference(node):
+            found.append(
+                unsupported(node, source, "works on text or tables, which are not lowered", TEXT_HINT)
+            )
+            continue
         domain = "" if node.domain in STANDARD_DOMAINS else node.domain
         version = versions.get(domain, versions.get(domain or "ai.onnx"))
         if (
@@ -147,6 +159,23 @@ def unknown_operators(model: Any, source: str) -> list[UnsupportedNode]:
             continue
         found.append(unsupported(node, source, _unknown(node, domain, version)))
     return found
+
+
+def any_node(model: Any, accepts: Callable[[Any], bool]) -> bool:
+    """Return whether a node that is accepted stands in the graph, a function, or a body of control flow of a model."""
+    waiting = [model.graph.node, *(function.node for function in model.functions)]
+    while waiting:
+        for node in waiting.pop():
+            if accepts(node):
+                return True
+            for attribute in node.attribute:
+                waiting.extend(graph.node for graph in (attribute.g, *attribute.graphs) if graph.node)
+    return False
+
+
+def ends_inference(node: Any) -> bool:
+    """Return whether ONNX's shape inference may end the process at a node: it takes types of inputs for granted."""
+    return (node.domain, node.op_type) in _ENDS_INFERENCE
 
 
 def _unknown(node: Any, domain: str, version: int | None) -> str:

@@ -12,8 +12,8 @@ import onnx
 from t10.errors import T10Error
 from t10.frontend.onnx_file import read_onnx
 from t10.frontend.rules import MAX_PROBLEMS, broken_rules
-from t10.frontend.shapes import one_line, set_shapes
-from t10.frontend.unsupported import STANDARD_DOMAINS, unknown_operators
+from t10.frontend.shapes import has_long_row, one_line, set_shapes
+from t10.frontend.unsupported import STANDARD_DOMAINS, any_node, ends_inference, unknown_operators
 from t10.inspect.dtypes import bytes_of
 from t10.inspect.facts import ExternalFile, GraphFacts, ModelFacts, NodeFacts, Port, WeightFacts
 
@@ -57,10 +57,11 @@ def onnx_facts(file: Path, shapes: Mapping[str, Sequence[int] | int]) -> ModelFa
 def _inferred(model: Any, problems: list[str]) -> Any:
     """Return the model with inferred shapes, as it is where it breaks a rule or inference refuses it; says why."""
     problems += broken_rules(model)
-    if problems:
+    if problems or any_node(model, ends_inference):
         return model
     try:
-        return onnx.shape_inference.infer_shapes(model, data_prop=True)
+        plain = onnx.shape_inference.infer_shapes(model)
+        return plain if has_long_row(plain) else onnx.shape_inference.infer_shapes(model, data_prop=True)
     except (onnx.shape_inference.InferenceError, RuntimeError, ValueError) as error:
         problems.append(f"shapes do not fit together: {one_line(error)}")
         return model
