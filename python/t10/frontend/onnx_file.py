@@ -26,13 +26,15 @@ from t10.frontend.fold import fold_constants
 from t10.frontend.functions import expand_functions
 from t10.frontend.half import to_half
 from t10.frontend.legalize import expand_scans, legalize
-from t10.frontend.reversals import expand_reversals
+from t10.frontend.nan import refuse_nan
 from t10.frontend.opsets import raise_opset
+from t10.frontend.reversals import expand_reversals
 from t10.frontend.rewrites.apply import rewrite
 from t10.frontend.rules import check_rules, check_sizes
 from t10.frontend.selections import expand_selections
 from t10.frontend.shapes import check_static_inputs, check_static_outputs, infer_shapes, one_line, set_shapes
 from t10.frontend.unsupported import UnsupportedNode, excise, unknown_operators
+from t10.frontend.utf8 import first_not_text
 from t10.frontend.weights import Weights, lift_weights, load_external
 
 _onnx: Any = onnx  # some of its functions are typed in part only
@@ -99,6 +101,9 @@ def read_onnx(file: Path) -> Any:
         raise InputError(f"{file} is not an ONNX model: {error}", hint="is the file complete?") from error
     if not model.HasField("graph") or not (model.graph.node or model.graph.output):
         raise InputError(f"{file} is not an ONNX model: it holds no graph", hint="is the file complete?")
+    field = first_not_text(model)
+    if field:
+        raise InputError(f"{file} is not an ONNX model: a {field} in it is not UTF-8 text")
     return model
 
 
@@ -149,6 +154,7 @@ def prepare(
         _check(model, source)
         model = infer_shapes(model, source, strict=True)
         check_static_outputs(model)
+    refuse_nan(weights.values, source)
     inputs = tuple(i.name for i in model.graph.input if i.name not in weights.names)
     _order_inputs(model, inputs, weights.names)
     return LoadedModel(
