@@ -58,10 +58,11 @@ def external_file(folder: Path, location: str) -> Path | None:
     return file
 
 
-def mapped_array(tensor: Any, folder: Path) -> NDArray[np.generic] | None:
+def mapped_array(tensor: Any, folder: Path, own: Path | None = None) -> NDArray[np.generic] | None:
     """Return the values of an external tensor, mapped into memory for reading; None if its file is absent.
 
-    Raises `InputError` for a location that is refused, and for an offset, length or file that does not hold the tensor.
+    `own` is the model's own file, which may be anywhere: who gave it to T10 has chosen it. Raises `InputError` for a
+    location that is refused, and for an offset, length or file that does not hold the tensor.
     """
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = entries.get("location", "")
@@ -70,7 +71,7 @@ def mapped_array(tensor: Any, folder: Path) -> NDArray[np.generic] | None:
         raise InputError(
             f"external data of {tensor.name!r} has the entry {unknown[0]!r} (expected location, offset, length)"
         )
-    file = external_file(folder, location)
+    file = own if own is not None and location == own.name else external_file(folder, location)
     if file is None:
         return None
     if tensor.data_type in _PACKED_BITS:

@@ -36,6 +36,7 @@ from t10.frontend.shapes import check_static_inputs, check_static_outputs, infer
 from t10.frontend.unsupported import UnsupportedNode, excise, unknown_operators
 from t10.frontend.utf8 import first_not_text
 from t10.frontend.weights import Weights, lift_weights, load_external
+from t10.frontend.wire import without_weights
 
 _onnx: Any = onnx  # some of its functions are typed in part only
 
@@ -86,18 +87,23 @@ def load_onnx(
     file = Path(path)
     model = read_onnx(file)
     folder, source = file.parent, str(path)
-    return prepare(model, source=source, folder=folder, shapes=shapes, dtype=dtype, constants=constants)
+    return prepare(
+        model, source=source, folder=folder, own=file, shapes=shapes, dtype=dtype, constants=constants
+    )
 
 
 def read_onnx(file: Path) -> Any:
-    """Return the protobuf of a file without external data; raises `InputError` if it holds no ONNX model."""
+    """Return the protobuf of a file; raises `InputError` if it holds no ONNX model.
+
+    External data is not read, and large weights inside the file are told as external data of the file itself.
+    """
     if not file.exists():
         raise InputError(f"model file {file} does not exist (expected an .onnx file)")
     if not file.is_file():
         raise InputError(f"{file} is not a file (expected an .onnx file)")
     try:
-        model = _onnx.load(str(file), load_external_data=False)
-    except (DecodeError, ValueError, RuntimeError) as error:
+        model: Any = onnx.ModelProto.FromString(without_weights(file))
+    except (DecodeError, OSError, ValueError, RuntimeError) as error:
         raise InputError(f"{file} is not an ONNX model: {error}", hint="is the file complete?") from error
     if not model.HasField("graph") or not (model.graph.node or model.graph.output):
         raise InputError(f"{file} is not an ONNX model: it holds no graph", hint="is the file complete?")
@@ -112,13 +118,14 @@ def prepare(
     *,
     source: str,
     folder: Path,
+    own: Path | None = None,
     shapes: Mapping[str, ShapeOverride] | None = None,
     dtype: str | None = None,
     constants: Mapping[str, ArrayLike] | None = None,
 ) -> LoadedModel:
-    """Return a model in memory ready for import; `folder` is where its external data would lie. Changes `model`.
+    """Return a model in memory ready for import; `folder` is where its external data would lie, `own` its own file.
 
-    `constants` fixes inputs: they are inputs no longer.
+    Changes `model`. `constants` fixes inputs: they are inputs no longer.
     """
     if dtype not in (None, HALF):
         raise InputError(f"--dtype is {dtype!r} (expected {HALF})")
@@ -126,7 +133,7 @@ def prepare(
     weights = Weights()
     set_shapes(model, shapes or {})
     fix_inputs(model, constants or {})
-    load_external(model, folder, weights)
+    load_external(model, folder, weights, own)
     lift_weights(model, weights)
     model = raise_opset(model)
     use_declared_shapes(model)

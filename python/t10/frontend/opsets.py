@@ -23,13 +23,22 @@ def raise_opset(model: Any) -> Any:
     A model that ONNX cannot convert is returned as it is: its operators may be lowered all the same.
     """
     model.ir_version = max(model.ir_version, _OLDEST_IR)
-    version = next((entry.version for entry in model.opset_import if entry.domain in STANDARD_DOMAINS), OLDEST)
+    version = next(
+        (entry.version for entry in model.opset_import if entry.domain in STANDARD_DOMAINS), OLDEST
+    )
     if version >= OLDEST or model.functions:
         return model
     try:
         converted: Any = version_converter.convert_version(model, OLDEST)
         _onnx.checker.check_model(converted)
-    except (RuntimeError, ValueError, IndexError, onnx.checker.ValidationError):
+    except (
+        RuntimeError,
+        ValueError,
+        IndexError,
+        onnx.checker.ValidationError,
+        onnx.shape_inference.InferenceError,
+        version_converter.ConvertError,
+    ):
         return model
     made = {name for node in converted.graph.node for name in node.output}
     made |= {value.name for value in (*converted.graph.input, *converted.graph.initializer)}

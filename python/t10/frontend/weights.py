@@ -48,8 +48,8 @@ def stays_constant(data_type: int, shape: tuple[int, ...]) -> bool:
     return prod(shape) <= limit
 
 
-def load_external(model: Any, folder: Path, weights: Weights) -> None:
-    """Find external data in `folder`: large tensors are mapped into memory, what stays constant is read.
+def load_external(model: Any, folder: Path, weights: Weights, own: Path | None = None) -> None:
+    """Find external data in `folder` or the model's own file: large tensors are mapped, what stays constant is read.
 
     Initializers whose file is absent become weights without values. Raises `InputError` for locations that are refused
     (`t10.frontend.external`), if a file does not hold what it should, or if an absent one holds a shape or index.
@@ -60,7 +60,7 @@ def load_external(model: Any, folder: Path, weights: Weights) -> None:
         if tensor.data_location != onnx.TensorProto.EXTERNAL:
             kept.append(tensor)
             continue
-        values = mapped_array(tensor, folder)
+        values = mapped_array(tensor, folder, own)
         if values is None:
             _require_not_shape(tensor)
             _lift(graph, tensor.name, tensor.data_type, tuple(tensor.dims), weights)
@@ -76,12 +76,15 @@ def load_external(model: Any, folder: Path, weights: Weights) -> None:
         for attribute in node.attribute:
             if attribute.HasField("t") and attribute.t.data_location == onnx.TensorProto.EXTERNAL:
                 name = attribute.t.name or next(iter(node.output), node.name)
-                values = mapped_array(attribute.t, folder)
+                values = mapped_array(attribute.t, folder, own)
                 if values is None:
                     raise InputError(
                         f"the external data of constant {name!r} is absent (expected beside the model file)"
                     )
-                _fill(attribute.t, values)
+                if node.op_type == "Constant" and not stays_constant(attribute.t.data_type, values.shape):
+                    weights.mapped[node.output[0]] = values
+                else:
+                    _fill(attribute.t, values)
 
 
 def _fill(tensor: Any, values: NDArray[np.generic]) -> None:

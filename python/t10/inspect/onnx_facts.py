@@ -46,7 +46,7 @@ def onnx_facts(file: Path, shapes: Mapping[str, Sequence[int] | int]) -> ModelFa
         functions=tuple((_kind(f.domain, f.name), len(f.node)) for f in model.functions),
         inputs=tuple(_port(value) for value in graph.input if value.name not in tensors),
         outputs=tuple(_port(value) for value in graph.output),
-        weights=_weights(list(tensors.values()), file.parent),
+        weights=_weights(list(tensors.values()), file),
         graph=_graph(graph, graph.name, 0),
         values=values,
         weight_names=frozenset(tensors),
@@ -96,7 +96,7 @@ def _constants(graph: Any) -> Iterator[Any]:
             )
 
 
-def _weights(tensors: list[Any], folder: Path) -> WeightFacts:
+def _weights(tensors: list[Any], own: Path) -> WeightFacts:
     by_dtype: dict[str, int] = {}
     files: dict[str, int] = {}
     for tensor in tensors:
@@ -105,13 +105,16 @@ def _weights(tensors: list[Any], folder: Path) -> WeightFacts:
         by_dtype[port.dtype] = by_dtype.get(port.dtype, 0) + n_bytes
         if tensor.data_location == onnx.TensorProto.EXTERNAL:
             location = next((entry.value for entry in tensor.external_data if entry.key == "location"), "")
-            files[location] = files.get(location, 0) + n_bytes
+            if location != own.name:
+                files[location] = files.get(location, 0) + n_bytes
     return WeightFacts(
         n_tensors=len(tensors),
         n_parameters=sum(max(0, prod(tensor.dims)) for tensor in tensors),
         n_bytes=sum(by_dtype.values()),
         bytes_by_dtype=tuple(sorted(by_dtype.items())),
-        files=tuple(ExternalFile(name, size, _state(folder, name)) for name, size in sorted(files.items())),
+        files=tuple(
+            ExternalFile(name, size, _state(own.parent, name)) for name, size in sorted(files.items())
+        ),
     )
 
 
