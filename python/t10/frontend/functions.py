@@ -33,8 +33,10 @@ def expand_functions(model: Any, operators: frozenset[str] = EXPANDED) -> Any:
         )
         if present:
             _type_constants(model)
+            _state_defaults(model, operators)
             names = [("", name) for name in present]
             model = inliner.inline_selected_functions(model, names, inline_schema_functions=True)
+            _forget_absent(model)
     except (RuntimeError, ValueError, onnx.checker.ValidationError) as error:
         raise InputError(f"functions of the model cannot be expanded: {one_line(error)}") from error
     _name_nodes(model)
@@ -48,6 +50,27 @@ def _type_constants(model: Any) -> None:
         if tensor.name not in known:
             info = onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims))
             model.graph.value_info.append(info)
+    # It asks for the type of an operand that is left out, too, and makes no use of it.
+    model.graph.value_info.append(onnx.helper.make_tensor_value_info("", onnx.TensorProto.FLOAT, []))
+
+
+def _forget_absent(model: Any) -> None:
+    """Take out the type of what is left out."""
+    kept = [value for value in model.graph.value_info if value.name]
+    del model.graph.value_info[:]
+    model.graph.value_info.extend(kept)
+
+
+def _state_defaults(model: Any, operators: frozenset[str]) -> None:
+    """State attributes that nodes leave at their defaults: the inliner forgets lists among these."""
+    version = next((entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")), 1)
+    for node in model.graph.node:
+        if node.op_type not in operators or node.domain not in ("", "ai.onnx"):
+            continue
+        given = {attribute.name for attribute in node.attribute}
+        for name, attribute in onnx.defs.get_schema(node.op_type, version).attributes.items():
+            if name not in given and attribute.default_value.ints:
+                node.attribute.append(attribute.default_value)
 
 
 def _name_nodes(model: Any) -> None:

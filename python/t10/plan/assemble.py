@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from t10.chip import ChipSpec
-from t10.core.expression import OperatorSpec
+from t10.core.expression import Operand, OperatorSpec
 from t10.core.graph import Graph
 from t10.core.movement import operand_of
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan
@@ -78,11 +78,20 @@ def _readers_by_input(graph: Graph) -> dict[str, tuple[int, int]]:
     found: dict[str, tuple[int, int]] = {}
     for step, spec in enumerate(graph.operators):
         for number, operand in enumerate(spec.operands):
-            is_whole = all(dim.is_simple or not dim.terms for dim in operand.dims) and not operand.pad_value
             value = unshaped(operand.name, reshapes)
-            if value in names and is_whole and not any(dim.offset for dim in operand.dims):
+            if value in names and _is_read_whole(spec, operand):
                 found.setdefault(value, (step, number))
     return found
+
+
+def _is_read_whole(spec: OperatorSpec, operand: Operand) -> bool:
+    """Return whether an operator reads every element of an operand, each at its own place, and none beside it."""
+    if operand.pad_value or any(dim.offset for dim in operand.dims):
+        return False
+    return all(
+        dim.is_simple and spec.axes[dim.terms[0].axis].extent == extent if dim.terms else extent == 1
+        for dim, extent in zip(operand.dims, operand.shape, strict=True)
+    )
 
 
 def linear_layout(value: str, dtype: str, n_cores: int) -> Layout:

@@ -79,10 +79,23 @@ def _cast(site: Site) -> bool:
     return True
 
 
+def _einsum(site: Site) -> bool:
+    """Write a product of numbers, which have no letters, as products."""
+    equation = str(site.option("equation", ""))
+    if any(letter.isalpha() or letter == "." for letter in equation):
+        return False
+    made = site.input(0)
+    for name in site.node.input[1:]:
+        made = site.op("Mul", made, name)
+    site.give(made)
+    return True
+
+
 RULES: dict[str, Rule] = {
     "Cast": _cast,
     "CastLike": _cast_like,
     "Dropout": _dropout,
+    "Einsum": _einsum,
     "Gelu": _gelu,
     "LpNormalization": _lp_normalization,
 }

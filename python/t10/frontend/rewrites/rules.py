@@ -5,10 +5,12 @@ from __future__ import annotations
 from functools import cache
 
 from t10.frontend.rewrites import (
+    control,
     elementwise,
     fourier,
     layout,
     losses,
+    normalizing,
     quantized,
     recurrent,
     resample,
@@ -19,10 +21,12 @@ from t10.frontend.rewrites import (
 from t10.frontend.rewrites.site import Rule
 
 _FAMILIES = (
+    control,
     elementwise,
     fourier,
     layout,
     losses,
+    normalizing,
     quantized,
     recurrent,
     resample,

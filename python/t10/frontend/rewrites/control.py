@@ -1,0 +1,132 @@
+"""If, Loop and Scan whose conditions and counts are constant: the branch that is taken, the steps one after another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from onnx import numpy_helper
+
+from t10.frontend.rewrites.site import Rule, Site
+from t10.frontend.rewrites.subgraphs import write_graph
+
+MOST_NODES = 20_000
+"""What would be unrolled into more nodes is left as it is, and refused by name."""
+
+
+def _if(site: Site) -> bool:
+    condition = site.constant_input(0)
+    if condition is None or condition.size != 1:
+        return False
+    branch = _body(site, "then_branch" if condition.reshape(()) else "else_branch")
+    for place, name in enumerate(write_graph(site, branch, {})):
+        site.give(name, place)
+    return True
+
+
+def _loop(site: Site) -> bool:
+    count, condition = site.constant_input(0), site.constant_input(1)
+    body = _body(site, "body")
+    if count is None or (site.input(1) and condition is None) or not _goes_on(body):
+        return False
+    n_steps = int(count.reshape(())) if condition is None or bool(condition.reshape(())) else 0
+    carried = list(site.node.input[2:])
+    n_scanned = len(body.output) - 1 - len(carried)
+    if (n_steps < 1 and n_scanned) or n_steps * max(1, len(body.node)) > MOST_NODES:
+        return False
+    rows: list[list[str]] = [[] for _ in range(n_scanned)]
+    true = site.constant(np.array(True))
+    for step in range(n_steps):
+        given = (site.constant(np.array(step, np.int64)), true, *carried)
+        inputs = {value.name: name for value, name in zip(body.input, given, strict=True)}
+        made = write_graph(site, body, inputs)[1:]
+        carried = made[: len(carried)]
+        for row, name in zip(rows, made[len(carried) :], strict=True):
+            row.append(name)
+    for place, name in enumerate(carried):
+        site.give(name, place)
+    for place, row in enumerate(rows, start=len(carried)):
+        if site.output(place):
+            site.give(_stacked(site, row, 0), place)
+    return True
+
+
+def _scan(site: Site) -> bool:
+    body, n_scanned = _body(site, "body"), int(site.option("num_scan_inputs", 0))
+    n_states = len(site.node.input) - n_scanned
+    if site.facts.opset < 9 or n_scanned < 1 or n_states < 0:
+        return False
+    shapes = [site.shape(n_states + i) for i in range(n_scanned)]
+    axes: list[int] = list(site.option("scan_input_axes", [0] * n_scanned))
+    if any(not shape for shape in shapes):
+        return False
+    n_steps = (shapes[0] or (0,))[axes[0]]
+    if n_steps < 1 or n_steps * max(1, len(body.node)) > MOST_NODES:
+        return False
+    backwards = list(site.option("scan_input_directions", [0] * n_scanned))
+    states, scanned = list(site.node.input[:n_states]), list(site.node.input[n_states:])
+    n_rows = len(body.output) - n_states
+    rows: list[list[str]] = [[] for _ in range(n_rows)]
+    for step in range(n_steps):
+        elements = [
+            site.op("Gather", name, site.constant(np.array(n_steps - 1 - step if back else step)), axis=axis)
+            for name, axis, back in zip(scanned, axes, backwards, strict=True)
+        ]
+        inputs = {value.name: name for value, name in zip(body.input, (*states, *elements), strict=True)}
+        made = write_graph(site, body, inputs)
+        states = made[:n_states]
+        for row, name in zip(rows, made[n_states:], strict=True):
+            row.append(name)
+    _give_scanned(site, states, rows)
+    return True
+
+
+def _give_scanned(site: Site, states: list[str], rows: list[list[str]]) -> None:
+    axes = list(site.option("scan_output_axes", [0] * len(rows)))
+    prepends = list(site.option("scan_output_directions", [0] * len(rows)))
+    for place, name in enumerate(states):
+        site.give(name, place)
+    for number, row in enumerate(rows):
+        if site.output(len(states) + number):
+            ordered = row[::-1] if prepends[number] else row
+            site.give(_stacked(site, ordered, axes[number]), len(states) + number)
+
+
+def _stacked(site: Site, row: list[str], axis: int) -> str:
+    """Return values one after another along a new axis."""
+    axes = site.constant([axis], np.int64)
+    wide = [
+        site.op("Unsqueeze", name, axes)
+        if site.facts.opset >= 13
+        else site.op("Unsqueeze", name, axes=[axis])
+        for name in row
+    ]
+    return wide[0] if len(wide) == 1 else site.concat(wide, axis)
+
+
+def _body(site: Site, name: str) -> Any:
+    return next(attribute.g for attribute in site.node.attribute if attribute.name == name)
+
+
+def _goes_on(body: Any) -> bool:
+    """Return whether the condition that a body makes is the one it got, or true."""
+    name, given = body.output[0].name, body.input[1].name
+    constants = {tensor.name: tensor for tensor in body.initializer}
+    for _ in range(len(body.node) + 1):
+        if name == given:
+            return True
+        if name in constants:
+            return bool(numpy_helper.to_array(constants[name]).reshape(()))
+        maker = next((node for node in body.node if name in node.output), None)
+        if maker is None:
+            return False
+        if maker.op_type == "Constant":
+            value = next((attribute.t for attribute in maker.attribute if attribute.name == "value"), None)
+            return value is not None and bool(numpy_helper.to_array(value).reshape(()))
+        if maker.op_type not in ("Identity", "Cast"):
+            return False
+        name = maker.input[0]
+    return False
+
+
+RULES: dict[str, Rule] = {"If": _if, "Loop": _loop, "Scan": _scan}

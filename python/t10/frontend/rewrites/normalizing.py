@@ -1,0 +1,64 @@
+"""Normalisations over channels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from t10.frontend.rewrites.site import Rule, Site
+
+_LOWERED_FROM = 15
+"""From this opset on, BatchNormalization is lowered as it is."""
+
+
+def _batch_normalization(site: Site) -> bool:
+    """Write (x - mean) * (scale / sqrt(variance + epsilon)) + bias, as at inference."""
+    shape, kind = site.shape(0), site.kind(0)
+    is_read = any(site.output(place) for place in range(1, len(site.node.output)))
+    if site.facts.opset >= _LOWERED_FROM or shape is None or len(shape) < 2 or not kind or is_read:
+        return False
+    column = (shape[1], *[1] * (len(shape) - 2))
+    noise = site.scalar(site.option("epsilon", 1e-5), kind)
+    factor = site.op("Div", site.input(1), site.op("Sqrt", site.op("Add", site.input(4), noise)))
+    centred = site.op("Sub", site.input(0), site.reshape(site.input(3), column))
+    scaled = site.op("Mul", centred, site.reshape(factor, column))
+    site.give(site.op("Add", scaled, site.reshape(site.input(2), column)))
+    return True
+
+
+def _local_response(site: Site) -> bool:
+    """Write x / (bias + alpha / size * sum of squares)^beta, the sum over neighbouring channels."""
+    shape, kind = site.shape(0), site.kind(0)
+    if shape is None or len(shape) < 2 or not kind:
+        return False
+    size, n = int(site.option("size", 1)), shape[1]
+    before, after = (size - 1) // 2, size - 1 - (size - 1) // 2
+    square = site.op("Mul", site.input(0), site.input(0))
+    zero = site.scalar(0, kind)
+
+    def zeros(count: int) -> list[str]:
+        extents = site.constant([shape[0], count, *shape[2:]], np.int64)
+        return [site.op("Expand", zero, extents)] if count else []
+
+    parts = [*zeros(before), square, *zeros(after)]
+    padded = site.concat(parts, 1) if len(parts) > 1 else square
+    total = site.slice(padded, 1, 0, n)
+    for start in range(1, size):
+        total = site.op("Add", total, site.slice(padded, 1, start, start + n))
+    scaled = site.op("Mul", total, site.scalar(site.option("alpha", 1e-4) / size, kind))
+    base = site.op("Add", scaled, site.scalar(site.option("bias", 1.0), kind))
+    power = site.op("Pow", base, site.scalar(site.option("beta", 0.75), kind))
+    site.op("Div", site.input(0), power, output=site.node.output[0])
+    return True
+
+
+def _prelu(site: Site) -> bool:
+    """Write a slope per channel, as old opsets have it, in extents that broadcast."""
+    shape, slope = site.shape(0), site.shape(1)
+    if shape is None or slope is None or len(shape) < 3 or slope != (shape[1],) or slope[0] in (1, shape[-1]):
+        return False
+    column = site.reshape(site.input(1), (slope[0], *[1] * (len(shape) - 2)))
+    site.op("PRelu", site.input(0), column, output=site.node.output[0])
+    return True
+
+
+RULES: dict[str, Rule] = {"BatchNormalization": _batch_normalization, "LRN": _local_response, "PRelu": _prelu}
