@@ -4,10 +4,10 @@
     python benchmarks/onnx_mlir.py FOLDER [--only bert] [--chips test-16,test-64,ipu-mk2] [--expect FILE] [--json FILE]
 
 The folder holds, at any depth, NAME.basic.mlir (--EmitONNXBasic) and NAME.ir.mlir (--EmitONNXIR) beside the NAME.onnx
-they came from. Inputs are random, but for node_X: those of the test X of the onnx package; what such a model must know
-when it is compiled (a shape, axes) is fixed to them then, and the verdict says so. Symbolic dims get the extent of
---extent. A model that does not fit on the first chip goes to the next one. Where weights make logits above 1,000, so
-that rounding decides the last Softmax, the logits are compared.
+they came from. Inputs are random, but for those in NAME.npz (in.x), and for node_X: those of the test X of the onnx
+package; what such a model must know when it is compiled (a shape, axes) is fixed to them, and the verdict says so.
+Symbolic dims get the extent of --extent. A model that does not fit on the first chip goes to the next one. If weights
+make logits above 1,000, so that rounding decides the last Softmax, the logits are compared.
 
 The file of --expect has a line `NAME: refused: part of the message` or `NAME: with constants a, b` for every text that
 is not just equal: the exit code is 0 only if exactly these are so, and all others are equal.
@@ -34,7 +34,7 @@ import onnx
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "python"))
 
-from t10.arrays import Arrays  # noqa: E402 - needs the path above
+from t10.arrays import Arrays, read_arrays  # noqa: E402 - needs the path above
 from t10.conformance.cases import Case, load_cases  # noqa: E402 - needs the path above
 from t10.driver import Executable, compile  # noqa: E402 - needs the path above
 from t10.errors import (  # noqa: E402 - needs the path above
@@ -45,7 +45,7 @@ from t10.errors import (  # noqa: E402 - needs the path above
 )
 from t10.frontend.importer import import_model  # noqa: E402 - needs the path above
 from t10.random_inputs import random_inputs  # noqa: E402 - needs the path above
-from t10.reference import compare, default_tolerance, run_onnx_runtime  # noqa: E402 - needs the path above
+from t10.reference import compare, default_tolerance, run_onnx_runtime, split_reference  # noqa: E402 - needs the path above
 
 COLUMNS = f"{'text':<58} {'chip':<8} {'ops':>4} {'import s':>8} {'compile s':>9} {'error':>9} verdict"
 MOST_LOGIT = 1e3
@@ -191,7 +191,10 @@ def _measured(path: Path, source: Path, row: Row, arguments: Any) -> Row:
 
 
 def test_inputs(name: str, source: Path) -> Arrays:
-    """Return the inputs of the test of the onnx package that a model is, by name; none for another model."""
+    """Return the inputs in the NAME.npz beside a model, or of the test of the onnx package that it is; else none."""
+    beside = source.with_suffix(".npz")
+    if beside.exists():
+        return split_reference(read_arrays(beside))[0]
     if not name.startswith("node_"):
         return {}
     case = node_cases().get(f"node/test_{name.partition('.')[0].removeprefix('node_')}")
