@@ -39,4 +39,4 @@ def write_arrays(path: Path | str, arrays: Mapping[str, NDArray[Any]]) -> None:
     with replaced_file(path) as temporary, zipfile.ZipFile(temporary, "w", allowZip64=True) as archive:
         for name, array in arrays.items():
             with archive.open(zipfile.ZipInfo(name + SUFFIX), "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
+                np.lib.format.write_array(member, np.asarray(array, order="C"), allow_pickle=False)

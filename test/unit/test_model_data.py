@@ -12,6 +12,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from support.models import save
 
+from t10.driver import compile
 from t10.errors import InputError
 from t10.frontend import wire
 from t10.frontend.external import external_file, mapped_array
@@ -151,6 +152,27 @@ def test_large_weights_inside_a_file_are_mapped_from_it(
     for name, values in plain.weights.items():
         assert isinstance(mapped.weights[name], np.memmap)
         np.testing.assert_array_equal(mapped.weights[name], values)
+
+
+def test_mapped_weights_are_written_and_executed_as_read_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some are stored transposed: they are views of the file until they are used."""
+    path = _with_weights(tmp_path / "m.onnx")
+    plain = compile(path, "test-4")
+    monkeypatch.setattr(wire, "MIN_FILE_BYTES", 0)
+    monkeypatch.setattr(wire, "MIN_TENSOR_BYTES", 1000)
+    mapped = compile(path, "test-4")
+    assert any(
+        isinstance(values, np.memmap) and not values.flags.c_contiguous for values in mapped.weights.values()
+    )
+    inputs = {"x": np.ones((2, 64), np.float32), "ids": np.array([1, 2])}
+    np.testing.assert_array_equal(plain.run(inputs)["y"], mapped.run(inputs)["y"])
+    plain.save(tmp_path / "plain")
+    mapped.save(tmp_path / "mapped")
+    assert (tmp_path / "plain" / "weights.npz").read_bytes() == (
+        tmp_path / "mapped" / "weights.npz"
+    ).read_bytes()
 
 
 def test_what_is_left_of_a_file_without_its_weights_is_small(

@@ -53,8 +53,15 @@ def significant(order: Order, extents: Sequence[int]) -> Order:
 def stored_weights(
     weights: Mapping[str, NDArray[Any]], orders: Mapping[str, Order]
 ) -> dict[str, NDArray[Any]]:
-    """Return weights as they are stored: those with an order transposed to it, the others as they are."""
-    return {
-        name: np.ascontiguousarray(value.transpose(orders[name])) if name in orders else value
-        for name, value in weights.items()
-    }
+    """Return weights as they are stored: those with an order transposed to it, the others as they are.
+
+    Those that are mapped from files stay mapped: they are views, read where they are used.
+    """
+    return {name: _stored(value, orders.get(name)) for name, value in weights.items()}
+
+
+def _stored(value: NDArray[Any], order: Order | None) -> NDArray[Any]:
+    if order is None:
+        return value
+    turned = value.transpose(order)
+    return turned if isinstance(value, np.memmap) else np.ascontiguousarray(turned)
