@@ -19,6 +19,7 @@ from t10.cost.fitted import FitTable
 from t10.cost.formula import Formula, Opcode
 from t10.cost.program import CostCallable, CostFunction, cost_function, cost_program
 from t10.cost.trace import TraceError, trace_row, trace_table
+from t10.cost.ways import OTHER
 from t10.errors import T10Error
 from t10.plan import _batch_function
 
@@ -55,7 +56,8 @@ def check_model(cost: CostModel, spec: OperatorSpec) -> None:
     """Assert that every function of an operator is traced and gives the numbers of the model itself."""
     rng = np.random.default_rng(1)
     program = cost_program(cost, spec)
-    boxes = table_of(rng, *(3 * extent for extent in spec.extents))
+    # Axes of one point have one point in every box.
+    boxes = table_of(rng, *(3 * extent if extent > 1 else 1 for extent in spec.extents))
     slots = np.concatenate([table_of(rng, 100_000, lowest=0), table_of(rng, 5000)], axis=1)
     shifts = table_of(rng, 1 << 20, lowest=0)
     reductions = np.concatenate([table_of(rng, 1472), table_of(rng, 30_000, 10_000, lowest=0)], axis=1)
@@ -90,9 +92,12 @@ def test_so_it_is_for_random_operators(cost: CostModel) -> None:
 def test_epilogues_fitted_by_points_and_runs_are_traced(spec: OperatorSpec) -> None:
     one = class_of(spec, "epilogue")
     slots = np.arange(1, 4)
-    coefficients = {name: 1000 + 77 * number for number, name in enumerate(one.of_runs(slots, slots))}
-    regimes = [name for name, _ in one.run_regimes(slots, slots)]
-    model = {regime: {"one": 500 * number, **coefficients} for number, regime in enumerate(regimes)}
+    ways = one.ways_of_runs(slots, slots)
+    model = {
+        way.name: {name: 1000 + 77 * number + 13 * n for n, name in enumerate(way.features())}
+        for number, way in enumerate(ways)
+    }
+    model[OTHER] = {"one": 5000}
     check_model(IpuCostModel(CHIP, FitTable({one.key: model}, "test")), spec)
 
 
@@ -120,6 +125,32 @@ def test_everything_that_can_be_traced_is_what_numpy_does() -> None:
     table = table_of(np.random.default_rng(3), 200, 150, 90)
     np.testing.assert_array_equal(formula.evaluate(table), wild(table))
     np.testing.assert_array_equal(native(formula, table), wild(table))
+
+
+def test_one_row_without_arrays_gives_the_same_bits() -> None:
+    formula = trace_table(wild, 3)
+    table = table_of(np.random.default_rng(4), 200, 150, 90)
+    found = [formula.evaluate_one(row) for row in table.tolist()]
+    np.testing.assert_array_equal(found, formula.evaluate(table))
+
+
+def test_columns_of_one_number_are_constants() -> None:
+    formula = trace_table(wild, 3, {1: 7})
+    assert len(formula.instructions) < len(trace_table(wild, 3).instructions)
+    table = table_of(np.random.default_rng(5), 200, 150, 90)
+    table[:, 1] = 7
+    np.testing.assert_array_equal(formula.evaluate(table), wild(table))
+
+
+def test_what_is_always_so_needs_no_instruction() -> None:
+    def always(t: Any) -> Any:
+        where: Any = np.where
+        a, b = t.T
+        certain = np.logical_and(a * 0 == 0, np.logical_not(b != b))
+        unlikely = np.logical_or(a < a, np.logical_not(np.logical_not(b % 1 != 0)))
+        return where(np.logical_and(certain, np.logical_not(unlikely)), a // 1 + (b - b) + 0 // a, b)
+
+    assert trace_table(always, 2).instructions == ()
 
 
 def test_integer_division_is_exact_up_to_large_numbers_and_zero_by_zero() -> None:

@@ -6,21 +6,16 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Literal
 
+import numpy as np
+
 from t10.core.expression import AxisSizes, Operand, OperatorSpec
 from t10.core.scalar import ScalarFunction
-from t10.cost.features import (
-    BLOCKS,
-    Boxes,
-    Column,
-    epilogue_features,
-    epilogue_regimes,
-    loop_features,
-    loop_regimes,
-    matrix_features,
-    matrix_regimes,
-    product,
-)
+from t10.cost.gather_ways import gather_ways
+from t10.cost.matrix_ways import BLOCKS, matrix_ways
+from t10.cost.reduce_ways import reduce_ways
 from t10.cost.roles import LoopRoles, MatrixRoles, epilogue_roles, loop_roles, matrix_roles
+from t10.cost.vector_ways import Rows, lines_of, task_ways, vector_ways
+from t10.cost.ways import Boxes, Column, Way, always, narrowed, product
 
 Step = Literal["sub_task", "epilogue", "combine"]
 """Combining is a sub-task whose output holds what it adds to already."""
@@ -28,43 +23,47 @@ Step = Literal["sub_task", "epilogue", "combine"]
 
 @dataclass(frozen=True, slots=True)
 class OperatorClass:
-    """A compute step (its sub-task or its epilogue) of operators like `spec`; `key` names it in fitted tables."""
+    """A compute step (its sub-task or its epilogue) of operators like `spec`; `key` names it in fitted tables.
+
+    Operators of one class whose `layout` is the same, too, take the same time on the same boxes: axes have the same
+    numbers.
+    """
 
     spec: OperatorSpec
     step: Step
     key: str
+    layout: str
     title: str
     matrix: MatrixRoles | None
     loops: LoopRoles
 
-    def features(self, boxes: Boxes) -> dict[str, Column]:
-        """Return what the time of a step over boxes is a linear function of, by name."""
-        if self.matrix is not None:
-            return matrix_features(self.spec, self.matrix, boxes)
+    def ways(self, boxes: Boxes) -> list[Way]:
+        """Return the ways to compute a step over boxes."""
         if self.step == "epilogue":
-            return self.of_runs(*self._runs(boxes))
-        return loop_features(self.spec, self.loops, boxes)
+            return self.ways_of_runs(*self.runs(boxes))
+        if self.spec.selectors:
+            return gather_ways(self.spec, self.loops, boxes)
+        if not self.spec.reduction_axes:
+            return task_ways(self.spec, boxes)
+        terms = product(boxes, self.spec.reduction_axes)
+        engine = matrix_ways(self.spec, boxes) if self.matrix is not None else []
+        # A single term is no sum: it is added to, or becomes, its output as in an elementwise task.
+        single = [narrowed(way, lambda: terms == 1, "single, ") for way in task_ways(self.spec, boxes)]
+        return [
+            *single,
+            *(narrowed(way, lambda: terms > 1) for way in (*engine, *reduce_ways(self.spec, boxes))),
+        ]
 
-    def regimes(self, boxes: Boxes) -> list[tuple[str, Column]]:
-        """Return ranges of shapes that run code of different kinds, by name with conditions (n,).
+    def ways_of_runs(self, points: Column, run: Column) -> list[Way]:
+        """Return the ways of an epilogue on so many elements in rows of so many."""
+        spec = self.spec
+        operands = (spec.output, *spec.epilogue_inputs, spec.output)
+        dtypes = [spec.acc_dtype, *(operand.dtype for operand in spec.epilogue_inputs), spec.output.dtype]
+        lines = lines_of(operands, dtypes, frozenset(self.loops.run))
+        rows = Rows(run, (np.maximum(-(-points // run), 1),), always(run))
+        return vector_ways(lines, lambda: rows)
 
-        The first whose condition holds counts; the last one's always does.
-        """
-        if self.matrix is not None:
-            return matrix_regimes(self.spec, self.matrix, boxes)
-        if self.step == "epilogue":
-            return self.run_regimes(*self._runs(boxes))
-        return loop_regimes(self.spec, self.loops, boxes)
-
-    def of_runs(self, points: Column, run: Column) -> dict[str, Column]:
-        """Return the features of an epilogue on so many elements in rows of so many."""
-        return epilogue_features(self.spec, points, run)
-
-    def run_regimes(self, points: Column, run: Column) -> list[tuple[str, Column]]:
-        """Return the regimes of an epilogue on so many elements in rows of so many; see `regimes`."""
-        return epilogue_regimes(self.spec, points, run)
-
-    def _runs(self, boxes: Boxes) -> tuple[Column, Column]:
+    def runs(self, boxes: Boxes) -> tuple[Column, Column]:
         """Return the elements of an epilogue over boxes, and how many of them lie in a row."""
         return product(boxes, (*self.loops.run, *self.loops.rows)), product(boxes, self.loops.run)
 
@@ -75,7 +74,15 @@ def class_of(spec: OperatorSpec, step: Step) -> OperatorClass:
     loops = epilogue_roles(spec) if step == "epilogue" else loop_roles(spec)
     signature = _matrix_signature(spec, matrix) if matrix is not None else _loop_signature(spec, step, loops)
     key = sha256(repr(signature).encode()).hexdigest()[:16]
-    return OperatorClass(spec, step, key, _title(spec, step, matrix), matrix, loops)
+    return OperatorClass(spec, step, key, _layout(spec), _title(spec, step, matrix), matrix, loops)
+
+
+def _layout(spec: OperatorSpec) -> str:
+    """Return a digest of which axis of an operator lies where."""
+    operands = (*spec.inputs, spec.output, *spec.epilogue_inputs)
+    dims = [[[(term.axis, term.coefficient) for term in dim.terms] for dim in o.dims] for o in operands]
+    kinds = [axis.kind for axis in spec.axes]
+    return sha256(repr((dims, kinds)).encode()).hexdigest()[:16]
 
 
 def _has_engine(spec: OperatorSpec) -> bool:

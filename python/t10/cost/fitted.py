@@ -7,8 +7,8 @@ whole numbers, so that the search and numpy give the same bits.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
 from importlib import resources
@@ -19,25 +19,35 @@ import numpy as np
 
 from t10.core.expression import OperatorSpec
 from t10.cost.classes import OperatorClass, Step, class_of
+from t10.cost.formula import Formula
+from t10.cost.trace import trace_table
+from t10.cost.ways import Coefficients, least
 from t10.errors import InputError
 
 TABLE = "ipu-fit.json"
-PER_CYCLE = 1000
 KEPT_OPERATORS = 4096
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FitTable:
-    """Coefficients by class key, regime and feature; `digest` differs whenever any of them does."""
+    """Coefficients by class key, way and feature; `digest` differs whenever any of them does.
 
-    classes: Mapping[str, Mapping[str, Mapping[str, int]]]
+    `formulas` keeps what was traced for questions about single boxes.
+    """
+
+    classes: Mapping[str, Coefficients]
     digest: str
+    formulas: dict[tuple[str, str], Formula] = field(default_factory=dict, repr=False)
 
     def predicted(self, spec: OperatorSpec, step: Step, boxes: Any) -> Any | None:
         """Return the modelled cycles of a step over boxes (n, axes); None for classes without a model."""
         one = _class_of(spec, step)
         model = self.classes.get(one.key)
-        return _by_regime(model, one.regimes(boxes), one.features(boxes)) if model else None
+        if not model:
+            return None
+        if is_single(boxes):
+            return self._one(one, len(spec.axes), boxes, lambda table: least(model, one.ways(table)))
+        return least(model, one.ways(boxes))
 
     def epilogue(self, spec: OperatorSpec, n_slots: Any, runs: Any) -> Any | None:
         """Return the modelled cycles of an epilogue on `n_slots` (n,) elements; None for classes without a model.
@@ -46,30 +56,29 @@ class FitTable:
         """
         one = _class_of(spec, "epilogue")
         model = self.classes.get(one.key)
-        return (
-            _by_regime(model, one.run_regimes(n_slots, runs), one.of_runs(n_slots, runs)) if model else None
-        )
+        if not model:
+            return None
+
+        def question(table: Any) -> Any:
+            return least(model, one.ways_of_runs(table[:, 0], table[:, 1]))
+
+        if is_single(n_slots) and is_single(runs):
+            return self._one(one, 2, np.stack([n_slots, runs], axis=1), question)
+        return least(model, one.ways_of_runs(n_slots, runs))
+
+    def _one(self, one: OperatorClass, n_columns: int, row: Any, question: Callable[[Any], Any]) -> Any:
+        """Return what a question gives for one row, as a formula that is traced once."""
+        key = (one.key, one.layout)
+        if key not in self.formulas:
+            if len(self.formulas) >= KEPT_OPERATORS:
+                self.formulas.clear()
+            self.formulas[key] = trace_table(question, n_columns)
+        return np.array([int(self.formulas[key].evaluate_one(row[0].tolist()))], np.int64)
 
 
-def _by_regime(
-    model: Mapping[str, Mapping[str, int]], regimes: list[tuple[str, Any]], features: Mapping[str, Any]
-) -> Any | None:
-    """Return the cycles of the first regime that holds and has a model; None where none has."""
-    where: Any = np.where  # also of what records formulas
-    result: Any = None
-    for name, condition in reversed(regimes):
-        if name in model:
-            total = _total(model[name], features)
-            result = total if result is None else where(condition, total, result)
-    return result
-
-
-def _total(coefficients: Mapping[str, int], features: Mapping[str, Any]) -> Any:
-    """Return whole cycles, at least one."""
-    total: Any = 0
-    for name, value in coefficients.items():
-        total = total + value * features[name]
-    return np.maximum(-(-total // PER_CYCLE), 1)
+def is_single(table: Any) -> bool:
+    """Return whether a column or table is an array of one row, and nothing that records formulas."""
+    return type(table) is np.ndarray and len(table) == 1
 
 
 @lru_cache(maxsize=KEPT_OPERATORS)

@@ -14,8 +14,11 @@ Every value is a double that holds an integer or a fraction; integers are exact 
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from math import ceil, floor, sqrt, trunc
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,6 +100,16 @@ class Formula:
             values.append(apply(Opcode(opcode), *(values[v] for v in used)))
         return values[self.result]
 
+    def evaluate_one(self, inputs: Sequence[int]) -> float:
+        """Return the result for one row: the same bits without arrays, many times faster for a single row."""
+        values: list[float] = [*map(float, inputs), *self.constants]
+        for opcode, a, b, c in self.instructions:
+            if opcode == Opcode.SELECT:
+                values.append(values[b] if values[a] else values[c])
+            else:
+                values.append(_SCALAR[opcode](values[a], values[b]))
+        return values[self.result]
+
 
 def apply(opcode: Opcode, *operands: Floats) -> Floats:
     """Return what an operation gives on columns of doubles."""
@@ -142,4 +155,34 @@ _LOGIC = {
     Opcode.NE: np.not_equal,
     Opcode.AND: np.logical_and,
     Opcode.OR: np.logical_or,
+}
+
+
+def _quotient(rounded: Callable[[float], int]) -> Callable[[float, float], float]:
+    return lambda a, b: float(rounded(a / b)) if b else 0.0
+
+
+_SCALAR: dict[int, Callable[[float, float], float]] = {
+    Opcode.ADD: operator.add,
+    Opcode.SUB: operator.sub,
+    Opcode.MUL: operator.mul,
+    Opcode.DIV: lambda a, b: a / b,
+    Opcode.FLOOR_DIV: _quotient(floor),
+    Opcode.CEIL_DIV: _quotient(ceil),
+    Opcode.MOD: lambda a, b: a - b * floor(a / b) if b else 0.0,
+    Opcode.MIN: min,
+    Opcode.MAX: max,
+    Opcode.NEG: lambda a, _: -a,
+    Opcode.ABS: lambda a, _: abs(a),
+    Opcode.FLOOR: lambda a, _: float(floor(a)),
+    Opcode.CEIL: lambda a, _: float(ceil(a)),
+    Opcode.TRUNC: lambda a, _: float(trunc(a)),
+    Opcode.SQRT: lambda a, _: sqrt(a),
+    Opcode.LT: lambda a, b: float(a < b),
+    Opcode.LE: lambda a, b: float(a <= b),
+    Opcode.EQ: lambda a, b: float(a == b),
+    Opcode.NE: lambda a, b: float(a != b),
+    Opcode.AND: lambda a, b: float(a != 0 and b != 0),
+    Opcode.OR: lambda a, b: float(a != 0 or b != 0),
+    Opcode.NOT: lambda a, _: float(a == 0),
 }

@@ -64,7 +64,7 @@ def cost_program(cost: CostModel, spec: OperatorSpec) -> CostProgram:
     return CostProgram(
         sub_task=cost_function(
             lambda boxes: cost.sub_task_cycles_many(spec, boxes),
-            tuple((1, 2 * extent) for extent in spec.extents),
+            tuple((1, 2 * extent if extent > 1 else 1) for extent in spec.extents),
         ),
         epilogue=cost_function(
             lambda t: cost.epilogue_cycles_many(spec, t[:, 0], t[:, 1]), ((0, n_elements), (1, n_elements))
@@ -81,11 +81,12 @@ def cost_function(function: Callable[[Any], Any], ranges: tuple[tuple[int, int],
     """Return `function` of integer tables as a formula where it can be traced, else as it is.
 
     `ranges` has the smallest and greatest number of every column; the formula is compared with the function on
-    samples of them.
+    samples of them. A column of which there is one number only is a constant in the formula.
     """
     called = CostCallable(len(ranges), function)
     try:
-        formula = trace_table(function, len(ranges))
+        fixed = {column: low for column, (low, high) in enumerate(ranges) if low == high}
+        formula = trace_table(function, len(ranges), fixed)
     except (
         Exception
     ):  # whatever a traced array cannot do; a mistake of the function's own shows when it is called

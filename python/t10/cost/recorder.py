@@ -12,6 +12,9 @@ Kind = Literal["bool", "int", "float"]
 _COMMUTATIVE = frozenset(
     {Opcode.ADD, Opcode.MUL, Opcode.MIN, Opcode.MAX, Opcode.EQ, Opcode.NE, Opcode.AND, Opcode.OR}
 )
+_LOGIC = frozenset({Opcode.AND, Opcode.OR, Opcode.NOT})
+_COMPARED = {Opcode.EQ: 1.0, Opcode.LE: 1.0, Opcode.NE: 0.0, Opcode.LT: 0.0}
+"""What comparisons of a number with itself give."""
 _ROUNDING = frozenset({Opcode.FLOOR, Opcode.CEIL, Opcode.TRUNC})
 
 
@@ -99,12 +102,45 @@ class Recorder:
             return operands[1] if operands[1] == operands[2] else None
         if opcode in (Opcode.MIN, Opcode.MAX) and operands[0] == operands[1]:
             return first
+        if opcode in _LOGIC:
+            return self._logical(opcode, operands, numbers)
+        if opcode in _COMPARED and operands[0] == operands[1] and self._kinds[first] != "float":
+            return self.constant(_COMPARED[opcode], "bool")
+        return self._calculated(opcode, operands, numbers)
+
+    def _calculated(
+        self, opcode: Opcode, operands: tuple[int, ...], numbers: list[float | None]
+    ) -> int | None:
+        """Return the value of arithmetic with a neutral or absorbing number; fractions may be no numbers."""
+        first, is_int = operands[0], all(self._kinds[v] == "int" for v in operands)
         if opcode in (Opcode.MUL, Opcode.ADD):
             neutral = 1.0 if opcode is Opcode.MUL else 0.0
             same = next((v for v, n in zip(reversed(operands), numbers, strict=True) if n == neutral), None)
-            return same if same is not None and self._kinds[same] != "bool" else None
-        exact = opcode in (Opcode.FLOOR_DIV, Opcode.CEIL_DIV) and numbers[1] == 1
-        return first if exact and self._kinds[first] == "int" else None
+            if same is not None and self._kinds[same] != "bool":
+                return same
+            return self.constant(0.0, "int") if opcode is Opcode.MUL and is_int and 0.0 in numbers else None
+        if not is_int:
+            return None
+        if opcode in (Opcode.FLOOR_DIV, Opcode.CEIL_DIV):
+            return first if numbers[1] == 1 or numbers[0] == 0 else None
+        if opcode is Opcode.MOD:
+            return self.constant(0.0, "int") if numbers[1] == 1 or numbers[0] == 0 else None
+        if opcode is Opcode.SUB:
+            return first if numbers[1] == 0 else self.constant(0.0, "int") if first == operands[1] else None
+        return None
+
+    def _logical(self, opcode: Opcode, operands: tuple[int, ...], numbers: list[float | None]) -> int | None:
+        """Return the value of logic with a known side, or of the same side twice."""
+        if opcode is Opcode.NOT:
+            first = operands[0]
+            return self._instructions[first][1] if self._is(first, Opcode.NOT) else None
+        absorbing = 0.0 if opcode is Opcode.AND else 1.0
+        for number, value, other in zip(numbers, operands, reversed(operands), strict=True):
+            if number is not None:
+                return value if number == absorbing else other
+            if value == other or (self._is(other, opcode) and value in self._operands(other)):
+                return other
+        return None
 
     def _negated(self, value: int) -> int | None:
         """Return -(-x) as x and -(-x // y) as the quotient rounded up."""

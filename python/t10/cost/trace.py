@@ -13,7 +13,7 @@ What can be traced: arithmetic, comparisons, boolean logic, `divmod`, `np.minimu
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any, cast
 
@@ -37,10 +37,18 @@ def trace_row(function: Callable[..., object], n_inputs: int) -> Formula:
     return _finished(recorder, function(*(Row(recorder, i) for i in range(n_inputs))))
 
 
-def trace_table(function: Callable[[Any], object], n_columns: int) -> Formula:
-    """Return `function` of an integer array of shape (n, n_columns) as a formula. Raises TraceError."""
+def trace_table(
+    function: Callable[[Any], object], n_columns: int, fixed: Mapping[int, int] | None = None
+) -> Formula:
+    """Return `function` of an integer array of shape (n, n_columns) as a formula; `fixed` columns are one number.
+
+    Raises TraceError.
+    """
     recorder = Recorder(n_columns)
-    return _finished(recorder, function(Table(recorder, tuple(range(n_columns)))))
+    values = list(range(n_columns))
+    for column, number in (fixed or {}).items():
+        values[column] = recorder.constant(number, "int")
+    return _finished(recorder, function(Table(recorder, tuple(values))))
 
 
 def _finished(recorder: Recorder, result: object) -> Formula:

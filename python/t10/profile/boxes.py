@@ -8,15 +8,18 @@ from math import prod
 from random import Random
 
 import numpy as np
+from numpy.typing import NDArray
 
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.cost.classes import OperatorClass
+from t10.profile.strata import strata
 from t10.profile.work import box_bytes
 
 LARGEST_EXTENT = 512
-BOXES_PER_REGIME = 24
+BOXES_PER_STRATUM = 24
+BOXES_PER_WAY = 40
 SPARE_DRAWS = 12
-"""For every box that is wanted so many more are drawn, to find those of rare regimes among them."""
+"""For every box that is wanted so many more are drawn, to find those of rare strata among them."""
 MOST_MISSES = 2000
 WINDOWS = (1, 2, 3, 3, 5, 7)
 LARGEST_BYTES = 1 << 18
@@ -30,18 +33,40 @@ def random_boxes(one: OperatorClass, seed: int, n: int) -> list[AxisSizes]:
     """Return about `n` different boxes whose operands fit a core, sizes of every magnitude.
 
     Axes along which operands are contiguous are mostly cut in whole words, as planners do: seven in eight are multiples
-    of eight, half of the others of two. Of regimes that hardly occur among the first `n` some more boxes are drawn, so
+    of eight, half of the others of two. Of strata that hardly occur among the first `n` some more boxes are drawn, so
     that each of them can be fitted and tested.
     """
     rng = Random(f"{seed} {one.key}")
     drawn = list(dict.fromkeys(islice(_drawn(one, rng), (1 + SPARE_DRAWS) * n)))
     counts: dict[int, int] = {}
     result: list[AxisSizes] = []
-    for number, (box, regime) in enumerate(zip(drawn, _regime_numbers(one, drawn), strict=True)):
-        if number < n or counts.get(regime, 0) < BOXES_PER_REGIME:
+    for number, (box, stratum) in enumerate(zip(drawn, _strata_numbers(one, drawn), strict=True)):
+        if number < n or counts.get(stratum, 0) < BOXES_PER_STRATUM:
             result.append(box)
-            counts[regime] = counts.get(regime, 0) + 1
+            counts[stratum] = counts.get(stratum, 0) + 1
     return result
+
+
+def further_boxes(one: OperatorClass, seed: int, n: int) -> list[AxisSizes]:
+    """Return boxes besides the `random_boxes`, of ways that can be taken for few of those: to fit, not to test."""
+    known = random_boxes(one, seed, n)
+    rng = Random(f"{seed} {one.key} further")
+    spare = [box for box in dict.fromkeys(islice(_drawn(one, rng), SPARE_DRAWS * n)) if box not in set(known)]
+    if not spare:
+        return []
+    counts = _possible(one, known).sum(axis=1)
+    result: list[AxisSizes] = []
+    for box, possible in zip(spare, _possible(one, spare).T, strict=True):
+        if (counts[possible] < BOXES_PER_WAY).any():
+            result.append(box)
+            counts += possible
+    return result
+
+
+def _possible(one: OperatorClass, boxes: list[AxisSizes]) -> NDArray[np.bool_]:
+    """Return which ways can be taken, shape (ways, boxes)."""
+    ways = one.ways(np.array(boxes, np.int64))
+    return np.stack([np.broadcast_to(np.asarray(way.when(), np.bool_), (len(boxes),)) for way in ways])
 
 
 def _drawn(one: OperatorClass, rng: Random) -> Iterator[AxisSizes]:
@@ -63,11 +88,11 @@ def _drawn(one: OperatorClass, rng: Random) -> Iterator[AxisSizes]:
             misses += 1
 
 
-def _regime_numbers(one: OperatorClass, boxes: list[AxisSizes]) -> list[int]:
-    """Return the number of every box's regime."""
+def _strata_numbers(one: OperatorClass, boxes: list[AxisSizes]) -> list[int]:
+    """Return the number of every box's stratum."""
     if not boxes:
         return []
-    conditions = [condition for _, condition in one.regimes(np.array(boxes, np.int64))]
+    conditions = [condition for _, condition in strata(one, np.array(boxes, np.int64))]
     return np.argmax(np.stack([np.asarray(each, np.bool_) for each in conditions]), axis=0).tolist()
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-SIGNIFICANT = 1e-4
+SIGNIFICANT = 4e-3
 """A feature that never explains more than this part of any sample's cycles is left out."""
 ROUNDS = 5
 MOST_FACTOR = 100.0
@@ -21,6 +21,18 @@ def fit(features: Mapping[str, Floats], cycles: Floats) -> dict[str, float]:
     What counts is (modelled - cycles) / sqrt(modelled * cycles), modelled as of the round before: squares of plain
     relative errors would rather have everything too cheap, and a search goes where it is cheap.
     """
+    found = _solved(features, cycles)
+    kept = {
+        name: column
+        for name, column in features.items()
+        if found[name] * float((column / cycles).max()) > SIGNIFICANT
+    }
+    found = _solved(kept, cycles) if kept else {}
+    return {name: value for name, value in found.items() if value > 0}
+
+
+def _solved(features: Mapping[str, Floats], cycles: Floats) -> dict[str, float]:
+    """Return a coefficient for every feature."""
     names = list(features)
     columns = np.stack([np.asarray(features[name], np.float64) for name in names], axis=1)
     solution, modelled = np.zeros(len(names)), cycles
@@ -30,11 +42,7 @@ def fit(features: Mapping[str, Floats], cycles: Floats) -> dict[str, float]:
         scale = np.maximum(np.abs(table).max(axis=0), 1e-30)
         solution = nonnegative_least_squares(table / scale, cycles * weights) / scale
         modelled = columns @ solution
-    return {
-        name: float(value)
-        for name, value, column in zip(names, solution, columns.T, strict=True)
-        if value * (column / cycles).max() > SIGNIFICANT
-    }
+    return {name: float(value) for name, value in zip(names, solution, strict=True)}
 
 
 def nonnegative_least_squares(table: Floats, target: Floats) -> Floats:

@@ -18,11 +18,11 @@ from pydantic import TypeAdapter, ValidationError
 from t10.core.atomic import write_text
 from t10.core.expression import OperatorSpec
 from t10.cost.classes import OperatorClass, class_of
+from t10.cost.ways import PER_CYCLE
 from t10.errors import InputError
 from t10.profile.model import Profile
 
-PER_CYCLE = 1000
-VERSION = 1
+VERSION = 2
 _SPEC = TypeAdapter(OperatorSpec)
 
 
@@ -55,8 +55,8 @@ def _record(one: Profile) -> dict[str, Any]:
         "step": one.one.step,
         "errors": {"median": round(errors.median, 4), "p99": round(errors.p99, 4), "n": errors.n},
         "coefficients": {
-            regime: {name: round(value * PER_CYCLE) for name, value in values.items()}
-            for regime, values in one.model.items()
+            way: {name: round(value * PER_CYCLE) for name, value in values.items()}
+            for way, values in one.model.items()
         },
         "operator": json.loads(_SPEC.dump_json(one.one.spec, exclude_defaults=True)),
     }

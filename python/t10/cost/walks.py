@@ -1,0 +1,106 @@
+"""Loops over boxes as formulas: axes that operands walk on evenly are one loop, those of one point none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from t10.core.expression import AffineDim, Operand
+from t10.cost.ways import Boxes, Column, both, chosen, either, never, product
+
+Strides = Mapping[int, Column]
+"""Elements from one point of an axis to the next in an operand's part of a box, by axis."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A loop: its extent (n,), and the elements from one point to the next in every operand."""
+
+    extent: Column
+    steps: tuple[Column, ...]
+
+
+def strides_of(operand: Operand, boxes: Boxes) -> Strides:
+    """Return the strides of an operand's axes."""
+    behind = product(boxes, ())
+    result: dict[int, Column] = {}
+    for dim in reversed(operand.dims):
+        for term in dim.terms:
+            result[term.axis] = behind * term.coefficient
+        if dim.terms:
+            behind = behind * dim_extent(dim, boxes)
+    return result
+
+
+def dim_extent(dim: AffineDim, boxes: Boxes) -> Column:
+    """Return the extent of an operand's dim, halo included."""
+    if dim.is_simple:
+        return boxes[:, dim.terms[0].axis]
+    extent: Column = 1
+    for term in dim.terms:
+        extent = extent + term.coefficient * (boxes[:, term.axis] - 1)
+    return extent
+
+
+def axis_order(operand: Operand) -> tuple[int, ...]:
+    """Return the axes of an operand, outermost first."""
+    return tuple(axis for dim in operand.dims for axis in dim.axes)
+
+
+def united_loops(boxes: Boxes, order: Sequence[int], operands: Sequence[Operand]) -> list[Loop]:
+    """Return loops over axes, innermost first (`order` has the outermost first); united ones leave loops of one point.
+
+    An operand that lacks an axis stands still along it.
+    """
+    strides = [strides_of(operand, boxes) for operand in operands]
+    current = boxes[:, 0] * 0 + 1
+    steps = tuple(current * 0 for _ in strides)
+    result: list[Loop] = []
+    for number, chain in enumerate(reversed(_chains(order, operands))):
+        extent, own = product(boxes, chain), [each.get(chain[-1], 0) for each in strides]
+        begins = current == 1
+        walks = both(*(stride == current * step for stride, step in zip(own, steps, strict=True)))
+        unites = either(extent == 1, begins, walks)
+        if number:
+            result.append(Loop(chosen(unites, 1, current), steps))
+        keeps = either(extent == 1, both(unites, np.logical_not(begins)))
+        steps = tuple(chosen(keeps, step, stride) for step, stride in zip(steps, own, strict=True))
+        current = chosen(unites, current * extent, extent)
+    return [*result, Loop(current, steps)]
+
+
+def _chains(order: Sequence[int], operands: Sequence[Operand]) -> list[list[int]]:
+    """Return axes in chains that all operands walk on evenly whatever their extents, outermost first."""
+    result: list[list[int]] = []
+    for axis in order:
+        if result and all(_follows(operand, result[-1][-1], axis) for operand in operands):
+            result[-1].append(axis)
+        else:
+            result.append([axis])
+    return result
+
+
+def _follows(operand: Operand, outer: int, inner: int) -> bool:
+    """Return whether an operand steps evenly from one axis into the other, or has neither."""
+    axes = [dim.terms[0].axis if dim.is_simple else -1 for dim in operand.dims if dim.terms]
+    if outer not in operand.axes and inner not in operand.axes:
+        return True
+    return outer in axes and inner in axes and axes.index(inner) == axes.index(outer) + 1
+
+
+def innermost(loops: Sequence[Loop]) -> tuple[Loop, list[Loop]]:
+    """Return the first of loops (innermost first) that has points, and all of them with one point in its place."""
+    first = loops[-1]
+    for loop in reversed(loops[:-1]):
+        is_first = loop.extent > 1
+        steps = tuple(chosen(is_first, own, old) for own, old in zip(loop.steps, first.steps, strict=True))
+        first = Loop(chosen(is_first, loop.extent, first.extent), steps)
+    rest: list[Loop] = []
+    is_found = never(first.extent)
+    for loop in loops:
+        is_it = both(np.logical_not(is_found), loop.extent > 1)
+        rest.append(Loop(chosen(is_it, 1, loop.extent), loop.steps))
+        is_found = either(is_found, is_it)
+    return first, rest
