@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -40,3 +41,14 @@ def write_arrays(path: Path | str, arrays: Mapping[str, NDArray[Any]]) -> None:
         for name, array in arrays.items():
             with archive.open(zipfile.ZipInfo(name + SUFFIX), "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, np.asarray(array, order="C"), allow_pickle=False)
+            release(array)
+
+
+def release(array: NDArray[Any]) -> None:
+    """Give back the memory of what was read of a mapped file; it is read again if it is asked for again."""
+    base: Any = array
+    while isinstance(base, np.ndarray) and isinstance(base.base, np.ndarray):
+        base = base.base
+    mapped = base.base if isinstance(base, np.memmap) else None
+    if isinstance(mapped, mmap.mmap) and hasattr(mapped, "madvise"):
+        mapped.madvise(mmap.MADV_DONTNEED)

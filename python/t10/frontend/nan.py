@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from t10.arrays import release
 from t10.errors import InputError
 
 CHECKED_MAPPED_BYTES = 256 << 20
@@ -28,7 +29,9 @@ def refuse_nan(weights: Mapping[str, NDArray[Any]], source: str) -> None:
         mapped += values.nbytes if isinstance(values, np.memmap) else 0
         if mapped > CHECKED_MAPPED_BYTES and isinstance(values, np.memmap):
             continue
-        if has_nan(values):
+        is_wrong = has_nan(values)
+        release(values)
+        if is_wrong:
             wide = (
                 np.asarray(values, np.float32) if values.dtype.name in _LARGEST_BITS else np.asarray(values)
             )
