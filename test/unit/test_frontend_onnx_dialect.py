@@ -172,6 +172,22 @@ def test_top_k_and_dropout_of_old_opsets() -> None:
     np.testing.assert_array_equal(_run(_one(body, "tensor<2x2xf32>"), x=X)[0], X[:, :1:-1])
 
 
+def test_defaults_for_two_directions_serve_one(tmp_path: Path) -> None:
+    body = """%none = "onnx.NoValue"() <{value}> : () -> none
+    %w = onnx.Constant dense<0.5> : tensor<1x2x4xf32>
+    %v = onnx.Constant dense<0.25> : tensor<1x2x2xf32>
+    %steps = onnx.Constant dense<[2, 1, 4]> : tensor<3xi64>
+    %xs = "onnx.Reshape"(%x, %steps) : (tensor<2x4xf32>, tensor<3xi64>) -> tensor<2x1x4xf32>
+    %Y, %r = "onnx.RNN"(%xs, %w, %v, %none, %none, %none)
+      <{activations = ["Tanh", "Tanh"], direction = "forward", hidden_size = 2 : si64, layout = 0 : si64}>
+      : (tensor<2x1x4xf32>, tensor<1x2x4xf32>, tensor<1x2x2xf32>, none, none, none) -> (none, tensor<1x1x2xf32>)"""
+    file = tmp_path / "m.mlir"
+    file.write_text(_one(body, "tensor<1x1x2xf32>"))
+    first = np.tanh(0.5 * X[0].sum())
+    found = compile(file, "test-4").run({"x": X})["y"]
+    np.testing.assert_allclose(found, np.full((1, 1, 2), np.tanh(0.5 * X[1].sum() + 0.5 * first)), rtol=1e-5)
+
+
 def test_an_output_without_value_is_refused() -> None:
     text = _one('%r = "onnx.NoValue"() <{value}> : () -> none', "none")
     with pytest.raises(UnsupportedOpError, match="output 'y' has no value"):

@@ -52,12 +52,15 @@ class Activation:
 
 
 def activations(site: Site, n_directions: int) -> tuple[Activation, ...] | None:
-    """Return the activations of all directions of a node, None if there is one that ONNX does not know."""
+    """Return the activations of all directions of a node, None if there is one that ONNX does not know.
+
+    More may be given than are used: the default that ONNX states for an RNN is for two directions.
+    """
     default = _DEFAULTS[site.node.op_type] * n_directions
     given = site.option("activations", None)
     texts = [text.decode() if isinstance(text, bytes) else str(text) for text in given] if given else default
-    names = [text.lower() for text in texts]
-    if len(names) != len(default) or any(name not in _PLAIN and name not in _ALPHAS for name in names):
+    names = [text.lower() for text in texts][: len(default)]
+    if len(names) < len(default) or any(name not in _PLAIN and name not in _ALPHAS for name in names):
         return None
     alphas, betas = list(site.option("activation_alpha", [])), list(site.option("activation_beta", []))
     found: list[Activation] = []
