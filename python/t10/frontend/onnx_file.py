@@ -162,6 +162,11 @@ def prepare(
         model = infer_shapes(model, source, strict=True)
         check_static_outputs(model)
     refuse_nan(weights.values, source)
+    return _loaded(model, source, weights, refused)
+
+
+def _loaded(model: Any, source: str, weights: Weights, refused: list[UnsupportedNode]) -> LoadedModel:
+    """Return the model with its inputs before its weights."""
     inputs = tuple(i.name for i in model.graph.input if i.name not in weights.names)
     _order_inputs(model, inputs, weights.names)
     return LoadedModel(
