@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Write the generated pages of docs/, or check with --check that they are up to date.
 
-`docs/dialect-rtensor.md`, `docs/dialect-ipu.md`, `docs/passes.md`, `docs/isa.md` and `docs/*.schema.json` come whole
-from the definitions; in `docs/t10-opt.md`, `docs/cli.md` and `docs/ipu-backend.md` the text between
-`<!-- begin generated: NAME -->` and `<!-- end generated -->` is replaced.
+`docs/dialect-rtensor.md`, `docs/dialect-ipu.md`, `docs/passes.md`, `docs/isa.md`, `docs/operators.md` and
+`docs/*.schema.json` come whole from the definitions; in `docs/t10-opt.md`, `docs/cli.md` and `docs/ipu-backend.md` the
+text between `<!-- begin generated: NAME -->` and `<!-- end generated -->` is replaced.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ sys.path.insert(0, str(ROOT / "python"))
 
 from t10.cli.help_page import command_tables  # noqa: E402 - needs the path above
 from t10.codelets.user.declaration import codelets_schema  # noqa: E402 - needs the path above
+from t10.conformance.document import operators_page  # noqa: E402 - needs the path above
+from t10.conformance.expectations import read_expectations  # noqa: E402 - needs the path above
 from t10.core.document import plan_schema  # noqa: E402 - needs the path above
 from t10.core.document.text import json_text  # noqa: E402 - needs the path above
 from t10.dialect.document import ipu_page, rtensor_page  # noqa: E402 - needs the path above
@@ -38,6 +40,7 @@ def pages() -> Iterator[tuple[Path, str]]:
     yield docs / "dialect-ipu.md", ipu_page()
     yield docs / "passes.md", passes_page()
     yield docs / "isa.md", isa_page()
+    yield docs / "operators.md", operators_page(read_expectations())
     yield docs / "plan.schema.json", json_text(plan_schema())
     yield docs / "report.schema.json", json_text(report_schema())
     yield docs / "pins.schema.json", json_text(pins_schema())

@@ -23,7 +23,10 @@ _DATA = Path(loader.DATA_DIR)
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
-    """Inputs in the order of the graph's inputs, and outputs; what is no tensor is None."""
+    """Inputs in the order of the graph's inputs, and outputs; what is no tensor is None.
+
+    Without outputs the reference is what ONNX Runtime computes.
+    """
 
     inputs: tuple[NDArray[Any] | None, ...]
     outputs: tuple[NDArray[Any] | None, ...]
@@ -83,16 +86,25 @@ def _cases(kind: str) -> Iterator[Case]:
 
 
 def _light_cases() -> Iterator[Case]:
-    """Yield the networks; their input is 0, 1/n, 2/n, ... as the onnx package's runner feeds it."""
+    """Yield the networks; their input is 0, 1/n, 2/n, ... as the onnx package's runner feeds it.
+
+    Their weights are all alike, so that scores of classes are equal and as large as 1e21: what a softmax makes of them
+    is decided by rounding. They are compared before it.
+    """
     for path in sorted((_DATA / "light").glob("*.onnx")):
-        model = _onnx.load(str(path))
+        model = _without_softmax(_onnx.load(str(path)))
         constants = {tensor.name for tensor in model.graph.initializer}
-        inputs = [_ramp(value) for value in model.graph.input if value.name not in constants]
-        outputs = [
-            _tensor(path.with_name(f"{path.stem}_output_{i}.pb")) for i in range(len(model.graph.output))
-        ]
-        sets = (DataSet(tuple(inputs), tuple(outputs)),)
-        yield Case(f"light/{path.stem.removeprefix('light_')}", model, sets, 1e-3, 1e-7)
+        inputs = tuple(_ramp(value) for value in model.graph.input if value.name not in constants)
+        yield Case(f"light/{path.stem.removeprefix('light_')}", model, (DataSet(inputs, ()),), 1e-3, 1e-7)
+
+
+def _without_softmax(model: Any) -> Any:
+    graph = model.graph
+    output, last = graph.output[0], graph.node[-1]
+    if last.op_type == "Softmax" and list(last.output) == [output.name]:
+        output.name = last.input[0]
+        del graph.node[-1]
+    return model
 
 
 def _ramp(value: Any) -> NDArray[Any]:

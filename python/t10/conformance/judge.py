@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from t10.conformance.verdict import Verdict
 from t10.driver import Executable, compile
 from t10.errors import InfeasiblePlanError, InputError, MissingConstantError, UnsupportedOpError
 from t10.plan.options import PlanOptions
+from t10.reference import run_onnx_runtime
 
 CHIPS = ("test-4", "test-64", "ipu-mk2")
 """Where a model is tried in turn, until it fits."""
@@ -36,7 +38,7 @@ def judge(case: Case) -> Verdict:
         try:
             executable, constants = _compiled(path, case)
             verdict = replace(verdict, constants=tuple(constants))
-            difference = _difference(case, executable)
+            difference = _difference(case, path, executable)
         except (UnsupportedOpError, InputError) as error:
             first = error.details[0] if error.details else str(error)
             verdict = replace(verdict, status="unsupported", reason=_short(first.replace(f"{path}: ", "")))
@@ -77,20 +79,25 @@ def _inputs(case: Case, data: DataSet) -> Arrays:
     return {name: array for name, array in given if array is not None}
 
 
-def _difference(case: Case, executable: Executable) -> str:
+def _difference(case: Case, path: Path, executable: Executable) -> str:
     """Return how outputs differ from the references, empty if they do not."""
     taken = {value.name for value in executable.inputs}
     for number, data in enumerate(case.data_sets):
         given = _inputs(case, data)
         outputs = executable.run({name: array for name, array in given.items() if name in taken})
-        found = _worst(case, data, [outputs[value.name] for value in case.model.graph.output])
+        names = [value.name for value in case.model.graph.output]
+        expected = data.outputs
+        if not expected:
+            references = run_onnx_runtime(path, given)
+            expected = tuple(references[name] for name in names)
+        found = _worst(case, expected, [outputs[name] for name in names])
         if found:
             return found if len(case.data_sets) == 1 else f"data set {number}: {found}"
     return ""
 
 
-def _worst(case: Case, data: DataSet, outputs: list[NDArray[Any]]) -> str:
-    for value, found, expected in zip(case.model.graph.output, outputs, data.outputs, strict=True):
+def _worst(case: Case, references: Sequence[NDArray[Any] | None], outputs: Sequence[NDArray[Any]]) -> str:
+    for value, found, expected in zip(case.model.graph.output, outputs, references, strict=True):
         if expected is None:
             return f"output {value.name} has a reference that is no tensor"
         if (found.shape, found.dtype) != (expected.shape, expected.dtype):

@@ -123,6 +123,7 @@ def _tidy(module: Any, model: Any, weight_names: frozenset[str], name: str) -> N
     results = [_argument(value.name, False) for value in model.graph.output]
     function.attributes["res_attrs"] = ir.ArrayAttr.get(results)
     drop_assertions(function)
+    fold_narrowings(function)
 
 
 def _argument(name: str, is_weight: bool) -> Any:
@@ -130,6 +131,30 @@ def _argument(name: str, is_weight: bool) -> Any:
     if is_weight:
         entries[WEIGHT] = ir.UnitAttr.get()
     return ir.DictAttr.get(entries)
+
+
+def fold_narrowings(function: Any) -> None:
+    """Narrow constants that stand outside of loops: MLIR keeps those that a float cannot hold, as -inf of f64 maxima."""
+    for op in walk(function):
+        operation = op.operation
+        if operation.name != "arith.truncf" or isinstance(operation.operands[0].owner, ir.Block):
+            continue
+        maker = operation.operands[0].owner.operation
+        kind = operation.results[0].type
+        dtype = {"f32": np.float32, "f16": np.float16}.get(str(kind))
+        if maker.name != "arith.constant" or dtype is None:
+            continue
+        with np.errstate(over="ignore"):
+            value = float(dtype(ir.FloatAttr(maker.attributes["value"]).value))
+        made = ir.Operation.create(
+            "arith.constant",
+            results=[kind],
+            attributes={"value": ir.FloatAttr.get(kind, value)},
+            loc=operation.location,
+            ip=ir.InsertionPoint(operation),
+        )
+        operation.results[0].replace_all_uses_with(made.results[0])
+        operation.erase()
 
 
 def drop_assertions(function: Any) -> None:
