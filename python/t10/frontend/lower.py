@@ -11,6 +11,7 @@ from onnx import numpy_helper
 
 from t10.dialect.mlir import dialect, extras, ir, passmanager, walk
 from t10.errors import UnsupportedOpError
+from t10.frontend.comparisons import narrow_comparisons
 from t10.frontend.diagnose import leftovers, reason_of, refuse_unsupported, without_types
 from t10.frontend.unsupported import UnsupportedNode
 
@@ -123,6 +124,7 @@ def _tidy(module: Any, model: Any, weight_names: frozenset[str], name: str) -> N
     results = [_argument(value.name, False) for value in model.graph.output]
     function.attributes["res_attrs"] = ir.ArrayAttr.get(results)
     drop_assertions(function)
+    narrow_comparisons(function)
     fold_narrowings(function)
 
 
