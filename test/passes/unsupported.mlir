@@ -33,7 +33,8 @@ func.func @f(%x: tensor<4x8xf32>, %init: tensor<4xf32>) -> tensor<4xf32> {
   %y = linalg.generic {indexing_maps = [#x, #o], iterator_types = ["parallel", "reduction"]}
     ins(%x : tensor<4x8xf32>) outs(%init : tensor<4xf32>) {
   ^bb0(%a: f32, %acc: f32):
-    %r = arith.subf %acc, %a : f32
+    // The old result less a point is a sum; a point less the old result depends on the order of points.
+    %r = arith.subf %a, %acc : f32
     linalg.yield %r : f32
   } -> tensor<4xf32>
   return %y : tensor<4xf32>
