@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -43,16 +44,29 @@ def to_onnx(module: Any) -> Any:
     return model
 
 
+@contextmanager
+def _reading(op: Any) -> Generator[None]:
+    """Give what goes wrong while an operation is read as `InputError`: MLIR does not know what it should look like."""
+    try:
+        yield
+    except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
+        text = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        raise InputError(f"operation {op.name} makes no sense ({text})", location=_location(op)) from error
+
+
 def _entry_point(module: Any) -> Any:
     """Return the function that `onnx.EntryPoint` names, or the only one."""
+    if module.operation.name != "builtin.module":
+        raise InputError(f"text holds {module.operation.name} at its outermost level (expected a module)")
     functions: dict[str, Any] = {}
     wanted = ""
     for op in module.body.operations:
         operation = op.operation
-        if operation.name == "func.func" and len(operation.regions[0].blocks):
-            functions[ir.StringAttr(operation.attributes["sym_name"]).value] = operation
-        elif operation.name == "onnx.EntryPoint":
-            wanted = ir.FlatSymbolRefAttr(operation.attributes["func"]).value
+        with _reading(operation):
+            if operation.name == "func.func" and len(operation.regions[0].blocks):
+                functions[ir.StringAttr(operation.attributes["sym_name"]).value] = operation
+            elif operation.name == "onnx.EntryPoint":
+                wanted = ir.FlatSymbolRefAttr(operation.attributes["func"]).value
     if wanted in functions:
         return functions[wanted]
     if len(functions) != 1:
@@ -77,8 +91,11 @@ class _Writer:
 
     def graph(self) -> Any:
         block = self.function.regions[0].blocks[0]
-        inputs = self._arguments(block)
-        outputs = self._outputs(self._body(block))
+        with _reading(self.function):
+            inputs = self._arguments(block)
+        results = self._body(block)
+        with _reading(self.function):
+            outputs = self._outputs(results)
         name = ir.StringAttr(self.function.attributes["sym_name"]).value
         return helper.make_graph(self.nodes, name, inputs, outputs, initializer=self.initializers)
 
@@ -116,7 +133,8 @@ class _Writer:
             operation = op.operation
             if operation.name in _TERMINATORS:
                 return list(operation.operands)
-            self._operation(operation)
+            with _reading(operation):
+                self._operation(operation)
         return []
 
     def _operation(self, op: Any) -> None:

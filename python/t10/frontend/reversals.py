@@ -8,6 +8,8 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from t10.frontend.reading import reading
+
 
 def expand_reversals(model: Any) -> None:
     """Rewrite, in place, every ReverseSequence whose lengths are constant and whose axes are static.
@@ -23,7 +25,8 @@ def expand_reversals(model: Any) -> None:
         if is_reversal and node.input[1] in constants and node.input[0] in known:
             extents = [dim.dim_value for dim in known[node.input[0]].shape.dim]
             lengths = [int(n) for n in numpy_helper.to_array(constants[node.input[1]]).flat]
-            nodes.extend(_gathers(graph, node, extents, lengths) if all(extents) else [node])
+            with reading(node):
+                nodes.extend(_gathers(graph, node, extents, lengths) if all(extents) else [node])
         else:
             nodes.append(node)
     copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
@@ -35,6 +38,8 @@ def _gathers(graph: Any, node: Any, extents: list[int], lengths: list[int]) -> l
     """Return the nodes of one reversal; batch and time are its first two axes, in either order."""
     options: dict[str, int] = {attribute.name: attribute.i for attribute in node.attribute}
     batch, time = options.get("batch_axis", 1), options.get("time_axis", 0)
+    if max(lengths, default=0) > extents[time] or len(lengths) != extents[batch]:
+        raise ValueError(f"lengths {lengths[:8]} on {extents[batch]} sequences of {extents[time]}")
     make, name, output = onnx.helper.make_node, node.name or node.output[0], node.output[0]
 
     def gather(source: str, made: str, places: list[int], axis: int) -> Any:
