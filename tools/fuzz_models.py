@@ -2,7 +2,8 @@
 """Feed damaged models to T10: each must be taken, or refused with one clear error, in bounded time and memory.
 
     python tools/fuzz_models.py --count 100000               # read, check, infer, expand, fold; inspect
-    python tools/fuzz_models.py --count 2000 --level import  # all the way to linalg
+    python tools/fuzz_models.py --count 2000 --level import  # all the way to linalg; plan: to a plan for test-4
+    python tools/fuzz_models.py --count 2000 --level text    # text of onnx-mlir instead
     python tools/fuzz_models.py --only 4711 --save bad.onnx  # one case again
 
 Cases are numbered: a number and a seed give the same bytes on every machine that has the same `onnx`. Models are
@@ -31,8 +32,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tools")]
 
-from model_damage import Corpus, damaged  # noqa: E402 - needs the path above
+from model_damage import Corpus, damaged, damaged_text  # noqa: E402 - needs the path above
 
+from t10.driver import compile  # noqa: E402 - needs the path above
 from t10.errors import InfeasiblePlanError, InputError, T10Error, UnsupportedOpError  # noqa: E402 - needs the path above
 from t10.frontend.importer import import_model  # noqa: E402 - needs the path above
 from t10.frontend.onnx_file import load_onnx  # noqa: E402 - needs the path above
@@ -40,7 +42,7 @@ from t10.inspect import model_facts, statistics  # noqa: E402 - needs the path a
 from t10.inspect.tree import tree_lines  # noqa: E402 - needs the path above
 
 EXPECTED = (InputError, UnsupportedOpError, InfeasiblePlanError)
-LEVELS = ("read", "import")
+LEVELS = ("read", "import", "plan", "text")
 CPU_SECONDS_PER_CASE = 20
 MEMORY_BYTES = 8 << 30
 BATCH = 250
@@ -55,16 +57,23 @@ class Verdict:
     text: str
 
 
+def case(number: int, seed: int, corpus: Corpus, level: str) -> bytes:
+    """Return the bytes of a case."""
+    return (damaged_text if level == "text" else damaged)(number, seed, corpus)
+
+
 def judge(data: bytes, folder: Path, level: str) -> Verdict:
     """Return what T10 does with the bytes of a model, written to a file in `folder`."""
-    path = folder / "model.onnx"
+    path = folder / ("model.mlir" if level == "text" else "model.onnx")
     path.write_bytes(data)
     try:
         with contextlib.suppress(InputError):
             facts = model_facts(path)
             statistics(facts)
             list(tree_lines(facts, max_nodes=50))
-        if level == "import":
+        if level == "plan":
+            compile(path, "test-4")
+        elif level in ("import", "text"):
             import_model(path)
         else:
             load_onnx(path)
@@ -127,7 +136,7 @@ def _judge_all(todo: list[int], seed: int, corpus: Corpus, folder: Path, level: 
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     for number in todo:
-        data = damaged(number, seed, corpus)
+        data = case(number, seed, corpus, level)
         signal.alarm(15 * CPU_SECONDS_PER_CASE)
         signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS_PER_CASE)
         verdict = judge(data, folder, level)
@@ -157,7 +166,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         if given.only is not None:
-            data = damaged(given.only, given.seed, corpus)
+            data = case(given.only, given.seed, corpus, given.level)
             if given.save:
                 given.save.write_bytes(data)
             verdict = judge(data, folder, given.level)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import random
+import re
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -40,6 +41,7 @@ EXTREMES = (
 NAMES = ("", "x", "y", "a\0b", "\n", "%0", '"', "../x", "é", "n" * 5000, "t10.weight")
 TYPES = (*range(30), 77, -1, 10_000)
 LOCATIONS = ("/etc/passwd", "../up.bin", "model.onnx", ".", "", "a/../../b", "C:\\x", "gone.bin", "x\0y")
+TEXTS = EXAMPLES.parent.parent / "test" / "passes"
 MAX_SEED_BYTES = 60_000
 
 
@@ -49,6 +51,8 @@ class Corpus:
 
     models: tuple[bytes, ...]
     operators: tuple[Any, ...]
+    texts: tuple[bytes, ...]
+    words: tuple[bytes, ...]
 
     @classmethod
     def load(cls, *, with_tests: bool = False) -> Corpus:
@@ -61,7 +65,9 @@ class Corpus:
                 models += [case.model.SerializeToString() for case in loader.load_model_tests(kind="node")]
         small = tuple(data for data in models if len(data) < MAX_SEED_BYTES)
         schemas = sorted(onnx.defs.get_all_schemas(), key=lambda schema: (schema.domain, schema.name))
-        return cls(small, tuple(schemas))
+        texts = tuple(file.read_bytes() for file in sorted(TEXTS.glob("import*.mlir")))
+        words = sorted(set(re.findall(rb"[\w.%#!@\"<>\[\](){},:=-]+", b" ".join(texts))))
+        return cls(small, tuple(schemas), texts, tuple(words))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +120,20 @@ def damaged(number: int, seed: int, corpus: Corpus) -> bytes:
                 dice.choice(CHANGES)(damage, model)
         data = model.SerializeToString()
     return damaged_bytes(dice, data) if dice.random() < 0.2 else data
+
+
+def damaged_text(number: int, seed: int, corpus: Corpus) -> bytes:
+    """Return text of onnx-mlir, words of it changed, moved or gone; perhaps bytes."""
+    dice = random.Random(f"{seed}.{number}.text")
+    found = dice.choice(corpus.texts)
+    for _ in range(dice.choice((1, 1, 2, 3, 8))):
+        places = [match.span() for match in re.finditer(rb"[\w.%#!@\"]+|[^\w\s]", found)]
+        start, end = dice.choice(places)
+        word = dice.choice(
+            (b"", dice.choice(corpus.words), found[start:end] * 2, str(dice.choice(EXTREMES)).encode())
+        )
+        found = found[:start] + word + found[end:]
+    return damaged_bytes(dice, found) if dice.random() < 0.2 else found
 
 
 def damaged_bytes(dice: random.Random, data: bytes) -> bytes:

@@ -19,6 +19,7 @@ from t10.dialect.mlir import ir, new_context
 from t10.errors import InputError, UnsupportedOpError
 from t10.frontend.imported import ImportedModel
 from t10.frontend.lower import lower
+from t10.frontend.mlir_text import mlir_text
 from t10.frontend.onnx_file import LoadedModel, ShapeOverride, load_onnx, prepare
 from t10.unsigned import as_planned
 
@@ -107,7 +108,7 @@ def _import_mlir(
     from t10.frontend.stablehlo_file import holds_stablehlo, read_stablehlo
 
     data = file.read_bytes()
-    text = "" if data[:4] == b"ML\xefR" else data.decode(errors="replace")
+    text = mlir_text(data, str(file))
     if not holds_onnx(text):
         refuse_krnl(text, str(file))
         if shapes:

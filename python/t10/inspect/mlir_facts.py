@@ -8,6 +8,7 @@ from typing import Any
 from t10.dialect.location import location_name
 from t10.dialect.mlir import ir, new_context
 from t10.errors import InputError
+from t10.frontend.mlir_text import mlir_text
 from t10.frontend.onnx_text import holds_onnx, normalize
 from t10.inspect.dtypes import bytes_of
 from t10.inspect.facts import GraphFacts, ModelFacts, NodeFacts, Port, WeightFacts
@@ -21,7 +22,7 @@ _MAX_BODY_DEPTH = 50
 def mlir_facts(file: Path) -> ModelFacts:
     """Return the facts of the function that is the model; raises `InputError` if the file cannot be parsed."""
     data = file.read_bytes()
-    text = "" if data[:4] == b"ML\xefR" else data.decode(errors="replace")
+    text = mlir_text(data, str(file))
     is_onnx = holds_onnx(text)
     with new_context(allow_unregistered=True):
         try:
@@ -148,7 +149,7 @@ def _weights(weights: dict[str, Port]) -> WeightFacts:
 
 
 def _node_name(op: Any) -> str:
-    if "onnx_node_name" in op.attributes:
+    if "onnx_node_name" in op.attributes and isinstance(op.attributes["onnx_node_name"], ir.StringAttr):
         return str(ir.StringAttr(op.attributes["onnx_node_name"]).value)
     return location_name(op.location) or ""
 
@@ -167,4 +168,5 @@ def _rows(function: Any, key: str, count: int) -> list[dict[str, Any]]:
 
 
 def _text(row: dict[str, Any]) -> str:
-    return next((str(ir.StringAttr(row[key]).value) for key in _NAME_KEYS if key in row), "")
+    found = (row[key] for key in _NAME_KEYS if key in row)
+    return next((str(each.value) for each in found if isinstance(each, ir.StringAttr)), "")

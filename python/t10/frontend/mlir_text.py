@@ -1,0 +1,46 @@
+"""The text of an MLIR file, checked before MLIR's bindings see it: bytes that are no UTF-8 end the process in them."""
+
+from __future__ import annotations
+
+import re
+
+from t10.errors import InputError
+
+BYTECODE = b"ML\xefR"
+"""What MLIR bytecode begins with."""
+
+_ESCAPE_BEYOND_ASCII = re.compile(r"\\[89A-Fa-f][0-9A-Fa-f]")
+_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
+_ESCAPE = re.compile(rb"\\(?:([0-9A-Fa-f]{2})|.)")
+
+
+def mlir_text(data: bytes, source: str) -> str:
+    """Return the text of a file, empty if it is bytecode; raises `InputError` if it, or a string in it, is not UTF-8."""
+    if data.startswith(BYTECODE):
+        return ""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError(
+            f"{source}:{line}: this is not UTF-8 text (byte {data[error.start]:#04x})"
+        ) from error
+    if _ESCAPE_BEYOND_ASCII.search(text):
+        _check_strings(text, source)
+    return text
+
+
+def _check_strings(text: str, source: str) -> None:
+    """Raise `InputError` for the first string whose escapes of bytes do not make UTF-8."""
+    for match in _STRING.finditer(text):
+        if _ESCAPE_BEYOND_ASCII.search(match.group()) is None:
+            continue
+        try:
+            _ESCAPE.sub(_unescaped, match.group().encode()).decode()
+        except UnicodeDecodeError as error:
+            line = text.count("\n", 0, match.start()) + 1
+            raise InputError(f"{source}:{line}: the string {match.group()[:60]} is not UTF-8 text") from error
+
+
+def _unescaped(escape: re.Match[bytes]) -> bytes:
+    return bytes.fromhex(escape[1].decode()) if escape[1] else escape[0]
