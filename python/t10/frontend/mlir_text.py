@@ -15,7 +15,7 @@ _ESCAPE = re.compile(rb"\\(?:([0-9A-Fa-f]{2})|.)")
 
 
 def mlir_text(data: bytes, source: str) -> str:
-    """Return the text of a file, empty if it is bytecode; raises `InputError` if it, or a string in it, is not UTF-8."""
+    """Return the text of a file, empty if it is bytecode; raises `InputError` if it or a string in it is not UTF-8."""
     if data.startswith(BYTECODE):
         return ""
     try:
