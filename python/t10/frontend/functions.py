@@ -28,19 +28,31 @@ def expand_functions(model: Any, operators: frozenset[str] = EXPANDED) -> Any:
     try:
         if model.functions:
             model = inliner.inline_local_functions(model)
-        present = sorted(
-            {node.op_type for node in model.graph.node if node.domain in ("", "ai.onnx")} & operators
-        )
-        if present:
-            _type_constants(model)
-            _state_defaults(model, operators)
-            names = [("", name) for name in present]
-            model = inliner.inline_selected_functions(model, names, inline_schema_functions=True)
-            _forget_absent(model)
+        model = _inlined(model, operators)
+        if _present(model, operators):
+            # A body may hold such an operator in turn; it is expanded once the types in it are known.
+            model = _inlined(onnx.shape_inference.infer_shapes(model), operators)
     except (RuntimeError, ValueError, onnx.checker.ValidationError) as error:
         raise InputError(f"functions of the model cannot be expanded: {one_line(error)}") from error
     _name_nodes(model)
     return model
+
+
+def _inlined(model: Any, operators: frozenset[str]) -> Any:
+    present = _present(model, operators)
+    if not present:
+        return model
+    _type_constants(model)
+    _state_defaults(model, operators)
+    names = [("", name) for name in present]
+    model = inliner.inline_selected_functions(model, names, inline_schema_functions=True)
+    _forget_absent(model)
+    return model
+
+
+def _present(model: Any, operators: frozenset[str]) -> list[str]:
+    """Return those of `operators` that the model has, in order of name."""
+    return sorted({node.op_type for node in model.graph.node if node.domain in ("", "ai.onnx")} & operators)
 
 
 def _type_constants(model: Any) -> None:
@@ -62,14 +74,14 @@ def _forget_absent(model: Any) -> None:
 
 
 def _state_defaults(model: Any, operators: frozenset[str]) -> None:
-    """State attributes that nodes leave at their defaults: the inliner forgets lists among these."""
+    """State attributes that nodes leave at their defaults: the inliner forgets some of these."""
     version = next((entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")), 1)
     for node in model.graph.node:
         if node.op_type not in operators or node.domain not in ("", "ai.onnx"):
             continue
         given = {attribute.name for attribute in node.attribute}
         for name, attribute in onnx.defs.get_schema(node.op_type, version).attributes.items():
-            if name not in given and attribute.default_value.ints:
+            if name not in given and attribute.default_value.type:
                 node.attribute.append(attribute.default_value)
 
 

@@ -74,7 +74,8 @@ def _without_unread_outputs(node: Any, read: set[str]) -> Any:
 
 def _identity(node: Any, read: set[str]) -> Any:
     """Hand the input of a Dropout through, as it is meant at inference, if nothing reads its mask."""
-    if any(name in read for name in node.output[1:]):
+    may_train = len(node.input) > 2 and node.input[2]
+    if may_train or any(name in read for name in node.output[1:]):
         return node
     return onnx.helper.make_node("Identity", [node.input[0]], [node.output[0]], name=node.name)
 

@@ -1,0 +1,238 @@
+"""Operators written with others compute what ONNX Runtime computes; what must be constant is told or determined."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from onnx import numpy_helper
+from support.linalg_numpy import run_module
+
+import t10
+from t10.cli.arguments import Arguments
+from t10.cli.options import constants_of
+from t10.errors import InputError, MissingConstantError, UnsupportedOpError
+from t10.frontend.importer import import_proto
+from t10.passes.fuse import Fuse
+
+Array = NDArray[Any]
+helper: Any = onnx.helper  # some of its functions are typed in part only
+RANDOM = np.random.default_rng(5)
+
+
+def draw(*shape: int, dtype: Any = np.float32) -> Array:
+    return RANDOM.standard_normal(shape).astype(dtype)
+
+
+def model(
+    node: Any, inputs: Mapping[str, Array], outputs: Mapping[str, Any], opset: int = 18, **constants: Any
+) -> Any:
+    """Return a model of one node; `outputs` gives (element type, shape or None) by name."""
+    kind = helper.np_dtype_to_tensor_dtype
+    graph = helper.make_graph(
+        [node],
+        "g",
+        [helper.make_tensor_value_info(name, kind(x.dtype), x.shape) for name, x in inputs.items()],
+        [helper.make_tensor_value_info(name, *each) for name, each in outputs.items()],
+        initializer=[numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
+
+
+def agree(of: Any, inputs: Mapping[str, Array], tolerance: float = 1e-5) -> None:
+    """Compare the imported and fused model, interpreted, with ONNX Runtime."""
+    session = onnxruntime.InferenceSession(of.SerializeToString(), providers=["CPUExecutionProvider"])
+    names = [value.name for value in session.get_outputs()]
+    expected = dict(zip(names, session.run(names, dict(inputs)), strict=True))
+    imported = import_proto(onnx.ModelProto.FromString(of.SerializeToString()), source="m")
+    with imported.module.context:
+        Fuse(orders="keep").apply(imported.module)
+        found = run_module(imported.module, {**inputs, **imported.weights})
+    for name, reference in expected.items():
+        y = found[name].view(np.asarray(reference).dtype) if found[name].dtype.kind in "iu" else found[name]
+        np.testing.assert_allclose(y, reference, rtol=tolerance, atol=tolerance, err_msg=name)
+
+
+@pytest.mark.parametrize("operator", ["RNN", "GRU", "LSTM"])
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize("lengths", [None, (3, 1)])
+def test_recurrent_operators(operator: str, direction: str, lengths: tuple[int, ...] | None) -> None:
+    steps, batch, n, hidden = 3, 2, 4, 3
+    d, gates = (2 if direction == "bidirectional" else 1), {"RNN": 1, "GRU": 3, "LSTM": 4}[operator]
+    inputs = {
+        "x": draw(steps, batch, n), "w": draw(d, gates * hidden, n), "r": draw(d, gates * hidden, hidden),
+        "b": draw(d, 2 * gates * hidden), "h": draw(d, batch, hidden),
+    }  # fmt: skip
+    names = ["x", "w", "r", "b", "", "h"]
+    if lengths is not None:
+        inputs["n"], names[4] = np.array(lengths, np.int32), "n"
+    if operator == "LSTM":
+        inputs |= {"c": draw(d, batch, hidden), "p": draw(d, 3 * hidden)}
+        names += ["c", "p"]
+    options: dict[str, Any] = {"linear_before_reset": 1} if operator == "GRU" else {}
+    node = helper.make_node(
+        operator, names, ["y", "last"], hidden_size=hidden, direction=direction, clip=1.5, **options
+    )
+    agree(model(node, inputs, {"y": (1, None), "last": (1, None)}, opset=14), inputs)
+
+
+@settings(max_examples=12)
+@given(
+    group=st.integers(1, 2),
+    stride=st.tuples(st.integers(1, 3), st.integers(1, 3)),
+    dilation=st.integers(1, 2),
+    pads=st.tuples(*(st.integers(0, 2) for _ in range(4))),
+    more=st.integers(0, 1),
+)
+def test_transposed_convolutions(
+    group: int, stride: tuple[int, int], dilation: int, pads: tuple[int, ...], more: int
+) -> None:
+    more = more if min(stride) > 1 else 0
+    inputs = {"x": draw(1, 4, 5, 4), "w": draw(4, 3, 3, 2), "b": draw(3 * group)}
+    node = helper.make_node(
+        "ConvTranspose", ["x", "w", "b"], ["y"], group=group, strides=stride, pads=pads,
+        dilations=[dilation, dilation], output_padding=[more, more],
+    )  # fmt: skip
+    agree(model(node, inputs, {"y": (1, None)}, opset=11), inputs, 1e-4)
+
+
+@settings(max_examples=12)
+@given(
+    mode=st.sampled_from(["nearest", "linear", "cubic"]),
+    coordinates=st.sampled_from(["half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"]),
+    scales=st.tuples(st.sampled_from([0.5, 1.0, 2.0, 2.5]), st.sampled_from([0.5, 1.0, 1.5, 3.0])),
+    excludes=st.integers(0, 1),
+)
+def test_resizing(mode: str, coordinates: str, scales: tuple[float, float], excludes: int) -> None:
+    inputs = {"x": draw(1, 2, 4, 6)}
+    options = {"exclude_outside": excludes} if mode == "cubic" else {}
+    node = helper.make_node(
+        "Resize", ["x", "", "s"], ["y"], mode=mode, coordinate_transformation_mode=coordinates,
+        nearest_mode="floor", **options,
+    )  # fmt: skip
+    agree(
+        model(node, inputs, {"y": (1, None)}, opset=13, s=np.array([1, 1, *scales], np.float32)), inputs, 1e-4
+    )
+
+
+@pytest.mark.parametrize("how", ["none", "add", "mul", "max", "min"])
+@pytest.mark.parametrize("dtype", [np.float32, np.int32])
+def test_scattering(how: str, dtype: Any) -> None:
+    x, places = (draw(4, 5) * 10).astype(dtype), np.array([[0, -1, 2], [3, 1, 0]])
+    inputs = {"x": x, "i": places, "u": (draw(2, 3) * 10).astype(dtype)}
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    node = helper.make_node("ScatterElements", ["x", "i", "u"], ["y"], axis=1, reduction=how)
+    agree(model(node, inputs, {"y": (kind, None)}), inputs)
+    inputs = {"x": x, "i": np.array([[2], [-4]]), "u": (draw(2, 5) * 10).astype(dtype)}
+    node = helper.make_node("ScatterND", ["x", "i", "u"], ["y"], reduction=how)
+    agree(model(node, inputs, {"y": (kind, None)}), inputs)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_quantising_there_and_back(dtype: Any, axis: int | None) -> None:
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    shape = () if axis is None else ((3, 4)[axis],)
+    scale, zero = np.abs(draw(*shape)) * 0.1 + 0.01, np.full(shape, 3, dtype)
+    options = {} if axis is None else {"axis": axis}
+    inputs = {"x": draw(3, 4) * 9}
+    node = helper.make_node("QuantizeLinear", ["x", "s", "z"], ["y"], **options)
+    agree(model(node, inputs, {"y": (kind, None)}, s=scale.astype(np.float32), z=zero), inputs)
+    inputs = {"q": RANDOM.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, (3, 4)).astype(dtype)}
+    node = helper.make_node("DequantizeLinear", ["q", "s", "z"], ["y"], **options)
+    agree(model(node, inputs, {"y": (1, None)}, s=scale.astype(np.float32), z=zero), inputs)
+
+
+def test_bytes_without_sign_are_given_and_returned_as_such(tmp_path: Path) -> None:
+    """And so they are by a program that was saved and loaded again."""
+    x = np.array([0, 100, 200, 255], np.uint8)
+    node = helper.make_node("Max", ["x", "y"], ["z"], name="larger")
+    onnx.save(model(node, {"x": x, "y": x}, {"z": (2, [4])}), str(tmp_path / "m.onnx"))
+    executable = t10.compile(tmp_path / "m.onnx", chip="test-4")
+    executable.save(tmp_path / "out")
+    for each in (executable, t10.Executable.load(tmp_path / "out")):
+        found = each.run({"x": x, "y": x[::-1]})["z"]
+        assert found.dtype == np.uint8
+        np.testing.assert_array_equal(found, np.maximum(x, x[::-1]))
+        with pytest.raises(InputError, match="input x has type int16, expected uint8"):
+            each.run({"x": x.astype(np.int16), "y": x})
+
+
+def _summing(**options: Any) -> Any:
+    node = helper.make_node("ReduceSum", ["x", "axes"], ["y"], name="total", **options)
+    inputs = {"x": draw(3, 2, 2), "axes": np.array([1])}
+    return model(node, inputs, {"y": (1, [3, 2] if "keepdims" in options else [3, 1, 2])}, opset=13)
+
+
+def test_what_must_be_constant_is_told_with_the_inputs_that_would_do() -> None:
+    with pytest.raises(MissingConstantError, match="ReduceSum needs constants for its axes") as caught:
+        import_proto(_summing(keepdims=0), source="m")
+    assert caught.value.inputs == ("axes",)
+    assert "--constant axes=" in str(caught.value)
+
+
+def test_an_input_that_is_fixed_is_none_any_longer() -> None:
+    imported = import_proto(_summing(keepdims=0), source="m", constants={"axes": [1]})
+    assert imported.input_names == ("x",)
+    x = draw(3, 2, 2)
+    np.testing.assert_allclose(run_module(imported.module, {"x": x})["y"], x.sum(1), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("constants", "message"),
+    [
+        ({"k": [1]}, "the model has no such input"),
+        ({"axes": [[1]]}, r"has shape \[1, 1\], expected 1"),
+        ({"axes": [0.5]}, "is of type float64, expected int64"),
+    ],
+)
+def test_constants_that_do_not_fit_are_refused(constants: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        import_proto(_summing(keepdims=0), source="m", constants=constants)
+
+
+def test_declared_shapes_determine_axes() -> None:
+    """(3, 2, 2) summed to (3, 1, 2) leaves no choice, to (3, 2) it does."""
+    imported = import_proto(_summing(), source="m")
+    x = draw(3, 2, 2)
+    found = run_module(imported.module, {"x": x, "axes": np.array([1])})["y"]
+    np.testing.assert_allclose(found, x.sum(1, keepdims=True), rtol=1e-6)
+
+
+def test_constants_on_the_command_line(tmp_path: Path) -> None:
+    np.save(tmp_path / "k.npy", np.array([[1, 2]]))
+    words = ("a=1,2", "b=3", "c=-1.5", "d=4,", f"e={tmp_path / 'k.npy'}", "f=")
+    found = constants_of(Arguments(command="compile", constants=words))
+    assert {name: (x.tolist(), x.shape) for name, x in found.items()} == {
+        "a": ([1, 2], (2,)), "b": (3, ()), "c": (-1.5, ()), "d": ([4], (1,)), "e": ([[1, 2]], (1, 2)), "f": ([], (0,)),
+    }  # fmt: skip
+    for bad in ("x", "=1", "x=a", f"x={tmp_path / 'absent.npy'}"):
+        with pytest.raises(InputError):
+            constants_of(Arguments(command="compile", constants=(bad,)))
+
+
+@pytest.mark.parametrize("dtype", [np.uint16, np.uint64])
+def test_types_that_cannot_be_lowered_are_refused_by_name(dtype: Any) -> None:
+    x = np.array([1, 2], dtype)
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    node = helper.make_node("Identity", ["x"], ["y"])
+    with pytest.raises(UnsupportedOpError, match=f"of element type {np.dtype(dtype)}"):
+        import_proto(model(node, {"x": x}, {"y": (kind, [2])}), source="m")
+
+
+def test_old_opsets_are_raised() -> None:
+    """Opset 6 has attributes for what later ones have inputs for, and weights that are inputs."""
+    inputs = {"x": draw(2, 3, 4)}
+    node = helper.make_node("Unsqueeze", ["x"], ["y"], axes=[0])
+    old = model(node, inputs, {"y": (1, [1, 2, 3, 4])}, opset=6)
+    old.ir_version = 3
+    imported = import_proto(old, source="m")
+    np.testing.assert_array_equal(run_module(imported.module, inputs)["y"], inputs["x"][None])
