@@ -311,7 +311,7 @@ def _imported(
     if not isinstance(model, (str, Path)):
         return import_torch(model)
     with readable(Path(model), frontend) as file:
-        return import_model(file, shapes=shapes, dtype=dtype, constants=constants)
+        return replace(import_model(file, shapes=shapes, dtype=dtype, constants=constants), source=str(model))
 
 
 def _cost_files(codelets: Sequence[str | Path]) -> tuple[Path, ...]:
