@@ -22,6 +22,10 @@ plan simulator and compared with its references at its own tolerances. `t10 conf
   counts); it passes once these inputs are fixed with `--constant NAME=VALUES`, and is refused by name without.
 - **unsupported**: refused with one clear message, exit code 2 or 3. Wrong numbers and crashes are never expected.
 
+Of four tests whose references carry more rounding than their tolerances allow (two of Attention in f16, two of the
+inverse DFT) one unit in the last place of the largest element is allowed besides (`ROUNDED` in
+`conformance/judge.py`). Networks are compared with ONNX Runtime before their softmax.
+
 Integers of 64 bits are kept as they are by the plan simulator; `double` likewise. Neither has a fast form on the chip.
 Models of opsets below 13 are raised to opset 13 first.
 

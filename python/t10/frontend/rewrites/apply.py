@@ -11,6 +11,9 @@ from t10.frontend.rewrites.rules import rules
 from t10.frontend.rewrites.site import Facts, Rule, Shape, Site
 from t10.frontend.unsupported import LOCATION_KEY, STANDARD_DOMAINS
 
+MOST_EXTENT = 1 << 26
+"""Rules may write the places along an axis as a constant: longer ones have no rule."""
+
 
 def rewrite(model: Any) -> bool:
     """Rewrite, in place, every node whose operator has a rule that applies; return whether there was any.
@@ -38,6 +41,9 @@ def rewrite(model: Any) -> bool:
 def _rewritten(node: Any, graph: Any, facts: Facts, by_operator: dict[str, Rule]) -> list[Any] | None:
     rule = by_operator.get(node.op_type) if node.domain in STANDARD_DOMAINS else None
     if rule is None:
+        return None
+    extents = [extent for name in (*node.input, *node.output) for extent in facts.shapes.get(name, ())]
+    if max(extents, default=0) > MOST_EXTENT:
         return None
     site = Site(node, graph, facts)
     n_constants = len(graph.initializer)

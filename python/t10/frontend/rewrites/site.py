@@ -11,10 +11,15 @@ import onnx
 from numpy.typing import NDArray
 from onnx import numpy_helper
 
+from t10.errors import UnsupportedOpError
+
 KIND = onnx.TensorProto
 """Element types of ONNX by name."""
 
 Shape = tuple[int, ...]
+
+MOST_WRITTEN = 100_000
+"""How many nodes may take the place of one: what a file asks for is bounded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +94,12 @@ class Site:
         self, operator: str, inputs: Sequence[str], outputs: Sequence[str], **attributes: Any
     ) -> tuple[str, ...]:
         """Write a node; outputs without a name get one."""
+        if len(self.nodes) >= MOST_WRITTEN:
+            raise UnsupportedOpError(
+                f"{self.node.op_type} would be written as more than {MOST_WRITTEN} nodes",
+                operator=self.node.name or self.stem,
+                hint="shorter loops or smaller windows",
+            )
         names = tuple(name or self.fresh(operator.lower()) for name in outputs)
         given = {key: value for key, value in attributes.items() if value is not None}
         title = f"{self.node.name or self.stem}.{operator.lower()}"
