@@ -23,7 +23,7 @@ def _windows(
     """Return the flat places (windows, taps) that windows cover; -1 lies outside."""
     axes: list[NDArray[Any]] = []
     for n, k, s, d, pad, m in zip(spatial, kernel, strides, dilations, low, out, strict=True):
-        places: NDArray[Any] = np.arange(m)[:, None] * s + np.arange(k)[None, :] * d - pad
+        places = np.array([[window * s + tap * d - pad for tap in range(k)] for window in range(m)], np.int64)
         axes.append(np.where((places >= 0) & (places < n), places, -1))
     windows = list(product(*(range(m) for m in out)))
     taps = list(product(*(range(k) for k in kernel)))
