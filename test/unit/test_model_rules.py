@@ -292,6 +292,33 @@ def test_operators_that_end_the_process_in_inference_are_refused(tmp_path: Path)
         import_proto(model, source="m")
 
 
+@pytest.mark.parametrize("n_outputs", [2, 2**32])
+def test_splits_into_another_number_of_parts_are_refused(n_outputs: int) -> None:
+    """ONNX's shape inference ends the process, or asks for memory for each."""
+    split = node("Split", ["x"], ["y", "b", "c"], name="split", num_outputs=n_outputs)
+    assert f"has 3 outputs (expected num_outputs, {n_outputs})" in _refusal(_model([split]))
+
+
+def test_what_would_be_unrolled_without_bound_is_refused() -> None:
+    model = _model([node("LRN", ["x"], ["y"], name="wide", size=2**32)], [1, 4, 5, 5])
+    with pytest.raises(UnsupportedOpError, match="LRN would be written as more than 100000 nodes"):
+        import_proto(model, source="m")
+
+
+def test_constants_that_say_nothing_are_an_error_of_their_node() -> None:
+    model = _model([node("CumSum", ["x", "axis"], ["y"], name="sum")], axis=np.zeros(0, np.int64))
+    with pytest.raises(InputError, match="operator 'sum': attributes or constants of this CumSum node"):
+        import_proto(model, source="m")
+
+
+def test_both_names_of_the_domain_of_onnx_are_taken() -> None:
+    model = _model(
+        [node("Relu", ["x"], ["a"], name="long", domain="ai.onnx"), node("Neg", ["a"], ["y"], name="short")]
+    )
+    model.opset_import[0].domain = "ai.onnx"
+    assert import_proto(model, source="m").output_names == ("y",)
+
+
 def test_long_rows_are_inferred_without_a_record_per_element() -> None:
     """ONNX's data propagation keeps one, which took gigabytes for a row of 2^32."""
     n = 2**32

@@ -9,6 +9,11 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from t10.frontend.reading import reading
+
+MOST_SCANNED = 1 << 13
+"""Longest axis whose running sum is a product with a triangle, which has the square of its elements."""
+
 
 def legalize(model: Any) -> None:
     """Rewrite, in place, every node that has a rule; other nodes stay untouched."""
@@ -36,8 +41,9 @@ def expand_scans(model: Any) -> None:
     for node in graph.node:
         is_scan = node.op_type == "CumSum" and node.domain in ("", "ai.onnx")
         if is_scan and node.input[0] in types and node.input[1] in constants:
-            axis = int(numpy_helper.to_array(constants[node.input[1]]).reshape(()))
-            nodes.extend(_triangular_product(graph, node, types[node.input[0]], axis))
+            with reading(node):
+                axis = int(numpy_helper.to_array(constants[node.input[1]]).reshape(()))
+                nodes.extend(_triangular_product(graph, node, types[node.input[0]], axis))
         else:
             nodes.append(node)
     _replace_nodes(graph, nodes)
@@ -50,6 +56,8 @@ def _triangular_product(graph: Any, node: Any, kind: Any, axis: int) -> list[Any
         return [node]
     options = {attribute.name: attribute.i for attribute in node.attribute}
     n, shift = extents[axis], 1 if options.get("exclusive", 0) else 0
+    if n > MOST_SCANNED:
+        return [node]
     ones = np.ones((n, n), onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type))
     matrix = np.tril(ones, -shift) if options.get("reverse", 0) else np.triu(ones, shift)
     name, output = node.name or node.output[0], node.output[0]

@@ -10,7 +10,7 @@ import onnx
 from onnx import numpy_helper
 
 from t10.dialect.mlir import dialect, extras, ir, passmanager, walk
-from t10.errors import UnsupportedOpError
+from t10.errors import T10Error, UnsupportedOpError
 from t10.frontend.comparisons import narrow_comparisons
 from t10.frontend.diagnose import leftovers, reason_of, refuse_unsupported, without_types
 from t10.frontend.unsupported import UnsupportedNode
@@ -46,7 +46,9 @@ def lower(
     with context, ir.Location.unknown():
         try:
             module = run_lowering(model, context)
-        except ir.MLIRError as error:
+        except T10Error:
+            raise
+        except Exception as error:  # torch-mlir's importer raises of all kinds for what it does not expect
             refuse_unsupported(model, source, (), _accepts, error)
         _tidy(module, model, weight_names, name)
         left = leftovers(module)
@@ -136,7 +138,7 @@ def _argument(name: str, is_weight: bool) -> Any:
 
 
 def fold_narrowings(function: Any) -> None:
-    """Narrow constants that stand outside of loops: MLIR keeps those that a float cannot hold, as -inf of f64 maxima."""
+    """Narrow constants that stand outside of loops: MLIR keeps those that a float cannot hold, as -inf of maxima."""
     for op in walk(function):
         operation = op.operation
         if operation.name != "arith.truncf" or isinstance(operation.operands[0].owner, ir.Block):

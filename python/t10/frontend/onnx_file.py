@@ -27,7 +27,7 @@ from t10.frontend.functions import expand_functions
 from t10.frontend.half import to_half
 from t10.frontend.legalize import expand_scans, legalize
 from t10.frontend.nan import refuse_nan
-from t10.frontend.opsets import raise_opset
+from t10.frontend.opsets import plain_domain, raise_opset
 from t10.frontend.reversals import expand_reversals
 from t10.frontend.rewrites.apply import rewrite
 from t10.frontend.rules import check_rules, check_sizes
@@ -130,6 +130,7 @@ def prepare(
     if dtype not in (None, HALF):
         raise InputError(f"--dtype is {dtype!r} (expected {HALF})")
     check_rules(model, source)
+    plain_domain(model)
     weights = Weights()
     set_shapes(model, shapes or {})
     fix_inputs(model, constants or {})

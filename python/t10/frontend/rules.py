@@ -45,7 +45,11 @@ def broken_rules(model: Any) -> list[str]:
 
 
 def check_sizes(model: Any, source: str) -> None:
-    """Raise `InputError` if a value of the graph would be absurdly large, as shape inference found."""
+    """Raise `InputError` if a value of the graph would be absurdly large, as shape inference found, or the graph is."""
+    if len(model.graph.node) > MAX_NODES:
+        raise InputError(
+            f"{source}: it has {len(model.graph.node)} nodes once loops are unrolled (at most {MAX_NODES})"
+        )
     for value in model.graph.value_info:
         for problem in _value_problems(value):
             raise InputError(f"{source}: {problem}")

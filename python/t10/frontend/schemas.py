@@ -77,6 +77,10 @@ def _problems(node: Any, schema: Any) -> Iterator[str]:
             kinds = onnx.AttributeProto.AttributeType
             found = kinds.Name(attribute.type) if attribute.type in kinds.values() else str(attribute.type)
             yield f"{title} has {attribute.name!r} of type {found.lower()} (expected {kinds.Name(expected).lower()})"
+    counts = [attribute.i for attribute in node.attribute if attribute.name == "num_outputs"]
+    if node.op_type == "Split" and any(count != len(node.output) for count in counts):
+        # ONNX's inference takes this for granted, and ends the process or its memory.
+        yield f"{title} has {len(node.output)} outputs (expected num_outputs, {counts[0]})"
     for name in sorted(schema.attributes):
         if schema.attributes[name].required and name not in given:
             yield f"{title} lacks the attribute {name!r}"
