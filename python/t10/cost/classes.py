@@ -37,6 +37,11 @@ class OperatorClass:
     matrix: MatrixRoles | None
     loops: LoopRoles
 
+    @property
+    def types(self) -> str:
+        """Return the types of an operator's inputs and accumulator."""
+        return " ".join([*dict.fromkeys(operand.dtype for operand in self.spec.inputs), self.spec.acc_dtype])
+
     def ways(self, boxes: Boxes) -> list[Way]:
         """Return the ways to compute a step over boxes."""
         if self.step == "epilogue":

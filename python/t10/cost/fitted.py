@@ -32,17 +32,23 @@ KEPT_OPERATORS = 4096
 class FitTable:
     """Coefficients by class key, way and feature; `digest` differs whenever any of them does.
 
-    `formulas` keeps what was traced for questions about single boxes.
+    All products of the same types run the same code: where a product's axes lie otherwise than those of the operator
+    that its class was measured on (`layouts`), ways that were not seen there have the coefficients of another class
+    (`shared`, by types). `formulas` keeps what was traced for questions about single boxes.
     """
 
     classes: Mapping[str, Coefficients]
     digest: str
-    formulas: dict[tuple[str, str], Formula] = field(default_factory=dict, repr=False)
+    layouts: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    shared: Mapping[str, Coefficients] = field(default_factory=dict[str, Coefficients], repr=False)
+    formulas: dict[tuple[str, str], Formula] = field(
+        default_factory=dict[tuple[str, str], Formula], repr=False
+    )
 
     def predicted(self, spec: OperatorSpec, step: Step, boxes: Any) -> Any | None:
         """Return the modelled cycles of a step over boxes (n, axes); None for classes without a model."""
         one = _class_of(spec, step)
-        model = self.classes.get(one.key)
+        model = self._model(one)
         if not model:
             return None
         if is_single(boxes):
@@ -65,6 +71,13 @@ class FitTable:
         if is_single(n_slots) and is_single(runs):
             return self._one(one, 2, np.stack([n_slots, runs], axis=1), question)
         return least(model, one.ways_of_runs(n_slots, runs))
+
+    def _model(self, one: OperatorClass) -> Coefficients | None:
+        """Return the coefficients of a class; None where there are none."""
+        own = self.classes.get(one.key)
+        if not own or one.matrix is None or self.layouts.get(one.key) == one.layout:
+            return own
+        return {**self.shared.get(one.types, {}), **own}
 
     def _one(self, one: OperatorClass, n_columns: int, row: Any, question: Callable[[Any], Any]) -> Any:
         """Return what a question gives for one row, as a formula that is traced once."""
@@ -105,16 +118,16 @@ def read_table(path: str | Path) -> FitTable:
 def _parsed(text: str, source: str) -> FitTable:
     try:
         document = json.loads(text)
-        classes = {
-            str(key): {
-                str(regime): {str(name): int(value) for name, value in values.items()}
-                for regime, values in each["coefficients"].items()
-            }
-            for key, each in document["classes"].items()
-        }
+        classes = {str(key): _coefficients(each["coefficients"]) for key, each in document["classes"].items()}
+        layouts = {str(key): str(each["layout"]) for key, each in document["classes"].items()}
+        shared = {str(types): _coefficients(each) for types, each in document["shared"].items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(
             f"{source} holds no fitted costs ({type(error).__name__}: {error})",
             hint="`t10 profile` writes such files",
         ) from None
-    return FitTable(classes, sha256(text.encode()).hexdigest()[:16])
+    return FitTable(classes, sha256(text.encode()).hexdigest()[:16], layouts, shared)
+
+
+def _coefficients(values: Mapping[str, Mapping[str, int]]) -> Coefficients:
+    return {str(way): {str(name): int(value) for name, value in each.items()} for way, each in values.items()}

@@ -102,9 +102,10 @@ def _sums(
     per_word = WORD_BYTES // size_bytes(x.dtype)
     for axis in reversed([axis for dim in x.dims for axis in dim.axes if axis in spec.reduction_axes]):
         extent, begins = boxes[:, axis], inner == 1
-        walks_w = chosen(begins, 1, strides["w"][axis] == inner * gap)
+        step = strides["w"].get(axis, 0)
+        walks_w = chosen(begins, 1, step == inner * gap)
         is_in = both(strides["x"][axis] == inner, walks_w)
-        gap = chosen(both(is_in, begins, extent > 1), strides["w"][axis], gap)
+        gap = chosen(both(is_in, begins, extent > 1), step, gap)
         pixel = boxes[:, lines[0]] if lines and lines[0] in spec.reduction_axes else inner * 0
         is_near = both(np.logical_not(is_in), strides["x"][axis] == pixel, near == 1)
         near = chosen(is_near, extent, near)

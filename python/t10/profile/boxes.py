@@ -27,6 +27,7 @@ MOST_POINTS = 1 << 20
 EVEN = 8
 PART_EVEN, PART_PAIRS = 7 / 8, 15 / 16
 LEAST_POINTS = 16
+PART_ONES = 1 / 4
 
 
 def random_boxes(one: OperatorClass, seed: int, n: int) -> list[AxisSizes]:
@@ -51,7 +52,9 @@ def further_boxes(one: OperatorClass, seed: int, n: int) -> list[AxisSizes]:
     """Return boxes besides the `random_boxes`, of ways that can be taken for few of those: to fit, not to test."""
     known = random_boxes(one, seed, n)
     rng = Random(f"{seed} {one.key} further")
-    spare = [box for box in dict.fromkeys(islice(_drawn(one, rng), SPARE_DRAWS * n)) if box not in set(known)]
+    drawn = islice(_drawn(one, rng, PART_ONES, 1), SPARE_DRAWS * n)
+    seen = set(known)
+    spare = [box for box in dict.fromkeys(drawn) if box not in seen]
     if not spare:
         return []
     counts = _possible(one, known).sum(axis=1)
@@ -69,19 +72,22 @@ def _possible(one: OperatorClass, boxes: list[AxisSizes]) -> NDArray[np.bool_]:
     return np.stack([np.broadcast_to(np.asarray(way.when(), np.bool_), (len(boxes),)) for way in ways])
 
 
-def _drawn(one: OperatorClass, rng: Random) -> Iterator[AxisSizes]:
-    """Yield boxes whose operands fit a core; ends where hardly any does."""
+def _drawn(
+    one: OperatorClass, rng: Random, part_ones: float = 0.0, least_points: int = LEAST_POINTS
+) -> Iterator[AxisSizes]:
+    """Yield boxes whose operands fit a core, some axes of one point on purpose; ends where hardly any fits."""
     spec = one.spec
     windows, lines = _window_axes(spec), _line_axes(one)
     misses = 0
     while misses < MOST_MISSES:
         box = tuple(
             1
-            if one.step == "epilogue" and axis.kind == "reduction"
+            if (one.step == "epilogue" and axis.kind == "reduction")
+            or (part_ones and rng.random() < part_ones)
             else _extent(rng, a in windows, a in lines, len(spec.axes))
             for a, axis in enumerate(spec.axes)
         )
-        if LEAST_POINTS <= prod(box) <= MOST_POINTS and box_bytes(spec, box) <= LARGEST_BYTES:
+        if least_points <= prod(box) <= MOST_POINTS and box_bytes(spec, box) <= LARGEST_BYTES:
             misses = 0
             yield box
         else:

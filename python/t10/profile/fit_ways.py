@@ -20,7 +20,7 @@ Bools = NDArray[np.bool_]
 Model = Mapping[str, Mapping[str, float]]
 """Cycles by way, or family of ways, and feature."""
 
-LEAST_SAMPLES = 8
+LEAST_SAMPLES = 6
 """A way with fewer boxes than this has no coefficients of its own."""
 ROUNDS = 8
 NEVER = 1e18
@@ -105,12 +105,14 @@ def _pruned(tables: Sequence[Table], cycles: Floats, model: Model) -> Model:
     """Return the model without the ways that the others make up for: a search evaluates all that are left."""
     other = tables[0].total(model[OTHER])
     kept = dict(model)
+    n_without = int((way_times(tables, kept).min(axis=0) >= NEVER).sum())
     loss = _loss(way_times(tables, kept), other, cycles)
     for name in sorted(model.keys() - {OTHER}):
         rest = {each: values for each, values in kept.items() if each != name}
         times = way_times(tables, rest)
         without = _loss(times, other, cycles)
-        if times.min() < NEVER and without < loss + WORTH:
+        is_enough = (times.min(axis=0) >= NEVER).sum() <= n_without
+        if is_enough and without < loss + WORTH:
             kept, loss = rest, min(loss, without)
     return kept
 

@@ -20,6 +20,7 @@ from t10.core.expression import OperatorSpec
 from t10.cost.classes import OperatorClass, class_of
 from t10.cost.ways import PER_CYCLE
 from t10.errors import InputError
+from t10.profile.fit_ways import Model, tables_of, way_times
 from t10.profile.model import Profile
 
 VERSION = 2
@@ -44,8 +45,38 @@ def errors_of(profiles: Sequence[Profile]) -> Errors:
 def write_fits(path: Path | str, profiles: Sequence[Profile], seed: int, n_samples: int) -> None:
     """Write a table of fitted models."""
     classes = {p.one.key: _record(p) for p in sorted(profiles, key=lambda p: p.one.key)}
-    document = {"version": VERSION, "seed": seed, "samples": n_samples, "classes": classes}
+    document = {
+        "version": VERSION,
+        "seed": seed,
+        "samples": n_samples,
+        "shared": _shared(profiles),
+        "classes": classes,
+    }
     write_text(path, json.dumps(document, indent=1) + "\n")
+
+
+def _shared(profiles: Sequence[Profile]) -> dict[str, dict[str, dict[str, int]]]:
+    """Return every way of products by types, with the coefficients of the class that most boxes took it in."""
+    most: dict[tuple[str, str], int] = {}
+    result: dict[str, dict[str, dict[str, int]]] = {}
+    for one in sorted((p for p in profiles if p.one.matrix is not None), key=lambda p: p.one.key):
+        ways = one.one.ways(one.boxes)
+        taken = way_times(tables_of(ways, len(one.boxes)), one.model).argmin(axis=0)
+        model = _rounded(one.model)
+        for number, way in enumerate(ways):
+            found = model.get(way.name, model.get(way.family))
+            count, place = int((taken == number).sum()), (one.one.types, way.name)
+            if found is not None and count > most.get(place, 0):
+                most[place] = count
+                result.setdefault(one.one.types, {})[way.name] = found
+    return result
+
+
+def _rounded(model: Model) -> dict[str, dict[str, int]]:
+    return {
+        way: {name: round(value * PER_CYCLE) for name, value in values.items()}
+        for way, values in model.items()
+    }
 
 
 def _record(one: Profile) -> dict[str, Any]:
@@ -53,11 +84,9 @@ def _record(one: Profile) -> dict[str, Any]:
     return {
         "title": one.one.title,
         "step": one.one.step,
+        "layout": one.one.layout,
         "errors": {"median": round(errors.median, 4), "p99": round(errors.p99, 4), "n": errors.n},
-        "coefficients": {
-            way: {name: round(value * PER_CYCLE) for name, value in values.items()}
-            for way, values in one.model.items()
-        },
+        "coefficients": _rounded(one.model),
         "operator": json.loads(_SPEC.dump_json(one.one.spec, exclude_defaults=True)),
     }
 
