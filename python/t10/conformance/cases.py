@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,12 @@ from onnx.backend.test import loader
 
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator", "light")
 """Kinds of tests that come with the onnx package; `light` are whole networks whose weights are made on the spot."""
+
+CHIPS = ("test-4", "test-64", "ipu-mk2")
+"""Where a model is tried in turn, until it fits."""
+NETWORK_CHIPS = ("ipu-mk2",)
+
+Shape = tuple[int, ...]
 
 _onnx: Any = onnx  # some of its functions are typed in part only
 _DATA = Path(loader.DATA_DIR)
@@ -34,13 +40,19 @@ class DataSet:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One test: `name` starts with its kind; an output y of a reference r may differ by `atol + rtol * |r|`."""
+    """One test: `name` starts with its kind; an output y of a reference r may differ by `atol + rtol * |r|`.
+
+    It is compiled for the first of `chips` that holds it.
+    """
 
     name: str
     model: Any = field(repr=False)
     data_sets: tuple[DataSet, ...] = field(repr=False)
     rtol: float
     atol: float
+    chips: tuple[str, ...] = CHIPS
+    shapes: Mapping[str, Shape] = field(default_factory=dict[str, Shape])
+    """Extents by name of an input that the model leaves open."""
 
     @property
     def kind(self) -> str:
@@ -95,7 +107,14 @@ def _light_cases() -> Iterator[Case]:
         model = _without_softmax(_onnx.load(str(path)))
         constants = {tensor.name for tensor in model.graph.initializer}
         inputs = tuple(_ramp(value) for value in model.graph.input if value.name not in constants)
-        yield Case(f"light/{path.stem.removeprefix('light_')}", model, (DataSet(inputs, ()),), 1e-3, 1e-7)
+        yield Case(
+            f"light/{path.stem.removeprefix('light_')}",
+            model,
+            (DataSet(inputs, ()),),
+            1e-3,
+            1e-7,
+            NETWORK_CHIPS,
+        )
 
 
 def _without_softmax(model: Any) -> Any:

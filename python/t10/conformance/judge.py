@@ -20,10 +20,6 @@ from t10.errors import InfeasiblePlanError, InputError, MissingConstantError, Un
 from t10.plan.options import PlanOptions
 from t10.reference import run_onnx_runtime
 
-CHIPS = ("test-4", "test-64", "ipu-mk2")
-"""Where a model is tried in turn, until it fits."""
-NETWORK_CHIP = "ipu-mk2"
-
 _OPTIONS = PlanOptions(reconcile="greedy", max_front=8)
 _LONGEST_REASON = 160
 
@@ -83,13 +79,12 @@ def _compiled(path: Path, case: Case) -> tuple[Executable, Arrays]:
 
 
 def _fitting(path: Path, case: Case, constants: Arrays) -> Executable:
-    chips = (NETWORK_CHIP,) if case.kind == "light" else CHIPS
-    for chip in chips[:-1]:
+    for chip in case.chips[:-1]:
         try:
-            return compile(path, chip, options=_OPTIONS, constants=constants)
+            return compile(path, chip, options=_OPTIONS, shapes=case.shapes, constants=constants)
         except InfeasiblePlanError:
             continue
-    return compile(path, chips[-1], options=_OPTIONS, constants=constants)
+    return compile(path, case.chips[-1], options=_OPTIONS, shapes=case.shapes, constants=constants)
 
 
 def _inputs(case: Case, data: DataSet) -> Arrays:
