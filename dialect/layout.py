@@ -37,9 +37,10 @@ class Layout:
     `fs` pieces in space, `ft` pieces of a sub-tensor over one ring, `rp` elements per shift (0: does not rotate).
     `cores` share a sub-tensor (0: not stated). `scatter` cores hold 1/scatter of each partition (1: whole), as
     reduce-scatter leaves it. `halo` elements by which neighbouring sub-tensors of a compound dim (such as h + kh)
-    overlap; empty means none. `padded` extents that dims are padded to where that is more than even pieces of `fs` need
-    (so that every ft on an axis divides its length); empty means none. A dim indexed by several axes has the product of
-    their factors.
+    overlap, as if evenly spaced where several of its axes are cut; empty means that none overlap, and then no dim has
+    more sub-tensors than elements. `padded` extents that dims are padded to where that is more than even pieces of `fs`
+    need (so that every ft on an axis divides its length); empty means none. A dim indexed by several axes has the
+    product of their factors.
     `linear` over 0 is the other form: elements in row-major order, dealt out in equal chunks to that many cores.
     """
 
@@ -82,7 +83,7 @@ class Layout:
             fields["cores"] = self.cores
         if self.scatter != 1:
             fields["scatter"] = self.scatter
-        if any(self.halo):
+        if self.halo:
             fields["halo"] = self.halo
         if self.padded:
             fields["padded"] = self.padded
@@ -115,8 +116,7 @@ def check_layout(layout: Layout, shape: tuple[int, ...]) -> None:
             raise Invalid(f"padded[{dim}] = {padded}, expected at least the extent {extent}")
     sub_tensor = layout.sub_tensor(shape)
     for dim, (extent, fs, ft) in enumerate(zip(shape, layout.fs, layout.ft, strict=True)):
-        overlaps = bool(layout.halo) and layout.halo[dim] > 0
-        if fs > max(extent, 1) and not overlaps:
+        if fs > max(extent, 1) and not layout.halo:
             raise Invalid(
                 f"fs[{dim}] = {fs} cuts extent {extent} into more pieces than elements, expected at most {extent}"
             )
