@@ -112,9 +112,7 @@ def _source(arguments: Arguments, progress: Progress) -> _Source:
     chip = load_chip(arguments.chip or DEFAULT_CHIP)
     progress("import", 0, 1)
     shapes, constants = shapes_of(arguments), constants_of(arguments)
-    module = import_model(
-        arguments.model, shapes=shapes, dtype=arguments.dtype, constants=constants
-    ).module
+    module = import_model(arguments.model, shapes=shapes, dtype=arguments.dtype, constants=constants).module
     with module.context, ir.Location.unknown():
         graph = fused(module, progress).graph
     return _Source(graph, chip, arguments.cost_model or DEFAULT_COST_MODEL)

@@ -145,7 +145,10 @@ def _wrong_type(number: int) -> tuple[str, str]:
     names = {value: name for name, value in onnx.TensorProto.DataType.items()}
     name = names.get(number, str(number)).lower()
     hint = TEXT_HINT if name == "string" else "convert the model to float or float16 (--dtype fp16)"
-    return f" of element type {name} (expected floats of 16 to 64 bits, integers, uint8, uint32 or bool)", hint
+    return (
+        f" of element type {name} (expected floats of 16 to 64 bits, integers, uint8, uint32 or bool)",
+        hint,
+    )
 
 
 def _is_static(kind: Any) -> bool:
