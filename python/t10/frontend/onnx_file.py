@@ -32,6 +32,7 @@ from t10.frontend.reversals import expand_reversals
 from t10.frontend.rewrites.apply import rewrite
 from t10.frontend.rules import check_rules, check_sizes
 from t10.frontend.selections import expand_selections
+from t10.frontend.sequences import expand_sequences
 from t10.frontend.shapes import check_static_inputs, check_static_outputs, infer_shapes, one_line, set_shapes
 from t10.frontend.unsupported import UnsupportedNode, excise, unknown_operators
 from t10.frontend.utf8 import first_not_text
@@ -149,7 +150,7 @@ def prepare(
     lift_weights(model, weights)
     model = infer_shapes(model, source)
     check_sizes(model, source)
-    while fold_constants(model) or rewrite(model):
+    while fold_constants(model) or expand_sequences(model) or rewrite(model):
         model = infer_shapes(model, source)
         check_sizes(model, source)
     refused += _taken_out(model, data_dependent(model, source, weights.names))

@@ -57,10 +57,24 @@ def raise_opset(model: Any) -> Any:
     made = {name for node in converted.graph.node for name in node.output}
     made |= {value.name for value in (*converted.graph.input, *converted.graph.initializer)}
     is_whole = all(value.name in made for value in model.graph.output)
-    return converted if is_whole and _signature(converted) == _signature(model) else model
+    return converted if is_whole and _has_signature(converted, model) else model
 
 
-def _signature(model: Any) -> list[bytes]:
-    """Return names and types of inputs and outputs; the converter changes those of a Scan that had a batch."""
-    values = (*model.graph.input, *model.graph.output)
-    return [value.name.encode() + value.type.SerializeToString() for value in values]
+def _has_signature(converted: Any, model: Any) -> bool:
+    """Return whether inputs and outputs are the model's, apart from dims that only one of the two states as numbers.
+
+    The converter changes those of a Scan that had a batch, and infers dims of outputs.
+    """
+    after = (*converted.graph.input, *converted.graph.output)
+    before = (*model.graph.input, *model.graph.output)
+    return len(after) == len(before) and all(map(_may_be_same, after, before))
+
+
+def _may_be_same(one: Any, other: Any) -> bool:
+    kinds = one.type.tensor_type, other.type.tensor_type
+    if one.name != other.name or kinds[0].elem_type != kinds[1].elem_type:
+        return False
+    if not all(kind.HasField("shape") for kind in kinds):
+        return one.type.WhichOneof("value") == other.type.WhichOneof("value")
+    dims = [[dim.dim_value for dim in kind.shape.dim] for kind in kinds]
+    return len(dims[0]) == len(dims[1]) and all(a == b or not a or not b for a, b in zip(*dims, strict=True))

@@ -27,7 +27,7 @@ def _if(site: Site) -> bool:
 def _loop(site: Site) -> bool:
     count, condition = site.constant_input(0), site.constant_input(1)
     body = _body(site, "body")
-    if count is None or (site.input(1) and condition is None) or not _goes_on(body):
+    if count is None or (site.input(1) and condition is None) or not _goes_on(site, body):
         return False
     n_steps = int(count.reshape(())) if condition is None or bool(condition.reshape(())) else 0
     carried = list(site.node.input[2:])
@@ -108,18 +108,16 @@ def _body(site: Site, name: str) -> Any:
     return next(attribute.g for attribute in site.node.attribute if attribute.name == name)
 
 
-def _goes_on(body: Any) -> bool:
-    """Return whether the condition that a body makes is the one it got, or true."""
+def _goes_on(site: Site, body: Any) -> bool:
+    """Return whether the condition a body makes is the one it got, or true: a constant of its own or from outside."""
     name, given = body.output[0].name, body.input[1].name
-    constants = {tensor.name: tensor for tensor in body.initializer}
+    constants = site.facts.constants | {tensor.name: tensor for tensor in body.initializer}
     for _ in range(len(body.node) + 1):
         if name == given:
             return True
-        if name in constants:
-            return bool(numpy_helper.to_array(constants[name]).reshape(()))
         maker = next((node for node in body.node if name in node.output), None)
         if maker is None:
-            return False
+            return name in constants and bool(numpy_helper.to_array(constants[name]).reshape(()))
         if maker.op_type == "Constant":
             value = next((attribute.t for attribute in maker.attribute if attribute.name == "value"), None)
             return value is not None and bool(numpy_helper.to_array(value).reshape(()))

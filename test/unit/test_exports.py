@@ -1,0 +1,148 @@
+"""What PyTorch's exporters write, in ONNX's text: imported, it computes what ONNX Runtime computes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from numpy.typing import NDArray
+from support.linalg_numpy import run_module
+
+from t10.errors import UnsupportedOpError
+from t10.frontend.importer import import_proto
+from t10.passes.fuse import Fuse
+
+Array = NDArray[Any]
+RANDOM = np.random.default_rng(11)
+
+
+def model(text: str, opset: int = 18) -> Any:
+    """Return the model of a graph in ONNX's text."""
+    return onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": {opset}]>\n{text}')
+
+
+def agree(of: Any, *values: Array) -> None:
+    """Compare the imported and fused model, interpreted, with ONNX Runtime; `values` are in the order of its inputs."""
+    session: Any = onnxruntime.InferenceSession(of.SerializeToString(), providers=["CPUExecutionProvider"])
+    inputs = {value.name: array for value, array in zip(session.get_inputs(), values, strict=True)}
+    names: list[str] = [value.name for value in session.get_outputs()]
+    expected: list[Array] = session.run(names, inputs)
+    imported = import_proto(onnx.ModelProto.FromString(of.SerializeToString()), source="m")
+    with imported.module.context:
+        Fuse(orders="keep").apply(imported.module)
+        found = run_module(imported.module, {**inputs, **imported.weights})
+    for name, reference in zip(names, expected, strict=True):
+        np.testing.assert_allclose(found[name], reference, rtol=1e-5, atol=1e-6, err_msg=name)
+
+
+def floats(*shape: int) -> Array:
+    return RANDOM.standard_normal(shape).astype(np.float32)
+
+
+@pytest.mark.parametrize("opset", [11, 13, 18])
+def test_loop_whose_condition_is_a_constant_outside(opset: int) -> None:
+    agree(
+        model(
+            """g (float[3] x) => (float[n] y) {
+                go = Constant <value: tensor = bool {1}> ()
+                count = Constant <value: tensor = int64 {4}> ()
+                y = Loop (count, go, x) <body: graph = step (int64 i, bool cond, float[3] before)
+                        => (bool on, float[n] after) {
+                    place = Cast <to: int = 1> (i)
+                    wave = Tanh (before)
+                    after = Add (wave, place)
+                    on = Identity (go)
+                }>
+            }""",
+            opset,
+        ),
+        floats(3),
+    )
+
+
+@pytest.mark.parametrize("opset", [13, 18])
+def test_list_that_a_loop_collects_is_stacked(opset: int) -> None:
+    agree(
+        model(
+            """g (float[4, 2] x) => (float[a, b] y, float[c] last) {
+                go = Constant <value: tensor = bool {1}> ()
+                count = Constant <value: tensor = int64 {4}> ()
+                zero = Constant <value: tensor = int64 {0}> ()
+                start = Gather <axis: int = 0> (x, zero)
+                none = SequenceEmpty <dtype: int = 1> ()
+                last, rows = Loop (count, go, start, none) <
+                    body: graph = step (int64 i, bool cond, float[2] before, seq(float[?]) list)
+                            => (bool on, float[c] after, seq(float[?]) longer) {
+                        row = Gather <axis: int = 0> (x, i)
+                        sum = Add (row, before)
+                        after = Tanh (sum)
+                        longer = SequenceInsert (list, after)
+                        on = Identity (go)
+                    }
+                >
+                y = ConcatFromSequence <axis: int = 0, new_axis: int = 1> (rows)
+            }""",
+            opset,
+        ),
+        floats(4, 2),
+    )
+
+
+@pytest.mark.parametrize("opset", [11, 13])
+@pytest.mark.parametrize(
+    "split",
+    ["SplitToSequence <axis: int = 1> (x, sizes)", "SplitToSequence <axis: int = 1, keepdims: int = 0> (x)"],
+)
+def test_tensors_of_a_split_list(split: str, opset: int) -> None:
+    agree(
+        model(
+            f"""g (float[2, 5] x) => (float first, float last, float[] joined, int64 n) {{
+                sizes = Constant <value: tensor = int64[2] {{2, 3}}> ()
+                zero = Constant <value: tensor = int64 {{0}}> ()
+                end = Constant <value: tensor = int64 {{-1}}> ()
+                parts = {split}
+                head = SequenceAt (parts, zero)
+                tail = SequenceAt (parts, end)
+                first = ReduceSum <keepdims: int = 0> (head)
+                last = ReduceSum <keepdims: int = 0> (tail)
+                turned = SequenceInsert (parts, tail, zero)
+                shorter = SequenceErase (turned)
+                pair = SequenceConstruct (head, head)
+                joined = ConcatFromSequence <axis: int = 0> (pair)
+                n = SequenceLength (shorter)
+            }}""",
+            opset,
+        ),
+        floats(2, 5),
+    )
+
+
+def test_split_into_pieces_of_one_size_leaves_a_smaller_last_one() -> None:
+    agree(
+        model(
+            """g (float[5, 2] x) => (float[n, 2] y) {
+                size = Constant <value: tensor = int64 {2}> ()
+                last = Constant <value: tensor = int64 {2}> ()
+                parts = SplitToSequence <axis: int = 0> (x, size)
+                y = SequenceAt (parts, last)
+            }"""
+        ),
+        floats(5, 2),
+    )
+
+
+def test_list_read_at_a_computed_place_is_refused_by_name() -> None:
+    of = model(
+        """g (float[4, 2] x, int64 i) => (float[1, 2] y, float[1, 2] z) {
+            one = Constant <value: tensor = int64 {1}> ()
+            size = Constant <value: tensor = int64 {1}> ()
+            parts = SplitToSequence <axis: int = 0> (x, size)
+            y = SequenceAt (parts, i)
+            z = SequenceAt (parts, one)
+        }"""
+    )
+    with pytest.raises(UnsupportedOpError, match="SplitToSequence makes 'parts', a sequence"):
+        import_proto(of, source="m")
