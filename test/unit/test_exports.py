@@ -146,3 +146,18 @@ def test_list_read_at_a_computed_place_is_refused_by_name() -> None:
     )
     with pytest.raises(UnsupportedOpError, match="SplitToSequence makes 'parts', a sequence"):
         import_proto(of, source="m")
+
+
+@pytest.mark.parametrize("pads", ["0, -1, 0, 1", "0, -1, 0, -2", "1, 2, -1, -1", "-1, -1, 0, 0"])
+def test_padding_by_negative_counts_cuts(pads: str) -> None:
+    agree(
+        model(
+            f"""g (float[4, 5] x) => (float[a, b] y, float[a, b] z) {{
+                pads = Constant <value: tensor = int64[4] {{{pads}}}> ()
+                filler = Constant <value: tensor = float {{1.5}}> ()
+                y = Pad (x, pads)
+                z = Pad (x, pads, filler)
+            }}"""
+        ),
+        floats(4, 5),
+    )

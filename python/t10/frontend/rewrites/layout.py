@@ -99,8 +99,27 @@ def _moved_pad(site: Site) -> bool:
     return True
 
 
+def _cut_pad(site: Site) -> bool:
+    """Write padding by a constant number of which some counts are negative as slices, padded by the other counts."""
+    shape, pads, axes = site.shape(0), site.constant_input(1), site.constant_input(3)
+    if shape is None or pads is None or (pads >= 0).all() or (site.input(3) and axes is None):
+        return False
+    if site.option("mode", "constant") != "constant":
+        return False
+    chosen = [int(a) % len(shape) for a in axes] if axes is not None else list(range(len(shape)))
+    made = site.input(0)
+    for axis, low, high in zip(chosen, pads[: len(chosen)], pads[len(chosen) :], strict=True):
+        if low < 0 or high < 0:
+            made = site.slice(made, axis, max(0, -int(low)), shape[axis] - max(0, -int(high)))
+    if (pads > 0).any():
+        more = [site.constant(np.maximum(pads, 0)), *site.node.input[2:]]
+        made = site.op("Pad", made, *more, mode="constant")
+    site.give(made)
+    return True
+
+
 def _any_pad(site: Site) -> bool:
-    return _pad(site) or _moved_pad(site)
+    return _pad(site) or _cut_pad(site) or _moved_pad(site)
 
 
 def _slice(site: Site) -> bool:
