@@ -161,3 +161,18 @@ def test_padding_by_negative_counts_cuts(pads: str) -> None:
         ),
         floats(4, 5),
     )
+
+
+def test_axis_of_a_running_sum_may_be_a_list_of_one() -> None:
+    agree(
+        model(
+            """g (float[4, 3] x) => (float[4, 3] y, int64[5] z) {
+                axis = Constant <value: tensor = int64[1] {0}> ()
+                extent = Constant <value: tensor = int64[1] {5}> ()
+                ones = ConstantOfShape <value: tensor = int64[1] {1}> (extent)
+                y = CumSum <exclusive: int = 1> (x, axis)
+                z = CumSum (ones, axis)
+            }"""
+        ),
+        floats(4, 3),
+    )

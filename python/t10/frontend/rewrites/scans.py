@@ -1,4 +1,4 @@
-"""Running products, powers over windows, and products with a vector."""
+"""Running sums and products, powers over windows, and products with a vector."""
 
 from __future__ import annotations
 
@@ -25,6 +25,17 @@ def _cumulative_product(site: Site) -> bool:
     row = site.reshape(site.input(0), (*shape[:axis], 1, n, *shape[axis + 1 :]))
     factors = site.op("Where", site.constant(mask), row, site.scalar(1, kind))
     site.reduce("ReduceProd", factors, [axis + 1], keep=False, output=site.node.output[0])
+    return True
+
+
+def _cumulative_sum(site: Site) -> bool:
+    """Make an axis of one element a number, which is what ONNX asks for; exporters write either."""
+    axis = site.constant_input(1)
+    if axis is None or not axis.ndim or axis.size != 1:
+        return False
+    options = {name: site.option(name, None) for name in ("exclusive", "reverse")}
+    place = site.constant(axis.reshape(()))
+    site.op("CumSum", site.input(0), place, output=site.node.output[0], **options)
     return True
 
 
@@ -65,4 +76,9 @@ def _matmul(site: Site) -> bool:
     return True
 
 
-RULES: dict[str, Rule] = {"CumProd": _cumulative_product, "LpPool": _lp_pool, "MatMul": _matmul}
+RULES: dict[str, Rule] = {
+    "CumProd": _cumulative_product,
+    "CumSum": _cumulative_sum,
+    "LpPool": _lp_pool,
+    "MatMul": _matmul,
+}
