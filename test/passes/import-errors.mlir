@@ -46,7 +46,7 @@ func.func @main_graph(%arg0: tensor<2x4xf32> {onnx.name = "x"}) -> tensor<2x4xf3
 
 // -----
 
-// expected-error@unknown {{constant is of element type string}}
+// expected-error@unknown {{is of element type string (expected float16}}
 func.func @main_graph() -> (tensor<2x!onnx.String> {onnx.name = "t"}) {
   %0 = onnx.Constant dense<["a", "\C3\A9\22q"]> : tensor<2x!onnx.String>
   onnx.Return %0 : tensor<2x!onnx.String>
@@ -55,7 +55,7 @@ func.func @main_graph() -> (tensor<2x!onnx.String> {onnx.name = "t"}) {
 
 // -----
 
-// expected-error@unknown {{input 's' is sequence_type (expected a tensor)}}
+// expected-error@unknown {{input 's' is of type sequence (expected a tensor)}}
 func.func @main_graph(%arg0: !onnx.Seq<tensor<?xf32>> {onnx.name = "s"}, %arg1: tensor<i64> {onnx.name = "i"}) -> tensor<?xf32> {
   %0 = "onnx.SequenceAt"(%arg0, %arg1) : (!onnx.Seq<tensor<?xf32>>, tensor<i64>) -> tensor<?xf32>
   onnx.Return %0 : tensor<?xf32>

@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from t10.cli.entry import main
-from t10.errors import UnsupportedOpError
+from t10.errors import InputError, UnsupportedOpError
 from t10.frontend.importer import import_proto
 
 FLOAT = TensorProto.FLOAT
@@ -58,17 +58,17 @@ def test_every_reason_is_in_one_list() -> None:
     with pytest.raises(UnsupportedOpError, match=r"^model\.onnx: 6 of 8 nodes cannot be lowered") as caught:
         import_proto(_every_kind(), source="model.onnx")
     expected = {
-        "custom": "com.acme.Foo is of domain 'com.acme'",
-        "unknown": "Bar is no operator of ONNX",
-        "as_data_says": "NonZero makes 'nz' with one column per element",
-        "text": "input is of element type string",
-        "no_lowering": "MaxRoiPool is not lowered",
-        "loop": "ReverseSequence becomes scf.for",
+        "custom": "operator 'custom': com.acme.Foo is of domain 'com.acme'",
+        "unknown": "operator 'unknown': Bar is no operator of ONNX",
+        "as_data_says": "operator 'as_data_says': NonZero makes 'nz' with one column per element",
+        "text": "input 'text' is of element type string",
+        "no_lowering": "operator 'no_lowering': MaxRoiPool is not lowered",
+        "loop": "operator 'loop': ReverseSequence becomes scf.for",
     }
     assert len(caught.value.details) == len(expected)
     for name, reason in expected.items():
         line = next(line for line in caught.value.details if f"'{name}'" in line)
-        assert line.startswith(f"model.onnx: operator '{name}': {reason}")
+        assert line.startswith(f"model.onnx: {reason}")
         assert line.endswith(")"), "every line ends with what would help"
     assert not any("'fine'" in line or "'behind'" in line for line in caught.value.details)
 
@@ -119,6 +119,60 @@ def test_unknown_operators_inside_functions_are_told() -> None:
     model.functions.append(body)
     model.opset_import.append(helper.make_opsetid("local", 1))
     with pytest.raises(UnsupportedOpError, match="Mystery is no operator of ONNX"):
+        import_proto(model, source="m")
+
+
+@pytest.mark.parametrize(
+    ("refused", "why"),
+    [
+        (node("RandomUniformLike", ["x"], ["y"]), "RandomUniformLike draws random numbers"),
+        (node("Dropout", ["x", "", "training"], ["y"]), "Dropout drops elements at random"),
+        (node("Det", ["x"], ["y"]), "Det is of matrices of more than 6 rows"),
+    ],
+)
+def test_forms_without_a_rule_are_refused_by_what_they_are(refused: Any, why: str) -> None:
+    shape = [] if refused.op_type == "Det" else [7, 7]
+    model = _model(
+        [refused], [value("x", FLOAT, [7, 7])], [value("y", FLOAT, shape)], training=np.array(True)
+    )
+    with pytest.raises(UnsupportedOpError, match=f"operator 'y': {why}") as caught:
+        import_proto(model, source="m")
+    assert caught.value.hint
+    assert "rewrite it with" not in caught.value.hint, "what would help is said for the operator itself"
+
+
+def test_steps_of_training_and_other_domains_are_refused_by_name() -> None:
+    nodes = [
+        node("Relu", ["x"], ["y"]),
+        node("Gradient", ["x", "y"], ["g"], domain="ai.onnx.preview.training", xs=["x"], y="y"),
+        node("Binarizer", ["x"], ["b"], domain="ai.onnx.ml"),
+    ]
+    model = _model(nodes, [value("x", FLOAT, [3])], [value(name, FLOAT, [3]) for name in "gby"])
+    model.opset_import.extend(
+        helper.make_opsetid(domain, version)
+        for domain, version in (("ai.onnx.preview.training", 1), ("ai.onnx.ml", 1))
+    )
+    with pytest.raises(UnsupportedOpError) as caught:
+        import_proto(model, source="m")
+    training, other = caught.value.details
+    assert "ai.onnx.preview.training.Gradient is a step of training" in training
+    assert "ai.onnx.ml.Binarizer is of ONNX's domain 'ai.onnx.ml', of which nothing is lowered" in other
+
+
+def test_values_that_are_no_tensors_and_results_without_elements_are_told() -> None:
+    sequence = helper.make_tensor_sequence_value_info("s", FLOAT, [3])
+    nodes = [node("SequenceAt", ["s", "i"], ["y"])]
+    model = _model(nodes, [sequence], [value("y", FLOAT, [3])], i=np.array(0))
+    with pytest.raises(InputError, match=r"input 's' is of type sequence \(expected a tensor\) \(give"):
+        import_proto(model, source="m")
+    bounds = {"start": np.array([3]), "end": np.array([3])}
+    model = _model(
+        [node("Slice", ["x", "start", "end"], ["y"])],
+        [value("x", FLOAT, [3])],
+        [value("y", FLOAT, None)],
+        **bounds,
+    )
+    with pytest.raises(InputError, match=r"dim 0 of output 'y' is 0 .*it has no elements: leave it out"):
         import_proto(model, source="m")
 
 

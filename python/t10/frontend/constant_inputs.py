@@ -78,15 +78,23 @@ def computed_constants(model: Any, source: str, weights: Iterable[str]) -> list[
 
 
 def fixable_inputs(model: Any, names: Iterable[str], weights: Iterable[str]) -> tuple[str, ...]:
-    """Return the inputs of the model that values are computed from, in order of name."""
+    """Return the inputs of the model that values are computed from, in order of name.
+
+    Of what only the shape is asked for, the values do not count, but those that shapes are made from.
+    """
     maker = {name: node for node in model.graph.node for name in node.output if name}
     inputs = {value.name for value in model.graph.input} - set(weights)
-    stack, seen = list(names), set[str]()
+    stack, seen = [(name, True) for name in names], set[tuple[str, bool]]()
     while stack:
-        name = stack.pop()
-        if not name or name in seen:
+        name, is_value = stack.pop()
+        if not name or (name, is_value) in seen:
             continue
-        seen.add(name)
-        if name in maker:
-            stack.extend(maker[name].input)
-    return tuple(sorted(seen & inputs))
+        seen.add((name, is_value))
+        node = maker.get(name)
+        if node is None:
+            continue
+        only_shape = not is_value or node.op_type in ("Shape", "Size")
+        stack.extend((source, not only_shape) for source in node.input)
+        if not is_value:
+            stack.extend((source, True) for source in constant_inputs(node))
+    return tuple(sorted({name for name, is_value in seen if is_value} & inputs))

@@ -26,7 +26,7 @@ _NUMBERS = frozenset(
     }
 )
 """Element types that can be planned."""
-_ILLEGAL = re.compile(r"failed to legalize operation 'torch\.operator'")
+_ILLEGAL = re.compile(r"failed to legalize operation '")
 _STATIC_HINT = "every shape must be known before the model runs"
 
 
@@ -144,9 +144,11 @@ def _trouble(kind: Any) -> tuple[str, str] | None:
 def _wrong_type(number: int) -> tuple[str, str]:
     names = {value: name for name, value in onnx.TensorProto.DataType.items()}
     name = names.get(number, str(number)).lower()
-    hint = TEXT_HINT if name == "string" else "convert the model to float or float16 (--dtype fp16)"
+    hint = {"string": TEXT_HINT, "bfloat16": "--dtype fp16 makes it float16"}.get(
+        name, "cast it to one of these before the export"
+    )
     return (
-        f" of element type {name} (expected floats of 16 to 64 bits, integers, uint8, uint32 or bool)",
+        f" of element type {name} (expected float16, float, double, int8 to int64, uint8, uint32 or bool)",
         hint,
     )
 

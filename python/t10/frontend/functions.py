@@ -12,12 +12,14 @@ from t10.frontend.shapes import one_line
 
 EXPANDED = frozenset(
     {
-        "AffineGrid", "Attention", "CausalConvWithState", "CenterCropPad", "GreaterOrEqual", "GroupNormalization",
+        "Attention", "CausalConvWithState", "CenterCropPad", "GreaterOrEqual", "GroupNormalization",
         "LessOrEqual", "LinearAttention", "MeanVarianceNormalization", "RMSNormalization",
         "ReduceLogSum", "ReduceLogSumExp", "RotaryEmbedding", "SwiGLU", "Swish",
     }
 )  # fmt: skip
 """ONNX function operators that the lowering does not know, or lowers worse than their bodies."""
+PREVIEWED = ("ai.onnx.preview", "FlexAttention")
+"""The operator of ONNX's preview domain that is a function; its opset says what domain its body is written in."""
 
 
 def expand_functions(model: Any, operators: frozenset[str] = EXPANDED) -> Any:
@@ -43,16 +45,20 @@ def _inlined(model: Any, operators: frozenset[str]) -> Any:
     if not present:
         return model
     _type_constants(model)
-    _state_defaults(model, operators)
-    names = [("", name) for name in present]
-    model = inliner.inline_selected_functions(model, names, inline_schema_functions=True)
+    _state_defaults(model, present)
+    model = inliner.inline_selected_functions(model, present, inline_schema_functions=True)
     _forget_absent(model)
     return model
 
 
-def _present(model: Any, operators: frozenset[str]) -> list[str]:
-    """Return those of `operators` that the model has, in order of name."""
-    return sorted({node.op_type for node in model.graph.node if node.domain in ("", "ai.onnx")} & operators)
+def _present(model: Any, operators: frozenset[str]) -> list[tuple[str, str]]:
+    """Return domain and name of the `operators`, and the previewed one, that the model has, in order of name."""
+    found = {(_domain(node), node.op_type) for node in model.graph.node}
+    return sorted(found & {*(("", name) for name in operators), PREVIEWED})
+
+
+def _domain(node: Any) -> str:
+    return "" if node.domain == "ai.onnx" else node.domain
 
 
 def _type_constants(model: Any) -> None:
@@ -73,14 +79,16 @@ def _forget_absent(model: Any) -> None:
     model.graph.value_info.extend(kept)
 
 
-def _state_defaults(model: Any, operators: frozenset[str]) -> None:
+def _state_defaults(model: Any, present: list[tuple[str, str]]) -> None:
     """State attributes that nodes leave at their defaults: the inliner forgets some of these."""
-    version = next((entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")), 1)
+    versions = {_domain(entry): entry.version for entry in model.opset_import}
     for node in model.graph.node:
-        if node.op_type not in operators or node.domain not in ("", "ai.onnx"):
+        domain = _domain(node)
+        if (domain, node.op_type) not in present:
             continue
         given = {attribute.name for attribute in node.attribute}
-        for name, attribute in onnx.defs.get_schema(node.op_type, version).attributes.items():
+        schema = onnx.defs.get_schema(node.op_type, versions.get(domain, 1), domain)
+        for name, attribute in schema.attributes.items():
             if name not in given and attribute.default_value.type:
                 node.attribute.append(attribute.default_value)
 

@@ -26,6 +26,7 @@ from t10.frontend.fold import fold_constants
 from t10.frontend.functions import expand_functions
 from t10.frontend.half import to_half
 from t10.frontend.legalize import expand_scans, legalize
+from t10.frontend.limits import beyond_limits
 from t10.frontend.nan import refuse_nan
 from t10.frontend.opsets import plain_domain, raise_opset
 from t10.frontend.reversals import expand_reversals
@@ -155,6 +156,7 @@ def prepare(
         check_sizes(model, source)
     refused += _taken_out(model, data_dependent(model, source, weights.names))
     refused += _taken_out(model, computed_constants(model, source, weights.names))
+    refused += _taken_out(model, beyond_limits(model, source))
     if not refused:
         expand_scans(model)
         expand_reversals(model)

@@ -11,6 +11,10 @@ from t10.errors import InputError, UnsupportedOpError
 from t10.frontend.unsupported import any_node, ends_inference
 
 _MOST_PROPAGATED = 1 << 16
+_NO_TENSOR = {
+    "sequence": "give or return its elements one by one",
+    "optional": "leave it out, or make it a tensor that is always there",
+}
 
 
 def set_shapes(model: Any, shapes: Mapping[str, Sequence[int] | int]) -> None:
@@ -118,9 +122,10 @@ def check_static_outputs(model: Any) -> None:
 
 def _check_value(value: Any, what: str) -> None:
     if not value.type.HasField("tensor_type"):
-        found = value.type.WhichOneof("value")
+        found = (value.type.WhichOneof("value") or "").removesuffix("_type").replace("_", " ")
         raise InputError(
-            f"{what} {value.name!r} {f'is {found}' if found else 'has no type'} (expected a tensor)"
+            f"{what} {value.name!r} {f'is of type {found}' if found else 'has no type'} (expected a tensor)",
+            hint=_NO_TENSOR.get(found),
         )
     if not value.type.tensor_type.HasField("shape"):
         raise InputError(
@@ -139,9 +144,14 @@ def _check_value(value: Any, what: str) -> None:
         remedy = f"give it with --shape {value.name}={example}" + (
             f" or --shape {dim.dim_param}=1" if dim.dim_param else ""
         )
+        if what == "output":
+            remedy = (
+                "it has no elements: leave it out of the model"
+                if dim.HasField("dim_value")
+                else "the extents of the inputs do not determine it"
+            )
         raise InputError(
-            f"dim {i} of {what} {value.name!r} is {found} (expected a number, at least 1)",
-            hint=remedy if what == "input" else "the extents of the inputs do not determine it",
+            f"dim {i} of {what} {value.name!r} is {found} (expected a number, at least 1)", hint=remedy
         )
 
 

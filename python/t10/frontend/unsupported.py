@@ -28,32 +28,22 @@ _ENDS_INFERENCE = frozenset(
     }
 )
 
-_HINTS_BY_KIND = {
-    **dict.fromkeys(("LSTM", "GRU", "RNN"), "unroll its steps before the export, as one cell per step"),
-    **dict.fromkeys(
-        ("If", "Loop", "Scan"), "export with constant conditions and trip counts, so that it can be unrolled"
-    ),
-    **dict.fromkeys(
-        (
-            "RandomNormal",
-            "RandomUniform",
-            "RandomNormalLike",
-            "RandomUniformLike",
-            "Bernoulli",
-            "Multinomial",
-        ),
-        "make random numbers on the host and give them as an input",
-    ),
-}
 TEXT_HINT = "keep text on the host: give numbers to the model"
 _FUSED_HINT = "export without the fusions of ONNX Runtime (optimization level 0)"
 _DOMAIN_HINT = "define it as a function of the model, or rewrite it with ONNX operators before the export"
 _OPERATOR_HINT = "rewrite it with other ONNX operators before the export, or try another opset"
 
 
+VALUES = ("input", "constant")
+"""What stands for an operator where a value, and no node, cannot be compiled."""
+
+
 @dataclass(frozen=True, slots=True)
 class UnsupportedNode:
-    """A node that cannot be compiled: name, operator, location, why (what follows its operator), what helps."""
+    """A node that cannot be compiled: name, operator, location, why (what follows its operator), what helps.
+
+    Of an input or a constant, `kind` says that it is one.
+    """
 
     name: str
     kind: str
@@ -66,7 +56,13 @@ class UnsupportedNode:
 
     def line(self) -> str:
         """Return all of it on one line."""
-        return f"{self.location}: operator {self.name!r}: {self.kind} {self.reason} ({self.hint})"
+        where = "" if self.kind in VALUES else f"operator {self.name!r}: "
+        return f"{self.location}: {where}{self.what()} ({self.hint})"
+
+    def what(self) -> str:
+        """Return the operator, or the value and its name, and why it cannot be compiled."""
+        name = f" {self.name!r}" if self.kind in VALUES else ""
+        return f"{self.kind}{name} {self.reason}"
 
 
 def unsupported(
@@ -99,7 +95,7 @@ def hint_of(node: Any) -> str:
         return _DOMAIN_HINT
     if node.op_type.startswith(("String", "Regex", "Tfidf")):
         return TEXT_HINT
-    return _HINTS_BY_KIND.get(node.op_type, _OPERATOR_HINT)
+    return _OPERATOR_HINT
 
 
 def node_location(node: Any, source: str) -> str:
@@ -120,9 +116,8 @@ def _refusal(found: Sequence[UnsupportedNode], n_nodes: int, source: str) -> Uns
     )
     first = found[0]
     if len(found) == 1:
-        return kind(
-            f"{first.kind} {first.reason}", operator=first.name, location=first.location, hint=first.hint
-        )
+        operator = None if first.kind in VALUES else first.name
+        return kind(first.what(), operator=operator, location=first.location, hint=first.hint)
     names = [f"{node.kind} {node.name!r}" for node in found[:_MAX_NAMED]]
     lines = [node.line() for node in found[:_MAX_LISTED]]
     if len(found) > _MAX_NAMED:

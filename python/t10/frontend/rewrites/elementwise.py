@@ -79,6 +79,23 @@ def _cast(site: Site) -> bool:
     return True
 
 
+def _bit_cast(site: Site) -> bool:
+    """Between integers of as many bits, bits stay where they are in a conversion, too; 0 and 1 of bool are a byte's."""
+    to, found = int(site.option("to", 0)), site.kind(0)
+    if (found, to) not in _SAME_BITS:
+        return False
+    site.cast(site.input(0), to, output=site.node.output[0])
+    return True
+
+
+_SAME_BITS = frozenset(
+    {
+        *((KIND.INT8, KIND.UINT8), (KIND.UINT8, KIND.INT8), (KIND.UINT32, KIND.INT32)),
+        *((KIND.BOOL, KIND.UINT8), (KIND.BOOL, KIND.INT8)),
+    }
+)
+
+
 def _einsum(site: Site) -> bool:
     """Write a product of numbers, which have no letters, as products."""
     equation = str(site.option("equation", ""))
@@ -92,6 +109,7 @@ def _einsum(site: Site) -> bool:
 
 
 RULES: dict[str, Rule] = {
+    "BitCast": _bit_cast,
     "Cast": _cast,
     "CastLike": _cast_like,
     "Dropout": _dropout,

@@ -4,14 +4,18 @@
     y[p]     = sum over h of wy[p, h] * sum over w of wx[p, w] * x[h, w]
 
 Rows that lie outside are no row at all (zeros), the nearest one (border), or the one they are mirrored to (reflection).
+
+AffineGrid is one product: the places of a regular grid, which are constant, times the map.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from t10.frontend.rewrites.site import KIND, Rule, Site
 
@@ -117,6 +121,8 @@ def _inside(number: _Numbers, y: str, extent: int, how: _Sampling, *, is_tap: bo
 
 
 _CUBIC = -0.75
+MOST_PLACES = 1 << 20
+"""A grid of more places would be a large constant of the program."""
 
 
 def _kernel(number: _Numbers, part: str, tap: int) -> str:
@@ -136,4 +142,32 @@ def _kernel(number: _Numbers, part: str, tap: int) -> str:
     return number.plus(site.op("Mul", inner, x), -4 * a)
 
 
-RULES: dict[str, Rule] = {"GridSample": _grid_sample}
+def _affine_grid(site: Site) -> bool:
+    """Return the places that a grid of -1 .. 1 has after an affine map: (batch, rows, columns, 2), or so with depth.
+
+    A place that is read last varies fastest, and comes first in the result.
+    """
+    size, kind, shape = site.constant_input(1), site.kind(0), site.shape(0)
+    if size is None or not kind or shape is None or size.size not in (4, 5) or (size < 1).any():
+        return False
+    extents = [int(extent) for extent in size.reshape(-1)[2:]]
+    if prod(extents) > MOST_PLACES:
+        return False
+    is_aligned = bool(site.option("align_corners", 0))
+    steps = [_steps(extent, is_aligned) for extent in extents]
+    places = np.stack([*np.meshgrid(*steps, indexing="ij")[::-1], np.ones(extents)], axis=-1)
+    grid = site.constant(places.reshape(-1, len(extents) + 1), site.dtype(0))
+    made = site.op("MatMul", grid, site.transpose(site.input(0), (0, 2, 1)))
+    site.give(site.reshape(made, (shape[0], *extents, len(extents))))
+    return True
+
+
+def _steps(extent: int, is_aligned: bool) -> NDArray[Any]:
+    """Return where an axis of -1 .. 1 is looked at: its ends included, or the middles of as many equal parts.
+
+    A single place with its ends included is -1, as ONNX's function body has it for depth.
+    """
+    return np.linspace(-1, 1, extent) if is_aligned else (2 * np.arange(extent) + 1) / extent - 1
+
+
+RULES: dict[str, Rule] = {"AffineGrid": _affine_grid, "GridSample": _grid_sample}

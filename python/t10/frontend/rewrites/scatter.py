@@ -72,6 +72,30 @@ def _scatter_nd(site: Site) -> bool:
     return True
 
 
+def _tensor_scatter(site: Site) -> bool:
+    """Write rows of a cache, of each batch from its own row on; `circular` goes on at the first row after the last."""
+    shape, written = site.shape(0), site.shape(1)
+    kind = site.kind(0)
+    if shape is None or written is None or kind not in _TYPES or not all((*shape, *written)):
+        return False
+    axis = int(site.option("axis", -2)) % len(shape)
+    n_batches, n_rows, n_updates, inside = shape[0], shape[axis], written[axis], prod(shape[axis + 1 :])
+    outside = prod(shape[1:axis])
+    inner = KIND.INT32 if kind in _NARROW else kind
+    data, updates = (site.cast(site.input(i), inner) if kind != inner else site.input(i) for i in (0, 1))
+    row = site.constant(np.arange(n_updates, dtype=np.int32).reshape(1, 1, 1, n_updates, 1))
+    if site.input(2):
+        first = site.reshape(site.cast(site.input(2), KIND.INT32), (n_batches, 1, 1, 1, 1))
+        row = site.op("Add", first, row)
+    if str(site.option("mode", "linear")) == "circular":
+        row = site.op("Mod", row, site.scalar(n_rows, KIND.INT32))
+    hit = site.op("Equal", row, _places(site, n_rows, 5, 2))
+    pairs = _Pairs(hit, site.reshape(updates, (n_batches, outside, 1, n_updates, inside)), 3)
+    made = _combined(site, site.reshape(data, (n_batches, outside, n_rows, inside)), pairs, inner)
+    _give(site, site.reshape(made, shape), kind, inner)
+    return True
+
+
 def _linear(site: Site, shape: Shape, places: Shape) -> str:
     """Return the row that every coordinate tuple means, of the rows of the leading dims."""
     total = ""
@@ -144,4 +168,5 @@ RULES: dict[str, Rule] = {
     "Scatter": _scatter_elements,
     "ScatterElements": _scatter_elements,
     "ScatterND": _scatter_nd,
+    "TensorScatter": _tensor_scatter,
 }

@@ -1,0 +1,65 @@
+"""Operators that have a rule or a lowering for some of their forms only, and those that never will: refused by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from t10.frontend.rewrites.control import MOST_NODES
+from t10.frontend.rewrites.matrices import MOST_ROWS
+from t10.frontend.unsupported import STANDARD_DOMAINS, UnsupportedNode, unsupported
+
+_RANDOM = "draws random numbers (expected results that inputs determine)"
+_RANDOM_HINT = "make random numbers on the host and give them as an input"
+_UNROLLED_HINT = "export with constant conditions and trip counts, so that it can be unrolled"
+_TRAINING = "ai.onnx.preview.training"
+
+_LIMITS: dict[str, tuple[str, str]] = {
+    **dict.fromkeys(
+        (
+            *("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike"),
+            *("RandomUniform", "RandomUniformLike"),
+        ),
+        (_RANDOM, _RANDOM_HINT),
+    ),
+    "BitCast": (
+        "takes bits for those of another kind of number (expected integers of the same size)",
+        "compute with the numbers themselves, or do it on the host",
+    ),
+    "Det": (
+        f"is of matrices of more than {MOST_ROWS} rows, or of unknown shape",
+        "factorize the matrix on the host",
+    ),
+    "Dropout": (
+        "drops elements at random, as in training",
+        "export the model for inference (model.eval() in PyTorch)",
+    ),
+    "If": ("has branches that differ in what they make", _UNROLLED_HINT),
+    "ImageDecoder": ("decodes compressed images", "decode images on the host and give their pixels"),
+    "Loop": (
+        f"ends when its body says so, or is more than {MOST_NODES} nodes if it is unrolled",
+        _UNROLLED_HINT,
+    ),
+    "Scan": (
+        f"is of opset 8, of unknown shape, or more than {MOST_NODES} nodes if it is unrolled",
+        "export with opset 9 or later, and static shapes",
+    ),
+    "TfIdfVectorizer": (
+        "counts n-grams of a table of words",
+        "count them on the host and give the model the counts",
+    ),
+}
+"""By operator, why a node of it that no rule has rewritten cannot be compiled, and what would help."""
+
+
+def beyond_limits(model: Any, source: str) -> list[UnsupportedNode]:
+    """Return the nodes whose form has no rule; called when all rules have been applied."""
+    found: list[UnsupportedNode] = []
+    for node in model.graph.node:
+        if node.domain == _TRAINING:
+            found.append(unsupported(node, source, "is a step of training", "export the model for inference"))
+        elif node.domain not in STANDARD_DOMAINS:
+            reason = f"is of ONNX's domain {node.domain!r}, of which nothing is lowered"
+            found.append(unsupported(node, source, reason))
+        elif node.op_type in _LIMITS:
+            found.append(unsupported(node, source, *_LIMITS[node.op_type]))
+    return found

@@ -1,0 +1,163 @@
+"""Rewritten operators compute what ONNX's reference implementation computes; the models are of one node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from numpy.typing import NDArray
+from onnx import TensorProto, numpy_helper
+from onnx.reference import ReferenceEvaluator
+from support.linalg_numpy import run_module
+
+from t10.errors import MissingConstantError, UnsupportedOpError
+from t10.frontend.importer import import_proto
+from t10.passes.fuse import Fuse
+
+Array = NDArray[Any]
+helper: Any = onnx.helper  # some of its functions are typed in part only
+RANDOM = np.random.default_rng(11)
+
+
+def draw(*shape: int, dtype: Any = np.float32) -> Array:
+    return RANDOM.standard_normal(shape).astype(dtype)
+
+
+def model(
+    node: Any, inputs: Mapping[str, Array], kind: int, shape: tuple[int, ...], **constants: Array
+) -> Any:
+    """Return a model of one node with the output y, in the newest opset."""
+    known = helper.np_dtype_to_tensor_dtype
+    graph = helper.make_graph(
+        [node],
+        "g",
+        [helper.make_tensor_value_info(name, known(x.dtype), x.shape) for name, x in inputs.items()],
+        [helper.make_tensor_value_info("y", kind, shape)],
+        initializer=[numpy_helper.from_array(value, name) for name, value in constants.items()],
+    )
+    opsets = [
+        helper.make_opsetid("", onnx.defs.onnx_opset_version()),
+        helper.make_opsetid("ai.onnx.preview", 1),
+    ]
+    return helper.make_model(graph, opset_imports=opsets)
+
+
+def computed(of: Any, inputs: Mapping[str, Array]) -> Array:
+    """Return what the imported and fused model computes, interpreted."""
+    imported = import_proto(onnx.ModelProto.FromString(of.SerializeToString()), source="m")
+    with imported.module.context:
+        Fuse(orders="keep").apply(imported.module)
+        return run_module(imported.module, {**inputs, **imported.weights})["y"]
+
+
+def agree(of: Any, inputs: Mapping[str, Array]) -> None:
+    """Compare the imported model with the reference implementation."""
+    reference: Any = ReferenceEvaluator(of)
+    (expected,) = reference.run(None, dict(inputs))
+    found = computed(of, inputs)
+    np.testing.assert_allclose(found.view(expected.dtype), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 6])
+def test_determinants(n: int) -> None:
+    x = draw(2, n, n)
+    found = computed(
+        model(helper.make_node("Det", ["x"], ["y"]), {"x": x}, TensorProto.FLOAT, (2,)), {"x": x}
+    )
+    np.testing.assert_allclose(found, np.linalg.det(x), rtol=1e-4, atol=1e-4)
+
+
+def test_determinants_of_large_matrices_are_refused() -> None:
+    x = draw(12, 12)
+    with pytest.raises(UnsupportedOpError, match=r"Det.* of more than 6 rows"):
+        computed(model(helper.make_node("Det", ["x"], ["y"]), {"x": x}, TensorProto.FLOAT, ()), {"x": x})
+
+
+@pytest.mark.parametrize("k", [-2, 0, 1, 9])
+def test_diagonals(k: int) -> None:
+    x = draw(3, 5)
+    node = helper.make_node("EyeLike", ["x"], ["y"], k=k, dtype=TensorProto.INT32)
+    agree(model(node, {"x": x}, TensorProto.INT32, (3, 5)), {"x": x})
+
+
+@pytest.mark.parametrize("aligned", [0, 1])
+@pytest.mark.parametrize("size", [(2, 3, 4, 5), (2, 3, 2, 4, 5)])
+def test_grids_of_an_affine_map(size: tuple[int, ...], aligned: int) -> None:
+    n = len(size) - 2
+    theta = draw(2, n, n + 1)
+    node = helper.make_node("AffineGrid", ["theta", "size"], ["y"], align_corners=aligned)
+    shape = (2, *size[2:], n)
+    agree(
+        model(node, {"theta": theta}, TensorProto.FLOAT, shape, size=np.array(size, np.int64)),
+        {"theta": theta},
+    )
+
+
+def test_grids_need_a_constant_size() -> None:
+    theta, size = draw(2, 2, 3), np.array((2, 3, 4, 5), np.int64)
+    node = helper.make_node("AffineGrid", ["theta", "size"], ["y"])
+    with pytest.raises(MissingConstantError, match="AffineGrid needs constants for its size") as raised:
+        computed(model(node, {"theta": theta, "size": size}, TensorProto.FLOAT, (2, 4, 5, 2)), {})
+    assert raised.value.inputs == ("size",)
+
+
+@pytest.mark.parametrize("mode", ["linear", "circular"])
+@pytest.mark.parametrize(("shape", "axis"), [((2, 3, 5, 4), -2), ((2, 5, 4), 1), ((2, 3, 5), 2)])
+def test_caches_are_written_from_a_row_of_each_batch_on(shape: tuple[int, ...], axis: int, mode: str) -> None:
+    written = list(shape)
+    written[axis] = 2
+    inputs = {"past": draw(*shape), "new": draw(*written)}
+    inputs["at"] = np.array([1, 4 if mode == "circular" else 3], np.int64)
+    node = helper.make_node("TensorScatter", list(inputs), ["y"], axis=axis, mode=mode)
+    expected = inputs["past"].copy()
+    for batch, first in enumerate(inputs["at"]):
+        for step in range(2):
+            place: list[Any] = [slice(None)] * len(shape)
+            place[0], place[axis] = batch, (first + step) % 5
+            source = list(place)
+            source[axis] = step
+            expected[tuple(place)] = inputs["new"][tuple(source)]
+    found = computed(model(node, inputs, TensorProto.FLOAT, shape), inputs)
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(("found", "to"), [(np.int8, np.uint8), (np.uint8, np.int8), (np.uint32, np.int32)])
+def test_integers_keep_their_bits(found: Any, to: Any) -> None:
+    bounds = np.iinfo(found)
+    x = np.array([bounds.min, 0, 1, bounds.max], found)
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(to))
+    of = model(helper.make_node("BitCast", ["x"], ["y"], to=kind), {"x": x}, kind, (4,))
+    signed = np.dtype(f"i{x.itemsize}")
+    assert computed(of, {"x": x.view(signed)}).view(to).tolist() == x.view(to).tolist()
+
+
+def test_the_previewed_attention_is_its_function_body() -> None:
+    inputs = {name: draw(1, 2, 4, 8) for name in "qkv"}
+    node = helper.make_node("FlexAttention", list("qkv"), ["y"], domain="ai.onnx.preview")
+    scores = inputs["q"] @ inputs["k"].swapaxes(-1, -2) / np.sqrt(np.float32(8))
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    expected = weights / weights.sum(-1, keepdims=True) @ inputs["v"]
+    found = computed(model(node, inputs, TensorProto.FLOAT, (1, 2, 4, 8)), inputs)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_only_the_shape_of_what_a_shape_is_taken_of_counts() -> None:
+    """The pads decide how long the padded rows are, the rows themselves do not."""
+    nodes = [
+        helper.make_node("Pad", ["x", "pads"], ["wide"]),
+        helper.make_node("Shape", ["wide"], ["extents"]),
+        helper.make_node("Expand", ["one", "extents"], ["y"]),
+    ]
+    inputs = [
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, [3]),
+        helper.make_tensor_value_info("pads", TensorProto.INT64, [2]),
+        helper.make_tensor_value_info("one", TensorProto.FLOAT, [1]),
+    ]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)]
+    graph = helper.make_graph(nodes, "g", inputs, outputs)
+    with pytest.raises(MissingConstantError) as raised:
+        import_proto(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]), source="m")
+    assert raised.value.inputs == ("pads",)
