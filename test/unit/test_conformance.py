@@ -133,9 +133,16 @@ def test_the_reviewed_list_holds_what_may_be_expected_and_nothing_of_one_machine
 def test_the_page_has_a_row_per_operator_and_opset() -> None:
     page = operators_page(expecting(verdict("a"), verdict("b", "unsupported", "operator 'y': no (try more)")))
     assert "| Add | 14 | 1 | 0 | 1 | no |" in page
-    assert limit_of("operator 'y': input 'x' is text (expected numbers) (keep it)") == (
-        "input … is text (expected numbers)"
-    )
+    for more in ("", " (and 2 more)"):
+        reason = f"operator 'y': Foo is of 'x' (expected numbers) (keep it (or not)){more}"
+        assert limit_of(reason) == "Foo is of … (expected numbers)"
+
+
+def test_the_page_names_types_that_are_refused_once() -> None:
+    reasons = (f"input '{name}' is of element type {kind} (expected float) (cast it)" for name, kind in
+               (("x", "uint16"), ("y", "uint16"), ("x", "bfloat16")))  # fmt: skip
+    page = operators_page(expecting(*(verdict(f"t{i}", "unsupported", r) for i, r in enumerate(reasons))))
+    assert "| Add | 14 | 0 | 0 | 3 | no bfloat16, uint16 |" in page
 
 
 def test_numbers_are_compared_at_the_tolerance_of_the_test() -> None:

@@ -156,7 +156,7 @@ def test_steps_of_training_and_other_domains_are_refused_by_name() -> None:
         import_proto(model, source="m")
     training, other = caught.value.details
     assert "ai.onnx.preview.training.Gradient is a step of training" in training
-    assert "ai.onnx.ml.Binarizer is of ONNX's domain 'ai.onnx.ml', of which nothing is lowered" in other
+    assert "ai.onnx.ml.Binarizer is of the domain 'ai.onnx.ml', of which nothing is lowered" in other
 
 
 def test_values_that_are_no_tensors_and_results_without_elements_are_told() -> None:

@@ -42,7 +42,9 @@ One row per operator and opset that its tests are written in, without those of f
 """
 _PLACE = re.compile(r"^operator '[^']*': ")
 _QUOTED = re.compile(r"'[^']*'")
+_MORE = re.compile(r" \(and \d+ more\)$")
 _HINT = re.compile(r" \((?!expected)[^()]*(\([^()]*\)[^()]*)*(\)|\.\.\.)?$")
+_TYPE = re.compile(r"of element type (\w+) ")
 _MOST_LIMITS = 4
 
 
@@ -66,16 +68,20 @@ def _row(name: str, version: int, found: Sequence[Verdict]) -> str:
     plain = sum(v.status == "pass" and not v.constants for v in found)
     fixed = sum(v.status == "pass" and bool(v.constants) for v in found)
     refused = [v for v in found if v.status != "pass"]
-    return f"| {name} | {version} | {plain} | {fixed} | {len(refused)} | {_limits(found, refused)} |"
+    return f"| {name} | {version} | {plain} | {fixed} | {len(refused)} | {_limits(name, found, refused)} |"
 
 
-def _limits(found: Sequence[Verdict], refused: Sequence[Verdict]) -> str:
+def _limits(name: str, found: Sequence[Verdict], refused: Sequence[Verdict]) -> str:
     limits: dict[str, None] = {}
     constants = sorted({name for verdict in found for name in verdict.constants})
     if constants:
         limits[f"constant {', '.join(constants)}"] = None
+    kinds = sorted({kind for verdict in refused for kind in _TYPE.findall(verdict.reason)})
+    if kinds:
+        limits[f"no {', '.join(kinds)}"] = None
     for verdict in refused:
-        limits[limit_of(verdict.reason)] = None
+        if not _TYPE.search(verdict.reason):
+            limits[limit_of(verdict.reason).removeprefix(f"{name} ")] = None
     listed = list(limits)
     shown = listed[:_MOST_LIMITS] + (
         [f"{len(listed) - _MOST_LIMITS} more"] if len(listed) > _MOST_LIMITS else []
@@ -85,5 +91,5 @@ def _limits(found: Sequence[Verdict], refused: Sequence[Verdict]) -> str:
 
 def limit_of(reason: str) -> str:
     """Return a reason without where it applies and what would help."""
-    text = _HINT.sub("", _PLACE.sub("", reason))
+    text = _HINT.sub("", _MORE.sub("", _PLACE.sub("", reason)))
     return _QUOTED.sub("…", text)

@@ -16,12 +16,12 @@ from t10.arrays import Arrays
 from t10.conformance.cases import Case, DataSet
 from t10.conformance.verdict import Verdict
 from t10.driver import Executable, compile
-from t10.errors import InfeasiblePlanError, InputError, MissingConstantError, UnsupportedOpError
+from t10.errors import InfeasiblePlanError, InputError, MissingConstantError, T10Error, UnsupportedOpError
 from t10.plan.options import PlanOptions
 from t10.reference import run_onnx_runtime
 
 _OPTIONS = PlanOptions(reconcile="greedy", max_front=8)
-_LONGEST_REASON = 160
+_LONGEST_REASON = 500
 
 ROUNDED = frozenset(
     {
@@ -47,14 +47,21 @@ def judge(case: Case) -> Verdict:
         try:
             executable, constants = _compiled(path, case)
         except (UnsupportedOpError, InputError) as error:
-            first = error.details[0] if error.details else str(error)
-            verdict = replace(verdict, status="unsupported", reason=_short(first.replace(f"{path}: ", "")))
+            verdict = replace(verdict, status="unsupported", reason=_short(_stated(error, path)))
         except Exception as error:
             verdict = replace(verdict, status="crash", reason=_short(f"{type(error).__name__}: {error}"))
         else:
             verdict = replace(verdict, constants=tuple(constants))
             verdict = _executed(verdict, case, path, executable)
     return replace(verdict, seconds=time.perf_counter() - started)
+
+
+def _stated(error: T10Error, path: Path) -> str:
+    """Return what an error says first, without the file, and how many nodes it speaks of besides."""
+    listed = error.details if isinstance(error, UnsupportedOpError) else ()
+    first = listed[0] if listed else str(error)
+    more = f" (and {len(listed) - 1} more)" if len(listed) > 1 else ""
+    return first.replace(f"{path}: ", "") + more
 
 
 def _executed(verdict: Verdict, case: Case, path: Path, executable: Executable) -> Verdict:
@@ -73,7 +80,7 @@ def _compiled(path: Path, case: Case) -> tuple[Executable, Arrays]:
     except MissingConstantError as error:
         given = _inputs(case, case.data_sets[0])
         constants = {name: given[name] for name in error.inputs if name in given}
-        if len(case.data_sets) > 1 or len(constants) < len(error.inputs) or len(constants) == len(given):
+        if len(case.data_sets) > 1 or len(constants) < len(error.inputs):
             raise
     return _fitting(path, case, constants), constants
 

@@ -31,7 +31,7 @@ _LIMITS: dict[str, tuple[str, str]] = {
     ),
     "Dropout": (
         "drops elements at random, as in training",
-        "export the model for inference (model.eval() in PyTorch)",
+        "export the model for inference: after model.eval() in PyTorch",
     ),
     "If": ("has branches that differ in what they make", _UNROLLED_HINT),
     "ImageDecoder": ("decodes compressed images", "decode images on the host and give their pixels"),
@@ -58,7 +58,7 @@ def beyond_limits(model: Any, source: str) -> list[UnsupportedNode]:
         if node.domain == _TRAINING:
             found.append(unsupported(node, source, "is a step of training", "export the model for inference"))
         elif node.domain not in STANDARD_DOMAINS:
-            reason = f"is of ONNX's domain {node.domain!r}, of which nothing is lowered"
+            reason = f"is of the domain {node.domain!r}, of which nothing is lowered"
             found.append(unsupported(node, source, reason))
         elif node.op_type in _LIMITS:
             found.append(unsupported(node, source, *_LIMITS[node.op_type]))
