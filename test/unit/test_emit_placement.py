@@ -117,3 +117,11 @@ def test_elements_are_16_kib_and_pairs_of_them_in_the_interleaved_region() -> No
     assert Place(0x7FFF8, 0x8010).elements == {0x7C000, 0x80000, 0x88000}
     assert not are_apart(Place(0x80000, 64), Place(0x84000, 64))
     assert are_apart(Place(0x80000, 64), Place(0x88000, 64))
+
+
+def test_what_loops_load_ahead_counts_with_a_buffer() -> None:
+    """A vertex of ResNet-18 read behind its operand, into the element of what it loaded in the same instruction."""
+    other = Place(0x90050, 64)
+    assert not are_apart(Place(0x90000 - 64, 64), other)
+    assert not are_apart(Place(0x90000 - 120, 64), other)
+    assert are_apart(Place(0x90000 - 128, 64), other)

@@ -30,7 +30,7 @@ WIDE_ALIGNMENT_BYTES = 16
 SHIFT = "shift"
 CACHE_ENTRIES = 65536
 OVERREAD_BYTES = 64
-"""Codelets may read a little past their operands: the last bytes of the memory stay free where there is room."""
+"""Codelets may read as much past their operands: the last bytes of the memory stay free where there is room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,11 @@ class Place:
 
     @property
     def elements(self) -> frozenset[int]:
-        """Return the memory elements they touch: 16 KiB each below the interleaved region, pairs of them in it."""
-        return _elements(self.address_bytes, max(self.end_bytes, self.address_bytes + 1))
+        """Return the memory elements that reading them touches: 16 KiB each, pairs in the interleaved region.
+
+        What codelets read past the end counts: it may lie in the next element, where the other operand of a load is.
+        """
+        return _elements(self.address_bytes, self.end_bytes + OVERREAD_BYTES)
 
 
 @lru_cache(maxsize=CACHE_ENTRIES)
