@@ -75,6 +75,11 @@ quick: dev  ## pytest without the slow tests, then lit
 	@$(BIN)/pytest -q -n $(JOBS) --dist worksteal -m "not slow"
 	@$(BIN)/lit -sv -j$(JOBS) test
 
+.PHONY: conformance
+conformance: dev  ## All tests of the onnx package against the reviewed list (`make pytest` runs a slice of them)
+	@$(BIN)/t10 conformance -j $(JOBS)
+	@$(BIN)/t10 conformance --only 'light/*'
+
 ##@ Before a commit
 
 .PHONY: format
