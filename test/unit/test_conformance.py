@@ -13,7 +13,10 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
+from record_counts import of_exports, of_texts
 
+from t10.cli import conformance as command
+from t10.cli.entry import main
 from t10.conformance import judge as judging
 from t10.conformance.cases import Case, DataSet
 from t10.conformance.document import limit_of, operators_page
@@ -22,9 +25,11 @@ from t10.conformance.expectations import (
     line_of,
     merged,
     read_expectations,
+    reworded,
     surprises,
     write_expectations,
 )
+from t10.conformance.measured import Measured, read_measured, write_measured
 from t10.conformance.summary import counts_by_kind, reasons
 from t10.conformance.verdict import EXPECTABLE, Status, Verdict
 from t10.conformance.workers import Limits, run_cases
@@ -98,6 +103,12 @@ def test_every_change_of_a_verdict_is_a_surprise() -> None:
     ]
 
 
+def test_other_words_for_a_refusal_are_told_apart() -> None:
+    listed = expecting(verdict("a"), verdict("b", "unsupported", "why"), verdict("c", "unsupported", "why"))
+    found = [verdict("a"), verdict("b", "unsupported", "other words"), verdict("c", "unsupported", "why")]
+    assert reworded(found, listed) == ("node/b",)
+
+
 def test_tests_of_another_onnx_surprise_only_by_defects() -> None:
     listed = expecting(verdict("a"), version="0.1")
     found = [verdict("new"), verdict("refused", "unsupported", "why"), verdict("bad", "wrong", "1 for 2")]
@@ -151,6 +162,51 @@ def test_numbers_are_compared_at_the_tolerance_of_the_test() -> None:
     wrong = judging.judge(negation("off", [-1.01, -2]))
     assert wrong.status == "wrong"
     assert "1 of 2 elements differ, at [0] -1.0 for -1.0" in wrong.reason
+
+
+def test_recorded_counts_are_read_again_and_replaced_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "measured.json"
+    assert read_measured(path) == ()
+    write_measured([Measured("b", {"pass": 1}, "run b"), Measured("a", {"wrong": 2}, "run a")], path)
+    write_measured([Measured("b", {"pass": 3, "unsupported": 4}, "run b", {"not tried": 5})], path)
+    a, b = read_measured(path)
+    assert (a.what, a.counts, b.row[:3], b.apart) == ("a", {"wrong": 2}, (3, 0, 4), {"not tried": 5})
+    with pytest.raises(ValueError, match="counts of great"):
+        Measured("c", {"great": 1}, "run c")
+
+
+def test_rows_of_other_commands_are_counted_by_status() -> None:
+    verdicts = ("equal", "equal with constants n", "refused", "DIFFERS", "HANGS", "UNEXPECTED refused")
+    texts = of_texts({"verdict": v, "constants": ["n"] if "constants" in v else []} for v in verdicts)
+    assert texts.counts == {"pass": 1, "with constants": 1, "unsupported": 2, "wrong": 1, "time limit": 1}
+    rows = [{"exporter": e, "status": s} for e in ("dynamo", "script") for s in ("pass", "pass", "exporter")]
+    dynamo, script = of_exports(rows)
+    assert (dynamo.what, dynamo.counts) == ("exports of PyTorch (dynamo)", {"pass": 2})
+    assert script.apart == {"not written by the exporter": 1}
+
+
+def test_the_command_ends_with_1_when_a_test_gives_what_is_not_listed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = ["conformance", "--only", "simple/test_expand_shape_model1"]
+    assert main(line) == 0
+    assert "1 tests give what is expected of them" in capsys.readouterr().out
+    refused = Verdict("simple/test_expand_shape_model1", "", "unsupported", "why")
+    monkeypatch.setattr(
+        command, "read_expectations", lambda: Expectations(onnx.__version__, {refused.name: refused})
+    )
+    assert main(line) == 1
+    assert "pass (expected unsupported: why)" in capsys.readouterr().err
+
+
+def test_the_summary_runs_nothing_and_prints_every_count(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command, "load_cases", None)
+    monkeypatch.setattr(command, "read_measured", lambda: (Measured("texts", {"pass": 77}, "run texts"),))
+    assert main(["conformance", "--summary"]) == 0
+    shown = capsys.readouterr().out
+    assert all(word in shown for word in ("node", "light", "texts", "77", "run texts"))
 
 
 def _broken(case: Case) -> Verdict:

@@ -17,9 +17,11 @@ from t10.conformance.expectations import (
     Expectations,
     merged,
     read_expectations,
+    reworded,
     surprises,
     write_expectations,
 )
+from t10.conformance.measured import read_measured
 from t10.conformance.summary import COLUMNS, counts_by_kind, reasons
 from t10.conformance.verdict import Verdict
 from t10.conformance.workers import Limits, run_cases
@@ -28,6 +30,7 @@ from t10.errors import InputError
 EXIT_DIFFERS = 1
 QUICK_KINDS = KINDS[:-1]
 MOST_REASONS = 25
+MOST_NAMED = 5
 
 
 def run_conformance(arguments: Arguments) -> int:
@@ -35,7 +38,10 @@ def run_conformance(arguments: Arguments) -> int:
     expected = read_expectations()
     if arguments.summary:
         found = tuple(v for v in expected.verdict_by_name.values() if _is_wanted(v.name, arguments.only))
-        _show(stdout(quiet=arguments.quiet), found)
+        console = stdout(quiet=arguments.quiet)
+        _show(console, found)
+        if not arguments.only:
+            _show_measured(console)
         return 0
     kinds = (arguments.only.partition("/")[0],) if arguments.only.partition("/")[0] in KINDS else QUICK_KINDS
     cases = tuple(case for case in load_cases(kinds) if _is_wanted(case.name, arguments.only))
@@ -59,6 +65,13 @@ def run_conformance(arguments: Arguments) -> int:
 
 def _judge(verdicts: Sequence[Verdict], expected: Expectations, arguments: Arguments) -> int:
     unexpected = surprises(verdicts, expected)
+    others = reworded(verdicts, expected)
+    if others:
+        listed = ", ".join(others[:MOST_NAMED]) + (", ..." if len(others) > MOST_NAMED else "")
+        print(
+            f"t10: {len(others)} are refused in other words than the list has (--update takes them over): {listed}",
+            file=sys.stderr,
+        )
     for line in unexpected:
         print(line, file=sys.stderr)
     if unexpected:
@@ -73,11 +86,30 @@ def _is_wanted(name: str, only: str) -> bool:
     return not only or fnmatchcase(name, only) or fnmatchcase(name.partition("/")[2], only)
 
 
-def _show(console: Console, verdicts: Sequence[Verdict]) -> None:
+def _show_measured(console: Console) -> None:
+    """Print the counts that other commands have recorded."""
+    recorded = read_measured()
+    if not recorded:
+        return
+    table = _table("recorded of")
+    for each in recorded:
+        table.add_row(each.what, *map(str, each.row))
+    console.print(table)
+    for each in recorded:
+        apart = "".join(f"; {n} {what}" for what, n in each.apart.items())
+        say(console, f"{each.what}: {each.command}{apart}")
+
+
+def _table(what: str) -> Table:
     table = Table(header_style="bold")
-    table.add_column("tests of")
+    table.add_column(what)
     for column in COLUMNS:
         table.add_column(column, justify="right")
+    return table
+
+
+def _show(console: Console, verdicts: Sequence[Verdict]) -> None:
+    table = _table("tests of")
     for kind, row in counts_by_kind(verdicts).items():
         table.add_row(kind, *(str(row[column]) for column in COLUMNS))
     console.print(table)

@@ -101,6 +101,18 @@ def surprises(verdicts: Sequence[Verdict], expected: Expectations) -> tuple[str,
     return tuple(lines)
 
 
+def reworded(verdicts: Sequence[Verdict], expected: Expectations) -> tuple[str, ...]:
+    """Return the names of tests that are refused as expected, but in other words than the list has."""
+    listed = expected.verdict_by_name
+    return tuple(
+        found.name
+        for found in verdicts
+        if found.name in listed
+        and found.status == listed[found.name].status == "unsupported"
+        and found.reason != listed[found.name].reason
+    )
+
+
 def merged(verdicts: Iterable[Verdict], expected: Expectations) -> tuple[Verdict, ...]:
     """Return the listed verdicts with those found put in their place."""
     return tuple({**expected.verdict_by_name, **{each.name: each for each in verdicts}}.values())
