@@ -139,6 +139,16 @@ def test_what_is_no_row_is_left_to_scalar_loops() -> None:
         run_task(task, compile_task(task), inputs=(rows, None)).check()
 
 
+def test_sums_of_short_rows_take_few_slots() -> None:
+    """What all rows share is in registers: poplibs' estimate is 36 slots a row, 24 of them for loads and stores."""
+    index = ScalarFunction(2, (ScalarOp("arith.index_cast", (0,), "index"),), 2)
+    task = Task((126, 200, 32), (operand("i32", 1, 0, 0), operand("f16", 0, 32, 1)), operand("f16", 32, 0, 1), "sum",
+                ScalarFunction(2, (), 1), (1,), False, (Selector(1, index),), (0, -100, 0))  # fmt: skip
+    run = run_task(task, compiled(task))
+    run.check()
+    assert run.cycles <= 6 * (21 * 38.5 + 28)
+
+
 def test_tables_of_any_size_share_a_codelet() -> None:
     assert compiled(look_up(17, 16, "f16")).codelet == compiled(look_up(23, 64, "f16")).codelet
 

@@ -143,9 +143,9 @@ def _share(extent: int, unit: int) -> float:
     return min(1.0, -(-n_units // N_WORKERS) * unit / extent)
 
 
-def shares(extent: int, unit: int) -> tuple[int, int]:
-    """Return (q, r): workers below r take q + 1 units of a level, the others q; see `Split`."""
-    return divmod(-(-extent // unit), N_WORKERS)
+def share_points(extent: int, unit: int) -> int:
+    """Return the points of a level that a worker takes, as long as there are so many; see `Split`."""
+    return -(-extent // (unit * N_WORKERS)) * unit
 
 
 def n_points(nest: tuple[Level, ...]) -> int:

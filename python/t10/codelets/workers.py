@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from t10.codelets.assembly import Assembly
-from t10.codelets.nest import Split
 
 SIXTH_FACTOR, SIXTH_SHIFT = 0xAAAB, 18
 """x / 6 = (x * factor) >> shift."""
@@ -39,25 +38,15 @@ def deal(text: Assembly, field: FieldLoad, register: str, end: str, keep: str = 
     text.op(f"shr {register}, {register}, {SIXTH_SHIFT}")
 
 
-def take_share(text: Assembly, share: Split, field: FieldLoad, extent: str, end: str) -> None:
-    """Write: first point into $m1, number of points into $m2; nothing to do: to `end`. Needs the number in $m0.
+def take_share(text: Assembly, field: FieldLoad, extent: str, end: str) -> None:
+    """Write: first point into $m1, points less one into $m2; nothing to do: to `end`. Needs the number in $m0.
 
-    Fields `share` and `extra` are the quotient and rest of units by workers; `extent` the level's points. Changes $m0
-    and up to $m4.
+    Field `share` is the points of a worker, `extent` the level's: the last workers have fewer, or none. Changes $m3.
     """
     field("$m2", "share")
-    field("$m3", "extra")
-    text.op("mul $m1, $m0, $m2")
-    text.op("min $m4, $m0, $m3")
-    text.op("add $m1, $m1, $m4", "first unit")
-    text.op("cmpult $m4, $m0, $m3")
-    text.op("add $m2, $m2, $m4", "units")
-    text.op(f"brz $m2, {end}")
-    if share.unit == 1:
-        return
-    shift = share.unit.bit_length() - 1
-    text.op(f"shl $m1, $m1, {shift}")
-    text.op(f"shl $m2, $m2, {shift}")
+    text.op("mul $m1, $m0, $m2", "first point")
     field("$m3", extent)
     text.op("sub $m3, $m3, $m1")
     text.op("min $m2, $m2, $m3")
+    text.op("add $m2, $m2, -1")
+    text.op(f"brneg $m2, {end}")

@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from t10.codelets.assembly import Assembly
 from t10.codelets.body.select import Unselectable
 from t10.codelets.digest import named
-from t10.codelets.gather.generator import ORIGIN, LookupGenerator
-from t10.codelets.gather.rows import row_lookup
+from t10.codelets.gather.generator import KEPT_REGISTERS, ORIGIN, LookupGenerator
+from t10.codelets.gather.rows import RowLookup, row_lookup
 from t10.codelets.gather.twin import lookup_twin
 from t10.core.codelet import Codelet, Compiled
 from t10.core.task import Task
@@ -46,11 +47,18 @@ def _compiled(prefix: str, task: Task) -> Compiled | None:
     lookup = row_lookup(task)
     if lookup is None:
         return None
-    try:
-        generator = LookupGenerator(lookup)
-        assembly = generator.generate()
-    except (Unselectable, T10Error):
-        return None
+    for kept in KEPT_REGISTERS:
+        try:
+            generator = LookupGenerator(lookup, kept)
+            assembly = generator.generate()
+        except (Unselectable, T10Error):
+            continue
+        return _written(prefix, lookup, generator, assembly)
+    return None
+
+
+def _written(prefix: str, lookup: RowLookup, generator: LookupGenerator, assembly: Assembly) -> Compiled:
+    task = lookup.task
     twin = lookup_twin(generator)
     fields = generator.state.fields
     types = "_".join(operand.dtype for operand in task.operands)

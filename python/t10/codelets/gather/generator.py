@@ -16,8 +16,8 @@ from t10.core.codelet import FieldKind, Pointer
 from t10.core.dtypes import size_bytes
 from t10.core.task import Task
 
-KEPT_REGISTERS = 3
-"""Registers left, besides $m0..$m2, to the index function."""
+KEPT_REGISTERS = (0, 3)
+"""Registers left, besides $m0..$m2, to the index function: none where those do, the others hold what rows share."""
 ORIGIN = "origin"
 """The field with the index of the first row that is here."""
 MISS, DONE = ".LMiss", ".LDone"
@@ -27,10 +27,12 @@ FLOATS = tuple(f"$a{n}" for n in range(8))
 class LookupLayout(Layout):
     """Homes of a look-up: pointers keep the types of the task, whatever they are copied as."""
 
-    def __init__(self, lookup: RowLookup) -> None:
+    wished = (ORIGIN, "stride", "extent")
+
+    def __init__(self, lookup: RowLookup, kept: int) -> None:
         """Choose homes; raises `Unselectable` where there are too many variables."""
         self.lookup = lookup
-        super().__init__(lookup.words, lookup.shape, KEPT_REGISTERS, has_working=True)
+        super().__init__(lookup.words, lookup.shape, kept, has_working=True)
 
     def alignment(self, number: int) -> int:
         """Return what the code relies on, in bytes."""
@@ -51,10 +53,13 @@ class LookupLayout(Layout):
 class LookupGenerator:
     """Writes one look-up and the state its code reads."""
 
-    def __init__(self, lookup: RowLookup) -> None:
-        """Choose homes; raises `Unselectable` where there are too many variables."""
+    def __init__(self, lookup: RowLookup, kept: int) -> None:
+        """Choose homes, `kept` registers left to the index function.
+
+        Raises `Unselectable` where there are too many variables.
+        """
         self.lookup, self.task = lookup, lookup.task
-        self.layout = LookupLayout(lookup)
+        self.layout = LookupLayout(lookup, kept)
         self.state, self.homes = self.layout.state, self.layout.homes
         self.text = Assembly()
         self.control = Control(self.layout, self.text)
@@ -84,15 +89,19 @@ class LookupGenerator:
         self.state.number("count", steps - 1 if self.is_paced or self.lookup.is_added else steps)
         index = self._index()
         self.control.prologue((), clears=False)
+        for name in self.layout.wished:
+            if name in self.homes.register:
+                self.control.field(self.homes.register[name], name)
 
         def row() -> None:
             self.text.lines += index
             self._hit()
-            self.text.op(f"bri {DONE}")
+            if not self.lookup.is_added:
+                self.text.op(f"bri {DONE}")
             self.text.label(MISS)
             if not self.lookup.is_added:
                 self._miss()
-            self.text.label(DONE)
+                self.text.label(DONE)
 
         self.control.parallel(0, row)
         self.text.label(END)
@@ -109,19 +118,22 @@ class LookupGenerator:
             return _load_index(code, dtypes[i], self.homes.register[f"p{i}"])
 
         chosen = emit_function(code, expand(lookup.selector.index, dtypes), dtypes, load, {})
-        origin = self.state.number(ORIGIN, task.origin[axis] if task.origin else 0, "i32")
-        extent = self.state.number("extent", task.extents[axis])
-        stride = self.state.number(
-            "stride", task.inputs[lookup.table].strides[axis] * size_bytes(task.output.dtype), "i32"
-        )
-        word = "$mvertex_base, $mzero"
-        first = code.m(f"ld32 {{d}}, {word}, {origin}")
-        local = code.m("sub {d}, {x}, {y}", x=chosen, y=first)
-        points = code.m(f"ld32 {{d}}, {word}, {extent}")
-        holds = code.m("cmpult {d}, {x}, {y}", x=local, y=points)
+        row_bytes = task.inputs[lookup.table].strides[axis] * size_bytes(task.output.dtype)
+        self.state.number(ORIGIN, task.origin[axis] if task.origin else 0, "i32")
+        self.state.number("extent", task.extents[axis])
+        self.state.number("stride", row_bytes, "i32")
+
+        def with_number(mnemonic: str, x: Value, name: str) -> Value:
+            """Add an operation with a number of the state, in its register or loaded."""
+            if name in self.homes.register:
+                return code.m(f"{mnemonic} {{d}}, {{x}}, {self.homes.register[name]}", x=x)
+            y = code.m(f"ld32 {{d}}, $mvertex_base, $mzero, {self.state.place(name)}")
+            return code.m(f"{mnemonic} {{d}}, {{x}}, {{y}}", x=x, y=y)
+
+        local = with_number("sub", chosen, ORIGIN)
+        holds = with_number("cmpult", local, "extent")
         code.effect(f"brz {{c}}, {MISS}", c=holds)
-        step = code.m(f"ld32 {{d}}, {word}, {stride}")
-        distance = code.m("mul {d}, {x}, {y}", x=local, y=step)
+        distance = with_number("mul", local, "stride")
         table = f"p{lookup.table}"
         if table in self.homes.register:
             code.effect(f"add {self.working}, {self.homes.register[table]}, {{x}}", x=distance)

@@ -21,7 +21,7 @@ from t10.codelets.loops.generator import Generator, pick_stride
 from t10.codelets.loops.picking import picked_axes
 from t10.codelets.loops.scalar import is_supported
 from t10.codelets.loops.twin import loop_twin
-from t10.codelets.nest import N_WORKERS, WORD_BYTES, Level, Split, levels, shares, split
+from t10.codelets.nest import N_WORKERS, WORD_BYTES, Level, Split, levels, share_points, split
 from t10.core.codelet import Codelet, Compiled, Field, FieldKind, Pointer, Scratch, Word
 from t10.core.dtypes import size_bytes
 from t10.core.task import Task, TaskOperand
@@ -133,7 +133,7 @@ def loop_fields(
     fields.append(Field("out", kind, task.output.dtype, _align(task.output.dtype)))
     fields.append(Field("frame", "scratch", align_bytes=8))
     if share.level is not None:
-        fields += [Field("share", "u32"), Field("extra", "u32")]
+        fields += [Field("share", "u32")]
         fields += [Field(f"stride{i}", "i32") for i in range(len(task.operands))]
     for k, level in enumerate(nest):
         fields += [Field(f"extent{k}", "u32"), Field(f"origin{k}", "i32")]
@@ -153,7 +153,7 @@ def _words(task: Task, nest: tuple[Level, ...], picked: tuple[int, ...], share: 
     sizes = [size_bytes(operand.dtype) for operand in task.operands]
     words: list[Word] = [*(Pointer(i) for i in range(len(task.operands))), Scratch()]
     if share.level is not None:
-        words += [*shares(nest[0].extent, share.unit)]
+        words.append(share_points(nest[0].extent, share.unit))
         words += [nest[0].strides[i] * size for i, size in enumerate(sizes)]
     for k, level in enumerate(nest):
         words += [level.extent, level.origin]

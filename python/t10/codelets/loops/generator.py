@@ -119,7 +119,8 @@ class Generator:
     def _share(self) -> None:
         """Write: first point into $m1 (kept as that level's index), number of points into its counter; none: end."""
         text = self.text
-        take_share(text, self.share, self._field, "extent0", END)
+        take_share(text, self._field, "extent0", END)
+        text.op("add $m2, $m2, 1")
         text.op(f"st32 $m2, {FRAME}, $mzero, {self.counter_slot[0]}")
         if 0 in self.indexed:
             self._field("$m2", "origin0")

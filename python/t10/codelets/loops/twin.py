@@ -37,15 +37,11 @@ def share_statements(share: Split) -> list[str]:
     """Return the statements that define a worker's first point and number of points of the shared level."""
     if share.level is None:
         return ["if (worker != 0) return true;"]
-    u = share.unit
-    lines = [
-        "const int first = (int(worker) * int(share) + std::min(int(worker), int(extra)))"
-        + (f" * {u};" if u > 1 else ";"),
-        "int points = (int(share) + (worker < extra))" + (f" * {u};" if u > 1 else ";"),
+    return [
+        "const int first = int(worker) * int(share);",
+        "const int points = std::min(int(share), int(extent0) - first);",
+        "if (points <= 0) return true;",
     ]
-    if u > 1:
-        lines.append("points = std::min(points, int(extent0) - first);")
-    return [*lines, "if (points <= 0) return true;"]
 
 
 def loop_twin(task: Task, nest: tuple[Level, ...], picked: tuple[int, ...], share: Split) -> str:

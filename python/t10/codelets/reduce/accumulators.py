@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
 from t10.codelets.body.code import Code
@@ -65,8 +65,8 @@ class Accumulator(Protocol):
         """Add the folding of all lanes: one register, f32 (or f16 in both halves for `Halves`, or an integer)."""
         ...
 
-    def vectors(self, code: Code, dtype: str) -> tuple[Slice, ...]:
-        """Add reading all lanes as vectors of `dtype`."""
+    def vectors(self, code: Code, dtype: str) -> Iterable[Slice]:
+        """Add reading all lanes as vectors of `dtype`, one by one as they are taken."""
         ...
 
 
@@ -247,18 +247,16 @@ class Accumulators:
         both = code.aux("f32v2add", code.new("a", 2), first, second)
         return code.aux("f32add", code.new("a"), both.part(0), both.part(1))
 
-    def vectors(self, code: Code, dtype: str) -> tuple[Slice, ...]:
+    def vectors(self, code: Code, dtype: str) -> Iterator[Slice]:
         """Read them, which clears them."""
-        n_pairs = self.lanes // 2
-        if dtype == "f32":
-            parts = tuple(code.new("a", 2) for _ in range(n_pairs))
-            for part in parts:
-                code.add("f32v2gina {}, $azeros, 0", "o", part, is_main=False, streams=(AACC,))
-            return parts
-        target = code.new("a", n_pairs)
-        for i in range(n_pairs):
-            code.add("f16v2gina {}, $azero, 0", "o", target.part(i), is_main=False, streams=(AACC,))
-        return tuple(target.part(i, 2) for i in range(0, n_pairs, 2))
+        is_wide = dtype == "f32"
+        for _ in range(self.lanes // (2 if is_wide else 4)):
+            vector = code.new("a", 2)
+            if is_wide:
+                code.add("f32v2gina {}, $azeros, 0", "o", vector, is_main=False, streams=(AACC,))
+            for i in range(0 if is_wide else 2):
+                code.add("f16v2gina {}, $azero, 0", "o", vector.part(i), is_main=False, streams=(AACC,))
+            yield vector
 
 
 class Products:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from t10.codelets.assembly import Assembly
-from t10.codelets.nest import shares
-from t10.codelets.reduce.layout import Layout
+from t10.codelets.nest import share_points
+from t10.codelets.reduce.layout import OUT_PACE, Layout
 from t10.codelets.reduce.schedule import Bundle
 from t10.codelets.workers import deal, take_share, worker_number
 from t10.core.codelet import Scratch
@@ -90,13 +90,9 @@ class Control:
     def _take_share(self) -> None:
         """Write: a stretch of the shared level, in units that share no word."""
         shape, level = self.shape, self.shape.parallel[0]
-        q, r = shares(level.extent, shape.share.unit)
-        self.state.number("share", q)
-        self.state.number("extra", r)
-        if shape.share.unit > 1:
-            self.state.number("extent0", level.extent)
-        take_share(self.text, shape.share, self.field, "extent0", END)
-        self.text.op("add $m2, $m2, -1")
+        self.state.number("share", share_points(level.extent, shape.share.unit))
+        self.state.number("extent0", level.extent)
+        take_share(self.text, self.field, "extent0", END)
         self.homes.write(self.text, "c0", "$m2")
 
     def _variables(self) -> None:
@@ -117,8 +113,35 @@ class Control:
         for i in self.layout.operands:
             if f"step{i}_{k}" in homes.register:
                 self.field(homes.register[f"step{i}_{k}"], self.layout.step(i, k))
+        if OUT_PACE in homes.register:
+            self.field(homes.register[OUT_PACE], OUT_PACE)
         if "count" in homes.register and self.state.has("count"):
             self.field(homes.register["count"], "count")
+
+    @property
+    def is_simple(self) -> bool:
+        """Return whether one counter in a register, which workers share, is all that goes round outputs.
+
+        Pointers are moved by the straight code of an output then.
+        """
+        is_counted = len(self.shape.parallel) == 1 and self.shape.share.level is not None
+        moves = {i for i in self.layout.operands if self.layout.is_stepped(i, 0)}
+        return is_counted and "c0" in self.homes.register and moves <= self.advanced
+
+    def two_by_two(self, one: Callable[[], None], two: Callable[[], None]) -> None:
+        """Write the loop over outputs, two in a turn; where their number is odd, one comes first. See `is_simple`."""
+        text, counter = self.text, self.homes.register["c0"]
+        even, top = text.new_label(), ".LOut0"
+        text.op(f"and $m0, {counter}, 1")
+        text.op(f"brnz $m0, {even}", "one less than the outputs")
+        one()
+        text.op(f"brz {counter}, {END}")
+        text.op(f"add {counter}, {counter}, -1")
+        text.label(even)
+        text.op(f"shr {counter}, {counter}, 1", "turns after the first")
+        text.label(top)
+        two()
+        text.op(f"brnzdec {counter}, {top}")
 
     def parallel(self, k: int, output: Callable[[], None]) -> None:
         """Write the loops over outputs from level `k` inwards."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from t10.codelets.body.code import Code
@@ -15,44 +16,82 @@ from t10.codelets.reduce.layout import Layout
 PART_TYPES = frozenset({"i1", "i8", "ui8", "i16", "ui16"})
 """Integers smaller than a word."""
 
+WORD_BYTES = 8
+"""What is stored at once, at most."""
+
 OUT = "out"
 """The stream of accesses by the output's pointer."""
 
 
 @dataclass(frozen=True, slots=True)
+class WordAround:
+    """The word in which one f16 lies: `half` is 0 where that is the lower one, `address` and `old` are the word's."""
+
+    half: Slice
+    address: Slice
+    old: Slice
+
+
+@dataclass(frozen=True, slots=True)
 class Finish:
-    """Code that ends an output. `results` remain to be stored, unless `is_stored`; `advanced` have moved."""
+    """Code that ends an output. `results` remain to be stored, unless `is_stored`; `advanced` have moved.
+
+    `around` has been loaded for a f16 that remains to be stored.
+    """
 
     code: Code
     results: tuple[Slice, ...]
     is_stored: bool
     advanced: frozenset[int]
+    around: WordAround | None = None
 
     @property
     def live(self) -> tuple[Slice, ...]:
         """Return the registers that are read after the code."""
-        return () if self.is_stored else self.results
+        around = (self.around.half, self.around.address, self.around.old) if self.around else ()
+        return () if self.is_stored else (*self.results, *around)
 
 
-def finished(body: Body, layout: Layout) -> Finish:
-    """Return the end of an output whose contributions have been taken."""
+def finished(body: Body, layout: Layout, *, loads_word: bool) -> Finish:
+    """Return the end of an output whose contributions have been taken.
+
+    `loads_word`: the word of a single f16 is loaded meanwhile, which takes registers but no slots.
+    """
     code, task = Code(body.numbering), layout.task
-    results = _results(body, layout, code)
-    if not task.initial:
-        results = tuple(_with_old(layout, code, part, result) for part, result in enumerate(results))
     is_whole = layout.shape.mode == "columns" and not layout.shape.tail
     is_word = layout.shape.mode != "columns" and task.output.dtype in ("f32", "i32")
     is_stored = is_whole or is_word
-    if is_stored:
-        for part, result in enumerate(results):
+    steps_out = is_whole and layout.steps_out and OUT in layout.homes.register
+    results: list[Slice] = []
+    old = () if task.initial else _old(layout, code)
+    for part, read in enumerate(_results(body, layout, code)):
+        result = read if task.initial else _with_old(layout, code, old[part], read)
+        if is_stored and not steps_out:
             store = "st64" if result.width == 2 else "st32"
             text = f"{store} {{}}, {layout.out_register}, $mzero, {part}"
             code.add(text, "i", result, is_main=True, streams=(OUT,))
-    return Finish(code, results, is_stored, _advance(layout, code, is_stored=is_stored))
+        elif is_stored:
+            _store_and_step(layout, code, part, result)
+        results.append(result)
+    around = _word_around(layout, code) if loads_word else None
+    advanced = _advance(layout, code, moves_out=around is not None or (is_stored and not steps_out))
+    if steps_out:
+        advanced |= {layout.out}
+    return Finish(code, tuple(results), is_stored, advanced, around)
 
 
-def _results(body: Body, layout: Layout, code: Code) -> tuple[Slice, ...]:
-    """Add reading the accumulator; return vectors of outputs, or one of them."""
+def _word_around(layout: Layout, code: Code) -> WordAround:
+    """Add loading the word that the output's element lies in."""
+    half, address, old = code.new("m"), code.new("m"), code.new("a")
+    for mnemonic, target, mask in (("and", half, 2), ("andc", address, 3)):
+        text = f"{mnemonic} {{}}, {layout.out_register}, {mask}"
+        code.add(text, "o", target, is_main=True, streams=(OUT,))
+    code.add("ld32 {}, {}, $mzero, 0", "oi", old, address, is_main=True, streams=(OUT,))
+    return WordAround(half, address, old)
+
+
+def _results(body: Body, layout: Layout, code: Code) -> Iterable[Slice]:
+    """Add reading the accumulator, one by one as they are taken; return vectors of outputs, or one of them."""
     task = layout.task
     if layout.shape.mode == "columns":
         return body.accumulator.vectors(code, task.output.dtype)
@@ -65,24 +104,51 @@ def _results(body: Body, layout: Layout, code: Code) -> tuple[Slice, ...]:
     return (result,)
 
 
-def _with_old(layout: Layout, code: Code, part: int, result: Slice) -> Slice:
+def _old(layout: Layout, code: Code) -> tuple[Slice, ...]:
+    """Add loading what the output held: vector by vector, or one element."""
+    dtype, out = layout.task.output.dtype, layout.out_register
+    is_vector = layout.shape.mode == "columns"
+    if dtype in ("f16", "f32"):
+        n_bytes = layout.shape.lanes * layout.sizes[layout.out] if is_vector else 0
+        width = 2 if n_bytes >= WORD_BYTES else 1
+        load = "ld64" if width == 2 else "ld32" if is_vector or dtype == "f32" else "ldb16"
+        loaded = tuple(code.new("a", width) for _ in range(max(1, n_bytes // WORD_BYTES)))
+    else:
+        load, loaded = LOADS[dtype], (code.new("m"),)
+    for part, target in enumerate(loaded):
+        code.add(f"{load} {{}}, {out}, $mzero, {part}", "o", target, is_main=True, streams=(OUT,))
+    return loaded
+
+
+def _with_old(layout: Layout, code: Code, old: Slice, result: Slice) -> Slice:
     """Add combining a result with what the output held."""
     task, dtype = layout.task, layout.task.output.dtype
     if dtype not in ("f16", "f32"):
-        old = code.new("m")
-        text = f"{LOADS[dtype]} {{}}, {layout.out_register}, $mzero, 0"
-        code.add(text, "o", old, is_main=True, streams=(OUT,))
         table = TRUTHS if dtype == "i1" else INTEGERS
         return code.main(table[task.combine], code.new("m"), old, result)
-    is_vector = layout.shape.mode == "columns"
-    load = "ld64" if result.width == 2 else "ld32" if is_vector or dtype == "f32" else "ldb16"
-    old = code.new("a", result.width)
-    code.add(f"{load} {{}}, {layout.out_register}, $mzero, {part}", "o", old, is_main=True, streams=(OUT,))
     name = family("h" if dtype == "f16" else "w", result.width) + FLOAT_NAMES[task.combine]
     return code.aux(name, code.new("a", result.width), old, result)
 
 
-def _advance(layout: Layout, code: Code, *, is_stored: bool) -> frozenset[int]:
+def _store_and_step(layout: Layout, code: Code, part: int, result: Slice) -> None:
+    """Add storing a vector of outputs; the pointer goes on to the next, after the last one to the next output."""
+    store = "st64step" if result.width == 2 else "st32step"
+    text = f"{store} {{}}, $mzero, {layout.out_register}+=, "
+    n_parts = max(1, layout.shape.lanes * layout.sizes[layout.out] // WORD_BYTES)
+    if part < n_parts - 1:
+        code.add(f"{text}1", "i", result, is_main=True, streams=(OUT,))
+        return
+    field = layout.out_pace(n_parts, 4 * result.width)
+    if field in layout.homes.register:
+        code.add(f"{text}{layout.homes.register[field]}", "i", result, is_main=True, streams=(OUT,))
+        return
+    pace = code.new("m")
+    word = layout.state.place(field)
+    code.add(f"ld32 {{}}, $mvertex_base, $mzero, {word}", "o", pace, is_main=True)
+    code.add(f"{text}{{}}", "ii", result, pace, is_main=True, streams=(OUT,))
+
+
+def _advance(layout: Layout, code: Code, *, moves_out: bool) -> frozenset[int]:
     """Add moving the pointers that are in registers to the next output; return whose have moved."""
     k = len(layout.shape.parallel) - 1
     moved: list[int] = []
@@ -91,7 +157,7 @@ def _advance(layout: Layout, code: Code, *, is_stored: bool) -> frozenset[int]:
         if (
             not layout.is_stepped(i, k)
             or name not in layout.homes.register
-            or (i == layout.out and not is_stored)
+            or (i == layout.out and not moves_out)
         ):
             continue
         register, streams = layout.homes.register[name], (OUT if i == layout.out else f"in{i}",)

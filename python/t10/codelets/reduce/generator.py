@@ -15,7 +15,7 @@ from t10.codelets.reduce.body import Body, uses_accumulators
 from t10.codelets.reduce.control import END, Control
 from t10.codelets.reduce.finish import PART_TYPES, finished
 from t10.codelets.reduce.layout import Layout
-from t10.codelets.reduce.output import OutputWriter
+from t10.codelets.reduce.output import OutputWriter, Write
 from t10.codelets.reduce.schedule import Free, Registers, straight
 from t10.codelets.reduce.shape import MOST_UNROLLED, Shape
 from t10.core.task import Task
@@ -66,18 +66,47 @@ class Generator:
             self._straight_steps(inner, one, is_unrolled=is_unrolled)
         elif self.shape.mode == "rows" and self.shape.tail:
             self._tail(inner)
-        finish = finished(self.body, self.layout)
-        registers = self._registers([one, inner, finish.code])
-        pipeline = self._pipeline(one, counted, registers) if is_repeated else None
-        writer = OutputWriter(self.control, registers, finish, self.spare)
-        n_outer = len(self.shape.outer) if self.walks_outer else 0
-        write = writer.prepared(self.body.per_output.instructions, pipeline, inner.instructions, n_outer)
+        registers, write, write_two = self._output(one, inner, counted if is_repeated else None)
         constants, _ = straight(self.body.once.instructions, registers.free, registers.pinned)
         self.control.prologue(constants, clears=uses_accumulators(self.body.accumulator))
-        self.control.parallel(0, write)
+        if write_two is None:
+            self.control.parallel(0, write)
+        else:
+            self.control.two_by_two(write, write_two)
         self.text.label(END)
         self.text.op("exitz $mzero")
         return self.text
+
+    def _output(
+        self, one: Code, inner: Code, counted: list[Instruction] | None
+    ) -> tuple[Registers, Write, Write | None]:
+        """Return registers, what writes an output, and what writes two at once, if that is faster.
+
+        `counted` where the inner loop is a repeat block.
+        """
+        is_single_half = self.shape.mode != "columns" and self.task.output.dtype == "f16"
+        if is_single_half:
+            try:
+                return self._output_as(one, inner, counted, loads_word=True)
+            except Unselectable:
+                pass
+        return self._output_as(one, inner, counted, loads_word=False)
+
+    def _output_as(
+        self, one: Code, inner: Code, counted: list[Instruction] | None, *, loads_word: bool
+    ) -> tuple[Registers, Write, Write | None]:
+        finish = finished(self.body, self.layout, loads_word=loads_word)
+        registers = self._registers([one, inner, finish.code])
+        pipeline = None if counted is None else self._pipeline(one, counted, registers)
+        writer = OutputWriter(self.control, registers, finish, self.spare)
+        n_outer = len(self.shape.outer) if self.walks_outer else 0
+        begin = self.body.per_output.instructions
+        write = writer.prepared(begin, pipeline, inner.instructions, n_outer)
+        # Reading the accumulators takes long: the next output's loads and stores do something meanwhile.
+        waits = self.shape.mode == "columns" and uses_accumulators(self.body.accumulator)
+        if not waits or pipeline is not None or n_outer or not self.control.is_simple:
+            return registers, write, None
+        return registers, write, writer.two_prepared([*begin, *inner.instructions])
 
     # --- straight code ----------------------------------------------------------------------------------------------
 

@@ -12,6 +12,8 @@ from t10.core.codelet import FieldKind, Pointer
 from t10.core.dtypes import size_bytes
 from t10.core.task import Task
 
+OUT_PACE = "out_pace"
+"""The field, and its register, by which the last store of a vector of outputs moves the output's pointer."""
 INTEGER_TEMPORARIES = 3
 """Registers left to the instructions of integer reductions."""
 
@@ -21,8 +23,11 @@ class Layout:
 
     `moving` are the inputs that move within an output. Their pointers `p` move with them; where `has_working`, those
     stay and working pointers `w` move. `paces` gives the register (or immediate) by which an input steps in the inner
-    loop. `ends_early`: after the last point of the outermost reduction no pointer moves.
+    loop. `ends_early`: after the last point of the outermost reduction no pointer moves. `wished` are further numbers
+    that go to registers while there are any.
     """
+
+    wished: tuple[str, ...] = ()
 
     def __init__(
         self, task: Task, shape: Shape, kept: int | None = None, *, has_working: bool = False
@@ -108,8 +113,9 @@ class Layout:
             if homes.frame:
                 return homes
             k = len(shape.parallel) - 1
-            wished = [f"step{i}_{k}" for i in self.operands if self.is_stepped(i, k)]
+            wished = [self._step_name(i, k) for i in self.operands if self.is_stepped(i, k)]
             wished.insert(1, "count")
+            wished += self.wished
             spare = max(0, len(homes.free) - self.kept)
             return Homes(fixed, [*others, *wished[:spare]])
         except ValueError as error:
@@ -122,8 +128,28 @@ class Layout:
         returns = k == len(self.shape.parallel) - 1 and operand in self.moving and not self.has_working
         return returns or any(level.strides[operand] for level in self.shape.parallel[k:])
 
+    @property
+    def steps_out(self) -> bool:
+        """Return whether stores of whole vectors of outputs move the output's pointer, if that has a register."""
+        k = len(self.shape.parallel) - 1
+        return self.shape.mode == "columns" and not self.shape.tail and self.is_stepped(self.out, k)
+
+    def _step_name(self, operand: int, k: int) -> str:
+        return OUT_PACE if operand == self.out and self.steps_out else f"step{operand}_{k}"
+
+    def out_pace(self, n_parts: int, n_bytes: int) -> str:
+        """Return the field with how far the last of an output's `n_parts` stores moves, in stores of `n_bytes`."""
+        k = len(self.shape.parallel) - 1
+        self.state.number(OUT_PACE, self._step_bytes(self.out, k) // n_bytes - (n_parts - 1), "i32")
+        return OUT_PACE
+
     def step(self, operand: int, k: int) -> str:
         """Return the field with the bytes an operand's pointer moves after one point of a parallel level."""
+        name = f"step{operand}_{k}"
+        self.state.number(name, self._step_bytes(operand, k), "i32")
+        return name
+
+    def _step_bytes(self, operand: int, k: int) -> int:
         parallel = self.shape.parallel
         if k + 1 < len(parallel):
             back = parallel[k + 1].extent * parallel[k + 1].strides[operand]
@@ -131,9 +157,7 @@ class Layout:
             back = 0 if self.has_working or operand not in self.moving else self.moved(operand)
         is_every_sixth = k == 0 and self.shape.is_dealt
         stride = parallel[k].strides[operand] * (N_WORKERS if is_every_sixth else 1)
-        name = f"step{operand}_{k}"
-        self.state.number(name, (stride - back) * self.sizes[operand], "i32")
-        return name
+        return (stride - back) * self.sizes[operand]
 
     def moved(self, operand: int) -> int:
         """Return how many elements an input's pointer moves from the beginning to the end of an output."""

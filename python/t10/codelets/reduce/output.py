@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
 
+from t10.codelets.body.code import Code
 from t10.codelets.body.pipeline import Pipeline
 from t10.codelets.body.select import Unselectable
-from t10.codelets.body.virtual import Instruction, Placement, physical
+from t10.codelets.body.virtual import Instruction, Operand, Placement, Register, physical
 from t10.codelets.reduce.control import Control
 from t10.codelets.reduce.finish import PART_TYPES, Finish
 from t10.codelets.reduce.schedule import Bundle, Registers, stage_bundles, stage_instructions, straight
-from t10.codelets.reduce.stores import store_half, store_part, store_rest
+from t10.codelets.reduce.stores import store_half, store_in_word, store_part, store_rest
 
 Write = Callable[[], None]
 
@@ -50,6 +52,17 @@ class OutputWriter:
             closing = self._ending([*inner, *end], self.registers)
             return partial(self._repeated, first, pipeline, self._epilogue(pipeline), closing)
         return partial(self._repeated, first, pipeline, (), closing)
+
+    def two_prepared(self, instructions: Sequence[Instruction]) -> Write | None:
+        """Return what writes two outputs whose code runs side by side, None where registers do not suffice."""
+        if not self.finish.is_stored:
+            return None
+        code = self.finish.code
+        once = [*instructions, *code.instructions]
+        try:
+            return self._ending([*once, *_again(once, code, self.registers.pinned)], self.registers)
+        except Unselectable:
+            return None
 
     def _at_once(self, instructions: Sequence[Instruction]) -> Write:
         return self._ending(instructions, self.registers)
@@ -134,7 +147,8 @@ class OutputWriter:
             for i in range(r.width)
         }
         spares = [f"$a{a}" for a in self.registers.free["a"] if a not in taken]
-        needs_one = not self.finish.is_stored and self.control.task.output.dtype not in PART_TYPES
+        is_left = not self.finish.is_stored and self.finish.around is None
+        needs_one = is_left and self.control.task.output.dtype not in PART_TYPES
         if not spares and needs_one:
             raise Unselectable("no register left to merge halves in")
         return spares[0] if spares else ""
@@ -144,6 +158,11 @@ class OutputWriter:
         results, dtype = self.finish.results, self.control.task.output.dtype
         out = self.homes.register.get("out", "$m2")
         name = physical(results[0], placement)
+        if self.finish.around is not None:
+            around = (self.finish.around.half, self.finish.around.address, self.finish.around.old)
+            half, address, old = (physical(part, placement) for part in around)
+            store_in_word(self.text, name, half, address, old)
+            return
         if self.shape.mode != "columns":
             if dtype == "f16":
                 store_half(self.text, name, scratch, out)
@@ -162,6 +181,21 @@ class OutputWriter:
             store = "st64" if result.width == 2 else "st32"
             text.op(f"{store} {physical(result, placement)}, {out}, $mzero, {part}")
         text.label(done)
+
+
+def _again(instructions: Sequence[Instruction], code: Code, pinned: Placement) -> list[Instruction]:
+    """Return the same instructions on other registers, but for those that are pinned."""
+    other: dict[Register, Register] = {}
+
+    def moved(operand: Operand) -> Operand:
+        if isinstance(operand, str) or operand.register in pinned:
+            return operand
+        register = operand.register
+        if register not in other:
+            other[register] = code.new(register.file, register.width).register
+        return replace(operand, register=other[register])
+
+    return [replace(i, operands=tuple(moved(operand) for operand in i.operands)) for i in instructions]
 
 
 def _merged(first: Sequence[Bundle], second: Sequence[Bundle]) -> list[Bundle]:

@@ -23,6 +23,18 @@ def store_half(text: Assembly, source: str, scratch: str, out: str) -> None:
     text.label(done)
 
 
+def store_in_word(text: Assembly, source: str, half: str, address: str, old: str) -> None:
+    """Write a f16 that stands in both halves of `source` into a loaded word, its lower half where `half` is 0.
+
+    Changes `source`.
+    """
+    done = text.new_label()
+    text.bundle(f"brz {half}, {done}", f"sort4x16hi {source}, {source}, {old}")
+    text.op(f"sort4x16lo {source}, {old}, {source}", "what was put into the lower half is the result")
+    text.label(done)
+    text.op(f"st32 {source}, {address}, $mzero, 0")
+
+
 def store_part(text: Assembly, dtype: str, source: str, out: str, scratch: str) -> None:
     """Write the low bits of an integer register to the address in `out`. Changes $m0, $m1, `source` and `scratch`."""
     text.op(f"and $m0, {out}, 3")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from t10.codelets.loops.combining import neutral_text
 from t10.codelets.loops.twin import combination, share_statements
+from t10.codelets.reduce.layout import OUT_PACE
 from t10.codelets.reduce.shape import PER_LANE, Shape
 from t10.codelets.reduce.sources import access
 from t10.codelets.state import State
@@ -53,12 +54,21 @@ class TwinWriter:
             self._open(f"for (int i{k} = 0; i{k} < {bound}; ++i{k}) {{")
         self._output()
         for k in reversed(range(len(shape.parallel))):
+            if k == len(shape.parallel) - 1 and self.state.has(OUT_PACE):
+                self._line(f"p{self.out} += {self._out_step()};")
             for i in range(len(self.sizes)):
                 if self.state.has(f"step{i}_{k}"):
                     self._line(f"p{i} += step{i}_{k} / {self.sizes[i]};")
             self._close()
         self._line("return true;")
         return "\n".join(self.lines) + "\n"
+
+    def _out_step(self) -> str:
+        """Return the elements from one vector of outputs to the next."""
+        size = self.sizes[self.out]
+        n_bytes = min(8, self.shape.lanes * size)
+        n_parts = max(1, self.shape.lanes * size // 8)
+        return f"(out_pace + {n_parts - 1}) * {n_bytes // size}"
 
     def _line(self, line: str) -> None:
         self.lines.append("  " * self.depth + line)
