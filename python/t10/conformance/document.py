@@ -15,16 +15,18 @@ _HEAD = """# Operators
 
 What the tests of the onnx package {version} give: every test is a model, compiled for a small chip, executed by the
 plan simulator and compared with its references at its own tolerances. `t10 conformance` runs them
-(see [cli.md](cli.md)); a test that gives anything else than what is listed fails CI, an unexpected pass included.
+(see [cli.md](cli.md#t10-conformance)); a test that gives anything else than what is listed is an error, an unexpected
+pass included. CI runs a slice.
 
 - **pass**: compiled as it is.
 - **with constants**: the test gives as an input what must be known before the model runs (axes, shapes, bounds,
-  counts); it passes once these inputs are fixed with `--constant NAME=VALUES`, and is refused by name without.
+  counts); it passes once these inputs are fixed with `--constant NAME=VALUES`, and is refused by name without. Where
+  these are all the inputs there are (windows, ranges), the result is computed when the model is compiled.
 - **unsupported**: refused with one clear message, exit code 2 or 3. Wrong numbers and crashes are never expected.
 
 Of four tests whose references carry more rounding than their tolerances allow (two of Attention in f16, two of the
 inverse DFT) one unit in the last place of the largest element is allowed besides (`ROUNDED` in
-`conformance/judge.py`). Networks are compared with ONNX Runtime before their softmax.
+`conformance/judge.py`). Networks (`light`) are compiled for `ipu-mk2` and compared with ONNX Runtime before their softmax.
 
 Integers of 64 bits are kept as they are by the plan simulator; `double` likewise. Neither has a fast form on the chip.
 Models of opsets below 13 are raised to opset 13 first.
