@@ -26,7 +26,8 @@ pass included. CI runs a slice.
 
 Of four tests whose references carry more rounding than their tolerances allow (two of Attention in f16, two of the
 inverse DFT) one unit in the last place of the largest element is allowed besides (`ROUNDED` in
-`conformance/judge.py`). Networks (`light`) are compiled for `ipu-mk2` and compared with ONNX Runtime before their softmax.
+`conformance/judge.py`). Networks (`light`) are compiled for `ipu-mk2` and compared with ONNX Runtime before their
+softmax.
 
 Integers of 64 bits are kept as they are by the plan simulator; `double` likewise. Neither has a fast form on the chip.
 Models of opsets below 13 are raised to opset 13 first.
