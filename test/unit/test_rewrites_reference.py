@@ -104,6 +104,18 @@ def test_grids_need_a_constant_size() -> None:
     assert raised.value.inputs == ("size",)
 
 
+@pytest.mark.parametrize("axis", [None, 0, -1])
+def test_choices_by_constant_conditions(axis: int | None) -> None:
+    x = draw(3, 4)
+    condition = np.array([False, True, True])
+    node = helper.make_node("Compress", ["x", "chosen"], ["y"], axis=axis)
+    shape = np.compress(condition, x, axis=axis).shape
+    agree(model(node, {"x": x}, TensorProto.FLOAT, shape, chosen=condition), {"x": x})
+    with pytest.raises(MissingConstantError, match="one slice per condition that holds") as raised:
+        computed(model(node, {"x": x, "chosen": condition}, TensorProto.FLOAT, shape), {})
+    assert raised.value.inputs == ("chosen",)
+
+
 @pytest.mark.parametrize("mode", ["linear", "circular"])
 @pytest.mark.parametrize(("shape", "axis"), [((2, 3, 5, 4), -2), ((2, 5, 4), 1), ((2, 3, 5), 2)])
 def test_caches_are_written_from_a_row_of_each_batch_on(shape: tuple[int, ...], axis: int, mode: str) -> None:

@@ -16,6 +16,8 @@ _FOUND = {
     "NonMaxSuppression": "one row per box that is kept",
     "TopK": "as many elements as its input k says",
 }
+_DECIDES = {"Compress": 1, "TopK": 1}
+"""Which input decides the shape alone: if it is constant, rules take the operator."""
 _HINTS = {
     "NonZero": "keep the mask instead of places: choose with Where, and sum or take maxima over what it leaves",
     "Unique": "keep all elements: compare them with each other, or take TopK with a constant k to sort them",
@@ -38,7 +40,9 @@ def data_dependent(model: Any, source: str, weights: Collection[str] = ()) -> li
             source,
             _message(node),
             _HINTS[node.op_type],
-            fixable_inputs(model, node.input[1:2], weights),
+            fixable_inputs(model, [node.input[_DECIDES[node.op_type]]], weights)
+            if node.op_type in _DECIDES
+            else (),
         )
         for node in model.graph.node
         if _depends(node, constants)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -122,6 +123,20 @@ def _any_pad(site: Site) -> bool:
     return _pad(site) or _cut_pad(site) or _moved_pad(site)
 
 
+def _compress(site: Site) -> bool:
+    """Write a choice by constant conditions as a gather at constant places; without an axis, of elements in a row."""
+    shape, condition = site.shape(0), site.constant_input(1)
+    if not shape or condition is None or not condition.any():
+        return False
+    axis, places = site.option("axis", None), np.flatnonzero(condition)
+    if places[-1] >= (prod(shape) if axis is None else shape[axis]):
+        return False
+    x = site.input(0) if axis is not None else site.reshape(site.input(0), (-1,))
+    chosen = site.constant(places, np.int64)
+    site.op("Gather", x, chosen, output=site.node.output[0], axis=0 if axis is None else axis)
+    return True
+
+
 def _slice(site: Site) -> bool:
     """Write a slice that walks backwards as a gather at constant places."""
     shape = site.shape(0)
@@ -151,6 +166,7 @@ def _bounds(start: int, end: int, step: int, n: int) -> slice:
 
 
 RULES: dict[str, Rule] = {
+    "Compress": _compress,
     "OneHot": _one_hot,
     "Pad": _any_pad,
     "Slice": _slice,
