@@ -92,10 +92,11 @@ class Direct:
         words |= {f"load_at{number}": load}
         for level, (loop, step) in enumerate(zip(one.levels, self._steps(number, one), strict=True)):
             n = f"{number}_{level}"
+            ahead = self.structure.channels_ahead(one.kind, level) * self.product.columns.w
             words |= {
                 f"count{n}": loop.extent,
                 f"x_step{n}": step.x,
-                f"w_step{n}": step.w,
+                f"w_step{n}": step.w - ahead,
                 f"out_step{n}": step.out,
             }
         return words

@@ -204,6 +204,26 @@ class Structure:
         words = self.first_share + (N_WORKERS * SHARE_WORDS if self.has_segments else 0)
         return -(-words // 2) * 8
 
+    def sets_addresses(self, kind: PassKind) -> bool:
+        """Return whether the weights of every channel of a pass are loaded by an address of their own, from the first.
+
+        The address then goes on from channel to channel, and from a block's last one to the next block.
+        """
+        is_one = self.kit.columns(self.engine) == 1
+        return not self.overlaps and kind.load.skip_words is None and not is_one
+
+    def channels_ahead(self, kind: PassKind, level: int) -> int:
+        """Return by how many channels the address of weights is ahead when it moves on at a level of a pass.
+
+        In the innermost level it stands at the last channel; after it at the second one of what would come next.
+        """
+        if not self.sets_addresses(kind):
+            return 0
+        if level == kind.levels - 1:
+            return self.kit.columns(self.engine) - 1
+        is_anew = self.copies_w and level < kind.outs
+        return int(level == kind.levels - 2 and not is_anew)
+
     def word(self, name: str) -> int:
         """Return the number of a word."""
         return self.words().index(name)

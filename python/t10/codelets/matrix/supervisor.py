@@ -26,7 +26,7 @@ from t10.codelets.matrix.shape import (
     PassKind,
     Structure,
 )
-from t10.codelets.matrix.weights import channel_loads
+from t10.codelets.matrix.weights import channel_loads, loads_among, loads_while_waiting
 from t10.codelets.matrix.worker import worker_code
 
 ZERO_WEIGHTS = 4
@@ -61,6 +61,7 @@ class _Nest:
             self._zero_weights()
         self._opening()
         self._level(0)
+        op(f"sync {LOCAL}")
 
     def _opening(self) -> None:
         """Set the workers' first entry, and the one that further sums of the pass begin with."""
@@ -86,18 +87,14 @@ class _Nest:
         )
 
     def _level(self, level: int) -> None:
-        if level == self.kind.outs:
-            self._begin_sum()
-        if level == self.kind.levels:
-            self.assembly.op("put $CCCSLOAD, $m2")
-            self._block()
-            self.assembly.op("runall $m5, $m8, 0")
-            self.assembly.op(f"sync {LOCAL}")
-            return
+        """Write a level and those inside; it may begin, and ends, while workers run."""
+        op = self.assembly.op
         if level == self.kind.levels - 1:
             self._innermost(level)
             return
-        op = self.assembly.op
+        if level == self.kind.outs:
+            op(f"sync {LOCAL}", "until the sum before is done")
+            self._begin_sum()
         label = f".Llevel{self.number}_{level}"
         op(f"ld32 $m6, $m0, $mzero, {self.structure.word(f'count{self.number}_{level}')}")
         op("add $m6, $m6, -1")
@@ -107,23 +104,39 @@ class _Nest:
         self._step_out(level, label)
 
     def _innermost(self, level: int) -> None:
-        """Write the innermost loop: it moves on, and branches, while the workers run."""
+        """Write the innermost loop: it branches while the workers run.
+
+        Where all six run to their ends together nothing else does meanwhile: so it moves on while weights are loaded,
+        in cycles that loading waits for addresses, if blocks are always loaded from their beginning.
+        """
         op, label = self.assembly.op, f".Llevel{self.number}_{level}"
+        begins = level == self.kind.outs
+        if begins and self.structure.copies_w:
+            op(f"sync {LOCAL}", "until the sum before is done")
+            self._begin_sum()
         op(f"ld32 $m4, $m0, $mzero, {self.structure.word(f'count{self.number}_{level}')}")
-        op("put $CCCSLOAD, $m2")
+        self._set_address()
         op("add $m4, $m4, -1")
+        if begins and not self.structure.copies_w:
+            op(f"sync {LOCAL}", "until the sum before is done")
+            self._begin_sum()
         self.assembly.label(label)
         op(f"sync {LOCAL}", "until the block before is done")
         if self.kind.sums == 0:
             self._begin_sum()
         elif self.structure.has_segments:
             op(f"st32 $m1, $sp, $mzero, {FRAME_INPUT}")
-        self._block()
-        op("runall $m5, $m8, 0")
-        self._move_on(level)
-        op("put $CCCSLOAD, $m2")
+        if self.structure.overlaps:
+            self._block()
+            op("runall $m5, $m8, 0")
+            self._move_on(level)
+            op("put $CCCSLOAD, $m2")
+        else:
+            self._block_and_move_on(level)
+            op("runall $m5, $m8, 0")
+            self._set_address()
+            self._next_entry(level)
         op(f"brnzdec $m4, {label}")
-        op(f"sync {LOCAL}")
 
     def _begin_sum(self) -> None:
         op, structure = self.assembly.op, self.structure
@@ -146,7 +159,7 @@ class _Nest:
         op("mov $m8, $sp")
 
     def _step_out(self, level: int, label: str) -> None:
-        """End an outer level: move on, and go round again while its counter lasts."""
+        """End an outer level while workers run: move on, and go round again while its counter lasts."""
         op, structure = self.assembly.op, self.structure
         done = f".Ldone_level{self.number}_{level}"
         n = f"{self.number}_{level}"
@@ -163,6 +176,7 @@ class _Nest:
             op(f"ld32 $m5, $sp, $mzero, {FRAME_OPENING}")
             op("add $m3, $m3, $m4")
         elif structure.has_segments:
+            op(f"sync {LOCAL}", "until the last workers have read the frame")
             op(f"st32 $m1, $sp, $mzero, {FRAME_INPUT}")
             op("mov $m8, $sp")
         else:
@@ -189,16 +203,46 @@ class _Nest:
         op(f"mul $m9, $m9, {is_last}")
 
     def _block(self) -> None:
-        """Load a block of weights; $CCCSLOAD is set."""
-        op, load = self.assembly.op, self.kind.load
-        structure = self.structure
-        if structure.overlaps:
-            op(f"brnz $m9, .Lpart{self.number}")
-        channels = channel_loads(structure.engine, structure.kit, load)
+        """Load a block of weights, from its beginning or the first new channel on; $CCCSLOAD is set."""
+        op, structure = self.assembly.op, self.structure
+        op(f"brnz $m9, .Lpart{self.number}")
         self.assembly.label(f".Lload{self.number}")
-        for lines in channels:
+        for lines in channel_loads(structure.engine, structure.kit, self.kind.load, "$m6"):
             for line in lines:
                 op(line)
+
+    def _block_and_move_on(self, level: int) -> None:
+        """Load a block of weights, and go on to the next block meanwhile; $CCCSLOAD is set."""
+        structure, load = self.structure, self.kind.load
+        moved = (
+            [("$m1", "x"), ("$m3", "out"), ("$m2", "w")]
+            if level < self.kind.outs
+            else [("$m1", "x"), ("$m2", "w")]
+        )
+        moves: list[str] = []
+        for register, name in moved:
+            word = structure.word(f"{name}_step{self.number}_{level}")
+            moves += [f"ld32 $m6, $m0, $mzero, {word}", f"add {register}, {register}, $m6"]
+        channels = channel_loads(structure.engine, structure.kit, load, "$m2")
+        merged = loads_while_waiting if structure.sets_addresses(self.kind) else loads_among
+        for line in merged(channels, moves):
+            self.assembly.op(line)
+
+    def _set_address(self) -> None:
+        """Set the address of the next block's weights, and find that of the second channel where it is set as well."""
+        self.assembly.op("put $CCCSLOAD, $m2")
+        if self.structure.sets_addresses(self.kind):
+            self.assembly.op("add $m2, $m2, $m7")
+
+    def _next_entry(self, level: int) -> None:
+        """Set where workers begin at the next block of the innermost level, and what they find as vertex base."""
+        op, structure = self.assembly.op, self.structure
+        if level < self.kind.outs:
+            op(f"ld32 $m5, $sp, $mzero, {FRAME_OPENING}")
+            return
+        op(f"setzi $m5, .L{'first' if structure.has_segments else 'next'}")
+        if not structure.has_segments:
+            op("mov $m8, $m1")
 
     def write_part(self) -> None:
         """Write the way into the middle of the loading, all other weights being zero."""
@@ -217,15 +261,10 @@ class _Nest:
         for register, name in moved if level < kind.outs else moved[:2]:
             op(f"ld32 $m6, $m0, $mzero, {structure.word(f'{name}_step{self.number}_{level}')}")
             op(f"add {register}, {register}, $m6")
+        self._next_entry(level)
         if level < kind.outs:
-            op(f"ld32 $m5, $sp, $mzero, {FRAME_OPENING}")
-            if structure.overlaps:
-                op("cmpeq $m6, $m4, 1")
-                self._reach_back("$m6", "$m8")
-            return
-        op(f"setzi $m5, .L{'first' if structure.has_segments else 'next'}")
-        if not structure.has_segments:
-            op("mov $m8, $m1")
+            op("cmpeq $m6, $m4, 1")
+            self._reach_back("$m6", "$m8")
 
 
 def copy_lines(assembly: Assembly, target: str, first_word: int) -> None:

@@ -116,7 +116,9 @@ def _moves(structure: Structure, number: int, level: int) -> list[str]:
     kind = structure.passes[number]
     is_out = level < kind.outs
     weights = "source" if structure.copies_w and is_out else "w_byte"
-    moves = [f"x_byte += x_step{number}_{level};", f"{weights} += w_step{number}_{level};"]
+    n_ahead = structure.channels_ahead(kind, level)
+    ahead = f" + {n_ahead} * long(w_row)" if n_ahead else ""
+    moves = [f"x_byte += x_step{number}_{level};", f"{weights} += w_step{number}_{level}{ahead};"]
     moves += [f"out_byte += out_step{number}_{level};"] if is_out else []
     if structure.overlaps and level == kind.outs - 1:
         is_last = f"i{level} + 2 == count{number}_{level}"

@@ -9,18 +9,23 @@ from t10.codelets.matrix.stream import Kit
 INSTRUCTION_BYTES = 4
 
 
-def channel_loads(engine: Engine, kit: Kit, load: Load) -> list[list[str]]:
+WAIT_CYCLES = 5
+"""Cycles between setting an address and the first load from it, in which the supervisor may do something else."""
+
+
+def channel_loads(engine: Engine, kit: Kit, load: Load, address: str) -> list[list[str]]:
     """Return the instructions of every channel of a block.
 
-    `$CCCSLOAD` and $m2 hold the first one's address; where it is set anew for every channel, $m7 is the distance.
+    `$CCCSLOAD` and $m2 hold the first one's address; where it is set anew for every channel, $m7 is the distance and
+    `address` the register it is in, $m2 itself or another.
     """
     n = kit.columns(engine)
     channels: list[list[str]] = []
     for column in range(n):
         lines: list[str] = []
         if load.skip_words is None:
-            lines += ["put $CCCSLOAD, $m6"] if column else []
-            lines += [f"add $m6, {'$m6' if column else '$m2'}, $m7"] if column < n - 1 else []
+            lines += [f"put $CCCSLOAD, {address}"] if column else []
+            lines += [f"add {address}, {address if column else '$m2'}, $m7"] if column < n - 1 else []
         target = BLOCK_WORDS * engine.unit(column) + load.first
         lines += _words(target, 0, load.n_words, load)
         if load.skip_words and column < n - 1:
@@ -48,13 +53,45 @@ def _words(target: int, begin: int, end: int, load: Load) -> list[str]:
     return lines
 
 
+def loads_among(channels: list[list[str]], moves: list[str]) -> list[str]:
+    """Return the loads of a block whose addresses lie evenly, with `moves` among them, each of which needs the last.
+
+    What is loaded is there after five further instructions.
+    """
+    lines: list[str] = []
+    todo = list(moves)
+    for number, line in enumerate(line for channel in channels for line in channel):
+        lines.append(line)
+        if number % WAIT_CYCLES == 0:
+            # An addition and the next load.
+            n_moves = 2 if number else 1
+            lines, todo = [*lines, *todo[:n_moves]], todo[n_moves:]
+    return [*lines, *todo]
+
+
+def loads_while_waiting(channels: list[list[str]], moves: list[str]) -> list[str]:
+    """Return the loads of a block by new addresses in $m2, with `moves` in cycles that loads wait for them.
+
+    The second address is there already. The last of `moves` moves $m2, once all addresses have been set.
+    """
+    first, *further, end = channels
+    lines = first[1:]
+    todo, n_moves = moves[:-1], 1
+    for setting, adding, *loads in further:
+        # An addition and the next load.
+        lines += [setting, adding, *todo[:n_moves], *loads]
+        todo, n_moves = todo[n_moves:], 2
+    setting, *loads = end
+    return [*lines, setting, *todo, moves[-1], *loads]
+
+
 def load_bytes(engine: Engine, kit: Kit, load: Load, channel: int) -> int:
     """Return the bytes of the instructions before those of a channel."""
-    return INSTRUCTION_BYTES * sum(len(lines) for lines in channel_loads(engine, kit, load)[:channel])
+    return INSTRUCTION_BYTES * sum(len(lines) for lines in channel_loads(engine, kit, load, "$m6")[:channel])
 
 
 def load_cycles(engine: Engine, kit: Kit, load: Load, address_cycles: int) -> int:
     """Return the cycles of a load: one per instruction, and the wait for every new address."""
-    channels = channel_loads(engine, kit, load)
+    channels = channel_loads(engine, kit, load, "$m6")
     waits = (len(channels) - 1) * (address_cycles - 2) if load.skip_words is None else 0
     return sum(len(lines) for lines in channels) + waits

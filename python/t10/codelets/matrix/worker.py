@@ -94,7 +94,6 @@ class _Rows:
         code.label(".Lsetup")
         code.op(f"ld32 $m8, $mvertex_base, $mzero, {FRAME_STATE}")
         _share(code, structure)
-        code.op("mov $m11, $m2")
         for register, name in (("$m0", "x_row"), ("$m9", "out_row")):
             code.op(f"ld32 $m5, $m8, $mzero, {word(name)}")
             code.op(f"mul {register}, $m4, $m5")
@@ -107,7 +106,16 @@ class _Rows:
                 code.op(f"ld32 {register}, $m8, $mzero, {word(name)}")
                 code.op(f"shrs {register}, {register}, {size.bit_length() - 1}")
                 code.op(f"add {register}, {register}, {-steps}")
-        code.op(f"add $m11, $m11, {-self._least()}")
+        code.op(f"add $m11, $m2, {-self._least()}")
+        if self._keeps_count:
+            code.op(f"add $m2, $m2, {-self._stream(adds=False).least_rows}")
+
+    @property
+    def _keeps_count(self) -> bool:
+        """Return whether $m2 holds the rows beyond the least of the loop that begins sums."""
+        return (
+            self.structure.begin is not None and self.structure.add is not None and not self.structure.has_few
+        )
 
     def _least(self) -> int:
         """Return the least rows of the loop whose count $m11 is: the adding one's, if there is one."""
@@ -130,7 +138,7 @@ class _Rows:
         stream = self._stream(adds=adds)
         label = f".Lfew{'_add' if adds else ''}"
         count = stream.registers.count
-        if count == "$m2":
+        if count == "$m2" and not self._keeps_count:
             code.op(f"add $m2, $m11, {self._least() - stream.least_rows}")
         if self.structure.has_few:
             code.op(f"brneg {count}, {label}")
