@@ -21,6 +21,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from t10.cli.arguments import Arguments, parse
+from t10.core.guard import ended_clearly
 from t10.errors import EXIT_INTERNAL, T10Error
 
 EXIT_INTERRUPTED = 130
@@ -31,9 +32,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; messages go to standard error, results to standard output."""
     arguments = parse(sys.argv[1:] if argv is None else argv)
     try:
-        code = _dispatch(arguments)
-        sys.stdout.flush()
-        return code
+        with ended_clearly("t10"):
+            code = _dispatch(arguments)
+            sys.stdout.flush()
+            return code
     except KeyboardInterrupt:
         print("\ninterrupted", file=sys.stderr)
         return EXIT_INTERRUPTED

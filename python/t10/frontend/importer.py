@@ -15,6 +15,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 from onnx import TensorProto
 
+from t10.core.guard import reading
 from t10.dialect.mlir import ir, new_context
 from t10.errors import InputError, UnsupportedOpError
 from t10.frontend.imported import ImportedModel
@@ -43,10 +44,11 @@ def import_model(
     """
     context = context if context is not None else new_context()
     file = Path(path)
-    if file.suffix in (".mlir", ".mlirbc") and file.is_file():
-        return _import_mlir(file, shapes, dtype, constants, context)
-    loaded = load_onnx(file, shapes=shapes, dtype=dtype, constants=constants)
-    return _lowered(loaded, context, function_name(file.stem))
+    with reading(str(path)):
+        if file.suffix in (".mlir", ".mlirbc") and file.is_file():
+            return _import_mlir(file, shapes, dtype, constants, context)
+        loaded = load_onnx(file, shapes=shapes, dtype=dtype, constants=constants)
+        return _lowered(loaded, context, function_name(file.stem))
 
 
 def import_proto(

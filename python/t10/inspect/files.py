@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from t10.core.guard import reading
 from t10.errors import InputError
 from t10.inspect.facts import ModelFacts
 
@@ -15,7 +16,11 @@ def model_facts(path: str | Path, *, shapes: Mapping[str, Sequence[int] | int] |
     `shapes` gives extents by input name or symbolic dim (ONNX only). Raises `InputError` for a file that cannot be read
     as a model; rules that a readable one breaks are its `problems`. It works on models that cannot be compiled.
     """
-    file = Path(path)
+    with reading(str(path)):
+        return _facts(Path(path), shapes or {})
+
+
+def _facts(file: Path, shapes: Mapping[str, Sequence[int] | int]) -> ModelFacts:
     if file.suffix in (".mlir", ".mlirbc") and file.is_file():
         from t10.inspect.mlir_facts import mlir_facts
 
@@ -24,4 +29,4 @@ def model_facts(path: str | Path, *, shapes: Mapping[str, Sequence[int] | int] |
         return mlir_facts(file)
     from t10.inspect.onnx_facts import onnx_facts
 
-    return onnx_facts(file, shapes or {})
+    return onnx_facts(file, shapes)

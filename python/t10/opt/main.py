@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from t10.core.guard import ended_clearly
 from t10.dialect.mlir import ir, new_context
 from t10.dialect.verify import verify_layouts
 from t10.errors import EXIT_INTERNAL, InputError, T10Error
@@ -29,7 +30,8 @@ _EXIT_BROKEN_PIPE = 141
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `t10-opt` on a command line (without the program's name) and return its exit code; see `--help` for those."""
     try:
-        return _main(sys.argv[1:] if arguments is None else arguments)
+        with ended_clearly("t10-opt"):
+            return _main(sys.argv[1:] if arguments is None else arguments)
     except UsageError as error:
         print(f"t10-opt: {error}\nt10-opt: try 't10-opt --help'", file=sys.stderr)
         return EXIT_USAGE

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from t10.core.guard import reading
 from t10.dialect.mlir import ir
 from t10.errors import InputError
 
@@ -79,6 +80,12 @@ def parse(piece: Piece) -> Any:
 
     Only a whole file keeps its name in locations: MLIR calls every other buffer `-`.
     """
+    with reading(display_name(piece.path or "-")):
+        return _parsed(piece)
+
+
+def _parsed(piece: Piece) -> Any:
+    """Return the module of a piece."""
     if piece.is_onnx:
         from t10.frontend.onnx_text import normalize
 

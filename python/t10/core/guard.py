@@ -1,0 +1,63 @@
+"""What a command says when native code ends its process: one line and an exit code, as for any other error.
+
+Parsers and inference of MLIR and ONNX take much for granted and can be brought to their knees by a file; the rules that
+are checked before do not know all of it. Commands arm the guard; code that works for a library's users does not change
+how their process ends.
+
+    with ended_clearly("t10"):            # a command: what happens anywhere is a defect, exit code 70
+        with reading("model.onnx"):       # what happens here is the fault of the file, exit code 2
+            ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from t10.core import _guard
+from t10.errors import EXIT_INTERNAL, InputError
+
+_DEFECT = (
+    "{program}: internal error: SIGNAL in native code\n"
+    "{program}: this is a defect of T10: please report it with the command, the model and what --debug prints\n"
+)
+_HINT = "the file breaks a rule that it takes for granted"
+
+
+class _Armed:
+    """The name of the command that runs, empty where none does."""
+
+    program = ""
+
+
+@contextmanager
+def ended_clearly(program: str) -> Generator[None]:
+    """Let errors in native code end the process with a message of the command `program` and exit code 70."""
+    outer = _Armed.program
+    _Armed.program = program
+    _guard.arm(_DEFECT.format(program=program), EXIT_INTERNAL)
+    try:
+        yield
+    finally:
+        _Armed.program = outer
+        _guard.disarm()
+
+
+@contextmanager
+def reading(source: str) -> Generator[None]:
+    """Let errors in native code be those of the file `source`: exit code 2 in a command, `InputError` where it can be.
+
+    Raises `InputError` for what native code raises when it asks for more memory than there is.
+    """
+    text = f"{source[:200]}: the native code of ONNX or MLIR that reads it gave up"
+    program = _Armed.program
+    if program:
+        line = "".join(character if character.isprintable() else "?" for character in text)
+        _guard.arm(f"{program}: error: {line} (SIGNAL: {_HINT})\n", InputError.exit_code)
+    try:
+        yield
+    except MemoryError as error:
+        raise InputError(f"{text}: it found no memory", hint=_HINT) from error
+    finally:
+        if program:
+            _guard.arm(_DEFECT.format(program=program), EXIT_INTERNAL)
