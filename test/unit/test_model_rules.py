@@ -343,3 +343,40 @@ def test_the_command_says_it_in_lines_and_ends_with_2(
     assert found.err.startswith("t10: error: ")
     assert "nodes form a cycle" in found.err
     assert "Traceback" not in found.err
+
+
+@pytest.mark.parametrize(
+    ("kind", "attribute", "value"),
+    [
+        ("LayerNormalization", "axis", 2**31),
+        ("Softmax", "axis", -65),
+        ("GatherND", "batch_dims", -5),
+        ("GatherND", "batch_dims", 2**40),
+    ],
+)
+def test_dims_that_no_tensor_has_are_refused_before_inference_ends_the_process(
+    kind: str, attribute: str, value: int
+) -> None:
+    others = {"LayerNormalization": ["w"], "GatherND": ["i"]}.get(kind, [])
+    outputs = ["y", "mean"] if kind == "LayerNormalization" else ["y"]
+    told = node(kind, ["x", *others], outputs, name="n")
+    told.attribute.add(name=attribute, type=onnx.AttributeProto.INT, i=value)
+    model = _model(
+        [told],
+        w=np.ones(3, np.float32),
+        i=np.zeros((1, 1), np.int64),
+    )
+    assert f"{kind} node 'n' has {attribute!r} {value}" in _refusal(model)
+
+
+def test_a_rule_that_is_broken_twice_is_told_once() -> None:
+    deep = helper.make_graph([node("Identity", ["x"], ["o"])], "b", [], [])
+    for level in range(26):
+        other = deep if level < 2 else helper.make_graph([], "e", [], [])
+        branch = node("If", ["c"], ["o"])
+        branch.attribute.add(name="then_branch", type=onnx.AttributeProto.GRAPH, g=deep)
+        branch.attribute.add(name="else_branch", type=onnx.AttributeProto.GRAPH, g=other)
+        deep = helper.make_graph([branch], "b", [], [])
+    model = _model([RELU, *deep.node], c=np.array(True))
+    found = broken_rules(model)
+    assert len([problem for problem in found if "levels deep" in problem]) == 1

@@ -7,7 +7,6 @@ as much work as a file tells it to, so names, types, extents and sizes are check
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from math import prod
 from typing import Any
 
@@ -16,12 +15,11 @@ import onnx
 from t10.errors import InputError
 from t10.frontend.cycles import order_problem
 from t10.frontend.external import bits_in_file
-from t10.frontend.schemas import schema_problems
+from t10.frontend.schemas import MAX_RANK, schema_problems
 from t10.frontend.unsupported import STANDARD_DOMAINS
 
 MAX_ELEMENTS = 2**40
 """Most elements of a tensor: a thousand times what the largest chip holds."""
-MAX_RANK = 64
 MAX_NODES = 1_000_000
 """Most nodes of a model, with its functions expanded and the bodies of control flow counted once."""
 MAX_DEPTH = 24
@@ -41,7 +39,12 @@ def check_rules(model: Any, source: str) -> None:
 
 def broken_rules(model: Any) -> list[str]:
     """Return what is wrong with the form of a model, one sentence each; empty if nothing is."""
-    return list(islice(_problems(model), MAX_PROBLEMS))
+    found: dict[str, None] = {}
+    for problem in _problems(model):
+        found[problem] = None
+        if len(found) == MAX_PROBLEMS:
+            break
+    return list(found)
 
 
 def check_sizes(model: Any, source: str) -> None:

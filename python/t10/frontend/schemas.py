@@ -20,6 +20,14 @@ _PAYLOADS = {
 }
 """The field that holds a value of a type; lists are in fields that may be empty."""
 
+MAX_RANK = 64
+"""Most dims of a tensor."""
+_BOUNDS = {
+    **dict.fromkeys(("axis", "axes", "batch_axis", "time_axis"), (-MAX_RANK, MAX_RANK)),
+    "batch_dims": (0, MAX_RANK),
+}
+"""What attributes that name dims can be. ONNX's inference takes it for granted, and ends the process."""
+
 
 def schema_problems(model: Any) -> Iterator[str]:
     """Yield what does not fit the definitions of operators, in the graph, in bodies of control flow and in functions.
@@ -77,6 +85,7 @@ def _problems(node: Any, schema: Any) -> Iterator[str]:
             kinds = onnx.AttributeProto.AttributeType
             found = kinds.Name(attribute.type) if attribute.type in kinds.values() else str(attribute.type)
             yield f"{title} has {attribute.name!r} of type {found.lower()} (expected {kinds.Name(expected).lower()})"
+        yield from _out_of_bounds(title, attribute)
     counts = [attribute.i for attribute in node.attribute if attribute.name == "num_outputs"]
     if node.op_type == "Split" and any(count != len(node.output) for count in counts):
         # ONNX's inference takes this for granted, and ends the process or its memory.
@@ -84,3 +93,14 @@ def _problems(node: Any, schema: Any) -> Iterator[str]:
     for name in sorted(schema.attributes):
         if schema.attributes[name].required and name not in given:
             yield f"{title} lacks the attribute {name!r}"
+
+
+def _out_of_bounds(title: str, attribute: Any) -> Iterator[str]:
+    """Yield the first number of an attribute that names a dim which no tensor has."""
+    if attribute.name not in _BOUNDS:
+        return
+    least, most = _BOUNDS[attribute.name]
+    for number in (attribute.i, *attribute.ints):
+        if not least <= number <= most:
+            yield f"{title} has {attribute.name!r} {number} (expected {least} to {most})"
+            return
