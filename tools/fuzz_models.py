@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
 """Feed damaged models to T10: each must be taken, or refused with one clear error, in bounded time and memory.
 
-    python tools/fuzz_models.py --count 100000               # read, check, infer, expand, fold; inspect
-    python tools/fuzz_models.py --count 2000 --level import  # all the way to linalg; plan: to a plan for test-4
-    python tools/fuzz_models.py --count 2000 --level text    # text of onnx-mlir instead
+    python tools/fuzz_models.py --count 100000 --tests       # each inspected and read, some go further
+    python tools/fuzz_models.py --count 2000 --level import  # all to linalg; plan: all to a plan for test-4
+    python tools/fuzz_models.py --count 2000 --level text    # models as text of onnx-mlir, StableHLO and linalg
+    python tools/fuzz_models.py --count 2000 --level ir      # IR of every stage through t10-opt
     python tools/fuzz_models.py --only 4711 --save bad.onnx  # one case again
+
+A model is always inspected and read (parsed, checked, inferred, expanded, folded). Where it goes from there is told by
+`--level`, or, as it is by default, by its number: every tenth is lowered to linalg, every hundredth planned for test-4.
 
 Cases are numbered: a number and a seed give the same bytes on every machine that has the same `onnx`. Models are
 damaged in structure (names, types, extents, attributes, opsets, graphs, functions, external data) and in bytes. Each
@@ -16,9 +20,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import io
 import os
 import random
 import resource
+import shlex
 import signal
 import struct
 import sys
@@ -32,21 +38,23 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tools")]
 
-from model_damage import Corpus, damaged, damaged_text  # noqa: E402 - needs the path above
+from model_damage import Corpus, damaged, damaged_piece, damaged_text  # noqa: E402 - needs the path above
 
 from t10.driver import compile  # noqa: E402 - needs the path above
-from t10.errors import InfeasiblePlanError, InputError, T10Error, UnsupportedOpError  # noqa: E402 - needs the path above
+from t10.errors import EXIT_INTERNAL, InfeasiblePlanError, InputError, T10Error, UnsupportedOpError  # noqa: E402 - needs the path above
 from t10.frontend.importer import import_model  # noqa: E402 - needs the path above
 from t10.frontend.onnx_file import load_onnx  # noqa: E402 - needs the path above
 from t10.inspect import model_facts, statistics  # noqa: E402 - needs the path above
 from t10.inspect.tree import tree_lines  # noqa: E402 - needs the path above
+from t10.opt.main import main as t10_opt  # noqa: E402 - needs the path above
 
 EXPECTED = (InputError, UnsupportedOpError, InfeasiblePlanError)
-LEVELS = ("read", "import", "plan", "text")
+LEVELS = ("mixed", "read", "import", "plan", "text", "ir")
 CPU_SECONDS_PER_CASE = 20
 MEMORY_BYTES = 8 << 30
 BATCH = 250
 MAX_MESSAGE = 4000
+ENDED = "the process ended"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +67,24 @@ class Verdict:
 
 def case(number: int, seed: int, corpus: Corpus, level: str) -> bytes:
     """Return the bytes of a case."""
-    return (damaged_text if level == "text" else damaged)(number, seed, corpus)
+    made = {"text": damaged_text, "ir": damaged_piece}.get(level, damaged)
+    return made(number, seed, corpus)
+
+
+def level_of(number: int, level: str) -> str:
+    """Return how far a case goes: `mixed` is decided by its number."""
+    if level != "mixed":
+        return level
+    return "plan" if number % 100 == 0 else "import" if number % 10 == 0 else "read"
 
 
 def judge(data: bytes, folder: Path, level: str) -> Verdict:
     """Return what T10 does with the bytes of a model, written to a file in `folder`."""
-    path = folder / ("model.mlir" if level == "text" else "model.onnx")
+    path = folder / ("model.mlir" if level in ("text", "ir") else "model.onnx")
     path.write_bytes(data)
     try:
+        if level == "ir":
+            return judge_ir(data, path)
         with contextlib.suppress(InputError):
             facts = model_facts(path)
             statistics(facts)
@@ -86,6 +104,19 @@ def judge(data: bytes, folder: Path, level: str) -> Verdict:
     except Exception:
         return Verdict("defect", traceback.format_exc(limit=-8))
     return Verdict("taken", "")
+
+
+def judge_ir(data: bytes, path: Path) -> Verdict:
+    """Return what `t10-opt` does with IR, under the flags that its first line states."""
+    flags = shlex.split(data.partition(b"\n")[0].decode().removeprefix("//"))
+    errors, results = io.StringIO(), io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    with contextlib.redirect_stderr(errors), contextlib.redirect_stdout(results):
+        code = t10_opt([*flags, str(path)])
+    text = errors.getvalue()
+    if code == 0:
+        return Verdict("taken", "")
+    is_told = code != EXIT_INTERNAL and "error:" in text
+    return Verdict("refused" if is_told or "--verify-diagnostics" in flags else "defect", text[-MAX_MESSAGE:])
 
 
 def run_batch(
@@ -127,7 +158,7 @@ def _in_child(
         position += 8 + size
     if len(verdicts) < len(todo):
         cause = signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else f"exit {status >> 8}"
-        verdicts.append((todo[len(verdicts)], Verdict("defect", f"the process ended: {cause}")))
+        verdicts.append((todo[len(verdicts)], Verdict("defect", f"{ENDED}: {cause}")))
     return verdicts
 
 
@@ -139,7 +170,7 @@ def _judge_all(todo: list[int], seed: int, corpus: Corpus, folder: Path, level: 
         data = case(number, seed, corpus, level)
         signal.alarm(15 * CPU_SECONDS_PER_CASE)
         signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS_PER_CASE)
-        verdict = judge(data, folder, level)
+        verdict = judge(data, folder, level_of(number, level))
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.alarm(0)
         text = verdict.text.encode()
@@ -157,7 +188,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--tests", action="store_true", help="damage the models of ONNX's own tests too")
     parser.add_argument(
-        "--level", choices=LEVELS, default="read", help="how far a model goes (default: %(default)s)"
+        "--level", choices=LEVELS, default="mixed", help="how far a model goes (default: %(default)s)"
     )
     parser.add_argument("--only", type=int, help="run one case and print what becomes of it")
     parser.add_argument("--save", type=Path, help="with --only: write the model there")
@@ -169,7 +200,7 @@ def main() -> int:
             data = case(given.only, given.seed, corpus, given.level)
             if given.save:
                 given.save.write_bytes(data)
-            verdict = judge(data, folder, given.level)
+            verdict = judge(data, folder, level_of(given.only, given.level))
             print(f"{verdict.kind}: {verdict.text}")
             return int(verdict.kind == "defect")
         return _run_all(given, corpus, folder)
@@ -188,7 +219,7 @@ def _run_all(given: argparse.Namespace, corpus: Corpus, folder: Path) -> int:
             if verdict.kind == "defect":
                 cause = verdict.text.strip().splitlines()[-1][:150]
                 causes[cause] += 1
-                if causes[cause] == 1:
+                if causes[cause] == 1 or cause.startswith(ENDED):
                     print(f"case {number}: {verdict.text}\n", flush=True)
     seconds = time.monotonic() - started
     print(

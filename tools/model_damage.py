@@ -1,4 +1,4 @@
-"""Damaged models, reproducible from a number and a seed: structure first, then perhaps bytes."""
+"""Damaged models and damaged text, reproducible from a number and a seed: structure first, then perhaps bytes."""
 
 from __future__ import annotations
 
@@ -41,8 +41,12 @@ EXTREMES = (
 NAMES = ("", "x", "y", "a\0b", "\n", "%0", '"', "../x", "é", "n" * 5000, "t10.weight")
 TYPES = (*range(30), 77, -1, 10_000)
 LOCATIONS = ("/etc/passwd", "../up.bin", "model.onnx", ".", "", "a/../../b", "C:\\x", "gone.bin", "x\0y")
-TEXTS = EXAMPLES.parent.parent / "test" / "passes"
+TESTS = EXAMPLES.parent.parent / "test"
 MAX_SEED_BYTES = 60_000
+MAX_NESTED_BYTES = 80_000
+SEPARATOR = re.compile(rb"^// -----.*\n", re.MULTILINE)
+WORD = re.compile(rb'"[^"\n]*"|[%@#!^][\w.$-]*|[A-Za-z_][\w.]*|\d+|[^\w\s]')
+RUN = re.compile(rb"RUN: (?:not )?t10-opt ((?:(?!\|).)*?)%s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +56,9 @@ class Corpus:
     models: tuple[bytes, ...]
     operators: tuple[Any, ...]
     texts: tuple[bytes, ...]
-    words: tuple[bytes, ...]
+    """Models as text: of onnx-mlir, StableHLO and linalg."""
+    pieces: tuple[bytes, ...]
+    """IR at every stage, from the tests of the passes; the first line holds the flags of `t10-opt` it is made for."""
 
     @classmethod
     def load(cls, *, with_tests: bool = False) -> Corpus:
@@ -65,9 +71,16 @@ class Corpus:
                 models += [case.model.SerializeToString() for case in loader.load_model_tests(kind="node")]
         small = tuple(data for data in models if len(data) < MAX_SEED_BYTES)
         schemas = sorted(onnx.defs.get_all_schemas(), key=lambda schema: (schema.domain, schema.name))
-        texts = tuple(file.read_bytes() for file in sorted(TEXTS.glob("import*.mlir")))
-        words = sorted(set(re.findall(rb"[\w.%#!@\"<>\[\](){},:=-]+", b" ".join(texts))))
-        return cls(small, tuple(schemas), texts, tuple(words))
+        texts = [file.read_bytes() for file in sorted((TESTS / "passes").glob("import*.mlir"))]
+        texts += [file.read_bytes() for file in sorted((TESTS / "passes").glob("fuse*.mlir"))]
+        texts += SEPARATOR.split((TESTS / "passes" / "Inputs" / "stablehlo.mlir").read_bytes())
+        pieces = [
+            piece
+            for folder in ("dialect", "opt", "passes")
+            for file in sorted((TESTS / folder).glob("*.mlir"))
+            for piece in _pieces(file.read_bytes())
+        ]
+        return cls(small, tuple(schemas), tuple(texts), tuple(pieces))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,17 +136,54 @@ def damaged(number: int, seed: int, corpus: Corpus) -> bytes:
 
 
 def damaged_text(number: int, seed: int, corpus: Corpus) -> bytes:
-    """Return text of onnx-mlir, words of it changed, moved or gone; perhaps bytes."""
+    """Return the text of a model, words of it changed, moved or gone; perhaps bytes."""
     dice = random.Random(f"{seed}.{number}.text")
-    found = dice.choice(corpus.texts)
-    for _ in range(dice.choice((1, 1, 2, 3, 8))):
-        places = [match.span() for match in re.finditer(rb"[\w.%#!@\"]+|[^\w\s]", found)]
+    return _damaged_words(dice, dice.choice(corpus.texts))
+
+
+def damaged_piece(number: int, seed: int, corpus: Corpus) -> bytes:
+    """Return IR that is damaged likewise, below a line of flags that is not."""
+    dice = random.Random(f"{seed}.{number}.ir")
+    flags, _, text = dice.choice(corpus.pieces).partition(b"\n")
+    return flags + b"\n" + _damaged_words(dice, text)
+
+
+def _damaged_words(dice: random.Random, text: bytes) -> bytes:
+    """Return text with words replaced: mostly by others of their kind, so that it still parses, else by anything."""
+    by_kind: dict[bytes, list[bytes]] = {}
+    for match in WORD.finditer(text):
+        by_kind.setdefault(_kind(match.group()), []).append(match.group())
+    everything = [word for words in by_kind.values() for word in words]
+    for _ in range(dice.choice((1, 1, 1, 2, 3, 8))):
+        places = [match.span() for match in WORD.finditer(text)]
+        if not places:
+            break
         start, end = dice.choice(places)
-        word = dice.choice(
-            (b"", dice.choice(corpus.words), found[start:end] * 2, str(dice.choice(EXTREMES)).encode())
-        )
-        found = found[:start] + word + found[end:]
-    return damaged_bytes(dice, found) if dice.random() < 0.2 else found
+        found = text[start:end]
+        extreme = str(dice.choice(EXTREMES)).encode()
+        if dice.random() < 0.7:
+            kind = _kind(found)
+            word = (
+                extreme if kind == b"0" and dice.random() < 0.4 else dice.choice(by_kind.get(kind, [found]))
+            )
+        else:
+            word = dice.choice((b"", dice.choice(everything), found * 2, extreme))
+        text = text[:start] + word + text[end:]
+    return damaged_bytes(dice, text) if dice.random() < 0.1 else text
+
+
+def _kind(word: bytes) -> bytes:
+    """Return what a word of MLIR is: a number, a string, a value, a symbol, a name, or a sign itself."""
+    first = word[:1]
+    return b"0" if first.isdigit() else b"a" if first.isalpha() else first if first in b'"%@#!^' else word
+
+
+def _pieces(data: bytes) -> list[bytes]:
+    """Return the pieces of a lit test, comments left out, below the flags of each of its commands."""
+    flags = [match.strip() for match in dict.fromkeys(RUN.findall(data)) if b"/" not in match]
+    flags = [each for each in flags if b"%" not in each] or [b""]
+    bare = [re.sub(rb"^ *//.*\n", b"", piece, flags=re.MULTILINE) for piece in SEPARATOR.split(data)]
+    return [b"// " + each + b"\n" + text for each in flags for text in bare if text.strip()]
 
 
 def damaged_bytes(dice: random.Random, data: bytes) -> bytes:
@@ -385,9 +435,10 @@ def _nest(damage: Damage, model: Any) -> None:
             attribute.g.CopyFrom(model.graph)
             if name == "else_branch":
                 del attribute.g.node[1:]
-        model.graph.CopyFrom(graph)
-        if model.ByteSize() > 4 * MAX_SEED_BYTES:
+        # Each level may double it: large ones say no more than small ones, and take most of the time.
+        if graph.ByteSize() > MAX_NESTED_BYTES:
             return
+        model.graph.CopyFrom(graph)
 
 
 CHANGES: tuple[Change, ...] = (
