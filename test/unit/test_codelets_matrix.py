@@ -194,6 +194,35 @@ def test_inner_loops_keep_the_engine_busy(engine: Engine) -> None:
     assert bundles == [engine.phases] * 3
 
 
+@pytest.mark.parametrize(
+    ("types", "shape", "most"),
+    [(TYPES[0], (64, 64, 64), 14_100), (TYPES[0], (64, 64, 128), 27_900), (TYPES[0], (24, 128, 32), 8_300),
+     (TYPES[1], (64, 64, 64), 7_866), (TYPES[1], (64, 64, 128), 15_667), (TYPES[1], (24, 128, 32), 4_600),
+     (TYPES[2], (64, 64, 64), 25_900), (TYPES[2], (64, 64, 128), 51_017), (TYPES[2], (24, 128, 32), 14_900)],
+)  # fmt: skip
+def test_blocks_take_few_cycles(types: tuple[str, str], shape: tuple[int, int, int], most: int) -> None:
+    """Most within 10 % of poplibs' estimates, which count weights that lie block by block: docs/matrix-codelets.md."""
+    task = matmul(*shape, *types)
+    assert check(task, FAMILY.compile(task)) <= most
+
+
+@pytest.mark.parametrize("types", TYPES)
+@pytest.mark.parametrize("align", [8, 16])
+def test_wide_starts_need_an_aligned_output(align: int, types: tuple[str, str]) -> None:
+    """Partials are loaded 16 bytes at a time where the output is known to allow it, and only there."""
+    for m, n, k in ((18, 16, 32), (19, 48, 64), (40, 32, 16), (25, 80, 80)):
+        for initial in (True, False):
+            task = replace(matmul(m, n, k, *types), initial=initial)
+            task = replace(task, output=replace(task.output, align_bytes=align))
+            compiled = FAMILY.compile(task)
+            check(task, compiled)
+            assert compiled is not None
+            is_wide = "wide" in compiled.codelet.name
+            assert is_wide == (
+                align == 16 and "add_" in compiled.codelet.name and "few" not in compiled.codelet.name
+            )
+
+
 @pytest.mark.parametrize("types", TYPES)
 def test_estimates_are_close(types: tuple[str, str]) -> None:
     for m, n, k in ((64, 64, 64), (16, 64, 16), (12, 24, 48), (30, 40, 80)):

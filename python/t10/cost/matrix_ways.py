@@ -26,7 +26,7 @@ from t10.cost.ways import N_WORKERS, Boxes, Column, Way, always, both, chosen, n
 BLOCK_WORDS = 4
 MOST_SKIPPED = 5
 """Words between two columns' weights up to which they are loaded as well."""
-ADDRESS_CYCLES = 7
+ADDRESS_CYCLES = 6
 LEAST_ROWS = {"begin": 2, "add": 3}
 """Rows from which on a loop is pipelined."""
 Blocks = tuple[int, int]

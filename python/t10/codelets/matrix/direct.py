@@ -169,7 +169,22 @@ def direct(product: Product) -> Direct | None:
         stage=product.copies.stage if product.copies else None,
     )
     structure = replace(structure, has_few=shared.least_rows < _least_rows(structure))
+    structure = replace(structure, is_wide=_is_wide(product, structure, passes[0].levels, back))
     return Direct(product, structure, tuple(passes), shared, back, lines)
+
+
+def _is_wide(product: Product, structure: Structure, levels: tuple[Loop, ...], back: int) -> bool:
+    """Return whether the first partials of every row and block of columns can be loaded 16 bytes at a time."""
+    output, size = product.task.output, product.engine.out_bytes
+    is_whole = structure.kit.stores == product.engine.phases and back * size % WIDE_BYTES == 0
+    is_even = output.align_bytes >= WIDE_BYTES and all(loop.out % WIDE_BYTES == 0 for loop in levels)
+    return (
+        structure.add == "triple"
+        and not structure.needs_jumps
+        and not structure.has_segments
+        and is_whole
+        and is_even
+    )
 
 
 def _least_rows(structure: Structure) -> int:

@@ -60,7 +60,7 @@ def _codelet(structure: Structure) -> Codelet:
     accesses = structure.accesses
     wide_weights = any(kind.load.width_bytes == WIDE_BYTES for kind in structure.passes)
     is_cross = "cross" in accesses
-    out_align = 16 if is_cross else 4 if "word" in accesses else 8
+    out_align = 16 if is_cross or structure.is_wide else 4 if "word" in accesses else 8
     fields = {
         "x": Field("x", "in", engine.in_dtype, 4 if structure.copies_x else 16 if is_cross else 8, is_cross),
         "w": Field(

@@ -114,7 +114,8 @@ class Structure:
 
     `begin` and `add` are the accesses of the row loops that begin from zero and that add, None where there is none;
     where there are both, a word tells how sums begin. `has_segments` where rows are not evenly spaced; `has_few` where
-    a loop may have fewer rows than the pipeline takes; `overlaps` where the last block of columns reaches back.
+    a loop may have fewer rows than the pipeline takes; `overlaps` where the last block of columns reaches back;
+    `is_wide` where loops that add load the first partials 16 bytes at a time.
     """
 
     engine: Engine
@@ -126,6 +127,7 @@ class Structure:
     add: Access | None
     passes: tuple[PassKind, ...]
     stage: Stage | None = None
+    is_wide: bool = False
 
     @property
     def accesses(self) -> frozenset[Access]:
@@ -169,7 +171,7 @@ class Structure:
         parts = ["Matrix", self.engine.name, f"k{self.kit.name}", rows]
         parts += [self.stage.name] if self.stage else []
         parts += [f"begin_{self.begin}"] if self.begin else []
-        parts += [f"add_{self.add}"] if self.add else []
+        parts += [f"add_{'wide_' if self.is_wide else ''}{self.add}"] if self.add else []
         parts += [kind.name for kind in self.passes]
         return "_".join([*parts, "overlap"] if self.overlaps else parts)
 

@@ -38,6 +38,9 @@ STEPPING: frozenset[Access] = frozenset(("single", "word"))
 JUMP_INPUT, JUMP_OUTPUT, STAY = 1, 2, 3
 """Selectors of a pace: fields of the stride register (0 is one word on)."""
 
+WIDE_PARTIALS = 4
+"""Partials that a wide start loads."""
+
 LAGS: dict[Access, int] = {"triple": 2, "packed": 1, "pair": 1, "cross": 2, "single": 1, "word": 1}
 LEADS: dict[Access, int] = {"triple": 1, "packed": 2, "pair": 1, "cross": 1, "single": 1, "word": 1}
 
@@ -119,11 +122,28 @@ class Stream:
         """Return whether the loop uses packed addresses."""
         return self.access not in STEPPING
 
-    def write(self, code: WorkerCode) -> None:
-        """Add the loop: it does `least_rows` rows and as many more as the count register says."""
+    def write_wide_start(self, code: WorkerCode, row: str, meanwhile: str) -> None:
+        """Add loading the first partials 16 bytes at a time, and pushing two; `row` holds the first row's address.
+
+        `meanwhile` is a main instruction that takes no slot so. What these steps give is no result: it is written where
+        partials have been read.
+        """
+        begin = -self.engine.phases
+        code.op(f"ld128 $a4:7, {row}, $mzero, 0")
+        code.bundles([(f"ld128 $a0:3, {row}, $mzero, 1", self._push(begin, "$a4:5"))])
+        code.bundles([(meanwhile, self._push(begin + 1, "$a6:7"))])
+
+    def write(self, code: WorkerCode, point: str = "") -> None:
+        """Add the loop: it does `least_rows` rows and as many more as the count register says.
+
+        After a wide start it goes on with `point`, which packs addresses: those of partials behind the first ones.
+        """
         steps, rows = self.engine.phases, self.least_rows
         begin = steps + self.lag
         first = -steps - self.lead if self.accumulates else -1
+        if point:
+            code.bundles([(point, self._push(WIDE_PARTIALS - 2 - steps, "$a0:1"))])
+            first = WIDE_PARTIALS - 1 - steps
         last = steps * rows + steps + self.lag
         plain = self.access == "packed"
         for t in range(first, begin):
@@ -153,6 +173,11 @@ class Stream:
         accesses = self._accesses(t, rows, plain=plain) or [""]
         place = max(sum(access.startswith("st32") for access in accesses) - 1, 0)
         return [(access, step if i == place else "") for i, access in enumerate(accesses)]
+
+    def _push(self, t: int, partial: str) -> str:
+        """Return a step before the first row's that takes a partial."""
+        value = "$azero" if self.engine.steps_per_word == 2 else "$azeros"
+        return self.engine.step(self._result(t), value, partial, t % self.engine.phases)
 
     def _step(self, t: int, rows: int) -> str:
         """Return the engine's step t; "" before the first and after the last one that matters."""

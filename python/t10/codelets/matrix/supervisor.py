@@ -96,10 +96,10 @@ class _Nest:
             op(f"sync {LOCAL}", "until the sum before is done")
             self._begin_sum()
         label = f".Llevel{self.number}_{level}"
-        op(f"ld32 $m6, $m0, $mzero, {self.structure.word(f'count{self.number}_{level}')}")
-        op("add $m6, $m6, -1")
-        op(f"st32 $m6, $sp, $mzero, {FIRST_COUNTER + level}")
+        op(f"ld32 $m4, $m0, $mzero, {self.structure.word(f'count{self.number}_{level}')}")
+        op("add $m4, $m4, -1")
         self.assembly.label(label)
+        op(f"st32 $m4, $sp, $mzero, {FIRST_COUNTER + level}")
         self._level(level + 1)
         self._step_out(level, label)
 
@@ -116,10 +116,10 @@ class _Nest:
             self._begin_sum()
         op(f"ld32 $m4, $m0, $mzero, {self.structure.word(f'count{self.number}_{level}')}")
         self._set_address()
-        op("add $m4, $m4, -1")
         if begins and not self.structure.copies_w:
             op(f"sync {LOCAL}", "until the sum before is done")
             self._begin_sum()
+        op("add $m4, $m4, -1")
         self.assembly.label(label)
         op(f"sync {LOCAL}", "until the block before is done")
         if self.kind.sums == 0:
@@ -161,20 +161,20 @@ class _Nest:
     def _step_out(self, level: int, label: str) -> None:
         """End an outer level while workers run: move on, and go round again while its counter lasts."""
         op, structure = self.assembly.op, self.structure
-        done = f".Ldone_level{self.number}_{level}"
         n = f"{self.number}_{level}"
         is_out = level < self.kind.outs
-        op(f"ld32 $m6, $sp, $mzero, {FIRST_COUNTER + level}")
-        op(f"ld32 $m4, $m0, $mzero, {structure.word(f'x_step{n}')}")
+        op(f"ld32 $m4, $sp, $mzero, {FIRST_COUNTER + level}")
+        op(f"ld32 $m6, $m0, $mzero, {structure.word(f'x_step{n}')}")
         op(f"ld32 $m8, $m0, $mzero, {structure.word(f'w_step{n}')}")
-        op("add $m1, $m1, $m4")
-        if structure.copies_w and is_out:
-            op(f"ld32 $m2, $sp, $mzero, {FRAME_SOURCE}")
+        if is_out:
+            op(f"ld32 $m5, $m0, $mzero, {structure.word(f'out_step{n}')}")
+            if structure.copies_w:
+                op(f"ld32 $m2, $sp, $mzero, {FRAME_SOURCE}")
+        op("add $m1, $m1, $m6")
         op("add $m2, $m2, $m8")
         if is_out:
-            op(f"ld32 $m4, $m0, $mzero, {structure.word(f'out_step{n}')}")
+            op("add $m3, $m3, $m5")
             op(f"ld32 $m5, $sp, $mzero, {FRAME_OPENING}")
-            op("add $m3, $m3, $m4")
         elif structure.has_segments:
             op(f"sync {LOCAL}", "until the last workers have read the frame")
             op(f"st32 $m1, $sp, $mzero, {FRAME_INPUT}")
@@ -182,15 +182,11 @@ class _Nest:
         else:
             op("mov $m8, $m1")
         if structure.overlaps and level == self.kind.outs - 1:
-            op("cmpeq $m4, $m6, 1")
-            self._reach_back("$m4", "$m8")
+            op("cmpeq $m6, $m4, 1")
+            self._reach_back("$m6", "$m8")
         if structure.copies_w and is_out:
             op(f"st32 $m2, $sp, $mzero, {FRAME_SOURCE}")
-        op(f"brz $m6, {done}")
-        op("add $m6, $m6, -1")
-        op(f"st32 $m6, $sp, $mzero, {FIRST_COUNTER + level}")
-        op(f"bri {label}")
-        self.assembly.label(done)
+        op(f"brnzdec $m4, {label}")
 
     def _reach_back(self, is_last: str, temporary: str) -> None:
         """Move back so that the last block of columns ends with the last column; `is_last` is 1 before it, else 0."""

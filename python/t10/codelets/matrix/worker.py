@@ -20,7 +20,7 @@ from t10.codelets.matrix.shape import (
     Structure,
 )
 from t10.codelets.matrix.share import RECIPROCAL_BITS
-from t10.codelets.matrix.stream import STEPPING, Access, Registers, Stream, output_steps
+from t10.codelets.matrix.stream import STEPPING, WIDE_PARTIALS, Access, Registers, Stream, output_steps
 
 REGION_0 = 0x4C000
 PLAIN: frozenset[Access] = frozenset(("packed", *STEPPING))
@@ -65,8 +65,9 @@ class _Rows:
     """Rows evenly spaced: one loop per launch.
 
     Kept: $m0 input offset of the first row, $m1 output address of the first row, $m3 pace, $m8 the vertex's words, $m9
-    output offset of the first row, $m11 rows beyond the least of the adding loop; $m7, $m10 jumps where plain pointers
-    step.
+    output offset of the first row, $m11 rows beyond the least of the adding loop, $m2 those beyond the least of the one
+    that begins; $m7, $m10 jumps where plain pointers step, else where partials go on after a wide start, and the bytes
+    from row to row of the output.
     """
 
     structure: Structure
@@ -82,6 +83,9 @@ class _Rows:
         if self.structure.add:
             code.label(".Lfirst")
             self._addresses(code)
+            if self.structure.is_wide:
+                self._wide_loop(code)
+                return code
             code.op("bri .Ladd")
             code.label(".Lnext")
             code.op("add $m6, $mvertex_base, $m0")
@@ -94,9 +98,9 @@ class _Rows:
         code.label(".Lsetup")
         code.op(f"ld32 $m8, $mvertex_base, $mzero, {FRAME_STATE}")
         _share(code, structure)
-        for register, name in (("$m0", "x_row"), ("$m9", "out_row")):
-            code.op(f"ld32 $m5, $m8, $mzero, {word(name)}")
-            code.op(f"mul {register}, $m4, $m5")
+        for register, name, row in (("$m0", "x_row", "$m5"), ("$m9", "out_row", "$m10")):
+            code.op(f"ld32 {row}, $m8, $mzero, {word(name)}")
+            code.op(f"mul {register}, $m4, {row}")
         if structure.has_pace:
             code.op(f"ld32 $m3, $m8, $mzero, {word('pace')}")
         if structure.needs_jumps:
@@ -126,6 +130,20 @@ class _Rows:
         code.op(f"ld32 $m1, $mvertex_base, $mzero, {FRAME_OUTPUT}")
         code.op("add $m6, $m6, $m0")
         code.op("add $m1, $m1, $m9")
+        if self.structure.is_wide:
+            # Where partials go on after those of a wide start: in the first row, or in the second.
+            is_whole_row = self.structure.kit.stores == WIDE_PARTIALS
+            code.op(f"add $m7, $m1, {'$m10' if is_whole_row else WORD_BYTES * WIDE_PARTIALS}")
+
+    def _wide_loop(self, code: WorkerCode) -> None:
+        """Add the loop that adds, with a wide start; the input's address is found meanwhile, or is there already."""
+        stream = self._stream(adds=True)
+        stream.write_wide_start(code, "$m1", "bri .Ladd")
+        code.label(".Lnext")
+        stream.write_wide_start(code, "$m1", "add $m6, $mvertex_base, $m0")
+        code.label(".Ladd")
+        stream.write(code, "tapack $m4:5, $m6, $m7, $m1")
+        code.op("exitz $mzero")
 
     def _stream(self, *, adds: bool) -> Stream:
         access = self.structure.add if adds else self.structure.begin
