@@ -40,6 +40,7 @@ sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tools")]
 
 from model_damage import Corpus, damaged, damaged_piece, damaged_text  # noqa: E402 - needs the path above
 
+from t10.core.guard import ended_clearly  # noqa: E402 - needs the path above
 from t10.driver import compile  # noqa: E402 - needs the path above
 from t10.errors import EXIT_INTERNAL, InfeasiblePlanError, InputError, T10Error, UnsupportedOpError  # noqa: E402 - needs the path above
 from t10.frontend.importer import import_model  # noqa: E402 - needs the path above
@@ -59,7 +60,11 @@ ENDED = "the process ended"
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of one case: `kind` is taken, refused or defect; `text` the error."""
+    """What became of one case: `kind` is taken, refused, stopped or defect; `text` the error.
+
+    Stopped is what native code gave up on and `t10.core.guard` told so: of text, for MLIR's own parsers and passes are
+    what they are; of an ONNX model it is a defect, as the rules of form come first.
+    """
 
     kind: str
     text: str
@@ -140,7 +145,8 @@ def _in_child(
     if child == 0:
         os.close(reading)
         try:
-            _judge_all(todo, seed, corpus, folder, level, writing)
+            with ended_clearly("fuzz"):
+                _judge_all(todo, seed, corpus, folder, level, writing)
         except BaseException:
             traceback.print_exc()
         finally:
@@ -158,7 +164,9 @@ def _in_child(
         position += 8 + size
     if len(verdicts) < len(todo):
         cause = signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else f"exit {status >> 8}"
-        verdicts.append((todo[len(verdicts)], Verdict("defect", f"{ENDED}: {cause}")))
+        is_told = level in ("text", "ir") and cause == f"exit {InputError.exit_code}"
+        kind = "stopped" if is_told else "defect"
+        verdicts.append((todo[len(verdicts)], Verdict(kind, f"{ENDED}: {cause}")))
     return verdicts
 
 

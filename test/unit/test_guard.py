@@ -75,6 +75,17 @@ def test_behind_a_command_and_without_one_nothing_is_changed() -> None:
         assert (ended.returncode, ended.stderr) == (-signal.SIGSEGV, "")
 
 
+def test_a_command_inside_a_command_leaves_the_outer_one_armed() -> None:
+    ended = _run(
+        "import os; from t10.core.guard import ended_clearly\n"
+        "with ended_clearly('t10'):\n"
+        "  with ended_clearly('t10-opt'): pass\n"
+        f"  os.kill(os.getpid(), {int(signal.SIGSEGV)})"
+    )
+    assert ended.returncode == 70
+    assert ended.stderr.startswith("t10: internal error: ")
+
+
 def test_no_memory_is_an_error_of_the_file() -> None:
     with pytest.raises(InputError, match=r"m\.mlir: .*memory"), reading("m.mlir"):
         raise MemoryError

@@ -40,7 +40,10 @@ def ended_clearly(program: str) -> Generator[None]:
         yield
     finally:
         _Armed.program = outer
-        _guard.disarm()
+        if outer:
+            _guard.arm(_DEFECT.format(program=outer), EXIT_INTERNAL)
+        else:
+            _guard.disarm()
 
 
 @contextmanager
