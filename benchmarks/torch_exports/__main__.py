@@ -3,7 +3,7 @@
 
     python benchmarks/torch_exports                              # everything: an hour on one core
     python benchmarks/torch_exports --only lstm,gru --exporters dynamo --opsets 18,23
-    python benchmarks/torch_exports --save FOLDER --json FILE    # keep the files and the rows
+    python benchmarks/torch_exports --save FOLDER --json FILE    # keep and reuse the files; the rows as JSON
 
 Needs PyTorch and onnxscript, which T10 does not depend on: without them nothing is measured. Every file is planned for
 test-16, or the next chip that holds it, and executed on the plan simulator; its outputs are compared with those of
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from torch_exports.judging import Row
     from torch_exports.sample import Sample
 
-FILES = ("networks", "tensors", "quantised", "loops")
+FILES = ("networks", "pictures", "tensors", "quantised", "loops")
 NEEDED = ("torch", "onnxscript")
 
 
@@ -115,7 +115,12 @@ def _arguments(command_line: list[str] | None) -> argparse.Namespace:
         "--opsets", default="", metavar="LIST", help="of those each exporter offers (default: all)"
     )
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes (default: %(default)s)")
-    parser.add_argument("--save", type=Path, metavar="FOLDER", help="keep the exported files there")
+    parser.add_argument(
+        "--save",
+        type=Path,
+        metavar="FOLDER",
+        help="keep the exported files there, and use those that are there",
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows there too")
     return parser.parse_args(command_line)
 

@@ -8,21 +8,23 @@ import os
 import sys
 import warnings
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import onnx
 
+from t10.arrays import write_arrays
+from t10.reference import INPUT_PREFIX, REFERENCE_PREFIX
 from torch_exports.sample import Computed, Sample, torch
 
 TORCHSCRIPT, DYNAMO = "torchscript", "dynamo"
-OPSETS = {TORCHSCRIPT: range(7, 21), DYNAMO: range(18, 24)}
+OPSETS = {TORCHSCRIPT: range(7, 21), DYNAMO: range(18, 26)}
 """What each exporter offers."""
 BATCH = "batch"
 
 _onnx: Any = onnx  # typed in part only
-_LONGEST = 160
+_LONGEST = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,22 +44,34 @@ class Export:
 
 
 def export(sample: Sample, exporter: str, opset: int, folder: Path) -> Export:
-    """Return a module as a file in `folder`; inputs are named x0, x1, ... and outputs y0, y1, ..."""
+    """Return a module as a file in `folder`; inputs are named x0, x1, ... and outputs y0, y1, ...
+
+    Inputs and PyTorch's outputs are written beside it, as `t10 verify --inputs` reads them. What the folder has
+    already is not exported again: a file, or the text of why there is none.
+    """
     made = Export(sample.name, exporter, opset, folder / f"{sample.name}_{exporter}_{opset}.onnx")
+    told = made.path.with_suffix(".txt")
+    if told.exists():
+        return replace(made, refusal=told.read_text(encoding="utf-8"))
+    module, inputs = sample.build()
+    with torch.no_grad():
+        found = module(*inputs)
+    outputs = (found,) if torch.is_tensor(found) else tuple(found)
     try:
-        module, inputs = sample.build()
-        with torch.no_grad():
-            found = module(*inputs)
-        outputs = (found,) if torch.is_tensor(found) else tuple(found)
-        with _quiet():
-            _write(module, inputs, len(outputs), sample, made)
-        refusal = _other_opset(made)
+        if not made.path.exists():
+            with _quiet():
+                _write(module, inputs, len(outputs), sample, made)
+        refusal = _other_meaning(made)
     except Exception as error:  # exporters raise whatever they meet
-        refusal = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        return Export(sample.name, exporter, opset, made.path, refusal=refusal[:_LONGEST])
-    arrays = tuple(x.numpy() for x in inputs)
-    wanted = tuple(y.detach().numpy() for y in outputs)
-    return Export(sample.name, exporter, opset, made.path, arrays, wanted, refusal)
+        refusal = f"{type(error).__name__}: {' '.join(str(error).split())}"[:_LONGEST]
+    if refusal:
+        told.write_text(refusal, encoding="utf-8")
+        return replace(made, refusal=refusal)
+    given, wanted = tuple(x.numpy() for x in inputs), tuple(y.detach().numpy() for y in outputs)
+    arrays = {f"{INPUT_PREFIX}x{i}": x for i, x in enumerate(given)}
+    arrays |= {f"{REFERENCE_PREFIX}y{i}": y for i, y in enumerate(wanted)}
+    write_arrays(made.path.with_suffix(".npz"), arrays)
+    return replace(made, inputs=given, outputs=wanted)
 
 
 def _write(module: Any, inputs: tuple[Any, ...], n_outputs: int, sample: Sample, made: Export) -> None:
@@ -85,11 +99,20 @@ def _write(module: Any, inputs: tuple[Any, ...], n_outputs: int, sample: Sample,
     program.save(str(made.path), external_data=False)
 
 
-def _other_opset(made: Export) -> str:
-    """Return what is said of a file of another opset: the exporter warns, and writes the one it can."""
+def _other_meaning(made: Export) -> str:
+    """Return what is wrong with a file: another opset than asked for, or operators that its opset has not."""
     model = _onnx.load(str(made.path))
     found = next(entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx"))
-    return "" if found == made.opset else f"written in opset {found}"
+    if found != made.opset:
+        return f"writes opset {found}"
+    functions = {(function.domain, function.name) for function in model.functions}
+    unknown = {
+        node.op_type
+        for node in model.graph.node
+        if (node.domain, node.op_type) not in functions
+        and not onnx.defs.has(node.op_type, found, node.domain)
+    }
+    return f"writes {', '.join(sorted(unknown))}, which opset {found} has not" if unknown else ""
 
 
 @contextlib.contextmanager

@@ -8,54 +8,35 @@ from typing import Any
 from torch_exports.sample import Built, Computed, numbers, sample, torch
 
 nn: Any = torch.nn
-
-
-_SCRIPTS: Any = torch.jit.CompilationUnit("""
-def powers(x, w):
-    y = x
-    for i in range(4):
-        y = torch.tanh(y @ w) + 0.1 * i
-    return y
-
-def collected(x, w):
-    state = x[0]
-    rows = []
-    for i in range(x.size(0)):
-        state = torch.tanh(x[i] + state @ w)
-        rows.append(state)
-    return torch.stack(rows), state
-
-def chosen(x):
-    if x.size(0) > 2:
-        y = x * 2
-    else:
-        y = x - 1
-    if x.dim() == 3:
-        y = y.sum(0)
-    return y
-""")
+scripted: Any = importlib.import_module("torch_exports.scripted")
 
 
 @sample()
 def scripted_loop() -> Built:
+    run = torch.jit.script(scripted.powers)
+
     def forward(m: Any, x: Any) -> Any:
-        return _SCRIPTS.powers(x, m.w)
+        return run(x, m.w)
 
     return Computed(forward, w=nn.Parameter(numbers(6, 6))), (numbers(3, 6),)
 
 
 @sample()
 def scripted_recurrence() -> Built:
+    run = torch.jit.script(scripted.collected)
+
     def forward(m: Any, x: Any) -> Any:
-        return _SCRIPTS.collected(x, m.w)
+        return run(x, m.w)
 
     return Computed(forward, w=nn.Parameter(numbers(6, 6) * 0.3)), (numbers(4, 2, 6),)
 
 
 @sample()
 def scripted_condition() -> Built:
+    run = torch.jit.script(scripted.chosen)
+
     def forward(_: Any, x: Any) -> Any:
-        return _SCRIPTS.chosen(x), _SCRIPTS.chosen(x[:2, 0])
+        return run(x), run(x[:2, 0])
 
     return Computed(forward), (numbers(3, 2, 4),)
 

@@ -1,4 +1,4 @@
-"""Networks as people export them: perceptrons, convolutions, attention, recurrences."""
+"""Networks on rows and words: perceptrons, attention, recurrences, normalisations, activations."""
 
 from __future__ import annotations
 
@@ -15,98 +15,11 @@ def mlp() -> Built:
     return nn.Sequential(nn.Linear(32, 48), nn.ReLU(), nn.Dropout(0.1), nn.Linear(48, 10)), (numbers(4, 32),)
 
 
-@sample(open_axes={0: 0})
-def residual_cnn() -> Built:
-    def forward(m: Any, x: Any) -> Any:
-        stem = F.max_pool2d(F.relu(m.norm(m.stem(x))), 3, 2, 1)
-        block = F.relu(m.first_norm(m.first(stem)))
-        joined = F.relu(m.second_norm(m.second(block)) + m.short(stem))
-        return m.head(torch.flatten(F.adaptive_avg_pool2d(joined, 1), 1))
-
-    return Computed(
-        forward,
-        stem=nn.Conv2d(3, 8, 5, 2, 2, bias=False),
-        norm=nn.BatchNorm2d(8),
-        first=nn.Conv2d(8, 16, 3, 2, 1, bias=False),
-        first_norm=nn.BatchNorm2d(16),
-        second=nn.Conv2d(16, 16, 3, 1, 1, bias=False),
-        second_norm=nn.BatchNorm2d(16),
-        short=nn.Conv2d(8, 16, 1, 2, bias=False),
-        head=nn.Linear(16, 10),
-    ), (numbers(2, 3, 16, 16),)
-
-
-@sample()
-def mobile_cnn() -> Built:
-    return nn.Sequential(
-        nn.Conv2d(4, 8, 1),
-        nn.Hardswish(),
-        nn.Conv2d(8, 8, 3, padding=1, groups=8),
-        nn.ReLU6(),
-        nn.Conv2d(8, 12, 3, stride=2, groups=4, padding="valid"),
-        nn.Hardsigmoid(),
-        nn.AvgPool2d(3, 2, 1, count_include_pad=False),
-        nn.AvgPool2d(2, 1, 1),
-    ), (numbers(1, 4, 11, 11),)
-
-
-@sample()
-def transposed_convolutions() -> Built:
-    def forward(m: Any, x: Any) -> Any:
-        return F.pixel_shuffle(m.second(F.leaky_relu(m.first(x), 0.2)), 2), m.grouped(x)
-
-    return Computed(
-        forward,
-        first=nn.ConvTranspose2d(4, 8, 3, stride=2, padding=1, output_padding=1),
-        second=nn.ConvTranspose2d(8, 8, 4, stride=2, padding=1, bias=False),
-        grouped=nn.ConvTranspose2d(4, 4, 3, groups=2, dilation=2),
-    ), (numbers(1, 4, 4, 4),)
-
-
-@sample(open_axes={0: 0})
-def unet() -> Built:
-    def forward(m: Any, x: Any) -> Any:
-        down = F.relu(m.down(x))
-        low = F.relu(m.low(F.max_pool2d(down, 2)))
-        up = F.interpolate(low, scale_factor=2.0, mode="nearest")
-        return torch.sigmoid(m.up(torch.cat([up, down], 1)))
-
-    return Computed(
-        forward, down=nn.Conv2d(2, 6, 3, padding=1), low=nn.Conv2d(6, 8, 3, padding=1), up=nn.Conv2d(14, 2, 1)
-    ), (numbers(1, 2, 8, 8),)
-
-
-@sample()
-def one_and_three_dims() -> Built:
-    def forward(m: Any, x: Any, y: Any) -> Any:
-        row = F.max_pool1d(F.relu(m.row(x)), 2, ceil_mode=True)
-        volume = F.avg_pool3d(m.volume(y), 2)
-        return row, F.adaptive_max_pool1d(row, 1), volume
-
-    return Computed(forward, row=nn.Conv1d(4, 6, 3, dilation=2), volume=nn.Conv3d(2, 3, 3, padding=1)), (
-        numbers(2, 4, 15),
-        numbers(1, 2, 4, 4, 4),
-    )
-
-
-@sample()
-def resizing() -> Built:
-    def forward(_: Any, x: Any) -> Any:
-        return (
-            F.interpolate(x, size=(7, 9), mode="nearest"),
-            F.interpolate(x, scale_factor=2, mode="bilinear", align_corners=False),
-            F.interpolate(x, size=(3, 10), mode="bilinear", align_corners=True),
-            F.interpolate(x, scale_factor=2, mode="bicubic", align_corners=False),
-        )
-
-    return Computed(forward), (numbers(1, 2, 5, 6),)
-
-
 @sample()
 def normalisations() -> Built:
     def forward(m: Any, x: Any) -> Any:
         y = m.instance(m.group(x))
-        return m.layer(y), F.local_response_norm(y, 3), F.rms_norm(y, (6,)), F.normalize(y, dim=1)
+        return m.layer(y), F.local_response_norm(y, 3), F.normalize(y, dim=1)
 
     return Computed(
         forward,
@@ -117,22 +30,28 @@ def normalisations() -> Built:
 
 
 @sample()
+def root_mean_square_norm() -> Built:
+    return nn.Sequential(nn.RMSNorm(12, eps=1e-6), nn.Linear(12, 4)), (numbers(2, 3, 12),)
+
+
+@sample()
 def activations() -> Built:
     def forward(m: Any, x: Any) -> Any:
-        simple = (F.elu, F.selu, F.celu, F.silu, F.mish, F.softplus, F.softsign, F.logsigmoid, F.relu6)
+        simple = (F.elu, F.selu, F.silu, F.softplus, F.softsign, F.logsigmoid, F.relu6)
         y = torch.stack([each(x) for each in simple])
-        rest = (
-            F.gelu(x),
-            F.gelu(x, approximate="tanh"),
-            m.prelu(x),
-            F.leaky_relu(x),
-            F.hardtanh(x),
-            F.tanhshrink(x),
-        )
-        shrunk = F.softshrink(x), F.hardshrink(x), F.threshold(x, 0.1, 20.0)
+        rest = (F.gelu(x), m.prelu(x), F.leaky_relu(x), F.hardtanh(x), F.tanhshrink(x))
+        shrunk = F.softshrink(x), F.hardshrink(x), F.threshold(x, 0.0, 0.0)
         return y, torch.stack([*rest, *shrunk]), F.glu(x, -1)
 
     return Computed(forward, prelu=nn.PReLU()), (numbers(3, 8) * 2,)
+
+
+@sample()
+def newer_activations() -> Built:
+    def forward(_: Any, x: Any) -> Any:
+        return F.celu(x), F.mish(x), F.gelu(x, approximate="tanh"), F.hardswish(x), F.hardsigmoid(x)
+
+    return Computed(forward), (numbers(3, 8) * 2,)
 
 
 @sample()
@@ -201,13 +120,14 @@ def causal_language_model() -> Built:
         places=nn.Embedding(12, 16),
         norm=nn.LayerNorm(16),
         qkv=nn.Linear(16, 48),
+        mask=nn.Buffer(torch.ones(12, 12).triu(1).bool()),
     ), (integers(0, 40, 1, 7),)
 
 
 @sample()
 def rotary_attention() -> Built:
     def turned(x: Any) -> Any:
-        angles = torch.outer(torch.arange(x.shape[-2]).float(), 10_000 ** (-torch.arange(4) / 4))
+        angles = torch.arange(x.shape[-2]).float()[:, None] * 10_000 ** (-torch.arange(4) / 4)
         cos, sin = (torch.cat([each, each], -1) for each in (angles.cos(), angles.sin()))
         low, high = x.chunk(2, -1)
         return x * cos + torch.cat([-high, low], -1) * sin
@@ -215,8 +135,9 @@ def rotary_attention() -> Built:
     def forward(m: Any, x: Any) -> Any:
         y = x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6) * m.scale
         q = m.q(y).view(1, 6, 4, 8).transpose(1, 2)
-        k, v = (each(y).view(1, 6, 2, 8).transpose(1, 2).repeat_interleave(2, 1) for each in (m.k, m.v))
-        y = F.scaled_dot_product_attention(turned(q), turned(k), v, is_causal=True)
+        k, v = (each(y).view(1, 6, 2, 8).transpose(1, 2)[:, (0, 0, 1, 1)] for each in (m.k, m.v))
+        scores = turned(q) @ turned(k).transpose(-1, -2) / 8**0.5 + torch.full((6, 6), -1e9).triu(1)
+        y = scores.softmax(-1) @ v
         x = x + m.o(y.transpose(1, 2).flatten(2))
         return x + m.down(F.silu(m.gate(x)) * m.up(x))
 
@@ -260,7 +181,7 @@ def two_towers() -> Built:
     def forward(m: Any, text: Any, words: Any) -> Any:
         bag = m.words(words).mean(1)
         a, b = (each / each.norm(dim=-1, keepdim=True) for each in (m.text(text), bag))
-        return a @ b.t() * m.scale.exp(), F.cosine_similarity(a, b, dim=1), torch.cdist(a, b)
+        return a @ b.t() * m.scale.exp(), F.cosine_similarity(a, b, dim=1)
 
     return Computed(
         forward,
@@ -270,44 +191,20 @@ def two_towers() -> Built:
     ), (numbers(3, 12), integers(0, 20, 3, 5))
 
 
-@sample()
-def detection_head() -> Built:
-    def forward(m: Any, x: Any) -> Any:
-        y = m.conv(x).view(1, 2, 7, 4, 4).permute(0, 1, 3, 4, 2).sigmoid()
-        places = torch.stack(torch.meshgrid(torch.arange(4), torch.arange(4), indexing="ij"), -1).float()
-        xy, wh, scores = y.split((2, 2, 3), -1)
-        boxes = torch.cat([(xy * 2 - 0.5 + places) * 8, (wh * 2) ** 2 * m.anchors, scores], -1)
-        return boxes.view(1, -1, 7)
-
-    return Computed(forward, conv=nn.Conv2d(6, 14, 1), anchors=nn.Buffer(numbers(1, 2, 1, 1, 2).abs())), (
-        numbers(1, 6, 4, 4),
-    )
-
-
-@sample()
-def sampling_grids() -> Built:
-    def forward(_: Any, x: Any, theta: Any) -> Any:
-        grid = F.affine_grid(theta, (1, 2, 5, 5), align_corners=False)
-        return F.grid_sample(x, grid, align_corners=False), F.grid_sample(
-            x, grid, mode="nearest", align_corners=True
-        )
-
-    theta = torch.tensor([[[0.9, 0.13, 0.07], [-0.11, 0.83, 0.21]]])
-    return Computed(forward), (numbers(1, 2, 6, 6), theta)
-
-
-@sample(tolerance=F16)
-def half_cnn() -> Built:
-    module = nn.Sequential(
-        nn.Conv2d(4, 8, 3, padding=1), nn.BatchNorm2d(8), nn.SiLU(), nn.AdaptiveAvgPool2d(1)
-    )
-    return module.half(), (numbers(1, 4, 6, 6).half(),)
-
-
 @sample(tolerance=F16)
 def half_transformer() -> Built:
     layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True, norm_first=True)
     return layer.half(), (numbers(1, 6, 16).half(),)
+
+
+@sample(tolerance=F16)
+def half_attention() -> Built:
+    def forward(m: Any, x: Any) -> Any:
+        q, k, v = m.qkv(m.norm(x)).chunk(3, -1)
+        return x + m.out((q @ k.transpose(-1, -2) * 0.25).softmax(-1) @ v)
+
+    parts = {"norm": nn.LayerNorm(16), "qkv": nn.Linear(16, 48), "out": nn.Linear(16, 16)}
+    return Computed(forward, **parts).half(), (numbers(2, 5, 16).half(),)
 
 
 @sample()

@@ -26,11 +26,9 @@ def einsums() -> Built:
 def float_arithmetic() -> Built:
     def forward(_: Any, x: Any, y: Any) -> Any:
         p = x.abs() + 0.5
-        roots = torch.stack(
-            [p.sqrt(), p.rsqrt(), p.log(), p.log2(), p.log1p(), x.exp(), torch.expm1(x), p**1.7]
-        )
+        roots = torch.stack([p.sqrt(), p.rsqrt(), p.log(), p.log2(), x.exp(), p**1.7, x.tanh()])
         waves = torch.stack(
-            [x.sin(), x.cos(), torch.tan(x), x.tanh(), torch.atan(x), x.erf(), torch.sinh(x), x.sigmoid()]
+            [x.sin(), x.cos(), torch.tan(x), x.tanh(), torch.atan(x), x.erf(), x.neg(), x.sigmoid()]
         )
         steps = torch.stack(
             [x.floor(), x.ceil(), (x * 2).round(), torch.trunc(x), torch.frac(x), x.sign(), x.neg()]
@@ -44,6 +42,23 @@ def float_arithmetic() -> Built:
         return roots, waves, steps, bounded, ratios, torch.lerp(x, y, 0.3), torch.addcmul(x, y, p, value=0.5)
 
     return Computed(forward), (numbers(3, 5), numbers(3, 5))
+
+
+@sample()
+def float_functions() -> Built:
+    def forward(_: Any, x: Any) -> Any:
+        p = x.abs() + 0.5
+        return (
+            torch.log1p(p),
+            torch.expm1(x),
+            torch.log10(p),
+            torch.sinh(x),
+            torch.cosh(x),
+            torch.exp2(x),
+            torch.square(x),
+        )
+
+    return Computed(forward), (numbers(3, 5),)
 
 
 @sample()
@@ -78,7 +93,7 @@ def running_sums() -> Built:
 def shapes() -> Built:
     def forward(_: Any, x: Any) -> Any:
         a, b, c = x.split((1, 2, 1), 1)
-        moved = torch.cat([b.squeeze(0), torch.stack([a[:, 0, 0], c[:, 0, 1]], 1)], 1)
+        moved = torch.cat([b.squeeze(0), torch.stack([a[0, 0], c[0, 0]], 0)], 0)
         return (
             moved.permute(2, 1, 0).reshape(-1, 3),
             x.expand(3, 4, 5, 6)[..., ::2],
@@ -100,7 +115,6 @@ def padding() -> Built:
             F.pad(x, (2, 1, 1, 1), mode="reflect"),
             F.pad(x, (1, 0, 2, 3), mode="replicate"),
             F.pad(x, (-1, 1)),
-            F.pad(x, (1, 1, 1, 1), mode="circular"),
         )
 
     return Computed(forward), (numbers(1, 2, 4, 5),)
@@ -115,7 +129,6 @@ def gathering() -> Built:
             x[rows],
             x[rows, rows],
             x[:, rows],
-            torch.take_along_dim(x, places, 1),
             F.one_hot(rows, 4),
             torch.where(places > 1, x[:, :3], -x[:, :3]),
         )
@@ -126,18 +139,33 @@ def gathering() -> Built:
 @sample()
 def scattering() -> Built:
     def forward(_: Any, x: Any, places: Any, values: Any) -> Any:
-        put = x.clone()
-        put[1, 1:3] = 7.0
         return (
             x.scatter(1, places, values),
             x.scatter_add(1, places[:, :1], values[:, :1]),
-            put,
-            x.index_put((places[:, 0] * 0 + torch.arange(4), places[:, 0]), values[:, 0]),
             x.masked_fill(x > 0.5, 0.0),
         )
 
     places = torch.tensor([[0, 2, 4], [1, 0, 3], [4, 3, 2], [2, 1, 0]])
     return Computed(forward), (numbers(4, 5), places, numbers(4, 3))
+
+
+@sample()
+def writing_in_place() -> Built:
+    def forward(_: Any, x: Any, rows: Any, values: Any) -> Any:
+        y = x.clone()
+        y[1, 1:3] = 7.0
+        y[:, 0] += values
+        return y, x.index_put((torch.arange(4), rows), values)
+
+    return Computed(forward), (numbers(4, 5), integers(0, 5, 4), numbers(4))
+
+
+@sample()
+def places_that_data_decide() -> Built:
+    def forward(_: Any, x: Any) -> Any:
+        return x.masked_scatter(x > 9, x * 2)
+
+    return Computed(forward), (numbers(4, 5),)
 
 
 @sample()
@@ -164,6 +192,16 @@ def triangles() -> Built:
         )
 
     return Computed(forward), (numbers(6, 6),)
+
+
+@sample()
+def places_and_diagonals() -> Built:
+    def forward(m: Any, x: Any) -> Any:
+        row = torch.arange(x.shape[-1])
+        bias = m.bias[(row[:, None] - row[None]).clamp(-2, 2) + 2]
+        return x.diagonal(), x + bias[..., 0], torch.eye(6) * x
+
+    return Computed(forward, bias=torch.nn.Parameter(numbers(5, 1))), (numbers(6, 6),)
 
 
 @sample()
@@ -204,10 +242,18 @@ def int32_arithmetic() -> Built:
 @sample()
 def bitwise() -> Built:
     def forward(_: Any, a: Any, b: Any) -> Any:
-        return a & b, a | b, a ^ b, ~a, a << 2, b >> 1
+        return a & b, a | b, a ^ b, ~a
 
     i32 = torch.int32
     return Computed(forward), (integers(0, 200, 3, 4, dtype=i32), integers(0, 200, 3, 4, dtype=i32))
+
+
+@sample()
+def bit_shifts() -> Built:
+    def forward(_: Any, a: Any) -> Any:
+        return a << 2, a >> 1
+
+    return Computed(forward), (integers(0, 200, 3, 4, dtype=torch.int32),)
 
 
 @sample()
