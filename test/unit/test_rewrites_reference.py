@@ -104,6 +104,45 @@ def test_grids_need_a_constant_size() -> None:
     assert raised.value.inputs == ("size",)
 
 
+@pytest.mark.parametrize("mode", ["half_pixel", "output_half_pixel"])
+@pytest.mark.parametrize("samples", [1, 3])
+def test_regions_of_images(mode: str, samples: int) -> None:
+    """Some regions hang over the edges of the image, one lies outside."""
+    inputs = {
+        "x": draw(2, 3, 6, 7),
+        "regions": np.array([[0, 0, 4, 4], [1.5, 2, 12, 9], [-6, -5, 2, 3], [30, 30, 40, 50]], np.float32),
+        "batch": np.array([0, 1, 1, 0], np.int64),
+    }
+    node = helper.make_node(
+        "RoiAlign", list(inputs), ["y"], output_height=2, output_width=3, sampling_ratio=samples,
+        spatial_scale=0.75, coordinate_transformation_mode=mode,
+    )  # fmt: skip
+    agree(model(node, inputs, TensorProto.FLOAT, (4, 3, 2, 3)), inputs)
+
+
+def test_regions_as_finely_sampled_as_they_are_large_are_refused() -> None:
+    inputs = {"x": draw(1, 1, 4, 4), "regions": draw(1, 4), "batch": np.array([0], np.int64)}
+    node = helper.make_node("RoiAlign", list(inputs), ["y"])
+    with pytest.raises(UnsupportedOpError, match="RoiAlign takes maxima, or as many samples as its regions"):
+        computed(model(node, inputs, TensorProto.FLOAT, (1, 1, 1, 1)), inputs)
+
+
+@pytest.mark.parametrize(("groups", "kinds"), [(1, 1), (2, 1), (1, 2)])
+def test_convolutions_whose_windows_are_deformed(groups: int, kinds: int) -> None:
+    inputs = {
+        "x": draw(2, 4, 5, 6),
+        "w": draw(2, 4 // groups, 3, 2),
+        "offset": draw(2, kinds * 3 * 2 * 2, 3, 3),
+        "b": draw(2),
+        "mask": draw(2, kinds * 3 * 2, 3, 3),
+    }
+    node = helper.make_node(
+        "DeformConv", list(inputs), ["y"], group=groups, offset_group=kinds, pads=[1, 0, 1, 1],
+        strides=[2, 2], dilations=[1, 2], kernel_shape=[3, 2],
+    )  # fmt: skip
+    agree(model(node, inputs, TensorProto.FLOAT, (2, 2, 3, 3)), inputs)
+
+
 @pytest.mark.parametrize("axis", [None, 0, -1])
 def test_choices_by_constant_conditions(axis: int | None) -> None:
     x = draw(3, 4)

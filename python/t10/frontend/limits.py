@@ -25,6 +25,10 @@ _LIMITS: dict[str, tuple[str, str]] = {
         "takes bits for those of another kind of number (expected integers of the same size)",
         "compute with the numbers themselves, or do it on the host",
     ),
+    "DeformConv": (
+        "is not of images in float32 of at least two rows and columns, and static shapes",
+        "compute it in float32, and export with static shapes",
+    ),
     "Det": (
         f"is of matrices of more than {MOST_ROWS} rows, or of unknown shape",
         "factorize the matrix on the host",
@@ -38,6 +42,10 @@ _LIMITS: dict[str, tuple[str, str]] = {
     "Loop": (
         f"ends when its body says so, or is more than {MOST_NODES} nodes if it is unrolled",
         _UNROLLED_HINT,
+    ),
+    "RoiAlign": (
+        "takes maxima, or as many samples as its regions are large, or is not in float32",
+        "export with mode avg and a fixed sampling_ratio",
     ),
     "Scan": (
         f"is of opset 8, of unknown shape, or more than {MOST_NODES} nodes if it is unrolled",
