@@ -14,11 +14,12 @@ from support.random_specs import random_operator
 from t10.chip import load_chip
 from t10.core.expression import OperatorSpec
 from t10.cost import CostModel, IpuCostModel, paper_cost_model
-from t10.cost.classes import class_of
-from t10.cost.fitted import FitTable
-from t10.cost.formula import Formula, Opcode
+from t10.cost.classes import Step, class_of
+from t10.cost.combine import combine_operator
+from t10.cost.fitted import FitTable, bundled_table
+from t10.cost.formula import BLOCK_ROWS, Formula, Opcode
 from t10.cost.program import CostCallable, CostFunction, cost_function, cost_program
-from t10.cost.trace import TraceError, trace_row, trace_table
+from t10.cost.trace import TraceError, record_table, replayed, trace_row, trace_table
 from t10.cost.ways import OTHER
 from t10.errors import T10Error
 from t10.plan import _batch_function
@@ -89,6 +90,34 @@ def test_so_it_is_for_random_operators(cost: CostModel) -> None:
 
 
 @pytest.mark.parametrize("spec", KINDS, ids=lambda spec: f"{spec.kind}-{spec.inputs[0].dtype}")
+def test_what_is_asked_of_a_fitted_table_is_what_its_ways_give_one_by_one(spec: OperatorSpec) -> None:
+    table = bundled_table()
+    rng = np.random.default_rng(6)
+    combined = combine_operator("f32", "sum")
+    asked: list[tuple[OperatorSpec, Step, tuple[int, ...]]] = [
+        (spec, "sub_task", tuple(3 * extent for extent in spec.extents)),
+        (spec, "epilogue", (100_000, 5000)),
+        (combined, "combine", (64, 5000)),
+    ]
+    for operator, step, highest in asked:
+        question, boxes = table.question(operator, step), table_of(rng, *highest)
+        if question is None:
+            continue
+        wanted = question(boxes)
+        np.testing.assert_array_equal(answer(table, operator, step, boxes), wanted)
+        for row, cycles in zip(boxes[:5], wanted[:5], strict=True):
+            # The second time it is remembered.
+            assert [int(answer(table, operator, step, row[None])[0]) for _ in range(2)] == [cycles, cycles]
+
+
+def answer(table: FitTable, spec: OperatorSpec, step: Step, boxes: np.ndarray[Any, Any]) -> Any:
+    """Return what a table answers for boxes, or for elements and runs of an epilogue."""
+    if step == "epilogue":
+        return table.epilogue(spec, boxes[:, 0], boxes[:, 1])
+    return table.predicted(spec, step, boxes)
+
+
+@pytest.mark.parametrize("spec", KINDS, ids=lambda spec: f"{spec.kind}-{spec.inputs[0].dtype}")
 def test_epilogues_fitted_by_points_and_runs_are_traced(spec: OperatorSpec) -> None:
     one = class_of(spec, "epilogue")
     slots = np.arange(1, 4)
@@ -140,6 +169,81 @@ def test_columns_of_one_number_are_constants() -> None:
     table = table_of(np.random.default_rng(5), 200, 150, 90)
     table[:, 1] = 7
     np.testing.assert_array_equal(formula.evaluate(table), wild(table))
+
+
+def test_a_recording_is_replayed_as_if_its_function_had_been_called() -> None:
+    recording = record_table(wild, 3)
+    assert recording is not None
+    assert recording.formula == trace_table(wild, 3)
+
+    def twice(t: Any) -> Any:
+        return replayed(recording, [t[:, 2], t[:, 0], t[:, 1]]) - replayed(recording, list(t.T))
+
+    table = table_of(np.random.default_rng(6), 90, 200, 150)
+    wanted = wild(table[:, [2, 0, 1]]) - wild(table)
+    np.testing.assert_array_equal(trace_table(twice, 3).evaluate(table), wanted)
+    # What is known of its inputs folds, and what is recorded already is not recorded again.
+    fixed = trace_table(lambda t: replayed(recording, list(t.T)), 3, {1: 7})
+    assert len(fixed.instructions) == len(trace_table(wild, 3, {1: 7}).instructions)
+    table[:, 1] = 7
+    np.testing.assert_array_equal(fixed.evaluate(table), wild(table))
+    assert len(trace_table(lambda t: replayed(recording, list(t.T)) + wild(t), 3).instructions) == (
+        len(recording.formula.instructions) + 1
+    )
+    assert record_table(lambda _: None, 3) is None
+
+
+def test_formulas_of_many_rows_are_evaluated_in_blocks() -> None:
+    formula = trace_table(wild, 3)
+    table = table_of(np.random.default_rng(7), 200, 150, 90)
+    many = np.concatenate([table] * 4)
+    assert len(many) > 2 * BLOCK_ROWS
+    np.testing.assert_array_equal(formula.evaluate(many), wild(many))
+
+
+LEAST_ROWS = 200
+"""More than one block of the interpreter of intervals, and not a multiple of one."""
+
+
+def check_bound(formula: Formula, rng: np.random.Generator, *highest: int, lowest: int = 0) -> None:
+    """Assert that a formula is nowhere in a box of numbers below the bound of the box."""
+    spread = [np.minimum(np.exp(rng.random(LEAST_ROWS) * np.log(high + 1.0)), high) for high in highest]
+    low = np.stack(spread, axis=1).astype(np.int64) - 1 + lowest
+    width = rng.integers(0, 4, low.shape) * rng.integers(0, 3, low.shape) ** 4
+    high = np.minimum(low + width, np.array(highest))
+    bound = _batch_function.least(
+        formula, np.ascontiguousarray(low.T, np.float64), np.ascontiguousarray(high.T, np.float64)
+    )
+    assert (bound >= 0).all()
+    for number in range(8):
+        inside = low + (rng.random(low.shape) * (high - low + 1)).astype(np.int64)
+        inside = (low, high)[number] if number < 2 else inside
+        found = np.maximum(formula.evaluate(inside), 0)
+        assert (found >= bound).all(), (inside[found < bound][:1], found[found < bound][:1])
+    points = _batch_function.least(
+        formula, np.ascontiguousarray(low.T, np.float64), np.ascontiguousarray(low.T, np.float64)
+    )
+    np.testing.assert_array_equal(points, np.maximum(formula.evaluate(low), 0))
+
+
+def test_no_number_in_a_box_is_below_its_bound() -> None:
+    rng = np.random.default_rng(8)
+    for _ in range(20):
+        check_bound(trace_table(wild, 3), rng, 200, 150, 90, lowest=1)
+        check_bound(trace_table(wild, 3, {0: 5}), rng, 200, 150, 90, lowest=1)
+
+
+@pytest.mark.parametrize("spec", KINDS, ids=lambda spec: f"{spec.kind}-{spec.inputs[0].dtype}")
+def test_nor_is_any_cost_of_an_operator(spec: OperatorSpec) -> None:
+    rng = np.random.default_rng(9)
+    program = cost_program(MODELS[0], spec)
+    for function, highest in (
+        (program.sub_task, tuple(3 * extent if extent > 1 else 1 for extent in spec.extents)),
+        (program.epilogue, (100_000, 5000)),
+        (program.reduce, (1472, 30_000, 10_000)),
+    ):
+        assert isinstance(function, Formula)
+        check_bound(function, rng, *highest, lowest=1)
 
 
 def test_what_is_always_so_needs_no_instruction() -> None:

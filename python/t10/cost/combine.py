@@ -29,7 +29,7 @@ def combine_operator(dtype: str, combine: Combine) -> OperatorSpec:
 
 
 class Boxes:
-    """Boxes of that operator by columns, for formulas that ask for `boxes[:, axis]`."""
+    """Boxes of that operator, or any table of two columns, for formulas that ask for `boxes[:, axis]`."""
 
     __slots__ = ("_columns",)
 

@@ -7,7 +7,7 @@ whole numbers, so that the search and numpy give the same bits.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
@@ -16,16 +16,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from t10.core.expression import OperatorSpec
 from t10.cost.classes import OperatorClass, Step, class_of
-from t10.cost.formula import Formula
-from t10.cost.trace import trace_table
+from t10.cost.combine import Boxes
+from t10.cost.recorder import Recording
+from t10.cost.trace import record_table, replayed, traced_rows
 from t10.cost.ways import Coefficients, least
 from t10.errors import InputError
 
 TABLE = "ipu-fit.json"
 KEPT_OPERATORS = 4096
+KEPT_SINGLES = 1 << 16
+Ints = NDArray[np.int64]
+Question = Callable[[Any], Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,43 +39,48 @@ class FitTable:
 
     All products of the same types run the same code: where a product's axes lie otherwise than those of the operator
     that its class was measured on (`layouts`), ways that were not seen there have the coefficients of another class
-    (`shared`, by types). `formulas` keeps what was traced for questions about single boxes.
+    (`shared`, by types). `recordings` keeps what was traced: operators of a class and layout have the same formula.
+    `singles` keeps what it gave for single boxes, by class, layout and box.
     """
 
     classes: Mapping[str, Coefficients]
     digest: str
     layouts: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     shared: Mapping[str, Coefficients] = field(default_factory=dict[str, Coefficients], repr=False)
-    formulas: dict[tuple[str, str], Formula] = field(
-        default_factory=dict[tuple[str, str], Formula], repr=False
+    recordings: dict[tuple[str, str], Recording | None] = field(
+        default_factory=dict[tuple[str, str], "Recording | None"], repr=False
+    )
+    singles: dict[tuple[str | int, ...], int] = field(
+        default_factory=dict["tuple[str | int, ...]", int], repr=False
     )
 
     def predicted(self, spec: OperatorSpec, step: Step, boxes: Any) -> Any | None:
-        """Return the modelled cycles of a step over boxes (n, axes); None for classes without a model."""
-        one = _class_of(spec, step)
-        model = self._model(one)
-        if not model:
-            return None
-        if is_single(boxes):
-            return self._one(one, len(spec.axes), boxes, lambda table: least(model, one.ways(table)))
-        return least(model, one.ways(boxes))
+        """Return the modelled cycles of a step over boxes (n, axes); None for classes without a model.
+
+        The numbers of `question`, whose formula is traced once and then evaluated or replayed.
+        """
+        columns = [boxes[:, axis] for axis in range(len(spec.axes))]
+        return self._answer(spec, step, columns, boxes)
 
     def epilogue(self, spec: OperatorSpec, n_slots: Any, runs: Any) -> Any | None:
         """Return the modelled cycles of an epilogue on `n_slots` (n,) elements; None for classes without a model.
 
         `runs` (n,) of them lie in one row that all operands walk evenly.
         """
-        one = _class_of(spec, "epilogue")
-        model = self.classes.get(one.key)
+        return self._answer(spec, "epilogue", [n_slots, runs], Boxes(n_slots, runs))
+
+    def question(self, spec: OperatorSpec, step: Step) -> Question | None:
+        """Return what gives the modelled cycles of a step, by the least of its ways; None for classes without a model.
+
+        It takes boxes (n, axes), or of an epilogue elements and runs (n, 2): numbers, or what records formulas.
+        """
+        one = _class_of(spec, step)
+        model = self._model(one)
         if not model:
             return None
-
-        def question(table: Any) -> Any:
-            return least(model, one.ways_of_runs(table[:, 0], table[:, 1]))
-
-        if is_single(n_slots) and is_single(runs):
-            return self._one(one, 2, np.stack([n_slots, runs], axis=1), question)
-        return least(model, one.ways_of_runs(n_slots, runs))
+        if step == "epilogue":
+            return lambda table: least(model, one.ways_of_runs(table[:, 0], table[:, 1]))
+        return lambda table: least(model, one.ways(table))
 
     def _model(self, one: OperatorClass) -> Coefficients | None:
         """Return the coefficients of a class; None where there are none."""
@@ -79,19 +89,48 @@ class FitTable:
             return own
         return {**self.shared.get(one.types, {}), **own}
 
-    def _one(self, one: OperatorClass, n_columns: int, row: Any, question: Callable[[Any], Any]) -> Any:
-        """Return what a question gives for one row, as a formula that is traced once."""
+    def _answer(self, spec: OperatorSpec, step: Step, columns: Sequence[Any], table: Any) -> Any | None:
+        """Return the cycles of a step for `columns` (n,) of a table."""
+        rows = traced_rows(columns)
+        if not rows and not are_arrays(columns):
+            question = self.question(spec, step)
+            return None if question is None else question(table)
+        recording = self._recording(spec, step, len(columns))
+        if recording is None:
+            return None
+        if rows:
+            return replayed(recording, rows)
+        numbers: Ints = np.stack(columns, axis=1)
+        if len(numbers) != 1:
+            return recording.formula.evaluate(numbers).astype(np.int64)
+        box: list[int] = numbers[0].tolist()
+        one = _class_of(spec, step)
+        known = (one.key, one.layout, *box)
+        cycles = self.singles.get(known)
+        if cycles is None:
+            if len(self.singles) >= KEPT_SINGLES:
+                self.singles.clear()
+            cycles = self.singles[known] = int(recording.formula.evaluate_one(box))
+        return np.array([cycles], np.int64)
+
+    def _recording(self, spec: OperatorSpec, step: Step, n_columns: int) -> Recording | None:
+        """Return what was traced of the operators of a class and layout; None where they are not answered."""
+        one = _class_of(spec, step)
         key = (one.key, one.layout)
-        if key not in self.formulas:
-            if len(self.formulas) >= KEPT_OPERATORS:
-                self.formulas.clear()
-            self.formulas[key] = trace_table(question, n_columns)
-        return np.array([int(self.formulas[key].evaluate_one(row[0].tolist()))], np.int64)
+        recording = self.recordings.get(key)
+        if recording is None and key not in self.recordings:
+            question = self.question(spec, step)
+            recording = None if question is None else record_table(question, n_columns)
+            if len(self.recordings) >= KEPT_OPERATORS:
+                self.recordings.clear()
+            self.recordings[key] = recording
+        return recording
 
 
-def is_single(table: Any) -> bool:
-    """Return whether a column or table is an array of one row, and nothing that records formulas."""
-    return type(table) is np.ndarray and len(table) == 1
+def are_arrays(columns: Sequence[Any]) -> bool:
+    """Return whether columns are arrays (n,) of as many numbers each."""
+    is_array = all(type(column) is np.ndarray and column.ndim == 1 for column in columns)
+    return is_array and len({len(column) for column in columns}) == 1
 
 
 @lru_cache(maxsize=KEPT_OPERATORS)

@@ -27,6 +27,8 @@ from t10.errors import T10Error
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+BLOCK_ROWS = 1024
+"""Rows whose values of all instructions are held at once."""
 Instruction = tuple[int, int, int, int]
 """Opcode and three operands (0 where unused)."""
 
@@ -63,12 +65,9 @@ class Opcode(IntEnum):
     """Operands: condition, value where it holds, value elsewhere."""
 
 
-N_OPERANDS = {
-    **dict.fromkeys(Opcode, 2),
-    **dict.fromkeys((Opcode.NEG, Opcode.ABS, Opcode.FLOOR, Opcode.CEIL, Opcode.TRUNC, Opcode.SQRT), 1),
-    Opcode.NOT: 1,
-    Opcode.SELECT: 3,
-}
+_UNARY = frozenset({Opcode.NEG, Opcode.ABS, Opcode.FLOOR, Opcode.CEIL, Opcode.TRUNC, Opcode.SQRT, Opcode.NOT})
+N_OPERANDS = tuple(3 if op is Opcode.SELECT else 1 if op in _UNARY else 2 for op in Opcode)
+"""By opcode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,47 +82,45 @@ class Formula:
     def __post_init__(self) -> None:
         """Refuse operands that are not defined before their use."""
         known = self.n_inputs + len(self.constants)
-        for number, (opcode, *operands) in enumerate(self.instructions):
-            used = operands[: N_OPERANDS[Opcode(opcode)]]
-            if any(not 0 <= v < known + number for v in used):
+        for number, one in enumerate(self.instructions):
+            used = one[1 : 1 + N_OPERANDS[one[0]]]
+            if min(used) < 0 or max(used) >= known + number:
                 raise T10Error(f"instruction {number} of a formula uses a value that is not defined: {used}")
         if not 0 <= self.result < known + len(self.instructions):
             raise T10Error(f"a formula returns value {self.result}, which is not defined")
 
     def evaluate(self, inputs: Ints) -> Floats:
         """Return the result for every row of `inputs`, shape (n, n_inputs) -> (n,)."""
+        if len(inputs) <= BLOCK_ROWS:
+            return self._evaluated(inputs)
+        starts = range(0, len(inputs), BLOCK_ROWS)
+        return np.concatenate([self._evaluated(inputs[start : start + BLOCK_ROWS]) for start in starts])
+
+    def _evaluated(self, inputs: Ints) -> Floats:
         n_rows = len(inputs)
         values = [inputs[:, i].astype(np.float64) for i in range(self.n_inputs)]
         values += [np.full(n_rows, constant) for constant in self.constants]
-        for opcode, *operands in self.instructions:
-            used = operands[: N_OPERANDS[Opcode(opcode)]]
-            values.append(apply(Opcode(opcode), *(values[v] for v in used)))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            for opcode, a, b, c in self.instructions:
+                values.append(_COLUMNS[opcode](values[a], values[b], values[c]))
         return values[self.result]
 
     def evaluate_one(self, inputs: Sequence[int]) -> float:
         """Return the result for one row: the same bits without arrays, many times faster for a single row."""
         values: list[float] = [*map(float, inputs), *self.constants]
         for opcode, a, b, c in self.instructions:
-            if opcode == Opcode.SELECT:
+            if opcode == _SELECT:
                 values.append(values[b] if values[a] else values[c])
             else:
-                values.append(_SCALAR[opcode](values[a], values[b]))
+                values.append(_SCALARS[opcode](values[a], values[b]))
         return values[self.result]
 
 
-def apply(opcode: Opcode, *operands: Floats) -> Floats:
-    """Return what an operation gives on columns of doubles."""
-    a, b, c = (*operands, operands[0], operands[0])[:3]
+def folded(opcode: Opcode, *operands: float) -> float:
+    """Return what an operation gives on single numbers, with the bits it has on columns."""
+    a, b, c = (np.array([number]) for number in (*operands, 0.0, 0.0)[:3])
     with np.errstate(divide="ignore", invalid="ignore"):
-        if opcode in (Opcode.FLOOR_DIV, Opcode.CEIL_DIV, Opcode.MOD):
-            return _divided(opcode, a, b)
-        if opcode is Opcode.SELECT:
-            return np.where(a != 0, b, c)
-        if opcode is Opcode.NOT:
-            return np.asarray(a == 0, np.float64)
-        if opcode in _LOGIC:
-            return np.asarray(_LOGIC[opcode](a, b), np.float64)
-        return np.asarray(_ARITHMETIC[opcode](*operands), np.float64)
+        return float(_COLUMNS[opcode](a, b, c)[0])
 
 
 def _divided(opcode: Opcode, a: Floats, b: Floats) -> Floats:
@@ -134,35 +131,54 @@ def _divided(opcode: Opcode, a: Floats, b: Floats) -> Floats:
     return np.where(b != 0, quotient, 0.0)
 
 
-_ARITHMETIC = {
-    Opcode.ADD: np.add,
-    Opcode.SUB: np.subtract,
-    Opcode.MUL: np.multiply,
-    Opcode.DIV: np.true_divide,
-    Opcode.MIN: np.minimum,
-    Opcode.MAX: np.maximum,
-    Opcode.NEG: np.negative,
-    Opcode.ABS: np.absolute,
-    Opcode.FLOOR: np.floor,
-    Opcode.CEIL: np.ceil,
-    Opcode.TRUNC: np.trunc,
-    Opcode.SQRT: np.sqrt,
+OnColumns = Callable[[Floats, Floats, Floats], Floats]
+
+
+def _binary(function: Callable[[Floats, Floats], Floats]) -> OnColumns:
+    return lambda a, b, _: function(a, b)
+
+
+def _unary(function: Callable[[Floats], Floats]) -> OnColumns:
+    return lambda a, _, __: function(a)
+
+
+def _logical(function: Callable[[Floats, Floats], NDArray[np.bool_]]) -> OnColumns:
+    return lambda a, b, _: function(a, b).astype(np.float64)
+
+
+_BY_OPCODE: dict[Opcode, OnColumns] = {
+    Opcode.ADD: _binary(np.add),
+    Opcode.SUB: _binary(np.subtract),
+    Opcode.MUL: _binary(np.multiply),
+    Opcode.DIV: _binary(np.true_divide),
+    Opcode.FLOOR_DIV: lambda a, b, _: _divided(Opcode.FLOOR_DIV, a, b),
+    Opcode.CEIL_DIV: lambda a, b, _: _divided(Opcode.CEIL_DIV, a, b),
+    Opcode.MOD: lambda a, b, _: _divided(Opcode.MOD, a, b),
+    Opcode.MIN: _binary(np.minimum),
+    Opcode.MAX: _binary(np.maximum),
+    Opcode.NEG: _unary(np.negative),
+    Opcode.ABS: _unary(np.absolute),
+    Opcode.FLOOR: _unary(np.floor),
+    Opcode.CEIL: _unary(np.ceil),
+    Opcode.TRUNC: _unary(np.trunc),
+    Opcode.SQRT: _unary(np.sqrt),
+    Opcode.LT: _logical(np.less),
+    Opcode.LE: _logical(np.less_equal),
+    Opcode.EQ: _logical(np.equal),
+    Opcode.NE: _logical(np.not_equal),
+    Opcode.AND: _logical(np.logical_and),
+    Opcode.OR: _logical(np.logical_or),
+    Opcode.NOT: lambda a, _, __: (a == 0).astype(np.float64),
+    Opcode.SELECT: lambda a, b, c: np.where(a != 0, b, c),
 }
-_LOGIC = {
-    Opcode.LT: np.less,
-    Opcode.LE: np.less_equal,
-    Opcode.EQ: np.equal,
-    Opcode.NE: np.not_equal,
-    Opcode.AND: np.logical_and,
-    Opcode.OR: np.logical_or,
-}
+_COLUMNS = tuple(_BY_OPCODE[opcode] for opcode in Opcode)
 
 
 def _quotient(rounded: Callable[[float], int]) -> Callable[[float, float], float]:
     return lambda a, b: float(rounded(a / b)) if b else 0.0
 
 
-_SCALAR: dict[int, Callable[[float, float], float]] = {
+_SCALAR_BY_OPCODE: dict[Opcode, Callable[[float, float], float]] = {
     Opcode.ADD: operator.add,
     Opcode.SUB: operator.sub,
     Opcode.MUL: operator.mul,
@@ -186,3 +202,6 @@ _SCALAR: dict[int, Callable[[float, float], float]] = {
     Opcode.OR: lambda a, b: float(a != 0 or b != 0),
     Opcode.NOT: lambda a, _: float(a == 0),
 }
+_SELECT = int(Opcode.SELECT)
+_SCALARS = tuple(_SCALAR_BY_OPCODE.get(opcode, operator.add) for opcode in Opcode)
+"""By opcode; choices are made without."""

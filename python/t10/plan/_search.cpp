@@ -4,6 +4,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <chrono>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "batch_function.h"
+#include "search_bounds.h"
 #include "search_engine.h"
 #include "search_interval.h"
 #include "search_place.h"
@@ -133,20 +135,28 @@ struct Costs {
       : sub_task(t10::batch_function(program.attr("sub_task"))),
         epilogue(t10::batch_function(program.attr("epilogue"))),
         reduce(t10::batch_function(program.attr("reduce"))),
-        least_sub_task(interval_function(program.attr("sub_task"))),
         least_epilogue(interval_function(program.attr("epilogue"))),
         least_reduce(interval_function(program.attr("reduce"))) {}
 
   std::unique_ptr<t10::BatchFunction> sub_task;
   std::unique_ptr<t10::BatchFunction> epilogue;
   std::unique_ptr<t10::BatchFunction> reduce;
-  std::unique_ptr<IntervalFunction> least_sub_task;
   std::unique_ptr<IntervalFunction> least_epilogue;
   std::unique_ptr<IntervalFunction> least_reduce;
 };
 
+// The bound of sub-tasks of which `sub_task` is the cost function; nullptr for one that is no formula.
+std::unique_ptr<ComputeBound> bound_of(nb::handle task, const Int64Matrix &f_op, nb::handle sub_task) {
+  const std::unique_ptr<IntervalFunction> least = interval_function(sub_task);
+  if (least == nullptr) return nullptr;
+  const Problem problem = read_problem(task);
+  const std::vector<Axes> rows = read_f_op(f_op, problem);
+  const nb::gil_scoped_release unlocked;
+  return compute_bound(problem, rows, *least);
+}
+
 nb::tuple search(nb::handle task, const Int64Matrix &f_op, nb::handle program, const ShiftTable &shift,
-                 nb::handle place, nb::handle poll, bool is_pruning, bool is_bytes_only) {
+                 const ComputeBound *bound, nb::handle place, nb::handle poll, bool is_pruning, bool is_bytes_only) {
   Problem problem = read_problem(task);
   problem.shift_per_byte = shift.rate();
   const std::vector<Axes> rows = read_f_op(f_op, problem);
@@ -155,8 +165,8 @@ nb::tuple search(nb::handle task, const Int64Matrix &f_op, nb::handle program, c
     throw std::invalid_argument("search: shifts are known up to " + std::to_string(shift.limit()) +
                                 " bytes, expected " + std::to_string(problem.capacity_bytes));
   Engine engine(problem, rows,
-                {costs.sub_task.get(), costs.epilogue.get(), costs.reduce.get(), &shift, costs.least_sub_task.get(),
-                 costs.least_epilogue.get(), costs.least_reduce.get()},
+                {costs.sub_task.get(), costs.epilogue.get(), costs.reduce.get(), &shift, bound, costs.least_epilogue.get(),
+                 costs.least_reduce.get()},
                 {is_pruning, is_bytes_only}, hooks(problem, rows, place, poll));
   {
     const nb::gil_scoped_release unlocked;
@@ -200,8 +210,11 @@ NB_MODULE(_search, m) {
            nb::arg("function"), nb::arg("limit_bytes"), nb::arg("granule_bytes"))
       .def_prop_ro("least_cycles", &ShiftTable::least)
       .def_prop_ro("cycles_per_byte", &ShiftTable::rate);
+  nb::class_<ComputeBound>(m, "ComputeBound").def_prop_ro("n_entries", &ComputeBound::n_entries);
+  m.def("compute_bound", &bound_of, nb::arg("task"), nb::arg("f_op").noconvert(), nb::arg("sub_task"),
+        "Return what bounds the compute cycles of all plans under some F_op, None for costs that cannot be bounded.");
   m.def("search", &search, nb::arg("task"), nb::arg("f_op").noconvert(), nb::arg("program"), nb::arg("shift"),
-        nb::arg("place"), nb::arg("poll").none(), nb::kw_only(), nb::arg("is_pruning") = true,
+        nb::arg("bound").none(), nb::arg("place"), nb::arg("poll").none(), nb::kw_only(), nb::arg("is_pruning") = true,
         nb::arg("is_bytes_only") = false, "Return the front of all plans and what the search did.");
   m.def("count", &count, nb::arg("task"), nb::arg("f_op").noconvert(),
         "Return how many combinations of ft rows there are, each row by itself within the constraints.");

@@ -30,7 +30,7 @@ from t10.plan.options import ForcedPartition, PlanOptions
 from t10.plan.pareto import front_indices, thinned
 from t10.plan.placement import place
 from t10.plan.space import searched_partitions
-from t10.plan.task import SearchTask, search_task, shift_table
+from t10.plan.task import SearchTask, compute_bound, search_task, shift_table
 
 Ints = NDArray[np.int64]
 FtRows = tuple[AxisSizes, ...]
@@ -95,11 +95,13 @@ class _Space:
         n_axes = len(self.spec.axes)
         limit_bytes = 0 if is_bytes_only else self.task.capacity_bytes
         table = shift_table(self.cost, limit_bytes, self.task.shift_granule_bytes)
+        is_bounding = is_pruning and not is_bytes_only
         found, counts = _search.search(
             self.task,
             self.rows,
             self.program,
             table,
+            compute_bound(self.task, self.rows, self.program.sub_task) if is_bounding else None,
             self._is_placeable,
             progress,
             is_pruning=is_pruning,

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -38,7 +39,7 @@ class ComputeBound {
 
   std::size_t n_entries() const { return n_entries_; }
 
-  // c0: the least cycles of any sub-task.
+  // c0: what every sub-task takes at least.
   double step_cycles() const { return step_cycles_; }
 
   // Tabulates the bounds; before, they are 0.
@@ -181,5 +182,10 @@ class ComputeBound {
   double step_cycles_ = std::numeric_limits<double>::infinity();
   std::vector<double> table_;
 };
+
+// Returns the bound for the parts that rows of F_op make of a problem, whatever memory there is; nullptr where it would
+// have too many entries.
+std::unique_ptr<ComputeBound> compute_bound(const Problem &problem, const std::vector<Axes> &f_op,
+                                            const IntervalFunction &least_sub_task);
 
 }  // namespace t10::search

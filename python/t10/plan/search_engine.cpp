@@ -82,10 +82,9 @@ void Engine::run() {
   price_still();
   advance_cycles_ = costs_.shift->least();
   output_cycles_.assign(f_op_.size(), 0.0);
-  if (settings_.is_pruning && !settings_.is_bytes_only) {
-    bound_compute();
-    bound_outputs();
-  }
+  if (!settings_.is_pruning || settings_.is_bytes_only) costs_.compute_bound = nullptr;
+  if (costs_.compute_bound != nullptr) task_cycles_ = costs_.compute_bound->step_cycles();
+  if (settings_.is_pruning && !settings_.is_bytes_only) bound_outputs();
   const std::vector<std::size_t> rows = order();
   for (std::size_t i = 0; i < rows.size(); ++i) {
     tick();
@@ -181,7 +180,8 @@ void Engine::pad(std::size_t place, Axes &lengths) {
     if (is_beaten(opened.f_row, lengths, true)) return;
     builder_.build(choice_, chunk_[n_chunk_]);
     if (chunk_[n_chunk_].n_movers == 0) return;
-    chunk_[n_chunk_++].compute_bound = compute_bound_ ? compute_bound_->least(lengths) : 0.0;
+    chunk_[n_chunk_++].compute_bound =
+        costs_.compute_bound != nullptr ? costs_.compute_bound->least(lengths) : 0.0;
     if (n_chunk_ == kChunk) work_off();
     return;
   }

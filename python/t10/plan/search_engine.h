@@ -28,7 +28,7 @@ struct CostFunctions {
   const BatchFunction *epilogue;
   const BatchFunction *reduce;
   const ShiftTable *shift;
-  const IntervalFunction *least_sub_task;  // lower bounds, nullptr where there is none
+  const ComputeBound *compute_bound;       // lower bounds, nullptr where there is none
   const IntervalFunction *least_epilogue;
   const IntervalFunction *least_reduce;
 };
@@ -119,7 +119,6 @@ class Engine {
   };
 
   void price_still();
-  void bound_compute();
   void bound_outputs();
   OutputKey output_key(const Axes &f_op) const;
   void add_cases(const OutputKey &key, std::size_t number, OutputCases &cases) const;
@@ -155,7 +154,6 @@ class Engine {
   Memo<std::int32_t> boxes_;
   Memo<std::int64_t> reductions_;
   RowBuilder builder_;
-  std::unique_ptr<ComputeBound> compute_bound_;
   double task_cycles_ = 0.0;     // least cycles of a sub-task
   double advance_cycles_ = 0.0;  // least cycles of a shift
   double root_ = 1.0;            // 1 / the most operands that rotate along one axis

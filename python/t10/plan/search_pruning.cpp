@@ -19,30 +19,29 @@ constexpr std::int64_t kMostElements = 1'000'000'000'000;  // more than any core
 
 }  // namespace
 
-void Engine::bound_compute() {
-  if (costs_.least_sub_task == nullptr) return;
+std::unique_ptr<ComputeBound> compute_bound(const Problem &problem, const std::vector<Axes> &f_op,
+                                            const IntervalFunction &least_sub_task) {
   Mask rotating = 0;
-  for (const Operand &operand : problem_.slots) rotating |= operand.rotating;
-  std::vector<std::vector<std::int64_t>> lengths(problem_.n_axes);
-  std::vector<std::vector<std::int64_t>> parts(problem_.n_axes);
-  for (std::size_t axis = 0; axis < problem_.n_axes; ++axis) {
-    for (const Axes &f_op : f_op_) parts[axis].push_back(f_op[axis]);
+  for (const Operand &operand : problem.slots) rotating |= operand.rotating;
+  std::vector<std::vector<std::int64_t>> lengths(problem.n_axes);
+  std::vector<std::vector<std::int64_t>> parts(problem.n_axes);
+  for (std::size_t axis = 0; axis < problem.n_axes; ++axis) {
+    for (const Axes &row : f_op) parts[axis].push_back(row[axis]);
     std::sort(parts[axis].begin(), parts[axis].end());
     parts[axis].erase(std::unique(parts[axis].begin(), parts[axis].end()), parts[axis].end());
-    for (const std::int64_t f : parts[axis]) lengths[axis].push_back(ceil_div(problem_.extents[axis], f));
+    for (const std::int64_t f : parts[axis]) lengths[axis].push_back(ceil_div(problem.extents[axis], f));
   }
   double most_points = 0.0;
-  for (const Axes &f_op : f_op_) {
-    const Axes part = lengths_of(f_op);
+  for (const Axes &row : f_op) {
     double n_points = 1.0;
-    for (std::size_t axis = 0; axis < problem_.n_axes; ++axis) n_points *= static_cast<double>(part[axis]);
+    for (std::size_t axis = 0; axis < problem.n_axes; ++axis)
+      n_points *= static_cast<double>(ceil_div(problem.extents[axis], row[axis]));
     most_points = std::max(most_points, n_points);
   }
-  auto bound = std::make_unique<ComputeBound>(problem_, lengths, parts, rotating, most_points);
-  if (bound->n_entries() > kMaxBoundEntries) return;
-  bound->fill(*costs_.least_sub_task, problem_.padding);
-  compute_bound_ = std::move(bound);
-  task_cycles_ = compute_bound_->step_cycles();
+  auto bound = std::make_unique<ComputeBound>(problem, lengths, parts, rotating, most_points);
+  if (bound->n_entries() > kMaxBoundEntries) return nullptr;
+  bound->fill(least_sub_task, problem.padding);
+  return bound;
 }
 
 // Bounds what becomes of the output of every F_op: partial sums that do not rotate are reduced, and either takes time.
@@ -135,7 +134,7 @@ bool Engine::is_beaten(std::size_t f_row, const Axes &lengths, bool is_exact) co
   bound.root = root_;
   bound.cycles_per_step = task_cycles_ + advance_cycles_;
   bound.cycles = output_cycles_[f_row] + 2.0 * task_cycles_ + advance_cycles_;
-  if (compute_bound_) bound.cycles += compute_bound_->least(lengths);
+  if (costs_.compute_bound != nullptr) bound.cycles += costs_.compute_bound->least(lengths);
   std::int64_t ring = 1;  // of the output, left by the loop
   for (std::size_t slot = 0; slot < problem_.slots.size(); ++slot) {
     const Operand &operand = problem_.slots[slot];

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Hashable
+from dataclasses import dataclass, field
 from functools import lru_cache
 from math import gcd
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
 
 from t10.chip import ChipSpec
 from t10.chip.spec import BUFFER_ALIGNMENT_BYTES
@@ -12,12 +17,18 @@ from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, Operand, OperatorSpec
 from t10.core.runs import epilogue_run_axes
 from t10.cost import CostModel
-from t10.cost.program import cost_function
+from t10.cost.formula import Formula
+from t10.cost.program import CostFunction, cost_function
 from t10.errors import T10Error
-from t10.plan._search import ShiftTable
+from t10.plan import _search
+from t10.plan._search import ComputeBound, ShiftTable
 from t10.plan.evaluate import fetch_prices
 from t10.plan.temporal import TemporalSpace
 
+Ints = NDArray[np.int64]
+
+MOST_KEPT_ENTRIES = 1 << 18
+"""Entries of a bound up to which it is kept for the next operator."""
 OperandNumbers = tuple[tuple[tuple[tuple[tuple[int, int], ...], int], ...], int, bool, int, int]
 """Dims (terms of axis and coefficient, size), bytes per element, is weight, bit masks of simple and rotating axes."""
 
@@ -96,6 +107,38 @@ def _kept_table(cost: CostModel, limit_bytes: int, granule_bytes: int) -> ShiftT
 def _tabulated(cost: CostModel, limit_bytes: int, granule_bytes: int) -> ShiftTable:
     function = cost_function(lambda table: cost.shift_cycles_many(table[:, 0]), ((0, limit_bytes),))
     return ShiftTable(function, limit_bytes, granule_bytes)
+
+
+def compute_bound(task: SearchTask, rows: Ints, sub_task: CostFunction) -> ComputeBound | None:
+    """Return what bounds the compute cycles of all plans under rows of F_op (n, axes), None where nothing does.
+
+    Operators that differ in what follows their loop nests share it.
+    """
+    if not isinstance(sub_task, Formula):
+        return None
+    rotating = tuple(numbers[-1] for numbers in task.slots)
+    kept = _kept_bound(task.extents, rotating, task.padding, rows.tobytes(), sub_task)
+    with kept.lock:
+        if kept.bound is not None:
+            return kept.bound
+        bound = _search.compute_bound(task, rows, sub_task)
+        if bound is not None and bound.n_entries <= MOST_KEPT_ENTRIES:
+            kept.bound = bound
+        return bound
+
+
+@dataclass(slots=True)
+class _KeptBound:
+    """A bound that is computed once: whoever asks for it meanwhile waits."""
+
+    lock: Lock = field(default_factory=Lock)
+    bound: ComputeBound | None = None
+
+
+@lru_cache(maxsize=8)
+def _kept_bound(*known: Hashable) -> _KeptBound:
+    del known
+    return _KeptBound()
 
 
 def _numbers(operand: Operand, item_bytes: int, rotating: AxisSizes) -> OperandNumbers:
