@@ -28,7 +28,6 @@ from t10.plan.canonical import searched_as
 from t10.plan.options import (
     DEFAULT_FRONT,
     DEFAULT_GAP,
-    DEFAULT_SECONDS,
     ForcedPartition,
     Method,
     PlanOptions,
@@ -58,7 +57,7 @@ class PlanningPass(Pass):
     reading: str = option("best", help="'fastest plan that fits' in Algorithm 1: literal, aware or best")
     gap: float = option(DEFAULT_GAP, help="proved gap at which exact stops", unit="ratio")
     time_limit: float = option(
-        DEFAULT_SECONDS, help="after which exact stops with the best it has", unit="seconds"
+        0.0, help="after which exact stops with the best it has; 0: none", unit="seconds"
     )
 
     def target(self, module: Any) -> tuple[ChipSpec, CostModel]:
@@ -88,7 +87,7 @@ class PlanningPass(Pass):
             exhaustive=self.exhaustive,
             reconcile=cast("Method", self.reconcile),
             gap=self.gap,
-            time_limit_seconds=self.time_limit,
+            time_limit_seconds=None if self.time_limit == 0 else self.time_limit,
         )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import product
+import time
+from itertools import count, product
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +26,8 @@ from t10.chip import load_chip
 from t10.core.graph import Graph
 from t10.plan import PlanOptions, arrivals, plan_module
 from t10.plan.greedy import base_bytes
-from t10.plan.joint import pricing, states
+from t10.plan.joint import choose, pricing, states
+from t10.plan.joint.solve import MOST_WORK, Solution, solve
 from t10.plan.options import Method
 from t10.plan.schedule import sum_of_cycles
 from t10.plan.verify import verify_module
@@ -187,3 +190,27 @@ def test_every_graph_is_planned_right_by_either_method(graph: Graph, method: Met
     result = executed(plan, CHIP, random_values((*graph.inputs, *graph.weights)))
     assert result.cycles == sum_of_cycles(plan)
     assert result.peak_bytes == plan.peak_bytes
+
+
+def test_no_clock_ends_the_search_unless_a_time_limit_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    hours = count(step=3600)
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(hours)))
+    seen: list[bool] = []
+    work_left: list[int] = []
+
+    def watched(*arguments: Any) -> Solution | None:
+        *_, is_over, work = arguments
+        seen.append(is_over())
+        work_left.append(work)
+        return solve(*arguments)
+
+    monkeypatch.setattr(choose, "solve", watched)
+    plan_module(joined_graph(), CHIP)
+    assert seen
+    assert not any(seen)
+    # What one round has used up is gone for the next.
+    assert work_left == sorted(work_left, reverse=True)
+    assert work_left[0] == MOST_WORK
+    seen.clear()
+    plan_module(joined_graph(), CHIP, PlanOptions(time_limit_seconds=1.0))
+    assert all(seen)

@@ -287,6 +287,17 @@ def test_large_problems_are_solved_the_same_every_time(
     assert found[0].bound_cycles <= found[0].cycles
 
 
+def test_so_much_work_leads_to_the_same_choice_and_bound_every_time() -> None:
+    selection = chained_selection(1, 40, 8, 1400)
+    found = [solve(selection, 0.0, work=work) for work in (250_000_000, 250_000_000, 350_000_000)]
+    first, second, further = (one for one in found if one is not None)
+    assert first.rows.tolist() == second.rows.tolist()
+    assert (first.cycles, first.bound_cycles, first.work) == (second.cycles, second.bound_cycles, second.work)
+    # It ends with the interval in which the work was used up; more of it makes nothing worse.
+    assert 250_000_000 <= first.work < 260_000_000
+    assert first.bound_cycles <= further.bound_cycles <= further.cycles <= first.cycles
+
+
 def test_more_memory_is_never_slower() -> None:
     for number in range(0, 60, 2):
         least: list[int] = []

@@ -22,6 +22,7 @@ from t10.errors import InfeasiblePlanError
 from t10.plan.options import ForcedPartition, PlanOptions
 from t10.plan.search import search_operator
 from t10.plan.space import searched_partitions
+from t10.plan.task import compute_bound, search_task
 
 Ints = NDArray[np.int64]
 CHIP = load_chip("test-16")
@@ -150,6 +151,21 @@ def test_threads_find_the_same_fronts() -> None:
     with ThreadPoolExecutor(4) as pool:
         together = list(pool.map(front_on_16_cores, kinds))
     assert together == one_by_one
+
+
+def test_operators_that_differ_behind_their_loop_nests_share_its_bound() -> None:
+    rows, padding = searched_partitions(specs.matmul(64, 48, 80), CHIP.n_cores, PlanOptions())
+    bounds = [
+        compute_bound(search_task(spec, CHIP, COST, padding), rows, cost_program(COST, spec).sub_task)
+        for spec in (specs.matmul(64, 48, 80), specs.linear_relu(64, 48, 80), specs.matmul(64, 48, 96))
+    ]
+    assert bounds[0] is not None
+    assert bounds[0] is bounds[1]
+    assert bounds[0] is not bounds[2]
+    called_back = cost_program(CalledBack(CHIP), specs.matmul(64, 48, 80)).sub_task
+    assert (
+        compute_bound(search_task(specs.matmul(64, 48, 80), CHIP, COST, padding), rows, called_back) is None
+    )
 
 
 def test_progress_is_told_and_may_end_the_search() -> None:

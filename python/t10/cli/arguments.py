@@ -426,7 +426,7 @@ def _reconciling(parser: argparse.ArgumentParser) -> None:
         "--time-limit",
         type=float,
         metavar="SECONDS",
-        help="after which exact stops with the best it has (default: 60)",
+        help="after which exact stops with the best it has (default: none, a fixed amount of work)",
     )
 
 

@@ -18,7 +18,7 @@ from t10.plan.assemble import Context, Front
 from t10.plan.buffers import layout_slots
 from t10.plan.joint.pricing import Prices
 from t10.plan.joint.selection import Ints, Lifetime, Rows, Saving, Selection, Table
-from t10.plan.joint.solve import Solution, solve
+from t10.plan.joint.solve import MOST_WORK, Solution, solve
 from t10.plan.joint.states import States, states_of
 from t10.plan.options import PlanOptions, Reading
 from t10.plan.reconcile import Choice
@@ -66,7 +66,10 @@ class JointPlanner:
     ) -> None:
         """Make and price the states; `greedy` are choices to start from, among them in any case."""
         self.context, self.options, self.report = context, options, report
-        self.deadline = time.monotonic() + options.time_limit_seconds
+        self.deadline = (
+            None if options.time_limit_seconds is None else time.monotonic() + options.time_limit_seconds
+        )
+        self.work_left = MOST_WORK
         kept: dict[Reading, list[OperatorPlan]] = {
             reading: [front[choice.plan].plan for front, choice in zip(fronts, choices, strict=True)]
             for reading, choices in greedy.items()
@@ -87,10 +90,11 @@ class JointPlanner:
         for number in range(MOST_ROUNDS):
             self.report(number, MOST_ROUNDS)
             selection = self.selection(room_bytes)
-            found = solve(selection, self.options.gap, starts, self._is_over)
+            found = solve(selection, self.options.gap, starts, self._is_over, self.work_left)
             if found is None:
                 return None
             best = found
+            self.work_left -= found.work
             if not self._settle(selection, found.rows):
                 break
             starts = [found.rows, *starts[:3]]
@@ -198,7 +202,7 @@ class JointPlanner:
 
     def _is_over(self) -> bool:
         self.report(0, MOST_ROUNDS)
-        return time.monotonic() > self.deadline
+        return self.deadline is not None and time.monotonic() > self.deadline
 
 
 def _ordered(scope: tuple[int, ...], values: Ints) -> Table:

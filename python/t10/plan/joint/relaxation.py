@@ -9,7 +9,8 @@ Source: Lagrangian relaxation of one constraint; compute-shift model R9-R11 for 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,9 @@ Bools = NDArray[np.bool_]
 LEAST_IDLE = 1e9
 """Cycles per byte at which idle bytes count more than any cycles can."""
 PRICE_STEPS = 40
+ROW_WORK, CALL_WORK = 20, 100_000
+"""What a row, and what asking at all, takes: in sums of an elimination, which take about a nanosecond."""
+BestAt = Callable[[float], "Line | None"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +44,14 @@ class Line:
 class Bound:
     """`cycles` is a lower bound (infinite where nothing fits); `within` keeps to the idle bytes, `beyond` does not.
 
-    `price` is the multiplier that gives the bound.
+    `price` is the multiplier that gives the bound; `n_prices` is how many were tried to find it.
     """
 
     cycles: float
     within: Line | None = None
     beyond: Line | None = None
     price: float = 0.0
+    n_prices: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +76,12 @@ class Relaxation:
         )
 
         self.whole = self.region(np.ones(len(selection.rows.state), np.bool_))
+
+    @property
+    def work(self) -> int:
+        """Return how much work the best choice at a price is, in sums of the elimination."""
+        n_rows = len(self.selection.rows.state)
+        return self.elimination.n_cells + ROW_WORK * n_rows + CALL_WORK
 
     def region(self, is_open: Bools) -> Region:
         """Return the part of the problem with these rows, and what they and values alive take at least in it."""
@@ -113,51 +124,62 @@ class Relaxation:
 
         `hint` is a price near which the best one is expected; it saves work, not more.
         """
-        bracket = self._bracket(limits, idle_bytes, hint, region)
-        if isinstance(bracket, Bound):
-            return bracket
-        within, beyond = bracket
-        best, best_price = 0.0, 0.0
-        for _ in range(PRICE_STEPS):
-            price = (within.cycles - beyond.cycles) / (beyond.idle_bytes - within.idle_bytes)
-            if price <= 0:
-                return Bound(within.cycles, within, beyond)
-            found = self.best(limits, price, region)
-            if found is None:
-                break
-            # Every price gives a bound: where steps run out, the best so far is one.
-            if found.at(price) - price * idle_bytes > best:
-                best, best_price = found.at(price) - price * idle_bytes, price
-            if found.at(price) >= min(within.at(price), beyond.at(price)) - 1e-6:
-                break
-            if found.idle_bytes <= idle_bytes:
-                within = found
-            else:
-                beyond = found
-        return Bound(best, within, beyond, best_price)
+        n_prices = 0
 
-    def _bracket(
-        self, limits: Ints, idle_bytes: int, hint: float, region: Region | None
-    ) -> tuple[Line, Line] | Bound:
-        """Return a choice within the idle bytes and one beyond, or the bound where one of them is all there is."""
-        within = beyond = None
-        for price in (hint * 0.8, hint * 1.25) if hint > 0 else ():
-            found = self.best(limits, price, region)
-            if found is None:
-                return Bound(np.inf)
-            if found.idle_bytes <= idle_bytes:
-                within = found
-                break
+        def best(price: float) -> Line | None:
+            nonlocal n_prices
+            n_prices += 1
+            return self.best(limits, price, region)
+
+        return replace(_bound(best, idle_bytes, hint), n_prices=n_prices)
+
+
+def _bound(best: BestAt, idle_bytes: int, hint: float) -> Bound:
+    """Return the bound that prices prove, of all choices with at most `idle_bytes` at rest."""
+    bracket = _bracket(best, idle_bytes, hint)
+    if isinstance(bracket, Bound):
+        return bracket
+    within, beyond = bracket
+    cycles, best_price = 0.0, 0.0
+    for _ in range(PRICE_STEPS):
+        price = (within.cycles - beyond.cycles) / (beyond.idle_bytes - within.idle_bytes)
+        if price <= 0:
+            return Bound(within.cycles, within, beyond)
+        found = best(price)
+        if found is None:
+            break
+        # Every price gives a bound: where steps run out, the best so far is one.
+        if found.at(price) - price * idle_bytes > cycles:
+            cycles, best_price = found.at(price) - price * idle_bytes, price
+        if found.at(price) >= min(within.at(price), beyond.at(price)) - 1e-6:
+            break
+        if found.idle_bytes <= idle_bytes:
+            within = found
+        else:
             beyond = found
-        beyond = beyond or self.best(limits, 0.0, region)
-        if beyond is None:
+    return Bound(cycles, within, beyond, best_price)
+
+
+def _bracket(best: BestAt, idle_bytes: int, hint: float) -> tuple[Line, Line] | Bound:
+    """Return a choice within the idle bytes and one beyond, or the bound where one of them is all there is."""
+    within = beyond = None
+    for price in (hint * 0.8, hint * 1.25) if hint > 0 else ():
+        found = best(price)
+        if found is None:
             return Bound(np.inf)
-        if beyond.idle_bytes <= idle_bytes:
-            return Bound(beyond.cycles, beyond, None)
-        within = within or self.best(limits, LEAST_IDLE, region)
-        if within is None or within.idle_bytes > idle_bytes:
-            return Bound(np.inf)
-        return within, beyond
+        if found.idle_bytes <= idle_bytes:
+            within = found
+            break
+        beyond = found
+    beyond = beyond or best(0.0)
+    if beyond is None:
+        return Bound(np.inf)
+    if beyond.idle_bytes <= idle_bytes:
+        return Bound(beyond.cycles, beyond, None)
+    within = within or best(LEAST_IDLE)
+    if within is None or within.idle_bytes > idle_bytes:
+        return Bound(np.inf)
+    return within, beyond
 
 
 def _least_need(selection: Selection, is_open: Bools) -> Ints:

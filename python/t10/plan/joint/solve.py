@@ -24,6 +24,8 @@ FEW_INTERVALS = 400
 FEW_OPERATORS = 64
 """Models with more operators than this are halved less often, as each bound takes longer, and are not parted: one
 operator of many decides little."""
+MOST_WORK = 30_000_000_000
+"""Work after which the best choice so far is taken: half a minute or so of a core, ten times what large models need."""
 MOST_HALVINGS = 7
 """Idle bytes are halved so often before operators are parted."""
 TIGHTENINGS = 4
@@ -38,11 +40,12 @@ WORTH_IMPROVING = 1.01
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """The rows chosen, one per operator, their cycles, and what no choice can undercut."""
+    """The rows chosen, one per operator, their cycles, what no choice can undercut, and the work it was to find out."""
 
     rows: Ints
     cycles: int
     bound_cycles: int
+    work: int = 0
 
     @property
     def gap(self) -> float:
@@ -75,6 +78,7 @@ class _Search:
         self.seen: set[bytes] = set()
         self.n_improved = 0
         self.price = 0.0
+        self.work = 0
         for rows in starts:
             if selection.fits(rows) and (self.best is None or selection.cycles(rows) < self.best_cycles):
                 self.best, self.best_cycles = rows, selection.cycles(rows)
@@ -110,9 +114,14 @@ class _Search:
             return self.relaxation.bound(self.relaxation.limits(low, region), high, self.price, region)
 
         if len(intervals) == 1:
-            return [of(intervals[0])]
+            return self.counted([of(intervals[0])])
         with ThreadPoolExecutor(len(intervals)) as pool:
-            return list(pool.map(of, intervals))
+            return self.counted(list(pool.map(of, intervals)))
+
+    def counted(self, bounds: list[Bound]) -> list[Bound]:
+        """Return bounds, their work counted."""
+        self.work += sum(bound.n_prices for bound in bounds) * self.relaxation.work
+        return bounds
 
     def take(self, bound: Bound) -> None:
         """Offer what a bound found on the way, and start the next one near its price."""
@@ -155,7 +164,7 @@ class _Search:
         """Offer choices under the limits that hold with so many idle bytes, limits tightened where they do not do."""
         limits = self.relaxation.limits(idle_bytes)
         for _ in range(TIGHTENINGS):
-            bound = self.relaxation.bound(limits, idle_bytes, self.price)
+            (bound,) = self.counted([self.relaxation.bound(limits, idle_bytes, self.price)])
             if bound.within is None:
                 return
             if bound.beyond is not None:
@@ -185,10 +194,12 @@ def solve(
     gap: float,
     starts: Iterable[Ints] = (),
     is_over: Callable[[], bool] = lambda: False,
+    work: int = MOST_WORK,
 ) -> Solution | None:
     """Return the best choice found and a bound of all, None where no choice fits.
 
-    Stops at the relative `gap`, when `is_over` says so (with the best it has), or when intervals cannot be halved.
+    Stops at the relative `gap`, or when intervals cannot be halved; with the best it has, after so much `work` (see
+    `Relaxation.work`: the same on every machine), or when `is_over` says so.
     """
     search = _Search(selection, starts)
     rows = selection.rows
@@ -211,7 +222,7 @@ def solve(
     is_large = selection.n_operators > FEW_OPERATORS
     limit = FEW_INTERVALS if is_large else MOST_INTERVALS
     push(0, (least, most, search.relaxation.whole))
-    while heap and number < limit and not is_over():
+    while heap and number < limit and search.work < work and not is_over():
         top = heapq.heappop(heap)
         if search.best is not None and top.cycles >= search.best_cycles * (1 - gap):
             heapq.heappush(heap, top)
@@ -229,8 +240,8 @@ def solve(
         push(top.depth, *((top.low, top.high, half) for half in halves))
     lowest = min([final, *(interval.cycles for interval in heap[:1])])
     is_closed = search.best is not None and lowest >= search.best_cycles * (1 - gap)
-    if np.isfinite(lowest) and not is_closed and not is_over():
+    if np.isfinite(lowest) and not is_closed and search.work < work and not is_over():
         lowest = max(lowest, search.polished(gap))
     if search.best is None:
         return None
-    return Solution(search.best, search.best_cycles, int(min(lowest, search.best_cycles)))
+    return Solution(search.best, search.best_cycles, int(min(lowest, search.best_cycles)), search.work)
