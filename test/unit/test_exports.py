@@ -176,3 +176,23 @@ def test_axis_of_a_running_sum_may_be_a_list_of_one() -> None:
         ),
         floats(4, 3),
     )
+
+
+@pytest.mark.parametrize(
+    ("opset", "operator"),
+    [(9, "Upsample"), (10, "Resize"), (7, "Upsample")],
+    ids=["upsample-9", "resize-10", "upsample-7"],
+)
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+@pytest.mark.parametrize("scales", ["1, 1, 1.4, 1.5", "1, 1, 2, 3", "1, 1, 0.6, 0.5"])
+def test_old_resizing_reads_without_half_pixels(opset: int, operator: str, mode: str, scales: str) -> None:
+    if operator == "Upsample" and "0." in scales:
+        scales = scales.replace("0.6", "1.2").replace("0.5", "1.7")
+    if opset == 7:
+        text = f'y = Upsample <mode: string = "{mode}", scales: floats = [{scales}]> (x)'
+    else:
+        text = f"""scales = Constant <value: tensor = float[4] {{{scales}}}> ()
+            y = {operator} <mode: string = "{mode}"> (x, scales)"""
+    factors = np.array(scales.split(","), np.float32)
+    shape = ", ".join(str(int(extent)) for extent in np.floor(np.array([1, 2, 5, 6], np.float32) * factors))
+    agree(model(f"g (float[1, 2, 5, 6] x) => (float[{shape}] y) {{ {text} }}", opset), floats(1, 2, 5, 6))

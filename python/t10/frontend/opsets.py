@@ -54,10 +54,39 @@ def raise_opset(model: Any) -> Any:
         version_converter.ConvertError,
     ):
         return model
+    _keep_resizing(converted, model)
     made = {name for node in converted.graph.node for name in node.output}
     made |= {value.name for value in (*converted.graph.input, *converted.graph.initializer)}
     is_whole = all(value.name in made for value in model.graph.output)
     return converted if is_whole and _has_signature(converted, model) else model
+
+
+def _keep_resizing(converted: Any, model: Any) -> None:
+    """Say, in place, how an Upsample and a Resize of opset 10 read: the converter leaves them later defaults.
+
+    They read at `i / scale`; where that is between two elements, nearest means the one before if there become more, and
+    the one behind if there become fewer (the example of Resize-10).
+    """
+    old = {node.output[0]: node for node in model.graph.node if node.op_type in ("Upsample", "Resize")}
+    constants = {tensor.name: tensor for tensor in model.graph.initializer}
+    for node in model.graph.node:
+        if node.op_type == "Constant" and node.attribute and node.attribute[0].HasField("t"):
+            constants[node.output[0]] = node.attribute[0].t
+    for node in converted.graph.node:
+        before = old.get(node.output[0]) if node.op_type == "Resize" else None
+        if before is None or any(a.name == "coordinate_transformation_mode" for a in before.attribute):
+            continue
+        scales = constants.get(before.input[1]) if len(before.input) > 1 else None
+        shrinks = scales is not None and bool((onnx.numpy_helper.to_array(scales) < 1).any())
+        kept = [a for a in node.attribute if a.name == "mode"]
+        attributes = {
+            "coordinate_transformation_mode": "asymmetric",
+            "nearest_mode": "ceil" if shrinks else "floor",
+        }
+        kept += [onnx.helper.make_attribute(*each) for each in attributes.items()]
+        copies = [onnx.AttributeProto.FromString(each.SerializeToString()) for each in kept]
+        del node.attribute[:]
+        node.attribute.extend(copies)
 
 
 def _has_signature(converted: Any, model: Any) -> bool:

@@ -8,7 +8,8 @@ M follows from the coordinates that ONNX defines, for all its modes, antialiasin
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,7 +90,8 @@ def _axes(site: Site, shape: Shape) -> dict[int, _Axis] | None:
             ends = [int(size) for size in sizes]
     elif scales is not None and scales.size == n:
         ratios = [float(scale) for scale in scales]
-        ends = [math.floor(shape[dim] * ratio) for dim, ratio in zip(dims, ratios, strict=True)]
+        # Scales are f32, and so is the product: 5 * 1.4 is 7 elements, though 1.4 as f32 is less.
+        ends = [math.floor(np.float32(shape[dim]) * scale) for dim, scale in zip(dims, scales, strict=True)]
     else:
         return None
     return {
@@ -102,15 +104,18 @@ def _matrix(axis: _Axis, how: _Filter) -> tuple[Matrix, NDArray[np.bool_]]:
     """Return the weights (n_out, n_in), and which rows lie outside of what is cropped."""
     matrix = np.zeros((axis.n_out, axis.n_in))
     is_outside = np.zeros(axis.n_out, np.bool_)
+    # In f32, as scales are given and runtimes compute: what is nearest may hang on the last bit.
+    number: Any = np.float32 if how.mode == "nearest" else float
+    axis = replace(axis, scale=number(axis.scale))
     for row in range(axis.n_out):
-        place = _coordinate(row, axis, how.coordinates)
+        place = float(_coordinate(number(row), axis, how.coordinates))
         is_outside[row] = how.coordinates == "tf_crop_and_resize" and not 0 <= place <= axis.n_in - 1
         for source, weight in _weights(place, axis, how):
             matrix[row, min(max(source, 0), axis.n_in - 1)] += weight
     return matrix, is_outside
 
 
-def _coordinate(row: int, axis: _Axis, mode: str) -> float:
+def _coordinate(row: float, axis: _Axis, mode: str) -> float:
     """Return the place among the inputs that an output stands at."""
     width = axis.scale * axis.n_in
     if mode == "align_corners":
