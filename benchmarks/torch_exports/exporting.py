@@ -63,7 +63,7 @@ def export(sample: Sample, exporter: str, opset: int, folder: Path) -> Export:
                 _write(module, inputs, len(outputs), sample, made)
         refusal = _other_meaning(made)
     except Exception as error:  # exporters raise whatever they meet
-        refusal = f"{type(error).__name__}: {' '.join(str(error).split())}"[:_LONGEST]
+        refusal = _told(error)
     if refusal:
         told.write_text(refusal, encoding="utf-8")
         return replace(made, refusal=refusal)
@@ -72,6 +72,13 @@ def export(sample: Sample, exporter: str, opset: int, folder: Path) -> Export:
     arrays |= {f"{REFERENCE_PREFIX}y{i}": y for i, y in enumerate(wanted)}
     write_arrays(made.path.with_suffix(".npz"), arrays)
     return replace(made, inputs=given, outputs=wanted)
+
+
+def _told(error: BaseException) -> str:
+    """Return what an exporter stumbled over: its own errors are pages of advice around it."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:_LONGEST]
 
 
 def _write(module: Any, inputs: tuple[Any, ...], n_outputs: int, sample: Sample, made: Export) -> None:
