@@ -63,6 +63,25 @@ def test_loop_whose_condition_is_a_constant_outside(opset: int) -> None:
     )
 
 
+@pytest.mark.parametrize("opset", [11, 18])
+def test_loop_that_carries_on_and_collects_the_same_value(opset: int) -> None:
+    agree(
+        model(
+            """g (float[3] x) => (float[n] last, float[k, n] all) {
+                go = Constant <value: tensor = bool {1}> ()
+                count = Constant <value: tensor = int64 {3}> ()
+                last, all = Loop (count, go, x) <body: graph = step (int64 i, bool cond, float[3] before)
+                        => (bool on, float[n] after, float[n] after) {
+                    after = Tanh (before)
+                    on = Identity (cond)
+                }>
+            }""",
+            opset,
+        ),
+        floats(3),
+    )
+
+
 @pytest.mark.parametrize("opset", [13, 18])
 def test_list_that_a_loop_collects_is_stacked(opset: int) -> None:
     agree(

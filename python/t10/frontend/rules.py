@@ -148,7 +148,8 @@ def _graph_problems(graph: Any, outer: frozenset[str], depth: int) -> Iterator[s
         return
     yield from _repeated("input", [value.name for value in graph.input])
     yield from _repeated("initializer", [tensor.name for tensor in graph.initializer])
-    yield from _repeated("output", [value.name for value in graph.output])
+    if depth == 0:  # a body may return a value twice: what is carried on is collected, too
+        yield from _repeated("output", [value.name for value in graph.output])
     yield from _repeated("result", [name for node in graph.node for name in node.output if name])
     for value in (*graph.input, *graph.value_info, *graph.output):
         yield from _value_problems(value)
