@@ -27,7 +27,7 @@ from t10.errors import T10Error
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-BLOCK_ROWS = 1024
+BLOCK_ROWS = 256
 """Rows whose values of all instructions are held at once."""
 Instruction = tuple[int, int, int, int]
 """Opcode and three operands (0 where unused)."""

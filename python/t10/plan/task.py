@@ -135,7 +135,7 @@ class _KeptBound:
     bound: ComputeBound | None = None
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=3)
 def _kept_bound(*known: Hashable) -> _KeptBound:
     del known
     return _KeptBound()
