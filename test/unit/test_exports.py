@@ -215,3 +215,28 @@ def test_old_resizing_reads_without_half_pixels(opset: int, operator: str, mode:
     factors = np.array(scales.split(","), np.float32)
     shape = ", ".join(str(int(extent)) for extent in np.floor(np.array([1, 2, 5, 6], np.float32) * factors))
     agree(model(f"g (float[1, 2, 5, 6] x) => (float[{shape}] y) {{ {text} }}", opset), floats(1, 2, 5, 6))
+
+
+@pytest.mark.parametrize("n_bits", [0, 1, 5, 30, 31])
+@pytest.mark.parametrize("direction", ["LEFT", "RIGHT"])
+def test_integers_shifted_as_unsigned_ones(direction: str, n_bits: int) -> None:
+    agree(
+        model(
+            f"""g (int32[6] x) => (int32[6] y, int32[6] z) {{
+                n = Constant <value: tensor = uint32 {{{n_bits}}}> ()
+                high = Constant <value: tensor = uint32 {{2147483649}}> ()
+                word = Cast <to: int = 12> (x)
+                moved = BitShift <direction: string = "{direction}"> (word, n)
+                marked = BitwiseOr (moved, high)
+                y = Cast <to: int = 6> (moved)
+                z = Cast <to: int = 6> (marked)
+            }}"""
+        ),
+        np.array([0, 1, 77_777_777, -1, -(2**31), 2**31 - 1], np.int32),
+    )
+
+
+def test_unsigned_integers_that_stay_are_refused_by_name() -> None:
+    of = model("g (int32[6] x) => (uint32[6] y) { y = Cast <to: int = 12> (x) }")
+    with pytest.raises(UnsupportedOpError, match="Cast"):
+        import_proto(of, source="m")

@@ -39,6 +39,7 @@ from t10.frontend.unsupported import UnsupportedNode, excise, unknown_operators
 from t10.frontend.utf8 import first_not_text
 from t10.frontend.weights import Weights, lift_weights, load_external
 from t10.frontend.wire import without_weights
+from t10.frontend.words import expand_words
 
 _onnx: Any = onnx  # some of its functions are typed in part only
 
@@ -151,7 +152,7 @@ def prepare(
     lift_weights(model, weights)
     model = infer_shapes(model, source)
     check_sizes(model, source)
-    while fold_constants(model) or expand_sequences(model) or rewrite(model):
+    while fold_constants(model) or expand_sequences(model) or expand_words(model) or rewrite(model):
         model = infer_shapes(model, source)
         check_sizes(model, source)
     refused += _taken_out(model, data_dependent(model, source, weights.names))
