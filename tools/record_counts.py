@@ -24,6 +24,8 @@ from t10.conformance.summary import COLUMNS  # noqa: E402 - needs the path above
 
 EXPORTER = "exporter"
 """The status of an export that the exporter did not write."""
+NAMES = ("name", "sample", "exporter", "opset")
+"""What tells rows apart."""
 STATUS_OF_VERDICT = {"refused": "unsupported", "HANGS": "time limit", "CRASH": "crash", "DEFECT": "crash"}
 
 
@@ -32,13 +34,18 @@ def main(command_line: list[str] | None = None) -> int:
     arguments = _arguments(command_line)
     found: list[Measured] = []
     if arguments.onnx_mlir:
-        found.append(of_texts(_rows(arguments.onnx_mlir)))
+        found.append(of_texts(merged_rows(map(_rows, arguments.onnx_mlir))))
     if arguments.torch_exports:
-        found.extend(of_exports(_rows(arguments.torch_exports)))
+        found.extend(of_exports(merged_rows(map(_rows, arguments.torch_exports))))
     write_measured(found)
     for each in found:
         print(f"{each.what}: {_words(each.counts)}")
     return 0
+
+
+def merged_rows(files: Iterable[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """Return the rows of several files, of those of one name the last."""
+    return list({tuple(row.get(key) for key in NAMES): row for rows in files for row in rows}.values())
 
 
 def of_texts(rows: Iterable[dict[str, Any]]) -> Measured:
@@ -79,8 +86,12 @@ def _rows(path: Path) -> list[dict[str, Any]]:
 
 def _arguments(command_line: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--onnx-mlir", type=Path, metavar="JSON", help="rows of benchmarks/onnx_mlir.py")
-    parser.add_argument("--torch-exports", type=Path, metavar="JSON", help="rows of benchmarks/torch_exports")
+    parser.add_argument(
+        "--onnx-mlir", type=Path, nargs="+", metavar="JSON", help="rows of benchmarks/onnx_mlir.py"
+    )
+    parser.add_argument(
+        "--torch-exports", type=Path, nargs="+", metavar="JSON", help="rows of benchmarks/torch_exports"
+    )
     arguments = parser.parse_args(command_line)
     if not (arguments.onnx_mlir or arguments.torch_exports):
         parser.error("expected --onnx-mlir or --torch-exports")

@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
-from record_counts import of_exports, of_texts
+from record_counts import merged_rows, of_exports, of_texts
 
 from t10.cli import conformance as command
 from t10.cli.entry import main
@@ -180,6 +180,8 @@ def test_rows_of_other_commands_are_counted_by_status() -> None:
     texts = of_texts({"verdict": v, "constants": ["n"] if "constants" in v else []} for v in verdicts)
     assert texts.counts == {"pass": 1, "with constants": 1, "unsupported": 2, "wrong": 1, "time limit": 1}
     rows = [{"exporter": e, "status": s} for e in ("dynamo", "script") for s in ("pass", "pass", "exporter")]
+    again = [{"name": "x", "verdict": "DIFFERS"}, {"name": "y"}], [{"name": "x", "verdict": "equal"}]
+    assert merged_rows(again) == [{"name": "x", "verdict": "equal"}, {"name": "y"}]
     dynamo, script = of_exports(rows)
     assert (dynamo.what, dynamo.counts) == ("exports of PyTorch (dynamo)", {"pass": 2})
     assert script.apart == {"not written by the exporter": 1}
