@@ -102,9 +102,9 @@ def without_data(path: Path) -> Path:
 
 
 def unsupported(path: Path) -> Path:
-    """Write a model with an operator that has no meaning here."""
-    nodes = [helper.make_node("Det", ["x"], ["y"], name="determinant")]
-    return save(path, nodes, {"x": (TensorProto.FLOAT, [4, 4])}, {"y": (TensorProto.FLOAT, [])})
+    """Write a model with an operator whose result's shape depends on data."""
+    nodes = [helper.make_node("NonZero", ["x"], ["y"], name="positions")]
+    return save(path, nodes, {"x": (TensorProto.FLOAT, [4, 4])}, {"y": (TensorProto.INT64, [2, "n"])})
 
 
 def too_large(path: Path) -> Path:

@@ -207,5 +207,5 @@ def test_compile_prints_statistics_before_it_refuses(
     assert main(["compile", str(path), "-o", str(tmp_path / "out"), "--chip", "test-4", "--stats"]) == 3
     found = capsys.readouterr()
     assert "MACs" in found.out
-    assert "Det" in found.out
-    assert "determinant" in found.err
+    assert "NonZero" in found.out
+    assert "positions" in found.err
