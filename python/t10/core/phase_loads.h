@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "even_rows.h"
 #include "move_rates.h"
 
 namespace t10 {
@@ -37,13 +38,15 @@ class PhaseLoads {
   void take(Int source, Int core, Int slot, Int here, Int length) {
     if (takes_.size() > groups_.back().first_take) {
       Take &last = takes_.back();
-      if (last.core == core && last.source == source && last.slot + last.length == slot &&
-          last.here + last.length == here) {
-        last.length += length;
+      if (last.core == core && last.source == source && Int{last.slot} + last.length == slot &&
+          Int{last.here} + last.length == here) {
+        last.length += static_cast<std::uint32_t>(length);
         return;
       }
     }
-    takes_.push_back({source, slot, here, length, static_cast<std::int32_t>(core)});
+    takes_.push_back({static_cast<std::uint32_t>(slot), static_cast<std::uint32_t>(here),
+                      static_cast<std::uint32_t>(length), static_cast<std::int32_t>(source),
+                      static_cast<std::int32_t>(core)});
   }
 
   void fill(Int here, Int length) {
@@ -52,15 +55,16 @@ class PhaseLoads {
     fills_.back().second += length;
   }
 
-  // All groups were given: what every core does.
+  // All groups were given: what every core does. Once only: what was given is let go on the way.
   Loads finish() {
     clear();
     work_inside();
-    for (std::size_t g = 0; g < groups_.size(); ++g) offer(g);
+    offer_all();
     std::sort(pieces_.begin(), pieces_.end(), [](const Piece &a, const Piece &b) {
-      return std::tie(a.core, a.from, a.group, a.to) < std::tie(b.core, b.from, b.group, b.to);
+      return std::tie(a.core, a.from, a.group, a.here) < std::tie(b.core, b.from, b.group, b.here);
     });
     for (std::size_t first = 0; first < pieces_.size();) first = cut_core(first);
+    pieces_ = {};
     land();
     send();
     scatter();
@@ -85,20 +89,21 @@ class PhaseLoads {
   }
 
  private:
+  // There may be one per element that moves: whoever counts has made sure that a core has less than 2^32 slots.
   struct Take {
-    Int source, slot, here, length;
-    std::int32_t core;
+    std::uint32_t slot, here, length;
+    std::int32_t source, core;
   };
 
   struct Group {
     std::size_t first_member, n_members, first_take, first_fill;
   };
 
-  // Bytes of a core from `from` on (the variable's number in the upper bits) that a group wants at `to`.
+  // What a group wants in its slots from `here` on: bytes of a core from `from` on (the upper bits number its variable).
   struct Piece {
-    Int from, to, n;
+    Int from;
+    std::uint32_t here, length;
     std::int32_t core, group;
-    bool is_words;
   };
 
   struct Transfer {
@@ -146,11 +151,18 @@ class PhaseLoads {
     for (std::size_t i = 0; i < own.n_members; ++i) use(static_cast<std::size_t>(members_[own.first_member + i]));
   }
 
-  Int from_of(const Take &take) const { return (take.source << kVariableShift) + take.slot * item_bytes_; }
+  Int from_of(const Take &take) const { return (Int{take.source} << kVariableShift) + take.slot * item_bytes_; }
 
-  bool is_words(const Take &take) const {
-    return ((from_of(take) | (take.here * item_bytes_) | (take.length * item_bytes_)) & (kWordBytes - 1)) == 0;
+  // Numbers of slots, as bytes.
+  Int bytes(std::uint32_t slots) const { return Int{slots} * item_bytes_; }
+
+  bool is_words(Int from, std::uint32_t here, std::uint32_t length) const {
+    return ((from | bytes(here) | bytes(length)) & (kWordBytes - 1)) == 0;
   }
+
+  bool is_words(const Take &take) const { return is_words(from_of(take), take.here, take.length); }
+  bool is_words(const Piece &piece) const { return is_words(piece.from, piece.here, piece.length); }
+  Int end_of(const Piece &piece) const { return piece.from + bytes(piece.length); }
 
   // What a group does at least to receive: cycles of a port times bandwidth, and work behind the exchange.
   void least_received(std::size_t group) {
@@ -159,13 +171,13 @@ class PhaseLoads {
     const bool is_alone = groups_[group].n_members == 1;
     each_take(group, [&](const Take &take) {
       if (is_alone && is_member(group, take.core)) return;
-      const Int n = take.length * item_bytes_;
+      const Int n = bytes(take.length);
       Sender &sender = senders_[static_cast<std::size_t>(take.core)];
       Int cost = n;
       if (is_words(take)) {
         cost += fragment;
       } else {
-        const Int to = take.here * item_bytes_;
+        const Int to = bytes(take.here);
         if (!sender.is_packing) {
           sender.is_packing = true;
           touched_.push_back(take.core);
@@ -189,8 +201,8 @@ class PhaseLoads {
     each_take(group, [&](const Take &take) {
       const bool is_own = is_alone && is_member(group, take.core);
       Sender &sender = senders_[static_cast<std::size_t>(take.core)];
-      if (is_own ? take.length * item_bytes_ >= kWordBytes : is_words(take) || !sender.is_ragged) return;
-      others_.push_back({0, 0, take.here * item_bytes_, take.length * item_bytes_});
+      if (is_own ? bytes(take.length) >= kWordBytes : is_words(take) || !sender.is_ragged) return;
+      others_.push_back({0, 0, bytes(take.here), bytes(take.length)});
       sender.n_ends += 2;
     });
     const Int units = gathered + scattered(others_);
@@ -207,59 +219,22 @@ class PhaseLoads {
     for (std::size_t g = 0; g < groups_.size(); ++g) {
       const std::size_t end = g + 1 < groups_.size() ? groups_[g + 1].first_fill : fills_.size();
       Int units = 0;
-      rows(groups_[g].first_fill, end, [&](std::size_t i) { return Step{fills_[i].first, 0, fills_[i].second, -1, 0}; },
-           [&](const Step &first, Int count, Int, Int) {
-             units += rates_.copies(0, first.here * item_bytes_, first.length * item_bytes_, count, 0, 0);
-           });
+      each_even_row(groups_[g].first_fill, end,
+                    [&](std::size_t i) { return Step{fills_[i].first, 0, fills_[i].second, -1, 0}; },
+                    [&](const Step &first, Int count, Int, Int) {
+                      units += rates_.copies(0, first.here * item_bytes_, first.length * item_bytes_, count, 0, 0);
+                    });
       if (units > 0) each_member(g, [&](std::size_t core) { behind_[core] += units; });
       const std::size_t last = g + 1 < groups_.size() ? groups_[g + 1].first_take : takes_.size();
-      rows(groups_[g].first_take, last,
-           [&](std::size_t i) {
-             const Take &take = takes_[i];
-             return Step{take.here, take.slot, take.length, take.core, take.source};
-           },
-           [&](const Step &first, Int count, Int target_step, Int source_step) {
-             if (is_member(g, first.core)) copy(g, first, count, target_step, source_step);
-           });
+      each_even_row(groups_[g].first_take, last,
+                    [&](std::size_t i) {
+                      const Take &take = takes_[i];
+                      return Step{take.here, take.slot, take.length, take.core, take.source};
+                    },
+                    [&](const Step &first, Int count, Int target_step, Int source_step) {
+                      if (is_member(g, first.core)) copy(g, first, count, target_step, source_step);
+                    });
     }
-  }
-
-  struct Step {
-    Int here, slot, length;
-    std::int32_t core;
-    Int source;
-    bool is_like(const Step &other) const {
-      return length == other.length && core == other.core && source == other.source;
-    }
-  };
-
-  // Calls use(first, count, step here, step there) for every row of equal pieces that step evenly.
-  template <class Get, class Use>
-  static void rows(std::size_t begin, std::size_t end, Get &&get, Use &&use) {
-    if (begin == end) return;
-    Step first = get(begin), last = first;
-    Int count = 1, here_step = 0, slot_step = 0, row_here = 0, row_slot = 0;
-    bool was_like = false;
-    for (std::size_t i = begin + 1; i < end; ++i) {
-      const Step next = get(i);
-      const bool is_like = next.is_like(last);
-      const Int here = next.here - last.here, slot = next.slot - last.slot;
-      if (is_like && (!was_like || (here == here_step && slot == slot_step))) {
-        if (++count == 2) {
-          row_here = here;
-          row_slot = slot;
-        }
-      } else {
-        use(first, count, count > 1 ? row_here : 0, count > 1 ? row_slot : 0);
-        first = next;
-        count = 1;
-      }
-      was_like = is_like;
-      here_step = here;
-      slot_step = slot;
-      last = next;
-    }
-    use(first, count, count > 1 ? row_here : 0, count > 1 ? row_slot : 0);
   }
 
   void copy(std::size_t group, const Step &first, Int count, Int target_step, Int source_step) {
@@ -274,13 +249,24 @@ class PhaseLoads {
       local_[group].push_back({first.core, -1, (first.here + k * target_step) * item_bytes_, n});
   }
 
-  // The pieces that a group wants of other cores than its only member.
-  void offer(std::size_t group) {
+  // The pieces that groups want of other cores than their only member; what was given is not needed any longer.
+  void offer_all() {
+    std::size_t n_pieces = 0;
+    for (std::size_t g = 0; g < groups_.size(); ++g) each_wanted(g, [&](const Take &) { ++n_pieces; });
+    pieces_.reserve(n_pieces);
+    for (std::size_t g = 0; g < groups_.size(); ++g)
+      each_wanted(g, [&](const Take &take) {
+        pieces_.push_back({from_of(take), take.here, take.length, take.core, static_cast<std::int32_t>(g)});
+      });
+    takes_ = {};
+    fills_ = {};
+  }
+
+  template <class Use>
+  void each_wanted(std::size_t group, Use &&use) const {
     const bool is_alone = groups_[group].n_members == 1;
     each_take(group, [&](const Take &take) {
-      if (is_alone && is_member(group, take.core)) return;
-      const Int from = from_of(take), to = take.here * item_bytes_, n = take.length * item_bytes_;
-      pieces_.push_back({from, to, n, take.core, static_cast<std::int32_t>(group), is_words(take)});
+      if (!is_alone || !is_member(group, take.core)) use(take);
     });
   }
 
@@ -291,9 +277,9 @@ class PhaseLoads {
     while (first < pieces_.size() && pieces_[first].core == core) {
       // Pieces that overlap, directly or by others between them.
       std::size_t last = first + 1;
-      Int end = pieces_[first].from + pieces_[first].n;
+      Int end = end_of(pieces_[first]);
       for (; last < pieces_.size() && pieces_[last].core == core && pieces_[last].from < end; ++last)
-        end = std::max(end, pieces_[last].from + pieces_[last].n);
+        end = std::max(end, end_of(pieces_[last]));
       cut_cluster(first, last);
       first = last;
     }
@@ -304,7 +290,7 @@ class PhaseLoads {
     bounds_.clear();
     for (std::size_t i = first; i < last; ++i) {
       bounds_.push_back(pieces_[i].from);
-      bounds_.push_back(pieces_[i].from + pieces_[i].n);
+      bounds_.push_back(end_of(pieces_[i]));
     }
     std::sort(bounds_.begin(), bounds_.end());
     bounds_.erase(std::unique(bounds_.begin(), bounds_.end()), bounds_.end());
@@ -313,7 +299,7 @@ class PhaseLoads {
     for (std::size_t b = 0; b + 1 < bounds_.size(); ++b) {
       const Int begin = bounds_[b];
       active_.erase(std::remove_if(active_.begin(), active_.end(),
-                                   [&](std::size_t i) { return pieces_[i].from + pieces_[i].n <= begin; }),
+                                   [&](std::size_t i) { return end_of(pieces_[i]) <= begin; }),
                     active_.end());
       while (next < last && pieces_[next].from <= begin) active_.push_back(next++);
       waiting_ = active_;
@@ -326,7 +312,7 @@ class PhaseLoads {
     targets_.clear();
     served_.clear();
     again_.clear();
-    bool is_words = true;
+    bool has_words = true;
     for (const std::size_t i : waiting_) {
       const auto place = std::lower_bound(targets_.begin(), targets_.end(), pieces_[i].group);
       if (place != targets_.end() && *place == pieces_[i].group) {
@@ -335,7 +321,7 @@ class PhaseLoads {
       }
       targets_.insert(place, pieces_[i].group);
       served_.push_back(i);
-      is_words = is_words && pieces_[i].is_words;
+      has_words = has_words && is_words(pieces_[i]);
     }
     waiting_.swap(again_);
     const auto [found, is_new] = numbers_.try_emplace(targets_, transfers_.size());
@@ -349,13 +335,13 @@ class PhaseLoads {
     Transfer &transfer = transfers_[found->second];
     const Int n = end - begin;
     transfer.n_bytes += n;
-    if (is_words) {
+    if (has_words) {
       ++transfer.fragments;
       return;
     }
     for (const std::size_t i : served_)
       landings_.push_back({pieces_[i].group, static_cast<std::int32_t>(found->second),
-                           pieces_[i].to + begin - pieces_[i].from, n});
+                           bytes(pieces_[i].here) + begin - pieces_[i].from, n});
     if (begin != transfer.packed_end) ++transfer.packed_ranges;
     transfer.packed_end = end;
     transfer.packed_units += rates_.packed(begin, n);

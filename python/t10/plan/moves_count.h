@@ -149,6 +149,8 @@ class MoveCounter {
       throw std::invalid_argument("count: a slot wants an element that no home has");
     own_elements_.assign(static_cast<std::size_t>(n_rows), 0);
     own_fragments_.assign(static_cast<std::size_t>(n_rows), 0);
+    if (wanted.n_slots >= (Int{1} << 32))
+      throw std::invalid_argument("count: operands of 2^32 slots and more are not supported");
     if (pricing) {
       item_bytes_ = pricing->item_bytes;
       loads_.emplace(pricing->rates, pricing->item_bytes, n_rows);
@@ -170,6 +172,7 @@ class MoveCounter {
     Ints sent(own_elements_.size(), 0);
     for (const SentSlots &slots : sent_) slots.add_to(sent);
     counts_.sent = *std::max_element(sent.begin(), sent.end());
+    sent_.clear();
     counts_.is_complete = n_counted == n;
     if (loads_)
       counts_.loads = counts_.is_complete ? loads_->finish() : loads_->finish_some(counts_.sent * item_bytes_);
