@@ -23,6 +23,7 @@ from t10.passes.fusion.scalar import (
     reads,
     rewrite,
     substitute_axes,
+    tables,
     visit,
 )
 from t10.passes.fusion.views import axes_read, inlined, is_bijective
@@ -40,6 +41,10 @@ MAX_WHOLE_READS = 1
 MAX_SCALARS = 200
 """How many scalars a nest may hold when another is put into it: code for more needs more registers than there are,
 and what walks over them takes the square of their number."""
+
+
+MAX_READS = 15
+"""How many tensors it may then read, one at two places counted twice: an operator has 16 operands, one its result."""
 
 
 def merge(graph: FusionGraph) -> None:
@@ -164,9 +169,21 @@ def _recompute(graph: FusionGraph, producer: Nest) -> bool:
 
 
 def _is_short(nest: Nest, other: Nest) -> bool:
-    """Return whether two nests together hold few enough scalars to become one."""
+    """Return whether two nests together hold few enough scalars, and read few enough tensors, to become one."""
     parts = [part for each in (nest, other) for part in (each.body, each.epilogue) if part is not None]
-    return sum(len(visit(part)) for part in parts) <= MAX_SCALARS
+    if sum(len(visit(part)) for part in parts) > MAX_SCALARS:
+        return False
+    reader, producer = (nest, other) if other.result in nest.uses else (other, nest)
+    places = {(read.value, read.dims) for read in reader.all_reads}
+    n_times = sum(value == producer.result for value, _ in places)
+    n_before = [_n_reads(each) for each in (reader, producer)]
+    return n_before[0] - n_times + n_times * n_before[1] <= max(MAX_READS, *n_before)
+
+
+def _n_reads(nest: Nest) -> int:
+    """Return how many tensors a nest reads, one at two places counted twice."""
+    found = {(read.value, read.dims) for read in nest.all_reads}
+    return len(found) + len({table for part in nest.parts for table in tables(part)})
 
 
 def _is_cheap(graph: FusionGraph, producer: Nest) -> bool:

@@ -11,8 +11,8 @@ from support.models import save
 
 from t10.chip import load_chip
 from t10.driver import compile
-from t10.errors import InfeasiblePlanError
-from t10.plan.capacity import HOPELESS
+from t10.errors import InfeasiblePlanError, UnsupportedOpError
+from t10.plan.capacity import HOPELESS, MOST_OPERANDS
 
 FLOAT = TensorProto.FLOAT
 
@@ -54,3 +54,31 @@ def test_what_is_a_little_too_large_is_explained_by_the_planner(tmp_path: Path) 
     with pytest.raises(InfeasiblePlanError, match="bytes per core") as caught:
         compile(path, chip)
     assert caught.value.details
+
+
+def test_tensors_of_more_dims_than_are_searched_are_refused(tmp_path: Path) -> None:
+    shape = [2] * 17
+    path = save(
+        tmp_path / "m.onnx",
+        [helper.make_node("Relu", ["x"], ["y"], name="r")],
+        {"x": (FLOAT, shape)},
+        {"y": (FLOAT, shape)},
+    )
+    with pytest.raises(UnsupportedOpError, match="operator 'r': it has 17 axes"):
+        compile(path, "test-4")
+
+
+def test_sums_of_any_number_of_tensors_are_cut_into_operators_that_can_be_searched(tmp_path: Path) -> None:
+    names = [f"x{i}" for i in range(40)]
+    path = save(
+        tmp_path / "m.onnx",
+        [helper.make_node("Sum", names, ["y"], name="s")],
+        {name: (FLOAT, [2, 3]) for name in names},
+        {"y": (FLOAT, [2, 3])},
+    )
+    executable = compile(path, "test-4")
+    operators = executable.plan.graph.operators
+    assert len(operators) == 3
+    assert all(len(spec.inputs) < MOST_OPERANDS for spec in operators)
+    values = {name: np.full((2, 3), i, np.float32) for i, name in enumerate(names)}
+    np.testing.assert_array_equal(executable.run(values)["y"], np.full((2, 3), 780, np.float32))

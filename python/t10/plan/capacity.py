@@ -1,4 +1,4 @@
-"""What no search can make fit: an operator far larger than the whole chip, in bytes or in work."""
+"""What no search can make fit: an operator far larger than the whole chip, in bytes or in work, or in its form."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from t10.chip import ChipSpec
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
-from t10.errors import InfeasiblePlanError
+from t10.errors import InfeasiblePlanError, UnsupportedOpError
 
 HOPELESS = 16
 """From so many times the memory of the chip on, nothing is searched: sizes in the way of a search would overflow."""
@@ -17,13 +17,20 @@ MOST_POINTS = 2**31
 """Most points of an operator's loop nest per core: seconds of the chip's time for one operator."""
 
 
+MOST_AXES = 16
+MOST_OPERANDS = 16
+"""Most axes of an operator, and most operands with its result: how large the tables of the native search are."""
+
+
 def check_capacity(graph: Graph, chip: ChipSpec) -> None:
     """Raise `InfeasiblePlanError` for the first operator whose tensors or loops are hopelessly large.
 
-    Operands and result lie on the chip together while the operator runs, each at least once (T10 §4.1).
+    Operands and result lie on the chip together while the operator runs, each at least once (T10 §4.1). Raises
+    `UnsupportedOpError` for one of more axes or operands than are searched.
     """
     total = chip.n_cores * chip.sram_bytes
     for spec in graph.operators:
+        _check_form(spec)
         tensors = {operand.name: operand for operand in (*spec.inputs, *spec.epilogue_inputs, spec.output)}
         needed = sum(prod(each.shape) * size_bytes(each.dtype) for each in tensors.values())
         points = prod(axis.extent for axis in spec.axes)
@@ -35,6 +42,18 @@ def check_capacity(graph: Graph, chip: ChipSpec) -> None:
         if points > MOST_POINTS * chip.n_cores:
             most = MOST_POINTS * chip.n_cores
             raise _error(spec, f"its loops have {points:,} points, expected at most {most:,} on {chip.name}")
+
+
+def _check_form(spec: OperatorSpec) -> None:
+    n_axes, n_operands = len(spec.axes), len(spec.inputs) + 1
+    if n_axes > MOST_AXES or n_operands > MOST_OPERANDS:
+        raise UnsupportedOpError(
+            f"it has {n_axes} axes and {n_operands} operands with its result (expected at most {MOST_AXES} and "
+            f"{MOST_OPERANDS})",
+            operator=spec.name,
+            location=spec.location or None,
+            hint="reshape tensors of many dims to fewer; add up many tensors in several steps",
+        )
 
 
 def _error(spec: OperatorSpec, message: str) -> InfeasiblePlanError:
