@@ -39,7 +39,7 @@ class T10Error(Exception):
 
     def __str__(self) -> str:
         """Return one line: where, what, and what would help; line breaks of the parts become spaces."""
-        where = [self.location] if self.location else []
+        where = [self.location] if self.location and self.location != self.operator else []
         if self.operator:
             where.append(f"operator '{self.operator}'")
         text = ": ".join([*where, self.message])

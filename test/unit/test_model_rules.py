@@ -16,7 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 from t10.cli.entry import main
 from t10.errors import InputError, UnsupportedOpError
 from t10.frontend.importer import import_model, import_proto
-from t10.frontend.onnx_file import read_onnx
+from t10.frontend.onnx_file import prepare, read_onnx
 from t10.frontend.rules import MAX_DEPTH, MAX_ELEMENTS, broken_rules
 from t10.inspect import model_facts
 
@@ -380,3 +380,64 @@ def test_a_rule_that_is_broken_twice_is_told_once() -> None:
     model = _model([RELU, *deep.node], c=np.array(True))
     found = broken_rules(model)
     assert len([problem for problem in found if "levels deep" in problem]) == 1
+
+
+def test_an_eye_of_something_without_a_type_is_refused_before_inference_ends_the_process() -> None:
+    eye = node("EyeLike", ["u"], ["y"], name="eye", dtype=FLOAT)
+    model = _model([node("Normalizer", ["x"], ["u"], domain="ai.onnx.ml"), eye], [3, 3])
+    with pytest.raises(UnsupportedOpError, match=r"Normalizer"):
+        import_proto(model, source="m")
+    body = helper.make_graph([eye], "b", [], [helper.make_tensor_value_info("y", FLOAT, [3, 3])])
+    branch = node("If", ["c"], ["y"])
+    for name in ("then_branch", "else_branch"):
+        branch.attribute.add(name=name, type=onnx.AttributeProto.GRAPH, g=body)
+    nested = _model([node("Normalizer", ["x"], ["u"], domain="ai.onnx.ml"), branch], [3, 3], c=np.array(True))
+    with pytest.raises(UnsupportedOpError):
+        import_proto(nested, source="m")
+
+
+def test_a_graph_without_outputs_and_names_without_end_are_refused() -> None:
+    silent = _model([RELU])
+    del silent.graph.output[:]
+    assert "its graph has no output" in _refusal(silent)
+    long = _model([node("Relu", ["x"], ["y"], name="n" * 20_000)])
+    assert "is a name of 20,000 characters" in _refusal(long)
+
+
+@pytest.mark.parametrize("damage", ["location", "type", "negative"])
+def test_errors_name_the_file_they_are_of(damage: str) -> None:
+    model = _model([node("Add", ["x", "w"], ["y"])], w=np.ones(3, np.float32))
+    if damage == "location":
+        tensor = model.graph.initializer[0]
+        tensor.ClearField("raw_data")
+        tensor.data_location = TensorProto.EXTERNAL
+        tensor.external_data.add(key="location", value="/etc/passwd")
+    elif damage == "type":
+        model.graph.input[0].ClearField("type")
+    else:
+        model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = -3
+    assert _refusal(model).startswith("m: ")
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "why"),
+    [("Tile", [2**62], "overflow"), ("Tile", [-1], "negative"), ("Pad", [2**62, 2**62], "overflow")],
+)
+def test_results_that_cannot_be_are_told_by_their_node(kind: str, values: list[int], why: str) -> None:
+    model = _model([node(kind, ["x", "s"], ["y"], name="n")], s=np.array(values))
+    assert "node name: n" in _refusal(model)
+    assert why in _refusal(model)
+
+
+def test_loading_takes_time_in_proportion_to_the_number_of_weights() -> None:
+    def seconds(n: int) -> float:
+        names = ["x", *(f"v{i}" for i in range(n - 1)), "y"]
+        nodes = [node("Add", [a, f"w{i}"], [b]) for i, (a, b) in enumerate(pairwise(names))]
+        weights: dict[str, Any] = {f"w{i}": np.zeros(20, np.float32) for i in range(n)}
+        model = _model(nodes, [20], **weights)
+        started = time.process_time()
+        prepare(model, source="m", folder=Path())
+        return time.process_time() - started
+
+    seconds(100)
+    assert seconds(4000) < 16 * seconds(500)

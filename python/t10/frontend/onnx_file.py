@@ -17,7 +17,7 @@ import onnx
 from google.protobuf.message import DecodeError
 from numpy.typing import ArrayLike, NDArray
 
-from t10.errors import InputError
+from t10.errors import InputError, T10Error
 from t10.frontend.constant_inputs import computed_constants
 from t10.frontend.data_dependent import data_dependent
 from t10.frontend.declared import use_declared_shapes
@@ -128,8 +128,25 @@ def prepare(
 ) -> LoadedModel:
     """Return a model in memory ready for import; `folder` is where its external data would lie, `own` its own file.
 
-    Changes `model`. `constants` fixes inputs: they are inputs no longer.
+    Changes `model`. `constants` fixes inputs: they are inputs no longer. Errors say which file they are of.
     """
+    try:
+        return _prepared(model, source, folder, own, shapes, dtype, constants)
+    except T10Error as error:
+        if error.location is None and not error.message.startswith(source):
+            error.location = source
+        raise
+
+
+def _prepared(
+    model: Any,
+    source: str,
+    folder: Path,
+    own: Path | None,
+    shapes: Mapping[str, ShapeOverride] | None,
+    dtype: str | None,
+    constants: Mapping[str, ArrayLike] | None,
+) -> LoadedModel:
     if dtype not in (None, HALF):
         raise InputError(f"--dtype is {dtype!r} (expected {HALF})")
     check_rules(model, source)
@@ -141,7 +158,7 @@ def prepare(
     lift_weights(model, weights)
     model = raise_opset(model)
     use_declared_shapes(model)
-    check_static_inputs(model, weights.names)
+    check_static_inputs(model, frozenset(weights.names))
     refused = _taken_out(model, unknown_operators(model, source))
     legalize(model)
     model = infer_shapes(model, source)
@@ -163,16 +180,17 @@ def prepare(
         expand_reversals(model)
         expand_selections(model)
         lift_weights(model, weights)
-        _check(model, source)
         model = infer_shapes(model, source, strict=True)
         check_static_outputs(model)
+        _check(model, source)
     refuse_nan(weights.values, source)
     return _loaded(model, source, weights, refused)
 
 
 def _loaded(model: Any, source: str, weights: Weights, refused: list[UnsupportedNode]) -> LoadedModel:
     """Return the model with its inputs before its weights."""
-    inputs = tuple(i.name for i in model.graph.input if i.name not in weights.names)
+    lifted = frozenset(weights.names)
+    inputs = tuple(i.name for i in model.graph.input if i.name not in lifted)
     _order_inputs(model, inputs, weights.names)
     return LoadedModel(
         model=model,

@@ -7,6 +7,7 @@ as much work as a file tells it to, so names, types, extents and sizes are check
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from math import prod
 from typing import Any
 
@@ -22,6 +23,8 @@ MAX_ELEMENTS = 2**40
 """Most elements of a tensor: a thousand times what the largest chip holds."""
 MAX_NODES = 1_000_000
 """Most nodes of a model, with its functions expanded and the bodies of control flow counted once."""
+MAX_NAME = 16_384
+"""Most characters of a name: every error, plan and report quotes it."""
 MAX_DEPTH = 24
 """Most levels of graphs in attributes of nodes."""
 MAX_PROBLEMS = 20
@@ -59,6 +62,8 @@ def check_sizes(model: Any, source: str) -> None:
 
 
 def _problems(model: Any) -> Iterator[str]:
+    if not model.graph.output:
+        yield "its graph has no output"
     yield from _opset_problems(model)
     yield from _size_problems(model)
     yield from _graph_problems(model.graph, frozenset(), 0)
@@ -168,6 +173,9 @@ def _graph_problems(graph: Any, outer: frozenset[str], depth: int) -> Iterator[s
             yield f"output {_cut(value.name)} is made by no node"
     for node in graph.node:
         yield from _node_problems(node, inside, depth)
+    for name in chain(inside, (node.name for node in graph.node)):
+        if len(name) > MAX_NAME:
+            yield f"{_cut(name)} is a name of {len(name):,} characters (expected at most {MAX_NAME:,})"
 
 
 def _node_problems(node: Any, inside: frozenset[str], depth: int) -> Iterator[str]:

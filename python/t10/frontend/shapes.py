@@ -8,7 +8,7 @@ from typing import Any
 import onnx
 
 from t10.errors import InputError, UnsupportedOpError
-from t10.frontend.unsupported import any_node, ends_inference
+from t10.frontend.unsupported import any_node, ends_inference, is_typed_eye
 
 _MOST_PROPAGATED = 1 << 16
 _NO_TENSOR = {
@@ -85,12 +85,32 @@ def infer_shapes(model: Any, source: str, *, strict: bool = False) -> Any:
             f"{source}: operators on text or tables inside functions or bodies are not lowered"
         )
     try:
+        if reads_unknown_type(model):
+            raise UnsupportedOpError(f"{source}: EyeLike reads what no operator gives a type")
         plain = onnx.shape_inference.infer_shapes(model)
         return onnx.shape_inference.infer_shapes(
             model, check_type=strict, strict_mode=strict, data_prop=not has_long_row(plain)
         )
     except (onnx.shape_inference.InferenceError, RuntimeError, ValueError) as error:
         raise InputError(f"{source}: shapes do not fit together: {one_line(error)}") from error
+
+
+def reads_unknown_type(model: Any) -> bool:
+    """Return whether an EyeLike that states its own type may read a value without one, which ends the process."""
+    eyes = [node.output[0] for node in model.graph.node if is_typed_eye(node) and node.output]
+    if not eyes:
+        return any_node(model, is_typed_eye)
+    rest = onnx.ModelProto.FromString(model.SerializeToString())
+    kept = [node for node in rest.graph.node if not is_typed_eye(node)]
+    kept = [onnx.NodeProto.FromString(node.SerializeToString()) for node in kept]
+    del rest.graph.node[:]
+    rest.graph.node.extend(kept)
+    if any_node(rest, is_typed_eye):
+        return True
+    graph = onnx.shape_inference.infer_shapes(rest).graph
+    typed = {value.name for value in (*graph.input, *graph.value_info) if value.type.WhichOneof("value")}
+    typed |= {tensor.name for tensor in graph.initializer}
+    return any(is_typed_eye(node) and node.input[0] not in typed for node in model.graph.node)
 
 
 def has_long_row(model: Any) -> bool:
@@ -140,7 +160,7 @@ def _check_value(value: Any, what: str) -> None:
             if dim.dim_param
             else (str(dim.dim_value) if dim.HasField("dim_value") else "unknown")
         )
-        example = "x".join(str(d.dim_value or 1) for d in _dims(value))
+        example = "x".join(str(max(1, d.dim_value)) for d in _dims(value))
         remedy = f"give it with --shape {value.name}={example}" + (
             f" or --shape {dim.dim_param}=1" if dim.dim_param else ""
         )

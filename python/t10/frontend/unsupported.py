@@ -136,8 +136,12 @@ def unknown_operators(model: Any, source: str) -> list[UnsupportedNode]:
     functions = {(function.domain, function.name) for function in model.functions}
     versions = {entry.domain: entry.version for entry in model.opset_import}
     found: list[UnsupportedNode] = []
+    made: set[str] = set()
     for node in model.graph.node:
         if (node.domain, node.op_type) in functions:
+            continue
+        if is_typed_eye(node) and not made.isdisjoint(node.input):
+            found.append(unsupported(node, source, "reads what an unknown operator makes"))
             continue
         if ends_inference(node):
             found.append(
@@ -153,6 +157,7 @@ def unknown_operators(model: Any, source: str) -> list[UnsupportedNode]:
         ):
             continue
         found.append(unsupported(node, source, _unknown(node, domain, version)))
+        made.update(node.output)
     return found
 
 
@@ -171,6 +176,11 @@ def any_node(model: Any, accepts: Callable[[Any], bool]) -> bool:
 def ends_inference(node: Any) -> bool:
     """Return whether ONNX's shape inference may end the process at a node: it takes types of inputs for granted."""
     return (node.domain, node.op_type) in _ENDS_INFERENCE
+
+
+def is_typed_eye(node: Any) -> bool:
+    """Return whether a node is an EyeLike that states its type: inference then takes that of its input for granted."""
+    return node.op_type == "EyeLike" and any(attribute.name == "dtype" for attribute in node.attribute)
 
 
 def _unknown(node: Any, domain: str, version: int | None) -> str:

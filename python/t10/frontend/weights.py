@@ -56,6 +56,7 @@ def load_external(model: Any, folder: Path, weights: Weights, own: Path | None =
     """
     graph = model.graph
     kept: list[Any] = []
+    lifted: list[Any] = []
     for tensor in graph.initializer:
         if tensor.data_location != onnx.TensorProto.EXTERNAL:
             kept.append(tensor)
@@ -63,13 +64,14 @@ def load_external(model: Any, folder: Path, weights: Weights, own: Path | None =
         values = mapped_array(tensor, folder, own)
         if values is None:
             _require_not_shape(tensor)
-            _lift(graph, tensor.name, tensor.data_type, tuple(tensor.dims), weights)
+            lifted.append(_as_input(tensor))
             continue
         kept.append(tensor)
         if stays_constant(tensor.data_type, tuple(tensor.dims)):
             _fill(tensor, values)
         else:
             weights.mapped[tensor.name] = values
+    _lift(graph, lifted, weights)
     if len(kept) != len(graph.initializer):
         _replace_initializers(graph, kept)
     for node in graph.node:
@@ -118,6 +120,7 @@ def lift_weights(model: Any, weights: Weights) -> None:
     graph.input.extend(inputs)
     read = _names_read(graph)
     kept: list[Any] = []
+    lifted: list[Any] = []
     for tensor in graph.initializer:
         if tensor.name not in read:
             continue
@@ -126,7 +129,8 @@ def lift_weights(model: Any, weights: Weights) -> None:
             continue
         mapped = weights.mapped.pop(tensor.name, None)
         weights.values[tensor.name] = _to_array(tensor) if mapped is None else mapped
-        _lift(graph, tensor.name, tensor.data_type, tuple(tensor.dims), weights)
+        lifted.append(_as_input(tensor))
+    _lift(graph, lifted, weights)
     _replace_initializers(graph, kept)
     unread = [name for name in weights.names if name not in read]
     for name in unread:
@@ -137,13 +141,20 @@ def lift_weights(model: Any, weights: Weights) -> None:
     graph.input.extend(remaining)
 
 
-def _lift(graph: Any, name: str, data_type: int, shape: tuple[int, ...], weights: Weights) -> None:
-    """Make a tensor an input of the graph."""
-    listed = [value for value in graph.input if value.name != name]
+def _as_input(tensor: Any) -> Any:
+    return onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims))
+
+
+def _lift(graph: Any, lifted: list[Any], weights: Weights) -> None:
+    """Make tensors inputs of the graph, in place of inputs of their names: all at once, as there may be thousands."""
+    if not lifted:
+        return
+    names = [value.name for value in lifted]
+    taken = set(names)
+    listed = [value for value in graph.input if value.name not in taken]
     del graph.input[:]
-    graph.input.extend(listed)
-    graph.input.append(onnx.helper.make_tensor_value_info(name, data_type, list(shape)))
-    weights.names.append(name)
+    graph.input.extend((*listed, *lifted))
+    weights.names.extend(names)
 
 
 def _replace_initializers(graph: Any, kept: list[Any]) -> None:

@@ -12,7 +12,7 @@ import onnx
 from t10.errors import T10Error
 from t10.frontend.onnx_file import read_onnx
 from t10.frontend.rules import MAX_PROBLEMS, broken_rules
-from t10.frontend.shapes import has_long_row, one_line, set_shapes
+from t10.frontend.shapes import has_long_row, one_line, reads_unknown_type, set_shapes
 from t10.frontend.unsupported import STANDARD_DOMAINS, any_node, ends_inference, unknown_operators
 from t10.inspect.dtypes import bytes_of
 from t10.inspect.facts import ExternalFile, GraphFacts, ModelFacts, NodeFacts, Port, WeightFacts
@@ -60,6 +60,8 @@ def _inferred(model: Any, problems: list[str]) -> Any:
     if problems or any_node(model, ends_inference):
         return model
     try:
+        if reads_unknown_type(model):
+            return model
         plain = onnx.shape_inference.infer_shapes(model)
         return plain if has_long_row(plain) else onnx.shape_inference.infer_shapes(model, data_prop=True)
     except (onnx.shape_inference.InferenceError, RuntimeError, ValueError) as error:
