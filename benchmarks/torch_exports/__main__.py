@@ -8,8 +8,8 @@
 Needs PyTorch and onnxscript, which T10 does not depend on: without them nothing is measured. Every file is planned for
 test-16, or the next chip that holds it, and executed on the plan simulator; its outputs are compared with those of
 ONNX Runtime, or with PyTorch's where ONNX Runtime has no kernel. Where an exporter fails, or writes another opset than
-it was asked for, there is nothing to compile, which is counted apart. The exit code is 0 if all that there
-is passes, or is refused as it must be.
+it was asked for, there is nothing to compile, which is counted apart. The exit code is 0 if all that there is passes,
+or is refused as it must be.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def main(command_line: list[str] | None = None) -> int:
 
 def _is_meant(row: Row) -> bool:
     """Return whether a refusal is one that must be: its reason names the operator that cannot be planned."""
-    return row.status == "unsupported" and REFUSED.get(row.sample, row.sample) in row.reason
+    return row.status == "unsupported" and row.sample in REFUSED and REFUSED[row.sample] in row.reason
 
 
 def _samples(only: str) -> list[Sample]:
