@@ -207,7 +207,7 @@ def _add_reading(commands: Commands, common: argparse.ArgumentParser) -> None:
         action="store_true",
         help="fit the communication model to the exchange simulator instead: phases on the chip, 40 per kind",
     )
-    profile.add_argument("--samples", type=int, help="shapes per class (default: 200), or phases per kind")
+    profile.add_argument("--samples", type=int, help="shapes per class (default: 160), or phases per kind")
     profile.add_argument(
         "--plot", type=Path, metavar="FILE.png", help="draw modelled against measured cycles"
     )
@@ -231,7 +231,7 @@ def _add_inspecting(commands: Commands, common: argparse.ArgumentParser) -> None
     )
     inspect.add_argument("model", type=Path, help="ONNX model, text of onnx-mlir, or linalg on tensors")
     _shapes(inspect)
-    inspect.add_argument("--rows", type=int, metavar="N", help="nodes of the graph to list (default: 200)")
+    inspect.add_argument("--rows", type=int, metavar="N", help="nodes of the graph to list (default: 160)")
     inspect.add_argument(
         "--graph", type=Path, metavar="FILE", help="draw the operator graph, as .svg, or as .dot for Graphviz"
     )

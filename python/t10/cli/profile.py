@@ -21,7 +21,7 @@ from t10.profile.picture import accuracy_picture, kind_of
 from t10.profile.table import classes_of_table, errors_of, write_fits
 
 WORST_SHOWN = 12
-SAMPLES = 200
+SAMPLES = 160
 
 
 def run_profile(arguments: Arguments) -> int:
