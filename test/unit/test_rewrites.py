@@ -236,3 +236,15 @@ def test_old_opsets_are_raised() -> None:
     old.ir_version = 3
     imported = import_proto(old, source="m")
     np.testing.assert_array_equal(run_module(imported.module, inputs)["y"], inputs["x"][None])
+
+
+@pytest.mark.parametrize("pads", [[-(2**31), 0, 2**62, 0], [0, 0, -4, 0]])
+def test_windows_that_make_no_sense_are_not_written_out(pads: list[int]) -> None:
+    node = helper.make_node("MaxPool", ["x"], ["y", "z"], kernel_shape=[5, 5], pads=pads)
+    made = model(
+        node,
+        {"x": draw(1, 1, 5, 5)},
+        {"y": (onnx.TensorProto.FLOAT, None), "z": (onnx.TensorProto.INT64, None)},
+    )
+    with pytest.raises((InputError, UnsupportedOpError)):
+        import_proto(made, source="m")

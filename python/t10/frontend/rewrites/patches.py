@@ -16,6 +16,15 @@ from numpy.typing import NDArray
 
 from t10.frontend.rewrites.site import KIND, Rule, Shape, Site
 
+MOST_ENTRIES = 1 << 22
+"""Most entries of a table of places: they are written down one by one."""
+
+
+def _are_few(*groups: Shape) -> bool:
+    """Return whether extents are those of tensors, and a table of all their combinations is small."""
+    extents = [extent for group in groups for extent in group]
+    return min(extents, default=1) >= 1 and prod(extents) <= MOST_ENTRIES
+
 
 def _windows(
     spatial: Shape, kernel: Shape, strides: Shape, dilations: Shape, low: Shape, out: Shape
@@ -51,6 +60,8 @@ def _max_pool(site: Site) -> bool:
         (n + pads[i] + pads[i + rank] - (kernel[i] - 1) * dilations[i] - 1) // strides[i] + 1
         for i, n in enumerate(spatial)
     )
+    if not _are_few(strides, dilations) or not _are_few(out, tuple(kernel)) or min(pads) < 0:
+        return False
     table = _windows(spatial, tuple(kernel), strides, dilations, tuple(pads[:rank]), out)
     n_places, is_inside = prod(spatial), table >= 0
     flat = site.reshape(site.input(0), (shape[0], shape[1], n_places))
@@ -90,6 +101,8 @@ def _max_unpool(site: Site) -> bool:
     own = [(n - 1) * strides[i] + kernel[i] - pads[i] - pads[i + rank] for i, n in enumerate(shape[2:])]
     inner = (*shape[:2], *own)
     extents = inner if wanted is None else tuple(int(n) for n in wanted)
+    if not _are_few(inner) or not _are_few(extents):
+        return False
     places = site.reshape(site.input(1), (prod(shape),))
     if extents != inner:
         # Places count in the tensor that was pooled, which is smaller than what is asked for.
@@ -114,6 +127,13 @@ def _col2im(site: Site) -> bool:
         (n + pads[i] + pads[i + rank] - (kernel[i] - 1) * dilations[i] - 1) // strides[i] + 1
         for i, n in enumerate(spatial)
     )
+    if (
+        not _are_few(strides, dilations)
+        or not _are_few(out, kernel)
+        or not _are_few(spatial)
+        or min(pads) < 0
+    ):
+        return False
     table = _windows(spatial, kernel, strides, dilations, tuple(pads[:rank]), out).T.reshape(-1)
     channels = shape[1] // prod(kernel)
     lists: list[list[int]] = [[] for _ in range(prod(spatial))]
