@@ -7,7 +7,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from fuzz_models import Verdict, judge, run_batch
+from fuzz_models import Verdict, judge, level_of, run_batch
 from model_damage import Corpus, damaged
 
 
@@ -29,6 +29,18 @@ def test_damaged_models_are_taken_or_refused(corpus: Corpus, tmp_path: Path) -> 
 
 def test_damaged_models_are_lowered_or_refused(corpus: Corpus, tmp_path: Path) -> None:
     assert _defects(run_batch(range(1000, 1040), 20, corpus, tmp_path, "import")) == []
+
+
+@pytest.mark.parametrize("level", ["text", "ir"])
+def test_damaged_text_is_taken_or_refused(level: str, corpus: Corpus, tmp_path: Path) -> None:
+    found = run_batch(range(30), 20, corpus, tmp_path, level)
+    assert len(found) == 30
+    assert _defects(found) == []
+
+
+def test_how_far_a_case_goes_is_told_by_its_number() -> None:
+    assert [level_of(n, "mixed") for n in (100, 110, 111)] == ["plan", "import", "read"]
+    assert level_of(111, "import") == "import"
 
 
 def test_a_number_and_a_seed_give_the_same_bytes(corpus: Corpus) -> None:
