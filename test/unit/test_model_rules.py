@@ -441,3 +441,12 @@ def test_loading_takes_time_in_proportion_to_the_number_of_weights() -> None:
 
     seconds(100)
     assert seconds(4000) < 16 * seconds(500)
+
+
+@pytest.mark.parametrize(
+    "equation", [b"\xff\xfe", b"i1->i", b"i.->i", b"i>", b"......", b"i...j...->i", b"i->i->i"]
+)
+def test_equations_of_other_signs_are_refused_before_inference_does_not_end(equation: bytes) -> None:
+    einsum = node("Einsum", ["x"], ["y"], name="e")
+    einsum.attribute.add(name="equation", type=onnx.AttributeProto.STRING, s=equation)
+    assert "Einsum node 'e' has the equation" in _refusal(_model([einsum]))

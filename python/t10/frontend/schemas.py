@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -27,6 +28,10 @@ _BOUNDS = {
     "batch_dims": (0, MAX_RANK),
 }
 """What attributes that name dims can be. ONNX's inference takes it for granted, and ends the process."""
+
+_TERM = rb"[A-Za-z\s]*(?:\.\.\.[A-Za-z\s]*)?"
+_EQUATION = re.compile(_TERM + rb"(?:," + _TERM + rb")*(?:->" + _TERM + rb")?")
+"""An equation of Einsum. ONNX's inference does not end at other characters, nor where a term has two ellipses."""
 
 
 def schema_problems(model: Any) -> Iterator[str]:
@@ -86,6 +91,8 @@ def _problems(node: Any, schema: Any) -> Iterator[str]:
             found = kinds.Name(attribute.type) if attribute.type in kinds.values() else str(attribute.type)
             yield f"{title} has {attribute.name!r} of type {found.lower()} (expected {kinds.Name(expected).lower()})"
         yield from _out_of_bounds(title, attribute)
+        if node.op_type == "Einsum" and not _EQUATION.fullmatch(attribute.s):
+            yield f"{title} has the equation {attribute.s[:40]!r} (expected terms of letters and one '...')"
     counts = [attribute.i for attribute in node.attribute if attribute.name == "num_outputs"]
     if node.op_type == "Split" and any(count != len(node.output) for count in counts):
         # ONNX's inference takes this for granted, and ends the process or its memory.
