@@ -7,7 +7,7 @@ from math import prod
 
 from t10.core import geometry
 from t10.core.chunks import chunk_slots
-from t10.core.expression import Operand, OperatorSpec
+from t10.core.expression import AffineDim, Operand, OperatorSpec
 from t10.core.movement import operand_of
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import Layout
@@ -29,14 +29,13 @@ def operand_layout(spec: OperatorSpec, plan: OperatorPlan, number: int, scatter:
     slot = min(number, len(spec.inputs))
     ft = tuple(t if axis in operand.axes else 1 for axis, t in enumerate(plan.ft[slot]))
     pace = tuple(rp if t > 1 else 0 for rp, t in zip(plan.rp, ft, strict=True))
-    padded = _padded(operand, plan)
     still = DialectLayout(
         fs=geometry.dim_factors(operand, plan.f_op),
         ft=geometry.dim_factors(operand, ft),
         cores=geometry.n_sharers(operand, plan),
         scatter=scatter,
-        halo=_halos(operand, plan, padded),
-        padded=padded,
+        halo=_halos(operand, plan),
+        padded=_padded(operand, plan),
     )
     # A dim over several axes, or with a stride, moves in whole blocks: all of its partition is handed on.
     blocks = still.partition(operand.shape)
@@ -50,34 +49,36 @@ def operand_layout(spec: OperatorSpec, plan: OperatorPlan, number: int, scatter:
 
 
 def _padded(operand: Operand, plan: OperatorPlan) -> tuple[int, ...]:
-    """Return the extents that dims are padded to where even parts of their axes need more than they have; else empty.
-
-    Axes are padded by temporal factors that do not divide; a compound dim besides by the windows that begin or end
-    outside of it (a convolution's padding).
-    """
-    whole = tuple(f * length for f, length in zip(plan.f_op, plan.lengths, strict=True))
-    spans = tuple(geometry.dim_extent(dim, whole) for dim in operand.dims)
-    even = tuple(
-        -(-extent // pieces) * pieces if dim.is_simple else extent
-        for dim, extent, pieces in zip(
-            operand.dims, operand.shape, geometry.dim_factors(operand, plan.f_op), strict=True
-        )
-    )
-    is_longer = any(span > extent for span, extent in zip(spans, even, strict=True))
-    return tuple(map(max, operand.shape, spans)) if is_longer else ()
+    """Return the extents that dims are padded to where temporal factors ask for more than even parts; else empty."""
+    extents: list[int] = []
+    is_longer = False
+    for dim, extent in zip(operand.dims, operand.shape, strict=True):
+        if not dim.is_simple:
+            extents.append(extent)
+            continue
+        axis = dim.terms[0].axis
+        is_longer |= plan.lengths[axis] > -(-extent // plan.f_op[axis])
+        extents.append(max(extent, plan.f_op[axis] * plan.lengths[axis]))
+    return tuple(extents) if is_longer else ()
 
 
-def _halos(operand: Operand, plan: OperatorPlan, padded: tuple[int, ...]) -> tuple[int, ...]:
+def _halos(operand: Operand, plan: OperatorPlan) -> tuple[int, ...]:
     """Return by how many elements neighbouring sub-tensors overlap in every dim; empty if none do, nor coincide.
 
     Where several axes of a dim are cut, neighbours overlap by less along one than along another: what stands for all
-    is the halo that makes the sub-tensors as long as they are, with their beginnings evenly spaced over the extent.
+    is the halo of sub-tensors as long as they are, with their beginnings evenly spaced over what they span.
     """
     factors = geometry.dim_factors(operand, plan.f_op)
-    halos: list[int] = []
-    for dim, extent, pieces in zip(operand.dims, padded or operand.shape, factors, strict=True):
-        length = geometry.dim_extent(dim, plan.lengths)
-        spacing = max(1, -(-(extent - length) // (pieces - 1))) if pieces > 1 else length
-        halos.append(0 if dim.is_simple else max(0, length - spacing))
+    halos = tuple(_halo(dim, pieces, plan) for dim, pieces in zip(operand.dims, factors, strict=True))
     coincide = any(pieces > max(extent, 1) for extent, pieces in zip(operand.shape, factors, strict=True))
-    return tuple(halos) if any(halos) or coincide else ()
+    return halos if any(halos) or coincide else ()
+
+
+def _halo(dim: AffineDim, pieces: int, plan: OperatorPlan) -> int:
+    """Return by how many elements the `pieces` of one dim overlap."""
+    if len(dim.terms) == 1 or pieces == 1:
+        return 0
+    whole = tuple(f * length for f, length in zip(plan.f_op, plan.lengths, strict=True))
+    length = geometry.dim_extent(dim, plan.lengths)
+    spacing = -(-(geometry.dim_extent(dim, whole) - length) // (pieces - 1))
+    return max(0, length - max(1, spacing))

@@ -60,11 +60,19 @@ def _codelet(structure: Structure) -> Codelet:
     accesses = structure.accesses
     wide_weights = any(kind.load.width_bytes == WIDE_BYTES for kind in structure.passes)
     is_cross = "cross" in accesses
+    # What is copied may begin in the middle of a word: its copy does not.
+    copied = engine.in_bytes
     out_align = 16 if is_cross or structure.is_wide else 4 if "word" in accesses else 8
     fields = {
-        "x": Field("x", "in", engine.in_dtype, 4 if structure.copies_x else 16 if is_cross else 8, is_cross),
+        "x": Field(
+            "x", "in", engine.in_dtype, copied if structure.copies_x else 16 if is_cross else 8, is_cross
+        ),
         "w": Field(
-            "w", "in", engine.in_dtype, 4 if structure.copies_w else 16 if wide_weights else 8, wide_weights
+            "w",
+            "in",
+            engine.in_dtype,
+            copied if structure.copies_w else 16 if wide_weights else 8,
+            wide_weights,
         ),
         "scratch": Field("scratch", "scratch", "", 8),
         "out": Field("out", "inout", engine.out_dtype, out_align, bool(accesses & BANKED)),

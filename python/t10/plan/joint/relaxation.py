@@ -9,7 +9,7 @@ Source: Lagrangian relaxation of one constraint; compute-shift model R9-R11 for 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -69,7 +69,10 @@ class Relaxation:
     def __init__(self, selection: Selection) -> None:
         """Lay out the tables."""
         self.selection = selection
-        factors = [(t.scope, np.ascontiguousarray(t.values, np.float64).ravel()) for t in selection.costs]
+        factors = [
+            (_open_scope(t.scope, selection.n_states), np.ascontiguousarray(t.values, np.float64).ravel())
+            for t in selection.costs
+        ]
         self.elimination = Elimination(selection.n_states, factors)
         self.operator_by_row = np.repeat(
             np.arange(selection.n_operators), np.diff(selection.first_row[selection.first_state])
@@ -132,6 +135,15 @@ class Relaxation:
             return self.best(limits, price, region)
 
         return replace(_bound(best, idle_bytes, hint), n_prices=n_prices)
+
+
+def _open_scope(scope: tuple[int, ...], n_states: Sequence[int]) -> tuple[int, ...]:
+    """Return the operators of a table that have a choice, one at least; a table is as long without the others.
+
+    Without them no two operators are tied together by a third that has no choice: in a deep stack of equal layers the
+    elimination would need tables over all of those.
+    """
+    return tuple(number for number in scope if n_states[number] > 1) or scope[:1]
 
 
 def _bound(best: BestAt, idle_bytes: int, hint: float) -> Bound:
