@@ -200,7 +200,7 @@ def test_an_output_without_value_is_refused() -> None:
 def test_sequences_and_optionals_are_refused_as_in_a_model_file(tmp_path: Path, kind: str, what: str) -> None:
     file = tmp_path / "m.mlir"
     file.write_text(_one(f'%r = "onnx.Identity"(%x) : ({kind}) -> {kind}', kind, kind))
-    with pytest.raises(InputError, match=rf"'x' is {what}"):
+    with pytest.raises(InputError, match=rf"'x' is of type {what}"):
         import_model(file)
 
 
