@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from t10.plan.joint._minsum import Elimination
+from t10.plan.joint.relaxation import open_scope
 
 Floats = NDArray[np.float64]
 Factor = tuple[tuple[int, ...], Floats]
@@ -129,3 +130,15 @@ def test_variables_that_all_meet_are_too_entangled(n_variables: int, n_each: int
     pairs = [(a, b) for a in range(n_variables) for b in range(a)]
     with pytest.raises(ValueError, match="too entangled"):
         Elimination([n_each] * n_variables, [(pair, np.zeros(n_each * n_each)) for pair in pairs])
+
+
+def test_variables_without_a_choice_tie_no_others_together() -> None:
+    """In a deep stack of equal layers an operator with a choice meets many without; tables need not be over those."""
+    n_states = [17, *[1] * 14]
+    scopes = [(0, other) for other in range(1, 15)]
+    with pytest.raises(ValueError, match="too entangled"):
+        Elimination(n_states, [(scope, np.zeros(17)) for scope in scopes])
+    tables = [(open_scope(scope, n_states), np.arange(17.0)) for scope in scopes]
+    least, states = Elimination(n_states, tables).minimise(np.zeros(31))
+    assert (least, list(states)) == (0, [0] * 15)
+    assert open_scope((3, 4), n_states) == (3,)

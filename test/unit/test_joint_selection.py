@@ -176,6 +176,24 @@ def test_a_start_that_does_not_fit_is_left_out() -> None:
         assert (None if found is None else found.cycles) == choices.least()
 
 
+def test_what_no_elimination_can_bound_keeps_the_best_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    def entangled(*_: object) -> None:
+        raise ValueError("Elimination: variables are too entangled (a message would need 14 variables)")
+
+    monkeypatch.setattr(relaxation, "Elimination", entangled)
+    for _, selection, choices in problems(12):
+        fitting = choices.rows[choices.is_fitting][:2]
+        starts = [*choices.rows[~choices.is_fitting][:1], *fitting]
+        found = solve(selection, 0.0, starts)
+        if not len(fitting):
+            assert found is None
+            continue
+        assert found is not None
+        assert selection.fits(found.rows)
+        assert found.cycles == selection.cycles(found.rows) <= min(selection.cycles(rows) for rows in fitting)
+        assert found.bound_cycles == 0
+
+
 def some_fitting(
     number: int, choices: Choices, size: int
 ) -> list[np.ndarray[tuple[int], np.dtype[np.int64]]]:

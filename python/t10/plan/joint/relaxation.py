@@ -70,7 +70,7 @@ class Relaxation:
         """Lay out the tables."""
         self.selection = selection
         factors = [
-            (_open_scope(t.scope, selection.n_states), np.ascontiguousarray(t.values, np.float64).ravel())
+            (open_scope(t.scope, selection.n_states), np.ascontiguousarray(t.values, np.float64).ravel())
             for t in selection.costs
         ]
         self.elimination = Elimination(selection.n_states, factors)
@@ -137,7 +137,7 @@ class Relaxation:
         return replace(_bound(best, idle_bytes, hint), n_prices=n_prices)
 
 
-def _open_scope(scope: tuple[int, ...], n_states: Sequence[int]) -> tuple[int, ...]:
+def open_scope(scope: tuple[int, ...], n_states: Sequence[int]) -> tuple[int, ...]:
     """Return the operators of a table that have a choice, one at least; a table is as long without the others.
 
     Without them no two operators are tied together by a third that has no choice: in a deep stack of equal layers the

@@ -189,6 +189,26 @@ class _Search:
         return found.bound_cycles
 
 
+def _begun(selection: Selection, starts: Sequence[Ints]) -> _Search | None:
+    """Return a search to begin with, None where operators are too entangled to be eliminated one by one."""
+    try:
+        return _Search(selection, starts)
+    except ValueError as error:
+        if "too entangled" not in str(error):
+            raise
+        return None
+
+
+def _unproved(selection: Selection, starts: Sequence[Ints]) -> Solution | None:
+    """Return the best of `starts` that fits, improved, with no bound: where no elimination can give any."""
+    near = Neighbourhood(selection)
+    fitting = [near.improved(rows) for rows in starts if selection.fits(rows)]
+    if not fitting:
+        return None
+    best = min(fitting, key=selection.cycles)
+    return Solution(best, selection.cycles(best), 0)
+
+
 def solve(
     selection: Selection,
     gap: float,
@@ -201,7 +221,10 @@ def solve(
     Stops at the relative `gap`, or when intervals cannot be halved; with the best it has, after so much `work` (see
     `Relaxation.work`: the same on every machine), or when `is_over` says so.
     """
-    search = _Search(selection, starts)
+    starts = list(starts)
+    search = _begun(selection, starts)
+    if search is None:
+        return _unproved(selection, starts)
     rows = selection.rows
     least = sum(int(rows.idle_bytes[list(selection.rows_of(o))].min()) for o in range(selection.n_operators))
     most = sum(int(rows.idle_bytes[list(selection.rows_of(o))].max()) for o in range(selection.n_operators))
