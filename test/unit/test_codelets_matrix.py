@@ -129,6 +129,17 @@ def test_lines_that_begin_anywhere(types: tuple[str, str], m: int, n: int, k: in
         check(one, FAMILY.compile(one))
 
 
+@pytest.mark.parametrize("n_inner", [5, 16, 33])
+def test_no_more_is_demanded_of_inputs_than_their_places_give(n_inner: int) -> None:
+    """A block of weights of ResNet-18 began in the middle of a word; its codelet demanded a whole one."""
+    task = matmul(40, 16, n_inner, "f16", "f32")
+    task = replace(task, inputs=tuple(replace(operand, align_bytes=2) for operand in task.inputs))
+    compiled = FAMILY.compile(task)
+    assert compiled is not None
+    demands = [field.align_bytes for field in compiled.codelet.fields if field.name in ("x", "w")]
+    assert demands == [2, 2]
+
+
 @pytest.mark.parametrize("types", TYPES)
 def test_transposed_inputs(types: tuple[str, str]) -> None:
     m, n, k = 24, 32, 40
