@@ -11,7 +11,7 @@ from dataclasses import replace
 from support import specs
 from t10.core.graph import Graph, View
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan, PhaseTerm
-from t10.core.schedule import Arrival, Buffer, Layout, ModulePlan, ScheduledOperator
+from t10.core.schedule import Arrival, Buffer, Layout, ModulePlan, scheduled_operator
 
 CAPACITY_BYTES = 1024
 
@@ -47,10 +47,11 @@ def two_operator_plan() -> ModulePlan:
     """Return the plan of `two_operator_graph` on six cores; its cycles are made up."""
     fast = CostedPlan(RESIDENT, Cycles(compute=200, setup=40), weight_bytes=48, active_bytes=112)
     small = CostedPlan(ROTATING, Cycles(compute=240, shift=90, setup=30), weight_bytes=24, active_bytes=56)
+    spec, after_spec = two_operator_graph().operators
     matmul_out = Layout("operand", "c", 6, "f32", operator="matmul", operand=2, plan=ROTATING)
     relu = CostedPlan(SPREAD, Cycles(compute=50, relayout=0), weight_bytes=0, active_bytes=32)
-    matmul = ScheduledOperator(
-        "matmul",
+    matmul = scheduled_operator(
+        spec,
         small,
         (
             Arrival(0, "relayout", "operand:matmul:0", 16, 16, 2, 25),
@@ -59,8 +60,8 @@ def two_operator_plan() -> ModulePlan:
         matmul_out,
         (small, fast),
     )
-    after = ScheduledOperator(
-        "relu",
+    after = scheduled_operator(
+        after_spec,
         relu,
         (Arrival(0, "in_place", "value:c"),),
         Layout("operand", "y", 6, "f32", operator="relu", operand=1, plan=SPREAD),

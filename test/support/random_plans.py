@@ -19,7 +19,14 @@ from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, Operand, OperatorSpec
 from t10.core.graph import Graph
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan, PhaseTerm, Reduce
-from t10.core.schedule import Arrival, Buffer, Layout, ModulePlan, ScheduledOperator
+from t10.core.schedule import (
+    Arrival,
+    Buffer,
+    Layout,
+    ModulePlan,
+    ScheduledOperator,
+    scheduled_operator,
+)
 from t10.plan.allocation import allocate
 from t10.plan.buffers import buffer_requests, last_moments
 from t10.plan.verify import verify_operator
@@ -195,9 +202,7 @@ def lay_out(rng: Random, graph: Graph, plans: tuple[OperatorPlan, ...], chip: Ch
             _arrival(rng, graph, layouts, step, plan, number) for number in range(len(spec.operands))
         )
         arrivals = _one_rotation_each(spec, plan, arrivals)
-        operators.append(
-            ScheduledOperator(spec.name, CostedPlan(plan, Cycles(), 0, 0), arrivals, outputs[step])
-        )
+        operators.append(scheduled_operator(spec, CostedPlan(plan, Cycles(), 0, 0), arrivals, outputs[step]))
     buffers = _addressed(_buffers(graph, tuple(operators), weights, inputs, chip), chip)
     peak = max(buffer.address_bytes + buffer.size_bytes for buffer in buffers)
     return ModulePlan(chip.name, graph, tuple(operators), weights, inputs, buffers, peak, chip.sram_bytes)

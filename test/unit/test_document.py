@@ -17,7 +17,7 @@ from t10.core.document.text import json_text
 from t10.core.expression import OperatorSpec
 from t10.core.graph import View
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan
-from t10.core.schedule import Layout, ModulePlan, ScheduledOperator
+from t10.core.schedule import Layout, ModulePlan, scheduled_operator
 from t10.errors import InputError
 
 
@@ -174,7 +174,7 @@ def one_core_plan(spec: OperatorSpec) -> ModulePlan:
     return ModulePlan(
         "test-4",
         specs.one_operator_graph(spec),
-        (ScheduledOperator(spec.name, costed, (), layout),),
+        (scheduled_operator(spec, costed, (), layout),),
         (),
         (),
         (),

@@ -11,7 +11,7 @@ from t10.core.expression import Operand, OperatorSpec
 from t10.core.graph import Graph
 from t10.core.movement import operand_of
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan
-from t10.core.schedule import Arrival, Layout, ModulePlan, ScheduledOperator
+from t10.core.schedule import Arrival, Layout, ModulePlan, ScheduledOperator, scheduled_operator
 from t10.cost import CostModel
 from t10.cost.operator import home_cycles, operator_cycles, output_chunk
 from t10.plan.allocation import allocate
@@ -207,7 +207,7 @@ def assemble(
         layout = output_layout(spec, priced.plan)
         layouts[spec.output.name] = layout
         active = replace(priced, cycles=cycles_of(context, spec, priced.plan, arrivals))
-        operators.append(ScheduledOperator(spec.name, active, arrivals, layout, front))
+        operators.append(scheduled_operator(spec, active, arrivals, layout, front))
     requests = buffer_requests(graph, operators, layouts, chip.shift_buffer_bytes)
     packing = allocate(requests, chip.reserved_bytes)
     return ModulePlan(

@@ -10,7 +10,7 @@ from t10.core.canonical import canonical
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
 from t10.core.plan import CostedPlan
-from t10.core.schedule import PHASES, Arrival, Layout, Phase, ScheduledOperator
+from t10.core.schedule import PHASES, Arrival, Layout, Phase, scheduled_operator
 from t10.cost import CostModel
 from t10.plan.allocation import Request, aligned_size, live_bytes
 from t10.plan.assemble import (
@@ -74,8 +74,8 @@ def least_demand(graph: Graph, chip: ChipSpec, cost: CostModel, plans: Sequence[
     fronts = tuple((plan,) for plan in plans)
     layouts = _layouts(context, fronts)
     operators = tuple(
-        ScheduledOperator(spec.name, front[0], _arrivals(context, step, spec, front, layouts),
-                          layouts[spec.output.name])
+        scheduled_operator(spec, front[0], _arrivals(context, step, spec, front, layouts),
+                           layouts[spec.output.name])
         for step, (spec, front) in enumerate(zip(graph.operators, fronts, strict=True))
     )  # fmt: skip
     requests = buffer_requests(graph, operators, layouts, chip.shift_buffer_bytes)

@@ -12,7 +12,15 @@ from t10.core.expression import AffineDim, Axis, Operand, OperatorSpec, Selector
 from t10.core.graph import Graph, GraphOutput, TensorValue, View
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan, PhaseTerm
 from t10.core.scalar import ScalarFunction, ScalarOp
-from t10.core.schedule import Arrival, Buffer, Layout, ModulePlan, Optimality, ScheduledOperator
+from t10.core.schedule import (
+    Arrival,
+    Buffer,
+    Layout,
+    ModulePlan,
+    Optimality,
+    ScheduledOperator,
+    scheduled_operator,
+)
 from t10.errors import InputError
 
 Value = TypeVar("Value")
@@ -49,8 +57,8 @@ class _Decoder:
         )
 
     def planned(self, record: records.OperatorRecord, where: str) -> ScheduledOperator:
-        return ScheduledOperator(
-            name=record.name,
+        return scheduled_operator(
+            self.spec(record, where),
             active=self.costed(record.active, f"{where}.active"),
             arrivals=tuple(Arrival(**_shallow(arrival)) for arrival in record.arrivals),
             output_layout=_at(self.layouts, record.output_layout, f"{where}.output_layout"),
