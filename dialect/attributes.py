@@ -8,6 +8,9 @@ from typing import Any, cast
 from t10.dialect.mlir import ir
 from t10.dialect.ods import Invalid
 
+Decoded = object
+"""What `to_python` makes of an attribute: an int, float, string, tuple or dictionary of these, else the attribute."""
+
 
 def to_attr(value: Any) -> Any:
     """Return the attribute of a Python value; needs a current context.
@@ -47,12 +50,12 @@ def to_python(attr: Any) -> Any:
     return attr
 
 
-def is_int(value: Any) -> bool:
+def is_int(value: object) -> bool:
     """Return whether a decoded attribute is an integer (a bool is not)."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def int_tuple(value: Any, name: str) -> tuple[int, ...]:
+def int_tuple(value: object, name: str) -> tuple[int, ...]:
     """Return a decoded attribute that must be an array of integers; raises `Invalid` naming it otherwise."""
     if not isinstance(value, tuple):
         raise Invalid(f"{name} is {value}, expected an array of integers such as [2, 1]")

@@ -12,7 +12,7 @@ from t10.core.scalar import ScalarFunction, parse_constant
 from t10.dialect.location import source_text
 from t10.dialect.mlir import ir
 from t10.errors import UnsupportedOpError
-from t10.passes.bridge.maps import read_map
+from t10.dialect.maps import read_map
 from t10.passes.bridge.scalars import ScalarBuilder, drop_inputs, read_scalar, used_inputs
 
 COMBINE_BY_OPCODE: dict[str, Combine] = {

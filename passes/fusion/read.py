@@ -8,7 +8,7 @@ from t10.core.expression import AffineDim
 from t10.dialect.mlir import ir, walk
 from t10.dialect.rtensor import FORCED
 from t10.errors import UnsupportedOpError
-from t10.passes.bridge.maps import read_map
+from t10.dialect.maps import read_map
 from t10.passes.fusion.affine import axis_dim
 from t10.passes.fusion.graph import PARALLEL, REDUCTION, TRANSPOSE, FusionGraph, Nest, Opaque, Reshape
 from t10.passes.fusion.scalar import Apply, Constant, Extract, Index, Read, Scalar
