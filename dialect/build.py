@@ -1,6 +1,6 @@
 """Builders of `rtensor` attributes, types and operations; all need a current context, operations an insertion point.
 
-op, block = build.operator((x, w, init), result_type, op_name="/mlp/MatMul", kind="contraction")
+op, block = build.operator(result_type, op_name="/mlp/MatMul", kind="contraction")
 with ir.InsertionPoint(block):
     build.yield_(linalg_op.result)
 """
@@ -49,16 +49,10 @@ def set_candidates(op: Any, candidates: Sequence[CostedPlan], expression: Expres
     )
 
 
-def operator(
-    inputs: Sequence[Any], result_type: Any, *, op_name: str, kind: OperatorKind, location: Any = None
-) -> tuple[Any, Any]:
-    """Return a new `rtensor.operator` and its empty block, whose arguments stand for `inputs`; end it with `yield_`.
-
-    Raises `UnsupportedOpError` if the types of `inputs` change too often (see `groups.segment_sizes`).
-    """
-    types = [value.type for value in inputs]
-    attributes = {"op_name": to_attr(op_name), "kind": to_attr(kind), SEGMENTS: segment_sizes(types)}
-    return _with_region("rtensor.operator", inputs, result_type, attributes, types, location)
+def operator(result_type: Any, *, op_name: str, kind: OperatorKind) -> tuple[Any, Any]:
+    """Return a new `rtensor.operator` and its empty block, which reads outer values directly; end it with `yield_`."""
+    attributes = {"op_name": to_attr(op_name), "kind": to_attr(kind)}
+    return _with_region("rtensor.operator", (), result_type, attributes, [], None)
 
 
 def nest(

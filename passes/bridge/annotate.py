@@ -8,12 +8,11 @@ from t10.core.expression import OperatorSpec
 from t10.core.schedule import Arrival, Layout, ModulePlan, ScheduledOperator
 from t10.dialect.attributes import to_attr
 from t10.dialect.build import set_plan, with_layout
-from t10.dialect.groups import SEGMENTS, segment_sizes
 from t10.dialect.mlir import ir
 from t10.dialect.plan import Expression
 from t10.dialect.rtensor import CANDIDATES, FORCED, PLAN, without_layout
 from t10.passes.bridge.layouts import dialect_layout, operand_layout
-from t10.passes.bridge.separate import operand_numbers, separate
+from t10.passes.bridge.reading import readings
 from t10.passes.bridge.wrap import wrap
 from t10.passes.read_graph import ReadModule
 
@@ -54,8 +53,8 @@ def annotate(module: Any, read: ReadModule, plan: ModulePlan) -> None:
             spec.kind,
             without=WRAPPER_ATTRIBUTES,
         )
-        op = separate(op, spec, names, read.sources)
         _arrive(op, spec, scheduled, names, read.sources)
+        _start_plain(op)
         set_plan(op, scheduled.active, expression_of(spec))
         op.attributes[IDLE_LEVEL] = to_attr(levels.get(spec.name, 0))
         for undecided in (CANDIDATES, FORCED):
@@ -109,12 +108,23 @@ def _arrive(
     op: Any, spec: OperatorSpec, scheduled: ScheduledOperator, names: dict[Any, str], sources: dict[str, str]
 ) -> None:
     """Put a relayout or setup in front of every operand that has to move."""
-    numbers = operand_numbers(op, spec, names, sources)
+    places = readings(op, spec, names, sources)
     for arrival in scheduled.arrivals:
-        i = numbers.get(arrival.operand)
-        if i is not None and arrival.kind != "in_place":
-            op.operands[i] = _move(op, op.operands[i], spec, scheduled, arrival)
-    op.attributes[SEGMENTS] = segment_sizes([value.type for value in op.operands])
+        if arrival.operand in places and arrival.kind != "in_place":
+            reader, i = places[arrival.operand]
+            reader.operands[i] = _move(op, reader.operands[i], spec, scheduled, arrival)
+
+
+def _start_plain(op: Any) -> None:
+    """Let what the linalg operations of a region start from have the types of their results: no layouts."""
+    for inner in op.regions[0].blocks[0].operations:
+        last = len(inner.operands) - 1
+        if inner.operation.name.startswith("linalg.") and inner.operands[last].type != inner.result.type:
+            with ir.InsertionPoint(inner), inner.location:
+                plain = ir.Operation.create(
+                    "tensor.cast", results=[inner.result.type], operands=[inner.operands[last]]
+                )
+            inner.operands[last] = plain.result
 
 
 def _move(op: Any, value: Any, spec: OperatorSpec, scheduled: ScheduledOperator, arrival: Arrival) -> Any:

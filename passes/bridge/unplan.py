@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from t10.dialect.groups import SEGMENTS, segment_sizes
 from t10.dialect.mlir import ir
 from t10.dialect.rtensor import CANDIDATES, FORCED, PLAN, without_layout
 from t10.errors import InputError
@@ -47,7 +46,6 @@ def _unplan_operation(op: Any) -> None:
         return
     if is_expanded(op):
         raise InputError("is expanded to loops and cannot be planned anew", hint="start before --t10-expand")
-    op.attributes[SEGMENTS] = segment_sizes([value.type for value in op.operands])
 
 
 def _without(dictionary: Any, name: str) -> Any:
