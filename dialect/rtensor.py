@@ -72,12 +72,10 @@ class YieldOp(RTensor.Operation, name="yield", traits=[IsTerminator, Pure]):
 
     ```mlir
     func.func @exp(%x: tensor<4xf16>, %init: tensor<4xf16>) -> tensor<4xf16> {
-      %y = "rtensor.operator"(%x, %init) ({
-      ^bb0(%a: tensor<4xf16>, %o: tensor<4xf16>):
-        %r = linalg.exp ins(%a : tensor<4xf16>) outs(%o : tensor<4xf16>) -> tensor<4xf16>
+      %y = "rtensor.operator"() ({
+        %r = linalg.exp ins(%x : tensor<4xf16>) outs(%init : tensor<4xf16>) -> tensor<4xf16>
         "rtensor.yield"(%r) : (tensor<4xf16>) -> ()
-      }) {op_name = "exp_0", kind = "elementwise", operandSegmentSizes = array<i32: 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>}
-         : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
+      }) {op_name = "exp_0", kind = "elementwise"} : () -> tensor<4xf16>
       return %y : tensor<4xf16>
     }
     ```
@@ -91,22 +89,19 @@ class OperatorOp(RTensor.Operation, name="operator", traits=[Pure]):
 
     ```mlir
     func.func @linear(%x: tensor<4x8xf16>, %w: tensor<8x2xf16>, %init: tensor<4x2xf16>) -> tensor<4x2xf16> {
-      %y = "rtensor.operator"(%x, %w, %init) ({
-      ^bb0(%a: tensor<4x8xf16>, %b: tensor<8x2xf16>, %o: tensor<4x2xf16>):
-        %c = linalg.matmul ins(%a, %b : tensor<4x8xf16>, tensor<8x2xf16>) outs(%o : tensor<4x2xf16>) -> tensor<4x2xf16>
-        %e = linalg.exp ins(%c : tensor<4x2xf16>) outs(%o : tensor<4x2xf16>) -> tensor<4x2xf16>
+      %y = "rtensor.operator"() ({
+        %c = linalg.matmul ins(%x, %w : tensor<4x8xf16>, tensor<8x2xf16>)
+          outs(%init : tensor<4x2xf16>) -> tensor<4x2xf16>
+        %e = linalg.exp ins(%c : tensor<4x2xf16>) outs(%init : tensor<4x2xf16>) -> tensor<4x2xf16>
         "rtensor.yield"(%e) : (tensor<4x2xf16>) -> ()
-      }) {op_name = "/mlp/MatMul", kind = "contraction",
-          operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0>}
-         : (tensor<4x8xf16>, tensor<8x2xf16>, tensor<4x2xf16>) -> tensor<4x2xf16>
+      }) {op_name = "/mlp/MatMul", kind = "contraction"} : () -> tensor<4x2xf16>
       return %y : tensor<4x2xf16>
     }
     ```
 
     `op_name` is the name the model gave it; `kind` one of contraction, convolution, reduction, pooling, elementwise,
-    gather. The region sees nothing from above: its arguments are the operands. The root is the first linalg op with a
-    reduction iterator, or the first linalg op that is not a fill. `operandSegmentSizes` counts runs of operands of
-    equal type (IRDL cannot say "operands of any types" in another way).
+    gather. There are no operands and no arguments: the region reads the values of the function around it. The root is
+    the first linalg op with a reduction iterator, or the first linalg op that is not a fill.
     """
 
     out: Result[Any]
@@ -116,8 +111,15 @@ class OperatorOp(RTensor.Operation, name="operator", traits=[Pure]):
 
     @verifier
     def verify_invariants(self) -> None:
-        """Check the kind."""
+        """Check the kind and that the region is one block without arguments."""
         _check_member("kind", self.kind, get_args(OperatorKind))
+        blocks = list(self.operation.regions[0].blocks)
+        if len(blocks) != 1 or not len(blocks[0].operations):
+            raise Invalid(
+                "region is empty or has several blocks, expected one block that ends in rtensor.yield"
+            )
+        if len(blocks[0].arguments):
+            raise Invalid("region has arguments, expected none: it reads the values of the function around it")
 
     @verifier
     def verify_region_invariants(self) -> None:
@@ -126,8 +128,9 @@ class OperatorOp(RTensor.Operation, name="operator", traits=[Pure]):
         if is_expanded(self.operation):
             check_region(self.operation)
             return
-        if not any(op.operation.name.startswith(("linalg.", "rtensor.operator")) for op in block.operations):
-            raise Invalid("holds no linalg operation, expected a root")
+        names = [op.operation.name for op in block.operations]
+        if not any(name.startswith("linalg.") and name != "linalg.fill" for name in names):
+            raise Invalid("holds no linalg operation but fills, expected a root")
         _check_yield(block, [value.type for value in self.operation.results])
 
 

@@ -1,4 +1,4 @@
-"""`--t10-lower-ipu`: a planned model as codelets, vertices, exchanges and a program of the `ipu` dialect."""
+"""`--t10-lower-ipu`: compute-shift programs as codelets, vertices, exchanges and a program of the `ipu` dialect."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 from t10.dialect.mlir import ir
 from t10.emit.lower import lower
 from t10.passes.device.write import write_graph
-from t10.passes.place import planned
+from t10.passes.place import placed_program
 from t10.passes.planning import PlanningPass, is_lowered
+from t10.plan.schedule import priced_arrivals
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +19,7 @@ class LowerIpu(PlanningPass):
 
     name: ClassVar[str] = "t10-lower-ipu"
     prerequisites: ClassVar[tuple[str, ...]] = ("t10-place",)
-    reads: ClassVar[str] = "placed plans, expanded or not"
+    reads: ClassVar[str] = "the compute-shift level, placed"
     leaves: ClassVar[str] = (
         "an `ipu.graph` per function: allocations, codelets, compute sets with vertices on tiles, exchange patterns, "
         "host tensors, the program"
@@ -29,11 +30,12 @@ class LowerIpu(PlanningPass):
         if is_lowered(module):
             return
         chip, cost = self.target(module)
-        read, plan = planned(self, module)
-        program = lower(plan, chip, cost)
-        with ir.InsertionPoint(read.function), read.function.location:
-            write_graph(program)
-        read.function.erase()
+        program, plan = placed_program(self, module)
+        device = lower(priced_arrivals(plan, chip, cost), chip, cost)
+        function = program.model.function
+        with ir.InsertionPoint(function), function.location:
+            write_graph(device)
+        function.erase()
 
     @classmethod
     def is_done(cls, module: Any) -> bool:

@@ -160,12 +160,10 @@ class GraphReader:
             self._view(op)
         elif op.name == "linalg.generic":
             self._generic(op, group)
-        elif op.name in ("rtensor.operator", "rtensor.nest") and group is not None:
-            self._enter(op, group)
-        elif op.name == "rtensor.operator":
+        elif op.name == "rtensor.operator" and group is None:
             self._region(op)
         elif op.name in SAME_VALUE_OPS:
-            self._bind(op.results[0], op.operands[0], group)
+            self.known[op.results[0]] = self._lookup(op.operands[0])
         elif op.name != "rtensor.yield":
             raise UnsupportedOpError(
                 f"{op.name} cannot be planned (expected linalg.generic, rtensor.operator or a tensor view)",
@@ -254,17 +252,9 @@ class GraphReader:
         group.end = op.results[0]
 
     def _region(self, op: Any) -> None:
+        """Read the region of an operator."""
         group = _Group()
-        self._enter(op, group)
-        if group.chain is not None:
-            self._finish(group.chain, op, op.results[0], op)
-
-    def _enter(self, op: Any, group: _Group) -> None:
-        """Read the region of an operator, or of a nest or sub-task inside an expanded one."""
         block = op.regions[0].blocks[0]
-        n_positions = len(block.arguments) - len(op.operands)
-        for argument, operand in zip(list(block.arguments)[n_positions:], op.operands, strict=True):
-            self._bind(argument, operand, group)
         for inner in block.operations:
             self._operation(inner.operation, group)
         if group.chain is None:
@@ -274,14 +264,7 @@ class GraphReader:
                 f"{op.name} yields another value than that of its last linalg operation",
                 location=source_text(op),
             )
-        group.end = op.results[0]
-
-    def _bind(self, value: Any, source: Any, group: _Group | None) -> None:
-        """Let a value stand for another one: it is what an operator has computed so far, or a tensor known."""
-        if group is not None and group.end is not None and source == group.end:
-            group.end = value
-        else:
-            self.known[value] = self.lookup(source)
+        self._finish(group.chain, op, op.results[0], op)
 
     def _finish(self, chain: Chain, op: Any, result: Any, owner: Any) -> None:
         name = self.unique(
@@ -317,7 +300,7 @@ class GraphReader:
             owner = value.owner
             raise UnsupportedOpError(
                 f"a value of type {value.type} cannot be read here (expected a ranked tensor, and inside an operator "
-                "an operand of it or the result of the linalg operation before)",
+                "a value from outside it or the result of the linalg operation before)",
                 location=None if isinstance(owner, ir.Block) else source_text(owner.operation),
             )
         return known

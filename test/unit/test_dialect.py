@@ -15,12 +15,12 @@ from t10.dialect.attributes import to_attr, to_python
 from t10.dialect.document import examples
 from t10.dialect.expression import expression_of, root_of
 from t10.dialect.layout import Layout, check_layout, read_layout
-from t10.dialect.mlir import ir, new_context, walk
+from t10.dialect.mlir import captured, ir, new_context, passmanager, walk
 from t10.dialect.ods import Invalid
 from t10.dialect.plan import Expression, check_plan, plan_fields, read_plan
 from t10.dialect.rtensor import layout_of
 from t10.dialect.verify import verify_layouts
-from t10.errors import UnsupportedOpError
+from t10.passes.read_graph import read_graph
 
 PAPER = CostedPlan(
     plan=OperatorPlan(
@@ -138,15 +138,12 @@ def test_operators_and_moves_are_built() -> None:
         operands = list(matmul.operands)
         turning = Layout(fs=(2, 1), ft=(1, 2), rp=(0, 4))
         moved = build.relayout(operands[0], turning, bytes_=8, cycles=90)
-        op, block = build.operator(operands, matmul.result.type, op_name="/MatMul", kind="contraction")
+        op, block = build.operator(matmul.result.type, op_name="/MatMul", kind="contraction")
         nest, body = build.nest([moved, operands[2]], axes=(2,), steps=(2,), rp=(4,))
     matmul.result.replace_all_uses_with(op.result)
     with ir.InsertionPoint(block):
-        end = build.yield_(block.arguments[2])
+        end = build.yield_(matmul.result)
     matmul.move_before(end)
-    for i, argument in enumerate(block.arguments):
-        matmul.operands[i] = argument
-    end.operands[0] = matmul.result
     with ir.InsertionPoint(body):
         build.shift(body.arguments[1], axis=1, pace=4)
         build.yield_(body.arguments[2])
@@ -158,18 +155,45 @@ def test_operators_and_moves_are_built() -> None:
     assert len(op.attributes["rtensor.candidates"]) == 2
 
 
-def test_an_operator_with_too_many_kinds_of_operands_says_so() -> None:
+def test_operators_that_capture_are_merged_and_removed_like_arithmetic() -> None:
+    """Equal regions over equal values are one operator; one that is not read goes, another value makes another."""
+    text = """
+      "rtensor.operator"() ({
+        %half = arith.constant 0.5 : f32
+        %e = tensor.empty() : tensor<4xf32>
+        %r = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
+          iterator_types = ["parallel"]} ins(VALUE : tensor<4xf32>) outs(%e : tensor<4xf32>) {
+        ^bb0(%a: f32, %o: f32):
+          %h = arith.mulf %a, %half : f32
+          linalg.yield %h : f32
+        } -> tensor<4xf32>
+        "rtensor.yield"(%r) : (tensor<4xf32>) -> ()
+      }) {op_name = "half", kind = "elementwise"} : () -> tensor<4xf32>
+    """
+    x, y = (text.replace("VALUE", value) for value in ("%x", "%y"))
     module = ir.Module.parse(
-        "func.func @f(" + ", ".join(f"%a{i}: tensor<{i + 1}xf16>" for i in range(13)) + ") { return }"
+        f"func.func @f(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {{"
+        f"  %0 = {x} %1 = {x} %2 = {y} %3 = {y.replace('half', 'unread')}"
+        "  return %0, %1, %2 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32> }"
     )
-    block = find(module, "func.func").regions[0].blocks[0]
-    with (
-        ir.InsertionPoint.at_block_begin(block),
-        pytest.raises(
-            UnsupportedOpError, match="13 operands form 13 runs of equal type, expected at most 12"
-        ),
-    ):
-        build.operator(list(block.arguments), block.arguments[0].type, op_name="x", kind="elementwise")
+    clean = passmanager.PassManager.parse(
+        "builtin.module(func.func(canonicalize,cse))", context=module.context
+    )
+    clean.run(module.operation)
+    operators = [op.operation for op in walk(module) if op.operation.name == "rtensor.operator"]
+    function = find(module, "func.func")
+    arguments = list(function.regions[0].blocks[0].arguments)
+    assert [[each for each in arguments if each in captured(op)] for op in operators] == [
+        [arguments[0]],
+        [arguments[1]],
+    ]
+    returned = list(find(module, "func.return").operands)
+    assert returned == [operators[0].result, operators[0].result, operators[1].result]
+    assert sum(op.operation.name == "arith.constant" for op in walk(module)) == 1, (
+        "constants of all regions stand in the function once"
+    )
+    module = ir.Module.parse(module.operation.get_asm())
+    assert [spec.name for spec in read_graph(module).graph.operators] == ["half", "half_1"]
 
 
 def test_an_ipu_program_is_built() -> None:

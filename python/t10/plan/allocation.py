@@ -67,7 +67,7 @@ def allocate(requests: Sequence[Request], base_bytes: int) -> Packing:
         size[number] = aligned_size(request.size_bytes)
     start, bound = _stacked(first, last, size)
     buffers = tuple(
-        _buffer(request, base_bytes + int(start[number]))
+        placed(request, base_bytes + int(start[number]))
         for number, request in zip(owner, requests, strict=True)
     )
     return Packing(buffers, peak_bytes(buffers, base_bytes), base_bytes + bound)
@@ -146,7 +146,8 @@ def _groups(rest: Ints, first: Ints, last: Ints) -> list[Ints]:
     return np.split(order, cuts)
 
 
-def _buffer(request: Request, address: int) -> Buffer:
+def placed(request: Request, address: int) -> Buffer:
+    """Return the buffer of a request at an address."""
     first, first_phase = divmod(request.first, len(PHASES))
     last, last_phase = divmod(request.last, len(PHASES))
     size = aligned_size(request.size_bytes)

@@ -12,7 +12,7 @@ from t10.core.plan import CostedPlan
 from t10.core.schedule import ModulePlan, Optimality, ScheduledOperator
 from t10.cost import CostModel, IpuCostModel
 from t10.errors import InfeasiblePlanError
-from t10.plan.assemble import Context, Front, Progress, assemble, context_of
+from t10.plan.assemble import Context, Front, Progress, assemble, context_of, cycles_of
 from t10.plan.cache import PlanCache
 from t10.plan.chain import followed
 from t10.plan.explain_fit import explaining
@@ -185,3 +185,22 @@ def restore_module(
             f"buffers need {plan.peak_bytes} bytes per core, {chip.name} has {plan.capacity_bytes}", hint=HINT
         )
     return plan
+
+
+def priced_arrivals(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> ModulePlan:
+    """Return a plan with what its arrivals move and take, and with the cycles of its operators, by a cost model."""
+    context = context_of(plan.graph, chip, cost)
+    layouts = {layout.value: layout for layout in (*plan.weight_layouts, *plan.input_layouts)}
+    operators: list[ScheduledOperator] = []
+    for spec, scheduled in zip(plan.graph.operators, plan.operators, strict=True):
+        active = scheduled.active
+        arrivals = tuple(
+            arrival
+            if arrival.kind == "in_place"
+            else context.mover.arrival(spec, active.plan, arrival.operand, layouts, arrival.buffer)
+            for arrival in scheduled.arrivals
+        )
+        layouts[spec.output.name] = scheduled.output_layout
+        priced = replace(active, cycles=cycles_of(context, spec, active.plan, arrivals))
+        operators.append(replace(scheduled, active=priced, arrivals=arrivals))
+    return replace(plan, operators=tuple(operators))
