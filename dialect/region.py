@@ -116,9 +116,9 @@ class _Reader:
         block = self.op.regions[0].blocks[0]
         self.pending = [inner.operation for inner in block.operations]
         for inner in self.pending:
-            for result in inner.results:
-                if not any(True for _ in result.uses):
-                    raise Invalid(f"{inner.name} makes a value that nothing uses")
+            # A tensor that rotated away in a loop is not used any more.
+            if inner.results and not any(True for result in inner.results for _ in result.uses):
+                raise Invalid(f"{inner.name} makes a value that nothing uses")
         # Constants are positions and bounds: they are read where they are used.
         self.pending = [inner for inner in self.pending if inner.name != "arith.constant"]
 

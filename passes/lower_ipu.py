@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 from t10.dialect.mlir import ir
 from t10.emit.lower import lower
 from t10.passes.device.write import write_graph
-from t10.passes.place import placed_program
+from t10.passes.bridge.read_program import read_program
+from t10.passes.place import program_plan
 from t10.passes.planning import PlanningPass, is_lowered
 from t10.plan.schedule import priced_arrivals
 
@@ -30,8 +31,8 @@ class LowerIpu(PlanningPass):
         if is_lowered(module):
             return
         chip, cost = self.target(module)
-        program, plan = placed_program(self, module)
-        device = lower(priced_arrivals(plan, chip, cost), chip, cost)
+        program = read_program(module)
+        device = lower(priced_arrivals(program_plan(program, chip), chip, cost), chip, cost)
         function = program.model.function
         with ir.InsertionPoint(function), function.location:
             write_graph(device)

@@ -56,16 +56,17 @@ class Place(PlanningPass):
         return any(SHIFT_BUFFER in function.attributes for function in functions) or is_lowered(module)
 
 
-def placed_program(pass_: PlanningPass, module: Any) -> tuple[ReadProgram, ModulePlan]:
-    """Return what a placed module at the compute-shift level says, as operations and as values.
+def program_plan(program: ReadProgram, chip: ChipSpec) -> ModulePlan:
+    """Return what a module at the compute-shift level does, as values; addresses are those it states, if it does.
 
-    Cycles are those of running; what arrivals take is left out. Raises `InputError` for a module that is not placed,
-    `VerifyError` for one whose places do not fit its program.
+    What arrivals move and take is left out. Raises `VerifyError` where places do not fit the program.
     """
-    chip, _ = pass_.target(module)
-    program = read_program(module)
-    buffers = _buffers(program, chip)
-    return program, ModulePlan(
+    requests = _requests(program, chip)
+    if SHIFT_BUFFER in program.model.function.attributes:
+        buffers = _stated(program, requests)
+    else:
+        buffers = allocate(requests, chip.reserved_bytes).buffers
+    return ModulePlan(
         chip=chip.name,
         graph=program.graph,
         operators=program.operators,
@@ -87,10 +88,9 @@ def _requests(program: ReadProgram, chip: ChipSpec) -> list[Request]:
     return requests
 
 
-def _buffers(program: ReadProgram, chip: ChipSpec) -> tuple[Buffer, ...]:
+def _stated(program: ReadProgram, requests: list[Request]) -> tuple[Buffer, ...]:
     """Return where every buffer lies by the places that operations state."""
     found: list[Buffer] = []
-    requests = _requests(program, chip)
     for request in requests:
         empty = placed(request, 0)
         op = program.model.function if empty.name == "shift" else program.owners[empty.name]

@@ -59,11 +59,16 @@ def read_graph(module: Any) -> ReadModule:
 
     Raises `InputError` without exactly one such function, `UnsupportedOpError` for operations without a meaning here.
     """
+    return GraphReader(function_of(module)).read()
+
+
+def function_of(module: Any) -> Any:
+    """Return the one function of a module that has a body; raises `InputError` without exactly one."""
     functions = [op.operation for op in module.body.operations if op.operation.name == "func.func"]
     bodies = [op for op in functions if len(op.regions[0].blocks)]
     if len(bodies) != 1:
         raise InputError(f"module has {len(bodies)} functions with a body (expected one)")
-    return GraphReader(bodies[0]).read()
+    return bodies[0]
 
 
 @dataclass

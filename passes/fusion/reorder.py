@@ -18,7 +18,7 @@ from typing import Any
 
 from t10.core.orders import Order, composed, given_order, permuted, relative
 from t10.dialect.mlir import ir
-from t10.passes.bridge.annotate import update_signature
+from t10.passes.bridge.write_program import update_signature
 from t10.passes.fusion.affine import axis_dim
 from t10.passes.fusion.demands import (
     DIM_ATTRIBUTES,
