@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from t10.chip import ChipSpec
 from t10.core.schedule import ModulePlan
-from t10.dialect.rtensor import PLAN
+from t10.cost import CostModel
 from t10.errors import InputError
 from t10.passes.bridge.annotate import CHIP, IDLE_LEVEL
 from t10.passes.bridge.read_program import has_program
@@ -35,10 +36,8 @@ class Expand(PlanningPass):
 
     def apply(self, module: Any) -> None:
         """Expand all operators; nothing where they are expanded. Raises `InputError` for an operator without plan."""
-        if self.is_done(module):
-            return
-        read, plan = chosen_schedule(self, module)
-        write_program(read, plan)
+        if not self.is_done(module):
+            expand_module(module, *self.target(module))
 
     @classmethod
     def is_done(cls, module: Any) -> bool:
@@ -46,12 +45,17 @@ class Expand(PlanningPass):
         return is_lowered(module) or has_program(module)
 
 
-def chosen_schedule(pass_: PlanningPass, module: Any) -> tuple[ReadModule, ModulePlan]:
+def expand_module(module: Any, chip: ChipSpec, cost: CostModel) -> None:
+    """Expand a module at the planned level; raises `InputError` for an operator without plan."""
+    read, plan = chosen_schedule(module, chip, cost)
+    write_program(read, plan)
+
+
+def chosen_schedule(module: Any, chip: ChipSpec, cost: CostModel) -> tuple[ReadModule, ModulePlan]:
     """Return the graph of a module at the planned level and the schedule that follows from the chosen plans.
 
     Raises `InputError` for an operator without plan.
     """
-    chip, cost = pass_.target(module)
     if CHIP not in module.operation.attributes:
         raise InputError(f"module has no {CHIP}", hint=RECONCILE_FIRST)
     read = read_graph(module)
@@ -61,14 +65,3 @@ def chosen_schedule(pass_: PlanningPass, module: Any) -> tuple[ReadModule, Modul
         int(op.attributes[IDLE_LEVEL].value) if IDLE_LEVEL in op.attributes else 0 for _, op in operations
     )
     return read, restore_module(read.graph, chip, cost, plans, levels)
-
-
-def is_planned_level(module: Any) -> bool:
-    """Return whether operators have their plans as attributes."""
-    return any(
-        PLAN in op.operation.attributes
-        for function in module.body.operations
-        if function.operation.name == "func.func"
-        for block in function.operation.regions[0].blocks
-        for op in block.operations
-    )

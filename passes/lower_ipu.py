@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from t10.chip import ChipSpec
+from t10.cost import CostModel
 from t10.dialect.mlir import ir
 from t10.emit.lower import lower
 from t10.passes.device.write import write_graph
@@ -28,17 +30,20 @@ class LowerIpu(PlanningPass):
 
     def apply(self, module: Any) -> None:
         """Replace the function by its graph."""
-        if is_lowered(module):
-            return
-        chip, cost = self.target(module)
-        program = read_program(module)
-        device = lower(priced_arrivals(program_plan(program, chip), chip, cost), chip, cost)
-        function = program.model.function
-        with ir.InsertionPoint(function), function.location:
-            write_graph(device)
-        function.erase()
+        if not is_lowered(module):
+            lower_module(module, *self.target(module))
 
     @classmethod
     def is_done(cls, module: Any) -> bool:
         """Return whether the module holds a graph and no function."""
         return is_lowered(module)
+
+
+def lower_module(module: Any, chip: ChipSpec, cost: CostModel) -> None:
+    """Replace the function of a placed module at the compute-shift level by its graph."""
+    program = read_program(module)
+    device = lower(priced_arrivals(program_plan(program, chip), chip, cost), chip, cost)
+    function = program.model.function
+    with ir.InsertionPoint(function), function.location:
+        write_graph(device)
+    function.erase()

@@ -37,23 +37,25 @@ class Place(PlanningPass):
 
     def apply(self, module: Any) -> None:
         """Place every buffer of the function."""
-        if is_lowered(module):
-            return
-        chip, _ = self.target(module)
-        program = read_program(module)
-        packing = allocate(_requests(program, chip), chip.reserved_bytes)
-        for buffer in packing.buffers:
-            attribute = place_attr(Bytes(buffer.address_bytes, buffer.size_bytes))
-            if buffer.name == "shift":
-                program.model.function.attributes[SHIFT_BUFFER] = attribute
-            else:
-                program.owners[buffer.name].attributes[PLACE] = attribute
+        if not is_lowered(module):
+            place_module(module, self.target(module)[0])
 
     @classmethod
     def is_done(cls, module: Any) -> bool:
         """Return whether a function has its buffers, or is lowered."""
         functions = [op.operation for op in module.body.operations if op.operation.name == "func.func"]
         return any(SHIFT_BUFFER in function.attributes for function in functions) or is_lowered(module)
+
+
+def place_module(module: Any, chip: ChipSpec) -> None:
+    """Give everything in a module at the compute-shift level that owns memory its address."""
+    program = read_program(module)
+    for buffer in allocate(_requests(program, chip), chip.reserved_bytes).buffers:
+        attribute = place_attr(Bytes(buffer.address_bytes, buffer.size_bytes))
+        if buffer.name == "shift":
+            program.model.function.attributes[SHIFT_BUFFER] = attribute
+        else:
+            program.owners[buffer.name].attributes[PLACE] = attribute
 
 
 def program_plan(program: ReadProgram, chip: ChipSpec) -> ModulePlan:

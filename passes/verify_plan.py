@@ -5,15 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from t10.chip import ChipSpec
 from t10.core.graph import Graph
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import ModulePlan
+from t10.cost import CostModel
 from t10.errors import VerifyError
 from t10.passes.bridge.read_program import has_program, read_program
 from t10.passes.expand import chosen_schedule
 from t10.passes.place import program_plan
 from t10.passes.planning import PlanningPass, chosen_plan
 from t10.passes.read_graph import read_graph
+from t10.plan.schedule import priced_arrivals
 from t10.plan.verify import Violation, verify_module, verify_operator
 
 MOST_SHOWN = 20
@@ -34,7 +37,7 @@ class VerifyPlan(PlanningPass):
 
     def apply(self, module: Any) -> None:
         """Leave the module as it is; raises `VerifyError` after one located error per violation."""
-        chip, _ = self.target(module)
+        chip, cost = self.target(module)
         if has_program(module):
             program = read_program(module)
             model, plans = program.model, [each.active.plan for each in program.operators]
@@ -46,7 +49,7 @@ class VerifyPlan(PlanningPass):
         found = _operator_violations(model.graph, plans, chip.n_cores)
         if not found:
             # A schedule can only be made of plans that are right.
-            found = verify_module(self._schedule(module), chip)
+            found = verify_module(_schedule(module, chip, cost), chip)
         found = list(dict.fromkeys(found))
         for violation in found[:MOST_SHOWN]:
             op = model.operations.get(violation.operator, model.function)
@@ -54,11 +57,12 @@ class VerifyPlan(PlanningPass):
         if found:
             raise VerifyError(f"the plan breaks {len(found)} rules, stated above")
 
-    def _schedule(self, module: Any) -> ModulePlan:
-        """Return what the whole module does."""
-        if not has_program(module):
-            return chosen_schedule(self, module)[1]
-        return program_plan(read_program(module), self.target(module)[0])
+
+def _schedule(module: Any, chip: ChipSpec, cost: CostModel) -> ModulePlan:
+    """Return what the whole module does, with what it costs."""
+    if not has_program(module):
+        return chosen_schedule(module, chip, cost)[1]
+    return priced_arrivals(program_plan(read_program(module), chip), chip, cost)
 
 
 def _operator_violations(graph: Graph, plans: list[OperatorPlan], n_cores: int) -> list[Violation]:

@@ -30,7 +30,7 @@ from t10.passes.bridge.assemble import Padding, extend_chain, finish_chain, star
 from t10.passes.bridge.layouts import accumulator_layout, operand_layout
 from t10.passes.bridge.root import Known, Root, read_root, tensor_type
 from t10.passes.bridge.scalars import drop_inputs, used_inputs
-from t10.passes.read_graph import GraphReader, ReadModule, function_of
+from t10.passes.read_graph import NAME, GraphReader, ReadModule, function_of
 
 RUNNING = "\0running"
 IN_PLACE = {"rtensor.resident", "rtensor.operator"}
@@ -134,10 +134,10 @@ class _ProgramReader(GraphReader):
     def _resident(self, op: Any) -> None:
         """Read where a value from outside rests."""
         known = self.lookup(op.operands[0])
-        name = self._unshaped(op.operands[0])
+        name = _text(op, NAME) or self._unshaped(op.operands[0])
         if name in self.residents:
             raise Invalid(f"{name} rests at two places")
-        prefix = "idle" if known.role == "weight" else "input"
+        prefix = "idle" if known.role == "weight" or known.fill else "input"
         self.residents[name] = _Resident(op, f"{prefix}:{name}")
         self.buffers[name] = f"{prefix}:{name}"
         self.owners[f"{prefix}:{name}"] = op

@@ -27,7 +27,7 @@ from t10.dialect.layout_attr import grid_attr, layout_of, with_layout
 from t10.dialect.mlir import ir, walk
 from t10.passes.bridge.layouts import accumulator_layout, operand_layout, padded_view
 from t10.passes.bridge.write_spec import constant_attr, write_epilogue, write_root
-from t10.passes.read_graph import ReadModule
+from t10.passes.read_graph import NAME, ReadModule
 
 VIEWS = ("tensor.expand_shape", "tensor.collapse_shape")
 
@@ -82,6 +82,9 @@ class _Writer:
     def residents(self) -> None:
         """Write where inputs, weights and constants rest."""
         for layout in (*self.plan.input_layouts, *self.plan.weight_layouts):
+            if layout.value not in self.values:
+                self._repeated_constant(layout)
+                continue
             source = self.values[layout.value]
             if not isinstance(source.owner, ir.Block):
                 # A constant: its place is said behind it.
@@ -101,6 +104,18 @@ class _Writer:
         if seen == source:
             source.replace_all_uses_except(placed, [placed.owner.operation])
             self.values = {key: placed if value == source else value for key, value in self.values.items()}
+
+    def _repeated_constant(self, layout: Layout) -> None:
+        """Write where the element rests that views repeat where a constant is all over: it is no value of its own."""
+        array = self.read.constants[layout.value]
+        kind = ir.Type.parse(layout.dtype)
+        attribute = ir.DenseElementsAttr.get_splat(
+            ir.RankedTensorType.get(list(array.shape), kind), constant_attr(repr(array.reshape(-1)[0].item()), kind)
+        )
+        source = operation("arith.constant", [], [attribute.type], value=attribute).results[0]
+        made = layout_value(None, layout)
+        name = ir.StringAttr.get(layout.value)
+        operation("rtensor.resident", [source], [with_layout(source.type, made)], **{NAME: name})
 
     def _reshaped(self, view: Any, source: Any) -> Any:
         """Return a copy of a reshaped view of a value, at the current insertion point."""

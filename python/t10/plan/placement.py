@@ -60,11 +60,15 @@ def place(
 
 
 def natural_core_order(spec: OperatorSpec, f_op: AxisSizes, lengths: AxisSizes) -> AxisSizes:
-    """Return the axes, slowest first: those of the output in its order, reduction axes behind its first long one."""
+    """Return the axes, slowest first: those of the output in its order, reduction axes behind its first long one.
+
+    Axes that are not cut number no cores: they come first, so that equal numberings are written alike.
+    """
     order = [dim.terms[0].axis for dim in spec.output.dims if dim.terms]
     place_after = next((i for i, axis in enumerate(order) if lengths[axis] > 1), len(order) - 1)
     rest = [axis for axis in range(len(f_op)) if axis not in order]
-    return (*order[: place_after + 1], *rest, *order[place_after + 1 :])
+    cut = (*order[: place_after + 1], *rest, *order[place_after + 1 :])
+    return (*(axis for axis, parts in enumerate(f_op) if parts == 1), *(axis for axis in cut if f_op[axis] > 1))
 
 
 def is_tiling(spec: OperatorSpec, plan: OperatorPlan) -> bool:

@@ -11,7 +11,7 @@ from t10.core.graph import Graph
 from t10.core.plan import CostedPlan
 from t10.core.schedule import ModulePlan, Optimality, ScheduledOperator
 from t10.cost import CostModel, IpuCostModel
-from t10.errors import InfeasiblePlanError
+from t10.errors import InfeasiblePlanError, T10Error
 from t10.plan.assemble import Context, Front, Progress, assemble, context_of, cycles_of
 from t10.plan.cache import PlanCache
 from t10.plan.chain import followed
@@ -204,3 +204,19 @@ def priced_arrivals(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> Module
         priced = replace(active, cycles=cycles_of(context, spec, active.plan, arrivals))
         operators.append(replace(scheduled, active=priced, arrivals=arrivals))
     return replace(plan, operators=tuple(operators))
+
+
+def with_costs(plan: ModulePlan, known: ModulePlan) -> ModulePlan:
+    """Return a plan with what is known about it: cycles, traffic and the fronts it was chosen from.
+
+    Raises `T10Error` where `known` does something else: it is then not this plan that is known.
+    """
+    operators: list[ScheduledOperator] = []
+    for one, other in zip(plan.operators, known.operators, strict=True):
+        arrivals = tuple(sorted(other.arrivals, key=lambda each: each.operand))
+        stated = [(each.operand, each.kind, each.buffer) for each in one.arrivals]
+        if one.body != other.body or stated != [(e.operand, e.kind, e.buffer) for e in arrivals]:
+            raise T10Error("is not what was planned: operators do something else", operator=one.name)
+        active = replace(other.active, plan=one.active.plan)
+        operators.append(replace(one, active=active, arrivals=arrivals, pareto=other.pareto))
+    return replace(plan, operators=tuple(operators), optimality=known.optimality)
