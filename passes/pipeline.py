@@ -24,14 +24,14 @@ from t10.passes.forced import forced_by_attributes
 from t10.passes.planning import locating
 from t10.passes.read_graph import ReadModule, read_graph
 from t10.passes.registry import make, run
-from t10.plan.cache import PlanCache
-from t10.plan.explain_fit import explaining
-from t10.plan.fronts import operator_fronts
+from t10.plan.fit.explain_fit import explaining
+from t10.plan.fronts.cache import PlanCache
+from t10.plan.fronts.operator_fronts import operator_fronts
+from t10.plan.fronts.pinned import check_names
+from t10.plan.fronts.pins import Pins
 from t10.plan.options import PlanOptions
-from t10.plan.pinned import check_names
-from t10.plan.pins import Pins
+from t10.plan.pinned_schedule import as_written, settled
 from t10.plan.schedule import schedule_module
-from t10.plan.settled import as_written, settled
 
 Progress = Callable[[str, int, int], None]
 """Called with a stage's name, steps done and steps in all."""

@@ -11,7 +11,7 @@ from t10.errors import InputError
 from t10.passes.bridge.annotate import BUFFERS, CHIP, IDLE_LEVEL
 from t10.passes.planning import RECONCILE_FIRST, PlanningPass, chosen_plan, is_lowered
 from t10.passes.read_graph import ReadModule, read_graph
-from t10.plan.allocation import peak_bytes
+from t10.plan.memory.allocation import peak_bytes
 from t10.plan.schedule import restore_module
 
 

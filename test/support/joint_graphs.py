@@ -13,13 +13,13 @@ from t10.core.graph import Graph, GraphOutput, TensorValue, View
 from t10.core.schedule import ModulePlan
 from t10.cost import IpuCostModel
 from t10.plan import PlanOptions
-from t10.plan.allocation import live_bytes
 from t10.plan.assemble import Context, assemble, context_of
-from t10.plan.buffers import buffer_requests
-from t10.plan.fronts import operator_fronts
-from t10.plan.greedy import base_bytes
+from t10.plan.fronts.operator_fronts import operator_fronts
+from t10.plan.greedy.algorithm1 import base_bytes
+from t10.plan.greedy.reconcile import Choice
 from t10.plan.joint.choose import JointPlanner
-from t10.plan.reconcile import Choice
+from t10.plan.memory.allocation import live_bytes
+from t10.plan.memory.buffers import buffer_requests
 
 Ints = NDArray[np.int64]
 

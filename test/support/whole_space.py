@@ -9,13 +9,13 @@ from t10.chip import ChipSpec
 from t10.core.expression import OperatorSpec
 from t10.cost import CostModel
 from t10.errors import InfeasiblePlanError
-from t10.plan.alignment import align_pace
-from t10.plan.evaluate import evaluate
 from t10.plan.options import PlanOptions
-from t10.plan.placement import place
-from t10.plan.search import Partition
-from t10.plan.space import searched_partitions
-from t10.plan.temporal import temporal_partitions
+from t10.plan.search.alignment import align_pace
+from t10.plan.search.evaluate import evaluate
+from t10.plan.search.operator import Partition
+from t10.plan.search.placement import place
+from t10.plan.search.space import searched_partitions
+from t10.plan.search.temporal import temporal_partitions
 
 Ints = NDArray[np.int64]
 PricedPartition = tuple[Partition, int, int]

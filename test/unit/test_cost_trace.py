@@ -22,7 +22,7 @@ from t10.cost.program import CostCallable, CostFunction, cost_function, cost_pro
 from t10.cost.trace import TraceError, record_table, replayed, trace_row, trace_table
 from t10.cost.ways import OTHER
 from t10.errors import T10Error
-from t10.plan import _batch_function
+from t10.plan.search import _batch_function
 
 CHIP = load_chip("ipu-mk2")
 MODELS = (IpuCostModel(CHIP), paper_cost_model(CHIP), paper_cost_model(CHIP, hides_arithmetic=False))

@@ -16,12 +16,12 @@ from t10.core.expression import OperatorSpec
 from t10.core.plan import OperatorPlan
 from t10.cost import CostModel, IpuCostModel, operator_cycles
 from t10.cost.operator import output_chunk
-from t10.plan.alignment import align_pace
-from t10.plan.allocation import aligned_size
-from t10.plan.evaluate import evaluate
-from t10.plan.placement import place
-from t10.plan.space import operator_partitions
-from t10.plan.temporal import temporal_partitions
+from t10.plan.memory.allocation import aligned_size
+from t10.plan.search.alignment import align_pace
+from t10.plan.search.evaluate import evaluate
+from t10.plan.search.placement import place
+from t10.plan.search.space import operator_partitions
+from t10.plan.search.temporal import temporal_partitions
 
 MODELS = (IpuCostModel(load_chip("test-64")), RowByRow(load_chip("test-64")))
 KINDS = (

@@ -13,9 +13,9 @@ from t10.core.graph import Graph
 from t10.cost import IpuCostModel
 from t10.errors import InfeasiblePlanError
 from t10.plan import PlanOptions, plan_module
-from t10.plan.demand import least_demand, least_plans
-from t10.plan.explain_fit import explain, explaining
-from t10.plan.levers import batch_of, narrowed
+from t10.plan.fit.explain_fit import explain, explaining
+from t10.plan.fit.model_bound import least_demand, least_plans
+from t10.plan.fit.remedies import batch_of, narrowed
 
 CHIP = load_chip("test-16")
 LAYERS = specs.mlp_graph(64, (1024,) * 5)

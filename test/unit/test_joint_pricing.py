@@ -24,10 +24,11 @@ from support.simulation import executed, random_values
 
 from t10.chip import load_chip
 from t10.core.graph import Graph
-from t10.plan import PlanOptions, arrivals, plan_module
-from t10.plan.greedy import base_bytes
+from t10.plan import PlanOptions, plan_module
+from t10.plan.greedy.algorithm1 import base_bytes
 from t10.plan.joint import choose, pricing, states
 from t10.plan.joint.solve import MOST_WORK, Solution, solve
+from t10.plan.movement import arrivals
 from t10.plan.options import Method
 from t10.plan.schedule import sum_of_cycles
 from t10.plan.verify import verify_module

@@ -18,9 +18,9 @@ from t10.core.movement import Traffic
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import Layout
 from t10.cost import IpuCostModel
-from t10.plan import _moves, arrivals
-from t10.plan.arrivals import Mover
-from t10.plan.cuts import linear_cut, operand_cut
+from t10.plan.movement import _moves, arrivals
+from t10.plan.movement.arrivals import Mover
+from t10.plan.movement.cuts import linear_cut, operand_cut
 
 COST = IpuCostModel(load_chip("test-64"))
 N_CASES = 400

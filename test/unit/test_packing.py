@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from t10.errors import T10Error
-from t10.plan.allocation import Request, allocate, bound_bytes, live_bytes
-from t10.plan.blocks import Block, neighbours, peak
-from t10.plan.packing import TOLERANCE, packed_starts
-from t10.plan.windows import WindowRepair
+from t10.plan.memory.allocation import Request, allocate, bound_bytes, live_bytes
+from t10.plan.memory.blocks import Block, neighbours, peak
+from t10.plan.memory.packing import TOLERANCE, packed_starts
+from t10.plan.memory.packing_repair import WindowRepair
 
 DRAWN = st.lists(st.tuples(st.integers(1, 9), st.integers(0, 4), st.integers(0, 3)), min_size=1, max_size=6)
 
@@ -54,12 +54,14 @@ def test_small_instances_are_packed_as_well_as_any_order_can(drawn: list[tuple[i
 
 
 def first_fit_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("t10.plan.packing.REPAIR_ROUNDS", 0)
-    monkeypatch.setattr("t10.plan.packing.SOLVED_BLOCKS", 0)
-    monkeypatch.setattr("t10.plan.windows.TOTAL_SOLVES", 0)
+    monkeypatch.setattr("t10.plan.memory.packing.REPAIR_ROUNDS", 0)
+    monkeypatch.setattr("t10.plan.memory.packing.SOLVED_BLOCKS", 0)
+    monkeypatch.setattr("t10.plan.memory.packing_repair.TOTAL_SOLVES", 0)
 
 
-@pytest.mark.parametrize("means", ["t10.plan.packing.SOLVED_BLOCKS", "t10.plan.windows.TOTAL_SOLVES"])
+@pytest.mark.parametrize(
+    "means", ["t10.plan.memory.packing.SOLVED_BLOCKS", "t10.plan.memory.packing_repair.TOTAL_SOLVES"]
+)
 def test_what_first_fit_does_not_find_is_solved(monkeypatch: pytest.MonkeyPatch, means: str) -> None:
     rng = Random(5)
     gaps = {0: 0, 400: 0}

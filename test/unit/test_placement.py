@@ -14,10 +14,10 @@ from support import specs
 from t10.core import geometry
 from t10.core.expression import OperatorSpec
 from t10.core.plan import OperatorPlan, PhaseTerm
-from t10.plan.alignment import align_pace
-from t10.plan.placement import is_tiling, place
-from t10.plan.space import operator_partitions
-from t10.plan.temporal import temporal_partitions
+from t10.plan.search.alignment import align_pace
+from t10.plan.search.placement import is_tiling, place
+from t10.plan.search.space import operator_partitions
+from t10.plan.search.temporal import temporal_partitions
 
 KINDS = (
     specs.matmul(6, 6, 6),

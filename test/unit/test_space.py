@@ -13,9 +13,9 @@ from support import specs
 
 from t10.core.expression import Axis, OperatorSpec
 from t10.errors import InfeasiblePlanError
-from t10.plan.alignment import align_pace
-from t10.plan.space import axis_factors, operator_partitions, relaxed_partitions
-from t10.plan.temporal import divisor_rows, temporal_partitions
+from t10.plan.search.alignment import align_pace
+from t10.plan.search.space import axis_factors, operator_partitions, relaxed_partitions
+from t10.plan.search.temporal import divisor_rows, temporal_partitions
 
 
 @given(st.integers(1, 200), st.integers(1, 64))

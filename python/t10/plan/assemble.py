@@ -14,13 +14,13 @@ from t10.core.plan import CostedPlan, Cycles, OperatorPlan
 from t10.core.schedule import Arrival, Layout, ModulePlan, ScheduledOperator, scheduled_operator
 from t10.cost import CostModel
 from t10.cost.operator import home_cycles, operator_cycles, output_chunk
-from t10.plan.allocation import allocate
-from t10.plan.arrivals import Mover
-from t10.plan.buffers import buffer_requests
-from t10.plan.levels import replica_count, scatter_at
-from t10.plan.liveness import Liveness, liveness, reshapes_of, unshaped
+from t10.plan.greedy.reconcile import Choice
+from t10.plan.memory.allocation import allocate
+from t10.plan.memory.buffers import buffer_requests
+from t10.plan.memory.levels import replica_count, scatter_at
+from t10.plan.memory.liveness import Liveness, liveness, reshapes_of, unshaped
+from t10.plan.movement.arrivals import Mover
 from t10.plan.options import ForcedPartition
-from t10.plan.reconcile import Choice
 
 Front = tuple[CostedPlan, ...]
 Progress = Callable[[str, int, int], None]

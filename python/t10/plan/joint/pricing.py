@@ -23,7 +23,6 @@ from t10.core.movement import operand_of
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import PHASES, Arrival, Layout, Phase
 from t10.cost.operator import output_chunk
-from t10.plan.allocation import aligned_size
 from t10.plan.assemble import (
     Context,
     input_layouts,
@@ -34,12 +33,13 @@ from t10.plan.assemble import (
     place_of,
     read_layouts,
 )
-from t10.plan.buffers import goes_into_its_slot, has_accumulator, result_request, working_requests
 from t10.plan.joint.keys import lying_key, view_key
 from t10.plan.joint.selection import Ints
 from t10.plan.joint.states import States
-from t10.plan.levels import LevelTable, level_table, operand_slots
-from t10.plan.liveness import unshaped
+from t10.plan.memory.allocation import aligned_size
+from t10.plan.memory.buffers import goes_into_its_slot, has_accumulator, result_request, working_requests
+from t10.plan.memory.levels import LevelTable, level_table, operand_slots
+from t10.plan.memory.liveness import unshaped
 
 Bools = NDArray[np.bool_]
 

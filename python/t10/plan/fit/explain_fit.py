@@ -1,0 +1,135 @@
+"""Why a model does not fit, and what would help: the fullest moment, what is held then, and levers that were tried."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from t10.chip import ChipSpec
+from t10.core.expression import OperatorSpec
+from t10.core.graph import Graph
+from t10.core.schedule import Phase
+from t10.cost import CostModel
+from t10.errors import InfeasiblePlanError
+from t10.plan.fit.capacity import check_capacity
+from t10.plan.fit.model_bound import least_demand, least_plans, roomy
+from t10.plan.fit.remedies import Case, Lever, activation_bytes, batch_of, levers
+from t10.plan.fronts.pinned import pinned_front
+from t10.plan.memory.allocation import aligned_size
+from t10.plan.options import PlanOptions
+
+MOST_HELD = 8
+DOING: dict[Phase, str] = {
+    "arrive": "while its operands arrive",
+    "nest": "while its loops run",
+    "finish": "while its result is written",
+}
+
+
+@contextmanager
+def explaining(graph: Graph, chip: ChipSpec, cost: CostModel, options: PlanOptions) -> Generator[None]:
+    """Give an `InfeasiblePlanError` that lack of memory causes its explanation; refuse what is hopeless right away."""
+    check_capacity(graph, chip)
+    try:
+        yield
+    except InfeasiblePlanError as error:
+        explained = explain(graph, chip, cost, options)
+        if explained is None or error.details:
+            raise
+        raise explained from error
+
+
+def explain(
+    graph: Graph, chip: ChipSpec, cost: CostModel, options: PlanOptions
+) -> InfeasiblePlanError | None:
+    """Return the error for a model that does not fit even with every operator on its smallest plan.
+
+    It names that operator, what every core would have to hold and has, the largest of what is held, and what each of
+    several changes would come to. None where memory is not what is lacking.
+    """
+    try:
+        plans = least_plans(graph, chip, cost, options)
+    except InfeasiblePlanError:
+        return None
+    demand = least_demand(graph, chip, cost, plans)
+    if demand.n_bytes <= chip.sram_bytes:
+        return None
+    case = Case(graph, chip, cost, options, plans, demand)
+    spec = graph.operators[demand.step]
+    tried = list(levers(case))
+    return InfeasiblePlanError(
+        f"needs {demand.n_bytes} bytes per core {DOING[demand.phase]}, {chip.name} has {chip.sram_bytes}",
+        operator=spec.name,
+        location=spec.location or None,
+        hint=_hint(tried),
+        details=(*_held_lines(case), *_tried_lines(case, tried)),
+    )
+
+
+def _hint(tried: list[Lever]) -> str:
+    """Return the first single change after which the model fits, or that there is none."""
+    fitting = next((lever for lever in tried if lever.fits), None)
+    if fitting is not None:
+        return f"it fits with {fitting.change}"
+    return "no single change that was tried is enough: use a chip with more cores, a smaller batch, or fp16"
+
+
+def _held_lines(case: Case) -> list[str]:
+    """Return what every core holds at the fullest moment, largest first."""
+    graph, chip, demand = case.graph, case.chip, case.demand
+    spec = graph.operators[demand.step]
+    idle = [r for r in demand.held if r.name.startswith("idle:")]
+    parts = [
+        (aligned_size(r.size_bytes), _what(r.name, spec))
+        for r in demand.held
+        if not r.name.startswith("idle:")
+    ]
+    parts.append((chip.reserved_bytes, "code and stacks (reserved)"))
+    if idle:
+        what = f"weights at rest ({len(idle)} of them, spread over all cores)"
+        parts.append((sum(aligned_size(r.size_bytes) for r in idle), what))
+    parts.sort(key=lambda part: (-part[0], part[1]))
+    lines = [
+        f"every core then holds {demand.n_bytes:,} bytes, {demand.n_bytes - chip.sram_bytes:,} too many:"
+    ]
+    lines += [f"  {n_bytes:>12,}  {what}" for n_bytes, what in parts[:MOST_HELD]]
+    if parts[MOST_HELD:]:
+        rest = sum(n_bytes for n_bytes, _ in parts[MOST_HELD:])
+        lines.append(f"  {rest:>12,}  {len(parts) - MOST_HELD} more")
+    return lines
+
+
+def _what(name: str, spec: OperatorSpec) -> str:
+    """Return a buffer in words; `spec` is the operator that runs."""
+    kind, _, rest = name.partition(":")
+    if kind == "operand":
+        number = int(rest.rpartition(":")[2])
+        operand = spec.operands[number]
+        return f"operand {number} of it, {operand.role} {operand.name}"
+    if kind == "accumulator":
+        return f"its accumulator in {spec.acc_dtype}"
+    if kind == "shift":
+        return "shift buffer"
+    if name == f"value:{spec.output.name}":
+        return f"its result {rest}"
+    return f"{'input' if kind == 'input' else 'value'} {rest}, alive"
+
+
+def _tried_lines(case: Case, tried: list[Lever]) -> list[str]:
+    """Return what was tried and what it came to."""
+    spec, least = case.graph.operators[case.demand.step], case.plans[case.demand.step]
+    most = max((t for row in least.plan.ft for t in row), default=1)
+    fastest = pinned_front(spec, roomy(case.chip), case.cost, case.options)[-1].active_bytes
+    lines = [
+        "tried:",
+        f"  {spec.name} on its smallest plan, f_op = {list(least.plan.f_op)}, ft up to {most}: "
+        f"{least.active_bytes:,} bytes, its fastest takes {fastest:,}",
+    ]
+    for lever in tried:
+        over = lever.need_bytes - lever.capacity_bytes
+        verdict = "fits" if lever.fits else f"{over:,} too many"
+        lines.append(f"  {lever.change}: {lever.need_bytes:,} bytes, {verdict}")
+    if batch_of(case.graph) is None:
+        share = activation_bytes(case.graph, case.demand) / case.demand.n_bytes
+        lines.append(f"  a smaller model input: {share:.0%} of what is held grows with it")
+    return lines
