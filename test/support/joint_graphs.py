@@ -16,10 +16,10 @@ from t10.plan import PlanOptions
 from t10.plan.assemble import Context, assemble, context_of
 from t10.plan.fronts.operator_fronts import operator_fronts
 from t10.plan.greedy.algorithm1 import base_bytes
-from t10.plan.greedy.reconcile import Choice
 from t10.plan.joint.choose import JointPlanner
 from t10.plan.memory.allocation import live_bytes
 from t10.plan.memory.buffers import buffer_requests
+from t10.plan.memory.levels import Choice
 
 Ints = NDArray[np.int64]
 

@@ -18,8 +18,7 @@ from t10.cost import IpuCostModel
 from t10.plan import ForcedPartition, PlanOptions, plan_module
 from t10.plan.assemble import assemble, context_of, output_layout
 from t10.plan.fronts.operator_fronts import operator_fronts
-from t10.plan.greedy.reconcile import Choice
-from t10.plan.memory.levels import level_table
+from t10.plan.memory.levels import Choice, level_table
 from t10.plan.search.placement import natural_core_order
 from t10.plan.search.producer_layouts import following_plan
 

@@ -28,8 +28,9 @@ from t10.plan.fronts import operator_fronts as operator_fronts_module
 from t10.plan.fronts import parallel_map, stored_fronts
 from t10.plan.fronts.cache import PlanCache
 from t10.plan.fronts.front_cache import forget
-from t10.plan.fronts.operator_fronts import Front, operator_fronts, search_options
+from t10.plan.fronts.operator_fronts import operator_fronts, search_options
 from t10.plan.search.operator import plan_operator
+from t10.plan.search.pareto import Front
 
 CHIP = load_chip("test-16")
 OPTIONS = PlanOptions()

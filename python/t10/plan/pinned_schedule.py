@@ -8,9 +8,9 @@ from t10.chip import ChipSpec
 from t10.core.graph import Graph
 from t10.core.schedule import ModulePlan
 from t10.cost import CostModel
-from t10.plan.assemble import Front
 from t10.plan.options import PlanOptions
 from t10.plan.schedule import restore_module
+from t10.plan.search.pareto import Front
 
 
 def settled(

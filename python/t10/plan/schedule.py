@@ -12,16 +12,17 @@ from t10.core.plan import CostedPlan
 from t10.core.schedule import ModulePlan, Optimality, ScheduledOperator
 from t10.cost import CostModel, IpuCostModel
 from t10.errors import InfeasiblePlanError
-from t10.plan.assemble import Context, Front, Progress, assemble, context_of
+from t10.plan.assemble import Context, assemble, context_of
 from t10.plan.fit.explain_fit import explaining
 from t10.plan.fronts.cache import PlanCache
 from t10.plan.fronts.operator_fronts import operator_fronts
 from t10.plan.greedy.algorithm1 import base_bytes, free_bytes, reconciled, tables_of
 from t10.plan.greedy.chain import followed
-from t10.plan.greedy.reconcile import HINT, Choice
+from t10.plan.greedy.reconcile import HINT
 from t10.plan.joint.choose import JointPlanner
-from t10.plan.memory.levels import LevelTable
-from t10.plan.options import PlanOptions, Reading
+from t10.plan.memory.levels import Choice, LevelTable
+from t10.plan.options import PlanOptions, Progress, Reading
+from t10.plan.search.pareto import Front
 
 READINGS: tuple[Reading, ...] = ("literal", "aware")
 FIT_ROUNDS = 8

@@ -23,9 +23,9 @@ from t10.plan.assemble import (
     weight_layouts,
 )
 from t10.plan.fronts.pinned import pinned_front
-from t10.plan.greedy.reconcile import Choice
 from t10.plan.memory.allocation import Request, aligned_size, live_bytes
 from t10.plan.memory.buffers import buffer_requests
+from t10.plan.memory.levels import Choice
 from t10.plan.options import PlanOptions
 from t10.plan.search.operator import ROOMY_BYTES, least_plan
 

@@ -15,13 +15,13 @@ from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
 from t10.cost import CostModel
 from t10.errors import T10Error
-from t10.plan.assemble import Front, Progress
 from t10.plan.fronts.cache import PlanCache
 from t10.plan.fronts.canonical import searched_as
 from t10.plan.fronts.front_cache import Shelf
 from t10.plan.fronts.parallel_map import CallError, Stopped, Work, spread
 from t10.plan.fronts.pinned import pinned_front
-from t10.plan.options import PlanOptions
+from t10.plan.options import PlanOptions, Progress
+from t10.plan.search.pareto import Front
 
 IRRELEVANT_OPTIONS = ("forced", "reading", "reconcile", "gap", "time_limit_seconds")
 """Options that say how plans are chosen, not which there are."""

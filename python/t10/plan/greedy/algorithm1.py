@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 from t10.core.chunks import chunk_slots
 from t10.core.dtypes import size_bytes
 from t10.cost.operator import output_chunk
-from t10.plan.assemble import Context, Front
-from t10.plan.greedy.reconcile import Choice, Problem, reconcile
+from t10.plan.assemble import Context
+from t10.plan.greedy.reconcile import Problem, reconcile
 from t10.plan.memory.allocation import aligned_size
-from t10.plan.memory.levels import LevelTable, level_table
+from t10.plan.memory.levels import Choice, LevelTable, level_table
 from t10.plan.options import Reading
+from t10.plan.search.pareto import Front
 
 Ints = NDArray[np.int64]
 

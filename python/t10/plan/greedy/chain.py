@@ -27,8 +27,8 @@ from t10.plan.assemble import (
     read_layouts,
     weight_layouts,
 )
-from t10.plan.greedy.reconcile import Choice
 from t10.plan.memory.allocation import aligned_size
+from t10.plan.memory.levels import Choice
 from t10.plan.options import PlanOptions
 from t10.plan.search.evaluate import evaluate
 from t10.plan.search.operator import costed

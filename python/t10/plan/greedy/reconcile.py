@@ -16,21 +16,13 @@ from numpy.typing import NDArray
 from t10.chip import ChipSpec
 from t10.core.expression import OperatorSpec
 from t10.errors import InfeasiblePlanError
-from t10.plan.memory.levels import LevelTable
+from t10.plan.memory.levels import Choice, LevelTable
 
 Ints = NDArray[np.int64]
 Ban = tuple[int, int, int]
 """(table, row, row it would be raised to) of a raise for which another operator has no room. Idle memory only grows,
 so what has no room once never has, for any operator of the kind."""
 HINT = "use a chip with more cores, a smaller batch, or fp16"
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """What an operator does: number of its plan on the front, and its weights' idle level."""
-
-    plan: int
-    level: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,15 +13,16 @@ from t10.core.dtypes import size_bytes
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import PHASES, Optimality, moment
 from t10.cost.operator import output_chunk
-from t10.plan.assemble import Context, Front
-from t10.plan.greedy.reconcile import Choice
+from t10.plan.assemble import Context
 from t10.plan.joint.pricing import Prices
 from t10.plan.joint.selection import Ints, Lifetime, Rows, Saving, Selection, Table
 from t10.plan.joint.solve import MOST_WORK, Solution, solve
 from t10.plan.joint.states import States, states_of
 from t10.plan.memory.allocation import aligned_size
 from t10.plan.memory.buffers import layout_slots
+from t10.plan.memory.levels import Choice
 from t10.plan.options import PlanOptions, Reading
+from t10.plan.search.pareto import Front
 
 MOST_ROUNDS = 12
 

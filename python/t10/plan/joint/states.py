@@ -15,12 +15,13 @@ from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.plan import CostedPlan, OperatorPlan
 from t10.cost.operator import output_chunk
-from t10.plan.assemble import Context, Front
+from t10.plan.assemble import Context
 from t10.plan.joint.grids import grid_plans
 from t10.plan.memory.liveness import unshaped
 from t10.plan.options import PlanOptions
 from t10.plan.search.alternatives import alternatives, evaluate_plans
 from t10.plan.search.operator import costed
+from t10.plan.search.pareto import Front
 from t10.plan.search.producer_layouts import following_plan
 
 States = tuple[CostedPlan, ...]

@@ -23,12 +23,19 @@ from t10.core.plan import CostedPlan, OperatorPlan
 from t10.cost import CostModel
 from t10.cost.operator import home_cycles
 from t10.plan.memory.allocation import aligned_size
-from t10.plan.search.alignment import sharers
-from t10.plan.search.evaluate import contiguous_runs, fetch_cycles
+from t10.plan.movement.fetch import contiguous_runs, fetch_cycles
 
 Ints = NDArray[np.int64]
 MOST_LEVELS = 8
 REMEMBERED = 1 << 14
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What an operator does: number of its plan on the front, and its weights' idle level."""
+
+    plan: int
+    level: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +78,7 @@ def replica_count(spec: OperatorSpec, plan: OperatorPlan, number: int) -> int:
 @lru_cache(maxsize=REMEMBERED)
 def _replica_count(operand: Operand, plan: OperatorPlan, slot: int) -> int:
     if all(plan.ft[slot][axis] == 1 for axis in operand.axes):
-        return sharers(operand, plan.f_op)
+        return geometry.n_sharers(operand, plan)
     ranks = geometry.replica_ranks(operand, plan, slot)
     counts = np.bincount(ranks)
     return len(counts) if (counts == counts[0]).all() else 1

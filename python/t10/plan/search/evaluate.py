@@ -17,6 +17,7 @@ from t10.core.expression import Operand, OperatorSpec
 from t10.core.geometry import chunk_slots_many
 from t10.core.runs import epilogue_run_axes
 from t10.cost import CostModel
+from t10.plan.movement.fetch import contiguous_runs, fetch_cycles
 from t10.plan.search._evaluate import evaluate_nests
 
 Ints = NDArray[np.int64]
@@ -61,33 +62,6 @@ def partition_elements(operand: Operand, windows: Ints) -> Ints:
             extent = extent + term.coefficient * (windows[:, term.axis] - 1)
         total = total * extent
     return total
-
-
-def contiguous_runs(operand: Operand, windows: Ints) -> Ints:
-    """Return how many separate runs of the row-major tensor a partition consists of: an estimate of fragments."""
-    runs = np.ones(len(windows), np.int64)
-    whole = np.ones(len(windows), np.bool_)
-    for dim, size in zip(reversed(operand.dims), reversed(operand.shape), strict=True):
-        extent = np.ones(len(windows), np.int64)
-        for term in dim.terms:
-            extent = extent + term.coefficient * (windows[:, term.axis] - 1)
-        runs = np.where(whole, runs, runs * extent)
-        whole = whole & (extent >= size)
-    return runs
-
-
-def fetch_prices(cost: CostModel) -> tuple[int, float, int]:
-    """Return the cycles of a small exchange from anywhere, of each further byte, and of each further fragment."""
-    base = cost.exchange_cycles(4, 1, neighbour=False)
-    per_byte = (cost.exchange_cycles(4 + (1 << 20), 1, neighbour=False) - base) / (1 << 20)
-    return base, per_byte, cost.exchange_cycles(4, 2, neighbour=False) - base
-
-
-def fetch_cycles(cost: CostModel, n_bytes: Ints, runs: Ints) -> Ints:
-    """Return the estimated cycles in which every core fetches `n_bytes` in `runs` fragments from anywhere."""
-    base, per_byte, per_run = fetch_prices(cost)
-    cycles = base + np.ceil(n_bytes * per_byte).astype(np.int64) + (runs - 1) * per_run
-    return np.where(n_bytes > 0, cycles, 0)
 
 
 def evaluate(

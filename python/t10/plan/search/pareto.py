@@ -5,7 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from t10.core.plan import CostedPlan
+
 Ints = NDArray[np.int64]
+Front = tuple[CostedPlan, ...]
+"""Plans of one operator that no other beats, fastest last."""
 
 
 def front_indices(cycles: Ints, n_bytes: Ints) -> Ints:

@@ -20,9 +20,9 @@ from t10.cost import CostModel
 from t10.cost.formula import Formula
 from t10.cost.program import CostFunction, cost_function
 from t10.errors import T10Error
+from t10.plan.movement.fetch import fetch_costs
 from t10.plan.search import _search
 from t10.plan.search._search import ComputeBound, ShiftTable
-from t10.plan.search.evaluate import fetch_prices
 from t10.plan.search.temporal import TemporalSpace
 
 Ints = NDArray[np.int64]
@@ -64,7 +64,7 @@ class SearchTask:
 
 def search_task(spec: OperatorSpec, chip: ChipSpec, cost: CostModel, padding: float) -> SearchTask:
     """Return the task of an operator on a chip. Raises `T10Error` where fetching more costs less."""
-    base, per_byte, per_run = fetch_prices(cost)
+    base, per_byte, per_run = fetch_costs(cost)
     if min(base, per_byte, per_run) < 0:
         raise T10Error(
             f"an exchange costs {base} cycles, {per_byte} more per byte, {per_run} per fragment (expected none below 0)"
