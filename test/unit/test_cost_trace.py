@@ -18,9 +18,9 @@ from t10.cost.classes import Step, class_of
 from t10.cost.combine import combine_operator
 from t10.cost.fitted import FitTable, bundled_table
 from t10.cost.formula import BLOCK_ROWS, Formula, Opcode
+from t10.cost.kernel_variants import OTHER
 from t10.cost.program import CostCallable, CostFunction, cost_function, cost_program
 from t10.cost.trace import TraceError, record_table, replayed, trace_row, trace_table
-from t10.cost.ways import OTHER
 from t10.errors import T10Error
 from t10.plan.search import _batch_function
 
@@ -121,10 +121,10 @@ def answer(table: FitTable, spec: OperatorSpec, step: Step, boxes: np.ndarray[An
 def test_epilogues_fitted_by_points_and_runs_are_traced(spec: OperatorSpec) -> None:
     one = class_of(spec, "epilogue")
     slots = np.arange(1, 4)
-    ways = one.ways_of_runs(slots, slots)
+    variants = one.variants_of_runs(slots, slots)
     model = {
-        way.name: {name: 1000 + 77 * number + 13 * n for n, name in enumerate(way.features())}
-        for number, way in enumerate(ways)
+        variant.name: {name: 1000 + 77 * number + 13 * n for n, name in enumerate(variant.features())}
+        for number, variant in enumerate(variants)
     }
     model[OTHER] = {"one": 5000}
     check_model(IpuCostModel(CHIP, FitTable({one.key: model}, "test")), spec)

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "even_rows.h"
+#include "strided_runs.h"
 #include "move_rates.h"
 
 namespace t10 {
@@ -219,14 +219,14 @@ class PhaseLoads {
     for (std::size_t g = 0; g < groups_.size(); ++g) {
       const std::size_t end = g + 1 < groups_.size() ? groups_[g + 1].first_fill : fills_.size();
       Int units = 0;
-      each_even_row(groups_[g].first_fill, end,
+      each_strided_run(groups_[g].first_fill, end,
                     [&](std::size_t i) { return Step{fills_[i].first, 0, fills_[i].second, -1, 0}; },
                     [&](const Step &first, Int count, Int, Int) {
                       units += rates_.copies(0, first.here * item_bytes_, first.length * item_bytes_, count, 0, 0);
                     });
       if (units > 0) each_member(g, [&](std::size_t core) { behind_[core] += units; });
       const std::size_t last = g + 1 < groups_.size() ? groups_[g + 1].first_take : takes_.size();
-      each_even_row(groups_[g].first_take, last,
+      each_strided_run(groups_[g].first_take, last,
                     [&](std::size_t i) {
                       const Take &take = takes_[i];
                       return Step{take.here, take.slot, take.length, take.core, take.source};

@@ -1,4 +1,4 @@
-// Pieces that a core copies or fills, joined to rows in which they are equally long and step evenly.
+// Pieces that a core copies or fills, joined to strided runs: equally long and evenly apart, here and there.
 #pragma once
 
 #include <cstddef>
@@ -16,10 +16,10 @@ struct Step {
   }
 };
 
-// Calls use(first, count, step here, step there) for every row of equal pieces that step evenly, of those from
+// Calls use(first, count, step here, step there) for every strided run of equal pieces, of those from
 // `get(begin)` to `get(end - 1)`.
 template <class Get, class Use>
-void each_even_row(std::size_t begin, std::size_t end, Get &&get, Use &&use) {
+void each_strided_run(std::size_t begin, std::size_t end, Get &&get, Use &&use) {
   if (begin == end) return;
   Step first = get(begin), last = first;
   std::int64_t count = 1, here_step = 0, slot_step = 0, row_here = 0, row_slot = 0;

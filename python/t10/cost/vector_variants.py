@@ -14,8 +14,8 @@ import numpy as np
 
 from t10.core.dtypes import size_bytes
 from t10.core.expression import Operand, OperatorSpec
+from t10.cost.kernel_variants import N_WORKERS, Boxes, Column, KernelVariant, both, busiest, chosen
 from t10.cost.walks import axis_order, innermost, united_loops
-from t10.cost.ways import N_WORKERS, Boxes, Column, Way, both, busiest, chosen
 
 QUAD, PAIR = 4, 2
 GUESS = {"one": 150.0, "rows": 90.0, "turns": 18.0, "singles": 60.0, "outers": 60.0, "points": 12.0}
@@ -54,14 +54,16 @@ class Rows:
         return result
 
 
-def task_ways(spec: OperatorSpec, boxes: Boxes) -> list[Way]:
-    """Return the ways of a sub-task without sums."""
+def task_variants(spec: OperatorSpec, boxes: Boxes) -> list[KernelVariant]:
+    """Return the variants of a sub-task without sums."""
     operands = (*spec.inputs, spec.output)
     dtypes = [*(operand.dtype for operand in spec.inputs), spec.acc_dtype]
     lines = lines_of(operands, dtypes, frozenset(axis_order(spec.output)[-1:]))
     rows = cache(partial(_task_rows, spec, boxes))
-    strided = Way("strided", lambda: np.logical_not(rows().is_even), lambda: _strided(rows()), GUESS)
-    return [*vector_ways(lines, rows), strided]
+    strided = KernelVariant(
+        "strided", lambda: np.logical_not(rows().is_even), lambda: _strided(rows()), GUESS
+    )
+    return [*vector_variants(lines, rows), strided]
 
 
 def _task_rows(spec: OperatorSpec, boxes: Boxes) -> Rows:
@@ -81,33 +83,33 @@ def lines_of(operands: Sequence[Operand], dtypes: Sequence[str], run: frozenset[
     return Lines(lanes, size_bytes(dtypes[-1]), holds)
 
 
-def vector_ways(lines: Lines, rows: Callable[[], Rows]) -> list[Way]:
-    """Return the ways of a task along rows."""
+def vector_variants(lines: Lines, rows: Callable[[], Rows]) -> list[KernelVariant]:
+    """Return the variants of a task along rows."""
 
-    def way(
+    def variant(
         name: str, when: Callable[[], Column], features: Callable[[], dict[str, Column]], family: str = ""
-    ) -> Way:
-        return Way(name, lambda: both(rows().is_even, when()), features, GUESS, family)
+    ) -> KernelVariant:
+        return KernelVariant(name, lambda: both(rows().is_even, when()), features, GUESS, family)
 
     def one_row(is_whole: Callable[[Column], Column]) -> Callable[[], Column]:
         return lambda: both(rows().n == 1, is_whole(rows().run % lines.lanes))
 
     one = cache(lambda: _one_row(lines, rows()))
     result = [
-        way("one row", one_row(lambda left: left == 0), one),
-        way("one row, odd", one_row(lambda left: left != 0), one),
+        variant("one row", one_row(lambda left: left == 0), one),
+        variant("one row, odd", one_row(lambda left: left != 0), one),
     ]
     for name in ("whole", "odd") if lines.lanes == PAIR else ("whole", "pairs", "odd"):
 
         def when(alignment: str = name) -> Column:
             return both(rows().n > 1, _is_aligned(lines, alignment, rows().run))
 
-        result.append(way(f"columns, {name}", when, lambda: _columns(lines, rows()), "columns"))
-        result.append(way(f"rows, {name}", when, partial(_made, _rows, lines, name, rows), "rows"))
+        result.append(variant(f"columns, {name}", when, lambda: _columns(lines, rows()), "columns"))
+        result.append(variant(f"rows, {name}", when, partial(_made, _rows, lines, name, rows), "rows"))
         if name != "odd" or lines.out_bytes >= QUAD:
-            result.append(way(f"all points, {name}", when, lambda: _flat(lines, rows()), "all points"))
+            result.append(variant(f"all points, {name}", when, lambda: _flat(lines, rows()), "all points"))
         if name == "whole" and lines.holds:
-            result.append(way("across", when, lambda: _across(lines, rows())))
+            result.append(variant("across", when, lambda: _across(lines, rows())))
     return result
 
 

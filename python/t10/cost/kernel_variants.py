@@ -1,7 +1,7 @@
-"""Ways to compute a step: codelets take the fastest of several, so its time is the least of several linear functions.
+"""Kernel variants of a step: codelets take the fastest, so its time is the least of several linear functions.
 
-Every way says what its time is a linear function of, as formulas over boxes that native search evaluates as well, and
-for which boxes it can be taken at all. Coefficients are found by `t10.profile` (T10 §4.3.1).
+Every variant says what its time is a linear function of, as formulas over boxes that native search evaluates as well,
+and for which boxes it can be taken at all. Coefficients are found by `t10.profile` (T10 §4.3.1).
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ import numpy as np
 
 N_WORKERS = 6
 IMPOSSIBLE = 1 << 50
-"""The time of a way that cannot be taken, in thousandths of a cycle."""
+"""The time of a variant that cannot be taken, in thousandths of a cycle."""
 PER_CYCLE = 1000
 OTHER = "other"
-"""Coefficients for boxes of which no way is fitted, of the first way's features."""
+"""Coefficients for boxes of which no variant is fitted, of the first variant's features."""
 Boxes = Any
 """An integer array (n, axes), or what records how formulas are made of one."""
 Column = Any
 Coefficients = Mapping[str, Mapping[str, int]]
-"""Thousandths of a cycle by way and feature."""
+"""Thousandths of a cycle by variant and feature."""
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """A way to compute a step: where it can be taken (n,), and its features by name (n,), once asked for.
+class KernelVariant:
+    """One way to compute a step: where it can be taken (n,), and its features by name (n,), once asked for.
 
-    Ways of one `family` have the same features, and coefficients of their own where there is enough to fit them to.
+    Variants of one `family` have the same features, and coefficients of their own where there is enough to fit them to.
     `guess` are rough coefficients in cycles, to begin a fit with.
     """
 
@@ -40,24 +40,24 @@ class Way:
     family: str = ""
 
 
-def coefficients_of(way: Way, coefficients: Coefficients) -> Mapping[str, int] | None:
-    """Return the coefficients of a way, or else of its family; None where neither is fitted."""
-    own = coefficients.get(way.name)
-    return coefficients.get(way.family) if own is None else own
+def coefficients_of(variant: KernelVariant, coefficients: Coefficients) -> Mapping[str, int] | None:
+    """Return the coefficients of a variant, or else of its family; None where neither is fitted."""
+    own = coefficients.get(variant.name)
+    return coefficients.get(variant.family) if own is None else own
 
 
-def least(coefficients: Coefficients, ways: Sequence[Way]) -> Column | None:
-    """Return the whole cycles of the fastest way that is fitted, at least one; None where none is."""
+def least(coefficients: Coefficients, variants: Sequence[KernelVariant]) -> Column | None:
+    """Return the whole cycles of the fastest variant that is fitted, at least one; None where none is."""
     result: Column = None
-    for way in ways:
-        own = coefficients_of(way, coefficients)
+    for variant in variants:
+        own = coefficients_of(variant, coefficients)
         if own is None:
             continue
-        total = chosen(way.when(), weighted(way.features(), own), IMPOSSIBLE)
+        total = chosen(variant.when(), weighted(variant.features(), own), IMPOSSIBLE)
         result = total if result is None else np.minimum(result, total)
     if result is None or OTHER not in coefficients:
         return None
-    other = weighted(ways[0].features(), coefficients[OTHER])
+    other = weighted(variants[0].features(), coefficients[OTHER])
     return np.maximum(-(-chosen(result < IMPOSSIBLE, result, other) // PER_CYCLE), 1)
 
 
@@ -75,9 +75,9 @@ def chosen(condition: Column, first: Column, second: Column) -> Column:
     return result
 
 
-def narrowed(way: Way, when: Callable[[], Column], prefix: str = "") -> Way:
-    """Return a way that can be taken only where a further condition holds, too."""
-    return replace(way, name=f"{prefix}{way.name}", when=lambda: both(when(), way.when()))
+def narrowed(variant: KernelVariant, when: Callable[[], Column], prefix: str = "") -> KernelVariant:
+    """Return a variant that can be taken only where a further condition holds, too."""
+    return replace(variant, name=f"{prefix}{variant.name}", when=lambda: both(when(), variant.when()))
 
 
 def always(like: Column) -> Column:

@@ -8,15 +8,15 @@ import numpy as np
 
 from t10.core.dtypes import is_float, size_bytes
 from t10.core.expression import OperatorSpec
+from t10.cost.kernel_variants import N_WORKERS, Boxes, Column, KernelVariant, both, chosen, product
 from t10.cost.roles import LoopRoles
-from t10.cost.ways import N_WORKERS, Boxes, Column, Way, both, chosen, product
 
 VECTOR_BYTES = 8
 GUESS = {"one": 150.0, "selected": 6.0}
 
 
-def gather_ways(spec: OperatorSpec, roles: LoopRoles, boxes: Boxes) -> list[Way]:
-    """Return the ways of a task with selectors, by how its rows lie: one holds for every box."""
+def gather_variants(spec: OperatorSpec, roles: LoopRoles, boxes: Boxes) -> list[KernelVariant]:
+    """Return the variants of a task with selectors, by how its rows lie: one holds for every box."""
     floats = [size_bytes(o.dtype) for o in spec.inputs if is_float(o.dtype)] + [size_bytes(spec.acc_dtype)]
     line = max(VECTOR_BYTES // min(floats), 1)
     run, rows = product(boxes, roles.run), product(boxes, roles.rows)
@@ -30,7 +30,7 @@ def gather_ways(spec: OperatorSpec, roles: LoopRoles, boxes: Boxes) -> list[Way]
         "even": both(no(is_one), no(is_whole), is_even),
         "odd": both(no(is_one), no(is_whole), no(is_even)),
     }
-    return [Way(name, partial(_same, when), features, GUESS) for name, when in conditions.items()]
+    return [KernelVariant(name, partial(_same, when), features, GUESS) for name, when in conditions.items()]
 
 
 def _same(when: Column) -> Column:

@@ -1,6 +1,7 @@
-"""Strata of boxes: ranges of shapes of which each gets some boxes, however rare among those drawn at random.
+"""Shape classes: ranges of shapes of which each gets some boxes, however rare among those drawn at random.
 
-They only say which boxes are measured and held back for tests; what a box takes is modelled by ways (`t10.cost.ways`).
+They only say which boxes are measured and held back for tests; what a box takes is modelled in
+`t10.cost.kernel_variants`.
 """
 
 from __future__ import annotations
@@ -12,19 +13,19 @@ import numpy as np
 from t10.core.dtypes import is_float, size_bytes
 from t10.core.expression import OperatorSpec
 from t10.cost.classes import OperatorClass
+from t10.cost.kernel_variants import N_WORKERS, Boxes, Column, chosen, product
 from t10.cost.roles import LoopRoles, MatrixRoles
-from t10.cost.ways import N_WORKERS, Boxes, Column, chosen, product
 
 VECTOR_BYTES = 8
 SEGMENT_SLOTS = 25
 """Slots of a line of rows besides the rows themselves."""
 SHORT_LOOP = 4
 """Rows up to which a loop is not pipelined."""
-Strata = list[tuple[str, Column]]
+ShapeClasses = list[tuple[str, Column]]
 
 
-def strata(one: OperatorClass, boxes: Boxes) -> Strata:
-    """Return the strata of boxes by name with conditions (n,): the first that holds counts, the last always does."""
+def shape_classes(one: OperatorClass, boxes: Boxes) -> ShapeClasses:
+    """Return shape classes of boxes by name with conditions (n,): the first that holds counts, the last always does."""
     if one.matrix is not None:
         return _matrix(one.spec, one.matrix, boxes)
     if one.step == "epilogue":
@@ -79,8 +80,8 @@ def _steps_by_one(spec: OperatorSpec, roles: MatrixRoles) -> bool:
     return all(term.coefficient == 1 for term in terms)
 
 
-def _matrix(spec: OperatorSpec, roles: MatrixRoles, boxes: Boxes) -> Strata:
-    """Return strata of a product by name with their conditions, the first that holds counts; the last always does.
+def _matrix(spec: OperatorSpec, roles: MatrixRoles, boxes: Boxes) -> ShapeClasses:
+    """Return shape classes of a product by name with conditions: the first that holds counts, the last always does.
 
     Short loops over rows go through code of their own, or not through the engine at all; inputs that do not end at
     whole words are copied, and outputs that do not are written word by word.
@@ -104,8 +105,8 @@ def _matrix(spec: OperatorSpec, roles: MatrixRoles, boxes: Boxes) -> Strata:
     ]
 
 
-def _epilogue(spec: OperatorSpec, points: Column, run: Column) -> Strata:
-    """Return strata of an epilogue by name with their conditions, as `loop_regimes` does."""
+def _epilogue(spec: OperatorSpec, points: Column, run: Column) -> ShapeClasses:
+    """Return shape classes of an epilogue by name with their conditions, as `loop_regimes` does."""
     is_whole, is_even = run % _line_width(spec) == 0, run % 2 == 0
     is_one, is_few = points <= run, points <= run * (N_WORKERS - 1)
     return [
@@ -119,8 +120,8 @@ def _epilogue(spec: OperatorSpec, points: Column, run: Column) -> Strata:
     ]
 
 
-def _loops(spec: OperatorSpec, roles: LoopRoles, boxes: Boxes) -> Strata:
-    """Return strata of loops over vectors by name with their conditions, the first that holds counts.
+def _loops(spec: OperatorSpec, roles: LoopRoles, boxes: Boxes) -> ShapeClasses:
+    """Return shape classes of loops over vectors by name with their conditions, the first that holds counts.
 
     Runs that are no whole number of vectors leave rows that begin between vectors: code of another kind. So does a
     single row, which workers share among themselves.

@@ -14,8 +14,18 @@ import numpy as np
 
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
+from t10.cost.kernel_variants import (
+    N_WORKERS,
+    Boxes,
+    Column,
+    KernelVariant,
+    always,
+    both,
+    busiest,
+    chosen,
+    either,
+)
 from t10.cost.walks import Loop, axis_order, innermost, united_loops
-from t10.cost.ways import N_WORKERS, Boxes, Column, Way, always, both, busiest, chosen, either
 
 ACCESS_BYTES = 8
 UNROLLED = (4, 16)
@@ -41,7 +51,7 @@ class _Nest:
 
 @dataclass(frozen=True, slots=True)
 class _Loops:
-    """A way's loops, each (n,): outputs of the busiest worker, outer loops, inner steps, if some are left over."""
+    """A variant's loops, each (n,): outputs of the busiest worker, outer loops, inner steps, if some are left over."""
 
     when: Column
     outputs: Column
@@ -61,11 +71,11 @@ class _Loops:
         }
 
 
-def reduce_ways(spec: OperatorSpec, boxes: Boxes) -> list[Way]:
-    """Return the ways of a reduction."""
+def reduce_variants(spec: OperatorSpec, boxes: Boxes) -> list[KernelVariant]:
+    """Return the variants of a reduction."""
     nest = cache(partial(_nest, spec, boxes))
     dtypes = {*(operand.dtype for operand in spec.inputs), spec.acc_dtype}
-    result: list[Way] = []
+    result: list[KernelVariant] = []
     if dtypes <= {"f16", "f32"}:
         widest = 4 if "f16" in dtypes else 2
         is_plain = len(spec.inputs) == 1 and all(op.opcode == "arith.extf" for op in spec.body.ops)
@@ -74,7 +84,7 @@ def reduce_ways(spec: OperatorSpec, boxes: Boxes) -> list[Way]:
     result += _loops("points", partial(_points, nest))
     guess = {**GUESS, "one": 330.0, "points": 0.0, "steps": 6.0 if dtypes <= {"f16", "f32"} else 12.0}
     pieces = cache(partial(_pieces, nest))
-    result.append(Way("pieces", lambda: pieces()[0], lambda: pieces()[1], guess))
+    result.append(KernelVariant("pieces", lambda: pieces()[0], lambda: pieces()[1], guess))
     return result
 
 
@@ -90,8 +100,8 @@ def _nest(spec: OperatorSpec, boxes: Boxes) -> _Nest:
     )
 
 
-def _rows(nest: Callable[[], _Nest], widest: int) -> list[Way]:
-    """Return the ways along rows: lanes are neighbours of one sum. As many lanes as can be."""
+def _rows(nest: Callable[[], _Nest], widest: int) -> list[KernelVariant]:
+    """Return the variants along rows: lanes are neighbours of one sum. As many lanes as can be."""
 
     @cache
     def can(lanes: int) -> Column:
@@ -107,14 +117,14 @@ def _rows(nest: Callable[[], _Nest], widest: int) -> list[Way]:
         left = chosen(inner.extent % lanes > 0, 1, 0)
         return _Loops(when, _shared_outputs(nest()), others, inner.extent // lanes, left)
 
-    result: list[Way] = []
+    result: list[KernelVariant] = []
     for lanes in (4, 2) if widest == 4 else (2,):
         result += _loops(f"rows of {lanes}", partial(loops, lanes))
     return result
 
 
-def _columns(nest: Callable[[], _Nest], widest: int, *, is_plain: bool) -> list[Way]:
-    """Return the ways across columns: lanes are outputs. Twice as many as fill eight bytes may be faster."""
+def _columns(nest: Callable[[], _Nest], widest: int, *, is_plain: bool) -> list[KernelVariant]:
+    """Return the variants across columns: lanes are outputs. Twice as many as fill eight bytes may be faster."""
 
     @cache
     def can(lanes: int) -> Column:
@@ -130,7 +140,7 @@ def _columns(nest: Callable[[], _Nest], widest: int, *, is_plain: bool) -> list[
         vectors = busiest([loop.extent for loop in rest] + [-(-column.extent // lanes)])
         return _Loops(when, vectors, outers, inner, chosen(column.extent % lanes > 0, 1, 0))
 
-    result: list[Way] = []
+    result: list[KernelVariant] = []
     for lanes in (*((2 * widest,) if is_plain else ()), *((4, 2) if widest == 4 else (2,))):
         step_cycles = 12.0 if lanes > widest else 6.0
         result += _loops(f"columns of {lanes}", partial(loops, lanes), step_cycles)
@@ -138,7 +148,7 @@ def _columns(nest: Callable[[], _Nest], widest: int, *, is_plain: bool) -> list[
 
 
 def _points(nest: Callable[[], _Nest]) -> _Loops:
-    """Return the loops of the way point by point."""
+    """Return the loops of the variant point by point."""
     inner, outers = _largest(nest().contributions)
     return _Loops(always(inner), _shared_outputs(nest()), outers, inner, inner * 0)
 
@@ -175,12 +185,15 @@ def _is_aligned(along: Loop, others: Sequence[Loop], sizes: Sequence[int], lanes
     return result
 
 
-def _loops(name: str, made: Callable[[], _Loops], step_cycles: float = 6.0) -> list[Way]:
-    """Return a way by the length of its loops: written out, straight steps within loops, or a loop of steps."""
+def _loops(name: str, made: Callable[[], _Loops], step_cycles: float = 6.0) -> list[KernelVariant]:
+    """Return a variant by the length of its loops: written out, straight steps within loops, or a loop of steps."""
     loops = cache(made)
     features = cache(lambda: loops().features())
     guess = {**GUESS, "steps": step_cycles}
-    return [Way(f"{name}, {part}", partial(_is_part, loops, part), features, guess, name) for part in PARTS]
+    return [
+        KernelVariant(f"{name}, {part}", partial(_is_part, loops, part), features, guess, name)
+        for part in PARTS
+    ]
 
 
 def _is_part(loops: Callable[[], _Loops], part: str) -> Column:

@@ -20,8 +20,8 @@ import numpy as np
 
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
+from t10.cost.kernel_variants import N_WORKERS, Boxes, Column, KernelVariant, always, both, chosen, never
 from t10.cost.product_sizes import WORD_BYTES, Product, Rows, product_sizes
-from t10.cost.ways import N_WORKERS, Boxes, Column, Way, always, both, chosen, never
 
 BLOCK_WORDS = 4
 MOST_SKIPPED = 5
@@ -50,8 +50,8 @@ GUESS = {
 }  # fmt: skip
 
 
-def matrix_ways(spec: OperatorSpec, boxes: Boxes) -> list[Way]:
-    """Return the ways of a product on the matrix engine, either input streaming past the other."""
+def matrix_variants(spec: OperatorSpec, boxes: Boxes) -> list[KernelVariant]:
+    """Return the variants of a product on the matrix engine, either input streaming past the other."""
     first, second = spec.inputs
     columns = [axis for dim in spec.output.dims for axis in dim.axes if axis not in first.axes & second.axes]
     x, w = (second, first) if columns[-1:] and columns[-1] in first.axes else (first, second)
@@ -61,23 +61,23 @@ def matrix_ways(spec: OperatorSpec, boxes: Boxes) -> list[Way]:
         cache(partial(product_sizes, spec, boxes, w, x)),
     )
 
-    def way(name: str, sizes: Sizes, when: Callable[[Product], Column]) -> Way:
+    def variant(name: str, sizes: Sizes, when: Callable[[Product], Column]) -> KernelVariant:
         def can() -> Column:
             return both(sizes().lies, sizes().fits, when(sizes()))
 
-        return Way(name, can, partial(_engine, name, sizes, spec), GUESS)
+        return KernelVariant(name, can, partial(_engine, name, sizes, spec), GUESS)
 
     return [
-        way("direct", one, lambda sizes: sizes.columns % whole_words == 0),
-        way("direct, odd", one, lambda sizes: sizes.columns % whole_words != 0),
-        way("turned, odd", other, lambda sizes: always(sizes.columns)),
+        variant("direct", one, lambda sizes: sizes.columns % whole_words == 0),
+        variant("direct, odd", one, lambda sizes: sizes.columns % whole_words != 0),
+        variant("turned, odd", other, lambda sizes: always(sizes.columns)),
         *_copied("", one, spec),
         *_copied("turned, ", other, spec),
     ]
 
 
-def _copied(prefix: str, sizes: Sizes, spec: OperatorSpec) -> list[Way]:
-    """Return the ways of a product whose inputs are copied to whole words, or whole blocks."""
+def _copied(prefix: str, sizes: Sizes, spec: OperatorSpec) -> list[KernelVariant]:
+    """Return the variants of a product whose inputs are copied to whole words, or whole blocks."""
     per_word = WORD_BYTES // size_bytes(spec.inputs[0].dtype)
 
     def when() -> Column:
@@ -90,7 +90,7 @@ def _copied(prefix: str, sizes: Sizes, spec: OperatorSpec) -> list[Way]:
         return {**_engine(name, lambda: staged, spec), **_copies(one, spec)}
 
     units = ((f"{prefix}copied to words", per_word), (f"{prefix}copied to blocks", BLOCK_WORDS * per_word))
-    return [Way(name, when, partial(features, name, unit), GUESS) for name, unit in units]
+    return [KernelVariant(name, when, partial(features, name, unit), GUESS) for name, unit in units]
 
 
 def _load(n_words: Column, stride: Column, columns: Column, *, can_be_wide: bool) -> Column:

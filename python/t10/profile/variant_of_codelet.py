@@ -1,4 +1,4 @@
-"""Which ways of `t10.cost.ways` a codelet may be: as its name and its vertex's words tell."""
+"""Which variants of `t10.cost.kernel_variants` a codelet may be: as its name and its vertex's words tell."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from t10.core.codelet import Codelet
 REDUCTIONS = {"rows": "rows of", "columns": "columns of", "points": "points", "pieces": "pieces"}
 
 
-def taken_by(codelet: Codelet) -> str:
-    """Return how the names of the ways begin that a codelet may be, with bars between; "" for any."""
+def variants_of(codelet: Codelet) -> str:
+    """Return how the names of the variants begin that a codelet may be, with bars between; "" for any."""
     family, _, rest = codelet.name.partition("_")
     if family == "Matrix":
         return "copied|turned, copied" if "_copy" in codelet.name else "direct|turned, odd"
