@@ -17,7 +17,7 @@ from t10.dialect.groups import SEGMENTS, segment_sizes
 from t10.dialect.layout import Layout
 from t10.dialect.mlir import ir
 from t10.dialect.plan import Expression, plan_fields
-from t10.dialect.rtensor import CANDIDATES, PLAN, LayoutAttr, PlanAttr
+from t10.dialect.rtensor import PLAN, LayoutAttr, PlanAttr
 
 
 def layout_attr(layout: Layout) -> Any:
@@ -40,13 +40,6 @@ def plan_attr(costed: CostedPlan, expression: Expression | None = None) -> Any:
 def set_plan(op: Any, costed: CostedPlan, expression: Expression | None = None) -> None:
     """Make a plan the plan of an operator."""
     op.operation.attributes[PLAN] = plan_attr(costed, expression)
-
-
-def set_candidates(op: Any, candidates: Sequence[CostedPlan], expression: Expression | None = None) -> None:
-    """Give an operator plans to choose from."""
-    op.operation.attributes[CANDIDATES] = ir.ArrayAttr.get(
-        [plan_attr(each, expression) for each in candidates]
-    )
 
 
 def operator(

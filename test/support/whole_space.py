@@ -15,7 +15,7 @@ from t10.plan.search.evaluate import evaluate
 from t10.plan.search.operator import Partition
 from t10.plan.search.placement import place
 from t10.plan.search.space import searched_partitions
-from t10.plan.search.temporal import temporal_partitions
+from t10.plan.search.temporal import TemporalSpace
 
 Ints = NDArray[np.int64]
 PricedPartition = tuple[Partition, int, int]
@@ -24,7 +24,7 @@ PricedPartition = tuple[Partition, int, int]
 def every_plan(spec: OperatorSpec, chip: ChipSpec, options: PlanOptions) -> tuple[Ints, Ints]:
     """Return all (F_op, ft) of an operator in lexicographic order: arrays (n, axes) and (n, operands, axes)."""
     rows, padding = searched_partitions(spec, chip.n_cores, options)
-    per_row = [temporal_partitions(spec, tuple(row.tolist()), padding) for row in rows]
+    per_row = [TemporalSpace.of(spec).partitions(tuple(row.tolist()), padding) for row in rows]
     f_op = np.repeat(rows, [len(ft) for ft in per_row], axis=0)
     return f_op, np.concatenate(per_row)
 

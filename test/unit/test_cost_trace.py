@@ -20,7 +20,7 @@ from t10.cost.fitted import FitTable, bundled_table
 from t10.cost.formula import BLOCK_ROWS, Formula, Opcode
 from t10.cost.kernel_variants import OTHER
 from t10.cost.program import CostCallable, CostFunction, cost_function, cost_program
-from t10.cost.trace import TraceError, record_table, replayed, trace_row, trace_table
+from t10.cost.trace import TraceError, record_table, replayed, trace_table
 from t10.errors import T10Error
 from t10.plan.search import _batch_function
 
@@ -275,11 +275,12 @@ def test_integer_division_is_exact_up_to_large_numbers_and_zero_by_zero() -> Non
 
 
 def test_equal_operations_are_recorded_once_and_unneeded_ones_not_at_all() -> None:
-    def wasteful(a: Any, b: Any) -> Any:
+    def wasteful(t: Any) -> Any:
+        a, b = t[:, 0], t[:, 1]
         _ = a % b
         return (a + b) * (b + a) + -(-a // 1) * 1 + 0
 
-    formula = trace_row(wasteful, 2)
+    formula = trace_table(wasteful, 2)
     assert [Opcode(code) for code, *_ in formula.instructions] == [Opcode.ADD, Opcode.MUL, Opcode.ADD]
 
 

@@ -69,7 +69,7 @@ def count(
 ) -> tuple[int, int, int, int, int, int, int, int, bool]:
     """Return (received, sent, fragments, total, copied) in elements, loads, and whether every core was counted.
 
-    Most of any core, and the sum of all received: the same numbers as `t10.core.movement.traffic` of `route`. The loads
+    Most of any core, and the sum of all received. The loads
     (cycles of a port, before and behind the exchange: `t10.core.loads.Loads`) are 0 where `rates` is empty; else it has
     the numbers of `MoveRates`. `is_padded`: slots outside the tensor are filled. With a budget, counting stops after
     about that many pieces (runs of elements that lie in a row); the numbers are then those of some of the cores, and

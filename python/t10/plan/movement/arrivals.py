@@ -161,7 +161,7 @@ class Mover:
     def traffic(
         self, spec: OperatorSpec, plan: OperatorPlan, number: int, layouts: Mapping[str, Layout]
     ) -> Traffic:
-        """Return what the arrival of operand `number` moves, the same numbers as `core.movement.traffic`."""
+        """Return what the arrival of operand `number` moves."""
         key, reading = self._key(spec, plan, number, layouts)
         if key not in self._traffic:
             self._traffic[key], _ = self._count(key[:3], spec, plan, reading, layouts, None)

@@ -1,7 +1,7 @@
 // Counting what moves when every core fetches the elements it wants from where they lie, run by run.
 //
-// The same rules as t10.core.movement.traffic: what a core takes from itself is not counted; a fragment ends where
-// the sender, its copy of the value or the order of slots changes; an element that several cores take is sent once.
+// What a core takes from itself is not counted; a fragment ends where the sender, its copy of the value or the order
+// of slots changes; an element that several cores take is sent once.
 #pragma once
 
 #include <algorithm>

@@ -87,11 +87,6 @@ class TemporalSpace:
         return keep
 
 
-def temporal_partitions(spec: OperatorSpec, f_op: AxisSizes, padding: float) -> Ints:
-    """Return all combinations of ft rows of an operator under an F_op; see `TemporalSpace.partitions`."""
-    return TemporalSpace.of(spec).partitions(f_op, padding)
-
-
 def window_positions(spec: OperatorSpec) -> frozenset[int]:
     """Return the reduction axes of dims over several axes: the positions in the window of a convolution or pooling."""
     return frozenset(
