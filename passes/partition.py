@@ -29,7 +29,7 @@ from t10.passes.registry import option
 from t10.plan.fronts.pinned import check_names, check_plan, pinned_partitions
 from t10.plan.fronts.pins import read_pins
 from t10.plan.options import ForcedPartition, PlanOptions
-from t10.plan.search.operator import Partition as Factors
+from t10.plan.search.operator import PartitionFactors as Factors
 from t10.plan.search.operator import partition_candidates
 
 

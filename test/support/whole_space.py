@@ -12,13 +12,13 @@ from t10.errors import InfeasiblePlanError
 from t10.plan.options import PlanOptions
 from t10.plan.search.alignment import align_pace
 from t10.plan.search.evaluate import evaluate
-from t10.plan.search.operator import Partition
+from t10.plan.search.operator import PartitionFactors
 from t10.plan.search.placement import place
 from t10.plan.search.space import searched_partitions
 from t10.plan.search.temporal import TemporalSpace
 
 Ints = NDArray[np.int64]
-PricedPartition = tuple[Partition, int, int]
+PricedPartition = tuple[PartitionFactors, int, int]
 
 
 def every_plan(spec: OperatorSpec, chip: ChipSpec, options: PlanOptions) -> tuple[Ints, Ints]:
@@ -48,7 +48,7 @@ def whole_front(
     return front
 
 
-def _is_placeable(spec: OperatorSpec, partition: Partition) -> bool:
+def _is_placeable(spec: OperatorSpec, partition: PartitionFactors) -> bool:
     try:
         return place(spec, *partition, align_pace(spec, *partition)) is not None
     except InfeasiblePlanError:

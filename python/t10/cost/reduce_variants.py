@@ -36,7 +36,7 @@ GUESS = {"one": 150.0, "outputs": 90.0, "outers": 36.0, "steps": 6.0, "points": 
 
 
 @dataclass(frozen=True, slots=True)
-class _Nest:
+class _ReductionLoops:
     """A reduction's loops, innermost first, over outputs and contributions, and the bytes of all operands' elements."""
 
     outputs: tuple[Loop, ...]
@@ -88,19 +88,19 @@ def reduce_variants(spec: OperatorSpec, boxes: Boxes) -> list[KernelVariant]:
     return result
 
 
-def _nest(spec: OperatorSpec, boxes: Boxes) -> _Nest:
+def _nest(spec: OperatorSpec, boxes: Boxes) -> _ReductionLoops:
     """Return the loops of a reduction."""
     operands = (*spec.inputs, spec.output)
     reduced = frozenset(spec.reduction_axes)
     order = [axis for operand in spec.inputs for axis in axis_order(operand) if axis in reduced]
-    return _Nest(
+    return _ReductionLoops(
         tuple(united_loops(boxes, axis_order(spec.output), operands)),
         tuple(united_loops(boxes, tuple(dict.fromkeys(order)), operands)),
         (*(size_bytes(operand.dtype) for operand in spec.inputs), size_bytes(spec.acc_dtype)),
     )
 
 
-def _rows(nest: Callable[[], _Nest], widest: int) -> list[KernelVariant]:
+def _rows(nest: Callable[[], _ReductionLoops], widest: int) -> list[KernelVariant]:
     """Return the variants along rows: lanes are neighbours of one sum. As many lanes as can be."""
 
     @cache
@@ -123,7 +123,7 @@ def _rows(nest: Callable[[], _Nest], widest: int) -> list[KernelVariant]:
     return result
 
 
-def _columns(nest: Callable[[], _Nest], widest: int, *, is_plain: bool) -> list[KernelVariant]:
+def _columns(nest: Callable[[], _ReductionLoops], widest: int, *, is_plain: bool) -> list[KernelVariant]:
     """Return the variants across columns: lanes are outputs. Twice as many as fill eight bytes may be faster."""
 
     @cache
@@ -147,13 +147,13 @@ def _columns(nest: Callable[[], _Nest], widest: int, *, is_plain: bool) -> list[
     return result
 
 
-def _points(nest: Callable[[], _Nest]) -> _Loops:
+def _points(nest: Callable[[], _ReductionLoops]) -> _Loops:
     """Return the loops of the variant point by point."""
     inner, outers = _largest(nest().contributions)
     return _Loops(always(inner), _shared_outputs(nest()), outers, inner, inner * 0)
 
 
-def _shared_outputs(nest: _Nest) -> Column:
+def _shared_outputs(nest: _ReductionLoops) -> Column:
     """Return the outputs of the busiest worker; where outputs lie in words together, workers take pairs of them."""
     per_word = max(4 // nest.sizes[-1], 1)
     extents = [loop.extent for loop in nest.outputs]
@@ -211,7 +211,7 @@ def _is_part(loops: Callable[[], _Loops], part: str) -> Column:
     return both(one.when, condition)
 
 
-def _pieces(made: Callable[[], _Nest]) -> tuple[Column, dict[str, Column]]:
+def _pieces(made: Callable[[], _ReductionLoops]) -> tuple[Column, dict[str, Column]]:
     """Return where and how a reduction runs in pieces: parts of few long outputs are reduced, then the parts."""
     nest = made()
     outputs = _product([loop.extent for loop in nest.outputs])

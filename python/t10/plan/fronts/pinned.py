@@ -20,7 +20,7 @@ from t10.plan.memory.operator_bound import least_bytes
 from t10.plan.options import ForcedPartition, PlanOptions
 from t10.plan.search.alignment import align_pace
 from t10.plan.search.operator import (
-    Partition,
+    PartitionFactors,
     SearchProgress,
     align,
     pareto_front,
@@ -64,7 +64,7 @@ def pinned_front(
 
 def pinned_partitions(
     spec: OperatorSpec, chip: ChipSpec, cost: CostModel, options: PlanOptions
-) -> tuple[Partition, ...]:
+) -> tuple[PartitionFactors, ...]:
     """Return the partitions of an operator that agree with what is forced of it; raises as `pinned_front` does."""
     forced = options.forced_for(spec.name)
     if forced is not None:

@@ -33,12 +33,12 @@ std::shared_ptr<t10::ViewRuns> make_view(const Ids &ids, const Ints &sizes) {
   return std::make_shared<t10::ViewRuns>(ids.data(), ids.shape(0), sizes);
 }
 
-std::shared_ptr<t10::Home> make_home(const std::shared_ptr<t10::Cut> &cut, Int scatter) {
+std::shared_ptr<t10::ElementLocator> make_locator(const std::shared_ptr<t10::PartitionCells> &cells, Int scatter) {
   const nb::gil_scoped_release unlocked;
-  return std::make_shared<t10::Home>(cut, scatter);
+  return std::make_shared<t10::ElementLocator>(cells, scatter);
 }
 
-nb::tuple count(const t10::Cut &wanted, const std::vector<std::shared_ptr<t10::Home>> &homes,
+nb::tuple count(const t10::PartitionCells &wanted, const std::vector<std::shared_ptr<t10::ElementLocator>> &homes,
                 const std::optional<std::shared_ptr<t10::ViewRuns>> &view, const std::optional<Int> &budget,
                 const Ints &rates, Int item_bytes, bool is_padded) {
   std::optional<t10::Pricing> pricing;
@@ -53,7 +53,7 @@ nb::tuple count(const t10::Cut &wanted, const std::vector<std::shared_ptr<t10::H
                         counts.loads.port, counts.loads.before, counts.loads.behind, counts.is_complete);
 }
 
-bool in_place(const t10::Cut &wanted, const t10::Home &home) {
+bool in_place(const t10::PartitionCells &wanted, const t10::ElementLocator &home) {
   const nb::gil_scoped_release unlocked;
   return t10::lies_in_place(wanted, home);
 }
@@ -62,18 +62,18 @@ bool in_place(const t10::Cut &wanted, const t10::Home &home) {
 
 NB_MODULE(_moves, module) {
   module.doc() = "Native counting of what moves between layouts (see _moves.pyi for meanings and units).";
-  nb::class_<t10::Cut>(module, "Cut", "How an operand lies on the cores of a plan.")
+  nb::class_<t10::PartitionCells>(module, "PartitionCells", "How an operand lies on the cores of a plan.")
       .def(nb::init<const std::vector<t10::DimFields> &, Ints, Ints, Ints, const Ints &,
                     const std::vector<std::vector<t10::PhaseFields>> &, const Ints &, std::vector<bool>>(),
            nb::arg("dims"), nb::arg("f_op"), nb::arg("lengths"), nb::arg("windows"), nb::arg("core_order"),
            nb::arg("phases"), nb::arg("shift"), nb::arg("rotates"))
-      .def_prop_ro("n_cores", [](const t10::Cut &cut) { return cut.n_cores; })
-      .def_prop_ro("n_slots", [](const t10::Cut &cut) { return cut.n_slots; });
-  nb::class_<t10::Home>(module, "Home", "Where the elements of a value lie.")
-      .def_prop_ro("n_slots", [](const t10::Home &home) { return home.n_slots; })
-      .def_prop_ro("n_copies", [](const t10::Home &home) { return home.n_copies; });
+      .def_prop_ro("n_cores", [](const t10::PartitionCells &cells) { return cells.n_cores; })
+      .def_prop_ro("n_slots", [](const t10::PartitionCells &cells) { return cells.n_slots; });
+  nb::class_<t10::ElementLocator>(module, "ElementLocator", "Where the elements of a value lie.")
+      .def_prop_ro("n_slots", [](const t10::ElementLocator &home) { return home.n_slots; })
+      .def_prop_ro("n_copies", [](const t10::ElementLocator &home) { return home.n_copies; });
   nb::class_<t10::ViewRuns>(module, "View", "A value read through views.");
-  module.def("make_home", &make_home, nb::arg("cut"), nb::arg("scatter"));
+  module.def("make_locator", &make_locator, nb::arg("cells"), nb::arg("scatter"));
   module.def("make_view", &make_view, nb::arg("ids"), nb::arg("sizes"));
   module.def("count", &count, nb::arg("wanted"), nb::arg("homes"), nb::arg("view").none(), nb::arg("budget").none(),
              nb::arg("rates"), nb::arg("item_bytes"), nb::arg("is_padded"),

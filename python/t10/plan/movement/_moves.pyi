@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-class Cut:
-    """How an operand lies on the cores of a plan; see `t10.plan.movement.cuts`. Never changes once made."""
+class PartitionCells:
+    """How an operand lies on the cores of a plan; see `t10.plan.movement.partition_cells`. Never changes once made."""
 
     def __init__(
         self,
@@ -19,7 +19,7 @@ class Cut:
         shift: Sequence[int],
         rotates: Sequence[bool],
     ) -> None:
-        """Make a cut from a plan's rows, one entry per axis.
+        """Make cells from a plan's rows, one entry per axis.
 
         `dims` are (extent, offset, terms as (axis, coefficient)) per dim; `phases` are the fields of `PhaseTerm`;
         `shift` is how far windows have moved along an axis and `rotates` whether they move along it. Raises
@@ -34,8 +34,8 @@ class Cut:
     def n_slots(self) -> int:
         """Return how many slots a core has for it."""
 
-class Home:
-    """Where the elements of a value lie: a cut whose replicas may have a chunk each. Never changes once made."""
+class ElementLocator:
+    """Where the elements of a value lie: cells whose replicas may have a chunk each. Never changes once made."""
 
     @property
     def n_slots(self) -> int:
@@ -48,7 +48,7 @@ class Home:
 class View:
     """A value read through views, as runs of elements. Never changes once made."""
 
-def make_home(cut: Cut, scatter: int) -> Home:
+def make_locator(cells: PartitionCells, scatter: int) -> ElementLocator:
     """Return where elements lie when the core of replica rank k keeps chunk `k % scatter` of its slots."""
 
 def make_view(ids: NDArray[np.int32 | np.int64], sizes: Sequence[int]) -> View:
@@ -59,8 +59,8 @@ def make_view(ids: NDArray[np.int32 | np.int64], sizes: Sequence[int]) -> View:
     """
 
 def count(
-    wanted: Cut,
-    homes: Sequence[Home],
+    wanted: PartitionCells,
+    homes: Sequence[ElementLocator],
     view: View | None,
     budget: int | None,
     rates: Sequence[int],
@@ -76,5 +76,5 @@ def count(
     none is larger than it would be of all. Raises ValueError where the value has more elements than its homes.
     """
 
-def lies_in_place(wanted: Cut, home: Home) -> bool:
+def lies_in_place(wanted: PartitionCells, home: ElementLocator) -> bool:
     """Return whether every core wants exactly the elements it has, slot by slot."""

@@ -25,17 +25,17 @@ from t10.core.plan import OperatorPlan
 from t10.core.schedule import Arrival, ArrivalKind, Layout
 from t10.cost import CostModel
 from t10.plan.movement import _moves
-from t10.plan.movement.cuts import linear_cut, operand_cut
+from t10.plan.movement.partition_cells import linear_cells, operand_cells
 
-CutKey = tuple[int, int, int]
+CellsKey = tuple[int, int, int]
 """(kind of operator, plan, operand), or (-1, elements, cores) where a value is spread evenly."""
-HomeKey = tuple[CutKey, int]
+LocatorKey = tuple[CellsKey, int]
 
 KEPT_OBJECTS = 1 << 16
 """How many objects are known by identity; equal ones beyond that are compared."""
 
-KEPT_HOMES = 2048
-KEPT_CUTS = 4096
+KEPT_LOCATORS = 2048
+KEPT_CELLS = 4096
 """How many layouts are kept in their native form, about 50 KiB each; where there are more, they are made again."""
 
 BOUND_PIECES = 2_000
@@ -97,12 +97,16 @@ class Mover:
     _view_numbers: _Numbers = field(default_factory=_Numbers)
     _readings: dict[str, _Reading] = field(default_factory=dict[str, _Reading])
     _views: dict[int, _moves.View] = field(default_factory=dict[int, _moves.View])
-    _cuts: dict[CutKey, _moves.Cut] = field(default_factory=dict[CutKey, _moves.Cut])
-    _homes: dict[HomeKey, _moves.Home] = field(default_factory=dict[HomeKey, _moves.Home])
+    _cells_by_key: dict[CellsKey, _moves.PartitionCells] = field(
+        default_factory=dict[CellsKey, _moves.PartitionCells]
+    )
+    _locators: dict[LocatorKey, _moves.ElementLocator] = field(
+        default_factory=dict[LocatorKey, _moves.ElementLocator]
+    )
     _traffic: dict[object, Traffic] = field(default_factory=dict[object, Traffic])
     _bounds: dict[object, Traffic] = field(default_factory=dict[object, Traffic])
     _same: dict[object, bool] = field(default_factory=dict[object, bool])
-    _padded: dict[CutKey, bool] = field(default_factory=dict[CutKey, bool])
+    _padded: dict[CellsKey, bool] = field(default_factory=dict[CellsKey, bool])
     _view_lock: Lock = field(default_factory=Lock)
     _prices: ArrivalPrices = field(init=False)
     _rates: tuple[int, ...] = field(init=False)
@@ -172,15 +176,15 @@ class Mover:
         if operand_of(spec, number).pad_value:
             return False
         wanted_key = (self._kind(spec), self._plans.of(plan), number)
-        key = (wanted_key, self._home_key(layout))
+        key = (wanted_key, self._locator_key(layout))
         if key not in self._same:
-            wanted = self._cut(wanted_key, spec, plan)
-            self._same[key] = _moves.lies_in_place(wanted, self._home(layout))
+            wanted = self._cells(wanted_key, spec, plan)
+            self._same[key] = _moves.lies_in_place(wanted, self._locator(layout))
         return self._same[key]
 
     def _count(
         self,
-        key: CutKey,
+        key: CellsKey,
         spec: OperatorSpec,
         plan: OperatorPlan,
         reading: _Reading,
@@ -188,12 +192,12 @@ class Mover:
         budget: int | None,
     ) -> tuple[Traffic, bool]:
         """Return what moves into an operand, and whether that is all; `key` says which operand it is."""
-        homes = [self._home(layouts[source]) for source in reading.sources]
+        homes = [self._locator(layouts[source]) for source in reading.sources]
         operand = operand_of(spec, key[2])
         padded = self._padded.get(key)
         if padded is None:
             padded = self._padded[key] = is_padded(spec, operand, plan)
-        wanted, size = self._cut(key, spec, plan), size_bytes(operand.dtype)
+        wanted, size = self._cells(key, spec, plan), size_bytes(operand.dtype)
         received, sent, fragments, total, copied, port, gather, settle, is_complete = _moves.count(
             wanted, homes, reading.view, budget, self._rates, size, padded
         )
@@ -204,7 +208,7 @@ class Mover:
     ) -> tuple[tuple[Any, ...], _Reading]:
         """Return what an arrival depends on, up to names, and how its value is read."""
         reading = self._reading(operand_of(spec, number).name)
-        homes = tuple(self._home_key(layouts[source]) for source in reading.sources)
+        homes = tuple(self._locator_key(layouts[source]) for source in reading.sources)
         return (self._kind(spec), self._plans.of(plan), number, reading.number, homes), reading
 
     def _kind(self, spec: OperatorSpec) -> int:
@@ -213,7 +217,7 @@ class Mover:
             known = self._kind_by_name[spec.name] = self._kinds.of(canonical(spec))
         return known
 
-    def _home_key(self, layout: Layout) -> HomeKey:
+    def _locator_key(self, layout: Layout) -> LocatorKey:
         """Return a layout up to names."""
         plan = layout.plan
         if plan is None:
@@ -221,25 +225,25 @@ class Mover:
         kind = self._kind(self._spec_by_name[layout.operator])
         return (kind, self._plans.of(plan), layout.operand), layout.scatter
 
-    def _cut(self, key: CutKey, spec: OperatorSpec, plan: OperatorPlan) -> _moves.Cut:
-        known = self._cuts.get(key)
+    def _cells(self, key: CellsKey, spec: OperatorSpec, plan: OperatorPlan) -> _moves.PartitionCells:
+        known = self._cells_by_key.get(key)
         if known is None:
-            if len(self._cuts) >= KEPT_CUTS:
-                self._cuts.clear()
-            known = self._cuts[key] = operand_cut(spec, plan, key[2])
+            if len(self._cells_by_key) >= KEPT_CELLS:
+                self._cells_by_key.clear()
+            known = self._cells_by_key[key] = operand_cells(spec, plan, key[2])
         return known
 
-    def _home(self, layout: Layout) -> _moves.Home:
-        key = self._home_key(layout)
-        known = self._homes.get(key)
+    def _locator(self, layout: Layout) -> _moves.ElementLocator:
+        key = self._locator_key(layout)
+        known = self._locators.get(key)
         if known is None:
             if layout.plan is None:
-                cut = linear_cut(key[0][1], layout.n_cores)
+                cells = linear_cells(key[0][1], layout.n_cores)
             else:
-                cut = self._cut(key[0], self._spec_by_name[layout.operator], layout.plan)
-            if len(self._homes) >= KEPT_HOMES:
-                self._homes.clear()
-            known = self._homes[key] = _moves.make_home(cut, layout.scatter)
+                cells = self._cells(key[0], self._spec_by_name[layout.operator], layout.plan)
+            if len(self._locators) >= KEPT_LOCATORS:
+                self._locators.clear()
+            known = self._locators[key] = _moves.make_locator(cells, layout.scatter)
         return known
 
     def _reading(self, name: str) -> _Reading:

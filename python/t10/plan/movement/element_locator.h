@@ -41,26 +41,26 @@ struct Place {
   Int length;
 };
 
-class Home {
+class ElementLocator {
  public:
-  Home(std::shared_ptr<const Cut> cut, Int scatter) : cut_(std::move(cut)), scatter_(scatter) {
-    if (scatter < 1) throw std::invalid_argument("Home: scatter must be 1 or more");
-    if (cut_->n_elements >= (Int{1} << 32) || cut_->n_slots >= (Int{1} << 32))
-      throw std::invalid_argument("Home: values of 2^32 elements and more are not supported");
-    n_slots = chunk_slots(cut_->n_slots, scatter);
+  ElementLocator(std::shared_ptr<const PartitionCells> cells, Int scatter) : partition_(std::move(cells)), scatter_(scatter) {
+    if (scatter < 1) throw std::invalid_argument("ElementLocator: scatter must be 1 or more");
+    if (partition_->n_elements >= (Int{1} << 32) || partition_->n_slots >= (Int{1} << 32))
+      throw std::invalid_argument("ElementLocator: values of 2^32 elements and more are not supported");
+    n_slots = chunk_slots(partition_->n_slots, scatter);
     by_chunk_ = Divider(n_slots);
     rank_cores();
     if (is_linear()) return;
     if (!make_cells()) make_table();
   }
 
-  Int n_cores() const { return cut_->n_cores; }
-  const Cut &cut() const { return *cut_; }
+  Int n_cores() const { return partition_->n_cores; }
+  const PartitionCells &cells() const { return *partition_; }
   Int chunk_of(Int core) const { return chunk_of_core_[static_cast<std::size_t>(core)]; }
 
   // Which copy a destination core reads: its own if it holds one, else copies in turn.
   Int choice(Int core) const {
-    return core < cut_->n_cores ? copy_of_core_[static_cast<std::size_t>(core)] : core % n_copies;
+    return core < partition_->n_cores ? copy_of_core_[static_cast<std::size_t>(core)] : core % n_copies;
   }
 
   Place find(Int copy, Int element) const {
@@ -73,7 +73,7 @@ class Home {
       case Kind::kCells:
         return find_cell(copy, element);
       default: {
-        const auto entry = static_cast<std::size_t>(copy * cut_->n_elements + element);
+        const auto entry = static_cast<std::size_t>(copy * partition_->n_elements + element);
         return {core_[entry], slot_[entry], 1};
       }
     }
@@ -103,12 +103,12 @@ class Home {
   };
 
   void rank_cores() {
-    const auto n = static_cast<std::size_t>(cut_->n_cores);
+    const auto n = static_cast<std::size_t>(partition_->n_cores);
     copy_of_core_.resize(n);
     chunk_of_core_.resize(n);
-    for (std::size_t group = 0; group < cut_->groups.size(); ++group)
-      for (std::size_t rank = 0; rank < cut_->groups.size(group); ++rank) {
-        const auto core = static_cast<std::size_t>(cut_->groups.begin(group)[rank]);
+    for (std::size_t group = 0; group < partition_->groups.size(); ++group)
+      for (std::size_t rank = 0; rank < partition_->groups.size(group); ++rank) {
+        const auto core = static_cast<std::size_t>(partition_->groups.begin(group)[rank]);
         copy_of_core_[core] = static_cast<std::int32_t>(static_cast<Int>(rank) / scatter_);
         chunk_of_core_[core] = static_cast<std::int32_t>(static_cast<Int>(rank) % scatter_);
         n_copies = std::max<Int>(n_copies, copy_of_core_[core] + 1);
@@ -117,10 +117,10 @@ class Home {
 
   // One dim, one part after the other in core order, each in one run: a layout that is spread evenly.
   bool is_linear() {
-    if (scatter_ != 1 || n_copies != 1 || cut_->dims.size() != 1) return false;
-    const CutDim &dim = cut_->dims[0];
-    if (static_cast<Int>(dim.variants.size()) != cut_->n_cores || dim.length * cut_->n_cores < dim.extent) return false;
-    for (Int core = 0; core < cut_->n_cores; ++core) {
+    if (scatter_ != 1 || n_copies != 1 || partition_->dims.size() != 1) return false;
+    const CellDim &dim = partition_->dims[0];
+    if (static_cast<Int>(dim.variants.size()) != partition_->n_cores || dim.length * partition_->n_cores < dim.extent) return false;
+    for (Int core = 0; core < partition_->n_cores; ++core) {
       const auto &pieces = dim.variants[static_cast<std::size_t>(dim.variant_of_core[static_cast<std::size_t>(core)])];
       if (pieces.empty() && core * dim.length >= dim.extent) continue;
       if (pieces.size() != 1 || pieces[0].slot != 0 || pieces[0].index != core * dim.length) return false;
@@ -133,13 +133,13 @@ class Home {
   bool make_cells() {
     std::vector<std::vector<std::vector<std::int32_t>>> cells;
     n_cells_ = 1;
-    for (std::size_t d = 0; d < cut_->dims.size() && d <= cut_->run_dim; ++d) {
+    for (std::size_t d = 0; d < partition_->dims.size() && d <= partition_->run_dim; ++d) {
       cells.emplace_back();
-      if (!cut_dim(cut_->dims[d], cells.back())) return false;
+      if (!cut_dim(partition_->dims[d], cells.back())) return false;
       if (n_cells_ * n_copies * scatter_ > kMostCells) return false;
     }
     owner_.assign(static_cast<std::size_t>(n_cells_ * n_copies * scatter_), -1);
-    for (Int core = cut_->n_cores - 1; core >= 0; --core) {
+    for (Int core = partition_->n_cores - 1; core >= 0; --core) {
       const auto at = static_cast<std::size_t>(core);
       own_cells(cells, at, 0, (copy_of_core_[at] * scatter_ + chunk_of_core_[at]) * n_cells_);
     }
@@ -147,10 +147,10 @@ class Home {
     return true;
   }
 
-  bool cut_dim(const CutDim &dim, std::vector<std::vector<std::int32_t>> &cells_by_variant) {
+  bool cut_dim(const CellDim &dim, std::vector<std::vector<std::int32_t>> &cells_by_variant) {
     Ints ends{0, dim.extent};
     for (const auto &pieces : dim.variants)
-      for (const Piece &piece : pieces) {
+      for (const IndexRun &piece : pieces) {
         ends.push_back(piece.index);
         ends.push_back(piece.index + piece.length);
       }
@@ -161,7 +161,7 @@ class Home {
     bool is_shifted = false;
     cells_by_variant.resize(dim.variants.size());
     for (std::size_t variant = 0; variant < dim.variants.size(); ++variant)
-      for (const Piece &piece : dim.variants[variant]) {
+      for (const IndexRun &piece : dim.variants[variant]) {
         auto cell = static_cast<std::size_t>(std::lower_bound(ends.begin(), ends.end(), piece.index) - ends.begin());
         for (; cell < n_here && ends[cell] < piece.index + piece.length; ++cell) {
           const Int slot = piece.slot + ends[cell] - piece.index;
@@ -198,7 +198,7 @@ class Home {
       owner_[static_cast<std::size_t>(entry)] = static_cast<std::int32_t>(core);
       return;
     }
-    const auto variant = static_cast<std::size_t>(cut_->dims[d].variant_of_core[core]);
+    const auto variant = static_cast<std::size_t>(partition_->dims[d].variant_of_core[core]);
     for (const std::int32_t cell : cells[d][variant]) own_cells(cells, core, d + 1, entry + cell);
   }
 
@@ -248,14 +248,14 @@ class Home {
   void make_table() {
     lookup_.clear();
     owner_.clear();
-    const Int n_entries = n_copies * cut_->n_elements;
+    const Int n_entries = n_copies * partition_->n_elements;
     core_.assign(static_cast<std::size_t>(n_entries), -1);
     slot_.assign(static_cast<std::size_t>(n_entries), -1);
-    for (Int core = 0; core < cut_->n_cores; ++core) {
+    for (Int core = 0; core < partition_->n_cores; ++core) {
       const auto at = static_cast<std::size_t>(core);
       const Int first_slot = chunk_of_core_[at] * n_slots;
-      const Int first_entry = copy_of_core_[at] * cut_->n_elements;
-      cut_->walk(core, [&](Int slot, Int element, Int length) {
+      const Int first_entry = copy_of_core_[at] * partition_->n_elements;
+      partition_->walk(core, [&](Int slot, Int element, Int length) {
         for (Int i = std::max<Int>(0, first_slot - slot); i < length && slot + i < first_slot + n_slots; ++i) {
           const auto entry = static_cast<std::size_t>(first_entry + element + i);
           if (core_[entry] >= 0) continue;
@@ -269,7 +269,7 @@ class Home {
 
   static constexpr Int kMostCells = Int{1} << 24;
 
-  std::shared_ptr<const Cut> cut_;
+  std::shared_ptr<const PartitionCells> partition_;
   Int scatter_;
   Divider by_chunk_;
   Kind kind_ = Kind::kTable;

@@ -96,7 +96,7 @@ struct Pricing {
 // Which slots of a home have been sent, one row of bits per core; rows nobody took from cost nothing.
 class SentSlots {
  public:
-  explicit SentSlots(const Home &home)
+  explicit SentSlots(const ElementLocator &home)
       : words_(static_cast<std::size_t>((home.n_slots + 63) / 64)),
         is_taken_(static_cast<std::size_t>(home.n_cores()), 0),
         bits_(new std::uint64_t[words_ * static_cast<std::size_t>(home.n_cores())]) {}
@@ -133,14 +133,14 @@ class SentSlots {
 class MoveCounter {
  public:
   // Without `pricing`, loads are not counted.
-  MoveCounter(const Cut &wanted, std::vector<std::shared_ptr<const Home>> homes, const ViewRuns *view,
+  MoveCounter(const PartitionCells &wanted, std::vector<std::shared_ptr<const ElementLocator>> homes, const ViewRuns *view,
               const std::optional<Pricing> &pricing)
       : wanted_(wanted), homes_(std::move(homes)), view_(view), is_padded_(pricing && pricing->is_padded) {
     Int n_elements = 0;
     Int n_rows = wanted.n_cores;
     for (const auto &home : homes_) {
       first_.push_back(n_elements);
-      n_elements += home->cut().n_elements;
+      n_elements += home->cells().n_elements;
       n_rows = std::max(n_rows, home->n_cores());
       sent_.emplace_back(*home);
     }
@@ -277,8 +277,8 @@ class MoveCounter {
     }
   }
 
-  const Cut &wanted_;
-  std::vector<std::shared_ptr<const Home>> homes_;
+  const PartitionCells &wanted_;
+  std::vector<std::shared_ptr<const ElementLocator>> homes_;
   const ViewRuns *view_;
   bool is_padded_;
   Int item_bytes_ = 0;
@@ -292,8 +292,8 @@ class MoveCounter {
 };
 
 // Whether every core wants exactly the slots it has, slot by slot; `home` holds the elements that are wanted.
-inline bool lies_in_place(const Cut &wanted, const Home &home) {
-  const Cut &lies = home.cut();
+inline bool lies_in_place(const PartitionCells &wanted, const ElementLocator &home) {
+  const PartitionCells &lies = home.cells();
   if (wanted.n_cores != lies.n_cores || wanted.n_slots != home.n_slots) return false;
   struct Run {
     Int slot;

@@ -27,24 +27,24 @@ using PhaseFields = std::tuple<Ints, Int, Int, Int>;
 using DimFields = std::tuple<Int, Int, std::vector<std::pair<Int, Int>>>;
 
 // `length` slots of one dim from `slot` hold the indices from `index`. Slots outside the tensor are in no piece.
-struct Piece {
+struct IndexRun {
   Int slot;
   Int index;
   Int length;
 };
 
 // One dim of a cut operand. Cores that hold the same indices have the same variant.
-struct CutDim {
+struct CellDim {
   Int extent = 1;
   Int length = 1;
   Int stride = 1;
   Int slot_stride = 1;
-  std::vector<std::vector<Piece>> variants;
+  std::vector<std::vector<IndexRun>> variants;
   std::vector<std::int32_t> variant_of_core;
 
   bool is_whole() const {
     if (variants.size() != 1 || variants[0].size() != 1 || length != extent) return false;
-    const Piece &piece = variants[0][0];
+    const IndexRun &piece = variants[0][0];
     return piece.slot == 0 && piece.index == 0 && piece.length == extent;
   }
 };
@@ -93,10 +93,10 @@ struct Groups {
   const std::int32_t *begin(std::size_t group) const { return cores.data() + first[group]; }
 };
 
-class Cut {
+class PartitionCells {
  public:
   // `shift` is how far windows have moved along every axis, `windows` their lengths, `rotates` whether they move.
-  Cut(const std::vector<DimFields> &forms, Ints f_op, Ints lengths, Ints windows, const Ints &core_order,
+  PartitionCells(const std::vector<DimFields> &forms, Ints f_op, Ints lengths, Ints windows, const Ints &core_order,
       const std::vector<std::vector<PhaseFields>> &phases, const Ints &shift, std::vector<bool> rotates)
       : f_op_(std::move(f_op)),
         lengths_(std::move(lengths)),
@@ -105,18 +105,18 @@ class Cut {
     const std::size_t n_axes = f_op_.size();
     if (lengths_.size() != n_axes || windows_.size() != n_axes || core_order.size() != n_axes ||
         phases.size() != n_axes || shift.size() != n_axes || rotates_.size() != n_axes)
-      throw std::invalid_argument("Cut: every row must have one entry per axis");
+      throw std::invalid_argument("PartitionCells: every row must have one entry per axis");
     n_cores = 1;
     for (std::size_t axis = 0; axis < n_axes; ++axis) {
       if (f_op_[axis] < 1 || lengths_[axis] < 1 || windows_[axis] < 1)
-        throw std::invalid_argument("Cut: factors, lengths and windows must be 1 or more");
+        throw std::invalid_argument("PartitionCells: factors, lengths and windows must be 1 or more");
       n_cores *= f_op_[axis];
     }
-    if (n_cores > (Int{1} << 24)) throw std::invalid_argument("Cut: too many cores");
+    if (n_cores > (Int{1} << 24)) throw std::invalid_argument("PartitionCells: too many cores");
     place_cores(core_order, phases, shift);
     add_dims(forms);
     group_cores();
-    // Only needed to get here; thousands of cuts are kept.
+    // Only needed to get here; thousands are kept.
     coordinates_ = {};
     starts_ = {};
     start_numbers_ = {};
@@ -125,7 +125,7 @@ class Cut {
   Int n_cores = 1;
   Int n_slots = 1;
   Int n_elements = 1;
-  std::vector<CutDim> dims;
+  std::vector<CellDim> dims;
   // Innermost dim that is not held whole: the dims behind it only make runs longer.
   std::size_t run_dim = 0;
   // Cores that hold the same windows have the same group.
@@ -145,8 +145,8 @@ class Cut {
  private:
   template <class Emit>
   void descend(std::size_t d, std::size_t core, Int slot, Int element, Emit &emit) const {
-    const CutDim &dim = dims[d];
-    for (const Piece &piece : dim.variants[static_cast<std::size_t>(dim.variant_of_core[core])]) {
+    const CellDim &dim = dims[d];
+    for (const IndexRun &piece : dim.variants[static_cast<std::size_t>(dim.variant_of_core[core])]) {
       Int slot_here = slot + piece.slot * dim.slot_stride;
       Int element_here = element + piece.index * dim.stride;
       if (d == run_dim) {
@@ -171,7 +171,7 @@ class Cut {
     Int below = n_cores;
     for (const Int axis : core_order) {
       if (axis < 0 || axis >= static_cast<Int>(n_axes) || !coordinates_[static_cast<std::size_t>(axis)].empty())
-        throw std::invalid_argument("Cut: core_order must name every axis once");
+        throw std::invalid_argument("PartitionCells: core_order must name every axis once");
       const auto a = static_cast<std::size_t>(axis);
       coordinates_[a].resize(n);
       below /= f_op_[a];
@@ -195,9 +195,10 @@ class Cut {
   }
 
   void add_phase(Ints &starts, const Ints &sharers, Int divisor, Int modulus, Int stride) const {
-    if (divisor < 1 || modulus < 1) throw std::invalid_argument("Cut: a phase must divide by 1 or more");
+    if (divisor < 1 || modulus < 1) throw std::invalid_argument("PartitionCells: a phase must divide by 1 or more");
     for (const Int axis : sharers)
-      if (axis < 0 || axis >= static_cast<Int>(f_op_.size())) throw std::invalid_argument("Cut: a phase names no axis");
+      if (axis < 0 || axis >= static_cast<Int>(f_op_.size()))
+        throw std::invalid_argument("PartitionCells: a phase names no axis");
     for (std::size_t core = 0; core < starts.size(); ++core) {
       Int sigma = 0;
       for (const Int axis : sharers)
@@ -208,11 +209,12 @@ class Cut {
 
   void add_dims(const std::vector<DimFields> &forms) {
     for (const auto &[extent, offset, terms] : forms) {
-      if (extent < 1) throw std::invalid_argument("Cut: a dim must have 1 element or more");
-      CutDim dim;
+      if (extent < 1) throw std::invalid_argument("PartitionCells: a dim must have 1 element or more");
+      CellDim dim;
       dim.extent = extent;
       for (const auto &[axis, coefficient] : terms) {
-        if (axis < 0 || axis >= static_cast<Int>(f_op_.size())) throw std::invalid_argument("Cut: a dim names no axis");
+        if (axis < 0 || axis >= static_cast<Int>(f_op_.size()))
+          throw std::invalid_argument("PartitionCells: a dim names no axis");
         dim.length += coefficient * (windows_[static_cast<std::size_t>(axis)] - 1);
       }
       add_variants(dim, offset, terms);
@@ -228,7 +230,7 @@ class Cut {
     while (run_dim > 0 && dims[run_dim].is_whole()) --run_dim;
   }
 
-  void add_variants(CutDim &dim, Int offset, const std::vector<std::pair<Int, Int>> &terms) {
+  void add_variants(CellDim &dim, Int offset, const std::vector<std::pair<Int, Int>> &terms) {
     const auto n = static_cast<std::size_t>(n_cores);
     dim.variant_of_core.assign(n, 0);
     std::size_t n_variants = 1;
@@ -254,7 +256,7 @@ class Cut {
     }
   }
 
-  void add_pieces(std::vector<Piece> &pieces, const CutDim &dim, Int offset,
+  void add_pieces(std::vector<IndexRun> &pieces, const CellDim &dim, Int offset,
                   const std::vector<std::pair<Int, Int>> &terms, std::size_t core) const {
     const bool is_simple = terms.size() == 1 && terms[0].second == 1 && offset == 0;
     if (!is_simple) {
@@ -278,7 +280,7 @@ class Cut {
 
   Int start(std::size_t axis, std::size_t core) const { return rotates_[axis] ? starts_[axis][core] : 0; }
 
-  static void add_wrapped(std::vector<Piece> &pieces, Int slot, Int local, Int length, Int base, Int part, Int extent) {
+  static void add_wrapped(std::vector<IndexRun> &pieces, Int slot, Int local, Int length, Int base, Int part, Int extent) {
     while (length > 0) {
       const Int from = local % part;
       const Int here = std::min(length, part - from);
@@ -289,14 +291,14 @@ class Cut {
     }
   }
 
-  static void add_piece(std::vector<Piece> &pieces, Int slot, Int index, Int length, Int extent) {
+  static void add_piece(std::vector<IndexRun> &pieces, Int slot, Int index, Int length, Int extent) {
     const Int below = std::max<Int>(0, -index);
     slot += below;
     index += below;
     length = std::min(length - below, extent - index);
     if (length <= 0) return;
     if (!pieces.empty()) {
-      Piece &last = pieces.back();
+      IndexRun &last = pieces.back();
       if (last.slot + last.length == slot && last.index + last.length == index) {
         last.length += length;
         return;
@@ -310,7 +312,7 @@ class Cut {
     group_of_core.assign(n, 0);
     std::size_t n_groups = 1;
     Ints keys(n);
-    for (const CutDim &dim : dims) {
+    for (const CellDim &dim : dims) {
       const auto n_variants = static_cast<Int>(dim.variants.size());
       if (n_variants == 1) continue;
       for (std::size_t core = 0; core < n; ++core)

@@ -34,8 +34,8 @@ from t10.plan.search.task import SearchTask, compute_bound, search_task, shift_t
 
 Ints = NDArray[np.int64]
 FtRows = tuple[AxisSizes, ...]
-Partition = tuple[AxisSizes, FtRows]
-Found = tuple[Partition, int, int]
+PartitionFactors = tuple[AxisSizes, FtRows]
+Found = tuple[PartitionFactors, int, int]
 """A plan on the front: its partition, its cycles, its bytes per core."""
 Counts = tuple[int, int, int, int, int]
 """F_op, cases, plans priced, plans that had to be placed, sub-tasks."""
@@ -191,7 +191,7 @@ def least_plan(spec: OperatorSpec, chip: ChipSpec, cost: CostModel, options: Pla
 
 def partition_candidates(
     spec: OperatorSpec, chip: ChipSpec, cost: CostModel, options: PlanOptions
-) -> tuple[Partition, ...]:
+) -> tuple[PartitionFactors, ...]:
     """Return the partitions on the front, (F_op, ft rows) each, least bytes first; raises as `search_operator`."""
     space = _space(spec, chip, cost, options)
     found, _ = _front(space, chip, None)
@@ -200,9 +200,11 @@ def partition_candidates(
     return tuple(found[i][0] for i in kept)
 
 
-def align(spec: OperatorSpec, partitions: tuple[Partition, ...]) -> tuple[tuple[Partition, Pace], ...]:
+def align(
+    spec: OperatorSpec, partitions: tuple[PartitionFactors, ...]
+) -> tuple[tuple[PartitionFactors, Pace], ...]:
     """Return every partition with its pace; partitions that cannot be aligned are left out."""
-    result: list[tuple[Partition, Pace]] = []
+    result: list[tuple[PartitionFactors, Pace]] = []
     for partition in partitions:
         try:
             result.append((partition, align_pace(spec, *partition)))
@@ -211,7 +213,9 @@ def align(spec: OperatorSpec, partitions: tuple[Partition, ...]) -> tuple[tuple[
     return tuple(result)
 
 
-def placed(spec: OperatorSpec, aligned: tuple[tuple[Partition, Pace], ...]) -> tuple[OperatorPlan, ...]:
+def placed(
+    spec: OperatorSpec, aligned: tuple[tuple[PartitionFactors, Pace], ...]
+) -> tuple[OperatorPlan, ...]:
     """Return the plans that have a placement."""
     plans = (place(spec, f_op, ft, pace) for (f_op, ft), pace in aligned)
     return tuple(plan for plan in plans if plan is not None)
@@ -291,7 +295,7 @@ def _front(
     raise _too_large(space, chip, min(needs, default=_smallest(space)[2]))
 
 
-def _least_bytes(spec: OperatorSpec, partition: Partition) -> int:
+def _least_bytes(spec: OperatorSpec, partition: PartitionFactors) -> int:
     """Return what a partition takes at least in a model; what cannot be placed takes more than there is."""
     aligned = placed(spec, align(spec, (partition,)))
     return least_bytes(spec, aligned[0]) if aligned else UNLIMITED_BYTES
