@@ -30,7 +30,7 @@ from t10.plan.fronts.operator_fronts import operator_fronts
 from t10.plan.fronts.pinned import check_names
 from t10.plan.fronts.pins import Pins
 from t10.plan.options import PlanOptions
-from t10.plan.pinned_schedule import as_written, settled
+from t10.plan.pinned_schedule import as_written, pinned_schedule
 from t10.plan.schedule import schedule_module
 
 Progress = Callable[[str, int, int], None]
@@ -70,7 +70,7 @@ def plan_mlir(
         cost = registry.cost_model(cost_model, chip)
         with locating(read.graph.operators), explaining(read.graph, chip, cost, pinned):
             fronts = operator_fronts(read.graph, chip, cost, pinned, progress, executor=executor, cache=cache)
-            plan = settled(read.graph, chip, cost, fronts, pinned)
+            plan = pinned_schedule(read.graph, chip, cost, fronts, pinned)
             if plan is None:
                 plan = schedule_module(read.graph, chip, cost, fronts, pinned, progress)
         if pins is not None:

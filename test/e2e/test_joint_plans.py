@@ -23,7 +23,7 @@ from t10.plan import PlanOptions, plan_module
 from t10.plan.fronts import operator_fronts, parallel_map
 from t10.plan.fronts.cache import PlanCache
 from t10.plan.fronts.front_cache import forget
-from t10.plan.joint import pricing
+from t10.plan.joint import costs
 from t10.plan.options import Reading
 from t10.plan.schedule import sum_of_cycles
 from t10.plan.verify import verify_module
@@ -128,7 +128,7 @@ def test_neither_threads_nor_runs_nor_caches_change_a_byte(
     assert written(tmp_path / "again", name) == first
     for n_threads in (1, 2, 4):
         monkeypatch.setattr(parallel_map, "usable_cores", lambda n=n_threads: n)
-        monkeypatch.setattr(pricing, "PRICING_THREADS", n_threads)
+        monkeypatch.setattr(costs, "COSTING_THREADS", n_threads)
         assert written(tmp_path / f"threads{n_threads}", name) == first
     kept = PlanCache(tmp_path / "cache")
     assert written(tmp_path / "cold", name, cache=kept) == first

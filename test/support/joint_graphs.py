@@ -117,18 +117,21 @@ class Planning:
         return np.array([rng.choice(selection.rows_of(o)) for o in range(selection.n_operators)], np.int64)
 
     def settled(self, rows: Ints) -> None:
-        """Make the prices of a choice exact."""
+        """Make the costs of a choice exact."""
         selection = self.planner.selection(self.room_bytes)
         states = selection.states_of(rows).tolist()
         levels = [int(row) - selection.rows_of(o).start for o, row in enumerate(rows)]
-        self.planner.prices.settle(states, levels)
+        self.planner.pair_costs.settle(states, levels)
 
     def assembled(self, rows: Ints) -> ModulePlan:
         """Return the plan of a choice of rows."""
         selection = self.planner.selection(self.room_bytes)
         choices: list[Choice] = []
         for operator, row in enumerate(rows.tolist()):
-            table, number = self.planner.prices.rows[operator].table, row - selection.rows_of(operator).start
+            table, number = (
+                self.planner.pair_costs.rows[operator].table,
+                row - selection.rows_of(operator).start,
+            )
             choices.append(Choice(int(table.plan[number]), int(table.level[number])))
         return assemble(self.context, self.planner.states, tuple(choices), None)
 

@@ -15,7 +15,7 @@ from t10.errors import T10Error
 from t10.plan.memory.allocation import Request, allocate, bound_bytes, live_bytes
 from t10.plan.memory.blocks import Block, neighbours, peak
 from t10.plan.memory.packing import TOLERANCE, packed_starts
-from t10.plan.memory.packing_repair import WindowRepair
+from t10.plan.memory.packing_repair import PackingRepair
 
 DRAWN = st.lists(st.tuples(st.integers(1, 9), st.integers(0, 4), st.integers(0, 3)), min_size=1, max_size=6)
 
@@ -135,7 +135,7 @@ def test_equal_layers_are_solved_as_one_window(monkeypatch: pytest.MonkeyPatch) 
             ]
         ]
     bound = bound_of(blocks)
-    windows = WindowRepair(blocks, neighbours(blocks))
+    windows = PackingRepair(blocks, neighbours(blocks))
     stacked = [sum(b.size for b in blocks[i - i % 7 : i]) for i in range(len(blocks))]
     lowered = windows.lowered(stacked, bound)
     assert lowered is not None
@@ -147,7 +147,7 @@ def test_windows_leave_what_lives_long_where_it_is() -> None:
     long = Block(0, 400, 8)
     short = [Block(4 * i, 4 * i + 1, 16) for i in range(100)]
     blocks = [long, *short]
-    windows = WindowRepair(blocks, neighbours(blocks))
+    windows = PackingRepair(blocks, neighbours(blocks))
     lowered = windows.lowered([0] + [24] * 100, 24)
     assert lowered == [0] + [8] * 100
     assert windows.lowered([4] + [24] * 100, 24) is None

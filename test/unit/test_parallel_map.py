@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from t10.plan.fronts import parallel_map as module
-from t10.plan.fronts.parallel_map import CallError, CancelledCall, Work, spread, usable_cores
+from t10.plan.fronts.parallel_map import CallError, CancelledCall, Work, parallel_map, usable_cores
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def work(function: Any, n: int, weights: list[float] | None = None) -> Work[Any]
 
 def results(given: Work[Any], executor: Executor | None = None) -> list[tuple[int, Any]]:
     found: list[tuple[int, Any]] = []
-    spread(given, lambda number, result: found.append((number, result)), executor)
+    parallel_map(given, lambda number, result: found.append((number, result)), executor)
     return sorted(found)
 
 
@@ -65,7 +65,7 @@ def test_the_costliest_call_starts_first() -> None:
 
 def test_results_are_handed_over_in_the_calling_thread(two_cores: None) -> None:
     threads: set[int] = set()
-    spread(work(stoppable_factorial, 5), lambda number, result: threads.add(get_ident()))
+    parallel_map(work(stoppable_factorial, 5), lambda number, result: threads.add(get_ident()))
     assert threads == {get_ident()}
 
 
@@ -83,7 +83,7 @@ def test_the_error_is_that_of_the_first_call_whichever_fails_first(two_cores: No
 
     found: list[int] = []
     with pytest.raises(CallError) as caught:
-        spread(work(call, 3), lambda number, result: found.append(number))
+        parallel_map(work(call, 3), lambda number, result: found.append(number))
     assert caught.value.number == 1
     assert isinstance(caught.value.__cause__, KeyError)
     assert found == [0]
@@ -116,7 +116,7 @@ def test_an_interruption_stops_the_running_cancels_the_rest_and_keeps_the_finish
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        spread(work(call, 50), done)
+        parallel_map(work(call, 50), done)
     assert seen_stop.is_set()
     assert len(started) < 50
     assert set(kept) <= set(started) - {1}
@@ -139,7 +139,7 @@ def test_what_ended_while_we_were_interrupted_is_kept() -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        spread(work(factorial, 6), done, Finished())
+        parallel_map(work(factorial, 6), done, Finished())
     assert sorted(kept) == list(range(6))
 
 

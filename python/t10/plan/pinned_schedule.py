@@ -13,7 +13,7 @@ from t10.plan.schedule import restore_module
 from t10.plan.search.pareto import Front
 
 
-def settled(
+def pinned_schedule(
     graph: Graph, chip: ChipSpec, cost: CostModel, fronts: tuple[Front, ...], options: PlanOptions
 ) -> ModulePlan | None:
     """Return the schedule of a model if every operator has one plan and a pinned idle level, None otherwise.

@@ -1,4 +1,4 @@
-"""Why a model does not fit, and what would help: the fullest moment, what is held then, and levers that were tried."""
+"""Why a model does not fit, and what would help: the fullest moment, what is held then, and remedies tried."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from t10.core.schedule import Phase
 from t10.cost import CostModel
 from t10.errors import InfeasiblePlanError
 from t10.plan.fit.capacity import check_capacity
-from t10.plan.fit.model_bound import least_demand, least_plans, roomy
-from t10.plan.fit.remedies import Case, Lever, activation_bytes, batch_of, levers
+from t10.plan.fit.model_bound import least_plans, model_bound, roomy
+from t10.plan.fit.remedies import Case, Remedy, activation_bytes, batch_of, remedies
 from t10.plan.fronts.pinned import pinned_front
 from t10.plan.memory.allocation import aligned_size
 from t10.plan.options import PlanOptions
@@ -51,14 +51,14 @@ def explain(
         plans = least_plans(graph, chip, cost, options)
     except InfeasiblePlanError:
         return None
-    demand = least_demand(graph, chip, cost, plans)
-    if demand.n_bytes <= chip.sram_bytes:
+    bound = model_bound(graph, chip, cost, plans)
+    if bound.n_bytes <= chip.sram_bytes:
         return None
-    case = Case(graph, chip, cost, options, plans, demand)
-    spec = graph.operators[demand.step]
-    tried = list(levers(case))
+    case = Case(graph, chip, cost, options, plans, bound)
+    spec = graph.operators[bound.step]
+    tried = list(remedies(case))
     return InfeasiblePlanError(
-        f"needs {demand.n_bytes} bytes per core {DOING[demand.phase]}, {chip.name} has {chip.sram_bytes}",
+        f"needs {bound.n_bytes} bytes per core {DOING[bound.phase]}, {chip.name} has {chip.sram_bytes}",
         operator=spec.name,
         location=spec.location or None,
         hint=_hint(tried),
@@ -66,9 +66,9 @@ def explain(
     )
 
 
-def _hint(tried: list[Lever]) -> str:
+def _hint(tried: list[Remedy]) -> str:
     """Return the first single change after which the model fits, or that there is none."""
-    fitting = next((lever for lever in tried if lever.fits), None)
+    fitting = next((remedy for remedy in tried if remedy.fits), None)
     if fitting is not None:
         return f"it fits with {fitting.change}"
     return "no single change that was tried is enough: use a chip with more cores, a smaller batch, or fp16"
@@ -76,12 +76,12 @@ def _hint(tried: list[Lever]) -> str:
 
 def _held_lines(case: Case) -> list[str]:
     """Return what every core holds at the fullest moment, largest first."""
-    graph, chip, demand = case.graph, case.chip, case.demand
-    spec = graph.operators[demand.step]
-    idle = [r for r in demand.held if r.name.startswith("idle:")]
+    graph, chip, bound = case.graph, case.chip, case.bound
+    spec = graph.operators[bound.step]
+    idle = [r for r in bound.held if r.name.startswith("idle:")]
     parts = [
         (aligned_size(r.size_bytes), _what(r.name, spec))
-        for r in demand.held
+        for r in bound.held
         if not r.name.startswith("idle:")
     ]
     parts.append((chip.reserved_bytes, "code and stacks (reserved)"))
@@ -89,9 +89,7 @@ def _held_lines(case: Case) -> list[str]:
         what = f"weights at rest ({len(idle)} of them, spread over all cores)"
         parts.append((sum(aligned_size(r.size_bytes) for r in idle), what))
     parts.sort(key=lambda part: (-part[0], part[1]))
-    lines = [
-        f"every core then holds {demand.n_bytes:,} bytes, {demand.n_bytes - chip.sram_bytes:,} too many:"
-    ]
+    lines = [f"every core then holds {bound.n_bytes:,} bytes, {bound.n_bytes - chip.sram_bytes:,} too many:"]
     lines += [f"  {n_bytes:>12,}  {what}" for n_bytes, what in parts[:MOST_HELD]]
     if parts[MOST_HELD:]:
         rest = sum(n_bytes for n_bytes, _ in parts[MOST_HELD:])
@@ -115,9 +113,9 @@ def _what(name: str, spec: OperatorSpec) -> str:
     return f"{'input' if kind == 'input' else 'value'} {rest}, alive"
 
 
-def _tried_lines(case: Case, tried: list[Lever]) -> list[str]:
+def _tried_lines(case: Case, tried: list[Remedy]) -> list[str]:
     """Return what was tried and what it came to."""
-    spec, least = case.graph.operators[case.demand.step], case.plans[case.demand.step]
+    spec, least = case.graph.operators[case.bound.step], case.plans[case.bound.step]
     most = max((t for row in least.plan.ft for t in row), default=1)
     fastest = pinned_front(spec, roomy(case.chip), case.cost, case.options)[-1].active_bytes
     lines = [
@@ -125,11 +123,11 @@ def _tried_lines(case: Case, tried: list[Lever]) -> list[str]:
         f"  {spec.name} on its smallest plan, f_op = {list(least.plan.f_op)}, ft up to {most}: "
         f"{least.active_bytes:,} bytes, its fastest takes {fastest:,}",
     ]
-    for lever in tried:
-        over = lever.need_bytes - lever.capacity_bytes
-        verdict = "fits" if lever.fits else f"{over:,} too many"
-        lines.append(f"  {lever.change}: {lever.need_bytes:,} bytes, {verdict}")
+    for remedy in tried:
+        over = remedy.need_bytes - remedy.capacity_bytes
+        verdict = "fits" if remedy.fits else f"{over:,} too many"
+        lines.append(f"  {remedy.change}: {remedy.need_bytes:,} bytes, {verdict}")
     if batch_of(case.graph) is None:
-        share = activation_bytes(case.graph, case.demand) / case.demand.n_bytes
+        share = activation_bytes(case.graph, case.bound) / case.bound.n_bytes
         lines.append(f"  a smaller model input: {share:.0%} of what is held grows with it")
     return lines

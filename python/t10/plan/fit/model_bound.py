@@ -31,7 +31,7 @@ from t10.plan.search.operator import ROOMY_BYTES, least_plan
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class ModelBound:
     """What a core must hold at the fullest moment of a program: phase `phase` of operator number `step`.
 
     `held` are the buffers alive then, what is taken over counted once; `n_bytes` is their sum with what is reserved.
@@ -68,7 +68,7 @@ def roomy(chip: ChipSpec) -> ChipSpec:
     return chip.model_copy(update={"sram_bytes": max(ROOMY_BYTES, chip.sram_bytes)})
 
 
-def least_demand(graph: Graph, chip: ChipSpec, cost: CostModel, plans: Sequence[CostedPlan]) -> Demand:
+def model_bound(graph: Graph, chip: ChipSpec, cost: CostModel, plans: Sequence[CostedPlan]) -> ModelBound:
     """Return what a core holds under these plans; what arrivals cost is left out."""
     context = context_of(graph, chip, cost)
     fronts = tuple((plan,) for plan in plans)
@@ -103,7 +103,7 @@ def _arrivals(
     return tuple(found)
 
 
-def _fullest(requests: Sequence[Request], chip: ChipSpec) -> Demand:
+def _fullest(requests: Sequence[Request], chip: ChipSpec) -> ModelBound:
     """Return what is alive at the moment with most bytes, the first of them."""
     live = live_bytes(requests)
     now = int(live.argmax()) if len(live) else 0
@@ -111,4 +111,4 @@ def _fullest(requests: Sequence[Request], chip: ChipSpec) -> Demand:
     taken = {request.takes_over for request in requests if request.takes_over}
     held = [r for r in requests if r.first <= now <= r.last - (r.name in taken)]
     held.sort(key=lambda r: (-aligned_size(r.size_bytes), r.name))
-    return Demand(chip.reserved_bytes + int(live.max(initial=0)), step, PHASES[phase], tuple(held))
+    return ModelBound(chip.reserved_bytes + int(live.max(initial=0)), step, PHASES[phase], tuple(held))

@@ -13,7 +13,7 @@ from t10.core.plan import CostedPlan
 from t10.core.scalar import identity
 from t10.cost import CostModel
 from t10.errors import InfeasiblePlanError
-from t10.plan.fit.model_bound import Demand, least_demand, least_plans
+from t10.plan.fit.model_bound import ModelBound, least_plans, model_bound
 from t10.plan.memory.allocation import aligned_size
 from t10.plan.options import PlanOptions
 from t10.plan.search.operator import least_plan
@@ -27,7 +27,7 @@ WIDE_FLOATS = ("f32", "f64")
 
 
 @dataclass(frozen=True, slots=True)
-class Lever:
+class Remedy:
     """A change, what it is called, and the bytes of a core that are then needed and there."""
 
     change: str
@@ -49,10 +49,10 @@ class Case:
     cost: CostModel
     options: PlanOptions
     plans: tuple[CostedPlan, ...]
-    demand: Demand
+    bound: ModelBound
 
 
-def levers(case: Case) -> Iterator[Lever]:
+def remedies(case: Case) -> Iterator[Remedy]:
     """Yield the changes that apply, the least intrusive first; each is computed when it is asked for."""
     for tried in (_unconstrained, _small_buffer, _narrow, _smaller_batch, _more_cores, _other_chips):
         try:
@@ -61,79 +61,79 @@ def levers(case: Case) -> Iterator[Lever]:
             continue  # what it asks for cannot be planned at all
 
 
-def _unconstrained(case: Case) -> Iterator[Lever]:
+def _unconstrained(case: Case) -> Iterator[Remedy]:
     """The fullest operator on the smallest of all plans, whatever part of the cores it uses."""
-    spec = case.graph.operators[case.demand.step]
+    spec = case.graph.operators[case.bound.step]
     if case.options.exhaustive or case.options.forced_for(spec.name) is not None:
         return
     free = replace(case.options, exhaustive=True, forced=())
     plans = [*case.plans]
-    plans[case.demand.step] = least_plan(spec, case.chip, case.cost, free)
-    need = least_demand(case.graph, case.chip, case.cost, plans).n_bytes
-    yield Lever("search without constraints (--exhaustive)", need, case.chip.sram_bytes)
+    plans[case.bound.step] = least_plan(spec, case.chip, case.cost, free)
+    need = model_bound(case.graph, case.chip, case.cost, plans).n_bytes
+    yield Remedy("search without constraints (--exhaustive)", need, case.chip.sram_bytes)
 
 
-def _small_buffer(case: Case) -> Iterator[Lever]:
+def _small_buffer(case: Case) -> Iterator[Remedy]:
     saved = case.chip.shift_buffer_bytes - SMALL_SHIFT_BUFFER_BYTES
     if saved > 0:
         change = f"a shift buffer of {SMALL_SHIFT_BUFFER_BYTES:,} instead of {case.chip.shift_buffer_bytes:,} bytes"
-        yield Lever(change, case.demand.n_bytes - saved, case.chip.sram_bytes)
+        yield Remedy(change, case.bound.n_bytes - saved, case.chip.sram_bytes)
 
 
-def _narrow(case: Case) -> Iterator[Lever]:
+def _narrow(case: Case) -> Iterator[Remedy]:
     """All floats of 16 bits; sums are kept as they are."""
     graph = narrowed(case.graph)
-    need = case.demand.n_bytes if graph == case.graph else _least(case, graph, case.chip)
-    if need < NOTABLE * case.demand.n_bytes:
-        yield Lever("fp16 instead of wider floats", need, case.chip.sram_bytes)
+    need = case.bound.n_bytes if graph == case.graph else _least(case, graph, case.chip)
+    if need < NOTABLE * case.bound.n_bytes:
+        yield Remedy("fp16 instead of wider floats", need, case.chip.sram_bytes)
 
 
-def _smaller_batch(case: Case) -> Iterator[Lever]:
+def _smaller_batch(case: Case) -> Iterator[Remedy]:
     """The largest batch, of halvings, for which what grows with it would fit: an estimate."""
     batch = batch_of(case.graph)
     if batch is None:
         return
-    scaling = activation_bytes(case.graph, case.demand)
-    fixed = case.demand.n_bytes - scaling
+    scaling = activation_bytes(case.graph, case.bound)
+    fixed = case.bound.n_bytes - scaling
     smaller = batch
     while smaller > LEAST_BATCH:
         smaller = -(-smaller // 2)
         need = fixed + -(-scaling * smaller // batch)
         if need <= case.chip.sram_bytes:
             break
-    yield Lever(
+    yield Remedy(
         f"a batch of {smaller} instead of {batch} (estimated)",
         fixed + -(-scaling * smaller // batch),
         case.chip.sram_bytes,
     )
 
 
-def _more_cores(case: Case) -> Iterator[Lever]:
+def _more_cores(case: Case) -> Iterator[Remedy]:
     for factor in MORE_CORES:
         n_cores = factor * case.chip.n_cores
         if n_cores <= MAX_CORES:
             chip = case.chip.model_copy(update={"n_cores": n_cores})
-            lever = Lever(
+            remedy = Remedy(
                 f"{factor} x the cores ({n_cores:,})", _least(case, case.graph, chip), chip.sram_bytes
             )
-            yield lever
-            if lever.fits:
+            yield remedy
+            if remedy.fits:
                 return
 
 
-def _other_chips(case: Case) -> Iterator[Lever]:
+def _other_chips(case: Case) -> Iterator[Remedy]:
     """Other bundled chips that are larger altogether."""
     own = case.chip.n_cores * case.chip.capacity_bytes
     for name in bundled_chips():
         chip = load_chip(name)
         if name != case.chip.name and chip.n_cores * chip.capacity_bytes > own:
-            yield Lever(f"--chip {name}", _least(case, case.graph, chip), chip.sram_bytes)
+            yield Remedy(f"--chip {name}", _least(case, case.graph, chip), chip.sram_bytes)
 
 
 def _least(case: Case, graph: Graph, chip: ChipSpec) -> int:
     """Return the least bytes of a core that another graph or chip comes to."""
     plans = least_plans(graph, chip, case.cost, case.options)
-    return least_demand(graph, chip, case.cost, plans).n_bytes
+    return model_bound(graph, chip, case.cost, plans).n_bytes
 
 
 def narrowed(graph: Graph) -> Graph:
@@ -182,14 +182,14 @@ def batch_of(graph: Graph) -> int | None:
     return batch if all(shape and shape[0] % batch == 0 for shape in outputs) else None
 
 
-def activation_bytes(graph: Graph, demand: Demand) -> int:
+def activation_bytes(graph: Graph, bound: ModelBound) -> int:
     """Return the bytes held that grow with what is computed at a time: all but weights and the shift buffer."""
-    spec = graph.operators[demand.step]
+    spec = graph.operators[bound.step]
     weights = {
         f"operand:{spec.name}:{i}" for i, operand in enumerate(spec.operands) if operand.role == "weight"
     }
     return sum(
         aligned_size(request.size_bytes)
-        for request in demand.held
+        for request in bound.held
         if request.name != "shift" and not request.name.startswith("idle:") and request.name not in weights
     )

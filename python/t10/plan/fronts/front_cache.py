@@ -22,7 +22,7 @@ REMEMBERED = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class FrontCache:
     """The fronts found before for a chip and a cost model; operators as they are searched (`canonical`).
 
     Searches with a forced partition are quick and rare: they are not kept.

@@ -17,8 +17,8 @@ from t10.cost import CostModel
 from t10.errors import T10Error
 from t10.plan.fronts.cache import PlanCache
 from t10.plan.fronts.canonical import searched_as
-from t10.plan.fronts.front_cache import Shelf
-from t10.plan.fronts.parallel_map import CallError, Stopped, Work, spread
+from t10.plan.fronts.front_cache import FrontCache
+from t10.plan.fronts.parallel_map import CallError, Stopped, Work, parallel_map
 from t10.plan.fronts.pinned import pinned_front
 from t10.plan.options import PlanOptions, Progress
 from t10.plan.search.pareto import Front
@@ -61,7 +61,7 @@ def operator_fronts(
     `InfeasiblePlanError` for the first operator in the model's order that has no plan.
     """
     searches = _searches(graph, cost, options)
-    shelf = Shelf(chip, cost, cache)
+    front_cache = FrontCache(chip, cost, cache)
     found: dict[int, Front] = {}
     n_done = 0
 
@@ -75,19 +75,19 @@ def operator_fronts(
     if progress:
         progress("search", 0, len(graph.operators))
     for number, search in enumerate(searches):
-        front = shelf.find(search.spec, search.options)
+        front = front_cache.find(search.spec, search.options)
         if front is not None:
             done(number, front)
     todo = [number for number in range(len(searches)) if number not in found]
 
     def searched(place: int, front: Front) -> None:
         search = searches[todo[place]]
-        shelf.keep(search.spec, search.options, front)
+        front_cache.keep(search.spec, search.options, front)
         done(todo[place], front)
 
     calls = [(searches[n].spec, chip, cost, searches[n].options) for n in todo]
     try:
-        spread(Work(solve, calls, [searches[n].weight for n in todo]), searched, executor)
+        parallel_map(Work(solve, calls, [searches[n].weight for n in todo]), searched, executor)
     except CallError as failure:
         raise _named(failure, graph.operators[searches[todo[failure.number]].steps[0]]) from failure.__cause__
     front_by_step = {step: found[n] for n, search in enumerate(searches) for step in search.steps}

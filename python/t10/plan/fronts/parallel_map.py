@@ -55,7 +55,7 @@ def usable_cores() -> int:
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
-def spread(work: Work[T], done: Done[T], executor: Executor | None = None) -> None:
+def parallel_map(work: Work[T], done: Done[T], executor: Executor | None = None) -> None:
     """Make all calls and hand every result to `done` as soon as it is there.
 
     Raises `CallError` if calls fail: later calls are given up, earlier ones are waited for, so that the error does not

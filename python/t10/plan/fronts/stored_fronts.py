@@ -1,7 +1,7 @@
-"""Fronts as entries of the plan cache: what they depend on as a key, and a form that cannot lie about prices.
+"""Fronts as entries of the plan cache: what they depend on as a key, and a form that cannot lie about costs.
 
 An entry holds the partition (F_op and ft) of every plan of a front, and its cycles and bytes. When it is read, pace,
-phases and prices are derived from the partitions as the search derives them; if they are not those of the entry, or
+phases and costs are derived from the partitions as the search derives them; if they are not those of the entry, or
 the plans are not a front, the entry is not used.
 """
 
@@ -80,7 +80,7 @@ def encoded(front: tuple[CostedPlan, ...]) -> bytes:
 def decoded(
     payload: bytes, spec: OperatorSpec, chip: ChipSpec, cost: CostModel, options: PlanOptions
 ) -> tuple[CostedPlan, ...] | None:
-    """Return the front of an entry, None if it is not one of this operator at these prices."""
+    """Return the front of an entry, None if it is not one of this operator at these costs."""
     rows = _rows(payload)
     if not rows:
         return None

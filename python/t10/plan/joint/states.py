@@ -150,7 +150,7 @@ def _with_whole_sums(context: Context, spec: OperatorSpec, states: States) -> St
 
 
 def _costed_all(context: Context, spec: OperatorSpec, plans: Sequence[OperatorPlan]) -> list[CostedPlan]:
-    """Return plans of an operator with their prices."""
+    """Return plans of an operator with their costs."""
     if not plans:
         return []
     arrays = evaluate_plans(spec, context.cost, plans)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from t10.plan.memory.blocks import Block, neighbours, peak
-from t10.plan.memory.packing_repair import WindowRepair
+from t10.plan.memory.packing_repair import PackingRepair
 from t10.plan.memory.packing_solver import least_starts
 
 TOLERANCE = 0.01
@@ -33,7 +33,7 @@ def packed_starts(blocks: Sequence[Block], bound: int) -> list[int]:
             return packings[-1]
     number = min(range(len(orders)), key=lambda i: peak(blocks, packings[i]))
     packings.insert(0, packings.pop(number))
-    windows = WindowRepair(blocks, near)
+    windows = PackingRepair(blocks, near)
     found = _below(bound, packings, windows)
     if found is not None:
         return found
@@ -50,7 +50,7 @@ def packed_starts(blocks: Sequence[Block], bound: int) -> list[int]:
     return best
 
 
-def _below(top: int, packings: Sequence[list[int]], windows: WindowRepair) -> list[int] | None:
+def _below(top: int, packings: Sequence[list[int]], windows: PackingRepair) -> list[int] | None:
     """Return the first of some packings that windows bring below `top`, None if none can be."""
     lowered = (windows.lowered(starts, top) for starts in packings)
     return next((starts for starts in lowered if starts is not None), None)

@@ -26,7 +26,7 @@ Window = tuple[int, tuple[Block, ...], tuple[tuple[Block, int], ...]]
 
 
 @dataclass(slots=True)
-class WindowRepair:
+class PackingRepair:
     """What is known of a set of blocks, who is alive with whom, and of windows that were solved."""
 
     blocks: Sequence[Block]

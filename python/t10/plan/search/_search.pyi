@@ -53,7 +53,7 @@ def search(
     the lexicographically first. `place(f_op, ft)` says whether a plan has a placement that no theorem gives.
     `poll(done)` is called about ten times per second with the share of F_op that are done; what it raises ends the
     search. Without `is_pruning` every plan is priced; with `is_bytes_only` all cycles are taken to be 0. Raises
-    ValueError for more than 16 axes or operands, and for prices that are not whole numbers from 0 on.
+    ValueError for more than 16 axes or operands, and for costs that are not whole numbers from 0 on.
     """
 
 def count(task: object, f_op: NDArray[np.int64]) -> float:

@@ -2,7 +2,7 @@
 
 The search is complete: every F_op within the constraints, every combination of ft rows under it. It runs in native code
 (`_search.cpp`), which leaves out only what bounds prove to be beaten. What it finds is completed and priced here, by
-the code that defines the prices.
+the code that defines the costs.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True)
 class _Space:
-    """What is searched: F_op rows, under each all ft or the one given, the operator's numbers, and its prices."""
+    """What is searched: F_op rows, under each all ft or the one given, the operator's numbers, and its costs."""
 
     spec: OperatorSpec
     rows: Ints
@@ -224,7 +224,7 @@ def placed(
 def pareto_front(
     spec: OperatorSpec, plans: tuple[OperatorPlan, ...], cost: CostModel, options: PlanOptions
 ) -> tuple[CostedPlan, ...]:
-    """Return the plans that no other beats in cycles and bytes, with their prices, fastest last."""
+    """Return the plans that no other beats in cycles and bytes, with their costs, fastest last."""
     if not plans:
         return ()
     priced = evaluate_plans(spec, cost, plans)

@@ -1,4 +1,4 @@
-"""What native search is told about an operator: geometry and prices as plain numbers (see `_search.pyi`)."""
+"""What native search is told about an operator: geometry and costs as plain numbers (see `_search.pyi`)."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ from t10.plan.memory.liveness import unshaped
 
 Bools = NDArray[np.bool_]
 
-PRICING_THREADS = 2
+COSTING_THREADS = 2
 MOST_CELLS = 30_000
 """Largest table counted entry by entry; an operand with more sources than that is priced when a choice is made."""
 
@@ -85,8 +85,8 @@ class RowPrices:
     phase_bytes: Ints
 
 
-class Prices:
-    """All prices of a model whose operators are in given states."""
+class JointCosts:
+    """All costs of a model whose operators are in given states."""
 
     def __init__(self, context: Context, states: tuple[States, ...], is_stopped: Callable[[], None]) -> None:
         """Bound everything; `is_stopped` is called now and then and may raise."""
@@ -116,7 +116,7 @@ class Prices:
         return self._layouts[key]
 
     def settle(self, states: Sequence[int], levels: Sequence[int]) -> bool:
-        """Make the prices of a choice exact; `levels` are rows of each operator's table. Return whether any changed."""
+        """Make the costs of a choice exact; `levels` are rows of each operator's table. Return whether any changed."""
         edges = {
             (id(edge), where): edge
             for scope, edge in self.edges
@@ -130,16 +130,16 @@ class Prices:
         def brought(key: tuple[int, int]) -> int:
             return self._setup(rows[key].step, rows[key].table, key[1], exact=True)
 
-        with ThreadPoolExecutor(PRICING_THREADS) as pool:
+        with ThreadPoolExecutor(COSTING_THREADS) as pool:
             edge_cycles, setup_cycles = list(pool.map(moved, edges)), list(pool.map(brought, rows))
         is_changed = False
         for ((_, where), edge), exact in zip(edges.items(), edge_cycles, strict=True):
             is_changed |= exact != int(edge.cycles[where])
             edge.cycles[where], edge.is_exact[where] = exact, True
-        for ((_, row), prices), extra in zip(rows.items(), setup_cycles, strict=True):
-            exact = int(prices.table.run_cycles[row]) + extra
-            is_changed |= exact != int(prices.table.cycles[row])
-            prices.table.cycles[row], prices.is_exact[row] = exact, True
+        for ((_, row), costs), extra in zip(rows.items(), setup_cycles, strict=True):
+            exact = int(costs.table.run_cycles[row]) + extra
+            is_changed |= exact != int(costs.table.cycles[row])
+            costs.table.cycles[row], costs.is_exact[row] = exact, True
         return is_changed
 
     def _all_rows(self) -> list[RowPrices]:
@@ -210,7 +210,7 @@ class Prices:
                     makers, key = self._edge_key(step, number, spec)
                     found.append((step, makers, key))
                     first.setdefault(key, (step, number, makers))
-        with ThreadPoolExecutor(PRICING_THREADS) as pool:
+        with ThreadPoolExecutor(COSTING_THREADS) as pool:
             futures = {key: pool.submit(self._edge, *situation) for key, situation in first.items()}
             try:
                 for future in futures.values():

@@ -26,7 +26,7 @@ from t10.chip import load_chip
 from t10.core.graph import Graph
 from t10.plan import PlanOptions, plan_module
 from t10.plan.greedy.algorithm1 import base_bytes
-from t10.plan.joint import choose, pricing, states
+from t10.plan.joint import choose, costs, states
 from t10.plan.joint.solve import MOST_WORK, Solution, solve
 from t10.plan.movement import arrivals
 from t10.plan.options import Method
@@ -61,8 +61,8 @@ def test_settling_twice_changes_nothing(graph: Graph) -> None:
     rows = made.random_rows(0)
     chosen = selection.states_of(rows).tolist()
     levels = [int(row) - selection.rows_of(o).start for o, row in enumerate(rows)]
-    made.planner.prices.settle(chosen, levels)
-    assert not made.planner.prices.settle(chosen, levels)
+    made.planner.pair_costs.settle(chosen, levels)
+    assert not made.planner.pair_costs.settle(chosen, levels)
 
 
 @pytest.mark.parametrize("n_pieces", [8, arrivals.BOUND_PIECES])
@@ -71,28 +71,31 @@ def test_prices_are_bounds_of_what_they_settle_to(
 ) -> None:
     monkeypatch.setattr(arrivals, "BOUND_PIECES", n_pieces)
     made = planning(graph, LARGER)
-    prices = made.planner.prices
-    edges = [edge.cycles.copy() for _, edge in prices.edges]
-    rows = [priced.table.cycles.copy() for priced in prices.rows]
+    costs_of_model = made.planner.pair_costs
+    edges = [edge.cycles.copy() for _, edge in costs_of_model.edges]
+    rows = [priced.table.cycles.copy() for priced in costs_of_model.rows]
     for number in range(N_CHOICES):
         made.settled(made.random_rows(number))
-    assert all((before <= edge.cycles).all() for before, (_, edge) in zip(edges, prices.edges, strict=True))
     assert all(
-        (before <= priced.table.cycles).all() for before, priced in zip(rows, prices.rows, strict=True)
+        (before <= edge.cycles).all() for before, (_, edge) in zip(edges, costs_of_model.edges, strict=True)
+    )
+    assert all(
+        (before <= priced.table.cycles).all()
+        for before, priced in zip(rows, costs_of_model.rows, strict=True)
     )
 
 
 def test_bounds_of_few_pieces_leave_something_to_settle(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrivals, "BOUND_PIECES", 8)
     made = planning(specs.layer_norm_graph(32, 96), LARGER)
-    before = sum(int(edge.cycles.sum()) for _, edge in made.planner.prices.edges)
+    before = sum(int(edge.cycles.sum()) for _, edge in made.planner.pair_costs.edges)
     for number in range(N_CHOICES):
         made.settled(made.random_rows(number))
-    assert sum(int(edge.cycles.sum()) for _, edge in made.planner.prices.edges) > before
+    assert sum(int(edge.cycles.sum()) for _, edge in made.planner.pair_costs.edges) > before
 
 
 def test_tables_that_would_be_too_large_are_left_out_and_stay_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pricing, "MOST_CELLS", 4)
+    monkeypatch.setattr(costs, "MOST_CELLS", 4)
     made = planning(joined_graph(), CHIP)
     for number in range(N_CHOICES):
         rows = made.random_rows(number)
@@ -138,11 +141,11 @@ def test_random_graphs_cost_and_hold_what_was_said(share: int) -> None:
 
 def test_equal_layers_share_states_and_prices() -> None:
     made = planning(specs.mlp_graph(16, (48,) * 9), CHIP)
-    prices = made.planner.prices
+    costs_of_model = made.planner.pair_costs
     # The first reads the input, the last is read by nobody; those between repeat once states have settled.
     assert len({id(each) for each in made.planner.states}) <= 4
-    assert len({id(edge) for _, edge in prices.edges}) <= 5
-    assert len({id(priced) for priced in prices.rows}) <= 4
+    assert len({id(edge) for _, edge in costs_of_model.edges}) <= 5
+    assert len({id(priced) for priced in costs_of_model.rows}) <= 4
     for number in range(4):
         rows = made.random_rows(number)
         made.settled(rows)
