@@ -37,14 +37,14 @@ from t10.passes.place import place_module, program_plan
 from t10.passes.planning import locating
 from t10.passes.read_graph import ReadModule, read_graph
 from t10.passes.registry import make, run
-from t10.plan.cache import PlanCache
-from t10.plan.explain_fit import explaining
-from t10.plan.fronts import operator_fronts
+from t10.plan.fit.explain_fit import explaining
+from t10.plan.fronts.cache import PlanCache
+from t10.plan.fronts.operator_fronts import operator_fronts
+from t10.plan.fronts.pinned import check_names
+from t10.plan.fronts.pins import Pins
 from t10.plan.options import PlanOptions
-from t10.plan.pinned import check_names
-from t10.plan.pins import Pins
+from t10.plan.pinned_schedule import as_written, pinned_schedule
 from t10.plan.schedule import schedule_module, with_costs
-from t10.plan.settled import as_written, settled
 
 Progress = Callable[[str, int, int], None]
 """Called with a stage's name, steps done and steps in all."""
@@ -87,7 +87,7 @@ def compile_module(
         cost = registry.cost_model(cost_model, chip)
         with locating(read.graph.operators), explaining(read.graph, chip, cost, pinned):
             fronts = operator_fronts(read.graph, chip, cost, pinned, progress, executor=executor, cache=cache)
-            chosen = settled(read.graph, chip, cost, fronts, pinned)
+            chosen = pinned_schedule(read.graph, chip, cost, fronts, pinned)
             if chosen is None:
                 chosen = schedule_module(read.graph, chip, cost, fronts, pinned, progress)
         if pins is not None:

@@ -16,8 +16,8 @@ from t10.dialect.ods import Invalid
 from t10.errors import InputError, VerifyError
 from t10.passes.bridge.read_program import ReadProgram, read_program
 from t10.passes.planning import PlanningPass, is_lowered
-from t10.plan.allocation import Request, allocate, peak_bytes, placed
-from t10.plan.buffers import buffer_requests
+from t10.plan.memory.allocation import Request, allocate, peak_bytes, placed
+from t10.plan.memory.buffers import buffer_requests
 
 SHIFT_BUFFER = "rtensor.shift_buffer"
 """Attribute of a function: where the buffer lies through which shifts and reductions pass (`#rtensor.place`)."""

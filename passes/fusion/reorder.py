@@ -31,8 +31,8 @@ from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Node, Opaque, R
 from t10.passes.fusion.scalar import Extract, Read, Scalar, reads
 from t10.passes.fusion.views import fold_transposes
 from t10.passes.read_graph import ORDER, WEIGHT
-from t10.plan.storage import TRANSPOSED, Tensors
-from t10.plan.storage_choice import choose_orders
+from t10.plan.memory.storage import TRANSPOSED, Tensors
+from t10.plan.memory.storage_choice import choose_orders
 
 
 def reorder(function: Any, graph: FusionGraph) -> None:

@@ -27,8 +27,8 @@ from t10.core.schedule import (
     ScheduledOperator,
     scheduled_operator,
 )
-from t10.plan.allocation import allocate
-from t10.plan.buffers import buffer_requests, last_moments
+from t10.plan.memory.allocation import allocate
+from t10.plan.memory.buffers import buffer_requests, last_moments
 from t10.plan.verify import verify_operator
 
 TRIES = 12

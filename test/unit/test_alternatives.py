@@ -21,10 +21,10 @@ from t10.core.schedule import Buffer
 from t10.cost import CostModel, IpuCostModel, operator_cycles, paper_cost_model
 from t10.cost.operator import combine_cycles, output_chunk
 from t10.plan import ForcedPartition, PlanOptions, align_pace, place, plan_module
-from t10.plan.alternatives import alternatives, evaluate_plans
 from t10.plan.assemble import assemble, context_of, output_layout
-from t10.plan.reconcile import Choice
-from t10.plan.search import plan_operator
+from t10.plan.memory.levels import Choice
+from t10.plan.search.alternatives import alternatives, evaluate_plans
+from t10.plan.search.operator import plan_operator
 from t10.plan.verify import verify_module, verify_operator
 from t10.report.traffic import reduce_bytes
 from t10.sim.memory import CoreMemory

@@ -25,7 +25,7 @@ from t10.passes.place import Place, planned
 from t10.passes.read_graph import read_graph
 from t10.passes.registry import make, run
 from t10.passes.verify_plan import VerifyPlan
-from t10.plan.fronts import operator_fronts
+from t10.plan.fronts.operator_fronts import operator_fronts
 from t10.plan.options import PlanOptions
 from t10.plan.schedule import restore_module
 

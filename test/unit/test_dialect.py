@@ -148,11 +148,9 @@ def test_operators_and_moves_are_built() -> None:
         build.shift(body.arguments[1], axis=1, pace=4)
         build.yield_(body.arguments[2])
     build.set_plan(op, PAPER, MATMUL)
-    build.set_candidates(op, [PAPER, PAPER], MATMUL)
     assert module.operation.verify()
     assert verify_layouts(module)
     assert nest.result.type == operands[2].type
-    assert len(op.attributes["rtensor.candidates"]) == 2
 
 
 def test_operators_that_capture_are_merged_and_removed_like_arithmetic() -> None:

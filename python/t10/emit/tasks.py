@@ -9,7 +9,7 @@ from t10.core import geometry
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, Operand, Selector
 from t10.core.scalar import ScalarFunction, ScalarOp
-from t10.core.task import Task, TaskOperand
+from t10.core.task import Task
 
 WIDEST_BYTES = 16
 
@@ -128,8 +128,3 @@ def _renumbered(function: ScalarFunction, numbers: dict[int, int]) -> ScalarFunc
 def uses_position(task_functions: tuple[ScalarFunction, ...], selectors: tuple[Selector, ...]) -> bool:
     """Return whether what is computed depends on where in the iteration space a point lies."""
     return bool(selectors) or any(op.opcode == "index" for f in task_functions for op in f.ops)
-
-
-def operand_of_task(operand: Operand, lengths: AxisSizes, dtype: str = "") -> TaskOperand:
-    """Return an operand's strides as a task walks its partition; alignment is filled in with its address."""
-    return TaskOperand(dtype or operand.dtype, axis_strides(operand, lengths))

@@ -12,16 +12,17 @@ from t10.core.plan import CostedPlan
 from t10.core.schedule import ModulePlan, Optimality, ScheduledOperator
 from t10.cost import CostModel, IpuCostModel
 from t10.errors import InfeasiblePlanError, T10Error
-from t10.plan.assemble import Context, Front, Progress, assemble, context_of, cycles_of
-from t10.plan.cache import PlanCache
-from t10.plan.chain import followed
-from t10.plan.explain_fit import explaining
-from t10.plan.fronts import operator_fronts
-from t10.plan.greedy import base_bytes, free_bytes, reconciled, tables_of
+from t10.plan.assemble import Context, assemble, context_of, cycles_of
+from t10.plan.fit.explain_fit import explaining
+from t10.plan.fronts.cache import PlanCache
+from t10.plan.fronts.operator_fronts import operator_fronts
+from t10.plan.greedy.algorithm1 import base_bytes, free_bytes, reconciled, tables_of
+from t10.plan.greedy.chain import followed
+from t10.plan.greedy.reconcile import HINT
 from t10.plan.joint.choose import JointPlanner
-from t10.plan.levels import LevelTable
-from t10.plan.options import PlanOptions, Reading
-from t10.plan.reconcile import HINT, Choice
+from t10.plan.memory.levels import Choice, LevelTable
+from t10.plan.options import PlanOptions, Progress, Reading
+from t10.plan.search.pareto import Front
 
 READINGS: tuple[Reading, ...] = ("literal", "aware")
 FIT_ROUNDS = 8
@@ -174,7 +175,7 @@ def restore_module(
     plans: tuple[CostedPlan, ...],
     idle_levels: tuple[int, ...],
 ) -> ModulePlan:
-    """Return the schedule of a model whose plans and idle levels (see `levels`) are already chosen, one per operator.
+    """Return the schedule of a model of which plans and idle levels (`memory.levels`) are chosen, one per operator.
 
     Raises `InfeasiblePlanError` if the buffers do not fit.
     """

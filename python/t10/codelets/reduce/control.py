@@ -7,7 +7,7 @@ from functools import partial
 
 from t10.codelets.assembly import Assembly
 from t10.codelets.nest import share_points
-from t10.codelets.reduce.layout import OUT_PACE, Layout
+from t10.codelets.reduce.layout import OUT_PACE, RegisterLayout
 from t10.codelets.reduce.schedule import Bundle
 from t10.codelets.workers import deal, take_share, worker_number
 from t10.core.codelet import Scratch
@@ -18,7 +18,7 @@ END = ".LEnd"
 class Control:
     """Writes loops into `text`."""
 
-    def __init__(self, layout: Layout, text: Assembly) -> None:
+    def __init__(self, layout: RegisterLayout, text: Assembly) -> None:
         """Write for a layout. Pointers of operands in `advanced` are moved by the straight code of an output."""
         self.layout, self.text = layout, text
         self.task, self.shape, self.state, self.homes = layout.task, layout.shape, layout.state, layout.homes

@@ -14,7 +14,7 @@ from t10.codelets.reduce.accumulators import neutral_bits
 from t10.codelets.reduce.body import Body, uses_accumulators
 from t10.codelets.reduce.control import END, Control
 from t10.codelets.reduce.finish import PART_TYPES, finished
-from t10.codelets.reduce.layout import Layout
+from t10.codelets.reduce.layout import RegisterLayout
 from t10.codelets.reduce.output import OutputWriter, Write
 from t10.codelets.reduce.schedule import Free, Registers, straight
 from t10.codelets.reduce.shape import MOST_UNROLLED, Shape
@@ -35,7 +35,7 @@ class Generator:
         loops or repeated text: the twin needs both.
         """
         self.task, self.shape = task, shape
-        self.layout = Layout(task, shape)
+        self.layout = RegisterLayout(task, shape)
         self.state, self.homes = self.layout.state, self.layout.homes
         self.text = Assembly()
         self.control = Control(self.layout, self.text)

@@ -11,7 +11,7 @@ from t10.codelets.vector.access import pointer_field
 from t10.codelets.vector.draft import Draft, Prepared, draft, packs, prepare
 from t10.codelets.vector.emit import Emitter
 from t10.codelets.vector.layout import scratch_bytes
-from t10.codelets.vector.nest import Effort, Nest, Split, across_nest, nest_of, skeleton
+from t10.codelets.vector.nest import Effort, RowNest, Split, across_nest, nest_of, skeleton
 from t10.codelets.vector.schedule import Scheduled, schedule
 from t10.codelets.vector.twin import twin
 from t10.core.codelet import Codelet, Compiled
@@ -67,7 +67,7 @@ def _across(task: Task) -> Scheduled | None:
 
 
 @lru_cache(maxsize=4096)
-def _best_way(nest: Nest, apart: frozenset[tuple[int, int]]) -> Scheduled | None:
+def _best_way(nest: RowNest, apart: frozenset[tuple[int, int]]) -> Scheduled | None:
     return min(_ways(prepare(nest), apart), key=lambda way: way.cost, default=None)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from t10.codelets.twin import cpp_body, cpp_type
 from t10.codelets.vector.access import point_parts, pointer_field
 from t10.codelets.vector.draft import Draft
-from t10.codelets.vector.layout import Layout, alike, counts_turns, gap_levels, is_moved
-from t10.codelets.vector.nest import Nest
+from t10.codelets.vector.layout import WordLayout, alike, counts_turns, gap_levels, is_moved
+from t10.codelets.vector.nest import RowNest
 
 
-def twin(draft: Draft, layout: Layout) -> str:
+def twin(draft: Draft, layout: WordLayout) -> str:
     """Return the body of `compute(worker)`: offsets in elements, stepped as the assembly steps its pointers."""
     nest = draft.prepared.nest
     if nest.split == "flat":
@@ -51,11 +51,11 @@ def _row_points(draft: Draft) -> str:
     return f"int(turns) * {draft.points_per_turn}" + (" + int(rest)" if draft.tail is not None else "")
 
 
-def _row_word(nest: Nest, number: int, level: int) -> str:
+def _row_word(nest: RowNest, number: int, level: int) -> str:
     return f"row{alike(nest, number)}_{level}"
 
 
-def _flat_twin(nest: Nest) -> str:
+def _flat_twin(nest: RowNest) -> str:
     """Return the body for workers that share all points: every point's indices from its number."""
     lines = [
         "const int first = int(worker * per_worker);",
@@ -80,7 +80,7 @@ def _flat_twin(nest: Nest) -> str:
     return "\n".join([*lines, "}", "return true;"]) + "\n"
 
 
-def _stride(nest: Nest, number: int) -> str:
+def _stride(nest: RowNest, number: int) -> str:
     inner = nest.walks[number].inner
     if nest.across and inner:
         parts = point_parts(nest, number)
@@ -88,13 +88,13 @@ def _stride(nest: Nest, number: int) -> str:
     return str(inner) if inner in (0, 1) else f"stride{number}"
 
 
-def _element(nest: Nest, number: int) -> str:
+def _element(nest: RowNest, number: int) -> str:
     """Return which element of an operand a point is."""
     lane = f" + lane * {nest.walks[number].lane}" if nest.across else ""
     return f"o{number} + i * {_stride(nest, number)}{lane}"
 
 
-def _point(nest: Nest) -> list[str]:
+def _point(nest: RowNest) -> list[str]:
     """Return the statements of one point of a row."""
     names = [f"{pointer_field(nest, n)}[{_element(nest, n)}]" for n in range(len(nest.inputs))]
     shared = 0 if nest.split == "rows" else len(nest.outer)
@@ -111,7 +111,7 @@ def _point(nest: Nest) -> list[str]:
     return [*body.statements, f"{target} = {kind}({body.result});"]
 
 
-def _steps(draft: Draft, layout: Layout, level: int) -> list[str]:
+def _steps(draft: Draft, layout: WordLayout, level: int) -> list[str]:
     """Return the steps of offsets at the end of a point of an outer axis."""
     nest = draft.prepared.nest
     names = {field.name for field in layout.fields}
@@ -130,7 +130,7 @@ def _steps(draft: Draft, layout: Layout, level: int) -> list[str]:
     return lines
 
 
-def _row_step(draft: Draft, layout: Layout, number: int) -> str:
+def _row_step(draft: Draft, layout: WordLayout, number: int) -> str:
     """Return the distance of two rows in elements, from the word of the gap between them."""
     nest = draft.prepared.nest
     walk = nest.walks[number]
