@@ -52,7 +52,7 @@ def lowered(executable: Executable) -> Lowered:
 
     with using_families(load_families(executable.codelets)):
         program = lower(executable.plan, executable.chip, executable.prices())
-    return Lowered(program, assembled(program.codelets))
+    return Lowered(program, assembled(program.codelets, executable.chip.tile_memory))
 
 
 def compile_with_room(
@@ -150,7 +150,7 @@ def run_on_tiles(
     arrays = executable.planned_inputs(inputs)
     executable.check_weights()
     made = lowered(executable)
-    check_fits(made.program)
+    check_fits(made.program, executable.chip.tile_memory)
 
     def step(done: int, total: int, operator: str) -> None:
         del operator

@@ -8,8 +8,9 @@ import numpy as np
 
 from t10.core.dtypes import is_float, size_bytes
 from t10.core.expression import OperatorSpec
+from t10.core.tile import N_WORKERS
 from t10.cost.roles import LoopRoles
-from t10.cost.ways import N_WORKERS, Boxes, Column, Way, both, chosen, product
+from t10.cost.ways import Boxes, Column, Way, both, chosen, product
 
 VECTOR_BYTES = 8
 GUESS = {"one": 150.0, "selected": 6.0}

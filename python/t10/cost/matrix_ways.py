@@ -20,8 +20,9 @@ import numpy as np
 
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
+from t10.core.tile import N_WORKERS
 from t10.cost.product_sizes import WORD_BYTES, Product, Rows, product_sizes
-from t10.cost.ways import N_WORKERS, Boxes, Column, Way, always, both, chosen, never
+from t10.cost.ways import Boxes, Column, Way, always, both, chosen, never
 
 BLOCK_WORDS = 4
 MOST_SKIPPED = 5

@@ -14,8 +14,9 @@ import numpy as np
 
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
+from t10.core.tile import N_WORKERS
 from t10.cost.walks import Loop, axis_order, innermost, united_loops
-from t10.cost.ways import N_WORKERS, Boxes, Column, Way, always, both, busiest, chosen, either
+from t10.cost.ways import Boxes, Column, Way, always, both, busiest, chosen, either
 
 ACCESS_BYTES = 8
 UNROLLED = (4, 16)

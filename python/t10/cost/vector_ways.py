@@ -14,8 +14,9 @@ import numpy as np
 
 from t10.core.dtypes import size_bytes
 from t10.core.expression import Operand, OperatorSpec
+from t10.core.tile import N_WORKERS
 from t10.cost.walks import axis_order, innermost, united_loops
-from t10.cost.ways import N_WORKERS, Boxes, Column, Way, both, busiest, chosen
+from t10.cost.ways import Boxes, Column, Way, both, busiest, chosen
 
 QUAD, PAIR = 4, 2
 GUESS = {"one": 150.0, "rows": 90.0, "turns": 18.0, "singles": 60.0, "outers": 60.0, "points": 12.0}

@@ -11,9 +11,10 @@ import numpy as np
 
 from t10.core.dtypes import is_float, size_bytes
 from t10.core.expression import OperatorSpec
+from t10.core.tile import N_WORKERS
 from t10.cost.classes import OperatorClass
 from t10.cost.roles import LoopRoles, MatrixRoles
-from t10.cost.ways import N_WORKERS, Boxes, Column, chosen, product
+from t10.cost.ways import Boxes, Column, chosen, product
 
 VECTOR_BYTES = 8
 SEGMENT_SLOTS = 25
