@@ -21,7 +21,7 @@ from t10.core.device import DeviceProgram, Exchange, Execute, HostTensor, Refere
 from t10.core.dtypes import numpy_dtype
 from t10.core.scalar import parse_constant
 from t10.core.task import Task
-from t10.core.tile import IPU_MEMORY
+from t10.core.tile import IPU_MEMORY, TileMemory
 from t10.emit import link, vertices
 from t10.sim.combine import combine_arrays, neutral
 from t10.sim.scalar_eval import evaluate
@@ -49,7 +49,7 @@ class _NoCode:
     size_bytes = 0
 
 
-def _no_code(codelets: object) -> _NoCode:
+def _no_code(codelets: object, memory: TileMemory) -> _NoCode:
     del codelets
     return _NoCode()
 

@@ -125,8 +125,13 @@ def test_code_for_one_memory_is_not_run_on_another() -> None:
         run((replace(executable, chip=load_chip("test-16")), made))
 
 
-TWO_LOADS = ".worker\nENTRY: setzi $m2, {first}\nsetzi $m3, {second}\ntapack $m4:5, $m2, $m3, $mzero\n"
-TWO_LOADS += "ld2x64pace $a0:1, $a2:3, $m4:5+=, $mzero, 0\nexitz $mzero\n"
+TWO_LOADS = """.worker
+ENTRY: setzi $m2, {first}
+setzi $m3, {second}
+tapack $m4:5, $m2, $m3, $mzero
+ld2x64pace $a0:1, $a2:3, $m4:5+=, $mzero, 0
+exitz $mzero
+"""
 
 
 @pytest.mark.parametrize(("element_bytes", "second", "is_conflict"), [

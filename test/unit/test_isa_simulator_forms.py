@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support import isa_float_models, isa_integer_models, isa_matrix_models, isa_memory_models
-from support.isa_forms import MEMORY_BYTES, SIZES, Form, Inputs, Model, broadcast, is_register, words
+from support.isa_forms import MEMORY, SIZES, Form, Inputs, Model, broadcast, is_register, words
 
 from t10.core.tile import IPU_MEMORY
 from t10.isa import INSTRUCTIONS
@@ -135,7 +135,7 @@ def sample(random: np.random.Generator, record: Instruction, fixed: dict[str, in
     inputs = Inputs(found)
     if record.group.startswith(("load", "store", "pace")):
         addresses(random, record, inputs.words)
-        inputs.memory = random.integers(0, 256, MEMORY_BYTES, np.uint8)
+        inputs.memory = random.integers(0, 256, MEMORY.size_bytes, np.uint8)
         inputs.memory[:64] = 0
     kinds = {operand.name: operand.kind for operand in record.operands}
     if "y" in kinds and kinds["x"] == kinds["y"] and random.integers(3) == 0:

@@ -36,7 +36,9 @@ def _problems(chip: ChipSpec) -> Iterator[str]:
     for unit in chip.matrix_units:
         theirs = known.matrix_unit(unit.in_dtype, unit.acc_dtype)
         if theirs is None or theirs.model_copy(update={"load_cycles": unit.load_cycles}) != unit:
-            expectation = "no such unit" if theirs is None else f"{theirs.in_block} x {theirs.out_block} blocks"
+            expectation = (
+                "no such unit" if theirs is None else f"{theirs.in_block} x {theirs.out_block} blocks"
+            )
             yield (
                 f"matrix_units: found {unit.in_dtype} -> {unit.acc_dtype} with {unit.in_block} x {unit.out_block} "
                 f"blocks in {unit.row_cycles} cycles per row, expected {expectation}"

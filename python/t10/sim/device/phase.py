@@ -10,7 +10,6 @@ The model and its assumptions are described in docs/device-simulator.md; its num
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -145,7 +144,6 @@ def _latency(model: ExchangeModel, *, is_neighbour: bool) -> int:
     return model.chip.latency_neighbour_cycles if is_neighbour else model.chip.latency_any_cycles
 
 
-@lru_cache(maxsize=8)
 def floor_plan(plan: FloorPlan, n_tiles: int) -> Ints:
     """Return (row, column) of every tile, (n_tiles, 2): rows of tiles in blocks, every second block upside down.
 
