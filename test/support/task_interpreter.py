@@ -50,7 +50,7 @@ class _NoCode:
 
 
 def _no_code(codelets: object, memory: TileMemory) -> _NoCode:
-    del codelets
+    del codelets, memory
     return _NoCode()
 
 

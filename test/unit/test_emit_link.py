@@ -5,6 +5,7 @@ from __future__ import annotations
 from t10.core.device import ComputeSet, Reference, VertexGroup
 from t10.core.tile import IPU_MEMORY
 from t10.emit.builder import Builder
+from t10.emit.device_interface import DeviceInterface
 from t10.emit.link import vertex_state
 from t10.emit.placement import Place
 
@@ -39,3 +40,9 @@ def test_groups_of_one_compute_set_lie_on_the_same_bytes() -> None:
 
 def test_what_is_not_placed_yet_is_told_apart_by_its_name() -> None:
     assert state_of((group("scratch"),), (group("scratch"),), (group("scratch", 8),)) == ([0, 0, 8], 16)
+
+
+def test_a_backend_implements_three_operations_and_the_ipus_builder_does() -> None:
+    assert DeviceInterface.__abstractmethods__ == {"variable", "execute", "exchange"}
+    assert issubclass(Builder, DeviceInterface)
+    assert not Builder.__abstractmethods__
