@@ -64,8 +64,8 @@ def compile_with_room(
     room; else the model is planned again with as much reserved as they need. Another plan needs other exchanges: where
     one is told too little and one has no room for its data, reserves between them are tried.
 
-    Raises `InfeasiblePlanError` where no plan is found that fits beside its program, and `InputError` for a chip that no
-    code can be emitted for.
+    Raises `InfeasiblePlanError` where no plan is found that fits beside its program, and `InputError` for a chip that
+    no code can be emitted for.
     """
     from t10.emit.target import check_target
 

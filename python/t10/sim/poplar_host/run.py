@@ -54,9 +54,9 @@ def run_program(
 ) -> PoplarHostResult:
     """Return what the program in `folder` computes from inputs.
 
-    Vertices run their C++ bodies, or with `vertices="assembly"` codelets.S on the instruction-set simulator, on
-    tiles with `memory`. The program is compiled with g++, in `build_folder` where given: then what did not change
-    is not compiled again. `weights` take the place of those in weights.bin. Raises `InputError` where the program cannot be
+    Vertices run their C++ bodies, or with `vertices="assembly"` codelets.S on the instruction-set simulator, on tiles
+    with `memory`. The program is compiled with g++, in `build_folder` where given: then what did not change is not
+    compiled again. `weights` take the place of those in weights.bin. Raises `InputError` where the program cannot be
     built, and `SimTrap` where it stops: it names the rule of Poplar's that was broken.
     """
     with _folder(build_folder) as into, tempfile.TemporaryDirectory() as scratch:
