@@ -40,7 +40,12 @@ def yield_(value: Any) -> Any:
 
 
 def operation(
-    name: str, operands: list[Any], results: list[Any], attributes: dict[str, Any] | None = None, *, regions: int = 0
+    name: str,
+    operands: list[Any],
+    results: list[Any],
+    attributes: dict[str, Any] | None = None,
+    *,
+    regions: int = 0,
 ) -> Any:
     """Return a new operation at the current location (unknown without one) and insertion point."""
     return ir.Operation.create(

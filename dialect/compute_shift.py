@@ -190,7 +190,8 @@ class PositionOp(RTensor.Operation, name="position", traits=[Pure]):
       scf.for %t = %c0 to %c2 step %c1 {
         %p = "rtensor.position"(%t) {grid = #grid} : (index) -> index
       }
-      return
+
+    Return:
     }
     ```
 
@@ -218,9 +219,13 @@ class PositionOp(RTensor.Operation, name="position", traits=[Pure]):
             raise Invalid("reads another number than the time of the loop around it")
         bounds = [constant_index(value) for value in list(loop.operands)[:3]]
         if bounds != [0, grid.n_steps, 1]:
-            raise Invalid(f"the loop runs from, to, by {bounds}, expected [0, {grid.n_steps}, 1]: all positions once")
+            raise Invalid(
+                f"the loop runs from, to, by {bounds}, expected [0, {grid.n_steps}, 1]: all positions once"
+            )
         if len(op.results) != len(grid.loop_order):
-            raise Invalid(f"has {len(op.results)} results, expected one per loop, here {len(grid.loop_order)}")
+            raise Invalid(
+                f"has {len(op.results)} results, expected one per loop, here {len(grid.loop_order)}"
+            )
 
 
 class ShiftOp(RTensor.Operation, name="shift", traits=[Pure]):
@@ -257,7 +262,9 @@ class ShiftOp(RTensor.Operation, name="shift", traits=[Pure]):
         source, position = self.operation.operands
         layout = rotating_layout(source, "operand")
         if source.type != self.operation.results[0].type:
-            raise Invalid(f"changes {source.type} to {self.operation.results[0].type}, expected the same type")
+            raise Invalid(
+                f"changes {source.type} to {self.operation.results[0].type}, expected the same type"
+            )
         axis = self.axis.value
         if not 0 <= axis < len(layout.ft) or layout.ft[axis] == 1:
             rotating = [a for a, t in enumerate(layout.ft) if t > 1]
@@ -302,7 +309,9 @@ class SubTaskOp(RTensor.Operation, name="sub_task", traits=[Pure]):
         accumulator, *positions = self.operation.operands
         layout = rotating_layout(accumulator, "accumulator")
         if accumulator.type != self.operation.results[0].type:
-            raise Invalid(f"makes {self.operation.results[0].type} of {accumulator.type}, expected the same type")
+            raise Invalid(
+                f"makes {self.operation.results[0].type} of {accumulator.type}, expected the same type"
+            )
         if positions and [position_axis(p, layout) for p in positions] != list(layout.grid.loop_order):
             raise Invalid(f"expected the positions along axes {list(layout.grid.loop_order)} in this order")
 
@@ -340,7 +349,9 @@ class ReduceOp(RTensor.Operation, name="reduce", traits=[Pure]):
         if not before.partial:
             raise Invalid("reduces final results, expected a layout with `partial`")
         if after.scatter not in (1, before.n_copies):
-            raise Invalid(f"leaves scatter = {after.scatter}, expected 1 or {before.n_copies}: all or one chunk each")
+            raise Invalid(
+                f"leaves scatter = {after.scatter}, expected 1 or {before.n_copies}: all or one chunk each"
+            )
         if after != replace(before, partial="", scatter=after.scatter, at=after.at):
             raise Invalid("moves windows, expected those of the operand")
 
@@ -354,7 +365,8 @@ class RestOp(RTensor.Operation, name="rest"):
     #a = #rtensor.layout<#grid, {map = affine_map<(m, k) -> (k)>, fs = [1], ft = [2], rp = [2]}>
     func.func @f(%x: tensor<4xf16, #a>) {
       "rtensor.rest"(%x) : (tensor<4xf16, #a>) -> ()
-      return
+
+    Return:
     }
     ```
     """

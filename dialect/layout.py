@@ -78,7 +78,9 @@ class RotatingLayout:
             if factor > 1 and axis not in used:
                 raise Invalid(f"ft = {factor} along axis {axis}, which does not index the tensor, expected 1")
             if factor > grid.steps[axis]:
-                raise Invalid(f"ft = {factor} along axis {axis}, expected at most its {grid.steps[axis]} steps")
+                raise Invalid(
+                    f"ft = {factor} along axis {axis}, expected at most its {grid.steps[axis]} steps"
+                )
         if self.n_sharers % self.ring_length:
             raise Invalid(
                 f"ft cuts a sub-tensor in {self.ring_length}, which does not divide the {self.n_sharers} cores that "
@@ -185,7 +187,9 @@ def _check_rings(layout: RotatingLayout) -> None:
         width = plan.lengths[axis] // layout.ft[axis]
         ahead = (starts[:, axis] - starts[first[inverse], axis]) % plan.lengths[axis]
         if (ahead % width).any():
-            raise Invalid(f"the windows of a ring overlap along axis {axis}: phases do not tile the sub-tensor")
+            raise Invalid(
+                f"the windows of a ring overlap along axis {axis}: phases do not tile the sub-tensor"
+            )
         cell = cell * layout.ft[axis] + ahead // width
     counts = np.bincount(inverse * layout.ring_length + cell, minlength=len(first) * layout.ring_length)
     if (counts != layout.n_copies).any():

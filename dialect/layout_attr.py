@@ -203,7 +203,9 @@ def _rotating(grid: Grid, fields: Mapping[str, Any]) -> RotatingLayout:
     refuse_unknown(fields, LAYOUT_KEYS, "layout")
     map_ = required(fields, "map", "layout")
     if not isinstance(map_, ir.AffineMapAttr) or map_.value.n_dims != len(grid.f_op) or map_.value.n_symbols:
-        raise Invalid(f"layout map is {map_}, expected an affine map over the {len(grid.f_op)} axes of the grid")
+        raise Invalid(
+            f"layout map is {map_}, expected an affine map over the {len(grid.f_op)} axes of the grid"
+        )
     try:
         dims = read_map(map_.value)
     except UnsupportedOpError as problem:
@@ -211,7 +213,10 @@ def _rotating(grid: Grid, fields: Mapping[str, Any]) -> RotatingLayout:
     scatter, partial = fields.get("scatter", 1), fields.get("partial", "")
     if not is_int(scatter) or not isinstance(partial, str):
         raise Invalid(f"layout scatter is {scatter} and partial {partial}, expected a number and a name")
-    rows = {key: _by_axis(dims, required(fields, key, "layout"), key, len(grid.f_op)) for key in ("fs", "ft", "rp")}
+    rows = {
+        key: _by_axis(dims, required(fields, key, "layout"), key, len(grid.f_op))
+        for key in ("fs", "ft", "rp")
+    }
     at = _by_axis(dims, fields["at"], "at", len(grid.f_op), default=0) if "at" in fields else ()
     layout = RotatingLayout(grid, dims, rows["ft"], scatter, partial, at)
     for axis in layout.axes:
@@ -223,9 +228,7 @@ def _rotating(grid: Grid, fields: Mapping[str, Any]) -> RotatingLayout:
     return layout
 
 
-def _by_axis(
-    dims: tuple[AffineDim, ...], value: Any, name: str, n_axes: int, default: int = 1
-) -> AxisSizes:
+def _by_axis(dims: tuple[AffineDim, ...], value: Any, name: str, n_axes: int, default: int = 1) -> AxisSizes:
     """Return numbers written per tensor dim as numbers per axis of the grid."""
     if not isinstance(value, tuple) or len(value) != len(dims):
         raise Invalid(f"{name} is {value}, expected one entry per tensor dim, here {len(dims)}")

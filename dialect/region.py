@@ -190,7 +190,9 @@ class _Reader:
             op = self._take("rtensor.shift")
             source, axis = op.operands[0], op.attributes["axis"].value
             if source not in standing or constant_index(op.operands[1]) != 0:
-                raise Invalid("rtensor.shift behind the loop moves a tensor that did not rotate in it, or not home")
+                raise Invalid(
+                    "rtensor.shift behind the loop moves a tensor that did not rotate in it, or not home"
+                )
             if standing[source].pop(axis, 0) == 0:
                 raise Invalid(f"rtensor.shift along axis {axis} moves a tensor that is home")
             home.append(ShiftHome(origin[source], axis))
@@ -274,7 +276,9 @@ def _read_loop(op: Any, accumulator: Any) -> _Loop:
     task = _read_task(task_op, current[target][0], tuple(positions), origins)
     handed = [task_op.results[0] if argument == target else current[argument][0] for argument in carried]
     if list(end.operands) != handed:
-        raise Invalid("scf.yield does not hand on every tensor after its shifts, and the accumulators after the sub-task")
+        raise Invalid(
+            "scf.yield does not hand on every tensor after its shifts, and the accumulators after the sub-task"
+        )
     slots = {read.value: slot for slot, read in enumerate(task.reads)}
     if len(slots) != len(task.reads):
         raise Invalid("the root reads a tensor that rotates twice")
@@ -294,9 +298,7 @@ def _read_loop(op: Any, accumulator: Any) -> _Loop:
     )
 
 
-def _read_task(
-    op: Any, accumulator: Any, positions: tuple[Any, ...], origins: dict[Any, Any]
-) -> _Task:
+def _read_task(op: Any, accumulator: Any, positions: tuple[Any, ...], origins: dict[Any, Any]) -> _Task:
     """Read a sub-task that accumulates into `accumulator` at `positions`; `origins` of what the loop carries."""
     if op.operands[0] != accumulator or list(op.operands)[1:] != list(positions):
         raise Invalid("rtensor.sub_task accumulates elsewhere than at the loop's accumulators and positions")
@@ -315,11 +317,15 @@ def _read_task(
     for value, dims in _inputs(root, maps):
         here = rotating_layout(value, "operand of the root")
         if here.grid != grid or here.dims != dims:
-            raise Invalid("the root reads a tensor along other axes than its layout says, or from another grid")
+            raise Invalid(
+                "the root reads a tensor along other axes than its layout says, or from another grid"
+            )
         if here.scatter != 1 or here.partial or here.at:
             raise Invalid("the root reads a tensor that is scattered, partial or away from home")
         if here.rotates and value not in origins:
-            raise Invalid("the root reads a tensor that rotates, but does not stand at the positions of the box")
+            raise Invalid(
+                "the root reads a tensor that rotates, but does not stand at the positions of the box"
+            )
         reads.append(Read(value, origins.get(value, value), here))
     return _Task(op, root, tuple(reads), layout)
 
@@ -410,6 +416,10 @@ def _check_result(op: Any, value: Any, output: RotatingLayout) -> None:
     result = op.results[0]
     layout = placed_layout(result, "result")
     if layout != output:
-        raise Invalid(f"result has layout {result.type}, expected that of {value.type} where its windows stand")
-    if result.type.element_type != value.type.element_type or list(result.type.shape) != list(value.type.shape):
+        raise Invalid(
+            f"result has layout {result.type}, expected that of {value.type} where its windows stand"
+        )
+    if result.type.element_type != value.type.element_type or list(result.type.shape) != list(
+        value.type.shape
+    ):
         raise Invalid(f"results in {result.type}, expected {value.type}")

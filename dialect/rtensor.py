@@ -17,7 +17,17 @@ from t10.core.expression import OperatorKind
 from t10.dialect import compute_shift
 from t10.dialect.layout_attr import GridAttr, LayoutAttr, LinearAttr, PlaceAttr
 from t10.dialect.mlir import ir
-from t10.dialect.ods import DictAttr, Invalid, IsTerminator, Operand, Pure, Region, Result, StringAttr, verifier
+from t10.dialect.ods import (
+    DictAttr,
+    Invalid,
+    IsTerminator,
+    Operand,
+    Pure,
+    Region,
+    Result,
+    StringAttr,
+    verifier,
+)
 from t10.dialect.region import check_region, is_expanded
 from t10.dialect.rtensor_base import RTensor as RTensor
 
@@ -119,7 +129,9 @@ class OperatorOp(RTensor.Operation, name="operator", traits=[Pure]):
                 "region is empty or has several blocks, expected one block that ends in rtensor.yield"
             )
         if len(blocks[0].arguments):
-            raise Invalid("region has arguments, expected none: it reads the values of the function around it")
+            raise Invalid(
+                "region has arguments, expected none: it reads the values of the function around it"
+            )
 
     @verifier
     def verify_region_invariants(self) -> None:

@@ -9,8 +9,8 @@ from t10.chip import ChipSpec
 from t10.cost import CostModel
 from t10.dialect.mlir import ir
 from t10.emit.lower import lower
-from t10.passes.device.write import write_graph
 from t10.passes.bridge.read_program import read_program
+from t10.passes.device.write import write_graph
 from t10.passes.place import program_plan
 from t10.passes.planning import PlanningPass, is_lowered
 from t10.plan.schedule import priced_arrivals

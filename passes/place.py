@@ -115,7 +115,9 @@ def _stated(program: ReadProgram, requests: list[Request]) -> tuple[Buffer, ...]
 def _check_apart(buffers: list[Buffer], requests: list[Request]) -> None:
     """Raise `VerifyError` where two buffers that live at once share bytes, but for a result in its operand's place."""
     lives = np.array([(b.first_moment, b.last_moment) for b in buffers], np.int64).reshape(-1, 2)
-    bytes_ = np.array([(b.address_bytes, b.address_bytes + b.size_bytes) for b in buffers], np.int64).reshape(-1, 2)
+    bytes_ = np.array([(b.address_bytes, b.address_bytes + b.size_bytes) for b in buffers], np.int64).reshape(
+        -1, 2
+    )
     meet = (lives[:, None, 0] <= lives[None, :, 1]) & (lives[None, :, 0] <= lives[:, None, 1])
     meet &= (bytes_[:, None, 0] < bytes_[None, :, 1]) & (bytes_[None, :, 0] < bytes_[:, None, 1])
     for i, j in np.argwhere(np.triu(meet, 1)).tolist():

@@ -12,10 +12,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from t10.core import geometry
-from t10.core.expression import Operand, OperatorSpec, Selector
+from t10.core.expression import OperatorSpec, Selector
 from t10.core.graph import Graph
 from t10.core.neutral import neutral_value
-from t10.core.plan import CostedPlan, Cycles, OperatorPlan, Reduce as ReduceKind
+from t10.core.plan import CostedPlan, Cycles, OperatorPlan
+from t10.core.plan import Reduce as ReduceKind
 from t10.core.program import Arrive, Epilogue, Fill, Reduce, Shift, Statement, loop_statements
 from t10.core.scalar import ScalarFunction, constant_text
 from t10.core.schedule import Arrival, ArrivalKind, Layout, ScheduledOperator
@@ -268,7 +269,9 @@ class _ProgramReader(GraphReader):
 
     def _check(self, spec: OperatorSpec, plan: OperatorPlan, region: ComputeShiftRegion) -> None:
         """Check that the grid covers the expression, and that what is accumulated is what the root combines."""
-        for axis, (extent, parts, length) in enumerate(zip(spec.extents, plan.f_op, plan.lengths, strict=True)):
+        for axis, (extent, parts, length) in enumerate(
+            zip(spec.extents, plan.f_op, plan.lengths, strict=True)
+        ):
             if parts * length < extent:
                 raise Invalid(f"the grid covers {parts * length} of the {extent} points of axis {axis}")
         combine = "none"
@@ -278,7 +281,9 @@ class _ProgramReader(GraphReader):
             raise Invalid(f"accumulators start for {combine}, but the root combines by {spec.combine}")
         expected = accumulator_layout(spec, plan)
         if region.accumulated != expected:
-            raise Invalid(f'accumulators are partial = "{region.accumulated.partial}", expected "{expected.partial}"')
+            raise Invalid(
+                f'accumulators are partial = "{region.accumulated.partial}", expected "{expected.partial}"'
+            )
 
     def _arrivals(
         self, spec: OperatorSpec, region: ComputeShiftRegion, tensors: list[_Tensor]
@@ -420,6 +425,4 @@ def _located(op: Any, operator: str) -> Iterator[None]:
     try:
         yield
     except Invalid as problem:
-        raise VerifyError(
-            str(problem), operator=operator or None, location=source_text(op) or None
-        ) from None
+        raise VerifyError(str(problem), operator=operator or None, location=source_text(op) or None) from None

@@ -10,9 +10,9 @@ from t10.core.expression import AffineDim, Axis, AxisKind, Combine, Operand, Sel
 from t10.core.neutral import neutral_value
 from t10.core.scalar import ScalarFunction, parse_constant
 from t10.dialect.location import source_text
+from t10.dialect.maps import read_map
 from t10.dialect.mlir import ir
 from t10.errors import UnsupportedOpError
-from t10.dialect.maps import read_map
 from t10.passes.bridge.scalars import ScalarBuilder, drop_inputs, read_scalar, used_inputs
 
 COMBINE_BY_OPCODE: dict[str, Combine] = {

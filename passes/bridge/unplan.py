@@ -18,7 +18,9 @@ def unplan(function: Any) -> None:
     for each in function.regions[0].blocks[0].operations:
         op = each.operation
         if is_expanded(op):
-            raise InputError("is expanded to loops and cannot be planned anew", hint="start before --t10-expand")
+            raise InputError(
+                "is expanded to loops and cannot be planned anew", hint="start before --t10-expand"
+            )
         for name in (PLAN, CANDIDATES, FORCED, IDLE_LEVEL):
             if name in op.attributes:
                 del op.attributes[name]

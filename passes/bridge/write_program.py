@@ -20,11 +20,10 @@ from typing import Any
 from t10.core.expression import OperatorSpec
 from t10.core.plan import OperatorPlan
 from t10.core.program import Epilogue, Fill, Reduce, Shift, SubTask
-from t10.core.scalar import parse_constant
 from t10.core.schedule import Layout, ModulePlan, ScheduledOperator
 from t10.dialect.layout import LinearLayout, RotatingLayout
 from t10.dialect.layout_attr import grid_attr, layout_of, with_layout
-from t10.dialect.mlir import ir, walk
+from t10.dialect.mlir import ir
 from t10.passes.bridge.layouts import accumulator_layout, operand_layout, padded_view
 from t10.passes.bridge.write_spec import constant_attr, write_epilogue, write_root
 from t10.passes.read_graph import NAME, ReadModule
@@ -110,7 +109,8 @@ class _Writer:
         array = self.read.constants[layout.value]
         kind = ir.Type.parse(layout.dtype)
         attribute = ir.DenseElementsAttr.get_splat(
-            ir.RankedTensorType.get(list(array.shape), kind), constant_attr(repr(array.reshape(-1)[0].item()), kind)
+            ir.RankedTensorType.get(list(array.shape), kind),
+            constant_attr(repr(array.reshape(-1)[0].item()), kind),
         )
         source = operation("arith.constant", [], [attribute.type], value=attribute).results[0]
         made = layout_value(None, layout)
@@ -153,14 +153,14 @@ class _Writer:
         operand = spec.operands[number]
         value = self.placed.get(operand.name, self.values[operand.name])
         view = padded_view(spec, operand)
-        return value if view.is_whole and not operand.pad_value else _pad(value, operand.pad_value or "0", view)
+        return (
+            value if view.is_whole and not operand.pad_value else _pad(value, operand.pad_value or "0", view)
+        )
 
 
 def _pad(value: Any, text: str, view: Any) -> Any:
     """Return a padded view of a tensor."""
-    shape = [
-        low + int(n) + high for low, n, high in zip(view.low, value.type.shape, view.high, strict=True)
-    ]
+    shape = [low + int(n) + high for low, n, high in zip(view.low, value.type.shape, view.high, strict=True)]
     kind = value.type.element_type
     result = ir.RankedTensorType.get(shape, kind)
     op = operation(
@@ -238,7 +238,9 @@ class _OperatorWriter:
         bounds = [_index(value) for value in (0, plan.n_sub_tasks, 1)]
         types = [value.type for value in initial]
         loop = operation("scf.for", [*bounds, *initial], types, regions=1)
-        block = loop.regions[0].blocks.append(index, *types, arg_locs=[ir.Location.current] * (len(types) + 1))
+        block = loop.regions[0].blocks.append(
+            index, *types, arg_locs=[ir.Location.current] * (len(types) + 1)
+        )
         time, *carried, start = block.arguments
         with ir.InsertionPoint(block):
             grid = grid_attr(self.output.grid)
@@ -306,7 +308,9 @@ def layout_value(spec: OperatorSpec | None, layout: Layout) -> LinearLayout | Ro
     return operand_layout(spec, layout.plan, layout.operand, layout.scatter)
 
 
-def operation(name: str, operands: list[Any], results: list[Any], *, regions: int = 0, **attributes: Any) -> Any:
+def operation(
+    name: str, operands: list[Any], results: list[Any], *, regions: int = 0, **attributes: Any
+) -> Any:
     """Return a new operation at the current location and insertion point."""
     return ir.Operation.create(
         name, results=results, operands=operands, attributes=attributes, regions=regions

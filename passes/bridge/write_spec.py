@@ -53,14 +53,17 @@ def write_root(
     return op.results[0]
 
 
-def write_epilogue(spec: OperatorSpec, accumulated: Any, inputs: Sequence[tuple[Any, tuple[AffineDim, ...]]], outs: Any) -> Any:
+def write_epilogue(
+    spec: OperatorSpec, accumulated: Any, inputs: Sequence[tuple[Any, tuple[AffineDim, ...]]], outs: Any
+) -> Any:
     """Return the result of the epilogue of an operator (a copy where it has none), written to `outs`."""
     loops = sorted(spec.output.axes)
     number = {axis: loop for loop, axis in enumerate(loops)}
 
     def through(dims: tuple[AffineDim, ...]) -> tuple[AffineDim, ...]:
         return tuple(
-            AffineDim(tuple(Term(number[t.axis], t.coefficient) for t in dim.terms), dim.offset) for dim in dims
+            AffineDim(tuple(Term(number[t.axis], t.coefficient) for t in dim.terms), dim.offset)
+            for dim in dims
         )
 
     own = through(spec.output.dims)
@@ -135,7 +138,9 @@ class _BodyWriter:
         hit = self._operation(ScalarOp("arith.cmpi", (0, 1), "i1", "eq"), [here, wanted], None)
         text = repr(neutral_value(spec.combine, spec.acc_dtype))
         neutral = self._operation(ScalarOp("const", (), spec.acc_dtype, text), [], None)
-        return self._operation(ScalarOp("arith.select", (0, 1, 2), spec.acc_dtype), [hit, value, neutral], None)
+        return self._operation(
+            ScalarOp("arith.select", (0, 1, 2), spec.acc_dtype), [hit, value, neutral], None
+        )
 
     def combined(self, combine: Combine, old: Any, value: Any, dtype: str) -> Any:
         """Return the old result combined with a contribution."""

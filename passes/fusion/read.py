@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from t10.core.expression import AffineDim
+from t10.dialect.maps import read_map
 from t10.dialect.mlir import captured, ir
 from t10.dialect.rtensor import FORCED
 from t10.errors import UnsupportedOpError
-from t10.dialect.maps import read_map
 from t10.passes.fusion.affine import axis_dim
 from t10.passes.fusion.graph import PARALLEL, REDUCTION, TRANSPOSE, FusionGraph, Nest, Opaque, Reshape
 from t10.passes.fusion.scalar import Apply, Constant, Extract, Index, Read, Scalar

@@ -52,7 +52,7 @@ def check_outputs(executable: Executable, outputs: Any, references: dict[str, Ar
 def check(name: str, chip: str) -> None:
     executable, made = compiled(name, chip)
     inputs, references = files_of(name)
-    check_fits(made.program)
+    check_fits(made.program, executable.chip.tile_memory)
     result = run_device(made.program, executable.chip, made.image, executable.weights, inputs)
     check_outputs(executable, result.outputs, references)
     assert [each.name for each in result.operators] == [each.name for each in executable.plan.operators]

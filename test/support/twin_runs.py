@@ -14,9 +14,9 @@ import numpy as np
 
 import t10.sim.poplar_host
 from support.codelet_runs import BASE, POISON, Prepared, checked, prepare
-from t10.codelets.nest import N_WORKERS
 from t10.core.codelet import POINTERS, Codelet, Compiled
 from t10.core.task import Task
+from t10.core.tile import N_WORKERS
 
 TYPES = {
     "f16": "half", "f32": "float", "i1": "bool", "i8": "signed char", "i16": "short", "i32": "int", "i64": "long long",

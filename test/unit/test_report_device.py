@@ -33,7 +33,7 @@ def test_variables_live_from_first_to_last_use() -> None:
 
 
 def test_the_plot_is_the_same_every_time() -> None:
-    first, second = device_memory_plot(ring().program), device_memory_plot(ring().program)
+    first, second = (device_memory_plot(ring().program, 0x80000) for _ in range(2))
     assert first == second
     assert "interleaved above" in first
 

@@ -12,6 +12,7 @@ from support.device_programs import CASES, Case, pattern, reduction, ring, with_
 
 from t10.core.codelet import Field
 from t10.core.device import DeviceProgram, HostPiece, HostTensor, Reference
+from t10.core.tile import TileMemory
 from t10.emit.poplar.write import write_program
 from t10.errors import InputError, SimTrap
 from t10.sim.poplar_host import PoplarHostResult, run_poplar_host, run_program
@@ -103,6 +104,17 @@ def test_operands_that_are_to_lie_apart_do(tmp_path: Path, objects: Path) -> Non
         run(case, tmp_path / "together", objects, together, "assembly")
     apart = with_codelet(case.program, replace(multiply, fields=fields, assembly=PAIRS, apart=(("x", "w"),)))
     result = run(case, tmp_path / "apart", objects, apart, "assembly")
+    np.testing.assert_array_equal(result.outputs["y"], case.outputs["y"])
+
+
+def test_tiles_have_the_memory_of_their_chip(tmp_path: Path, objects: Path) -> None:
+    case = ring()
+    multiply = next(c for c in case.program.codelets if c.name == "Test_multiply_add")
+    fields = tuple(replace(field, align_bytes=8) if field.dtype else field for field in multiply.fields)
+    apart = replace(multiply, fields=fields, assembly=PAIRS, apart=(("x", "w"),))
+    write_program(with_codelet(case.program, apart), tmp_path, case.weights)
+    memory = TileMemory(base=0x10000, interleaved_base=0x50000, end=0xA0000, element_bytes=0x10000)
+    result = run_program(tmp_path, case.inputs, vertices="assembly", build_folder=objects, memory=memory)
     np.testing.assert_array_equal(result.outputs["y"], case.outputs["y"])
 
 

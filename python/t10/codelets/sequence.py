@@ -11,6 +11,7 @@ from dataclasses import replace
 from t10.codelets.assembly import Assembly
 from t10.codelets.digest import named
 from t10.core.codelet import POINTERS, Codelet, Compiled, Field, Pointer, Scratch, Word
+from t10.core.tile import N_WORKERS
 
 LOCAL = "TEXCH_SYNCZONE_LOCAL"
 PREFIXES = ("first_", "second_")
@@ -108,6 +109,6 @@ def _twin(first: Compiled, second: Compiled, *bridges: str) -> str:
                 lines.append(f"  {kind} {field.name} = {source};")
             lines.append(f"  (void){field.name};")
         lines += [f"  {line}" for line in compiled.codelet.twin.splitlines()]
-        lines += ["};", f"for (unsigned n = 0; n < 6; ++n) part{part}(n);"]
+        lines += ["};", f"for (unsigned n = 0; n < {N_WORKERS}; ++n) part{part}(n);"]
         parts += lines
     return "\n".join([*parts, "return true;"]) + "\n"

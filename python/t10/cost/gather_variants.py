@@ -8,7 +8,8 @@ import numpy as np
 
 from t10.core.dtypes import is_float, size_bytes
 from t10.core.expression import OperatorSpec
-from t10.cost.kernel_variants import N_WORKERS, Boxes, Column, KernelVariant, both, chosen, product
+from t10.core.tile import N_WORKERS
+from t10.cost.kernel_variants import Boxes, Column, KernelVariant, both, chosen, product
 from t10.cost.roles import LoopRoles
 
 VECTOR_BYTES = 8

@@ -12,7 +12,8 @@ from typing import Any, cast
 
 import numpy as np
 
-N_WORKERS = 6
+from t10.core.tile import N_WORKERS
+
 IMPOSSIBLE = 1 << 50
 """The time of a variant that cannot be taken, in thousandths of a cycle."""
 PER_CYCLE = 1000

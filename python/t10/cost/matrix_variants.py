@@ -20,7 +20,8 @@ import numpy as np
 
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
-from t10.cost.kernel_variants import N_WORKERS, Boxes, Column, KernelVariant, always, both, chosen, never
+from t10.core.tile import N_WORKERS
+from t10.cost.kernel_variants import Boxes, Column, KernelVariant, always, both, chosen, never
 from t10.cost.product_sizes import WORD_BYTES, Product, Rows, product_sizes
 
 BLOCK_WORDS = 4

@@ -14,8 +14,8 @@ import numpy as np
 
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
+from t10.core.tile import N_WORKERS
 from t10.cost.kernel_variants import (
-    N_WORKERS,
     Boxes,
     Column,
     KernelVariant,

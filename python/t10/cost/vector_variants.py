@@ -14,7 +14,8 @@ import numpy as np
 
 from t10.core.dtypes import size_bytes
 from t10.core.expression import Operand, OperatorSpec
-from t10.cost.kernel_variants import N_WORKERS, Boxes, Column, KernelVariant, both, busiest, chosen
+from t10.core.tile import N_WORKERS
+from t10.cost.kernel_variants import Boxes, Column, KernelVariant, both, busiest, chosen
 from t10.cost.walks import axis_order, innermost, united_loops
 
 QUAD, PAIR = 4, 2

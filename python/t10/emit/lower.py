@@ -25,6 +25,7 @@ from t10.emit.nest import run_nest, shift_home, whole_axes
 from t10.emit.placement import places_of
 from t10.emit.roll import rolled
 from t10.emit.running import Running, rtensor_comment
+from t10.emit.target import check_target
 
 Ints = NDArray[np.int64]
 
@@ -32,8 +33,10 @@ Ints = NDArray[np.int64]
 def lower(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> DeviceProgram:
     """Return the device program of a planned model on a chip; cycles are those of `cost`.
 
-    Raises `UnsupportedOpError` for what no codelet computes, naming the operator.
+    Raises `UnsupportedOpError` for what no codelet computes, naming the operator, and `InputError` for a chip that the
+    codelets cannot run on.
     """
+    check_target(chip)
     builder = Builder(chip.n_cores, places_of(plan, chip))
     lowering = _Lowering(plan, cost, builder, Homes(plan.graph))
     weights = lowering.idle(plan.graph.weights, plan.weight_layouts, "idle", "weight")

@@ -10,8 +10,7 @@ from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, Operand, Selector
 from t10.core.scalar import ScalarFunction, ScalarOp
 from t10.core.task import Task
-
-WIDEST_BYTES = 16
+from t10.core.tile import WIDE_BYTES
 
 
 def axis_strides(operand: Operand, lengths: AxisSizes) -> AxisSizes:
@@ -31,8 +30,8 @@ def axis_strides(operand: Operand, lengths: AxisSizes) -> AxisSizes:
 
 def alignment_bytes(dtype: str, address_bytes: int, offsets_bytes: tuple[int, ...]) -> int:
     """Return the power of two, at most 16, that divides every address; at least the largest such up to the type."""
-    common = gcd(address_bytes, *offsets_bytes, WIDEST_BYTES)
-    return max(common & -common, 1) if common else max(size_bytes(dtype), WIDEST_BYTES)
+    common = gcd(address_bytes, *offsets_bytes, WIDE_BYTES)
+    return max(common & -common, 1) if common else max(size_bytes(dtype), WIDE_BYTES)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,9 @@ import numpy as np
 
 from t10.core.dtypes import is_float, size_bytes
 from t10.core.expression import OperatorSpec
+from t10.core.tile import N_WORKERS
 from t10.cost.classes import OperatorClass
-from t10.cost.kernel_variants import N_WORKERS, Boxes, Column, chosen, product
+from t10.cost.kernel_variants import Boxes, Column, chosen, product
 from t10.cost.roles import LoopRoles, MatrixRoles
 
 VECTOR_BYTES = 8

@@ -13,6 +13,7 @@ from t10.core.expression import OperatorSpec
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import ModulePlan, ScheduledOperator
 from t10.core.task import Task, TaskOperand
+from t10.core.tile import WIDE_BYTES
 from t10.cost.measured import StepCycles
 from t10.emit.epilogue import epilogue_nests
 from t10.emit.nest import sub_task_work, whole_axes
@@ -21,7 +22,7 @@ from t10.emit.tasks import simplified
 from t10.emit.vertices import Nest, Work
 from t10.errors import UnsupportedOpError
 from t10.profile.measure import cycles_of
-from t10.profile.work import WIDEST_BYTES, apart
+from t10.profile.work import apart
 
 Progress = Callable[[str, int, int], None]
 MOSTLY = 3
@@ -93,7 +94,7 @@ def _work_cycles(chip: ChipSpec, works: Iterable[tuple[Nest, Work]]) -> int:
 
 
 def _placed(operand: TaskOperand) -> TaskOperand:
-    return replace(operand, align_bytes=WIDEST_BYTES, is_interleaved=True)
+    return replace(operand, align_bytes=WIDE_BYTES, is_interleaved=True)
 
 
 def _cycles(task: Task) -> int | None:

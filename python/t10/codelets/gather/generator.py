@@ -9,12 +9,12 @@ from t10.codelets.gather.rows import DOUBLE, RowLookup
 from t10.codelets.loops.memory import LOADS
 from t10.codelets.loops.scalar import emit_function
 from t10.codelets.loops.virtual import Bank, Value, VirtualCode, allocate
-from t10.codelets.nest import N_WORKERS
 from t10.codelets.reduce.control import END, Control
 from t10.codelets.reduce.layout import RegisterLayout
 from t10.core.codelet import FieldKind, Pointer
 from t10.core.dtypes import size_bytes
 from t10.core.task import Task
+from t10.core.tile import N_WORKERS
 
 KEPT_REGISTERS = (0, 3)
 """Registers left, besides $m0..$m2, to the index function: none where those do, the others hold what rows share."""

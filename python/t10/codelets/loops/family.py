@@ -21,10 +21,11 @@ from t10.codelets.loops.generator import Generator, pick_stride
 from t10.codelets.loops.picking import picked_axes
 from t10.codelets.loops.scalar import is_supported
 from t10.codelets.loops.twin import loop_twin
-from t10.codelets.nest import N_WORKERS, WORD_BYTES, Level, Split, levels, share_points, split
+from t10.codelets.nest import WORD_BYTES, Level, Split, levels, share_points, split
 from t10.core.codelet import Codelet, Compiled, Field, FieldKind, Pointer, Scratch, Word
 from t10.core.dtypes import size_bytes
 from t10.core.task import Task, TaskOperand
+from t10.core.tile import N_WORKERS
 from t10.errors import UnsupportedOpError
 
 COMPILED_LOOPS = 4096

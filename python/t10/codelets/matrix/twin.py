@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from t10.codelets.matrix.engine import WORD_BYTES
 from t10.codelets.matrix.shape import LINE_WORDS, Structure
+from t10.core.tile import N_WORKERS
 
 CPP = {"f16": "half", "f32": "float"}
 
@@ -32,13 +33,13 @@ const auto copy = [&](const {dtype} *from, long source, long target, int lines, 
 """
 ROWS = """\
 const auto block = [&](long x_byte, long w_byte, long out_byte, int depth, int from, bool begins) {
-  for (int i = 0; i < 6 * share + rest; ++i)
+  for (int i = 0; i < {workers} * share + rest; ++i)
     row(x_byte + i * long(x_row), w_byte, out_byte + i * long(out_row), depth, from, begins);
 };
 """
 SEGMENTS = """\
 const auto block = [&](long x_byte, long w_byte, long out_byte, int depth, int from, bool begins) {
-  for (int i = 0; i < (6 * share + rest) * unit; ++i) {
+  for (int i = 0; i < ({workers} * share + rest) * unit; ++i) {
     const long segment = i / segment_rows, in_segment = i % segment_rows;
     row(x_byte + segment * x_segment + in_segment * x_row, w_byte,
         out_byte + segment * out_segment + in_segment * out_row, depth, from, begins);
@@ -57,7 +58,7 @@ def twin_text(structure: Structure) -> str:
         in_bytes=engine.in_bytes,
         columns=structure.kit.columns(engine),
     )
-    text += SEGMENTS if structure.has_segments else ROWS
+    text += (SEGMENTS if structure.has_segments else ROWS).replace("{workers}", str(N_WORKERS))
     return text + "".join(_pass(structure, number) for number in range(len(structure.passes)))
 
 

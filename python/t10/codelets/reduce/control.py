@@ -11,6 +11,7 @@ from t10.codelets.reduce.layout import OUT_PACE, RegisterLayout
 from t10.codelets.reduce.schedule import Bundle
 from t10.codelets.workers import deal, take_share, worker_number
 from t10.core.codelet import Scratch
+from t10.core.tile import N_WORKERS
 
 END = ".LEnd"
 
@@ -81,7 +82,7 @@ class Control:
         self.homes.write(text, "c0", register)
         if has_rest:
             self.state.number("rest", shape.tail)
-            text.op(f"mul $m2, {register}, 6")
+            text.op(f"mul $m2, {register}, {N_WORKERS}")
             text.op("cmpeq $m1, $m2, $m1", "the last vector is mine")
             self.field("$m2", "rest")
             text.op("mul $m2, $m2, $m1")

@@ -9,7 +9,6 @@ from t10.codelets.body.code import Code
 from t10.codelets.body.pipeline import Pipeline, pipelined
 from t10.codelets.body.select import Unselectable
 from t10.codelets.body.virtual import Instruction, Placement, Register, Slice
-from t10.codelets.nest import N_WORKERS
 from t10.codelets.reduce.accumulators import neutral_bits
 from t10.codelets.reduce.body import Body, uses_accumulators
 from t10.codelets.reduce.control import END, Control
@@ -19,6 +18,7 @@ from t10.codelets.reduce.output import OutputWriter, Write
 from t10.codelets.reduce.schedule import Free, Registers, straight
 from t10.codelets.reduce.shape import MOST_UNROLLED, Shape
 from t10.core.task import Task
+from t10.core.tile import N_WORKERS
 
 FLOAT_REGISTERS = 8
 LEAST_REPEATED = 4

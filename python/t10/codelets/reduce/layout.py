@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from t10.codelets.body.select import Unselectable
-from t10.codelets.nest import N_WORKERS, WORD_BYTES
+from t10.codelets.nest import WORD_BYTES
 from t10.codelets.reduce.homes import RegisterHomes
 from t10.codelets.reduce.shape import PER_LANE, Shape
 from t10.codelets.reduce.sources import access
@@ -11,6 +11,7 @@ from t10.codelets.state import State
 from t10.core.codelet import FieldKind, Pointer
 from t10.core.dtypes import size_bytes
 from t10.core.task import Task
+from t10.core.tile import N_WORKERS
 
 OUT_PACE = "out_pace"
 """The field, and its register, by which the last store of a vector of outputs moves the output's pointer."""

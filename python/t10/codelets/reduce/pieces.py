@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from t10.codelets.nest import N_WORKERS, WORD_BYTES, Level, indexed_axes, levels
+from t10.codelets.nest import WORD_BYTES, Level, indexed_axes, levels
 from t10.codelets.reduce.shape import estimated_slots
 from t10.core.dtypes import size_bytes
 from t10.core.scalar import ScalarFunction, ScalarOp, identity
 from t10.core.task import Task, TaskOperand
+from t10.core.tile import N_WORKERS
 
 LAUNCH_SLOTS = 16
 """About what a launch costs: the prologue of the workers, and the supervisor's work in slots of six cycles."""

@@ -11,11 +11,12 @@ from t10.codelets.state import State
 from t10.codelets.twin import cpp_body, cpp_constant, cpp_type
 from t10.core.dtypes import size_bytes
 from t10.core.task import Task
+from t10.core.tile import N_WORKERS
 
 DEALT = [
     "const int first = int(worker);",
     "if (first > int(last)) return true;",
-    "const int points = (int(last) - first) / 6 + 1;",
+    f"const int points = (int(last) - first) / {N_WORKERS} + 1;",
 ]
 """Workers take every sixth point."""
 
@@ -99,7 +100,7 @@ class TwinWriter:
             column = self.shape.column
             last = f"i{column} == int(extent{column}) - 1"
             if column == 0 and self.shape.is_dealt:
-                last = "first + 6 * i0 == int(last)"
+                last = f"first + {N_WORKERS} * i0 == int(last)"
             lanes = f"({last} ? int(rest) : {lanes})"
         self._open(f"for (int lane = 0; lane < {lanes}; ++lane) {{")
         self._lane(" + lane")

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from t10.codelets.digest import named
 from t10.codelets.loops.family import LoopFamily
-from t10.codelets.nest import N_WORKERS
 from t10.codelets.user.arithmetic import Number, evaluated
 from t10.codelets.user.declaration import OUTPUT, CodeletDeclaration, FieldDeclaration, OperandDeclaration
 from t10.codelets.user.pattern import Match, Pattern, matches
@@ -23,6 +22,7 @@ from t10.core.codelet import Codelet, CodeletKind, Compiled, Field, FieldKind, P
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes
 from t10.core.task import Task, TaskOperand
+from t10.core.tile import N_WORKERS
 from t10.errors import InputError
 
 ANY = "any"

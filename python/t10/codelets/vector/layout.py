@@ -9,8 +9,7 @@ from t10.codelets.vector.access import point_parts, pointer_field
 from t10.codelets.vector.draft import Draft
 from t10.codelets.vector.nest import RowNest, Walk
 from t10.core.codelet import Field, FieldKind, Pointer, Scratch, Word
-
-WORKERS = 6
+from t10.core.tile import N_WORKERS
 
 
 @dataclass(slots=True)
@@ -172,7 +171,7 @@ def _add_starts(made: WordLayout, nest: RowNest) -> None:
 
 def scratch_bytes(draft: Draft) -> int:
     """Return the scratch memory of all workers."""
-    return WORKERS * scratch_bytes_per_worker(draft)
+    return N_WORKERS * scratch_bytes_per_worker(draft)
 
 
 def scratch_bytes_per_worker(draft: Draft) -> int:

@@ -11,8 +11,8 @@ from t10.core.dtypes import is_float, size_bytes
 from t10.core.expression import AxisSizes, Combine
 from t10.core.scalar import ScalarFunction, ScalarOp
 from t10.core.task import Task, TaskOperand
+from t10.core.tile import N_WORKERS
 
-N_WORKERS = 6
 WORD_BYTES = 4
 ROW_UNIT = 4
 """Shares of rows are multiples of as many points."""

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from t10.chip.spec import BUFFER_ALIGNMENT_BYTES
 from t10.core.schedule import PHASES, Buffer
+from t10.core.tile import ALIGNMENT_BYTES
 from t10.errors import T10Error
 from t10.plan.memory.blocks import Block
 from t10.plan.memory.packing import packed_starts
@@ -48,7 +48,7 @@ class Packing:
 
 def aligned_size(n_bytes: int) -> int:
     """Return a size rounded up to the alignment of buffers."""
-    return -(-n_bytes // BUFFER_ALIGNMENT_BYTES) * BUFFER_ALIGNMENT_BYTES
+    return -(-n_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
 
 
 def allocate(requests: Sequence[Request], base_bytes: int) -> Packing:

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from t10.chip.spec import BUFFER_ALIGNMENT_BYTES
 from t10.core.dtypes import size_bytes
 from t10.core.expression import Operand, OperatorSpec
 from t10.core.geometry import chunk_slots_many
 from t10.core.runs import epilogue_run_axes
+from t10.core.tile import ALIGNMENT_BYTES
 from t10.cost import CostModel
 from t10.plan.movement.fetch import contiguous_runs, fetch_cycles
 from t10.plan.search._evaluate import evaluate_nests
@@ -43,7 +43,7 @@ class Evaluation:
 
 def aligned(n_bytes: Ints) -> Ints:
     """Return sizes rounded up to the alignment of buffers."""
-    return -(-n_bytes // BUFFER_ALIGNMENT_BYTES) * BUFFER_ALIGNMENT_BYTES
+    return -(-n_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
 
 
 def padded_lengths(spec: OperatorSpec, f_op: Ints, ft: Ints) -> Ints:

@@ -68,7 +68,10 @@ def natural_core_order(spec: OperatorSpec, f_op: AxisSizes, lengths: AxisSizes) 
     place_after = next((i for i, axis in enumerate(order) if lengths[axis] > 1), len(order) - 1)
     rest = [axis for axis in range(len(f_op)) if axis not in order]
     cut = (*order[: place_after + 1], *rest, *order[place_after + 1 :])
-    return (*(axis for axis, parts in enumerate(f_op) if parts == 1), *(axis for axis in cut if f_op[axis] > 1))
+    return (
+        *(axis for axis, parts in enumerate(f_op) if parts == 1),
+        *(axis for axis in cut if f_op[axis] > 1),
+    )
 
 
 def is_tiling(spec: OperatorSpec, plan: OperatorPlan) -> bool:

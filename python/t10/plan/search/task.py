@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from t10.chip import ChipSpec
-from t10.chip.spec import BUFFER_ALIGNMENT_BYTES
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, Operand, OperatorSpec
 from t10.core.runs import epilogue_run_axes
+from t10.core.tile import ALIGNMENT_BYTES
 from t10.cost import CostModel
 from t10.cost.formula import Formula
 from t10.cost.program import CostFunction, cost_function
@@ -81,7 +81,7 @@ def search_task(spec: OperatorSpec, chip: ChipSpec, cost: CostModel, padding: fl
         epilogue_run_axes=_mask(epilogue_run_axes(spec)),
         has_accumulator=spec.acc_dtype != spec.output.dtype,
         result_item_bytes=size_bytes(spec.output.dtype),
-        alignment_bytes=BUFFER_ALIGNMENT_BYTES,
+        alignment_bytes=ALIGNMENT_BYTES,
         capacity_bytes=chip.capacity_bytes - chip.shift_buffer_bytes,
         padding=padding,
         fetch_base=float(base),
