@@ -63,12 +63,23 @@ def int_tuple(value: Any, name: str) -> tuple[int, ...]:
     return elements
 
 
-def required(fields: Mapping[str, Any], key: str, what: str) -> Any:
-    """Return `fields[key]`; raises `Invalid` that lists what was found."""
-    if key not in fields:
-        found = ", ".join(sorted(fields)) or "nothing"
+def required(fields: Any, key: str, what: str) -> Any:
+    """Return `fields[key]` of a decoded dictionary; raises `Invalid` that lists what was found."""
+    if not isinstance(fields, Mapping):
+        raise Invalid(f"{what} is {fields}, expected a dictionary")
+    items = cast("Mapping[str, Any]", fields)
+    if key not in items:
+        found = ", ".join(sorted(items)) or "nothing"
         raise Invalid(f"{what} has no '{key}' (found {found})")
-    return fields[key]
+    return items[key]
+
+
+def required_int(fields: Any, key: str, what: str) -> int:
+    """Return the integer `fields[key]` of a decoded dictionary; raises `Invalid` where it is none."""
+    value = required(fields, key, what)
+    if not is_int(value):
+        raise Invalid(f"{what} has {key} = {value}, expected an integer")
+    return value
 
 
 def refuse_unknown(fields: Mapping[str, Any], known: Sequence[str], what: str) -> None:

@@ -3,11 +3,11 @@
 # The docstrings below are part of the reference page: tools/gen_docs.py writes it.
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from t10.dialect.attributes import required, to_python
+from t10.dialect.attributes import int_tuple, required, required_int, to_python
 from t10.dialect.ipu_base import Ipu, TensorType, checked_range, create
 from t10.dialect.mlir import ir
 from t10.dialect.ods import (
@@ -70,9 +70,9 @@ class CodeletOp(Ipu.Operation, name="codelet"):
                 raise Invalid(f"has two fields '{name}'")
             names.add(name)
         for pair in to_python(self.apart):
-            missing = [name for name in pair if name not in names]
-            if missing or len(pair) != 2:
-                raise Invalid(f"apart holds {list(pair)}, expected two of its fields")
+            found: list[Any] = list(cast("tuple[Any, ...]", pair)) if isinstance(pair, tuple) else [pair]
+            if len(found) != 2 or any(name not in names for name in found):
+                raise Invalid(f"apart holds {found}, expected two of its fields")
 
 
 class PatternOp(Ipu.Operation, name="pattern"):
@@ -167,9 +167,10 @@ class HostOp(Ipu.Operation, name="host"):
             raise Invalid(
                 f'direction is "{self.attributes["direction"].value}", expected one of {", ".join(DIRECTIONS)}'
             )
+        int_tuple(to_python(self.shape), "shape")
         n = len(self.operation.operands)
         for piece in to_python(self.attributes["pieces"]):
-            number = required(piece, "operand", "piece")
+            number = required_int(piece, "operand", "piece")
             if not -1 <= number < n:
                 raise Invalid(f"a piece is of operand {number}, expected -1 or one of the {n} operands")
 

@@ -393,3 +393,56 @@
     "ipu.copy"(%x, %x) {sym_name = "c", kind = "shift", op_name = "o", pattern = "p", bytes = 1, cycles = 1} : (!ipu.tensor, !ipu.tensor) -> ()
   }) : () -> ()
 }) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
+
+// -----
+
+"ipu.graph"() ({
+  // expected-error @+1 {{'ipu.codelet' op apart holds [3], expected two of its fields}}
+  "ipu.codelet"() {sym_name = "c", kind = "multi", summary = "", stack_bytes = 0, apart = [3], assembly = "", twin = "", fields = []} : () -> ()
+  "ipu.sequence"() ({ }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
+
+// -----
+
+"ipu.graph"() ({
+  // expected-error @+1 {{'ipu.codelet' op field is 3, expected a dictionary}}
+  "ipu.codelet"() {sym_name = "c", kind = "multi", summary = "", stack_bytes = 0, apart = [], assembly = "", twin = "", fields = [3]} : () -> ()
+  "ipu.sequence"() ({ }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
+
+// -----
+
+"ipu.graph"() ({
+  // expected-error @+1 {{'ipu.host' op piece is 3, expected a dictionary}}
+  "ipu.host"() {name = "x", direction = "input", element = f16, shape = [8], pieces = [3]} : () -> ()
+  "ipu.sequence"() ({ }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
+
+// -----
+
+"ipu.graph"() ({
+  // expected-error @+1 {{'ipu.host' op piece has operand = x, expected an integer}}
+  "ipu.host"() {name = "x", direction = "input", element = f16, shape = [8], pieces = [{operand = "x", table = "t"}]} : () -> ()
+  "ipu.sequence"() ({ }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
+
+// -----
+
+"ipu.graph"() ({
+  // expected-error @+1 {{'ipu.host' op shape holds x, expected integers only}}
+  "ipu.host"() {name = "x", direction = "input", element = f16, shape = ["x"], pieces = []} : () -> ()
+  "ipu.sequence"() ({ }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
+
+// -----
+
+// expected-error @+1 {{word has operand = x, expected an integer}}
+"ipu.graph"() ({
+  %x = "ipu.alloc"() {sym_name = "x", role = "input", element = f16, shape = [8], address = 0, mapping = [[0, 3]]} : () -> !ipu.tensor
+  "ipu.codelet"() {sym_name = "c", kind = "multi", summary = "", stack_bytes = 0, apart = [], assembly = "", twin = "",
+    fields = [{name = "out", kind = "out", dtype = "f16", align = 8, interleaved = false}]} : () -> ()
+  "ipu.compute_set"() ({
+    "ipu.vertex"(%x) {codelet = "c", op_name = "o", mapping = [[0, 3]], words = [{operand = "x", offset = 0}], state = 0, cycles = 1} : (!ipu.tensor) -> ()
+  }) {sym_name = "s"} : () -> ()
+  "ipu.sequence"() ({ }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()

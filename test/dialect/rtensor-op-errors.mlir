@@ -327,3 +327,29 @@ func.func @f(%x: tensor<4xf16>, %z: tensor<4xf16>) {
   }) {op_name = "o", kind = "elementwise", operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<4xf16>) -> tensor<4xf16>
   return
 }
+
+// -----
+
+// IRDL accepts a region without a block.
+func.func @f(%x: tensor<4xf16>) {
+  // expected-error @+1 {{'rtensor.nest' op region #0 has 0 blocks, expected one}}
+  %y = "rtensor.nest"(%x) ({ }) {axes = [0], steps = [2], rp = [1], operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<4xf16>) -> tensor<4xf16>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf16>) {
+  // expected-error @+1 {{'rtensor.operator' op region #0 has 0 blocks, expected one}}
+  %y = "rtensor.operator"(%x) ({ }) {op_name = "o", kind = "elementwise", operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<4xf16>) -> tensor<4xf16>
+  return
+}
+
+// -----
+
+#turn = #rtensor.layout<{fs = [2, 1], ft = [1, 2], rp = [0, 4]}>
+func.func @f(%x: tensor<8x8xf16, #turn>) {
+  // expected-error @+1 {{'rtensor.shift' op axis is "rows", expected builtin.integer}}
+  %y = "rtensor.shift"(%x) {axis = "rows", pace = 4, direction = "forward"} : (tensor<8x8xf16, #turn>) -> tensor<8x8xf16, #turn>
+  return
+}
