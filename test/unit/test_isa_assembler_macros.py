@@ -104,7 +104,8 @@ def test_files_are_included_beside_the_source_and_from_include_paths(tmp_path: P
 
 
 def test_bundled_headers_stand_for_those_of_the_sdk() -> None:
-    source = '#include "poplibs_support/TileConstants.hpp"\n#include <poplar/StackSizeDefs.hpp>\n#include "AvailableVTypes.h"\n'
+    names = ('"poplibs_support/TileConstants.hpp"', "<poplar/StackSizeDefs.hpp>", '"AvailableVTypes.h"')
+    source = "".join(f"#include {name}\n" for name in names)
     flags = "f16v4hihoamp $a0, $a2:3, $a1, TAMP_F16V4_E4_P2"
     assert texts(f"{source}.section .text.f, FUNCTION_IS_WORKER\n{flags}\n") == [flags]
 
