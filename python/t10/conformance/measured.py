@@ -1,6 +1,6 @@
 """Counts that other commands measured, with files that T10 does not carry: texts of onnx-mlir, exports of PyTorch.
 
-`tools/record_counts.py` writes `measured.json`, beside the list of what is expected, from what they write with `--json`.
+`tools/record_counts.py` writes `measured.json`, beside the list of what is expected, from what they give with `--json`.
 """
 
 from __future__ import annotations
