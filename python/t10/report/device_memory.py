@@ -97,14 +97,6 @@ def lives(program: DeviceProgram) -> tuple[Life, ...]:
     return tuple(Life(v, *spans[v.name]) for v in program.variables if v.name in spans)
 
 
-def memory_table(program: DeviceProgram) -> str:
-    """Return the regions of a tile's memory as lines of text: name, addresses, bytes."""
-    lines = [f"{'region':16}{'first':>10}{'last':>10}{'bytes':>12}"]
-    for region in regions(program):
-        lines.append(f"{region.name:16}{region.first:>#10x}{region.last:>#10x}{region.size_bytes:>12,}")
-    return "\n".join(lines) + "\n"
-
-
 @dataclass(frozen=True, slots=True)
 class Scale:
     """Addresses as heights in a plot: used ranges to scale, gaps between them cut to a small one."""
