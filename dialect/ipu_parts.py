@@ -34,23 +34,23 @@ class CodeletOp(Ipu.Operation, name="codelet"):
       "ipu.codelet"() {sym_name = "Relu_f16", kind = "multi", summary = "rectifies", stack_bytes = 0, apart = [],
         fields = [{name = "out", kind = "inout", dtype = "f16", align = 8, interleaved = false},
                   {name = "n", kind = "u32", dtype = "", align = 4, interleaved = false}],
-        assembly = "...", twin = "return true;"} : () -> ()
+        assembly = "...", cpp_reference = "return true;"} : () -> ()
       "ipu.sequence"() ({ }) : () -> ()
     }) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 65536} : () -> ()
     ```
 
     A vertex is one 32-bit word per field, in order: pointers (`in`, `out`, `inout`, `scratch`) and numbers (`u32`,
     `i32`, `f32`). `multi` runs on all workers of a tile at once, `supervisor` on its supervisor. `assembly` defines the
-    entry symbol `__runCodelet_t10__NAME`; `twin` is the body of a C++ method that computes the same. A codelet with the
-    unit attribute `is_cpp` runs that on an IPU, too: its assembly is for our simulator only. `apart` are pairs of field
-    names that must lie in different memory elements.
+    entry symbol `__runCodelet_t10__NAME`; `cpp_reference` is the body of a C++ method that computes the same. A codelet
+    with the unit attribute `is_cpp` runs that on an IPU, too: its assembly is for our simulator only. `apart` are pairs
+    of field names that must lie in different memory elements.
     """
 
     sym_name: StringAttr
     kind: StringAttr
     fields: ArrayAttr
     assembly: StringAttr
-    twin: StringAttr
+    cpp_reference: StringAttr
     summary: StringAttr
     stack_bytes: IntegerAttr
     apart: ArrayAttr

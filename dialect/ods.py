@@ -140,7 +140,7 @@ def verifier(check: Callable[[Any], None]) -> Callable[[Any], bool]:
 
 def is_complete(op: Any) -> bool:
     """Return whether an operation has the operands, attributes, results and regions that its class declares."""
-    operands, attributes, results, regions = _declared(type(op))
+    operands, attributes, results, regions = _declared(op.__class__)
     if len(op.operation.regions) != len(regions) or any(
         field.name not in op.attributes for field in attributes
     ):
@@ -160,7 +160,7 @@ def _declared(cls: Any) -> tuple[list[Any], list[Any], list[Any], list[Any]]:
 
 def _check_blocks(op: Any) -> None:
     """Check that regions have one block, which IRDL does not say; those without a terminator may be empty."""
-    least = 0 if NoTerminator in type(op)._traits else 1
+    least = 0 if NoTerminator in op.__class__._traits else 1
     for number, region in enumerate(op.operation.regions):
         if not least <= len(region.blocks) <= 1:
             raise Invalid(f"region #{number} has {len(region.blocks)} blocks, expected one")
@@ -168,8 +168,8 @@ def _check_blocks(op: Any) -> None:
 
 def _wrong_kind(op: Any) -> str:
     """Return which attribute is not of the class that is declared, or an empty string."""
-    for field in _declared(type(op))[1]:
-        found = op.attributes[field.name].maybe_downcast()
-        if isinstance(field.constraint, type) and not isinstance(found, field.constraint):
-            return f"{field.name} is {found}, expected {field.constraint.attr_name}"
+    for field in _declared(op.__class__)[1]:
+        found, kind = op.attributes[field.name].maybe_downcast(), field.constraint
+        if isinstance(kind, type) and not isinstance(found, kind):
+            return f"{field.name} is {found}, expected {getattr(kind, 'attr_name', kind.__name__)}"
     return ""

@@ -19,7 +19,7 @@ _LAYOUT = re.compile(r"#rtensor\.layout<\{.*?\}>")
 _LEFT_OUT = tuple(
     (re.compile(pattern), shown)
     for pattern, shown in (
-        (r'(assembly|twin) = "[^"]*"', r'\1 = "..."'),
+        (r'(assembly|cpp_reference) = "[^"]*"', r'\1 = "..."'),
         (r"fields = \[\{.*?\}\]", "fields = [...]"),
         (r'((?:codelet|sym_name) = "\w+)_[0-9a-f]{10}"', r'\1"'),
         (r"(operand = \d+\})(?:, (?:array<[^>]*>|-?\d+))+\]", r"\1, ...]"),

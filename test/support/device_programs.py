@@ -52,7 +52,9 @@ class Case:
     outputs: Mapping[str, Array]
 
 
-def _elementwise(name: str, fields: tuple[Field, ...], lines: str, twin: str, summary: str) -> Codelet:
+def _elementwise(
+    name: str, fields: tuple[Field, ...], lines: str, cpp_reference: str, summary: str
+) -> Codelet:
     """Return a codelet that computes element i on worker i % 6; its last field is the number of elements."""
     entry = ENTRY_PREFIX + name
     loads = "\n".join(f"  ld32 $m{i}, $mvertex_base, $mzero, {i}" for i in range(len(fields)))
@@ -77,7 +79,7 @@ def _elementwise(name: str, fields: tuple[Field, ...], lines: str, twin: str, su
 .size {entry}, . - {entry}
 DEF_STACK_USAGE 0, {entry}
 """
-    loop = f"for (unsigned i = worker; i < n; i += 6) {{ {twin} }}\nreturn true;"
+    loop = f"for (unsigned i = worker; i < n; i += 6) {{ {cpp_reference} }}\nreturn true;"
     return Codelet(name, "multi", fields, assembly, loop, summary)
 
 

@@ -102,7 +102,7 @@ ADD = Codelet(
     "multi",
     (Field("x", "in", "f32"), Field("y", "inout", "f32"), Field("n", "u32")),
     assembly="",
-    twin="",
+    cpp_reference="",
     summary="y += x",
 )
 IMAGE = Image(BASE, np.zeros((0, 10), np.int32), {ADD.entry: BASE}, {}, np.zeros(0, np.int32))

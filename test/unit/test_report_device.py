@@ -21,6 +21,7 @@ def test_regions_cover_the_memory_without_gaps() -> None:
         for before, after in pairwise(found):
             assert before.last == after.first
         assert (found[0].first, found[-1].last) == (0x4C000, 0xE8000)
+        assert found[-1].name == "data"
 
 
 def test_variables_live_from_first_to_last_use() -> None:

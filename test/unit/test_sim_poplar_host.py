@@ -64,13 +64,13 @@ def run(
     folder: Path,
     objects: Path,
     program: DeviceProgram | None = None,
-    vertices: VertexCode = "twins",
+    vertices: VertexCode = "cpp",
 ) -> PoplarHostResult:
     write_program(program or case.program, folder, case.weights)
     return run_program(folder, case.inputs, vertices=vertices, build_folder=objects)
 
 
-@pytest.mark.parametrize("vertices", ["twins", "assembly"])
+@pytest.mark.parametrize("vertices", ["cpp", "assembly"])
 @pytest.mark.parametrize("name", CASES)
 def test_emitted_programs_compute_what_numpy_does(
     name: str, vertices: VertexCode, tmp_path: Path, objects: Path
@@ -236,7 +236,7 @@ def test_rows_are_aligned_as_they_were_planned(tmp_path: Path, objects: Path) ->
 def test_a_vertex_that_writes_beside_its_variable_stops(tmp_path: Path, objects: Path) -> None:
     case = ring()
     fill = next(c for c in case.program.codelets if c.name == "Test_fill")
-    wild = replace(fill, twin="for (unsigned i = worker; i < n + 1; i += 6) out[i] = value;")
+    wild = replace(fill, cpp_reference="for (unsigned i = worker; i < n + 1; i += 6) out[i] = value;")
     with pytest.raises(SimTrap, match="fill:mix: a vertex on tile 0 wrote beside what it is connected to"):
         run(case, tmp_path, objects, with_codelet(case.program, wild))
 
@@ -250,7 +250,7 @@ def test_a_folder_without_a_program_and_code_that_does_not_compile_are_clear_err
         build(tmp_path, objects)
     case = ring()
     fill = next(c for c in case.program.codelets if c.name == "Test_fill")
-    program = with_codelet(case.program, replace(fill, twin="undefined_name = 1;"))
+    program = with_codelet(case.program, replace(fill, cpp_reference="undefined_name = 1;"))
     with pytest.raises(InputError, match=r"compiling codelets with g\+\+ failed") as caught:
         run(case, tmp_path / "p", objects, program)
     assert any("undefined_name" in line for line in caught.value.details)

@@ -79,6 +79,7 @@ class Arguments:
     only: str = ""
     jobs: int = 1
     summary: bool = False
+    expectations: Path | None = None
     update: bool = False
 
 
@@ -306,6 +307,13 @@ def _add_conforming(commands: Commands, common: argparse.ArgumentParser) -> None
     )
     conformance.add_argument(
         "-j", dest="jobs", type=int, default=1, metavar="N", help="processes (default: 1)"
+    )
+    conformance.add_argument(
+        "--list",
+        dest="expectations",
+        type=Path,
+        metavar="FILE",
+        help="what is expected (default: test/conformance/expected.txt of the repository that it runs from)",
     )
     conformance.add_argument("--summary", action="store_true", help="count what is expected; run nothing")
     conformance.add_argument(

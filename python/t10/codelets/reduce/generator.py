@@ -32,7 +32,7 @@ class Generator:
         """Choose homes for the loops' variables; raises `Unselectable` where there are too many.
 
         Once generated, `steps` is the number of inner steps, and `walks_outer` tells whether outer reductions are
-        loops or repeated text: the twin needs both.
+        loops or repeated text: the C++ reference needs both.
         """
         self.task, self.shape = task, shape
         self.layout = RegisterLayout(task, shape)

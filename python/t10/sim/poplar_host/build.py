@@ -17,7 +17,7 @@ from t10.errors import InputError
 from t10.sim.poplar_host.code import code_bytes
 from t10.sim.poplar_host.popc import registry_text
 
-VertexCode = Literal["twins", "assembly"]
+VertexCode = Literal["cpp", "assembly"]
 """What vertices run: their C++ bodies, or their assembly on the instruction-set simulator."""
 
 HOST = Path(__file__).resolve().parent
@@ -25,7 +25,7 @@ SIMULATOR = HOST.parents[1] / "isa" / "simulator"
 LIBRARY = SIMULATOR / "libt10_isa.a"
 COMPILER = "g++"
 PROGRAM_FILES = ("program.cpp", "t10_runtime.cpp", "codelets.cpp", "tables.bin")
-# Twins round every operation to its own type: nothing may be contracted or kept wider.
+# C++ references round every operation to its own type: nothing may be contracted or kept wider.
 FLAGS = ("-std=c++17", "-ffp-contract=off", "-pipe", f"-DT10_WORKERS={N_WORKERS}")
 SHOWN_LINES = 12
 
@@ -43,7 +43,7 @@ class _Unit:
 def build(
     folder: Path | str,
     build_folder: Path | str,
-    vertices: VertexCode = "twins",
+    vertices: VertexCode = "cpp",
     memory: TileMemory = IPU_MEMORY,
 ) -> Path:
     """Return the executable of the program in `folder`; objects made before in `build_folder` are used again.

@@ -36,7 +36,7 @@ def run_poplar_host(
     folder: Path | str,
     inputs: Mapping[str, NDArray[Any]],
     *,
-    vertices: VertexCode = "twins",
+    vertices: VertexCode = "cpp",
     build_folder: Path | str | None = None,
 ) -> dict[str, NDArray[Any]]:
     """Return the outputs by name of the program in `folder`; see `run_program`."""
@@ -48,7 +48,7 @@ def run_program(
     inputs: Mapping[str, NDArray[Any]],
     *,
     weights: Mapping[str, NDArray[Any]] | None = None,
-    vertices: VertexCode = "twins",
+    vertices: VertexCode = "cpp",
     build_folder: Path | str | None = None,
     memory: TileMemory = IPU_MEMORY,
 ) -> PoplarHostResult:

@@ -1,10 +1,10 @@
-"""The C++ twin of scalar loops: the same loops over the same fields."""
+"""The C++ reference of scalar loops: the same loops over the same fields."""
 
 from __future__ import annotations
 
+from t10.codelets.cpp_reference import cpp_body, cpp_constant, cpp_type
 from t10.codelets.loops.combining import neutral_text
 from t10.codelets.nest import Level, Split
-from t10.codelets.twin import cpp_body, cpp_constant, cpp_type
 from t10.core.dtypes import size_bytes
 from t10.core.expression import Combine
 from t10.core.scalar import ScalarFunction
@@ -44,7 +44,7 @@ def share_statements(share: Split) -> list[str]:
     ]
 
 
-def loop_twin(task: Task, nest: tuple[Level, ...], picked: tuple[int, ...], share: Split) -> str:
+def loop_reference(task: Task, nest: tuple[Level, ...], picked: tuple[int, ...], share: Split) -> str:
     """Return the body of `compute`; raises `UnsupportedOpError` for operations that have no C++."""
     n = len(task.operands)
     lines = share_statements(share)

@@ -1,19 +1,19 @@
-"""The vector family's twins: the same shares, rows and points as plain C++ loops."""
+"""The vector family's C++ references: the same shares, rows and points as plain C++ loops."""
 
 from __future__ import annotations
 
-from t10.codelets.twin import cpp_body, cpp_type
+from t10.codelets.cpp_reference import cpp_body, cpp_type
 from t10.codelets.vector.access import point_parts, pointer_field
 from t10.codelets.vector.draft import Draft
 from t10.codelets.vector.layout import WordLayout, alike, counts_turns, gap_levels, is_moved
 from t10.codelets.vector.nest import RowNest
 
 
-def twin(draft: Draft, layout: WordLayout) -> str:
+def cpp_reference(draft: Draft, layout: WordLayout) -> str:
     """Return the body of `compute(worker)`: offsets in elements, stepped as the assembly steps its pointers."""
     nest = draft.prepared.nest
     if nest.split == "flat":
-        return _flat_twin(nest)
+        return _flat_reference(nest)
     is_rows = nest.split == "rows"
     lines = [
         "const int first = int(worker * per_worker);",
@@ -55,7 +55,7 @@ def _row_word(nest: RowNest, number: int, level: int) -> str:
     return f"row{alike(nest, number)}_{level}"
 
 
-def _flat_twin(nest: RowNest) -> str:
+def _flat_reference(nest: RowNest) -> str:
     """Return the body for workers that share all points: every point's indices from its number."""
     lines = [
         "const int first = int(worker * per_worker);",

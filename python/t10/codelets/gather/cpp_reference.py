@@ -1,15 +1,15 @@
-"""The C++ twin of a look-up."""
+"""The C++ reference of a look-up."""
 
 from __future__ import annotations
 
+from t10.codelets.cpp_reference import cpp_body
 from t10.codelets.gather.generator import LookupGenerator
-from t10.codelets.loops.twin import share_statements
-from t10.codelets.reduce.twin import DEALT
-from t10.codelets.twin import cpp_body
+from t10.codelets.loops.cpp_reference import share_statements
+from t10.codelets.reduce.cpp_reference import DEALT
 from t10.core.dtypes import size_bytes
 
 
-def lookup_twin(generator: LookupGenerator) -> str:
+def lookup_reference(generator: LookupGenerator) -> str:
     """Return the body of `compute` of a look-up that has been generated."""
     lookup, state, task = generator.lookup, generator.state, generator.task
     shape, table, out = lookup.shape, lookup.table, len(task.inputs)

@@ -1,4 +1,4 @@
-"""The C++ twin: the same blocks in the same order, from the same words."""
+"""The C++ reference: the same blocks in the same order, from the same words."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ const auto block = [&](long x_byte, long w_byte, long out_byte, int depth, int f
 """
 
 
-def twin_text(structure: Structure) -> str:
+def reference_text(structure: Structure) -> str:
     """Return the body of `compute`."""
     engine = structure.engine
     text = _copy_text(structure, CPP[engine.in_dtype])

@@ -1,6 +1,6 @@
-"""Runs the C++ twins of compiled tasks on the host and compares what they did with what the tasks mean.
+"""Runs the C++ references of compiled tasks on the host and compares what they did with what the tasks mean.
 
-All twins of a test are compiled at once: a compiler's start costs more than a twin.
+All of a test are compiled at once: a compiler's start costs more than one of them.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ RTOL_F16, ATOL_F16 = 2e-3, 2e-3
 RTOL_F32, ATOL_F32 = 2e-5, 2e-5
 
 
-def check_twins(cases: Sequence[tuple[Task, Compiled]], folder: Path, seed: int = 0) -> None:
-    """Compile and run the twins of tasks; raise `AssertionError` where an output is wrong or anything else changed."""
+def check_cpp_references(cases: Sequence[tuple[Task, Compiled]], folder: Path, seed: int = 0) -> None:
+    """Compile and run tasks as C++; raise `AssertionError` where an output is wrong or anything else changed."""
     codelets = {compiled.codelet.name: compiled.codelet for _, compiled in cases}
     library = _library(list(codelets.values()), folder)
     for task, compiled in cases:
@@ -50,10 +50,10 @@ def check_twins(cases: Sequence[tuple[Task, Compiled]], folder: Path, seed: int 
 
 
 def _library(codelets: list[Codelet], folder: Path) -> ctypes.CDLL:
-    source = folder / "twins.cpp"
+    source = folder / "references.cpp"
     source.write_text(HEADER + "".join(_function(codelet) for codelet in codelets))
     include = Path(t10.sim.poplar_host.__file__).parent / "include"
-    target = folder / "twins.so"
+    target = folder / "references.so"
     command = ["g++", "-std=c++17", "-O0", "-shared", "-fPIC", f"-I{include}", str(source), "-o", str(target)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[:4000]
@@ -61,7 +61,7 @@ def _library(codelets: list[Codelet], folder: Path) -> ctypes.CDLL:
 
 
 def _function(codelet: Codelet) -> str:
-    """Return a function that runs a twin for one worker with the state's words; addresses become host pointers."""
+    """Return a function that runs the C++ for one worker with the state's words; addresses become host pointers."""
     fields: list[str] = []
     for i, field in enumerate(codelet.fields):
         if field.kind in POINTERS:
@@ -74,7 +74,7 @@ def _function(codelet: Codelet) -> str:
     return (
         f'extern "C" bool run_{codelet.name}(char *memory, const unsigned *state, unsigned worker) {{\n'
         + "\n".join(fields)
-        + f"\n{codelet.twin}\n}}\n"
+        + f"\n{codelet.cpp_reference}\n}}\n"
     )
 
 

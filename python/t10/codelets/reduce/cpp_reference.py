@@ -1,14 +1,14 @@
-"""The C++ twin of a vector reduction: the same outputs by the same workers from the same words."""
+"""The C++ reference of a vector reduction: the same outputs by the same workers from the same words."""
 
 from __future__ import annotations
 
+from t10.codelets.cpp_reference import cpp_body, cpp_constant, cpp_type
 from t10.codelets.loops.combining import neutral_text
-from t10.codelets.loops.twin import combination, share_statements
+from t10.codelets.loops.cpp_reference import combination, share_statements
 from t10.codelets.reduce.layout import OUT_PACE
 from t10.codelets.reduce.shape import PER_LANE, Shape
 from t10.codelets.reduce.sources import access
 from t10.codelets.state import State
-from t10.codelets.twin import cpp_body, cpp_constant, cpp_type
 from t10.core.dtypes import size_bytes
 from t10.core.task import Task
 from t10.core.tile import N_WORKERS
@@ -21,7 +21,7 @@ DEALT = [
 """Workers take every sixth point."""
 
 
-class TwinWriter:
+class ReferenceWriter:
     """Writes the loops of a reduction as C++ over the fields of `state`.
 
     `steps` is the expression of the inner loop's whole steps; `walks_outer`: outer reductions have fields of their own.
@@ -168,6 +168,6 @@ class TwinWriter:
         self._line(f"{out} = {f'half({value})' if dtype == 'f16' else value};")
 
 
-def reduction_twin(task: Task, shape: Shape, state: State, steps: str, *, walks_outer: bool) -> str:
-    """Return the body of `compute`; see `TwinWriter`."""
-    return TwinWriter(task, shape, state, steps, walks_outer=walks_outer).text()
+def reduction_reference(task: Task, shape: Shape, state: State, steps: str, *, walks_outer: bool) -> str:
+    """Return the body of `compute`; see `ReferenceWriter`."""
+    return ReferenceWriter(task, shape, state, steps, walks_outer=walks_outer).text()

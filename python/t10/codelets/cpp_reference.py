@@ -1,4 +1,4 @@
-"""Scalar functions as C++: the arithmetic of a codelet's twin, as `t10.sim.scalar_eval` defines it.
+"""Scalar functions as C++: the arithmetic of a codelet's C++ reference, as `t10.sim.scalar_eval` defines it.
 
 Values of type f16 are kept as `float` and rounded through `half` after every operation, which rounds as one
 operation on 16 bits does. The text needs `<cmath>`, `<cstdint>` and a type `half` that converts from and to `float`.
