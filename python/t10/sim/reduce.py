@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from t10.core import geometry
 from t10.core.chunks import chunk_slots
-from t10.core.expression import OperatorSpec
+from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.plan import OperatorPlan
 from t10.sim.combine import combine_arrays
 from t10.sim.memory import CoreMemory
@@ -40,13 +40,13 @@ class Groups:
     members: Ints
 
 
-def reduction_groups(spec: OperatorSpec, plan: OperatorPlan) -> Groups:
-    """Return the groups of cores that end the loop nest with the same output window.
+def reduction_groups(spec: OperatorSpec, plan: OperatorPlan, positions: AxisSizes) -> Groups:
+    """Return the groups of cores that have the same output window where those stand at `positions`.
 
     Raises `SimTrap` when the groups are not all of the size that the plan implies.
     """
     slot = len(spec.inputs)
-    starts = geometry.window_starts(plan, slot, geometry.final_positions(plan))
+    starts = geometry.window_starts(plan, slot, positions)
     own = sorted(spec.output.axes)
     where = geometry.coordinates(plan)
     keys = np.column_stack([np.zeros(len(where), np.int64), where[:, own], starts[:, own]])
