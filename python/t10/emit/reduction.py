@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from t10.core import geometry
 from t10.core.chunks import chunk_slots
-from t10.core.expression import OperatorSpec
+from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.plan import OperatorPlan
 from t10.emit.patterns import Moves
 
@@ -46,10 +46,10 @@ class Round:
     replaces: bool
 
 
-def groups(spec: OperatorSpec, plan: OperatorPlan) -> Groups:
-    """Return the groups of cores that end the loop nest with the same output window."""
+def groups(spec: OperatorSpec, plan: OperatorPlan, positions: AxisSizes) -> Groups:
+    """Return the groups of cores that have the same output window where those stand at `positions`."""
     slot = len(spec.inputs)
-    starts = geometry.window_starts(plan, slot, geometry.final_positions(plan))
+    starts = geometry.window_starts(plan, slot, positions)
     own = sorted(spec.output.axes)
     where = geometry.coordinates(plan)
     keys = np.column_stack([np.zeros(len(where), np.int64), where[:, own], starts[:, own]])
