@@ -112,7 +112,7 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class ScheduledOperator:
-    """One operator of the program: `body` is what runs, under plan `active`, from operands that arrive as `arrivals` say.
+    """One operator of the program: `body` runs, under plan `active`, on operands that arrive as `arrivals` say.
 
     `pareto` is its time x memory front, fastest last, where it is known; `active` is one of them.
     """

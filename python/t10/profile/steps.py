@@ -64,11 +64,9 @@ def _measured(spec: OperatorSpec, scheduled: ScheduledOperator, chip: ChipSpec) 
         whole_axes(spec, scheduled),
     )
     sub_task = _work_cycles(chip, sub_task_work(context, (0,) * len(plan.steps), plan.n_sub_tasks < MOSTLY))
-    after = (
-        _work_cycles(chip, epilogue_nests(reduce(OperatorContext.after, scheduled.body, context)))
-        if spec.epilogue is not None
-        else 0
-    )
+    after = 0
+    if spec.epilogue is not None:
+        after = _work_cycles(chip, epilogue_nests(reduce(OperatorContext.after, scheduled.body, context)))
     return StepCycles(sub_task, after)
 
 
