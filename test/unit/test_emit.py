@@ -176,7 +176,7 @@ def _cycles(program: DeviceProgram, operator: str) -> Cycles:
             spent["compute"] += cycles_by_set[step.compute_set]
         else:
             kind = copies[step.copy].kind
-            spent["shift" if kind == "land" else kind] += copies[step.copy].cycles
+            spent["shift" if kind == "copy_out" else kind] += copies[step.copy].cycles
     return Cycles(**spent)
 
 

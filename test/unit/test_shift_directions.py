@@ -35,7 +35,7 @@ CASES: dict[str, tuple[AxisSizes, AxisSizes, Rows, AxisSizes]] = {
 def module(name: str, idle_level: int) -> ModulePlan:
     """Return the schedule of a matmul under a chosen loop order; its weight is b."""
     extents, f_op, ft, loop_order = CASES[name]
-    spec = specs.matmul(*extents, "f32")
+    spec = specs.matmul(extents[0], extents[1], extents[2], "f32")
     plan = replace(plan_of(spec, f_op, ft), loop_order=loop_order)
     made = scheduled(specs.one_operator_graph(spec), (plan,), chip_of(plan.n_cores), (idle_level,))
     assert verify_module(made, chip_of(plan.n_cores)) == []

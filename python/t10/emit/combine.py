@@ -61,7 +61,7 @@ def combine_partials(
 
 
 def _combine(builder: Builder, context: OperatorContext, one: Round, buffer: str, item_bytes: int) -> Step:
-    """Return the execution that combines what landed with the accumulators."""
+    """Return the execution that combines what arrived with the accumulators."""
     spec = context.spec
     nest = Nest(
         identity(),

@@ -88,7 +88,7 @@ def shift(builder: Builder, cost: CostModel, context: OperatorContext, statement
     for one in builder.once((*key, room), make):
         cycles = cost.shift_cycles(one.n_bytes)
         for passes in one.passes:
-            sources = tuple(names[n] for n, _ in passes.lands)
+            sources = tuple(names[n] for n, _ in passes.copied_out)
             buffer = builder.shift_buffer(passes.dtype)
             steps.append(
                 builder.exchange(spec.name, "shift", what, sources, buffer, passes.pattern, cycles, note)
@@ -97,10 +97,10 @@ def shift(builder: Builder, cost: CostModel, context: OperatorContext, statement
             cycles = 0
         for passes in one.passes:
             buffer = builder.shift_buffer(passes.dtype)
-            # Cycles of landing are counted with the shift's, as the cost model does.
+            # Cycles of copying out are counted with the shift's, as the cost model does.
             steps += [
-                builder.exchange(spec.name, "land", what, (buffer,), names[n], pattern, 0)
-                for n, pattern in passes.lands
+                builder.exchange(spec.name, "copy_out", what, (buffer,), names[n], pattern, 0)
+                for n, pattern in passes.copied_out
             ]
     return steps
 
@@ -111,7 +111,7 @@ class _Passes:
 
     dtype: str
     pattern: Pattern
-    lands: tuple[tuple[int, Pattern], ...]
+    copied_out: tuple[tuple[int, Pattern], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,10 +175,10 @@ def _passes(parts: list[Slab], dtype: str, item_bytes: int, begin: int) -> _Pass
     from_slot = np.concatenate([part.slots[part.sources] for part in parts], axis=1)
     moves = in_order(source, from_tile, from_slot, tiles, begin + np.arange(n)[None, :])
     passed = pattern(moves, item_bytes)
-    lands: list[tuple[int, Pattern]] = []
+    copied_out: list[tuple[int, Pattern]] = []
     for part in parts:
         n_part = part.slots.shape[1]
         moves = in_order(0, tiles, begin + np.arange(n_part)[None, :], tiles, part.slots)
-        lands.append((part.number, pattern(moves, item_bytes)))
+        copied_out.append((part.number, pattern(moves, item_bytes)))
         begin += n_part
-    return _Passes(dtype, passed, tuple(lands))
+    return _Passes(dtype, passed, tuple(copied_out))
