@@ -75,8 +75,8 @@ The plan is chosen. B rests as it is used; A comes from its linear layout, at mo
         "",
         """\
 The tiles' program: three sub-tasks, each in two compute sets, for B's window of 3 is cut where it wraps around; between
-them shifts through the buffer, and what has come lands in A and in B; B's way home; the epilogue. Left out (`...`):
-code, the numbers among the words of vertices, long patterns, and where the regions of memory begin.""",
+them shifts through the buffer, copied out to A and to B; B's way home; the epilogue. Left out (`...`): code, the
+numbers among the words of vertices, long patterns, and where the regions of memory begin.""",
     ),
 )
 """Pass, its options, and what to look at afterwards."""

@@ -15,9 +15,10 @@ from t10.core import geometry
 from t10.core.expression import OperatorSpec, Selector
 from t10.core.graph import Graph
 from t10.core.neutral import neutral_value
+from t10.core.operator_body import loop_statements
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan
 from t10.core.plan import Reduce as ReduceKind
-from t10.core.program import Arrive, Epilogue, Fill, Reduce, Shift, Statement, loop_statements
+from t10.core.program import Arrive, Epilogue, Fill, Reduce, Shift, Statement
 from t10.core.scalar import ScalarFunction, constant_text
 from t10.core.schedule import Arrival, ArrivalKind, Layout, ScheduledOperator
 from t10.dialect.layout import LinearLayout

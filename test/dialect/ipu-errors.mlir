@@ -155,7 +155,7 @@
 "ipu.graph"() ({
   %x = "ipu.alloc"() {sym_name = "x", role = "input", element = f16, shape = [8], address = 0, mapping = [[0, 3]]} : () -> !ipu.tensor
   "ipu.sequence"() ({
-    // expected-error @+1 {{'ipu.copy' op kind is "teleport", expected one of shift, land, relayout, setup, reduce}}
+    // expected-error @+1 {{'ipu.copy' op kind is "teleport", expected one of shift, copy_out, relayout, setup, reduce}}
     "ipu.copy"(%x, %x) {sym_name = "c", kind = "teleport", op_name = "o", pattern = "p", bytes = 1, cycles = 1} : (!ipu.tensor, !ipu.tensor) -> ()
   }) : () -> ()
 }) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()

@@ -249,7 +249,7 @@ def ring(n_tiles: int = 4, n: int = 10) -> Case:
     body = (
         multiply,
         m.exchange("shift:mix:1", "mix", "shift", (w,), shift, rotate, "f32"),
-        m.exchange("land:mix:1", "mix", "land", (shift,), w, setup, "f32"),
+        m.exchange("copy_out:mix:1", "mix", "copy_out", (shift,), w, setup, "f32"),
     )
     steps = (
         m.exchange("setup:mix:1", "mix", "setup", (idle,), w, setup, "f32"),

@@ -142,7 +142,7 @@ def ring_program() -> DeviceProgram:
     group = VertexGroup("Add", tuple(range(N_TILES)), words, 0x5C000, CYCLES)
     steps = (
         Exchange("start"),
-        Repeat(N_TILES - 1, (Exchange("shift"), Exchange("land"), Execute("add"))),
+        Repeat(N_TILES - 1, (Exchange("shift"), Exchange("copy_out"), Execute("add"))),
     )
     return DeviceProgram(
         name="ring",
@@ -160,7 +160,7 @@ def ring_program() -> DeviceProgram:
         copies=(
             copy("start", "relayout", "x", "y", "stay"),
             copy("shift", "shift", "x", "buffer", "ring"),
-            copy("land", "land", "buffer", "x", "stay"),
+            copy("copy_out", "copy_out", "buffer", "x", "stay"),
         ),
         operators=(OperatorProgram("ring", steps),),
         weights=(),

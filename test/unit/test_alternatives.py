@@ -155,7 +155,7 @@ def test_every_copy_of_a_sum_has_the_same_bits(spec: OperatorSpec, buffer_bytes:
         memory.begin(Buffer("accumulator", 8192, 4 * n_slots, 0, 0))
         slots = memory.slots("accumulator", "f32", plan.n_cores, n_slots)
         slots[:] = np.random.default_rng(5).standard_normal(slots.shape)
-        groups = reduction_groups(spec, plan)
+        groups = reduction_groups(spec, plan, geometry.final_positions(plan))
         due = slots[groups.members[:, 0]]
         for member in groups.members.T[1:]:
             due = due + slots[member]

@@ -175,10 +175,10 @@ def test_a_copy_that_reads_what_it_writes_stops(tmp_path: Path, objects: Path) -
     case = ring()
     rotate = pattern([(0, (t + 1) % 4, 0, t, 0, 40, 1, 0, 0) for t in range(4)])
     copies = tuple(
-        replace(c, sources=(c.target,), pattern=rotate.key) if c.kind == "land" else c
+        replace(c, sources=(c.target,), pattern=rotate.key) if c.kind == "copy_out" else c
         for c in case.program.copies
     )
-    with pytest.raises(SimTrap, match="copy land:mix:1 reads an element that it writes"):
+    with pytest.raises(SimTrap, match="copy copy_out:mix:1 reads an element that it writes"):
         run(case, tmp_path, objects, replace(case.program, copies=copies))
 
 

@@ -74,7 +74,7 @@ class ChipSpec(BaseModel):
         Bytes, Field(description="bottom of it that holds code, stacks and vertex state")
     ]
     shift_buffer_bytes: Annotated[
-        int, Field(ge=64, description="landing zone of shifts and reductions, per core")
+        int, Field(ge=64, description="receive buffer of shifts and reductions, per core")
     ]
     clock_hz: Annotated[float, Field(gt=0, description="cycles per second")]
     exchange_bytes_per_cycle: Annotated[int, Field(ge=1, description="per core and direction, full duplex")]

@@ -398,7 +398,7 @@ def _planning() -> argparse.ArgumentParser:
         "--shift-buffer-bytes",
         type=int,
         metavar="BYTES",
-        help="landing zone of shifts and reductions on every core, instead of the chip file's (as --chip "
+        help="receive buffer of shifts and reductions on every core, instead of the chip file's (as --chip "
         "NAME:shift_buffer_bytes=BYTES; any number of a chip can be changed so)",
     )
     _reconciling(parser)

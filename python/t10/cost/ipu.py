@@ -23,7 +23,7 @@ from t10.cost.vector import box_cycles, combine_quad_cycles, elementwise_cycles,
 Ints = NDArray[np.int64]
 
 EVEN_BYTES = 8
-"""Parts of a reduction land at multiples of so many bytes."""
+"""Parts of a reduction arrive at multiples of so many bytes."""
 
 MEASURED_CHIP = "ipu-mk2"
 """The chip on whose core costs were measured."""

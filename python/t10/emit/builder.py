@@ -93,7 +93,7 @@ class Builder(DeviceInterface):
         self.places[name] = place
         shape = (place.size_bytes // size_bytes(dtype),)
         return self.variable(
-            name, "buffer", dtype, shape, self.n_tiles, "landing zone of shifts and reductions"
+            name, "buffer", dtype, shape, self.n_tiles, "receive buffer of shifts and reductions"
         )
 
     def execute(

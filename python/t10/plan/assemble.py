@@ -10,8 +10,9 @@ from t10.chip import ChipSpec
 from t10.core.expression import Operand, OperatorSpec
 from t10.core.graph import Graph
 from t10.core.movement import operand_of
+from t10.core.operator_body import scheduled_operator
 from t10.core.plan import Cycles, OperatorPlan
-from t10.core.schedule import Arrival, Layout, ModulePlan, ScheduledOperator, scheduled_operator
+from t10.core.schedule import Arrival, Layout, ModulePlan, ScheduledOperator
 from t10.cost import CostModel
 from t10.cost.operator import home_cycles, operator_cycles, output_chunk
 from t10.plan.memory.allocation import allocate

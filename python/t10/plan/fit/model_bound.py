@@ -9,8 +9,9 @@ from t10.chip import ChipSpec
 from t10.core.canonical import canonical
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
+from t10.core.operator_body import scheduled_operator
 from t10.core.plan import CostedPlan
-from t10.core.schedule import PHASES, Arrival, Layout, Phase, scheduled_operator
+from t10.core.schedule import PHASES, Arrival, Layout, Phase
 from t10.cost import CostModel
 from t10.plan.assemble import (
     Context,

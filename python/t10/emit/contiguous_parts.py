@@ -1,8 +1,8 @@
-"""Pieces of a sub-task: boxes whose elements lie in straight runs in every operand's partition, on every core.
+"""Contiguous parts of a sub-task: boxes whose elements lie in contiguous runs in every operand's partition.
 
 A window is a circular buffer (`core.geometry`): local index `l` of an axis lies in slot `l mod w`. Where a sub-task
 crosses the end of some operand's buffer, it is cut there; what lies outside the tensor is cut off. Most plans need one
-piece; all of it is the same for all cores but for where it begins.
+part; all of it is the same for all cores but for where it begins.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class ContiguousPart:
     """A box on every core: `local` (cores, axes) first local index, `extents` (cores, axes), 0 where a core has none.
 
-    `is_first` tells which cores' piece is the first along all reduction axes.
+    `is_first` tells which cores' part is the first along all reduction axes.
     """
 
     local: Ints
@@ -41,15 +41,15 @@ class _Segment:
     is_first: NDArray[np.bool_]
 
 
-def sub_task_pieces(
+def sub_task_parts(
     spec: OperatorSpec, plan: OperatorPlan, positions: AxisSizes, whole: frozenset[int] = frozenset()
-) -> tuple[Piece, ...]:
-    """Return the pieces of the sub-task at a loop state, in the order in which they must run.
+) -> tuple[ContiguousPart, ...]:
+    """Return the parts of the sub-task at a loop state, in the order in which they must run.
 
     Along axes in `whole` nothing is cut off: what lies outside the tensor are zeros that change nothing.
     """
     begin, sizes = _box(plan, positions)
-    return _pieces(spec, plan, begin, sizes, tuple(range(len(spec.rotatable))), whole)
+    return _parts(spec, plan, begin, sizes, tuple(range(len(spec.rotatable))), whole)
 
 
 def _box(plan: OperatorPlan, positions: AxisSizes) -> tuple[Ints, AxisSizes]:
@@ -83,24 +83,24 @@ def lacks_terms(
     return has_outputs & ~has_terms
 
 
-def window_pieces(spec: OperatorSpec, plan: OperatorPlan) -> tuple[Piece, ...]:
-    """Return the pieces of the output's window at the end of the loop nest: what an epilogue runs over."""
+def window_parts(spec: OperatorSpec, plan: OperatorPlan, positions: AxisSizes) -> tuple[ContiguousPart, ...]:
+    """Return the parts of the output's window at some positions: what an epilogue runs over."""
     slot = len(spec.inputs)
-    begin = geometry.window_starts(plan, slot, geometry.final_positions(plan))
+    begin = geometry.window_starts(plan, slot, positions)
     lengths = geometry.window_lengths(plan, slot)
     sizes = tuple(length if a in spec.output.axes else 1 for a, length in enumerate(lengths))
-    return _pieces(spec, plan, begin, sizes, (slot,))
+    return _parts(spec, plan, begin, sizes, (slot,))
 
 
-def _pieces(
+def _parts(
     spec: OperatorSpec,
     plan: OperatorPlan,
     begin: Ints,
     sizes: AxisSizes,
     slots: tuple[int, ...],
     whole: frozenset[int] = frozenset(),
-) -> tuple[Piece, ...]:
-    """Return the product of every axis's segments, reduction axes innermost so that first pieces come first."""
+) -> tuple[ContiguousPart, ...]:
+    """Return the product of every axis's segments, reduction axes innermost so that first parts come first."""
     base = geometry.coordinates(plan) * np.array(plan.lengths)
     by_axis: list[list[_Segment]] = []
     for axis, size in enumerate(sizes):
@@ -112,7 +112,7 @@ def _pieces(
             spec.axes[axis].extent - base[:, axis], plan.lengths[axis] if axis in whole else 0
         )
         by_axis.append(_segments(begin[:, axis], size, plan.lengths[axis], moduli, inside))
-    result: list[Piece] = []
+    result: list[ContiguousPart] = []
     for chosen in product(*by_axis):
         extents = np.stack([segment.length for segment in chosen], axis=1)
         extents[(extents == 0).any(axis=1)] = 0
@@ -121,7 +121,7 @@ def _pieces(
         first = np.ones(len(extents), np.bool_)
         for axis in spec.reduction_axes:
             first &= chosen[axis].is_first
-        result.append(Piece(np.stack([segment.local for segment in chosen], axis=1), extents, first))
+        result.append(ContiguousPart(np.stack([segment.local for segment in chosen], axis=1), extents, first))
     return tuple(result)
 
 
