@@ -221,5 +221,8 @@ def with_costs(plan: ModulePlan, known: ModulePlan) -> ModulePlan | None:
         same = stated == [(e.operand, e.kind, e.buffer) for e in arrivals]
         if not same or one.body != other.body or not one.active.plan.is_same(other.active.plan):
             return None
-        operators.append(replace(one, active=other.active, arrivals=arrivals, pareto=other.pareto))
+        plan_now = one.active.plan
+        active = replace(other.active, plan=plan_now)
+        front = tuple(active if each.plan.is_same(plan_now) else each for each in other.pareto)
+        operators.append(replace(one, active=active, arrivals=arrivals, pareto=front))
     return replace(plan, operators=tuple(operators), optimality=known.optimality)
