@@ -22,6 +22,7 @@ from functools import lru_cache
 from math import prod
 from typing import Literal
 
+from t10.core import geometry
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.plan import OperatorPlan
 
@@ -133,7 +134,7 @@ def rotating_operands(plan: OperatorPlan) -> tuple[tuple[int, ...], ...]:
 
 def shifts_home(plan: OperatorPlan, operands: Sequence[int]) -> Iterator[Shift]:
     """Yield the shifts that bring `operands` from their last positions back to where they started."""
-    positions = list(loop_positions(plan.loop_order, plan.steps, plan.n_sub_tasks - 1))
+    positions = list(geometry.final_positions(plan))
     for axis in plan.loop_order:
         moving = tuple(number for number in operands if plan.ft[number][axis] > 1)
         if positions[axis] and moving:
@@ -143,8 +144,7 @@ def shifts_home(plan: OperatorPlan, operands: Sequence[int]) -> Iterator[Shift]:
 
 def has_partials(spec: OperatorSpec, plan: OperatorPlan) -> bool:
     """Return whether several cores hold partial results of one output element when the loops have ended."""
-    n_sharers = prod(f for axis, f in enumerate(plan.f_op) if axis not in spec.output.axes)
-    return spec.combine != "none" and n_sharers > prod(plan.ft[len(spec.inputs)])
+    return spec.combine != "none" and geometry.n_replicas(spec, plan, len(spec.inputs)) > 1
 
 
 def operator_body(
