@@ -70,7 +70,6 @@ func.func @main(%a: tensor<8x8xf16>, %b: tensor<8x8xf16> {t10.weight}, %v: tenso
 // -----
 // all: --t10-partition="chip=test-16 f-op=2,2,4 ft=1x1x1,1x1x1,1x1x1"
 // REPLACE reduce = "scatter" by reduce = "all"
-// REPLACE , scatter = 4 : i64 by
 // All-reduce of a product.
 func.func @main(%a: tensor<4x8xf16>, %b: tensor<8x4xf16>) -> tensor<4x4xf32> {
   %zero = arith.constant 0.0 : f32
@@ -112,7 +111,7 @@ func.func @main(%x: tensor<8x16xf32>, %w: tensor<16x8xf32> {t10.weight}) -> tens
 // -----
 // setups: --t10-partition="chip=test-16 f-op=4,2,1 ft=1x1x1,1x1x4,1x1x1"
 // Weights at rest take less than where they are read: they are set up, and one of them rotates.
-// LEVEL 1
+// REPLACE idle_level = 1 by idle_level = 0
 func.func @main(%a: tensor<8x8xf16>, %b: tensor<8x6xf16> {t10.weight}) -> tensor<8x6xf32> {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<8x6xf32>
@@ -121,7 +120,7 @@ func.func @main(%a: tensor<8x8xf16>, %b: tensor<8x6xf16> {t10.weight}) -> tensor
   return %c : tensor<8x6xf32>
 }
 // -----
-// convolution: --t10-partition="chip=test-16 f-op=1,2,4,1,1,1,1 ft=1x1x1x1x2x1x1,1x1x1x1x2x1x1,1x1x1x1x1x1x1"
+// convolution: --t10-partition="chip=test-16 f-op=2,4,1,1,1,1 ft=1x1x1x2x1x1,1x1x1x2x1x1,1x1x1x1x1x1"
 // A border of one, channels in a ring of two.
 func.func @main(%x: tensor<1x2x4x4xf16>, %w: tensor<4x2x3x3xf16> {t10.weight}) -> tensor<1x4x4x4xf32> {
   %zero = arith.constant 0.0 : f32
@@ -137,7 +136,7 @@ func.func @main(%x: tensor<1x2x4x4xf16>, %w: tensor<4x2x3x3xf16> {t10.weight}) -
   return %r : tensor<1x4x4x4xf32>
 }
 // -----
-// strided: --t10-partition="chip=test-16 f-op=1,2,2,2,1,1 ft=1x1x1x1x1x1,1x1x1x1x1x1,1x1x1x1x1x1"
+// strided: --t10-partition="chip=test-16 f-op=2,3,1,1,1"
 // A depthwise convolution of stride two: windows of neighbours overlap.
 func.func @main(%x: tensor<1x4x7x7xf16>, %w: tensor<4x3x3xf16> {t10.weight}) -> tensor<1x4x3x3xf32> {
   %zero = arith.constant 0.0 : f32
@@ -148,7 +147,7 @@ func.func @main(%x: tensor<1x4x7x7xf16>, %w: tensor<4x3x3xf16> {t10.weight}) -> 
   return %r : tensor<1x4x3x3xf32>
 }
 // -----
-// pooling: --t10-partition="chip=test-16 f-op=1,2,2,1,2,1 ft=1x1x1x1x1x1,1x1x1x1x1x1"
+// pooling: --t10-partition="chip=test-16 f-op=2,3,1,2,1"
 // The greatest of every window of 2 x 2; rows of windows are split over cores and combined.
 func.func @main(%x: tensor<1x2x6x6xf32>) -> tensor<1x2x3x3xf32> {
   %low = arith.constant 0xFF800000 : f32
@@ -213,25 +212,25 @@ func.func @main(%a: tensor<2x4xf16>, %b: tensor<3x4xf16>, %w: tensor<8x4xf16> {t
   return %r, %u : tensor<2x4xf32>, tensor<4x2xf32>
 }
 // -----
-// cast: --t10-partition="chip=test-16 f-op=4,2,1 ft=1x1x2,1x1x1,1x1x1 operator=product" --t10-partition="chip=test-16 f-op=4,2 ft=1x1,1x1 operator=steps"
-// A result is seen as another shape where it lies.
-#ij = affine_map<(i, j) -> (i, j)>
-func.func @main(%a: tensor<4x6xf32>, %b: tensor<6x2xf32>) -> tensor<4x2xf32> {
+// cast: --t10-partition="chip=test-16 f-op=4,1,2 ft=1x1x1,1x1x1,1x1x1 operator=product" --t10-partition="chip=test-16 f-op=4,1,1 ft=1x1x1,1x1x1 operator=sums"
+// REPLACE reduce = "scatter" by reduce = "all"
+// Neighbours in a row are summed; the row is seen as pairs where it lies.
+#ijk = affine_map<(i, j, k) -> (i, j, k)>
+#ij = affine_map<(i, j, k) -> (i, j)>
+func.func @main(%a: tensor<4x6xf32>, %b: tensor<6x4xf32>) -> tensor<4x2xf32> {
   %zero = arith.constant 0.0 : f32
-  %half = arith.constant 2.0 : f32
-  %e = tensor.empty() : tensor<4x2xf32>
-  %i = linalg.fill ins(%zero : f32) outs(%e : tensor<4x2xf32>) -> tensor<4x2xf32>
-  %c = linalg.matmul ins(%a, %b : tensor<4x6xf32>, tensor<6x2xf32>) outs(%i : tensor<4x2xf32>) -> tensor<4x2xf32> loc("product")
-  %f = tensor.collapse_shape %c [[0, 1]] : tensor<4x2xf32> into tensor<8xf32>
-  %g = tensor.expand_shape %f [[0, 1]] output_shape [4, 2] : tensor<8xf32> into tensor<4x2xf32>
-  %d = linalg.generic {indexing_maps = [#ij, #ij], iterator_types = ["parallel", "parallel"]}
-    ins(%g : tensor<4x2xf32>) outs(%e : tensor<4x2xf32>) {
-  ^bb0(%x: f32, %o: f32):
-    %s = arith.divf %x, %half : f32
-    %m = arith.cmpf ogt, %s, %zero : f32
-    %r = arith.select %m, %s, %x : f32
-    linalg.yield %r : f32
-  } -> tensor<4x2xf32> loc("steps")
+  %e = tensor.empty() : tensor<4x4xf32>
+  %i = linalg.fill ins(%zero : f32) outs(%e : tensor<4x4xf32>) -> tensor<4x4xf32>
+  %c = linalg.matmul ins(%a, %b : tensor<4x6xf32>, tensor<6x4xf32>) outs(%i : tensor<4x4xf32>) -> tensor<4x4xf32> loc("product")
+  %g = tensor.expand_shape %c [[0], [1, 2]] output_shape [4, 2, 2] : tensor<4x4xf32> into tensor<4x2x2xf32>
+  %f = tensor.empty() : tensor<4x2xf32>
+  %j = linalg.fill ins(%zero : f32) outs(%f : tensor<4x2xf32>) -> tensor<4x2xf32>
+  %d = linalg.generic {indexing_maps = [#ijk, #ij], iterator_types = ["parallel", "parallel", "reduction"]}
+    ins(%g : tensor<4x2x2xf32>) outs(%j : tensor<4x2xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    %s = arith.addf %acc, %x : f32
+    linalg.yield %s : f32
+  } -> tensor<4x2xf32> loc("sums")
   return %d : tensor<4x2xf32>
 }
 // -----

@@ -113,16 +113,20 @@ class Judge:
         self.cost = cost_model("ipu", self.chip)
         self.given = {}
         plan, constants = self._plan(self.module.text)
-        self.given = {**constants, **_values(plan, self.seed)}
+        self.given = {**_values(plan, self.seed), **constants}
         self.expected = self._run(plan)
-        found = self._digest()
-        self.digest = found
+        self.digest = self._digest(constants)
 
     def reference(self) -> dict[str, Array]:
         """Return what numpy makes of the module before it was planned."""
         with new_context(), ir.Location.unknown():
             module = ir.Module.parse(self.module.source)
             run(make("t10-fuse"), module)
+            function = next(iter(module.body.operations)).operation
+            kind = function.attributes["function_type"].value
+            for key, stem, types in (("arg_attrs", "arg", kind.inputs), ("res_attrs", "result", kind.results)):
+                named = (f'{{t10.name = "{stem}{i}"}}' for i in range(len(types)))
+                function.attributes[key] = ir.Attribute.parse(f"[{', '.join(named)}]")
             return run_module(module, self.given)
 
     def judge(self, text: str) -> Verdict:
@@ -158,7 +162,7 @@ class Judge:
         except (InputError, SimTrap) as error:
             difference = f"{type(error).__name__}: {error}"
         try:
-            digest = self._digest()
+            digest = self._digest(constants)
         except T10Error as error:
             return Verdict(REFUSED, f"when lowered: {error}")
         if digest == self.digest:
@@ -201,12 +205,15 @@ class Judge:
         given = {**self.given, **(constants or {})}
         return dict(simulate(plan, self.chip, self.cost, given, given).outputs)
 
-    def _digest(self) -> str:
-        """Return the digest of the program that the last text is lowered to."""
+    def _digest(self, constants: Mapping[str, Array]) -> str:
+        """Return the digest of the program that the last text is lowered to, and of the constants beside it."""
         with self.context, ir.Location.unknown():
             lower_module(self.parsed, self.chip, self.cost)
             text = str(self.parsed.operation.get_asm(assume_verified=True))
-        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+        digest = hashlib.blake2b(text.encode(), digest_size=16)
+        for name, array in constants.items():
+            digest.update(f"{name} {array.shape} {array.dtype}".encode() + array.tobytes())
+        return digest.hexdigest()
 
 
 class _Refused(Exception):
