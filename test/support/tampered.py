@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from support.linalg_numpy import run_module
-from t10.chip import ChipSpec, load_chip
+from t10.chip import ChipSpec
 from t10.core.dtypes import numpy_dtype
+from t10.core.orders import stored_weights
 from t10.core.schedule import ModulePlan
 from t10.cost import CostModel
-from t10.cost.registry import cost_model
 from t10.dialect.aliases import with_aliases
 from t10.dialect.layout_attr import forget_decoded
 from t10.dialect.mlir import ir, new_context
@@ -28,6 +28,7 @@ from t10.passes.bridge.annotate import CHIP
 from t10.passes.bridge.read_program import read_program
 from t10.passes.lower_ipu import lower_module
 from t10.passes.place import program_plan
+from t10.passes.read_graph import ReadModule
 from t10.passes.registry import make, run
 from t10.plan.schedule import priced_arrivals
 from t10.plan.verify import verify_module, verify_operator
@@ -100,22 +101,33 @@ class Judge:
 
     module: Planned
     seed: int = 0
-    chip: ChipSpec = field(init=False)
-    cost: CostModel = field(init=False)
-    given: Mapping[str, Array] = field(init=False)
+    given: dict[str, Array] = field(init=False)
     expected: dict[str, Array] = field(init=False)
     digest: str = field(init=False)
     context: Any = None
     n_parsed: int = 0
 
     def __post_init__(self) -> None:
-        self.chip = load_chip(self.module.chip)
-        self.cost = cost_model("ipu", self.chip)
         self.given = {}
-        plan, constants = self._plan(self.module.text)
-        self.given = {**_values(plan, self.seed), **constants}
-        self.expected = self._run(plan)
-        self.digest = self._digest(constants)
+        read = self._read(self.module.text)
+        self.given = self._values(read)
+        self.expected = self._run(read)
+        self.digest = self._digest(read)
+
+    def stored(self, read: _Read) -> dict[str, Array]:
+        """Return inputs, constants, and weights as the module stores them."""
+        return {**stored_weights(self.given, read.model.orders), **read.model.constants}
+
+    def _values(self, read: _Read) -> dict[str, Array]:
+        """Return small random integers for inputs and for weights, those in the order of dims in which they came."""
+        rng = np.random.default_rng(self.seed)
+        values: dict[str, Array] = {}
+        for value in sorted((*read.plan.graph.inputs, *read.plan.graph.weights), key=lambda each: each.name):
+            low = 0 if value.dtype == "i64" else -4
+            order = read.model.orders.get(value.name)
+            shape = tuple(value.shape[order.index(d)] for d in range(len(order))) if order else value.shape
+            values[value.name] = rng.integers(low, 5, shape).astype(numpy_dtype(value.dtype))
+        return values
 
     def reference(self) -> dict[str, Array]:
         """Return what numpy makes of the module before it was planned."""
@@ -127,7 +139,7 @@ class Judge:
             for key, stem, types in (("arg_attrs", "arg", kind.inputs), ("res_attrs", "result", kind.results)):
                 named = (f'{{t10.name = "{stem}{i}"}}' for i in range(len(types)))
                 function.attributes[key] = ir.Attribute.parse(f"[{', '.join(named)}]")
-            return run_module(module, self.given)
+            return run_module(module, self.stored(self._read(self.module.text)))
 
     def judge(self, text: str) -> Verdict:
         """Return what becomes of a text."""
@@ -140,29 +152,25 @@ class Judge:
 
     def _judged(self, text: str) -> Verdict:
         try:
-            plan, constants = self._plan(text)
+            read = self._read(text)
         except _Refused as refused:
             return Verdict(REFUSED, str(refused))
-        plan_problem = next(
-            (
-                str(violation)
-                for spec, each in zip(plan.graph.operators, plan.operators, strict=True)
-                for violation in verify_operator(spec, each.active.plan, self.chip.n_cores)
-            ),
-            "",
-        )
-        if not plan_problem:
-            plan = priced_arrivals(plan, self.chip, self.cost)
-            plan_problem = next((str(violation) for violation in verify_module(plan, self.chip)), "")
-        if plan_problem:
-            return Verdict(CHECKER, plan_problem)
+        operators = zip(read.plan.graph.operators, read.plan.operators, strict=True)
+        problems = [
+            violation
+            for spec, each in operators
+            for violation in verify_operator(spec, each.active.plan, read.chip.n_cores)
+        ]
+        if not problems:
+            problems = verify_module(priced_arrivals(read.plan, read.chip, read.cost), read.chip)
+        if problems:
+            return Verdict(CHECKER, str(problems[0]))
         try:
-            outputs = self._run(plan, constants)
-            difference = _difference(outputs, self.expected)
+            difference = _difference(self._run(read), self.expected)
         except (InputError, SimTrap) as error:
             difference = f"{type(error).__name__}: {error}"
         try:
-            digest = self._digest(constants)
+            digest = self._digest(read)
         except T10Error as error:
             return Verdict(REFUSED, f"when lowered: {error}")
         if digest == self.digest:
@@ -171,8 +179,8 @@ class Judge:
             return Verdict(NO_EFFECT, "", digest)
         return Verdict(NUMBERS if difference else EQUAL, difference, digest)
 
-    def _plan(self, text: str) -> tuple[ModulePlan, Mapping[str, Array]]:
-        """Return what a text does, priced where it is right, and the values of its constants."""
+    def _read(self, text: str) -> _Read:
+        """Return what a text says; raises `_Refused`."""
         if self.context is None or self.n_parsed % N_PER_CONTEXT == 0:
             forget_decoded()
             self.context = new_context()
@@ -186,34 +194,45 @@ class Judge:
         with self.context, ir.Location.unknown():
             handler = self.context.attach_diagnostic_handler(keep)
             try:
-                self.parsed = ir.Module.parse(text)
-                if not verify_layouts(self.parsed):
+                module = ir.Module.parse(text)
+                if not verify_layouts(module):
                     raise _Refused(messages[0])
             except (ir.MLIRError, ValueError) as error:
                 raise _Refused(_first(error)) from None
             finally:
                 handler.detach()
-            _located(messages)
+            assert not messages, f"accepted in spite of {messages[0]}"
             try:
-                program = read_program(self.parsed)
-                plan = program_plan(program, self.chip)
+                chip, cost = make("t10-lower-ipu").target(module)
+                program = read_program(module)
+                return _Read(module, program.model, program_plan(program, chip), chip, cost)
             except T10Error as error:
                 raise _Refused(str(error)) from None
-        return plan, program.model.constants
 
-    def _run(self, plan: ModulePlan, constants: Mapping[str, Array] | None = None) -> dict[str, Array]:
-        given = {**self.given, **(constants or {})}
-        return dict(simulate(plan, self.chip, self.cost, given, given).outputs)
+    def _run(self, read: _Read) -> dict[str, Array]:
+        given = self.stored(read)
+        return dict(simulate(read.plan, read.chip, read.cost, given, given).outputs)
 
-    def _digest(self, constants: Mapping[str, Array]) -> str:
-        """Return the digest of the program that the last text is lowered to, and of the constants beside it."""
+    def _digest(self, read: _Read) -> str:
+        """Return the digest of the program that a module is lowered to, which it then is, and of what lies beside it."""
         with self.context, ir.Location.unknown():
-            lower_module(self.parsed, self.chip, self.cost)
-            text = str(self.parsed.operation.get_asm(assume_verified=True))
-        digest = hashlib.blake2b(text.encode(), digest_size=16)
-        for name, array in constants.items():
+            lower_module(read.module, read.chip, read.cost)
+            text = str(read.module.operation.get_asm(assume_verified=True))
+        digest = hashlib.blake2b(f"{text}{read.model.orders}".encode(), digest_size=16)
+        for name, array in read.model.constants.items():
             digest.update(f"{name} {array.shape} {array.dtype}".encode() + array.tobytes())
         return digest.hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A parsed module, what it says, and the chip it says that for."""
+
+    module: Any
+    model: ReadModule
+    plan: ModulePlan
+    chip: ChipSpec
+    cost: CostModel
 
 
 class _Refused(Exception):
@@ -225,21 +244,6 @@ def _first(error: Exception) -> str:
     if diagnostics:
         return f"{diagnostics[0].location}: {diagnostics[0].message}"
     return str(error)
-
-
-def _located(messages: list[str]) -> None:
-    if messages:
-        raise AssertionError(f"accepted in spite of {messages[0]}")
-
-
-def _values(plan: ModulePlan, seed: int) -> dict[str, Array]:
-    """Return small random integers for inputs and weights."""
-    rng = np.random.default_rng(seed)
-    values = {}
-    for value in sorted((*plan.graph.inputs, *plan.graph.weights), key=lambda each: each.name):
-        low = 0 if value.dtype == "i64" else -4
-        values[value.name] = rng.integers(low, 5, value.shape).astype(numpy_dtype(value.dtype))
-    return values
 
 
 def _difference(found: Mapping[str, Array], expected: Mapping[str, Array]) -> str:
