@@ -11,12 +11,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from t10.core import geometry
 from t10.core.expression import OperatorSpec, Selector
 from t10.core.graph import Graph
 from t10.core.neutral import neutral_value
 from t10.core.operator_body import loop_statements
-from t10.core.plan import CostedPlan, Cycles, OperatorPlan
+from t10.core.plan import CostedPlan, Cycles, OperatorPlan, final_positions
 from t10.core.plan import Reduce as ReduceKind
 from t10.core.program import Arrive, Epilogue, Fill, Reduce, Shift, Statement
 from t10.core.scalar import ScalarFunction, constant_text
@@ -57,16 +56,6 @@ class ReadProgram:
     def graph(self) -> Graph:
         """Return the model."""
         return self.model.graph
-
-
-def has_program(module: Any) -> bool:
-    """Return whether some operator of a module's functions is at the compute-shift level."""
-    for function in module.body.operations:
-        if function.operation.name == "func.func":
-            for block in function.operation.regions[0].blocks:
-                if any(is_expanded(op.operation) for op in block.operations):
-                    return True
-    return False
 
 
 def read_program(module: Any) -> ReadProgram:
@@ -342,7 +331,7 @@ def _body(
     )
     body.extend(loop_statements(plan.loop_order, plan.steps, rotating))
     slot = {read.origin: number for number, read in enumerate(region.reads)}
-    positions = list(geometry.final_positions(plan))
+    positions = list(final_positions(plan))
     for axis in plan.loop_order:
         moving = tuple(sorted(slot[each.origin] for each in region.home if each.axis == axis))
         if moving:
