@@ -9,7 +9,7 @@ from t10.chip import ChipSpec
 from t10.core.expression import OperatorSpec
 from t10.cost import CostModel
 from t10.dialect.mlir import ir
-from t10.dialect.rtensor import CANDIDATES, PLAN
+from t10.dialect.rtensor import CANDIDATES
 from t10.errors import InputError
 from t10.passes.bridge.annotate import CHIP, COST_MODEL
 from t10.passes.bridge.unplan import unplan
@@ -18,13 +18,13 @@ from t10.passes.planning import (
     PlanningPass,
     candidates_attr,
     complete_fields,
-    has_attribute,
+    is_chosen,
     is_lowered,
     is_planned,
     locating,
     once_per_kind,
 )
-from t10.passes.read_graph import ReadModule, read_graph
+from t10.passes.read_graph import ReadModule, function_of, read_graph
 from t10.passes.registry import option
 from t10.plan.fronts.pinned import check_names, check_plan, pinned_partitions
 from t10.plan.fronts.pins import read_pins
@@ -62,8 +62,8 @@ class Partition(PlanningPass):
         """Set `rtensor.candidates` of every operator to plans that have `f_op` and `ft`; earlier plans go."""
         if is_lowered(module):
             return
-        if has_attribute(module, PLAN):
-            unplan(read_graph(module).function)
+        if is_chosen(module):
+            unplan(function_of(module))
         module.operation.attributes[CHIP] = ir.StringAttr.get(self.chip)
         module.operation.attributes[COST_MODEL] = ir.StringAttr.get(self.cost_model)
         chip, cost = self.target(module)
