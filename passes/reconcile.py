@@ -18,8 +18,8 @@ from t10.plan.schedule import schedule_module
 class Reconcile(PlanningPass):
     """Choose one active and one idle plan for every operator of the model.
 
-    Leaves `rtensor.plan` and `rtensor.idle_level` on every operator. Layouts and movements follow from them: `t10-expand`
-    writes them down.
+    Leaves `rtensor.plan` and `rtensor.idle_level` on every operator. Layouts and movements follow from them;
+    `t10-expand` writes them down.
     """
 
     name: ClassVar[str] = "t10-reconcile"
