@@ -14,9 +14,9 @@ from t10.core.plan import Cycles
 from t10.cost import IpuCostModel
 from t10.dialect.mlir import ir
 from t10.frontend.importer import import_model
-from t10.passes.pipeline import compile_module, device_program, module_text
 from t10.passes.device.read import find_graph
 from t10.passes.device.read import read_graph as read_device
+from t10.passes.pipeline import compile_module, device_program, module_text
 from t10.passes.registry import make, run
 
 MODELS = Path(__file__).parents[2] / "examples" / "models"
