@@ -9,7 +9,7 @@ from t10.chip import ChipSpec
 from t10.core.expression import OperatorSpec
 from t10.cost import CostModel
 from t10.dialect.mlir import ir
-from t10.dialect.rtensor import CANDIDATES
+from t10.dialect.rtensor import CANDIDATES, PLAN
 from t10.errors import InputError
 from t10.passes.bridge.annotate import CHIP, COST_MODEL
 from t10.passes.bridge.unplan import unplan

@@ -22,7 +22,6 @@ from t10.dialect.region import is_expanded
 from t10.dialect.rtensor import CANDIDATES, PLAN, PlanAttr
 from t10.errors import InputError, T10Error
 from t10.passes.bridge.annotate import CHIP, COST_MODEL, expression_of
-from t10.passes.bridge.read_program import has_program
 from t10.passes.diagnostic import emit_warning
 from t10.passes.read_graph import ReadModule
 from t10.passes.registry import Pass, option
