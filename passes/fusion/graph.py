@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from t10.core.expression import AffineDim
+from t10.core.expression import AffineDim, OperatorKind
 from t10.passes.fusion.affine import is_zero
 from t10.passes.fusion.scalar import (
     Apply,
@@ -263,7 +263,7 @@ def _through_casts(scalar: Scalar) -> Scalar:
     return scalar
 
 
-def kind_of(nest: Nest) -> str:
+def kind_of(nest: Nest) -> OperatorKind:
     """Return contraction, convolution, reduction, pooling, elementwise or gather."""
     if nest.is_gather:
         return "gather"
