@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from t10.core.dtypes import is_float
-from t10.core.expression import AffineDim, Axis, Operand, OperatorKind, OperatorSpec, Selector, Term
+from t10.core.expression import AffineDim, Axis, Operand, OperatorKind, OperatorSpec, Selector
 from t10.core.scalar import ScalarFunction, parse_constant
 from t10.errors import UnsupportedOpError
+from t10.passes.bridge.affine import compose
 from t10.passes.bridge.root import Known, Root, is_neutral
 from t10.passes.bridge.scalars import ScalarBuilder, drop_inputs, used_inputs
 
@@ -71,7 +73,7 @@ def extend_chain(chain: Chain, after: Root, reads: tuple[int, ...]) -> Chain:
     for position, i in enumerate(others):
         arguments[i] = 1 + len(chain.extra) + position
     epilogue = builder.finish(builder.inline(after.body, tuple(arguments)))
-    dims = tuple(_substitute(dim, axis_by_loop) for dim in after.output_dims)
+    dims = tuple(compose(dim, axis_by_loop) for dim in after.output_dims)
     return Chain(chain.root, dims, after.output_shape, after.dtype, epilogue, extra)
 
 
@@ -129,20 +131,8 @@ def _epilogue_operand(known: Known, dims: tuple[AffineDim, ...]) -> Operand:
     )
 
 
-def _substitute(dim: AffineDim, by_axis: dict[int, AffineDim]) -> AffineDim:
-    """Return the affine form with every axis replaced by a form over other axes."""
-    offset = dim.offset
-    coefficients: dict[int, int] = {}
-    for term in dim.terms:
-        inner = by_axis[term.axis]
-        offset += term.coefficient * inner.offset
-        for part in inner.terms:
-            coefficients[part.axis] = coefficients.get(part.axis, 0) + term.coefficient * part.coefficient
-    return AffineDim(tuple(Term(axis, c) for axis, c in sorted(coefficients.items())), offset)
-
-
-def _through(operand: Operand, by_axis: dict[int, AffineDim]) -> Operand:
-    return replace(operand, dims=tuple(_substitute(dim, by_axis) for dim in operand.dims))
+def _through(operand: Operand, by_axis: Mapping[int, AffineDim]) -> Operand:
+    return replace(operand, dims=tuple(compose(dim, by_axis) for dim in operand.dims))
 
 
 def _fold_padding(operand: Operand, paddings: dict[str, Padding]) -> Operand:

@@ -7,7 +7,8 @@ from typing import Any
 
 from t10.core.expression import AffineDim, Combine, OperatorSpec
 from t10.dialect.mlir import ir
-from t10.passes.bridge.root import COMBINE_BY_OPCODE, indexing_maps, is_neutral, tensor_type
+from t10.passes.bridge.body import COMBINE_BY_OPCODE, indexing_maps
+from t10.passes.bridge.root import is_neutral, tensor_type
 from t10.passes.bridge.scalars import constant_value
 from t10.passes.bridge.views import is_pure_move
 from t10.passes.bridge.wrap import inner_operations, read_values

@@ -1,21 +1,12 @@
-"""Bodies of linalg operations as `ScalarFunction` values."""
+"""`ScalarFunction` values made and changed, and constants as they spell them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
+from t10.core.expression import AffineDim
 from t10.core.scalar import ScalarFunction, ScalarOp, constant_text
-from t10.dialect.location import source_text
 from t10.dialect.mlir import ir
-from t10.errors import UnsupportedOpError
-
-# Numbered as in the arith dialect's definition of CmpFPredicate and CmpIPredicate.
-FLOAT_PREDICATES = (
-    "false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true",
-)  # fmt: skip
-INTEGER_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
-COMPUTING_DIALECTS = ("arith.", "math.")
 
 
 class ScalarBuilder:
@@ -40,6 +31,19 @@ class ScalarBuilder:
     def constant(self, text: str, dtype: str) -> int:
         """Append a constant given by its spelling."""
         return self.add("const", (), dtype, text)
+
+    def affine(self, form: AffineDim) -> int:
+        """Append an affine form of positions on axes."""
+        total: int | None = None
+        for term in form.terms:
+            part = self.add("index", (), "index", str(term.axis))
+            if term.coefficient != 1:
+                part = self.add("arith.muli", (part, self.constant(str(term.coefficient), "index")), "index")
+            total = part if total is None else self.add("arith.addi", (total, part), "index")
+        if total is None or form.offset:
+            offset = self.constant(str(form.offset), "index")
+            total = offset if total is None else self.add("arith.addi", (total, offset), "index")
+        return total
 
     def inline(self, function: ScalarFunction, arguments: tuple[int, ...]) -> int:
         """Append the operations of a function applied to values of this one and return its result's number."""
@@ -101,43 +105,3 @@ def constant_value(value: Any) -> str | None:
     if isinstance(owner, ir.Block) or owner.operation.name != "arith.constant":
         return None
     return constant_of(owner.operation.attributes["value"])
-
-
-def read_scalar(value: Any, builder: ScalarBuilder, numbers: dict[Any, int]) -> int:
-    """Append what computes an SSA value inside a linalg body; `numbers` maps block arguments and values met before.
-
-    Raises `UnsupportedOpError` for operations outside `arith` and `math`.
-    """
-    known = numbers.get(value)
-    if known is not None:
-        return known
-    owner = value.owner
-    if isinstance(owner, ir.Block):
-        raise UnsupportedOpError("a linalg body reads a value that is neither its own nor a constant")
-    op = owner.operation
-    dtype = str(value.type)
-    if op.name == "arith.constant":
-        text = constant_of(op.attributes["value"])
-        if text is None:
-            raise UnsupportedOpError(f"a linalg body reads the constant {op}")
-        number = builder.constant(text, dtype)
-    elif op.name == "linalg.index":
-        number = builder.add("index", (), dtype, str(ir.IntegerAttr(op.attributes["dim"]).value))
-    elif op.name.startswith(COMPUTING_DIALECTS):
-        operands = tuple(read_scalar(operand, builder, numbers) for operand in op.operands)
-        number = builder.add(op.name, operands, dtype, _predicate(op))
-    else:
-        raise UnsupportedOpError(
-            f"{op.name} inside a linalg body cannot be planned (expected arith and math operations)",
-            location=source_text(op),
-        )
-    numbers[value] = number
-    return number
-
-
-def _predicate(op: Any) -> str:
-    """Return the name of a comparison's predicate, empty for other operations."""
-    names: Mapping[str, tuple[str, ...]] = {"arith.cmpf": FLOAT_PREDICATES, "arith.cmpi": INTEGER_PREDICATES}
-    if op.name not in names:
-        return ""
-    return names[op.name][int(ir.IntegerAttr(op.attributes["predicate"]).value)]

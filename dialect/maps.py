@@ -1,4 +1,4 @@
-"""Affine maps of linalg operands as `AffineDim` values."""
+"""Affine maps of linalg operands to and from `AffineDim` values."""
 
 from __future__ import annotations
 
@@ -40,3 +40,19 @@ def _accumulate(expression: Any, factor: int, coefficients: dict[int, int]) -> i
             if isinstance(scale, ir.AffineConstantExpr):
                 return _accumulate(rest, factor * int(ir.AffineConstantExpr(scale).value), coefficients)
     raise UnsupportedOpError(f"index {expression} is not a sum of axes times constants")
+
+
+def map_attr(dims: tuple[AffineDim, ...], n_axes: int) -> Any:
+    """Return the attribute of an indexing map over `n_axes` axes."""
+    return ir.AffineMapAttr.get(ir.AffineMap.get(n_axes, 0, [_expression(dim) for dim in dims]))
+
+
+def _expression(dim: AffineDim) -> Any:
+    total: Any = None
+    for term in dim.terms:
+        part = ir.AffineDimExpr.get(term.axis)
+        part = part if term.coefficient == 1 else part * term.coefficient
+        total = part if total is None else total + part
+    if total is None:
+        return ir.AffineConstantExpr.get(dim.offset)
+    return total + dim.offset if dim.offset else total
