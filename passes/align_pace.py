@@ -21,8 +21,8 @@ from t10.passes.planning import (
     is_chosen,
 )
 from t10.passes.read_graph import read_graph
-from t10.plan.alignment import align_pace
-from t10.plan.placement import place
+from t10.plan.search.alignment import align_pace
+from t10.plan.search.placement import place
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from t10.passes.planning import (
     locating,
 )
 from t10.passes.read_graph import read_graph
-from t10.plan.search import pareto_front
+from t10.plan.search.operator import pareto_front
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,11 +26,11 @@ from t10.passes.planning import (
 )
 from t10.passes.read_graph import ReadModule, read_graph
 from t10.passes.registry import option
+from t10.plan.fronts.pinned import check_names, check_plan, pinned_partitions
+from t10.plan.fronts.pins import read_pins
 from t10.plan.options import ForcedPartition, PlanOptions
-from t10.plan.pinned import check_names, check_plan, pinned_partitions
-from t10.plan.pins import read_pins
-from t10.plan.search import Partition as Factors
-from t10.plan.search import partition_candidates
+from t10.plan.search.operator import PartitionFactors as Factors
+from t10.plan.search.operator import partition_candidates
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from t10.passes.bridge.annotate import CHIP, COST_MODEL, expression_of
 from t10.passes.diagnostic import emit_warning
 from t10.passes.read_graph import ReadModule
 from t10.passes.registry import Pass, option
-from t10.plan.canonical import searched_as
+from t10.plan.fronts.canonical import searched_as
 from t10.plan.options import (
     DEFAULT_FRONT,
     DEFAULT_GAP,

@@ -52,7 +52,7 @@ def lowered(executable: Executable) -> Lowered:
 
     with using_families(load_families(executable.codelets)):
         program = lower(executable.plan, executable.chip, executable.prices())
-    return Lowered(program, assembled(program.codelets))
+    return Lowered(program, assembled(program.codelets, executable.chip.tile_memory))
 
 
 def compile_with_room(
@@ -64,8 +64,12 @@ def compile_with_room(
     room; else the model is planned again with as much reserved as they need. Another plan needs other exchanges: where
     one is told too little and one has no room for its data, reserves between them are tried.
 
-    Raises `InfeasiblePlanError` where no plan is found that fits beside its program.
+    Raises `InfeasiblePlanError` where no plan is found that fits beside its program, and `InputError` for a chip that
+    no code can be emitted for.
     """
+    from t10.emit.target import check_target
+
+    check_target(chip)
     executable = compile_for(chip)
     made = lowered(executable)
     low, high = chip.reserved_bytes, chip.sram_bytes - chip.shift_buffer_bytes
@@ -150,7 +154,7 @@ def run_on_tiles(
     arrays = executable.planned_inputs(inputs)
     executable.check_weights()
     made = lowered(executable)
-    check_fits(made.program)
+    check_fits(made.program, executable.chip.tile_memory)
 
     def step(done: int, total: int, operator: str) -> None:
         del operator

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from t10.frontend.imported import ImportedModel
-    from t10.plan.cache import PlanCache
+    from t10.plan.fronts.cache import PlanCache
     from t10.plan.options import PlanOptions
     from t10.sim.plan_level import SimResult
 
@@ -255,9 +255,9 @@ def compile(
     Raises `InputError`, `UnsupportedOpError` and `InfeasiblePlanError`, each with its cause.
     """
     from t10.passes.pipeline import plan_mlir
-    from t10.plan.cache import PlanCache
+    from t10.plan.fronts.cache import PlanCache
+    from t10.plan.fronts.pins import read_pins
     from t10.plan.options import PlanOptions as Options
-    from t10.plan.pins import read_pins
 
     spec = chip if isinstance(chip, ChipSpec) else load_chip(chip)
     chosen, pins = options or Options(), None if plan is None else read_pins(plan)
