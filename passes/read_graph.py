@@ -168,7 +168,7 @@ class GraphReader:
         elif op.name == "rtensor.operator" and group is None:
             self._region(op)
         elif op.name in SAME_VALUE_OPS:
-            self.known[op.results[0]] = self._lookup(op.operands[0])
+            self.known[op.results[0]] = self.lookup(op.operands[0])
         elif op.name != "rtensor.yield":
             raise UnsupportedOpError(
                 f"{op.name} cannot be planned (expected linalg.generic, rtensor.operator or a tensor view)",
