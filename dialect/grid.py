@@ -118,7 +118,7 @@ def grid_of(plan: OperatorPlan) -> Grid:
         lengths=plan.lengths,
         steps=plan.steps,
         loop_order=plan.loop_order,
-        core_order=tuple(axis for axis in plan.core_order if plan.f_op[axis] > 1),
+        core_order=plan.cut_order,
         phases=plan.phases,
     )
 

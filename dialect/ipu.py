@@ -256,7 +256,8 @@ class CopyOp(Ipu.Operation, name="copy"):
 
     Operands are the sources (several where a concatenation is read through), then the target. `kind` is one of shift
     (one step of a rotation, into the shift buffer), copy_out (from there to its place), relayout, setup and reduce.
-    `bytes` is the most any tile receives from others, `cycles` the modelled time. `op_name` names the operator it serves.
+    `bytes` is the most any tile receives from others, `cycles` the modelled time. `op_name` names the operator it
+    serves.
     """
 
     operands_: Sequence[Operand[TensorType]]

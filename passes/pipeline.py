@@ -25,7 +25,7 @@ from t10.dialect.aliases import with_aliases
 from t10.dialect.layout_attr import forget_decoded
 from t10.dialect.mlir import ir, new_context
 from t10.dialect.verify import verify_layouts
-from t10.errors import VerifyError
+from t10.errors import T10Error, VerifyError
 from t10.passes.bridge.annotate import CHIP, COST_MODEL, annotate
 from t10.passes.bridge.read_program import read_program
 from t10.passes.device.read import find_graph
@@ -98,6 +98,8 @@ def compile_module(
         expand_module(module, chip, cost)
         place_module(module, chip)
         plan = with_costs(_checked_plan(module, chip), chosen)
+        if plan is None:
+            raise T10Error("the module says something else than what was planned")
         text = module_text(module)
     forget_decoded()
     return CompiledModule(text, plan, read.constants, read.orders)
@@ -117,11 +119,11 @@ def read_module_plan(text: str, chip: ChipSpec, source: str) -> ModulePlan:
         return _checked_plan(module, chip)
 
 
-def replaced_module(text: str, chip: ChipSpec) -> tuple[str, ModulePlan]:
-    """Return a module with its buffers placed anew for a chip, as text and as `read_module_plan` returns it."""
+def replaced_module(text: str, chip: ChipSpec) -> str:
+    """Return a module with its buffers placed anew for a chip."""
     with parsed_module(text, "the module") as module:
         place_module(module, chip)
-        return module_text(module), _checked_plan(module, chip)
+        return module_text(module)
 
 
 def device_program(text: str, chip: ChipSpec, cost: CostModel) -> DeviceProgram:
@@ -136,7 +138,7 @@ def parsed_module(text: str, source: str) -> Iterator[Any]:
     """Make a context current in which a module's text is parsed and verified; raises `VerifyError` naming `source`."""
     with new_context(), ir.Location.unknown():
         try:
-            module = ir.Module(ir.Operation.parse(text, source_name=source))
+            module = ir.Module.parse(text)
         except (ir.MLIRError, ValueError) as error:
             lines = str(error).strip().splitlines()
             raise VerifyError(

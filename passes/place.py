@@ -12,6 +12,7 @@ from t10.core.schedule import Buffer, ModulePlan
 from t10.dialect.compute_shift import PLACE
 from t10.dialect.layout_attr import Place as Bytes
 from t10.dialect.layout_attr import place_attr, read_place
+from t10.dialect.location import source_text
 from t10.dialect.ods import Invalid
 from t10.errors import InputError, VerifyError
 from t10.passes.bridge.read_program import ReadProgram, read_program
@@ -55,7 +56,8 @@ def place_module(module: Any, chip: ChipSpec) -> None:
         if buffer.name == "shift":
             program.model.function.attributes[SHIFT_BUFFER] = attribute
         else:
-            program.owners[buffer.name].attributes[PLACE] = attribute
+            for op in program.owners[buffer.name]:
+                op.attributes[PLACE] = attribute
 
 
 def program_plan(program: ReadProgram, chip: ChipSpec) -> ModulePlan:
@@ -95,21 +97,31 @@ def _stated(program: ReadProgram, requests: list[Request]) -> tuple[Buffer, ...]
     found: list[Buffer] = []
     for request in requests:
         empty = placed(request, 0)
-        op = program.model.function if empty.name == "shift" else program.owners[empty.name]
-        name = SHIFT_BUFFER if empty.name == "shift" else PLACE
-        if name not in op.attributes:
-            raise InputError(f"{op.name} has no {name}", hint="run --t10-place first")
-        try:
-            place = read_place(op.attributes[name])
-        except Invalid as problem:
-            raise VerifyError(str(problem)) from None
+        places = {_place_of(program.model.function, SHIFT_BUFFER)} if empty.name == "shift" else {
+            _place_of(op, PLACE) for op in program.owners[empty.name]
+        }  # fmt: skip
+        if len(places) > 1:
+            raise VerifyError(f"{empty.name} is one buffer, but has two places")
+        place = places.pop()
         if place.size_bytes != empty.size_bytes:
             raise VerifyError(
-                f"{op.name} has a place of {place.size_bytes} bytes for {empty.name}, expected {empty.size_bytes}"
+                f"{empty.name} has a place of {place.size_bytes} bytes, expected {empty.size_bytes}"
             )
         found.append(replace(empty, address_bytes=place.address_bytes))
     _check_apart(found, requests)
     return tuple(found)
+
+
+def _place_of(op: Any, name: str) -> Bytes:
+    """Return the place that an operation states."""
+    if name not in op.attributes:
+        raise InputError(
+            f"{op.name} has no {name}", location=source_text(op) or None, hint="run --t10-place first"
+        )
+    try:
+        return read_place(op.attributes[name])
+    except Invalid as problem:
+        raise VerifyError(str(problem), location=source_text(op) or None) from None
 
 
 def _check_apart(buffers: list[Buffer], requests: list[Request]) -> None:

@@ -33,6 +33,7 @@ from t10.passes.bridge.layouts import accumulator_layout, operand_layout
 from t10.passes.bridge.root import Known, Root, read_root, tensor_type
 from t10.passes.bridge.scalars import drop_inputs, used_inputs
 from t10.passes.read_graph import NAME, GraphReader, ReadModule, function_of
+from t10.plan.memory.buffers import has_accumulator
 
 RUNNING = "\0running"
 IN_PLACE = {"rtensor.resident", "rtensor.operator"}
@@ -42,14 +43,15 @@ IN_PLACE = {"rtensor.resident", "rtensor.operator"}
 class ReadProgram:
     """What a module at the compute-shift level says.
 
-    `owners` are the operations that own memory, by the name of their buffer (see `core.schedule.Buffer`).
+    `owners` are the operations that own memory, by the name of their buffer (see `core.schedule.Buffer`): two where an
+    epilogue replaces what is accumulated in its place.
     """
 
     model: ReadModule
     operators: tuple[ScheduledOperator, ...]
     weight_layouts: tuple[Layout, ...]
     input_layouts: tuple[Layout, ...]
-    owners: dict[str, Any]
+    owners: dict[str, tuple[Any, ...]]
 
     @property
     def graph(self) -> Graph:
@@ -100,7 +102,7 @@ class _ProgramReader(GraphReader):
     residents: dict[str, _Resident] = field(default_factory=dict[str, _Resident])
     buffers: dict[str, str] = field(default_factory=dict[str, str])
     scheduled: list[ScheduledOperator] = field(default_factory=list[ScheduledOperator])
-    owners: dict[str, Any] = field(default_factory=dict[str, Any])
+    owners: dict[str, tuple[Any, ...]] = field(default_factory=dict[str, tuple[Any, ...]])
 
     def program(self) -> ReadProgram:
         """Return all that the function says."""
@@ -142,7 +144,7 @@ class _ProgramReader(GraphReader):
         prefix = "idle" if known.role == "weight" or known.fill else "input"
         self.residents[name] = _Resident(op, f"{prefix}:{name}")
         self.buffers[name] = f"{prefix}:{name}"
-        self.owners[f"{prefix}:{name}"] = op
+        self.owners[f"{prefix}:{name}"] = (op,)
         self.known[op.results[0]] = known
 
     def _unshaped(self, value: Any) -> str:
@@ -179,9 +181,12 @@ class _ProgramReader(GraphReader):
         self.operations[spec.name] = op
         self.known[op.results[0]] = Known(spec.output.name, spec.output.shape, spec.output.dtype)
         self.buffers[spec.output.name] = f"value:{spec.output.name}"
-        self.owners[f"value:{spec.output.name}"] = region.result
-        if region.accumulator != region.result:
-            self.owners[f"accumulator:{spec.name}"] = region.accumulator
+        memory = (region.result,)
+        if has_accumulator(spec, plan):
+            self.owners[f"accumulator:{spec.name}"] = (region.accumulator,)
+        elif region.accumulator != region.result:
+            memory = (region.accumulator, region.result)
+        self.owners[f"value:{spec.output.name}"] = memory
         self.scheduled.append(
             ScheduledOperator(spec.name, CostedPlan(plan, Cycles(), 0, 0), arrivals, layout, body)
         )
@@ -294,7 +299,7 @@ class _ProgramReader(GraphReader):
             buffer = tensor.buffer
             if tensor.kind != "in_place":
                 buffer = f"operand:{spec.name}:{number}"
-                self.owners[buffer] = self._moves[number]
+                self.owners[buffer] = (self._moves[number],)
             arrivals.append(Arrival(number, tensor.kind, buffer))
         return tuple(arrivals)
 

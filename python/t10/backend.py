@@ -48,10 +48,10 @@ def lowered(executable: Executable) -> Lowered:
     from t10.codelets.compile import using_families
     from t10.codelets.user import load_families
     from t10.emit.link import assembled
-    from t10.emit.lower import lower
+    from t10.passes.pipeline import device_program
 
     with using_families(load_families(executable.codelets)):
-        program = lower(executable.plan, executable.chip, executable.prices())
+        program = device_program(executable.module, executable.chip, executable.prices())
     return Lowered(program, assembled(program.codelets, executable.chip.tile_memory))
 
 
@@ -115,14 +115,16 @@ def _reserving(chip: ChipSpec, reserved_bytes: int) -> ChipSpec:
 
 
 def _moved(executable: Executable, chip: ChipSpec, reserved_bytes: int) -> Executable | None:
-    """Return the same plan with its data behind `reserved_bytes`, None where that does not fit."""
-    plan = executable.plan
+    """Return the same program with its data behind `reserved_bytes`, None where that does not fit."""
+    from t10.passes.pipeline import replaced_module
+
     up_bytes = reserved_bytes - executable.chip.reserved_bytes
-    if plan.peak_bytes + up_bytes > chip.sram_bytes:
+    if executable.plan.peak_bytes + up_bytes > chip.sram_bytes:
         return None
-    buffers = tuple(replace(b, address_bytes=b.address_bytes + up_bytes) for b in plan.buffers)
-    moved = replace(plan, buffers=buffers, peak_bytes=plan.peak_bytes + up_bytes)
-    return replace(executable, chip=_reserving(chip, reserved_bytes), plan=moved)
+    room = _reserving(chip, reserved_bytes)
+    module = replaced_module(executable.module, room)
+    moved = replace(executable, chip=room, module=module)
+    return replace(moved, plan=moved.plan_of_module("the module"))
 
 
 def _without_room(error: InfeasiblePlanError, needed: int, reserved_bytes: int) -> InfeasiblePlanError:

@@ -11,7 +11,7 @@ from t10.core.graph import Graph
 from t10.core.plan import CostedPlan
 from t10.core.schedule import ModulePlan, Optimality, ScheduledOperator
 from t10.cost import CostModel, IpuCostModel
-from t10.errors import InfeasiblePlanError, T10Error
+from t10.errors import InfeasiblePlanError
 from t10.plan.assemble import Context, assemble, context_of, cycles_of
 from t10.plan.fit.explain_fit import explaining
 from t10.plan.fronts.cache import PlanCache
@@ -207,17 +207,22 @@ def priced_arrivals(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> Module
     return replace(plan, operators=tuple(operators))
 
 
-def with_costs(plan: ModulePlan, known: ModulePlan) -> ModulePlan:
+def with_costs(plan: ModulePlan, known: ModulePlan) -> ModulePlan | None:
     """Return a plan with what is known about it: cycles, traffic and the fronts it was chosen from.
 
-    Raises `T10Error` where `known` does something else: it is then not this plan that is known.
+    None where `known` does something else: it is then not this plan that is known.
     """
     operators: list[ScheduledOperator] = []
+    if [each.name for each in plan.operators] != [each.name for each in known.operators]:
+        return None
     for one, other in zip(plan.operators, known.operators, strict=True):
         arrivals = tuple(sorted(other.arrivals, key=lambda each: each.operand))
         stated = [(each.operand, each.kind, each.buffer) for each in one.arrivals]
-        if one.body != other.body or stated != [(e.operand, e.kind, e.buffer) for e in arrivals]:
-            raise T10Error("is not what was planned: operators do something else", operator=one.name)
-        active = replace(other.active, plan=one.active.plan)
-        operators.append(replace(one, active=active, arrivals=arrivals, pareto=other.pareto))
+        same = stated == [(e.operand, e.kind, e.buffer) for e in arrivals]
+        if not same or one.body != other.body or not one.active.plan.is_same(other.active.plan):
+            return None
+        plan_now = one.active.plan
+        active = replace(other.active, plan=plan_now)
+        front = tuple(active if each.plan.is_same(plan_now) else each for each in other.pareto)
+        operators.append(replace(one, active=active, arrivals=arrivals, pareto=front))
     return replace(plan, operators=tuple(operators), optimality=known.optimality)
