@@ -246,7 +246,7 @@ class GraphReader:
         else:
             self.known[group.end] = Known(RUNNING, group.chain.shape, group.chain.dtype)
             after = read_root(op, self.lookup)
-            numbers = tuple(i for i, operand in enumerate(after.inputs) if operand.name == RUNNING)
+            numbers = tuple(i for i, operand in after.operands.items() if operand.name == RUNNING)
             if not numbers:
                 raise UnsupportedOpError(
                     "operations of an operator must follow one another", location=source_text(op)

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from t10.core.expression import AffineDim, Axis, Combine, Operand, Selector
+from t10.core.expression import AffineDim, Axis, Combine, Operand
 from t10.core.neutral import neutral_value
-from t10.core.scalar import ScalarFunction, parse_constant
+from t10.core.scalar import parse_constant
 from t10.dialect.location import source_text
 from t10.dialect.mlir import ir
 from t10.errors import UnsupportedOpError
 from t10.passes.bridge.affine import axis_dim
 from t10.passes.bridge.body import COMBINE_BY_OPCODE, BodyReader, indexing_maps, iterator_kinds, loop_extents
-from t10.passes.bridge.tree import Constant, Extract, Index, Read, Scalar, function_of, visit
+from t10.passes.bridge.tree import Constant, Extract, Index, Read, Scalar, visit
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,18 +30,23 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """A linalg operation read: what `OperatorSpec` needs of it, and what its result starts from (`init`)."""
+    """A linalg operation read: what `OperatorSpec` needs of it, and what its result starts from (`init`).
+
+    `operands` are what `body` reads, by the number its leaves have, in the order of the operation; `selected` are axes
+    with the index that picks a point of them; `order` is the order in which scalars were written, empty if any will do.
+    """
 
     axes: tuple[Axis, ...]
-    inputs: tuple[Operand, ...]
+    operands: dict[int, Operand]
     output_dims: tuple[AffineDim, ...]
     output_shape: tuple[int, ...]
     dtype: str
     combine: Combine
     combine_opcode: str
-    body: ScalarFunction
-    selectors: tuple[Selector, ...]
+    body: Scalar
+    selected: tuple[tuple[int, Scalar], ...]
     init: Known
+    order: tuple[Scalar, ...] = ()
 
 
 Lookup = Callable[[Any], Known]
@@ -88,28 +93,19 @@ def read_root(op: Any, lookup: Lookup, *, in_order: bool = False) -> Root:
         return len(values) + len(tables) - 1
 
     reader = BodyReader(op, leaf, table)
-    order = reader.in_order() if in_order else []
+    order = tuple(reader.in_order()) if in_order else ()
     body, opcode = reader.result()
     shape, dtype = tensor_type(op.results[0])
     operands: dict[int, Operand] = {}
     selected: list[tuple[int, Scalar]] = []
     for node in visit(body):
         if isinstance(node, Read):
-            operands[node.value] = _operand(lookup(values[node.value]), node.dims)
+            operands[node.value] = operand_of(lookup(values[node.value]), node.dims)
         elif isinstance(node, Extract):
             known = tables[node.table - len(values)]
-            operands[node.table] = _operand(known, _table_dims(known, node, axes, selected))
+            operands[node.table] = operand_of(known, _table_dims(known, node, axes, selected))
     if any(not operand.name for operand in operands.values()):
         raise UnsupportedOpError("a linalg operation reads an uninitialised tensor", location=source_text(op))
-    numbers = {old: new for new, old in enumerate(sorted(operands))}
-
-    def number(node: Scalar) -> int:
-        assert isinstance(node, Read | Extract)
-        return numbers[node.value if isinstance(node, Read) else node.table]
-
-    def function(scalar: Scalar) -> ScalarFunction:
-        return function_of(scalar, len(numbers), number, order)
-
     combine: Combine = COMBINE_BY_OPCODE[opcode] if opcode else "none"
     init = lookup(values[-1])
     if not opcode:
@@ -119,15 +115,16 @@ def read_root(op: Any, lookup: Lookup, *, in_order: bool = False) -> Root:
         combine, opcode = ("or", "arith.ori") if dtype == "i1" else ("sum", "")
     return Root(
         axes=tuple(axes),
-        inputs=tuple(operands[old] for old in numbers),
+        operands=dict(sorted(operands.items())),
         output_dims=maps[-1],
         output_shape=shape,
         dtype=dtype,
         combine=combine,
         combine_opcode=opcode,
-        body=function(body),
-        selectors=tuple(Selector(axis, function(index)) for axis, index in selected),
+        body=body,
+        selected=tuple(selected),
         init=init,
+        order=order,
     )
 
 
@@ -148,7 +145,8 @@ def _table_dims(
     return tuple(dims)
 
 
-def _operand(known: Known, dims: tuple[AffineDim, ...]) -> Operand:
+def operand_of(known: Known, dims: tuple[AffineDim, ...]) -> Operand:
+    """Return a tensor as it is read at `dims`."""
     role = "weight" if known.role == "weight" else "activation"
     return Operand(known.name, role, known.dtype, known.shape, dims)
 

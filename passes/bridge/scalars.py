@@ -1,4 +1,4 @@
-"""`ScalarFunction` values made and changed, and constants as they spell them."""
+"""`ScalarFunction` values grown, and constants as they spell them."""
 
 from __future__ import annotations
 
@@ -45,15 +45,6 @@ class ScalarBuilder:
             total = offset if total is None else self.add("arith.addi", (total, offset), "index")
         return total
 
-    def inline(self, function: ScalarFunction, arguments: tuple[int, ...]) -> int:
-        """Append the operations of a function applied to values of this one and return its result's number."""
-        numbers = list(arguments)
-        for op in function.ops:
-            numbers.append(
-                self.add(op.opcode, tuple(numbers[i] for i in op.operands), op.dtype, op.attribute)
-            )
-        return numbers[function.result]
-
     def finish(self, result: int) -> ScalarFunction:
         """Return the function that yields value `result`, without operations it does not need."""
         needed = {result}
@@ -69,20 +60,6 @@ class ScalarBuilder:
                     ScalarOp(op.opcode, tuple(renumbered[v] for v in op.operands), op.dtype, op.attribute)
                 )
         return ScalarFunction(self.n_inputs, tuple(kept), renumbered[result])
-
-
-def drop_inputs(function: ScalarFunction, kept: tuple[int, ...]) -> ScalarFunction:
-    """Return the function with only the inputs `kept`, in that order; the others must be unused."""
-    builder = ScalarBuilder(len(kept))
-    numbers = {old: new for new, old in enumerate(kept)}
-    arguments = tuple(numbers.get(i, -1) for i in range(function.n_inputs))
-    return builder.finish(builder.inline(function, arguments))
-
-
-def used_inputs(function: ScalarFunction) -> set[int]:
-    """Return the numbers of the inputs that a function reads."""
-    used = {v for op in function.ops for v in op.operands if v < function.n_inputs}
-    return used | ({function.result} if function.result < function.n_inputs else set())
 
 
 def constant_of(attribute: Any) -> str | None:

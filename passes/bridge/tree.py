@@ -158,8 +158,10 @@ def function_of(
 ) -> ScalarFunction:
     """Return a scalar as a function of `n_inputs` values.
 
-    `number` says which of them a read, an extract or the accumulated value is; nodes of `order` come first.
+    `number` says which of them a read, an extract or the accumulated value is; what the scalar needs of `order` comes
+    first, in that order.
     """
+    needed = {id(node) for node in visit(scalar)} if order else set[int]()
     builder = ScalarBuilder(n_inputs)
     made: dict[int, int] = {}
 
@@ -178,5 +180,6 @@ def function_of(
         return builder.affine(node.form) if isinstance(node, Index) else number(node)
 
     for node in order:
-        add(node)
+        if id(node) in needed:
+            add(node)
     return builder.finish(add(scalar))
