@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from t10.core.expression import AffineDim, AxisSizes
-from t10.core.geometry import final_positions
+from t10.core.plan import final_positions
 from t10.dialect.compute_shift import constant_index, placed_layout, rotating_layout
 from t10.dialect.grid import Grid
 from t10.dialect.layout import RotatingLayout

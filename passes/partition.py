@@ -9,7 +9,7 @@ from t10.chip import ChipSpec
 from t10.core.expression import OperatorSpec
 from t10.cost import CostModel
 from t10.dialect.mlir import ir
-from t10.dialect.rtensor import CANDIDATES, PLAN
+from t10.dialect.rtensor import CANDIDATES
 from t10.errors import InputError
 from t10.passes.bridge.annotate import CHIP, COST_MODEL
 from t10.passes.bridge.unplan import unplan
@@ -19,6 +19,7 @@ from t10.passes.planning import (
     candidates_attr,
     complete_fields,
     has_attribute,
+    has_program,
     is_lowered,
     is_planned,
     locating,
@@ -62,6 +63,11 @@ class Partition(PlanningPass):
         """Set `rtensor.candidates` of every operator to plans that have `f_op` and `ft`; earlier plans go."""
         if is_lowered(module):
             return
+        if has_program(module):
+            raise InputError(
+                "operators are expanded, and their types are their plans: they cannot be planned anew",
+                hint="start before --t10-expand",
+            )
         if has_attribute(module, PLAN):
             unplan(read_graph(module).function)
         module.operation.attributes[CHIP] = ir.StringAttr.get(self.chip)

@@ -18,9 +18,11 @@ from t10.dialect.location import source_text
 from t10.dialect.mlir import ir
 from t10.dialect.ods import Invalid
 from t10.dialect.plan import plan_fields, read_plan
+from t10.dialect.region import is_expanded
 from t10.dialect.rtensor import CANDIDATES, PLAN, PlanAttr
 from t10.errors import InputError, T10Error
 from t10.passes.bridge.annotate import CHIP, COST_MODEL, expression_of
+from t10.passes.bridge.read_program import has_program
 from t10.passes.diagnostic import emit_warning
 from t10.passes.read_graph import ReadModule
 from t10.passes.registry import Pass, option
@@ -184,13 +186,18 @@ def has_attribute(module: Any, *names: str) -> bool:
 
 
 def is_planned(module: Any) -> bool:
-    """Return whether operators have candidates or plans, or are lowered."""
-    return has_attribute(module, CANDIDATES, PLAN) or is_lowered(module)
+    """Return whether operators have candidates or plans, or are expanded or lowered."""
+    return has_attribute(module, CANDIDATES) or is_chosen(module)
 
 
 def is_chosen(module: Any) -> bool:
-    """Return whether operators have their plan, or are lowered: there are no candidates to work on any more."""
-    return has_attribute(module, PLAN) or is_lowered(module)
+    """Return whether operators have their plan, or are expanded or lowered: there are no candidates any more."""
+    return has_attribute(module, PLAN) or has_program(module) or is_lowered(module)
+
+
+def has_program(module: Any) -> bool:
+    """Return whether some operator of a module's functions is at the compute-shift level."""
+    return any(is_expanded(op) for op in operators(module))
 
 
 def is_lowered(module: Any) -> bool:

@@ -11,12 +11,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from t10.core import geometry
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
 from t10.core.neutral import neutral_value
 from t10.core.operator_body import loop_statements
-from t10.core.plan import CostedPlan, Cycles, OperatorPlan
+from t10.core.plan import CostedPlan, Cycles, OperatorPlan, final_positions
 from t10.core.plan import Reduce as ReduceKind
 from t10.core.program import Arrive, Epilogue, Fill, Reduce, Shift, Statement
 from t10.core.scalar import constant_text
@@ -59,16 +58,6 @@ class ReadProgram:
         return self.model.graph
 
 
-def has_program(module: Any) -> bool:
-    """Return whether some operator of a module's functions is at the compute-shift level."""
-    for function in module.body.operations:
-        if function.operation.name == "func.func":
-            for block in function.operation.regions[0].blocks:
-                if any(is_expanded(op.operation) for op in block.operations):
-                    return True
-    return False
-
-
 def read_program(module: Any) -> ReadProgram:
     """Return what a module at the compute-shift level says.
 
@@ -101,6 +90,9 @@ class _ProgramReader(GraphReader):
 
     residents: dict[str, _Resident] = field(default_factory=dict[str, _Resident])
     buffers: dict[str, str] = field(default_factory=dict[str, str])
+    readers: dict[str, list[tuple[OperatorSpec, OperatorPlan, int]]] = field(
+        default_factory=dict[str, list[tuple[OperatorSpec, OperatorPlan, int]]]
+    )
     scheduled: list[ScheduledOperator] = field(default_factory=list[ScheduledOperator])
     owners: dict[str, tuple[Any, ...]] = field(default_factory=dict[str, tuple[Any, ...]])
 
@@ -178,6 +170,8 @@ class _ProgramReader(GraphReader):
             region.output.scatter,
         )  # fmt: skip
         self.operators.append(spec)
+        for number, operand in enumerate(spec.operands):
+            self.readers.setdefault(operand.name, []).append((spec, plan, number))
         self.operations[spec.name] = op
         self.known[op.results[0]] = Known(spec.output.name, spec.output.shape, spec.output.dtype)
         self.buffers[spec.output.name] = f"value:{spec.output.name}"
@@ -312,14 +306,11 @@ class _ProgramReader(GraphReader):
                 return Layout("linear", name, found.n_cores, dtype)
             assert found is not None
             read = self.lookup(resident.op.results[0]).name
-            for spec, scheduled in zip(self.operators, self.scheduled, strict=True):
-                plan = scheduled.active.plan
-                for number, operand in enumerate(spec.operands):
-                    if operand.name == read and operand.shape == shape:
-                        if operand_layout(spec, plan, number, found.scatter) == found:
-                            return Layout(
-                                "operand", name, plan.n_cores, dtype, spec.name, number, plan, found.scatter
-                            )
+            for spec, plan, number in self.readers.get(read, ()):
+                same = spec.operands[number].shape == shape
+                if same and operand_layout(spec, plan, number, found.scatter) == found:
+                    scatter = found.scatter
+                    return Layout("operand", name, plan.n_cores, dtype, spec.name, number, plan, scatter)
             raise Invalid(f"{name} rests in a layout in which no operator reads it")
 
 
@@ -340,7 +331,7 @@ def _body(
     )
     body.extend(loop_statements(plan.loop_order, plan.steps, rotating))
     slot = {read.origin: number for number, read in enumerate(region.reads)}
-    positions = list(geometry.final_positions(plan))
+    positions = list(final_positions(plan))
     for axis in plan.loop_order:
         moving = tuple(sorted(slot[each.origin] for each in region.home if each.axis == axis))
         if moving:
