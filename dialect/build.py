@@ -16,8 +16,9 @@ from t10.dialect.attributes import to_attr
 from t10.dialect.groups import SEGMENTS, segment_sizes
 from t10.dialect.layout import Layout
 from t10.dialect.mlir import ir
-from t10.dialect.plan import Expression, plan_fields
-from t10.dialect.rtensor import CANDIDATES, PLAN, LayoutAttr, PlanAttr
+from t10.dialect.plan import CandidatePlan
+from t10.dialect.plan_attributes import plan_attr
+from t10.dialect.rtensor import PLAN, LayoutAttr
 
 
 def layout_attr(layout: Layout) -> Any:
@@ -32,21 +33,9 @@ def with_layout(type_: Any, layout: Layout | None) -> Any:
     return ir.RankedTensorType.get(type_.shape, type_.element_type, encoding, loc=location)
 
 
-def plan_attr(costed: CostedPlan, expression: Expression | None = None) -> Any:
-    """Return `#rtensor.plan<...>`; with `expression` it states its own axes (see `plan_fields`)."""
-    return PlanAttr.get(to_attr(plan_fields(costed, expression)))
-
-
-def set_plan(op: Any, costed: CostedPlan, expression: Expression | None = None) -> None:
-    """Make a plan the plan of an operator."""
-    op.operation.attributes[PLAN] = plan_attr(costed, expression)
-
-
-def set_candidates(op: Any, candidates: Sequence[CostedPlan], expression: Expression | None = None) -> None:
-    """Give an operator plans to choose from."""
-    op.operation.attributes[CANDIDATES] = ir.ArrayAttr.get(
-        [plan_attr(each, expression) for each in candidates]
-    )
+def set_plan(op: Any, costed: CostedPlan) -> None:
+    """Make a plan the plan of an operator; raises `Invalid` for one that breaks a rule."""
+    op.operation.attributes[PLAN] = plan_attr(CandidatePlan.of(costed))
 
 
 def operator(

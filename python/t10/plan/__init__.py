@@ -13,7 +13,7 @@ from t10.plan.fronts import operator_fronts
 from t10.plan.options import ForcedPartition, PlanOptions
 from t10.plan.placement import place
 from t10.plan.schedule import plan_module, schedule_module
-from t10.plan.search import align, pareto_front, partition_candidates, placed, plan_operator
+from t10.plan.search import align, pareto_front, placed, plan_operator
 
 __all__ = [
     "ForcedPartition",
@@ -23,7 +23,6 @@ __all__ = [
     "align_pace",
     "operator_fronts",
     "pareto_front",
-    "partition_candidates",
     "place",
     "placed",
     "plan_module",
