@@ -11,7 +11,7 @@ from t10.dialect.build import set_plan, with_layout
 from t10.dialect.groups import SEGMENTS, segment_sizes
 from t10.dialect.mlir import ir
 from t10.dialect.plan import Expression
-from t10.dialect.rtensor import CANDIDATES, FORCED, PLAN, without_layout
+from t10.dialect.rtensor import CANDIDATES, FORCED, PLAN, SPACE, without_layout
 from t10.passes.bridge.layouts import dialect_layout, operand_layout
 from t10.passes.bridge.separate import operand_numbers, separate
 from t10.passes.bridge.wrap import wrap
@@ -25,7 +25,7 @@ IDLE_LEVEL = "rtensor.idle_level"
 """Over how many replicas an operator's weights are divided at rest: 0 spread over all cores, 1 as they are used."""
 BUFFERS = "rtensor.buffers"
 """Attribute of a function: name, address, size (bytes) and first and last step of everything in a core's memory."""
-WRAPPER_ATTRIBUTES = (CANDIDATES, FORCED, PLAN, IDLE_LEVEL, "op_name", "kind")
+WRAPPER_ATTRIBUTES = (CANDIDATES, SPACE, FORCED, PLAN, IDLE_LEVEL, "op_name", "kind")
 """Attributes of a bare linalg operation that belong to the `rtensor.operator` around it."""
 
 
@@ -56,9 +56,9 @@ def annotate(module: Any, read: ReadModule, plan: ModulePlan) -> None:
         )
         op = separate(op, spec, names, read.sources)
         _arrive(op, spec, scheduled, names, read.sources)
-        set_plan(op, scheduled.active, expression_of(spec))
+        set_plan(op, scheduled.active)
         op.attributes[IDLE_LEVEL] = to_attr(levels.get(spec.name, 0))
-        for undecided in (CANDIDATES, FORCED):
+        for undecided in (CANDIDATES, SPACE, FORCED):
             if undecided in op.attributes:
                 del op.attributes[undecided]
         layout = operand_layout(

@@ -6,7 +6,7 @@ from typing import Any
 
 from t10.dialect.groups import SEGMENTS, segment_sizes
 from t10.dialect.mlir import ir
-from t10.dialect.rtensor import CANDIDATES, FORCED, PLAN, without_layout
+from t10.dialect.rtensor import CANDIDATES, FORCED, PLAN, SPACE, without_layout
 from t10.errors import InputError
 from t10.passes.bridge.annotate import BUFFERS, IDLE, IDLE_LEVEL, update_signature
 from t10.passes.bridge.loops import is_expanded
@@ -38,7 +38,7 @@ def unplan(function: Any) -> None:
 
 
 def _unplan_operation(op: Any) -> None:
-    for name in (PLAN, CANDIDATES, FORCED, IDLE_LEVEL):
+    for name in (PLAN, CANDIDATES, SPACE, FORCED, IDLE_LEVEL):
         if name in op.attributes:
             del op.attributes[name]
     for result in op.results:
