@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from t10.core.canonical import canonical
@@ -22,7 +22,7 @@ from t10.passes.planning import (
 )
 from t10.passes.read_graph import read_graph
 from t10.passes.registry import option
-from t10.plan.stages import partitions_of, placed_plans
+from t10.plan.stages import aligned_space, partitions_of, placed_plans
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class AlignPace(PlanningPass):
         if not isinstance(plans, PartitionSpace):
             return _completed(spec, plans, rp)
         if plans.at_most > self.max_candidates:
-            return replace(plans, rp=rp, is_aligned=True)
+            return aligned_space(spec, plans, rp)
         listed = placed_plans(spec, partitions_of(spec, plans), rp)
         return tuple(CandidatePlan.of(plan) for plan in listed)
 

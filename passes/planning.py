@@ -39,7 +39,7 @@ from t10.plan.options import (
 Undecided = tuple[CandidatePlan, ...] | PartitionSpace
 """What an operator may choose from: candidates, or the space that holds them."""
 DEFAULT_CHIP = "ipu-mk2"
-DEFAULT_CANDIDATES = 256
+DEFAULT_CANDIDATES = 1000
 RECONCILE_FIRST = "run --t10-reconcile first"
 
 

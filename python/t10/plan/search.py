@@ -172,15 +172,15 @@ def search_space(
 def operator_space(
     spec: OperatorSpec, chip: ChipSpec, cost: CostModel, options: PlanOptions
 ) -> PartitionSpace:
-    """Return the partitions that `search_operator` searches, as constraints; ft or rp forced are none of them."""
-    space = _space(spec, chip, cost, options)
+    """Return the partitions that `search_operator` searches, as constraints: those on F_op only."""
     forced = options.forced_for(spec.name)
+    rows, padding = _rows(spec, chip, options)
     return PartitionSpace(
         cores=chip.n_cores,
-        least_cores=int(space.rows.prod(axis=1).min()),
-        padding=space.task.padding,
-        n_f_op=len(space.rows),
-        at_most=int(_search.count(space.task, space.rows)),
+        least_cores=int(rows.prod(axis=1).min()),
+        padding=padding,
+        n_f_op=len(rows),
+        at_most=int(_search.count(search_task(spec, chip, cost, padding), rows)),
         f_op=None if forced is None else forced.f_op,
     )
 
@@ -349,17 +349,25 @@ def limits_bytes(chip: ChipSpec) -> tuple[int, int]:
     return MOST_COPIES * room_bytes(chip), max(ROOMY_BYTES, chip.sram_bytes)
 
 
-def _space(spec: OperatorSpec, chip: ChipSpec, cost: CostModel, options: PlanOptions) -> _Space:
-    """Return what there is to search; of a forced F_op all ft, however much they pad."""
+def _rows(spec: OperatorSpec, chip: ChipSpec, options: PlanOptions) -> tuple[Ints, float]:
+    """Return every F_op to search and the least padding; under a forced F_op, ft may pad however much."""
     forced = options.forced_for(spec.name)
     if forced is None:
-        rows, padding = searched_partitions(spec, chip.n_cores, options)
-        return _made(spec, rows, padding, None, chip, cost)
+        return searched_partitions(spec, chip.n_cores, options)
     _check_forced(spec, chip, forced)
-    ft = None if forced.ft is None else np.array([forced.ft], np.int64)
-    if ft is None and forced.rp is not None:
+    return np.array([forced.f_op], np.int64), 0.0
+
+
+def _space(spec: OperatorSpec, chip: ChipSpec, cost: CostModel, options: PlanOptions) -> _Space:
+    """Return what there is to search."""
+    forced = options.forced_for(spec.name)
+    rows, padding = _rows(spec, chip, options)
+    ft = None
+    if forced is not None and forced.ft is not None:
+        ft = np.array([forced.ft], np.int64)
+    elif forced is not None and forced.rp is not None:
         ft = ft_of_pace(spec, forced.f_op, forced.rp)
-    return _made(spec, np.array([forced.f_op], np.int64), 0.0, ft, chip, cost)
+    return _made(spec, rows, padding, ft, chip, cost)
 
 
 def _made(

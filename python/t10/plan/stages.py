@@ -6,6 +6,7 @@ One after the other they find what `plan_operator` finds in one call, which pric
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from t10.chip import ChipSpec
 from t10.core.expression import AxisSizes, OperatorSpec
@@ -17,7 +18,7 @@ from t10.plan.alignment import align_pace
 from t10.plan.options import PlanOptions
 from t10.plan.pinned import check_pace
 from t10.plan.placement import place
-from t10.plan.search import Partition, no_such_pace, operator_space
+from t10.plan.search import Partition, ft_of_pace, no_such_pace, operator_space
 from t10.plan.space import partitions_within
 from t10.plan.temporal import TemporalSpace
 
@@ -45,6 +46,16 @@ def partitions_of(spec: OperatorSpec, space: PartitionSpace) -> Iterator[Partiti
         f_op: AxisSizes = tuple(row)
         for ft in temporal.partitions(f_op, space.padding).tolist():
             yield f_op, tuple(tuple(factors) for factors in ft)
+
+
+def aligned_space(spec: OperatorSpec, space: PartitionSpace, rp: AxisSizes | None) -> PartitionSpace:
+    """Return a space with its pace decided: `rp` where one is forced, else what every partition's factors give.
+
+    Raises `InfeasiblePlanError` where no partition has that pace.
+    """
+    if rp is not None and space.f_op is not None:
+        ft_of_pace(spec, space.f_op, rp)
+    return replace(space, rp=rp, is_aligned=True)
 
 
 def placed_plans(
