@@ -39,8 +39,9 @@ def read_space(fields: Mapping[str, Any]) -> PartitionSpace:
     aligned = fields.get(ALIGNED, False)
     if not isinstance(aligned, bool):
         raise Invalid(f"{ALIGNED} is {aligned}, expected true or false")
-    rows = {key: int_tuple(fields[key], key) for key in ROWS if key in fields}
-    return PartitionSpace(**{key: fields[key] for key in COUNTS}, padding=padding, **rows, is_aligned=aligned)
+    f_op, rp = (int_tuple(fields[key], key) if key in fields else None for key in ROWS)
+    cores, least_cores, n_f_op, at_most = (fields[key] for key in COUNTS)
+    return PartitionSpace(cores, least_cores, padding, n_f_op, at_most, f_op, rp, aligned)
 
 
 def check_space(space: PartitionSpace, expression: Expression | None = None) -> None:

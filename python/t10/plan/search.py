@@ -301,7 +301,8 @@ def front_that_fits(
     needs: list[int] = []
     for limit in limits_bytes(chip):
         within = front[priced.active_bytes[front] <= limit]
-        needs = [_need_bytes(spec, plans[i], int(priced.active_bytes[i]), room) for i in within.tolist()]
+        numbers: list[int] = within.tolist()
+        needs = [_need_bytes(spec, plans[i], int(priced.active_bytes[i]), room) for i in numbers]
         fitting = within[np.array(needs, np.int64) <= room]
         if len(fitting):
             rows: list[int] = thinned(fitting, priced.cycles, options.max_front).tolist()
