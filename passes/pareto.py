@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -31,7 +32,7 @@ class Pareto(PlanningPass):
 
     name: ClassVar[str] = "t10-pareto"
     prerequisites: ClassVar[tuple[str, ...]] = ("t10-align-pace",)
-    hands_down: ClassVar[dict[str, Any]] = {"max_candidates": 0}
+    hands_down: ClassVar[Mapping[str, Any]] = {"max_candidates": 0}
     reads: ClassVar[str] = "complete candidates, or spaces"
     leaves: ClassVar[str] = (
         "candidates with `cycles` and bytes, those on the time x memory front only, fastest last"

@@ -1,7 +1,7 @@
 """The whole road from linalg to a planned module in one call, as the drivers take it.
 
-Leaves exactly what `--t10-fuse --t10-partition --t10-align-pace --t10-pareto --t10-reconcile` leave, but keeps the
-fronts as values in between instead of writing candidates into the module.
+Leaves exactly what `--t10-fuse --t10-partition --t10-align-pace --t10-pareto --t10-reconcile` leave. Nobody looks in
+between, so native search takes the place of the three in the middle, and the fronts stay values.
 """
 
 from __future__ import annotations

@@ -188,7 +188,7 @@ def chosen_plan(op: Any, name: str) -> CostedPlan:
     try:
         return plan_of(op.attributes[PLAN]).costed()
     except Invalid as problem:
-        hint = "--t10-align-pace completes candidates"
+        hint = "--t10-partition plans anew"
         raise InputError(f"{PLAN}: {problem}", location=source_text(op), hint=hint) from None
 
 

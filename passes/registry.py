@@ -10,7 +10,7 @@ give those an `is_done(module)`: they then run first where missing, with options
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields
 from typing import Any, ClassVar
 
@@ -57,7 +57,7 @@ class Pass:
 
     name: ClassVar[str] = ""
     prerequisites: ClassVar[tuple[str, ...]] = ()
-    hands_down: ClassVar[dict[str, Any]] = {}
+    hands_down: ClassVar[Mapping[str, Any]] = {}
     reads: ClassVar[str] = ""
     leaves: ClassVar[str] = ""
 
@@ -135,7 +135,7 @@ def run(pass_: Pass, module: Any) -> None:
 
 def _derived(cls: type[Pass], pass_: Pass) -> Pass:
     """Return a pass with the options it shares, by name, with the pass that needs it."""
-    given = {known.name: getattr(pass_, known.name) for known in fields(pass_)} | pass_.hands_down
+    given = {known.name: getattr(pass_, known.name) for known in fields(pass_)} | dict(pass_.hands_down)
     return cls(**{known.name: given[known.name] for known in fields(cls) if known.name in given})
 
 
