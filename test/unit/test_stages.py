@@ -25,8 +25,9 @@ from t10.passes.read_graph import read_graph
 from t10.passes.registry import make, run
 from t10.plan.alignment import align_pace
 from t10.plan.fronts import operator_fronts
+from t10.plan.need import least_bytes
 from t10.plan.options import ForcedPartition, PlanOptions
-from t10.plan.search import operator_space, plan_operator, search_space
+from t10.plan.search import MOST_COPIES, operator_space, plan_operator, search_space
 from t10.plan.stages import aligned_space, partitions_of
 
 OPTIONS = PlanOptions()
@@ -98,6 +99,17 @@ def test_where_memory_is_short_both_keep_what_fits_in_place() -> None:
             front(spec, with_room(roomy[0].active_bytes // 2), COST, OPTIONS)
         errors.append(str(caught.value))
     assert errors[0] == errors[1]
+
+
+def test_plans_of_many_copies_are_left_out_where_others_fit() -> None:
+    spec, room = random_operator(Random(2976), largest=200), 48
+    in_place = [
+        plan for plan in plan_operator(spec, CHIP, COST, OPTIONS) if least_bytes(spec, plan.plan) <= room
+    ]
+    assert in_place[0].active_bytes <= MOST_COPIES * room < in_place[-1].active_bytes
+    front = staged_front(spec, with_room(room), COST, OPTIONS)
+    assert front == plan_operator(spec, with_room(room), COST, OPTIONS)
+    assert front[-1].active_bytes <= MOST_COPIES * room
 
 
 @pytest.mark.parametrize("f_op", [(4, 4, 1), (2, 4, 2), (4, 2, 1)])
