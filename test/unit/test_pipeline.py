@@ -13,6 +13,7 @@ from t10.core.device import Execute, Repeat, Step
 from t10.core.plan import Cycles
 from t10.cost import IpuCostModel
 from t10.dialect.mlir import ir
+from t10.dialect.verify import verify_layouts
 from t10.emit.lower import lower
 from t10.frontend.importer import import_model
 from t10.passes.pipeline import plan_mlir
@@ -27,13 +28,14 @@ def imported(name: str) -> Any:
     return import_model(MODELS / f"{name}.onnx").module
 
 
-@pytest.mark.parametrize("name", ["bert_fp16", "resnet18_fp32", "gather"])
+@pytest.mark.parametrize("name", ["bert_fp16", "resnet18_fp32", "gather", "vit_fp16"])
 def test_one_call_leaves_what_the_passes_leave(name: str) -> None:
     at_once, step_by_step = imported(name), imported(name)
     plan_mlir(at_once, CHIP)
     with step_by_step.context, ir.Location.unknown():
         run(make("t10-reconcile", f"chip={CHIP.name}"), step_by_step)
     assert str(at_once) == str(step_by_step)
+    assert verify_layouts(at_once)
 
 
 def test_a_planned_module_prints_outside_of_its_context() -> None:
