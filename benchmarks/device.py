@@ -156,7 +156,7 @@ def _emit(model: Path) -> int:
     compile_task.cache_clear()
     program = lower(executable.plan, executable.chip, executable.prices())
     lowered_at = time.perf_counter()
-    image = assembled(program.codelets)
+    image = assembled(program.codelets, executable.chip.tile_memory)
     assembled_at = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         write_program(executable, Lowered(program, image), Path(folder))

@@ -10,12 +10,12 @@ import time
 
 import numpy as np
 
+from t10.core.tile import IPU_MEMORY
 from t10.isa.assembler import assemble
-from t10.isa.constants import TMEM_BASE, TMEM_REGION1_BASE
 from t10.isa.tile import Machine
 
 BAR_PER_SECOND = 20e6
-STATE = TMEM_REGION1_BASE - 64
+STATE = IPU_MEMORY.interleaved_base - 64
 FIRST = 0x50000
 SECOND = 0x60000
 THIRD = 0x70000
@@ -101,9 +101,9 @@ def slots_per_second(text: str, seconds: float = 0.1, rounds: int = 5) -> float:
     """Return the issue slots per second of processor time of a code on six workers: the best of some rounds."""
     machine = Machine(1, assemble(text))
     memory = machine.memory(0)
-    memory[FIRST - TMEM_BASE : FIRST - TMEM_BASE + 16384].view(np.float16)[:] = 1.0
-    memory[SECOND - TMEM_BASE : SECOND - TMEM_BASE + 16384].view(np.float16)[:] = 0.5
-    words = memory[STATE - TMEM_BASE : STATE - TMEM_BASE + 16].view(np.uint32)
+    memory[FIRST - IPU_MEMORY.base : FIRST - IPU_MEMORY.base + 16384].view(np.float16)[:] = 1.0
+    memory[SECOND - IPU_MEMORY.base : SECOND - IPU_MEMORY.base + 16384].view(np.float16)[:] = 0.5
+    words = memory[STATE - IPU_MEMORY.base : STATE - IPU_MEMORY.base + 16].view(np.uint32)
     words[:] = (FIRST, SECOND, THIRD, 100)
     entry = machine.image.symbols["ENTRY"]
     best = 0.0

@@ -1,6 +1,7 @@
-"""Short names for layouts and plans in printed IR, as MLIR itself gives to affine maps.
+"""Short names for grids, layouts and plans in printed IR, as MLIR itself gives to affine maps.
 
-    #layout = #rtensor.layout<{fs = [2, 1], ft = [1, 2], rp = [0, 2]}>
+    #grid = #rtensor.grid<{f_op = [2, 2, 1], ...}>
+    #layout = #rtensor.layout<#grid, {map = #map, fs = [2, 1], ft = [1, 2], rp = [0, 2]}>
     func.func @f(%arg0: tensor<6x8xf16, #layout>) ...
 
 Attributes defined in Python cannot ask MLIR's printer for an alias, so this rewrites its text; the result is the same
@@ -11,25 +12,32 @@ from __future__ import annotations
 
 import re
 
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|#rtensor\.(layout|plan)<\{(?:[^{}<>"]|\{[^{}<>"]*\}|"[^"]*")*\}>')
+_KINDS = ("grid", "linear", "layout", "plan")
+"""Innermost first: a layout names its grid."""
+_BODY = r'\{(?:[^{}<>"]|\{[^{}<>"]*\}|<[^{}<>"]*>|"[^"]*")*\}'
+_STRING = r'"(?:[^"\\]|\\.)*"'
+_ALIAS = re.compile(r"#\w+ = .*\n")
 
 
 def with_aliases(text: str) -> str:
-    """Return a module's text with every layout that occurs twice, and every plan, named above the module.
+    """Return a module's text with every grid, layout and plan named above the module.
 
-    Names are `#layout`, `#layout1`, ... and `#plan`, `#plan1`, ... in the order of first use.
+    Names are `#grid`, `#grid1`, ..., `#layout`, ... in the order of first use; they stand behind MLIR's own.
     """
-    counts: dict[str, int] = {}
-    for match in _TOKEN.finditer(text):
-        if match[1]:
-            counts[match[0]] = counts.get(match[0], 0) + 1
-    name_by_text: dict[str, str] = {}
-    n_by_kind = {"layout": 0, "plan": 0}
-    for attribute, count in counts.items():
-        kind = "layout" if attribute.startswith("#rtensor.layout") else "plan"
-        if kind == "layout" and count < 2:
-            continue
-        name_by_text[attribute] = f"#{kind}{n_by_kind[kind] or ''}"
-        n_by_kind[kind] += 1
-    definitions = "".join(f"{name} = {attribute}\n" for attribute, name in name_by_text.items())
-    return definitions + _TOKEN.sub(lambda match: name_by_text.get(match[0], match[0]), text)
+    definitions: list[str] = []
+    for kind in _KINDS:
+        names: dict[str, str] = {}
+        token = re.compile(rf"{_STRING}|#rtensor\.{kind}<(?:#\w+, )?{_BODY}>")
+
+        def named(match: re.Match[str], kind: str = kind, names: dict[str, str] = names) -> str:
+            if match[0].startswith('"'):
+                return match[0]
+            return names.setdefault(match[0], f"#{kind}{len(names) or ''}")
+
+        text = token.sub(named, text)
+        definitions += [f"{name} = {attribute}\n" for attribute, name in names.items()]
+    # MLIR's own aliases come first: layouts name affine maps.
+    end = 0
+    while (match := _ALIAS.match(text, end)) is not None:
+        end = match.end()
+    return text[:end] + "".join(definitions) + text[end:]

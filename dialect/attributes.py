@@ -10,6 +10,8 @@ from t10.dialect.mlir import ir
 from t10.dialect.ods import Invalid
 
 T = TypeVar("T")
+Decoded = object
+"""What `to_python` makes of an attribute: an int, float, string, tuple or dictionary of these, else the attribute."""
 
 
 def to_attr(value: Any) -> Any:
@@ -50,12 +52,12 @@ def to_python(attr: Any) -> Any:
     return attr
 
 
-def is_int(value: Any) -> bool:
+def is_int(value: object) -> bool:
     """Return whether a decoded attribute is an integer (a bool is not)."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def int_tuple(value: Any, name: str) -> tuple[int, ...]:
+def int_tuple(value: object, name: str) -> tuple[int, ...]:
     """Return a decoded attribute that must be an array of integers; raises `Invalid` naming it otherwise."""
     if not isinstance(value, tuple):
         raise Invalid(f"{name} is {value}, expected an array of integers such as [2, 1]")
@@ -66,12 +68,23 @@ def int_tuple(value: Any, name: str) -> tuple[int, ...]:
     return elements
 
 
-def required(fields: Mapping[str, Any], key: str, what: str) -> Any:
-    """Return `fields[key]`; raises `Invalid` that lists what was found."""
-    if key not in fields:
-        found = ", ".join(sorted(fields)) or "nothing"
+def required(fields: Any, key: str, what: str) -> Any:
+    """Return `fields[key]` of a decoded dictionary; raises `Invalid` that lists what was found."""
+    if not isinstance(fields, Mapping):
+        raise Invalid(f"{what} is {fields}, expected a dictionary")
+    items = cast("Mapping[str, Any]", fields)
+    if key not in items:
+        found = ", ".join(sorted(items)) or "nothing"
         raise Invalid(f"{what} has no '{key}' (found {found})")
-    return fields[key]
+    return items[key]
+
+
+def required_int(fields: Any, key: str, what: str) -> int:
+    """Return the integer `fields[key]` of a decoded dictionary; raises `Invalid` where it is none."""
+    value = required(fields, key, what)
+    if not is_int(value):
+        raise Invalid(f"{what} has {key} = {value}, expected an integer")
+    return value
 
 
 def refuse_unknown(fields: Mapping[str, Any], known: Sequence[str], what: str) -> None:
@@ -82,9 +95,9 @@ def refuse_unknown(fields: Mapping[str, Any], known: Sequence[str], what: str) -
 
 
 class Decoder(Generic[T]):
-    """A function from an attribute to its value that decodes equal attributes once.
+    """A function from an attribute, or a type, to its value that decodes equal ones once.
 
-    Values are kept by the hash of their attribute, which the bindings compute from its address: an attribute lives as
+    Values are kept by the hash of the attribute, which the bindings compute from its address: an attribute lives as
     long as its context, and holding on to it would keep the context alive.
     """
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from t10.dialect.mlir import ir, linalg_indexing_maps
 from t10.dialect.plan import Expression
+from t10.dialect.region import is_expanded
 
 
 def root_of(op: Any) -> Any | None:
@@ -19,9 +20,9 @@ def root_of(op: Any) -> Any | None:
         return op
     if op.name != "rtensor.operator":
         return None
-    inner = [each.operation for each in op.regions[0].blocks[0].operations]
-    if any(each.name.startswith("rtensor.") and each.name != "rtensor.yield" for each in inner):
+    if is_expanded(op):
         return None
+    inner = [each.operation for each in op.regions[0].blocks[0].operations]
     computing = [o for o in inner if o.name.startswith("linalg.") and o.name != "linalg.fill"]
     reducing = [o for o in computing if _reduces(linalg_indexing_maps(o))]
     return next(iter((*reducing, *computing)), None)
@@ -81,10 +82,7 @@ def _may_be_constant(value: Any) -> bool:
     """Return whether a tensor may be one number throughout: made by a constant or fill, or a view of such."""
     owner = value.owner
     if isinstance(owner, ir.Block):
-        parent = owner.owner.operation
-        if parent.name != "rtensor.operator":
-            return False
-        return _may_be_constant(parent.operands[value.arg_number])
+        return False
     owner = owner.operation
     if owner.name.startswith("tensor.") and len(owner.operands):
         return _may_be_constant(owner.operands[0])

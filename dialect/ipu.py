@@ -48,7 +48,7 @@ from t10.dialect.ods import (
 )
 
 ROLES = ("input", "output", "weight", "activation", "partial", "buffer", "scratch")
-COPY_KINDS = ("shift", "land", "relayout", "setup", "reduce")
+COPY_KINDS = ("shift", "copy_out", "relayout", "setup", "reduce")
 _MEMBERS = (
     "ipu.alloc",
     "ipu.codelet",
@@ -75,7 +75,7 @@ class GraphOp(Ipu.Operation, name="graph", traits=[IsIsolatedFromAbove, NoTermin
       "ipu.codelet"() {sym_name = "Exp_f16", kind = "multi", summary = "exponentials", stack_bytes = 0, apart = [],
         fields = [{name = "x", kind = "in", dtype = "f16", align = 8, interleaved = false},
                   {name = "y", kind = "out", dtype = "f16", align = 8, interleaved = false}],
-        assembly = "...", twin = "return true;"} : () -> ()
+        assembly = "...", cpp_reference = "return true;"} : () -> ()
       "ipu.compute_set"() ({
         "ipu.vertex"(%x, %y) {codelet = "Exp_f16", op_name = "/exp", mapping = [[0, 15]], cycles = 90, state = 1024,
           words = [{operand = 0, offset = 0}, {operand = 1, offset = 0}]} : (!ipu.tensor, !ipu.tensor) -> ()
@@ -170,7 +170,7 @@ class ComputeSetOp(Ipu.Operation, name="compute_set", traits=[NoTerminator]):
         : () -> !ipu.tensor
       "ipu.codelet"() {sym_name = "Scale_f16", kind = "multi", summary = "scales", stack_bytes = 0, apart = [],
         fields = [{name = "x", kind = "inout", dtype = "f16", align = 8, interleaved = false}],
-        assembly = "...", twin = "return true;"} : () -> ()
+        assembly = "...", cpp_reference = "return true;"} : () -> ()
       "ipu.compute_set"() ({
         "ipu.vertex"(%x) {codelet = "Scale_f16", op_name = "/Mul", mapping = [[0, 3]], cycles = 60, state = 1024,
           words = [{operand = 0, offset = 0}]} : (!ipu.tensor) -> ()
@@ -204,7 +204,7 @@ class VertexOp(Ipu.Operation, name="vertex"):
       "ipu.codelet"() {sym_name = "Relu_f16", kind = "multi", summary = "rectifies", stack_bytes = 0, apart = [],
         fields = [{name = "out", kind = "inout", dtype = "f16", align = 8, interleaved = false},
                   {name = "n", kind = "u32", dtype = "", align = 4, interleaved = false}],
-        assembly = "...", twin = "return true;"} : () -> ()
+        assembly = "...", cpp_reference = "return true;"} : () -> ()
       "ipu.compute_set"() ({
         "ipu.vertex"(%x) {codelet = "Relu_f16", op_name = "/Relu", mapping = [[0, 3]], cycles = 48, state = 1024,
                           words = [{operand = 0, offset = 0}, [8, 8, 8, 5]]} : (!ipu.tensor) -> ()
@@ -255,8 +255,9 @@ class CopyOp(Ipu.Operation, name="copy"):
     ```
 
     Operands are the sources (several where a concatenation is read through), then the target. `kind` is one of shift
-    (one step of a rotation, into the shift buffer), land (from there to its place), relayout, setup and reduce. `bytes`
-    is the most any tile receives from others, `cycles` the modelled time. `op_name` names the operator it serves.
+    (one step of a rotation, into the shift buffer), copy_out (from there to its place), relayout, setup and reduce.
+    `bytes` is the most any tile receives from others, `cycles` the modelled time. `op_name` names the operator it
+    serves.
     """
 
     operands_: Sequence[Operand[TensorType]]

@@ -3,7 +3,7 @@
 from math import prod
 from typing import Any, cast
 
-from t10.dialect.attributes import int_tuple, required, to_python
+from t10.dialect.attributes import int_tuple, required, required_int, to_python
 from t10.dialect.ipu_base import inner
 from t10.dialect.mlir import ir
 from t10.dialect.ods import Invalid
@@ -104,11 +104,11 @@ def check_vertex(op: Any, name: str, tiles: int, codelets: dict[str, int]) -> No
     n_tiles = sum(last - first + 1 for first, last in mapping)
     for number, word in enumerate(words):
         is_pointer = isinstance(word, dict)
-        value: Any = required(cast("dict[str, Any]", word), "offset", "word") if is_pointer else word
+        value: Any = required(word, "offset", "word") if is_pointer else word
         count = len(value) if hasattr(value, "__len__") else n_tiles
         if count != n_tiles:
             raise Invalid(f"word {number} of a vertex of '{name}' has {count} numbers for {n_tiles} tiles")
-        operand = required(cast("dict[str, Any]", word), "operand", "word") if is_pointer else 0
+        operand = required_int(word, "operand", "word") if is_pointer else 0
         if is_pointer and not 0 <= operand < len(op.operands):
             raise Invalid(
                 f"word {number} of a vertex of '{name}' points to operand {operand} of {len(op.operands)}"

@@ -3,11 +3,11 @@
 # The docstrings below are part of the reference page: tools/gen_docs.py writes it.
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from t10.dialect.attributes import required, to_python
+from t10.dialect.attributes import int_tuple, required, required_int, to_python
 from t10.dialect.ipu_base import Ipu, TensorType, checked_range, create
 from t10.dialect.mlir import ir
 from t10.dialect.ods import (
@@ -34,23 +34,23 @@ class CodeletOp(Ipu.Operation, name="codelet"):
       "ipu.codelet"() {sym_name = "Relu_f16", kind = "multi", summary = "rectifies", stack_bytes = 0, apart = [],
         fields = [{name = "out", kind = "inout", dtype = "f16", align = 8, interleaved = false},
                   {name = "n", kind = "u32", dtype = "", align = 4, interleaved = false}],
-        assembly = "...", twin = "return true;"} : () -> ()
+        assembly = "...", cpp_reference = "return true;"} : () -> ()
       "ipu.sequence"() ({ }) : () -> ()
     }) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 65536} : () -> ()
     ```
 
     A vertex is one 32-bit word per field, in order: pointers (`in`, `out`, `inout`, `scratch`) and numbers (`u32`,
     `i32`, `f32`). `multi` runs on all workers of a tile at once, `supervisor` on its supervisor. `assembly` defines the
-    entry symbol `__runCodelet_t10__NAME`; `twin` is the body of a C++ method that computes the same. A codelet with the
-    unit attribute `is_cpp` runs that on an IPU, too: its assembly is for our simulator only. `apart` are pairs of field
-    names that must lie in different memory elements.
+    entry symbol `__runCodelet_t10__NAME`; `cpp_reference` is the body of a C++ method that computes the same. A codelet
+    with the unit attribute `is_cpp` runs that on an IPU, too: its assembly is for our simulator only. `apart` are pairs
+    of field names that must lie in different memory elements.
     """
 
     sym_name: StringAttr
     kind: StringAttr
     fields: ArrayAttr
     assembly: StringAttr
-    twin: StringAttr
+    cpp_reference: StringAttr
     summary: StringAttr
     stack_bytes: IntegerAttr
     apart: ArrayAttr
@@ -70,9 +70,9 @@ class CodeletOp(Ipu.Operation, name="codelet"):
                 raise Invalid(f"has two fields '{name}'")
             names.add(name)
         for pair in to_python(self.apart):
-            missing = [name for name in pair if name not in names]
-            if missing or len(pair) != 2:
-                raise Invalid(f"apart holds {list(pair)}, expected two of its fields")
+            found: list[Any] = list(cast("tuple[Any, ...]", pair)) if isinstance(pair, tuple) else [pair]
+            if len(found) != 2 or any(name not in names for name in found):
+                raise Invalid(f"apart holds {found}, expected two of its fields")
 
 
 class PatternOp(Ipu.Operation, name="pattern"):
@@ -167,9 +167,10 @@ class HostOp(Ipu.Operation, name="host"):
             raise Invalid(
                 f'direction is "{self.attributes["direction"].value}", expected one of {", ".join(DIRECTIONS)}'
             )
+        int_tuple(to_python(self.shape), "shape")
         n = len(self.operation.operands)
         for piece in to_python(self.attributes["pieces"]):
-            number = required(piece, "operand", "piece")
+            number = required_int(piece, "operand", "piece")
             if not -1 <= number < n:
                 raise Invalid(f"a piece is of operand {number}, expected -1 or one of the {n} operands")
 

@@ -1,161 +1,204 @@
-"""The value of `#rtensor.layout`: how a tensor lies on the cores, and the rules it must satisfy.
+"""The values of `#rtensor.layout` and `#rtensor.linear`: which element of a tensor lies in which slot of which core.
 
 ```
-tensor<6x8xf16, #rtensor.layout<{fs = [2, 1], ft = [1, 2], rp = [0, 2], cores = 4}>>
+#grid = #rtensor.grid<{f_op = [2, 3, 1], lengths = [1, 1, 6], steps = [1, 1, 3], loop_order = [2], ...}>
+tensor<2x6xf16, #rtensor.layout<#grid, {map = affine_map<(m, n, k) -> (m, k)>, fs = [2, 1], ft = [1, 3], rp = [0, 2]}>>
 ```
 
-cuts dim 0 in 2 sub-tensors of 3x8; 4 cores share each; every ring of 1*2 cores holds one copy, cut in 2 along dim 1
-into partitions of 3x4, and they rotate by 2 elements of dim 1 at a time:
+is the tensor A of a product: it is indexed by the axes m and k of the grid, cut in 2 sub-tensors along m, and every
+sub-tensor is cut in 3 along k over the ring of the three cores that share it:
 
 ```
-for each sub-tensor (i, j) of fs:                        # 2 x 1, outermost dim first
-  for each ring of its sharers:                          # cores / prod(ft) = 2 copies
-    for member r of the ring, of prod(ft) = 2:           # holds partition r; each step hands on rp elements
-      hold T[i * 3 : i * 3 + 3,  (start(r) + [0, 4)) mod 8]
+for every core s:                                  # of the grid
+  hold A[s_m, (phase_k(s) + [0, 2)) mod 6]         # 6 / 3 = 2 elements; one shift moves the window by rp = 2
 ```
+
+`#rtensor.linear<{cores = 4}>` is the other form: the elements in row-major order, dealt out in equal chunks to cores.
+
+Source: compute-shift model §2 and §3, T10 §4.1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
-from typing import Any
 
-from t10.core.chunks import chunk_slots
-from t10.dialect.attributes import int_tuple, is_int, refuse_unknown, required
+import numpy as np
+
+from t10.core import geometry
+from t10.core.expression import AffineDim, AxisSizes
+from t10.core.plan import OperatorPlan
+from t10.dialect.grid import Grid
 from t10.dialect.ods import Invalid
 
-KEYS = ("fs", "ft", "rp", "cores", "scatter", "halo", "padded", "linear")
-"""Keys of the attribute: either `linear` alone, or `fs`, `ft` and `rp` with the others where not default."""
+COMBINES = ("sum", "prod", "max", "min", "and", "or")
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
-    """How a tensor lies on the cores, per tensor dim (outermost first); see the module's docstring.
+class LinearLayout:
+    """The elements in row-major order, in equal chunks (`core.chunks.chunk_slots`), one per core."""
 
-    `fs` pieces in space, `ft` pieces of a sub-tensor over one ring, `rp` elements per shift (0: does not rotate).
-    `cores` share a sub-tensor (0: not stated). `scatter` cores hold 1/scatter of each partition (1: whole), as
-    reduce-scatter leaves it. `halo` elements by which neighbouring sub-tensors of a compound dim (such as h + kh)
-    overlap, as if evenly spaced where several of its axes are cut; empty means that none overlap, and then no dim has
-    more sub-tensors than elements. `padded` extents that dims are padded to where that is more than even pieces of `fs`
-    need (so that every ft on an axis divides its length); empty means none. A dim indexed by several axes has the
-    product of their factors.
-    `linear` over 0 is the other form: elements in row-major order, dealt out in equal chunks to that many cores.
+    n_cores: int
+
+    def __post_init__(self) -> None:
+        """Check the rule; raises `Invalid`."""
+        if self.n_cores < 1:
+            raise Invalid(f"linear layout on cores = {self.n_cores}, expected at least 1")
+
+
+@dataclass(frozen=True, slots=True)
+class RotatingLayout:
+    """How a tensor lies on the cores of a grid; see the module's docstring.
+
+    `dims` says which axes of the grid index each tensor dim; `ft` are temporal factors per axis of the grid. `scatter`
+    cores that hold one window keep a chunk of it each. `partial` names the combination that is still owed: cores that
+    hold one window hold partial results. `at` are positions per axis at which windows stand (none: where they start).
     """
 
-    fs: tuple[int, ...] = ()
-    ft: tuple[int, ...] = ()
-    rp: tuple[int, ...] = ()
-    cores: int = 0
+    grid: Grid
+    dims: tuple[AffineDim, ...]
+    ft: AxisSizes
     scatter: int = 1
-    halo: tuple[int, ...] = ()
-    padded: tuple[int, ...] = ()
-    linear: int = 0
+    partial: str = ""
+    at: AxisSizes = ()
+
+    def __post_init__(self) -> None:
+        """Check the rules that do not need the tensor's shape; raises `Invalid`."""
+        grid, n_axes = self.grid, len(self.grid.f_op)
+        if len(self.ft) != n_axes:
+            raise Invalid(f"layout has {len(self.ft)} temporal factors for a grid of {n_axes} axes")
+        used = [axis for dim in self.dims for axis in dim.axes]
+        if any(axis >= n_axes for axis in used):
+            raise Invalid(f"layout indexes axis {max(used)} of a grid of {n_axes} axes")
+        for axis, factor in enumerate(self.ft):
+            if factor < 1 or grid.lengths[axis] % factor:
+                raise Invalid(
+                    f"ft = {factor} along axis {axis} does not divide its length {grid.lengths[axis]}"
+                )
+            if factor > 1 and axis not in used:
+                raise Invalid(f"ft = {factor} along axis {axis}, which does not index the tensor, expected 1")
+            if factor > grid.steps[axis]:
+                raise Invalid(
+                    f"ft = {factor} along axis {axis}, expected at most its {grid.steps[axis]} steps"
+                )
+        if self.n_sharers % self.ring_length:
+            raise Invalid(
+                f"ft cuts a sub-tensor in {self.ring_length}, which does not divide the {self.n_sharers} cores that "
+                "share it"
+            )
+        if not 1 <= self.scatter <= self.n_copies:
+            raise Invalid(f"scatter = {self.scatter}, expected 1 to {self.n_copies}, the copies of a window")
+        if self.partial and (self.partial not in COMBINES or self.n_copies == 1):
+            raise Invalid(
+                f'partial = "{self.partial}" of {self.n_copies} copies, expected one of {", ".join(COMBINES)} '
+                "and several"
+            )
+        self._check_positions()
+
+    def _check_positions(self) -> None:
+        if not self.at:
+            return
+        steps = self.grid.steps
+        if len(self.at) != len(steps) or not any(self.at):
+            raise Invalid(f"at = {list(self.at)}, expected a position per axis that are not all 0")
+        for axis, position in enumerate(self.at):
+            if not 0 <= position < steps[axis] or (position and self.ft[axis] == 1):
+                raise Invalid(f"at = {list(self.at)}: axis {axis} does not stand at position {position}")
 
     @property
-    def ring(self) -> int:
+    def axes(self) -> frozenset[int]:
+        """Return the axes of the grid that index the tensor."""
+        return frozenset(axis for dim in self.dims for axis in dim.axes)
+
+    @property
+    def ring_length(self) -> int:
         """Return the number of cores that together hold one copy of a sub-tensor: prod(ft)."""
         return prod(self.ft)
 
-    def partition_elements(self, shape: tuple[int, ...]) -> int:
-        """Return the number of elements one core holds."""
-        if self.linear:
-            return chunk_slots(prod(shape), self.linear)
-        return chunk_slots(prod(self.partition(shape)), self.scatter)
+    @property
+    def n_sharers(self) -> int:
+        """Return how many cores need the same sub-tensor."""
+        return prod(parts for axis, parts in enumerate(self.grid.f_op) if axis not in self.axes)
 
-    def sub_tensor(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the extents of one sub-tensor in elements, padding and halo included."""
-        halo = self.halo or (0,) * len(shape)
-        extents = self.padded or shape
-        return tuple(_ceil_div(max(n - h, 1), f) + h for n, f, h in zip(extents, self.fs, halo, strict=True))
+    @property
+    def n_copies(self) -> int:
+        """Return how many cores hold the same window: the number of rings."""
+        return self.n_sharers // self.ring_length
 
-    def partition(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the extents of one sub-tensor partition in elements: what one core of a ring holds."""
-        return tuple(_ceil_div(n, t) for n, t in zip(self.sub_tensor(shape), self.ft, strict=True))
+    @property
+    def plan(self) -> OperatorPlan:
+        """Return a plan on the grid whose only operand is this tensor."""
+        return self.grid.plan((self.ft,))
 
-    def fields(self) -> dict[str, Any]:
-        """Return the fields to write, by key; defaults are left out."""
-        if self.linear:
-            return {"linear": self.linear}
-        fields: dict[str, Any] = {"fs": self.fs, "ft": self.ft, "rp": self.rp}
-        if self.cores:
-            fields["cores"] = self.cores
-        if self.scatter != 1:
-            fields["scatter"] = self.scatter
-        if self.halo:
-            fields["halo"] = self.halo
-        if self.padded:
-            fields["padded"] = self.padded
-        return fields
+    @property
+    def rotates(self) -> bool:
+        """Return whether windows move."""
+        return self.ring_length > 1
+
+    def standing(self, positions: AxisSizes) -> RotatingLayout:
+        """Return the layout with its windows at loop positions, which count along the axes it rotates along."""
+        at = tuple(p if t > 1 else 0 for p, t in zip(positions, self.ft, strict=True))
+        return replace(self, at=at if any(at) else ())
 
 
-def read_layout(fields: Mapping[str, Any]) -> Layout:
-    """Return the layout spelled by a decoded attribute; raises `Invalid` for missing, unknown or ill-typed keys."""
-    refuse_unknown(fields, KEYS, "layout")
-    scalars: dict[str, int] = {key: fields[key] for key in ("cores", "scatter", "linear") if key in fields}
-    for key, value in scalars.items():
-        if not is_int(value) or value < 1:
-            raise Invalid(f"layout {key} is {value}, expected a positive integer")
-    if "linear" in fields:
-        refuse_unknown(fields, ("linear",), "linear layout")
-        return Layout(linear=scalars["linear"])
-    rows = {key: int_tuple(required(fields, key, "layout"), key) for key in ("fs", "ft", "rp")}
-    cores, scatter = scalars.get("cores", 0), scalars.get("scatter", 1)
-    halo, padded = (int_tuple(fields.get(key, ()), key) for key in ("halo", "padded"))
-    return Layout(rows["fs"], rows["ft"], rows["rp"], cores=cores, scatter=scatter, halo=halo, padded=padded)
+Layout = LinearLayout | RotatingLayout
+
+
+def dim_numbers(
+    layout: RotatingLayout, per_axis: AxisSizes, without_axis: int
+) -> tuple[int | tuple[int, ...], ...]:
+    """Return numbers per axis as they are written per tensor dim: one, or one per axis of a compound dim."""
+    rows = [tuple(per_axis[axis] for axis in dim.axes) for dim in layout.dims]
+    return tuple((row[0] if row else without_axis) if len(row) < 2 else row for row in rows)
 
 
 def check_layout(layout: Layout, shape: tuple[int, ...]) -> None:
-    """Raise `Invalid` with the first rule that `layout` breaks on a tensor of `shape` (compute-shift model §2, §3)."""
-    if layout.linear:
+    """Raise `Invalid` with the first rule that a layout breaks on a tensor of `shape` (compute-shift model §2, §4).
+
+    Every index of the tensor lies on some core, and the windows of the cores that share a sub-tensor hold every part
+    of it equally often.
+    """
+    if isinstance(layout, LinearLayout):
         return
-    _check_ranks(layout, len(shape))
-    for dim, (extent, padded) in enumerate(zip(shape, layout.padded, strict=False)):
-        if padded < extent:
-            raise Invalid(f"padded[{dim}] = {padded}, expected at least the extent {extent}")
-    sub_tensor = layout.sub_tensor(shape)
-    for dim, (extent, fs, ft) in enumerate(zip(shape, layout.fs, layout.ft, strict=True)):
-        if fs > max(extent, 1) and not layout.halo:
-            raise Invalid(
-                f"fs[{dim}] = {fs} cuts extent {extent} into more pieces than elements, expected at most {extent}"
-            )
-        if ft > sub_tensor[dim]:
-            raise Invalid(
-                f"ft[{dim}] = {ft} cuts a sub-tensor of {sub_tensor[dim]} elements, expected at most {sub_tensor[dim]}"
-            )
-    if layout.cores and layout.cores % layout.ring:
-        raise Invalid(
-            f"prod(ft) = {layout.ring} does not divide the {layout.cores} cores that share a sub-tensor"
-        )
-    if layout.cores and layout.cores // layout.ring % layout.scatter:
-        raise Invalid(
-            f"scatter = {layout.scatter} does not divide the {layout.cores // layout.ring} copies of a sub-tensor"
-        )
-    for dim, (length, ft, rp) in enumerate(zip(layout.partition(shape), layout.ft, layout.rp, strict=True)):
-        if rp > length:
-            raise Invalid(
-                f"rp[{dim}] = {rp} is larger than a partition of {length} elements "
-                f"(extent {shape[dim]}, fs {layout.fs[dim]}, ft {ft})"
-            )
-        if rp and ft == 1:
-            raise Invalid(
-                f"rp[{dim}] = {rp} but ft[{dim}] = 1: a dim that is not cut in time does not rotate, expected 0"
-            )
+    grid = layout.grid
+    if len(layout.dims) != len(shape):
+        raise Invalid(f"layout has {len(layout.dims)} dims for a tensor of rank {len(shape)}")
+    for d, (dim, extent) in enumerate(zip(layout.dims, shape, strict=True)):
+        whole = tuple(parts * length for parts, length in zip(grid.f_op, grid.lengths, strict=True))
+        covered = dim.offset + geometry.dim_extent(dim, whole)
+        if dim.is_simple and covered < extent:
+            raise Invalid(f"the grid covers {covered} of the {extent} elements of dim {d}")
+    _check_rings(layout)
 
 
-def _check_ranks(layout: Layout, rank: int) -> None:
-    """Raise `Invalid` for rows that are not as long as the tensor's rank, or hold numbers out of range."""
-    rows = (("fs", layout.fs, 1), ("ft", layout.ft, 1), ("rp", layout.rp, 0))
-    optional = tuple(each for each in (("halo", layout.halo, 0), ("padded", layout.padded, 1)) if each[1])
-    for name, row, least in (*rows, *optional):
-        if len(row) != rank:
-            raise Invalid(f"{name} has {len(row)} entries for a rank-{rank} tensor, expected {rank}")
-        for dim, value in enumerate(row):
-            if value < least:
-                raise Invalid(f"{name}[{dim}] = {value}, expected at least {least}")
+def _check_rings(layout: RotatingLayout) -> None:
+    """Check that the windows of the cores that share a sub-tensor tile it, each copy once."""
+    rotating = [axis for axis, factor in enumerate(layout.ft) if factor > 1]
+    if not rotating:
+        return
+    plan = layout.plan
+    starts = geometry.phases(plan)
+    own = sorted(layout.axes)
+    group = _numbered(geometry.coordinates(plan)[:, own], [plan.f_op[axis] for axis in own])
+    _, first, inverse = np.unique(group, return_index=True, return_inverse=True)
+    inverse = inverse.reshape(-1)
+    cell = np.zeros(len(starts), np.int64)
+    for axis in rotating:
+        width = plan.lengths[axis] // layout.ft[axis]
+        ahead = (starts[:, axis] - starts[first[inverse], axis]) % plan.lengths[axis]
+        if (ahead % width).any():
+            raise Invalid(
+                f"the windows of a ring overlap along axis {axis}: phases do not tile the sub-tensor"
+            )
+        cell = cell * layout.ft[axis] + ahead // width
+    counts = np.bincount(inverse * layout.ring_length + cell, minlength=len(first) * layout.ring_length)
+    if (counts != layout.n_copies).any():
+        raise Invalid("the windows of a ring do not tile the sub-tensor: phases leave parts of it on no core")
 
 
-def _ceil_div(a: int, b: int) -> int:
-    """Return a / b rounded up."""
-    return -(-a // b)
+def _numbered(rows: np.ndarray[tuple[int, int], np.dtype[np.int64]], sizes: list[int]) -> geometry.Ints:
+    """Return one number per row of digits."""
+    number = np.zeros(len(rows), np.int64)
+    for column, size in enumerate(sizes):
+        number = number * size + rows[:, column]
+    return number

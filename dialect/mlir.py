@@ -110,6 +110,17 @@ def linalg_indexing_maps(op: Any) -> list[Any]:
     return [] if maps is None else [attr.value for attr in maps]
 
 
+def captured(op: Any) -> list[Any]:
+    """Return what the regions of an operation use from outside it, in order of use, with repeats."""
+    inner = [each.operation for each in walk(op)[1:]]
+    inside = {result for each in inner for result in each.results}
+    for each in (op.operation, *inner):
+        inside.update(
+            argument for region in each.regions for block in region.blocks for argument in block.arguments
+        )
+    return [value for each in inner for value in each.operands if value not in inside]
+
+
 def walk(op: Any) -> list[Any]:
     """Return `op` and all operations inside it, outermost first.
 

@@ -115,19 +115,61 @@ class Invalid(Exception):
 def verifier(check: Callable[[Any], None]) -> Callable[[Any], bool]:
     """Turn a check that raises `Invalid` into an operation's verifier that reports at the operation's location.
 
-    Python verifiers run before the structural checks of IRDL, and no exception may cross the C++ frames: a missing
-    attribute or operand is left for IRDL to report.
+    Python verifiers run before the structural checks of IRDL, and no exception may cross the C++ frames. Operations
+    that lack what their class declares are left to IRDL, which refuses them; the check runs on the others. Any other
+    exception is an error as well, never an acceptance.
     """
 
     @functools.wraps(check)
     def verify(op: Any) -> bool:
         try:
-            check(op)
-        except (KeyError, IndexError, TypeError, AttributeError):
-            return True
+            if is_complete(op):
+                _check_blocks(op)
+                check(op)
         except Invalid as error:
-            op.location.emit_error(f"'{op.operation.name}' op {error}")
-            return False
-        return True
+            problem = str(error)
+        except Exception as error:
+            problem = _wrong_kind(op) or f"cannot be verified: {type(error).__name__}: {error}"
+        else:
+            return True
+        op.location.emit_error(f"'{op.operation.name}' op {problem}")
+        return False
 
     return verify
+
+
+def is_complete(op: Any) -> bool:
+    """Return whether an operation has the operands, attributes, results and regions that its class declares."""
+    operands, attributes, results, regions = _declared(op.__class__)
+    if len(op.operation.regions) != len(regions) or any(
+        field.name not in op.attributes for field in attributes
+    ):
+        return False
+    for fields, found in ((operands, op.operation.operands), (results, op.operation.results)):
+        n_single = sum(field.variadicity == ext.Variadicity.single for field in fields)
+        if len(found) < n_single or (n_single == len(fields) and len(found) > n_single):
+            return False
+    return True
+
+
+@functools.cache
+def _declared(cls: Any) -> tuple[list[Any], list[Any], list[Any], list[Any]]:
+    """Return the operands, attributes, results and regions that an operation's class declares."""
+    return ext.partition_fields(cls._fields)
+
+
+def _check_blocks(op: Any) -> None:
+    """Check that regions have one block, which IRDL does not say; those without a terminator may be empty."""
+    least = 0 if NoTerminator in op.__class__._traits else 1
+    for number, region in enumerate(op.operation.regions):
+        if not least <= len(region.blocks) <= 1:
+            raise Invalid(f"region #{number} has {len(region.blocks)} blocks, expected one")
+
+
+def _wrong_kind(op: Any) -> str:
+    """Return which attribute is not of the class that is declared, or an empty string."""
+    for field in _declared(op.__class__)[1]:
+        found, kind = op.attributes[field.name].maybe_downcast(), field.constraint
+        if isinstance(kind, type) and not isinstance(found, kind):
+            return f"{field.name} is {found}, expected {getattr(kind, 'attr_name', kind.__name__)}"
+    return ""

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from t10.dialect.expression import expression_of, root_of, single_axis
-from t10.dialect.layout import Layout, check_layout
-from t10.dialect.mlir import ir, linalg_indexing_maps, walk
+from t10.dialect.expression import expression_of, root_of
+from t10.dialect.layout_attr import layout_of
+from t10.dialect.mlir import ir, walk
 from t10.dialect.ods import Invalid
 from t10.dialect.plan import Expression, check_plan
 from t10.dialect.plan_attributes import forced_of, plan_of, space_of
-from t10.dialect.rtensor import CANDIDATES, FORCED, PLAN, SPACE, PlanAttr, SpaceAttr, layout_of
+from t10.dialect.rtensor import CANDIDATES, FORCED, PLAN, SPACE, PlanAttr, SpaceAttr
 from t10.dialect.space import check_space
 
 AttributeCheck = Callable[[Any, Expression | None], str | None]
@@ -44,8 +44,6 @@ class _Checker:
         self._check_types(op)
         if op.name == "func.func":
             self._check_function(op)
-        if op.name.startswith("linalg."):
-            self._report(op, _pace_problem(op))
         for name, check in ((PLAN, _plan_problem), (SPACE, _space_problem), (FORCED, _forced_problem)):
             if name in op.attributes:
                 self._report(op, self._attribute_problem(op.attributes[name], _expression(op), name, check))
@@ -106,14 +104,8 @@ class _Checker:
 
 def _layout_problem(type_: Any) -> str | None:
     """Return what is wrong with the layout of a type, or None."""
-    if not isinstance(type_, ir.RankedTensorType) or type_.encoding is None:
-        return None
     try:
-        layout = layout_of(type_)
-        if layout is not None and not type_.has_static_shape:
-            raise Invalid(f"layout on the dynamic shape of {type_}, expected a static shape")
-        if layout is not None:
-            check_layout(layout, tuple(type_.shape))
+        layout_of(type_)
     except Invalid as problem:
         return str(problem)
     return None
@@ -155,33 +147,3 @@ def _expression(op: Any) -> Expression | None:
     """Return the expression of an operator's root, if it has one that can be read."""
     root = root_of(op)
     return None if root is None else expression_of(root)
-
-
-def _pace_problem(op: Any) -> str | None:
-    """Return which operands rotate at unequal pace along a shared axis, or None (compute-shift model §3)."""
-    layouts = [(i, operand, _valid_layout(operand.type)) for i, operand in enumerate(op.operands)]
-    if not any(layout is not None and layout.ring > 1 for _, _, layout in layouts):
-        return None
-    maps = linalg_indexing_maps(op)
-    if not maps or len(maps) != len(layouts):
-        return None
-    pace_by_axis: dict[int, tuple[int, int]] = {}
-    for (i, _, layout), map_ in zip(layouts, maps, strict=True):
-        if layout is None or layout.linear:
-            continue
-        for dim, form in enumerate(map_.results):
-            axis = single_axis(form)
-            if axis is None or layout.ft[dim] == 1:
-                continue
-            first, pace = pace_by_axis.setdefault(axis, (i, layout.rp[dim]))
-            if pace != layout.rp[dim]:
-                return (
-                    f"operand #{i} rotates by rp = {layout.rp[dim]} along axis {axis}, operand #{first} by {pace}, "
-                    "expected one pace on a shared axis"
-                )
-    return None
-
-
-def _valid_layout(type_: Any) -> Layout | None:
-    """Return the layout of a type if it has one that satisfies the rules by itself."""
-    return layout_of(type_) if _layout_problem(type_) is None else None

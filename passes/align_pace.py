@@ -22,7 +22,7 @@ from t10.passes.planning import (
 )
 from t10.passes.read_graph import read_graph
 from t10.passes.registry import option
-from t10.plan.stages import aligned_space, partitions_of, placed_plans
+from t10.plan.fronts.stages import aligned_space, partitions_of, placed_plans
 
 
 @dataclass(frozen=True, slots=True)

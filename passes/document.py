@@ -19,7 +19,7 @@ _LAYOUT = re.compile(r"#rtensor\.layout<\{.*?\}>")
 _LEFT_OUT = tuple(
     (re.compile(pattern), shown)
     for pattern, shown in (
-        (r'(assembly|twin) = "[^"]*"', r'\1 = "..."'),
+        (r'(assembly|cpp_reference) = "[^"]*"', r'\1 = "..."'),
         (r"fields = \[\{.*?\}\]", "fields = [...]"),
         (r'((?:codelet|sym_name) = "\w+)_[0-9a-f]{10}"', r'\1"'),
         (r"(operand = \d+\})(?:, (?:array<[^>]*>|-?\d+))+\]", r"\1, ...]"),
@@ -75,8 +75,8 @@ The plan is chosen. B rests as it is used; A comes from its linear layout, at mo
         "",
         """\
 The tiles' program: three sub-tasks, each in two compute sets, for B's window of 3 is cut where it wraps around; between
-them shifts through the buffer, and what has come lands in A and in B; B's way home; the epilogue. Left out (`...`):
-code, the numbers among the words of vertices, long patterns, and where the regions of memory begin.""",
+them shifts through the buffer, copied out to A and to B; B's way home; the epilogue. Left out (`...`): code, the
+numbers among the words of vertices, long patterns, and where the regions of memory begin.""",
     ),
 )
 """Pass, its options, and what to look at afterwards."""

@@ -1,74 +1,67 @@
-"""`--t10-expand`: the compute-shift program of every operator, as loops (T10 §4.2, compute-shift model §4)."""
+"""`--t10-expand`: the compute-shift program of every operator (T10 §4.2, compute-shift model §4)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from t10.core.expression import OperatorSpec
-from t10.cost.operator import output_chunk
-from t10.dialect.mlir import ir
-from t10.errors import UnsupportedOpError
-from t10.passes.bridge.loops import expand, is_expanded
-from t10.passes.bridge.separate import operand_numbers
-from t10.passes.place import planned
-from t10.passes.planning import PlanningPass, is_lowered
+from t10.chip import ChipSpec
+from t10.core.schedule import ModulePlan
+from t10.cost import CostModel
+from t10.errors import InputError
+from t10.passes.bridge.annotate import CHIP, IDLE_LEVEL
+from t10.passes.bridge.read_program import has_program
+from t10.passes.bridge.write_program import write_program
+from t10.passes.planning import RECONCILE_FIRST, PlanningPass, chosen_plan, is_lowered
+from t10.passes.read_graph import ReadModule, read_graph
+from t10.plan.schedule import restore_module
 
 
 @dataclass(frozen=True, slots=True)
 class Expand(PlanningPass):
-    """Write the loops of every operator that rotates or reduces: sub-tasks, shifts, reduction, epilogue.
+    """Replace every operator by its compute-shift program.
 
-    The operator keeps its name and plan; its region becomes one `rtensor.nest` per rotating axis, outermost first,
-    around the sub-task (an `rtensor.operator` with `rtensor.sub_task`, the extent of its box per axis) and the shifts
-    that follow it; then `rtensor.reduce` where partial sums lie on several cores, and the epilogue.
+    Values get the layouts in which they lie; `rtensor.resident` says where inputs and weights rest; the region of an
+    operator becomes the relayouts and set-ups before it, the loop of shifts and sub-tasks, the reduction and the
+    epilogue. From here on the types are the plan: `rtensor.plan` is consumed.
     """
 
     name: ClassVar[str] = "t10-expand"
-    prerequisites: ClassVar[tuple[str, ...]] = ("t10-place",)
-    reads: ClassVar[str] = "placed plans"
+    prerequisites: ClassVar[tuple[str, ...]] = ("t10-reconcile",)
+    reads: ClassVar[str] = "`rtensor.plan` and `rtensor.idle_level` of every operator"
     leaves: ClassVar[str] = (
-        "`rtensor.nest`, sub-tasks, `rtensor.shift`, `rtensor.reduce` and epilogues inside the operators"
+        "the compute-shift level: layouts as encodings, `rtensor.resident`, and in every operator `rtensor.relayout`, "
+        "`rtensor.setup`, `scf.for` over `rtensor.shift` and `rtensor.sub_task`, `rtensor.reduce`"
     )
 
     def apply(self, module: Any) -> None:
-        """Expand the operators' regions; those without loops or reduction, and expanded ones, stay as they are."""
-        if is_lowered(module):
-            return
-        _, cost = self.target(module)
-        read, plan = planned(self, module)
-        todo = [
-            (read.operations[spec.name], spec, scheduled)
-            for spec, scheduled in zip(plan.graph.operators, plan.operators, strict=True)
-            if scheduled.active.plan.loop_order or output_chunk(spec, scheduled.active.plan)[0] > 1
-        ]
-        todo = [each for each in todo if not is_expanded(each[0])]
-        # Before anything is rewritten: a new result has no name in `read`.
-        numbers = [operand_numbers(op, spec, read.names, read.sources) for op, spec, _ in todo]
-        for (op, spec, scheduled), operands in zip(todo, numbers, strict=True):
-            _check_operands(spec, operands)
-            with op.location, ir.InsertionPoint(op):
-                expand(op, spec, scheduled, operands, cost)
+        """Expand all operators; nothing where they are expanded. Raises `InputError` for an operator without plan."""
+        if not self.is_done(module):
+            expand_module(module, *self.target(module))
 
     @classmethod
     def is_done(cls, module: Any) -> bool:
-        """Return whether some operator is expanded."""
-        return any(
-            is_expanded(op.operation)
-            for function in module.body.operations
-            if function.operation.name == "func.func"
-            for block in function.operation.regions[0].blocks
-            for op in block.operations
-        )
+        """Return whether some operator is expanded, or all are lowered."""
+        return is_lowered(module) or has_program(module)
 
 
-def _check_operands(spec: OperatorSpec, numbers: dict[int, int]) -> None:
-    """Refuse an operator that reads a value through a view inside its region: what would be shifted has no name."""
-    for number, operand in enumerate(spec.operands):
-        if number not in numbers:
-            raise UnsupportedOpError(
-                f"reads {operand.name} through a view in its region, which cannot be written as loops",
-                operator=spec.name,
-                location=spec.location or None,
-                hint="move the view in front of the operator",
-            )
+def expand_module(module: Any, chip: ChipSpec, cost: CostModel) -> None:
+    """Expand a module at the planned level; raises `InputError` for an operator without plan."""
+    read, plan = chosen_schedule(module, chip, cost)
+    write_program(read, plan)
+
+
+def chosen_schedule(module: Any, chip: ChipSpec, cost: CostModel) -> tuple[ReadModule, ModulePlan]:
+    """Return the graph of a module at the planned level and the schedule that follows from the chosen plans.
+
+    Raises `InputError` for an operator without plan.
+    """
+    if CHIP not in module.operation.attributes:
+        raise InputError(f"module has no {CHIP}", hint=RECONCILE_FIRST)
+    read = read_graph(module)
+    operations = [(spec.name, read.operations[spec.name]) for spec in read.graph.operators]
+    plans = tuple(chosen_plan(op, name) for name, op in operations)
+    levels = tuple(
+        int(op.attributes[IDLE_LEVEL].value) if IDLE_LEVEL in op.attributes else 0 for _, op in operations
+    )
+    return read, restore_module(read.graph, chip, cost, plans, levels)

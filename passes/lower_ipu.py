@@ -1,15 +1,19 @@
-"""`--t10-lower-ipu`: a planned model as codelets, vertices, exchanges and a program of the `ipu` dialect."""
+"""`--t10-lower-ipu`: compute-shift programs as codelets, vertices, exchanges and a program of the `ipu` dialect."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from t10.chip import ChipSpec
+from t10.cost import CostModel
 from t10.dialect.mlir import ir
 from t10.emit.lower import lower
+from t10.passes.bridge.read_program import read_program
 from t10.passes.device.write import write_graph
-from t10.passes.place import planned
+from t10.passes.place import program_plan
 from t10.passes.planning import PlanningPass, is_lowered
+from t10.plan.schedule import priced_arrivals
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +22,7 @@ class LowerIpu(PlanningPass):
 
     name: ClassVar[str] = "t10-lower-ipu"
     prerequisites: ClassVar[tuple[str, ...]] = ("t10-place",)
-    reads: ClassVar[str] = "placed plans, expanded or not"
+    reads: ClassVar[str] = "the compute-shift level, placed"
     leaves: ClassVar[str] = (
         "an `ipu.graph` per function: allocations, codelets, compute sets with vertices on tiles, exchange patterns, "
         "host tensors, the program"
@@ -26,16 +30,20 @@ class LowerIpu(PlanningPass):
 
     def apply(self, module: Any) -> None:
         """Replace the function by its graph."""
-        if is_lowered(module):
-            return
-        chip, cost = self.target(module)
-        read, plan = planned(self, module)
-        program = lower(plan, chip, cost)
-        with ir.InsertionPoint(read.function), read.function.location:
-            write_graph(program)
-        read.function.erase()
+        if not is_lowered(module):
+            lower_module(module, *self.target(module))
 
     @classmethod
     def is_done(cls, module: Any) -> bool:
         """Return whether the module holds a graph and no function."""
         return is_lowered(module)
+
+
+def lower_module(module: Any, chip: ChipSpec, cost: CostModel) -> None:
+    """Replace the function of a placed module at the compute-shift level by its graph."""
+    program = read_program(module)
+    device = lower(priced_arrivals(program_plan(program, chip), chip, cost), chip, cost)
+    function = program.model.function
+    with ir.InsertionPoint(function), function.location:
+        write_graph(device)
+    function.erase()

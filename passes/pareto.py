@@ -18,8 +18,8 @@ from t10.passes.planning import (
     is_chosen,
 )
 from t10.passes.read_graph import read_graph
-from t10.plan.canonical import searched_as
-from t10.plan.search import front_that_fits, search_space
+from t10.plan.fronts.canonical import searched_as
+from t10.plan.search.operator import front_that_fits, search_space
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from t10.core.space import PartitionSpace
 from t10.cost import CostModel
 from t10.dialect.mlir import ir
 from t10.dialect.plan import CandidatePlan
-from t10.dialect.rtensor import CANDIDATES, PLAN, SPACE
+from t10.dialect.rtensor import CANDIDATES, SPACE
 from t10.errors import InputError
 from t10.passes.bridge.annotate import CHIP, COST_MODEL
 from t10.passes.bridge.unplan import unplan
@@ -21,19 +21,19 @@ from t10.passes.planning import (
     PlanningPass,
     Undecided,
     encoded,
-    has_attribute,
+    is_chosen,
     is_lowered,
     is_planned,
     locating,
     set_undecided,
 )
-from t10.passes.read_graph import ReadModule, read_graph
+from t10.passes.read_graph import ReadModule, function_of, read_graph
 from t10.passes.registry import option
-from t10.plan.canonical import searched_as
+from t10.plan.fronts.canonical import searched_as
+from t10.plan.fronts.pinned import check_names, check_plan
+from t10.plan.fronts.pins import read_pins
+from t10.plan.fronts.stages import partitions_or_space
 from t10.plan.options import ForcedPartition, PlanOptions
-from t10.plan.pinned import check_names, check_plan
-from t10.plan.pins import read_pins
-from t10.plan.stages import partitions_or_space
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +70,8 @@ class Partition(PlanningPass):
         """Set `rtensor.candidates` or `rtensor.space` of every operator; earlier plans go."""
         if is_lowered(module):
             return
-        if has_attribute(module, PLAN):
-            unplan(read_graph(module).function)
+        if is_chosen(module):
+            unplan(function_of(module))
         module.operation.attributes[CHIP] = ir.StringAttr.get(self.chip)
         module.operation.attributes[COST_MODEL] = ir.StringAttr.get(self.cost_model)
         chip, cost = self.target(module)

@@ -1,53 +1,70 @@
-"""The whole road from linalg to a planned module in one call, as the drivers take it.
+"""The road from linalg to a program for the chip, as the drivers take it: the passes of `t10-opt`, in process.
 
-Leaves exactly what `--t10-fuse --t10-partition --t10-align-pace --t10-pareto --t10-reconcile` leave. Nobody looks in
-between, so native search takes the place of the three in the middle, and the fronts stay values.
+`compile_module` leaves exactly what `--t10-fuse --t10-partition --t10-align-pace --t10-pareto --t10-reconcile
+--t10-expand --t10-place` leave. Nobody looks before the choice, so native search takes the place of the three passes
+that find the fronts, and these stay values. From the choice on, every stage reads the module that the stage before it
+left.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 from numpy.typing import NDArray
 
 from t10.chip import ChipSpec
+from t10.core.device import DeviceProgram
 from t10.core.garbage import rare_collections
 from t10.core.orders import Order
 from t10.core.schedule import ModulePlan
-from t10.cost import registry
-from t10.dialect.mlir import ir
-from t10.passes.bridge.annotate import COST_MODEL, annotate
+from t10.cost import CostModel, registry
+from t10.dialect.aliases import with_aliases
+from t10.dialect.mlir import ir, new_context
+from t10.dialect.verify import verify_layouts
+from t10.errors import T10Error, VerifyError
+from t10.passes.bridge.annotate import CHIP, COST_MODEL, annotate
+from t10.passes.bridge.read_program import read_program
+from t10.passes.device.read import find_graph
+from t10.passes.device.read import read_graph as read_device
+from t10.passes.expand import expand_module
 from t10.passes.forced import forced_by_attributes
+from t10.passes.lower_ipu import lower_module
+from t10.passes.place import place_module, program_plan
 from t10.passes.planning import locating
 from t10.passes.read_graph import ReadModule, read_graph
 from t10.passes.registry import make, run
-from t10.plan.cache import PlanCache
-from t10.plan.explain_fit import explaining
-from t10.plan.fronts import operator_fronts
+from t10.plan.fit.explain_fit import explaining
+from t10.plan.fronts.cache import PlanCache
+from t10.plan.fronts.operator_fronts import operator_fronts
+from t10.plan.fronts.pinned import check_names
+from t10.plan.fronts.pins import Pins
 from t10.plan.options import PlanOptions
-from t10.plan.pinned import check_names
-from t10.plan.pins import Pins
-from t10.plan.schedule import schedule_module
-from t10.plan.settled import as_written, settled
+from t10.plan.pinned_schedule import as_written, pinned_schedule
+from t10.plan.schedule import schedule_module, with_costs
 
 Progress = Callable[[str, int, int], None]
 """Called with a stage's name, steps done and steps in all."""
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedModule:
-    """`plan`; by name, `constants` are values of the module that became weights, `orders` those of weights."""
+class CompiledModule:
+    """A module at the compute-shift level, placed: `text`, and `plan`, what it says with what was found about it.
 
+    By name, `constants` are values of the module that became weights, `orders` those of weights.
+    """
+
+    text: str
     plan: ModulePlan
     constants: dict[str, NDArray[Any]]
     orders: dict[str, Order]
 
 
 @rare_collections()
-def plan_mlir(
+def compile_module(
     module: Any,
     chip: ChipSpec,
     options: PlanOptions | None = None,
@@ -57,8 +74,8 @@ def plan_mlir(
     pins: Pins | None = None,
     executor: Executor | None = None,
     cache: PlanCache | None = None,
-) -> PlannedModule:
-    """Fuse and plan a linalg module for a chip and write the plan into it under a cost model.
+) -> CompiledModule:
+    """Fuse, plan, expand and place a linalg module for a chip under a cost model; the module is changed.
 
     Plans pinned by attributes of operators, by `pins` and by `options` are kept; of two for one operator, the last of
     these. Operators are searched on `executor` and kept in `cache`. Raises `UnsupportedOpError` for operations that
@@ -70,14 +87,70 @@ def plan_mlir(
         cost = registry.cost_model(cost_model, chip)
         with locating(read.graph.operators), explaining(read.graph, chip, cost, pinned):
             fronts = operator_fronts(read.graph, chip, cost, pinned, progress, executor=executor, cache=cache)
-            plan = settled(read.graph, chip, cost, fronts, pinned)
-            if plan is None:
-                plan = schedule_module(read.graph, chip, cost, fronts, pinned, progress)
+            chosen = pinned_schedule(read.graph, chip, cost, fronts, pinned)
+            if chosen is None:
+                chosen = schedule_module(read.graph, chip, cost, fronts, pinned, progress)
         if pins is not None:
-            plan = as_written(plan, pins.whole)
+            chosen = as_written(chosen, pins.whole)
         module.operation.attributes[COST_MODEL] = ir.StringAttr.get(cost_model)
-        annotate(module, read, plan)
-    return PlannedModule(plan, read.constants, read.orders)
+        module.operation.attributes[CHIP] = ir.StringAttr.get(chip.name)
+        annotate(module, read, chosen)
+        expand_module(module, chip, cost)
+        place_module(module, chip)
+        plan = with_costs(_checked_plan(module, chip), chosen)
+        if plan is None:
+            raise T10Error("the module says something else than what was planned")
+        text = module_text(module)
+    return CompiledModule(text, plan, read.constants, read.orders)
+
+
+def module_text(module: Any) -> str:
+    """Return a verified module as `t10-opt` prints it."""
+    return with_aliases(str(module.operation.get_asm(assume_verified=True)).rstrip("\n") + "\n")
+
+
+def read_module_plan(text: str, chip: ChipSpec, source: str) -> ModulePlan:
+    """Return what the text of a placed module at the compute-shift level says; cycles and fronts are left out.
+
+    Raises `VerifyError` for text that is no such module, naming `source`.
+    """
+    with parsed_module(text, source) as module:
+        return _checked_plan(module, chip)
+
+
+def replaced_module(text: str, chip: ChipSpec) -> str:
+    """Return a module with its buffers placed anew for a chip."""
+    with parsed_module(text, "the module") as module:
+        place_module(module, chip)
+        return module_text(module)
+
+
+def device_program(text: str, chip: ChipSpec, cost: CostModel) -> DeviceProgram:
+    """Return the device program of a placed module: the `ipu.graph` that `--t10-lower-ipu` leaves, read back."""
+    with parsed_module(text, "the module") as module:
+        lower_module(module, chip, cost)
+        return read_device(find_graph(module))
+
+
+@contextmanager
+def parsed_module(text: str, source: str) -> Iterator[Any]:
+    """Make a context current in which a module's text is parsed and verified; raises `VerifyError` naming `source`."""
+    with new_context(), ir.Location.unknown():
+        try:
+            module = ir.Module.parse(text)
+        except (ir.MLIRError, ValueError) as error:
+            lines = str(error).strip().splitlines()
+            raise VerifyError(
+                f"{source} is no module at the compute-shift level: {' '.join(lines[1:2] or lines)}",
+                hint="compile the model again",
+            ) from None
+        if not verify_layouts(module):
+            raise VerifyError(f"{source} holds layouts that break the dialect's rules")
+        yield module
+
+
+def _checked_plan(module: Any, chip: ChipSpec) -> ModulePlan:
+    return program_plan(read_program(module), chip)
 
 
 def fused(module: Any, progress: Progress | None = None) -> ReadModule:

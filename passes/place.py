@@ -2,64 +2,140 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+import numpy as np
+
+from t10.chip import ChipSpec
 from t10.core.schedule import Buffer, ModulePlan
-from t10.dialect.attributes import to_attr, to_python
-from t10.errors import InputError
-from t10.passes.bridge.annotate import BUFFERS, CHIP, IDLE_LEVEL
-from t10.passes.planning import RECONCILE_FIRST, PlanningPass, chosen_plan, is_lowered
-from t10.passes.read_graph import ReadModule, read_graph
-from t10.plan.allocation import peak_bytes
-from t10.plan.schedule import restore_module
+from t10.dialect.compute_shift import PLACE
+from t10.dialect.layout_attr import Place as Bytes
+from t10.dialect.layout_attr import place_attr, read_place
+from t10.dialect.location import source_text
+from t10.dialect.ods import Invalid
+from t10.errors import InputError, VerifyError
+from t10.passes.bridge.read_program import ReadProgram, read_program
+from t10.passes.planning import PlanningPass, is_lowered
+from t10.plan.memory.allocation import Request, allocate, peak_bytes, placed
+from t10.plan.memory.buffers import buffer_requests
+
+SHIFT_BUFFER = "rtensor.shift_buffer"
+"""Attribute of a function: where the buffer lies through which shifts and reductions pass (`#rtensor.place`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place(PlanningPass):
-    """Give every buffer its address: idle weights, inputs, operands, accumulators, values, the shift buffer."""
+    """Give everything that owns memory its address, the same on all cores."""
 
     name: ClassVar[str] = "t10-place"
-    prerequisites: ClassVar[tuple[str, ...]] = ("t10-reconcile",)
-    reads: ClassVar[str] = "plans"
+    prerequisites: ClassVar[tuple[str, ...]] = ("t10-expand",)
+    reads: ClassVar[str] = "the compute-shift level"
     leaves: ClassVar[str] = (
-        "`rtensor.buffers` on the function: name, address, size and lifetime of everything in a core's memory"
+        "`rtensor.place` on residents, relayouts, set-ups and accumulators, `rtensor.shift_buffer` on the function: "
+        "address and bytes of everything in a core's memory"
     )
 
     def apply(self, module: Any) -> None:
-        """Set `rtensor.buffers` of the function; raises `InfeasiblePlanError` if they do not fit."""
-        if is_lowered(module):
-            return
-        read = read_graph(module)
-        if BUFFERS in read.function.attributes:
-            del read.function.attributes[BUFFERS]
-        read, plan = planned(self, module)
-        read.function.attributes[BUFFERS] = to_attr(tuple(asdict(buffer) for buffer in plan.buffers))
+        """Place every buffer of the function."""
+        if not is_lowered(module):
+            place_module(module, self.target(module)[0])
 
     @classmethod
     def is_done(cls, module: Any) -> bool:
         """Return whether a function has its buffers, or is lowered."""
         functions = [op.operation for op in module.body.operations if op.operation.name == "func.func"]
-        return any(BUFFERS in function.attributes for function in functions) or is_lowered(module)
+        return any(SHIFT_BUFFER in function.attributes for function in functions) or is_lowered(module)
 
 
-def planned(pass_: PlanningPass, module: Any) -> tuple[ReadModule, ModulePlan]:
-    """Return the graph of a reconciled module and its plan, restored from the attributes of its operators.
+def place_module(module: Any, chip: ChipSpec) -> None:
+    """Give everything in a module at the compute-shift level that owns memory its address."""
+    program = read_program(module)
+    for buffer in allocate(_requests(program, chip), chip.reserved_bytes).buffers:
+        attribute = place_attr(Bytes(buffer.address_bytes, buffer.size_bytes))
+        if buffer.name == "shift":
+            program.model.function.attributes[SHIFT_BUFFER] = attribute
+        else:
+            for op in program.owners[buffer.name]:
+                op.attributes[PLACE] = attribute
 
-    Buffers are those that `--t10-place` wrote, where it has. Raises `InputError` for an operator without plan.
+
+def program_plan(program: ReadProgram, chip: ChipSpec) -> ModulePlan:
+    """Return what a module at the compute-shift level does, as values; addresses are those it states, if it does.
+
+    What arrivals move and take is left out. Raises `VerifyError` where places do not fit the program.
     """
-    chip, cost = pass_.target(module)
-    if CHIP not in module.operation.attributes:
-        raise InputError(f"module has no {CHIP}", hint=RECONCILE_FIRST)
-    read = read_graph(module)
-    operations = [(spec.name, read.operations[spec.name]) for spec in read.graph.operators]
-    plans = tuple(chosen_plan(op, name) for name, op in operations)
-    levels = tuple(
-        int(op.attributes[IDLE_LEVEL].value) if IDLE_LEVEL in op.attributes else 0 for _, op in operations
+    requests = _requests(program, chip)
+    if SHIFT_BUFFER in program.model.function.attributes:
+        buffers = _stated(program, requests)
+    else:
+        buffers = allocate(requests, chip.reserved_bytes).buffers
+    return ModulePlan(
+        chip=chip.name,
+        graph=program.graph,
+        operators=program.operators,
+        weight_layouts=program.weight_layouts,
+        input_layouts=program.input_layouts,
+        buffers=buffers,
+        peak_bytes=peak_bytes(buffers, chip.reserved_bytes),
+        capacity_bytes=chip.sram_bytes,
     )
-    plan = restore_module(read.graph, chip, cost, plans, levels)
-    if BUFFERS not in read.function.attributes:
-        return read, plan
-    buffers = tuple(Buffer(**fields) for fields in to_python(read.function.attributes[BUFFERS]))
-    peak = peak_bytes(buffers, chip.reserved_bytes)
-    return read, replace(plan, buffers=buffers, peak_bytes=peak)
+
+
+def _requests(program: ReadProgram, chip: ChipSpec) -> list[Request]:
+    """Return every buffer that a program needs, with its lifetime."""
+    layouts = {layout.value: layout for layout in (*program.weight_layouts, *program.input_layouts)}
+    requests = buffer_requests(program.graph, program.operators, layouts, chip.shift_buffer_bytes)
+    unknown = [each.name for each in requests if each.name != "shift" and each.name not in program.owners]
+    if unknown:
+        raise VerifyError(f"nothing owns the memory of {unknown[0]}")
+    return requests
+
+
+def _stated(program: ReadProgram, requests: list[Request]) -> tuple[Buffer, ...]:
+    """Return where every buffer lies by the places that operations state."""
+    found: list[Buffer] = []
+    for request in requests:
+        empty = placed(request, 0)
+        places = {_place_of(program.model.function, SHIFT_BUFFER)} if empty.name == "shift" else {
+            _place_of(op, PLACE) for op in program.owners[empty.name]
+        }  # fmt: skip
+        if len(places) > 1:
+            raise VerifyError(f"{empty.name} is one buffer, but has two places")
+        place = places.pop()
+        if place.size_bytes != empty.size_bytes:
+            raise VerifyError(
+                f"{empty.name} has a place of {place.size_bytes} bytes, expected {empty.size_bytes}"
+            )
+        found.append(replace(empty, address_bytes=place.address_bytes))
+    _check_apart(found, requests)
+    return tuple(found)
+
+
+def _place_of(op: Any, name: str) -> Bytes:
+    """Return the place that an operation states."""
+    if name not in op.attributes:
+        raise InputError(
+            f"{op.name} has no {name}", location=source_text(op) or None, hint="run --t10-place first"
+        )
+    try:
+        return read_place(op.attributes[name])
+    except Invalid as problem:
+        raise VerifyError(str(problem), location=source_text(op) or None) from None
+
+
+def _check_apart(buffers: list[Buffer], requests: list[Request]) -> None:
+    """Raise `VerifyError` where two buffers that live at once share bytes, but for a result in its operand's place."""
+    lives = np.array([(b.first_moment, b.last_moment) for b in buffers], np.int64).reshape(-1, 2)
+    bytes_ = np.array([(b.address_bytes, b.address_bytes + b.size_bytes) for b in buffers], np.int64).reshape(
+        -1, 2
+    )
+    meet = (lives[:, None, 0] <= lives[None, :, 1]) & (lives[None, :, 0] <= lives[:, None, 1])
+    meet &= (bytes_[:, None, 0] < bytes_[None, :, 1]) & (bytes_[None, :, 0] < bytes_[:, None, 1])
+    for i, j in np.argwhere(np.triu(meet, 1)).tolist():
+        pair = {requests[i].takes_over: j, requests[j].takes_over: i}
+        same_bytes = (bytes_[i] == bytes_[j]).all()
+        if same_bytes and any(name == buffers[other].name for name, other in pair.items()):
+            continue
+        at = max(int(bytes_[i, 0]), int(bytes_[j, 0]))
+        raise VerifyError(f"{buffers[i].name} and {buffers[j].name} live at once and overlap at address {at}")

@@ -20,6 +20,7 @@ from t10.dialect.ods import Invalid
 from t10.dialect.plan import CandidatePlan, check_plan
 from t10.dialect.plan_attributes import candidates_attr, plan_of, space_attr, space_of
 from t10.dialect.plan_attributes import candidates_of as candidates_in
+from t10.dialect.region import is_expanded
 from t10.dialect.rtensor import CANDIDATES, PLAN, SPACE
 from t10.dialect.space import check_space
 from t10.errors import InputError, T10Error
@@ -232,13 +233,13 @@ def has_attribute(module: Any, *names: str) -> bool:
 
 
 def is_planned(module: Any) -> bool:
-    """Return whether operators have candidates or plans, or are lowered."""
-    return has_attribute(module, CANDIDATES, SPACE, PLAN) or is_lowered(module)
+    """Return whether operators have candidates or plans, or are expanded or lowered."""
+    return has_attribute(module, CANDIDATES, SPACE) or is_chosen(module)
 
 
 def is_chosen(module: Any) -> bool:
-    """Return whether operators have their plan, or are lowered: there are no candidates to work on any more."""
-    return has_attribute(module, PLAN) or is_lowered(module)
+    """Return whether operators have their plan, or are expanded or lowered: there are no candidates to work on."""
+    return any(PLAN in op.attributes or is_expanded(op) for op in operators(module)) or is_lowered(module)
 
 
 def is_lowered(module: Any) -> bool:

@@ -59,11 +59,16 @@ def read_graph(module: Any) -> ReadModule:
 
     Raises `InputError` without exactly one such function, `UnsupportedOpError` for operations without a meaning here.
     """
+    return GraphReader(function_of(module)).read()
+
+
+def function_of(module: Any) -> Any:
+    """Return the one function of a module that has a body; raises `InputError` without exactly one."""
     functions = [op.operation for op in module.body.operations if op.operation.name == "func.func"]
     bodies = [op for op in functions if len(op.regions[0].blocks)]
     if len(bodies) != 1:
         raise InputError(f"module has {len(bodies)} functions with a body (expected one)")
-    return _Reader(bodies[0]).read()
+    return bodies[0]
 
 
 @dataclass
@@ -75,7 +80,9 @@ class _Group:
 
 
 @dataclass
-class _Reader:
+class GraphReader:
+    """Reads the function of a module, operation by operation."""
+
     function: Any
     known: dict[Any, Known] = field(default_factory=dict[Any, Known])
     operators: list[OperatorSpec] = field(default_factory=list[OperatorSpec])
@@ -98,7 +105,7 @@ class _Reader:
                 results = list(operation.operands)
                 continue
             with _at(operation):
-                self._operation(operation, None)
+                self.read_operation(operation)
         with _at(self.function):
             outputs = self._outputs(results)
         graph = Graph(
@@ -113,6 +120,10 @@ class _Reader:
         sources = {name: padding.source.name for name, padding in self.paddings.items()}
         return ReadModule(graph, self.operations, self.constants, self.orders, names, sources, self.function)
 
+    def read_operation(self, op: Any) -> None:
+        """Read one operation of the function."""
+        self._operation(op, None)
+
     def _arguments(self, block: Any) -> tuple[TensorValue, ...]:
         attributes = _dictionaries(self.function, "arg_attrs", len(block.arguments))
         inputs: list[TensorValue] = []
@@ -121,7 +132,7 @@ class _Reader:
                 raise UnsupportedOpError(f"argument {i} is {argument.type} (expected a ranked tensor)")
             shape, dtype = tensor_type(argument)
             numpy_dtype(dtype)
-            name = self._unique(_text(attributes[i], NAME) or f"arg{i}")
+            name = self.unique(_text(attributes[i], NAME) or f"arg{i}")
             is_weight = WEIGHT in attributes[i]
             (self.weights if is_weight else inputs).append(TensorValue(name, shape, dtype))
             if ORDER in attributes[i]:
@@ -133,7 +144,7 @@ class _Reader:
         attributes = _dictionaries(self.function, "res_attrs", len(results))
         outputs: list[GraphOutput] = []
         for i, value in enumerate(results):
-            known = self._lookup(value)
+            known = self.lookup(value)
             if known.fill:
                 known = self._materialized(known)
             if not known.name:
@@ -154,12 +165,10 @@ class _Reader:
             self._view(op)
         elif op.name == "linalg.generic":
             self._generic(op, group)
-        elif op.name in ("rtensor.operator", "rtensor.nest") and group is not None:
-            self._enter(op, group)
-        elif op.name == "rtensor.operator":
+        elif op.name == "rtensor.operator" and group is None:
             self._region(op)
         elif op.name in SAME_VALUE_OPS:
-            self._bind(op.results[0], op.operands[0], group)
+            self.known[op.results[0]] = self._lookup(op.operands[0])
         elif op.name != "rtensor.yield":
             raise UnsupportedOpError(
                 f"{op.name} cannot be planned (expected linalg.generic, rtensor.operator or a tensor view)",
@@ -175,7 +184,7 @@ class _Reader:
         if text is not None:
             self.known[value] = Known("", shape, dtype, fill=text)
             return
-        name = self._unique("constant")
+        name = self.unique("constant")
         array = _dense(attribute, shape, dtype, source_text(op))
         self.constants[name] = array
         self.weights.append(TensorValue(name, shape, dtype))
@@ -190,7 +199,7 @@ class _Reader:
 
     def _view(self, op: Any) -> None:
         sources = [
-            self._lookup(operand) for operand in op.operands if isinstance(operand.type, ir.RankedTensorType)
+            self.lookup(operand) for operand in op.operands if isinstance(operand.type, ir.RankedTensorType)
         ]
         shape, dtype = tensor_type(op.results[0])
         if (
@@ -204,7 +213,7 @@ class _Reader:
         if any(not source.name for source in sources):
             self.known[op.results[0]] = Known("", shape, dtype)
             return
-        made = read_view(op, sources, self._unique)
+        made = read_view(op, sources, self.unique)
         self.views.extend(made)
         role = "weight" if all(source.role == "weight" for source in sources) else "activation"
         self.known[op.results[0]] = Known(made[-1].name, shape, dtype, role)
@@ -218,25 +227,25 @@ class _Reader:
             self.known[result] = Known("", shape, dtype, fill=text)
             return
         if result is not None and is_pure_move(op):
-            source = self._lookup(op.operands[0])
+            source = self.lookup(op.operands[0])
             if source.name and not (group is not None and group.end == op.operands[0]):
-                made = move_as_views(op, source, self._unique)
+                made = move_as_views(op, source, self.unique)
                 self.views.extend(made)
                 shape, dtype = tensor_type(result)
                 self.known[result] = Known(made[-1].name if made else source.name, shape, dtype, source.role)
                 return
         if group is None:
-            self._finish(start_chain(read_root(op, self._lookup)), op, result, op)
+            self._finish(start_chain(read_root(op, self.lookup)), op, result, op)
         else:
             self._grow(op, group)
 
     def _grow(self, op: Any, group: _Group) -> None:
         """Add a linalg operation to an operator: its root, or an elementwise step after it."""
         if group.chain is None:
-            group.chain = start_chain(read_root(op, self._lookup))
+            group.chain = start_chain(read_root(op, self.lookup))
         else:
             self.known[group.end] = Known(RUNNING, group.chain.shape, group.chain.dtype)
-            after = read_root(op, self._lookup)
+            after = read_root(op, self.lookup)
             numbers = tuple(i for i, operand in enumerate(after.inputs) if operand.name == RUNNING)
             if not numbers:
                 raise UnsupportedOpError(
@@ -248,17 +257,9 @@ class _Reader:
         group.end = op.results[0]
 
     def _region(self, op: Any) -> None:
+        """Read the region of an operator."""
         group = _Group()
-        self._enter(op, group)
-        if group.chain is not None:
-            self._finish(group.chain, op, op.results[0], op)
-
-    def _enter(self, op: Any, group: _Group) -> None:
-        """Read the region of an operator, or of a nest or sub-task inside an expanded one."""
         block = op.regions[0].blocks[0]
-        n_positions = len(block.arguments) - len(op.operands)
-        for argument, operand in zip(list(block.arguments)[n_positions:], op.operands, strict=True):
-            self._bind(argument, operand, group)
         for inner in block.operations:
             self._operation(inner.operation, group)
         if group.chain is None:
@@ -268,23 +269,16 @@ class _Reader:
                 f"{op.name} yields another value than that of its last linalg operation",
                 location=source_text(op),
             )
-        group.end = op.results[0]
-
-    def _bind(self, value: Any, source: Any, group: _Group | None) -> None:
-        """Let a value stand for another one: it is what an operator has computed so far, or a tensor known."""
-        if group is not None and group.end is not None and source == group.end:
-            group.end = value
-        else:
-            self.known[value] = self._lookup(source)
+        self._finish(group.chain, op, op.results[0], op)
 
     def _finish(self, chain: Chain, op: Any, result: Any, owner: Any) -> None:
-        name = self._unique(
+        name = self.unique(
             _text(owner.attributes, OPERATOR_NAME) or location_name(owner.location) or "operator"
         )
         spec = finish_chain(
             chain,
             name=name,
-            result=self._unique(f"{name}:0"),
+            result=self.unique(f"{name}:0"),
             location=source_text(op),
             paddings=self.paddings,
         )
@@ -300,35 +294,37 @@ class _Reader:
         owner = terminator.operands[0].owner
         if isinstance(owner, ir.Block):
             index = list(owner.arguments).index(terminator.operands[0])
-            known = self._lookup(op.operands[index])
+            known = self.lookup(op.operands[index])
             return known.fill or None
         return constant_value(terminator.operands[0])
 
-    def _lookup(self, value: Any) -> Known:
+    def lookup(self, value: Any) -> Known:
+        """Return what a value is; raises `UnsupportedOpError` for one that cannot be read."""
         known = self.known.get(value)
         if known is None:
             owner = value.owner
             raise UnsupportedOpError(
                 f"a value of type {value.type} cannot be read here (expected a ranked tensor, and inside an operator "
-                "an operand of it or the result of the linalg operation before)",
+                "a value from outside it or the result of the linalg operation before)",
                 location=None if isinstance(owner, ir.Block) else source_text(owner.operation),
             )
         return known
 
     def _materialized(self, known: Known) -> Known:
         """Return a constant as a value: a pad of nothing around nothing has no source, so it is a small weight."""
-        name = self._unique("constant")
+        name = self.unique("constant")
         self.constants[name] = np.full((1,), parse_constant(known.fill), numpy_dtype(known.dtype))
         self.weights.append(TensorValue(name, (1,), known.dtype))
         shape = known.shape
         if shape == (1,):
             return Known(name, shape, known.dtype, "weight")
-        view = View(self._unique("fill"), "broadcast", (name,), (*shape, 1), known.dtype, dims=(len(shape),))
-        flat = View(self._unique("fill"), "reshape", (view.name,), shape, known.dtype)
+        view = View(self.unique("fill"), "broadcast", (name,), (*shape, 1), known.dtype, dims=(len(shape),))
+        flat = View(self.unique("fill"), "reshape", (view.name,), shape, known.dtype)
         self.views.extend((view, flat))
         return Known(flat.name, shape, known.dtype, "weight")
 
-    def _unique(self, stem: str) -> str:
+    def unique(self, stem: str) -> str:
+        """Return a name that nothing has yet."""
         name, number = stem, 1
         while name in self.names:
             name, number = f"{stem}_{number}", number + 1

@@ -9,9 +9,9 @@ from t10.passes.bridge.annotate import annotate
 from t10.passes.forced import forced_by_attributes
 from t10.passes.planning import PlanningPass, candidates_of, is_chosen, locating
 from t10.passes.read_graph import read_graph
-from t10.plan.explain_fit import explaining
+from t10.plan.fit.explain_fit import explaining
+from t10.plan.pinned_schedule import pinned_schedule
 from t10.plan.schedule import schedule_module
-from t10.plan.settled import settled
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Reconcile(PlanningPass):
         fronts = candidates_of(read)
         options = self.plan_options(tuple(forced_by_attributes(read).values()))
         with locating(read.graph.operators), explaining(read.graph, chip, cost, options):
-            plan = settled(read.graph, chip, cost, fronts, options)
+            plan = pinned_schedule(read.graph, chip, cost, fronts, options)
             if plan is None:
                 plan = schedule_module(read.graph, chip, cost, fronts, options)
         annotate(module, read, plan)

@@ -17,7 +17,7 @@ from support.stages import staged_front
 from t10.chip import load_chip
 from t10.cost import IpuCostModel
 from t10.plan.options import PlanOptions
-from t10.plan.search import operator_space, plan_operator
+from t10.plan.search.operator import operator_space, plan_operator
 
 
 def main(arguments: list[str]) -> int:

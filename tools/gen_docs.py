@@ -27,7 +27,7 @@ from t10.isa.document import isa_page  # noqa: E402 - needs the path above
 from t10.opt.help import help_text  # noqa: E402 - needs the path above
 from t10.passes.device.document import backend_regions  # noqa: E402 - needs the path above
 from t10.passes.document import passes_page  # noqa: E402 - needs the path above
-from t10.plan.pins import pins_schema  # noqa: E402 - needs the path above
+from t10.plan.fronts.pins import pins_schema  # noqa: E402 - needs the path above
 from t10.report import report_schema  # noqa: E402 - needs the path above
 
 _REGION = re.compile(r"(<!-- begin generated: (\w+) -->\n).*?(<!-- end generated -->)", re.DOTALL)

@@ -19,7 +19,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "python"))
 
-from t10.conformance.measured import Measured, write_measured  # noqa: E402 - needs the path above
+from t10.conformance.measured import FILE_NAME, Measured, write_measured  # noqa: E402 - needs the path above
 from t10.conformance.summary import COLUMNS  # noqa: E402 - needs the path above
 
 EXPORTER = "exporter"
@@ -37,7 +37,7 @@ def main(command_line: list[str] | None = None) -> int:
         found.append(of_texts(merged_rows(map(_rows, arguments.onnx_mlir))))
     if arguments.torch_exports:
         found.extend(of_exports(merged_rows(map(_rows, arguments.torch_exports))))
-    write_measured(found)
+    write_measured(found, ROOT / "test" / "conformance" / FILE_NAME)
     for each in found:
         print(f"{each.what}: {_words(each.counts)}")
     return 0

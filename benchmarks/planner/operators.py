@@ -15,9 +15,9 @@ from t10.core.expression import OperatorSpec
 from t10.cost import CostModel
 from t10.cost.registry import cost_model
 from t10.errors import T10Error
-from t10.plan.canonical import canonical
+from t10.plan.fronts.canonical import canonical
 from t10.plan.options import PlanOptions
-from t10.plan.search import search_operator
+from t10.plan.search.operator import search_operator
 
 MOST_MEDIAN_MS = 50.0
 MOST_WORST_MS = 500.0

@@ -21,7 +21,7 @@ from t10.cost import CostModel
 from t10.cost.paper import paper_cost_model
 from t10.cost.registry import cost_model
 from t10.errors import InfeasiblePlanError
-from t10.plan.cache import PlanCache
+from t10.plan.fronts.cache import PlanCache
 from t10.plan.options import PlanOptions
 from t10.plan.schedule import plan_module
 

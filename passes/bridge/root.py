@@ -10,9 +10,9 @@ from t10.core.expression import AffineDim, Axis, AxisKind, Combine, Operand, Sel
 from t10.core.neutral import neutral_value
 from t10.core.scalar import ScalarFunction, parse_constant
 from t10.dialect.location import source_text
+from t10.dialect.maps import read_map
 from t10.dialect.mlir import ir
 from t10.errors import UnsupportedOpError
-from t10.passes.bridge.maps import read_map
 from t10.passes.bridge.scalars import ScalarBuilder, drop_inputs, read_scalar, used_inputs
 
 COMBINE_BY_OPCODE: dict[str, Combine] = {
@@ -102,9 +102,10 @@ def n_results(op: Any) -> int:
     return len(op.results)
 
 
-def read_root(op: Any, lookup: Lookup) -> Root:
+def read_root(op: Any, lookup: Lookup, *, in_order: bool = False) -> Root:
     """Return a linalg.generic with one result as the parts of an operator.
 
+    `in_order` keeps the order in which the body's operations stand: what `write_spec` wrote is read back as it was.
     Raises `UnsupportedOpError` for bodies that are not one combination of the old result with a contribution.
     """
     if n_results(op) != 1:
@@ -118,6 +119,8 @@ def read_root(op: Any, lookup: Lookup) -> Root:
     extents = _extents(values, maps, len(kinds), source_text(op))
     axes = [Axis(f"d{i}", extent, kind) for i, (extent, kind) in enumerate(zip(extents, kinds, strict=True))]
     has_reduction = "reduction" in kinds
+    if in_order:
+        reader.read_in_order(has_reduction)
     contribution, combine, opcode = reader.contribution(has_reduction)
     axes.extend(reader.new_axes)
     if reader.new_axes and not has_reduction:
@@ -211,6 +214,12 @@ class _BodyReader:
                 self.selected.append((axis, read_scalar(index, self.builder, self.numbers)))
                 axis += 1
             self.numbers[extract.results[0]] = first + i
+
+    def read_in_order(self, has_reduction: bool) -> None:
+        """Number the operations of the body as they stand, but for the last that combines."""
+        operations = [inner.operation for inner in self.block.operations][:-1]
+        for inner in operations[: len(operations) - has_reduction]:
+            read_scalar(inner.results[0], self.builder, self.numbers)
 
     def contribution(self, has_reduction: bool) -> tuple[int, Combine, str]:
         """Return the number of the contributed value, how it is combined with the old one, and by which opcode."""

@@ -215,7 +215,7 @@ def _codelet(op: Any) -> Codelet:
         _text(op, "kind"),  # pyright: ignore[reportArgumentType] -- the verifier knows the kinds
         fields,
         _text(op, "assembly"),
-        _text(op, "twin"),
+        _text(op, "cpp_reference"),
         _text(op, "summary"),
         op.attributes["stack_bytes"].value,
         to_python(op.attributes["apart"]),

@@ -100,7 +100,7 @@ def _codelet(codelet: Codelet) -> None:
         fields,
         kind=codelet.kind,
         assembly=codelet.assembly,
-        twin=codelet.twin,
+        cpp_reference=codelet.cpp_reference,
         summary=codelet.summary,
         stack_bytes=codelet.stack_bytes,
         apart=codelet.apart,

@@ -1,4 +1,4 @@
-"""What the nodes of a `FusionGraph` want of storage orders, as relations between tensors (`t10.plan.storage`)."""
+"""What the nodes of a `FusionGraph` want of storage orders, as relations between tensors (`plan.memory.storage`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from math import prod
 from t10.core.expression import AffineDim
 from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Opaque, Reshape, is_product
 from t10.passes.fusion.scalar import Extract, Index, Read, Scalar, reads, visit
-from t10.plan.storage import AsGiven, Axes, Follow, LastAxis, Product, Regroup, Relation, Stored
+from t10.plan.memory.storage import AsGiven, Axes, Follow, LastAxis, Product, Regroup, Relation, Stored
 
 WHOLE_TABLE = 64
 """Weight of a byte of a table that is gathered from in another order than given: rows are fetched, not columns."""

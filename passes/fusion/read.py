@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from t10.core.expression import AffineDim
-from t10.dialect.mlir import ir, walk
+from t10.dialect.maps import read_map
+from t10.dialect.mlir import captured, ir
 from t10.dialect.rtensor import FORCED
 from t10.errors import UnsupportedOpError
-from t10.passes.bridge.maps import read_map
 from t10.passes.fusion.affine import axis_dim
 from t10.passes.fusion.graph import PARALLEL, REDUCTION, TRANSPOSE, FusionGraph, Nest, Opaque, Reshape
 from t10.passes.fusion.scalar import Apply, Constant, Extract, Index, Read, Scalar
@@ -178,19 +178,6 @@ class _Reader:
         if len(extents) != n_axes or any(extent < 1 for extent in extents.values()):
             raise NotANest
         return tuple(extents[axis] for axis in range(n_axes))
-
-
-def captured(op: Any) -> list[Any]:
-    """Return what the regions of an operation use from outside it, in order of use, with repeats."""
-    if len(op.regions) == 0 or op.name == "rtensor.operator":
-        return []
-    inner = [each.operation for each in walk(op)[1:]]
-    inside = {result for each in inner for result in each.results}
-    for each in (op, *inner):
-        inside.update(
-            argument for region in each.regions for block in region.blocks for argument in block.arguments
-        )
-    return [value for each in inner for value in each.operands if value not in inside]
 
 
 def _covers(out_dims: tuple[AffineDim, ...], kinds: tuple[str, ...], shape: tuple[int, ...]) -> bool:

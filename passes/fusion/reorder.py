@@ -18,7 +18,7 @@ from typing import Any
 
 from t10.core.orders import Order, composed, given_order, permuted, relative
 from t10.dialect.mlir import ir
-from t10.passes.bridge.annotate import update_signature
+from t10.passes.bridge.write_program import update_signature
 from t10.passes.fusion.affine import axis_dim
 from t10.passes.fusion.demands import (
     DIM_ATTRIBUTES,
@@ -31,8 +31,8 @@ from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Node, Opaque, R
 from t10.passes.fusion.scalar import Extract, Read, Scalar, reads
 from t10.passes.fusion.views import fold_transposes
 from t10.passes.read_graph import ORDER, WEIGHT
-from t10.plan.storage import TRANSPOSED, Tensors
-from t10.plan.storage_choice import choose_orders
+from t10.plan.memory.storage import TRANSPOSED, Tensors
+from t10.plan.memory.storage_choice import choose_orders
 
 
 def reorder(function: Any, graph: FusionGraph) -> None:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import replace
 from typing import Any
 
 from t10.core.expression import AffineDim
-from t10.dialect.groups import OPERAND_GROUPS, SEGMENTS, segment_sizes
-from t10.dialect.mlir import dialect, ir, walk
+from t10.dialect import build
+from t10.dialect.mlir import captured, dialect, ir, walk
 from t10.dialect.rtensor import FORCED
 from t10.passes.fusion.affine import ZERO, axis_dim, compose
 from t10.passes.fusion.graph import PARALLEL, TRANSPOSE, FusionGraph, Nest, Opaque, Reshape, kind_of
 from t10.passes.fusion.names import operator_names
-from t10.passes.fusion.read import captured
 from t10.passes.fusion.reorder import reorder_dims
 from t10.passes.fusion.scalar import (
     Accumulated,
@@ -44,14 +42,6 @@ def write_function(function: Any, graph: FusionGraph) -> None:
         old[-1].operands[i] = writer.made[value]
     for op in reversed(old[:-1]):
         op.erase()
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where operations are made: before a point of the function, or at the end of a region's block."""
-
-    point: Any
-    tensors: dict[int, Any]
 
 
 class _Writer:
@@ -131,7 +121,7 @@ class _Writer:
         return op.results[0]
 
     def _nest(self, nest: Nest) -> Any:
-        outside = _Place(ir.InsertionPoint(self.end), self.made)
+        outside = ir.InsertionPoint(self.end)
         if isinstance(nest.body, Constant) and not nest.combine and nest.epilogue is None:
             return self._filled(nest.body, nest.result, nest.acc_type, nest.location, outside)
         if isinstance(nest.body, Read) and not nest.combine and nest.epilogue is None:
@@ -162,12 +152,12 @@ class _Writer:
         self.made[value] = made
         return self._reshape(Reshape(nest.result, value, (), expands=False, location=nest.location, rank=1))
 
-    def _move(self, nest: Nest, read: Read, place: _Place) -> Any:
+    def _move(self, nest: Nest, read: Read, point: Any) -> Any:
         """Write a copy: dims read at one place, of several, are sliced out first, so that the rest is a pure move."""
         shape = self.graph.shapes[read.value]
         fixed = [not dim.terms and extent != 1 for dim, extent in zip(read.dims, shape, strict=True)]
         if not any(fixed):
-            return self._copy(nest, read, place)
+            return self._copy(nest, read, point)
         sizes = [1 if at else extent for at, extent in zip(fixed, shape, strict=True)]
         offsets = [dim.offset if at else 0 for at, dim in zip(fixed, read.dims, strict=True)]
         static = {"static_offsets": offsets, "static_sizes": sizes, "static_strides": [1] * len(sizes)}
@@ -175,17 +165,17 @@ class _Writer:
         op = ir.Operation.create(
             "tensor.extract_slice",
             results=[ir.RankedTensorType.get(sizes, self.graph.types[read.value])],
-            operands=[place.tensors[read.value]],
+            operands=[self.made[read.value]],
             attributes={**attributes, "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0, 0])},
             loc=nest.location,
-            ip=place.point,
+            ip=point,
         )
         value = self.graph.new_value(tuple(sizes), self.graph.types[read.value])
-        place.tensors[value] = op.results[0]
+        self.made[value] = op.results[0]
         dims = tuple(ZERO if at else dim for at, dim in zip(fixed, read.dims, strict=True))
-        return self._copy(nest, Read(value, dims), place)
+        return self._copy(nest, Read(value, dims), point)
 
-    def _copy(self, nest: Nest, read: Read, place: _Place) -> Any:
+    def _copy(self, nest: Nest, read: Read, point: Any) -> Any:
         """Write a transpose or broadcast over all dims of its result, unit dims included: the form of a pure move."""
         shape = self.graph.shapes[nest.result]
         by_axis = [ZERO] * len(nest.extents)
@@ -199,46 +189,34 @@ class _Writer:
             body=Read(read.value, tuple(compose(dim, by_axis) for dim in read.dims)),
             out_dims=tuple(axis_dim(i) for i in range(len(shape))),
         )
-        return self._generic(whole, place, self._empty(whole, place))
+        return self._generic(whole, point, self._empty(whole, point))
 
     def _operator(self, nest: Nest) -> Any:
         """Write an `rtensor.operator`: its root, then its epilogue as one elementwise generic."""
-        values = _grouped(nest.uses, [self._type(value) for value in nest.uses])
-        types = [self._type(value) for value in values]
-        attributes = {
-            "op_name": ir.StringAttr.get(self.names[nest.result]),
-            "kind": ir.StringAttr.get(kind_of(nest)),
-            SEGMENTS: segment_sizes(types),
-        }
-        op = ir.Operation.create(
-            "rtensor.operator",
-            results=[self._type(nest.result)],
-            operands=[self.made[value] for value in values],
-            attributes=attributes,
-            regions=1,
-            loc=nest.location,
-            ip=ir.InsertionPoint(self.end),
-        )
-        block = op.regions[0].blocks.append(*types, arg_locs=[nest.location] * len(types))
-        inside = _Place(ir.InsertionPoint(block), dict(zip(values, block.arguments, strict=True)))
+        name, kind = self.names[nest.result], kind_of(nest)
+        with ir.InsertionPoint(self.end), nest.location:
+            op, block = build.operator(self._type(nest.result), op_name=name, kind=kind)
+        inside = ir.InsertionPoint(block)
         if nest.forced is not None:
             op.attributes[FORCED] = nest.forced
         root = self._generic(nest, inside, self._init(nest, inside))
         result = self._epilogue(nest, root, inside)
-        ir.Operation.create("rtensor.yield", operands=[result], loc=nest.location, ip=inside.point)
+        with inside, nest.location:
+            build.yield_(result)
         return op.results[0]
 
-    def _epilogue(self, nest: Nest, root: Any, place: _Place) -> Any:
+    def _epilogue(self, nest: Nest, root: Any, point: Any) -> Any:
         """Write the epilogue as an elementwise nest over the parallel axes that reads the root's result."""
         parallel = [axis for axis, kind in enumerate(nest.kinds) if kind == PARALLEL]
         by_axis = [axis_dim(0)] * len(nest.extents)
         for new, old in enumerate(parallel):
             by_axis[old] = axis_dim(new)
         out_dims = tuple(by_axis[dim.terms[0].axis] if dim.terms else dim for dim in nest.out_dims)
-        marker = -1
+        accumulated = self.graph.new_value(self.graph.shapes[nest.result], nest.acc_type)
+        self.made[accumulated] = root
 
         def leaf(scalar: Scalar) -> Scalar:
-            return Read(marker, out_dims) if isinstance(scalar, Accumulated) else scalar
+            return Read(accumulated, out_dims) if isinstance(scalar, Accumulated) else scalar
 
         assert nest.epilogue is not None
         after = replace(
@@ -252,24 +230,21 @@ class _Writer:
             init=None,
             epilogue=None,
         )
-        place.tensors[marker] = root
-        return self._generic(after, place, self._empty(after, place))
+        return self._generic(after, point, self._empty(after, point))
 
-    def _empty(self, nest: Nest, place: _Place) -> Any:
+    def _empty(self, nest: Nest, point: Any) -> Any:
         kind = ir.RankedTensorType.get(list(self.graph.shapes[nest.result]), nest.acc_type)
-        return ir.Operation.create("tensor.empty", results=[kind], loc=nest.location, ip=place.point).results[
-            0
-        ]
+        return ir.Operation.create("tensor.empty", results=[kind], loc=nest.location, ip=point).results[0]
 
-    def _init(self, nest: Nest, place: _Place) -> Any:
+    def _init(self, nest: Nest, point: Any) -> Any:
         """Return the `outs` operand of a nest's generic."""
         if nest.init is None:
-            return self._empty(nest, place)
+            return self._empty(nest, point)
         if isinstance(nest.init, Constant):
-            return self._filled(nest.init, nest.result, nest.acc_type, nest.location, place)
+            return self._filled(nest.init, nest.result, nest.acc_type, nest.location, point)
         assert isinstance(nest.init, Read)
         if nest.init.dims == nest.out_dims:
-            return place.tensors[nest.init.value]
+            return self.made[nest.init.value]
         spread = replace(
             nest,
             extents=tuple(n for n, kind in zip(nest.extents, nest.kinds, strict=True) if kind == PARALLEL),
@@ -279,24 +254,24 @@ class _Writer:
             init=None,
             epilogue=None,
         )
-        return self._generic(spread, place, self._empty(spread, place))
+        return self._generic(spread, point, self._empty(spread, point))
 
-    def _filled(self, constant: Constant, value: int, element_type: Any, location: Any, place: _Place) -> Any:
-        with place.point, location:
-            scalar = _constant(constant, location, place.point)
+    def _filled(self, constant: Constant, value: int, element_type: Any, location: Any, point: Any) -> Any:
+        with point, location:
+            scalar = _constant(constant, location, point)
             kind = ir.RankedTensorType.get(list(self.graph.shapes[value]), element_type)
             empty = ir.Operation.create("tensor.empty", results=[kind]).results[0]
             return dialect("linalg").fill(scalar, outs=[empty])
 
-    def _generic(self, nest: Nest, place: _Place, out: Any) -> Any:
+    def _generic(self, nest: Nest, point: Any, out: Any) -> Any:
         """Write one linalg.generic: its reads become inputs, one per tensor and index."""
         inputs: dict[tuple[int, tuple[AffineDim, ...]], int] = {}
         for node in visit(nest.body):
             if isinstance(node, Read):
                 inputs.setdefault((node.value, node.dims), len(inputs))
-        tensors = [place.tensors[value] for value, _ in inputs]
+        tensors = [self.made[value] for value, _ in inputs]
         maps = [dims for _, dims in inputs]
-        window = self._window(nest, [*maps, nest.out_dims], place)
+        window = self._window(nest, [*maps, nest.out_dims], point)
         if window is not None:
             tensors.append(window[0])
             maps.append(window[1])
@@ -313,26 +288,26 @@ class _Writer:
             },
             regions=1,
             loc=nest.location,
-            ip=place.point,
+            ip=point,
         )
         element_types = [ir.RankedTensorType(tensor.type).element_type for tensor in (*tensors, out)]
         block = op.regions[0].blocks.append(*element_types, arg_locs=[nest.location] * len(element_types))
         arguments = list(block.arguments)
-        body = _BodyWriter(place.tensors, inputs, arguments, ir.InsertionPoint(block), nest.location)
+        body = _BodyWriter(self.made, inputs, arguments, ir.InsertionPoint(block), nest.location)
         value = body.value(nest.body)
         if nest.combine:
             value = body.apply(nest.combine, [arguments[-1], value], nest.acc_type, None)
         ir.Operation.create("linalg.yield", operands=[value], loc=nest.location, ip=ir.InsertionPoint(block))
         return op.results[0]
 
-    def _window(self, nest: Nest, maps: list[tuple[AffineDim, ...]], place: _Place) -> Any:
+    def _window(self, nest: Nest, maps: list[tuple[AffineDim, ...]], point: Any) -> Any:
         """Return an empty tensor and its index that give loops their extent which no operand dim gives (pooling)."""
         known = {dim.terms[0].axis for dims in maps for dim in dims if dim.is_simple}
         missing = [axis for axis in range(len(nest.extents)) if axis not in known]
         if not missing:
             return None
         kind = ir.RankedTensorType.get([nest.extents[axis] for axis in missing], nest.acc_type)
-        empty = ir.Operation.create("tensor.empty", results=[kind], loc=nest.location, ip=place.point)
+        empty = ir.Operation.create("tensor.empty", results=[kind], loc=nest.location, ip=point)
         return empty.results[0], tuple(axis_dim(axis) for axis in missing)
 
 
@@ -435,12 +410,3 @@ def _affine_expression(dim: AffineDim) -> Any:
     if total is None:
         return ir.AffineConstantExpr.get(dim.offset)
     return total + dim.offset if dim.offset else total
-
-
-def _grouped(values: Sequence[int], types: Sequence[Any]) -> list[int]:
-    """Return the values in their order, or by type where their types would change too often for an operator."""
-    changes = sum(before != after for before, after in pairwise(types))
-    if changes < OPERAND_GROUPS:
-        return list(values)
-    order = list(dict.fromkeys(types))
-    return sorted(values, key=lambda value: order.index(types[list(values).index(value)]))

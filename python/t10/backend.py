@@ -48,11 +48,11 @@ def lowered(executable: Executable) -> Lowered:
     from t10.codelets.compile import using_families
     from t10.codelets.user import load_families
     from t10.emit.link import assembled
-    from t10.emit.lower import lower
+    from t10.passes.pipeline import device_program
 
     with using_families(load_families(executable.codelets)):
-        program = lower(executable.plan, executable.chip, executable.prices())
-    return Lowered(program, assembled(program.codelets))
+        program = device_program(executable.module, executable.chip, executable.prices())
+    return Lowered(program, assembled(program.codelets, executable.chip.tile_memory))
 
 
 def compile_with_room(
@@ -64,8 +64,12 @@ def compile_with_room(
     room; else the model is planned again with as much reserved as they need. Another plan needs other exchanges: where
     one is told too little and one has no room for its data, reserves between them are tried.
 
-    Raises `InfeasiblePlanError` where no plan is found that fits beside its program.
+    Raises `InfeasiblePlanError` where no plan is found that fits beside its program, and `InputError` for a chip that
+    no code can be emitted for.
     """
+    from t10.emit.target import check_target
+
+    check_target(chip)
     executable = compile_for(chip)
     made = lowered(executable)
     low, high = chip.reserved_bytes, chip.sram_bytes - chip.shift_buffer_bytes
@@ -111,14 +115,16 @@ def _reserving(chip: ChipSpec, reserved_bytes: int) -> ChipSpec:
 
 
 def _moved(executable: Executable, chip: ChipSpec, reserved_bytes: int) -> Executable | None:
-    """Return the same plan with its data behind `reserved_bytes`, None where that does not fit."""
-    plan = executable.plan
+    """Return the same program with its data behind `reserved_bytes`, None where that does not fit."""
+    from t10.passes.pipeline import replaced_module
+
     up_bytes = reserved_bytes - executable.chip.reserved_bytes
-    if plan.peak_bytes + up_bytes > chip.sram_bytes:
+    if executable.plan.peak_bytes + up_bytes > chip.sram_bytes:
         return None
-    buffers = tuple(replace(b, address_bytes=b.address_bytes + up_bytes) for b in plan.buffers)
-    moved = replace(plan, buffers=buffers, peak_bytes=plan.peak_bytes + up_bytes)
-    return replace(executable, chip=_reserving(chip, reserved_bytes), plan=moved)
+    room = _reserving(chip, reserved_bytes)
+    module = replaced_module(executable.module, room)
+    moved = replace(executable, chip=room, module=module)
+    return replace(moved, plan=moved.plan_of_module("the module"))
 
 
 def _without_room(error: InfeasiblePlanError, needed: int, reserved_bytes: int) -> InfeasiblePlanError:
@@ -150,7 +156,7 @@ def run_on_tiles(
     arrays = executable.planned_inputs(inputs)
     executable.check_weights()
     made = lowered(executable)
-    check_fits(made.program)
+    check_fits(made.program, executable.chip.tile_memory)
 
     def step(done: int, total: int, operator: str) -> None:
         del operator

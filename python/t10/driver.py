@@ -4,7 +4,8 @@
     outputs = executable.run({"x": x})
     executable.save("out")
 
-A saved folder holds module.mlir (the planned module), plan.json, report.json and, if the model had them, weights.npz.
+A saved folder holds module.mlir (the compiled module at the compute-shift level: what runs), plan.json and report.json
+(projections of it), and, if the model had them, weights.npz.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from t10.frontend.imported import ImportedModel
-    from t10.plan.cache import PlanCache
+    from t10.plan.fronts.cache import PlanCache
     from t10.plan.options import PlanOptions
     from t10.sim.plan_level import SimResult
 
@@ -60,9 +61,10 @@ TorchProgram = Any
 class Executable:
     """A model compiled for a chip.
 
-    `plan` is all that is executed; `module` the same as MLIR text; `weights` their values by name, as they are stored
-    (dims in the order that fusing chose), fewer than the model has where it came without them; `cost_model` names where
-    its cycles come from, as `t10.cost.registry` takes it; `planner_seconds` is wall time by stage.
+    `module` is what is executed, as MLIR text at the compute-shift level; `plan` is what it says, as values, with costs
+    and fronts; `weights` their values by name, as they are stored (dims in the order that fusing chose), fewer than the
+    model has where it came without them; `cost_model` names where its cycles come from, as `t10.cost.registry` takes
+    it; `planner_seconds` is wall time by stage.
     """
 
     plan: ModulePlan
@@ -185,19 +187,21 @@ class Executable:
     def load(cls, folder: str | Path) -> Executable:
         """Return the executable of a folder that `save` or `t10 compile` wrote.
 
-        Raises `InputError` for a missing folder or a file that does not hold what it should.
+        What runs is read from module.mlir; plan.json only adds what is known about it. Raises `InputError` for a
+        missing folder or file or one that does not hold what it should, `VerifyError` for a module that is not valid.
         """
         where = Path(folder)
         if not where.is_dir():
             raise InputError(f"{where} is not a folder", hint="make one with `t10 compile MODEL -o FOLDER`")
-        plan, extra = load_document(where / PLAN_FILE)
+        known, extra = load_document(where / PLAN_FILE)
         report = read_report(where / REPORT_FILE)
         has_weights = (where / WEIGHTS_FILE).exists()
-        module = where / MODULE_FILE
-        return cls(
-            plan=plan,
-            chip=_saved_chip(plan, extra, where / PLAN_FILE),
-            module=module.read_text(encoding="utf-8") if module.exists() else "",
+        chip = _saved_chip(known, extra, where / PLAN_FILE)
+        module = _module_text(where / MODULE_FILE)
+        loaded = cls(
+            plan=known,
+            chip=chip,
+            module=module,
             weights=read_arrays(where / WEIGHTS_FILE) if has_weights else {},
             source=str(extra.get("source", "")),
             unsigned=tuple(extra.get("unsigned", ())),
@@ -207,6 +211,19 @@ class Executable:
             planner_seconds=report.planner_seconds,
             measured={name: StepCycles(*each) for name, each in extra.get("measured", {}).items()},
         )
+        return replace(loaded, plan=loaded.plan_of_module(where / MODULE_FILE))
+
+    def plan_of_module(self, source: str | Path) -> ModulePlan:
+        """Return what `module` says, with the costs and fronts of `plan` if that is known about it; errors name `source`.
+
+        Where it does something else, arrivals and operators are costed anew.
+        """
+        from t10.passes.pipeline import read_module_plan
+        from t10.plan.schedule import priced_arrivals, with_costs
+
+        stated = read_module_plan(self.module, self.chip, str(source))
+        found = with_costs(stated, self.plan)
+        return priced_arrivals(stated, self.chip, self.prices()) if found is None else found
 
     @property
     def missing_weights(self) -> tuple[str, ...]:
@@ -254,10 +271,10 @@ def compile(
 
     Raises `InputError`, `UnsupportedOpError` and `InfeasiblePlanError`, each with its cause.
     """
-    from t10.passes.pipeline import plan_mlir
-    from t10.plan.cache import PlanCache
+    from t10.passes.pipeline import compile_module
+    from t10.plan.fronts.cache import PlanCache
+    from t10.plan.fronts.pins import read_pins
     from t10.plan.options import PlanOptions as Options
-    from t10.plan.pins import read_pins
 
     spec = chip if isinstance(chip, ChipSpec) else load_chip(chip)
     chosen, pins = options or Options(), None if plan is None else read_pins(plan)
@@ -266,18 +283,16 @@ def compile(
     clock.report("import", 0, 1)
     imported = _imported(model, frontend, shapes, dtype, constants)
     with registry.using_cost_files(_cost_files(codelets)):
-        planned = plan_mlir(
+        compiled = compile_module(
             imported.module, spec, chosen, clock.report,
             cost_model=cost_model, pins=pins, executor=executor, cache=kept,
         )  # fmt: skip
-    clock.report("write", 0, 1)
-    module = _text(imported.module)
     clock.stop()
     return Executable(
-        plan=planned.plan,
+        plan=compiled.plan,
         chip=spec,
-        module=module,
-        weights={**stored_weights(imported.weights, planned.orders), **planned.constants},
+        module=compiled.text,
+        weights={**stored_weights(imported.weights, compiled.orders), **compiled.constants},
         source=Path(imported.source).name,
         cost_model=cost_model,
         codelets=tuple(str(path) for path in codelets),
@@ -287,10 +302,12 @@ def compile(
     )
 
 
-def _text(module: Any) -> str:
-    """Return a module as text."""
-    with module.context, module.operation.location:
-        return str(module)
+def _module_text(path: Path) -> str:
+    """Return the text of a compiled module; raises `InputError` where there is none."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read {path}: {error}", hint="compile the model again") from None
 
 
 def _imported(

@@ -17,7 +17,7 @@ usage: t10-translate --ipu-to-poplar|--ipu-to-asm|--ipu-to-codelets [FILE] [-o O
   --ipu-to-poplar    write program.cpp, a Poplar program in C++; with -o FOLDER the whole folder that the Poplar SDK
                      builds: program.cpp, codelets.S, codelets.cpp, tables, CMakeLists.txt, README.md
   --ipu-to-asm       write codelets.S, the assembly of all codelets
-  --ipu-to-codelets  write codelets.cpp, their vertex classes and C++ twins
+  --ipu-to-codelets  write codelets.cpp, their vertex classes and C++ references
   -o OUT             write there instead of to standard output
   --help             print this text and exit
 

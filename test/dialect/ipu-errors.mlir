@@ -155,7 +155,7 @@
 "ipu.graph"() ({
   %x = "ipu.alloc"() {sym_name = "x", role = "input", element = f16, shape = [8], address = 0, mapping = [[0, 3]]} : () -> !ipu.tensor
   "ipu.sequence"() ({
-    // expected-error @+1 {{'ipu.copy' op kind is "teleport", expected one of shift, land, relayout, setup, reduce}}
+    // expected-error @+1 {{'ipu.copy' op kind is "teleport", expected one of shift, copy_out, relayout, setup, reduce}}
     "ipu.copy"(%x, %x) {sym_name = "c", kind = "teleport", op_name = "o", pattern = "p", bytes = 1, cycles = 1} : (!ipu.tensor, !ipu.tensor) -> ()
   }) : () -> ()
 }) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
@@ -214,7 +214,7 @@
 // expected-error @+1 {{vertex of 's' runs 'd', which no ipu.codelet before it defines}}
 "ipu.graph"() ({
   %x = "ipu.alloc"() {sym_name = "x", role = "input", element = f16, shape = [8], address = 0, mapping = [[0, 3]]} : () -> !ipu.tensor
-  "ipu.codelet"() {sym_name = "c", kind = "multi", summary = "", stack_bytes = 0, apart = [], assembly = "", twin = "",
+  "ipu.codelet"() {sym_name = "c", kind = "multi", summary = "", stack_bytes = 0, apart = [], assembly = "", cpp_reference = "",
     fields = [{name = "out", kind = "out", dtype = "f16", align = 8, interleaved = false},
               {name = "n", kind = "u32", dtype = "", align = 4, interleaved = false}]} : () -> ()
   "ipu.compute_set"() ({
@@ -228,7 +228,7 @@
 // expected-error @+1 {{vertex of 's' has 1 words, expected 2: a word per field of 'c'}}
 "ipu.graph"() ({
   %x = "ipu.alloc"() {sym_name = "x", role = "input", element = f16, shape = [8], address = 0, mapping = [[0, 3]]} : () -> !ipu.tensor
-  "ipu.codelet"() {sym_name = "c", kind = "multi", summary = "", stack_bytes = 0, apart = [], assembly = "", twin = "",
+  "ipu.codelet"() {sym_name = "c", kind = "multi", summary = "", stack_bytes = 0, apart = [], assembly = "", cpp_reference = "",
     fields = [{name = "out", kind = "out", dtype = "f16", align = 8, interleaved = false},
               {name = "n", kind = "u32", dtype = "", align = 4, interleaved = false}]} : () -> ()
   "ipu.compute_set"() ({
@@ -242,7 +242,7 @@
 // expected-error @+1 {{word 1 of a vertex of 's' has 3 numbers for 4 tiles}}
 "ipu.graph"() ({
   %x = "ipu.alloc"() {sym_name = "x", role = "input", element = f16, shape = [8], address = 0, mapping = [[0, 3]]} : () -> !ipu.tensor
-  "ipu.codelet"() {sym_name = "c", kind = "multi", summary = "", stack_bytes = 0, apart = [], assembly = "", twin = "",
+  "ipu.codelet"() {sym_name = "c", kind = "multi", summary = "", stack_bytes = 0, apart = [], assembly = "", cpp_reference = "",
     fields = [{name = "out", kind = "out", dtype = "f16", align = 8, interleaved = false},
               {name = "n", kind = "u32", dtype = "", align = 4, interleaved = false}]} : () -> ()
   "ipu.compute_set"() ({
@@ -256,7 +256,7 @@
 // expected-error @+1 {{word 0 of a vertex of 's' points to operand 1 of 1}}
 "ipu.graph"() ({
   %x = "ipu.alloc"() {sym_name = "x", role = "input", element = f16, shape = [8], address = 0, mapping = [[0, 3]]} : () -> !ipu.tensor
-  "ipu.codelet"() {sym_name = "c", kind = "multi", summary = "", stack_bytes = 0, apart = [], assembly = "", twin = "",
+  "ipu.codelet"() {sym_name = "c", kind = "multi", summary = "", stack_bytes = 0, apart = [], assembly = "", cpp_reference = "",
     fields = [{name = "out", kind = "out", dtype = "f16", align = 8, interleaved = false},
               {name = "n", kind = "u32", dtype = "", align = 4, interleaved = false}]} : () -> ()
   "ipu.compute_set"() ({
@@ -269,7 +269,7 @@
 
 "ipu.graph"() ({
   // expected-error @+1 {{'ipu.codelet' op kind is "single", expected one of multi, supervisor}}
-  "ipu.codelet"() {sym_name = "c", kind = "single", summary = "", stack_bytes = 0, apart = [], assembly = "", twin = "",
+  "ipu.codelet"() {sym_name = "c", kind = "single", summary = "", stack_bytes = 0, apart = [], assembly = "", cpp_reference = "",
     fields = [{name = "out", kind = "out", dtype = "f16", align = 8, interleaved = false},
               {name = "n", kind = "u32", dtype = "", align = 4, interleaved = false}]} : () -> ()
   "ipu.sequence"() ({ }) : () -> ()
@@ -279,7 +279,7 @@
 
 "ipu.graph"() ({
   // expected-error @+1 {{field 'n' is of kind u64, expected one of in, out, inout, scratch, u32, i32, f32}}
-  "ipu.codelet"() {sym_name = "c", kind = "multi", summary = "", stack_bytes = 0, apart = [], assembly = "", twin = "",
+  "ipu.codelet"() {sym_name = "c", kind = "multi", summary = "", stack_bytes = 0, apart = [], assembly = "", cpp_reference = "",
     fields = [{name = "out", kind = "out", dtype = "f16", align = 8, interleaved = false},
               {name = "n", kind = "u64", dtype = "", align = 4, interleaved = false}]} : () -> ()
   "ipu.sequence"() ({ }) : () -> ()
@@ -289,7 +289,7 @@
 
 "ipu.graph"() ({
   // expected-error @+1 {{has two fields 'out'}}
-  "ipu.codelet"() {sym_name = "c", kind = "multi", summary = "", stack_bytes = 0, apart = [], assembly = "", twin = "",
+  "ipu.codelet"() {sym_name = "c", kind = "multi", summary = "", stack_bytes = 0, apart = [], assembly = "", cpp_reference = "",
     fields = [{name = "out", kind = "out", dtype = "f16", align = 8, interleaved = false},
               {name = "out", kind = "u32", dtype = "", align = 4, interleaved = false}]} : () -> ()
   "ipu.sequence"() ({ }) : () -> ()
@@ -299,7 +299,7 @@
 
 "ipu.graph"() ({
   // expected-error @+1 {{apart holds ['out', 'm'], expected two of its fields}}
-  "ipu.codelet"() {sym_name = "c", kind = "multi", summary = "", stack_bytes = 0, apart = [["out", "m"]], assembly = "", twin = "",
+  "ipu.codelet"() {sym_name = "c", kind = "multi", summary = "", stack_bytes = 0, apart = [["out", "m"]], assembly = "", cpp_reference = "",
     fields = [{name = "out", kind = "out", dtype = "f16", align = 8, interleaved = false},
               {name = "n", kind = "u32", dtype = "", align = 4, interleaved = false}]} : () -> ()
   "ipu.sequence"() ({ }) : () -> ()
@@ -392,4 +392,57 @@
   "ipu.sequence"() ({
     "ipu.copy"(%x, %x) {sym_name = "c", kind = "shift", op_name = "o", pattern = "p", bytes = 1, cycles = 1} : (!ipu.tensor, !ipu.tensor) -> ()
   }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
+
+// -----
+
+"ipu.graph"() ({
+  // expected-error @+1 {{'ipu.codelet' op apart holds [3], expected two of its fields}}
+  "ipu.codelet"() {sym_name = "c", kind = "multi", summary = "", stack_bytes = 0, apart = [3], assembly = "", cpp_reference = "", fields = []} : () -> ()
+  "ipu.sequence"() ({ }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
+
+// -----
+
+"ipu.graph"() ({
+  // expected-error @+1 {{'ipu.codelet' op field is 3, expected a dictionary}}
+  "ipu.codelet"() {sym_name = "c", kind = "multi", summary = "", stack_bytes = 0, apart = [], assembly = "", cpp_reference = "", fields = [3]} : () -> ()
+  "ipu.sequence"() ({ }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
+
+// -----
+
+"ipu.graph"() ({
+  // expected-error @+1 {{'ipu.host' op piece is 3, expected a dictionary}}
+  "ipu.host"() {name = "x", direction = "input", element = f16, shape = [8], pieces = [3]} : () -> ()
+  "ipu.sequence"() ({ }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
+
+// -----
+
+"ipu.graph"() ({
+  // expected-error @+1 {{'ipu.host' op piece has operand = x, expected an integer}}
+  "ipu.host"() {name = "x", direction = "input", element = f16, shape = [8], pieces = [{operand = "x", table = "t"}]} : () -> ()
+  "ipu.sequence"() ({ }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
+
+// -----
+
+"ipu.graph"() ({
+  // expected-error @+1 {{'ipu.host' op shape holds x, expected integers only}}
+  "ipu.host"() {name = "x", direction = "input", element = f16, shape = ["x"], pieces = []} : () -> ()
+  "ipu.sequence"() ({ }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
+
+// -----
+
+// expected-error @+1 {{word has operand = x, expected an integer}}
+"ipu.graph"() ({
+  %x = "ipu.alloc"() {sym_name = "x", role = "input", element = f16, shape = [8], address = 0, mapping = [[0, 3]]} : () -> !ipu.tensor
+  "ipu.codelet"() {sym_name = "c", kind = "multi", summary = "", stack_bytes = 0, apart = [], assembly = "", cpp_reference = "",
+    fields = [{name = "out", kind = "out", dtype = "f16", align = 8, interleaved = false}]} : () -> ()
+  "ipu.compute_set"() ({
+    "ipu.vertex"(%x) {codelet = "c", op_name = "o", mapping = [[0, 3]], words = [{operand = "x", offset = 0}], state = 0, cycles = 1} : (!ipu.tensor) -> ()
+  }) {sym_name = "s"} : () -> ()
+  "ipu.sequence"() ({ }) : () -> ()
 }) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()

@@ -5,7 +5,7 @@
 // CHECK: "ipu.graph"() ({
 // CHECK-NEXT: %[[X:.*]] = "ipu.alloc"() {address = 0 : i64, element = f16, mapping = {{\[\[}}0, 1], [3, 3]], role = "input", shape = [4, 8], sym_name = "x"} : () -> !ipu.tensor
 // CHECK-NEXT: %[[Y:.*]] = "ipu.alloc"() {{.*}}role = "output"
-// CHECK-NEXT: "ipu.codelet"() {apart = [], assembly = "nop", fields = [{align = 8 : i64, dtype = "f16", interleaved = false, kind = "in", name = "x"}, {{.*}}], kind = "multi", stack_bytes = 0 : i64, summary = "exponentials", sym_name = "Exp", twin = "return true;"} : () -> ()
+// CHECK-NEXT: "ipu.codelet"() {apart = [], assembly = "nop", cpp_reference = "return true;", fields = [{align = 8 : i64, dtype = "f16", interleaved = false, kind = "in", name = "x"}, {{.*}}], kind = "multi", stack_bytes = 0 : i64, summary = "exponentials", sym_name = "Exp"} : () -> ()
 // CHECK-NEXT: "ipu.compute_set"() ({
 // CHECK-NEXT: "ipu.vertex"(%[[X]], %[[Y]]) {codelet = "Exp", cycles = 90 : i64, mapping = {{\[\[}}0, 1], [3, 3]], op_name = "/exp", state = 1024 : i64, words = [{offset = 0 : i64, operand = 0 : i64}, {offset = array<i64: 0, 2, 4>, operand = 1 : i64}, array<i64: 8, 8, 5>]} : (!ipu.tensor, !ipu.tensor) -> ()
 // CHECK-NEXT: }) {sym_name = "exp"} : () -> ()
@@ -28,7 +28,7 @@
     fields = [{name = "x", kind = "in", dtype = "f16", align = 8, interleaved = false},
               {name = "y", kind = "out", dtype = "f16", align = 2, interleaved = false},
               {name = "n", kind = "u32", dtype = "", align = 4, interleaved = false}],
-    assembly = "nop", twin = "return true;"} : () -> ()
+    assembly = "nop", cpp_reference = "return true;"} : () -> ()
   "ipu.compute_set"() ({
     "ipu.vertex"(%x, %y) {codelet = "Exp", op_name = "/exp", mapping = [[0, 1], [3, 3]], cycles = 90, state = 1024,
       words = [{operand = 0, offset = 0}, {operand = 1, offset = array<i64: 0, 2, 4>}, array<i64: 8, 8, 5>]}

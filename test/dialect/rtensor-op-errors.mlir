@@ -159,46 +159,54 @@ func.func @f(%x: tensor<8x8xf16, #rows>) {
 
 func.func @f(%x: tensor<4xf16>) {
   // expected-error @+1 {{'rtensor.operator' op kind is "magic", expected one of contraction, convolution, reduction, pooling, elementwise, gather}}
-  %y = "rtensor.operator"(%x) ({
+  %y = "rtensor.operator"() ({
+    %e = linalg.exp ins(%x : tensor<4xf16>) outs(%x : tensor<4xf16>) -> tensor<4xf16>
+    "rtensor.yield"(%e) : (tensor<4xf16>) -> ()
+  }) {op_name = "o", kind = "magic"} : () -> tensor<4xf16>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf16>) {
+  // expected-error @+1 {{'rtensor.operator' op region has 1 arguments, expected 0: ()}}
+  %y = "rtensor.operator"() ({
   ^bb0(%a: tensor<4xf16>):
     %e = linalg.exp ins(%a : tensor<4xf16>) outs(%a : tensor<4xf16>) -> tensor<4xf16>
     "rtensor.yield"(%e) : (tensor<4xf16>) -> ()
-  }) {op_name = "o", kind = "magic", operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<4xf16>) -> tensor<4xf16>
+  }) {op_name = "o", kind = "elementwise"} : () -> tensor<4xf16>
   return
 }
 
 // -----
 
 func.func @f(%x: tensor<4xf16>) {
-  // expected-error @+1 {{region has 0 arguments, expected 1: (tensor<4xf16>)}}
+  // expected-error @+1 {{op expects exactly 0 operands, but got 1}}
   %y = "rtensor.operator"(%x) ({
-    %a = tensor.empty() : tensor<4xf16>
-    %e = linalg.exp ins(%a : tensor<4xf16>) outs(%a : tensor<4xf16>) -> tensor<4xf16>
+    %e = linalg.exp ins(%x : tensor<4xf16>) outs(%x : tensor<4xf16>) -> tensor<4xf16>
     "rtensor.yield"(%e) : (tensor<4xf16>) -> ()
-  }) {op_name = "o", kind = "elementwise", operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<4xf16>) -> tensor<4xf16>
+  }) {op_name = "o", kind = "elementwise"} : (tensor<4xf16>) -> tensor<4xf16>
   return
 }
 
 // -----
 
 func.func @f(%x: tensor<4xf16>) {
-  // expected-error @+1 {{region argument #0 has type tensor<5xf16>, expected tensor<4xf16>}}
-  %y = "rtensor.operator"(%x) ({
-  ^bb0(%a: tensor<5xf16>):
-    %e = linalg.exp ins(%a : tensor<5xf16>) outs(%a : tensor<5xf16>) -> tensor<5xf16>
-    "rtensor.yield"(%e) : (tensor<5xf16>) -> ()
-  }) {op_name = "o", kind = "elementwise", operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<4xf16>) -> tensor<5xf16>
+  // expected-error @+1 {{region is empty or has several blocks, expected one block that ends in rtensor.yield}}
+  %y = "rtensor.operator"() ({
+  }) {op_name = "o", kind = "elementwise"} : () -> tensor<4xf16>
   return
 }
 
 // -----
 
 func.func @f(%x: tensor<4xf16>) {
-  // expected-error @+1 {{holds no linalg operation, expected a root}}
-  %y = "rtensor.operator"(%x) ({
-  ^bb0(%a: tensor<4xf16>):
-    "rtensor.yield"(%a) : (tensor<4xf16>) -> ()
-  }) {op_name = "o", kind = "elementwise", operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<4xf16>) -> tensor<4xf16>
+  // expected-error @+1 {{holds no linalg operation but fills, expected a root}}
+  %y = "rtensor.operator"() ({
+    %zero = arith.constant 0.0 : f16
+    %e = linalg.fill ins(%zero : f16) outs(%x : tensor<4xf16>) -> tensor<4xf16>
+    "rtensor.yield"(%e) : (tensor<4xf16>) -> ()
+  }) {op_name = "o", kind = "elementwise"} : () -> tensor<4xf16>
   return
 }
 
@@ -206,23 +214,24 @@ func.func @f(%x: tensor<4xf16>) {
 
 func.func @f(%x: tensor<4xf16>) {
   // expected-error @+1 {{region yields (tensor<4xf16>), expected (tensor<4xf32>)}}
-  %y = "rtensor.operator"(%x) ({
-  ^bb0(%a: tensor<4xf16>):
-    %e = linalg.exp ins(%a : tensor<4xf16>) outs(%a : tensor<4xf16>) -> tensor<4xf16>
+  %y = "rtensor.operator"() ({
+    %e = linalg.exp ins(%x : tensor<4xf16>) outs(%x : tensor<4xf16>) -> tensor<4xf16>
     "rtensor.yield"(%e) : (tensor<4xf16>) -> ()
-  }) {op_name = "o", kind = "elementwise", operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<4xf16>) -> tensor<4xf32>
+  }) {op_name = "o", kind = "elementwise"} : () -> tensor<4xf32>
   return
 }
 
 // -----
 
+// What a region reads has to stand in front of the operator.
 func.func @f(%x: tensor<4xf16>) {
-  // expected-error @+1 {{'operandSegmentSizes' attribute is expected but not provided}}
-  %y = "rtensor.operator"(%x) ({
-  ^bb0(%a: tensor<4xf16>):
-    %e = linalg.exp ins(%a : tensor<4xf16>) outs(%a : tensor<4xf16>) -> tensor<4xf16>
+  %y = "rtensor.operator"() ({
+    // expected-error @+1 {{operand #0 does not dominate this use}}
+    %e = linalg.exp ins(%z : tensor<4xf16>) outs(%x : tensor<4xf16>) -> tensor<4xf16>
     "rtensor.yield"(%e) : (tensor<4xf16>) -> ()
-  }) {op_name = "o", kind = "elementwise"} : (tensor<4xf16>) -> tensor<4xf16>
+  }) {op_name = "o", kind = "elementwise"} : () -> tensor<4xf16>
+  // expected-note @+1 {{operand defined here}}
+  %z = linalg.exp ins(%x : tensor<4xf16>) outs(%x : tensor<4xf16>) -> tensor<4xf16>
   return
 }
 
@@ -311,19 +320,5 @@ func.func @f(%x: tensor<4xf16>) {
   ^bb0(%p: index, %a: tensor<4xf16>):
     "rtensor.yield"(%p) : (index) -> ()
   }) {axes = [0], steps = [2], rp = [1], operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<4xf16>) -> tensor<4xf16>
-  return
-}
-
-// -----
-
-// Operators see nothing from above.
-func.func @f(%x: tensor<4xf16>, %z: tensor<4xf16>) {
-  // expected-note @+1 {{required by region isolation constraints}}
-  %y = "rtensor.operator"(%x) ({
-  ^bb0(%a: tensor<4xf16>):
-    // expected-error @+1 {{using value defined outside the region}}
-    %e = linalg.exp ins(%z : tensor<4xf16>) outs(%a : tensor<4xf16>) -> tensor<4xf16>
-    "rtensor.yield"(%e) : (tensor<4xf16>) -> ()
-  }) {op_name = "o", kind = "elementwise", operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<4xf16>) -> tensor<4xf16>
   return
 }

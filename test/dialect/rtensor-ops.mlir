@@ -38,22 +38,20 @@ func.func @reduce(%x: tensor<8x8xf32, #partial>) -> tensor<8x8xf32, #summed> {
 }
 
 // CHECK-LABEL: func.func @operator
-// CHECK: "rtensor.operator"(%{{.*}}, %{{.*}}, %{{.*}}) ({
-// CHECK-NEXT: ^bb0(%[[A:.*]]: tensor<4x8xf16>, %[[B:.*]]: tensor<8x2xf16>, %[[O:.*]]: tensor<4x2xf16>):
-// CHECK: linalg.matmul
+// CHECK-SAME: %[[X:.*]]: tensor<4x8xf16>, %[[W:.*]]: tensor<8x2xf16>, %[[INIT:.*]]: tensor<4x2xf16>)
+// CHECK: "rtensor.operator"() ({
+// CHECK-NEXT: linalg.matmul ins(%[[X]], %[[W]] : {{.*}}) outs(%[[INIT]] :
 // CHECK: linalg.exp
 // CHECK: "rtensor.yield"
 // CHECK: kind = "contraction", op_name = "/mlp/MatMul"
 // CHECK-SAME: rtensor.plan = #rtensor.plan<{f_op = [2, 1, 1]}>
 func.func @operator(%x: tensor<4x8xf16>, %w: tensor<8x2xf16>, %init: tensor<4x2xf16>) -> tensor<4x2xf16> {
-  %y = "rtensor.operator"(%x, %w, %init) ({
-  ^bb0(%a: tensor<4x8xf16>, %b: tensor<8x2xf16>, %o: tensor<4x2xf16>):
-    %c = linalg.matmul ins(%a, %b : tensor<4x8xf16>, tensor<8x2xf16>) outs(%o : tensor<4x2xf16>) -> tensor<4x2xf16>
-    %e = linalg.exp ins(%c : tensor<4x2xf16>) outs(%o : tensor<4x2xf16>) -> tensor<4x2xf16>
+  %y = "rtensor.operator"() ({
+    %c = linalg.matmul ins(%x, %w : tensor<4x8xf16>, tensor<8x2xf16>) outs(%init : tensor<4x2xf16>) -> tensor<4x2xf16>
+    %e = linalg.exp ins(%c : tensor<4x2xf16>) outs(%init : tensor<4x2xf16>) -> tensor<4x2xf16>
     "rtensor.yield"(%e) : (tensor<4x2xf16>) -> ()
-  }) {op_name = "/mlp/MatMul", kind = "contraction", rtensor.plan = #rtensor.plan<{f_op = [2, 1, 1]}>,
-      operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0>}
-     : (tensor<4x8xf16>, tensor<8x2xf16>, tensor<4x2xf16>) -> tensor<4x2xf16>
+  }) {op_name = "/mlp/MatMul", kind = "contraction", rtensor.plan = #rtensor.plan<{f_op = [2, 1, 1]}>}
+     : () -> tensor<4x2xf16>
   return %y : tensor<4x2xf16>
 }
 

@@ -16,7 +16,7 @@ from t10.core.graph import Graph
 from t10.cost import CostModel, CustomCostModel, IpuCostModel, UserCost, paper_cost_model
 from t10.plan import plan_module
 from t10.plan.options import PlanOptions
-from t10.plan.search import plan_operator
+from t10.plan.search.operator import plan_operator
 from t10.sim.plan_level import simulate
 
 CHIP = load_chip("test-16").model_copy(update={"sram_bytes": 96 * 1024})

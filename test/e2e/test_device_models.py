@@ -52,7 +52,7 @@ def check_outputs(executable: Executable, outputs: Any, references: dict[str, Ar
 def check(name: str, chip: str) -> None:
     executable, made = compiled(name, chip)
     inputs, references = files_of(name)
-    check_fits(made.program)
+    check_fits(made.program, executable.chip.tile_memory)
     result = run_device(made.program, executable.chip, made.image, executable.weights, inputs)
     check_outputs(executable, result.outputs, references)
     assert [each.name for each in result.operators] == [each.name for each in executable.plan.operators]
@@ -78,8 +78,8 @@ def test_its_poplar_program_computes_the_same(name: str, tmp_path: Path) -> None
     executable, made = compiled(name, "test-16")
     inputs, references = files_of(name)
     write_program(executable, made, tmp_path / "program")
-    by_twins = run_program(tmp_path / "program", inputs, build_folder=tmp_path)
-    check_outputs(executable, by_twins.outputs, references)
+    by_cpp = run_program(tmp_path / "program", inputs, build_folder=tmp_path)
+    check_outputs(executable, by_cpp.outputs, references)
     executed = run_device(made.program, executable.chip, made.image, executable.weights, inputs)
     by_code = run_program(tmp_path / "program", inputs, vertices="assembly", build_folder=tmp_path)
     for output, due in executed.outputs.items():

@@ -19,12 +19,13 @@ from t10.chip import load_chip
 from t10.core.schedule import ModulePlan
 from t10.cost import IpuCostModel
 from t10.driver import Executable, compile
-from t10.plan import PlanOptions, fronts, plan_module, spread
-from t10.plan.cache import PlanCache
-from t10.plan.joint import pricing
+from t10.plan import PlanOptions, plan_module
+from t10.plan.fronts import operator_fronts, parallel_map
+from t10.plan.fronts.cache import PlanCache
+from t10.plan.fronts.front_cache import forget
+from t10.plan.joint import costs
 from t10.plan.options import Reading
 from t10.plan.schedule import sum_of_cycles
-from t10.plan.shelf import forget
 from t10.plan.verify import verify_module
 from t10.reference import compare, default_tolerance, run_onnx_runtime, split_reference
 from t10.sim.plan_level import simulate
@@ -126,12 +127,12 @@ def test_neither_threads_nor_runs_nor_caches_change_a_byte(
     first = written(tmp_path / "first", name)
     assert written(tmp_path / "again", name) == first
     for n_threads in (1, 2, 4):
-        monkeypatch.setattr(spread, "usable_cores", lambda n=n_threads: n)
-        monkeypatch.setattr(pricing, "PRICING_THREADS", n_threads)
+        monkeypatch.setattr(parallel_map, "usable_cores", lambda n=n_threads: n)
+        monkeypatch.setattr(costs, "COSTING_THREADS", n_threads)
         assert written(tmp_path / f"threads{n_threads}", name) == first
     kept = PlanCache(tmp_path / "cache")
     assert written(tmp_path / "cold", name, cache=kept) == first
-    monkeypatch.setattr(fronts, "solve", None)
+    monkeypatch.setattr(operator_fronts, "solve", None)
     assert written(tmp_path / "warm", name, cache=kept) == first
 
 

@@ -18,7 +18,7 @@
 // CHECK-NEXT: Tensor input_arg0;
 // CHECK-NEXT: // output 1x1xf32: product:0: 2x2 f32, fs=[2, 2] ft=[1, 1] rp=[0, 0]
 // CHECK-NEXT: Tensor value_product_0;
-// CHECK-NEXT: // buffer 2048xf32: landing zone of shifts and reductions
+// CHECK-NEXT: // buffer 2048xf32: receive buffer of shifts and reductions
 // CHECK-NEXT: Tensor shift_f32;
 // CHECK: m.idle_arg1 = b.variable("idle:arg1", FLOAT, 4, 4);
 
@@ -32,7 +32,7 @@
 // CHECK: steps.add(WriteUndef(m.shift_f32));
 // CHECK: steps.add(Execute(sub_task));
 // CHECK-NEXT: steps.add(shift_k_forward);
-// CHECK-NEXT: steps.add(land_k_forward);
+// CHECK-NEXT: steps.add(copy_out_k_forward);
 // CHECK: return steps;
 
 // What crosses the host's link, the program, and the main function.

@@ -23,10 +23,9 @@
 #id = affine_map<(m, n) -> (m, n)>
 module attributes {t10.chip = "test-16"} {
   func.func @main(%a: tensor<8x16xf32>, %b: tensor<16x8xf32>, %bias: tensor<8x8xf32>) -> tensor<8x8xf32> {
-    %c = "rtensor.operator"(%a, %b, %bias) ({
-    ^bb0(%x: tensor<8x16xf32>, %y: tensor<16x8xf32>, %start: tensor<8x8xf32>):
+    %c = "rtensor.operator"() ({
       %p = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
-        ins(%x, %y : tensor<8x16xf32>, tensor<16x8xf32>) outs(%start : tensor<8x8xf32>) {
+        ins(%a, %b : tensor<8x16xf32>, tensor<16x8xf32>) outs(%bias : tensor<8x8xf32>) {
       ^bb0(%s: f32, %t: f32, %acc: f32):
         %m = arith.mulf %s, %t : f32
         %n = arith.addf %acc, %m : f32
@@ -40,10 +39,10 @@ module attributes {t10.chip = "test-16"} {
         linalg.yield %x1 : f32
       } -> tensor<8x8xf32>
       "rtensor.yield"(%r) : (tensor<8x8xf32>) -> ()
-    }) {op_name = "product", kind = "contraction", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0>,
+    }) {op_name = "product", kind = "contraction",
         rtensor.forced = {f_op = [2, 2, 4], ft = [[1, 1, 1], [1, 1, 1], [1, 1, 1]]},
         rtensor.candidates = [#rtensor.plan<{f_op = [2, 2, 4], ft = [[1, 1, 1], [1, 1, 1], [1, 1, 1]]}>]}
-       : (tensor<8x16xf32>, tensor<16x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+       : () -> tensor<8x8xf32>
     return %c : tensor<8x8xf32>
   }
 }

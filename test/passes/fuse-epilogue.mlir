@@ -3,13 +3,14 @@
 // Bias and ReLU read the product once per point, so they become its epilogue: one operator instead of three.
 // CHECK-LABEL: func.func @linear
 // CHECK-NOT: linalg.generic
-// CHECK: %[[OUT:.*]] = "rtensor.operator"(%arg0, %arg1, %arg2)
+// CHECK: %[[OUT:.*]] = "rtensor.operator"() ({
 // CHECK: linalg.fill
-// CHECK: linalg.generic {{.*}} iterator_types = ["parallel", "parallel", "reduction"]
-// CHECK: linalg.generic {{.*}} iterator_types = ["parallel", "parallel"]
+// CHECK: %[[ROOT:.*]] = linalg.generic {{.*}} iterator_types = ["parallel", "parallel", "reduction"]} ins(%arg0, %arg1 :
+// CHECK: %[[END:.*]] = linalg.generic {{.*}} iterator_types = ["parallel", "parallel"]} ins(%[[ROOT]], %arg2 :
 // CHECK: arith.addf
 // CHECK: arith.maximumf
-// CHECK: kind = "contraction", op_name = "fc"
+// CHECK: "rtensor.yield"(%[[END]])
+// CHECK: kind = "contraction", op_name = "fc"} : () -> tensor<4x6xf32>
 // CHECK: return %[[OUT]]
 func.func @linear(%x: tensor<4x8xf32>, %w: tensor<8x6xf32>, %b: tensor<6xf32>) -> tensor<4x6xf32> {
   %zero = arith.constant 0.0 : f32
@@ -47,9 +48,11 @@ func.func @read_twice(%x: tensor<4x8xf32>, %w: tensor<8x6xf32>) -> (tensor<4x6xf
 
 // Starting from a bias instead of zeros is the same as adding it afterwards.
 // CHECK-LABEL: func.func @bias_as_start
-// CHECK: "rtensor.operator"(%arg0, %arg1, %arg2)
+// CHECK: "rtensor.operator"() ({
 // CHECK: linalg.fill
+// CHECK: ins(%arg0, %arg1 :
 // CHECK: arith.addf
+// CHECK: ins(%{{.*}}, %arg2 :
 // CHECK: arith.addf
 // CHECK: kind = "contraction"
 func.func @bias_as_start(%x: tensor<4x8xf32>, %w: tensor<8x6xf32>, %b: tensor<4x6xf32>) -> tensor<4x6xf32> {
@@ -59,7 +62,8 @@ func.func @bias_as_start(%x: tensor<4x8xf32>, %w: tensor<8x6xf32>, %b: tensor<4x
 
 // Sums of f16 are kept in f32 and rounded once, as the hardware does.
 // CHECK-LABEL: func.func @wide_sum
-// CHECK: "rtensor.operator"(%arg0)
+// CHECK: "rtensor.operator"() ({
+// CHECK: ins(%arg0 :
 // CHECK: arith.extf
 // CHECK: arith.addf {{.*}} : f32
 // CHECK: arith.truncf

@@ -25,8 +25,9 @@ func.func @transposed(%x: tensor<2x4x8xf32>, %w: tensor<6x8xf32>) -> tensor<2x4x
 // CHECK-LABEL: func.func @masked_scores
 // CHECK-SAME: %[[Q:arg0]]: tensor<2x4x3x8xf32>, %[[K:arg1]]: tensor<2x4x8x5xf32>, %[[MASK:arg2]]: tensor<2x5xf32>
 // CHECK-NOT: tensor.collapse_shape
-// CHECK: "rtensor.operator"(%[[Q]], %[[K]], %[[MASK]])
-// CHECK: iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]
+// CHECK: "rtensor.operator"() ({
+// CHECK: iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]} ins(%[[Q]], %[[K]] :
+// CHECK: ins(%{{.*}}, %[[MASK]] :
 // CHECK: kind = "contraction"
 func.func @masked_scores(%q: tensor<2x4x3x8xf32>, %k: tensor<2x4x8x5xf32>, %mask: tensor<2x5xf32>) -> tensor<2x4x3x5xf32> {
   %zero = arith.constant 0.0 : f32

@@ -17,8 +17,8 @@
 // TURN-NEXT: "ipu.execute"() {compute_set = "sub_task:lookup"}
 // TURN-NEXT: "ipu.copy"(%[[INDEX:.*]], %[[WIDE:.*]]) {bytes = 8 : i64, {{.*}}kind = "shift"
 // TURN-NEXT: "ipu.copy"(%[[OUT:.*]], %[[NARROW:.*]]) {bytes = 8 : i64, {{.*}}cycles = 0 : i64, kind = "shift"
-// TURN-NEXT: "ipu.copy"(%[[WIDE]], %[[INDEX]]) {{.*}}kind = "land"
-// TURN-NEXT: "ipu.copy"(%[[NARROW]], %[[OUT]]) {{.*}}kind = "land"
+// TURN-NEXT: "ipu.copy"(%[[WIDE]], %[[INDEX]]) {{.*}}kind = "copy_out"
+// TURN-NEXT: "ipu.copy"(%[[NARROW]], %[[OUT]]) {{.*}}kind = "copy_out"
 // TURN-NEXT: "ipu.execute"() {compute_set = "sub_task:lookup"}
 // TURN-NEXT: }) {op_name = "lookup"}
 func.func @main(%table: tensor<8x2xf32> {t10.weight}, %i: tensor<4xi64>) -> tensor<4x2xf32> {

@@ -6,12 +6,12 @@
 // CHECK: "ipu.execute"() {compute_set = "sub_task:product"}
 // CHECK-NEXT: "ipu.repeat"() ({
 // CHECK-NEXT: "ipu.copy"(%[[A:.*]], %[[B:.*]], %[[BUFFER:.*]]) {{.*}}kind = "shift"
-// CHECK-NEXT: "ipu.copy"(%[[BUFFER]], %[[A]]) {{.*}}kind = "land"
-// CHECK-NEXT: "ipu.copy"(%[[BUFFER]], %[[B]]) {{.*}}kind = "land"
+// CHECK-NEXT: "ipu.copy"(%[[BUFFER]], %[[A]]) {{.*}}kind = "copy_out"
+// CHECK-NEXT: "ipu.copy"(%[[BUFFER]], %[[B]]) {{.*}}kind = "copy_out"
 // CHECK-NEXT: "ipu.execute"() {compute_set = "sub_task:product.1"}
 // CHECK-NEXT: }) {count = 3 : i64}
 // CHECK-NEXT: "ipu.copy"(%[[B]], %[[BUFFER]]) {{.*}}kind = "shift"
-// CHECK-NEXT: "ipu.copy"(%[[BUFFER]], %[[B]]) {{.*}}kind = "land"
+// CHECK-NEXT: "ipu.copy"(%[[BUFFER]], %[[B]]) {{.*}}kind = "copy_out"
 // CHECK-NEXT: }) {op_name = "product"}
 
 // Only A turns: B holds all of k, and every sub-task reads other slots of it. Nothing repeats.

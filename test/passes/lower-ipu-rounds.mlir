@@ -1,13 +1,13 @@
 // RUN: t10-opt --split-input-file --t10-lower-ipu="chip=%S/Inputs/short-4.yaml" %s | filecheck %s
 
 // The shift buffer takes 64 bytes. What passes in one advance, 2 x 8 elements of A and 1 x 8 of B, are 64 and 32 bytes: two
-// rounds, and what has come lands before the next begins.
+// rounds, and what has come is copied out before the next begins.
 // CHECK: sym_name = "shift:f32"
 // CHECK: "ipu.execute"() {compute_set = "sub_task:rotated"}
 // CHECK-NEXT: "ipu.copy"(%[[A:.*]], %[[BUFFER:.*]]) {bytes = 64 : i64, {{.*}}kind = "shift"
-// CHECK-NEXT: "ipu.copy"(%[[BUFFER]], %[[A]]) {{.*}}kind = "land"
+// CHECK-NEXT: "ipu.copy"(%[[BUFFER]], %[[A]]) {{.*}}kind = "copy_out"
 // CHECK-NEXT: "ipu.copy"(%[[B:.*]], %[[BUFFER]]) {bytes = 32 : i64, {{.*}}kind = "shift"
-// CHECK-NEXT: "ipu.copy"(%[[BUFFER]], %[[B]]) {{.*}}kind = "land"
+// CHECK-NEXT: "ipu.copy"(%[[BUFFER]], %[[B]]) {{.*}}kind = "copy_out"
 // CHECK-NEXT: "ipu.execute"() {compute_set = "sub_task:rotated.1"}
 func.func @main(%a: tensor<4x16xf32>, %b: tensor<16x2xf32> {t10.weight}) -> tensor<4x2xf32> {
   %zero = arith.constant 0.0 : f32

@@ -8,15 +8,15 @@
 // From the buffer to A: offset 0 to offset 0, on every tile by itself. To B: from offset 16.
 // CHECK-NEXT: "ipu.pattern"() {{.*}}runs = dense<{{\[\[}}0, 0, 0, 0, 0, 16, 1, 0, 0], [0, 1, 0, 1, 0, 16, 1, 0, 0], [0, 2, 0, 2, 0, 16, 1, 0, 0], [0, 3, 0, 3, 0, 16, 1, 0, 0]]> : tensor<4x9xi32>, sym_name = "[[FIRST:[0-9a-f]*]]"}
 // CHECK-NEXT: "ipu.pattern"() {{.*}}runs = dense<{{\[\[}}0, 0, 16, 0, 0, 16, 1, 0, 0], [0, 1, 16, 1, 0, 16, 1, 0, 0], {{.*}}> : tensor<4x9xi32>, sym_name = "[[SECOND:[0-9a-f]*]]"}
-// B goes home alone, and lands as A did: the pattern is written once.
+// B goes home alone, from the second of two positions back, and is copied out as A was: the pattern is written once.
 // CHECK-NEXT: "ipu.pattern"() {{.*}}runs = dense<{{\[\[}}0, 2, 0, 0, 0, 16, 1, 0, 0], [0, 3, 0, 1, 0, 16, 1, 0, 0], [0, 0, 0, 2, 0, 16, 1, 0, 0], [0, 1, 0, 3, 0, 16, 1, 0, 0]]> : tensor<4x9xi32>, sym_name = "[[HOME:[0-9a-f]*]]"}
 // CHECK-NOT: "ipu.pattern"
 // CHECK: "ipu.execute"() {compute_set = "sub_task:product"}
 // CHECK-NEXT: "ipu.copy"(%[[A:.*]], %[[B:.*]], %[[BUFFER:.*]]) {bytes = 32 : i64, comment = "k advances forward by 4", {{.*}}pattern = "[[SHIFT]]", sym_name = "shift:product:k:forward"}
-// CHECK-NEXT: "ipu.copy"(%[[BUFFER]], %[[A]]) {{.*}}pattern = "[[FIRST]]", sym_name = "land:product:k:forward"}
-// CHECK-NEXT: "ipu.copy"(%[[BUFFER]], %[[B]]) {{.*}}pattern = "[[SECOND]]", sym_name = "land:product:k:forward.1"}
+// CHECK-NEXT: "ipu.copy"(%[[BUFFER]], %[[A]]) {{.*}}pattern = "[[FIRST]]", sym_name = "copy_out:product:k:forward"}
+// CHECK-NEXT: "ipu.copy"(%[[BUFFER]], %[[B]]) {{.*}}pattern = "[[SECOND]]", sym_name = "copy_out:product:k:forward.1"}
 // CHECK-NEXT: "ipu.execute"() {compute_set = "sub_task:product.1"}
-// CHECK-NEXT: "ipu.copy"(%[[B]], %[[BUFFER]]) {bytes = 16 : i64, {{.*}}pattern = "[[HOME]]", sym_name = "shift:product:k:forward.1"}
+// CHECK-NEXT: "ipu.copy"(%[[B]], %[[BUFFER]]) {bytes = 16 : i64, {{.*}}pattern = "[[HOME]]", sym_name = "shift:product:k:backward"}
 // CHECK-NEXT: "ipu.copy"(%[[BUFFER]], %[[B]]) {{.*}}pattern = "[[FIRST]]"
 // CHECK-NEXT: }) {op_name = "product"}
 func.func @main(%a: tensor<2x8xf32>, %b: tensor<8x2xf32> {t10.weight}) -> tensor<2x2xf32> {

@@ -4,9 +4,11 @@
 // the product is read where it lies. The 4 cores of a row hold partial sums and end with 1 of 4 sums each.
 // CHECK: %[[X:.*]] = "rtensor.relayout"
 // CHECK-NOT: rtensor.relayout
-// CHECK: %[[H:.*]] = "rtensor.operator"(%[[X]],
+// CHECK: %[[H:.*]] = "rtensor.operator"() ({
+// CHECK: ins(%[[X]],
 // CHECK-NOT: rtensor.relayout
-// CHECK: "rtensor.operator"(%[[H]])
+// CHECK: "rtensor.operator"() ({
+// CHECK: ins(%[[H]] :
 // CHECK: reduce = "scatter"
 // CHECK-SAME: -> tensor<16xf32, #rtensor.layout<{cores = 4 : i64, fs = [4], ft = [1], rp = [0], scatter = 4 : i64}>>
 func.func @main(%x: tensor<16x64xf32>, %w: tensor<64x16xf32> {t10.weight}) -> tensor<16xf32> {

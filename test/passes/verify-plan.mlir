@@ -32,19 +32,18 @@
 #map2 = affine_map<(d0, d1, d2) -> (d0, d1)>
 module attributes {t10.chip = "test-16", t10.cost_model = "ipu"} {
   func.func @main(%arg0: tensor<2x6xf32, #rtensor.layout<{cores = 3, fs = [2, 1], ft = [1, 3], rp = [0, 2]}>> {t10.idle = "operand"}, %arg1: tensor<6x3xf32, #rtensor.layout<{cores = 2, fs = [1, 3], ft = [2, 1], rp = [2, 0]}>> {t10.idle = "operand", t10.weight}) -> tensor<2x3xf32, #rtensor.layout<{cores = 1, fs = [2, 3], ft = [1, 1], rp = [0, 0]}>> {
-    %1 = "rtensor.operator"(%arg0, %arg1) ({
-    ^bb0(%arg2: tensor<2x6xf32>, %arg3: tensor<6x3xf32>):
+    %1 = "rtensor.operator"() ({
       %cst = arith.constant 0.000000e+00 : f32
       %2 = tensor.empty() : tensor<2x3xf32>
       %3 = linalg.fill ins(%cst : f32) outs(%2 : tensor<2x3xf32>) -> tensor<2x3xf32>
-      %4 = linalg.generic {indexing_maps = [#map, #map1, #map2], iterator_types = ["parallel", "parallel", "reduction"]} ins(%arg2, %arg3 : tensor<2x6xf32>, tensor<6x3xf32>) outs(%3 : tensor<2x3xf32>) {
+      %4 = linalg.generic {indexing_maps = [#map, #map1, #map2], iterator_types = ["parallel", "parallel", "reduction"]} ins(%arg0, %arg1 : tensor<2x6xf32, #rtensor.layout<{cores = 3, fs = [2, 1], ft = [1, 3], rp = [0, 2]}>>, tensor<6x3xf32, #rtensor.layout<{cores = 2, fs = [1, 3], ft = [2, 1], rp = [2, 0]}>>) outs(%3 : tensor<2x3xf32>) {
       ^bb0(%in: f32, %in_0: f32, %out: f32):
         %5 = arith.mulf %in, %in_0 : f32
         %6 = arith.addf %out, %5 : f32
         linalg.yield %6 : f32
       } -> tensor<2x3xf32>
       "rtensor.yield"(%4) : (tensor<2x3xf32>) -> ()
-    }) {kind = "contraction", op_name = "product", operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, rtensor.idle_level = 1, rtensor.plan = #rtensor.plan<{active_bytes = 32, core_order = [0, 1, 2], cycles = {compute = 1125, reduce = 0, relayout = 0, setup = 0, shift = 885}, f_op = [2, 3, 1], ft = [[1, 1, 3], [1, 1, 2], [1, 1, 1]], lengths = [1, 1, 6], loop_order = [2], phases = [[], [], [[2, 1, 3, 1], [3, 1, 2, 0]]], reduce = "none", rp = [0, 0, 2], steps = [1, 1, 3], weight_bytes = 16}>} : (tensor<2x6xf32, #rtensor.layout<{cores = 3, fs = [2, 1], ft = [1, 3], rp = [0, 2]}>>, tensor<6x3xf32, #rtensor.layout<{cores = 2, fs = [1, 3], ft = [2, 1], rp = [2, 0]}>>) -> tensor<2x3xf32, #rtensor.layout<{cores = 1, fs = [2, 3], ft = [1, 1], rp = [0, 0]}>>
+    }) {kind = "contraction", op_name = "product", rtensor.idle_level = 1, rtensor.plan = #rtensor.plan<{active_bytes = 32, core_order = [0, 1, 2], cycles = {compute = 1125, reduce = 0, relayout = 0, setup = 0, shift = 885}, f_op = [2, 3, 1], ft = [[1, 1, 3], [1, 1, 2], [1, 1, 1]], lengths = [1, 1, 6], loop_order = [2], phases = [[], [], [[2, 1, 3, 1], [3, 1, 2, 0]]], reduce = "none", rp = [0, 0, 2], steps = [1, 1, 3], weight_bytes = 16}>} : () -> tensor<2x3xf32, #rtensor.layout<{cores = 1, fs = [2, 3], ft = [1, 1], rp = [0, 0]}>>
     return %1 : tensor<2x3xf32, #rtensor.layout<{cores = 1, fs = [2, 3], ft = [1, 1], rp = [0, 0]}>>
   }
 }

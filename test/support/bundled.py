@@ -10,7 +10,7 @@ from t10.cost import CostModel
 from t10.dialect.mlir import ir
 from t10.frontend.importer import import_model
 from t10.passes.pipeline import fused
-from t10.plan.canonical import searched_as
+from t10.plan.fronts.canonical import searched_as
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("examples/models", "test/e2e/Inputs/onnx_mlir", "test/e2e/Inputs/torch_exports")

@@ -52,7 +52,9 @@ class Case:
     outputs: Mapping[str, Array]
 
 
-def _elementwise(name: str, fields: tuple[Field, ...], lines: str, twin: str, summary: str) -> Codelet:
+def _elementwise(
+    name: str, fields: tuple[Field, ...], lines: str, cpp_reference: str, summary: str
+) -> Codelet:
     """Return a codelet that computes element i on worker i % 6; its last field is the number of elements."""
     entry = ENTRY_PREFIX + name
     loads = "\n".join(f"  ld32 $m{i}, $mvertex_base, $mzero, {i}" for i in range(len(fields)))
@@ -77,7 +79,7 @@ def _elementwise(name: str, fields: tuple[Field, ...], lines: str, twin: str, su
 .size {entry}, . - {entry}
 DEF_STACK_USAGE 0, {entry}
 """
-    loop = f"for (unsigned i = worker; i < n; i += 6) {{ {twin} }}\nreturn true;"
+    loop = f"for (unsigned i = worker; i < n; i += 6) {{ {cpp_reference} }}\nreturn true;"
     return Codelet(name, "multi", fields, assembly, loop, summary)
 
 
@@ -247,7 +249,7 @@ def ring(n_tiles: int = 4, n: int = 10) -> Case:
     body = (
         multiply,
         m.exchange("shift:mix:1", "mix", "shift", (w,), shift, rotate, "f32"),
-        m.exchange("land:mix:1", "mix", "land", (shift,), w, setup, "f32"),
+        m.exchange("copy_out:mix:1", "mix", "copy_out", (shift,), w, setup, "f32"),
     )
     steps = (
         m.exchange("setup:mix:1", "mix", "setup", (idle,), w, setup, "f32"),

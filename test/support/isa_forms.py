@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from t10.core.tile import IPU_MEMORY
 from t10.isa import INSTRUCTIONS
-from t10.isa.constants import TMEM_BASE, TMEM_REGION1_BASE
 from t10.isa.image import DATA, SOLO, Image
 from t10.isa.record import Instruction, OperandRecord
 from t10.isa.tile import Machine
 
 Words = NDArray[np.uint32]
 Floats = NDArray[np.float32]
-MEMORY_BYTES = TMEM_REGION1_BASE + 0x20000 - TMEM_BASE
-WEIGHTS_AT = TMEM_REGION1_BASE
+MEMORY = replace(IPU_MEMORY, end=IPU_MEMORY.interleaved_base + 0x20000)
+WEIGHTS_AT = IPU_MEMORY.interleaved_base
 SIZES = {"mreg_pair": 2, "areg_pair": 2, "areg_quad": 4}
 
 
@@ -71,7 +71,7 @@ def row(kind: int, form: int, *operands: int) -> list[int]:
     return [kind, form, *operands, *[0] * (8 - len(operands))]
 
 
-def image_of(rows: list[list[int]], base: int = TMEM_BASE) -> Image:
+def image_of(rows: list[list[int]], base: int = IPU_MEMORY.base) -> Image:
     """Return code made of rows."""
     return Image(base, np.array(rows, np.int64).astype(np.int32), {}, {}, np.zeros(len(rows), np.int32))
 
@@ -117,20 +117,20 @@ class Form:
             row(SOLO, form_number("exitz"), 15),
             *supervisor,
         ]
-        self.machine = Machine(1, image_of(code), MEMORY_BYTES)
+        self.machine = Machine(1, image_of(code), MEMORY)
 
     def run(self, inputs: Inputs) -> tuple[Outputs, Floats]:
         """Run on worker 0 (the others do the same on the same data); return what was written, and the accumulators."""
         memory = self.machine.memory(0)
         if len(inputs.weights):
-            at = WEIGHTS_AT - TMEM_BASE
+            at = WEIGHTS_AT - IPU_MEMORY.base
             memory[at : at + 512] = inputs.weights
-            self.machine.run_vertex(0, TMEM_BASE + 8, WEIGHTS_AT, "supervisor")
+            self.machine.run_vertex(0, IPU_MEMORY.base + 8, WEIGHTS_AT, "supervisor")
         for worker in range(6):
             self._set(worker, inputs)
         if len(inputs.memory):
             memory[:] = inputs.memory
-        self.machine.run_vertex(0, TMEM_BASE, TMEM_BASE)
+        self.machine.run_vertex(0, IPU_MEMORY.base, IPU_MEMORY.base)
         found = self.machine.registers(0, 0)
         written = {
             operand.name: self._get(found.m if operand.kind[0] == "m" else found.a, operand)

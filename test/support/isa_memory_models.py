@@ -7,18 +7,18 @@ from collections.abc import Callable
 import numpy as np
 
 from support.isa_forms import Inputs, Model, Outputs, Words, words
-from t10.isa.constants import TMEM_BASE
+from t10.core.tile import IPU_MEMORY
 
 MASK = 0xFFFFFFFF
 
 
 def _read(i: Inputs, address: int, n_bytes: int) -> bytes:
-    at = (address & MASK) - TMEM_BASE
+    at = (address & MASK) - IPU_MEMORY.base
     return i.memory[at : at + n_bytes].tobytes()
 
 
 def _write(i: Inputs, address: int, value: Words) -> None:
-    at = (address & MASK) - TMEM_BASE
+    at = (address & MASK) - IPU_MEMORY.base
     i.memory[at : at + 4 * len(value)] = value.view(np.uint8)
 
 

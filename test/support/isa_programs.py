@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import DTypeLike, NDArray
 
 from t10.core.codelet import CodeletKind
+from t10.core.tile import IPU_MEMORY
 from t10.isa.assembler import assemble
-from t10.isa.constants import TMEM_BASE
 from t10.isa.tile import Machine, Registers, Trap
 
 STATE = 0x5C000
@@ -28,12 +28,12 @@ class Bench:
     def put(self, address: int, data: Array) -> None:
         """Write an array to an address."""
         raw = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
-        self.memory[address - TMEM_BASE : address - TMEM_BASE + len(raw)] = raw
+        self.memory[address - IPU_MEMORY.base : address - IPU_MEMORY.base + len(raw)] = raw
 
     def get(self, address: int, count: int, dtype: DTypeLike) -> Array:
         """Return a copy of what is at an address."""
         n_bytes = count * np.dtype(dtype).itemsize
-        return self.memory[address - TMEM_BASE : address - TMEM_BASE + n_bytes].view(dtype).copy()
+        return self.memory[address - IPU_MEMORY.base : address - IPU_MEMORY.base + n_bytes].view(dtype).copy()
 
     def run(self, *state: int, label: str | None = None, kind: CodeletKind = "multi") -> int:
         """Run with words of state; return the cycles."""

@@ -13,13 +13,13 @@ from t10.core.graph import Graph, GraphOutput, TensorValue, View
 from t10.core.schedule import ModulePlan
 from t10.cost import IpuCostModel
 from t10.plan import PlanOptions
-from t10.plan.allocation import live_bytes
 from t10.plan.assemble import Context, assemble, context_of
-from t10.plan.buffers import buffer_requests
-from t10.plan.fronts import operator_fronts
-from t10.plan.greedy import base_bytes
+from t10.plan.fronts.operator_fronts import operator_fronts
+from t10.plan.greedy.algorithm1 import base_bytes
 from t10.plan.joint.choose import JointPlanner
-from t10.plan.reconcile import Choice
+from t10.plan.memory.allocation import live_bytes
+from t10.plan.memory.buffers import buffer_requests
+from t10.plan.memory.levels import Choice
 
 Ints = NDArray[np.int64]
 
@@ -117,18 +117,21 @@ class Planning:
         return np.array([rng.choice(selection.rows_of(o)) for o in range(selection.n_operators)], np.int64)
 
     def settled(self, rows: Ints) -> None:
-        """Make the prices of a choice exact."""
+        """Make the costs of a choice exact."""
         selection = self.planner.selection(self.room_bytes)
         states = selection.states_of(rows).tolist()
         levels = [int(row) - selection.rows_of(o).start for o, row in enumerate(rows)]
-        self.planner.prices.settle(states, levels)
+        self.planner.pair_costs.settle(states, levels)
 
     def assembled(self, rows: Ints) -> ModulePlan:
         """Return the plan of a choice of rows."""
         selection = self.planner.selection(self.room_bytes)
         choices: list[Choice] = []
         for operator, row in enumerate(rows.tolist()):
-            table, number = self.planner.prices.rows[operator].table, row - selection.rows_of(operator).start
+            table, number = (
+                self.planner.pair_costs.rows[operator].table,
+                row - selection.rows_of(operator).start,
+            )
             choices.append(Choice(int(table.plan[number]), int(table.level[number])))
         return assemble(self.context, self.planner.states, tuple(choices), None)
 

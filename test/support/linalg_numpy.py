@@ -158,11 +158,7 @@ def _pad(op: Any, environment: Environment) -> list[Array]:
 
 
 def _operator(op: Any, environment: Environment) -> list[Array]:
-    block = op.regions[0].blocks[0]
-    inner = {
-        argument: environment[value] for argument, value in zip(block.arguments, op.operands, strict=True)
-    }
-    return run_block(block, inner)
+    return run_block(op.regions[0].blocks[0], environment)
 
 
 def _affine(expression: Any, axes: list[Array]) -> Any:

@@ -7,17 +7,35 @@ from dataclasses import replace
 from math import prod
 from random import Random
 
+from t10.core.expression import OperatorSpec
+from t10.core.operator_body import scheduled_operator
 from t10.core.plan import OperatorPlan, PhaseTerm, Reduce
-from t10.core.schedule import PHASES, Arrival, Buffer, Layout, ModulePlan
+from t10.core.schedule import PHASES, Arrival, Buffer, Layout, ModulePlan, ScheduledOperator
 
 Ints = tuple[int, ...]
 REDUCES: tuple[Reduce, ...] = ("none", "scatter", "all")
 
 
 def mutated(rng: Random, plan: ModulePlan) -> tuple[str, ModulePlan]:
-    """Return the name of a random change and the plan it leads to, which may be equal or still right."""
+    """Return the name of a random change and the plan it leads to, which may be equal or still right.
+
+    Programs follow: what is damaged is what they are made from. See `support.bodies` for damage to programs.
+    """
     name = rng.choice(sorted(MUTATIONS))
-    return name, MUTATIONS[name](rng, plan)
+    damaged = MUTATIONS[name](rng, plan)
+    operators = zip(damaged.graph.operators, damaged.operators, strict=True)
+    return name, replace(
+        damaged, operators=tuple(with_body(spec, scheduled) for spec, scheduled in operators)
+    )
+
+
+def with_body(spec: OperatorSpec, scheduled: ScheduledOperator) -> ScheduledOperator:
+    """Return an operator with the program that follows from its plan and arrivals; as it is where none follows."""
+    fields = (scheduled.active, scheduled.arrivals, scheduled.output_layout, scheduled.pareto)
+    try:
+        return scheduled_operator(spec, *fields)
+    except (ArithmeticError, LookupError):
+        return scheduled
 
 
 def _changed(rng: Random, row: Ints, index: int | None = None) -> Ints:

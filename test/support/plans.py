@@ -10,8 +10,9 @@ from dataclasses import replace
 
 from support import specs
 from t10.core.graph import Graph, View
+from t10.core.operator_body import scheduled_operator
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan, PhaseTerm
-from t10.core.schedule import Arrival, Buffer, Layout, ModulePlan, scheduled_operator
+from t10.core.schedule import Arrival, Buffer, Layout, ModulePlan
 
 CAPACITY_BYTES = 1024
 

@@ -14,7 +14,7 @@ from t10.chip import ChipSpec, load_chip
 from t10.core.graph import Graph
 from t10.core.schedule import ModulePlan
 from t10.cost import IpuCostModel
-from t10.plan.fronts import operator_fronts
+from t10.plan.fronts.operator_fronts import operator_fronts
 from t10.plan.options import PlanOptions
 from t10.plan.schedule import plan_module
 from t10.plan.verify import verify_module

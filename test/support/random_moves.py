@@ -10,6 +10,7 @@ from random import Random
 import numpy as np
 
 from support import random_plans, random_specs
+from support.routes import route, traffic
 from t10.core import movement
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AffineDim, Axis, Operand, OperatorSpec, Term
@@ -96,10 +97,10 @@ def reference_traffic(case: Arriving, rates: MoveRates) -> Traffic | None:
     pricing = Pricing(rates, size_bytes(operand.dtype), movement.is_padded(case.spec, operand, case.plan))
     wanted, homes = element_maps(case)
     through = movement.view_elements(case.graph, case.spec.operands[case.number].name)
-    moves = movement.route(wanted, through, homes)
+    moves = route(wanted, through, homes)
     if ((moves.source >= 0) & (moves.core < 0)).any():
         return None
-    return movement.traffic(moves, homes, pricing)
+    return traffic(moves, homes, pricing)
 
 
 def _own_layout(rng: Random, spec: OperatorSpec, plan: OperatorPlan, number: int, n_cores: int) -> Layout:

@@ -18,17 +18,11 @@ from t10.core import movement
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, Operand, OperatorSpec
 from t10.core.graph import Graph
+from t10.core.operator_body import scheduled_operator
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan, PhaseTerm, Reduce
-from t10.core.schedule import (
-    Arrival,
-    Buffer,
-    Layout,
-    ModulePlan,
-    ScheduledOperator,
-    scheduled_operator,
-)
-from t10.plan.allocation import allocate
-from t10.plan.buffers import buffer_requests, last_moments
+from t10.core.schedule import Arrival, Buffer, Layout, ModulePlan, ScheduledOperator
+from t10.plan.memory.allocation import allocate
+from t10.plan.memory.buffers import buffer_requests, last_moments
 from t10.plan.verify import verify_operator
 
 TRIES = 12

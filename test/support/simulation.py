@@ -14,9 +14,9 @@ from t10.core.graph import Graph, TensorValue
 from t10.core.plan import CostedPlan, OperatorPlan
 from t10.core.schedule import ModulePlan
 from t10.cost import IpuCostModel, operator_cycles
-from t10.plan.alignment import align_pace
-from t10.plan.placement import place
 from t10.plan.schedule import restore_module
+from t10.plan.search.alignment import align_pace
+from t10.plan.search.placement import place
 from t10.sim.plan_level import simulate
 from t10.sim.result import SimResult
 

@@ -102,7 +102,7 @@ ADD = Codelet(
     "multi",
     (Field("x", "in", "f32"), Field("y", "inout", "f32"), Field("n", "u32")),
     assembly="",
-    twin="",
+    cpp_reference="",
     summary="y += x",
 )
 IMAGE = Image(BASE, np.zeros((0, 10), np.int32), {ADD.entry: BASE}, {}, np.zeros(0, np.int32))
@@ -142,7 +142,7 @@ def ring_program() -> DeviceProgram:
     group = VertexGroup("Add", tuple(range(N_TILES)), words, 0x5C000, CYCLES)
     steps = (
         Exchange("start"),
-        Repeat(N_TILES - 1, (Exchange("shift"), Exchange("land"), Execute("add"))),
+        Repeat(N_TILES - 1, (Exchange("shift"), Exchange("copy_out"), Execute("add"))),
     )
     return DeviceProgram(
         name="ring",
@@ -160,7 +160,7 @@ def ring_program() -> DeviceProgram:
         copies=(
             copy("start", "relayout", "x", "y", "stay"),
             copy("shift", "shift", "x", "buffer", "ring"),
-            copy("land", "land", "buffer", "x", "stay"),
+            copy("copy_out", "copy_out", "buffer", "x", "stay"),
         ),
         operators=(OperatorProgram("ring", steps),),
         weights=(),

@@ -21,13 +21,12 @@ from t10.core.device import DeviceProgram, Exchange, Execute, HostTensor, Refere
 from t10.core.dtypes import numpy_dtype
 from t10.core.scalar import parse_constant
 from t10.core.task import Task
+from t10.core.tile import IPU_MEMORY, TileMemory
 from t10.emit import link, vertices
-from t10.emit.placement import SRAM_BASE
 from t10.sim.combine import combine_arrays, neutral
 from t10.sim.scalar_eval import evaluate
 
 Array = NDArray[Any]
-SRAM_BYTES = 638976
 
 
 @dataclass(slots=True)
@@ -50,8 +49,8 @@ class _NoCode:
     size_bytes = 0
 
 
-def _no_code(codelets: object) -> _NoCode:
-    del codelets
+def _no_code(codelets: object, memory: TileMemory) -> _NoCode:
+    del codelets, memory
     return _NoCode()
 
 
@@ -80,7 +79,7 @@ def run(program: DeviceProgram, recorder: Recorder, values: Mapping[str, Array])
 class _Machine:
     def __init__(self, program: DeviceProgram, recorder: Recorder) -> None:
         self.tasks = {f"Task{i}": task for i, task in enumerate(recorder.tasks)}
-        self.memory = np.full((program.n_tiles, SRAM_BYTES), 0xFF, np.uint8)
+        self.memory = np.full((program.n_tiles, IPU_MEMORY.size_bytes), 0xFF, np.uint8)
         self.variables = {v.name: v for v in program.variables}
         self.sets = {s.name: s for s in program.compute_sets}
         self.copies = {c.name: c for c in program.copies}
@@ -90,7 +89,7 @@ class _Machine:
         """Return a variable on all its tiles, (tiles, slots)."""
         variable = self.variables[name]
         dtype = numpy_dtype(variable.dtype)
-        begin = variable.address_bytes - SRAM_BASE
+        begin = variable.address_bytes - IPU_MEMORY.base
         n = int(np.prod(variable.shape, dtype=np.int64)) * dtype.itemsize
         return self.memory[: variable.n_tiles, begin : begin + n].view(dtype)
 
@@ -132,10 +131,10 @@ class _Machine:
         copy = self.copies[step.copy]
         pattern = self.patterns[copy.pattern]
         values: list[int] = pattern.fill_values.tolist()
-        target = self.variables[copy.target].address_bytes - SRAM_BASE
+        target = self.variables[copy.target].address_bytes - IPU_MEMORY.base
         before = self.memory.copy()
         for source, tile, offset, to, at, n, count, source_step, target_step in pattern.runs.tolist():
-            begin = self.variables[copy.sources[source]].address_bytes - SRAM_BASE + offset
+            begin = self.variables[copy.sources[source]].address_bytes - IPU_MEMORY.base + offset
             for i in range(count):
                 here, there = begin + i * source_step, target + at + i * target_step
                 self.memory[to, there : there + n] = before[tile, here : here + n]
@@ -159,17 +158,17 @@ class _Machine:
                     offset = (
                         word.offset_bytes if isinstance(word.offset_bytes, int) else word.offset_bytes[row]
                     )
-                    addresses.append(self.variables[word.variable].address_bytes - SRAM_BASE + offset)
+                    addresses.append(self.variables[word.variable].address_bytes - IPU_MEMORY.base + offset)
                 self.vertex(task, tile, addresses)
 
     def vertex(self, task: Task, tile: int, addresses: list[int]) -> None:
         arrays: list[Array] = []
         for operand, address in zip(task.operands, addresses, strict=True):
-            assert (address + SRAM_BASE) % operand.align_bytes == 0
+            assert (address + IPU_MEMORY.base) % operand.align_bytes == 0
             dtype = numpy_dtype(operand.dtype)
             steps = [s * dtype.itemsize for s in operand.strides]
             last = address + sum(s * (n - 1) for s, n in zip(steps, task.extents, strict=True))
-            assert 0 <= address <= last <= SRAM_BYTES - dtype.itemsize
+            assert 0 <= address <= last <= IPU_MEMORY.size_bytes - dtype.itemsize
             row = self.memory[tile, address : last + dtype.itemsize].view(dtype)
             shape = tuple(n if s else 1 for n, s in zip(task.extents, operand.strides, strict=True))
             arrays.append(as_strided(row, shape, tuple(steps)))

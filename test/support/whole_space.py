@@ -9,22 +9,22 @@ from t10.chip import ChipSpec
 from t10.core.expression import OperatorSpec
 from t10.cost import CostModel
 from t10.errors import InfeasiblePlanError
-from t10.plan.alignment import align_pace
-from t10.plan.evaluate import evaluate
 from t10.plan.options import PlanOptions
-from t10.plan.placement import place
-from t10.plan.search import Partition
-from t10.plan.space import searched_partitions
-from t10.plan.temporal import temporal_partitions
+from t10.plan.search.alignment import align_pace
+from t10.plan.search.evaluate import evaluate
+from t10.plan.search.operator import PartitionFactors
+from t10.plan.search.placement import place
+from t10.plan.search.space import searched_partitions
+from t10.plan.search.temporal import TemporalSpace
 
 Ints = NDArray[np.int64]
-PricedPartition = tuple[Partition, int, int]
+PricedPartition = tuple[PartitionFactors, int, int]
 
 
 def every_plan(spec: OperatorSpec, chip: ChipSpec, options: PlanOptions) -> tuple[Ints, Ints]:
     """Return all (F_op, ft) of an operator in lexicographic order: arrays (n, axes) and (n, operands, axes)."""
     rows, padding = searched_partitions(spec, chip.n_cores, options)
-    per_row = [temporal_partitions(spec, tuple(row.tolist()), padding) for row in rows]
+    per_row = [TemporalSpace.of(spec).partitions(tuple(row.tolist()), padding) for row in rows]
     f_op = np.repeat(rows, [len(ft) for ft in per_row], axis=0)
     return f_op, np.concatenate(per_row)
 
@@ -48,7 +48,7 @@ def whole_front(
     return front
 
 
-def _is_placeable(spec: OperatorSpec, partition: Partition) -> bool:
+def _is_placeable(spec: OperatorSpec, partition: PartitionFactors) -> bool:
     try:
         return place(spec, *partition, align_pace(spec, *partition)) is not None
     except InfeasiblePlanError:

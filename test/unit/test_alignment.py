@@ -12,8 +12,8 @@ from t10.core.expression import OperatorSpec
 from t10.cost import IpuCostModel
 from t10.cost.operator import advance_bytes
 from t10.errors import InfeasiblePlanError
-from t10.plan.alignment import align_pace
-from t10.plan.placement import place
+from t10.plan.search.alignment import align_pace
+from t10.plan.search.placement import place
 
 
 def test_three_against_two_rotates_at_the_smaller_partition() -> None:

@@ -21,10 +21,10 @@ from t10.core.schedule import Buffer
 from t10.cost import CostModel, IpuCostModel, operator_cycles, paper_cost_model
 from t10.cost.operator import combine_cycles, output_chunk
 from t10.plan import ForcedPartition, PlanOptions, align_pace, place, plan_module
-from t10.plan.alternatives import alternatives, evaluate_plans
 from t10.plan.assemble import assemble, context_of, output_layout
-from t10.plan.reconcile import Choice
-from t10.plan.search import plan_operator
+from t10.plan.memory.levels import Choice
+from t10.plan.search.alternatives import alternatives, evaluate_plans
+from t10.plan.search.operator import plan_operator
 from t10.plan.verify import verify_module, verify_operator
 from t10.report.traffic import reduce_bytes
 from t10.sim.memory import CoreMemory
@@ -155,7 +155,7 @@ def test_every_copy_of_a_sum_has_the_same_bits(spec: OperatorSpec, buffer_bytes:
         memory.begin(Buffer("accumulator", 8192, 4 * n_slots, 0, 0))
         slots = memory.slots("accumulator", "f32", plan.n_cores, n_slots)
         slots[:] = np.random.default_rng(5).standard_normal(slots.shape)
-        groups = reduction_groups(spec, plan)
+        groups = reduction_groups(spec, plan, geometry.final_positions(plan))
         due = slots[groups.members[:, 0]]
         for member in groups.members.T[1:]:
             due = due + slots[member]

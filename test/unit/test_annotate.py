@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from t10.passes.bridge.loops import is_expanded
 
 from t10.chip import load_chip
 from t10.core.expression import OperatorSpec
@@ -19,13 +20,12 @@ from t10.dialect.mlir import ir, walk
 from t10.dialect.verify import verify_layouts
 from t10.frontend.importer import import_model
 from t10.passes.bridge.annotate import annotate
-from t10.passes.bridge.loops import is_expanded
 from t10.passes.expand import Expand
 from t10.passes.place import Place, planned
 from t10.passes.read_graph import read_graph
 from t10.passes.registry import make, run
 from t10.passes.verify_plan import VerifyPlan
-from t10.plan.fronts import operator_fronts
+from t10.plan.fronts.operator_fronts import operator_fronts
 from t10.plan.options import PlanOptions
 from t10.plan.schedule import restore_module
 

@@ -12,7 +12,7 @@ from support.models import save
 from t10.chip import load_chip
 from t10.driver import compile
 from t10.errors import InfeasiblePlanError, UnsupportedOpError
-from t10.plan.capacity import HOPELESS, MOST_OPERANDS
+from t10.plan.fit.capacity import HOPELESS, MOST_OPERANDS
 
 FLOAT = TensorProto.FLOAT
 

@@ -17,11 +17,10 @@ from t10.core.plan import OperatorPlan
 from t10.cost import IpuCostModel
 from t10.plan import ForcedPartition, PlanOptions, plan_module
 from t10.plan.assemble import assemble, context_of, output_layout
-from t10.plan.following import following_plan
-from t10.plan.fronts import operator_fronts
-from t10.plan.levels import level_table
-from t10.plan.placement import natural_core_order
-from t10.plan.reconcile import Choice
+from t10.plan.fronts.operator_fronts import operator_fronts
+from t10.plan.memory.levels import Choice, level_table
+from t10.plan.search.placement import natural_core_order
+from t10.plan.search.producer_layouts import following_plan
 
 MATMUL = specs.matmul(16, 12, 24, name="matmul", c="y")
 ADD = specs.elementwise((16, 12), name="add", a="y", b="z", o="out")

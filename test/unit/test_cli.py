@@ -21,7 +21,7 @@ from t10.cache_folder import default_cache_folder
 from t10.cli import entry, main
 from t10.cli.arguments import parse
 from t10.driver import Executable
-from t10.plan.shelf import forget
+from t10.plan.fronts.front_cache import forget
 from t10.random_inputs import random_inputs
 from t10.reference import run_onnx_runtime
 from t10.report import read_report

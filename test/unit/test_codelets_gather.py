@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.codelet_runs import run_task
-from support.twin_runs import check_twins
+from support.cpp_reference_runs import check_cpp_references
 
 from t10.codelets.compile import compile_task
 from t10.codelets.gather.family import GatherFamily
@@ -153,8 +153,8 @@ def test_tables_of_any_size_share_a_codelet() -> None:
     assert compiled(look_up(17, 16, "f16")).codelet == compiled(look_up(23, 64, "f16")).codelet
 
 
-def test_twins_compute_the_same(tmp_path: Path) -> None:
+def test_cpp_references_compute_the_same(tmp_path: Path) -> None:
     tasks = [look_up(17, 10, "f16"), look_up(17, 10, "f16", initial=False), look_up(3, 96, "f32"),
              look_up(9, 9, "f32"), look_up(15, 10, "f16", apart=True, row=12), look_up(17, 8, "i64"),
              look_up(17, 8, "f32", "i32")]  # fmt: skip
-    check_twins([(task, compiled(task)) for task in tasks], tmp_path)
+    check_cpp_references([(task, compiled(task)) for task in tasks], tmp_path)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.codelet_runs import Run, run_task
-from support.twin_runs import check_twins
+from support.cpp_reference_runs import check_cpp_references
 
 from t10.codelets.loops.family import LoopFamily
 from t10.codelets.nest import levels, share_points, split
@@ -316,7 +316,7 @@ def test_workers_share_no_word() -> None:
     assert share_points(13, 2) == 4
 
 
-def test_twins_compute_the_same(tmp_path: Path) -> None:
+def test_cpp_references_compute_the_same(tmp_path: Path) -> None:
     tasks = [
         one(f"arith.{opcode}", (dtype, dtype), dtype) for opcode in FLOAT_BINARY for dtype in ("f32", "f16")
     ]
@@ -335,4 +335,6 @@ def test_twins_compute_the_same(tmp_path: Path) -> None:
         row = (operand("f16", 40, 8, 1),)
         tasks.append(Task((3, 5, 7), row, operand("f16", 7, 0, 1), combine, identity(), (1,), initial=False))
     tasks += [gather(True), gather(False, (1, 1, 0))]
-    check_twins([(task, found) for task in tasks if (found := LOOPS.compile(task)) is not None], tmp_path)
+    check_cpp_references(
+        [(task, found) for task in tasks if (found := LOOPS.compile(task)) is not None], tmp_path
+    )

@@ -257,7 +257,7 @@ def test_vectors_are_left_to_the_vector_unit() -> None:
     assert FAMILY.compile(matmul(1, 16, 256, "f16", "f32")) is None
 
 
-TWIN_MAIN = """
+REFERENCE_MAIN = """
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -269,7 +269,7 @@ template <typename To, typename From> To *view(From *p) {{
 struct Vertex {{
   {fields}
   bool compute() {{
-{twin}
+{cpp_reference}
     return true;
   }}
 }};
@@ -296,7 +296,7 @@ int main() {{
     ],
     ids=("aligned", "copied", "floats", "convolution"),
 )
-def test_twins_compute_the_same(task: Task, tmp_path: Path) -> None:
+def test_cpp_references_compute_the_same(task: Task, tmp_path: Path) -> None:
     compiled = FAMILY.compile(task)
     assert compiled is not None
     cpp = {"f16": "half", "f32": "float"}
@@ -315,9 +315,9 @@ def test_twins_compute_the_same(task: Task, tmp_path: Path) -> None:
             np.array([i % 7 - 3 for i in range(sizes[1])]),
         ]
     pointers = {"x": "x", "w": "w", "out": "out", "scratch": "scratch"}
-    text = TWIN_MAIN.format(
+    text = REFERENCE_MAIN.format(
         fields="\n  ".join(f"{kinds[field.kind]}{field.name};" for field in fields),
-        twin=compiled.codelet.twin,
+        cpp_reference=compiled.codelet.cpp_reference,
         in_type=cpp[task.inputs[0].dtype],
         out_type=cpp[task.output.dtype],
         x_size=sizes[1] if is_swapped else sizes[0],
@@ -327,10 +327,10 @@ def test_twins_compute_the_same(task: Task, tmp_path: Path) -> None:
             pointers.get(f.name, str(word)) for f, word in zip(fields, compiled.words, strict=True)
         ),
     )
-    source = tmp_path / "twin.cpp"
+    source = tmp_path / "reference.cpp"
     source.write_text(text, encoding="utf-8")
-    subprocess.run(["g++", "-std=c++20", "-O0", "-o", tmp_path / "twin", source], check=True)
-    printed = subprocess.run([tmp_path / "twin"], check=True, capture_output=True, text=True).stdout
+    subprocess.run(["g++", "-std=c++20", "-O0", "-o", tmp_path / "reference", source], check=True)
+    printed = subprocess.run([tmp_path / "reference"], check=True, capture_output=True, text=True).stdout
     run = run_task(task, compiled, inputs=flats)
     run.check(rtol=1e-6)
     np.testing.assert_allclose(np.array(printed.split(), np.float64), run.found.reshape(-1), rtol=1e-6)

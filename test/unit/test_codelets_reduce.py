@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.codelet_runs import run_task
-from support.twin_runs import check_twins
+from support.cpp_reference_runs import check_cpp_references
 
 from t10.codelets.compile import compile_task
 from t10.codelets.reduce.family import ReduceFamily
@@ -380,7 +380,7 @@ def test_sums_over_one_point_are_none() -> None:
     run_task(added, compile_task(added)).check()
 
 
-def test_twins_compute_the_same(tmp_path: Path) -> None:
+def test_cpp_references_compute_the_same(tmp_path: Path) -> None:
     tasks = [random_task(seed) for seed in range(12)]
     tasks += [
         Task((7, 67), (operand("f16", 68, 1),), operand("f16", 1, 0), "max", identity(), (1,)),
@@ -400,4 +400,4 @@ def test_twins_compute_the_same(tmp_path: Path) -> None:
         Task((2, 1536), (operand("f32", 1536, 1),), operand("f32", 1, 0), "max", identity(), (1,)),
     ]  # fmt: skip
     cases = [(task, found) for task in tasks if (found := REDUCE.compile(task)) is not None]
-    check_twins(cases, tmp_path)
+    check_cpp_references(cases, tmp_path)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import yaml
 from support.codelet_runs import run_task
-from support.twin_runs import check_twins
+from support.cpp_reference_runs import check_cpp_references
 
 from t10.codelets.compile import compile_task, using_families
 from t10.codelets.user import cost_files, load_families
@@ -114,9 +114,9 @@ def test_code_in_cpp_runs_on_the_simulator_by_assembly_of_ours(n: int, stride: i
     run_task(task, compiled).check()
 
 
-def test_twins_compute_the_tasks_whether_written_or_made_up(tmp_path: Path) -> None:
+def test_cpp_references_compute_the_tasks_whether_written_or_made_up(tmp_path: Path) -> None:
     tasks = (add_task(7), add_task(100), column_sums(2, 4), column_sums(9, 28), leaky_relu(50, 3, 0.125))
-    check_twins([(task, compiled_by_example(task)) for task in tasks], tmp_path)
+    check_cpp_references([(task, compiled_by_example(task)) for task in tasks], tmp_path)
 
 
 def test_a_constant_of_the_model_becomes_a_word() -> None:
@@ -150,7 +150,7 @@ def test_a_pointer_that_both_halves_use_is_one_field() -> None:
     codelet = compiled_by_example(add_task(8)).codelet
     pointers = [field.name for field in codelet.fields if field.kind in ("in", "out")]
     assert pointers == ["a", "b", "c"]
-    assert "auto *const in0 = a;" in codelet.twin
+    assert "auto *const in0 = a;" in codelet.cpp_reference
 
 
 def test_cost_functions_are_found_beside_the_declaration() -> None:

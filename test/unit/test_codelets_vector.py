@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from support import codelet_runs
 from support.codelet_runs import END, FIRST_DATA, Run, run_task
-from support.twin_runs import check_twins
+from support.cpp_reference_runs import check_cpp_references
 from support.vector_tasks import RandomTask, elementwise
 
 from t10.codelets.vector.family import VectorFamily
@@ -293,14 +293,14 @@ def test_more_random_bodies(seed: int) -> None:
         run_task(task, made, seed=seed).check()
 
 
-def test_twins_compute_the_same(tmp_path: Path) -> None:
+def test_cpp_references_compute_the_same(tmp_path: Path) -> None:
     cases: list[tuple[Task, Compiled]] = []
     for seed in range(40):
         task = RandomTask(seed).task()
         made = VectorFamily().compile(task)
         if made is not None:
             cases.append((task, made))
-    check_twins(cases, tmp_path)
+    check_cpp_references(cases, tmp_path)
 
 
 def loop_of(task: Task) -> list[str]:

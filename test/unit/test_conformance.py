@@ -17,6 +17,7 @@ from record_counts import merged_rows, of_exports, of_texts
 
 from t10.cli import conformance as command
 from t10.cli.entry import main
+from t10.conformance import expectations
 from t10.conformance import judge as judging
 from t10.conformance.cases import Case, DataSet
 from t10.conformance.document import limit_of, operators_page
@@ -188,16 +189,14 @@ def test_rows_of_other_commands_are_counted_by_status() -> None:
 
 
 def test_the_command_ends_with_1_when_a_test_gives_what_is_not_listed(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    line = ["conformance", "--only", "simple/test_expand_shape_model1"]
+    name = "simple/test_expand_shape_model1"
+    line = ["conformance", "--only", name]
     assert main(line) == 0
     assert "1 tests give what is expected of them" in capsys.readouterr().out
-    refused = Verdict("simple/test_expand_shape_model1", "", "unsupported", "why")
-    monkeypatch.setattr(
-        command, "read_expectations", lambda: Expectations(onnx.__version__, {refused.name: refused})
-    )
-    assert main(line) == 1
+    write_expectations([Verdict(name, "", "unsupported", "why")], tmp_path / "list.txt")
+    assert main([*line, "--list", str(tmp_path / "list.txt")]) == 1
     assert "pass (expected unsupported: why)" in capsys.readouterr().err
 
 
@@ -205,10 +204,34 @@ def test_the_summary_runs_nothing_and_prints_every_count(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(command, "load_cases", None)
-    monkeypatch.setattr(command, "read_measured", lambda: (Measured("texts", {"pass": 77}, "run texts"),))
     assert main(["conformance", "--summary"]) == 0
     shown = capsys.readouterr().out
-    assert all(word in shown for word in ("node", "light", "texts", "77", "run texts"))
+    assert all(word in shown for word in ("node", "light", "texts of onnx-mlir", "benchmarks/torch_exports"))
+
+
+def test_the_command_reads_and_updates_the_list_that_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "list.txt"
+    name = "simple/test_expand_shape_model1"
+    write_expectations([Verdict(name, "", "unsupported", "why")], path)
+    write_measured([Measured("texts", {"pass": 77}, "run texts")], tmp_path / "measured.json")
+    assert main(["conformance", "--list", str(path), "--summary"]) == 0
+    shown = capsys.readouterr().out
+    assert "why" in shown
+    assert "77" in shown
+    assert main(["conformance", "--list", str(path), "--only", name, "--update"]) == 0
+    assert read_expectations(path).verdict_by_name[name].status == "pass"
+
+
+def test_the_command_of_an_installed_package_asks_for_the_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(expectations, "REPOSITORY_LIST", tmp_path / "expected.txt")
+    assert main(["conformance", "--summary"]) == 2
+    error = capsys.readouterr().err
+    assert "no list of what every test is expected to give" in error
+    assert "--list FILE" in error
 
 
 def _broken(case: Case) -> Verdict:

@@ -10,8 +10,8 @@ from t10.chip import load_chip
 from t10.core.expression import OperatorSpec
 from t10.cost import IpuCostModel, operator_cycles
 from t10.cost.fitted import FitTable
-from t10.plan.alignment import align_pace
-from t10.plan.placement import place
+from t10.plan.search.alignment import align_pace
+from t10.plan.search.placement import place
 
 CHIP = load_chip("ipu-mk2")
 COST = IpuCostModel(CHIP)

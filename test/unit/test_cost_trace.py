@@ -18,11 +18,11 @@ from t10.cost.classes import Step, class_of
 from t10.cost.combine import combine_operator
 from t10.cost.fitted import FitTable, bundled_table
 from t10.cost.formula import BLOCK_ROWS, Formula, Opcode
+from t10.cost.kernel_variants import OTHER
 from t10.cost.program import CostCallable, CostFunction, cost_function, cost_program
-from t10.cost.trace import TraceError, record_table, replayed, trace_row, trace_table
-from t10.cost.ways import OTHER
+from t10.cost.trace import TraceError, record_table, replayed, trace_table
 from t10.errors import T10Error
-from t10.plan import _batch_function
+from t10.plan.search import _batch_function
 
 CHIP = load_chip("ipu-mk2")
 MODELS = (IpuCostModel(CHIP), paper_cost_model(CHIP), paper_cost_model(CHIP, hides_arithmetic=False))
@@ -121,10 +121,10 @@ def answer(table: FitTable, spec: OperatorSpec, step: Step, boxes: np.ndarray[An
 def test_epilogues_fitted_by_points_and_runs_are_traced(spec: OperatorSpec) -> None:
     one = class_of(spec, "epilogue")
     slots = np.arange(1, 4)
-    ways = one.ways_of_runs(slots, slots)
+    variants = one.variants_of_runs(slots, slots)
     model = {
-        way.name: {name: 1000 + 77 * number + 13 * n for n, name in enumerate(way.features())}
-        for number, way in enumerate(ways)
+        variant.name: {name: 1000 + 77 * number + 13 * n for n, name in enumerate(variant.features())}
+        for number, variant in enumerate(variants)
     }
     model[OTHER] = {"one": 5000}
     check_model(IpuCostModel(CHIP, FitTable({one.key: model}, "test")), spec)
@@ -275,11 +275,12 @@ def test_integer_division_is_exact_up_to_large_numbers_and_zero_by_zero() -> Non
 
 
 def test_equal_operations_are_recorded_once_and_unneeded_ones_not_at_all() -> None:
-    def wasteful(a: Any, b: Any) -> Any:
+    def wasteful(t: Any) -> Any:
+        a, b = t[:, 0], t[:, 1]
         _ = a % b
         return (a + b) * (b + a) + -(-a // 1) * 1 + 0
 
-    formula = trace_row(wasteful, 2)
+    formula = trace_table(wasteful, 2)
     assert [Opcode(code) for code, *_ in formula.instructions] == [Opcode.ADD, Opcode.MUL, Opcode.ADD]
 
 

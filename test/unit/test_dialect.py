@@ -11,14 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from t10.core.expression import AffineDim, Term
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan, PhaseTerm
 from t10.core.space import PartitionSpace
 from t10.dialect import build, ipu, ipu_parts
-from t10.dialect.attributes import Decoder, to_attr, to_python
+from t10.dialect.attributes import Decoder, to_attr
 from t10.dialect.document import examples
 from t10.dialect.expression import expression_of, root_of
-from t10.dialect.layout import Layout, check_layout, read_layout
-from t10.dialect.mlir import ir, new_context, walk
+from t10.dialect.grid import grid_of
+from t10.dialect.layout import LinearLayout, RotatingLayout
+from t10.dialect.layout_attr import layout_of, with_layout
+from t10.dialect.mlir import captured, ir, new_context, passmanager, walk
 from t10.dialect.ods import Invalid
 from t10.dialect.plan import CandidatePlan, Expression, ForcedPlan, check_plan
 from t10.dialect.plan_attributes import (
@@ -31,9 +34,9 @@ from t10.dialect.plan_attributes import (
     space_attr,
     space_of,
 )
-from t10.dialect.rtensor import CANDIDATES, layout_of
+from t10.dialect.rtensor import CANDIDATES
 from t10.dialect.verify import verify_layouts
-from t10.errors import UnsupportedOpError
+from t10.passes.read_graph import read_graph
 
 PAPER = CostedPlan(
     plan=OperatorPlan(
@@ -74,19 +77,15 @@ def test_examples_of_the_reference_parse_verify_and_round_trip(name: str, text: 
 
 
 def test_a_layout_goes_to_an_attribute_and_back() -> None:
-    layout = Layout(fs=(2, 1), ft=(1, 2), rp=(0, 2), cores=4, scatter=2)
-    type_ = build.with_layout(ir.RankedTensorType.get([6, 8], ir.F16Type.get()), layout)
-    assert layout_of(type_) == layout
-    assert layout_of(build.with_layout(type_, None)) is None
-    assert read_layout(to_python(to_attr(Layout(linear=3).fields()))) == Layout(linear=3)
-
-
-def test_a_partition_is_what_one_core_holds() -> None:
-    layout = Layout(fs=(2, 1), ft=(1, 3), rp=(0, 1))
-    assert layout.sub_tensor((5, 8)) == (3, 8)
-    assert layout.partition((5, 8)) == (3, 3)
-    assert replace(layout, scatter=2).partition_elements((5, 8)) == 6
-    assert Layout(linear=7).partition_elements((5, 8)) == 6
+    grid = grid_of(PAPER.plan)
+    dims = tuple(AffineDim((Term(axis, 1),)) for axis in (0, 2))
+    plain = ir.RankedTensorType.get([2, 6], ir.F16Type.get())
+    for layout in (RotatingLayout(grid, dims, (1, 1, 3)), LinearLayout(3)):
+        type_ = with_layout(plain, layout)
+        assert layout_of(type_) == layout
+        assert layout_of(ir.Type.parse(str(type_))) == layout
+        assert with_layout(type_, None) == plain
+    assert layout_of(plain) is None
 
 
 STAGES = (
@@ -170,7 +169,8 @@ def test_an_attribute_is_decoded_once_and_does_not_keep_its_context() -> None:
     lives = weakref.ref(made)
     for text in ("3 : i64", "4 : i64", "3 : i64"):
         assert decoder(ir.Attribute.parse(text, made)) == text
-    assert asked == ["3 : i64", "4 : i64"]
+    assert decoder(ir.Type.parse("i64", made)) == "i64"
+    assert asked == ["3 : i64", "4 : i64", "i64"]
     del made
     gc.collect()
     assert lives() is None
@@ -204,7 +204,7 @@ def test_the_root_of_an_operator_is_its_contraction() -> None:
     assert root.name == "linalg.matmul"
 
 
-def test_operators_and_moves_are_built() -> None:
+def test_operators_and_their_plans_are_built() -> None:
     module = ir.Module.parse(
         "func.func @f(%x: tensor<2x6xf16>, %w: tensor<6x3xf16>, %i: tensor<2x3xf16>) -> tensor<2x3xf16> {\n"
         "  %d = linalg.matmul ins(%x, %w : tensor<2x6xf16>, tensor<6x3xf16>)\n"
@@ -213,41 +213,57 @@ def test_operators_and_moves_are_built() -> None:
     )
     matmul = find(module, "linalg.matmul")
     with ir.InsertionPoint(matmul):
-        operands = list(matmul.operands)
-        turning = Layout(fs=(2, 1), ft=(1, 2), rp=(0, 3))
-        moved = build.relayout(operands[0], turning, bytes_=8, cycles=90)
-        op, block = build.operator(operands, matmul.result.type, op_name="/MatMul", kind="contraction")
-        nest, body = build.nest([moved, operands[2]], axes=(2,), steps=(2,), rp=(3,))
+        op, block = build.operator(matmul.result.type, op_name="/MatMul", kind="contraction")
     matmul.result.replace_all_uses_with(op.result)
     with ir.InsertionPoint(block):
-        end = build.yield_(block.arguments[2])
+        end = build.yield_(matmul.result)
     matmul.move_before(end)
-    for i, argument in enumerate(block.arguments):
-        matmul.operands[i] = argument
-    end.operands[0] = matmul.result
-    with ir.InsertionPoint(body):
-        build.shift(body.arguments[1], axis=1, pace=3)
-        build.yield_(body.arguments[2])
     build.set_plan(op, PAPER)
     op.attributes[CANDIDATES] = candidates_attr(STAGES)
     assert module.operation.verify()
     assert verify_layouts(module)
-    assert nest.result.type == operands[2].type
     assert candidates_of(op.attributes[CANDIDATES]) == STAGES
 
 
-def test_an_operator_with_too_many_kinds_of_operands_says_so() -> None:
+def test_operators_that_capture_are_merged_and_removed_like_arithmetic() -> None:
+    """Equal regions over equal values are one operator; one that is not read goes, another value makes another."""
+    text = """
+      "rtensor.operator"() ({
+        %half = arith.constant 0.5 : f32
+        %e = tensor.empty() : tensor<4xf32>
+        %r = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
+          iterator_types = ["parallel"]} ins(VALUE : tensor<4xf32>) outs(%e : tensor<4xf32>) {
+        ^bb0(%a: f32, %o: f32):
+          %h = arith.mulf %a, %half : f32
+          linalg.yield %h : f32
+        } -> tensor<4xf32>
+        "rtensor.yield"(%r) : (tensor<4xf32>) -> ()
+      }) {op_name = "half", kind = "elementwise"} : () -> tensor<4xf32>
+    """
+    x, y = (text.replace("VALUE", value) for value in ("%x", "%y"))
     module = ir.Module.parse(
-        "func.func @f(" + ", ".join(f"%a{i}: tensor<{i + 1}xf16>" for i in range(13)) + ") { return }"
+        f"func.func @f(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {{"
+        f"  %0 = {x} %1 = {x} %2 = {y} %3 = {y.replace('half', 'unread')}"
+        "  return %0, %1, %2 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32> }"
     )
-    block = find(module, "func.func").regions[0].blocks[0]
-    with (
-        ir.InsertionPoint.at_block_begin(block),
-        pytest.raises(
-            UnsupportedOpError, match="13 operands form 13 runs of equal type, expected at most 12"
-        ),
-    ):
-        build.operator(list(block.arguments), block.arguments[0].type, op_name="x", kind="elementwise")
+    clean = passmanager.PassManager.parse(
+        "builtin.module(func.func(canonicalize,cse))", context=module.context
+    )
+    clean.run(module.operation)
+    operators = [op.operation for op in walk(module) if op.operation.name == "rtensor.operator"]
+    function = find(module, "func.func")
+    arguments = list(function.regions[0].blocks[0].arguments)
+    assert [[each for each in arguments if each in captured(op)] for op in operators] == [
+        [arguments[0]],
+        [arguments[1]],
+    ]
+    returned = list(find(module, "func.return").operands)
+    assert returned == [operators[0].result, operators[0].result, operators[1].result]
+    assert sum(op.operation.name == "arith.constant" for op in walk(module)) == 1, (
+        "constants of all regions stand in the function once"
+    )
+    module = ir.Module.parse(module.operation.get_asm())
+    assert [spec.name for spec in read_graph(module).graph.operators] == ["half", "half_1"]
 
 
 def test_an_ipu_program_is_built() -> None:
@@ -259,7 +275,7 @@ def test_an_ipu_program_is_built() -> None:
         x = ipu.alloc("x", element=f16, shape=(4,), address=0, mapping=ipu.ranges([0, 1, 2, 7]), role="input")
         fields = [{"name": n, "kind": k, "dtype": "f16"} for n, k in (("x", "in"), ("y", "out"))]
         ipu_parts.codelet(
-            "Relu", fields, kind="multi", assembly="", twin="", summary="", stack_bytes=0, apart=()
+            "Relu", fields, kind="multi", assembly="", cpp_reference="", summary="", stack_bytes=0, apart=()
         )
         ipu_parts.pattern(
             "ring",
@@ -288,7 +304,3 @@ def test_an_ipu_program_is_built() -> None:
 def test_values_without_an_attribute_are_refused() -> None:
     with pytest.raises(TypeError, match="no attribute for a object"):
         to_attr(object())
-
-
-def test_a_checked_layout_says_nothing() -> None:
-    check_layout(Layout(fs=(2, 1), ft=(1, 2), rp=(0, 4)), (8, 8))

@@ -16,8 +16,9 @@ from t10.core.document import load_document, plan_schema, read_document, write_d
 from t10.core.document.text import json_text
 from t10.core.expression import OperatorSpec
 from t10.core.graph import View
+from t10.core.operator_body import scheduled_operator
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan
-from t10.core.schedule import Layout, ModulePlan, scheduled_operator
+from t10.core.schedule import Layout, ModulePlan
 from t10.errors import InputError
 
 

@@ -21,8 +21,8 @@ from t10.core.plan import CostedPlan, Cycles, OperatorPlan
 from t10.core.schedule import ModulePlan
 from t10.cost import IpuCostModel
 from t10.cost.operator import n_advances
+from t10.emit.contiguous_parts import sub_task_parts
 from t10.emit.lower import lower
-from t10.emit.pieces import sub_task_pieces
 from t10.emit.placement import places_of
 from t10.plan.schedule import restore_module
 
@@ -125,7 +125,7 @@ def computes(spec: OperatorSpec, plan: OperatorPlan, position: tuple[int, ...]) 
     positions = [0] * len(plan.steps)
     for axis, at in zip(plan.loop_order, position, strict=True):
         positions[axis] = at
-    return bool(sub_task_pieces(spec, plan, tuple(positions)))
+    return bool(sub_task_parts(spec, plan, tuple(positions)))
 
 
 @pytest.mark.parametrize("n_loops", N_LOOPS)
@@ -176,7 +176,7 @@ def _cycles(program: DeviceProgram, operator: str) -> Cycles:
             spent["compute"] += cycles_by_set[step.compute_set]
         else:
             kind = copies[step.copy].kind
-            spent["shift" if kind == "land" else kind] += copies[step.copy].cycles
+            spent["shift" if kind == "copy_out" else kind] += copies[step.copy].cycles
     return Cycles(**spent)
 
 

@@ -7,8 +7,9 @@ import numpy as np
 from t10.core.device import Reference
 from t10.core.scalar import identity
 from t10.core.task import TaskOperand
+from t10.core.tile import IPU_MEMORY
 from t10.emit.compiled_sets import CompiledSets, named
-from t10.emit.placement import REGION1_BASE, SRAM_BASE, Place
+from t10.emit.placement import Place
 from t10.emit.vertices import Nest, Work, vertices
 
 WORK = Work(
@@ -27,11 +28,11 @@ def copying(source: str, target: str) -> Nest:
 
 
 def places(**addresses: int) -> dict[str, Place]:
-    return {name: Place(address, 64) for name, address in addresses.items()}
+    return {name: Place(address, 64, IPU_MEMORY) for name, address in addresses.items()}
 
 
 def test_what_is_named_is_what_would_have_been_compiled() -> None:
-    lie = places(a=SRAM_BASE, b=REGION1_BASE)
+    lie = places(a=IPU_MEMORY.base, b=IPU_MEMORY.interleaved_base)
     _, made = CompiledSets().of(copying("a", "b"), WORK, lie)
     assert (
         tuple(named(group, ("a", "b")) for group in made.groups)
@@ -41,8 +42,8 @@ def test_what_is_named_is_what_would_have_been_compiled() -> None:
 
 def test_equal_nests_on_other_variables_are_compiled_once() -> None:
     sets = CompiledSets()
-    number, made = sets.of(copying("a", "b"), WORK, places(a=SRAM_BASE, b=REGION1_BASE))
-    other = places(c=SRAM_BASE + 32, d=REGION1_BASE + 0x8000)
+    number, made = sets.of(copying("a", "b"), WORK, places(a=IPU_MEMORY.base, b=IPU_MEMORY.interleaved_base))
+    other = places(c=IPU_MEMORY.base + 32, d=IPU_MEMORY.interleaved_base + 0x8000)
     assert sets.of(copying("c", "d"), WORK, other) == (number, made)
     references = [w for g in made.groups for w in named(g, ("c", "d")).words if isinstance(w, Reference)]
     assert {word.variable for word in references} == {"c", "d"}
@@ -50,15 +51,17 @@ def test_equal_nests_on_other_variables_are_compiled_once() -> None:
 
 def test_another_alignment_or_element_is_another_task() -> None:
     sets = CompiledSets()
-    apart = sets.of(copying("a", "b"), WORK, places(a=SRAM_BASE, b=REGION1_BASE))[1]
-    together = sets.of(copying("a", "b"), WORK, places(a=SRAM_BASE, b=SRAM_BASE + 64))[1]
-    crooked = sets.of(copying("a", "b"), WORK, places(a=SRAM_BASE + 2, b=REGION1_BASE))[1]
+    apart = sets.of(copying("a", "b"), WORK, places(a=IPU_MEMORY.base, b=IPU_MEMORY.interleaved_base))[1]
+    together = sets.of(copying("a", "b"), WORK, places(a=IPU_MEMORY.base, b=IPU_MEMORY.base + 64))[1]
+    crooked = sets.of(copying("a", "b"), WORK, places(a=IPU_MEMORY.base + 2, b=IPU_MEMORY.interleaved_base))[
+        1
+    ]
     assert len({id(apart), id(together), id(crooked)}) == 3
 
 
 def test_where_nothing_depends_on_the_position_equal_groups_share_a_number() -> None:
     sets = CompiledSets()
-    lie = places(a=SRAM_BASE, b=REGION1_BASE)
+    lie = places(a=IPU_MEMORY.base, b=IPU_MEMORY.interleaved_base)
     first, _ = sets.of(copying("a", "b"), WORK, lie)
     moved = Work(WORK.tiles, WORK.extents, WORK.offsets, WORK.initial, np.array([[0], [8]], np.int64))
     assert sets.of(copying("a", "b"), moved, lie)[0] == first

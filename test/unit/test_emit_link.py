@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from t10.core.device import ComputeSet, Reference, VertexGroup
+from t10.core.tile import IPU_MEMORY
 from t10.emit.builder import Builder
+from t10.emit.device_interface import DeviceInterface
 from t10.emit.link import vertex_state
 from t10.emit.placement import Place
 
@@ -12,7 +14,7 @@ FIRST = 0x4D000
 
 def state_of(*groups: tuple[VertexGroup, ...], **addresses: int) -> tuple[list[int], int]:
     """Return where the words of compute sets of these groups lie, counted from `FIRST`, and how long they are."""
-    places = {name: Place(address, 8) for name, address in addresses.items()}
+    places = {name: Place(address, 8, IPU_MEMORY) for name, address in addresses.items()}
     sets = {str(i): ComputeSet(str(i), "op", "sub_task", each, 0) for i, each in enumerate(groups)}
     placed, end = vertex_state(Builder(4, places, compute_sets=sets), FIRST)
     return [each.groups[0].state_address_bytes - FIRST for each in placed], end - FIRST
@@ -38,3 +40,9 @@ def test_groups_of_one_compute_set_lie_on_the_same_bytes() -> None:
 
 def test_what_is_not_placed_yet_is_told_apart_by_its_name() -> None:
     assert state_of((group("scratch"),), (group("scratch"),), (group("scratch", 8),)) == ([0, 0, 8], 16)
+
+
+def test_a_backend_implements_three_operations_and_the_ipus_builder_does() -> None:
+    assert DeviceInterface.__abstractmethods__ == {"variable", "execute", "exchange"}
+    assert issubclass(Builder, DeviceInterface)
+    assert not Builder.__abstractmethods__

@@ -9,9 +9,9 @@ import pytest
 from support.random_cases import Case, planned_case, random_case
 
 from t10.core.schedule import Buffer
+from t10.core.tile import IPU_MEMORY
 from t10.emit.placement import (
     OVERREAD_BYTES,
-    SRAM_BASE,
     Place,
     are_apart,
     exchanged,
@@ -34,7 +34,10 @@ def takes_over(one: Buffer, other: Buffer) -> bool:
 
 
 def check(case: Case, places: dict[str, Place], over_read_bytes: int = 0) -> None:
-    low, high = SRAM_BASE + case.chip.reserved_bytes, SRAM_BASE + case.chip.sram_bytes - over_read_bytes
+    low, high = (
+        IPU_MEMORY.base + case.chip.reserved_bytes,
+        IPU_MEMORY.base + case.chip.sram_bytes - over_read_bytes,
+    )
     assert set(places) == {buffer.name for buffer in case.plan.buffers}
     for buffer in case.plan.buffers:
         place = places[buffer.name]
@@ -110,18 +113,22 @@ def n_shared(case: Case, places: dict[str, Place]) -> int:
     )
 
 
+def place(address: int, size: int) -> Place:
+    return Place(address, size, IPU_MEMORY)
+
+
 def test_elements_are_16_kib_and_pairs_of_them_in_the_interleaved_region() -> None:
-    assert Place(0x4C000, 8).elements == {0x4C000}
-    assert Place(0x4FFF8, 16).elements == {0x4C000, 0x50000}
-    assert Place(0x84000, 8).elements == Place(0x80000, 8).elements == {0x80000}
-    assert Place(0x7FFF8, 0x8010).elements == {0x7C000, 0x80000, 0x88000}
-    assert not are_apart(Place(0x80000, 64), Place(0x84000, 64))
-    assert are_apart(Place(0x80000, 64), Place(0x88000, 64))
+    assert place(0x4C000, 8).elements == {0x4C000}
+    assert place(0x4FFF8, 16).elements == {0x4C000, 0x50000}
+    assert place(0x84000, 8).elements == place(0x80000, 8).elements == {0x80000}
+    assert place(0x7FFF8, 0x8010).elements == {0x7C000, 0x80000, 0x88000}
+    assert not are_apart(place(0x80000, 64), place(0x84000, 64))
+    assert are_apart(place(0x80000, 64), place(0x88000, 64))
 
 
 def test_what_loops_load_ahead_counts_with_a_buffer() -> None:
     """A vertex of ResNet-18 read behind its operand, into the element of what it loaded in the same instruction."""
-    other = Place(0x90050, 64)
-    assert not are_apart(Place(0x90000 - 64, 64), other)
-    assert not are_apart(Place(0x90000 - 120, 64), other)
-    assert are_apart(Place(0x90000 - 128, 64), other)
+    other = place(0x90050, 64)
+    assert not are_apart(place(0x90000 - 64, 64), other)
+    assert not are_apart(place(0x90000 - 120, 64), other)
+    assert are_apart(place(0x90000 - 128, 64), other)

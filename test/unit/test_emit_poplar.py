@@ -93,7 +93,7 @@ def test_every_variable_says_what_it_is_and_every_step_whose(tmp_path: Path) -> 
     for part in (*case.program.compute_sets, *case.program.copies):
         assert f'"{part.name}"' in text
     assert "// Operator mix" in text
-    assert "Repeat(3, Sequence({Execute(sub_task), shift_1, land_1}))" in text
+    assert "Repeat(3, Sequence({Execute(sub_task), shift_1, copy_out_1}))" in text
 
 
 def test_what_a_vertex_first_writes_is_undefined_before_and_what_the_host_filled_is_not(
@@ -120,8 +120,8 @@ def test_equal_patterns_share_a_table(tmp_path: Path) -> None:
     written(ring(), tmp_path)
     tables = read_tables(tmp_path / "tables.bin")
     assert len({t.tobytes() for t in tables}) == len(tables)
-    n_setup_and_land = sum(t.size == 9 * 4 and (t[1::9] == t[3::9]).all() for t in tables)
-    assert n_setup_and_land == 1
+    n_setup_and_copy_out = sum(t.size == 9 * 4 and (t[1::9] == t[3::9]).all() for t in tables)
+    assert n_setup_and_copy_out == 1
 
 
 def test_weights_are_written_in_row_major_order_and_found_by_their_offset(tmp_path: Path) -> None:

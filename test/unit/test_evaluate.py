@@ -16,12 +16,12 @@ from t10.core.expression import OperatorSpec
 from t10.core.plan import OperatorPlan
 from t10.cost import CostModel, IpuCostModel, operator_cycles
 from t10.cost.operator import output_chunk
-from t10.plan.alignment import align_pace
-from t10.plan.allocation import aligned_size
-from t10.plan.evaluate import evaluate
-from t10.plan.placement import place
-from t10.plan.space import operator_partitions
-from t10.plan.temporal import temporal_partitions
+from t10.plan.memory.allocation import aligned_size
+from t10.plan.search.alignment import align_pace
+from t10.plan.search.evaluate import evaluate
+from t10.plan.search.placement import place
+from t10.plan.search.space import operator_partitions
+from t10.plan.search.temporal import TemporalSpace
 
 MODELS = (IpuCostModel(load_chip("test-64")), RowByRow(load_chip("test-64")))
 KINDS = (
@@ -59,7 +59,7 @@ def test_arrays_equal_the_closed_forms_of_every_candidate(spec: OperatorSpec, co
     f_op: list[tuple[int, ...]] = []
     ft: list[tuple[tuple[int, ...], ...]] = []
     for row in rows[rng.permutation(len(rows))[:20]].tolist():
-        combined = temporal_partitions(spec, tuple(row), 0.8)
+        combined = TemporalSpace.of(spec).partitions(tuple(row), 0.8)
         for chosen in combined[rng.permutation(len(combined))[:6]].tolist():
             f_op.append(tuple(row))
             ft.append(tuple(tuple(t) for t in chosen))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from t10.plan._evaluate import evaluate_nests
+from t10.plan.search._evaluate import evaluate_nests
 
 
 def _cycles_in_order(

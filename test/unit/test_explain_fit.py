@@ -1,4 +1,4 @@
-"""Models that do not fit: the error says what is held, its numbers add up, and its levers do what they promise."""
+"""Models that do not fit: the error says what is held, its numbers add up, and its remedies do what they promise."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from t10.core.graph import Graph
 from t10.cost import IpuCostModel
 from t10.errors import InfeasiblePlanError
 from t10.plan import PlanOptions, plan_module
-from t10.plan.demand import least_demand, least_plans
-from t10.plan.explain_fit import explain, explaining
-from t10.plan.levers import batch_of, narrowed
+from t10.plan.fit.explain_fit import explain, explaining
+from t10.plan.fit.model_bound import least_plans, model_bound
+from t10.plan.fit.remedies import batch_of, narrowed
 
 CHIP = load_chip("test-16")
 LAYERS = specs.mlp_graph(64, (1024,) * 5)
@@ -33,7 +33,7 @@ def chip_with(n_bytes: int) -> ChipSpec:
 
 def least_bytes(graph: Graph) -> int:
     cost = IpuCostModel(CHIP)
-    return least_demand(graph, CHIP, cost, least_plans(graph, CHIP, cost, PlanOptions())).n_bytes
+    return model_bound(graph, CHIP, cost, least_plans(graph, CHIP, cost, PlanOptions())).n_bytes
 
 
 def explained(graph: Graph, chip: ChipSpec) -> InfeasiblePlanError:

@@ -23,11 +23,14 @@ from t10.core.graph import Graph
 from t10.cost import IpuCostModel
 from t10.cost.custom import CustomCostModel, UserCost
 from t10.errors import InfeasiblePlanError, T10Error
-from t10.plan import ForcedPartition, PlanOptions, fronts, plan_module, spread, stored_fronts
-from t10.plan.cache import PlanCache
-from t10.plan.fronts import Front, operator_fronts, search_options
-from t10.plan.search import plan_operator
-from t10.plan.shelf import forget
+from t10.plan import ForcedPartition, PlanOptions, plan_module
+from t10.plan.fronts import operator_fronts as operator_fronts_module
+from t10.plan.fronts import parallel_map, stored_fronts
+from t10.plan.fronts.cache import PlanCache
+from t10.plan.fronts.front_cache import forget
+from t10.plan.fronts.operator_fronts import operator_fronts, search_options
+from t10.plan.search.operator import plan_operator
+from t10.plan.search.pareto import Front
 
 CHIP = load_chip("test-16")
 OPTIONS = PlanOptions()
@@ -127,14 +130,14 @@ def test_operators_that_differ_in_names_share_one_front() -> None:
 
 def test_what_was_found_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = found()
-    monkeypatch.setattr(fronts, "solve", None)
+    monkeypatch.setattr(operator_fronts_module, "solve", None)
     assert operator_fronts(model(), CHIP, COST, replace(OPTIONS, reading="literal", gap=0.5)) == expected
 
 
 @pytest.mark.parametrize("n_cores", [1, 2, 5])
 def test_fronts_do_not_depend_on_the_number_of_threads(n_cores: int, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = found()
-    monkeypatch.setattr(spread, "usable_cores", lambda: n_cores)
+    monkeypatch.setattr(parallel_map, "usable_cores", lambda: n_cores)
     assert found() == expected
 
 
@@ -168,7 +171,7 @@ def test_what_fails_inside_a_search_is_reported_with_its_operator(monkeypatch: p
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("in a cost function")
 
-    monkeypatch.setattr(fronts, "solve", broken)
+    monkeypatch.setattr(operator_fronts_module, "solve", broken)
     with pytest.raises(T10Error, match="ZeroDivisionError: in a cost function") as caught:
         found()
     assert caught.value.operator == "first"
@@ -205,7 +208,7 @@ def test_an_interrupted_search_keeps_what_it_found(cache: PlanCache) -> None:
 def test_a_cached_front_needs_no_search(cache: PlanCache, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = found(cache=cache)
     assert (cache.hits, cache.misses) == (0, N_KINDS)
-    monkeypatch.setattr(fronts, "solve", None)
+    monkeypatch.setattr(operator_fronts_module, "solve", None)
     assert found(cache=cache) == expected
     assert (cache.hits, cache.misses) == (N_KINDS, N_KINDS)
 
@@ -371,5 +374,7 @@ def test_a_search_that_is_not_wanted_any_more_ends() -> None:
     stop = Event()
     stop.set()
     spec = specs.matmul(1024, 1024, 1024)
-    with pytest.raises(spread.Stopped):
-        fronts.solve(spec, load_chip("ipu-mk2"), COST, PlanOptions(exhaustive=True), stop=stop)
+    with pytest.raises(parallel_map.Stopped):
+        operator_fronts_module.solve(
+            spec, load_chip("ipu-mk2"), COST, PlanOptions(exhaustive=True), stop=stop
+        )

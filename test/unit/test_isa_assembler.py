@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from t10.isa import INSTRUCTIONS
 from t10.isa.assembler import assemble
-from t10.isa.assembler.expressions import evaluate_condition, parse_expression
+from t10.isa.assembler.expressions import parse_expression
 from t10.isa.image import AUX, DATA, MAIN, SECOND, SOLO, Image
 from t10.isa.printer import image_text, word_text
 
@@ -258,12 +258,6 @@ def test_parenthesised_expressions_agree_with_python(numbers: list[int], data: s
         }[operator]
         value = (value + 2**63) % 2**64 - 2**63
     assert parse_expression(text).value == value
-
-
-def test_conditions_of_the_preprocessor_follow_c() -> None:
-    assert evaluate_condition("1 << 2 + 3") == 32
-    assert evaluate_condition("(2 > 1) + (3 == 3) == 2") == 1
-    assert evaluate_condition("UNKNOWN || 0") == 0
 
 
 def test_the_same_text_gives_the_same_image() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -111,13 +113,15 @@ CASES = [
     (".macro m a\nnop\n.endm\nm 1, 2", 4, 5, "macro 'm' takes at most 1 arguments"),
     (".macro m a a\n.endm", 1, 8, "macro 'm' has two parameters of one name"),
     # C preprocessor
-    ("#if 1\nnop", 1, 1, "#if has no #endif"),
-    ("#endif", 1, 1, "#endif has no #if"),
-    ("#error stop here", 1, 1, "#error stop here"),
-    ('#include "missing.h"', 1, 11, "'missing.h' is not found"),
-    ("#define F(a) a\nnop F(1, 2)", 2, 1, "macro 'F' takes 1 arguments, found 2"),
-    ("#define F(a) a\nF(1", 2, 1, "')' of a macro call is missing"),
-    ("#define 1", 1, 1, "#define needs a name"),
+    ("#if 1\nnop", 1, 1, "unterminated #if"),
+    ("#endif", 1, 2, "#endif without #if"),
+    ("#error stop here", 1, 2, "#error stop here"),
+    ('#include "missing.h"', 1, 10, "missing.h: No such file or directory"),
+    ("#define F(a) a\nnop F(1, 2)", 2, 11, 'macro "F" passed 2 arguments, but takes just 1'),
+    ("#define F(a) a\nF(1", 2, 4, 'unterminated argument list invoking macro "F"'),
+    ("#define 1", 1, 9, "macro names must be identifiers"),
+    ("#if 1 +\n#endif", 1, 8, "operator '+' has no right operand"),
+    ("nop /* for ever", 1, 5, "unterminated comment"),
 ]  # fmt: skip
 
 
@@ -154,6 +158,39 @@ def test_errors_in_macros_say_where_in_the_body_and_who_called() -> None:
 def test_columns_of_expanded_lines_are_those_of_the_word_that_is_wrong() -> None:
     first = errors("#define PTR m3\nadd $PTR, $PTR, wrong\n")[0]
     assert (first.line, first.column) == (2, 17)
+
+
+def test_columns_of_lines_beside_directives_are_those_of_the_source() -> None:
+    first = errors("#define N 1\n  add   $m0,\t$m0,  wrong // N\n")[0]
+    assert (first.line, first.column) == (2, 20)
+    assert first.trail == ()
+
+
+def test_errors_in_included_files_say_who_included_them(tmp_path: Path) -> None:
+    (tmp_path / "outer.h").write_text("\n" * 20 + '#include "inner.h"\n')
+    (tmp_path / "inner.h").write_text("nop\n  wrong\n")
+    with pytest.raises(AssemblyError) as caught:
+        assemble('nop\n#include "outer.h"\n', source=str(tmp_path / "main.S"))
+    (first,) = caught.value.diagnostics
+    assert (first.file, first.line, first.column) == (str(tmp_path / "inner.h"), 2, 3)
+    assert first.source == "  wrong"
+    assert first.trail == (
+        f"included at {tmp_path / 'outer.h'}:21",
+        f"included at {tmp_path / 'main.S'}:2",
+    )
+
+
+def test_errors_of_the_preprocessor_in_included_files_say_who_included_them(tmp_path: Path) -> None:
+    (tmp_path / "outer.h").write_text('\n#include "inner.h"\n')
+    (tmp_path / "inner.h").write_text("\n\n#error no\n")
+    with pytest.raises(AssemblyError) as caught:
+        assemble('#include "outer.h"\n', source=str(tmp_path / "main.S"))
+    (first,) = caught.value.diagnostics
+    assert (first.file, first.line, first.message) == (str(tmp_path / "inner.h"), 3, "#error no")
+    assert first.trail == (
+        f"included at {tmp_path / 'outer.h'}:2",
+        f"included at {tmp_path / 'main.S'}:1",
+    )
 
 
 def test_all_errors_are_reported_up_to_a_limit() -> None:

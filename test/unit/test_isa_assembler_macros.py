@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from t10.isa.assembler import AssemblyError, assemble, flattened
+from t10.errors import InputError
+from t10.isa.assembler import AssemblyError, assemble, flattened, preprocessor
 from t10.isa.printer import word_text
 
 
@@ -74,6 +76,10 @@ def test_names_in_strings_and_comments_are_not_expanded() -> None:
         ("#if A == 2 || (A >= 5)", True),
         ("#if B", False),
         ("#if __IPU_ARCH_VERSION__ == 21", True),
+        ("#if (1 << 2 + 3) == 32", True),
+        ("#if (2 > 1) + (3 == 3) == 2", True),
+        ("#if UNKNOWN || 0", False),
+        ("#if __LINE__ == 2", True),
     ],
 )
 def test_a_condition_of_the_preprocessor(condition: str, holds: bool) -> None:
@@ -98,9 +104,31 @@ def test_files_are_included_beside_the_source_and_from_include_paths(tmp_path: P
 
 
 def test_bundled_headers_stand_for_those_of_the_sdk() -> None:
-    source = '#include "poplar/TileConstants.hpp"\n#include <poplar/StackSizeDefs.hpp>\n#include "AvailableVTypes.h"\n'
+    names = ('"poplibs_support/TileConstants.hpp"', "<poplar/StackSizeDefs.hpp>", '"AvailableVTypes.h"')
+    source = "".join(f"#include {name}\n" for name in names)
     flags = "f16v4hihoamp $a0, $a2:3, $a1, TAMP_F16V4_E4_P2"
     assert texts(f"{source}.section .text.f, FUNCTION_IS_WORKER\n{flags}\n") == [flags]
+
+
+def test_lines_that_begin_with_a_hash_and_no_directive_are_comments() -> None:
+    assert numbers("# 12 apples, don't\n #\n#nothing\n.int 1\n") == [1]
+    assert numbers("#define N 2\n# 12 apples, don't\n #\n#nothing N\n.int N\n") == [2]
+
+
+def test_macros_of_the_machine_that_assembles_are_not_defined() -> None:
+    assert numbers(".set linux, 5\n#ifdef __x86_64__\n.int 0\n#endif\n.int linux\n") == [5]
+
+
+def test_defines_given_are_macros_without_any_directive() -> None:
+    assert assemble(".int N\n", defines={"N": "7"}).words[:, 2].tolist() == [7]
+
+
+def test_text_without_directives_needs_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    source = '// made\n#include "poplar/TileConstants.hpp"\n# comment\n.int CTXT_WORKERS // workers\n'
+    assert numbers(source) == [6]
+    with pytest.raises(InputError, match=r"g\+\+ is not on the path"):
+        assemble("#define N 1\n")
 
 
 # --- .macro ----------------------------------------------------------------------------------------------------------
@@ -227,6 +255,9 @@ DOUBLING = "".join(f"#define {a} {b} {b}\n" for a, b in pairwise(LETTERS)) + ".i
         ".set a, b\n.set b, a\n.int a\n",
         ".set a, a + 1\n.int a\n",
         DOUBLING,
+        DOUBLING.replace("U\n", "A1\n") + "#define A1 " + "A2 " * 100 + "\n#define A2 " + "A3 " * 100 + "\n.int A\n",
+        "#define F(x) x x\n.int " + "F(" * 45 + "1" + ")" * 45 + "\n",
+        '#include "/dev/zero"\n',
         "#define F(x) F(x) F(x)\n.int F(F(F(F(1))))\n",
         ".int " + "(" * 5000 + "1" + ")" * 5000 + "\n",
         ".int " + "-" * 5000 + "1\n",
@@ -243,8 +274,22 @@ def test_hostile_text_is_refused_and_soon(source: str) -> None:
 def test_a_file_that_includes_itself_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "main.S"
     path.write_text('#include "main.S"\n')
-    with pytest.raises(AssemblyError, match="nested more than"):
+    with pytest.raises(AssemblyError, match="nested depth 40 exceeds"):
         assemble(path.read_text(), source=str(path))
+
+
+def test_a_file_that_includes_itself_twice_is_refused_soon(tmp_path: Path) -> None:
+    path = tmp_path / "main.S"
+    path.write_text('#include "main.S"\n#include "main.S"\n')
+    with pytest.raises(AssemblyError, match="nested depth 40 exceeds"):
+        assemble(path.read_text(), source=str(path))
+
+
+def test_an_include_that_never_ends_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preprocessor, "MOST_SECONDS", 0.25)
+    os.mkfifo(tmp_path / "endless.h")
+    with pytest.raises(AssemblyError, match="takes too long"):
+        assemble('#include "endless.h"\n', source=str(tmp_path / "main.S"))
 
 
 def test_a_flat_text_has_no_macros_and_conditions_and_makes_the_same_image() -> None:

@@ -11,9 +11,10 @@ import pytest
 from numpy.typing import NDArray
 
 from t10.core.codelet import CodeletKind
+from t10.core.tile import IPU_MEMORY
 from t10.isa.assembler import assemble
 from t10.isa.image import Image
-from t10.isa.tile import SRAM_BYTES, Machine
+from t10.isa.tile import Machine
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "examples" / "codelets"
@@ -39,7 +40,7 @@ class Tile:
         self.memory = self.machine.memory(0)
         assert self.image.size_bytes <= CODE_BYTES
         # What nobody wrote must not look like a result.
-        self.memory[CODE_BYTES:SRAM_BYTES] = 0x7B
+        self.memory[CODE_BYTES : IPU_MEMORY.size_bytes] = 0x7B
 
     def put(self, address: int, values: NDArray[Any]) -> None:
         raw = np.ascontiguousarray(values).view(np.uint8).ravel()

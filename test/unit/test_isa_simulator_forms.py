@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support import isa_float_models, isa_integer_models, isa_matrix_models, isa_memory_models
-from support.isa_forms import MEMORY_BYTES, SIZES, Form, Inputs, Model, broadcast, is_register, words
+from support.isa_forms import MEMORY, SIZES, Form, Inputs, Model, broadcast, is_register, words
 
+from t10.core.tile import IPU_MEMORY
 from t10.isa import INSTRUCTIONS
-from t10.isa.constants import FLAGS, TMEM_BASE, TMEM_REGION1_BASE
+from t10.isa.constants import FLAGS
 from t10.isa.generate import operations_text
 from t10.isa.record import Instruction, OperandRecord
 
@@ -113,7 +114,7 @@ def addresses(random: np.random.Generator, record: Instruction, inputs: dict[str
         return
     registers = {operand.name for operand in record.operands if is_register(operand)}
     if "base" in registers:
-        inputs["base"] = words(TMEM_REGION1_BASE + 16 * int(random.integers(256)))
+        inputs["base"] = words(IPU_MEMORY.interleaved_base + 16 * int(random.integers(256)))
     if "delta" in registers:
         inputs["delta"] = words(
             size * int(random.integers(-256 if "16a" not in name else 0, 256)) % (1 << 32)
@@ -134,7 +135,7 @@ def sample(random: np.random.Generator, record: Instruction, fixed: dict[str, in
     inputs = Inputs(found)
     if record.group.startswith(("load", "store", "pace")):
         addresses(random, record, inputs.words)
-        inputs.memory = random.integers(0, 256, MEMORY_BYTES, np.uint8)
+        inputs.memory = random.integers(0, 256, MEMORY.size_bytes, np.uint8)
         inputs.memory[:64] = 0
     kinds = {operand.name: operand.kind for operand in record.operands}
     if "y" in kinds and kinds["x"] == kinds["y"] and random.integers(3) == 0:
@@ -198,7 +199,7 @@ def test_registers_without_storage_take_no_writes(number: int) -> None:
     found = form.machine.registers(0, 0)
     assert found.m[14:] == (0, 0)
     assert found.a[8:] == before[0].a[8:] == (0,) * 8
-    assert found.m[13] == TMEM_BASE
+    assert found.m[13] == IPU_MEMORY.base
 
 
 def test_operands_fit_the_entries_of_the_simulator() -> None:

@@ -16,9 +16,9 @@ from t10.core.schedule import ModulePlan
 from t10.cost import IpuCostModel
 from t10.errors import InfeasiblePlanError
 from t10.plan import ForcedPartition, PlanOptions, plan_module
-from t10.plan.fronts import operator_fronts
+from t10.plan.fronts.operator_fronts import operator_fronts
+from t10.plan.fronts.pinned import idle_levels
 from t10.plan.options import Method
-from t10.plan.pinned import idle_levels
 from t10.plan.schedule import schedule_module, sum_of_cycles
 from t10.plan.verify import verify_module
 

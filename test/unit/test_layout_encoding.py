@@ -18,7 +18,7 @@ from t10.frontend.importer import import_model
 from t10.passes.bridge.layouts import operand_layout
 from t10.passes.read_graph import read_graph
 from t10.passes.registry import make, run
-from t10.plan.fronts import operator_fronts
+from t10.plan.fronts.operator_fronts import operator_fronts
 from t10.plan.options import PlanOptions
 
 MODELS = Path(__file__).parents[2] / "examples" / "models"

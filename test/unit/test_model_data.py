@@ -14,7 +14,7 @@ from support.models import save
 
 from t10.driver import compile
 from t10.errors import InputError
-from t10.frontend import wire
+from t10.frontend import protobuf_reader
 from t10.frontend.external import external_file, mapped_array
 from t10.frontend.importer import import_model
 from t10.frontend.onnx_file import read_onnx
@@ -144,8 +144,8 @@ def test_large_weights_inside_a_file_are_mapped_from_it(
 ) -> None:
     path = _with_weights(tmp_path / "m.onnx")
     plain = import_model(path)
-    monkeypatch.setattr(wire, "MIN_FILE_BYTES", 0)
-    monkeypatch.setattr(wire, "MIN_TENSOR_BYTES", 1000)
+    monkeypatch.setattr(protobuf_reader, "MIN_FILE_BYTES", 0)
+    monkeypatch.setattr(protobuf_reader, "MIN_TENSOR_BYTES", 1000)
     mapped = import_model(path)
     assert str(plain.module) == str(mapped.module)
     assert set(plain.weights) == set(mapped.weights)
@@ -160,8 +160,8 @@ def test_mapped_weights_are_written_and_executed_as_read_ones(
     """Some are stored transposed: they are views of the file until they are used."""
     path = _with_weights(tmp_path / "m.onnx")
     plain = compile(path, "test-4")
-    monkeypatch.setattr(wire, "MIN_FILE_BYTES", 0)
-    monkeypatch.setattr(wire, "MIN_TENSOR_BYTES", 1000)
+    monkeypatch.setattr(protobuf_reader, "MIN_FILE_BYTES", 0)
+    monkeypatch.setattr(protobuf_reader, "MIN_TENSOR_BYTES", 1000)
     mapped = compile(path, "test-4")
     assert any(
         isinstance(values, np.memmap) and not values.flags.c_contiguous for values in mapped.weights.values()
@@ -179,10 +179,10 @@ def test_what_is_left_of_a_file_without_its_weights_is_small(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = _with_weights(tmp_path / "m.onnx")
-    monkeypatch.setattr(wire, "MIN_FILE_BYTES", 0)
-    monkeypatch.setattr(wire, "MIN_TENSOR_BYTES", 1000)
+    monkeypatch.setattr(protobuf_reader, "MIN_FILE_BYTES", 0)
+    monkeypatch.setattr(protobuf_reader, "MIN_TENSOR_BYTES", 1000)
     assert path.stat().st_size > 3 * 64 * 64 * 4
-    assert len(wire.without_weights(path)) < 1500
+    assert len(protobuf_reader.without_weights(path)) < 1500
     facts, model = model_facts(path), read_onnx(path)
     assert facts.weights.files == ()
     assert facts.weights.n_bytes == 3 * 64 * 64 * 4 + 16
@@ -196,8 +196,8 @@ def test_a_model_reached_through_a_link_has_its_own_weights(
 ) -> None:
     _with_weights(tmp_path / "real.onnx")
     (tmp_path / "m.onnx").symlink_to(tmp_path / "real.onnx")
-    monkeypatch.setattr(wire, "MIN_FILE_BYTES", 0)
-    monkeypatch.setattr(wire, "MIN_TENSOR_BYTES", 1000)
+    monkeypatch.setattr(protobuf_reader, "MIN_FILE_BYTES", 0)
+    monkeypatch.setattr(protobuf_reader, "MIN_TENSOR_BYTES", 1000)
     assert import_model(tmp_path / "m.onnx").has_all_weights
 
 
@@ -207,8 +207,8 @@ def test_a_file_cut_short_is_refused_at_any_length(
 ) -> None:
     data = _with_weights(tmp_path / "m.onnx").read_bytes()
     (tmp_path / "cut.onnx").write_bytes(data[:n_bytes])
-    monkeypatch.setattr(wire, "MIN_FILE_BYTES", 0)
-    monkeypatch.setattr(wire, "MIN_TENSOR_BYTES", 1000)
+    monkeypatch.setattr(protobuf_reader, "MIN_FILE_BYTES", 0)
+    monkeypatch.setattr(protobuf_reader, "MIN_TENSOR_BYTES", 1000)
     with pytest.raises(InputError, match="is not an ONNX model"):
         import_model(tmp_path / "cut.onnx")
 
@@ -221,9 +221,9 @@ def test_raw_data_told_twice_is_left_to_the_parser(tmp_path: Path, monkeypatch: 
     graph = b"\x2a" + _length(2 * len(tensor)) + tensor + tensor
     whole = model.SerializeToString() + b"\x3a" + _length(len(graph)) + graph
     (tmp_path / "twice.onnx").write_bytes(whole)
-    monkeypatch.setattr(wire, "MIN_FILE_BYTES", 0)
-    monkeypatch.setattr(wire, "MIN_TENSOR_BYTES", 1000)
-    assert wire.without_weights(tmp_path / "twice.onnx") == whole
+    monkeypatch.setattr(protobuf_reader, "MIN_FILE_BYTES", 0)
+    monkeypatch.setattr(protobuf_reader, "MIN_TENSOR_BYTES", 1000)
+    assert protobuf_reader.without_weights(tmp_path / "twice.onnx") == whole
 
 
 def _length(value: int) -> bytes:

@@ -1,6 +1,7 @@
 """Routes between layouts: every slot gets the element it asks for, and traffic counts what crosses cores."""
 
 import numpy as np
+from support.routes import route, traffic
 
 from t10.core import movement
 from t10.core.chunks import chunk_slots
@@ -51,7 +52,7 @@ def test_route_takes_every_element_from_where_it_lies() -> None:
     through = movement.view_elements(graph, "t")
     home = movement.layout_map(None, linear("x", 4), 12)
     wanted = movement.layout_map(None, linear("t", 3), 12)
-    moves = movement.route(wanted, through, [(home, 12)])
+    moves = route(wanted, through, [(home, 12)])
     assert (home.elements[moves.core, moves.slot] == through.ids.ravel()[wanted.elements]).all()
 
 
@@ -60,7 +61,7 @@ def test_traffic_counts_only_what_crosses_cores_and_multicast_once() -> None:
     through = movement.view_elements(graph, "b")
     home = movement.layout_map(None, linear("x", 1), 12)
     wanted = movement.layout_map(None, linear("b", 3), 36)
-    counted = movement.traffic(movement.route(wanted, through, [(home, 12)]), [(home, 12)])
+    counted = traffic(route(wanted, through, [(home, 12)]), [(home, 12)])
     # Core 0 keeps its copy; cores 1 and 2 receive 12 elements each in one run; core 0 sends each element once.
     assert (counted.received_elements, counted.sent_elements, counted.fragments) == (12, 12, 1)
     assert (counted.total_elements, counted.copied_elements) == (24, 12)
@@ -71,5 +72,5 @@ def test_what_stays_on_its_core_is_counted_as_copied() -> None:
     through = movement.view_elements(graph, "r")
     home = movement.layout_map(None, linear("x", 3), 12)
     wanted = movement.layout_map(None, linear("r", 3), 12)
-    counted = movement.traffic(movement.route(wanted, through, [(home, 12)]), [(home, 12)])
+    counted = traffic(route(wanted, through, [(home, 12)]), [(home, 12)])
     assert (counted.total_elements, counted.copied_elements) == (0, 4)

@@ -18,9 +18,9 @@ from t10.core.movement import Traffic
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import Layout
 from t10.cost import IpuCostModel
-from t10.plan import _moves, arrivals
-from t10.plan.arrivals import Mover
-from t10.plan.cuts import linear_cut, operand_cut
+from t10.plan.movement import _moves, arrivals
+from t10.plan.movement.arrivals import Mover
+from t10.plan.movement.partition_cells import linear_cells, operand_cells
 
 COST = IpuCostModel(load_chip("test-64"))
 N_CASES = 400
@@ -154,8 +154,8 @@ def test_equal_situations_under_other_names_are_counted_once(monkeypatch: pytest
     assert mover.traffic(case.spec, replace(case.plan), case.number, again) is first
 
 
-def cut_of(rows: dict[str, Any]) -> _moves.Cut:
-    return _moves.Cut(**rows)
+def cells_of(rows: dict[str, Any]) -> _moves.PartitionCells:
+    return _moves.PartitionCells(**rows)
 
 
 def test_rows_that_disagree_are_refused() -> None:
@@ -169,7 +169,7 @@ def test_rows_that_disagree_are_refused() -> None:
         "shift": (0,),
         "rotates": (False,),
     }
-    assert cut_of(good).n_slots == 2
+    assert cells_of(good).n_slots == 2
     changes: dict[str, Any] = {
         "lengths": (2, 2),
         "core_order": (1,),
@@ -178,26 +178,26 @@ def test_rows_that_disagree_are_refused() -> None:
         "phases": [[((0,), 0, 1, 1)]],
     }
     for name, bad in changes.items():
-        with pytest.raises(ValueError, match="Cut"):
-            cut_of(good | {"rotates": (True,), name: bad})
+        with pytest.raises(ValueError, match="PartitionCells"):
+            cells_of(good | {"rotates": (True,), name: bad})
     twice: dict[str, Any] = {name: row * 2 for name, row in good.items() if name != "dims"}
     with pytest.raises(ValueError, match="axis once"):
-        cut_of(twice | {"dims": []})
+        cells_of(twice | {"dims": []})
 
 
 def test_elements_that_no_home_has_are_refused() -> None:
-    home = _moves.make_home(linear_cut(10, 4), 1)
+    home = _moves.make_locator(linear_cells(10, 4), 1)
     with pytest.raises(ValueError, match="no home has"):
-        _moves.count(linear_cut(11, 2), [home], None, None, (), 2, False)
+        _moves.count(linear_cells(11, 2), [home], None, None, (), 2, False)
     with pytest.raises(ValueError, match="none of any source"):
         _moves.make_view(np.arange(3, dtype=np.int64), [2])
     with pytest.raises(ValueError, match="scatter"):
-        _moves.make_home(linear_cut(10, 4), 0)
+        _moves.make_locator(linear_cells(10, 4), 0)
 
 
 def test_cuts_have_the_slots_of_partitions() -> None:
     for seed in range(40):
         case = random_moves.random_arriving(seed)
-        cut = operand_cut(case.spec, case.plan, case.number)
+        cut = operand_cells(case.spec, case.plan, case.number)
         wanted, _ = random_moves.element_maps(case)
         assert (cut.n_cores, cut.n_slots) == wanted.elements.shape

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from t10.errors import T10Error
-from t10.plan.allocation import Request, allocate, bound_bytes, live_bytes
-from t10.plan.blocks import Block, neighbours, peak
-from t10.plan.packing import TOLERANCE, packed_starts
-from t10.plan.windows import WindowRepair
+from t10.plan.memory.allocation import Request, allocate, bound_bytes, live_bytes
+from t10.plan.memory.blocks import Block, neighbours, peak
+from t10.plan.memory.packing import TOLERANCE, packed_starts
+from t10.plan.memory.packing_repair import PackingRepair
 
 DRAWN = st.lists(st.tuples(st.integers(1, 9), st.integers(0, 4), st.integers(0, 3)), min_size=1, max_size=6)
 
@@ -54,12 +54,14 @@ def test_small_instances_are_packed_as_well_as_any_order_can(drawn: list[tuple[i
 
 
 def first_fit_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("t10.plan.packing.REPAIR_ROUNDS", 0)
-    monkeypatch.setattr("t10.plan.packing.SOLVED_BLOCKS", 0)
-    monkeypatch.setattr("t10.plan.windows.TOTAL_SOLVES", 0)
+    monkeypatch.setattr("t10.plan.memory.packing.REPAIR_ROUNDS", 0)
+    monkeypatch.setattr("t10.plan.memory.packing.SOLVED_BLOCKS", 0)
+    monkeypatch.setattr("t10.plan.memory.packing_repair.TOTAL_SOLVES", 0)
 
 
-@pytest.mark.parametrize("means", ["t10.plan.packing.SOLVED_BLOCKS", "t10.plan.windows.TOTAL_SOLVES"])
+@pytest.mark.parametrize(
+    "means", ["t10.plan.memory.packing.SOLVED_BLOCKS", "t10.plan.memory.packing_repair.TOTAL_SOLVES"]
+)
 def test_what_first_fit_does_not_find_is_solved(monkeypatch: pytest.MonkeyPatch, means: str) -> None:
     rng = Random(5)
     gaps = {0: 0, 400: 0}
@@ -133,7 +135,7 @@ def test_equal_layers_are_solved_as_one_window(monkeypatch: pytest.MonkeyPatch) 
             ]
         ]
     bound = bound_of(blocks)
-    windows = WindowRepair(blocks, neighbours(blocks))
+    windows = PackingRepair(blocks, neighbours(blocks))
     stacked = [sum(b.size for b in blocks[i - i % 7 : i]) for i in range(len(blocks))]
     lowered = windows.lowered(stacked, bound)
     assert lowered is not None
@@ -145,7 +147,7 @@ def test_windows_leave_what_lives_long_where_it_is() -> None:
     long = Block(0, 400, 8)
     short = [Block(4 * i, 4 * i + 1, 16) for i in range(100)]
     blocks = [long, *short]
-    windows = WindowRepair(blocks, neighbours(blocks))
+    windows = PackingRepair(blocks, neighbours(blocks))
     lowered = windows.lowered([0] + [24] * 100, 24)
     assert lowered == [0] + [8] * 100
     assert windows.lowered([4] + [24] * 100, 24) is None

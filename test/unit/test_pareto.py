@@ -12,8 +12,8 @@ from t10.chip import load_chip
 from t10.cost import IpuCostModel
 from t10.errors import InfeasiblePlanError
 from t10.plan.options import ForcedPartition, PlanOptions
-from t10.plan.pareto import front_indices, thinned
-from t10.plan.search import plan_operator
+from t10.plan.search.operator import plan_operator
+from t10.plan.search.pareto import front_indices, thinned
 
 CHIP = load_chip("test-16")
 COST = IpuCostModel(CHIP)

@@ -19,9 +19,9 @@ from t10.driver import Executable
 from t10.errors import InfeasiblePlanError, InputError, T10Error, VerifyError
 from t10.frontend.importer import import_model
 from t10.passes.registry import make, run
+from t10.plan.fronts.pinned import idle_levels
+from t10.plan.fronts.pins import pins_schema, read_pins
 from t10.plan.options import ForcedPartition, PlanOptions
-from t10.plan.pinned import idle_levels
-from t10.plan.pins import pins_schema, read_pins
 from t10.plan.verify import verify_module
 
 MODELS = Path(__file__).parents[2] / "examples" / "models"

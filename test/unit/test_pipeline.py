@@ -50,7 +50,7 @@ def test_the_program_of_a_model_takes_the_cycles_of_its_plan(name: str) -> None:
     plan = plan_mlir(imported(name), CHIP).plan
     program = lower(plan, CHIP, IpuCostModel(CHIP))
     price = {each.name: ("compute", each.cycles) for each in program.compute_sets}
-    price |= {c.name: ("shift" if c.kind == "land" else c.kind, c.cycles) for c in program.copies}
+    price |= {c.name: ("shift" if c.kind == "copy_out" else c.kind, c.cycles) for c in program.copies}
     for scheduled, operator in zip(plan.operators, program.operators, strict=True):
         spent: Counter[str] = Counter()
         _add(spent, operator.steps, price, 1)

@@ -14,10 +14,10 @@ from support import specs
 from t10.core import geometry
 from t10.core.expression import OperatorSpec
 from t10.core.plan import OperatorPlan, PhaseTerm
-from t10.plan.alignment import align_pace
-from t10.plan.placement import is_tiling, place
-from t10.plan.space import operator_partitions
-from t10.plan.temporal import temporal_partitions
+from t10.plan.search.alignment import align_pace
+from t10.plan.search.placement import is_tiling, place
+from t10.plan.search.space import operator_partitions
+from t10.plan.search.temporal import TemporalSpace
 
 KINDS = (
     specs.matmul(6, 6, 6),
@@ -83,7 +83,7 @@ def test_whatever_is_placed_tiles(data: st.DataObject) -> None:
     spec = data.draw(st.sampled_from(KINDS))
     rows = operator_partitions(spec, 24, parallelism=0.0, padding=0.5).tolist()
     f_op = tuple(data.draw(st.sampled_from(rows)))
-    ft = data.draw(st.sampled_from(temporal_partitions(spec, f_op, 0.5).tolist()))
+    ft = data.draw(st.sampled_from(TemporalSpace.of(spec).partitions(f_op, 0.5).tolist()))
     rows_of_ft = tuple(tuple(row) for row in ft)
     plan = place(spec, f_op, rows_of_ft, align_pace(spec, f_op, rows_of_ft))
     if plan is None:
@@ -103,7 +103,7 @@ def test_whatever_is_placed_tiles(data: st.DataObject) -> None:
 def test_almost_every_partition_has_a_placement(spec: OperatorSpec) -> None:
     tried = found = 0
     for f_op in operator_partitions(spec, 12, parallelism=0.5, padding=0.9).tolist():
-        for ft in temporal_partitions(spec, tuple(f_op), 0.9)[::7].tolist():
+        for ft in TemporalSpace.of(spec).partitions(tuple(f_op), 0.9)[::7].tolist():
             rows = tuple(tuple(row) for row in ft)
             tried += 1
             found += place(spec, tuple(f_op), rows, align_pace(spec, tuple(f_op), rows)) is not None

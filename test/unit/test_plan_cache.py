@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from t10.errors import T10Error
-from t10.plan import cache as module
-from t10.plan.cache import CacheWarning, PlanCache
+from t10.plan.fronts import cache as module
+from t10.plan.fronts.cache import CacheWarning, PlanCache
 
 PAYLOAD = bytes(range(256)) * 3
 

@@ -15,15 +15,15 @@ from t10.cost.classes import class_of
 from t10.cost.combine import combine_operator
 from t10.cost.fitted import bundled_table, read_table
 from t10.cost.ipu import IpuCostModel
-from t10.cost.ways import Way
+from t10.cost.kernel_variants import KernelVariant
 from t10.driver import Executable, compile
 from t10.errors import InputError
 from t10.profile.boxes import further_boxes, random_boxes
 from t10.profile.fit import fit, nonnegative_least_squares
-from t10.profile.fit_ways import fit_ways, predicted
+from t10.profile.fit_variants import fit_variants, predicted
 from t10.profile.measure import cycles_of
 from t10.profile.model import profile
-from t10.profile.strata import strata
+from t10.profile.shape_classes import shape_classes
 from t10.profile.table import classes_of_table, write_fits
 from t10.profile.work import sub_task
 from t10.random_inputs import random_inputs
@@ -59,7 +59,7 @@ def test_every_stratum_gets_boxes_to_be_fitted_on() -> None:
     one = class_of(specs.matmul(64, 64, 64), "sub_task")
     boxes = random_boxes(one, 0, 30)
     assert boxes == random_boxes(one, 0, 30)
-    conditions = [np.asarray(c) for _, c in strata(one, np.array(boxes, np.int64))]
+    conditions = [np.asarray(c) for _, c in shape_classes(one, np.array(boxes, np.int64))]
     first = np.argmax(np.stack(conditions), axis=0)
     assert (np.bincount(first, minlength=len(conditions)) >= 5).sum() >= 7
 
@@ -79,13 +79,17 @@ def test_the_fastest_of_several_ways_is_fitted() -> None:
     rows, points = rng.integers(1, 50, 200).astype(float), rng.integers(1, 2000, 200).astype(float)
     cycles = np.minimum(100 + 30 * rows, 60 + 2 * points)
     one = np.ones(200)
-    ways = [
-        Way("rows", lambda: one > 0, lambda: {"one": one, "rows": rows}, {"one": 90.0, "rows": 20.0}),
-        Way("points", lambda: one > 0, lambda: {"one": one, "points": points}, {"one": 50.0, "points": 3.0}),
+    variants = [
+        KernelVariant(
+            "rows", lambda: one > 0, lambda: {"one": one, "rows": rows}, {"one": 90.0, "rows": 20.0}
+        ),
+        KernelVariant(
+            "points", lambda: one > 0, lambda: {"one": one, "points": points}, {"one": 50.0, "points": 3.0}
+        ),
     ]
     taken = ["rows" if r < p else "points" for r, p in zip(100 + 30 * rows, 60 + 2 * points, strict=True)]
-    model = fit_ways(ways, cycles, taken)
-    np.testing.assert_allclose(predicted(ways, model, 200), cycles, rtol=1e-6)
+    model = fit_variants(variants, cycles, taken)
+    np.testing.assert_allclose(predicted(variants, model, 200), cycles, rtol=1e-6)
     assert model["rows"] == pytest.approx({"one": 100, "rows": 30})
 
 

@@ -147,19 +147,18 @@ EPILOGUE = (
     PRODUCT
     + """
     func.func @f(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>, %bias: tensor<4xf32>) -> tensor<4x2xf32> {
-      %r = "rtensor.operator"(%a, %b, %bias) ({
-      ^bb0(%u: tensor<2x3xf32>, %v: tensor<3x4xf32>, %w: tensor<4xf32>):
+      %r = "rtensor.operator"() ({
         %zero = arith.constant 0.0 : f32
         %e = tensor.empty() : tensor<2x4xf32>
         %init = linalg.fill ins(%zero : f32) outs(%e : tensor<2x4xf32>) -> tensor<2x4xf32>
         %p = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
-          ins(%u, %v : tensor<2x3xf32>, tensor<3x4xf32>) outs(%init : tensor<2x4xf32>) {
+          ins(%a, %b : tensor<2x3xf32>, tensor<3x4xf32>) outs(%init : tensor<2x4xf32>) {
     """
     + SUM_OF_PRODUCTS
     + """
         } -> tensor<2x4xf32>
         %q = linalg.generic {indexing_maps = [#id, #col, #id], iterator_types = ["parallel", "parallel"]}
-          ins(%p, %w : tensor<2x4xf32>, tensor<4xf32>) outs(%e : tensor<2x4xf32>) {
+          ins(%p, %bias : tensor<2x4xf32>, tensor<4xf32>) outs(%e : tensor<2x4xf32>) {
         ^bb0(%x: f32, %y: f32, %o: f32):
           %s = arith.addf %x, %y : f32
           linalg.yield %s : f32
@@ -172,9 +171,7 @@ EPILOGUE = (
           linalg.yield %s : f32
         } -> tensor<4x2xf32>
         "rtensor.yield"(YIELDED) : (tensor<4x2xf32>) -> ()
-      }) {op_name = "chain", kind = "contraction",
-          operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0>}
-         : (tensor<2x3xf32>, tensor<3x4xf32>, tensor<4xf32>) -> tensor<4x2xf32>
+      }) {op_name = "chain", kind = "contraction"} : () -> tensor<4x2xf32>
       return %r : tensor<4x2xf32>
     }
     """

@@ -12,8 +12,8 @@ from support import specs
 
 from t10.chip import load_chip
 from t10.errors import InfeasiblePlanError
-from t10.plan.levels import LevelTable
-from t10.plan.reconcile import Choice, Problem, reconcile
+from t10.plan.greedy.reconcile import Problem, reconcile
+from t10.plan.memory.levels import Choice, LevelTable
 
 CHIP = load_chip("test-4")
 SPEC = specs.matmul(4, 4, 4)

@@ -12,13 +12,15 @@ import pytest
 from support.plans import ROTATING, two_operator_plan
 
 from t10.chip import load_chip
+from t10.core.operator_body import scheduled_operator
+from t10.core.plan import CostedPlan, Cycles, OperatorPlan
 from t10.core.schedule import Arrival
 from t10.errors import InputError
 from t10.report import Report, build_report, read_report, report_schema, write_report
 from t10.report.page import write_page
 from t10.report.table import bytes_text, milliseconds_text, slowest
 from t10.report.trace import planned_trace, simulated_trace
-from t10.report.traffic import advances, operator_traffic, reduce_bytes, shift_bytes
+from t10.report.traffic import operator_traffic, reduce_bytes, shift_bytes
 from t10.sim.result import PhaseRecord
 
 CHIP = load_chip("test-16")
@@ -45,17 +47,22 @@ def test_memory_is_what_the_buffers_say() -> None:
     assert built.weight_bytes == 6 * 6 * 4
 
 
-def test_every_rotating_operand_moves_its_slab_at_every_advance() -> None:
-    spec = two_operator_plan().graph.operators[0]
-    # Three steps are two advances of rp = 2: a slab of a is 2 rows x 2 columns, one of b 2 rows x 2 columns, f32.
-    assert advances(ROTATING, axis=2) == 2
-    assert shift_bytes(spec, ROTATING) == 2 * (2 * 2 + 2 * 2) * 4
-    assert shift_bytes(spec, ROTATING, resident=frozenset({1})) == shift_bytes(spec, ROTATING) + 2 * 2 * 4
+def shifted(plan: OperatorPlan, *arrivals: Arrival) -> int:
+    """Return the bytes that the first operator's shifts bring to a core under a plan."""
+    spec, layout = two_operator_plan().graph.operators[0], two_operator_plan().operators[0].output_layout
+    return shift_bytes(spec, scheduled_operator(spec, CostedPlan(plan, Cycles(), 0, 0), arrivals, layout))
 
 
-def test_an_inner_axis_advances_in_every_sweep() -> None:
+def test_every_rotating_operand_moves_its_slab_at_every_shift() -> None:
+    # Three steps are two shifts by rp = 2: a slab of a is 2 rows x 2 columns, one of b 2 rows x 2 columns, f32.
+    assert shifted(ROTATING) == 2 * (2 * 2 + 2 * 2) * 4
+    # A weight that rotates in its idle buffer is shifted home.
+    assert shifted(ROTATING, Arrival(1, "in_place", "idle:b")) == shifted(ROTATING) + 2 * 2 * 4
+
+
+def test_an_inner_axis_is_shifted_along_in_every_sweep() -> None:
     nested = replace(ROTATING, steps=(2, 1, 3), loop_order=(0, 2))
-    assert (advances(nested, 0), advances(nested, 2), advances(nested, 1)) == (1, 4, 0)
+    assert shifted(nested) == 2 * shifted(ROTATING)
 
 
 def test_a_split_reduction_moves_a_chunk_of_every_other_member() -> None:

@@ -15,7 +15,7 @@ from t10.core.schedule import Buffer, ModulePlan
 from t10.cost import IpuCostModel, operator_cycles
 from t10.errors import InfeasiblePlanError
 from t10.plan import PlanOptions, plan_module
-from t10.plan.liveness import liveness
+from t10.plan.memory.liveness import liveness
 from t10.plan.options import Reading
 from t10.plan.schedule import sum_of_cycles
 

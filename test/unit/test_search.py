@@ -20,9 +20,9 @@ from t10.cost import CostModel, IpuCostModel
 from t10.cost.program import cost_program
 from t10.errors import InfeasiblePlanError
 from t10.plan.options import ForcedPartition, PlanOptions
-from t10.plan.search import search_operator
-from t10.plan.space import searched_partitions
-from t10.plan.task import compute_bound, search_task
+from t10.plan.search.operator import search_operator
+from t10.plan.search.space import searched_partitions
+from t10.plan.search.task import compute_bound, search_task
 
 Ints = NDArray[np.int64]
 CHIP = load_chip("test-16")

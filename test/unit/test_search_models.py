@@ -10,7 +10,7 @@ from t10.chip import load_chip
 from t10.core.expression import OperatorSpec
 from t10.cost import IpuCostModel
 from t10.plan.options import PlanOptions
-from t10.plan.search import search_operator
+from t10.plan.search.operator import search_operator
 
 CHIP = load_chip("ipu-mk2")
 COST = IpuCostModel(CHIP)

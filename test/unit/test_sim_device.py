@@ -117,22 +117,22 @@ def test_constants_fill_what_their_rows_name():
 
 def test_reading_what_nobody_wrote_is_a_trap():
     program = ring_program()
-    land = replace(program.copies[2], kind="relayout")
+    copy_out = replace(program.copies[2], kind="relayout")
     program = replace(
         program,
-        copies=(*program.copies[:2], land),
-        operators=(OperatorProgram("ring", (Exchange("land"),)),),
+        copies=(*program.copies[:2], copy_out),
+        operators=(OperatorProgram("ring", (Exchange("copy_out"),)),),
     )
     with pytest.raises(
-        SimTrap, match=r"copy 'land' reads poisoned bytes of 'buffer' on tile 0 at address 0x70000"
+        SimTrap, match=r"copy 'copy_out' reads poisoned bytes of 'buffer' on tile 0 at address 0x70000"
     ):
         execute(program)
 
 
 def test_shifts_move_padding_that_nobody_wrote():
-    # `land` brings what nobody wrote to x: no trap before x is an output.
+    # `copy_out` brings what nobody wrote to x: no trap before x is an output.
     program = ring_program()
-    program = replace(program, operators=(OperatorProgram("ring", (Exchange("land"),)),))
+    program = replace(program, operators=(OperatorProgram("ring", (Exchange("copy_out"),)),))
     assert np.isnan(execute(program, until="ring").outputs["x"]).all()
     with pytest.raises(SimTrap, match="element 0 of output 'out' was written on no tile"):
         execute(replace(program, outputs=(host("out", "x", (N_TILES, N)),)))

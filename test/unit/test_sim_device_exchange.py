@@ -165,7 +165,7 @@ def test_a_transfer_beyond_the_largest_is_continued():
 
 
 def test_the_floor_plan_bounds_latency():
-    places = floor_plan(1472)
+    places = floor_plan(CHIP.floor_plan, 1472)
     assert len({tuple(place) for place in places.tolist()}) == 23 * 16
     assert (places.max(axis=0) == (22, 15)).all()
     # Neighbours are at most one row or one column apart.

@@ -10,6 +10,7 @@ from support.device_programs import CASES, MULTIPLY_ADD, Case, ring, with_codele
 
 from t10.chip import load_chip
 from t10.core.device import DeviceProgram
+from t10.core.tile import IPU_MEMORY
 from t10.errors import SimTrap
 from t10.isa.assembler import assemble
 from t10.isa.image import Image
@@ -83,4 +84,4 @@ def test_memory_that_begins_elsewhere_is_refused():
     program = ring().program
     moved = replace(program, memory=replace(program.memory, base=0x50000))
     with pytest.raises(Exception, match="begins at 0x50000"):
-        instruction_machine(moved, image_of(program))
+        instruction_machine(moved, image_of(program), IPU_MEMORY)

@@ -20,7 +20,7 @@ SEEDS = st.integers(0, (1 << 32) - 1)
 def check(case: Case) -> DeviceResult:
     """Execute a case; outputs are exact, since operands are small integers."""
     program = lower(case.plan, case.chip, IpuCostModel(case.chip))
-    image = assembled(program.codelets)
+    image = assembled(program.codelets, case.chip.tile_memory)
     result = run_device(program, case.chip, image, case.arrays, case.arrays)
     for name, due in reference.run(case.graph, case.arrays).items():
         assert result.outputs[name].dtype == due.dtype

@@ -1,10 +1,11 @@
-"""Exchanges on the cores' bytes move and count exactly what `core.movement` says they should."""
+"""Exchanges on the cores' bytes move and count exactly what `support.routes` says they should."""
 
 from random import Random
 
 import numpy as np
 import pytest
 from support import specs
+from support.routes import route, traffic
 from support.simulation import plan_of
 
 from t10.core import movement
@@ -55,12 +56,12 @@ def test_moves_and_counts_agree_with_the_route(
         wanted = np.array(
             [[rng.randrange(-1, through.ids.size) for _ in range(7)] for _ in range(12)], np.int32
         )
-        route = movement.route(ElementMap(wanted, np.zeros(12, np.int64)), through, homes)
+        moves = route(ElementMap(wanted, np.zeros(12, np.int64)), through, homes)
         memory, sources = placed(through.sources, homes)
         out = np.full(wanted.shape, -5, np.float32)
         renaming = None if value == "s" else through.ids.reshape(-1)
         moved = gather(memory, sources, wanted, renaming, (7.0,), out)
-        assert moved == movement.traffic(route, homes)
+        assert moved == traffic(moves, homes)
         flat = np.concatenate([VALUES[s] for s in through.sources])
         ids = through.ids.reshape(-1)[np.maximum(wanted, 0)]
         expected = np.where(ids < 0, np.float32(7), flat[np.maximum(ids, 0)])

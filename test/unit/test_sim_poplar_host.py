@@ -12,6 +12,7 @@ from support.device_programs import CASES, Case, pattern, reduction, ring, with_
 
 from t10.core.codelet import Field
 from t10.core.device import DeviceProgram, HostPiece, HostTensor, Reference
+from t10.core.tile import TileMemory
 from t10.emit.poplar.write import write_program
 from t10.errors import InputError, SimTrap
 from t10.sim.poplar_host import PoplarHostResult, run_poplar_host, run_program
@@ -63,13 +64,13 @@ def run(
     folder: Path,
     objects: Path,
     program: DeviceProgram | None = None,
-    vertices: VertexCode = "twins",
+    vertices: VertexCode = "cpp",
 ) -> PoplarHostResult:
     write_program(program or case.program, folder, case.weights)
     return run_program(folder, case.inputs, vertices=vertices, build_folder=objects)
 
 
-@pytest.mark.parametrize("vertices", ["twins", "assembly"])
+@pytest.mark.parametrize("vertices", ["cpp", "assembly"])
 @pytest.mark.parametrize("name", CASES)
 def test_emitted_programs_compute_what_numpy_does(
     name: str, vertices: VertexCode, tmp_path: Path, objects: Path
@@ -103,6 +104,17 @@ def test_operands_that_are_to_lie_apart_do(tmp_path: Path, objects: Path) -> Non
         run(case, tmp_path / "together", objects, together, "assembly")
     apart = with_codelet(case.program, replace(multiply, fields=fields, assembly=PAIRS, apart=(("x", "w"),)))
     result = run(case, tmp_path / "apart", objects, apart, "assembly")
+    np.testing.assert_array_equal(result.outputs["y"], case.outputs["y"])
+
+
+def test_tiles_have_the_memory_of_their_chip(tmp_path: Path, objects: Path) -> None:
+    case = ring()
+    multiply = next(c for c in case.program.codelets if c.name == "Test_multiply_add")
+    fields = tuple(replace(field, align_bytes=8) if field.dtype else field for field in multiply.fields)
+    apart = replace(multiply, fields=fields, assembly=PAIRS, apart=(("x", "w"),))
+    write_program(with_codelet(case.program, apart), tmp_path, case.weights)
+    memory = TileMemory(base=0x10000, interleaved_base=0x50000, end=0xA0000, element_bytes=0x10000)
+    result = run_program(tmp_path, case.inputs, vertices="assembly", build_folder=objects, memory=memory)
     np.testing.assert_array_equal(result.outputs["y"], case.outputs["y"])
 
 
@@ -163,10 +175,10 @@ def test_a_copy_that_reads_what_it_writes_stops(tmp_path: Path, objects: Path) -
     case = ring()
     rotate = pattern([(0, (t + 1) % 4, 0, t, 0, 40, 1, 0, 0) for t in range(4)])
     copies = tuple(
-        replace(c, sources=(c.target,), pattern=rotate.key) if c.kind == "land" else c
+        replace(c, sources=(c.target,), pattern=rotate.key) if c.kind == "copy_out" else c
         for c in case.program.copies
     )
-    with pytest.raises(SimTrap, match="copy land:mix:1 reads an element that it writes"):
+    with pytest.raises(SimTrap, match="copy copy_out:mix:1 reads an element that it writes"):
         run(case, tmp_path, objects, replace(case.program, copies=copies))
 
 
@@ -224,7 +236,7 @@ def test_rows_are_aligned_as_they_were_planned(tmp_path: Path, objects: Path) ->
 def test_a_vertex_that_writes_beside_its_variable_stops(tmp_path: Path, objects: Path) -> None:
     case = ring()
     fill = next(c for c in case.program.codelets if c.name == "Test_fill")
-    wild = replace(fill, twin="for (unsigned i = worker; i < n + 1; i += 6) out[i] = value;")
+    wild = replace(fill, cpp_reference="for (unsigned i = worker; i < n + 1; i += 6) out[i] = value;")
     with pytest.raises(SimTrap, match="fill:mix: a vertex on tile 0 wrote beside what it is connected to"):
         run(case, tmp_path, objects, with_codelet(case.program, wild))
 
@@ -238,7 +250,7 @@ def test_a_folder_without_a_program_and_code_that_does_not_compile_are_clear_err
         build(tmp_path, objects)
     case = ring()
     fill = next(c for c in case.program.codelets if c.name == "Test_fill")
-    program = with_codelet(case.program, replace(fill, twin="undefined_name = 1;"))
+    program = with_codelet(case.program, replace(fill, cpp_reference="undefined_name = 1;"))
     with pytest.raises(InputError, match=r"compiling codelets with g\+\+ failed") as caught:
         run(case, tmp_path / "p", objects, program)
     assert any("undefined_name" in line for line in caught.value.details)

@@ -7,6 +7,7 @@ import pytest
 from support import specs
 from support.simulation import chip_of, executed, plan_of, random_values, scheduled
 
+from t10.core.operator_body import scheduled_operator
 from t10.core.plan import OperatorPlan, PhaseTerm
 from t10.core.schedule import Buffer, ModulePlan
 from t10.errors import InputError, SimTrap
@@ -141,7 +142,8 @@ def test_a_rotated_activation_is_lost_for_later_readers() -> None:
     product_plan = plan_of(product, (1, 3, 1), ((1, 1, 3), (1, 1, 1), (1, 1, 1)))
     plan = scheduled(graph, (plan_of(add, (1, 3)), product_plan, plan_of(late, (1, 3))), chip_of(3))
     claim = replace(plan.operators[1].arrivals[0], kind="in_place", buffer="value:y")
-    moved = replace(plan.operators[1], arrivals=(claim, *plan.operators[1].arrivals[1:]))
+    old = plan.operators[1]
+    moved = scheduled_operator(product, old.active, (claim, *old.arrivals[1:]), old.output_layout)
     plan = replace(plan, operators=(plan.operators[0], moved, plan.operators[2]))
     given = random_values((*graph.inputs, *graph.weights))
     with pytest.raises(SimTrap, match=r"operator .late.: .*y"):

@@ -13,9 +13,9 @@ from support import specs
 
 from t10.core.expression import Axis, OperatorSpec
 from t10.errors import InfeasiblePlanError
-from t10.plan.alignment import align_pace
-from t10.plan.space import axis_factors, operator_partitions, relaxed_partitions
-from t10.plan.temporal import divisor_rows, temporal_partitions
+from t10.plan.search.alignment import align_pace
+from t10.plan.search.space import axis_factors, operator_partitions, relaxed_partitions
+from t10.plan.search.temporal import TemporalSpace, divisor_rows
 
 
 @given(st.integers(1, 200), st.integers(1, 64))
@@ -77,7 +77,7 @@ def test_divisor_rows_are_all_rows_whose_product_divides(number: int, n_axes: in
 def test_every_temporal_partition_can_be_aligned_and_pads_little(
     spec: OperatorSpec, f_op: tuple[int, ...]
 ) -> None:
-    found = temporal_partitions(spec, f_op, 0.9)
+    found = TemporalSpace.of(spec).partitions(f_op, 0.9)
     assert found[0].max() == 1
     for rows in found.tolist():
         pace = align_pace(spec, f_op, tuple(tuple(row) for row in rows))
@@ -87,7 +87,9 @@ def test_every_temporal_partition_can_be_aligned_and_pads_little(
 
 def test_temporal_partitions_of_a_tiny_matmul_are_complete() -> None:
     spec, f_op = specs.matmul(4, 4, 4), (2, 2, 1)
-    found = {tuple(tuple(row) for row in rows) for rows in temporal_partitions(spec, f_op, 0.0).tolist()}
+    found = {
+        tuple(tuple(row) for row in rows) for rows in TemporalSpace.of(spec).partitions(f_op, 0.0).tolist()
+    }
     choices = [1, 2]
     complete: set[tuple[tuple[int, ...], ...]] = set()
     for a_m, a_k, b_n, b_k in itertools.product(choices, repeat=4):
@@ -99,5 +101,5 @@ def test_temporal_partitions_of_a_tiny_matmul_are_complete() -> None:
         complete.add(ft)
     assert found == complete
     # The paper's three against two is in the space too.
-    wide = temporal_partitions(specs.matmul(2, 3, 6), (2, 3, 1), 0.9).tolist()
+    wide = TemporalSpace.of(specs.matmul(2, 3, 6)).partitions((2, 3, 1), 0.9).tolist()
     assert [[1, 1, 3], [1, 1, 2], [1, 1, 1]] in wide

@@ -23,12 +23,12 @@ from t10.frontend.importer import import_model
 from t10.passes.planning import candidates_of
 from t10.passes.read_graph import read_graph
 from t10.passes.registry import make, run
-from t10.plan.alignment import align_pace
-from t10.plan.fronts import operator_fronts
-from t10.plan.need import least_bytes
+from t10.plan.fronts.operator_fronts import operator_fronts
+from t10.plan.fronts.stages import aligned_space, partitions_of
+from t10.plan.memory.operator_bound import least_bytes
 from t10.plan.options import ForcedPartition, PlanOptions
-from t10.plan.search import MOST_COPIES, operator_space, plan_operator, search_space
-from t10.plan.stages import aligned_space, partitions_of
+from t10.plan.search.alignment import align_pace
+from t10.plan.search.operator import MOST_COPIES, operator_space, plan_operator, search_space
 
 OPTIONS = PlanOptions()
 CHIP = load_chip("test-16")

@@ -16,7 +16,7 @@ from t10.core.orders import (
     significant,
     stored_weights,
 )
-from t10.plan.storage import (
+from t10.plan.memory.storage import (
     REORDERED,
     TRANSPOSED,
     AsGiven,
@@ -29,7 +29,7 @@ from t10.plan.storage import (
     Stored,
     total_cost,
 )
-from t10.plan.storage_choice import choose_orders
+from t10.plan.memory.storage_choice import choose_orders
 
 NONE: frozenset[int] = frozenset()
 

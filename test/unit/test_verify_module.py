@@ -6,7 +6,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from support import random_plans, specs
+from support import mutations, random_plans, specs
 from support.paper_plans import cannon, three_against_two
 from support.random_cases import small_chip
 
@@ -43,7 +43,9 @@ def with_buffer(plan: ModulePlan, name: str, **changes: int) -> ModulePlan:
 
 def with_arrival(plan: ModulePlan, step: int, *arrivals: Arrival) -> ModulePlan:
     operators = [*plan.operators]
-    operators[step] = replace(operators[step], arrivals=arrivals)
+    operators[step] = mutations.with_body(
+        plan.graph.operators[step], replace(operators[step], arrivals=arrivals)
+    )
     return replace(plan, operators=tuple(operators))
 
 

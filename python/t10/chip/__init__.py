@@ -1,6 +1,6 @@
 """One description of a chip that planner, simulators and emitter all read; the bundled files are in `data/`."""
 
 from t10.chip.load import bundled_chips, load_chip
-from t10.chip.spec import ChipSpec, MatrixUnit
+from t10.chip.spec import ChipSpec, FloorPlan, MatrixUnit
 
-__all__ = ["ChipSpec", "MatrixUnit", "bundled_chips", "load_chip"]
+__all__ = ["ChipSpec", "FloorPlan", "MatrixUnit", "bundled_chips", "load_chip"]

@@ -6,12 +6,12 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from t10.core.tile import ALIGNMENT_BYTES, IPU_MEMORY, TileMemory
+
 Count = Annotated[int, Field(ge=1)]
 Bytes = Annotated[int, Field(ge=0)]
 CyclesField = Annotated[int, Field(ge=0)]
 MAX_CORES = 1 << 16
-BUFFER_ALIGNMENT_BYTES = 8
-"""Every buffer starts at a multiple of this: the exchange and the widest plain load move eight bytes."""
 
 
 class MatrixUnit(BaseModel):
@@ -36,6 +36,21 @@ class MatrixUnit(BaseModel):
         return self.in_block * self.out_block // self.row_cycles
 
 
+class FloorPlan(BaseModel):
+    """Where tiles lie on the chip: rows of pairs fill a block, every second block runs back; what the way costs.
+
+    The nearest tile is `nearest_cycles` away; a row adds `row_cycles`, two blocks beside each other `column_cycles`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tiles_per_row: Count = 2
+    rows: Count = 23
+    nearest_cycles: CyclesField = 58
+    row_cycles: Annotated[float, Field(ge=0)] = 2
+    column_cycles: Annotated[float, Field(ge=0)] = 4.5
+
+
 class ChipSpec(BaseModel):
     """An inter-core connected chip: equal cores, each with its own SRAM, joined by an exchange.
 
@@ -48,11 +63,18 @@ class ChipSpec(BaseModel):
     description: str = ""
     n_cores: Annotated[int, Field(ge=1, le=MAX_CORES, description="cores that can work")]
     sram_bytes: Annotated[int, Field(ge=1024, description="memory of one core")]
+    memory_base: Annotated[Bytes, Field(description="address of a core's first byte")] = IPU_MEMORY.base
+    interleaved_base: Annotated[
+        Bytes, Field(description="address from which on memory elements lie interleaved and hold no code")
+    ] = IPU_MEMORY.interleaved_base
+    element_bytes: Annotated[
+        Count, Field(description="one memory element, which serves one access per cycle")
+    ] = IPU_MEMORY.element_bytes
     reserved_bytes: Annotated[
         Bytes, Field(description="bottom of it that holds code, stacks and vertex state")
     ]
     shift_buffer_bytes: Annotated[
-        int, Field(ge=64, description="landing zone of shifts and reductions, per core")
+        int, Field(ge=64, description="receive buffer of shifts and reductions, per core")
     ]
     clock_hz: Annotated[float, Field(gt=0, description="cycles per second")]
     exchange_bytes_per_cycle: Annotated[int, Field(ge=1, description="per core and direction, full duplex")]
@@ -63,6 +85,9 @@ class ChipSpec(BaseModel):
     ]
     latency_any_cycles: Annotated[CyclesField, Field(description="fixed latency of an arbitrary pattern")]
     fragment_cycles: Annotated[CyclesField, Field(description="per further contiguous fragment a core takes")]
+    largest_transfer_words: Annotated[
+        Count, Field(description="32-bit words of the longest transfer; longer ones take a further fragment")
+    ] = 4148
     copy_bytes_per_cycle: Annotated[int, Field(ge=1, description="copy inside a core")]
     copy_launch_cycles: Annotated[CyclesField, Field(description="start of a copy inside a core")]
     launch_cycles: Annotated[CyclesField, Field(description="start of a compute step on a core")]
@@ -72,6 +97,7 @@ class ChipSpec(BaseModel):
     vector_width_f16: Annotated[Count, Field(description="f16 elements per vector operation")]
     vector_width_f32: Annotated[Count, Field(description="f32 elements per vector operation")]
     matrix_units: tuple[MatrixUnit, ...] = ()
+    floor_plan: FloorPlan = FloorPlan()
 
     @model_validator(mode="after")
     def _has_room(self) -> ChipSpec:
@@ -81,10 +107,9 @@ class ChipSpec(BaseModel):
             raise ValueError(
                 f"reserved_bytes + shift_buffer_bytes = {used} must be smaller than sram_bytes = {self.sram_bytes}"
             )
-        if self.shift_buffer_bytes % BUFFER_ALIGNMENT_BYTES or self.reserved_bytes % BUFFER_ALIGNMENT_BYTES:
-            raise ValueError(
-                f"reserved_bytes and shift_buffer_bytes must be multiples of {BUFFER_ALIGNMENT_BYTES}"
-            )
+        if self.shift_buffer_bytes % ALIGNMENT_BYTES or self.reserved_bytes % ALIGNMENT_BYTES:
+            raise ValueError(f"reserved_bytes and shift_buffer_bytes must be multiples of {ALIGNMENT_BYTES}")
+        _ = self.tile_memory
         return self
 
     def __hash__(self) -> int:
@@ -95,6 +120,16 @@ class ChipSpec(BaseModel):
     def capacity_bytes(self) -> int:
         """Return the bytes of one core that hold data, the shift buffer included."""
         return self.sram_bytes - self.reserved_bytes
+
+    @property
+    def tile_memory(self) -> TileMemory:
+        """Return the memory map of a core: what layers get that know no chip."""
+        return TileMemory(
+            self.memory_base,
+            self.interleaved_base,
+            self.memory_base + self.sram_bytes,
+            self.element_bytes,
+        )
 
     def matrix_unit(self, in_dtype: str, acc_dtype: str) -> MatrixUnit | None:
         """Return the matrix engine's rate for a type pair, None where it cannot do it."""

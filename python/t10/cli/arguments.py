@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from t10 import __version__
+from t10.core.tile import IPU_MEMORY
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # pyright: ignore[reportPrivateUsage] - unnamed in public
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 DEFAULT_CHIP = "ipu-mk2"
 DEFAULT_COST_MODEL = "ipu"
 DEFAULT_SEED = 0
-DEFAULT_BASE_ADDRESS = 0x4C000
 LISTS = ("shapes", "constants", "defines", "include_paths", "codelets", "models")
 """Options that may be given several times."""
 EXIT_CODES = (
@@ -66,7 +66,7 @@ class Arguments:
     rows: int | None = None
     plots: bool = True
     source: Path = Path()
-    base_address: int = DEFAULT_BASE_ADDRESS
+    base_address: int = IPU_MEMORY.base
     defines: tuple[str, ...] = ()
     include_paths: tuple[Path, ...] = ()
     engine: str = "plan"
@@ -79,6 +79,7 @@ class Arguments:
     only: str = ""
     jobs: int = 1
     summary: bool = False
+    expectations: Path | None = None
     update: bool = False
 
 
@@ -286,9 +287,9 @@ def _add_assembling(commands: Commands, common: argparse.ArgumentParser) -> None
         "--base",
         dest="base_address",
         type=lambda text: int(text, 0),
-        default=DEFAULT_BASE_ADDRESS,
+        default=IPU_MEMORY.base,
         metavar="ADDRESS",
-        help=f"address of the first word (default: {DEFAULT_BASE_ADDRESS:#x})",
+        help=f"address of the first word (default: {IPU_MEMORY.base:#x})",
     )
 
 
@@ -306,6 +307,13 @@ def _add_conforming(commands: Commands, common: argparse.ArgumentParser) -> None
     )
     conformance.add_argument(
         "-j", dest="jobs", type=int, default=1, metavar="N", help="processes (default: 1)"
+    )
+    conformance.add_argument(
+        "--list",
+        dest="expectations",
+        type=Path,
+        metavar="FILE",
+        help="what is expected (default: test/conformance/expected.txt of the repository that it runs from)",
     )
     conformance.add_argument("--summary", action="store_true", help="count what is expected; run nothing")
     conformance.add_argument(
@@ -390,7 +398,7 @@ def _planning() -> argparse.ArgumentParser:
         "--shift-buffer-bytes",
         type=int,
         metavar="BYTES",
-        help="landing zone of shifts and reductions on every core, instead of the chip file's (as --chip "
+        help="receive buffer of shifts and reductions on every core, instead of the chip file's (as --chip "
         "NAME:shift_buffer_bytes=BYTES; any number of a chip can be changed so)",
     )
     _reconciling(parser)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from t10.cli.arguments import Arguments
+from t10.core.tile import IPU_MEMORY
 from t10.errors import InputError
-from t10.isa import constants
 from t10.isa.assembler import assemble
 from t10.isa.image import DATA, MAIN, SECOND, SOLO, Image
 from t10.isa.printer import image_text
@@ -48,8 +48,8 @@ def _summary(image: Image) -> Iterator[str]:
         f"{kinds.count(SOLO):,} instructions alone ({kinds.count(SECOND):,} of two words), "
         f"{4 * kinds.count(DATA):,} bytes of data"
     )
-    if end > constants.TMEM_REGION1_BASE:
-        yield f"// warning: code runs only below {constants.TMEM_REGION1_BASE:#x}"
+    if end > IPU_MEMORY.interleaved_base:
+        yield f"// warning: code runs only below {IPU_MEMORY.interleaved_base:#x}"
     for name, address in sorted(image.symbols.items(), key=lambda item: (item[1], item[0])):
         size = f", {image.sizes[name]:,} bytes" if name in image.sizes else ""
         stack = f", {image.stack_bytes[name]:,} bytes of stack" if name in image.stack_bytes else ""

@@ -11,7 +11,7 @@ from t10.cache_folder import default_cache_folder
 from t10.cli.arguments import Arguments
 from t10.cli.terminal import say, stdout
 from t10.errors import InputError
-from t10.plan.cache import PlanCache
+from t10.plan.fronts.cache import PlanCache
 
 KIB = 1 << 10
 MIB = 1 << 20

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
@@ -15,13 +16,14 @@ from t10.cli.terminal import progress_bar, say, stdout
 from t10.conformance.cases import KINDS, load_cases
 from t10.conformance.expectations import (
     Expectations,
+    list_path,
     merged,
     read_expectations,
     reworded,
     surprises,
     write_expectations,
 )
-from t10.conformance.measured import read_measured
+from t10.conformance.measured import FILE_NAME, read_measured
 from t10.conformance.summary import COLUMNS, counts_by_kind, reasons
 from t10.conformance.verdict import Verdict
 from t10.conformance.workers import Limits, run_cases
@@ -35,13 +37,14 @@ MOST_NAMED = 5
 
 def run_conformance(arguments: Arguments) -> int:
     """Run the tests that are asked for; return 1 if any gives what is not expected. `--summary` runs none."""
-    expected = read_expectations()
+    listed = list_path(arguments.expectations)
+    expected = read_expectations(listed)
     if arguments.summary:
         found = tuple(v for v in expected.verdict_by_name.values() if _is_wanted(v.name, arguments.only))
         console = stdout(quiet=arguments.quiet)
         _show(console, found)
         if not arguments.only:
-            _show_measured(console)
+            _show_measured(console, listed.with_name(FILE_NAME))
         return 0
     kinds = (arguments.only.partition("/")[0],) if arguments.only.partition("/")[0] in KINDS else QUICK_KINDS
     cases = tuple(case for case in load_cases(kinds) if _is_wanted(case.name, arguments.only))
@@ -58,8 +61,8 @@ def run_conformance(arguments: Arguments) -> int:
         verdicts = run_cases(cases, Limits(), arguments.jobs, done)
     _show(stdout(quiet=arguments.quiet), verdicts)
     if arguments.update:
-        write_expectations(merged(verdicts, expected))
-        expected = read_expectations()
+        write_expectations(merged(verdicts, expected), listed)
+        expected = read_expectations(listed)
     return _judge(verdicts, expected, arguments)
 
 
@@ -86,9 +89,9 @@ def _is_wanted(name: str, only: str) -> bool:
     return not only or fnmatchcase(name, only) or fnmatchcase(name.partition("/")[2], only)
 
 
-def _show_measured(console: Console) -> None:
+def _show_measured(console: Console, path: Path) -> None:
     """Print the counts that other commands have recorded."""
-    recorded = read_measured()
+    recorded = read_measured(path)
     if not recorded:
         return
     table = _table("recorded of")

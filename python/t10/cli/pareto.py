@@ -18,8 +18,8 @@ from t10.driver import Executable, Progress
 from t10.explain.expression import formula
 from t10.explain.front import front_points
 from t10.explain.table import front_table
-from t10.plan.pinned import check_names
-from t10.plan.search import SearchStatistics, search_operator
+from t10.plan.fronts.pinned import check_names
+from t10.plan.search.operator import SearchStatistics, search_operator
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,1 @@
-"""Codelets: from tasks (loop nests on one core) to assembly and its C++ twin."""
+"""Codelets: from tasks (loop nests on one core) to assembly and its C++ reference."""

@@ -16,8 +16,8 @@ from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes
 from t10.core.scalar import ScalarFunction
 from t10.core.task import Task
+from t10.core.tile import N_WORKERS
 
-N_WORKERS = 6
 WORD_BYTES = 4
 
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from t10.codelets.assembly import Assembly
 from t10.codelets.digest import named
 from t10.core.codelet import POINTERS, Codelet, Compiled, Field, Pointer, Scratch, Word
+from t10.core.tile import N_WORKERS
 
 LOCAL = "TEXCH_SYNCZONE_LOCAL"
 PREFIXES = ("first_", "second_")
@@ -43,15 +44,15 @@ def in_sequence(
                 words.append(replace(word, operand=word.operand if part == 0 else n_inputs))
             else:
                 words.append(Scratch(own + word.offset_bytes) if isinstance(word, Scratch) else word)
-    twin = _twin(first, second, bridge_name(first, n_inputs), bridge_name(second, 0))
+    cpp_reference = _reference(first, second, bridge_name(first, n_inputs), bridge_name(second, 0))
     assembly = _assembly(first.codelet, second.codelet)
-    name = named(prefix, tuple(fields), "\n".join(assembly.lines), twin)
+    name = named(prefix, tuple(fields), "\n".join(assembly.lines), cpp_reference)
     codelet = Codelet(
         name=name,
         kind="supervisor",
         fields=tuple(fields),
         assembly=assembly.text(name, "supervisor"),
-        twin=twin,
+        cpp_reference=cpp_reference,
         summary=summary,
     )
     return Compiled(codelet, tuple(words), own + max(first.scratch_bytes, second.scratch_bytes))
@@ -93,8 +94,8 @@ def _worker_lines(codelet: Codelet) -> list[str]:
     return lines[begin + 1 : end]
 
 
-def _twin(first: Compiled, second: Compiled, *bridges: str) -> str:
-    """Return both twins, each for all workers, over fields without their prefixes."""
+def _reference(first: Compiled, second: Compiled, *bridges: str) -> str:
+    """Return both C++ references, each for all workers, over fields without their prefixes."""
     parts: list[str] = []
     for part, (compiled, bridge) in enumerate(zip((first, second), bridges, strict=True)):
         lines = [f"const auto part{part} = [&](unsigned worker) {{"]
@@ -107,7 +108,7 @@ def _twin(first: Compiled, second: Compiled, *bridges: str) -> str:
                 kind = "auto" if field.kind in POINTERS else f"const {NUMBERS[field.kind]}"
                 lines.append(f"  {kind} {field.name} = {source};")
             lines.append(f"  (void){field.name};")
-        lines += [f"  {line}" for line in compiled.codelet.twin.splitlines()]
-        lines += ["};", f"for (unsigned n = 0; n < 6; ++n) part{part}(n);"]
+        lines += [f"  {line}" for line in compiled.codelet.cpp_reference.splitlines()]
+        lines += ["};", f"for (unsigned n = 0; n < {N_WORKERS}; ++n) part{part}(n);"]
         parts += lines
     return "\n".join([*parts, "return true;"]) + "\n"

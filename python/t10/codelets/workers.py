@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from t10.codelets.assembly import Assembly
+from t10.core.tile import N_WORKERS
 
-SIXTH_FACTOR, SIXTH_SHIFT = 0xAAAB, 18
-"""x / 6 = (x * factor) >> shift."""
+SHARE_SHIFT = 18
+SHARE_FACTOR = -(-(1 << SHARE_SHIFT) // N_WORKERS)
+"""x / n_workers = (x * factor) >> shift."""
 MOST_DEALT = 98000
 """Points up to which that product fits 32 bits."""
 
@@ -33,9 +35,9 @@ def deal(text: Assembly, field: FieldLoad, register: str, end: str, keep: str = 
     if keep:
         text.op(f"mov {keep}, {register}")
     divisor = "$m3" if register == "$m2" else "$m2"
-    text.op(f"setzi {divisor}, {SIXTH_FACTOR:#x}")
+    text.op(f"setzi {divisor}, {SHARE_FACTOR:#x}")
     text.op(f"mul {register}, {register}, {divisor}")
-    text.op(f"shr {register}, {register}, {SIXTH_SHIFT}")
+    text.op(f"shr {register}, {register}, {SHARE_SHIFT}")
 
 
 def take_share(text: Assembly, field: FieldLoad, extent: str, end: str) -> None:

@@ -21,7 +21,8 @@ from t10.conformance.verdict import EXPECTABLE, Status, Verdict
 from t10.core.atomic import write_text
 from t10.errors import InputError
 
-EXPECTATIONS = Path(__file__).with_name("expected.txt")
+REPOSITORY_LIST = Path(__file__).resolve().parents[3] / "test" / "conformance" / "expected.txt"
+"""The list, where this code runs from a checkout: an installed package has none."""
 
 _LINE = re.compile(
     r"(?P<name>\S+)(?: \[(?P<operator>\S+)\])?: "
@@ -44,8 +45,23 @@ class Expectations:
         return self.onnx_version == onnx.__version__
 
 
-def read_expectations(path: Path = EXPECTATIONS) -> Expectations:
-    """Return the list of a file; raises `InputError` for malformed lines, double names and disorder."""
+def list_path(path: Path | None = None) -> Path:
+    """Return a path given, or that of the repository's list; raises `InputError` where neither is a file."""
+    found = path or REPOSITORY_LIST
+    if not found.is_file():
+        raise InputError(
+            f"no list of what every test is expected to give: {found}",
+            hint="it is test/conformance/expected.txt of T10's repository: run there, or say --list FILE",
+        )
+    return found
+
+
+def read_expectations(path: Path | None = None) -> Expectations:
+    """Return the list of a file (default: the repository's).
+
+    Raises `InputError` where there is none, and for malformed lines, double names and disorder.
+    """
+    path = list_path(path)
     lines = path.read_text(encoding="utf-8").splitlines()
     version = _VERSION.match(lines[0]) if lines else None
     if version is None:
@@ -68,7 +84,7 @@ def read_expectations(path: Path = EXPECTATIONS) -> Expectations:
     return Expectations(version[1], found)
 
 
-def write_expectations(verdicts: Iterable[Verdict], path: Path = EXPECTATIONS) -> None:
+def write_expectations(verdicts: Iterable[Verdict], path: Path) -> None:
     """Write the list of verdicts; defects are left out, as nothing but passes and refusals is ever expected."""
     listed = sorted((v for v in verdicts if v.status in EXPECTABLE), key=lambda verdict: verdict.name)
     write_text(path, _HEADER.format(onnx.__version__) + "".join(f"{line_of(each)}\n" for each in listed))

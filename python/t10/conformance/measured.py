@@ -1,6 +1,6 @@
 """Counts that other commands measured, with files that T10 does not carry: texts of onnx-mlir, exports of PyTorch.
 
-`tools/record_counts.py` writes `measured.json` from what those commands write with `--json`.
+`tools/record_counts.py` writes `measured.json`, beside the list of what is expected, from what they give with `--json`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from t10.conformance.summary import COLUMNS
 from t10.core.atomic import write_text
 
-MEASURED = Path(__file__).with_name("measured.json")
+FILE_NAME = "measured.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +36,14 @@ class Measured:
         return tuple(self.counts.get(column, 0) for column in COLUMNS)
 
 
-def read_measured(path: Path = MEASURED) -> tuple[Measured, ...]:
+def read_measured(path: Path) -> tuple[Measured, ...]:
     """Return what was recorded, ordered by what it is of; nothing if nothing was."""
     if not path.exists():
         return ()
     return tuple(Measured(**entry) for entry in json.loads(path.read_text(encoding="utf-8")))
 
 
-def write_measured(found: Sequence[Measured], path: Path = MEASURED) -> None:
+def write_measured(found: Sequence[Measured], path: Path) -> None:
     """Record counts in the place of those of the same name; others stay."""
     by_name = {each.what: each for each in (*read_measured(path), *found)}
     entries = [asdict(by_name[what]) for what in sorted(by_name)]

@@ -41,8 +41,8 @@ class Field:
 class Codelet:
     """Code for one kind of task.
 
-    `assembly` defines the entry symbol (text for `t10.isa`, a section per codelet); `twin` is the body of the C++
-    method `bool compute(unsigned worker)` that computes the same from the same fields (for machines without the
+    `assembly` defines the entry symbol (text for `t10.isa`, a section per codelet); `cpp_reference` is the body of the
+    C++ method `bool compute(unsigned worker)` that computes the same from the same fields (for machines without the
     assembly; it is called once per worker number for `multi`, once with 0 for `supervisor`, and divides the work
     accordingly).
     `apart` are pairs of field names that must lie in different memory elements.
@@ -52,12 +52,12 @@ class Codelet:
     kind: CodeletKind
     fields: tuple[Field, ...]
     assembly: str
-    twin: str
+    cpp_reference: str
     summary: str
     stack_bytes: int = 0
     apart: tuple[tuple[str, str], ...] = ()
     is_cpp: bool = False
-    """The twin is the code on an IPU too; `assembly` stands in for it on our simulator only."""
+    """It is the code on an IPU too; `assembly` stands in for it on our simulator only."""
 
     @property
     def entry(self) -> str:

@@ -4,7 +4,7 @@ All tiles run the same program in lock step:
 
 ```
 Exchange(relayout a)  Exchange(setup b)  Execute(fill c)
-Repeat(S - 1) { Execute(matmul)  Exchange(shift b)  Exchange(land b) }  Execute(matmul)
+Repeat(S - 1) { Execute(matmul)  Exchange(shift b)  Exchange(copy_out b) }  Execute(matmul)
 Exchange(reduce c)  Execute(combine c)  Execute(epilogue c)
 ```
 
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from t10.core.codelet import Codelet
 
 VertexKind = Literal["fill", "sub_task", "combine", "epilogue"]
-CopyKind = Literal["relayout", "setup", "shift", "land", "reduce"]
+CopyKind = Literal["relayout", "setup", "shift", "copy_out", "reduce"]
 VariableRole = Literal["input", "output", "weight", "activation", "partial", "buffer", "scratch"]
 
 PerTile = int | tuple[int, ...]

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "even_rows.h"
+#include "strided_runs.h"
 #include "move_rates.h"
 
 namespace t10 {
@@ -60,7 +60,7 @@ class PhaseLoads {
     clear();
     work_inside();
     offer_all();
-    std::sort(pieces_.begin(), pieces_.end(), [](const Piece &a, const Piece &b) {
+    std::sort(pieces_.begin(), pieces_.end(), [](const Wanted &a, const Wanted &b) {
       return std::tie(a.core, a.from, a.group, a.here) < std::tie(b.core, b.from, b.group, b.here);
     });
     for (std::size_t first = 0; first < pieces_.size();) first = cut_core(first);
@@ -100,7 +100,7 @@ class PhaseLoads {
   };
 
   // What a group wants in its slots from `here` on: bytes of a core from `from` on (the upper bits number its variable).
-  struct Piece {
+  struct Wanted {
     Int from;
     std::uint32_t here, length;
     std::int32_t core, group;
@@ -161,8 +161,8 @@ class PhaseLoads {
   }
 
   bool is_words(const Take &take) const { return is_words(from_of(take), take.here, take.length); }
-  bool is_words(const Piece &piece) const { return is_words(piece.from, piece.here, piece.length); }
-  Int end_of(const Piece &piece) const { return piece.from + bytes(piece.length); }
+  bool is_words(const Wanted &piece) const { return is_words(piece.from, piece.here, piece.length); }
+  Int end_of(const Wanted &piece) const { return piece.from + bytes(piece.length); }
 
   // What a group does at least to receive: cycles of a port times bandwidth, and work behind the exchange.
   void least_received(std::size_t group) {
@@ -219,14 +219,14 @@ class PhaseLoads {
     for (std::size_t g = 0; g < groups_.size(); ++g) {
       const std::size_t end = g + 1 < groups_.size() ? groups_[g + 1].first_fill : fills_.size();
       Int units = 0;
-      each_even_row(groups_[g].first_fill, end,
+      each_strided_run(groups_[g].first_fill, end,
                     [&](std::size_t i) { return Step{fills_[i].first, 0, fills_[i].second, -1, 0}; },
                     [&](const Step &first, Int count, Int, Int) {
                       units += rates_.copies(0, first.here * item_bytes_, first.length * item_bytes_, count, 0, 0);
                     });
       if (units > 0) each_member(g, [&](std::size_t core) { behind_[core] += units; });
       const std::size_t last = g + 1 < groups_.size() ? groups_[g + 1].first_take : takes_.size();
-      each_even_row(groups_[g].first_take, last,
+      each_strided_run(groups_[g].first_take, last,
                     [&](std::size_t i) {
                       const Take &take = takes_[i];
                       return Step{take.here, take.slot, take.length, take.core, take.source};
@@ -465,7 +465,7 @@ class PhaseLoads {
   std::vector<Int> before_, behind_, sent_, own_received_, received_;
   // Small pieces that cores take from themselves, by group: `group` is the core.
   std::vector<std::vector<Landing>> local_;
-  std::vector<Piece> pieces_;
+  std::vector<Wanted> pieces_;
   std::map<std::vector<std::int32_t>, std::size_t> numbers_;
   std::vector<Transfer> transfers_;
   std::vector<std::int32_t> all_targets_;

@@ -16,7 +16,7 @@ combine the partial results of cores that hold the same part of the output
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Literal
 
@@ -74,6 +74,15 @@ class OperatorPlan:
     def n_cores(self) -> int:
         """Return the number of cores that work: prod(F_op)."""
         return prod(self.f_op)
+
+    @property
+    def cut_order(self) -> AxisSizes:
+        """Return the axes of several parts as `core_order` lists them: the others number no cores."""
+        return tuple(axis for axis in self.core_order if self.f_op[axis] > 1)
+
+    def is_same(self, other: OperatorPlan) -> bool:
+        """Return whether another plan does the same; where uncut axes stand in `core_order` does not count."""
+        return self.cut_order == other.cut_order and self == replace(other, core_order=self.core_order)
 
     @property
     def n_sub_tasks(self) -> int:

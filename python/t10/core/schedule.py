@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
 from t10.core.plan import CostedPlan, OperatorPlan
-from t10.core.program import Statement, operator_body
+from t10.core.program import Statement
 from t10.errors import T10Error
 
 LayoutKind = Literal["linear", "operand"]
@@ -112,7 +111,7 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class ScheduledOperator:
-    """One operator of the program: `body` is what runs, under plan `active`, from operands that arrive as `arrivals` say.
+    """One operator of the program: `body` runs, under plan `active`, on operands that arrive as `arrivals` say.
 
     `pareto` is its time x memory front, fastest last, where it is known; `active` is one of them.
     """
@@ -123,23 +122,6 @@ class ScheduledOperator:
     output_layout: Layout
     body: tuple[Statement, ...]
     pareto: tuple[CostedPlan, ...] = ()
-
-
-def scheduled_operator(
-    spec: OperatorSpec,
-    active: CostedPlan,
-    arrivals: tuple[Arrival, ...],
-    output_layout: Layout,
-    pareto: tuple[CostedPlan, ...] = (),
-) -> ScheduledOperator:
-    """Return an operator with the program that follows from its plan and from how its operands arrive."""
-    body = operator_body(
-        spec,
-        active.plan,
-        arriving=[arrival.operand for arrival in arrivals if arrival.kind != "in_place"],
-        resident=[a.operand for a in arrivals if a.is_resident and a.operand < len(spec.inputs)],
-    )
-    return ScheduledOperator(spec.name, active, arrivals, output_layout, body, pareto)
 
 
 @dataclass(frozen=True, slots=True)

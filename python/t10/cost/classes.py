@@ -10,12 +10,12 @@ import numpy as np
 
 from t10.core.expression import AxisSizes, Operand, OperatorSpec
 from t10.core.scalar import ScalarFunction
-from t10.cost.gather_ways import gather_ways
-from t10.cost.matrix_ways import BLOCKS, matrix_ways
-from t10.cost.reduce_ways import reduce_ways
+from t10.cost.gather_variants import gather_variants
+from t10.cost.kernel_variants import Boxes, Column, KernelVariant, always, narrowed, product
+from t10.cost.matrix_variants import BLOCKS, matrix_variants
+from t10.cost.reduce_variants import reduce_variants
 from t10.cost.roles import LoopRoles, MatrixRoles, epilogue_roles, loop_roles, matrix_roles
-from t10.cost.vector_ways import Rows, lines_of, task_ways, vector_ways
-from t10.cost.ways import Boxes, Column, Way, always, narrowed, product
+from t10.cost.vector_variants import Rows, lines_of, task_variants, vector_variants
 
 Step = Literal["sub_task", "epilogue", "combine"]
 """Combining is a sub-task whose output holds what it adds to already."""
@@ -42,31 +42,36 @@ class OperatorClass:
         """Return the types of an operator's inputs and accumulator."""
         return " ".join([*dict.fromkeys(operand.dtype for operand in self.spec.inputs), self.spec.acc_dtype])
 
-    def ways(self, boxes: Boxes) -> list[Way]:
-        """Return the ways to compute a step over boxes."""
+    def variants(self, boxes: Boxes) -> list[KernelVariant]:
+        """Return the kernel variants of a step over boxes."""
         if self.step == "epilogue":
-            return self.ways_of_runs(*self.runs(boxes))
+            return self.variants_of_runs(*self.runs(boxes))
         if self.spec.selectors:
-            return gather_ways(self.spec, self.loops, boxes)
+            return gather_variants(self.spec, self.loops, boxes)
         if not self.spec.reduction_axes:
-            return task_ways(self.spec, boxes)
+            return task_variants(self.spec, boxes)
         terms = product(boxes, self.spec.reduction_axes)
-        engine = matrix_ways(self.spec, boxes) if self.matrix is not None else []
+        engine = matrix_variants(self.spec, boxes) if self.matrix is not None else []
         # A single term is no sum: it is added to, or becomes, its output as in an elementwise task.
-        single = [narrowed(way, lambda: terms == 1, "single, ") for way in task_ways(self.spec, boxes)]
+        single = [
+            narrowed(variant, lambda: terms == 1, "single, ") for variant in task_variants(self.spec, boxes)
+        ]
         return [
             *single,
-            *(narrowed(way, lambda: terms > 1) for way in (*engine, *reduce_ways(self.spec, boxes))),
+            *(
+                narrowed(variant, lambda: terms > 1)
+                for variant in (*engine, *reduce_variants(self.spec, boxes))
+            ),
         ]
 
-    def ways_of_runs(self, points: Column, run: Column) -> list[Way]:
-        """Return the ways of an epilogue on so many elements in rows of so many."""
+    def variants_of_runs(self, points: Column, run: Column) -> list[KernelVariant]:
+        """Return the variants of an epilogue on so many elements in rows of so many."""
         spec = self.spec
         operands = (spec.output, *spec.epilogue_inputs, spec.output)
         dtypes = [spec.acc_dtype, *(operand.dtype for operand in spec.epilogue_inputs), spec.output.dtype]
         lines = lines_of(operands, dtypes, frozenset(self.loops.run))
         rows = Rows(run, (np.maximum(-(-points // run), 1),), always(run))
-        return vector_ways(lines, lambda: rows)
+        return vector_variants(lines, lambda: rows)
 
     def runs(self, boxes: Boxes) -> tuple[Column, Column]:
         """Return the elements of an epilogue over boxes, and how many of them lie in a row."""

@@ -17,9 +17,6 @@ import numpy as np
 from t10.chip import ChipSpec
 from t10.core.loads import UNITS, Loads, MoveRates
 
-LARGEST_TRANSFER_WORDS = 4148
-"""The most words of one transfer; what is longer takes a further fragment (timing reference, section 3)."""
-
 WORD_BYTES = 4
 DATA_FILE = "ipu-exchange.json"
 
@@ -48,7 +45,7 @@ class ExchangeCosts:
         return MoveRates(
             bytes_per_cycle=chip.exchange_bytes_per_cycle,
             fragment_cycles=chip.fragment_cycles,
-            largest_words=LARGEST_TRANSFER_WORDS,
+            largest_words=chip.largest_transfer_words,
             copy_8=-(-UNITS // chip.copy_bytes_per_cycle),
             **units,
         )

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from t10.core.expression import OperatorSpec
 from t10.cost.classes import OperatorClass, Step, class_of
 from t10.cost.combine import Boxes
+from t10.cost.kernel_variants import Coefficients, least
 from t10.cost.recorder import Recording
 from t10.cost.trace import record_table, replayed, traced_rows
-from t10.cost.ways import Coefficients, least
 from t10.errors import InputError
 
 TABLE = "ipu-fit.json"
@@ -35,10 +35,10 @@ Question = Callable[[Any], Any]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FitTable:
-    """Coefficients by class key, way and feature; `digest` differs whenever any of them does.
+    """Coefficients by class key, variant and feature; `digest` differs whenever any of them does.
 
     All products of the same types run the same code: where a product's axes lie otherwise than those of the operator
-    that its class was measured on (`layouts`), ways that were not seen there have the coefficients of another class
+    that its class was measured on (`layouts`), variants that were not seen there have the coefficients of another class
     (`shared`, by types). `recordings` keeps what was traced: operators of a class and layout have the same formula.
     `singles` keeps what it gave for single boxes, by class, layout and box.
     """
@@ -70,7 +70,7 @@ class FitTable:
         return self._answer(spec, "epilogue", [n_slots, runs], Boxes(n_slots, runs))
 
     def question(self, spec: OperatorSpec, step: Step) -> Question | None:
-        """Return what gives the modelled cycles of a step, by the least of its ways; None for classes without a model.
+        """Return what gives the modelled cycles of a step, the least of its variants; None for classes without a model.
 
         It takes boxes (n, axes), or of an epilogue elements and runs (n, 2): numbers, or what records formulas.
         """
@@ -79,8 +79,8 @@ class FitTable:
         if not model:
             return None
         if step == "epilogue":
-            return lambda table: least(model, one.ways_of_runs(table[:, 0], table[:, 1]))
-        return lambda table: least(model, one.ways(table))
+            return lambda table: least(model, one.variants_of_runs(table[:, 0], table[:, 1]))
+        return lambda table: least(model, one.variants(table))
 
     def _model(self, one: OperatorClass) -> Coefficients | None:
         """Return the coefficients of a class; None where there are none."""
@@ -169,4 +169,7 @@ def _parsed(text: str, source: str) -> FitTable:
 
 
 def _coefficients(values: Mapping[str, Mapping[str, int]]) -> Coefficients:
-    return {str(way): {str(name): int(value) for name, value in each.items()} for way, each in values.items()}
+    return {
+        str(variant): {str(name): int(value) for name, value in each.items()}
+        for variant, each in values.items()
+    }

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from t10.chip import ChipSpec
+from t10.chip import ChipSpec, load_chip
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.loads import Loads, MoveRates
@@ -23,15 +23,10 @@ from t10.cost.vector import box_cycles, combine_quad_cycles, elementwise_cycles,
 Ints = NDArray[np.int64]
 
 EVEN_BYTES = 8
-"""Parts of a reduction land at multiples of so many bytes."""
+"""Parts of a reduction arrive at multiples of so many bytes."""
 
-MEASURED_COMPUTE = (
-    6,
-    4,
-    2,
-    (("f16", "f16", 16, 16, 4), ("f16", "f32", 16, 8, 4), ("f32", "f32", 8, 16, 8)),
-)
-"""Workers, vector widths and matrix units of the core that costs were measured on."""
+MEASURED_CHIP = "ipu-mk2"
+"""The chip on whose core costs were measured."""
 
 
 def compute_part(chip: ChipSpec) -> tuple[object, ...]:
@@ -40,6 +35,12 @@ def compute_part(chip: ChipSpec) -> tuple[object, ...]:
         sorted((u.in_dtype, u.acc_dtype, u.in_block, u.out_block, u.row_cycles) for u in chip.matrix_units)
     )
     return (chip.n_workers, chip.vector_width_f16, chip.vector_width_f32, units)
+
+
+@lru_cache(maxsize=1)
+def measured_compute() -> tuple[object, ...]:
+    """Return what decides how long compute steps take on the core that costs were measured on."""
+    return compute_part(load_chip(MEASURED_CHIP))
 
 
 @lru_cache(maxsize=1024)
@@ -59,7 +60,7 @@ class IpuCostModel:
     @property
     def is_fitted(self) -> bool:
         """Return whether compute steps are priced as they were measured: by a core that computes as an IPU's does."""
-        return compute_part(self.chip) == MEASURED_COMPUTE
+        return compute_part(self.chip) == measured_compute()
 
     def fingerprint(self) -> str:
         """Return a text that differs whenever any number differs: the chip, and what was fitted."""

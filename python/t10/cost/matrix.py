@@ -118,5 +118,7 @@ def _engine_cycles(
     n_out = -(-columns // unit.out_block)
     further = (n_in - 1) * (15 + n_out * (25 + unit.load_cycles + block[False]))
     first = n_out * (25 + unit.load_cycles + block[True])
-    zeroing = 6 * (7 + 3 * (n_in * groups - 1)) if unit.in_dtype == "f16" else np.zeros_like(groups)
+    zeroing = (
+        chip.n_workers * (7 + 3 * (n_in * groups - 1)) if unit.in_dtype == "f16" else np.zeros_like(groups)
+    )
     return 50 + zeroing + groups * (24 + further + first)

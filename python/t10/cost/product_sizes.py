@@ -12,8 +12,9 @@ import numpy as np
 
 from t10.core.dtypes import size_bytes
 from t10.core.expression import Operand, OperatorSpec
+from t10.core.tile import N_WORKERS
+from t10.cost.kernel_variants import Boxes, Column, always, both, chosen, either, never, product
 from t10.cost.walks import Strides, axis_order, dim_extent, strides_of, united_loops
-from t10.cost.ways import N_WORKERS, Boxes, Column, always, both, chosen, either, never, product
 
 WORD_BYTES = 8
 SEGMENT_SLOTS = 25

@@ -45,10 +45,6 @@ class Recorder:
         """Return the value that is the same number in every row."""
         return self._value(("constant", float(number), kind), kind, constant=float(number))
 
-    def number_of(self, value: int) -> float | None:
-        """Return the number that a value is in every row, None where it depends on the inputs."""
-        return self._constants.get(value)
-
     def operation(self, opcode: Opcode, kind: Kind, *operands: int) -> int:
         """Return the value of an operation, simplified where that changes no bit of it."""
         if opcode in _COMMUTATIVE and operands[0] > operands[1]:

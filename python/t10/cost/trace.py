@@ -31,12 +31,6 @@ class TraceError(Exception):
     """A function does something to its arrays that a formula cannot express."""
 
 
-def trace_row(function: Callable[..., object], n_inputs: int) -> Formula:
-    """Return `function` of `n_inputs` integer arrays of shape (n,) as a formula. Raises TraceError."""
-    recorder = Recorder(n_inputs)
-    return _finished(recorder, function(*(Row(recorder, i) for i in range(n_inputs)))).formula
-
-
 def trace_table(
     function: Callable[[Any], object], n_columns: int, fixed: Mapping[int, int] | None = None
 ) -> Formula:

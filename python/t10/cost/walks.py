@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from t10.core.expression import AffineDim, Operand
-from t10.cost.ways import Boxes, Column, both, chosen, either, never, product
+from t10.cost.kernel_variants import Boxes, Column, both, chosen, either, never, product
 
 Strides = Mapping[int, Column]
 """Elements from one point of an axis to the next in an operand's part of a box, by axis."""

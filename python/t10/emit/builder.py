@@ -23,6 +23,7 @@ from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.task import TaskOperand
 from t10.emit.compiled_sets import CompiledSets, named
+from t10.emit.device_interface import DeviceInterface
 from t10.emit.patterns import received_bytes
 from t10.emit.placement import Place
 from t10.emit.vertices import Nest, Work
@@ -33,8 +34,8 @@ SHIFT_BUFFER = "shift"
 
 
 @dataclass(slots=True)
-class Builder:
-    """Collects a device program; `places` is where every buffer lies, by name."""
+class Builder(DeviceInterface):
+    """The `DeviceInterface` of an IPU: collects a device program; `places` is where every buffer lies, by name."""
 
     n_tiles: int
     places: dict[str, Place]
@@ -92,7 +93,7 @@ class Builder:
         self.places[name] = place
         shape = (place.size_bytes // size_bytes(dtype),)
         return self.variable(
-            name, "buffer", dtype, shape, self.n_tiles, "landing zone of shifts and reductions"
+            name, "buffer", dtype, shape, self.n_tiles, "receive buffer of shifts and reductions"
         )
 
     def execute(

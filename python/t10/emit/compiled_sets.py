@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from t10.core.device import Reference, VertexGroup
+from t10.core.tile import WIDE_BYTES
 from t10.emit.placement import Place
-from t10.emit.tasks import WIDEST_BYTES
 from t10.emit.vertices import Nest, Vertices, Work, apart_pairs, vertices
 
 PLACEHOLDER = "operand "
@@ -31,7 +31,7 @@ class CompiledSets:
         key = (
             unnamed,
             # All that tasks know of where operands lie.
-            tuple((place.address_bytes % WIDEST_BYTES, place.is_interleaved) for place in lie),
+            tuple((place.address_bytes % WIDE_BYTES, place.is_interleaved) for place in lie),
             apart_pairs(lie),
             _content(work),
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -17,58 +18,60 @@ from t10.core.task import TaskOperand
 from t10.cost import CostModel
 from t10.cost.operator import epilogue_cycles, output_chunk
 from t10.emit.builder import Builder
-from t10.emit.pieces import window_pieces
+from t10.emit.contiguous_parts import window_parts
+from t10.emit.lowering_context import OperatorContext
 from t10.emit.reduction import groups
-from t10.emit.running import Running
 from t10.emit.tasks import axis_strides, uses_position
 from t10.emit.vertices import Nest, Work, renamed
 
 Ints = NDArray[np.int64]
 
 
-def epilogue_work(builder: Builder, cost: CostModel, running: Running) -> Iterator[tuple[Nest, Work, int]]:
+def epilogue_work(
+    builder: Builder, cost: CostModel, context: OperatorContext
+) -> Iterator[tuple[Nest, Work, int]]:
     """Yield the nests of an operator's epilogue (a copy where it has none), what cores do in them, and cycles."""
-    spec, plan = running.spec, running.plan
-    key = ("epilogue", builder.kind_of(spec), plan)
+    spec, plan = context.spec, context.plan
+    charged = replace(plan, reduce="scatter" if context.is_scattered else "all")
+    key = ("epilogue", builder.kind_of(spec), charged, context.output_positions)
     cycles, made = builder.once(
-        key, lambda: (epilogue_cycles(cost, spec, plan), tuple(epilogue_nests(running)))
+        key, lambda: (epilogue_cycles(cost, spec, charged), tuple(epilogue_nests(context)))
     )
-    names = (running.accumulator, *running.epilogue_inputs, running.result)
+    names = (context.accumulator, *context.epilogue_inputs, context.result)
     for number, (nest, work) in enumerate(renamed(made, names)):
         yield nest, work, 0 if number else cycles
 
 
-def epilogue_nests(running: Running) -> Iterator[tuple[Nest, Work]]:
+def epilogue_nests(context: OperatorContext) -> Iterator[tuple[Nest, Work]]:
     """Yield the nests of an operator's epilogue and what cores do in them."""
-    n_members, _ = output_chunk(running.spec, running.plan)
-    is_scattered = n_members > 1 and running.plan.reduce != "all"
-    return _scattered(running, n_members) if is_scattered else _whole(running)
+    n_members, _ = output_chunk(context.spec, context.plan)
+    return _scattered(context, n_members) if context.is_scattered else _whole(context)
 
 
-def _nest(running: Running, result_strides: AxisSizes) -> Nest:
+def _nest(context: OperatorContext, result_strides: AxisSizes) -> Nest:
     """Return the nest over the parallel axes in the operator's order; reduction axes have extent 1."""
-    spec, plan = running.spec, running.plan
-    lengths = geometry.window_lengths(plan, running.output_slot)
+    spec, plan = context.spec, context.plan
+    lengths = geometry.window_lengths(plan, context.output_slot)
     strides = axis_strides(spec.output, lengths)
     inputs = [
         (name, TaskOperand(operand.dtype, axis_strides(operand, lengths)))
-        for name, operand in zip(running.epilogue_inputs, spec.epilogue_inputs, strict=True)
+        for name, operand in zip(context.epilogue_inputs, spec.epilogue_inputs, strict=True)
     ]
     operands = (
-        (running.accumulator, TaskOperand(spec.acc_dtype, strides)),
+        (context.accumulator, TaskOperand(spec.acc_dtype, strides)),
         *inputs,
-        (running.result, TaskOperand(spec.output.dtype, result_strides)),
+        (context.result, TaskOperand(spec.output.dtype, result_strides)),
     )
     return Nest(spec.epilogue or identity(), "none", (), operands)
 
 
-def _whole(running: Running) -> Iterator[tuple[Nest, Work]]:
+def _whole(context: OperatorContext) -> Iterator[tuple[Nest, Work]]:
     """Yield the epilogue over every core's whole window; cut at its seam only where the position matters."""
-    spec, plan = running.spec, running.plan
-    lengths = geometry.window_lengths(plan, running.output_slot)
-    nest = _nest(running, axis_strides(spec.output, lengths))
+    spec, plan = context.spec, context.plan
+    lengths = geometry.window_lengths(plan, context.output_slot)
+    nest = _nest(context, axis_strides(spec.output, lengths))
     tiles = np.arange(plan.n_cores)
-    if not uses_position((_function(running),), ()):
+    if not uses_position((_function(context),), ()):
         extents = tuple(n if a in spec.output.axes else 1 for a, n in enumerate(lengths))
         work = Work(
             tiles,
@@ -78,13 +81,13 @@ def _whole(running: Running) -> Iterator[tuple[Nest, Work]]:
         )
         yield nest, work
         return
-    for piece in window_pieces(spec, plan):
-        chosen = np.flatnonzero(piece.extents.all(axis=1))
-        local = piece.local[chosen]
+    for part in window_parts(spec, plan, context.output_positions):
+        chosen = np.flatnonzero(part.extents.all(axis=1))
+        local = part.local[chosen]
         slots = local % np.array(lengths)
         origin = geometry.coordinates(plan)[chosen] * np.array(plan.lengths) + local
         offsets = _offsets(nest, slots)
-        yield nest, Work(chosen, piece.extents[chosen], offsets, np.ones(len(chosen), np.bool_), origin)
+        yield nest, Work(chosen, part.extents[chosen], offsets, np.ones(len(chosen), np.bool_), origin)
 
 
 def _offsets(nest: Nest, slots: Ints) -> Ints:
@@ -94,36 +97,36 @@ def _offsets(nest: Nest, slots: Ints) -> Ints:
     )
 
 
-def _function(running: Running) -> ScalarFunction:
-    return running.spec.epilogue or identity()
+def _function(context: OperatorContext) -> ScalarFunction:
+    return context.spec.epilogue or identity()
 
 
-def _scattered(running: Running, n_members: int) -> Iterator[tuple[Nest, Work]]:
+def _scattered(context: OperatorContext, n_members: int) -> Iterator[tuple[Nest, Work]]:
     """Yield the epilogue over every core's chunk of the flattened window, box by box.
 
     Chunk k lies with the core of rank k; a chunk is a run of slots, so it is at most one partial row, whole rows, and
     another partial row per dim.
     """
-    spec, plan = running.spec, running.plan
-    lengths = geometry.window_lengths(plan, running.output_slot)
+    spec, plan = context.spec, context.plan
+    lengths = geometry.window_lengths(plan, context.output_slot)
     strides = axis_strides(spec.output, lengths)
     shape = geometry.partition_shape(spec.output, lengths)
     n_slots = prod(shape)
     chunk = chunk_slots(n_slots, n_members)
-    ranks = groups(spec, plan).ranks
-    starts = geometry.window_starts(plan, running.output_slot, geometry.final_positions(plan))
+    ranks = groups(spec, plan, context.output_positions).ranks
+    starts = geometry.window_starts(plan, context.output_slot, context.output_positions)
     by_rank: dict[int, list[tuple[AxisSizes, AxisSizes]]] = {
         rank: _boxes(shape, rank * chunk, min(chunk, max(n_slots - rank * chunk, 0)))
         for rank in range(n_members)
     }
-    nest = _nest(running, strides)
-    if _is_flat(nest) and not uses_position((_function(running),), ()):
+    nest = _nest(context, strides)
+    if _is_flat(nest) and not uses_position((_function(context),), ()):
         yield _flat(nest, ranks, chunk, n_slots)
         return
     axis_of_dim = [dim.terms[0].axis if dim.terms else -1 for dim in spec.output.dims]
     for number in range(max(map(len, by_rank.values()))):
         yield _boxed(
-            running,
+            context,
             nest,
             ranks,
             chunk,
@@ -157,7 +160,7 @@ def _flat(nest: Nest, ranks: Ints, chunk: int, n_slots: int) -> tuple[Nest, Work
 
 
 def _boxed(
-    running: Running,
+    context: OperatorContext,
     nest: Nest,
     ranks: Ints,
     chunk: int,
@@ -166,7 +169,7 @@ def _boxed(
     starts: Ints,
 ) -> tuple[Nest, Work]:
     """Return the work on one box per rank: `boxes[rank]` holds (first coordinates, extents) per dim, or nothing."""
-    plan = running.plan
+    plan = context.plan
     n_axes = len(plan.f_op)
     by_tile: list[int] = ranks.tolist()
     has_box = np.array([bool(boxes[rank]) for rank in by_tile], np.bool_)
@@ -181,8 +184,8 @@ def _boxed(
     offsets = _offsets(nest, first)
     offsets[:, -1] -= ranks[tiles] * chunk * size_bytes(nest.operands[-1][1].dtype)
     origin = None
-    if uses_position((_function(running),), ()):
-        lengths = np.array(geometry.window_lengths(plan, running.output_slot))
+    if uses_position((_function(context),), ()):
+        lengths = np.array(geometry.window_lengths(plan, context.output_slot))
         local = starts[tiles] + (first - starts[tiles]) % lengths
         origin = geometry.coordinates(plan)[tiles] * np.array(plan.lengths) + local % np.array(plan.lengths)
     return nest, Work(tiles, extents, offsets, np.ones(len(tiles), np.bool_), origin)

@@ -18,18 +18,17 @@ from t10.core.device import (
     Variable,
     VertexGroup,
 )
+from t10.core.tile import ALIGNMENT_BYTES, N_WORKERS, TileMemory
 from t10.emit.builder import Builder
 from t10.emit.exchange_code import exchange_code_bytes
-from t10.emit.placement import REGION1_BASE, SRAM_BASE, Place
+from t10.emit.placement import Place
 from t10.emit.vertices import SCRATCH
 from t10.errors import InfeasiblePlanError
 from t10.isa.assembler import assemble
 from t10.isa.image import Image
 
 WORD_BYTES = 4
-ALIGNMENT_BYTES = 8
 SUPERVISOR_STACK_BYTES = 256
-N_WORKERS = 6
 
 ASSEMBLY_HEADER = """// Codelets of one program, written by T10, a section each; see docs/ipu-backend.md.
 #include "poplar/StackSizeDefs.hpp"
@@ -44,9 +43,9 @@ def codelets_text(codelets: tuple[Codelet, ...]) -> str:
     return ASSEMBLY_HEADER + "\n".join(parts)
 
 
-def assembled(codelets: tuple[Codelet, ...]) -> Image:
+def assembled(codelets: tuple[Codelet, ...], memory: TileMemory) -> Image:
     """Return the assembled codelets, from the bottom of the tile's memory on."""
-    return assemble(codelets_text(codelets), base_address=SRAM_BASE, source="codelets.S")
+    return assemble(codelets_text(codelets), memory=memory, source="codelets.S")
 
 
 def link(
@@ -61,25 +60,26 @@ def link(
 ) -> DeviceProgram:
     """Return the device program of what `builder` collected, with every vertex's words at an address."""
     codelets = tuple(builder.codelets[key] for key in sorted(builder.codelets))
-    code = SRAM_BASE
-    state = _aligned(code + (assembled(codelets).size_bytes if codelets else 0))
+    tile = chip.tile_memory
+    code = tile.base
+    state = _aligned(code + (assembled(codelets, tile).size_bytes if codelets else 0))
     sets, scratch = vertex_state(builder, state)
     stack = _aligned(scratch + builder.scratch_bytes)
     exchange = _aligned(stack + stack_bytes(codelets))
     free = _aligned(exchange + exchange_bytes(builder))
     memory = MemoryMap(
-        base=SRAM_BASE,
+        base=tile.base,
         code=code,
         state=state,
         scratch=scratch,
         stack=stack,
         exchange=exchange,
         free=free,
-        data=SRAM_BASE + chip.reserved_bytes,
-        end=SRAM_BASE + chip.sram_bytes,
+        data=tile.base + chip.reserved_bytes,
+        end=tile.end,
     )
     if builder.scratch_bytes:
-        builder.places[SCRATCH] = Place(scratch, builder.scratch_bytes)
+        builder.places[SCRATCH] = Place(scratch, builder.scratch_bytes, tile)
         comment = "what codelets use while they run"
         builder.variables[SCRATCH] = Variable(
             SCRATCH, "scratch", "ui8", (builder.scratch_bytes,), builder.n_tiles, scratch, comment
@@ -101,13 +101,13 @@ def link(
     )
 
 
-def check_fits(program: DeviceProgram) -> None:
+def check_fits(program: DeviceProgram, tile: TileMemory) -> None:
     """Raise `InfeasiblePlanError` unless code, state and stacks fit below the data, code where it can be fetched."""
     memory = program.memory
-    if memory.state > REGION1_BASE:
+    if memory.state > tile.interleaved_base:
         raise InfeasiblePlanError(
             f"codelets take {memory.state - memory.code:,} bytes, instructions can be fetched from "
-            f"{REGION1_BASE - memory.base:,}"
+            f"{tile.interleaved_base - tile.base:,}"
         )
     if memory.free > memory.data:
         raise InfeasiblePlanError(

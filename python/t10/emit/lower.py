@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from t10.core.device import DeviceProgram, HostTensor, OperatorProgram, Step, Va
 from t10.core.expression import OperatorSpec
 from t10.core.graph import TensorValue
 from t10.core.plan import OperatorPlan
+from t10.core.program import Arrive, Epilogue, Fill, Reduce, Shift, SubTask
 from t10.core.schedule import Arrival, Layout, ModulePlan, ScheduledOperator
 from t10.cost import CostModel
 from t10.emit.arrive import Home, Homes
@@ -21,10 +23,13 @@ from t10.emit.builder import Builder
 from t10.emit.combine import combine_partials
 from t10.emit.epilogue import epilogue_work
 from t10.emit.link import link
-from t10.emit.nest import run_nest, shift_home, whole_axes
+from t10.emit.loop_rolling import rolled
+from t10.emit.lowering_context import OperatorContext, rtensor_comment
+from t10.emit.nest import fill, initial_cores, sub_task, whole_axes
 from t10.emit.placement import places_of
-from t10.emit.roll import rolled
-from t10.emit.running import Running, rtensor_comment
+from t10.emit.shifts import shift
+from t10.emit.target import check_target
+from t10.errors import T10Error
 
 Ints = NDArray[np.int64]
 
@@ -32,8 +37,10 @@ Ints = NDArray[np.int64]
 def lower(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> DeviceProgram:
     """Return the device program of a planned model on a chip; cycles are those of `cost`.
 
-    Raises `UnsupportedOpError` for what no codelet computes, naming the operator.
+    Raises `UnsupportedOpError` for what no codelet computes, naming the operator, and `InputError` for a chip that the
+    codelets cannot run on.
     """
+    check_target(chip)
     builder = Builder(chip.n_cores, places_of(plan, chip))
     lowering = _Lowering(plan, cost, builder, Homes(plan.graph))
     weights = lowering.idle(plan.graph.weights, plan.weight_layouts, "idle", "weight")
@@ -108,29 +115,40 @@ class _Lowering:
 
     def _steps(self, spec: OperatorSpec, scheduled: ScheduledOperator) -> tuple[Step, ...]:
         plan = scheduled.active.plan
-        steps: list[Step] = []
-        operands: list[str] = []
-        for arrival in sorted(scheduled.arrivals, key=lambda a: a.operand):
-            operands.append(self._operand(spec, plan, arrival))
-            steps.extend(self._arrive(spec, plan, arrival))
+        arrivals = {arrival.operand: arrival for arrival in scheduled.arrivals}
+        operands = [self._operand(spec, plan, arrivals[number]) for number in sorted(arrivals)]
         n_inputs = len(spec.inputs)
         accumulator, result = self._output(spec, scheduled)
-        running = Running(
+        context = OperatorContext(
             spec,
             plan,
             tuple(operands[:n_inputs]),
             tuple(operands[n_inputs:]),
             accumulator,
             result,
+            ((0,) * len(spec.axes),) * len(spec.rotatable),
             whole_axes(spec, scheduled),
         )
-        steps.extend(run_nest(self.builder, self.cost, running))
-        steps.extend(shift_home(self.builder, self.cost, running, scheduled.arrivals))
-        steps.extend(combine_partials(self.builder, self.cost, running))
-        if spec.epilogue is not None or result != accumulator:
-            for nest, work, cycles in epilogue_work(self.builder, self.cost, running):
-                steps.append(self.builder.execute(spec.name, "epilogue", nest, work, cycles))
-        self._leave(spec, scheduled, operands, result)
+        initial = initial_cores(context, scheduled.body)
+        steps: list[Step] = []
+        for number, statement in enumerate(scheduled.body):
+            match statement:
+                case Arrive(operand):
+                    steps.append(self._arrive(context, arrivals[operand]))
+                case Fill():
+                    steps += fill(self.builder, context, initial[number])
+                case SubTask(positions):
+                    steps += sub_task(self.builder, self.cost, context, positions, initial[number])
+                case Shift():
+                    steps += shift(self.builder, self.cost, context, statement)
+                case Reduce(mode):
+                    steps += combine_partials(self.builder, self.cost, context, mode)
+                case Epilogue():
+                    steps += self._epilogue(context)
+                case _:
+                    assert_never(statement)
+            context = context.after(statement)
+        self._leave(context, scheduled)
         return tuple(steps)
 
     def _operand(self, spec: OperatorSpec, plan: OperatorPlan, arrival: Arrival) -> str:
@@ -162,30 +180,34 @@ class _Lowering:
         self.builder.variable(result, role, spec.output.dtype, shape, plan.n_cores, comment)
         return accumulator, result
 
-    def _arrive(self, spec: OperatorSpec, plan: OperatorPlan, arrival: Arrival) -> list[Step]:
-        """Return the exchange that brings an operand to its cores, none where it lies there."""
+    def _arrive(self, context: OperatorContext, arrival: Arrival) -> Step:
+        """Return the exchange that brings an operand to its cores."""
+        spec = context.spec
         if arrival.kind == "in_place":
-            return []
-        sources, made = self.homes.arrival(spec, plan, arrival.operand)
+            name = spec.operands[arrival.operand].name
+            raise T10Error(f"{name} arrives where it lies already", operator=spec.name)
+        sources, made = self.homes.arrival(spec, context.plan, arrival.operand)
         what = f":{arrival.operand}"
         comment = f"{spec.operands[arrival.operand].name} to where {spec.name} reads it"
-        step = self.builder.exchange(
+        return self.builder.exchange(
             spec.name, arrival.kind, what, sources, arrival.buffer, made, arrival.cycles, comment
         )
-        return [step]
 
-    def _leave(
-        self, spec: OperatorSpec, scheduled: ScheduledOperator, operands: list[str], result: str
-    ) -> None:
-        """Record where the result lies from now on, and forget activations that rotated in their producer's buffer."""
-        self.homes.by_value[spec.output.name] = Home(scheduled.output_layout, result)
-        plan = scheduled.active.plan
+    def _epilogue(self, context: OperatorContext) -> list[Step]:
+        """Return the executions of the epilogue."""
+        return [
+            self.builder.execute(context.spec.name, "epilogue", nest, work, cycles)
+            for nest, work, cycles in epilogue_work(self.builder, self.cost, context)
+        ]
+
+    def _leave(self, context: OperatorContext, scheduled: ScheduledOperator) -> None:
+        """Record where the result lies from now on; forget values whose windows moved in place."""
+        spec = context.spec
+        self.homes.by_value[spec.output.name] = Home(scheduled.output_layout, context.result)
         for arrival in scheduled.arrivals:
-            if arrival.kind != "in_place" or arrival.operand >= len(spec.inputs):
-                continue
-            operand = spec.inputs[arrival.operand]
-            if operand.role != "weight" and geometry.ring_length(plan, arrival.operand) > 1:
-                self.homes.by_value.pop(operand.name, None)
+            is_moved = arrival.operand < len(spec.inputs) and any(context.positions[arrival.operand])
+            if arrival.kind == "in_place" and is_moved:
+                self.homes.by_value.pop(spec.inputs[arrival.operand].name, None)
 
     def outputs(self) -> tuple[HostTensor, ...]:
         """Return where the model's outputs lie at the end."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,26 +18,19 @@ from numpy.typing import NDArray
 from t10.chip import ChipSpec
 from t10.core.geometry import ring_length
 from t10.core.schedule import Buffer, ModulePlan
+from t10.core.tile import ALIGNMENT_BYTES, OVERREAD_BYTES, WIDE_BYTES, TileMemory
 from t10.cost.operator import output_chunk
 
-SRAM_BASE = 0x4C000
-REGION1_BASE = 0x80000
-ELEMENT_BYTES = 0x4000
-INTERLEAVED_BYTES = 2 * ELEMENT_BYTES
-ALIGNMENT_BYTES = 8
-WIDE_ALIGNMENT_BYTES = 16
 SHIFT = "shift"
-CACHE_ENTRIES = 65536
-OVERREAD_BYTES = 64
-"""Codelets may read as much past their operands: the last bytes of the memory stay free where there is room."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Bytes of every tile: address of the first and how many."""
+    """Bytes of every tile: address of the first and how many, and the memory that they lie in."""
 
     address_bytes: int
     size_bytes: int
+    memory: TileMemory
 
     @property
     def end_bytes(self) -> int:
@@ -48,28 +40,12 @@ class Place:
     @property
     def is_interleaved(self) -> bool:
         """Return whether all of them lie in the interleaved region."""
-        return self.address_bytes >= REGION1_BASE
+        return self.memory.is_interleaved(self.address_bytes)
 
     @property
     def elements(self) -> frozenset[int]:
-        """Return the memory elements that reading them touches: 16 KiB each, pairs in the interleaved region.
-
-        What codelets read past the end counts: it may lie in the next element, where the other operand of a load is.
-        """
-        return _elements(self.address_bytes, self.end_bytes + OVERREAD_BYTES)
-
-
-@lru_cache(maxsize=CACHE_ENTRIES)
-def _elements(address: int, end: int) -> frozenset[int]:
-    """Return where the memory elements begin that bytes from `address` to `end` (excluded) touch."""
-    found: set[int] = set()
-    while address < end:
-        size = INTERLEAVED_BYTES if address >= REGION1_BASE else ELEMENT_BYTES
-        base = REGION1_BASE if address >= REGION1_BASE else SRAM_BASE
-        start = base + (address - base) // size * size
-        found.add(start)
-        address = start + size
-    return frozenset(found)
+        """Return the memory elements that reading them touches; pairs in the interleaved region."""
+        return self.memory.elements(self.address_bytes, self.end_bytes)
 
 
 def are_apart(first: Place, second: Place) -> bool:
@@ -88,9 +64,10 @@ def mirrored(buffers: tuple[Buffer, ...], chip: ChipSpec) -> dict[str, Place]:
     sizes = {b.name: _up(b.size_bytes, ALIGNMENT_BYTES) for b in buffers}
     used = max((b.address_bytes + sizes[b.name] for b in buffers), default=chip.reserved_bytes)
     free = (chip.sram_bytes - used) // ALIGNMENT_BYTES * ALIGNMENT_BYTES
-    top = SRAM_BASE + chip.sram_bytes - max(min(free, OVERREAD_BYTES), 0)
+    memory = chip.tile_memory
+    top = memory.end - max(min(free, OVERREAD_BYTES), 0)
     return {
-        b.name: Place(top - (b.address_bytes - chip.reserved_bytes + sizes[b.name]), sizes[b.name])
+        b.name: Place(top - (b.address_bytes - chip.reserved_bytes + sizes[b.name]), sizes[b.name], memory)
         for b in buffers
     }
 
@@ -109,8 +86,9 @@ class _Packing:
     """Places groups of buffers one by one, the largest first, each where it is apart from most of its partners."""
 
     def __init__(self, plan: ModulePlan, chip: ChipSpec) -> None:
-        self.bottom = _up(SRAM_BASE + chip.reserved_bytes, WIDE_ALIGNMENT_BYTES)
-        self.top = SRAM_BASE + chip.sram_bytes - OVERREAD_BYTES
+        self.memory = chip.tile_memory
+        self.bottom = _up(self.memory.base + chip.reserved_bytes, WIDE_BYTES)
+        self.top = self.memory.end - OVERREAD_BYTES
         self.groups = sorted(_groups(plan.buffers), key=lambda g: (-g.size_bytes, g.first, g.names))
         number = {name: i for i, group in enumerate(self.groups) for name in group.names}
         self.partners = _partners(used_together(plan), number)
@@ -126,11 +104,11 @@ class _Packing:
     def places(self) -> dict[str, Place] | None:
         """Return where every buffer lies, None where greed does not find room for all."""
         for number, group in enumerate(self.groups):
-            size = _up(group.size_bytes, WIDE_ALIGNMENT_BYTES)
+            size = _up(group.size_bytes, WIDE_BYTES)
             best = self._best(number, size, np.arange(number, dtype=np.int64))
             if best is None:
                 return None
-            self._put(number, Place(best[-1], size))
+            self._put(number, Place(best[-1], size, self.memory))
         return self._by_name()
 
     def improved(self, start: Mapping[str, Place]) -> dict[str, Place]:
@@ -145,7 +123,7 @@ class _Packing:
                 continue
             best = self._best(number, place.size_bytes, np.delete(everything, number))
             if best is not None and best[:2] < shared:
-                self._put(number, Place(best[-1], place.size_bytes))
+                self._put(number, Place(best[-1], place.size_bytes, self.memory))
         return self._by_name()
 
     def _put(self, number: int, place: Place) -> None:
@@ -172,7 +150,7 @@ class _Packing:
             here = _first_fit(gaps, low, size)
             if here is None or here + size > high:
                 continue
-            shared = self._both_shared(Place(here, size).elements, number)
+            shared = self._both_shared(self.memory.elements(here, here + size), number)
             if best is None or (*shared, rank) < best[:3]:
                 best = (*shared, rank, here)
             if shared == (0, 0):
@@ -188,16 +166,17 @@ class _Packing:
 
     def _candidates(self) -> Iterable[tuple[int, int]]:
         """Yield lowest and highest addresses to look between: every pair of the interleaved region, then the rest."""
-        for low in range(REGION1_BASE, self.top, INTERLEAVED_BYTES):
+        memory = self.memory
+        for low in range(memory.interleaved_base, self.top, memory.interleaved_bytes):
             yield max(low, self.bottom), self.top
-        for low in range(SRAM_BASE, min(REGION1_BASE, self.top), ELEMENT_BYTES):
-            if low + ELEMENT_BYTES > self.bottom:
+        for low in range(memory.base, min(memory.interleaved_base, self.top), memory.element_bytes):
+            if low + memory.element_bytes > self.bottom:
                 yield max(low, self.bottom), self.top
 
 
 def _gaps(begins: NDArray[np.int64], ends: NDArray[np.int64], size: int) -> list[tuple[int, int]]:
     """Return where `size` bytes may begin and must end, lowest first, between intervals sorted by begin."""
-    starts = _up_all(np.concatenate([[0], ends]), WIDE_ALIGNMENT_BYTES)
+    starts = _up_all(np.concatenate([[0], ends]), WIDE_BYTES)
     limits = np.concatenate([begins, [np.iinfo(np.int64).max]])
     wide = np.flatnonzero(starts + size <= limits)
     return list(zip(starts[wide].tolist(), limits[wide].tolist(), strict=True))
@@ -205,7 +184,7 @@ def _gaps(begins: NDArray[np.int64], ends: NDArray[np.int64], size: int) -> list
 
 def _first_fit(gaps: list[tuple[int, int]], low: int, size: int) -> int | None:
     """Return the lowest address from `low` on at which `size` bytes lie in one of the gaps."""
-    low = _up(low, WIDE_ALIGNMENT_BYTES)
+    low = _up(low, WIDE_BYTES)
     return next((max(start, low) for start, limit in gaps if max(start, low) + size <= limit), None)
 
 

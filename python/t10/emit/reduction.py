@@ -1,4 +1,4 @@
-"""Combining partial sums: which elements of other cores land where, and the additions that follow.
+"""Combining partial sums: which elements of other cores arrive where, and the additions that follow.
 
 Members of a group are the cores that end with the same output window, ranked by core number. Reduce-scatter leaves
 chunk k with the core of rank k; all-reduce leaves everything with everybody, added in the order of ranks, so that every
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from t10.core import geometry
 from t10.core.chunks import chunk_slots
-from t10.core.expression import OperatorSpec
+from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.plan import OperatorPlan
 from t10.emit.patterns import Moves
 
@@ -34,7 +34,7 @@ class Groups:
 class Round:
     """One exchange phase and the additions after it.
 
-    Part j of `n_parts` lands at slot `j * stride`; every core then combines `widths` (cores,) elements of all parts
+    Part j of `n_parts` arrives at slot `j * stride`; every core then combines `widths` (cores,) elements of all parts
     with its own from slot `first` (cores,) on, or replaces its own by their combination where `replaces`.
     """
 
@@ -46,10 +46,10 @@ class Round:
     replaces: bool
 
 
-def groups(spec: OperatorSpec, plan: OperatorPlan) -> Groups:
-    """Return the groups of cores that end the loop nest with the same output window."""
+def groups(spec: OperatorSpec, plan: OperatorPlan, positions: AxisSizes) -> Groups:
+    """Return the groups of cores that have the same output window where those stand at `positions`."""
     slot = len(spec.inputs)
-    starts = geometry.window_starts(plan, slot, geometry.final_positions(plan))
+    starts = geometry.window_starts(plan, slot, positions)
     own = sorted(spec.output.axes)
     where = geometry.coordinates(plan)
     keys = np.column_stack([np.zeros(len(where), np.int64), where[:, own], starts[:, own]])
@@ -64,7 +64,7 @@ def groups(spec: OperatorSpec, plan: OperatorPlan) -> Groups:
 def scatter_rounds(who: Groups, n_slots: int, buffer_slots: int, even_slots: int) -> Iterator[Round]:
     """Yield the phases of a reduce-scatter of `n_slots` elements per core through a buffer of `buffer_slots`.
 
-    Parts land at multiples of `even_slots`.
+    Parts arrive at multiples of `even_slots`.
 
     In round j the core of rank k takes chunk k from rank k + j; as many rounds as fit the buffer share a phase, and a
     chunk larger than the buffer comes in pieces.
@@ -84,7 +84,7 @@ def scatter_rounds(who: Groups, n_slots: int, buffer_slots: int, even_slots: int
 
 
 def all_rounds(who: Groups, n_slots: int, buffer_slots: int, even_slots: int) -> Iterator[Round]:
-    """Yield the phases of an all-reduce; of more than two members, a core's own part lands among the others'."""
+    """Yield the phases of an all-reduce; of more than two members, a core's own part arrives among the others'."""
     n_members = who.members.shape[1]
     replaces = n_members > 2
     if replaces:
@@ -120,9 +120,9 @@ def _round(sources: Ints, begin: Ints, widths: Ints, stride: int, *, replaces: b
     parts: Ints = np.arange(n_parts, dtype=np.int64)
     cores: Ints = np.broadcast_to(np.arange(n_cores, dtype=np.int64)[:, None, None], shape)
     slots = np.broadcast_to(begin[:, None, None] + offsets, shape)
-    lands: Ints = np.broadcast_to(parts[None, :, None] * stride + offsets, shape)
+    places: Ints = np.broadcast_to(parts[None, :, None] * stride + offsets, shape)
     taken = np.broadcast_to(offsets[None, None, :] < widths[:, None, None], shape)
     source = np.broadcast_to(sources[:, :, None], shape)
     n = int(taken.sum())
-    moves = Moves(np.zeros(n, np.int64), source[taken], slots[taken], cores[taken], lands[taken])
+    moves = Moves(np.zeros(n, np.int64), source[taken], slots[taken], cores[taken], places[taken])
     return Round(moves, n_parts, stride, begin, widths, replaces)

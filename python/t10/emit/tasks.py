@@ -9,9 +9,8 @@ from t10.core import geometry
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, Operand, Selector
 from t10.core.scalar import ScalarFunction, ScalarOp
-from t10.core.task import Task, TaskOperand
-
-WIDEST_BYTES = 16
+from t10.core.task import Task
+from t10.core.tile import WIDE_BYTES
 
 
 def axis_strides(operand: Operand, lengths: AxisSizes) -> AxisSizes:
@@ -31,8 +30,8 @@ def axis_strides(operand: Operand, lengths: AxisSizes) -> AxisSizes:
 
 def alignment_bytes(dtype: str, address_bytes: int, offsets_bytes: tuple[int, ...]) -> int:
     """Return the power of two, at most 16, that divides every address; at least the largest such up to the type."""
-    common = gcd(address_bytes, *offsets_bytes, WIDEST_BYTES)
-    return max(common & -common, 1) if common else max(size_bytes(dtype), WIDEST_BYTES)
+    common = gcd(address_bytes, *offsets_bytes, WIDE_BYTES)
+    return max(common & -common, 1) if common else max(size_bytes(dtype), WIDE_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +127,3 @@ def _renumbered(function: ScalarFunction, numbers: dict[int, int]) -> ScalarFunc
 def uses_position(task_functions: tuple[ScalarFunction, ...], selectors: tuple[Selector, ...]) -> bool:
     """Return whether what is computed depends on where in the iteration space a point lies."""
     return bool(selectors) or any(op.opcode == "index" for f in task_functions for op in f.ops)
-
-
-def operand_of_task(operand: Operand, lengths: AxisSizes, dtype: str = "") -> TaskOperand:
-    """Return an operand's strides as a task walks its partition; alignment is filled in with its address."""
-    return TaskOperand(dtype or operand.dtype, axis_strides(operand, lengths))

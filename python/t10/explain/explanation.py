@@ -14,7 +14,7 @@ from t10.explain.expression import formula
 from t10.explain.front import FrontPoint, front_points
 from t10.explain.holdings import Holding, holdings
 from t10.explain.nest import nest_text
-from t10.plan.pinned import check_names
+from t10.plan.fronts.pinned import check_names
 
 
 @dataclass(frozen=True, slots=True)

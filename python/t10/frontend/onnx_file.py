@@ -29,17 +29,17 @@ from t10.frontend.legalize import expand_scans, legalize
 from t10.frontend.limits import beyond_limits
 from t10.frontend.nan import refuse_nan
 from t10.frontend.opsets import plain_domain, raise_opset
+from t10.frontend.protobuf_reader import without_weights
 from t10.frontend.reversals import expand_reversals
 from t10.frontend.rewrites.apply import rewrite
 from t10.frontend.rules import check_rules, check_sizes
 from t10.frontend.selections import expand_selections
 from t10.frontend.sequences import expand_sequences
 from t10.frontend.shapes import check_static_inputs, check_static_outputs, infer_shapes, one_line, set_shapes
+from t10.frontend.uint32_bitops import expand_words
 from t10.frontend.unsupported import UnsupportedNode, excise, unknown_operators
 from t10.frontend.utf8 import first_not_text
 from t10.frontend.weights import Weights, lift_weights, load_external
-from t10.frontend.wire import without_weights
-from t10.frontend.words import expand_words
 
 _onnx: Any = onnx  # some of its functions are typed in part only
 

@@ -40,11 +40,6 @@ class Argument:
         return self.value is not None
 
 
-def is_torch_program(model: object) -> bool:
-    """Return whether a model is a `torch.export.ExportedProgram`; asks for nothing of PyTorch."""
-    return hasattr(model, "graph_signature") and hasattr(model, "graph_module")
-
-
 def import_torch(program: Any, *, context: Any = None) -> ImportedModel:
     """Return an `ExportedProgram` as linalg on tensors; parameters, buffers and constants become weights by name.
 

@@ -4,6 +4,7 @@
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 
 #include "simulator/machine.h"
 
@@ -18,11 +19,14 @@ using Addresses = nb::ndarray<const std::uint32_t, nb::ndim<1>, nb::c_contig, nb
 using Cycles = nb::ndarray<std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Memory = nb::ndarray<std::uint8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-Machine* make(Word base, Words words, Ints lines, Memory memory) {
+// `shape`: base, end, interleaved base, bytes of an element, workers.
+Machine* make(Word base, Words words, Ints lines, Memory memory, std::tuple<Word, Word, Word, Word, int> shape) {
   if (words.shape(1) != 2 + kMostOperands || lines.shape(0) != words.shape(0))
     throw std::invalid_argument("words must be (n, 10) and lines (n,)");
-  return new Machine(int(memory.shape(0)), Program(base, words.data(), lines.data(), words.shape(0)), memory.data(),
-                     Word(memory.shape(1)));
+  const auto [begin, end, interleaved_base, element_bytes, n_workers] = shape;
+  if (memory.shape(1) != end - begin) throw std::invalid_argument("the memory is as long as its map says");
+  return new Machine(int(memory.shape(0)), Program(base, words.data(), lines.data(), words.shape(0)),
+                     {begin, end, interleaved_base, element_bytes, n_workers}, memory.data());
 }
 
 std::size_t run(Machine& machine, Ints tiles, Addresses entries, Addresses states, bool is_supervisor, Cycles cycles) {
@@ -42,9 +46,9 @@ std::size_t run(Machine& machine, Ints tiles, Addresses entries, Addresses state
 }
 
 Context& context_of(Machine& machine, int tile, int worker) {
-  if (worker < -1 || worker >= kWorkers) throw std::invalid_argument("no worker " + std::to_string(worker));
+  if (worker < -1 || worker >= machine.shape().n_workers) throw std::invalid_argument("no worker " + std::to_string(worker));
   Tile& at = machine.tile(tile);
-  return worker < 0 ? at.supervisor : at.workers[worker];
+  return worker < 0 ? at.supervisor : at.workers[std::size_t(worker)];
 }
 
 // m0..m15, a0..a15, AACC[0..31].

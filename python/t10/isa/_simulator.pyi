@@ -9,11 +9,17 @@ class Machine:
     """Tiles that run code."""
 
     def __init__(
-        self, base: int, words: NDArray[np.int32], lines: NDArray[np.int32], memory: NDArray[np.uint8]
+        self,
+        base: int,
+        words: NDArray[np.int32],
+        lines: NDArray[np.int32],
+        memory: NDArray[np.uint8],
+        shape: tuple[int, int, int, int, int],
     ) -> None:
         """Take an image's words (n, 10) and lines (n,), and the memory (tiles, bytes), which is used in place.
 
-        Raises ValueError for words that no assembler makes.
+        `shape` is the address of the memory's first byte, that after its last, that of the interleaved region, the
+        bytes of a memory element, and the number of workers. Raises ValueError for words that no assembler makes.
         """
 
     def run_vertices(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from t10.core.tile import IPU_MEMORY
+
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
@@ -47,7 +49,8 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
         "memory banks",
         "Accesses of one instruction conflict in one bank even at the same address; those of different workers never "
         "do, nor with instruction fetch or the exchange. A misaligned access is an INVALID_ADDR.",
-        "An access per bank and clock; banks of 16 KiB below 0x80000, pairs of them above, told apart by bit 3.",
+        f"An access per bank and clock; banks of {IPU_MEMORY.element_bytes // 1024} KiB below "
+        f"{IPU_MEMORY.interleaved_base:#x}, pairs of them above, told apart by bit 3.",
     ),
     Assumption(
         "initial state",

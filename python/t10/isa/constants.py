@@ -1,16 +1,12 @@
-"""Numbers with names: registers of control (CSRs), flags of the matrix engine, memory map.
+"""Numbers with names: registers of control (CSRs), flags of the matrix engine.
 
-CSR numbers and the memory map are public facts (ISA reference §3, §4). The values of `FLAGS` are not public: these are
+CSR numbers are public facts (ISA reference §3, §4). The values of `FLAGS` are not public: these are
 our own, shared by assembler and simulator, and never leave them, since emitted text uses the names.
 """
 
 from __future__ import annotations
 
-TMEM_BASE = 0x4C000
-TMEM_END = 0xE8000
-TMEM_REGION1_BASE = 0x80000
-TMEM_ELEMSIZE = 0x4000
-CTXT_WORKERS = 6
+from t10.core.tile import N_WORKERS
 
 WORKER_CSRS: dict[str, int] = {
     "PC": 0,
@@ -48,7 +44,7 @@ SUPERVISOR_CSRS: dict[str, int] = {
     "CR": 2,
     "TILE_ID": 3,
     "FP_ICTL": 0x20,
-    **{f"WORKER{worker}_BASE": 0x21 + worker for worker in range(CTXT_WORKERS)},
+    **{f"WORKER{worker}_BASE": 0x21 + worker for worker in range(N_WORKERS)},
     "FP_INFMT": 0x31,
     "FP_ISCL": 0x33,
     "CCCSLOAD": 0x50,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from t10.isa import INSTRUCTIONS, constants
+from t10.core.tile import IPU_MEMORY
+from t10.isa import INSTRUCTIONS
 from t10.isa.assembler.forms import syntax_text
 from t10.isa.assumptions import ASSUMPTIONS
 from t10.isa.record import Instruction
@@ -42,9 +43,9 @@ def isa_page() -> str:
     head = _INTRODUCTION.strip().format(
         n_forms=len(INSTRUCTIONS),
         n_mnemonics=len(mnemonics),
-        kib=(constants.TMEM_END - constants.TMEM_BASE) // 1024,
-        base=constants.TMEM_BASE,
-        region1=constants.TMEM_REGION1_BASE,
+        kib=IPU_MEMORY.size_bytes // 1024,
+        base=IPU_MEMORY.base,
+        region1=IPU_MEMORY.interleaved_base,
     )
     parts = [_NOTE, "", head, ""]
     for group in groups:

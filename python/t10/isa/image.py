@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +36,3 @@ class Image:
     def size_bytes(self) -> int:
         """Return the bytes it occupies."""
         return 4 * len(self.words)
-
-
-ExecutionMode = Literal["worker", "supervisor"]

@@ -14,14 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from t10.core.codelet import CodeletKind
+from t10.core.tile import IPU_MEMORY, N_WORKERS, TileMemory
 from t10.errors import InputError, SimTrap
 from t10.isa._simulator import Machine as _NativeMachine
 from t10.isa._simulator import n_forms
-from t10.isa.constants import TMEM_BASE, TMEM_END
 from t10.isa.image import Image
 from t10.isa.instructions import INSTRUCTIONS
 
-SRAM_BYTES = TMEM_END - TMEM_BASE
 DEFAULT_CYCLE_LIMIT = 2_000_000_000
 
 
@@ -50,7 +49,8 @@ class Registers:
 class Machine:
     """`n_tiles` tiles with the same code and memories of their own.
 
-    `memory` may be given, uint8 (n_tiles, bytes), and is then used in place. Registers, accumulators and weights hold
+    `memory` is the map of every tile's memory. `bytes_of_tiles` may be given, uint8 (n_tiles, bytes), and is then used
+    in place. Registers, accumulators and weights hold
     NaN patterns until code sets them, and keep their values from one vertex to the next, as on the chip.
     """
 
@@ -58,8 +58,8 @@ class Machine:
         self,
         n_tiles: int,
         image: Image,
-        sram_bytes: int = SRAM_BYTES,
-        memory: NDArray[np.uint8] | None = None,
+        memory: TileMemory = IPU_MEMORY,
+        bytes_of_tiles: NDArray[np.uint8] | None = None,
     ) -> None:
         """Load the image; raises `InputError` where it was made for other records or does not fit the memory."""
         if n_forms() != len(INSTRUCTIONS):
@@ -68,22 +68,29 @@ class Machine:
                 hint="build the native modules again",
             )
         end = image.base_address + image.size_bytes
-        if image.base_address < TMEM_BASE or end > TMEM_BASE + sram_bytes:
+        if image.base_address < memory.base or end > memory.end:
             raise InputError(
-                f"code at 0x{image.base_address:x}..0x{end:x} is outside the memory of {sram_bytes} bytes"
+                f"code at 0x{image.base_address:x}..0x{end:x} is outside the memory of {memory.size_bytes} bytes"
             )
         self.image = image
         self.n_tiles = n_tiles
-        self.memories = np.zeros((n_tiles, sram_bytes), np.uint8) if memory is None else memory
-        if self.memories.shape != (n_tiles, sram_bytes):
-            raise InputError(f"memory has shape {self.memories.shape}, not {(n_tiles, sram_bytes)}")
+        shape = (n_tiles, memory.size_bytes)
+        self.memories = np.zeros(shape, np.uint8) if bytes_of_tiles is None else bytes_of_tiles
+        if self.memories.shape != shape:
+            raise InputError(f"memory has shape {self.memories.shape}, not {shape}")
         words = np.ascontiguousarray(image.words, np.int32)
         lines = np.ascontiguousarray(image.lines, np.int32)
-        self._native = _NativeMachine(image.base_address, words, lines, self.memories)
+        self._native = _NativeMachine(
+            image.base_address,
+            words,
+            lines,
+            self.memories,
+            (memory.base, memory.end, memory.interleaved_base, memory.element_bytes, N_WORKERS),
+        )
         self.set_options()
 
     def memory(self, tile: int) -> NDArray[np.uint8]:
-        """Return the memory of a tile, writable: byte 0 is at address 0x4C000."""
+        """Return the memory of a tile, writable: byte 0 is at its map's `base`."""
         return self.memories[tile]
 
     def set_options(

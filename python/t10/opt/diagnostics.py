@@ -31,11 +31,6 @@ class Diagnostics:
         self._buffer = buffer
         self._lines = [] if text is None else text.split("\n")
 
-    @property
-    def has_errors(self) -> bool:
-        """Return whether any error was reported."""
-        return any(item.severity == "error" for item in self.items)
-
     def add(self, diagnostic: Any) -> bool:
         """Take a diagnostic and its notes from MLIR; the handler to attach to a context."""
         severity = str(diagnostic.severity).rsplit(".", 1)[-1].lower()

@@ -123,7 +123,7 @@ def _process_pieces(settings: Settings, steps: tuple[Step, ...], data: str | byt
 
 
 def _process(
-    settings: Settings, steps: tuple[Step, ...], piece: source.Piece, timing: Timing
+    settings: Settings, steps: tuple[Step, ...], piece: source.InputPart, timing: Timing
 ) -> tuple[int, str | bytes | None]:
     """Return the exit code and the output (None after an error) of one piece; diagnostics are shown or compared."""
     name = source.display_name(settings.input)
@@ -147,7 +147,11 @@ def _process(
 
 
 def _run(
-    settings: Settings, steps: tuple[Step, ...], piece: source.Piece, diagnostics: Diagnostics, timing: Timing
+    settings: Settings,
+    steps: tuple[Step, ...],
+    piece: source.InputPart,
+    diagnostics: Diagnostics,
+    timing: Timing,
 ) -> tuple[int, str | bytes | None]:
     """Parse, run and print one piece in the current context; what goes wrong is added to `diagnostics`."""
     try:

@@ -98,12 +98,6 @@ class Settings:
     print_name_locations: bool = _option(
         "mlir-use-nameloc-as-prefix", False, "name values after their locations", group="Output"
     )
-    alias_layouts: bool = _option(
-        "alias-layouts",
-        False,
-        "print layouts and plans once each, above the module, under short names",
-        group="Output",
-    )
     skip_regions: bool = _option(
         "mlir-print-skip-regions", False, "print operations without regions", group="Output"
     )

@@ -25,9 +25,13 @@ def print_flags(settings: Settings) -> dict[str, Any]:
 
 
 def asm(module: Any, settings: Settings) -> str:
-    """Return a module's text under the output options, ending in one line break."""
-    text = str(module.operation.get_asm(**print_flags(settings))).rstrip("\n") + "\n"
-    return with_aliases(text) if settings.alias_layouts else text
+    """Return the text of a verified module under the output options, ending in one line break."""
+    return _text(module, settings, print_flags(settings) | {"assume_verified": True})
+
+
+def _text(module: Any, settings: Settings, flags: dict[str, Any]) -> str:
+    text = str(module.operation.get_asm(**flags)).rstrip("\n") + "\n"
+    return text if settings.print_local_scope else with_aliases(text)
 
 
 class Printer:
@@ -81,7 +85,7 @@ class Printer:
         flags = print_flags(self._settings)
         if failed:
             flags["print_generic_op_form"] = True
-        text = str(module.operation.get_asm(**flags)).rstrip("\n") + "\n"
+        text = _text(module, self._settings, flags)
         if self._settings.print_tree_dir is None:
             print(f"{header}{text}", file=sys.stderr)
             return

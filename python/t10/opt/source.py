@@ -17,7 +17,7 @@ _ONNX_OPERATION = re.compile(r'(?<![\w$.#!@%^-])"?onnx\.[A-Z]\w*')
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class InputPart:
     """One piece of input: its text (or bytecode), and the file it is all of, if it is.
 
     Pieces after the first start with empty lines, so that line numbers are those of the whole file.
@@ -62,20 +62,20 @@ def display_name(path: str) -> str:
     return "<stdin>" if path == "-" else path
 
 
-def pieces(data: str | bytes, path: str, marker: str | None) -> list[Piece]:
+def pieces(data: str | bytes, path: str, marker: str | None) -> list[InputPart]:
     """Return the pieces of the input, cut at lines that start with `marker`; one piece without a marker."""
-    whole = Piece(data, None if path == "-" else path)
+    whole = InputPart(data, None if path == "-" else path)
     if marker is None or isinstance(data, bytes):
         return [whole]
-    found: list[Piece] = []
+    found: list[InputPart] = []
     n_lines = 0
     for part in re.split(rf"^{re.escape(marker)}.*\n?", data, flags=re.MULTILINE):
-        found.append(Piece("\n" * n_lines + part))
+        found.append(InputPart("\n" * n_lines + part))
         n_lines += part.count("\n") + 1
     return [whole] if len(found) == 1 else found
 
 
-def parse(piece: Piece) -> Any:
+def parse(piece: InputPart) -> Any:
     """Return the module of a piece in the current context; raises `MLIRError` or, for onnx text, `T10Error`.
 
     Only a whole file keeps its name in locations: MLIR calls every other buffer `-`.
@@ -84,7 +84,7 @@ def parse(piece: Piece) -> Any:
         return _parsed(piece)
 
 
-def _parsed(piece: Piece) -> Any:
+def _parsed(piece: InputPart) -> Any:
     """Return the module of a piece."""
     if piece.is_onnx:
         from t10.frontend.onnx_text import normalize

@@ -1,19 +1,18 @@
-"""Planning of operators and models as frozen values; what is hot is native (`_search`, `_moves`, `joint._minsum`).
+"""Planning of operators and models as frozen values; what is hot is native (`*.cpp`).
 
-In data-flow order: `space` and `temporal` (partitions), `alignment` (pace), `placement` (phases), `evaluate` and
-`pareto` (bytes and cycles), `search` (one operator), `pins` and `pinned` (plans that the user chose), `fronts` (all
-operators, `spread` over threads or an executor, kept in the `cache`), `levels` (idle layouts), `alternatives` (plans
-that only pay in a model), `following` (plans that lie as a producer leaves what they read), `arrivals` (what moves),
-`joint` (all of it chosen together, with a bound), `reconcile`, `greedy` and `chain` (Algorithm 1), `buffers` and
-`allocation` (addresses), `assemble`, `schedule` and `settled` (a whole model), `verify` (the independent checker).
+In data-flow order: `options`, `movement` (what is fetched between layouts), `memory` (buffers and addresses), `search`
+(one operator), `assemble` (a schedule of choices), `fronts` (all operators of a model), then a choice for the whole
+model by `joint` (everything together, with a bound) or `greedy` (Algorithm 1), `fit` (why a model does not fit),
+`schedule` and `pinned_schedule` (a whole model). `verify` is the independent checker: it shares no arithmetic with the
+others.
 """
 
-from t10.plan.alignment import Pace, align_pace
-from t10.plan.fronts import operator_fronts
+from t10.plan.fronts.operator_fronts import operator_fronts
 from t10.plan.options import ForcedPartition, PlanOptions
-from t10.plan.placement import place
 from t10.plan.schedule import plan_module, schedule_module
-from t10.plan.search import align, pareto_front, placed, plan_operator
+from t10.plan.search.alignment import Pace, align_pace
+from t10.plan.search.operator import align, pareto_front, placed, plan_operator
+from t10.plan.search.placement import place
 
 __all__ = [
     "ForcedPartition",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -10,21 +10,18 @@ from t10.chip import ChipSpec
 from t10.core.expression import Operand, OperatorSpec
 from t10.core.graph import Graph
 from t10.core.movement import operand_of
-from t10.core.plan import CostedPlan, Cycles, OperatorPlan
-from t10.core.schedule import Arrival, Layout, ModulePlan, ScheduledOperator, scheduled_operator
+from t10.core.operator_body import scheduled_operator
+from t10.core.plan import Cycles, OperatorPlan
+from t10.core.schedule import Arrival, Layout, ModulePlan, ScheduledOperator
 from t10.cost import CostModel
 from t10.cost.operator import home_cycles, operator_cycles, output_chunk
-from t10.plan.allocation import allocate
-from t10.plan.arrivals import Mover
-from t10.plan.buffers import buffer_requests
-from t10.plan.levels import replica_count, scatter_at
-from t10.plan.liveness import Liveness, liveness, reshapes_of, unshaped
-from t10.plan.options import ForcedPartition
-from t10.plan.reconcile import Choice
-
-Front = tuple[CostedPlan, ...]
-Progress = Callable[[str, int, int], None]
-"""Called with a stage's name, steps done and steps in all."""
+from t10.plan.memory.allocation import allocate
+from t10.plan.memory.buffers import buffer_requests
+from t10.plan.memory.levels import Choice, replica_count, scatter_at
+from t10.plan.memory.liveness import Liveness, liveness, reshapes_of, unshaped
+from t10.plan.movement.arrivals import Mover
+from t10.plan.options import ForcedPartition, Progress
+from t10.plan.search.pareto import Front
 
 
 @dataclass(frozen=True, slots=True)

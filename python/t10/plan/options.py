@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,6 +12,8 @@ from t10.errors import InputError
 
 Reading = Literal["literal", "aware", "best"]
 Method = Literal["exact", "greedy"]
+Progress = Callable[[str, int, int], None]
+"""Called with a stage's name, steps done and steps in all."""
 
 DEFAULT_FRONT = 256
 DEFAULT_GAP = 0.001

@@ -12,16 +12,17 @@ from t10.core.plan import CostedPlan
 from t10.core.schedule import ModulePlan, Optimality, ScheduledOperator
 from t10.cost import CostModel, IpuCostModel
 from t10.errors import InfeasiblePlanError
-from t10.plan.assemble import Context, Front, Progress, assemble, context_of
-from t10.plan.cache import PlanCache
-from t10.plan.chain import followed
-from t10.plan.explain_fit import explaining
-from t10.plan.fronts import operator_fronts
-from t10.plan.greedy import base_bytes, free_bytes, reconciled, tables_of
+from t10.plan.assemble import Context, assemble, context_of, cycles_of
+from t10.plan.fit.explain_fit import explaining
+from t10.plan.fronts.cache import PlanCache
+from t10.plan.fronts.operator_fronts import operator_fronts
+from t10.plan.greedy.algorithm1 import base_bytes, free_bytes, reconciled, tables_of
+from t10.plan.greedy.chain import followed
+from t10.plan.greedy.reconcile import HINT
 from t10.plan.joint.choose import JointPlanner
-from t10.plan.levels import LevelTable
-from t10.plan.options import PlanOptions, Reading
-from t10.plan.reconcile import HINT, Choice
+from t10.plan.memory.levels import Choice, LevelTable
+from t10.plan.options import PlanOptions, Progress, Reading
+from t10.plan.search.pareto import Front
 
 READINGS: tuple[Reading, ...] = ("literal", "aware")
 FIT_ROUNDS = 8
@@ -174,7 +175,7 @@ def restore_module(
     plans: tuple[CostedPlan, ...],
     idle_levels: tuple[int, ...],
 ) -> ModulePlan:
-    """Return the schedule of a model whose plans and idle levels (see `levels`) are already chosen, one per operator.
+    """Return the schedule of a model of which plans and idle levels (`memory.levels`) are chosen, one per operator.
 
     Raises `InfeasiblePlanError` if the buffers do not fit.
     """
@@ -185,3 +186,43 @@ def restore_module(
             f"buffers need {plan.peak_bytes} bytes per core, {chip.name} has {plan.capacity_bytes}", hint=HINT
         )
     return plan
+
+
+def priced_arrivals(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> ModulePlan:
+    """Return a plan with what its arrivals move and take, and with the cycles of its operators, by a cost model."""
+    context = context_of(plan.graph, chip, cost)
+    layouts = {layout.value: layout for layout in (*plan.weight_layouts, *plan.input_layouts)}
+    operators: list[ScheduledOperator] = []
+    for spec, scheduled in zip(plan.graph.operators, plan.operators, strict=True):
+        active = scheduled.active
+        arrivals = tuple(
+            arrival
+            if arrival.kind == "in_place"
+            else context.mover.arrival(spec, active.plan, arrival.operand, layouts, arrival.buffer)
+            for arrival in scheduled.arrivals
+        )
+        layouts[spec.output.name] = scheduled.output_layout
+        priced = replace(active, cycles=cycles_of(context, spec, active.plan, arrivals))
+        operators.append(replace(scheduled, active=priced, arrivals=arrivals))
+    return replace(plan, operators=tuple(operators))
+
+
+def with_costs(plan: ModulePlan, known: ModulePlan) -> ModulePlan | None:
+    """Return a plan with what is known about it: cycles, traffic and the fronts it was chosen from.
+
+    None where `known` does something else: it is then not this plan that is known.
+    """
+    operators: list[ScheduledOperator] = []
+    if [each.name for each in plan.operators] != [each.name for each in known.operators]:
+        return None
+    for one, other in zip(plan.operators, known.operators, strict=True):
+        arrivals = tuple(sorted(other.arrivals, key=lambda each: each.operand))
+        stated = [(each.operand, each.kind, each.buffer) for each in one.arrivals]
+        same = stated == [(e.operand, e.kind, e.buffer) for e in arrivals]
+        if not same or one.body != other.body or not one.active.plan.is_same(other.active.plan):
+            return None
+        plan_now = one.active.plan
+        active = replace(other.active, plan=plan_now)
+        front = tuple(active if each.plan.is_same(plan_now) else each for each in other.pareto)
+        operators.append(replace(one, active=active, arrivals=arrivals, pareto=front))
+    return replace(plan, operators=tuple(operators), optimality=known.optimality)

@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.cost.classes import OperatorClass
-from t10.profile.strata import strata
+from t10.profile.shape_classes import shape_classes
 from t10.profile.work import box_bytes
 
 LARGEST_EXTENT = 512
-BOXES_PER_STRATUM = 24
+BOXES_PER_SHAPE_CLASS = 24
 BOXES_PER_WAY = 40
 SPARE_DRAWS = 12
-"""For every box that is wanted so many more are drawn, to find those of rare strata among them."""
+"""For every box that is wanted so many more are drawn, to find those of rare shape classes among them."""
 MOST_MISSES = 2000
 WINDOWS = (1, 2, 3, 3, 5, 7)
 LARGEST_BYTES = 1 << 18
@@ -34,22 +34,22 @@ def random_boxes(one: OperatorClass, seed: int, n: int) -> list[AxisSizes]:
     """Return about `n` different boxes whose operands fit a core, sizes of every magnitude.
 
     Axes along which operands are contiguous are mostly cut in whole words, as planners do: seven in eight are multiples
-    of eight, half of the others of two. Of strata that hardly occur among the first `n` some more boxes are drawn, so
-    that each of them can be fitted and tested.
+    of eight, half of the others of two. Of shape classes that hardly occur among the first `n` some more boxes are
+    drawn, so that each of them can be fitted and tested.
     """
     rng = Random(f"{seed} {one.key}")
     drawn = list(dict.fromkeys(islice(_drawn(one, rng), (1 + SPARE_DRAWS) * n)))
     counts: dict[int, int] = {}
     result: list[AxisSizes] = []
-    for number, (box, stratum) in enumerate(zip(drawn, _strata_numbers(one, drawn), strict=True)):
-        if number < n or counts.get(stratum, 0) < BOXES_PER_STRATUM:
+    for number, (box, shape_class) in enumerate(zip(drawn, _class_numbers(one, drawn), strict=True)):
+        if number < n or counts.get(shape_class, 0) < BOXES_PER_SHAPE_CLASS:
             result.append(box)
-            counts[stratum] = counts.get(stratum, 0) + 1
+            counts[shape_class] = counts.get(shape_class, 0) + 1
     return result
 
 
 def further_boxes(one: OperatorClass, seed: int, n: int) -> list[AxisSizes]:
-    """Return boxes besides the `random_boxes`, of ways that can be taken for few of those: to fit, not to test."""
+    """Return boxes besides the `random_boxes`, of variants that can be taken for few of those: to fit, not to test."""
     known = random_boxes(one, seed, n)
     rng = Random(f"{seed} {one.key} further")
     drawn = islice(_drawn(one, rng, PART_ONES, 1), SPARE_DRAWS * n)
@@ -67,9 +67,11 @@ def further_boxes(one: OperatorClass, seed: int, n: int) -> list[AxisSizes]:
 
 
 def _possible(one: OperatorClass, boxes: list[AxisSizes]) -> NDArray[np.bool_]:
-    """Return which ways can be taken, shape (ways, boxes)."""
-    ways = one.ways(np.array(boxes, np.int64))
-    return np.stack([np.broadcast_to(np.asarray(way.when(), np.bool_), (len(boxes),)) for way in ways])
+    """Return which variants can be taken, shape (variants, boxes)."""
+    variants = one.variants(np.array(boxes, np.int64))
+    return np.stack(
+        [np.broadcast_to(np.asarray(variant.when(), np.bool_), (len(boxes),)) for variant in variants]
+    )
 
 
 def _drawn(
@@ -94,11 +96,11 @@ def _drawn(
             misses += 1
 
 
-def _strata_numbers(one: OperatorClass, boxes: list[AxisSizes]) -> list[int]:
-    """Return the number of every box's stratum."""
+def _class_numbers(one: OperatorClass, boxes: list[AxisSizes]) -> list[int]:
+    """Return the number of every box's shape class."""
     if not boxes:
         return []
-    conditions = [condition for _, condition in strata(one, np.array(boxes, np.int64))]
+    conditions = [condition for _, condition in shape_classes(one, np.array(boxes, np.int64))]
     return np.argmax(np.stack([np.asarray(each, np.bool_) for each in conditions]), axis=0).tolist()
 
 

@@ -55,7 +55,7 @@ def collectives(chip: ChipSpec, count: int, seed: int) -> dict[str, list[Collect
 
 
 def _shift(random: Random, chip: ChipSpec) -> Collective:
-    """Return a shift along rings in rounds through the shift buffer, and the copies that land it."""
+    """Return a shift along rings in rounds through the shift buffer, and the copies out of it."""
     length = int(random.integers(2, 65))
     n_bytes = 4 * int(2 ** random.uniform(0, 13))
     n_used = chip.n_cores // length * length

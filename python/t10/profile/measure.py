@@ -12,16 +12,17 @@ from t10.codelets.compile import compile_task
 from t10.core.codelet import Codelet, Compiled, Pointer, Scratch
 from t10.core.dtypes import numpy_dtype, size_bytes
 from t10.core.task import Task, TaskOperand
+from t10.core.tile import ALIGNMENT_BYTES, IPU_MEMORY, OVERREAD_BYTES
 from t10.emit.link import assembled
-from t10.emit.placement import INTERLEAVED_BYTES, OVERREAD_BYTES, REGION1_BASE, SRAM_BASE
 from t10.isa.image import Image
-from t10.isa.tile import SRAM_BYTES, Machine
+from t10.isa.tile import Machine
 
 CODE_BYTES = 0x8000
-STATE = SRAM_BASE + CODE_BYTES
+MEMORY = IPU_MEMORY
+"""The tile that codelets are measured on: they take as long wherever memory begins."""
+STATE = MEMORY.base + CODE_BYTES
 SCRATCH = STATE + 0x1000
-STACK_TOP = REGION1_BASE - OVERREAD_BYTES
-LARGEST_DATA_BYTES = SRAM_BASE + SRAM_BYTES - REGION1_BASE - OVERREAD_BYTES
+STACK_TOP = MEMORY.interleaved_base - OVERREAD_BYTES
 KEPT_MACHINES = 64
 
 
@@ -40,7 +41,7 @@ def cycles_of(task: Task) -> int | None:
     for number, (operand, address) in enumerate(zip(task.inputs, addresses, strict=False)):
         _fill(memory, task, operand, address, number)
     words = [_word(word, addresses) for word in compiled.words]
-    at = STATE - SRAM_BASE
+    at = STATE - MEMORY.base
     memory[at : at + 4 * len(words)] = np.frombuffer(b"".join(words), np.uint8)
     return machine.run_vertex(0, image.symbols[compiled.codelet.entry], STATE, compiled.codelet.kind)
 
@@ -53,22 +54,24 @@ def codelet_of(task: Task) -> Compiled:
 @lru_cache(maxsize=KEPT_MACHINES)
 def _machine(codelet: Codelet) -> tuple[Machine, Image]:
     """Return a tile with a codelet's code in it."""
-    image = assembled((codelet,))
-    machine = Machine(1, image)
+    image = assembled((codelet,), MEMORY)
+    machine = Machine(1, image, MEMORY)
     worker = codelet.stack_bytes if codelet.kind == "multi" else 0
-    machine.set_options(stack_top=STACK_TOP, worker_stack_bytes=-(-worker // 8) * 8)
+    machine.set_options(
+        stack_top=STACK_TOP, worker_stack_bytes=-(-worker // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+    )
     return machine, image
 
 
 def _addresses(task: Task) -> list[int] | None:
     """Return where every operand lies: pairs of memory elements of its own, as many as it takes."""
     result: list[int] = []
-    address = REGION1_BASE
+    address = MEMORY.interleaved_base
     for operand in task.operands:
         span = _span(task, operand) * size_bytes(operand.dtype) + OVERREAD_BYTES
         result.append(address)
-        address += -(-span // INTERLEAVED_BYTES) * INTERLEAVED_BYTES
-    return result if address <= SRAM_BASE + SRAM_BYTES else None
+        address += -(-span // MEMORY.interleaved_bytes) * MEMORY.interleaved_bytes
+    return result if address <= MEMORY.end else None
 
 
 def _span(task: Task, operand: TaskOperand) -> int:
@@ -88,7 +91,7 @@ def _fill(memory: NDArray[np.uint8], task: Task, operand: TaskOperand, address: 
     else:
         largest = max((task.extents[s.axis] for s in task.selectors), default=16)
         data = (values % largest).astype(kind)
-    at = address - SRAM_BASE
+    at = address - MEMORY.base
     memory[at : at + data.nbytes] = data.view(np.uint8)
 
 

@@ -12,9 +12,9 @@ from t10.core.task import Task
 from t10.cost.classes import OperatorClass
 from t10.errors import UnsupportedOpError
 from t10.profile.boxes import further_boxes, random_boxes
-from t10.profile.fit_ways import Model, fit_ways, predicted
+from t10.profile.fit_variants import Model, fit_variants, predicted
 from t10.profile.measure import codelet_of, cycles_of
-from t10.profile.taken import taken_by
+from t10.profile.variant_of_codelet import variants_of
 from t10.profile.work import epilogue, sub_task
 
 Floats = NDArray[np.float64]
@@ -55,7 +55,7 @@ def profile(one: OperatorClass, n_samples: int, seed: int = SEED) -> Profile | N
             measured = cycles_of(task)
             if measured is not None:
                 is_test = number < len(boxes) and number % TEST_EVERY == TEST_EVERY - 1
-                found.append((box, measured, taken_by(codelet_of(task).codelet), is_test))
+                found.append((box, measured, variants_of(codelet_of(task).codelet), is_test))
     except UnsupportedOpError:
         return None
     if len(found) < TEST_EVERY:
@@ -63,10 +63,12 @@ def profile(one: OperatorClass, n_samples: int, seed: int = SEED) -> Profile | N
     table = np.array([box for box, *_ in found], np.int64)
     cycles = np.array([measured for _, measured, *_ in found], np.float64)
     is_test = np.array([held for *_, held in found], np.bool_)
-    model = fit_ways(
-        one.ways(table[~is_test]), cycles[~is_test], [way for _, _, way, held in found if not held]
+    model = fit_variants(
+        one.variants(table[~is_test]),
+        cycles[~is_test],
+        [variant for _, _, variant, held in found if not held],
     )
-    return Profile(one, table, cycles, predicted(one.ways(table), model, len(table)), is_test, model)
+    return Profile(one, table, cycles, predicted(one.variants(table), model, len(table)), is_test, model)
 
 
 def _task(one: OperatorClass, box: AxisSizes) -> Task:

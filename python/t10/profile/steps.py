@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import reduce
 
 import numpy as np
 
@@ -13,15 +14,16 @@ from t10.core.expression import OperatorSpec
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import ModulePlan, ScheduledOperator
 from t10.core.task import Task, TaskOperand
+from t10.core.tile import WIDE_BYTES
 from t10.cost.measured import StepCycles
 from t10.emit.epilogue import epilogue_nests
+from t10.emit.lowering_context import OperatorContext
 from t10.emit.nest import sub_task_work, whole_axes
-from t10.emit.running import Running
 from t10.emit.tasks import simplified
 from t10.emit.vertices import Nest, Work
 from t10.errors import UnsupportedOpError
 from t10.profile.measure import cycles_of
-from t10.profile.work import WIDEST_BYTES, apart
+from t10.profile.work import apart
 
 Progress = Callable[[str, int, int], None]
 MOSTLY = 3
@@ -52,17 +54,20 @@ def measured_steps(
 
 def _measured(spec: OperatorSpec, scheduled: ScheduledOperator, chip: ChipSpec) -> StepCycles:
     plan = scheduled.active.plan
-    running = Running(
+    context = OperatorContext(
         spec,
         plan,
         tuple(f"in{i}" for i in range(len(spec.inputs))),
         tuple(f"extra{i}" for i in range(len(spec.epilogue_inputs))),
         "accumulator",
         "accumulator" if spec.epilogue is None else "result",
+        ((0,) * len(spec.axes),) * len(spec.rotatable),
         whole_axes(spec, scheduled),
     )
-    sub_task = _work_cycles(chip, sub_task_work(running, (0,) * len(plan.steps), plan.n_sub_tasks < MOSTLY))
-    after = _work_cycles(chip, epilogue_nests(running)) if spec.epilogue is not None else 0
+    sub_task = _work_cycles(chip, sub_task_work(context, (0,) * len(plan.steps), plan.n_sub_tasks < MOSTLY))
+    after = 0
+    if spec.epilogue is not None:
+        after = _work_cycles(chip, epilogue_nests(reduce(OperatorContext.after, scheduled.body, context)))
     return StepCycles(sub_task, after)
 
 
@@ -93,7 +98,7 @@ def _work_cycles(chip: ChipSpec, works: Iterable[tuple[Nest, Work]]) -> int:
 
 
 def _placed(operand: TaskOperand) -> TaskOperand:
-    return replace(operand, align_bytes=WIDEST_BYTES, is_interleaved=True)
+    return replace(operand, align_bytes=WIDE_BYTES, is_interleaved=True)
 
 
 def _cycles(task: Task) -> int | None:

@@ -18,9 +18,9 @@ from pydantic import TypeAdapter, ValidationError
 from t10.core.atomic import write_text
 from t10.core.expression import OperatorSpec
 from t10.cost.classes import OperatorClass, class_of
-from t10.cost.ways import PER_CYCLE
+from t10.cost.kernel_variants import PER_CYCLE
 from t10.errors import InputError
-from t10.profile.fit_ways import Model, tables_of, way_times
+from t10.profile.fit_variants import Model, tables_of, variant_times
 from t10.profile.model import Profile
 
 VERSION = 2
@@ -56,26 +56,26 @@ def write_fits(path: Path | str, profiles: Sequence[Profile], seed: int, n_sampl
 
 
 def _shared(profiles: Sequence[Profile]) -> dict[str, dict[str, dict[str, int]]]:
-    """Return every way of products by types, with the coefficients of the class that most boxes took it in."""
+    """Return every variant of products by types, with the coefficients of the class that most boxes took it in."""
     most: dict[tuple[str, str], int] = {}
     result: dict[str, dict[str, dict[str, int]]] = {}
     for one in sorted((p for p in profiles if p.one.matrix is not None), key=lambda p: p.one.key):
-        ways = one.one.ways(one.boxes)
-        taken = way_times(tables_of(ways, len(one.boxes)), one.model).argmin(axis=0)
+        variants = one.one.variants(one.boxes)
+        taken = variant_times(tables_of(variants, len(one.boxes)), one.model).argmin(axis=0)
         model = _rounded(one.model)
-        for number, way in enumerate(ways):
-            found = model.get(way.name, model.get(way.family))
-            count, place = int((taken == number).sum()), (one.one.types, way.name)
+        for number, variant in enumerate(variants):
+            found = model.get(variant.name, model.get(variant.family))
+            count, place = int((taken == number).sum()), (one.one.types, variant.name)
             if found is not None and count > most.get(place, 0):
                 most[place] = count
-                result.setdefault(one.one.types, {})[way.name] = found
+                result.setdefault(one.one.types, {})[variant.name] = found
     return result
 
 
 def _rounded(model: Model) -> dict[str, dict[str, int]]:
     return {
-        way: {name: round(value * PER_CYCLE) for name, value in values.items()}
-        for way, values in model.items()
+        variant: {name: round(value * PER_CYCLE) for name, value in values.items()}
+        for variant, values in model.items()
     }
 
 

@@ -10,9 +10,8 @@ from t10.core.expression import AxisSizes, Operand, OperatorSpec
 from t10.core.geometry import partition_shape
 from t10.core.scalar import ScalarFunction, identity
 from t10.core.task import Task, TaskOperand
+from t10.core.tile import WIDE_BYTES
 from t10.emit.tasks import axis_strides, simplified
-
-WIDEST_BYTES = 16
 
 
 def sub_task(spec: OperatorSpec, box: AxisSizes, *, initial: bool = True, simplify: bool = True) -> Task:
@@ -56,7 +55,7 @@ def box_bytes(spec: OperatorSpec, box: AxisSizes) -> int:
 
 
 def _operand(operand: Operand, box: AxisSizes, dtype: str = "") -> TaskOperand:
-    return TaskOperand(dtype or operand.dtype, axis_strides(operand, box), WIDEST_BYTES, is_interleaved=True)
+    return TaskOperand(dtype or operand.dtype, axis_strides(operand, box), WIDE_BYTES, is_interleaved=True)
 
 
 def apart(task: Task) -> Task:

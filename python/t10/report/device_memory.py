@@ -12,9 +12,6 @@ from t10.core.device import DeviceProgram, Exchange, Execute, Reference, Step, V
 from t10.core.dtypes import size_bytes
 from t10.report.plots import MOST_VECTOR_BOXES, new_figure, svg_text
 
-INTERLEAVED_BASE = 0x80000
-"""First address of the interleaved memory, which holds no code (timing reference §1)."""
-
 ROLE_COLOURS = {
     "weight": "#4a6fd0",
     "input": "#3b9bb3",
@@ -97,14 +94,6 @@ def lives(program: DeviceProgram) -> tuple[Life, ...]:
     return tuple(Life(v, *spans[v.name]) for v in program.variables if v.name in spans)
 
 
-def memory_table(program: DeviceProgram) -> str:
-    """Return the regions of a tile's memory as lines of text: name, addresses, bytes."""
-    lines = [f"{'region':16}{'first':>10}{'last':>10}{'bytes':>12}"]
-    for region in regions(program):
-        lines.append(f"{region.name:16}{region.first:>#10x}{region.last:>#10x}{region.size_bytes:>12,}")
-    return "\n".join(lines) + "\n"
-
-
 @dataclass(frozen=True, slots=True)
 class Scale:
     """Addresses as heights in a plot: used ranges to scale, gaps between them cut to a small one."""
@@ -143,10 +132,11 @@ def scale_of(program: DeviceProgram) -> Scale:
     return Scale(tuple(used), max(total // GAP_SHARE, 1))
 
 
-def device_memory_plot(program: DeviceProgram) -> str:
+def device_memory_plot(program: DeviceProgram, interleaved_base: int) -> str:
     """Return what lies where in every tile's memory over the operators of a program, as SVG.
 
-    Addresses nobody uses are left out: ticks show where used ranges begin.
+    Addresses nobody uses are left out: ticks show where used ranges begin. A line marks
+    `interleaved_base`, from which on memory holds no code.
     """
     patches = importlib.import_module("matplotlib.patches")
     collections = importlib.import_module("matplotlib.collections")
@@ -175,7 +165,7 @@ def device_memory_plot(program: DeviceProgram) -> str:
         axes.axhspan(scale.height(region.first), scale.height(region.last), color=colour, linewidth=0)
         if region.name not in by_role:
             handles.append(patches.Patch(color=colour, label=region.name))
-    line = scale.height(INTERLEAVED_BASE)
+    line = scale.height(interleaved_base)
     axes.axhline(line, color="#333333", linewidth=0.8, linestyle=":")
     axes.annotate("interleaved above", (end, line), va="bottom", ha="right", fontsize=7)
     ticks = _ticks(scale)

@@ -60,7 +60,7 @@ def write_page(
         ("memory.svg", lambda: memory_plot(plan, chip)),
     ]
     if program is not None:
-        drawings.append((DEVICE_FILE, lambda: device_memory_plot(program)))
+        drawings.append((DEVICE_FILE, lambda: device_memory_plot(program, chip.interleaved_base)))
     svg_by_file: dict[str, str] = {}
     for number, (name, draw) in enumerate(drawings):
         if progress:

@@ -28,12 +28,16 @@ CHUNK_ELEMENTS = 1 << 23
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """An operator that executes: its operands' partitions in memory and how its body is computed."""
+    """A sub-task of an operator: its operands' partitions, at which positions their windows stand, and how to compute.
+
+    `standing` are positions per axis of every rotatable operand; `factors` are the body's if it is a product.
+    """
 
     spec: OperatorSpec
     plan: OperatorPlan
     inputs: tuple[Partition, ...]
     accumulator: Partition
+    standing: tuple[AxisSizes, ...]
     factors: Factors | None
 
 
@@ -72,7 +76,7 @@ def compute_sub_task(running: Running, positions: AxisSizes, step: int) -> None:
     box = make_box(plan, spec.extents, positions)
     selections: list[Selection] = []
     for partition in (*running.inputs, running.accumulator):
-        starts = geometry.window_starts(plan, partition.number, positions)
+        starts = geometry.window_starts(plan, partition.number, running.standing[partition.number])
         selections.append(select(partition, plan, starts, box, step=step))
     picked = {s.axis for s in spec.selectors if _is_independent(spec, s)}
     whole = [tuple(_whole(p, a) if a in picked and a in p.operand.axes else c for a, c in enumerate(chosen))

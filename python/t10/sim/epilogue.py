@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from t10.core import geometry
 from t10.core.dtypes import numpy_dtype
-from t10.core.expression import Operand, OperatorSpec
+from t10.core.expression import AxisSizes, Operand, OperatorSpec
 from t10.core.plan import OperatorPlan
 from t10.core.scalar import identity
 from t10.sim.partition import Box, Partition, core_chunks, make_windows
@@ -24,6 +24,7 @@ CHUNK_ELEMENTS = 1 << 23
 def run_epilogue(
     spec: OperatorSpec,
     plan: OperatorPlan,
+    positions: AxisSizes,
     accumulator: Partition,
     inputs: tuple[Partition, ...],
     result: Array,
@@ -31,10 +32,10 @@ def run_epilogue(
 ) -> None:
     """Write the operator's result, shape (cores, slots), from its accumulators.
 
-    `chunk_numbers` is, per core, which chunk of the flattened partition it owns after a reduce-scatter; None where
-    every core owns its whole partition.
+    `positions` are those of the accumulators' windows, per axis. `chunk_numbers` is, per core, which chunk of the
+    flattened partition it owns after a reduce-scatter; None where every core owns its whole partition.
     """
-    starts = geometry.window_starts(plan, len(spec.inputs), geometry.final_positions(plan))
+    starts = geometry.window_starts(plan, len(spec.inputs), positions)
     for partition in inputs:
         _check_aligned(partition.operand, starts, accumulator)
     windows = make_windows(plan, spec.extents, starts, accumulator.lengths)

@@ -53,8 +53,9 @@ def check_taken_over(
     plan: OperatorPlan,
     arrivals: tuple[Arrival, ...],
     phase: Phase,
-    n_replicas: int,
     taken: tuple[tuple[str, str], ...],
+    *,
+    is_combined: bool,
 ) -> None:
     """Raise a trap unless what begins on an operand's bytes replaces every slot after it was read for the last time.
 
@@ -64,7 +65,7 @@ def check_taken_over(
     for name, old in taken:
         wrong = f"buffer {name} takes over {old}"
         readers = [a for a in arrivals if a.buffer == old and (a.operand >= n_inputs) == (phase == "finish")]
-        if name != f"value:{spec.output.name}" or not readers or n_replicas > 1:
+        if name != f"value:{spec.output.name}" or not readers or is_combined:
             raise trap(f"{wrong}, whose slots it does not replace one by one")
         for arrival in readers:
             operand = spec.operands[arrival.operand]

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from t10.core.dtypes import numpy_dtype
 from t10.core.schedule import Buffer
+from t10.core.tile import ALIGNMENT_BYTES
 from t10.sim.traps import trap
 
 POISON = 0xFF
-ALIGNMENT_BYTES = 8
 Slots = NDArray[Any]
 
 

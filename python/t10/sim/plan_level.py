@@ -3,9 +3,8 @@
 ```
 place weights in their idle layouts and inputs in theirs
 for every operator in order:
-    operands arrive (relayout, set-up, or in place)
-    for every sub-task: compute on resident elements; shift
-    partial results are combined; the epilogue runs; buffers whose last reader this was die
+    for every statement of its program: execute it on all cores
+    buffers live and die between its phases
 read the outputs where they lie
 ```
 
@@ -24,11 +23,13 @@ from t10.chip import ChipSpec
 from t10.core.dtypes import numpy_dtype
 from t10.core.graph import TensorValue
 from t10.core.movement import ArrivalPrices
+from t10.core.program import SubTask
 from t10.core.schedule import ModulePlan
 from t10.errors import InputError
+from t10.sim.execution import Execution, Machine
 from t10.sim.lifetimes import Lifetimes
 from t10.sim.memory import CoreMemory
-from t10.sim.operator import Machine, run_operator
+from t10.sim.operator import run_operator
 from t10.sim.prices import Prices
 from t10.sim.relayout import Home, Mover
 from t10.sim.result import OperatorResult, SimResult, Timeline
@@ -63,7 +64,7 @@ def simulate(
     machine = Machine(memory, mover, Timeline(), cost, Lifetimes(plan, memory))
     machine.lifetimes.enter(0, "arrive")
     _place(plan, mover, weights, inputs)
-    n_steps = sum(scheduled.active.plan.n_sub_tasks for scheduled in plan.operators)
+    n_steps = sum(isinstance(s, SubTask) for scheduled in plan.operators for s in scheduled.body)
     n_done = 0
     results: list[OperatorResult] = []
     last = until if until is not None else ""
@@ -78,7 +79,9 @@ def simulate(
                 progress(n_done, n_steps, name)
 
         first = len(machine.timeline.records)
-        homes[specs[name].output.name] = run_operator(machine, specs[name], scheduled, number, step_done)
+        homes[specs[name].output.name] = run_operator(
+            Execution(machine, specs[name], scheduled, number, step_done)
+        )
         results.append(machine.timeline.operator_result(name, first))
         if name == last:
             break

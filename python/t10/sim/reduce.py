@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from t10.core import geometry
 from t10.core.chunks import chunk_slots
-from t10.core.expression import OperatorSpec
+from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.plan import OperatorPlan
 from t10.sim.combine import combine_arrays
 from t10.sim.memory import CoreMemory
@@ -40,13 +40,13 @@ class Groups:
     members: Ints
 
 
-def reduction_groups(spec: OperatorSpec, plan: OperatorPlan) -> Groups:
-    """Return the groups of cores that end the loop nest with the same output window.
+def reduction_groups(spec: OperatorSpec, plan: OperatorPlan, positions: AxisSizes) -> Groups:
+    """Return the groups of cores that have the same output window where those stand at `positions`.
 
     Raises `SimTrap` when the groups are not all of the size that the plan implies.
     """
     slot = len(spec.inputs)
-    starts = geometry.window_starts(plan, slot, geometry.final_positions(plan))
+    starts = geometry.window_starts(plan, slot, positions)
     own = sorted(spec.output.axes)
     where = geometry.coordinates(plan)
     keys = np.column_stack([np.zeros(len(where), np.int64), where[:, own], starts[:, own]])
@@ -87,8 +87,8 @@ def reduce_scatter(
         numbers = np.minimum(numbers, n_slots - 1)
         for begin in range(1, n_members, at_once):
             rounds = range(begin, min(begin + at_once, n_members))
-            landing = memory.bytes_as(SHIFT_BUFFER, slots.dtype, n_cores, numbers.shape[1] * len(rounds))
-            parts = np.split(landing, len(rounds), axis=1)
+            received = memory.bytes_as(SHIFT_BUFFER, slots.dtype, n_cores, numbers.shape[1] * len(rounds))
+            parts = np.split(received, len(rounds), axis=1)
             for j, part in zip(rounds, parts, strict=True):
                 source = groups.members[cores, (groups.ranks + j) % n_members]
                 part[:] = slots[source[:, None], numbers]
@@ -115,10 +115,10 @@ def all_reduce(
     for first in range(0, n_slots, at_once):
         piece = slice(first, min(first + at_once, n_slots))
         width = piece.stop - piece.start
-        landing = memory.bytes_as(SHIFT_BUFFER, slots.dtype, n_cores, width * (n_members - 1))
-        parts = np.split(landing, n_members - 1, axis=1)
+        received = memory.bytes_as(SHIFT_BUFFER, slots.dtype, n_cores, width * (n_members - 1))
+        parts = np.split(received, n_members - 1, axis=1)
         for j, part in enumerate(parts):
-            # Landing places are in the order of ranks, the core's own left out.
+            # Places are in the order of ranks, the core's own left out.
             part[:] = slots[groups.members[cores, j + (groups.ranks <= j)], piece]
         own = slots[:, piece].copy()
         total = np.where(ranks == 0, own, parts[0])

@@ -115,13 +115,13 @@ def _offsets(extents: list[int], strides: list[int]) -> Ints:
 def _round(memory: CoreMemory, partition: Partition, sources: Ints, slots: Ints) -> None:
     """Bring the same slots of every core from its source: exchange into the shift buffer, then copy in place."""
     n_cores, n = len(sources), slots.shape[1]
-    # The landing zone is declared as bytes of the operand's own type: one shift buffer serves all.
-    landing = memory.bytes_as(SHIFT_BUFFER, partition.slots.dtype, n_cores, n)
+    # The shift buffer is declared as bytes of the operand's own type: one buffer serves all.
+    received = memory.bytes_as(SHIFT_BUFFER, partition.slots.dtype, n_cores, n)
     if len(slots) == 1 and int(slots[0, -1] - slots[0, 0]) == n - 1:
         run = slice(int(slots[0, 0]), int(slots[0, 0]) + n)
-        landing[:] = partition.slots[sources, run]
-        partition.slots[:, run] = landing
+        received[:] = partition.slots[sources, run]
+        partition.slots[:, run] = received
         return
     rows = np.arange(n_cores)[:, None]
-    landing[:] = partition.slots[sources[:, None], slots[sources] if len(slots) > 1 else slots]
-    partition.slots[rows, slots] = landing
+    received[:] = partition.slots[sources[:, None], slots[sources] if len(slots) > 1 else slots]
+    partition.slots[rows, slots] = received

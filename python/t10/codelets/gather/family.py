@@ -12,9 +12,9 @@ from functools import lru_cache
 from t10.codelets.assembly import Assembly
 from t10.codelets.body.select import Unselectable
 from t10.codelets.digest import named
+from t10.codelets.gather.cpp_reference import lookup_reference
 from t10.codelets.gather.generator import KEPT_REGISTERS, ORIGIN, LookupGenerator
 from t10.codelets.gather.rows import RowLookup, row_lookup
-from t10.codelets.gather.twin import lookup_twin
 from t10.core.codelet import Codelet, Compiled
 from t10.core.task import Task
 from t10.errors import T10Error
@@ -59,16 +59,16 @@ def _compiled(prefix: str, task: Task) -> Compiled | None:
 
 def _written(prefix: str, lookup: RowLookup, generator: LookupGenerator, assembly: Assembly) -> Compiled:
     task = lookup.task
-    twin = lookup_twin(generator)
+    cpp_reference = lookup_reference(generator)
     fields = generator.state.fields
     types = "_".join(operand.dtype for operand in task.operands)
-    name = named(f"{prefix}_{types}", fields, "\n".join(assembly.lines), twin)
+    name = named(f"{prefix}_{types}", fields, "\n".join(assembly.lines), cpp_reference)
     codelet = Codelet(
         name=name,
         kind="multi",
         fields=fields,
         assembly=assembly.text(name, "multi"),
-        twin=twin,
+        cpp_reference=cpp_reference,
         summary="rows of a table " + ("added" if lookup.is_added else "copied"),
         apart=((f"in{lookup.table}", "out"),) if generator.is_paced else (),
     )

@@ -9,12 +9,12 @@ from t10.codelets.gather.rows import DOUBLE, RowLookup
 from t10.codelets.loops.memory import LOADS
 from t10.codelets.loops.scalar import emit_function
 from t10.codelets.loops.virtual import Bank, Value, VirtualCode, allocate
-from t10.codelets.nest import N_WORKERS
 from t10.codelets.reduce.control import END, Control
-from t10.codelets.reduce.layout import Layout
+from t10.codelets.reduce.layout import RegisterLayout
 from t10.core.codelet import FieldKind, Pointer
 from t10.core.dtypes import size_bytes
 from t10.core.task import Task
+from t10.core.tile import N_WORKERS
 
 KEPT_REGISTERS = (0, 3)
 """Registers left, besides $m0..$m2, to the index function: none where those do, the others hold what rows share."""
@@ -24,7 +24,7 @@ MISS, DONE = ".LMiss", ".LDone"
 FLOATS = tuple(f"$a{n}" for n in range(8))
 
 
-class LookupLayout(Layout):
+class LookupRegisterLayout(RegisterLayout):
     """Homes of a look-up: pointers keep the types of the task, whatever they are copied as."""
 
     wished = (ORIGIN, "stride", "extent")
@@ -59,7 +59,7 @@ class LookupGenerator:
         Raises `Unselectable` where there are too many variables.
         """
         self.lookup, self.task = lookup, lookup.task
-        self.layout = LookupLayout(lookup, kept)
+        self.layout = LookupRegisterLayout(lookup, kept)
         self.state, self.homes = self.layout.state, self.layout.homes
         self.text = Assembly()
         self.control = Control(self.layout, self.text)

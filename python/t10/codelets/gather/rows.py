@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 from math import gcd
 
 from t10.codelets.loops.picking import inputs_read, picked_axes
-from t10.codelets.nest import N_WORKERS, Level, levels, split_any
+from t10.codelets.nest import Level, levels, split_any
 from t10.codelets.reduce.shape import Shape
 from t10.core.dtypes import size_bytes
 from t10.core.expression import Selector
 from t10.core.task import Task, TaskOperand
+from t10.core.tile import N_WORKERS
 
 WORD = 4
 DOUBLE = 8

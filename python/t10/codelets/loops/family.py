@@ -17,14 +17,15 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from t10.codelets.digest import named
+from t10.codelets.loops.cpp_reference import loop_reference
 from t10.codelets.loops.generator import Generator, pick_stride
 from t10.codelets.loops.picking import picked_axes
 from t10.codelets.loops.scalar import is_supported
-from t10.codelets.loops.twin import loop_twin
-from t10.codelets.nest import N_WORKERS, WORD_BYTES, Level, Split, levels, share_points, split
+from t10.codelets.nest import WORD_BYTES, Level, Split, levels, share_points, split
 from t10.core.codelet import Codelet, Compiled, Field, FieldKind, Pointer, Scratch, Word
 from t10.core.dtypes import size_bytes
 from t10.core.task import Task, TaskOperand
+from t10.core.tile import N_WORKERS
 from t10.errors import UnsupportedOpError
 
 COMPILED_LOOPS = 4096
@@ -64,17 +65,17 @@ def _made(prefix: str, task: Task) -> tuple[Codelet, int] | None:
     generator = Generator(task, nest, picked, share, {field.name: i for i, field in enumerate(fields)})
     try:
         assembly = generator.generate()
-        twin = loop_twin(task, nest, picked, share)
+        cpp_reference = loop_reference(task, nest, picked, share)
     except UnsupportedOpError:
         return None
     types = "_".join(operand.dtype for operand in task.operands)
-    name = named(f"{prefix}_{types}_{task.combine}", fields, "\n".join(assembly.lines), twin)
+    name = named(f"{prefix}_{types}_{task.combine}", fields, "\n".join(assembly.lines), cpp_reference)
     codelet = Codelet(
         name=name,
         kind="multi",
         fields=fields,
         assembly=assembly.text(name, "multi"),
-        twin=twin,
+        cpp_reference=cpp_reference,
         summary=f"scalar loops, {len(nest)} levels, combine {task.combine}",
     )
     return codelet, N_WORKERS * generator.frame_bytes

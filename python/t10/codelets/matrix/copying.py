@@ -21,9 +21,9 @@ from t10.codelets.matrix.shape import (
     FRAME_SOURCE,
     FRAME_TARGET,
     LINE_WORDS,
-    N_WORKERS,
     Stage,
 )
+from t10.core.tile import N_WORKERS
 
 MOST_SLACK = 2
 """Lines that are copied, at most, per line that is needed."""

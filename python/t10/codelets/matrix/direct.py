@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from t10.codelets.matrix.copying import Copies, Lines
 from t10.codelets.matrix.engine import BLOCK_WORDS, WORD_BYTES
 from t10.codelets.matrix.product import Loop, Product
-from t10.codelets.matrix.shape import LINE_WORDS, N_WORKERS, Load, PassKind, Stage, Structure
+from t10.codelets.matrix.shape import LINE_WORDS, Load, PassKind, Stage, Structure
 from t10.codelets.matrix.share import Sharing, sharing
 from t10.codelets.matrix.stream import Access, Kit, Registers, Stream, jump_words, pace_word
 from t10.codelets.matrix.weights import load_bytes
+from t10.core.tile import N_WORKERS, WIDE_BYTES
 
-WIDE_BYTES = 16
 NO_COPIES = Copies(Stage(x=False, w=False, in_runs=False), None, None)
 MOST_SKIPPED = 5
 """Loads of words in between that take less time than a new address for the next channel."""

@@ -11,9 +11,9 @@ from t10.codelets.matrix.code import WorkerCode
 from t10.codelets.matrix.direct import Direct, is_w_aligned, is_x_aligned
 from t10.codelets.matrix.engine import Engine
 from t10.codelets.matrix.product import Product
-from t10.codelets.matrix.shape import N_WORKERS
 from t10.codelets.matrix.stream import Access, Kit, Registers, Stream
 from t10.codelets.matrix.weights import load_cycles
+from t10.core.tile import N_WORKERS
 
 ADDRESS_CYCLES = 6
 LAUNCH_CYCLES = 16

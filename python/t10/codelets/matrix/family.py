@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
+from t10.codelets.matrix.cpp_reference import reference_text
 from t10.codelets.matrix.direct import WIDE_BYTES, Direct, direct
 from t10.codelets.matrix.estimate import cycles, dot_cycles
 from t10.codelets.matrix.product import products
@@ -12,7 +13,6 @@ from t10.codelets.matrix.shape import Structure
 from t10.codelets.matrix.staging import MOST_SCRATCH_BYTES, staged
 from t10.codelets.matrix.stream import Access
 from t10.codelets.matrix.supervisor import codelet_text
-from t10.codelets.matrix.twin import twin_text
 from t10.core.codelet import Codelet, Compiled, Field, Pointer, Scratch, Word
 from t10.core.task import Task
 
@@ -82,7 +82,7 @@ def _codelet(structure: Structure) -> Codelet:
         "supervisor",
         tuple(fields.get(name, Field(name, "i32")) for name in structure.words()),
         codelet_text(structure),
-        twin_text(structure),
+        reference_text(structure),
         "sums of products on the matrix engine",
         structure.stack_bytes,
         (("scratch" if structure.copies_x else "x", "out"),) if accesses & APART else (),

@@ -22,8 +22,8 @@ from typing import Literal
 
 from t10.codelets.matrix.engine import BLOCK_WORDS, Engine
 from t10.codelets.matrix.stream import STEPPING, Access, Kit
+from t10.core.tile import N_WORKERS
 
-N_WORKERS = 6
 (FRAME_INPUT, FRAME_OUTPUT, FRAME_STATE, FRAME_ADDS, FRAME_OPENING, FRAME_SOURCE, FRAME_TARGET, FRAME_LINES,
  FRAME_KEPT) = range(9)  # fmt: skip
 """Words of the supervisor's frame: addresses of input, output and the vertex's words; whether sums begin by adding, and

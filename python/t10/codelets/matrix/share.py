@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from t10.codelets.matrix.product import Loop
-from t10.codelets.matrix.shape import N_WORKERS
+from t10.core.tile import N_WORKERS
 
 SEGMENT_SLOTS = 25
 """Slots of a segment besides its rows: filling and emptying the pipeline, addresses."""

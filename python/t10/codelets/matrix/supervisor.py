@@ -34,7 +34,7 @@ LOCAL = "TEXCH_SYNCZONE_LOCAL"
 
 
 @dataclass(frozen=True, slots=True)
-class _Nest:
+class _PassLoops:
     """Loops of one pass."""
 
     structure: Structure
@@ -291,7 +291,7 @@ def codelet_text(structure: Structure) -> str:
         op(f"st32 $m1, $sp, $mzero, {FRAME_SOURCE}")
         op(f"ld32 $m1, $m0, $mzero, {structure.word('scratch')}")
         copy_lines(assembly, "$m1", structure.word("x_lines"))
-    nests = [_Nest(structure, number, assembly) for number in range(len(structure.passes))]
+    nests = [_PassLoops(structure, number, assembly) for number in range(len(structure.passes))]
     for nest in nests:
         nest.write()
     for number, register in enumerate(kept):

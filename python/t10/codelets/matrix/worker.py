@@ -22,7 +22,8 @@ from t10.codelets.matrix.shape import (
 from t10.codelets.matrix.share import RECIPROCAL_BITS
 from t10.codelets.matrix.stream import STEPPING, WIDE_PARTIALS, Access, Registers, Stream, output_steps
 
-REGION_0 = 0x4C000
+REGION_0 = "TMEM_REGION0_BASE_ADDR"
+"""An address in no element of the interleaved region: the SDK's name for where a tile's memory begins."""
 PLAIN: frozenset[Access] = frozenset(("packed", *STEPPING))
 
 X_FIRST, OUT_FIRST, ROWS, FIRST_ROWS, X_NEXT, OUT_NEXT = range(SHARE_WORDS)

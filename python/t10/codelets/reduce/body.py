@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from t10.codelets.body.code import Code, Numbering
 from t10.codelets.body.expand import expand
 from t10.codelets.body.forms import RULES
@@ -22,7 +20,7 @@ from t10.codelets.reduce.accumulators import (
 )
 from t10.codelets.reduce.shape import NEVER, PER_LANE, PER_OUTPUT, PER_STEP, Shape
 from t10.codelets.reduce.sources import Sources
-from t10.core.scalar import ScalarFunction, ScalarOp
+from t10.core.scalar import ScalarOp
 from t10.core.task import Task
 
 
@@ -125,8 +123,3 @@ class Body:
 def uses_accumulators(accumulator: Accumulator) -> bool:
     """Return whether the AACC registers hold running values."""
     return not accumulator.pinned
-
-
-def levels_used(function: ScalarFunction, levels: Sequence[int]) -> frozenset[int]:
-    """Return the levels of a function's inputs."""
-    return frozenset(levels[: function.n_inputs])

@@ -7,10 +7,11 @@ from functools import partial
 
 from t10.codelets.assembly import Assembly
 from t10.codelets.nest import share_points
-from t10.codelets.reduce.layout import OUT_PACE, Layout
+from t10.codelets.reduce.layout import OUT_PACE, RegisterLayout
 from t10.codelets.reduce.schedule import Bundle
 from t10.codelets.workers import deal, take_share, worker_number
 from t10.core.codelet import Scratch
+from t10.core.tile import N_WORKERS
 
 END = ".LEnd"
 
@@ -18,7 +19,7 @@ END = ".LEnd"
 class Control:
     """Writes loops into `text`."""
 
-    def __init__(self, layout: Layout, text: Assembly) -> None:
+    def __init__(self, layout: RegisterLayout, text: Assembly) -> None:
         """Write for a layout. Pointers of operands in `advanced` are moved by the straight code of an output."""
         self.layout, self.text = layout, text
         self.task, self.shape, self.state, self.homes = layout.task, layout.shape, layout.state, layout.homes
@@ -81,7 +82,7 @@ class Control:
         self.homes.write(text, "c0", register)
         if has_rest:
             self.state.number("rest", shape.tail)
-            text.op(f"mul $m2, {register}, 6")
+            text.op(f"mul $m2, {register}, {N_WORKERS}")
             text.op("cmpeq $m1, $m2, $m1", "the last vector is mine")
             self.field("$m2", "rest")
             text.op("mul $m2, $m2, $m1")

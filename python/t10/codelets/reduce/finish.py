@@ -11,7 +11,7 @@ from t10.codelets.loops.combining import INTEGERS, TRUTHS
 from t10.codelets.loops.memory import LOADS
 from t10.codelets.reduce.accumulators import FLOAT_NAMES, family
 from t10.codelets.reduce.body import Body
-from t10.codelets.reduce.layout import Layout
+from t10.codelets.reduce.layout import RegisterLayout
 
 PART_TYPES = frozenset({"i1", "i8", "ui8", "i16", "ui16"})
 """Integers smaller than a word."""
@@ -52,7 +52,7 @@ class Finish:
         return () if self.is_stored else (*self.results, *around)
 
 
-def finished(body: Body, layout: Layout, *, loads_word: bool) -> Finish:
+def finished(body: Body, layout: RegisterLayout, *, loads_word: bool) -> Finish:
     """Return the end of an output whose contributions have been taken.
 
     `loads_word`: the word of a single f16 is loaded meanwhile, which takes registers but no slots.
@@ -80,7 +80,7 @@ def finished(body: Body, layout: Layout, *, loads_word: bool) -> Finish:
     return Finish(code, tuple(results), is_stored, advanced, around)
 
 
-def _word_around(layout: Layout, code: Code) -> WordAround:
+def _word_around(layout: RegisterLayout, code: Code) -> WordAround:
     """Add loading the word that the output's element lies in."""
     half, address, old = code.new("m"), code.new("m"), code.new("a")
     for mnemonic, target, mask in (("and", half, 2), ("andc", address, 3)):
@@ -90,7 +90,7 @@ def _word_around(layout: Layout, code: Code) -> WordAround:
     return WordAround(half, address, old)
 
 
-def _results(body: Body, layout: Layout, code: Code) -> Iterable[Slice]:
+def _results(body: Body, layout: RegisterLayout, code: Code) -> Iterable[Slice]:
     """Add reading the accumulator, one by one as they are taken; return vectors of outputs, or one of them."""
     task = layout.task
     if layout.shape.mode == "columns":
@@ -104,7 +104,7 @@ def _results(body: Body, layout: Layout, code: Code) -> Iterable[Slice]:
     return (result,)
 
 
-def _old(layout: Layout, code: Code) -> tuple[Slice, ...]:
+def _old(layout: RegisterLayout, code: Code) -> tuple[Slice, ...]:
     """Add loading what the output held: vector by vector, or one element."""
     dtype, out = layout.task.output.dtype, layout.out_register
     is_vector = layout.shape.mode == "columns"
@@ -120,7 +120,7 @@ def _old(layout: Layout, code: Code) -> tuple[Slice, ...]:
     return loaded
 
 
-def _with_old(layout: Layout, code: Code, old: Slice, result: Slice) -> Slice:
+def _with_old(layout: RegisterLayout, code: Code, old: Slice, result: Slice) -> Slice:
     """Add combining a result with what the output held."""
     task, dtype = layout.task, layout.task.output.dtype
     if dtype not in ("f16", "f32"):
@@ -130,7 +130,7 @@ def _with_old(layout: Layout, code: Code, old: Slice, result: Slice) -> Slice:
     return code.aux(name, code.new("a", result.width), old, result)
 
 
-def _store_and_step(layout: Layout, code: Code, part: int, result: Slice) -> None:
+def _store_and_step(layout: RegisterLayout, code: Code, part: int, result: Slice) -> None:
     """Add storing a vector of outputs; the pointer goes on to the next, after the last one to the next output."""
     store = "st64step" if result.width == 2 else "st32step"
     text = f"{store} {{}}, $mzero, {layout.out_register}+=, "
@@ -148,7 +148,7 @@ def _store_and_step(layout: Layout, code: Code, part: int, result: Slice) -> Non
     code.add(f"{text}{{}}", "ii", result, pace, is_main=True, streams=(OUT,))
 
 
-def _advance(layout: Layout, code: Code, *, moves_out: bool) -> frozenset[int]:
+def _advance(layout: RegisterLayout, code: Code, *, moves_out: bool) -> frozenset[int]:
     """Add moving the pointers that are in registers to the next output; return whose have moved."""
     k = len(layout.shape.parallel) - 1
     moved: list[int] = []

@@ -9,16 +9,16 @@ from t10.codelets.body.code import Code
 from t10.codelets.body.pipeline import Pipeline, pipelined
 from t10.codelets.body.select import Unselectable
 from t10.codelets.body.virtual import Instruction, Placement, Register, Slice
-from t10.codelets.nest import N_WORKERS
 from t10.codelets.reduce.accumulators import neutral_bits
 from t10.codelets.reduce.body import Body, uses_accumulators
 from t10.codelets.reduce.control import END, Control
 from t10.codelets.reduce.finish import PART_TYPES, finished
-from t10.codelets.reduce.layout import Layout
+from t10.codelets.reduce.layout import RegisterLayout
 from t10.codelets.reduce.output import OutputWriter, Write
 from t10.codelets.reduce.schedule import Free, Registers, straight
 from t10.codelets.reduce.shape import MOST_UNROLLED, Shape
 from t10.core.task import Task
+from t10.core.tile import N_WORKERS
 
 FLOAT_REGISTERS = 8
 LEAST_REPEATED = 4
@@ -32,10 +32,10 @@ class Generator:
         """Choose homes for the loops' variables; raises `Unselectable` where there are too many.
 
         Once generated, `steps` is the number of inner steps, and `walks_outer` tells whether outer reductions are
-        loops or repeated text: the twin needs both.
+        loops or repeated text: the C++ reference needs both.
         """
         self.task, self.shape = task, shape
-        self.layout = Layout(task, shape)
+        self.layout = RegisterLayout(task, shape)
         self.state, self.homes = self.layout.state, self.layout.homes
         self.text = Assembly()
         self.control = Control(self.layout, self.text)

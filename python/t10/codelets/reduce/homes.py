@@ -10,7 +10,7 @@ TEMPORARIES = ("$m0", "$m1", "$m2")
 POOL = (3, 4, 5, 6, 7, 8, 9, 10, 11)
 
 
-class Homes:
+class RegisterHomes:
     """Assigns variables in order: `fixed` ones must have registers; the frame's address takes one if it is needed."""
 
     def __init__(self, fixed: list[str], others: list[str]) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from t10.codelets.body.select import Unselectable
-from t10.codelets.nest import N_WORKERS, WORD_BYTES
-from t10.codelets.reduce.homes import Homes
+from t10.codelets.nest import WORD_BYTES
+from t10.codelets.reduce.homes import RegisterHomes
 from t10.codelets.reduce.shape import PER_LANE, Shape
 from t10.codelets.reduce.sources import access
 from t10.codelets.state import State
 from t10.core.codelet import FieldKind, Pointer
 from t10.core.dtypes import size_bytes
 from t10.core.task import Task
+from t10.core.tile import N_WORKERS
 
 OUT_PACE = "out_pace"
 """The field, and its register, by which the last store of a vector of outputs moves the output's pointer."""
@@ -18,7 +19,7 @@ INTEGER_TEMPORARIES = 3
 """Registers left to the instructions of integer reductions."""
 
 
-class Layout:
+class RegisterLayout:
     """The state and homes of one reduction's loops.
 
     `moving` are the inputs that move within an output. Their pointers `p` move with them; where `has_working`, those
@@ -100,7 +101,7 @@ class Layout:
         )
         return min(8, size * self.shape.lanes) if is_vector else min(size, WORD_BYTES)
 
-    def _homes(self) -> Homes:
+    def _homes(self) -> RegisterHomes:
         shape = self.shape
         fixed = [self.pointer(i) for i in self.inputs]
         fixed += [f"pace{i}" for i, pace in self.pace_values.items() if pace not in (0, 1)]
@@ -109,7 +110,7 @@ class Layout:
         others += ["rest"] if shape.mode == "columns" and shape.tail else []
         others += [f"r{k}" for k in reversed(range(len(shape.outer)))]
         try:
-            homes = Homes(fixed, others)
+            homes = RegisterHomes(fixed, others)
             if homes.frame:
                 return homes
             k = len(shape.parallel) - 1
@@ -117,7 +118,7 @@ class Layout:
             wished.insert(1, "count")
             wished += self.wished
             spare = max(0, len(homes.free) - self.kept)
-            return Homes(fixed, [*others, *wished[:spare]])
+            return RegisterHomes(fixed, [*others, *wished[:spare]])
         except ValueError as error:
             raise Unselectable(str(error)) from error
 

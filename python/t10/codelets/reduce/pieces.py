@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from t10.codelets.nest import N_WORKERS, WORD_BYTES, Level, indexed_axes, levels
+from t10.codelets.nest import WORD_BYTES, Level, indexed_axes, levels
 from t10.codelets.reduce.shape import estimated_slots
 from t10.core.dtypes import size_bytes
 from t10.core.scalar import ScalarFunction, ScalarOp, identity
 from t10.core.task import Task, TaskOperand
+from t10.core.tile import N_WORKERS
 
 LAUNCH_SLOTS = 16
 """About what a launch costs: the prologue of the workers, and the supervisor's work in slots of six cycles."""
@@ -24,7 +25,7 @@ BRIDGES = frozenset({"f16", "f32", "i32"})
 
 
 @dataclass(frozen=True, slots=True)
-class Pieces:
+class SplitReduction:
     """A reduction in two: `partial` leaves results of pieces in `n_bytes` of scratch memory, `final` makes outputs."""
 
     partial: Task
@@ -32,7 +33,7 @@ class Pieces:
     n_bytes: int
 
 
-def pieces(task: Task) -> Pieces | None:
+def pieces(task: Task) -> SplitReduction | None:
     """Return the reduction in two where that is clearly faster, else None."""
     if indexed_axes(task) or task.selectors or task.output.dtype not in BRIDGES:
         return None
@@ -42,7 +43,7 @@ def pieces(task: Task) -> Pieces | None:
     if not reductions:
         return None
     whole = LAUNCH_SLOTS + estimated_slots(task)
-    best: tuple[float, Pieces] | None = None
+    best: tuple[float, SplitReduction] | None = None
     for cut in reductions:
         for n in range(2, N_WORKERS + 1):
             if cut.extent % n or cut.extent < 2 * n or (cut.extent % 4 == 0) > (cut.extent // n % 4 == 0):
@@ -54,7 +55,7 @@ def pieces(task: Task) -> Pieces | None:
     return best[1] if best else None
 
 
-def _cut(task: Task, rows: list[Level], reductions: list[Level], cut: Level, n: int) -> Pieces:
+def _cut(task: Task, rows: list[Level], reductions: list[Level], cut: Level, n: int) -> SplitReduction:
     """Return the reduction with level `cut` in `n` pieces."""
     is_sum = task.combine == "sum" and task.output.dtype == "f16"
     dtype = "f32" if is_sum else task.output.dtype
@@ -89,7 +90,7 @@ def _cut(task: Task, rows: list[Level], reductions: list[Level], cut: Level, n: 
         reduction_axes=(len(rows),),
         initial=task.initial,
     )
-    return Pieces(partial, final, size * size_bytes(dtype))
+    return SplitReduction(partial, final, size * size_bytes(dtype))
 
 
 def _operand(operand: TaskOperand, number: int, nest: list[Level]) -> TaskOperand:

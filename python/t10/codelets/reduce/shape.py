@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Literal
 
-from t10.codelets.nest import N_WORKERS, Level, Split, levels, split, split_any
+from t10.codelets.nest import Level, Split, levels, split, split_any
 from t10.codelets.workers import MOST_DEALT
 from t10.core.dtypes import size_bytes
 from t10.core.task import Task, TaskOperand
+from t10.core.tile import N_WORKERS
 
 Mode = Literal["rows", "columns", "points"]
 ACCESS_BYTES = 8

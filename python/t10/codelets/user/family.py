@@ -1,7 +1,7 @@
 """A family of one user's codelet: which tasks it computes, and the words it gets for each.
 
-What the user left out is taken from the bundled scalar loops: a twin for code that is only in assembly, assembly for
-our simulator where the code is only in C++. The vertex then carries the fields of both.
+What the user left out is taken from the bundled scalar loops: a C++ reference for code that is only in assembly,
+assembly for our simulator where the code is only in C++. The vertex then carries the fields of both.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from pathlib import Path
 
 from t10.codelets.digest import named
 from t10.codelets.loops.family import LoopFamily
-from t10.codelets.nest import N_WORKERS
 from t10.codelets.user.arithmetic import Number, evaluated
 from t10.codelets.user.declaration import OUTPUT, CodeletDeclaration, FieldDeclaration, OperandDeclaration
 from t10.codelets.user.pattern import Match, Pattern, matches
@@ -23,6 +22,7 @@ from t10.core.codelet import Codelet, CodeletKind, Compiled, Field, FieldKind, P
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes
 from t10.core.task import Task, TaskOperand
+from t10.core.tile import N_WORKERS
 from t10.errors import InputError
 
 ANY = "any"
@@ -39,7 +39,7 @@ class UserFamily:
     declaration: CodeletDeclaration
     patterns: tuple[Pattern, ...]
     assembly: UserAssembly | None
-    twin: str | None
+    cpp_reference: str | None
     source: Path
     name: str = field(init=False)
 
@@ -63,7 +63,7 @@ class UserFamily:
             kind=declared.kind,
             fields=fields,
             assembly=self.assembly.text if self.assembly is not None else "",
-            twin=self.twin or "",
+            cpp_reference=self.cpp_reference or "",
             summary=declared.summary or f"codelet of {self.source.name}",
             stack_bytes=self.assembly.stack_bytes if self.assembly is not None else 0,
             apart=tuple((pointed[a], pointed[b]) for a, b in declared.apart if a in pointed and b in pointed),
@@ -72,7 +72,7 @@ class UserFamily:
         compiled = Compiled(codelet, words, scratch)
         return (
             compiled
-            if self.assembly is not None and self.twin is not None
+            if self.assembly is not None and self.cpp_reference is not None
             else self._completed(compiled, task)
         )
 
@@ -177,7 +177,7 @@ class UserFamily:
     def _completed(self, compiled: Compiled, task: Task) -> Compiled | None:
         """Return the codelet with what the user did not give taken from scalar loops; None where they cannot be had.
 
-        Assembly finds its fields by number, so those of the assembly come first; a twin finds them by name.
+        Assembly finds its fields by number, so those of the assembly come first; C++ finds them by name.
         """
         loops = LoopFamily().compile(task)
         if loops is None:
@@ -194,11 +194,15 @@ class UserFamily:
             by_number, by_name = by_name, by_number
         rows, aliases = self._joined(by_number, by_name)
         fields, words = tuple(each for each, _ in rows), tuple(word for _, word in rows)
-        twin = aliases + (_twin_of(theirs, own.kind) if self.assembly is not None else own.twin)
+        cpp_reference = aliases + (
+            _reference_of(theirs, own.kind) if self.assembly is not None else own.cpp_reference
+        )
         given = own if self.assembly is not None else theirs
         code = given.assembly.replace(given.name, _NAME)
-        name = named(self.name, fields, code, twin)
-        codelet = replace(own, name=name, fields=fields, assembly=code.replace(_NAME, name), twin=twin)
+        name = named(self.name, fields, code, cpp_reference)
+        codelet = replace(
+            own, name=name, fields=fields, assembly=code.replace(_NAME, name), cpp_reference=cpp_reference
+        )
         return Compiled(codelet, words, offset + loops.scratch_bytes)
 
     def _joined(
@@ -232,11 +236,11 @@ class UserFamily:
         return rows, "".join(aliases)
 
 
-def _twin_of(loops: Codelet, kind: CodeletKind) -> str:
+def _reference_of(loops: Codelet, kind: CodeletKind) -> str:
     """Return the C++ body of scalar loops, which six workers share, for a vertex of a kind."""
     if loops.kind == kind:
-        return loops.twin
-    body = textwrap.indent(loops.twin.strip(), "  ")
+        return loops.cpp_reference
+    body = textwrap.indent(loops.cpp_reference.strip(), "  ")
     return (
         f"const auto share_of_worker = [&](unsigned worker) -> bool {{\n{body}\n}};\n"
         f"for (unsigned each = 0; each < {N_WORKERS}; ++each) share_of_worker(each);\n"

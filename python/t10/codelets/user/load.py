@@ -55,13 +55,13 @@ def _family(declaration: CodeletDeclaration, path: Path) -> UserFamily:
             declaration.entry,
             declaration.defines,
         )
-    twin = None
+    cpp_reference = None
     if declaration.cpp is not None:
         try:
-            twin = (path.parent / declaration.cpp).read_text(encoding="utf-8")
+            cpp_reference = (path.parent / declaration.cpp).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"{where}: cannot read {path.parent / declaration.cpp}: {error}") from error
-    family = UserFamily(declaration, patterns, assembly, twin, path)
+    family = UserFamily(declaration, patterns, assembly, cpp_reference, path)
     _check_expressions(family, where)
     return family
 

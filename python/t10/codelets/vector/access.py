@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from t10.codelets.body.code import Code
 from t10.codelets.body.select import Form, Selector, Unselectable
 from t10.codelets.body.virtual import Fusion, Instruction, Slice
-from t10.codelets.vector.nest import Nest, Walk
+from t10.codelets.vector.nest import RowNest, Walk
 
 WORD_BYTES, DOUBLE_BYTES = 4, 8
 MOST_WORD_CONSTANTS = 6
@@ -28,7 +28,7 @@ def pointer(number: int) -> str:
     return f"%p{number}"
 
 
-def pointer_field(nest: Nest, number: int) -> str:
+def pointer_field(nest: RowNest, number: int) -> str:
     """Return the name of the field with a walk's address; the output read before it is written has one field."""
     return "out" if nest.walks[number].operand == nest.output.operand else f"in{number}"
 
@@ -96,7 +96,7 @@ class Parked:
 class RowSources:
     """Values that are the same along a row: each is loaded once, from where its pointer stands."""
 
-    def __init__(self, nest: Nest, constants: Constants, scratch: Scratch, parked: Parked) -> None:
+    def __init__(self, nest: RowNest, constants: Constants, scratch: Scratch, parked: Parked) -> None:
         """Take what the other sources of the codelet share."""
         self.parked = parked
         self.nest = nest
@@ -142,7 +142,7 @@ class VectorSources(RowSources):
     """Values along a row, `lanes` points at a time; pointers step."""
 
     def __init__(
-        self, nest: Nest, constants: Constants, scratch: Scratch, lanes: int, pack: Pack | None
+        self, nest: RowNest, constants: Constants, scratch: Scratch, lanes: int, pack: Pack | None
     ) -> None:
         """`pack` tells which operands are accessed together."""
         super().__init__(nest, constants, scratch, Parked({}, {}))
@@ -320,7 +320,7 @@ class AcrossSources(VectorSources):
         code.add(text, "i", source, is_main=True, streams=(pointer(number),))
 
 
-def point_parts(nest: Nest, number: int) -> int:
+def point_parts(nest: RowNest, number: int) -> int:
     """Return in how many accesses of eight bytes a point of several elements is read or written."""
     return nest.across * nest.walks[number].size_bytes // DOUBLE_BYTES
 

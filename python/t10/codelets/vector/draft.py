@@ -23,7 +23,7 @@ from t10.codelets.vector.access import (
     VectorSources,
     store,
 )
-from t10.codelets.vector.nest import Nest, Walk
+from t10.codelets.vector.nest import RowNest, Walk
 from t10.core.scalar import ScalarFunction
 
 ONCE, PER_ROW, ALONG_ROW = range(3)
@@ -35,7 +35,7 @@ WIDE_READERS = frozenset({"arith.sitofp", "arith.uitofp", "arith.bitcast"})
 class Prepared:
     """A nest's function as it is selected: primitive, rewritten, with the level and type of every value."""
 
-    nest: Nest
+    nest: RowNest
     function: ScalarFunction
     dtypes: tuple[str, ...]
     levels: tuple[int, ...]
@@ -94,7 +94,7 @@ def _read(codes: Iterable[Code]) -> set[Register]:
     return {slice_.register for code in codes for i in code.instructions for slice_ in i.reads}
 
 
-def prepare(nest: Nest) -> Prepared:
+def prepare(nest: RowNest) -> Prepared:
     """Return a nest's function ready for selection."""
     input_dtypes = tuple(walk.dtype for walk in nest.inputs)
     primitive = expand(nest.function, input_dtypes)
@@ -110,7 +110,7 @@ def _level(walk: Walk) -> int:
     return ALONG_ROW if walk.inner else PER_ROW if any(walk.outer) else ONCE
 
 
-def _index_levels(nest: Nest) -> list[int]:
+def _index_levels(nest: RowNest) -> list[int]:
     found = [ONCE] * (max((axis for axis, _ in nest.axes), default=-1) + 1)
     for axis, position in nest.axes:
         found[axis] = ALONG_ROW if position == len(nest.outer) else ONCE if position < 0 else PER_ROW
@@ -182,14 +182,14 @@ def draft(
     )  # fmt: skip
 
 
-def needs_head(nest: Nest, lanes: int) -> bool:
+def needs_head(nest: RowNest, lanes: int) -> bool:
     """Return whether a row's first point is done by itself where it lies in the upper half of a word."""
     is_whole = nest.split == "rows" or nest.per_worker >= nest.inner
     output = nest.output
     return lanes > 1 and output.size_bytes == 2 and output.inner == 1 and output.align_bytes == 2 and is_whole
 
 
-def _after_head(nest: Nest) -> Nest:
+def _after_head(nest: RowNest) -> RowNest:
     """Return the nest as it is when the output stands on a word."""
     walks = [
         walk

@@ -8,12 +8,12 @@ from functools import lru_cache
 from t10.codelets.body.select import Unselectable
 from t10.codelets.digest import named
 from t10.codelets.vector.access import pointer_field
+from t10.codelets.vector.cpp_reference import cpp_reference
 from t10.codelets.vector.draft import Draft, Prepared, draft, packs, prepare
 from t10.codelets.vector.emit import Emitter
 from t10.codelets.vector.layout import scratch_bytes
-from t10.codelets.vector.nest import Effort, Nest, Split, across_nest, nest_of, skeleton
+from t10.codelets.vector.nest import Effort, RowNest, Split, across_nest, nest_of, skeleton
 from t10.codelets.vector.schedule import Scheduled, schedule
-from t10.codelets.vector.twin import twin
 from t10.core.codelet import Codelet, Compiled
 from t10.core.task import Task
 from t10.errors import UnsupportedOpError
@@ -67,7 +67,7 @@ def _across(task: Task) -> Scheduled | None:
 
 
 @lru_cache(maxsize=4096)
-def _best_way(nest: Nest, apart: frozenset[tuple[int, int]]) -> Scheduled | None:
+def _best_way(nest: RowNest, apart: frozenset[tuple[int, int]]) -> Scheduled | None:
     return min(_ways(prepare(nest), apart), key=lambda way: way.cost, default=None)
 
 
@@ -101,7 +101,7 @@ def _compiled(way: Scheduled) -> Compiled:
     """Return a way as a codelet and its words; the name tells codelets apart by their text."""
     emitter = Emitter(way)
     assembly = emitter.run()
-    body = twin(way.draft, emitter.layout)
+    body = cpp_reference(way.draft, emitter.layout)
     text = assembly.text(PLACEHOLDER, "multi")
     name = named(f"Vector_{_words(way.draft)}", tuple(emitter.layout.fields), text, body)
     codelet = Codelet(
@@ -109,7 +109,7 @@ def _compiled(way: Scheduled) -> Compiled:
         kind="multi",
         fields=tuple(emitter.layout.fields),
         assembly=text.replace(PLACEHOLDER, name),
-        twin=body,
+        cpp_reference=body,
         summary=_summary(way.draft),
         apart=_apart(way.draft),
     )

@@ -7,14 +7,13 @@ from math import prod
 
 from t10.codelets.vector.access import point_parts, pointer_field
 from t10.codelets.vector.draft import Draft
-from t10.codelets.vector.nest import Nest, Walk
+from t10.codelets.vector.nest import RowNest, Walk
 from t10.core.codelet import Field, FieldKind, Pointer, Scratch, Word
-
-WORKERS = 6
+from t10.core.tile import N_WORKERS
 
 
 @dataclass(slots=True)
-class Layout:
+class WordLayout:
     """Fields in order, with their words."""
 
     fields: list[Field] = field(default_factory=list[Field])
@@ -73,10 +72,10 @@ def gap_bytes(draft: Draft, number: int, level: int, over_bytes: int) -> int:
     return stride - consumed - over_bytes
 
 
-def layout(draft: Draft, over_bytes: dict[int, int]) -> Layout:
+def layout(draft: Draft, over_bytes: dict[int, int]) -> WordLayout:
     """Return the fields and words of a draft; `over_bytes` as `gap_bytes` takes it, by walk."""
     nest = draft.prepared.nest
-    made = Layout()
+    made = WordLayout()
     is_read = {w.operand for w in nest.inputs}
     for number, walk in enumerate(nest.walks):
         kind: FieldKind = "in" if walk.operand != nest.output.operand else (
@@ -113,7 +112,7 @@ def layout(draft: Draft, over_bytes: dict[int, int]) -> Layout:
     return made
 
 
-def _add_steps(made: Layout, draft: Draft, over_bytes: dict[int, int]) -> None:
+def _add_steps(made: WordLayout, draft: Draft, over_bytes: dict[int, int]) -> None:
     """Add strides along rows, and the bytes between rows."""
     nest = draft.prepared.nest
     for number, walk in enumerate(nest.walks):
@@ -131,13 +130,13 @@ def counts_turns(draft: Draft) -> bool:
     return draft.prepared.nest.split == "rows" and not draft.has_head
 
 
-def stride_word(nest: Nest, number: int) -> int:
+def stride_word(nest: RowNest, number: int) -> int:
     """Return the word of a walk's stride: in elements; of points of several, the last step in units of eight bytes."""
     walk = nest.walks[number]
     return walk.inner * walk.size_bytes // 8 - point_parts(nest, number) + 1 if nest.across else walk.inner
 
 
-def start_levels(nest: Nest, number: int) -> tuple[int, ...]:
+def start_levels(nest: RowNest, number: int) -> tuple[int, ...]:
     """Return the outer axes along which workers begin at different points of a walk, each with a word of its own.
 
     Walks that lie alike have the words of the first of them.
@@ -148,7 +147,7 @@ def start_levels(nest: Nest, number: int) -> tuple[int, ...]:
     return tuple(j for j in range(1 if nest.split == "rows" else len(outer)) if outer[j])
 
 
-def alike(nest: Nest, number: int) -> int:
+def alike(nest: RowNest, number: int) -> int:
     """Return the first walk whose elements lie at the same bytes from its first one as those of a walk."""
     return next(i for i, walk in enumerate(nest.walks) if _steps(walk) == _steps(nest.walks[number]))
 
@@ -157,12 +156,12 @@ def _steps(walk: Walk) -> tuple[int, ...]:
     return tuple(stride * walk.size_bytes for stride in (*walk.outer, walk.inner))
 
 
-def start_halves(nest: Nest) -> int:
+def start_halves(nest: RowNest) -> int:
     """Return how many 16-bit numbers say where a worker begins: an even number, the last perhaps unused."""
     return (len(nest.outer) + 2) // 2 * 2
 
 
-def _add_starts(made: Layout, nest: Nest) -> None:
+def _add_starts(made: WordLayout, nest: RowNest) -> None:
     """Add where every worker begins, two numbers a word."""
     for worker, numbers in enumerate(nest.starts):
         padded = [*numbers, *[0] * (start_halves(nest) - len(numbers))]
@@ -172,7 +171,7 @@ def _add_starts(made: Layout, nest: Nest) -> None:
 
 def scratch_bytes(draft: Draft) -> int:
     """Return the scratch memory of all workers."""
-    return WORKERS * scratch_bytes_per_worker(draft)
+    return N_WORKERS * scratch_bytes_per_worker(draft)
 
 
 def scratch_bytes_per_worker(draft: Draft) -> int:

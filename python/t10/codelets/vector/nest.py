@@ -11,8 +11,8 @@ from t10.core.dtypes import is_float, size_bytes
 from t10.core.expression import AxisSizes, Combine
 from t10.core.scalar import ScalarFunction, ScalarOp
 from t10.core.task import Task, TaskOperand
+from t10.core.tile import N_WORKERS
 
-N_WORKERS = 6
 WORD_BYTES = 4
 ROW_UNIT = 4
 """Shares of rows are multiples of as many points."""
@@ -51,7 +51,7 @@ class Walk:
 
 
 @dataclass(frozen=True, slots=True)
-class Nest:
+class RowNest:
     """Rows of `inner` points, `outer` extents around them; the last walk is the output's.
 
     `axes` gives, per axis of the task that an `index` names, its position among the outer axes (the inner axis comes
@@ -139,7 +139,7 @@ class _Axis:
     is_named: bool
 
 
-def skeleton(nest: Nest) -> Nest:
+def skeleton(nest: RowNest) -> RowNest:
     """Return a nest with other numbers that is computed by the same instructions, the same one for all such nests."""
     inner = ROW_UNIT + nest.inner % ROW_UNIT
     walks = tuple(
@@ -156,7 +156,7 @@ def skeleton(nest: Nest) -> Nest:
     )
 
 
-def slots_of(nest: Nest, effort: Effort) -> float:
+def slots_of(nest: RowNest, effort: Effort) -> float:
     """Return about how many issue slots the busiest worker takes."""
     n_rows = prod(nest.outer)
     per_point = effort.per_point * nest.point_elements
@@ -177,7 +177,7 @@ class Effort:
     per_row: int = 12
 
 
-def nest_of(task: Task, effort: Effort, refused: frozenset[Split] = frozenset()) -> Nest | None:
+def nest_of(task: Task, effort: Effort, refused: frozenset[Split] = frozenset()) -> RowNest | None:
     """Return a task without reduction axes as rows; None where it is not that, or its output does not lie in rows.
 
     Workers share it in the best way that is not `refused`; None where there is no other.
@@ -213,14 +213,14 @@ def nest_of(task: Task, effort: Effort, refused: frozenset[Split] = frozenset())
     ordered = [*axes, inner]
     position = {a.number: i for i, a in enumerate(ordered)}
     named = sorted({int(op.attribute) for op in function.ops if op.opcode == "index"})
-    return Nest(
+    return RowNest(
         function, tuple(a.extent for a in axes), inner.extent, walks,
         tuple((a, position.get(a, -1)) for a in named),
         tuple(task.origin[a] if task.origin else 0 for a in named), split, per_worker,
     )  # fmt: skip
 
 
-def across_nest(task: Task) -> Nest | None:
+def across_nest(task: Task) -> RowNest | None:
     """Return a task as rows across its dense axis; None where nothing would stay in registers, or it cannot be."""
     made = with_old_output(task)
     if made is None or task.reduction_axes or task.selectors:
@@ -251,7 +251,7 @@ def across_nest(task: Task) -> Nest | None:
     if len(outer) > MOST_OUTER_AXES:
         return None
     extents = tuple(a.extent for a in outer)
-    return Nest(function, extents, across.extent, walks, (), (), "rows", _share(extents[0], 1), lanes)
+    return RowNest(function, extents, across.extent, walks, (), (), "rows", _share(extents[0], 1), lanes)
 
 
 def _n_kept(axis: _Axis, dense: _Axis) -> int:

@@ -12,7 +12,7 @@ from t10.codelets.body.virtual import Instruction
 from t10.codelets.vector.access import pointer
 from t10.codelets.vector.draft import Draft
 from t10.codelets.vector.layout import in_pack
-from t10.codelets.vector.nest import Effort, Nest, slots_of
+from t10.codelets.vector.nest import Effort, RowNest, slots_of
 from t10.codelets.vector.registers import Pins, pin
 
 MOST_STAGES, MOST_STAGES_DRAINED = 3, 2
@@ -43,7 +43,7 @@ class Scheduled:
         """Return about how many issue slots the busiest worker takes."""
         return slots_of(self.draft.prepared.nest, Effort(self.cost, self.slots_per_row))
 
-    def applied(self, nest: Nest) -> Scheduled:
+    def applied(self, nest: RowNest) -> Scheduled:
         """Return the same instructions for another nest of the same skeleton."""
         prepared = replace(self.draft.prepared, nest=nest)
         return replace(self, draft=replace(self.draft, prepared=prepared))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from t10.codelets.assembly import Assembly
-from t10.codelets.vector.layout import Layout, layout
+from t10.codelets.vector.layout import WordLayout, layout
 from t10.codelets.vector.schedule import Bundles, Scheduled
 
 EXIT = ".Lexit"
@@ -18,7 +18,7 @@ class Writer:
         self.draft = scheduled.draft
         self.nest = scheduled.draft.prepared.nest
         self.pins = scheduled.pins
-        self.layout: Layout = layout(self.draft, {} if self.steps_back else scheduled.over_bytes())
+        self.layout: WordLayout = layout(self.draft, {} if self.steps_back else scheduled.over_bytes())
         self.assembly = Assembly()
         self.temporaries = [f"$m{i}" for i in self.pins.free["m"]]
 

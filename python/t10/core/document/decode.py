@@ -10,17 +10,10 @@ from pydantic import BaseModel
 from t10.core.document import records
 from t10.core.expression import AffineDim, Axis, Operand, OperatorSpec, Selector, Term
 from t10.core.graph import Graph, GraphOutput, TensorValue, View
+from t10.core.operator_body import scheduled_operator
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan, PhaseTerm
 from t10.core.scalar import ScalarFunction, ScalarOp
-from t10.core.schedule import (
-    Arrival,
-    Buffer,
-    Layout,
-    ModulePlan,
-    Optimality,
-    ScheduledOperator,
-    scheduled_operator,
-)
+from t10.core.schedule import Arrival, Buffer, Layout, ModulePlan, Optimality, ScheduledOperator
 from t10.errors import InputError
 
 Value = TypeVar("Value")

@@ -17,7 +17,7 @@ CPP_HEADER = """\
 // Every field is one 32-bit word, in the order of declaration: the assembly reads them from there. What a vertex writes
 // is declared InOut, because a vertex may write part of a variable and Poplar must keep the rest; scratch memory is
 // Output: its contents end with the compute set.
-#include "t10_twin.hpp"
+#include "t10_reference.hpp"
 
 #include <poplar/HalfFloat.hpp>
 #include <poplar/Vertex.hpp>
@@ -73,7 +73,7 @@ def _vertex_class(codelet: Codelet) -> str:
     unused = "".join(
         f"    (void){name};\n" for name in ("worker", *(f.name for f in codelet.fields if f.kind in POINTERS))
     )
-    body = textwrap.indent(textwrap.dedent(codelet.twin).strip(), "    ")
+    body = textwrap.indent(textwrap.dedent(codelet.cpp_reference).strip(), "    ")
     tail = "" if body.rstrip().rsplit("\n", 1)[-1].strip().startswith("return ") else "    return true;\n"
     return (
         f"{comment(f'{codelet.name}: {codelet.summary}')}"

@@ -23,7 +23,7 @@ add_custom_command(
   COMMAND "${{POPC}}" -O3 --target ipu2 -o codelets_ipu.gp "${{FOLDER}}/codelets.cpp" "${{FOLDER}}/codelets.S"
   COMMAND "${{POPC}}" -O3 --target cpu -DT10_NO_ASSEMBLY -o codelets_cpu.gp "${{FOLDER}}/codelets.cpp"
   COMMAND "${{POPC}}" -o "${{FOLDER}}/codelets.gp" codelets_ipu.gp codelets_cpu.gp
-  DEPENDS "${{FOLDER}}/codelets.cpp" "${{FOLDER}}/codelets.S" "${{FOLDER}}/t10_twin.hpp")
+  DEPENDS "${{FOLDER}}/codelets.cpp" "${{FOLDER}}/codelets.S" "${{FOLDER}}/t10_reference.hpp")
 add_custom_target(codelets DEPENDS "${{FOLDER}}/codelets.gp")
 
 add_executable(program program.cpp t10_runtime.cpp)

@@ -22,7 +22,8 @@ from t10.errors import InputError
 
 WEIGHTS_ALIGNMENT = 64
 RUNTIME = tuple(
-    f"t10_{name}.hpp" for name in ("runtime", "builder", "main", "tables", "files", "slots", "npz", "twin")
+    f"t10_{name}.hpp"
+    for name in ("runtime", "builder", "main", "tables", "files", "slots", "npz", "reference")
 )
 RUNTIME_SOURCE = '// The fixed helpers of the program, compiled by themselves.\n#include "t10_main.hpp"\n'
 

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from t10.isa import constants
+from t10.core.tile import IPU_MEMORY, TileMemory
 from t10.isa.assembler import conditions, directives
 from t10.isa.assembler.conditions import Conditions
 from t10.isa.assembler.expressions import parse_expression
 from t10.isa.assembler.forms import closest, mnemonics
+from t10.isa.assembler.headers import known_constants
 from t10.isa.assembler.instruction import Parsed, parse_instruction
 from t10.isa.assembler.layout import finish
 from t10.isa.assembler.lines import Line, Problem, Reporter, TooManyErrors
@@ -46,19 +47,19 @@ _REGISTER_VALUE: Final = re.compile(r"\s*\$?([A-Za-z]\w*)(?::(\d+))?\s*\Z")
 def assemble(
     text: str,
     *,
-    base_address: int = constants.TMEM_BASE,
+    base_address: int | None = None,
+    memory: TileMemory = IPU_MEMORY,
     source: str = "codelets.S",
     defines: Mapping[str, str] | None = None,
     include_paths: tuple[Path | str, ...] = (),
 ) -> Image:
-    """Return assembly text as an image that begins at `base_address` (a multiple of eight).
+    """Return assembly text as an image that begins at `base_address` (a multiple of eight; default: `memory`'s begin).
 
     `source` names the text in messages, and its folder is searched for includes; `defines` are macros of the C
     preprocessor. Raises AssemblyError, which holds every error found, each with line and column.
     """
-    return Assembler(source, defines or {}, tuple(Path(path) for path in include_paths)).run(
-        text, base_address
-    )
+    assembler = Assembler(source, defines or {}, tuple(Path(path) for path in include_paths), memory)
+    return assembler.run(text, memory.base if base_address is None else base_address)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +80,12 @@ def flattened(
 ) -> tuple[tuple[FlatStatement, ...], Image]:
     """Return assembly text with macros, repetitions and conditions gone, as statements, and the image it makes.
 
-    Flags of the matrix engine stay names. Raises AssemblyError as `assemble` does.
+    Flags of the matrix engine and the memory map (`TMEM_...`) stay names; conditions see the memory of an IPU Mk2.
+    Raises AssemblyError as `assemble` does.
     """
-    assembler = Assembler(source, defines or {}, tuple(Path(path) for path in include_paths))
+    assembler = Assembler(source, defines or {}, tuple(Path(path) for path in include_paths), IPU_MEMORY)
     assembler.flat = []
-    image = assembler.run(text, constants.TMEM_BASE)
+    image = assembler.run(text, IPU_MEMORY.base)
     return tuple(assembler.flat), image
 
 
@@ -110,10 +112,12 @@ class _Collection:
 class Assembler:
     """One assembly from text to image."""
 
-    def __init__(self, source: str, defines: Mapping[str, str], include_paths: tuple[Path, ...]) -> None:
+    def __init__(
+        self, source: str, defines: Mapping[str, str], include_paths: tuple[Path, ...], memory: TileMemory
+    ) -> None:
         """Begin; see `assemble`."""
         self.reporter = Reporter()
-        self.symbols = Symbols()
+        self.symbols = Symbols(known_constants(memory))
         self.output = Output(self.symbols)
         self._source = source
         self._preprocessor = Preprocessor(self.reporter, defines, include_paths)

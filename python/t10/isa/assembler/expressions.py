@@ -65,10 +65,6 @@ _PRECEDENCE: Final = {
     "||": 1, "&&": 2, "==": 3, "!=": 3, "<>": 3, "<": 3, "<=": 3, ">": 3, ">=": 3, "+": 4, "-": 4, "|": 5, "&": 5,
     "^": 5, "*": 6, "/": 6, "%": 6, "<<": 6, ">>": 6,
 }  # fmt: skip
-_PRECEDENCE_C: Final = {
-    **_PRECEDENCE, "==": 6, "!=": 6, "<": 7, "<=": 7, ">": 7, ">=": 7, "|": 3, "^": 4, "&": 5, "<<": 8, ">>": 8,
-    "+": 9, "-": 9, "*": 10, "/": 10, "%": 10,
-}  # fmt: skip
 _COMPARISONS: Final = frozenset(("==", "!=", "<>", "<", "<=", ">", ">="))
 _ESCAPES: Final = {"n": 10, "t": 9, "r": 13, "0": 0, "\\": 92, "'": 39, '"': 34}
 _HALVES: Final = {"infh": 0x7C00, "nanh": 0x7E00}
@@ -77,10 +73,9 @@ _HALVES: Final = {"infh": 0x7C00, "nanh": 0x7E00}
 class _Parser:
     """A precedence parser over the tokens of one expression."""
 
-    def __init__(self, text: str, column: int, precedence: dict[str, int]) -> None:
+    def __init__(self, text: str, column: int) -> None:
         self.text = text
         self.base = column
-        self.precedence = precedence
         self.tokens: list[tuple[str, str, int]] = []
         position = 0
         end = len(text.rstrip())
@@ -92,8 +87,8 @@ class _Parser:
             kind = match.lastgroup or ""
             self.tokens.append((kind, match[kind], column + match.start(kind)))
             position = match.end()
-        if len(self.tokens) > MOST_TOKENS:
-            raise Problem(f"expression has more than {MOST_TOKENS} parts", column)
+            if len(self.tokens) > MOST_TOKENS:
+                raise Problem(f"expression has more than {MOST_TOKENS} parts", column)
         self.next = 0
 
     def peek(self) -> str:
@@ -106,13 +101,12 @@ class _Parser:
         left = self.unary(depth)
         while self.next < len(self.tokens):
             kind, text, column = self.tokens[self.next]
-            power = self.precedence.get(text, 0) if kind == "op" else 0
+            power = _PRECEDENCE.get(text, 0) if kind == "op" else 0
             if power < least or not power:
                 break
             self.next += 1
             right = self.binary(power + 1, depth + 1)
-            node = Node(text, column=column, operands=(left, right))
-            left = node if self.precedence is _PRECEDENCE_C else _fold(node)
+            left = _fold(Node(text, column=column, operands=(left, right)))
         return left
 
     def unary(self, depth: int) -> Node:
@@ -144,25 +138,7 @@ class _Parser:
 
 def parse_expression(text: str, column: int = 0) -> Node:
     """Return an expression's tree; `column` is where `text` begins in its line. Raises Problem."""
-    return _parsed(_Parser(text, column, _PRECEDENCE))
-
-
-def evaluate_condition(text: str) -> int:
-    """Return the value of an `#if` expression whose macros are expanded: C's rules, names left over are 0."""
-    node = _parsed(_Parser(text, 0, _PRECEDENCE_C))
-    return _value_in_c(node)
-
-
-def _value_in_c(node: Node) -> int:
-    if not node.operands:
-        return node.value if node.kind == "int" else 0
-    values = tuple(_value_in_c(operand) for operand in node.operands)
-    result = _apply(node, values)
-    return -result if node.kind in _COMPARISONS else result
-
-
-def _parsed(parser: _Parser) -> Node:
-    column = parser.base
+    parser = _Parser(text, column)
     if not parser.tokens:
         raise Problem("a value is expected", column)
     node = parser.binary(1, 0)

@@ -7,8 +7,11 @@ assembler: the header does not define them, so that they stay names in what the 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 
+from t10.core.tile import N_WORKERS, TileMemory
 from t10.isa import constants
 
 
@@ -43,21 +46,29 @@ def _constants() -> dict[str, int]:
     }
     shifts = {f"{name}__SHIFT": shift for name, (shift, _) in fields.items()}
     masks = {f"{name}__MASK": mask for name, (_, mask) in fields.items()}
-    memory = {
-        "TMEM_REGION0_BASE_ADDR": constants.TMEM_BASE,
-        "TMEM_REGION1_BASE_ADDR": constants.TMEM_REGION1_BASE,
-        "TMEM_REGION0_SIZE": constants.TMEM_REGION1_BASE - constants.TMEM_BASE,
-        "TMEM_REGION1_SIZE": constants.TMEM_END - constants.TMEM_REGION1_BASE,
-        "TMEM_FULL_SIZE": constants.TMEM_END - constants.TMEM_BASE,
-        "TMEM_ELEMSIZE": constants.TMEM_ELEMSIZE,
-        "CTXT_WORKERS": constants.CTXT_WORKERS,
-        "NUM_WORKERS": constants.CTXT_WORKERS,
-    }
-    return {**memory, **indices, **shifts, **masks, **constants.FLAGS}
+    workers = {"CTXT_WORKERS": N_WORKERS, "NUM_WORKERS": N_WORKERS}
+    return {**workers, **indices, **shifts, **masks, **constants.FLAGS}
 
 
 CONSTANTS: Final[dict[str, int]] = _constants()
 """Numbers that every assembly knows by name, with or without `#include`; symbols of the text come first."""
+
+
+@lru_cache(maxsize=16)
+def known_constants(memory: TileMemory) -> Mapping[str, int]:
+    """Return `CONSTANTS`, and the memory map of the tile that is assembled for.
+
+    The header does not define the memory map, so that it stays names in what the preprocessor writes, like flags.
+    """
+    return {
+        "TMEM_REGION0_BASE_ADDR": memory.base,
+        "TMEM_REGION1_BASE_ADDR": memory.interleaved_base,
+        "TMEM_REGION0_SIZE": memory.interleaved_base - memory.base,
+        "TMEM_REGION1_SIZE": max(memory.end - memory.interleaved_base, 0),
+        "TMEM_FULL_SIZE": memory.size_bytes,
+        "TMEM_ELEMSIZE": memory.element_bytes,
+        **CONSTANTS,
+    }
 
 
 def _header() -> str:

@@ -1,28 +1,57 @@
-"""The C preprocessor of assembly files: comments, continuations, macros, conditions, includes."""
+"""The C preprocessor of assembly files: that of the C++ compiler, as the Poplar SDK does it.
+
+Text without directives, as T10 writes it, is only freed of its comments: no compiler runs.
+"""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Mapping
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from t10.isa.assembler.cpp_macros import IDENTIFIER, Expander, Macro, is_call_open, parse_definition
-from t10.isa.assembler.expressions import evaluate_condition
+from t10.errors import InputError
 from t10.isa.assembler.headers import HEADERS
-from t10.isa.assembler.lines import Line, Problem, Reporter
+from t10.isa.assembler.lines import MOST_ERRORS, Line, Reporter
 
+COMPILER: Final = "g++"
 MOST_INCLUDES = 40
 """Depth of nested includes."""
-MOST_JOINED = 2000
-"""Lines a macro call may span."""
+MOST_SECONDS = 5
+MOST_KILOBYTES = 1_000_000
+"""Memory of the compiler's process: a bound for hostile macros, as is the time."""
+MOST_TEXT_BYTES = 8_000_000
+"""Text after the preprocessor."""
 
-PREDEFINED: Final = {"__IPU__": "1", "__IPU_ARCH_VERSION__": "21", "__ASSEMBLER__": "1"}
+PREDEFINED: Final = {"__IPU__": "1", "__IPU_ARCH_VERSION__": "21"}
 
-_DIRECTIVE: Final = re.compile(r"\s*#\s*(\w*)(.*)\Z", re.DOTALL)
-_COMMENT: Final = re.compile(r'"(?:\\.|[^"\\])*"|//.*\Z|/\*.*?(?:\*/|\Z)', re.DOTALL)
-_DEFINED: Final = re.compile(r"\bdefined\s*(?:\(\s*([A-Za-z_]\w*)\s*\)|([A-Za-z_]\w*))")
-_INCLUDE: Final = re.compile(r'\s*(?:"([^"]+)"|<([^>]+)>)\s*\Z')
+_FLAGS: Final = (
+    "-E", "-x", "assembler-with-cpp", "-undef", "-nostdinc", "-w", "-fdiagnostics-color=never",
+    "-fno-diagnostics-show-caret", f"-fmax-include-depth={MOST_INCLUDES}", f"-fmax-errors={MOST_ERRORS}",
+)  # fmt: skip
+_LIMITED: Final = (
+    f"ulimit -t {MOST_SECONDS}; ulimit -v {MOST_KILOBYTES}; ulimit -f {MOST_TEXT_BYTES // 512}; "
+    'exec "$0" "$@"'
+)
+_BUNDLED: Final = "|".join(re.escape(name) for name in HEADERS)
+_DIRECTIVE: Final = re.compile(
+    rf'^[ \t]*#[ \t]*(?!include[ \t]*["<](?:[\w/]*/)?(?:{_BUNDLED})[">])'
+    r"(?:define|undef|include|if|ifdef|ifndef|elif|else|endif|error)\b|/\*|\\[ \t\r]*$",
+    re.MULTILINE,
+)
+"""What makes text need the compiler; `#` before any other word begins a comment."""
+_MACROS: Final = (*PREDEFINED, "__ASSEMBLER__", "__LINE__", "__FILE__", "FUNCTION_IS_WORKER")
+"""Names that are macros without a `#define` in the text; numbers of bundled headers are known anyway."""
+_FOLDER: Final = re.compile(rf'["<](\w[\w/]{{0,200}}/)(?:{_BUNDLED})[">]')
+_COMMENT: Final = re.compile(r'"(?:\\.|[^"\\])*"|//.*\Z|/\*.*?(?:\*/|\Z)')
+_MARKER: Final = re.compile(r'# (\d+) "((?:\\.|[^"\\])*)"((?: \d)*)\s*\Z')
+_FROM: Final = re.compile(r"(?:In file included from|\s+from) (.+?):(\d+)(?::\d+)?[:,]\Z")
+_ERROR: Final = re.compile(r"(.+?)(?::(\d+))?(?::(\d+))?: (?:fatal )?error: (.*)\Z")
+_STDIN: Final = "<stdin>"
 
 
 class Preprocessor:
@@ -33,206 +62,145 @@ class Preprocessor:
     ) -> None:
         """Begin with the macros given; `include_paths` are searched after the folder of the including file."""
         self._reporter = reporter
+        self._defines = {**PREDEFINED, **defines}
         self._include_paths = include_paths
-        self._macros: dict[str, Macro] = {}
-        self._has_calls = False
-        self._expander = Expander(self._macros)
-        self._expanded: dict[str, str] = {}
-        self._once: set[str] = set()
-        self._out: list[Line] = []
-        self._directives: dict[str, Callable[[str, Line], None]] = {
-            "define": self._define,
-            "undef": self._undef,
-            "error": self._error,
-        }
-        for name, body in {**PREDEFINED, **defines}.items():
-            self._define(f" {name} {body}")
 
     def run(self, text: str, file: str) -> list[Line]:
-        """Return the logical lines of a file; empty ones are left out."""
-        self._file(text, file, None, 0)
-        return self._out
+        """Return the logical lines of a file; empty ones are left out. Reports what the preprocessor refuses."""
+        is_plain = not _DIRECTIVE.search(text) and not any(
+            name in text for name in (*_MACROS, *self._defines)
+        )
+        return list(_plain_lines(text, file) if is_plain else self._compiled(text, file))
 
-    def _file(self, text: str, file: str, outer: Line | None, depth: int) -> None:
-        """Go through the lines of one file."""
-        conditions = _Conditions()
-        lines = text.split("\n")
-        position = 0
-        while position < len(lines):
-            number = position + 1
-            raw = lines[position]
-            position += 1
-            while raw.endswith("\\") and position < len(lines):
-                raw = raw[:-1] + lines[position]
-                position += 1
-            if "/" in raw:
-                while _leaves_comment_open(raw) and position < len(lines):
-                    raw = raw + "\n" + lines[position]
-                    position += 1
-                raw = _without_comments(raw)
-            stripped = raw.lstrip()
-            if not stripped:
-                continue
-            if stripped[0] == "#":
-                line = Line(raw, raw, file, number, outer, "included")
-                self._guarded(lambda line=line: self._directive(line, conditions, depth), line)
-                continue
-            if not conditions.is_active:
-                continue
-            plain = self._expanded.get(raw)
-            if plain is None:
-                if self._has_calls:
-                    raw, position = self._joined(raw, lines, position)
-                line = Line(raw, raw, file, number, outer, "included")
-                plain = self._expansion(raw, line)
-            self._out.append(Line(plain, raw, file, number, outer, "included"))
-        if conditions.opened:
-            line = conditions.opened[-1]
-            self._reporter.report(line, "#if has no #endif", 0)
-
-    def _joined(self, raw: str, lines: list[str], position: int) -> tuple[str, int]:
-        """Return a line with the next ones while the arguments of a macro call stay open, and where to go on."""
-        joined = 0
-        while position < len(lines) and joined < MOST_JOINED and is_call_open(raw, self._macros):
-            raw = raw + " " + _without_comments(lines[position]).strip()
-            position += 1
-            joined += 1
-        return raw, position
-
-    def _expansion(self, raw: str, line: Line) -> str:
-        """Return a line with its macros expanded, from memory where the same text was seen since the last `#define`."""
-        macros = self._macros
-        text = raw
-        if any(name in macros for name in IDENTIFIER.findall(raw)):
-            try:
-                text = self._expander.expand_text(raw)
-            except Problem as problem:
-                self._reporter.report(line, problem.message, problem.column)
-                return ""
-        self._expanded[raw] = text
-        return text
-
-    def _guarded(self, action: Callable[[], None], line: Line) -> None:
-        try:
-            action()
-        except Problem as problem:
-            self._reporter.report(line, problem.message, problem.column)
-
-    def _directive(self, line: Line, conditions: _Conditions, depth: int) -> None:
-        """Do what a line beginning with `#` says. Unknown words are comments, as in the C preprocessor for assembly."""
-        match = _DIRECTIVE.match(line.text)
-        word, rest = (match[1], match[2]) if match else ("", "")
-        if word in ("if", "ifdef", "ifndef"):
-            active = conditions.is_active
-            conditions.open(line, active and self._holds(word, rest))
-        elif word == "elif":
-            conditions.otherwise("#elif", lambda: self._holds("if", rest))
-        elif word == "else":
-            conditions.otherwise("#else", lambda: True)
-        elif word == "endif":
-            conditions.close()
-        elif not conditions.is_active:
-            return
-        elif word == "include":
-            self._include(rest, line, depth)
-        elif word == "pragma":
-            if rest.strip() == "once":
-                self._once.add(line.file)
-        elif word in self._directives:
-            self._directives[word](rest, line)
-
-    def _holds(self, word: str, rest: str) -> bool:
-        """Return whether a condition holds. Raises Problem."""
-        if word != "if":
-            name = rest.strip().split()[0] if rest.strip() else ""
-            if not IDENTIFIER.fullmatch(name):
-                raise Problem(f"#{word} needs a name")
-            return (name in self._macros) == (word == "ifdef")
-        replaced = _DEFINED.sub(lambda match: str(int((match[1] or match[2]) in self._macros)), rest)
-        return evaluate_condition(self._expander.expand_text(replaced)) != 0
-
-    def _define(self, rest: str, line: Line | None = None) -> None:
-        macro = parse_definition(rest)
-        self._macros[macro.name] = macro
-        self._has_calls = self._has_calls or macro.parameters is not None
-        self._expanded.clear()
-
-    def _undef(self, rest: str, line: Line) -> None:
-        self._macros.pop(rest.strip(), None)
-        self._expanded.clear()
-
-    def _error(self, rest: str, line: Line) -> None:
-        raise Problem(f"#error {rest.strip()}")
-
-    def _include(self, rest: str, line: Line, depth: int) -> None:
-        """Go through an included file: beside the including one, on the include path, or one of our own headers."""
-        match = _INCLUDE.match(rest) or _INCLUDE.match(self._expander.expand_text(rest))
-        if match is None:
-            raise Problem('#include needs "file" or <file>')
-        if depth >= MOST_INCLUDES:
-            self._reporter.fatal(line, f"includes are nested more than {MOST_INCLUDES} deep")
-        name = match[1] or match[2]
-        for folder in (Path(line.file).parent, *self._include_paths):
-            path = folder / name
-            if path.is_file():
-                if str(path) not in self._once:
-                    self._file(path.read_text(encoding="utf-8"), str(path), line, depth + 1)
+    def _compiled(self, text: str, file: str) -> Iterator[Line]:
+        """Yield the lines that the compiler's preprocessor leaves."""
+        sources = _Sources(text, file)
+        with tempfile.TemporaryDirectory(prefix="t10-cpp-") as scratch:
+            headers, output = Path(scratch) / "headers", Path(scratch) / "out.S"
+            for folder in {"", "poplar/", *_FOLDER.findall(text)}:
+                (headers / folder).mkdir(parents=True, exist_ok=True)
+                for name, header in HEADERS.items():
+                    (headers / folder / name).write_text(header, encoding="utf-8")
+            command = [
+                *(f"-D{name}={body}" for name, body in self._defines.items()),
+                *(f"-I{path.absolute()}" for path in self._include_paths),
+                *("-idirafter", str(headers), "-o", str(output), "-"),
+            ]
+            errors = _run(command, text, sources.folder or scratch)
+            if errors is not None:
+                self._report(errors, sources)
                 return
-        text = HEADERS.get(name.rpartition("/")[2])
-        if text is None:
-            known = ", ".join(HEADERS)
-            raise Problem(f"'{name}' is not found (bundled headers: {known})", line.text.find(name))
-        if name not in self._once:
-            self._once.add(name)
-            self._file(text, name, line, depth + 1)
+            marked = output.read_text(encoding="utf-8", errors="replace")
+        yield from _marked_lines(marked, sources)
+
+    def _report(self, errors: str, sources: _Sources) -> None:
+        """Report the errors that the compiler printed."""
+        outer: list[tuple[str, int]] = []
+        n_before = len(self._reporter.diagnostics)
+        for text in errors.split("\n"):
+            if origin := _FROM.match(text):
+                outer.insert(0, (origin[1], int(origin[2])))
+            elif found := _ERROR.match(text):
+                line = None
+                for name, number in outer:
+                    line = sources.line(name, number, line)
+                line = sources.line(found[1], int(found[2] or 1), line)
+                self._reporter.report(line, found[4], int(found[3]) - 1 if found[3] else None)
+                outer.clear()
+        if len(self._reporter.diagnostics) == n_before:
+            said = errors.strip().split("\n")[0] or "it was stopped"
+            self._reporter.report(
+                sources.line(_STDIN, 1, None), f"{COMPILER} cannot preprocess this text: {said}"
+            )
 
 
-class _Conditions:
-    """The `#if`s that are open in one file."""
+class _Sources:
+    """The files whose lines the compiler names, as they are written."""
 
-    def __init__(self) -> None:
-        self.is_active = True
-        self.opened: list[Line] = []
-        self._states: list[tuple[bool, bool, bool]] = []  # active outside, taken before, `#else` seen
+    def __init__(self, text: str, file: str) -> None:
+        """Begin with the text that the compiler reads from its standard input."""
+        self.file = file
+        parent = Path(file).parent
+        self.folder = str(parent) if parent.is_dir() else ""
+        self._main = text.split("\n")
+        self._lines: dict[str, list[str]] = {}
 
-    def open(self, line: Line, holds: bool) -> None:
-        self._states.append((self.is_active, holds, False))
-        self.opened.append(line)
-        self.is_active = holds
+    def line(self, name: str, number: int, outer: Line | None, text: str | None = None) -> Line:
+        """Return a line by the compiler's name of its file; `text` is what was made of it."""
+        is_main = name == _STDIN or name.startswith("<")
+        path = self.file if is_main else str(Path(self.file).parent / name)
+        lines = self._main if is_main else self._read(path)
+        raw = _without_comments(lines[number - 1]) if 0 < number <= len(lines) else (text or "")
+        # The compiler collapses spaces; columns are those of the source where nothing else was changed.
+        if text is None or "".join(text.split()) == "".join(raw.split()):
+            text = raw
+        return Line(text, raw, path, number, outer, "included")
 
-    def otherwise(self, word: str, holds: Callable[[], bool]) -> None:
-        if not self._states:
-            raise Problem(f"{word} has no #if")
-        outside, taken, seen_else = self._states[-1]
-        if seen_else:
-            raise Problem(f"{word} stands behind #else")
-        self.is_active = outside and not taken and holds()
-        self._states[-1] = (outside, taken or self.is_active, word == "#else")
-
-    def close(self) -> None:
-        if not self._states:
-            raise Problem("#endif has no #if")
-        self.is_active = self._states.pop()[0]
-        self.opened.pop()
+    def _read(self, path: str) -> list[str]:
+        """Return the lines of an included file, none where it is not to be read."""
+        if path not in self._lines:
+            is_file = Path(path).is_file()
+            text = Path(path).read_text(encoding="utf-8", errors="replace") if is_file else ""
+            self._lines[path] = text.split("\n")
+        return self._lines[path]
 
 
-def _leaves_comment_open(raw: str) -> bool:
-    """Return whether a block comment goes on in the next line."""
-    if "/*" not in raw:
-        return False
-    last = ""
-    for match in _COMMENT.finditer(raw):
-        last = match[0]
-    return last.startswith("/*") and (not last.endswith("*/") or last == "/*/")
+def _run(command: list[str], text: str, folder: str) -> str | None:
+    """Preprocess a text; return None, or what the compiler said where it failed."""
+    try:
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", _LIMITED, COMPILER, *_FLAGS, *command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            cwd=folder,
+            env={**os.environ, "LC_ALL": "C"},
+            start_new_session=True,
+        )
+    except ValueError as error:
+        return str(error)
+    with process:
+        try:
+            _, said = process.communicate(
+                text.replace("\r", " ").encode("utf-8", "replace"), 2 * MOST_SECONDS
+            )
+        except subprocess.TimeoutExpired:
+            # The compiler is a process of the one that was started.
+            os.killpg(process.pid, signal.SIGKILL)
+            return "it takes too long"
+    if process.returncode == 127:
+        raise InputError(
+            f"{COMPILER} is not on the path: it preprocesses assembly with directives",
+            hint="install a C++ compiler",
+        )
+    return said.decode("utf-8", "replace") if process.returncode else None
+
+
+def _plain_lines(text: str, file: str) -> Iterator[Line]:
+    """Yield the lines of text without directives."""
+    for number, written in enumerate(text.split("\n"), 1):
+        raw = _without_comments(written) if "//" in written else written
+        if raw.strip() and raw.lstrip()[0] != "#":
+            yield Line(raw, raw, file, number)
+
+
+def _marked_lines(text: str, sources: _Sources) -> Iterator[Line]:
+    """Yield the lines of preprocessed text, whose line markers say where they come from."""
+    name, number = _STDIN, 1
+    outer: list[Line] = []
+    for written in text.split("\n"):
+        if marker := _MARKER.match(written):
+            if " 1" in marker[3]:
+                outer.append(sources.line(name, number, outer[-1] if outer else None))
+            elif " 2" in marker[3] and outer:
+                outer.pop()
+            name, number = re.sub(r"\\(.)", r"\1", marker[2]), int(marker[1])
+            continue
+        if written.strip() and written.lstrip()[0] != "#":
+            yield sources.line(name, number, outer[-1] if outer else None, written)
+        number += 1
 
 
 def _without_comments(raw: str) -> str:
-    """Return a line with comments replaced by spaces, so that columns stay; a comment of several lines becomes one."""
-    if "//" not in raw and "/*" not in raw:
-        return raw
-
-    def blank(match: re.Match[str]) -> str:
-        text = match[0]
-        return text if text[0] == '"' else " " if "\n" in text else " " * len(text)
-
-    return _COMMENT.sub(blank, raw)
+    """Return a line with comments replaced by spaces, so that columns stay."""
+    return _COMMENT.sub(lambda match: match[0] if match[0][0] == '"' else " " * len(match[0]), raw)

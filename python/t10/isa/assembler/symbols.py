@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 
 from t10.isa.assembler.expressions import Node, Relative, Unknown, Value, bind, evaluate
-from t10.isa.assembler.headers import CONSTANTS
 from t10.isa.assembler.lines import Line, Problem
 
 MOST_CHAIN = 50
@@ -16,8 +15,9 @@ MOST_CHAIN = 50
 class Symbols:
     """Values by name. Before sections are placed, labels are `Relative`; afterwards everything is a number."""
 
-    def __init__(self) -> None:
+    def __init__(self, constants: Mapping[str, int]) -> None:
         """Begin with nothing defined but the architecture's constants."""
+        self._constants = constants
         self.values: dict[str, Value | Node] = {}
         self.labels: dict[str, Line] = {}
         self.locals: dict[int, list[Relative]] = {}
@@ -49,14 +49,14 @@ class Symbols:
 
     def is_defined(self, name: str) -> bool:
         """Return whether a symbol has a value or a label so far."""
-        return name in self.values or name in CONSTANTS
+        return name in self.values or name in self._constants
 
     def lookup(self, node: Node) -> Value:
         """Return the value of a leaf of an expression; raises Unknown."""
         if node.kind == "symbol":
             value = self.values.get(node.name)
             if value is None:
-                constant = CONSTANTS.get(node.name)
+                constant = self._constants.get(node.name)
                 if constant is None:
                     raise Unknown(node.name, node.column)
                 return constant
@@ -108,7 +108,7 @@ class Symbols:
             return "addresses can only be added to numbers and subtracted in one section"
         if name[0].isdigit():
             return f"local label '{name}' is not defined {'below' if name.endswith('f') else 'above'}"
-        near = get_close_matches(name, [*self.values, *CONSTANTS], n=1, cutoff=0.75)
+        near = get_close_matches(name, [*self.values, *self._constants], n=1, cutoff=0.75)
         return f"undefined symbol '{name}'" + (f"; did you mean '{near[0]}'?" if near else "")
 
     def _settled(self, value: Value | Node, at: Node) -> Value:

@@ -41,6 +41,15 @@ Context::Context() {
   for (int i = 0; i < 16; i++) even[i] = odd[i] = number(kUnclear);
 }
 
+void Context::connect(const TileShape& shape, std::uint8_t* bytes) {
+  memory = bytes;
+  memory_base = shape.base;
+  memory_bytes = shape.memory_bytes();
+  interleaved_base = shape.interleaved_base;
+  for (element_bits = 0; Word(1) << element_bits < shape.element_bytes;) element_bits++;
+  n_workers = shape.n_workers;
+}
+
 void Context::settle() {
   for (int set = 0; set < 2; set++) {
     float* queue = odd + 8 * set;
@@ -50,10 +59,10 @@ void Context::settle() {
 }
 
 void Context::bad_address(Word address, Word size) const {
-  const Word end = kMemoryBase + memory_bytes;
+  const Word end = memory_base + memory_bytes;
   std::string why = "access of " + std::to_string(size) + " bytes at " + hex(address);
-  if (address < kMemoryBase || address > end - size)
-    why += " outside the memory " + hex(kMemoryBase) + ".." + hex(end);
+  if (address < memory_base || address > end - size)
+    why += " outside the memory " + hex(memory_base) + ".." + hex(end);
   else if (address % size != 0)
     why += " is not aligned";
   else
@@ -78,8 +87,8 @@ Word Context::get(Word csr) const {
       case 2: return m[13];
       case 3: return m[12];
       case 4: return repeat_count;
-      case 0x60: return Word(slots * kSlotClocks);
-      case 0x61: return Word(std::uint64_t(slots * kSlotClocks) >> 32);
+      case 0x60: return Word(slots * n_workers);
+      case 0x61: return Word(std::uint64_t(slots * n_workers) >> 32);
       case 0x70: return debug_data;
       default: no_register("get", csr);
     }
@@ -92,7 +101,7 @@ Word Context::get(Word csr) const {
     case 0x61: return Word(std::uint64_t(tile->now) >> 32);
     case 0x70: return debug_data;
     default:
-      if (csr >= 0x21 && csr < 0x21 + kWorkers) return tile->worker_bases[csr - 0x21];
+      if (csr >= 0x21 && csr < 0x21 + Word(n_workers)) return tile->worker_bases[csr - 0x21];
       no_register("get", csr);
   }
 }
@@ -115,7 +124,7 @@ void Context::put(Word csr, Word value) {
   } else if (csr == 0x50) {
     tile->weights_from = value;
     tile->weights_ready = tile->now + kResultClocks;
-  } else if (csr >= 0x21 && csr < 0x21 + kWorkers) {
+  } else if (csr >= 0x21 && csr < 0x21 + Word(n_workers)) {
     tile->worker_bases[csr - 0x21] = value;
   } else {
     no_register("put", csr);
@@ -187,7 +196,7 @@ void Context::run_all(Word entry, Word state, Word stride_words) {
 void Context::sync(Word zone) {
   if (zone != 0) throw Trap(Cause::kInvalidOperation, "sync: only the local zone is modelled");
   if (!tile->is_launched) return;
-  tile->now = std::max(tile->now, tile->last_exit + kSlotClocks);
+  tile->now = std::max(tile->now, tile->last_exit + n_workers);
   tile->is_launched = false;
 }
 

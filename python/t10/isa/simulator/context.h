@@ -29,13 +29,19 @@ enum class Action : std::uint8_t { kNone, kJump, kExit, kRepeat };
 
 constexpr int kSink = 16;  // writes to registers without storage go here
 
+constexpr Word kFirstPair = 1u << 31;  // number of the first bank of the interleaved region
+
 struct Context {
   Word m[20] = {};
   Word a[20] = {};
   Word out[2] = {};  // results of the auxiliary half until the bundle ends
 
-  std::uint8_t* memory = nullptr;  // byte at kMemoryBase
+  std::uint8_t* memory = nullptr;  // byte at memory_base
+  Word memory_base = 0;
   Word memory_bytes = 0;
+  Word interleaved_base = 0;
+  int element_bits = 0;  // an element is 1 << element_bits bytes
+  int n_workers = 0;
   Word overflow16 = kLargest16;
   WriteWatch* watch = nullptr;
 
@@ -62,6 +68,8 @@ struct Context {
   std::int64_t slots = 0;
 
   Context();
+  // Takes the memory, whose first byte is at `shape.base`, and the rest of the shape.
+  void connect(const TileShape& shape, std::uint8_t* bytes);
 
   // Turns the queues so that odd[i] is AACC[2i + 1].
   void settle();
@@ -72,7 +80,7 @@ struct Context {
   [[noreturn]] void shared_word(Word address) const;
 
   std::uint8_t* at(Word address, Word size) const {
-    const Word offset = address - kMemoryBase;
+    const Word offset = address - memory_base;
     if (offset > memory_bytes - size || (offset & (size - 1)) != 0) bad_address(address, size);
     return memory + offset;
   }
@@ -93,13 +101,13 @@ struct Context {
     return value;
   }
   Quad load128(Word address) const {
-    if (address < kInterleavedBase) bad_address(address, 16);
+    if (address < interleaved_base) bad_address(address, 16);
     Quad value;
     std::memcpy(&value, at(address, 16), 16);
     return value;
   }
   void wrote(Word address) {
-    std::uint8_t& writers = watch->writers[(address - kMemoryBase) / 4];
+    std::uint8_t& writers = watch->writers[(address - memory_base) / 4];
     writers = std::uint8_t(writers | 1 << watch->worker);
     if ((writers & (writers - 1)) != 0) shared_word(address);
   }
@@ -114,10 +122,10 @@ struct Context {
     wrote(address + 4);
   }
 
-  // Banks: 16 KiB each in region 0; pairs of them in region 1, where bit 3 of the address chooses.
-  static Word bank(Word address) {
-    if (address < kInterleavedBase) return (address - kMemoryBase) >> 14;
-    return 64 + ((address - kInterleavedBase) >> 15) * 2 + (address >> 3 & 1);
+  // Banks: one element each in region 0; pairs of them in region 1, where bit 3 of the address chooses.
+  Word bank(Word address) const {
+    if (address < interleaved_base) return (address - memory_base) >> element_bits;
+    return kFirstPair + ((address - interleaved_base) >> (element_bits + 1)) * 2 + (address >> 3 & 1);
   }
   void apart(Word first, Word second) const {
     if (bank(first) == bank(second)) conflict(first, second);

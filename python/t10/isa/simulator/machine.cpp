@@ -38,24 +38,29 @@ struct Cursor {
   Word remaining = 0;
 };
 
-Machine::Machine(int n_tiles, Program program, std::uint8_t* memory, Word memory_bytes)
-    : program_(std::move(program)), tiles_(std::size_t(n_tiles)) {
+Machine::Machine(int n_tiles, Program program, const TileShape& shape, std::uint8_t* memory)
+    : shape_(shape), program_(std::move(program)), tiles_(std::size_t(n_tiles)) {
+  const Word element = shape.element_bytes;
+  if (shape.n_workers < 1 || shape.n_workers > kMostWorkers || shape.end < shape.base || element < 16 ||
+      (element & (element - 1)) != 0)
+    throw std::invalid_argument("a tile has 1 to 8 workers and memory elements of a power of two");
   for (int number = 0; number < n_tiles; number++) {
     Tile& tile = tiles_[std::size_t(number)];
     tile.number = number;
     tile.machine = this;
+    tile.workers.resize(std::size_t(shape.n_workers));
+    tile.worker_bases.resize(std::size_t(shape.n_workers));
     for (int n = 0; n < 64; n++) tile.weights.set(n, {{kUnclear, kUnclear}});
-    std::uint8_t* bytes = memory + std::size_t(number) * memory_bytes;
+    std::uint8_t* bytes = memory + std::size_t(number) * shape.memory_bytes();
     const auto connect = [&](Context& context, int worker) {
-      context.memory = bytes;
-      context.memory_bytes = memory_bytes;
+      context.connect(shape, bytes);
       context.weights = &tile.weights;
       context.tile = &tile;
       context.worker = worker;
-      context.random_state[0] = std::uint64_t(number) * kWorkers + std::uint64_t(worker) + 2;
+      context.random_state[0] = std::uint64_t(number) * std::uint64_t(shape.n_workers) + std::uint64_t(worker) + 2;
     };
     connect(tile.supervisor, -1);
-    for (int worker = 0; worker < kWorkers; worker++) connect(tile.workers[worker], worker);
+    for (int worker = 0; worker < shape.n_workers; worker++) connect(tile.workers[std::size_t(worker)], worker);
     for (const auto& [address, value] : program_.data()) tile.supervisor.store32(address, value);
   }
 }
@@ -74,7 +79,7 @@ void Machine::locate(Trap& trap, const Context& context, const Entry* entry) con
     trap.line = program_.line_of(trap.pc);
     trap.tile = context.tile->number;
     trap.worker = context.worker;
-    trap.cycle = context.worker >= 0 ? context.slots * kSlotClocks : context.tile->now;
+    trap.cycle = context.worker >= 0 ? context.slots * shape_.n_workers : context.tile->now;
   }
   throw trap;
 }
@@ -103,7 +108,7 @@ void Machine::run_worker(Context& c, Word address) {
       switch (c.action) {
         case Action::kNone: entry += entry->words; break;
         case Action::kJump:
-          check_limit(slots * kSlotClocks);
+          check_limit(slots * shape_.n_workers);
           entry = entry_at(c.target);
           break;
         case Action::kExit: c.slots = slots; return;
@@ -114,7 +119,7 @@ void Machine::run_worker(Context& c, Word address) {
           std::int64_t body = 0;
           for (const Entry* e = first; e != last; e += 2) body += e->slots;
           slots += body * c.count;
-          check_limit(slots * kSlotClocks);
+          check_limit(slots * shape_.n_workers);
           for (Word i = c.count; i != 0; i--)
             for (entry = first; entry != last; entry += 2) execute(c, *entry);
           entry = last;
@@ -131,11 +136,11 @@ void Machine::run_worker(Context& c, Word address) {
 bool Machine::step(Context& c, Cursor& cursor) {
   const Entry* entry = cursor.at;
   try {
-    check_limit(c.slots * kSlotClocks);
+    check_limit(c.slots * shape_.n_workers);
     c.action = Action::kNone;
     c.following = program_.address_of(entry + entry->words);
     execute(c, *entry);
-    if (trace) write_trace(c, entry, c.slots * kSlotClocks);
+    if (trace) write_trace(c, entry, c.slots * shape_.n_workers);
     c.slots += entry->slots;
     cursor.at = entry + entry->words;
     if (c.action == Action::kExit) cursor.at = nullptr;
@@ -156,27 +161,27 @@ bool Machine::step(Context& c, Cursor& cursor) {
 
 // All workers in turns. The next is the one with the fewest slots issued: those with equal numbers in order.
 void Machine::run_stepped(Tile& tile, Word address) {
-  Cursor cursors[kWorkers];
-  for (int w = 0; w < kWorkers; w++) {
-    tile.workers[w].slots = 0;
+  Cursor cursors[kMostWorkers];
+  for (int w = 0; w < shape_.n_workers; w++) {
+    tile.workers[std::size_t(w)].slots = 0;
     cursors[w].at = entry_at(address);
   }
   for (;;) {
     int next = -1;
-    for (int w = 0; w < kWorkers; w++)
-      if (cursors[w].at != nullptr && (next < 0 || tile.workers[w].slots < tile.workers[next].slots)) next = w;
+    for (int w = 0; w < shape_.n_workers; w++)
+      if (cursors[w].at != nullptr && (next < 0 || tile.workers[std::size_t(w)].slots < tile.workers[std::size_t(next)].slots)) next = w;
     if (next < 0) return;
-    step(tile.workers[next], cursors[next]);
+    step(tile.workers[std::size_t(next)], cursors[next]);
   }
 }
 
 void Machine::launch(Tile& tile, Word entry, Word state, Word stride_words) {
   if (state % 4 != 0) throw Trap(Cause::kInvalidOperation, "the address of a worker's state is not a multiple of 4");
-  WriteWatch watches[kWorkers];
+  WriteWatch watches[kMostWorkers];
   if (options.watch_writes) writers_.assign(tile.supervisor.memory_bytes / 4, 0);
-  for (int w = 0; w < kWorkers; w++) {
-    Context& worker = tile.workers[w];
-    worker.m[12] = tile.worker_bases[w];
+  for (int w = 0; w < shape_.n_workers; w++) {
+    Context& worker = tile.workers[std::size_t(w)];
+    worker.m[12] = tile.worker_bases[std::size_t(w)];
     worker.m[13] = state + 4 * stride_words * Word(w);
     worker.set_fp_control(tile.fp_initial);
     watches[w] = {writers_.data(), w};
@@ -196,8 +201,8 @@ void Machine::launch(Tile& tile, Word entry, Word state, Word stride_words) {
     bundles_ += worker.slots;
   }
   tile.now += kResultClocks;
-  tile.first_exit = tile.now + kSlotClocks * least;
-  tile.last_exit = tile.now + kSlotClocks * most;
+  tile.first_exit = tile.now + shape_.n_workers * least;
+  tile.last_exit = tile.now + shape_.n_workers * most;
   tile.is_launched = true;
 }
 
@@ -239,7 +244,7 @@ std::int64_t Machine::run_supervisor(Tile& tile, Word address, Word state) {
   std::int64_t ready[20] = {};
   c.m[0] = state;
   c.m[kLink] = kReturnAddress;
-  c.m[kStackPointer] = options.stack_top - kWorkers * options.worker_stack_bytes;
+  c.m[kStackPointer] = options.stack_top - Word(shape_.n_workers) * options.worker_stack_bytes;
   const Word preserved[3] = {c.m[kPreserved], c.m[kLink], c.m[kStackPointer]};
   const Entry* entry = nullptr;
   const Entry* last = nullptr;
@@ -260,12 +265,12 @@ std::int64_t Machine::run_vertex(int number, Word entry, Word state, VertexKind 
   tile.now = tile.weights_ready = 0;
   tile.is_launched = false;
   if (options.stack_top != 0)
-    for (int w = 0; w < kWorkers; w++)
-      tile.worker_bases[w] = options.stack_top - Word(w) * options.worker_stack_bytes;
+    for (int w = 0; w < shape_.n_workers; w++)
+      tile.worker_bases[std::size_t(w)] = options.stack_top - Word(w) * options.worker_stack_bytes;
   if (kind == VertexKind::kSupervisor) return run_supervisor(tile, entry, state);
   launch(tile, entry, state, 0);
   tile.is_launched = false;
-  return tile.last_exit + kSlotClocks;
+  return tile.last_exit + shape_.n_workers;
 }
 
 std::size_t Machine::run_vertices(const std::int32_t* tiles, const std::uint32_t* entries, const std::uint32_t* states,

@@ -1,9 +1,10 @@
-// Tiles that run code: memories, registers, the supervisor and its six workers.
+// Tiles that run code: memories, registers, the supervisor and its workers.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "program.h"
 
@@ -12,9 +13,9 @@ namespace t10::isa {
 struct Tile {
   int number = 0;
   Context supervisor;
-  Context workers[kWorkers];
+  std::vector<Context> workers;
   Weights weights;
-  Word worker_bases[kWorkers] = {};
+  std::vector<Word> worker_bases;
   Word fp_initial = 0;      // FP_ICTL
   Word weights_from = 0;    // CCCSLOAD
   bool is_launched = false; // workers were launched and not yet synchronised with
@@ -39,8 +40,9 @@ struct Options {
 
 class Machine {
  public:
-  // `memory` is n_tiles * memory_bytes bytes that outlive the machine.
-  Machine(int n_tiles, Program program, std::uint8_t* memory, Word memory_bytes);
+  // `memory` is n_tiles * shape.memory_bytes() bytes that outlive the machine. Throws std::invalid_argument for a shape
+  // of no tile.
+  Machine(int n_tiles, Program program, const TileShape& shape, std::uint8_t* memory);
 
   // Runs one vertex; returns its cycles. Throws Trap.
   std::int64_t run_vertex(int tile, Word entry, Word state, VertexKind kind);
@@ -51,6 +53,7 @@ class Machine {
 
   Tile& tile(int number) { return tiles_.at(std::size_t(number)); }
   int n_tiles() const { return int(tiles_.size()); }
+  const TileShape& shape() const { return shape_; }
   const Program& program() const { return program_; }
   const std::optional<Trap>& trap() const { return trap_; }
   std::int64_t bundles() const { return bundles_; }
@@ -73,6 +76,7 @@ class Machine {
   void write_trace(const Context& context, const Entry* entry, std::int64_t cycle);
   void check_limit(std::int64_t cycles) const;
 
+  TileShape shape_;
   Program program_;
   std::vector<Tile> tiles_;
   std::vector<std::uint8_t> writers_;

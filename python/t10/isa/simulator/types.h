@@ -1,4 +1,4 @@
-// Values of registers, the memory map, and traps.
+// Values of registers, the shape of a tile, and traps.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,16 @@ struct Quad {
   Word w[4];
 };
 
-constexpr Word kMemoryBase = 0x4C000;
-constexpr Word kInterleavedBase = 0x80000;
-constexpr int kWorkers = 6;
-constexpr int kSlotClocks = 6;     // a worker issues once in so many clocks
+// What the chip's description says of a tile. Memory is [base, end); a bank is a memory element below the interleaved
+// region, one of a pair in it. A worker issues once in `n_workers` clocks.
+struct TileShape {
+  Word base, end, interleaved_base, element_bytes;
+  int n_workers;
+
+  Word memory_bytes() const { return end - base; }
+};
+
+constexpr int kMostWorkers = 8;    // bits of a write watch
 constexpr int kResultClocks = 6;   // the supervisor sees a result so many clocks after issue
 constexpr Word kUnclear = 0x7fdeffbe; // what registers and weights hold before anything wrote them: NaN as f32 and f16
 constexpr Word kReturnAddress = 0; // where supervisor code returns to: no address of code

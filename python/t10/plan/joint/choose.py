@@ -1,4 +1,4 @@
-"""Plans, idle levels and layouts of a whole model, chosen together: states, prices, the best choice, and its proof."""
+"""Plans, idle levels and layouts of a whole model, chosen together: states, costs, the best choice, and its proof."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from t10.core.dtypes import size_bytes
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import PHASES, Optimality, moment
 from t10.cost.operator import output_chunk
-from t10.plan.allocation import aligned_size
-from t10.plan.assemble import Context, Front
-from t10.plan.buffers import layout_slots
-from t10.plan.joint.pricing import Prices
+from t10.plan.assemble import Context
+from t10.plan.joint.costs import JointCosts
 from t10.plan.joint.selection import Ints, Lifetime, Rows, Saving, Selection, Table
 from t10.plan.joint.solve import MOST_WORK, Solution, solve
 from t10.plan.joint.states import States, states_of
+from t10.plan.memory.allocation import aligned_size
+from t10.plan.memory.buffers import layout_slots
+from t10.plan.memory.levels import Choice
 from t10.plan.options import PlanOptions, Reading
-from t10.plan.reconcile import Choice
+from t10.plan.search.pareto import Front
 
 MOST_ROUNDS = 12
 
@@ -33,7 +34,7 @@ Report = Callable[[int, int], None]
 class JointChoice:
     """States and the choice among them, one per operator; modelled cycles of all, and what none can undercut.
 
-    `greedy_cycles` are those of Algorithm 1's choices at the same prices, by reading; none where it has no choice.
+    `greedy_cycles` are those of Algorithm 1's choices at the same costs, by reading; none where it has no choice.
     """
 
     states: tuple[States, ...]
@@ -54,7 +55,7 @@ class JointChoice:
 
 
 class JointPlanner:
-    """The joint choice of one model; prices are kept, so that asking again with less memory is cheap."""
+    """The joint choice of one model; costs are kept, so that asking again with less memory is cheap."""
 
     def __init__(
         self,
@@ -76,7 +77,7 @@ class JointPlanner:
             if choices is not None
         }
         self.states = states_of(context, fronts, options, list(kept.values()))
-        self.prices = Prices(context, self.states, lambda: report(0, MOST_ROUNDS))
+        self.pair_costs = JointCosts(context, self.states, lambda: report(0, MOST_ROUNDS))
         self.starts: dict[Reading, Ints] = {
             reading: self._rows_of(plans, greedy[reading] or ()) for reading, plans in kept.items()
         }
@@ -103,26 +104,26 @@ class JointPlanner:
         return self._joint(self.selection(room_bytes), best)
 
     def _settle(self, selection: Selection, rows: Ints) -> bool:
-        """Make the prices of a choice exact; return whether any changed."""
+        """Make the costs of a choice exact; return whether any changed."""
         first = [selection.rows_of(step).start for step in range(selection.n_operators)]
         levels = [int(row) - low for row, low in zip(rows, first, strict=True)]
-        return self.prices.settle(selection.states_of(rows).tolist(), levels)
+        return self.pair_costs.settle(selection.states_of(rows).tolist(), levels)
 
     def selection(self, room_bytes: int) -> Selection:
-        """Return the problem with the prices known by now."""
-        prices = self.prices
+        """Return the problem with the costs known by now."""
+        known = self.pair_costs
         n_states = tuple(map(len, self.states))
         first = np.concatenate([[0], np.cumsum(n_states)])
-        tables = [priced.table for priced in prices.rows]
+        tables = [priced.table for priced in known.rows]
         rows = Rows(
             state=np.concatenate([t.plan + first[step] for step, t in enumerate(tables)]),
             cycles=np.concatenate([t.cycles for t in tables]),
             idle_bytes=np.concatenate([t.idle_bytes for t in tables]),
-            need_bytes=np.concatenate([priced.phase_bytes for priced in prices.rows]),
+            need_bytes=np.concatenate([priced.phase_bytes for priced in known.rows]),
         )
         costs: dict[tuple[int, ...], Ints] = {}
         savings: list[Saving] = []
-        for scope, edge in prices.edges:
+        for scope, edge in known.edges:
             costs[scope] = costs[scope] + edge.cycles if scope in costs else edge.cycles
             for saved in edge.savings:
                 table = _ordered(scope, saved.n_bytes)
@@ -155,11 +156,11 @@ class JointPlanner:
         for value in context.graph.inputs:
             if value.name not in last_by_value:
                 continue
-            step = self.prices.maker_by_value.get(value.name)
+            step = self.pair_costs.maker_by_value.get(value.name)
             layouts = (
-                [self.prices.fixed[value.name]] * len(self.states[0])
+                [self.pair_costs.fixed[value.name]] * len(self.states[0])
                 if step is None
-                else [self.prices.layout(value.name, number) for number in range(len(self.states[step]))]
+                else [self.pair_costs.layout(value.name, number) for number in range(len(self.states[step]))]
             )
             slots = [layout_slots(specs, layout, prod(value.shape)) for layout in layouts]
             sizes = np.array([aligned_size(n * size_bytes(value.dtype)) for n in slots], np.int64)
@@ -169,7 +170,7 @@ class JointPlanner:
     def _last_moment(self, value: str, made_at: int) -> int:
         """Return the last moment at which a value is alive wherever its readers' operands lie.
 
-        One that is used in place in its last step replaces the copy it saves there (see `pricing.Saved`).
+        One that is used in place in its last step replaces the copy it saves there (see `costs.Saved`).
         """
         context = self.context
         last = context.lives.last_by_value.get(value)
@@ -181,7 +182,7 @@ class JointPlanner:
     def _joint(self, selection: Selection, found: Solution) -> JointChoice:
         choices: list[Choice] = []
         for step, row in enumerate(found.rows.tolist()):
-            table, number = self.prices.rows[step].table, row - selection.rows_of(step).start
+            table, number = self.pair_costs.rows[step].table, row - selection.rows_of(step).start
             choices.append(Choice(int(table.plan[number]), int(table.level[number])))
         cycles = selection.cycles(found.rows)
         greedy: dict[Reading, int] = {
@@ -193,7 +194,7 @@ class JointPlanner:
         """Return the rows of a choice among the fronts."""
         first = 0
         rows: list[int] = []
-        for states, priced, plan, choice in zip(self.states, self.prices.rows, kept, greedy, strict=True):
+        for states, priced, plan, choice in zip(self.states, self.pair_costs.rows, kept, greedy, strict=True):
             table = priced.table
             state = next(number for number, s in enumerate(states) if s.plan == plan)
             rows.append(first + int(np.nonzero((table.plan == state) & (table.level == choice.level))[0][0]))

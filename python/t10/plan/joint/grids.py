@@ -1,8 +1,8 @@
 """Plans whose result lies as a grid although several cores sum each part of it, so that readers can follow them.
 
 A reduce-scatter leaves every core with a chunk of its part. Only where chunks are slices of the part's first long dim
-is the result cut in a grid (see `following`), and the plans of a front seldom happen to be such. Among all partitions
-without rotation the best of those that are, by cycles and bytes, are worth having as states.
+is the result cut in a grid (see `search.producer_layouts`), and the plans of a front seldom happen to be such. Among
+all partitions without rotation the best of those that are, by cycles and bytes, are worth having as states.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import numpy as np
 
 from t10.core.expression import OperatorSpec
 from t10.core.plan import CostedPlan
-from t10.plan.alignment import align_pace
 from t10.plan.assemble import Context
-from t10.plan.evaluate import Ints, evaluate
 from t10.plan.options import PlanOptions
-from t10.plan.pareto import front_indices
-from t10.plan.placement import place
-from t10.plan.search import costed
-from t10.plan.space import searched_partitions
+from t10.plan.search.alignment import align_pace
+from t10.plan.search.evaluate import Ints, evaluate
+from t10.plan.search.operator import costed
+from t10.plan.search.pareto import front_indices
+from t10.plan.search.placement import place
+from t10.plan.search.space import searched_partitions
 
 
 def grid_plans(

@@ -147,7 +147,7 @@ def open_scope(scope: tuple[int, ...], n_states: Sequence[int]) -> tuple[int, ..
 
 
 def _bound(best: BestAt, idle_bytes: int, hint: float) -> Bound:
-    """Return the bound that prices prove, of all choices with at most `idle_bytes` at rest."""
+    """Return the bound that costs prove, of all choices with at most `idle_bytes` at rest."""
     bracket = _bracket(best, idle_bytes, hint)
     if isinstance(bracket, Bound):
         return bracket

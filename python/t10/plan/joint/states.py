@@ -1,8 +1,8 @@
 """The states an operator may be in: plans of its front, and plans that lie as a producer leaves what it reads.
 
 Fronts are made for operators on their own. In a model a slower plan may be better because nothing has to move before
-it, so every state of a producer offers its consumers the plan that follows it (see `following`). Operators that only
-differ in names, with producers in equal states, share one tuple of states.
+it, so every state of a producer offers its consumers the plan that follows it (see `search.producer_layouts`).
+Operators that only differ in names, with producers in equal states, share one tuple of states.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.plan import CostedPlan, OperatorPlan
 from t10.cost.operator import output_chunk
-from t10.plan.alternatives import alternatives, evaluate_plans
-from t10.plan.assemble import Context, Front
-from t10.plan.following import following_plan
+from t10.plan.assemble import Context
 from t10.plan.joint.grids import grid_plans
-from t10.plan.liveness import unshaped
+from t10.plan.memory.liveness import unshaped
 from t10.plan.options import PlanOptions
-from t10.plan.search import costed
+from t10.plan.search.alternatives import alternatives, evaluate_plans
+from t10.plan.search.operator import costed
+from t10.plan.search.pareto import Front
+from t10.plan.search.producer_layouts import following_plan
 
 States = tuple[CostedPlan, ...]
 
@@ -149,7 +150,7 @@ def _with_whole_sums(context: Context, spec: OperatorSpec, states: States) -> St
 
 
 def _costed_all(context: Context, spec: OperatorSpec, plans: Sequence[OperatorPlan]) -> list[CostedPlan]:
-    """Return plans of an operator with their prices."""
+    """Return plans of an operator with their costs."""
     if not plans:
         return []
     arrays = evaluate_plans(spec, context.cost, plans)

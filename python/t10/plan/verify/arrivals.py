@@ -10,11 +10,11 @@ from t10.core.expression import Operand, OperatorSpec
 from t10.core.graph import Graph
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import Arrival, Layout, ModulePlan, ScheduledOperator
+from t10.plan.verify.body import ends_at
 from t10.plan.verify.nameless import REMEMBERED, nameless, nameless_layout
 from t10.plan.verify.placed import placed_layout, placed_operand, same_slots
 from t10.plan.verify.uses import Uses
 from t10.plan.verify.violation import Violation
-from t10.plan.verify.windows import last_positions
 
 PREFIX_BY_SOURCE = {"weight": "idle", "input": "input", "result": "value"}
 
@@ -134,16 +134,14 @@ def reads_outside(spec: OperatorSpec, operand: Operand) -> bool:
 
 def _is_rotated_away(spec: OperatorSpec, scheduled: ScheduledOperator, number: int, buffer: str) -> bool:
     """Return whether the operator leaves another window in the buffer than it found; weights are sent home."""
-    plan = scheduled.active.plan
-    if number >= len(spec.inputs) or all(t == 1 for t in plan.ft[number]):
+    if number >= len(spec.inputs) or all(t == 1 for t in scheduled.active.plan.ft[number]):
         return False
     sharing = [arrival for arrival in scheduled.arrivals if arrival.buffer == buffer]
     if len(sharing) > 1:
         return True
     if buffer.startswith(PREFIX_BY_SOURCE["weight"]):
         return False
-    ends = last_positions(plan)
-    return any(t > 1 and ends[axis] for axis, t in enumerate(plan.ft[number]))
+    return any(ends_at(spec, scheduled.body)[number])
 
 
 def _rotation_rules(

@@ -10,13 +10,11 @@ from t10.core.dtypes import size_bytes
 from t10.core.expression import Operand, OperatorSpec
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import PHASES, Buffer, ModulePlan, moment
+from t10.core.tile import ALIGNMENT_BYTES
 from t10.plan.verify.placed import layout_slots, operand_slots
 from t10.plan.verify.uses import Uses
 from t10.plan.verify.violation import Violation
 from t10.plan.verify.windows import output_chunks, output_replicas
-
-ALIGNMENT_BYTES = 8
-"""Every buffer starts at a multiple of this."""
 
 
 @dataclass(frozen=True, slots=True)

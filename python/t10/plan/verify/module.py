@@ -14,6 +14,7 @@ from t10.core.expression import Operand, OperatorSpec
 from t10.core.schedule import Layout, ModulePlan, ScheduledOperator
 from t10.errors import VerifyError
 from t10.plan.verify.arrivals import arrival_violations
+from t10.plan.verify.body import body_violations
 from t10.plan.verify.memory import memory_violations
 from t10.plan.verify.nameless import REMEMBERED, nameless, nameless_layout
 from t10.plan.verify.operator import verify_operator
@@ -28,10 +29,10 @@ MOST_SHOWN = 5
 def verify_module(plan: ModulePlan, chip: ChipSpec) -> list[Violation]:
     """Return what is wrong with a planned model on a chip, [] where nothing is.
 
-    Operators are verified first, then layouts, arrivals and memory; each group builds on the ones before and is only
-    looked at when those are right. Source: compute-shift model §3-§5, T10 §4.3.
+    Operators are verified first, then their programs, layouts, arrivals and memory; each group builds on the ones
+    before and is only looked at when those are right. Source: compute-shift model §3-§5, T10 §4.3.
     """
-    found = list(_operator_rules(plan, chip))
+    found = list(_operator_rules(plan, chip)) or list(_body_rules(plan))
     if found:
         return found
     uses = uses_of(plan.graph)
@@ -66,6 +67,12 @@ def _operator_rules(plan: ModulePlan, chip: ChipSpec) -> Iterator[Violation]:
         return
     for spec, scheduled in zip(plan.graph.operators, plan.operators, strict=True):
         yield from verify_operator(spec, scheduled.active.plan, chip.n_cores)
+
+
+def _body_rules(plan: ModulePlan) -> Iterator[Violation]:
+    """The program of every operator is the one its plan stands for."""
+    for spec, scheduled in zip(plan.graph.operators, plan.operators, strict=True):
+        yield from body_violations(spec, scheduled)
 
 
 def _layout_rules(plan: ModulePlan, chip: ChipSpec, uses: Uses) -> Iterator[Violation]:

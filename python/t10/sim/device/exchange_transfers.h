@@ -19,8 +19,8 @@ namespace t10 {
 
 // What a transfer and a copy cost; see docs/device-simulator.md for where the numbers come from.
 struct ExchangeRates {
-  std::int64_t exchange_bytes_per_cycle = 4, fragment_cycles = 2, copy_bytes_per_cycle = 8, largest_words = 4148;
-  std::int64_t element_bytes = 16384, interleaved_offset = 0x34000;  // 0: no memory elements, nothing is serialised
+  std::int64_t exchange_bytes_per_cycle, fragment_cycles, copy_bytes_per_cycle, largest_words;
+  std::int64_t element_bytes, interleaved_offset;  // 0: no memory elements, nothing is serialised
 };
 
 constexpr std::int64_t WORD = 4, EIGHTH = 8;  // copies are counted in eighths of a cycle

@@ -11,12 +11,10 @@ from numpy.typing import NDArray
 
 from t10.core.codelet import CodeletKind
 from t10.core.device import DeviceProgram
+from t10.core.tile import ALIGNMENT_BYTES, TileMemory
 from t10.errors import VerifyError
-from t10.isa.constants import TMEM_BASE
 from t10.isa.image import Image
 from t10.isa.tile import Machine
-
-STACK_ALIGNMENT_BYTES = 8
 
 
 class TileMachine(Protocol):
@@ -54,23 +52,25 @@ def small_pages(shape: tuple[int, int]) -> NDArray[np.uint8]:
     )
 
 
-def instruction_machine(program: DeviceProgram, image: Image, *, watch_writes: bool = False) -> Machine:
+def instruction_machine(
+    program: DeviceProgram, image: Image, tile: TileMemory, *, watch_writes: bool = False
+) -> Machine:
     """Return the instruction-set simulator with the program's code, memories and stacks.
 
     `watch_writes` makes it a trap that two workers write into one word. Raises `VerifyError` where the program's memory
-    does not begin where a tile's does or a codelet has no symbol.
+    is not that of a tile or a codelet has no symbol.
     """
     memory = program.memory
-    if memory.base != TMEM_BASE:
+    if (memory.base, memory.end) != (tile.base, tile.end):
         raise VerifyError(
-            f"the program's memory begins at {memory.base:#x}, that of a tile at {TMEM_BASE:#x}"
+            f"the program's memory begins at {memory.base:#x} and ends at {memory.end:#x}, that of a tile of its chip "
+            f"begins at {tile.base:#x} and ends at {tile.end:#x}"
         )
-    shape = (program.n_tiles, memory.end - memory.base)
-    machine = Machine(program.n_tiles, image, shape[1], small_pages(shape))
+    machine = Machine(program.n_tiles, image, tile, small_pages((program.n_tiles, tile.size_bytes)))
     worker = max((codelet.stack_bytes for codelet in program.codelets if codelet.kind == "multi"), default=0)
     machine.set_options(
         watch_writes=watch_writes,
-        stack_top=memory.exchange // STACK_ALIGNMENT_BYTES * STACK_ALIGNMENT_BYTES,
-        worker_stack_bytes=-(-worker // STACK_ALIGNMENT_BYTES) * STACK_ALIGNMENT_BYTES,
+        stack_top=memory.exchange // ALIGNMENT_BYTES * ALIGNMENT_BYTES,
+        worker_stack_bytes=-(-worker // ALIGNMENT_BYTES) * ALIGNMENT_BYTES,
     )
     return machine

@@ -10,28 +10,19 @@ The model and its assumptions are described in docs/device-simulator.md; its num
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from t10.chip import ChipSpec
+from t10.chip import ChipSpec, FloorPlan
 from t10.core.device import Pattern
 from t10.sim.device._device import schedule
 from t10.sim.device.exchange import LoadedCopy
 
 Ints = NDArray[np.int64]
 
-LARGEST_TRANSFER_WORDS = 4148
-ELEMENT_BYTES = 16384
-INTERLEAVED_OFFSET = 0x80000 - 0x4C000
-"""Memory elements: 16 KiB each up to here, pairs of them from here on (timing reference §1, §3)."""
-
-TILES_PER_BLOCK_ROW = 2
-ROWS = 23
-NEAREST_CYCLES = 58
-ROW_EIGHTHS, COLUMN_EIGHTHS = 16, 36
-"""Route over the chip: 58 cycles and 2 per row, 4.5 per column of four tiles: 58 to 170 (timing reference §3)."""
+EIGHTHS = 8
+"""Routes over the chip are counted in eighths of a cycle."""
 
 NO_PLACES = np.zeros((0, 2), np.int64)
 
@@ -56,9 +47,9 @@ class ExchangeModel:
             chip.exchange_bytes_per_cycle,
             chip.fragment_cycles,
             chip.copy_bytes_per_cycle,
-            LARGEST_TRANSFER_WORDS,
-            ELEMENT_BYTES if self.has_elements else 0,
-            INTERLEAVED_OFFSET,
+            chip.largest_transfer_words,
+            chip.element_bytes if self.has_elements else 0,
+            chip.interleaved_base - chip.memory_base,
         ]
 
 
@@ -112,7 +103,7 @@ def pattern_time(
     """
     chip = model.chip
     table = np.zeros((n_tiles, 4), np.int64)
-    places = floor_plan(n_tiles) if model.has_floor_plan else NO_PLACES
+    places = floor_plan(chip.floor_plan, n_tiles) if model.has_floor_plan else NO_PLACES
     last, bound, n_transfers, fragments, n_bytes, max_bytes = schedule(
         pattern.runs,
         pattern.fills,
@@ -120,8 +111,8 @@ def pattern_time(
         target_offset,
         model.rates,
         places,
-        ROW_EIGHTHS,
-        COLUMN_EIGHTHS,
+        round(chip.floor_plan.row_cycles * EIGHTHS),
+        round(chip.floor_plan.column_cycles * EIGHTHS),
         table,
     )
     # The first fragment's control is part of the set-up.
@@ -149,17 +140,16 @@ def pattern_time(
 
 def _latency(model: ExchangeModel, *, is_neighbour: bool) -> int:
     if model.has_floor_plan:
-        return NEAREST_CYCLES
+        return model.chip.floor_plan.nearest_cycles
     return model.chip.latency_neighbour_cycles if is_neighbour else model.chip.latency_any_cycles
 
 
-@lru_cache(maxsize=8)
-def floor_plan(n_tiles: int) -> Ints:
-    """Return (row, column) of every tile, (n_tiles, 2): pairs in blocks of 23 rows, every second block upside down.
+def floor_plan(plan: FloorPlan, n_tiles: int) -> Ints:
+    """Return (row, column) of every tile, (n_tiles, 2): rows of tiles in blocks, every second block upside down.
 
     Source: timing reference §3, floor plan of a 1472-tile chip; smaller chips are its first tiles.
     """
-    pair = np.arange(n_tiles, dtype=np.int64) // TILES_PER_BLOCK_ROW
-    block, row = np.divmod(pair, ROWS)
-    row = np.where(block % 2 == 1, ROWS - 1 - row, row)
+    pair = np.arange(n_tiles, dtype=np.int64) // plan.tiles_per_row
+    block, row = np.divmod(pair, plan.rows)
+    row = np.where(block % 2 == 1, plan.rows - 1 - row, row)
     return np.ascontiguousarray(np.stack([row, block // 2], axis=1))

@@ -25,7 +25,7 @@ PHASE_BY_COPY: dict[CopyKind, PhaseKind] = {
     "relayout": "relayout",
     "setup": "setup",
     "shift": "shift",
-    "land": "shift",
+    "copy_out": "shift",
     "reduce": "reduce",
 }
 Ints = NDArray[np.int64]

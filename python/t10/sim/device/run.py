@@ -75,7 +75,7 @@ def run_device(
     names = [each.operator for each in program.operators]
     if until is not None and until not in names:
         raise InputError(f"there is no operator '{until}' to stop after")
-    machine = machine or instruction_machine(program, image)
+    machine = machine or instruction_machine(program, image, chip.tile_memory)
     runner = _Runner(program, image, machine, exchange or ExchangeModel(chip), progress, trace)
     place(runner.memory, program.weights, weights, "weight")
     place(runner.memory, program.inputs, inputs, "input")

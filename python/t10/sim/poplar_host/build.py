@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Literal
 
 from t10.core.atomic import write_text
+from t10.core.tile import IPU_MEMORY, N_WORKERS, TileMemory
 from t10.errors import InputError
 from t10.sim.poplar_host.code import code_bytes
 from t10.sim.poplar_host.popc import registry_text
 
-VertexCode = Literal["twins", "assembly"]
+VertexCode = Literal["cpp", "assembly"]
 """What vertices run: their C++ bodies, or their assembly on the instruction-set simulator."""
 
 HOST = Path(__file__).resolve().parent
@@ -24,8 +25,8 @@ SIMULATOR = HOST.parents[1] / "isa" / "simulator"
 LIBRARY = SIMULATOR / "libt10_isa.a"
 COMPILER = "g++"
 PROGRAM_FILES = ("program.cpp", "t10_runtime.cpp", "codelets.cpp", "tables.bin")
-# Twins round every operation to its own type: nothing may be contracted or kept wider.
-FLAGS = ("-std=c++17", "-ffp-contract=off", "-pipe")
+# C++ references round every operation to its own type: nothing may be contracted or kept wider.
+FLAGS = ("-std=c++17", "-ffp-contract=off", "-pipe", f"-DT10_WORKERS={N_WORKERS}")
 SHOWN_LINES = 12
 
 
@@ -39,10 +40,16 @@ class _Unit:
     includes: tuple[Path, ...]
 
 
-def build(folder: Path | str, build_folder: Path | str, vertices: VertexCode = "twins") -> Path:
+def build(
+    folder: Path | str,
+    build_folder: Path | str,
+    vertices: VertexCode = "cpp",
+    memory: TileMemory = IPU_MEMORY,
+) -> Path:
     """Return the executable of the program in `folder`; objects made before in `build_folder` are used again.
 
-    Raises `InputError` when the folder holds no program, there is no g++, or the program does not compile.
+    `memory` is that of a tile, where vertices run their assembly. Raises `InputError` when the folder holds no
+    program, there is no g++, or the program does not compile.
     """
     source, into = Path(folder).resolve(), Path(build_folder).resolve()
     missing = [name for name in PROGRAM_FILES if not (source / name).is_file()]
@@ -63,7 +70,7 @@ def build(folder: Path | str, build_folder: Path | str, vertices: VertexCode = "
     ]
     libraries: list[Path] = []
     if vertices == "assembly":
-        units.append(_Unit("tiles", _tiles_text(source, into), "-O1", (*headers, SIMULATOR)))
+        units.append(_Unit("tiles", _tiles_text(source, into, memory), "-O1", (*headers, SIMULATOR)))
         libraries.append(LIBRARY)
     with ThreadPoolExecutor(max_workers=len(units)) as pool:
         objects = list(pool.map(_compiled, units, [into] * len(units)))
@@ -82,14 +89,14 @@ def _unit(name: str, source: Path) -> _Unit:
     return _Unit(name, text, "-O0", (HOST / "include", source))
 
 
-def _tiles_text(source: Path, into: Path) -> str:
+def _tiles_text(source: Path, into: Path, memory: TileMemory) -> str:
     """Return the source that links tiles with the program's code, which is assembled into a file for them."""
     if not LIBRARY.is_file():
         raise InputError(
             "the library of the instruction-set simulator is missing",
             hint="build the native modules of T10 first",
         )
-    assembled = code_bytes((source / "codelets.S").read_text(encoding="utf-8"))
+    assembled = code_bytes((source / "codelets.S").read_text(encoding="utf-8"), memory)
     path = into / f"code-{hashlib.blake2b(assembled, digest_size=8).hexdigest()}.bin"
     path.write_bytes(assembled)
     library = hashlib.blake2b(LIBRARY.read_bytes(), digest_size=8).hexdigest()

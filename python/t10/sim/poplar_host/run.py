@@ -14,6 +14,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from t10.arrays import read_arrays, write_arrays
+from t10.core.tile import IPU_MEMORY, TileMemory
 from t10.errors import SimTrap
 from t10.sim.poplar_host.build import VertexCode, build
 
@@ -35,7 +36,7 @@ def run_poplar_host(
     folder: Path | str,
     inputs: Mapping[str, NDArray[Any]],
     *,
-    vertices: VertexCode = "twins",
+    vertices: VertexCode = "cpp",
     build_folder: Path | str | None = None,
 ) -> dict[str, NDArray[Any]]:
     """Return the outputs by name of the program in `folder`; see `run_program`."""
@@ -47,18 +48,19 @@ def run_program(
     inputs: Mapping[str, NDArray[Any]],
     *,
     weights: Mapping[str, NDArray[Any]] | None = None,
-    vertices: VertexCode = "twins",
+    vertices: VertexCode = "cpp",
     build_folder: Path | str | None = None,
+    memory: TileMemory = IPU_MEMORY,
 ) -> PoplarHostResult:
     """Return what the program in `folder` computes from inputs.
 
-    Vertices run their C++ bodies, or with `vertices="assembly"` codelets.S on the instruction-set simulator. The
-    program is compiled with g++, in `build_folder` where given: then what did not change is not compiled again.
-    `weights` take the place of those in weights.bin. Raises `InputError` where the program cannot be built, and
-    `SimTrap` where it stops: it names the rule of Poplar's that was broken.
+    Vertices run their C++ bodies, or with `vertices="assembly"` codelets.S on the instruction-set simulator, on tiles
+    with `memory`. The program is compiled with g++, in `build_folder` where given: then what did not change is not
+    compiled again. `weights` take the place of those in weights.bin. Raises `InputError` where the program cannot be
+    built, and `SimTrap` where it stops: it names the rule of Poplar's that was broken.
     """
     with _folder(build_folder) as into, tempfile.TemporaryDirectory() as scratch:
-        executable = build(folder, into, vertices)
+        executable = build(folder, into, vertices, memory)
         files = Path(scratch)
         write_arrays(files / "inputs.npz", inputs)
         command = [str(executable), "--model", "--cycles", "--folder", str(Path(folder).resolve())]

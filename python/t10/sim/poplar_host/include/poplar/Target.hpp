@@ -9,7 +9,7 @@ enum class TargetType { IPU, IPU_MODEL, CPU };
 
 class Target {
 public:
-  static constexpr unsigned TILES_OF_MK2 = 1472, WORKERS = 6;
+  static constexpr unsigned TILES_OF_MK2 = 1472, WORKERS = T10_WORKERS;
   Target(TargetType type = TargetType::CPU, unsigned n_tiles = TILES_OF_MK2) : type(type), n_tiles(n_tiles) {}
   static Target createIPUTarget(unsigned n_ipus, StringRef, const OptionFlags & = {}) {
     return Target(TargetType::IPU, TILES_OF_MK2 * n_ipus);

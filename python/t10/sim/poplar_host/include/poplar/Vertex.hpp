@@ -38,7 +38,7 @@ class SupervisorVertex {};
 
 class MultiVertex {
 public:
-  static constexpr unsigned numWorkers() { return 6; }
+  static constexpr unsigned numWorkers() { return T10_WORKERS; }
 };
 
 } // namespace poplar

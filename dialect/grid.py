@@ -1,0 +1,169 @@
+"""The value of `#rtensor.grid`: how the points of one operator lie on the cores and in time.
+
+```
+#rtensor.grid<{f_op = [2, 3, 1], lengths = [1, 1, 6], steps = [1, 1, 3], loop_order = [2], core_order = [0, 1],
+               phases = [[], [], [[3, 1, 2, 0], [2, 1, 3, 1]]]}>
+```
+
+is the grid of `C[m, n] += A[m, k] * B[k, n]` on 2 * 3 cores that run three sub-tasks along k, 6 / 3 = 2 points each:
+
+```
+for every core s = (s_m, s_n, s_k):            # s_a < f_op[a]; numbered row-major over core_order
+  for p_k in range(steps[k]):                  # the position along k
+    compute m in [s_m, + 1), n in [s_n, + 1), k in [phase_k(s) + 2 * p_k, + 2) mod 6
+```
+
+Source: compute-shift model §2 to §4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+
+from t10.core.expression import AxisSizes
+from t10.core.plan import OperatorPlan, PhaseTerm, Reduce
+from t10.dialect.attributes import Decoded, int_tuple, refuse_unknown, required
+from t10.dialect.ods import Invalid
+
+KEYS = ("f_op", "lengths", "steps", "loop_order", "core_order", "phases")
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """How the points of an operator lie on the cores and in time; see the module's docstring.
+
+    Per axis: `f_op` parts, `lengths` indices of one part, `steps` sub-tasks along it, `phases` terms whose sum modulo
+    the length is where a core starts. `loop_order` names the axes of several steps, outermost first; `core_order` those
+    of several parts, slowest first.
+    """
+
+    f_op: AxisSizes
+    lengths: AxisSizes
+    steps: AxisSizes
+    loop_order: AxisSizes
+    core_order: AxisSizes
+    phases: tuple[tuple[PhaseTerm, ...], ...]
+
+    def __post_init__(self) -> None:
+        """Check the rules; raises `Invalid`."""
+        n_axes = len(self.f_op)
+        for name, row in (("lengths", self.lengths), ("steps", self.steps), ("phases", self.phases)):
+            if len(row) != n_axes:
+                raise Invalid(f"grid {name} has {len(row)} entries, expected {n_axes}: one per axis, as f_op")
+        for name, row in (("f_op", self.f_op), ("lengths", self.lengths), ("steps", self.steps)):
+            for axis, value in enumerate(row):
+                if value < 1:
+                    raise Invalid(f"grid {name}[{axis}] = {value}, expected at least 1")
+        for axis, (length, steps) in enumerate(zip(self.lengths, self.steps, strict=True)):
+            if length % steps:
+                raise Invalid(f"grid steps[{axis}] = {steps} does not divide lengths[{axis}] = {length}")
+        _check_order("loop_order", self.loop_order, [a for a in range(n_axes) if self.steps[a] > 1])
+        _check_order("core_order", self.core_order, [a for a in range(n_axes) if self.f_op[a] > 1])
+        for axis, terms in enumerate(self.phases):
+            for term in terms:
+                self._check_term(axis, term)
+
+    def _check_term(self, axis: int, term: PhaseTerm) -> None:
+        """Check that a term moves cores apart on an axis that has a loop."""
+        where = f"grid phases[{axis}]"
+        if self.steps[axis] == 1:
+            raise Invalid(f"{where} is stated, but the axis has one step, expected []")
+        if any(sharer not in range(len(self.f_op)) for sharer in term.sharer_axes):
+            raise Invalid(f"{where} names axes {list(term.sharer_axes)}, expected axes of the grid")
+        n_sharers = prod(self.f_op[sharer] for sharer in term.sharer_axes)
+        if not 0 < term.stride < self.lengths[axis]:
+            raise Invalid(f"{where} has stride {term.stride}, expected 1 to {self.lengths[axis] - 1}")
+        if term.divisor < 1 or term.modulus < 2 or term.divisor * term.modulus > n_sharers:
+            raise Invalid(
+                f"{where} takes the digit (sigma / {term.divisor}) mod {term.modulus} of {n_sharers} cores, "
+                "expected a modulus of at least 2 and no more digits than cores"
+            )
+
+    @property
+    def n_cores(self) -> int:
+        """Return the number of cores that work."""
+        return prod(self.f_op)
+
+    @property
+    def n_steps(self) -> int:
+        """Return the number of sub-tasks of every core."""
+        return prod(self.steps)
+
+    def pace(self, axis: int) -> int:
+        """Return rp, the indices by which what rotates along an axis moves; 0 where nothing does."""
+        return self.lengths[axis] // self.steps[axis] if self.steps[axis] > 1 else 0
+
+    def plan(self, ft: tuple[AxisSizes, ...], reduce: Reduce = "none") -> OperatorPlan:
+        """Return the plan of an operator on this grid; `ft` are the temporal factors of its inputs and its output."""
+        still = tuple(axis for axis, parts in enumerate(self.f_op) if parts == 1)
+        return OperatorPlan(
+            f_op=self.f_op,
+            lengths=self.lengths,
+            ft=ft,
+            rp=tuple(self.pace(axis) for axis in range(len(self.f_op))),
+            steps=self.steps,
+            loop_order=self.loop_order,
+            phases=self.phases,
+            core_order=(*still, *self.core_order),
+            reduce=reduce,
+        )
+
+
+def grid_of(plan: OperatorPlan) -> Grid:
+    """Return the grid of a plan."""
+    return Grid(
+        f_op=plan.f_op,
+        lengths=plan.lengths,
+        steps=plan.steps,
+        loop_order=plan.loop_order,
+        core_order=plan.cut_order,
+        phases=plan.phases,
+    )
+
+
+def grid_fields(grid: Grid) -> dict[str, object]:
+    """Return the fields of `#rtensor.grid`; `read_grid` reads them back."""
+    return {
+        "f_op": grid.f_op,
+        "lengths": grid.lengths,
+        "steps": grid.steps,
+        "loop_order": grid.loop_order,
+        "core_order": grid.core_order,
+        "phases": tuple(tuple(_flat(term) for term in terms) for terms in grid.phases),
+    }
+
+
+def read_grid(fields: Mapping[str, Decoded]) -> Grid:
+    """Return the grid spelled by a decoded attribute; raises `Invalid`."""
+    refuse_unknown(fields, KEYS, "grid")
+    rows = {key: int_tuple(required(fields, key, "grid"), key) for key in KEYS if key != "phases"}
+    phases = required(fields, "phases", "grid")
+    if not isinstance(phases, tuple):
+        raise Invalid(f"grid phases is {phases}, expected one array of terms per axis")
+    return Grid(**rows, phases=tuple(_terms(axis, terms) for axis, terms in enumerate(phases)))
+
+
+def _terms(axis: int, terms: Decoded) -> tuple[PhaseTerm, ...]:
+    if not isinstance(terms, tuple):
+        raise Invalid(f"grid phases[{axis}] is {terms}, expected an array of terms")
+    return tuple(_term(int_tuple(term, f"phases[{axis}]")) for term in terms)
+
+
+def _term(row: tuple[int, ...]) -> PhaseTerm:
+    """Return the phase term spelled by a row."""
+    if len(row) < 3:
+        raise Invalid(f"phase term {list(row)}, expected [stride, divisor, modulus, sharer axes ...]")
+    return PhaseTerm(sharer_axes=row[3:], divisor=row[1], modulus=row[2], stride=row[0])
+
+
+def _flat(term: PhaseTerm) -> tuple[int, ...]:
+    """Return the spelling of a phase term: [stride, divisor, modulus, sharer axes ...]."""
+    return (term.stride, term.divisor, term.modulus, *term.sharer_axes)
+
+
+def _check_order(name: str, found: AxisSizes, expected: list[int]) -> None:
+    if sorted(found) != expected:
+        which = "several steps" if name == "loop_order" else "several parts"
+        raise Invalid(f"grid {name} = {list(found)}, expected every axis of {which} once, here {expected}")

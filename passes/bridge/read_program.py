@@ -1,0 +1,434 @@
+"""A module at the compute-shift level, read one to one: the model and the program of every operator.
+
+Expressions come from the linalg operations of sub-tasks, plans from the types of what they read, programs from the
+operations of the regions, addresses from `rtensor.place`. Nothing is taken from anywhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from t10.core import geometry
+from t10.core.expression import OperatorSpec, Selector
+from t10.core.graph import Graph
+from t10.core.neutral import neutral_value
+from t10.core.operator_body import loop_statements
+from t10.core.plan import CostedPlan, Cycles, OperatorPlan
+from t10.core.plan import Reduce as ReduceKind
+from t10.core.program import Arrive, Epilogue, Fill, Reduce, Shift, Statement
+from t10.core.scalar import ScalarFunction, constant_text
+from t10.core.schedule import Arrival, ArrivalKind, Layout, ScheduledOperator
+from t10.dialect.layout import LinearLayout
+from t10.dialect.layout_attr import layout_of
+from t10.dialect.location import source_text
+from t10.dialect.mlir import ir
+from t10.dialect.ods import Invalid
+from t10.dialect.region import MOVES, ComputeShiftRegion, Read, is_expanded, read_region
+from t10.errors import InputError, VerifyError
+from t10.passes.bridge.assemble import Padding, extend_chain, finish_chain, start_chain
+from t10.passes.bridge.layouts import accumulator_layout, operand_layout
+from t10.passes.bridge.root import Known, Root, read_root, tensor_type
+from t10.passes.bridge.scalars import drop_inputs, used_inputs
+from t10.passes.read_graph import NAME, GraphReader, ReadModule, function_of
+from t10.plan.memory.buffers import has_accumulator
+
+RUNNING = "\0running"
+IN_PLACE = {"rtensor.resident", "rtensor.operator"}
+
+
+@dataclass(frozen=True, slots=True)
+class ReadProgram:
+    """What a module at the compute-shift level says.
+
+    `owners` are the operations that own memory, by the name of their buffer (see `core.schedule.Buffer`): two where an
+    epilogue replaces what is accumulated in its place.
+    """
+
+    model: ReadModule
+    operators: tuple[ScheduledOperator, ...]
+    weight_layouts: tuple[Layout, ...]
+    input_layouts: tuple[Layout, ...]
+    owners: dict[str, tuple[Any, ...]]
+
+    @property
+    def graph(self) -> Graph:
+        """Return the model."""
+        return self.model.graph
+
+
+def has_program(module: Any) -> bool:
+    """Return whether some operator of a module's functions is at the compute-shift level."""
+    for function in module.body.operations:
+        if function.operation.name == "func.func":
+            for block in function.operation.regions[0].blocks:
+                if any(is_expanded(op.operation) for op in block.operations):
+                    return True
+    return False
+
+
+def read_program(module: Any) -> ReadProgram:
+    """Return what a module at the compute-shift level says.
+
+    Raises `VerifyError` where operations and types do not fit together, naming the operator and its place.
+    """
+    return _ProgramReader(function_of(module)).program()
+
+
+@dataclass(frozen=True, slots=True)
+class _Resident:
+    """Where a value from outside rests; `buffer` is the name of its memory."""
+
+    op: Any
+    buffer: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Tensor:
+    """A tensor that an operator reads: what it is, and how it arrives in which buffer."""
+
+    known: Known
+    kind: ArrivalKind
+    buffer: str
+    padding: Padding | None
+
+
+@dataclass
+class _ProgramReader(GraphReader):
+    """Reads a function; `buffers` are those in which values lie, by name of the value."""
+
+    residents: dict[str, _Resident] = field(default_factory=dict[str, _Resident])
+    buffers: dict[str, str] = field(default_factory=dict[str, str])
+    scheduled: list[ScheduledOperator] = field(default_factory=list[ScheduledOperator])
+    owners: dict[str, tuple[Any, ...]] = field(default_factory=dict[str, tuple[Any, ...]])
+
+    def program(self) -> ReadProgram:
+        """Return all that the function says."""
+        model = self.read()
+        weights = {value.name for value in model.graph.weights}
+        layouts = {name: self._rest_layout(name, each) for name, each in self.residents.items()}
+        return ReadProgram(
+            model,
+            tuple(self.scheduled),
+            tuple(layouts[value.name] for value in model.graph.weights if value.name in layouts),
+            tuple(layout for name, layout in layouts.items() if name not in weights),
+            self.owners,
+        )
+
+    def read_operation(self, op: Any) -> None:
+        """Read one operation of the function."""
+        if op.name == "rtensor.resident":
+            with _located(op, ""):
+                self._resident(op)
+        elif is_expanded(op):
+            with _located(op, _text(op, "op_name")):
+                self._operator(op)
+        elif op.name == "rtensor.operator" or (op.name == "linalg.generic" and "op_name" in op.attributes):
+            raise InputError(
+                "is not expanded, but other operators are",
+                operator=_text(op, "op_name"),
+                location=source_text(op),
+                hint="run --t10-expand on the whole module",
+            )
+        else:
+            super().read_operation(op)
+
+    def _resident(self, op: Any) -> None:
+        """Read where a value from outside rests."""
+        known = self.lookup(op.operands[0])
+        name = _text(op, NAME) or self._unshaped(op.operands[0])
+        if name in self.residents:
+            raise Invalid(f"{name} rests at two places")
+        prefix = "idle" if known.role == "weight" or known.fill else "input"
+        self.residents[name] = _Resident(op, f"{prefix}:{name}")
+        self.buffers[name] = f"{prefix}:{name}"
+        self.owners[f"{prefix}:{name}"] = (op,)
+        self.known[op.results[0]] = known
+
+    def _unshaped(self, value: Any) -> str:
+        """Return the name of the value from outside that a value is, perhaps reshaped."""
+        while not isinstance(value.owner, ir.Block):
+            op = value.owner.operation
+            if op.name not in ("tensor.expand_shape", "tensor.collapse_shape", *IN_PLACE):
+                break
+            if op.name == "rtensor.operator":
+                break
+            value = op.operands[0]
+        return self.lookup(value).name
+
+    def _operator(self, op: Any) -> None:
+        """Read one operator at the compute-shift level."""
+        region = read_region(op)
+        tensors = self._tensors(op, region)
+        spec, numbers = self._expression(op, region, tensors)
+        arrived = [tensors[number] for number in numbers]
+        reduce: ReduceKind = "none"
+        if region.reduced is not None:
+            reduce = "all" if region.reduced.scatter == 1 else "scatter"
+        ft = (*(read.layout.ft for read in region.reads), region.accumulated.ft)
+        plan = region.grid.plan(ft, reduce)
+        self._check(spec, plan, region)
+        arrivals = self._arrivals(spec, region, arrived)
+        body = _body(spec, plan, region, arrivals, [*range(len(region.reads))])
+        _check_rests(spec, plan, region, arrivals)
+        layout = Layout(
+            "operand", spec.output.name, plan.n_cores, spec.output.dtype, spec.name, len(spec.operands), plan,
+            region.output.scatter,
+        )  # fmt: skip
+        self.operators.append(spec)
+        self.operations[spec.name] = op
+        self.known[op.results[0]] = Known(spec.output.name, spec.output.shape, spec.output.dtype)
+        self.buffers[spec.output.name] = f"value:{spec.output.name}"
+        memory = (region.result,)
+        if has_accumulator(spec, plan):
+            self.owners[f"accumulator:{spec.name}"] = (region.accumulator,)
+        elif region.accumulator != region.result:
+            memory = (region.accumulator, region.result)
+        self.owners[f"value:{spec.output.name}"] = memory
+        self.scheduled.append(
+            ScheduledOperator(spec.name, CostedPlan(plan, Cycles(), 0, 0), arrivals, layout, body)
+        )
+
+    def _tensors(self, op: Any, region: ComputeShiftRegion) -> dict[int, _Tensor]:
+        """Return what the sub-tasks read, numbered: inputs, then epilogue inputs."""
+        moves = {move.results[0]: move for move in region.moves}
+        reads: tuple[Read, ...] = (*region.reads, *region.epilogue_reads)
+        unread = [move.name for value, move in moves.items() if all(read.origin != value for read in reads)]
+        if unread:
+            raise Invalid(f"{unread[0]} brings a tensor that no sub-task reads")
+        found: dict[int, _Tensor] = {}
+        for number, read in enumerate(reads):
+            move = moves.get(read.origin)
+            source = read.origin if move is None else move.operands[0]
+            padding = self._padding(source)
+            known = self.lookup(source) if padding is None else padding.source
+            temporary = replace(known, name=f"\0{number}")
+            if padding is not None:
+                outer = self.lookup(source)
+                padding = Padding(temporary, padding.low, padding.value)
+                temporary = replace(temporary, name=f"\0{number}", shape=outer.shape)
+            kind: ArrivalKind = "in_place" if move is None else MOVES[move.name]
+            if move is None or kind == "in_place":
+                buffer = self.buffers.get(self._unshaped(source), "")
+                if not buffer:
+                    raise Invalid(f"reads {known.name} where it lies, but it lies nowhere")
+            else:
+                buffer = ""
+            if kind == "setup" and known.role != "weight":
+                raise Invalid(f"rtensor.setup of {known.name}, which is no weight")
+            if kind == "relayout" and known.role == "weight":
+                raise Invalid(f"rtensor.relayout of the weight {known.name}, expected rtensor.setup")
+            found[number] = _Tensor(temporary, kind, buffer, padding)
+            self._names[number] = known.name
+            self._moves[number] = move
+        return found
+
+    _names: dict[int, str] = field(default_factory=dict[int, str])
+    _moves: dict[int, Any] = field(default_factory=dict[int, Any])
+
+    def _padding(self, source: Any) -> Padding | None:
+        """Return how a value is padded, None if it is not."""
+        if isinstance(source.owner, ir.Block) or source.owner.operation.name != "tensor.pad":
+            return None
+        return self.paddings.get(self.lookup(source).name)
+
+    def _expression(
+        self, op: Any, region: ComputeShiftRegion, tensors: dict[int, _Tensor]
+    ) -> tuple[OperatorSpec, list[int]]:
+        """Return the operator's expression, and which tensor each of its operands is."""
+        by_value = {read.value: tensors[number].known for number, read in enumerate(region.reads)}
+        accumulator = region.root.operands[len(region.root.operands) - 1]
+        shape, dtype = tensor_type(accumulator)
+        fill = ""
+        if region.accumulator.name == "rtensor.fill":
+            fill = constant_text(neutral_value(region.accumulator.attributes["combine"].value, dtype))
+        by_value[accumulator] = Known("", shape, dtype, fill=fill)
+        root = read_root(region.root, lambda value: by_value.get(value) or _shape_only(value), in_order=True)
+        if _text(op, "kind") == "gather":
+            root = _selecting(root)
+        chain = start_chain(root)
+        if region.epilogue is not None:
+            first = len(region.reads)
+            others = {read.value: tensors[first + i].known for i, read in enumerate(region.epilogue_reads)}
+            running = Known(RUNNING, chain.shape, chain.dtype)
+            outs = region.epilogue.operands[len(region.epilogue.operands) - 1]
+            others[outs] = Known("", *tensor_type(outs))
+            after = read_root(region.epilogue, lambda value: others.get(value, running), in_order=True)
+            numbers = tuple(i for i, operand in enumerate(after.inputs) if operand.name == RUNNING)
+            chain = extend_chain(chain, after, numbers)
+        paddings = {t.known.name: t.padding for t in tensors.values() if t.padding is not None}
+        name = self.unique(_text(op, "op_name"))
+        spec = finish_chain(
+            chain, name=name, result=self.unique(f"{name}:0"), location=source_text(op), paddings=paddings
+        )
+        if spec.kind != _text(op, "kind"):
+            raise Invalid(f'kind is "{_text(op, "kind")}", but the root is a {spec.kind}')
+        found = [int(operand.name[1:]) for operand in spec.operands]
+        if found != sorted(tensors):
+            raise Invalid("arrivals bring tensors that the expression does not read, or in another order")
+        named = [replace(o, name=self._names[n]) for o, n in zip(spec.operands, found, strict=True)]
+        n_inputs = len(spec.inputs)
+        spec = replace(spec, inputs=tuple(named[:n_inputs]), epilogue_inputs=tuple(named[n_inputs:]))
+        return spec, found
+
+    def _check(self, spec: OperatorSpec, plan: OperatorPlan, region: ComputeShiftRegion) -> None:
+        """Check that the grid covers the expression, and that what is accumulated is what the root combines."""
+        for axis, (extent, parts, length) in enumerate(
+            zip(spec.extents, plan.f_op, plan.lengths, strict=True)
+        ):
+            if parts * length < extent:
+                raise Invalid(f"the grid covers {parts * length} of the {extent} points of axis {axis}")
+        combine = "none"
+        if region.accumulator.name == "rtensor.fill":
+            combine = region.accumulator.attributes["combine"].value
+        if combine != spec.combine:
+            raise Invalid(f"accumulators start for {combine}, but the root combines by {spec.combine}")
+        expected = accumulator_layout(spec, plan)
+        if region.accumulated != expected:
+            raise Invalid(
+                f'accumulators are partial = "{region.accumulated.partial}", expected "{expected.partial}"'
+            )
+
+    def _arrivals(
+        self, spec: OperatorSpec, region: ComputeShiftRegion, tensors: list[_Tensor]
+    ) -> tuple[Arrival, ...]:
+        arrivals: list[Arrival] = []
+        for number, tensor in enumerate(tensors):
+            buffer = tensor.buffer
+            if tensor.kind != "in_place":
+                buffer = f"operand:{spec.name}:{number}"
+                self.owners[buffer] = (self._moves[number],)
+            arrivals.append(Arrival(number, tensor.kind, buffer))
+        return tuple(arrivals)
+
+    def _rest_layout(self, name: str, resident: _Resident) -> Layout:
+        """Return the layout in which a value from outside rests: linear, or as an operator reads it."""
+        with _located(resident.op, ""):
+            shape, dtype = tensor_type(resident.op.results[0])
+            found = layout_of(resident.op.results[0].type)
+            if isinstance(found, LinearLayout):
+                return Layout("linear", name, found.n_cores, dtype)
+            assert found is not None
+            read = self.lookup(resident.op.results[0]).name
+            for spec, scheduled in zip(self.operators, self.scheduled, strict=True):
+                plan = scheduled.active.plan
+                for number, operand in enumerate(spec.operands):
+                    if operand.name == read and operand.shape == shape:
+                        if operand_layout(spec, plan, number, found.scatter) == found:
+                            return Layout(
+                                "operand", name, plan.n_cores, dtype, spec.name, number, plan, found.scatter
+                            )
+            raise Invalid(f"{name} rests in a layout in which no operator reads it")
+
+
+def _body(
+    spec: OperatorSpec,
+    plan: OperatorPlan,
+    region: ComputeShiftRegion,
+    arrivals: tuple[Arrival, ...],
+    inputs: list[int],
+) -> tuple[Statement, ...]:
+    """Return the program that the region's operations are."""
+    body: list[Statement] = [Arrive(a.operand) for a in arrivals if a.kind != "in_place"]
+    if region.accumulator.name == "rtensor.fill":
+        body.append(Fill())
+    rotating = tuple(
+        tuple(sorted(shift.operand for shift in region.shifts if shift.axis == axis))
+        for axis in range(len(plan.f_op))
+    )
+    body.extend(loop_statements(plan.loop_order, plan.steps, rotating))
+    slot = {read.origin: number for number, read in enumerate(region.reads)}
+    positions = list(geometry.final_positions(plan))
+    for axis in plan.loop_order:
+        moving = tuple(sorted(slot[each.origin] for each in region.home if each.axis == axis))
+        if moving:
+            body.append(Shift(moving, axis, tuple(positions), 0))
+            positions[axis] = 0
+    if region.reduced is not None:
+        body.append(Reduce("all" if region.reduced.scatter == 1 else "scatter"))
+    if region.epilogue is not None:
+        body.append(Epilogue())
+    return tuple(body)
+
+
+def _check_rests(
+    spec: OperatorSpec, plan: OperatorPlan, region: ComputeShiftRegion, arrivals: tuple[Arrival, ...]
+) -> None:
+    """Check that weights that rotate where they rest end there, and nothing else does."""
+    rests = {number for number, read in enumerate(region.reads) if read.origin in region.rests}
+    expected = {
+        a.operand
+        for a in arrivals
+        if a.operand < len(spec.inputs) and a.is_resident and max(plan.ft[a.operand]) > 1
+    }
+    if rests != expected:
+        wrong = spec.inputs[min(rests ^ expected)].name
+        raise Invalid(f"{wrong} rotates where it rests and is not brought home, or the other way round")
+
+
+def _selecting(root: Root) -> Root:
+    """Return a gather with its one-hot selections as selectors: `select(axis == index, value, neutral)`."""
+    body, selectors = root.body, list[Selector]()
+    while True:
+        found = _selection(body)
+        if found is None:
+            break
+        axis, index, body = found
+        selectors.append(Selector(axis, index))
+    axes = list(root.axes)
+    for number, selector in enumerate(selectors):
+        axes[selector.axis] = replace(axes[selector.axis], name=f"v{number}")
+    used = used_inputs(body).union(*(used_inputs(selector.index) for selector in selectors))
+    kept = tuple(sorted(used))
+    narrowed = tuple(Selector(s.axis, drop_inputs(s.index, kept)) for s in selectors)
+    return replace(
+        root, axes=tuple(axes), body=drop_inputs(body, kept), selectors=narrowed,
+        inputs=tuple(root.inputs[i] for i in kept),
+    )  # fmt: skip
+
+
+def _selection(body: ScalarFunction) -> tuple[int, ScalarFunction, ScalarFunction] | None:
+    """Return (axis, index, value) of a body that selects the point of an axis, None of any other."""
+    first = body.n_inputs
+
+    def op(number: int) -> Any:
+        return body.ops[number - first] if number >= first else None
+
+    select = op(body.result)
+    if select is None or select.opcode != "arith.select":
+        return None
+    condition, value, _ = select.operands
+    compare = op(condition)
+    if compare is None or compare.opcode != "arith.cmpi" or compare.attribute != "eq":
+        return None
+    here = op(compare.operands[0])
+    if here is not None and here.opcode == "arith.index_cast":
+        here = op(here.operands[0])
+    if here is None or here.opcode != "index":
+        return None
+    return int(here.attribute), _pruned(body, compare.operands[1]), _pruned(body, value)
+
+
+def _pruned(body: ScalarFunction, result: int) -> ScalarFunction:
+    """Return the function that yields another value of a function."""
+    return drop_inputs(ScalarFunction(body.n_inputs, body.ops, result), tuple(range(body.n_inputs)))
+
+
+def _shape_only(value: Any) -> Known:
+    """Return an operand that only gives loops their extent."""
+    return Known("", *tensor_type(value))
+
+
+def _text(op: Any, name: str) -> str:
+    return str(op.attributes[name].value) if name in op.attributes else ""
+
+
+@contextmanager
+def _located(op: Any, operator: str) -> Iterator[None]:
+    """Turn `Invalid` into an error at an operation."""
+    try:
+        yield
+    except Invalid as problem:
+        raise VerifyError(str(problem), operator=operator or None, location=source_text(op) or None) from None

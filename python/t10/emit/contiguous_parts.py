@@ -1,0 +1,144 @@
+"""Contiguous parts of a sub-task: boxes whose elements lie in contiguous runs in every operand's partition.
+
+A window is a circular buffer (`core.geometry`): local index `l` of an axis lies in slot `l mod w`. Where a sub-task
+crosses the end of some operand's buffer, it is cut there; what lies outside the tensor is cut off. Most plans need one
+part; all of it is the same for all cores but for where it begins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from t10.core import geometry
+from t10.core.expression import AxisSizes, OperatorSpec
+from t10.core.plan import OperatorPlan
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class ContiguousPart:
+    """A box on every core: `local` (cores, axes) first local index, `extents` (cores, axes), 0 where a core has none.
+
+    `is_first` tells which cores' part is the first along all reduction axes.
+    """
+
+    local: Ints
+    extents: Ints
+    is_first: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class _Segment:
+    """A run along one axis: first local index and length per core, and whether no non-empty one stands before it."""
+
+    local: Ints
+    length: Ints
+    is_first: NDArray[np.bool_]
+
+
+def sub_task_parts(
+    spec: OperatorSpec, plan: OperatorPlan, positions: AxisSizes, whole: frozenset[int] = frozenset()
+) -> tuple[ContiguousPart, ...]:
+    """Return the parts of the sub-task at a loop state, in the order in which they must run.
+
+    Along axes in `whole` nothing is cut off: what lies outside the tensor are zeros that change nothing.
+    """
+    begin, sizes = _box(plan, positions)
+    return _parts(spec, plan, begin, sizes, tuple(range(len(spec.rotatable))), whole)
+
+
+def _box(plan: OperatorPlan, positions: AxisSizes) -> tuple[Ints, AxisSizes]:
+    """Return where every core's sub-task begins, (cores, axes) local indices, and its extents."""
+    starts = geometry.phases(plan) + np.array(positions) * np.array(plan.rp)
+    begin = np.where(np.array(plan.steps) > 1, starts % np.array(plan.lengths), 0)
+    sizes = tuple(
+        rp if n > 1 else length for rp, n, length in zip(plan.rp, plan.steps, plan.lengths, strict=True)
+    )
+    return begin, sizes
+
+
+def lacks_terms(
+    spec: OperatorSpec, plan: OperatorPlan, positions: AxisSizes, whole: frozenset[int] = frozenset()
+) -> NDArray[np.bool_]:
+    """Return which cores have outputs at a loop state but nothing to add to them: their reduction is all padding."""
+    begin, sizes = _box(plan, positions)
+    found: list[NDArray[np.bool_]] = []
+    base = geometry.coordinates(plan) * np.array(plan.lengths)
+    for axis, size in enumerate(sizes):
+        inside = np.maximum(
+            spec.axes[axis].extent - base[:, axis], plan.lengths[axis] if axis in whole else 0
+        )
+        segments = _segments(begin[:, axis], size, plan.lengths[axis], {plan.lengths[axis]}, inside)
+        found.append(sum((s.length for s in segments), np.zeros(plan.n_cores, np.int64)) > 0)
+    has_terms = np.ones(plan.n_cores, np.bool_)
+    has_outputs = np.ones(plan.n_cores, np.bool_)
+    for axis, used in enumerate(found):
+        chosen = has_terms if axis in spec.reduction_axes else has_outputs
+        chosen &= used
+    return has_outputs & ~has_terms
+
+
+def window_parts(spec: OperatorSpec, plan: OperatorPlan, positions: AxisSizes) -> tuple[ContiguousPart, ...]:
+    """Return the parts of the output's window at some positions: what an epilogue runs over."""
+    slot = len(spec.inputs)
+    begin = geometry.window_starts(plan, slot, positions)
+    lengths = geometry.window_lengths(plan, slot)
+    sizes = tuple(length if a in spec.output.axes else 1 for a, length in enumerate(lengths))
+    return _parts(spec, plan, begin, sizes, (slot,))
+
+
+def _parts(
+    spec: OperatorSpec,
+    plan: OperatorPlan,
+    begin: Ints,
+    sizes: AxisSizes,
+    slots: tuple[int, ...],
+    whole: frozenset[int] = frozenset(),
+) -> tuple[ContiguousPart, ...]:
+    """Return the product of every axis's segments, reduction axes innermost so that first parts come first."""
+    base = geometry.coordinates(plan) * np.array(plan.lengths)
+    by_axis: list[list[_Segment]] = []
+    for axis, size in enumerate(sizes):
+        moduli = {plan.lengths[axis]}
+        moduli |= {
+            geometry.window_lengths(plan, slot)[axis] for slot in slots if axis in spec.rotatable[slot].axes
+        }
+        inside = np.maximum(
+            spec.axes[axis].extent - base[:, axis], plan.lengths[axis] if axis in whole else 0
+        )
+        by_axis.append(_segments(begin[:, axis], size, plan.lengths[axis], moduli, inside))
+    result: list[ContiguousPart] = []
+    for chosen in product(*by_axis):
+        extents = np.stack([segment.length for segment in chosen], axis=1)
+        extents[(extents == 0).any(axis=1)] = 0
+        if not extents.any():
+            continue
+        first = np.ones(len(extents), np.bool_)
+        for axis in spec.reduction_axes:
+            first &= chosen[axis].is_first
+        result.append(ContiguousPart(np.stack([segment.local for segment in chosen], axis=1), extents, first))
+    return tuple(result)
+
+
+def _segments(begin: Ints, size: int, length: int, moduli: set[int], inside: Ints) -> list[_Segment]:
+    """Return the runs of `size` local indices from `begin` on, cut at multiples of the moduli and at `inside`."""
+    local = begin % length
+    rest = np.full(len(begin), size, np.int64)
+    seen = np.zeros(len(begin), np.bool_)
+    segments: list[_Segment] = []
+    while rest.any():
+        run = rest.copy()
+        for modulus in moduli:
+            run = np.minimum(run, modulus - local % modulus)
+        used = np.clip(inside - local, 0, run)
+        if used.any():
+            segments.append(_Segment(local, used, ~seen))
+            seen = seen | (used > 0)
+        rest = rest - run
+        local = (local + run) % length
+    return segments

@@ -1,0 +1,115 @@
+"""The least memory a model takes: every operator on its smallest plan, weights spread over all cores between uses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from t10.chip import ChipSpec
+from t10.core.canonical import canonical
+from t10.core.expression import OperatorSpec
+from t10.core.graph import Graph
+from t10.core.operator_body import scheduled_operator
+from t10.core.plan import CostedPlan
+from t10.core.schedule import PHASES, Arrival, Layout, Phase
+from t10.cost import CostModel
+from t10.plan.assemble import (
+    Context,
+    Front,
+    context_of,
+    input_layouts,
+    output_layout,
+    place_of,
+    read_layouts,
+    weight_layouts,
+)
+from t10.plan.fronts.pinned import pinned_front
+from t10.plan.memory.allocation import Request, aligned_size, live_bytes
+from t10.plan.memory.buffers import buffer_requests
+from t10.plan.memory.levels import Choice
+from t10.plan.options import PlanOptions
+from t10.plan.search.operator import ROOMY_BYTES, least_plan
+
+
+@dataclass(frozen=True, slots=True)
+class ModelBound:
+    """What a core must hold at the fullest moment of a program: phase `phase` of operator number `step`.
+
+    `held` are the buffers alive then, what is taken over counted once; `n_bytes` is their sum with what is reserved.
+    """
+
+    n_bytes: int
+    step: int
+    phase: Phase
+    held: tuple[Request, ...]
+
+
+def least_plans(
+    graph: Graph, chip: ChipSpec, cost: CostModel, options: PlanOptions
+) -> tuple[CostedPlan, ...]:
+    """Return the plan of fewest bytes of every operator, whether it fits or not; pinned ones as they are.
+
+    Raises `InfeasiblePlanError` for an operator that memory is no help for.
+    """
+    known: dict[OperatorSpec, CostedPlan] = {}
+    plans: list[CostedPlan] = []
+    for spec in graph.operators:
+        if options.forced_for(spec.name) is not None:
+            plans.append(pinned_front(spec, roomy(chip), cost, options)[0])
+            continue
+        key = canonical(spec)
+        if key not in known:
+            known[key] = least_plan(key, chip, cost, options)
+        plans.append(known[key])
+    return tuple(plans)
+
+
+def roomy(chip: ChipSpec) -> ChipSpec:
+    """Return a chip with cores of as much memory as a plan could make use of."""
+    return chip.model_copy(update={"sram_bytes": max(ROOMY_BYTES, chip.sram_bytes)})
+
+
+def model_bound(graph: Graph, chip: ChipSpec, cost: CostModel, plans: Sequence[CostedPlan]) -> ModelBound:
+    """Return what a core holds under these plans; what arrivals cost is left out."""
+    context = context_of(graph, chip, cost)
+    fronts = tuple((plan,) for plan in plans)
+    layouts = _layouts(context, fronts)
+    operators = tuple(
+        scheduled_operator(spec, front[0], _arrivals(context, step, spec, front, layouts),
+                           layouts[spec.output.name])
+        for step, (spec, front) in enumerate(zip(graph.operators, fronts, strict=True))
+    )  # fmt: skip
+    requests = buffer_requests(graph, operators, layouts, chip.shift_buffer_bytes)
+    return _fullest(requests, chip)
+
+
+def _layouts(context: Context, fronts: tuple[Front, ...]) -> dict[str, Layout]:
+    """Return where every weight, input and result lies."""
+    layouts = weight_layouts(context, fronts, (Choice(0, 0),) * len(fronts)) | input_layouts(context)
+    for step, (spec, front) in enumerate(zip(context.graph.operators, fronts, strict=True)):
+        layouts |= read_layouts(context, step, front[0].plan)
+        layouts[spec.output.name] = output_layout(spec, front[0].plan)
+    return layouts
+
+
+def _arrivals(
+    context: Context, step: int, spec: OperatorSpec, front: Front, layouts: dict[str, Layout]
+) -> tuple[Arrival, ...]:
+    """Return what lies in place and what is copied; what the copies cost is left out."""
+    found: list[Arrival] = []
+    for number in range(len(spec.operands)):
+        place = place_of(context, step, number, front[0].plan, layouts)
+        copied = Arrival(number, "relayout", f"operand:{spec.name}:{number}")
+        found.append(copied if place is None else Arrival(number, "in_place", place))
+    return tuple(found)
+
+
+def _fullest(requests: Sequence[Request], chip: ChipSpec) -> ModelBound:
+    """Return what is alive at the moment with most bytes, the first of them."""
+    live = live_bytes(requests)
+    now = int(live.argmax()) if len(live) else 0
+    step, phase = divmod(now, len(PHASES))
+    taken = {request.takes_over for request in requests if request.takes_over}
+    held = [r for r in requests if r.first <= now <= r.last - (r.name in taken)]
+    held.sort(key=lambda r: (-aligned_size(r.size_bytes), r.name))
+    return ModelBound(chip.reserved_bytes + int(live.max(initial=0)), step, PHASES[phase], tuple(held))

@@ -1,0 +1,139 @@
+"""Spreading independent calls over an executor: results as they come, one and the same error whatever the order.
+
+Without an executor the calls run on as many threads as the process may use cores, which helps as far as they release
+the interpreter's lock; a single call, or a single core, needs no thread.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from threading import Event
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+Arguments = tuple[Any, ...]
+Done = Callable[[int, T], None]
+"""Called in the calling thread with the number of a call and what it returned."""
+
+
+class Stopped(Exception):
+    """Raised inside a call that notices that its result is not wanted any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work(Generic[T]):
+    """Calls of one function: `function(*arguments[i])`, the costliest of `weights` first.
+
+    `function` and what it takes and returns must be such that the executor can carry them: for one that uses other
+    processes, a function of a module and values that can be pickled. On threads of this process the function is called
+    with the keyword `stop`, an event that is set when the result is not wanted any more.
+    """
+
+    function: Callable[..., T]
+    arguments: Sequence[Arguments]
+    weights: Sequence[float]
+
+    def order(self) -> list[int]:
+        """Return the numbers of the calls in the order in which they start."""
+        return sorted(range(len(self.arguments)), key=lambda i: (-self.weights[i], i))
+
+
+class CallError(Exception):
+    """The call `number` failed; the cause is what it raised. Of several that fail it is that of the lowest number."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+def usable_cores() -> int:
+    """Return how many cores this process may run on."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+def parallel_map(work: Work[T], done: Done[T], executor: Executor | None = None) -> None:
+    """Make all calls and hand every result to `done` as soon as it is there.
+
+    Raises `CallError` if calls fail: later calls are given up, earlier ones are waited for, so that the error does not
+    depend on the order in which they end. What interrupts the waiting (KeyboardInterrupt, an error of `done`) cancels
+    the calls that have not started, stops those on threads of this process, and hands over what is complete.
+    """
+    n_threads = min(usable_cores(), len(work.arguments))
+    if executor is not None:
+        _collect(_started(work, executor, {}), done)
+    elif n_threads > 1:
+        stop = Event()
+        pool = ThreadPoolExecutor(n_threads, thread_name_prefix="t10-search")
+        try:
+            _collect(_started(work, pool, {"stop": stop}), done)
+        finally:
+            stop.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+    else:
+        _call_here(work, done)
+
+
+def _call_here(work: Work[T], done: Done[T]) -> None:
+    """Make the calls one after the other in this thread."""
+    for number, arguments in enumerate(work.arguments):
+        try:
+            result = work.function(*arguments)
+        except Exception as error:
+            raise CallError(number) from error
+        done(number, result)
+
+
+@dataclass(slots=True)
+class _Flight(Generic[T]):
+    """Calls under way: numbers by future, and the error of the lowest number so far."""
+
+    number_by_future: dict[Future[T], int]
+    failed: int | None = None
+    error: BaseException | None = field(default=None)
+
+    def pending(self) -> list[Future[T]]:
+        """Return the futures that still matter: after a failure, those of lower numbers."""
+        return [
+            f for f, number in self.number_by_future.items() if self.failed is None or number < self.failed
+        ]
+
+    def land(self, future: Future[T], done: Done[T]) -> None:
+        """Take the result of a finished call, or note its error."""
+        number = self.number_by_future.pop(future)
+        error = CancelledCall() if future.cancelled() else future.exception()
+        if error is None:
+            done(number, future.result())
+        elif self.failed is None or number < self.failed:
+            self.failed, self.error = number, error
+
+
+def _started(work: Work[T], executor: Executor, keywords: dict[str, Any]) -> _Flight[T]:
+    """Hand all calls to the executor."""
+    flight = _Flight[T]({})
+    for number in work.order():
+        future = executor.submit(work.function, *work.arguments[number], **keywords)
+        flight.number_by_future[future] = number
+    return flight
+
+
+class CancelledCall(Exception):
+    """The executor gave a call up (its workers were stopped)."""
+
+
+def _collect(flight: _Flight[T], done: Done[T]) -> None:
+    """Wait for the calls under way and take what they return."""
+    try:
+        while pending := flight.pending():
+            for future in wait(pending, return_when=FIRST_COMPLETED).done:
+                flight.land(future, done)
+    finally:
+        for future in list(flight.number_by_future):
+            # What ended while we were interrupted is worth keeping.
+            if not future.cancel() and future.done() and not future.cancelled() and not future.exception():
+                done(flight.number_by_future.pop(future), future.result())
+    if flight.failed is not None:
+        raise CallError(flight.failed) from flight.error

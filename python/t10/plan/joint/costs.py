@@ -1,0 +1,423 @@
+"""What every row and every pair of states costs, bounded first and exact where a choice relies on it.
+
+What moves between two operators costs what the exchange between exactly these layouts costs. Counting that for every
+pair of states would take too long, so tables start with lower bounds counted on a few cores. Where a choice came to
+rely on a number, it is counted exactly (`settle`); a choice whose numbers are all exact costs what it will be executed
+for, and the bound of the others stays a bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from t10.core.dtypes import size_bytes
+from t10.core.expression import OperatorSpec
+from t10.core.movement import operand_of
+from t10.core.plan import OperatorPlan
+from t10.core.schedule import PHASES, Arrival, Layout, Phase
+from t10.cost.operator import output_chunk
+from t10.plan.assemble import (
+    Context,
+    input_layouts,
+    is_last_use,
+    linear_layout,
+    output_layout,
+    owned_layouts,
+    place_of,
+    read_layouts,
+)
+from t10.plan.joint.keys import lying_key, view_key
+from t10.plan.joint.selection import Ints
+from t10.plan.joint.states import States
+from t10.plan.memory.allocation import aligned_size
+from t10.plan.memory.buffers import goes_into_its_slot, has_accumulator, result_request, working_requests
+from t10.plan.memory.levels import LevelTable, level_table, operand_slots
+from t10.plan.memory.liveness import unshaped
+
+Bools = NDArray[np.bool_]
+
+COSTING_THREADS = 2
+MOST_CELLS = 30_000
+"""Largest table counted entry by entry; an operand with more sources than that is priced when a choice is made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """Bytes that are not needed in a phase, by the states of an edge; see `selection.Saving`."""
+
+    phase: Phase
+    n_bytes: Ints
+    is_certain: bool = True
+
+
+@dataclass(slots=True)
+class Edge:
+    """What bringing one operand costs, by the states of its sources' operators and, last, of its own.
+
+    Equal operators between equal states share one edge; `step`, `number` and `makers` are those of the first.
+    """
+
+    step: int
+    number: int
+    makers: tuple[int, ...]
+    cycles: Ints
+    is_exact: Bools
+    savings: tuple[Saved, ...] = ()
+
+
+@dataclass(slots=True)
+class RowPrices:
+    """The idle levels of all states of one operator; `table.plan` numbers states. `step` is the first such operator.
+
+    `phase_bytes` has a row per row of the table and a column per phase.
+    """
+
+    step: int
+    table: LevelTable
+    is_exact: Bools
+    phase_bytes: Ints
+
+
+class JointCosts:
+    """All costs of a model whose operators are in given states."""
+
+    def __init__(self, context: Context, states: tuple[States, ...], is_stopped: Callable[[], None]) -> None:
+        """Bound everything; `is_stopped` is called now and then and may raise."""
+        self.context = context
+        self.states = states
+        graph = context.graph
+        n_cores = context.chip.n_cores
+        self.maker_by_value = {spec.output.name: step for step, spec in enumerate(graph.operators)}
+        self.maker_by_value |= {value: step for value, (step, _) in context.reader_by_input.items()}
+        self.fixed = {w.name: linear_layout(w.name, w.dtype, n_cores) for w in graph.weights}
+        self.fixed |= input_layouts(context)
+        self.shapes = graph.shape_by_value
+        self.results = {value for output in graph.outputs for value in graph.sources_of(output.value)}
+        self._layouts: dict[tuple[str, int], Layout] = {}
+        self.rows = self._all_rows()
+        self.edges = list(self._all_edges(is_stopped))
+
+    def layout(self, value: str, state: int) -> Layout:
+        """Return where a result or an input lies under state number `state` of the operator that decides it."""
+        key = (value, state)
+        if key not in self._layouts:
+            step = self.maker_by_value[value]
+            plan, spec = self.states[step][state].plan, self.context.graph.operators[step]
+            is_result = spec.output.name == value
+            found = output_layout(spec, plan) if is_result else read_layouts(self.context, step, plan)[value]
+            self._layouts[key] = found
+        return self._layouts[key]
+
+    def settle(self, states: Sequence[int], levels: Sequence[int]) -> bool:
+        """Make the costs of a choice exact; `levels` are rows of each operator's table. Return whether any changed."""
+        edges = {
+            (id(edge), where): edge
+            for scope, edge in self.edges
+            if not edge.is_exact[where := tuple(states[step] for step in scope)]
+        }
+        rows = {(id(p), row): p for p, row in zip(self.rows, levels, strict=True) if not p.is_exact[row]}
+
+        def moved(key: tuple[int, tuple[int, ...]]) -> int:
+            return self._exact_edge(edges[key], key[1])
+
+        def brought(key: tuple[int, int]) -> int:
+            return self._setup(rows[key].step, rows[key].table, key[1], exact=True)
+
+        with ThreadPoolExecutor(COSTING_THREADS) as pool:
+            edge_cycles, setup_cycles = list(pool.map(moved, edges)), list(pool.map(brought, rows))
+        is_changed = False
+        for ((_, where), edge), exact in zip(edges.items(), edge_cycles, strict=True):
+            is_changed |= exact != int(edge.cycles[where])
+            edge.cycles[where], edge.is_exact[where] = exact, True
+        for ((_, row), costs), extra in zip(rows.items(), setup_cycles, strict=True):
+            exact = int(costs.table.run_cycles[row]) + extra
+            is_changed |= exact != int(costs.table.cycles[row])
+            costs.table.cycles[row], costs.is_exact[row] = exact, True
+        return is_changed
+
+    def _all_rows(self) -> list[RowPrices]:
+        known: dict[object, RowPrices] = {}
+        result: list[RowPrices] = []
+        context = self.context
+        for step, (spec, states) in enumerate(zip(context.graph.operators, self.states, strict=True)):
+            owned, pinned = context.owned[step], context.level_by_operator.get(spec.name)
+            key = (id(states), owned, pinned)
+            if key not in known:
+                table = level_table(spec, states, owned, context.chip.n_cores, context.cost, pinned)
+                setups = [self._setup(step, table, row, exact=False) for row in range(len(table.plan))]
+                table = replace(table, cycles=table.run_cycles + np.array(setups, np.int64))
+                phases = self._phase_bytes(step, table)
+                known[key] = RowPrices(step, table, np.zeros(len(table.plan), np.bool_), phases)
+            result.append(known[key])
+        return result
+
+    def _phase_bytes(self, step: int, table: LevelTable) -> Ints:
+        """Return the bytes an operator needs by row and phase, weights used where they rest left out."""
+        context, spec = self.context, self.context.graph.operators[step]
+        result = np.zeros((len(table.plan), len(PHASES)), np.int64)
+        for row in range(len(table.plan)):
+            plan, level = self.states[step][int(table.plan[row])].plan, int(table.level[row])
+            layouts = {**self.fixed, **owned_layouts(context, step, plan, level)}
+            arrivals = [
+                Arrival(number, "relayout", f"operand:{number}")
+                for number, operand in enumerate(spec.operands)
+                if operand.role != "weight" or place_of(context, step, number, plan, layouts) is None
+            ]
+            buffers = working_requests(spec, plan, arrivals, 0)
+            for request in (*buffers, result_request(spec, plan, 0, len(PHASES) - 1)):
+                result[row, request.first : request.last + 1] += aligned_size(request.size_bytes)
+        return result
+
+    def _setup(self, step: int, table: LevelTable, row: int, *, exact: bool) -> int:
+        """Return the cycles in which an operator's weights are brought, or a lower bound of them."""
+        context, spec = self.context, self.context.graph.operators[step]
+        plan = self.states[step][int(table.plan[row])].plan
+        owned = owned_layouts(context, step, plan, int(table.level[row]))
+        total = 0
+        for number, operand in enumerate(spec.operands):
+            if operand.role != "weight":
+                continue
+            layouts = {**self.fixed, **owned}
+            if place_of(context, step, number, plan, layouts) is None:
+                total += self._moved(step, number, int(table.plan[row]), layouts, exact=exact)
+        return total
+
+    def _moved(self, step: int, number: int, state: int, layouts: dict[str, Layout], *, exact: bool) -> int:
+        """Return the cycles of bringing an operand from its sources' layouts, or a lower bound of them."""
+        spec, plan = self.context.graph.operators[step], self.states[step][state].plan
+        mover = self.context.mover
+        if exact:
+            return mover.arrival(spec, plan, number, layouts, "").cycles
+        return mover.bound(spec, plan, number, layouts)
+
+    def _all_edges(self, is_stopped: Callable[[], None]) -> Iterator[tuple[tuple[int, ...], Edge]]:
+        """Yield (operators of the scope, edge) for every operand that is not a weight.
+
+        Edges that differ are priced side by side: counting what moves leaves the interpreter to others.
+        """
+        found: list[tuple[int, tuple[int, ...], object]] = []
+        first: dict[object, tuple[int, int, tuple[int, ...]]] = {}
+        for step, spec in enumerate(self.context.graph.operators):
+            for number, operand in enumerate(spec.operands):
+                if operand.role != "weight":
+                    makers, key = self._edge_key(step, number, spec)
+                    found.append((step, makers, key))
+                    first.setdefault(key, (step, number, makers))
+        with ThreadPoolExecutor(COSTING_THREADS) as pool:
+            futures = {key: pool.submit(self._edge, *situation) for key, situation in first.items()}
+            try:
+                for future in futures.values():
+                    is_stopped()
+                    future.result()
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+        for step, makers, key in found:
+            edge = futures[key].result()
+            yield (*(makers if edge.makers else ()), step), edge
+
+    def _edge_key(self, step: int, number: int, spec: OperatorSpec) -> tuple[tuple[int, ...], object]:
+        """Return the operators that lay out an operand's sources and a key of everything the edge depends on."""
+        context = self.context
+        name = operand_of(spec, number).name
+        sources = context.graph.sources_of(name)
+        makers = tuple(sorted({self.maker_by_value[s] for s in sources if s in self.maker_by_value} - {step}))
+        value = unshaped(name, context.reshapes)
+        shapes = self.shapes
+
+        def source_key(source: str) -> object:
+            maker = self.maker_by_value.get(source)
+            if maker is None:
+                return ("fixed", shapes[source])
+            is_input = context.reader_by_input.get(source)
+            return (makers.index(maker) if maker != step else -1, is_input and is_input[1], shapes[source])
+
+        key = (
+            id(self.states[step]),
+            number,
+            tuple(id(self.states[maker]) for maker in makers),
+            view_key(context.graph, name, source_key),
+            is_last_use(context, step, value),
+            self._ends(step, number),
+            self._same_value(step, number),
+            self._first_taken_over(step),
+        )
+        return makers, key
+
+    def _edge(self, step: int, number: int, makers: tuple[int, ...]) -> Edge:
+        """Return an edge with bounds; one without entries where there would be too many."""
+        shape = tuple(len(self.states[maker]) for maker in (*makers, step))
+        if int(np.prod(shape)) > MOST_CELLS:
+            shape, makers = (shape[-1],), ()
+            zeros = np.zeros(shape, np.int64)
+            return Edge(step, number, makers, zeros, np.ones(shape, np.bool_))
+        edge = Edge(
+            step=step,
+            number=number,
+            makers=makers,
+            cycles=np.zeros(shape, np.int64),
+            is_exact=np.zeros(shape, np.bool_),
+        )
+        in_place = np.zeros(shape, np.bool_)
+        # States that lie the same way, as far as this operand sees, are one class.
+        classes = [_members_by_first(self._classes(position, edge)) for position in range(len(shape))]
+        for chosen in product(*(members_by_first.items() for members_by_first in classes)):
+            members = np.ix_(*(members for _, members in chosen))
+            in_place[members] = self._bound(edge, tuple(first for first, _ in chosen), members)
+        edge.savings = tuple(self._savings(edge, in_place)) if in_place.any() else ()
+        return edge
+
+    def _savings(self, edge: Edge, in_place: Bools) -> Iterator[Saved]:
+        """Yield what an operand in place saves: its copy, and the result where that takes over its buffer."""
+        spec = self.context.graph.operators[edge.step]
+        operand = operand_of(spec, edge.number)
+        plans = [priced.plan for priced in self.states[edge.step]]
+        size = size_bytes(operand.dtype)
+        copies = np.array([aligned_size(operand_slots(spec, p, edge.number) * size) for p in plans], np.int64)
+        last = _read_until(spec, edge.number)
+        stands = self._stands_for_value(edge, in_place)
+        for phase in PHASES[: PHASES.index(last) + 1]:
+            saved = in_place if phase == "arrive" else in_place & ~stands[phase]
+            if saved.any():
+                yield Saved(phase, saved * copies)
+        if not self._ends(edge.step, edge.number):
+            return
+        if _may_be_taken_over(spec, edge.number):
+            taken = np.array([self._taken_bytes(spec, plan, edge.number) for plan in plans], np.int64)
+            accumulates = np.array([has_accumulator(spec, plan) for plan in plans])
+            here = ~accumulates if last == "nest" else accumulates
+            yield Saved(last, in_place * taken * here, edge.number == self._first_taken_over(edge.step))
+
+    def _first_taken_over(self, step: int) -> int:
+        """Return the first operand whose buffer a result takes over where it lies in place, -1 without any."""
+        context, spec = self.context, self.context.graph.operators[step]
+        return next(
+            (
+                number
+                for number, operand in enumerate(spec.operands)
+                if _may_be_taken_over(spec, number)
+                and is_last_use(context, step, unshaped(operand.name, context.reshapes))
+            ),
+            -1,
+        )
+
+    def _stands_for_value(self, edge: Edge, in_place: Bools) -> dict[Phase, Bools]:
+        """Return per phase where an operand's copy counts for the value itself, by the states of the edge.
+
+        A value counts until operands have arrived in its last step; what lies in place makes it live on until that was
+        read. If several operands do, the first of them stands for it.
+        """
+        spec = self.context.graph.operators[edge.step]
+        stands: dict[Phase, Bools] = {phase: np.zeros_like(in_place) for phase in PHASES}
+        if not self._ends(edge.step, edge.number):
+            return stands
+        others = {
+            number: self._is_in_place(edge, number) for number in self._same_value(edge.step, edge.number)
+        }
+        for phase in PHASES[1:]:
+            stands[phase] = in_place.copy()
+            for number, other in others.items():
+                if PHASES.index(_read_until(spec, number)) >= PHASES.index(phase):
+                    stands[phase] &= ~other
+        return stands
+
+    def _ends(self, step: int, number: int) -> bool:
+        """Return whether an operand's value is not needed after its step."""
+        context = self.context
+        value = unshaped(operand_of(context.graph.operators[step], number).name, context.reshapes)
+        return context.lives.last_by_value.get(value) == step and value not in self.results
+
+    def _same_value(self, step: int, number: int) -> tuple[int, ...]:
+        """Return the operands before one that read the same value."""
+        spec, reshapes = self.context.graph.operators[step], self.context.reshapes
+        value = unshaped(operand_of(spec, number).name, reshapes)
+        return tuple(n for n in range(number) if unshaped(operand_of(spec, n).name, reshapes) == value)
+
+    def _is_in_place(self, edge: Edge, number: int) -> Bools:
+        """Return where another operand that reads the value of an edge lies in place."""
+        other = replace(edge, number=number)
+        result = np.zeros(edge.cycles.shape, np.bool_)
+        for where in product(*map(range, edge.cycles.shape)):
+            plan = self.states[edge.step][where[-1]].plan
+            layouts = self._source_layouts(other, where)
+            result[where] = place_of(self.context, edge.step, number, plan, layouts) is not None
+        return result
+
+    def _taken_bytes(self, spec: OperatorSpec, plan: OperatorPlan, number: int) -> int:
+        """Return the bytes of a result that can take over an operand's buffer, 0 where it cannot."""
+        n_members, n_slots = output_chunk(spec, plan)
+        size = aligned_size(n_slots * size_bytes(spec.output.dtype))
+        own = aligned_size(operand_slots(spec, plan, number) * size_bytes(operand_of(spec, number).dtype))
+        return size if n_members == 1 and own == size and goes_into_its_slot(spec, plan, number) else 0
+
+    def _classes(self, position: int, edge: Edge) -> list[int]:
+        """Return, per state of one operator of an edge's scope, the first state that lies the same way."""
+        step = (*edge.makers, edge.step)[position]
+        spec = self.context.graph.operators[step]
+        read = operand_of(self.context.graph.operators[edge.step], edge.number).name
+        values = [v for v in self.context.graph.sources_of(read) if self.maker_by_value.get(v) == step]
+        first_by_key: dict[object, int] = {}
+        result: list[int] = []
+        for state, priced in enumerate(self.states[step]):
+            key: list[object] = []
+            if step == edge.step:
+                key.append(lying_key(spec, priced.plan, edge.number))
+            for value in values:
+                layout = self.layout(value, state)
+                key.append((lying_key(spec, priced.plan, layout.operand), layout.scatter))
+            result.append(first_by_key.setdefault(tuple(key), state))
+        return result
+
+    def _bound(self, edge: Edge, where: tuple[int, ...], members: Any) -> bool:
+        """Bound one entry of an edge and all that lie the same way; return whether the operand is in place there."""
+        state = where[-1]
+        plan = self.states[edge.step][state].plan
+        layouts = self._source_layouts(edge, where)
+        if place_of(self.context, edge.step, edge.number, plan, layouts) is not None:
+            edge.is_exact[members] = True
+            return True
+        edge.cycles[members] = self._moved(edge.step, edge.number, state, layouts, exact=False)
+        return False
+
+    def _source_layouts(self, edge: Edge, where: tuple[int, ...]) -> dict[str, Layout]:
+        """Return the layouts of the sources of an edge's operand."""
+        spec = self.context.graph.operators[edge.step]
+        state_by_maker = dict(zip((*edge.makers, edge.step), where, strict=True))
+        layouts: dict[str, Layout] = {}
+        for value in self.context.graph.sources_of(operand_of(spec, edge.number).name):
+            maker = self.maker_by_value.get(value)
+            layouts[value] = self.fixed[value] if maker is None else self.layout(value, state_by_maker[maker])
+        return layouts
+
+    def _exact_edge(self, edge: Edge, where: tuple[int, ...]) -> int:
+        layouts = self._source_layouts(edge, where)
+        return self._moved(edge.step, edge.number, where[-1], layouts, exact=True)
+
+
+def _members_by_first(first_by_state: Sequence[int]) -> dict[int, Ints]:
+    """Return the states of every class by the first of them."""
+    firsts = np.array(first_by_state, np.int64)
+    return {first: np.flatnonzero(firsts == first) for first in dict.fromkeys(first_by_state)}
+
+
+def _read_until(spec: OperatorSpec, number: int) -> Phase:
+    """Return the last phase in which an operand is read."""
+    return "nest" if number < len(spec.inputs) else "finish"
+
+
+def _may_be_taken_over(spec: OperatorSpec, number: int) -> bool:
+    """Return whether a result may take over the buffer of an operand under some plan."""
+    operand = operand_of(spec, number)
+    return (
+        operand.role != "weight"
+        and operand.dims == spec.output.dims
+        and size_bytes(operand.dtype) == size_bytes(spec.output.dtype)
+        and (number >= len(spec.inputs) or spec.combine == "none")
+    )

@@ -1,0 +1,286 @@
+"""How operands get to their cores: in place, or by a relayout or set-up whose traffic is counted exactly.
+
+Equal situations are counted once: kinds of operators (up to names), plans and layouts get small numbers, and all
+results are kept under those. A `Mover` may be used by several threads at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from itertools import count as numbers_from
+from math import prod
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from t10.core.canonical import canonical
+from t10.core.dtypes import size_bytes
+from t10.core.expression import OperatorSpec
+from t10.core.graph import Graph, View
+from t10.core.loads import Loads
+from t10.core.movement import ArrivalPrices, Traffic, is_padded, operand_of, view_ids
+from t10.core.plan import OperatorPlan
+from t10.core.schedule import Arrival, ArrivalKind, Layout
+from t10.cost import CostModel
+from t10.plan.movement import _moves
+from t10.plan.movement.partition_cells import linear_cells, operand_cells
+
+CellsKey = tuple[int, int, int]
+"""(kind of operator, plan, operand), or (-1, elements, cores) where a value is spread evenly."""
+LocatorKey = tuple[CellsKey, int]
+
+KEPT_OBJECTS = 1 << 16
+"""How many objects are known by identity; equal ones beyond that are compared."""
+
+KEPT_LOCATORS = 2048
+KEPT_CELLS = 4096
+"""How many layouts are kept in their native form, about 50 KiB each; where there are more, they are made again."""
+
+BOUND_PIECES = 2_000
+"""How many runs of elements a bound looks at: a fifth of a millisecond."""
+
+
+class _Numbers:
+    """Numbers equal objects alike; objects that were seen before are known by identity, without comparing them."""
+
+    __slots__ = ("_by_id", "_by_value", "_kept", "_lock", "_next")
+
+    def __init__(self) -> None:
+        self._by_id: dict[int, int] = {}
+        self._by_value: dict[Any, int] = {}
+        self._kept: list[object] = []
+        self._next = numbers_from()
+        self._lock = Lock()
+
+    def of(self, value: object) -> int:
+        """Return the number of a value."""
+        known = self._by_id.get(id(value))
+        if known is not None:
+            return known
+        with self._lock:
+            number = self._by_value.get(value)
+            if number is None:
+                number = next(self._next)
+                self._by_value[value] = number
+            if len(self._kept) < KEPT_OBJECTS:
+                # Kept, so that no other object ever gets its identity.
+                self._kept.append(value)
+                self._by_id[id(value)] = number
+        return number
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What an operand's value reads: its sources, a number for how (views up to names), and the view itself."""
+
+    sources: tuple[str, ...]
+    sizes: tuple[int, ...]
+    number: int
+    view: _moves.View | None
+
+
+@dataclass(slots=True)
+class Mover:
+    """Counts what arrivals move; equal situations (same layouts up to names) are counted once."""
+
+    graph: Graph
+    cost: CostModel
+    n_cores: int
+    spec_by_value: dict[str, OperatorSpec] = field(init=False)
+    _spec_by_name: dict[str, OperatorSpec] = field(init=False)
+    _shapes: dict[str, tuple[int, ...]] = field(init=False)
+    _kind_by_name: dict[str, int] = field(default_factory=dict[str, int])
+    _kinds: _Numbers = field(default_factory=_Numbers)
+    _plans: _Numbers = field(default_factory=_Numbers)
+    _view_numbers: _Numbers = field(default_factory=_Numbers)
+    _readings: dict[str, _Reading] = field(default_factory=dict[str, _Reading])
+    _views: dict[int, _moves.View] = field(default_factory=dict[int, _moves.View])
+    _cells_by_key: dict[CellsKey, _moves.PartitionCells] = field(
+        default_factory=dict[CellsKey, _moves.PartitionCells]
+    )
+    _locators: dict[LocatorKey, _moves.ElementLocator] = field(
+        default_factory=dict[LocatorKey, _moves.ElementLocator]
+    )
+    _traffic: dict[object, Traffic] = field(default_factory=dict[object, Traffic])
+    _bounds: dict[object, Traffic] = field(default_factory=dict[object, Traffic])
+    _same: dict[object, bool] = field(default_factory=dict[object, bool])
+    _padded: dict[CellsKey, bool] = field(default_factory=dict[CellsKey, bool])
+    _view_lock: Lock = field(default_factory=Lock)
+    _prices: ArrivalPrices = field(init=False)
+    _rates: tuple[int, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Index the graph."""
+        self._prices = ArrivalPrices(self.cost)
+        self._rates = self._prices.rates.numbers if self._prices.rates else ()
+        self.spec_by_value = {spec.output.name: spec for spec in self.graph.operators}
+        self._spec_by_name = {spec.name: spec for spec in self.graph.operators}
+        self._shapes = self.graph.shape_by_value
+
+    def arrival(
+        self,
+        spec: OperatorSpec,
+        plan: OperatorPlan,
+        number: int,
+        layouts: Mapping[str, Layout],
+        buffer: str,
+    ) -> Arrival:
+        """Return the relayout or set-up of operand `number` from the layouts its sources have."""
+        operand = operand_of(spec, number)
+        counted = self.traffic(spec, plan, number, layouts)
+        size = size_bytes(operand.dtype)
+        kind: ArrivalKind = "setup" if operand.role == "weight" else "relayout"
+        return Arrival(
+            operand=number,
+            kind=kind,
+            buffer=buffer,
+            received_bytes=counted.received_elements * size,
+            sent_bytes=counted.sent_elements * size,
+            fragments=counted.fragments,
+            cycles=self._prices.cycles(counted, size),
+        )
+
+    def bound(
+        self, spec: OperatorSpec, plan: OperatorPlan, number: int, layouts: Mapping[str, Layout]
+    ) -> int:
+        """Return cycles that the arrival of operand `number` takes at least.
+
+        Exact where counting is quick (`is_exact` says so), else what some of the cores fetch.
+        """
+        key, reading = self._key(spec, plan, number, layouts)
+        counted = self._traffic.get(key) or self._bounds.get(key)
+        if counted is None:
+            counted, is_complete = self._count(key[:3], spec, plan, reading, layouts, BOUND_PIECES)
+            (self._traffic if is_complete else self._bounds)[key] = counted
+        return self._prices.cycles(counted, size_bytes(operand_of(spec, number).dtype))
+
+    def is_exact(
+        self, spec: OperatorSpec, plan: OperatorPlan, number: int, layouts: Mapping[str, Layout]
+    ) -> bool:
+        """Return whether the arrival of operand `number` was counted already, so that `bound` is what it takes."""
+        return self._key(spec, plan, number, layouts)[0] in self._traffic
+
+    def traffic(
+        self, spec: OperatorSpec, plan: OperatorPlan, number: int, layouts: Mapping[str, Layout]
+    ) -> Traffic:
+        """Return what the arrival of operand `number` moves."""
+        key, reading = self._key(spec, plan, number, layouts)
+        if key not in self._traffic:
+            self._traffic[key], _ = self._count(key[:3], spec, plan, reading, layouts, None)
+        return self._traffic[key]
+
+    def lies_in_place(self, spec: OperatorSpec, plan: OperatorPlan, number: int, layout: Layout) -> bool:
+        """Return whether operand `number` asks for exactly the slots that a value has on every core."""
+        if operand_of(spec, number).pad_value:
+            return False
+        wanted_key = (self._kind(spec), self._plans.of(plan), number)
+        key = (wanted_key, self._locator_key(layout))
+        if key not in self._same:
+            wanted = self._cells(wanted_key, spec, plan)
+            self._same[key] = _moves.lies_in_place(wanted, self._locator(layout))
+        return self._same[key]
+
+    def _count(
+        self,
+        key: CellsKey,
+        spec: OperatorSpec,
+        plan: OperatorPlan,
+        reading: _Reading,
+        layouts: Mapping[str, Layout],
+        budget: int | None,
+    ) -> tuple[Traffic, bool]:
+        """Return what moves into an operand, and whether that is all; `key` says which operand it is."""
+        homes = [self._locator(layouts[source]) for source in reading.sources]
+        operand = operand_of(spec, key[2])
+        padded = self._padded.get(key)
+        if padded is None:
+            padded = self._padded[key] = is_padded(spec, operand, plan)
+        wanted, size = self._cells(key, spec, plan), size_bytes(operand.dtype)
+        received, sent, fragments, total, copied, port, gather, settle, is_complete = _moves.count(
+            wanted, homes, reading.view, budget, self._rates, size, padded
+        )
+        return Traffic(received, sent, fragments, total, copied, Loads(port, gather, settle)), is_complete
+
+    def _key(
+        self, spec: OperatorSpec, plan: OperatorPlan, number: int, layouts: Mapping[str, Layout]
+    ) -> tuple[tuple[Any, ...], _Reading]:
+        """Return what an arrival depends on, up to names, and how its value is read."""
+        reading = self._reading(operand_of(spec, number).name)
+        homes = tuple(self._locator_key(layouts[source]) for source in reading.sources)
+        return (self._kind(spec), self._plans.of(plan), number, reading.number, homes), reading
+
+    def _kind(self, spec: OperatorSpec) -> int:
+        known = self._kind_by_name.get(spec.name)
+        if known is None:
+            known = self._kind_by_name[spec.name] = self._kinds.of(canonical(spec))
+        return known
+
+    def _locator_key(self, layout: Layout) -> LocatorKey:
+        """Return a layout up to names."""
+        plan = layout.plan
+        if plan is None:
+            return (-1, prod(self._shapes[layout.value]), layout.n_cores), 1
+        kind = self._kind(self._spec_by_name[layout.operator])
+        return (kind, self._plans.of(plan), layout.operand), layout.scatter
+
+    def _cells(self, key: CellsKey, spec: OperatorSpec, plan: OperatorPlan) -> _moves.PartitionCells:
+        known = self._cells_by_key.get(key)
+        if known is None:
+            if len(self._cells_by_key) >= KEPT_CELLS:
+                self._cells_by_key.clear()
+            known = self._cells_by_key[key] = operand_cells(spec, plan, key[2])
+        return known
+
+    def _locator(self, layout: Layout) -> _moves.ElementLocator:
+        key = self._locator_key(layout)
+        known = self._locators.get(key)
+        if known is None:
+            if layout.plan is None:
+                cells = linear_cells(key[0][1], layout.n_cores)
+            else:
+                cells = self._cells(key[0], self._spec_by_name[layout.operator], layout.plan)
+            if len(self._locators) >= KEPT_LOCATORS:
+                self._locators.clear()
+            known = self._locators[key] = _moves.make_locator(cells, layout.scatter)
+        return known
+
+    def _reading(self, name: str) -> _Reading:
+        """Return how a value is read through its views."""
+        known = self._readings.get(name)
+        if known is None:
+            sources = self.graph.sources_of(name)
+            sizes = tuple(prod(self._shapes[source]) for source in sources)
+            described, is_plain = self._described(name, sources)
+            number = self._view_numbers.of(described)
+            view = None if is_plain else self._view(name, number, sizes)
+            known = self._readings[name] = _Reading(sources, sizes, number, view)
+        return known
+
+    def _view(self, name: str, number: int, sizes: tuple[int, ...]) -> _moves.View:
+        # One at a time: while a view is made, every one of its elements has a number.
+        with self._view_lock:
+            if number not in self._views:
+                dtype = np.int32 if sum(sizes) <= np.iinfo(np.int32).max else np.int64
+                ids = np.ascontiguousarray(view_ids(self.graph, name, dtype)[0]).reshape(-1)
+                self._views[number] = _moves.make_view(ids, sizes)
+        return self._views[number]
+
+    def _described(self, name: str, sources: tuple[str, ...]) -> tuple[object, bool]:
+        """Return what a value reads up to names, and whether that is one value whose elements keep their numbers."""
+        views = {view.name: view for view in self.graph.views}
+        plain = (0, self._shapes[sources[0]]) if len(sources) == 1 else None
+        found = self._described_value(name, views, sources, plain)
+        return found, found == plain
+
+    def _described_value(
+        self, value: str, views: Mapping[str, View], sources: tuple[str, ...], plain: object
+    ) -> object:
+        view = views.get(value)
+        if view is None:
+            return sources.index(value), self._shapes[value]
+        inner = tuple([self._described_value(source, views, sources, plain) for source in view.sources])
+        if view.kind == "reshape" and len(sources) == 1:
+            return inner[0] if inner[0] == plain else (view.kind, view.shape, inner[0])
+        return replace(view, name="", sources=()), inner

@@ -1,0 +1,330 @@
+// Counting what moves when every core fetches the elements it wants from where they lie, run by run.
+//
+// What a core takes from itself is not counted; a fragment ends where the sender, its copy of the value or the order
+// of slots changes; an element that several cores take is sent once.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "../../core/phase_loads.h"
+#include "partition_cells.h"
+#include "element_locator.h"
+
+namespace t10 {
+
+// A value read through views: element e is element `ids[e]` of all sources laid end to end, a constant if negative. Kept
+// as runs in which ids count up in one source, so that views that keep rows together take next to no memory.
+class ViewRuns {
+ public:
+  ViewRuns(const std::int32_t *ids, std::size_t n_elements, const Ints &sizes) : size_(static_cast<Int>(n_elements)) {
+    Ints first{0};
+    for (const Int size : sizes) first.push_back(first.back() + size);
+    if (first.back() > std::numeric_limits<std::int32_t>::max() || size_ > std::numeric_limits<std::int32_t>::max())
+      throw std::invalid_argument("ViewRuns: 2^31 elements and more are not supported");
+    Int end = 0;
+    for (Int e = 0; e < size_; ++e) {
+      const Int id = ids[e];
+      if (id >= first.back()) throw std::invalid_argument("ViewRuns: an element is none of any source");
+      const Int before = e > 0 ? ids[e - 1] : 0;
+      // Constants go on with constants, elements with the next one of the same source.
+      if (e > 0 && (id < 0 ? before < 0 : before >= 0 && id == before + 1 && id < end)) continue;
+      starts_.push_back(static_cast<std::int32_t>(e));
+      ids_.push_back(id < 0 ? -1 : static_cast<std::int32_t>(id));
+      if (id >= 0) end = *std::upper_bound(first.begin(), first.end(), id);
+    }
+    starts_.push_back(static_cast<std::int32_t>(size_));
+    index_runs();
+  }
+
+  Int size() const { return size_; }
+
+  // The id of an element, and how many elements from it on have ids that count up in one source.
+  std::pair<Int, Int> find(Int element) const {
+    auto run = static_cast<std::size_t>(run_of_block_[static_cast<std::size_t>(element >> shift_)]);
+    while (starts_[run + 1] <= element) ++run;
+    const Int id = ids_[run];
+    return {id < 0 ? id : id + element - starts_[run], starts_[run + 1] - element};
+  }
+
+ private:
+  // Blocks of elements of a power of two, about as many as runs: the run of an element is a few runs behind its block's.
+  void index_runs() {
+    const auto n_runs = static_cast<Int>(ids_.size());
+    while ((size_ >> shift_) > n_runs) ++shift_;
+    run_of_block_.resize(static_cast<std::size_t>((size_ >> shift_) + 1));
+    std::size_t run = 0;
+    for (std::size_t block = 0; block < run_of_block_.size(); ++block) {
+      const Int element = static_cast<Int>(block) << shift_;
+      while (run + 2 < starts_.size() && starts_[run + 1] <= element) ++run;
+      run_of_block_[block] = static_cast<std::int32_t>(run);
+    }
+  }
+
+  Int size_;
+  int shift_ = 0;
+  std::vector<std::int32_t> starts_;
+  std::vector<std::int32_t> ids_;
+  std::vector<std::int32_t> run_of_block_;
+};
+
+struct Counts {
+  Int received = 0;
+  Int sent = 0;
+  Int fragments = 0;
+  Int total = 0;
+  Int copied = 0;
+  Loads loads;
+  bool is_complete = true;
+};
+
+// How elements become bytes: what moving them costs, their size, and whether slots outside the tensor are filled.
+struct Pricing {
+  LoadRates rates;
+  Int item_bytes;
+  bool is_padded;
+};
+
+// Which slots of a home have been sent, one row of bits per core; rows nobody took from cost nothing.
+class SentSlots {
+ public:
+  explicit SentSlots(const ElementLocator &home)
+      : words_(static_cast<std::size_t>((home.n_slots + 63) / 64)),
+        is_taken_(static_cast<std::size_t>(home.n_cores()), 0),
+        bits_(new std::uint64_t[words_ * static_cast<std::size_t>(home.n_cores())]) {}
+
+  void mark(Int core, Int slot, Int length) {
+    std::uint64_t *row = bits_.get() + static_cast<std::size_t>(core) * words_;
+    if (is_taken_[static_cast<std::size_t>(core)] == 0) {
+      is_taken_[static_cast<std::size_t>(core)] = 1;
+      std::fill_n(row, words_, std::uint64_t{0});
+    }
+    auto word = static_cast<std::size_t>(slot >> 6);
+    const auto offset = static_cast<unsigned>(slot & 63);
+    const Int here = std::min<Int>(length, 64 - static_cast<Int>(offset));
+    row[word] |= ones(here) << offset;
+    for (length -= here; length > 0; length -= 64) row[++word] |= ones(std::min<Int>(length, 64));
+  }
+
+  void add_to(Ints &sent) const {
+    for (std::size_t core = 0; core < is_taken_.size(); ++core) {
+      if (is_taken_[core] == 0) continue;
+      for (std::size_t word = 0; word < words_; ++word)
+        sent[core] += __builtin_popcountll(bits_[core * words_ + word]);
+    }
+  }
+
+ private:
+  static std::uint64_t ones(Int count) { return count >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1; }
+
+  std::size_t words_;
+  std::vector<std::uint8_t> is_taken_;
+  std::unique_ptr<std::uint64_t[]> bits_;
+};
+
+class MoveCounter {
+ public:
+  // Without `pricing`, loads are not counted.
+  MoveCounter(const PartitionCells &wanted, std::vector<std::shared_ptr<const ElementLocator>> homes, const ViewRuns *view,
+              const std::optional<Pricing> &pricing)
+      : wanted_(wanted), homes_(std::move(homes)), view_(view), is_padded_(pricing && pricing->is_padded) {
+    Int n_elements = 0;
+    Int n_rows = wanted.n_cores;
+    for (const auto &home : homes_) {
+      first_.push_back(n_elements);
+      n_elements += home->cells().n_elements;
+      n_rows = std::max(n_rows, home->n_cores());
+      sent_.emplace_back(*home);
+    }
+    first_.push_back(n_elements);
+    if (homes_.empty() || (view_ == nullptr ? n_elements : view_->size()) < wanted.n_elements)
+      throw std::invalid_argument("count: a slot wants an element that no home has");
+    own_elements_.assign(static_cast<std::size_t>(n_rows), 0);
+    own_fragments_.assign(static_cast<std::size_t>(n_rows), 0);
+    if (wanted.n_slots >= (Int{1} << 32))
+      throw std::invalid_argument("count: operands of 2^32 slots and more are not supported");
+    if (pricing) {
+      item_bytes_ = pricing->item_bytes;
+      loads_.emplace(pricing->rates, pricing->item_bytes, n_rows);
+    }
+  }
+
+  // What all cores fetch, or, once more than `budget` pieces were looked at, what some of them do: then every number
+  // but `is_complete` is at most what it would be of all.
+  Counts count(Int budget) {
+    const Groups groups = all_groups();
+    const std::size_t n = groups.size();
+    const std::size_t stride = spread(n);
+    std::size_t n_counted = 0;
+    // Far apart from each other, so that those counted first stand for all.
+    for (std::size_t group = n - 1; n_counted < n; ++n_counted, group = (group + stride) % n) {
+      if (n_counted >= kLeastGroups && n_pieces_ > budget) break;
+      count_group(groups.begin(group), groups.size(group));
+    }
+    Ints sent(own_elements_.size(), 0);
+    for (const SentSlots &slots : sent_) slots.add_to(sent);
+    counts_.sent = *std::max_element(sent.begin(), sent.end());
+    sent_.clear();
+    counts_.is_complete = n_counted == n;
+    if (loads_)
+      counts_.loads = counts_.is_complete ? loads_->finish() : loads_->finish_some(counts_.sent * item_bytes_);
+    return counts_;
+  }
+
+ private:
+  static constexpr std::size_t kLeastGroups = 5;
+
+  struct Last {
+    std::size_t source = 0;
+    Int core = -1;
+    Int slot = -1;
+    Int here = -1;
+  };
+
+  // Cores that want the same elements and read the same copies.
+  Groups all_groups() const {
+    const auto n = static_cast<std::size_t>(wanted_.n_cores);
+    std::size_t n_groups = wanted_.groups.size();
+    std::vector<std::int32_t> group;
+    Ints keys;
+    for (const auto &home : homes_) {
+      if (home->n_copies == 1) continue;
+      if (group.empty()) group = wanted_.group_of_core;
+      keys.resize(n);
+      for (std::size_t core = 0; core < n; ++core)
+        keys[core] = group[core] * home->n_copies + home->choice(static_cast<Int>(core));
+      n_groups = number_keys(keys, static_cast<Int>(n_groups) * home->n_copies, group);
+    }
+    return group.empty() ? wanted_.groups : Groups(group, n_groups);
+  }
+
+  // A stride that visits all of `n` and keeps every prefix of the visit spread out: near the golden section.
+  static std::size_t spread(std::size_t n) {
+    std::size_t stride = std::max<std::size_t>(1, n * 618 / 1000);
+    while (std::gcd(stride, n) != 1) ++stride;
+    return stride;
+  }
+
+  void count_group(const std::int32_t *cores, std::size_t n_members) {
+    // What several cores take is sent in any case: whoever has it, another one wants it.
+    const Int self = n_members == 1 ? cores[0] : -1;
+    Ints copies;
+    for (const auto &home : homes_) copies.push_back(home->choice(cores[0]));
+    if (n_members > 1) {
+      std::fill(own_elements_.begin(), own_elements_.end(), 0);
+      std::fill(own_fragments_.begin(), own_fragments_.end(), 0);
+    }
+    Int n_received = 0;
+    Int n_fragments = 0;
+    Last last;
+    Int next = 0;
+    if (loads_) loads_->begin_group(cores, n_members);
+    wanted_.walk(cores[0], [&](Int here, Int element, Int length) {
+      if (is_padded_ && next < here) loads_->fill(next, here - next);
+      next = here + length;
+      while (length > 0) {
+        Int id = element;
+        Int n = length;
+        if (view_ != nullptr) {
+          const auto [found, left] = view_->find(element);
+          id = found;
+          n = std::min(n, left);
+        }
+        if (id >= 0) {
+          std::size_t source = 0;
+          while (id >= first_[source + 1]) ++source;
+          const Place place = homes_[source]->find(copies[source], id - first_[source]);
+          n = std::min(n, place.length);
+          if (loads_ && place.core >= 0) loads_->take(static_cast<Int>(source), place.core, place.slot, here, n);
+          if (place.core >= 0 && place.core != self) {
+            const bool is_joined = last.core == place.core && last.slot == place.slot && last.here == here &&
+                                   last.source == source;
+            last = {source, place.core, place.slot + n, here + n};
+            sent_[source].mark(place.core, place.slot, n);
+            n_received += n;
+            n_fragments += is_joined ? 0 : 1;
+            if (n_members > 1) {
+              own_elements_[static_cast<std::size_t>(place.core)] += n;
+              own_fragments_[static_cast<std::size_t>(place.core)] += is_joined ? 0 : 1;
+            }
+          }
+        } else if (loads_) {
+          loads_->fill(here, n);
+        }
+        ++n_pieces_;
+        here += n;
+        element += n;
+        length -= n;
+      }
+    });
+    if (is_padded_ && next < wanted_.n_slots) loads_->fill(next, wanted_.n_slots - next);
+    for (std::size_t i = 0; i < n_members; ++i) {
+      const auto core = static_cast<std::size_t>(cores[i]);
+      const Int received = n_members > 1 ? n_received - own_elements_[core] : n_received;
+      const Int fragments = n_members > 1 ? n_fragments - own_fragments_[core] : n_fragments;
+      counts_.received = std::max(counts_.received, received);
+      counts_.fragments = std::max(counts_.fragments, fragments);
+      counts_.total += received;
+      counts_.copied = std::max(counts_.copied, wanted_.n_slots - received);
+    }
+  }
+
+  const PartitionCells &wanted_;
+  std::vector<std::shared_ptr<const ElementLocator>> homes_;
+  const ViewRuns *view_;
+  bool is_padded_;
+  Int item_bytes_ = 0;
+  std::optional<PhaseLoads> loads_;
+  Ints first_;
+  std::vector<SentSlots> sent_;
+  Ints own_elements_;
+  Ints own_fragments_;
+  Int n_pieces_ = 0;
+  Counts counts_;
+};
+
+// Whether every core wants exactly the slots it has, slot by slot; `home` holds the elements that are wanted.
+inline bool lies_in_place(const PartitionCells &wanted, const ElementLocator &home) {
+  const PartitionCells &lies = home.cells();
+  if (wanted.n_cores != lies.n_cores || wanted.n_slots != home.n_slots) return false;
+  struct Run {
+    Int slot;
+    Int element;
+    Int length;
+    bool operator==(const Run &other) const {
+      return slot == other.slot && element == other.element && length == other.length;
+    }
+  };
+  const auto append = [](std::vector<Run> &runs, Int slot, Int element, Int length) {
+    if (!runs.empty() && runs.back().slot + runs.back().length == slot &&
+        runs.back().element + runs.back().length == element)
+      runs.back().length += length;
+    else
+      runs.push_back({slot, element, length});
+  };
+  std::vector<Run> wanted_runs;
+  std::vector<Run> lies_runs;
+  for (Int core = 0; core < wanted.n_cores; ++core) {
+    wanted_runs.clear();
+    lies_runs.clear();
+    wanted.walk(core, [&](Int slot, Int element, Int length) { append(wanted_runs, slot, element, length); });
+    const Int first = home.chunk_of(core) * home.n_slots;
+    lies.walk(core, [&](Int slot, Int element, Int length) {
+      const Int from = std::max(slot, first);
+      const Int to = std::min(slot + length, first + home.n_slots);
+      if (from < to) append(lies_runs, from - first, element + from - slot, to - from);
+    });
+    if (wanted_runs != lies_runs) return false;
+  }
+  return true;
+}
+
+}  // namespace t10

@@ -1,0 +1,44 @@
+"""Models of which every plan is pinned: nothing is left to choose."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from t10.chip import ChipSpec
+from t10.core.graph import Graph
+from t10.core.schedule import ModulePlan
+from t10.cost import CostModel
+from t10.plan.options import PlanOptions
+from t10.plan.schedule import restore_module
+from t10.plan.search.pareto import Front
+
+
+def pinned_schedule(
+    graph: Graph, chip: ChipSpec, cost: CostModel, fronts: tuple[Front, ...], options: PlanOptions
+) -> ModulePlan | None:
+    """Return the schedule of a model if every operator has one plan and a pinned idle level, None otherwise.
+
+    Raises `InfeasiblePlanError` if its buffers do not fit.
+    """
+    levels: list[int] = []
+    for spec, front in zip(graph.operators, fronts, strict=True):
+        forced = options.forced_for(spec.name)
+        if forced is None or forced.idle_level is None or len(front) != 1:
+            return None
+        levels.append(forced.idle_level)
+    return restore_module(graph, chip, cost, tuple(front[0] for front in fronts), tuple(levels))
+
+
+def as_written(plan: ModulePlan, written: ModulePlan | None) -> ModulePlan:
+    """Return what was written if it agrees with `plan` in all that is executed, else `plan`.
+
+    A file holds more than what is executed: the fronts its plans were chosen from, and how good they are known to be.
+    """
+    if written is not None and _executed(plan) == _executed(written):
+        return written
+    return plan
+
+
+def _executed(plan: ModulePlan) -> ModulePlan:
+    operators = tuple(replace(operator, pareto=()) for operator in plan.operators)
+    return replace(plan, operators=operators, optimality=None)

@@ -1,0 +1,6 @@
+"""The complete search of one operator; what is hot is native (`_search`, `_evaluate`).
+
+In data-flow order: `space` and `temporal` (partitions), `alignment` (pace), `placement` (phases), `evaluate` (cycles
+and bytes), `pareto` (what no other plan beats), `task` (what native search is told) and `operator` (all of it).
+`alternatives` are plans that only pay in a model, `producer_layouts` those that lie as a producer leaves a value.
+"""

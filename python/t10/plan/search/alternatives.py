@@ -1,0 +1,46 @@
+"""Other ways to run a plan that only pay in a model: partial sums combined on every core that has some of them.
+
+A reduce-scatter leaves each core with a chunk of the sum, and whoever needs all of it gathers the chunks in a second
+phase. An all-reduce takes longer by itself, and so does an epilogue that every core repeats, but where the sum is small
+and all those cores go on with it (row statistics of a softmax or a layer norm) the second phase is saved. On a front of
+single operators such plans are always beaten; what chooses for whole models offers them beside the plans of the front.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from t10.chip import ChipSpec
+from t10.core.dtypes import size_bytes
+from t10.core.expression import OperatorSpec
+from t10.core.plan import OperatorPlan
+from t10.cost import CostModel
+from t10.cost.operator import output_chunk
+from t10.plan.search.evaluate import Evaluation, evaluate
+
+
+def alternatives(spec: OperatorSpec, plan: OperatorPlan, chip: ChipSpec) -> tuple[OperatorPlan, ...]:
+    """Return the plan with its partial sums combined the other way, none where they are on one core each.
+
+    An all-reduce takes an element of every other member at once, so the shift buffer must have room for these.
+    """
+    n_members, _ = output_chunk(spec, plan)
+    if plan.reduce == "all":
+        return (replace(plan, reduce="scatter"),)
+    if n_members == 1 or (n_members - 1) * size_bytes(spec.acc_dtype) > chip.shift_buffer_bytes:
+        return ()
+    return (replace(plan, reduce="all"),)
+
+
+def evaluate_plans(spec: OperatorSpec, cost: CostModel, plans: Sequence[OperatorPlan]) -> Evaluation:
+    """Return bytes and cycles of plans, one row each, as `evaluate` does of partitions with reduce-scatter."""
+    return evaluate(
+        spec,
+        cost,
+        np.array([plan.f_op for plan in plans], np.int64),
+        np.array([plan.ft for plan in plans], np.int64),
+        np.array([plan.reduce == "all" for plan in plans]),
+    )

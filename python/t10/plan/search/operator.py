@@ -1,0 +1,472 @@
+"""The search of one operator: all partitions, then pace, placement, and the front that remains.
+
+The search is complete: every F_op within the constraints, every combination of ft rows under it. It runs in native code
+(`_search.cpp`), which leaves out only what bounds prove to be beaten. What it finds is completed and priced here, by
+the code that defines the costs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from t10.chip import ChipSpec
+from t10.core.expression import AxisSizes, OperatorSpec
+from t10.core.plan import CostedPlan, Cycles, OperatorPlan
+from t10.core.space import PartitionSpace
+from t10.cost import CostModel
+from t10.cost.program import CostProgram, cost_program
+from t10.errors import InfeasiblePlanError, T10Error
+from t10.plan.memory.operator_bound import least_bytes
+from t10.plan.options import ForcedPartition, PlanOptions
+from t10.plan.search import _search
+from t10.plan.search.alignment import Pace, align_pace
+from t10.plan.search.alternatives import evaluate_plans
+from t10.plan.search.evaluate import Evaluation, evaluate, padded_lengths
+from t10.plan.search.pareto import front_indices, thinned
+from t10.plan.search.placement import place
+from t10.plan.search.space import partitions_within, searched_partitions
+from t10.plan.search.task import SearchTask, compute_bound, search_task, shift_table
+from t10.plan.search.temporal import TemporalSpace
+
+Ints = NDArray[np.int64]
+FtRows = tuple[AxisSizes, ...]
+PartitionFactors = tuple[AxisSizes, FtRows]
+Found = tuple[PartitionFactors, int, int]
+"""A plan on the front: its partition, its cycles, its bytes per core."""
+Counts = tuple[int, int, int, int, int]
+"""F_op, cases, plans priced, plans that had to be placed, sub-tasks."""
+SearchProgress = Callable[[float], object]
+"""Called about ten times per second, in the thread that searches, with the share that is done; may raise to end it."""
+
+UNLIMITED_BYTES = 1 << 62
+MOST_COPIES = 2
+"""Plans are looked at up to this many times the memory there is: about half of what they hold may be in place."""
+MOST_NAMED = 8
+"""Paces that an error lists."""
+ROOMY_BYTES = 1 << 23
+"""Memory of a core in which any plan worth looking at fits."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchStatistics:
+    """What a search went through.
+
+    `n_partitions` F_op; `n_plans` combinations of ft rows under them (each row by itself within the constraints);
+    `n_cases` pairs of an F_op and padded lengths whose plans were looked at; `n_priced` plans priced exactly;
+    `n_placed` plans whose placement had to be looked for; `n_sub_tasks` different sub-tasks priced.
+    """
+
+    n_partitions: int
+    n_plans: int
+    n_cases: int
+    n_priced: int
+    n_placed: int
+    n_sub_tasks: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """The front of one operator, fastest last, and how it was found."""
+
+    front: tuple[CostedPlan, ...]
+    statistics: SearchStatistics
+
+
+@dataclass(frozen=True, slots=True)
+class _Space:
+    """What is searched: F_op rows, under each all ft, the operator's numbers, and its costs.
+
+    `ft` (n, operands, axes) are those of a single F_op where a user has fixed some of it; None for all there are.
+    """
+
+    spec: OperatorSpec
+    rows: Ints
+    ft: Ints | None
+    task: SearchTask
+    cost: CostModel
+    program: CostProgram
+
+    def front(
+        self, progress: SearchProgress | None, *, is_pruning: bool = True, is_bytes_only: bool = False
+    ) -> tuple[list[Found], Counts]:
+        """Return the front, least bytes first, and the counts of the search."""
+        if self.ft is not None:
+            return self._listed(self.ft), (1, 1, len(self.ft), len(self.ft), len(self.ft))
+        n_axes = len(self.spec.axes)
+        limit_bytes = 0 if is_bytes_only else self.task.capacity_bytes
+        table = shift_table(self.cost, limit_bytes, self.task.shift_granule_bytes)
+        is_bounding = is_pruning and not is_bytes_only
+        found, counts = _search.search(
+            self.task,
+            self.rows,
+            self.program,
+            table,
+            compute_bound(self.task, self.rows, self.program.sub_task) if is_bounding else None,
+            self._is_placeable,
+            progress,
+            is_pruning=is_pruning,
+            is_bytes_only=is_bytes_only,
+        )
+        front = [
+            ((tuple(self.rows[row].tolist()), _split(ft, len(self.spec.rotatable), n_axes)), cycles, n_bytes)
+            for row, ft, cycles, n_bytes in found
+        ]
+        return front, counts
+
+    def _listed(self, ft: Ints) -> list[Found]:
+        """Return the front of some ft under the one F_op; a single one need not have a placement."""
+        f_op: AxisSizes = tuple(self.rows[0].tolist())
+        priced = evaluate(self.spec, self.cost, np.repeat(self.rows, len(ft), axis=0), ft)
+        fits = np.flatnonzero(priced.active_bytes <= self.task.capacity_bytes)
+        order = fits[np.lexsort((fits, priced.cycles[fits], priced.active_bytes[fits]))]
+        found: list[Found] = []
+        for i in order.tolist():
+            cycles = int(priced.cycles[i])
+            rows: FtRows = tuple(tuple(row) for row in ft[i].tolist())
+            is_beaten = bool(found) and found[-1][1] <= cycles
+            if not is_beaten and (len(ft) == 1 or self._is_placeable(f_op, rows)):
+                found.append(((f_op, rows), cycles, int(priced.active_bytes[i])))
+        return found
+
+    def _is_placeable(self, f_op: AxisSizes, ft: FtRows) -> bool:
+        return place(self.spec, f_op, ft, align_pace(self.spec, f_op, ft)) is not None
+
+
+def search_operator(
+    spec: OperatorSpec,
+    chip: ChipSpec,
+    cost: CostModel,
+    options: PlanOptions,
+    *,
+    progress: SearchProgress | None = None,
+    is_pruning: bool = True,
+) -> SearchResult:
+    """Return the time x memory front of one operator, and statistics. The front is never empty.
+
+    Without `is_pruning` every plan of the space is priced: the same front, for comparison. Raises
+    `InfeasiblePlanError` where nothing fits a core's memory or a forced partition is wrong, and what `progress` raises.
+    """
+    space = _space(spec, chip, cost, options)
+    return _searched(space, chip, options, progress, is_pruning=is_pruning)
+
+
+def search_space(
+    spec: OperatorSpec, within: PartitionSpace, chip: ChipSpec, cost: CostModel, options: PlanOptions
+) -> tuple[CostedPlan, ...]:
+    """Return the front of the plans of a space, as `search_operator` does of the space that options leave.
+
+    Of `options` only the length of the front counts. Raises `InputError` for a space of another operator.
+    """
+    rows = partitions_within(spec, within)
+    ft = None if within.rp is None or within.f_op is None else ft_of_pace(spec, within.f_op, within.rp)
+    return _searched(_made(spec, rows, within.padding, ft, chip, cost), chip, options).front
+
+
+def operator_space(
+    spec: OperatorSpec, chip: ChipSpec, cost: CostModel, options: PlanOptions
+) -> PartitionSpace:
+    """Return the partitions that `search_operator` searches, as constraints: those on F_op only."""
+    forced = options.forced_for(spec.name)
+    rows, padding = _rows(spec, chip, options)
+    return PartitionSpace(
+        cores=chip.n_cores,
+        least_cores=int(rows.prod(axis=1).min()),
+        padding=padding,
+        n_f_op=len(rows),
+        at_most=int(_search.count(search_task(spec, chip, cost, padding), rows)),
+        f_op=None if forced is None else forced.f_op,
+    )
+
+
+def _searched(
+    space: _Space,
+    chip: ChipSpec,
+    options: PlanOptions,
+    progress: SearchProgress | None = None,
+    *,
+    is_pruning: bool = True,
+) -> SearchResult:
+    """Return the front of a space and statistics; see `search_operator`."""
+    start = time.perf_counter()
+    spec, cost = space.spec, space.cost
+    found, counts = _front(space, chip, progress, is_pruning=is_pruning)
+    plans = placed(spec, align(spec, tuple(partition for partition, _, _ in found)))
+    front = pareto_front(spec, plans, cost, options)
+    if not front:
+        raise InfeasiblePlanError(
+            f"f_op {list(found[0][0][0])} with ft {[list(row) for row in found[0][0][1]]} has no placement",
+            operator=spec.name,
+            location=spec.location or None,
+            hint="leave ft to the search",
+        )
+    _check_prices(spec, front, {(cycles, n_bytes) for _, cycles, n_bytes in found})
+    n_partitions, n_cases, n_priced, n_placed, n_sub_tasks = counts
+    statistics = SearchStatistics(
+        n_partitions=n_partitions,
+        n_plans=int(_search.count(space.task, space.rows)),
+        n_cases=n_cases,
+        n_priced=n_priced,
+        n_placed=n_placed,
+        n_sub_tasks=n_sub_tasks,
+        seconds=time.perf_counter() - start,
+    )
+    return SearchResult(front, statistics)
+
+
+def plan_operator(
+    spec: OperatorSpec,
+    chip: ChipSpec,
+    cost: CostModel,
+    options: PlanOptions,
+    progress: SearchProgress | None = None,
+) -> tuple[CostedPlan, ...]:
+    """Return the time x memory front of one operator, fastest last; see `search_operator`."""
+    return search_operator(spec, chip, cost, options, progress=progress).front
+
+
+def least_plan(spec: OperatorSpec, chip: ChipSpec, cost: CostModel, options: PlanOptions) -> CostedPlan:
+    """Return the plan of an operator that takes the fewest bytes, more than a core has if need be.
+
+    Raises `InfeasiblePlanError` where a forced partition is wrong.
+    """
+    partition, _, _ = _smallest(_space(spec, chip, cost, options))
+    f_op, ft = partition
+    plan = place(spec, f_op, ft, align_pace(spec, f_op, ft))
+    if plan is None:
+        raise InfeasiblePlanError(f"f_op {list(f_op)} has no placement with its ft", operator=spec.name)
+    arrays = evaluate(spec, cost, np.array([f_op], np.int64), np.array([ft], np.int64))
+    return costed(plan, arrays, 0)
+
+
+def align(
+    spec: OperatorSpec, partitions: tuple[PartitionFactors, ...]
+) -> tuple[tuple[PartitionFactors, Pace], ...]:
+    """Return every partition with its pace; partitions that cannot be aligned are left out."""
+    result: list[tuple[PartitionFactors, Pace]] = []
+    for partition in partitions:
+        try:
+            result.append((partition, align_pace(spec, *partition)))
+        except InfeasiblePlanError:
+            continue
+    return tuple(result)
+
+
+def placed(
+    spec: OperatorSpec, aligned: tuple[tuple[PartitionFactors, Pace], ...]
+) -> tuple[OperatorPlan, ...]:
+    """Return the plans that have a placement."""
+    plans = (place(spec, f_op, ft, pace) for (f_op, ft), pace in aligned)
+    return tuple(plan for plan in plans if plan is not None)
+
+
+def pareto_front(
+    spec: OperatorSpec, plans: tuple[OperatorPlan, ...], cost: CostModel, options: PlanOptions
+) -> tuple[CostedPlan, ...]:
+    """Return the plans that no other beats in cycles and bytes, with their costs, fastest last."""
+    if not plans:
+        return ()
+    priced = evaluate_plans(spec, cost, plans)
+    indices = thinned(front_indices(priced.cycles, priced.active_bytes), priced.cycles, options.max_front)
+    rows: list[int] = indices.tolist()
+    return tuple(costed(plans[row], priced, row) for row in rows)
+
+
+def costed(plan: OperatorPlan, priced: Evaluation, row: int) -> CostedPlan:
+    """Return a plan with row `row` of an evaluation as its price."""
+    cycles = Cycles(
+        compute=int(priced.compute[row]),
+        shift=int(priced.shift[row]),
+        reduce=int(priced.reduce[row]),
+        relayout=int(priced.relayout[row]),
+    )
+    return CostedPlan(plan, cycles, int(priced.weight_bytes[row]), int(priced.active_bytes[row]))
+
+
+def front_that_fits(
+    spec: OperatorSpec,
+    plans: tuple[OperatorPlan, ...],
+    chip: ChipSpec,
+    cost: CostModel,
+    options: PlanOptions,
+) -> tuple[CostedPlan, ...]:
+    """Return the front of plans that are listed, fastest last: those of them that fit, as `search_operator` finds them.
+
+    Of plans equal in cycles and bytes the first counts. Raises `InfeasiblePlanError` where none fits.
+    """
+    priced = evaluate_plans(spec, cost, plans)
+    room, front = room_bytes(chip), front_indices(priced.cycles, priced.active_bytes)
+    needs: list[int] = []
+    for limit in limits_bytes(chip):
+        within = front[priced.active_bytes[front] <= limit]
+        numbers: list[int] = within.tolist()
+        needs = [_need_bytes(spec, plans[i], int(priced.active_bytes[i]), room) for i in numbers]
+        fitting = within[np.array(needs, np.int64) <= room]
+        if len(fitting):
+            rows: list[int] = thinned(fitting, priced.cycles, options.max_front).tolist()
+            return tuple(costed(plans[row], priced, row) for row in rows)
+    raise _too_large(spec, chip, min(needs, default=int(priced.active_bytes[front[0]])))
+
+
+def ft_of_pace(spec: OperatorSpec, f_op: AxisSizes, rp: AxisSizes) -> Ints:
+    """Return all ft under an F_op that align to a pace, shape (n, operands, axes), in lexicographic order.
+
+    Raises `InfeasiblePlanError` where there is none, with the paces there are.
+    """
+    ft = TemporalSpace.of(spec).partitions(f_op, 0.0)
+    steps = ft.max(axis=1)
+    lengths = padded_lengths(spec, np.repeat(np.array([f_op], np.int64), len(ft), axis=0), ft)
+    paces = np.where(steps > 1, lengths // steps, 0)
+    kept = ft[(paces == np.array(rp)).all(axis=1)] if len(rp) == len(f_op) else ft[:0]
+    if not len(kept):
+        raise no_such_pace(spec, f_op, rp, {tuple(pace) for pace in paces.tolist()})
+    return kept
+
+
+def no_such_pace(
+    spec: OperatorSpec, f_op: AxisSizes, rp: AxisSizes, paces: Iterable[AxisSizes]
+) -> InfeasiblePlanError:
+    """Return the error of a pace that no ft under an F_op gives."""
+    known = sorted(paces)
+    more = ", ..." if len(known) > MOST_NAMED else ""
+    return InfeasiblePlanError(
+        f"no ft under f_op {list(f_op)} aligns to rp {list(rp)}"
+        f" (expected one of {', '.join(str(list(pace)) for pace in known[:MOST_NAMED])}{more})",
+        operator=spec.name,
+        location=spec.location or None,
+        hint="give ft as well: rp follows from it",
+    )
+
+
+def room_bytes(chip: ChipSpec) -> int:
+    """Return what a core has for what operators hold."""
+    return chip.capacity_bytes - chip.shift_buffer_bytes
+
+
+def limits_bytes(chip: ChipSpec) -> tuple[int, int]:
+    """Return up to how many bytes plans are looked at: first those a model is likely to have room for, then any."""
+    return MOST_COPIES * room_bytes(chip), max(ROOMY_BYTES, chip.sram_bytes)
+
+
+def _rows(spec: OperatorSpec, chip: ChipSpec, options: PlanOptions) -> tuple[Ints, float]:
+    """Return every F_op to search and the least padding; under a forced F_op, ft may pad however much."""
+    forced = options.forced_for(spec.name)
+    if forced is None:
+        return searched_partitions(spec, chip.n_cores, options)
+    _check_forced(spec, chip, forced)
+    return np.array([forced.f_op], np.int64), 0.0
+
+
+def _space(spec: OperatorSpec, chip: ChipSpec, cost: CostModel, options: PlanOptions) -> _Space:
+    """Return what there is to search."""
+    forced = options.forced_for(spec.name)
+    rows, padding = _rows(spec, chip, options)
+    ft = None
+    if forced is not None and forced.ft is not None:
+        ft = np.array([forced.ft], np.int64)
+    elif forced is not None and forced.rp is not None:
+        ft = ft_of_pace(spec, forced.f_op, forced.rp)
+    return _made(spec, rows, padding, ft, chip, cost)
+
+
+def _made(
+    spec: OperatorSpec, rows: Ints, padding: float, ft: Ints | None, chip: ChipSpec, cost: CostModel
+) -> _Space:
+    return _Space(
+        spec=spec,
+        rows=np.ascontiguousarray(rows),
+        ft=ft,
+        task=search_task(spec, chip, cost, padding),
+        cost=cost,
+        program=cost_program(cost, spec),
+    )
+
+
+def _check_forced(spec: OperatorSpec, chip: ChipSpec, forced: ForcedPartition) -> None:
+    ones = tuple((1,) * len(spec.axes) for _ in spec.rotatable)
+    align_pace(spec, forced.f_op, ones if forced.ft is None else forced.ft)
+    if prod(forced.f_op) > chip.n_cores:
+        raise InfeasiblePlanError(
+            f"f_op {list(forced.f_op)} needs {prod(forced.f_op)} cores, {chip.name} has {chip.n_cores}",
+            operator=spec.name,
+            location=spec.location or None,
+        )
+
+
+def _front(
+    space: _Space, chip: ChipSpec, progress: SearchProgress | None, *, is_pruning: bool = True
+) -> tuple[list[Found], Counts]:
+    """Return the front of the plans that fit with all operands as copies, or may fit with some in place.
+
+    Raises `InfeasiblePlanError` where there is none.
+    """
+    room = space.task.capacity_bytes
+    needs: list[int] = []
+    for limit in limits_bytes(chip):
+        wider = replace(space, task=replace(space.task, capacity_bytes=limit))
+        found, counts = wider.front(progress, is_pruning=is_pruning)
+        needs = [
+            n_bytes if n_bytes <= room else _least_bytes(space.spec, partition)
+            for partition, _, n_bytes in found
+        ]
+        fitting = [plan for plan, need in zip(found, needs, strict=True) if need <= room]
+        if fitting:
+            return fitting, counts
+    raise _too_large(space.spec, chip, min(needs, default=_smallest(space)[2]))
+
+
+def _least_bytes(spec: OperatorSpec, partition: PartitionFactors) -> int:
+    """Return what a partition takes at least in a model; what cannot be placed takes more than there is."""
+    aligned = placed(spec, align(spec, (partition,)))
+    return least_bytes(spec, aligned[0]) if aligned else UNLIMITED_BYTES
+
+
+def _need_bytes(spec: OperatorSpec, plan: OperatorPlan, n_bytes: int, room: int) -> int:
+    """Return what a plan of `n_bytes`, all operands as copies, takes at least in a model, if these are too many."""
+    return n_bytes if n_bytes <= room else least_bytes(spec, plan)
+
+
+def _too_large(spec: OperatorSpec, chip: ChipSpec, need: int) -> InfeasiblePlanError:
+    """Return the error of an operator of which nothing fits, with what the smallest of its plans needs."""
+    return InfeasiblePlanError(
+        f"needs at least {need} bytes per core, {room_bytes(chip)} are available on {chip.name}",
+        operator=spec.name,
+        location=spec.location or None,
+        hint="use a chip with more cores, a smaller batch, or fp16",
+    )
+
+
+def _smallest(space: _Space) -> Found:
+    """Return the partition of fewest bytes on cores of any size."""
+    unlimited = replace(space, task=replace(space.task, capacity_bytes=UNLIMITED_BYTES))
+    found, _ = unlimited.front(None, is_bytes_only=True)
+    if not found:
+        raise InfeasiblePlanError(
+            f"no ft under f_op {space.rows[0].tolist()} as forced has a placement",
+            operator=space.spec.name,
+            location=space.spec.location or None,
+        )
+    return found[0]
+
+
+def _check_prices(spec: OperatorSpec, front: tuple[CostedPlan, ...], found: set[tuple[int, int]]) -> None:
+    """Raise `T10Error` if native search priced a plan otherwise than `evaluate`: a cost model that is no function."""
+    for plan in front:
+        price = (plan.cycles.total, plan.active_bytes)
+        if price not in found:
+            raise T10Error(
+                f"a plan costs {price[0]} cycles and {price[1]} bytes, search had it otherwise: cost functions"
+                " must give the same for the same numbers, one at a time or many",
+                operator=spec.name,
+                location=spec.location or None,
+            )
+
+
+def _split(ft: list[int], n_slots: int, n_axes: int) -> FtRows:
+    return tuple(tuple(ft[slot * n_axes : (slot + 1) * n_axes]) for slot in range(n_slots))

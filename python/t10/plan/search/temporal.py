@@ -1,0 +1,115 @@
+"""The space of temporal partitions: the ft rows of an operator's operands under an F_op (compute-shift model §3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from t10.core.expression import AxisSizes, OperatorSpec
+from t10.plan.search.alignment import can_rotate
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class TemporalSpace:
+    """What of an operator decides its ft rows, read off once: there are many F_op to ask about.
+
+    Per rotatable operand (inputs, then output): `rotating` axes along which it may rotate, `missing` axes that tell its
+    sharers apart. `blocks` are (operand, axis) where a dim over several axes may rotate, in whole blocks only.
+    """
+
+    extents: AxisSizes
+    rotating: tuple[AxisSizes, ...]
+    missing: tuple[AxisSizes, ...]
+    blocks: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(cls, spec: OperatorSpec) -> TemporalSpace:
+        """Return the space of an operator. Window positions (kh, kw) are too short to be worth rotating along (R4)."""
+        windows = window_positions(spec)
+        axes = range(len(spec.axes))
+        own = [operand.axes for operand in spec.rotatable]
+        simple = [operand.simple_axes for operand in spec.rotatable]
+        rotating = tuple(
+            tuple(a for a in axes if a in own[i] and a not in windows and can_rotate(spec, operand, a))
+            for i, operand in enumerate(spec.rotatable)
+        )
+        return cls(
+            extents=spec.extents,
+            rotating=rotating,
+            missing=tuple(tuple(a for a in axes if a not in mine) for mine in own),
+            blocks=tuple((i, a) for i, mine in enumerate(rotating) for a in mine if a not in simple[i]),
+        )
+
+    def rows(self, slot: int, f_op: AxisSizes, padding: float) -> Ints:
+        """Return the ft rows of one operand under an F_op, shape (n, axes), in lexicographic order."""
+        n_sharers = prod(f_op[a] for a in self.missing[slot])
+        axes = [a for a in self.rotating[slot] if -(-self.extents[a] // f_op[a]) > 1]
+        if n_sharers == 1 or not axes:
+            return np.ones((1, len(f_op)), np.int64)
+        rows = np.ones((len(_divisor_array(n_sharers, len(axes))), len(f_op)), np.int64)
+        rows[:, axes] = _divisor_array(n_sharers, len(axes))
+        lengths = -(-np.array(self.extents) // f_op)
+        return rows[(rows <= lengths).all(axis=1) & self._is_padding_kept(np.array(f_op), rows, padding)]
+
+    def partitions(self, f_op: AxisSizes, padding: float) -> Ints:
+        """Return the combinations of ft rows under an F_op, shape (n, operands, axes), in lexicographic order."""
+        per_slot = [self.rows(slot, f_op, padding) for slot in range(len(self.rotating))]
+        counts = [len(rows) for rows in per_slot]
+        combined = np.empty((prod(counts), len(counts), len(f_op)), np.int64)
+        for slot, rows in enumerate(per_slot):
+            repeated = np.repeat(rows, prod(counts[slot + 1 :]), axis=0)
+            combined[:, slot] = np.tile(repeated, (prod(counts[:slot]), 1))
+        if len(combined) == 1:
+            return combined
+        keep = self._is_padding_kept(np.array(f_op), np.lcm.reduce(combined, axis=1), padding)
+        return combined[keep & self._has_whole_blocks(combined)]
+
+    def _is_padding_kept(self, f_op: Ints, multiple: Ints, padding: float) -> NDArray[np.bool_]:
+        """Return which parts, rounded up to multiples (n, axes), are not padded or useful enough on every axis."""
+        extents = np.array(self.extents)
+        lengths = -(-extents // f_op)
+        padded = -(-lengths // multiple) * multiple
+        return ((padded == lengths) | (extents >= padding * (padded * f_op))).all(axis=1)
+
+    def _has_whole_blocks(self, ft: Ints) -> NDArray[np.bool_]:
+        """Return which combinations move compound dims in whole blocks: equal factors along their axes."""
+        keep = np.ones(len(ft), np.bool_)
+        for slot, axis in self.blocks:
+            own = ft[:, slot, axis]
+            equal = ((ft[:, :, axis] == 1) | (ft[:, :, axis] == own[:, None])).all(axis=1)
+            keep &= (own == 1) | equal
+        return keep
+
+
+def window_positions(spec: OperatorSpec) -> frozenset[int]:
+    """Return the reduction axes of dims over several axes: the positions in the window of a convolution or pooling."""
+    return frozenset(
+        axis
+        for operand in spec.inputs
+        for dim in operand.dims
+        if len(dim.terms) > 1
+        for axis in dim.axes
+        if spec.axes[axis].kind == "reduction"
+    )
+
+
+@lru_cache(maxsize=4096)
+def divisor_rows(number: int, n_axes: int) -> tuple[tuple[int, ...], ...]:
+    """Return all rows of `n_axes` factors whose product divides `number`, in lexicographic order."""
+    if n_axes == 0:
+        return ((),)
+    divisors = [d for d in range(1, number + 1) if number % d == 0]
+    return tuple((d, *rest) for d in divisors for rest in divisor_rows(number // d, n_axes - 1))
+
+
+@lru_cache(maxsize=4096)
+def _divisor_array(number: int, n_axes: int) -> Ints:
+    rows = np.array(divisor_rows(number, n_axes), np.int64)
+    rows.flags.writeable = False
+    return rows

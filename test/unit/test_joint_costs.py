@@ -1,0 +1,220 @@
+"""What choices of whole models are said to cost is what their assembled plans cost, in cycles and in bytes."""
+
+from __future__ import annotations
+
+import time
+from itertools import count, product
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from support import specs
+from support.joint_graphs import (
+    GRAPHS,
+    Planning,
+    alive_bytes,
+    gram_graph,
+    joined_graph,
+    planning,
+)
+from support.random_cases import CORE_COUNTS, small_chip
+from support.random_specs import random_graph
+from support.simulation import executed, random_values
+
+from t10.chip import load_chip
+from t10.core.graph import Graph
+from t10.plan import PlanOptions, plan_module
+from t10.plan.greedy.algorithm1 import base_bytes
+from t10.plan.joint import choose, costs, states
+from t10.plan.joint.solve import MOST_WORK, Solution, solve
+from t10.plan.movement import arrivals
+from t10.plan.options import Method
+from t10.plan.schedule import sum_of_cycles
+from t10.plan.verify import verify_module
+
+CHIP = load_chip("test-16")
+LARGER = load_chip("test-64")
+"""So many cores that bounds leave some of them out."""
+N_CHOICES = 12
+N_RANDOM = 120
+FEW = PlanOptions(gap=0.0, max_front=3)
+
+
+@pytest.fixture(params=GRAPHS, ids=lambda graph: f"{graph.name}{len(graph.operators)}")
+def graph(request: pytest.FixtureRequest) -> Graph:
+    found: Graph = request.param
+    return found
+
+
+def test_a_settled_choice_costs_what_its_plan_costs(graph: Graph) -> None:
+    made = planning(graph, CHIP)
+    for number in range(N_CHOICES):
+        rows = made.random_rows(number)
+        made.settled(rows)
+        assert made.planner.selection(made.room_bytes).cycles(rows) == sum_of_cycles(made.assembled(rows))
+
+
+def test_settling_twice_changes_nothing(graph: Graph) -> None:
+    made = planning(graph, CHIP)
+    selection = made.planner.selection(made.room_bytes)
+    rows = made.random_rows(0)
+    chosen = selection.states_of(rows).tolist()
+    levels = [int(row) - selection.rows_of(o).start for o, row in enumerate(rows)]
+    made.planner.pair_costs.settle(chosen, levels)
+    assert not made.planner.pair_costs.settle(chosen, levels)
+
+
+@pytest.mark.parametrize("n_pieces", [8, arrivals.BOUND_PIECES])
+def test_prices_are_bounds_of_what_they_settle_to(
+    graph: Graph, n_pieces: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arrivals, "BOUND_PIECES", n_pieces)
+    made = planning(graph, LARGER)
+    costs_of_model = made.planner.pair_costs
+    edges = [edge.cycles.copy() for _, edge in costs_of_model.edges]
+    rows = [priced.table.cycles.copy() for priced in costs_of_model.rows]
+    for number in range(N_CHOICES):
+        made.settled(made.random_rows(number))
+    assert all(
+        (before <= edge.cycles).all() for before, (_, edge) in zip(edges, costs_of_model.edges, strict=True)
+    )
+    assert all(
+        (before <= priced.table.cycles).all()
+        for before, priced in zip(rows, costs_of_model.rows, strict=True)
+    )
+
+
+def test_bounds_of_few_pieces_leave_something_to_settle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrivals, "BOUND_PIECES", 8)
+    made = planning(specs.layer_norm_graph(32, 96), LARGER)
+    before = sum(int(edge.cycles.sum()) for _, edge in made.planner.pair_costs.edges)
+    for number in range(N_CHOICES):
+        made.settled(made.random_rows(number))
+    assert sum(int(edge.cycles.sum()) for _, edge in made.planner.pair_costs.edges) > before
+
+
+def test_tables_that_would_be_too_large_are_left_out_and_stay_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(costs, "MOST_CELLS", 4)
+    made = planning(joined_graph(), CHIP)
+    for number in range(N_CHOICES):
+        rows = made.random_rows(number)
+        made.settled(rows)
+        assert made.planner.selection(made.room_bytes).cycles(rows) <= sum_of_cycles(made.assembled(rows))
+
+
+def surplus_bytes(made: Planning, number: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+    """Return by how much the bytes of a random choice are overestimated, at every moment."""
+    rows = made.random_rows(number)
+    counted = made.planner.selection(made.room_bytes).used_bytes(rows) + base_bytes(made.context)
+    return counted - alive_bytes(made.assembled(rows), made.chip)
+
+
+def test_bytes_are_those_alive_at_every_moment(graph: Graph) -> None:
+    made = planning(graph, CHIP)
+    # A result takes over one operand. Which it will be is only known of the first that can be, and not if all
+    # operands are one value.
+    is_exact = graph.name not in ("squared", "residual")
+    for number in range(N_CHOICES):
+        surplus = surplus_bytes(made, number)
+        assert (surplus >= 0).all()
+        assert not (surplus.any() and is_exact)
+
+
+@pytest.mark.parametrize("share", range(4))
+def test_random_graphs_cost_and_hold_what_was_said(share: int) -> None:
+    n_exact = 0
+    for seed in range(share, N_RANDOM, 4):
+        rng = Random(seed)
+        chip = small_chip(rng.choice(CORE_COUNTS))
+        made = planning(random_graph(rng), chip)
+        for number in range(3):
+            rows = made.random_rows(number)
+            made.settled(rows)
+            plan = made.assembled(rows)
+            assert made.planner.selection(made.room_bytes).cycles(rows) == sum_of_cycles(plan), seed
+            surplus = surplus_bytes(made, number)
+            assert (surplus >= 0).all(), seed
+            n_exact += not surplus.any()
+    assert n_exact > 0.9 * 3 * N_RANDOM / 4
+
+
+def test_equal_layers_share_states_and_prices() -> None:
+    made = planning(specs.mlp_graph(16, (48,) * 9), CHIP)
+    costs_of_model = made.planner.pair_costs
+    # The first reads the input, the last is read by nobody; those between repeat once states have settled.
+    assert len({id(each) for each in made.planner.states}) <= 4
+    assert len({id(edge) for _, edge in costs_of_model.edges}) <= 5
+    assert len({id(priced) for priced in costs_of_model.rows}) <= 4
+    for number in range(4):
+        rows = made.random_rows(number)
+        made.settled(rows)
+        assert made.planner.selection(made.room_bytes).cycles(rows) == sum_of_cycles(made.assembled(rows))
+
+
+def every_rows(made: Planning) -> list[np.ndarray[tuple[int, ...], np.dtype[np.int64]]]:
+    selection = made.planner.selection(made.room_bytes)
+    return [
+        np.array(rows, np.int64)
+        for rows in product(*(selection.rows_of(o) for o in range(selection.n_operators)))
+    ]
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        specs.mlp_graph(16, (48, 64, 32)),
+        specs.softmax_graph(24, 40),
+        specs.layer_norm_graph(24, 40),
+        gram_graph(),
+    ],
+    ids=lambda graph: graph.name,
+)
+def test_no_plan_of_a_small_model_undercuts_the_bound(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Assemble every choice; room is what some choices need, eighths of the way from the least to the most."""
+    few = states.Breadth(of_front=states.WIDE.of_front, following=1, grids=1)
+    monkeypatch.setattr(states, "WIDE", few)
+    made = planning(graph, CHIP, FEW)
+    plans = [made.assembled(rows) for rows in every_rows(made)]
+    assert 1 < len(plans) < 2000
+    needs = [int(alive_bytes(plan, CHIP).max()) - base_bytes(made.context) for plan in plans]
+    for eighths in (0, 1, 3, 8):
+        room_bytes = min(needs) + (max(needs) - min(needs)) * eighths // 8
+        least = min(sum_of_cycles(p) for p, need in zip(plans, needs, strict=True) if need <= room_bytes)
+        found = made.planner.best(room_bytes)
+        assert found is not None
+        assert found.bound_cycles == found.cycles == least
+    assert made.planner.best(min(needs) - 1) is None
+
+
+@pytest.mark.parametrize("method", ["exact", "greedy"])
+def test_every_graph_is_planned_right_by_either_method(graph: Graph, method: Method) -> None:
+    plan = plan_module(graph, CHIP, PlanOptions(reconcile=method))
+    assert verify_module(plan, CHIP) == []
+    result = executed(plan, CHIP, random_values((*graph.inputs, *graph.weights)))
+    assert result.cycles == sum_of_cycles(plan)
+    assert result.peak_bytes == plan.peak_bytes
+
+
+def test_no_clock_ends_the_search_unless_a_time_limit_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    hours = count(step=3600)
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(hours)))
+    seen: list[bool] = []
+    work_left: list[int] = []
+
+    def watched(*arguments: Any) -> Solution | None:
+        *_, is_over, work = arguments
+        seen.append(is_over())
+        work_left.append(work)
+        return solve(*arguments)
+
+    monkeypatch.setattr(choose, "solve", watched)
+    plan_module(joined_graph(), CHIP)
+    assert seen
+    assert not any(seen)
+    # What one round has used up is gone for the next.
+    assert work_left == sorted(work_left, reverse=True)
+    assert work_left[0] == MOST_WORK
+    seen.clear()
+    plan_module(joined_graph(), CHIP, PlanOptions(time_limit_seconds=1.0))
+    assert all(seen)

@@ -1,0 +1,160 @@
+"""Calls spread over an executor: every result once, the first call's error, interruptions that keep what is done."""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from math import factorial
+from multiprocessing import get_context
+from threading import Event, Lock, get_ident
+from typing import Any
+
+import pytest
+
+from t10.plan.fronts import parallel_map as module
+from t10.plan.fronts.parallel_map import CallError, CancelledCall, Work, parallel_map, usable_cores
+
+
+@pytest.fixture
+def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "usable_cores", lambda: 2)
+
+
+def stoppable_factorial(number: int, stop: Event | None = None) -> int:
+    return factorial(number)
+
+
+def thread_of(number: int) -> int:
+    return get_ident()
+
+
+def work(function: Any, n: int, weights: list[float] | None = None) -> Work[Any]:
+    return Work(function, [(i,) for i in range(n)], weights or [1.0] * n)
+
+
+def results(given: Work[Any], executor: Executor | None = None) -> list[tuple[int, Any]]:
+    found: list[tuple[int, Any]] = []
+    parallel_map(given, lambda number, result: found.append((number, result)), executor)
+    return sorted(found)
+
+
+def test_every_call_is_made_once_here_and_on_executors() -> None:
+    expected = [(i, factorial(i)) for i in range(9)]
+    assert results(work(stoppable_factorial, 9)) == expected
+    with ThreadPoolExecutor(3) as threads:
+        assert results(work(factorial, 9), threads) == expected
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as processes:
+        assert results(work(factorial, 9), processes) == expected
+
+
+def test_no_call_is_no_work() -> None:
+    assert results(work(factorial, 0)) == []
+
+
+def test_a_single_call_and_a_single_core_need_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert results(work(thread_of, 1)) == [(0, get_ident())]
+    monkeypatch.setattr(module, "usable_cores", lambda: 1)
+    assert results(work(thread_of, 3)) == [(i, get_ident()) for i in range(3)]
+
+
+def test_the_costliest_call_starts_first() -> None:
+    started: list[int] = []
+    with ThreadPoolExecutor(1) as one:
+        results(work(started.append, 4, [1.0, 3.0, 2.0, 3.0]), one)
+    assert started == [1, 3, 2, 0]
+
+
+def test_results_are_handed_over_in_the_calling_thread(two_cores: None) -> None:
+    threads: set[int] = set()
+    parallel_map(work(stoppable_factorial, 5), lambda number, result: threads.add(get_ident()))
+    assert threads == {get_ident()}
+
+
+def test_the_error_is_that_of_the_first_call_whichever_fails_first(two_cores: None) -> None:
+    later_failed = Event()
+
+    def call(number: int, stop: Event) -> int:
+        if number == 2:
+            later_failed.set()
+            raise ValueError("second to be reported, first to fail")
+        if number == 1:
+            assert later_failed.wait(10)
+            raise KeyError("first to be reported, last to fail")
+        return number
+
+    found: list[int] = []
+    with pytest.raises(CallError) as caught:
+        parallel_map(work(call, 3), lambda number, result: found.append(number))
+    assert caught.value.number == 1
+    assert isinstance(caught.value.__cause__, KeyError)
+    assert found == [0]
+
+
+def test_an_interruption_stops_the_running_cancels_the_rest_and_keeps_the_finished(two_cores: None) -> None:
+    started: list[int] = []
+    seen_stop = Event()
+    running = Event()
+    lock = Lock()
+
+    def call(number: int, stop: Event) -> int:
+        with lock:
+            started.append(number)
+        if number == 1:
+            running.set()
+            assert stop.wait(10)
+            seen_stop.set()
+            raise module.Stopped
+        assert running.wait(10)
+        if number > 1:
+            stop.wait(1)
+        return number
+
+    kept: list[int] = []
+
+    def done(number: int, result: int) -> None:
+        kept.append(number)
+        if len(kept) == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        parallel_map(work(call, 50), done)
+    assert seen_stop.is_set()
+    assert len(started) < 50
+    assert set(kept) <= set(started) - {1}
+
+
+def test_what_ended_while_we_were_interrupted_is_kept() -> None:
+    class Finished(Executor):
+        """Every call has ended when it is handed in."""
+
+        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+            future: Future[Any] = Future()
+            future.set_result(fn(*args, **kwargs))
+            return future
+
+    kept: list[int] = []
+
+    def done(number: int, result: int) -> None:
+        kept.append(number)
+        if len(kept) == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        parallel_map(work(factorial, 6), done, Finished())
+    assert sorted(kept) == list(range(6))
+
+
+def test_calls_that_the_executor_gives_up_are_errors() -> None:
+    class Closing(Executor):
+        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+            future: Future[Any] = Future()
+            future.cancel()
+            future.set_running_or_notify_cancel()
+            return future
+
+    with pytest.raises(CallError) as caught:
+        results(work(factorial, 2), Closing())
+    assert isinstance(caught.value.__cause__, CancelledCall)
+
+
+def test_there_is_a_core() -> None:
+    assert usable_cores() >= 1

@@ -1,0 +1,71 @@
+"""Windows that move to and fro in steps smaller than themselves: both simulators give exactly what numpy does.
+
+Along k one operand is cut in three and the other in two, so that the pace is smaller than the second one's window: a
+shift replaces part of it, at the end when it moves forward and at the beginning when it moves back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support import reference, specs
+from support.simulation import Rows, chip_of, executed, plan_of, random_values, scheduled
+
+from t10.core.expression import AxisSizes, OperatorSpec
+from t10.core.plan import OperatorPlan
+from t10.core.program import Shift
+from t10.core.schedule import ModulePlan
+from t10.cost import IpuCostModel
+from t10.emit.link import assembled
+from t10.emit.lower import lower
+from t10.plan.verify import verify_module
+from t10.sim.device import run_device
+
+CASES: dict[str, tuple[AxisSizes, AxisSizes, Rows, AxisSizes]] = {
+    # Extents, F_op, ft per operand, loop order: outermost first.
+    "a turns along m and k, b along k": ((8, 12, 12), (2, 6, 1), ((2, 1, 3), (1, 1, 2), (1, 1, 1)), (0, 2)),
+    "b turns along n and k, a along k": ((12, 8, 12), (6, 2, 1), ((1, 1, 2), (1, 2, 3), (1, 1, 1)), (1, 2)),
+    "k is swept three times": ((12, 9, 12), (2, 9, 1), ((3, 1, 3), (1, 1, 2), (1, 1, 1)), (0, 2)),
+    "m is swept three times": ((24, 6, 12), (2, 6, 1), ((2, 1, 3), (1, 1, 2), (1, 1, 1)), (2, 0)),
+}
+
+
+def module(name: str, idle_level: int) -> ModulePlan:
+    """Return the schedule of a matmul under a chosen loop order; its weight is b."""
+    extents, f_op, ft, loop_order = CASES[name]
+    spec = specs.matmul(extents[0], extents[1], extents[2], "f32")
+    plan = replace(plan_of(spec, f_op, ft), loop_order=loop_order)
+    made = scheduled(specs.one_operator_graph(spec), (plan,), chip_of(plan.n_cores), (idle_level,))
+    assert verify_module(made, chip_of(plan.n_cores)) == []
+    return made
+
+
+def partial_shifts(spec: OperatorSpec, plan: OperatorPlan, made: ModulePlan) -> set[int]:
+    """Return the directions of shifts that replace part of a window."""
+    return {
+        statement.direction
+        for statement in made.operators[0].body
+        if isinstance(statement, Shift)
+        for number in statement.operands
+        if plan.rp[statement.axis] < plan.lengths[statement.axis] // plan.ft[number][statement.axis]
+    }
+
+
+@pytest.mark.parametrize("idle_level", [0, 1])
+@pytest.mark.parametrize("name", CASES)
+def test_windows_that_move_to_and_fro(name: str, idle_level: int) -> None:
+    made = module(name, idle_level)
+    spec, plan = made.graph.operators[0], made.operators[0].active.plan
+    assert max(plan.steps) >= 3
+    assert 1 in partial_shifts(spec, plan, made)
+    assert (-1 in partial_shifts(spec, plan, made)) == (plan.loop_order[-1] == 2)
+    chip = chip_of(plan.n_cores)
+    given = random_values((*made.graph.inputs, *made.graph.weights), seed=5)
+    due = reference.run(made.graph, given)
+    program = lower(made, chip, IpuCostModel(chip))
+    on_device = run_device(program, chip, assembled(program.codelets), given, given)
+    for output, expected in due.items():
+        np.testing.assert_array_equal(executed(made, chip, given).outputs[output], expected)
+        np.testing.assert_array_equal(on_device.outputs[output], expected)
