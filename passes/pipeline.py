@@ -96,8 +96,7 @@ def compile_module(
         module.operation.attributes[CHIP] = ir.StringAttr.get(chip.name)
         annotate(module, read, chosen)
         expand_module(module, chip, cost)
-        place_module(module, chip)
-        plan = with_costs(_checked_plan(module, chip), chosen)
+        plan = with_costs(place_module(module, chip), chosen)
         if plan is None:
             raise T10Error("the module says something else than what was planned")
         text = module_text(module)

@@ -101,6 +101,9 @@ class _ProgramReader(GraphReader):
 
     residents: dict[str, _Resident] = field(default_factory=dict[str, _Resident])
     buffers: dict[str, str] = field(default_factory=dict[str, str])
+    readers: dict[str, list[tuple[OperatorSpec, OperatorPlan, int]]] = field(
+        default_factory=dict[str, list[tuple[OperatorSpec, OperatorPlan, int]]]
+    )
     scheduled: list[ScheduledOperator] = field(default_factory=list[ScheduledOperator])
     owners: dict[str, tuple[Any, ...]] = field(default_factory=dict[str, tuple[Any, ...]])
 
@@ -178,6 +181,8 @@ class _ProgramReader(GraphReader):
             region.output.scatter,
         )  # fmt: skip
         self.operators.append(spec)
+        for number, operand in enumerate(spec.operands):
+            self.readers.setdefault(operand.name, []).append((spec, plan, number))
         self.operations[spec.name] = op
         self.known[op.results[0]] = Known(spec.output.name, spec.output.shape, spec.output.dtype)
         self.buffers[spec.output.name] = f"value:{spec.output.name}"
@@ -312,14 +317,11 @@ class _ProgramReader(GraphReader):
                 return Layout("linear", name, found.n_cores, dtype)
             assert found is not None
             read = self.lookup(resident.op.results[0]).name
-            for spec, scheduled in zip(self.operators, self.scheduled, strict=True):
-                plan = scheduled.active.plan
-                for number, operand in enumerate(spec.operands):
-                    if operand.name == read and operand.shape == shape:
-                        if operand_layout(spec, plan, number, found.scatter) == found:
-                            return Layout(
-                                "operand", name, plan.n_cores, dtype, spec.name, number, plan, found.scatter
-                            )
+            for spec, plan, number in self.readers.get(read, ()):
+                same = spec.operands[number].shape == shape
+                if same and operand_layout(spec, plan, number, found.scatter) == found:
+                    scatter = found.scatter
+                    return Layout("operand", name, plan.n_cores, dtype, spec.name, number, plan, scatter)
             raise Invalid(f"{name} rests in a layout in which no operator reads it")
 
 
