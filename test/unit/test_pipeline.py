@@ -27,7 +27,7 @@ def imported(name: str) -> Any:
     return import_model(MODELS / f"{name}.onnx").module
 
 
-@pytest.mark.parametrize("name", ["bert_fp16", "resnet18_fp32", "gather"])
+@pytest.mark.parametrize("name", ["bert_fp16", "resnet18_fp32", "gather", "vit_fp16"])
 def test_one_call_leaves_what_the_passes_leave(name: str) -> None:
     at_once, step_by_step = imported(name), imported(name)
     compiled = compile_module(at_once, CHIP)
