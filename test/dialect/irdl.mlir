@@ -14,10 +14,10 @@
 // IPU: irdl.type @tensor
 // UNKNOWN: no dialect named tensor of ours (expected one of rtensor, ipu)
 
-// CHECK: "rtensor.setup"(%{{.*}})
+// CHECK: "rtensor.setup"(%arg0)
 // CHECK-SAME: #rtensor.linear<{cores = 16 : i64}>
 // CHECK-SAME: #rtensor.layout<#rtensor.grid<{core_order = [0], f_op = [4, 1]
-// CHECK-SAME: {fs = [4, 1], ft = [1, 1], map = affine_map<(d0, d1) -> (d0, d1)>, rp = [0, 0]}>
+// CHECK-SAME: {fs = [4, 1], ft = [1, 1], map = #map, rp = [0, 0]}>
 #grid = #rtensor.grid<{f_op = [4, 1], lengths = [2, 8], steps = [1, 1], loop_order = [], core_order = [0], phases = [[], []]}>
 func.func @f(%w: tensor<8x8xf16, #rtensor.linear<{cores = 16}>>) {
   %a = "rtensor.setup"(%w) : (tensor<8x8xf16, #rtensor.linear<{cores = 16}>>)
