@@ -48,16 +48,21 @@ class Place(PlanningPass):
         return any(SHIFT_BUFFER in function.attributes for function in functions) or is_lowered(module)
 
 
-def place_module(module: Any, chip: ChipSpec) -> None:
-    """Give everything in a module at the compute-shift level that owns memory its address."""
+def place_module(module: Any, chip: ChipSpec) -> ModulePlan:
+    """Give everything in a module at the compute-shift level that owns memory its address.
+
+    Returns what the placed module does, as `program_plan`.
+    """
     program = read_program(module)
-    for buffer in allocate(_requests(program, chip), chip.reserved_bytes).buffers:
+    packing = allocate(_requests(program, chip), chip.reserved_bytes)
+    for buffer in packing.buffers:
         attribute = place_attr(Bytes(buffer.address_bytes, buffer.size_bytes))
         if buffer.name == "shift":
             program.model.function.attributes[SHIFT_BUFFER] = attribute
         else:
             for op in program.owners[buffer.name]:
                 op.attributes[PLACE] = attribute
+    return _plan_of(program, chip, packing.buffers)
 
 
 def program_plan(program: ReadProgram, chip: ChipSpec) -> ModulePlan:
@@ -70,6 +75,10 @@ def program_plan(program: ReadProgram, chip: ChipSpec) -> ModulePlan:
         buffers = _stated(program, requests)
     else:
         buffers = allocate(requests, chip.reserved_bytes).buffers
+    return _plan_of(program, chip, buffers)
+
+
+def _plan_of(program: ReadProgram, chip: ChipSpec, buffers: tuple[Buffer, ...]) -> ModulePlan:
     return ModulePlan(
         chip=chip.name,
         graph=program.graph,

@@ -25,7 +25,8 @@ from t10.dialect.layout import LinearLayout, RotatingLayout
 from t10.dialect.layout_attr import grid_attr, layout_of, with_layout
 from t10.dialect.mlir import ir
 from t10.passes.bridge.layouts import accumulator_layout, operand_layout, padded_view
-from t10.passes.bridge.write_spec import constant_attr, write_epilogue, write_root
+from t10.passes.bridge.write_generic import constant_attr
+from t10.passes.bridge.write_spec import write_epilogue, write_root
 from t10.passes.read_graph import NAME, ReadModule
 
 VIEWS = ("tensor.expand_shape", "tensor.collapse_shape")
@@ -63,11 +64,28 @@ def _erase_unused(block: Any) -> None:
 
 
 @dataclass
+class _Types:
+    """Makes types with layouts, each once: layers repeat, and so do their layouts."""
+
+    known: dict[tuple[Any, LinearLayout | RotatingLayout], Any] = field(
+        default_factory=dict[tuple[Any, LinearLayout | RotatingLayout], Any]
+    )
+
+    def of(self, type_: Any, layout: LinearLayout | RotatingLayout) -> Any:
+        """Return a tensor type with a layout instead of what it has."""
+        key = (type_, layout)
+        if key not in self.known:
+            self.known[key] = with_layout(type_, layout)
+        return self.known[key]
+
+
+@dataclass
 class _Writer:
     """Writes one function; `placed` are values by name as they lie on the cores."""
 
     read: ReadModule
     plan: ModulePlan
+    types: _Types = field(default_factory=_Types)
     values: dict[str, Any] = field(init=False)
     placed: dict[str, Any] = field(default_factory=dict[str, Any])
     specs: dict[str, OperatorSpec] = field(init=False)
@@ -98,7 +116,7 @@ class _Writer:
         if layout.operator:
             name = self.specs[layout.operator].operands[layout.operand].name
         seen = source if name == layout.value else self._reshaped(self.values[name], source)
-        placed = operation("rtensor.resident", [seen], [with_layout(seen.type, made)]).results[0]
+        placed = operation("rtensor.resident", [seen], [self.types.of(seen.type, made)]).results[0]
         self.placed[name] = placed
         if seen == source:
             source.replace_all_uses_except(placed, [placed.owner.operation])
@@ -115,7 +133,7 @@ class _Writer:
         source = operation("arith.constant", [], [attribute.type], value=attribute).results[0]
         made = layout_value(None, layout)
         name = ir.StringAttr.get(layout.value)
-        operation("rtensor.resident", [source], [with_layout(source.type, made)], **{NAME: name})
+        operation("rtensor.resident", [source], [self.types.of(source.type, made)], **{NAME: name})
 
     def _reshaped(self, view: Any, source: Any) -> Any:
         """Return a copy of a reshaped view of a value, at the current insertion point."""
@@ -134,14 +152,14 @@ class _Writer:
         output = operand_layout(
             spec, scheduled.active.plan, len(spec.operands), scheduled.output_layout.scatter
         )
-        result_type = with_layout(_tensor_type(spec.output.shape, spec.output.dtype), output)
+        result_type = self.types.of(_tensor_type(spec.output.shape, spec.output.dtype), output)
         made = operation(
             "rtensor.operator", [], [result_type], regions=1,
             op_name=ir.StringAttr.get(spec.name), kind=ir.StringAttr.get(spec.kind),
         )  # fmt: skip
         block = made.regions[0].blocks.append()
         with ir.InsertionPoint(block):
-            value = _OperatorWriter(spec, scheduled, output).write(sources)
+            value = _OperatorWriter(spec, scheduled, output, self.types).write(sources)
             operation("rtensor.yield", [value], [])
         old, new = op.results[0], made.results[0]
         old.replace_all_uses_with(new)
@@ -184,6 +202,7 @@ class _OperatorWriter:
     spec: OperatorSpec
     scheduled: ScheduledOperator
     output: RotatingLayout
+    types: _Types
 
     @property
     def plan(self) -> OperatorPlan:
@@ -195,7 +214,7 @@ class _OperatorWriter:
         spec, body = self.spec, self.scheduled.body
         operands = self._arrivals(sources)
         inputs = dict(enumerate(operands[: len(spec.inputs)]))
-        accumulators = with_layout(
+        accumulators = self.types.of(
             _tensor_type(spec.output.shape, spec.acc_dtype), accumulator_layout(spec, self.plan)
         )
         if any(isinstance(each, Fill) for each in body):
@@ -210,7 +229,7 @@ class _OperatorWriter:
         self._home(inputs)
         value = accumulator
         if any(isinstance(each, Reduce) for each in body):
-            value = operation("rtensor.reduce", [value], [with_layout(value.type, self.output)]).results[0]
+            value = operation("rtensor.reduce", [value], [self.types.of(value.type, self.output)]).results[0]
         if any(isinstance(each, Epilogue) for each in body):
             value = self._epilogue(value, operands[len(spec.inputs) :])
         return value
@@ -226,7 +245,7 @@ class _OperatorWriter:
             if arrival.kind == "in_place" and layout_of(source.type) == layout:
                 operands.append(source)
                 continue
-            operands.append(operation(name, [source], [with_layout(source.type, layout)]).results[0])
+            operands.append(operation(name, [source], [self.types.of(source.type, layout)]).results[0])
         return operands
 
     def _loop(self, inputs: dict[int, Any], accumulator: Any) -> Any:
@@ -291,7 +310,7 @@ class _OperatorWriter:
     def _epilogue(self, accumulated: Any, inputs: Iterable[Any]) -> Any:
         """Return the result that the epilogue makes of what is accumulated."""
         spec = self.spec
-        type_ = with_layout(_tensor_type(spec.output.shape, spec.output.dtype), self.output)
+        type_ = self.types.of(_tensor_type(spec.output.shape, spec.output.dtype), self.output)
         memory = operation("rtensor.allocate", [], [type_]).results[0]
         op = operation("rtensor.sub_task", [memory], [type_], regions=1)
         with ir.InsertionPoint(op.regions[0].blocks.append()):
