@@ -21,6 +21,7 @@ from t10.passes.planning import (
     PlanningPass,
     Undecided,
     encoded,
+    has_program,
     is_chosen,
     is_lowered,
     is_planned,
@@ -70,6 +71,11 @@ class Partition(PlanningPass):
         """Set `rtensor.candidates` or `rtensor.space` of every operator; earlier plans go."""
         if is_lowered(module):
             return
+        if has_program(module):
+            raise InputError(
+                "operators are expanded, and their types are their plans: they cannot be planned anew",
+                hint="start before --t10-expand",
+            )
         if is_chosen(module):
             unplan(function_of(module))
         module.operation.attributes[CHIP] = ir.StringAttr.get(self.chip)

@@ -20,11 +20,11 @@ from t10.dialect.ods import Invalid
 from t10.dialect.plan import CandidatePlan, check_plan
 from t10.dialect.plan_attributes import candidates_attr, plan_of, space_attr, space_of
 from t10.dialect.plan_attributes import candidates_of as candidates_in
+from t10.dialect.region import is_expanded
 from t10.dialect.rtensor import CANDIDATES, PLAN, SPACE
 from t10.dialect.space import check_space
 from t10.errors import InputError, T10Error
 from t10.passes.bridge.annotate import CHIP, COST_MODEL, expression_of
-from t10.passes.bridge.read_program import has_program
 from t10.passes.diagnostic import emit_warning
 from t10.passes.read_graph import ReadModule
 from t10.passes.registry import Pass, option
@@ -238,8 +238,13 @@ def is_planned(module: Any) -> bool:
 
 
 def is_chosen(module: Any) -> bool:
-    """Return whether operators have their plan, as an attribute, in their types, or as a device program."""
+    """Return whether operators have their plan, or are expanded or lowered: there are no candidates to work on."""
     return has_attribute(module, PLAN) or has_program(module) or is_lowered(module)
+
+
+def has_program(module: Any) -> bool:
+    """Return whether some operator of a module's functions is at the compute-shift level."""
+    return any(is_expanded(op) for op in operators(module))
 
 
 def is_lowered(module: Any) -> bool:

@@ -16,18 +16,17 @@ from t10.plan.schedule import schedule_module
 
 @dataclass(frozen=True, slots=True)
 class Reconcile(PlanningPass):
-    """Choose plans for the whole model and say where every value lies.
+    """Choose one active and one idle plan for every operator of the model.
 
-    Leaves `rtensor.plan` and `rtensor.idle_level` on every operator, layouts as encodings, and `rtensor.setup` and
-    `rtensor.relayout` where something has to move.
+    Leaves `rtensor.plan` and `rtensor.idle_level` on every operator. Layouts and movements follow from them;
+    `t10-expand` writes them down.
     """
 
     name: ClassVar[str] = "t10-reconcile"
     prerequisites: ClassVar[tuple[str, ...]] = ("t10-pareto",)
     reads: ClassVar[str] = "priced candidates of all operators"
     leaves: ClassVar[str] = (
-        "`rtensor.plan` and `rtensor.idle_level` on every operator, now an `rtensor.operator`; layouts as"
-        " encodings; `rtensor.setup` and `rtensor.relayout`"
+        "`rtensor.plan` and `rtensor.idle_level` on every operator, now an `rtensor.operator`"
     )
 
     def apply(self, module: Any) -> None:

@@ -24,17 +24,14 @@ def configured(name, *candidates):
     return next((path for path in map(shutil.which, candidates) if path), "")
 
 
-def understands_irdl(program):
-    """Return whether an mlir-opt is recent enough to load dialects given in IRDL."""
-    if not program:
-        return False
-    printed = subprocess.run([program, "--help"], capture_output=True, text=True, check=False).stdout
-    return "--irdl-file" in printed
+def reads_irdl(program):
+    """Return whether an mlir-opt is recent enough for our IRDL, which names parameters (LLVM 20)."""
+    text = "irdl.dialect @d { irdl.attribute @a { %0 = irdl.any irdl.parameters(name: %0) } }"
+    return subprocess.run([program], input=text, capture_output=True, text=True, check=False).returncode == 0
 
 
 filecheck = configured("t10_filecheck", "FileCheck", *(f"FileCheck-{v}" for v in range(24, 17, -1)))
-mlir_opt = configured("t10_mlir_opt", "mlir-opt", *(f"mlir-opt-{v}" for v in range(24, 19, -1)))
-mlir_opt = mlir_opt if understands_irdl(mlir_opt) else ""
+mlir_opt = configured("t10_mlir_opt", "mlir-opt", *(f"mlir-opt-{v}" for v in range(24, 18, -1)))
 torch_mlir_opt = shutil.which("torch-mlir-opt", path=os.path.dirname(sys.executable)) or ""
 
 config.name = "T10"
@@ -57,6 +54,8 @@ config.environment["XDG_CACHE_HOME"] = os.path.join(config.test_exec_root, "cach
 programs = {}
 if mlir_opt:
     config.available_features.add("mlir-opt")
+    if reads_irdl(mlir_opt):
+        config.available_features.add("mlir-opt-irdl")
     programs["mlir-opt"] = mlir_opt
 if torch_mlir_opt:
     config.available_features.add("torch-mlir-opt")

@@ -1,324 +1,477 @@
 // RUN: t10-opt --split-input-file --verify-diagnostics %s
 
-#rows = #rtensor.layout<{fs = [4, 1], ft = [1, 1], rp = [0, 0]}>
+// What each operation checks by itself; whole regions of operators: test/unit/test_region.py.
+
+#by_rows = #rtensor.grid<{f_op = [4, 1], lengths = [2, 8], steps = [1, 1], loop_order = [], core_order = [0], phases = [[], []]}>
+#rows = #rtensor.layout<#by_rows, {map = affine_map<(m, n) -> (m, n)>, fs = [4, 1], ft = [1, 1], rp = [0, 0]}>
 func.func @f(%x: tensor<8x8xf16, #rows>) {
   // expected-error @+1 {{'rtensor.relayout' op changes shape [8, 8] to [4, 16], expected only the layout to change}}
-  %y = "rtensor.relayout"(%x) {bytes = 1, cycles = 1} : (tensor<8x8xf16, #rows>) -> tensor<4x16xf16, #rows>
+  %y = "rtensor.relayout"(%x) : (tensor<8x8xf16, #rows>) -> tensor<4x16xf16, #rows>
   return
 }
 
 // -----
 
-#rows = #rtensor.layout<{fs = [4, 1], ft = [1, 1], rp = [0, 0]}>
+#by_rows = #rtensor.grid<{f_op = [4, 1], lengths = [2, 8], steps = [1, 1], loop_order = [], core_order = [0], phases = [[], []]}>
+#rows = #rtensor.layout<#by_rows, {map = affine_map<(m, n) -> (m, n)>, fs = [4, 1], ft = [1, 1], rp = [0, 0]}>
 func.func @f(%x: tensor<8x8xf16, #rows>) {
-  // expected-error @+1 {{changes element type f16 to f32}}
-  %y = "rtensor.relayout"(%x) {bytes = 1, cycles = 1} : (tensor<8x8xf16, #rows>) -> tensor<8x8xf32, #rows>
+  // expected-error @+1 {{'rtensor.setup' op changes element type f16 to f32, expected only the layout to change}}
+  %y = "rtensor.setup"(%x) : (tensor<8x8xf16, #rows>) -> tensor<8x8xf32, #rows>
   return
 }
 
 // -----
 
-#rows = #rtensor.layout<{fs = [4, 1], ft = [1, 1], rp = [0, 0]}>
+#by_rows = #rtensor.grid<{f_op = [4, 1], lengths = [2, 8], steps = [1, 1], loop_order = [], core_order = [0], phases = [[], []]}>
+#rows = #rtensor.layout<#by_rows, {map = affine_map<(m, n) -> (m, n)>, fs = [4, 1], ft = [1, 1], rp = [0, 0]}>
 func.func @f(%x: tensor<8x8xf16, #rows>) {
-  // expected-error @+1 {{result tensor<8x8xf16> has no layout}}
-  %y = "rtensor.relayout"(%x) {bytes = 1, cycles = 1} : (tensor<8x8xf16, #rows>) -> tensor<8x8xf16>
+  // expected-error @+1 {{'rtensor.cast' op result tensor<8x8xf16> has no layout, expected tensor<..., #rtensor.layout<...>>}}
+  %y = "rtensor.cast"(%x) : (tensor<8x8xf16, #rows>) -> tensor<8x8xf16>
   return
 }
 
 // -----
 
-#rows = #rtensor.layout<{fs = [4, 1], ft = [1, 1], rp = [0, 0]}>
+#by_rows = #rtensor.grid<{f_op = [4, 1], lengths = [2, 8], steps = [1, 1], loop_order = [], core_order = [0], phases = [[], []]}>
+#rows = #rtensor.layout<#by_rows, {map = affine_map<(m, n) -> (m, n)>, fs = [4, 1], ft = [1, 1], rp = [0, 0]}>
 func.func @f(%x: i32) {
   // expected-error @+1 {{operand is i32, expected a ranked tensor}}
-  %y = "rtensor.relayout"(%x) {bytes = 1, cycles = 1} : (i32) -> tensor<8x8xf16, #rows>
+  %y = "rtensor.relayout"(%x) : (i32) -> tensor<8x8xf16, #rows>
   return
 }
 
 // -----
 
-#rows = #rtensor.layout<{fs = [4, 1], ft = [1, 1], rp = [0, 0]}>
-#turn = #rtensor.layout<{fs = [2, 1], ft = [1, 2], rp = [0, 4]}>
+#by_rows = #rtensor.grid<{f_op = [4, 1], lengths = [2, 8], steps = [1, 1], loop_order = [], core_order = [0], phases = [[], []]}>
+#rows = #rtensor.layout<#by_rows, {map = affine_map<(m, n) -> (m, n)>, fs = [4, 1], ft = [1, 1], rp = [0, 0]}>
 func.func @f(%x: tensor<8x8xf16, #rows>) {
-  // expected-error @+1 {{bytes = -1, expected a number that is not negative}}
-  %y = "rtensor.relayout"(%x) {bytes = -1, cycles = 1} : (tensor<8x8xf16, #rows>) -> tensor<8x8xf16, #turn>
+  // expected-error @+1 {{result is tensor<*xf16>, expected a ranked tensor}}
+  %y = "rtensor.relayout"(%x) : (tensor<8x8xf16, #rows>) -> tensor<*xf16>
   return
 }
 
 // -----
 
-#rows = #rtensor.layout<{fs = [4, 1], ft = [1, 1], rp = [0, 0]}>
-#turn = #rtensor.layout<{fs = [2, 1], ft = [1, 2], rp = [0, 4]}>
+#by_rows = #rtensor.grid<{f_op = [4, 1], lengths = [2, 8], steps = [1, 1], loop_order = [], core_order = [0], phases = [[], []]}>
+#rows = #rtensor.layout<#by_rows, {map = affine_map<(m, n) -> (m, n)>, fs = [4, 1], ft = [1, 1], rp = [0, 0]}>
 func.func @f(%x: tensor<8x8xf16, #rows>) {
-  // expected-error @+1 {{attribute "cycles" is expected but not provided}}
-  %y = "rtensor.relayout"(%x) {bytes = 1} : (tensor<8x8xf16, #rows>) -> tensor<8x8xf16, #turn>
+  // expected-error @+1 {{expected a value without layout: it lies somewhere already}}
+  %y = "rtensor.resident"(%x) : (tensor<8x8xf16, #rows>) -> tensor<8x8xf16, #rows>
   return
 }
 
 // -----
 
-#rows = #rtensor.layout<{fs = [4, 1], ft = [1, 1], rp = [0, 0]}>
+#by_rows = #rtensor.grid<{f_op = [4, 1], lengths = [2, 8], steps = [1, 1], loop_order = [], core_order = [0], phases = [[], []]}>
+#rows = #rtensor.layout<#by_rows, {map = affine_map<(m, n) -> (m, n)>, fs = [4, 1], ft = [1, 1], rp = [0, 0]}>
 func.func @f(%x: tensor<8x8xf16, #rows>) {
-  // expected-error @+1 {{active partition holds 1 elements, expected at least the idle partition's 16}}
-  %y = "rtensor.setup"(%x) {bytes = 1, cycles = 1} : (tensor<8x8xf16, #rows>) -> tensor<8x8xf16, #rtensor.layout<{linear = 64}>>
+  // expected-error @+1 {{rtensor.place is 64 : i64, expected #rtensor.place<{address = ..., bytes = ...}>}}
+  %y = "rtensor.relayout"(%x) {rtensor.place = 64} : (tensor<8x8xf16, #rows>) -> tensor<8x8xf16, #rows>
   return
 }
 
 // -----
 
-#rows = #rtensor.layout<{fs = [4, 1], ft = [1, 1], rp = [0, 0]}>
-#turn = #rtensor.layout<{fs = [2, 1], ft = [1, 2], rp = [0, 4]}>
-func.func @f(%x: tensor<8x8xf16, #rows>) {
-  // expected-error @+1 {{cycles = -5, expected a number that is not negative}}
-  %y = "rtensor.setup"(%x) {bytes = 1, cycles = -5} : (tensor<8x8xf16, #rows>) -> tensor<8x8xf16, #turn>
+#by_rows = #rtensor.grid<{f_op = [4, 1], lengths = [2, 8], steps = [1, 1], loop_order = [], core_order = [0], phases = [[], []]}>
+#rows = #rtensor.layout<#by_rows, {map = affine_map<(m, n) -> (m, n)>, fs = [4, 1], ft = [1, 1], rp = [0, 0]}>
+func.func @f() {
+  // expected-error @+1 {{place has no 'bytes' (found address)}}
+  %y = "rtensor.allocate"() {rtensor.place = #rtensor.place<{address = 64}>} : () -> tensor<8x8xf16, #rows>
   return
 }
 
 // -----
 
-#rows = #rtensor.layout<{fs = [4, 1], ft = [1, 1], rp = [0, 0]}>
-#turn = #rtensor.layout<{fs = [2, 1], ft = [1, 2], rp = [0, 4]}>
-func.func @f(%x: tensor<8x8xf16, #turn>) {
-  // expected-error @+1 {{expected the same type: a shift keeps shape and layout}}
-  %y = "rtensor.shift"(%x) {axis = 1, pace = 4, direction = "forward"} : (tensor<8x8xf16, #turn>) -> tensor<8x8xf16, #rows>
+#by_rows = #rtensor.grid<{f_op = [4, 1], lengths = [2, 8], steps = [1, 1], loop_order = [], core_order = [0], phases = [[], []]}>
+#rows = #rtensor.layout<#by_rows, {map = affine_map<(m, n) -> (m, n)>, fs = [4, 1], ft = [1, 1], rp = [0, 0]}>
+func.func @f() {
+  // expected-error @+1 {{expected numbers that are not negative}}
+  %y = "rtensor.fill"() {combine = "sum", rtensor.place = #rtensor.place<{address = -8, bytes = 8}>} : () -> tensor<8x8xf16, #rows>
   return
 }
 
 // -----
 
-#turn = #rtensor.layout<{fs = [2, 1], ft = [1, 2], rp = [0, 4]}>
-func.func @f(%x: tensor<8x8xf16, #turn>) {
-  // expected-error @+1 {{axis = 2 of a rank-2 tensor, expected 0 to 1}}
-  %y = "rtensor.shift"(%x) {axis = 2, pace = 4, direction = "forward"} : (tensor<8x8xf16, #turn>) -> tensor<8x8xf16, #turn>
+#by_rows = #rtensor.grid<{f_op = [4, 1], lengths = [2, 8], steps = [1, 1], loop_order = [], core_order = [0], phases = [[], []]}>
+#rows = #rtensor.layout<#by_rows, {map = affine_map<(m, n) -> (m, n)>, fs = [4, 1], ft = [1, 1], rp = [0, 0]}>
+// The address is the same on every core.
+func.func @f(%x: tensor<8x8xf16>) {
+  // expected-error @+1 {{place has an unknown key 'core' (expected address, bytes)}}
+  %y = "rtensor.resident"(%x) {rtensor.place = #rtensor.place<{address = 64, bytes = 8, core = 3}>} : (tensor<8x8xf16>) -> tensor<8x8xf16, #rows>
   return
 }
 
 // -----
 
-#turn = #rtensor.layout<{fs = [2, 1], ft = [1, 2], rp = [0, 4]}>
-func.func @f(%x: tensor<8x8xf16, #turn>) {
-  // expected-error @+1 {{axis = 0 is not cut in time (ft = [1, 2]), expected a dim with ft over 1}}
-  %y = "rtensor.shift"(%x) {axis = 0, pace = 4, direction = "forward"} : (tensor<8x8xf16, #turn>) -> tensor<8x8xf16, #turn>
+func.func @f() {
+  // expected-error @+1 {{'rtensor.allocate' op result tensor<8x8xf16> has no layout}}
+  %y = "rtensor.allocate"() : () -> tensor<8x8xf16>
   return
 }
 
 // -----
 
-#turn = #rtensor.layout<{fs = [2, 1], ft = [1, 2], rp = [0, 4]}>
-func.func @f(%x: tensor<8x8xf16, #turn>) {
-  // expected-error @+1 {{pace = 2, expected rp[1] = 4 of the layout}}
-  %y = "rtensor.shift"(%x) {axis = 1, pace = 2, direction = "forward"} : (tensor<8x8xf16, #turn>) -> tensor<8x8xf16, #turn>
+#by_rows = #rtensor.grid<{f_op = [4, 1], lengths = [2, 8], steps = [1, 1], loop_order = [], core_order = [0], phases = [[], []]}>
+#rows = #rtensor.layout<#by_rows, {map = affine_map<(m, n) -> (m, n)>, fs = [4, 1], ft = [1, 1], rp = [0, 0]}>
+func.func @f() {
+  // expected-error @+1 {{'rtensor.fill' op combine is "mean", expected one of sum, prod, max, min, and, or}}
+  %y = "rtensor.fill"() {combine = "mean"} : () -> tensor<8x8xf16, #rows>
   return
 }
 
 // -----
 
-#turn = #rtensor.layout<{fs = [2, 1], ft = [1, 2], rp = [0, 4]}>
-func.func @f(%x: tensor<8x8xf16, #turn>) {
-  // expected-error @+1 {{direction is "up", expected one of forward, backward}}
-  %y = "rtensor.shift"(%x) {axis = 1, pace = 4, direction = "up"} : (tensor<8x8xf16, #turn>) -> tensor<8x8xf16, #turn>
+#by_rows = #rtensor.grid<{f_op = [4, 1], lengths = [2, 8], steps = [1, 1], loop_order = [], core_order = [0], phases = [[], []]}>
+#rows = #rtensor.layout<#by_rows, {map = affine_map<(m, n) -> (m, n)>, fs = [4, 1], ft = [1, 1], rp = [0, 0]}>
+func.func @f() {
+  // expected-error @+1 {{attribute "combine" is expected but not provided}}
+  %y = "rtensor.fill"() : () -> tensor<8x8xf16, #rows>
   return
 }
 
 // -----
 
-#rows = #rtensor.layout<{fs = [4, 1], ft = [1, 1], rp = [0, 0]}>
-func.func @f(%x: tensor<8x8xf16, #rows>) {
-  // expected-error @+1 {{kind is "mean", expected one of sum, prod, max, min, and, or}}
-  %y = "rtensor.reduce"(%x) {kind = "mean", mode = "all", cores = 4, bytes = 1, cycles = 1} : (tensor<8x8xf16, #rows>) -> tensor<8x8xf16, #rows>
+func.func @f() {
+  // expected-error @+1 {{'rtensor.fill' op result tensor<8x8xf16> has no layout}}
+  %y = "rtensor.fill"() {combine = "sum"} : () -> tensor<8x8xf16>
   return
 }
 
 // -----
 
-#rows = #rtensor.layout<{fs = [4, 1], ft = [1, 1], rp = [0, 0]}>
-func.func @f(%x: tensor<8x8xf16, #rows>) {
-  // expected-error @+1 {{mode is "some", expected one of scatter, all}}
-  %y = "rtensor.reduce"(%x) {kind = "sum", mode = "some", cores = 4, bytes = 1, cycles = 1} : (tensor<8x8xf16, #rows>) -> tensor<8x8xf16, #rows>
+#grid = #rtensor.grid<{f_op = [2, 1], lengths = [4, 4], steps = [1, 2], loop_order = [1], core_order = [0], phases = [[], [[2, 1, 2, 0]]]}>
+#turn = #rtensor.layout<#grid, {map = affine_map<(m, k) -> (k)>, fs = [1], ft = [2], rp = [2]}>
+#still = #rtensor.layout<#grid, {map = affine_map<(m, k) -> (m)>, fs = [2], ft = [1], rp = [0]}>
+func.func @f(%t: index) {
+  // expected-error @+1 {{'rtensor.position' op stands outside a loop, expected an scf.for around it}}
+  %p = "rtensor.position"(%t) {grid = #grid} : (index) -> index
   return
 }
 
 // -----
 
-#rows = #rtensor.layout<{fs = [4, 1], ft = [1, 1], rp = [0, 0]}>
-func.func @f(%x: tensor<8x8xf16, #rows>) {
-  // expected-error @+1 {{cores = 1, expected at least 2 cores that hold partial results}}
-  %y = "rtensor.reduce"(%x) {kind = "sum", mode = "all", cores = 1, bytes = 1, cycles = 1} : (tensor<8x8xf16, #rows>) -> tensor<8x8xf16, #rows>
+#grid = #rtensor.grid<{f_op = [2, 1], lengths = [4, 4], steps = [1, 2], loop_order = [1], core_order = [0], phases = [[], [[2, 1, 2, 0]]]}>
+#turn = #rtensor.layout<#grid, {map = affine_map<(m, k) -> (k)>, fs = [1], ft = [2], rp = [2]}>
+#still = #rtensor.layout<#grid, {map = affine_map<(m, k) -> (m)>, fs = [2], ft = [1], rp = [0]}>
+func.func @f(%o: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = arith.constant 2 : index
+  scf.for %t = %c0 to %n step %c1 {
+    // expected-error @+1 {{reads another number than the time of the loop around it}}
+    %p = "rtensor.position"(%o) {grid = #grid} : (index) -> index
+  }
   return
 }
 
 // -----
 
-#rows = #rtensor.layout<{fs = [4, 1], ft = [1, 1], rp = [0, 0]}>
-func.func @f(%x: tensor<8x8xf16, #rows>) {
-  // expected-error @+1 {{result has scatter = 1, expected 4 for mode "scatter"}}
-  %y = "rtensor.reduce"(%x) {kind = "sum", mode = "scatter", cores = 4, bytes = 1, cycles = 1} : (tensor<8x8xf16, #rows>) -> tensor<8x8xf16, #rows>
+#grid = #rtensor.grid<{f_op = [2, 1], lengths = [4, 4], steps = [1, 2], loop_order = [1], core_order = [0], phases = [[], [[2, 1, 2, 0]]]}>
+#turn = #rtensor.layout<#grid, {map = affine_map<(m, k) -> (k)>, fs = [1], ft = [2], rp = [2]}>
+#still = #rtensor.layout<#grid, {map = affine_map<(m, k) -> (m)>, fs = [2], ft = [1], rp = [0]}>
+// The grid has two positions.
+func.func @f(%o: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = arith.constant 3 : index
+  scf.for %t = %c0 to %n step %c1 {
+    // expected-error @+1 {{the loop runs from, to, by [0, 3, 1], expected [0, 2, 1]: all positions once}}
+    %p = "rtensor.position"(%t) {grid = #grid} : (index) -> index
+  }
+  return
+}
+
+// -----
+
+#grid = #rtensor.grid<{f_op = [2, 1], lengths = [4, 4], steps = [1, 2], loop_order = [1], core_order = [0], phases = [[], [[2, 1, 2, 0]]]}>
+#turn = #rtensor.layout<#grid, {map = affine_map<(m, k) -> (k)>, fs = [1], ft = [2], rp = [2]}>
+#still = #rtensor.layout<#grid, {map = affine_map<(m, k) -> (m)>, fs = [2], ft = [1], rp = [0]}>
+func.func @f(%o: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = arith.constant 2 : index
+  scf.for %t = %c0 to %n step %c1 {
+    // expected-error @+1 {{has 2 results, expected one per loop, here 1}}
+    %p:2 = "rtensor.position"(%t) {grid = #grid} : (index) -> (index, index)
+  }
+  return
+}
+
+// -----
+
+func.func @f(%o: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = arith.constant 2 : index
+  scf.for %t = %c0 to %n step %c1 {
+    // expected-error @+1 {{grid is 3 : i64, expected rtensor.grid}}
+    %p = "rtensor.position"(%t) {grid = 3} : (index) -> index
+  }
+  return
+}
+
+// -----
+
+#grid = #rtensor.grid<{f_op = [2, 1], lengths = [4, 4], steps = [1, 2], loop_order = [1], core_order = [0], phases = [[], [[2, 1, 2, 0]]]}>
+#turn = #rtensor.layout<#grid, {map = affine_map<(m, k) -> (k)>, fs = [1], ft = [2], rp = [2]}>
+#still = #rtensor.layout<#grid, {map = affine_map<(m, k) -> (m)>, fs = [2], ft = [1], rp = [0]}>
+func.func @f(%x: tensor<4xf16, #turn>) {
+  %p = arith.constant 0 : index
+  // expected-error @+1 {{expected the same type}}
+  %y = "rtensor.shift"(%x, %p) {axis = 1} : (tensor<4xf16, #turn>, index) -> tensor<4xf16>
+  return
+}
+
+// -----
+
+#grid = #rtensor.grid<{f_op = [2, 1], lengths = [4, 4], steps = [1, 2], loop_order = [1], core_order = [0], phases = [[], [[2, 1, 2, 0]]]}>
+#turn = #rtensor.layout<#grid, {map = affine_map<(m, k) -> (k)>, fs = [1], ft = [2], rp = [2]}>
+#still = #rtensor.layout<#grid, {map = affine_map<(m, k) -> (m)>, fs = [2], ft = [1], rp = [0]}>
+func.func @f(%x: tensor<4xf16, #turn>) {
+  %p = arith.constant 0 : index
+  // expected-error @+1 {{axis = 0, but the tensor rotates along [1]}}
+  %y = "rtensor.shift"(%x, %p) {axis = 0} : (tensor<4xf16, #turn>, index) -> tensor<4xf16, #turn>
+  return
+}
+
+// -----
+
+#grid = #rtensor.grid<{f_op = [2, 1], lengths = [4, 4], steps = [1, 2], loop_order = [1], core_order = [0], phases = [[], [[2, 1, 2, 0]]]}>
+#turn = #rtensor.layout<#grid, {map = affine_map<(m, k) -> (k)>, fs = [1], ft = [2], rp = [2]}>
+#still = #rtensor.layout<#grid, {map = affine_map<(m, k) -> (m)>, fs = [2], ft = [1], rp = [0]}>
+func.func @f(%x: tensor<4xf16, #turn>) {
+  %p = arith.constant 0 : index
+  // expected-error @+1 {{axis = 2, but the tensor rotates along [1]}}
+  %y = "rtensor.shift"(%x, %p) {axis = 2} : (tensor<4xf16, #turn>, index) -> tensor<4xf16, #turn>
+  return
+}
+
+// -----
+
+#grid = #rtensor.grid<{f_op = [2, 1], lengths = [4, 4], steps = [1, 2], loop_order = [1], core_order = [0], phases = [[], [[2, 1, 2, 0]]]}>
+#turn = #rtensor.layout<#grid, {map = affine_map<(m, k) -> (k)>, fs = [1], ft = [2], rp = [2]}>
+#still = #rtensor.layout<#grid, {map = affine_map<(m, k) -> (m)>, fs = [2], ft = [1], rp = [0]}>
+func.func @f(%x: tensor<4xf16, #turn>) {
+  %p = arith.constant 1 : index
+  // expected-error @+1 {{moves to a number that is neither the loop's position along axis 1 nor 0}}
+  %y = "rtensor.shift"(%x, %p) {axis = 1} : (tensor<4xf16, #turn>, index) -> tensor<4xf16, #turn>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf16, #rtensor.linear<{cores = 2}>>) {
+  %p = arith.constant 0 : index
+  // expected-error @+1 {{lies in a linear layout, expected one on a grid}}
+  %y = "rtensor.shift"(%x, %p) {axis = 0} : (tensor<4xf16, #rtensor.linear<{cores = 2}>>, index) -> tensor<4xf16, #rtensor.linear<{cores = 2}>>
   return
 }
 
 // -----
 
 func.func @f(%x: tensor<4xf16>) {
+  %p = arith.constant 0 : index
+  // expected-error @+1 {{operand tensor<4xf16> has no layout}}
+  %y = "rtensor.shift"(%x, %p) {axis = 0} : (tensor<4xf16>, index) -> tensor<4xf16>
+  return
+}
+
+// -----
+
+#grid = #rtensor.grid<{f_op = [2, 1], lengths = [4, 4], steps = [1, 2], loop_order = [1], core_order = [0], phases = [[], [[2, 1, 2, 0]]]}>
+#turn = #rtensor.layout<#grid, {map = affine_map<(m, k) -> (k)>, fs = [1], ft = [2], rp = [2]}>
+#still = #rtensor.layout<#grid, {map = affine_map<(m, k) -> (m)>, fs = [2], ft = [1], rp = [0]}>
+#other = #rtensor.grid<{f_op = [2, 1], lengths = [4, 4], steps = [1, 2], loop_order = [1], core_order = [0], phases = [[], []]}>
+// The position is one on another grid.
+func.func @f(%x: tensor<4xf16, #turn>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = arith.constant 2 : index
+  scf.for %t = %c0 to %n step %c1 {
+    %p = "rtensor.position"(%t) {grid = #other} : (index) -> index
+    // expected-error @+1 {{moves to a number that is neither the loop's position along axis 1 nor 0}}
+    %y = "rtensor.shift"(%x, %p) {axis = 1} : (tensor<4xf16, #turn>, index) -> tensor<4xf16, #turn>
+  }
+  return
+}
+
+// -----
+
+#grid = #rtensor.grid<{f_op = [2, 1], lengths = [4, 4], steps = [1, 2], loop_order = [1], core_order = [0], phases = [[], [[2, 1, 2, 0]]]}>
+#turn = #rtensor.layout<#grid, {map = affine_map<(m, k) -> (k)>, fs = [1], ft = [2], rp = [2]}>
+#still = #rtensor.layout<#grid, {map = affine_map<(m, k) -> (m)>, fs = [2], ft = [1], rp = [0]}>
+func.func @f(%z: tensor<8xf32, #still>) {
+  // expected-error @+1 {{'rtensor.sub_task' op makes tensor<8xf32> of tensor<8xf32, #rtensor.layout<}}
+  %y = "rtensor.sub_task"(%z) ({
+    "rtensor.yield"(%z) : (tensor<8xf32, #still>) -> ()
+  }) : (tensor<8xf32, #still>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
+#grid = #rtensor.grid<{f_op = [2, 1], lengths = [4, 4], steps = [1, 2], loop_order = [1], core_order = [0], phases = [[], [[2, 1, 2, 0]]]}>
+#turn = #rtensor.layout<#grid, {map = affine_map<(m, k) -> (k)>, fs = [1], ft = [2], rp = [2]}>
+#still = #rtensor.layout<#grid, {map = affine_map<(m, k) -> (m)>, fs = [2], ft = [1], rp = [0]}>
+func.func @f(%z: tensor<8xf32, #still>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = arith.constant 2 : index
+  scf.for %t = %c0 to %n step %c1 {
+    %p = "rtensor.position"(%t) {grid = #grid} : (index) -> index
+    // expected-error @+1 {{expected the positions along axes [1] in this order}}
+    %y = "rtensor.sub_task"(%z, %p, %p) ({
+      "rtensor.yield"(%z) : (tensor<8xf32, #still>) -> ()
+    }) : (tensor<8xf32, #still>, index, index) -> tensor<8xf32, #still>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%z: tensor<8xf32, #rtensor.linear<{cores = 2}>>) {
+  // expected-error @+1 {{lies in a linear layout, expected one on a grid}}
+  %y = "rtensor.sub_task"(%z) ({
+    "rtensor.yield"(%z) : (tensor<8xf32, #rtensor.linear<{cores = 2}>>) -> ()
+  }) : (tensor<8xf32, #rtensor.linear<{cores = 2}>>) -> tensor<8xf32, #rtensor.linear<{cores = 2}>>
+  return
+}
+
+// -----
+
+#split = #rtensor.grid<{f_op = [2, 4], lengths = [4, 2], steps = [1, 1], loop_order = [], core_order = [0, 1], phases = [[], []]}>
+#own = #rtensor.layout<#split, {map = affine_map<(m, k) -> (m)>, fs = [2], ft = [1], rp = [0]}>
+func.func @f(%x: tensor<8xf32, #own>) {
+  // expected-error @+1 {{'rtensor.reduce' op reduces final results, expected a layout with `partial`}}
+  %y = "rtensor.reduce"(%x) : (tensor<8xf32, #own>) -> tensor<8xf32, #own>
+  return
+}
+
+// -----
+
+#split = #rtensor.grid<{f_op = [2, 4], lengths = [4, 2], steps = [1, 1], loop_order = [], core_order = [0, 1], phases = [[], []]}>
+#part = #rtensor.layout<#split, {map = affine_map<(m, k) -> (m)>, fs = [2], ft = [1], rp = [0], partial = "sum"}>
+#own = #rtensor.layout<#split, {map = affine_map<(m, k) -> (m)>, fs = [2], ft = [1], rp = [0], scatter = 2}>
+// 4 cores hold partial sums of one window.
+func.func @f(%x: tensor<8xf32, #part>) {
+  // expected-error @+1 {{leaves scatter = 2, expected 1 or 4: all or one chunk each}}
+  %y = "rtensor.reduce"(%x) : (tensor<8xf32, #part>) -> tensor<8xf32, #own>
+  return
+}
+
+// -----
+
+#split = #rtensor.grid<{f_op = [2, 4], lengths = [4, 2], steps = [1, 1], loop_order = [], core_order = [0, 1], phases = [[], []]}>
+#part = #rtensor.layout<#split, {map = affine_map<(m, k) -> (m)>, fs = [2], ft = [1], rp = [0], partial = "sum"}>
+#own = #rtensor.layout<#split, {map = affine_map<(m, k) -> (m)>, fs = [2], ft = [1], rp = [0], partial = "max"}>
+// Partial results do not become other partial results.
+func.func @f(%x: tensor<8xf32, #part>) {
+  // expected-error @+1 {{moves windows, expected those of the operand}}
+  %y = "rtensor.reduce"(%x) : (tensor<8xf32, #part>) -> tensor<8xf32, #own>
+  return
+}
+
+// -----
+
+#grid = #rtensor.grid<{f_op = [2, 1], lengths = [4, 4], steps = [1, 2], loop_order = [1], core_order = [0], phases = [[], [[2, 1, 2, 0]]]}>
+#turn = #rtensor.layout<#grid, {map = affine_map<(m, k) -> (k)>, fs = [1], ft = [2], rp = [2]}>
+#still = #rtensor.layout<#grid, {map = affine_map<(m, k) -> (m)>, fs = [2], ft = [1], rp = [0]}>
+func.func @f(%x: tensor<8xf32, #still>) {
+  // expected-error @+1 {{which does not rotate}}
+  "rtensor.rest"(%x) : (tensor<8xf32, #still>) -> ()
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf16>, %init: tensor<4xf16>) -> tensor<4xf16> {
   // expected-error @+1 {{'rtensor.operator' op kind is "magic", expected one of contraction, convolution, reduction, pooling, elementwise, gather}}
   %y = "rtensor.operator"() ({
-    %e = linalg.exp ins(%x : tensor<4xf16>) outs(%x : tensor<4xf16>) -> tensor<4xf16>
-    "rtensor.yield"(%e) : (tensor<4xf16>) -> ()
-  }) {op_name = "o", kind = "magic"} : () -> tensor<4xf16>
-  return
+    %r = linalg.exp ins(%x : tensor<4xf16>) outs(%init : tensor<4xf16>) -> tensor<4xf16>
+    "rtensor.yield"(%r) : (tensor<4xf16>) -> ()
+  }) {op_name = "exp", kind = "magic"} : () -> tensor<4xf16>
+  return %y : tensor<4xf16>
 }
 
 // -----
 
-func.func @f(%x: tensor<4xf16>) {
-  // expected-error @+1 {{'rtensor.operator' op region has 1 arguments, expected 0: ()}}
+func.func @f(%x: tensor<4xf16>, %init: tensor<4xf16>) -> tensor<4xf16> {
+  // expected-error @+1 {{region has arguments, expected none: it reads the values of the function around it}}
   %y = "rtensor.operator"() ({
   ^bb0(%a: tensor<4xf16>):
-    %e = linalg.exp ins(%a : tensor<4xf16>) outs(%a : tensor<4xf16>) -> tensor<4xf16>
-    "rtensor.yield"(%e) : (tensor<4xf16>) -> ()
-  }) {op_name = "o", kind = "elementwise"} : () -> tensor<4xf16>
-  return
+    %r = linalg.exp ins(%x : tensor<4xf16>) outs(%init : tensor<4xf16>) -> tensor<4xf16>
+    "rtensor.yield"(%r) : (tensor<4xf16>) -> ()
+  }) {op_name = "exp", kind = "elementwise"} : () -> tensor<4xf16>
+  return %y : tensor<4xf16>
 }
 
 // -----
 
-func.func @f(%x: tensor<4xf16>) {
-  // expected-error @+1 {{op expects exactly 0 operands, but got 1}}
-  %y = "rtensor.operator"(%x) ({
-    %e = linalg.exp ins(%x : tensor<4xf16>) outs(%x : tensor<4xf16>) -> tensor<4xf16>
-    "rtensor.yield"(%e) : (tensor<4xf16>) -> ()
-  }) {op_name = "o", kind = "elementwise"} : (tensor<4xf16>) -> tensor<4xf16>
-  return
-}
-
-// -----
-
-func.func @f(%x: tensor<4xf16>) {
-  // expected-error @+1 {{region is empty or has several blocks, expected one block that ends in rtensor.yield}}
+func.func @f(%x: tensor<4xf16>, %init: tensor<4xf16>) -> tensor<4xf16> {
+  // expected-error @+1 {{region #0 has 0 blocks, expected one}}
   %y = "rtensor.operator"() ({
-  }) {op_name = "o", kind = "elementwise"} : () -> tensor<4xf16>
-  return
+
+  }) {op_name = "exp", kind = "elementwise"} : () -> tensor<4xf16>
+  return %y : tensor<4xf16>
 }
 
 // -----
 
-func.func @f(%x: tensor<4xf16>) {
+func.func @f(%x: tensor<4xf16>, %init: tensor<4xf16>) -> tensor<4xf16> {
+  // expected-error @+1 {{region #0 has 2 blocks, expected one}}
+  %y = "rtensor.operator"() ({
+    %r = linalg.exp ins(%x : tensor<4xf16>) outs(%init : tensor<4xf16>) -> tensor<4xf16>
+    "rtensor.yield"(%r) : (tensor<4xf16>) -> ()
+  ^bb1:
+    %q = linalg.exp ins(%x : tensor<4xf16>) outs(%init : tensor<4xf16>) -> tensor<4xf16>
+    "rtensor.yield"(%q) : (tensor<4xf16>) -> ()
+  }) {op_name = "exp", kind = "elementwise"} : () -> tensor<4xf16>
+  return %y : tensor<4xf16>
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf16>, %init: tensor<4xf16>) -> tensor<4xf16> {
   // expected-error @+1 {{holds no linalg operation but fills, expected a root}}
   %y = "rtensor.operator"() ({
-    %zero = arith.constant 0.0 : f16
-    %e = linalg.fill ins(%zero : f16) outs(%x : tensor<4xf16>) -> tensor<4xf16>
-    "rtensor.yield"(%e) : (tensor<4xf16>) -> ()
-  }) {op_name = "o", kind = "elementwise"} : () -> tensor<4xf16>
+    "rtensor.yield"(%x) : (tensor<4xf16>) -> ()
+  }) {op_name = "exp", kind = "elementwise"} : () -> tensor<4xf16>
+  return %y : tensor<4xf16>
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf16>, %init: tensor<4xf16>) -> tensor<4xf16> {
+  // expected-error @+1 {{region yields (tensor<4xf32>), expected (tensor<4xf16>)}}
+  %y = "rtensor.operator"() ({
+    %r = linalg.exp ins(%x : tensor<4xf16>) outs(%init : tensor<4xf16>) -> tensor<4xf16>
+    %c = arith.extf %r : tensor<4xf16> to tensor<4xf32>
+    "rtensor.yield"(%c) : (tensor<4xf32>) -> ()
+  }) {op_name = "exp", kind = "elementwise"} : () -> tensor<4xf16>
+  return %y : tensor<4xf16>
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf16>, %init: tensor<4xf16>) {
+  // expected-error @+1 {{op expects exactly 0 operands, but got 1}}
+  %y = "rtensor.operator"(%x) ({
+    %r = linalg.exp ins(%x : tensor<4xf16>) outs(%init : tensor<4xf16>) -> tensor<4xf16>
+    "rtensor.yield"(%r) : (tensor<4xf16>) -> ()
+  }) {op_name = "exp", kind = "elementwise"} : (tensor<4xf16>) -> tensor<4xf16>
   return
 }
 
 // -----
 
-func.func @f(%x: tensor<4xf16>) {
-  // expected-error @+1 {{region yields (tensor<4xf16>), expected (tensor<4xf32>)}}
+// A region reads only what is defined before it.
+func.func @f(%x: tensor<4xf16>) -> tensor<4xf16> {
   %y = "rtensor.operator"() ({
-    %e = linalg.exp ins(%x : tensor<4xf16>) outs(%x : tensor<4xf16>) -> tensor<4xf16>
-    "rtensor.yield"(%e) : (tensor<4xf16>) -> ()
-  }) {op_name = "o", kind = "elementwise"} : () -> tensor<4xf32>
-  return
-}
-
-// -----
-
-// What a region reads has to stand in front of the operator.
-func.func @f(%x: tensor<4xf16>) {
-  %y = "rtensor.operator"() ({
-    // expected-error @+1 {{operand #0 does not dominate this use}}
-    %e = linalg.exp ins(%z : tensor<4xf16>) outs(%x : tensor<4xf16>) -> tensor<4xf16>
-    "rtensor.yield"(%e) : (tensor<4xf16>) -> ()
-  }) {op_name = "o", kind = "elementwise"} : () -> tensor<4xf16>
+    // expected-error @+1 {{operand #1 does not dominate this use}}
+    %r = linalg.exp ins(%x : tensor<4xf16>) outs(%z : tensor<4xf16>) -> tensor<4xf16>
+    "rtensor.yield"(%r) : (tensor<4xf16>) -> ()
+  }) {op_name = "exp", kind = "elementwise"} : () -> tensor<4xf16>
   // expected-note @+1 {{operand defined here}}
-  %z = linalg.exp ins(%x : tensor<4xf16>) outs(%x : tensor<4xf16>) -> tensor<4xf16>
-  return
-}
-
-// -----
-
-func.func @f(%x: tensor<4xf16>) {
-  // expected-error @+1 {{'rtensor.nest' op has 2 axes, 1 steps and 1 paces, expected one of each per loop}}
-  %y = "rtensor.nest"(%x) ({
-  ^bb0(%p: index, %a: tensor<4xf16>):
-    "rtensor.yield"(%a) : (tensor<4xf16>) -> ()
-  }) {axes = [0, 1], steps = [2], rp = [1], operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<4xf16>) -> tensor<4xf16>
-  return
-}
-
-// -----
-
-func.func @f(%x: tensor<4xf16>) {
-  // expected-error @+1 {{axes = [0, 0] names an axis twice}}
-  %y = "rtensor.nest"(%x) ({
-  ^bb0(%p: index, %a: tensor<4xf16>):
-    "rtensor.yield"(%a) : (tensor<4xf16>) -> ()
-  }) {axes = [0, 0], steps = [2, 2], rp = [1, 1], operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<4xf16>) -> tensor<4xf16>
-  return
-}
-
-// -----
-
-func.func @f(%x: tensor<4xf16>) {
-  // expected-error @+1 {{steps[0] = 1, expected at least 2}}
-  %y = "rtensor.nest"(%x) ({
-  ^bb0(%p: index, %a: tensor<4xf16>):
-    "rtensor.yield"(%a) : (tensor<4xf16>) -> ()
-  }) {axes = [0], steps = [1], rp = [1], operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<4xf16>) -> tensor<4xf16>
-  return
-}
-
-// -----
-
-func.func @f(%x: tensor<4xf16>) {
-  // expected-error @+1 {{rp[0] = 0, expected at least 1}}
-  %y = "rtensor.nest"(%x) ({
-  ^bb0(%p: index, %a: tensor<4xf16>):
-    "rtensor.yield"(%a) : (tensor<4xf16>) -> ()
-  }) {axes = [0], steps = [2], rp = [0], operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<4xf16>) -> tensor<4xf16>
-  return
-}
-
-// -----
-
-func.func @f(%x: tensor<4xf16>) {
-  // expected-error @+1 {{axes is 0, expected an array of integers such as [2, 1]}}
-  %y = "rtensor.nest"(%x) ({
-  ^bb0(%p: index, %a: tensor<4xf16>):
-    "rtensor.yield"(%a) : (tensor<4xf16>) -> ()
-  }) {axes = 0, steps = [2], rp = [1], operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<4xf16>) -> tensor<4xf16>
-  return
-}
-
-// -----
-
-func.func @f(%x: tensor<4xf16>) {
-  // expected-error @+1 {{region has 1 arguments, expected 2: (index, tensor<4xf16>)}}
-  %y = "rtensor.nest"(%x) ({
-  ^bb0(%a: tensor<4xf16>):
-    "rtensor.yield"(%a) : (tensor<4xf16>) -> ()
-  }) {axes = [0], steps = [2], rp = [1], operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<4xf16>) -> tensor<4xf16>
-  return
-}
-
-// -----
-
-func.func @f(%x: tensor<4xf16>) {
-  // expected-error @+1 {{starts from (tensor<4xf16>) but results in tensor<4xf32>, expected the same type}}
-  %y = "rtensor.nest"(%x) ({
-  ^bb0(%p: index, %a: tensor<4xf16>):
-    "rtensor.yield"(%a) : (tensor<4xf16>) -> ()
-  }) {axes = [0], steps = [2], rp = [1], operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<4xf16>) -> tensor<4xf32>
-  return
-}
-
-// -----
-
-func.func @f(%x: tensor<4xf16>) {
-  // expected-error @+1 {{region yields (index), expected (tensor<4xf16>)}}
-  %y = "rtensor.nest"(%x) ({
-  ^bb0(%p: index, %a: tensor<4xf16>):
-    "rtensor.yield"(%p) : (index) -> ()
-  }) {axes = [0], steps = [2], rp = [1], operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<4xf16>) -> tensor<4xf16>
-  return
+  %z = tensor.empty() : tensor<4xf16>
+  return %y : tensor<4xf16>
 }

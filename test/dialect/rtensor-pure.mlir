@@ -1,20 +1,26 @@
 // RUN: t10-opt --cse --canonicalize %s | filecheck %s
 
-#rows = #rtensor.layout<{fs = [4, 1], ft = [1, 1], rp = [0, 0]}>
-#turn = #rtensor.layout<{fs = [2, 1], ft = [1, 2], rp = [0, 4]}>
-
-// Equal relayouts are merged, unused ones removed; a shift moves windows, so both stay.
+// What owns memory stays, also where it is equal or unused: two fills are two buffers, and a relayout is a buffer of its
+// own. A shift names the position that it goes to: two to one position are one, and one that nothing reads goes.
 // CHECK-LABEL: func.func @moves
-// CHECK-COUNT-1: "rtensor.relayout"
-// CHECK-NOT: "rtensor.relayout"
-// CHECK-COUNT-2: "rtensor.shift"
-// CHECK-NOT: "rtensor.setup"
+// CHECK-COUNT-2: "rtensor.fill"
+// CHECK-COUNT-2: "rtensor.relayout"
+// CHECK-COUNT-1: "rtensor.shift"
+// CHECK-NOT: "rtensor.shift"
+// CHECK: "rtensor.setup"
 // CHECK: return
-func.func @moves(%x: tensor<8x8xf16, #rows>) -> (tensor<8x8xf16, #turn>, tensor<8x8xf16, #turn>) {
-  %a = "rtensor.relayout"(%x) {bytes = 1, cycles = 1} : (tensor<8x8xf16, #rows>) -> tensor<8x8xf16, #turn>
-  %b = "rtensor.relayout"(%x) {bytes = 1, cycles = 1} : (tensor<8x8xf16, #rows>) -> tensor<8x8xf16, #turn>
-  %0 = "rtensor.shift"(%a) {axis = 1, pace = 4, direction = "forward"} : (tensor<8x8xf16, #turn>) -> tensor<8x8xf16, #turn>
-  %1 = "rtensor.shift"(%a) {axis = 1, pace = 4, direction = "forward"} : (tensor<8x8xf16, #turn>) -> tensor<8x8xf16, #turn>
-  %c = "rtensor.setup"(%x) {bytes = 1, cycles = 1} : (tensor<8x8xf16, #rows>) -> tensor<8x8xf16, #turn>
-  return %a, %b : tensor<8x8xf16, #turn>, tensor<8x8xf16, #turn>
+#grid = #rtensor.grid<{f_op = [2, 1], lengths = [4, 4], steps = [1, 2], loop_order = [1], core_order = [0], phases = [[], [[2, 1, 2, 0]]]}>
+#turn = #rtensor.layout<#grid, {map = affine_map<(m, k) -> (k)>, fs = [1], ft = [2], rp = [2]}>
+#rest = #rtensor.linear<{cores = 4}>
+func.func @moves(%x: tensor<4xf16, #rest>) -> (tensor<4xf32, #rest>, tensor<4xf32, #rest>, tensor<4xf16, #turn>, tensor<4xf16, #turn>, tensor<4xf16, #turn>) {
+  %c0 = arith.constant 0 : index
+  %y = "rtensor.fill"() {combine = "sum"} : () -> tensor<4xf32, #rest>
+  %z = "rtensor.fill"() {combine = "sum"} : () -> tensor<4xf32, #rest>
+  %a = "rtensor.relayout"(%x) : (tensor<4xf16, #rest>) -> tensor<4xf16, #turn>
+  %b = "rtensor.relayout"(%x) : (tensor<4xf16, #rest>) -> tensor<4xf16, #turn>
+  %0 = "rtensor.shift"(%a, %c0) {axis = 1} : (tensor<4xf16, #turn>, index) -> tensor<4xf16, #turn>
+  %1 = "rtensor.shift"(%a, %c0) {axis = 1} : (tensor<4xf16, #turn>, index) -> tensor<4xf16, #turn>
+  %2 = "rtensor.shift"(%b, %c0) {axis = 1} : (tensor<4xf16, #turn>, index) -> tensor<4xf16, #turn>
+  %c = "rtensor.setup"(%x) : (tensor<4xf16, #rest>) -> tensor<4xf16, #turn>
+  return %y, %z, %0, %1, %b : tensor<4xf32, #rest>, tensor<4xf32, #rest>, tensor<4xf16, #turn>, tensor<4xf16, #turn>, tensor<4xf16, #turn>
 }
