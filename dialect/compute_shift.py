@@ -191,7 +191,7 @@ class PositionOp(RTensor.Operation, name="position", traits=[Pure]):
         %p = "rtensor.position"(%t) {grid = #grid} : (index) -> index
       }
 
-    Return:
+      func.return
     }
     ```
 
@@ -366,7 +366,7 @@ class RestOp(RTensor.Operation, name="rest"):
     func.func @f(%x: tensor<4xf16, #a>) {
       "rtensor.rest"(%x) : (tensor<4xf16, #a>) -> ()
 
-    Return:
+      func.return
     }
     ```
     """

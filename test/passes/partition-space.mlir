@@ -10,11 +10,11 @@
 // RUN: t10-opt --t10-partition="chip=test-16 max-candidates=0" --t10-align-pace="max-candidates=0" --t10-pareto %s | diff %t.listed.mlir -
 // RUN: t10-opt --t10-partition="chip=test-16 max-candidates=0" %s | t10-opt --t10-align-pace="max-candidates=1000" | t10-opt --t10-pareto | diff %t.listed.mlir -
 // RUN: t10-opt --t10-pareto="chip=test-16" %s | diff %t.listed.mlir -
-// RUN: filecheck %s --input-file=%t.listed.mlir --check-prefix=FRONT
+// RUN: t10-opt --mlir-print-local-scope %t.listed.mlir | filecheck %s --check-prefix=FRONT
 
 // Prerequisites leave spaces where nobody looks, lists where the pass after them is the one that reads them.
 // RUN: t10-opt --t10-pareto="chip=test-16" --mlir-print-ir-after=t10-align-pace %s 2>&1 >%t | filecheck %s --check-prefix=ALIGNED
-// RUN: t10-opt --t10-align-pace="chip=test-16" --mlir-print-ir-after=t10-partition %s 2>&1 >%t | filecheck %s --check-prefix=LISTED
+// RUN: t10-opt --mlir-print-local-scope --t10-align-pace="chip=test-16" --mlir-print-ir-after=t10-partition %s 2>&1 >%t | filecheck %s --check-prefix=LISTED
 
 // A space that is not the operator's is refused.
 // RUN: t10-opt --t10-partition="chip=test-16 max-candidates=100" %s | sed "s/n_f_op = 15/n_f_op = 14/" | not t10-opt --t10-pareto 2>&1 | filecheck %s --check-prefix=OTHER
