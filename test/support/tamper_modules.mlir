@@ -273,7 +273,8 @@ func.func @main(%x: tensor<4x4xi32>) -> tensor<4x4xi32> {
     %less = arith.cmpi slt, %a, %b : i32
     %m = arith.muli %a, %two : i32
     %s = arith.select %less, %m, %b : i32
-    linalg.yield %s : i32
+    %r = arith.addi %s, %b : i32
+    linalg.yield %r : i32
   } -> tensor<4x4xi32>
   return %r : tensor<4x4xi32>
 }

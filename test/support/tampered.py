@@ -20,7 +20,6 @@ from t10.core.orders import stored_weights
 from t10.core.schedule import ModulePlan
 from t10.cost import CostModel
 from t10.dialect.aliases import with_aliases
-from t10.dialect.layout_attr import forget_decoded
 from t10.dialect.mlir import ir, new_context
 from t10.dialect.verify import verify_layouts
 from t10.errors import InputError, SimTrap, T10Error
@@ -40,6 +39,9 @@ _PARTITION = re.compile(r'--t10-partition="([^"]*)"')
 _REPLACED = re.compile(r"^// REPLACE (.*?) by ?(.*)$", re.MULTILINE)
 N_PER_CONTEXT = 2000
 """Modules parsed in one context before a new one is made: contexts keep every attribute they have seen."""
+
+N_INPUTS = 3
+"""Inputs that numbers are compared for."""
 
 REFUSED, CHECKER, NUMBERS, EQUAL, NO_EFFECT, CRASH = OUTCOMES = (
     "refused", "caught by the checker", "caught by the numbers", "equal numbers", "no effect", "crash",
@@ -91,7 +93,6 @@ def planned(name: str) -> Planned:
         chip = module.operation.attributes[CHIP].value
         generic = module.operation.get_asm(assume_verified=True, print_generic_op_form=True)
         made = Planned(name, chip, with_aliases(str(generic)), source)
-    forget_decoded()
     return made
 
 
@@ -100,34 +101,17 @@ class Judge:
     """Says what becomes of edits of one module."""
 
     module: Planned
-    seed: int = 0
-    given: dict[str, Array] = field(init=False)
-    expected: dict[str, Array] = field(init=False)
+    given: list[dict[str, Array]] = field(init=False)
+    expected: list[dict[str, Array]] = field(init=False)
     digest: str = field(init=False)
     context: Any = None
     n_parsed: int = 0
 
     def __post_init__(self) -> None:
-        self.given = {}
         read = self._read(self.module.text)
-        self.given = self._values(read)
-        self.expected = self._run(read)
+        self.given = [_values(read, seed) for seed in range(N_INPUTS)]
+        self.expected = [self._run(read, given) for given in self.given]
         self.digest = self._digest(read)
-
-    def stored(self, read: _Read) -> dict[str, Array]:
-        """Return inputs, constants, and weights as the module stores them."""
-        return {**stored_weights(self.given, read.model.orders), **read.model.constants}
-
-    def _values(self, read: _Read) -> dict[str, Array]:
-        """Return small random integers for inputs and for weights, those in the order of dims in which they came."""
-        rng = np.random.default_rng(self.seed)
-        values: dict[str, Array] = {}
-        for value in sorted((*read.plan.graph.inputs, *read.plan.graph.weights), key=lambda each: each.name):
-            low = 0 if value.dtype == "i64" else -4
-            order = read.model.orders.get(value.name)
-            shape = tuple(value.shape[order.index(d)] for d in range(len(order))) if order else value.shape
-            values[value.name] = rng.integers(low, 5, shape).astype(numpy_dtype(value.dtype))
-        return values
 
     def reference(self) -> dict[str, Array]:
         """Return what numpy makes of the module before it was planned."""
@@ -139,7 +123,7 @@ class Judge:
             for key, stem, types in (("arg_attrs", "arg", kind.inputs), ("res_attrs", "result", kind.results)):
                 named = (f'{{t10.name = "{stem}{i}"}}' for i in range(len(types)))
                 function.attributes[key] = ir.Attribute.parse(f"[{', '.join(named)}]")
-            return run_module(module, self.stored(self._read(self.module.text)))
+            return run_module(module, stored(self._read(self.module.text), self.given[0]))
 
     def judge(self, text: str) -> Verdict:
         """Return what becomes of a text."""
@@ -165,10 +149,7 @@ class Judge:
             problems = verify_module(priced_arrivals(read.plan, read.chip, read.cost), read.chip)
         if problems:
             return Verdict(CHECKER, str(problems[0]))
-        try:
-            difference = _difference(self._run(read), self.expected)
-        except (InputError, SimTrap) as error:
-            difference = f"{type(error).__name__}: {error}"
+        difference = self._difference(read)
         try:
             digest = self._digest(read)
         except T10Error as error:
@@ -182,7 +163,6 @@ class Judge:
     def _read(self, text: str) -> _Read:
         """Return what a text says; raises `_Refused`."""
         if self.context is None or self.n_parsed % N_PER_CONTEXT == 0:
-            forget_decoded()
             self.context = new_context()
         self.n_parsed += 1
         messages: list[str] = []
@@ -209,8 +189,19 @@ class Judge:
             except T10Error as error:
                 raise _Refused(str(error)) from None
 
-    def _run(self, read: _Read) -> dict[str, Array]:
-        given = self.stored(read)
+    def _difference(self, read: _Read) -> str:
+        """Return how the outputs differ from those of the module as it was; nothing if they are the same for all inputs."""
+        for given, expected in zip(self.given, self.expected, strict=True):
+            try:
+                found = self._run(read, given)
+            except (InputError, SimTrap) as error:
+                return f"{type(error).__name__}: {error}"
+            if difference := difference_of(found, expected):
+                return difference
+        return ""
+
+    def _run(self, read: _Read, values: Mapping[str, Array]) -> dict[str, Array]:
+        given = stored(read, values)
         return dict(simulate(read.plan, read.chip, read.cost, given, given).outputs)
 
     def _digest(self, read: _Read) -> str:
@@ -235,6 +226,23 @@ class _Read:
     cost: CostModel
 
 
+def stored(read: _Read, given: Mapping[str, Array]) -> dict[str, Array]:
+    """Return inputs, constants, and weights as the module stores them."""
+    return {**stored_weights(given, read.model.orders), **read.model.constants}
+
+
+def _values(read: _Read, seed: int) -> dict[str, Array]:
+    """Return small random integers for inputs and for weights, those in the order of dims in which they came."""
+    rng = np.random.default_rng(seed)
+    values: dict[str, Array] = {}
+    for value in sorted((*read.plan.graph.inputs, *read.plan.graph.weights), key=lambda each: each.name):
+        low = 0 if value.dtype == "i64" else -4
+        order = read.model.orders.get(value.name)
+        shape = tuple(value.shape[order.index(d)] for d in range(len(order))) if order else value.shape
+        values[value.name] = rng.integers(low, 5, shape).astype(numpy_dtype(value.dtype))
+    return values
+
+
 class _Refused(Exception):
     """A text is not accepted; the message says why."""
 
@@ -246,7 +254,7 @@ def _first(error: Exception) -> str:
     return str(error)
 
 
-def _difference(found: Mapping[str, Array], expected: Mapping[str, Array]) -> str:
+def difference_of(found: Mapping[str, Array], expected: Mapping[str, Array]) -> str:
     if list(found) != list(expected):
         return f"outputs {list(found)}, expected {list(expected)}"
     for name, array in expected.items():
