@@ -349,7 +349,8 @@ def _lists(line: str, _: list[str]) -> Changes:
         for i in range(len(parts) - 1):
             swapped = [*parts[:i], parts[i + 1], parts[i], *parts[i + 2 :]]
             yield f"list {key}", f"column {match.start()} {key}: {i} and {i + 1} exchanged", made(swapped)
-        yield f"list {key}", f"column {match.start()} {key}: without its last", made(parts[:-1])
+        if len(parts) > 1:
+            yield f"list {key}", f"column {match.start()} {key}: without its last", made(parts[:-1])
         yield f"list {key}", f"column {match.start()} {key}: its last twice", made([*parts, parts[-1]])
         # An empty group of dims ends the process in MLIR's own verifier; t10-opt says so (t10.core.guard).
         if key != "reassociation" and not line[: match.start()].rstrip("[ ,0123456789]").endswith("reassociation ="):
