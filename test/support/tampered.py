@@ -244,10 +244,10 @@ def _values(read: _Read, seed: int) -> dict[str, Array]:
     rng = np.random.default_rng(seed)
     values: dict[str, Array] = {}
     for value in sorted((*read.plan.graph.inputs, *read.plan.graph.weights), key=lambda each: each.name):
-        low = 0 if value.dtype == "i64" else -4
+        low, high = (0, 5) if value.dtype == "i64" else (-15, 16) if value.dtype[0] == "f" else (-4, 5)
         order = read.model.orders.get(value.name)
         shape = tuple(value.shape[order.index(d)] for d in range(len(order))) if order else value.shape
-        values[value.name] = rng.integers(low, 5, shape).astype(numpy_dtype(value.dtype))
+        values[value.name] = rng.integers(low, high, shape).astype(numpy_dtype(value.dtype))
     return values
 
 
@@ -361,7 +361,7 @@ class DeviceJudge:
         judge = Judge(self.module)
         self.chip = load_chip(self.module.chip)
         read = judge._read(self.module.text)
-        self.given = [stored(read, values) for values in judge.given[:1]]
+        self.given = [stored(read, values) for values in judge.given]
         judge._digest(read)
         generic = read.module.operation.get_asm(assume_verified=True, print_generic_op_form=True)
         self.text = with_aliases(str(generic))
