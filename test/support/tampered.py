@@ -339,9 +339,46 @@ EQUIVALENCES = (
 )  # fmt: skip
 
 
-def named(edit: Edit) -> str:
+DEVICE_EQUIVALENCES = (
+    Equivalence("names", "string (op_name|sym_name|summary|comment|chip|t10.chip|t10.cost_model)|without comment", "",
+                "said in comments and reports"),
+    Equivalence("without t10 attributes", r"without t10\.(chip|cost_model)", "", "the graph names its chip itself"),
+    Equivalence(
+        "sides of a field", "string (kind|dtype|name)|number align", "",
+        "what the C++ class declares; its reference is compiled by the Poplar build, not by the tiles",
+    ),
+    Equivalence("what a variable is for", "string role", "", "said in comments and reports"),
+    Equivalence("what a step is for", "string kind", "", "said in comments, reports and prices"),
+    Equivalence("modelled time", "number cycles", "", "reports add it up; nothing else reads it"),
+    Equivalence(
+        "step not taken", "(number|list) words", "", "the distance behind the last iteration, or of a loop that runs once"
+    ),
+    Equivalence("spare memory", "(number|list) (shape|mapping)", "", "bytes of a variable that nothing writes or reads"),
+    Equivalence(
+        "other copy", "(number|list) elements", "", "an output is read from the first slot that holds an element"
+    ),
+    Equivalence(
+        "free place", r"number (address|state|memory_base|memory_bytes|stack_bytes|code|scratch|stack|exchange|free|data)",
+        "", "Poplar places variables, vertices and stacks; at the other place of the simulator nothing lies",
+    ),
+    Equivalence("pairs", "list apart", "exchanged", "two fields that must lie apart, in either order"),
+    Equivalence("idle tiles", "number tiles", "", "tiles that no vertex runs on and no exchange names"),
+    Equivalence("order of text", "move", "", "definitions come before uses; steps that change places use other bytes"),
+    Equivalence(
+        "done again", "duplicate", r"ipu\.(copy|execute|alloc|table|pattern|compute_set|codelet)",
+        "an exchange or a fill writes the same bytes again; a definition is not used",
+    ),
+    Equivalence(
+        "same bytes elsewhere", "operand|delete|(number|list) (runs|fills)|number operand|operand order", "",
+        "another variable, or another tile, holds the same values at that time",
+    ),
+    Equivalence("element of equal size", "type", "", "the variable's bytes are those of the codelet's fields"),
+)  # fmt: skip
+
+
+def named(edit: Edit, among: tuple[Equivalence, ...] = EQUIVALENCES) -> str:
     """Return the equivalence that an edit without effect is an example of; nothing for a defect."""
-    return next((each.name for each in EQUIVALENCES if each.covers(edit)), "")
+    return next((each.name for each in among if each.covers(edit)), "")
 
 
 @dataclass
