@@ -240,7 +240,9 @@ class _ProgramReader(GraphReader):
             value = pending.pop()
             if layout_of(value.type) is None:
                 if isinstance(value.owner, ir.Block):
-                    raise Invalid(f"reads {self.lookup(value).name}, which lies on no core: rtensor.resident is missing")
+                    raise Invalid(
+                        f"reads {self.lookup(value).name}, which lies on no core: rtensor.resident is missing"
+                    )
                 pending.extend(each for each in value.owner.operation.operands if each in self.known)
 
     def _padding(self, source: Any) -> Padding | None:
@@ -389,7 +391,9 @@ def _selecting(root: Root, neutral: str) -> Root:
     while (found := _selection(body)) is not None:
         axis, index, body, other = found
         if not isinstance(other, Constant) or other.text != neutral:
-            raise Invalid(f"a gather yields {other} elsewhere than at its index, expected the constant {neutral}")
+            raise Invalid(
+                f"a gather yields {other} elsewhere than at its index, expected the constant {neutral}"
+            )
         if any(axis == before for before, _ in selected):
             raise Invalid(f"a gather selects twice along axis {axis}")
         axes[axis] = replace(axes[axis], name=f"v{len(selected)}")

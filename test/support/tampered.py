@@ -6,7 +6,7 @@ import hashlib
 import re
 import tempfile
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from support.linalg_numpy import run_module
-from support.tampering import Edit
+from support.tampering import Edit, edits
 from t10.chip import ChipSpec, load_chip
 from t10.core.device import DeviceProgram, HostPiece, HostTensor
 from t10.core.dtypes import numpy_dtype
@@ -51,9 +51,12 @@ N_PER_CONTEXT = 2000
 N_INPUTS = 3
 """Inputs that numbers are compared for."""
 
-REFUSED, CHECKER, NUMBERS, EQUAL, NO_EFFECT, CRASH = OUTCOMES = (
+REFUSED, CHECKER, NUMBERS, EQUAL, NO_EFFECT, CRASH = (
     "refused", "caught by the checker", "caught by the numbers", "equal numbers", "no effect", "crash",
 )  # fmt: skip
+EQUIVALENT, WITHOUT_EFFECT = "equivalent", "without effect"
+OUTCOMES = (REFUSED, CHECKER, NUMBERS, EQUIVALENT, WITHOUT_EFFECT, CRASH)
+"""What trials end with: equal numbers and the same program are equivalent by name, or a defect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +131,10 @@ class Judge:
             run(make("t10-fuse"), module)
             function = next(iter(module.body.operations)).operation
             kind = function.attributes["function_type"].value
-            for key, stem, types in (("arg_attrs", "arg", kind.inputs), ("res_attrs", "result", kind.results)):
+            for key, stem, types in (
+                ("arg_attrs", "arg", kind.inputs),
+                ("res_attrs", "result", kind.results),
+            ):
                 named = (f'{{t10.name = "{stem}{i}"}}' for i in range(len(types)))
                 function.attributes[key] = ir.Attribute.parse(f"[{', '.join(named)}]")
             return run_module(module, stored(self._read(self.module.text), self.given[0]))
@@ -470,3 +476,20 @@ def _written(program: DeviceProgram) -> str:
         for name in ("program.cpp", "codelets.S", "codelets.cpp", "tables.bin"):
             digest.update((Path(folder) / name).read_bytes())
     return digest.hexdigest()
+
+
+def trials(name: str, level: str, part: float) -> Iterator[tuple[Edit, Verdict]]:
+    """Yield edits of a module at a level (rtensor or ipu), and what became of them; `part` of all are tried."""
+    module = planned(name)
+    judge = DeviceJudge(module) if level == "ipu" else Judge(module)
+    text = judge.text if isinstance(judge, DeviceJudge) else module.text
+    among = DEVICE_EQUIVALENCES if level == "ipu" else EQUIVALENCES
+    for edit in edits(text):
+        if edit.chance(name) >= part:
+            continue
+        verdict = judge.judge(edit.text)
+        if verdict.outcome in (EQUAL, NO_EFFECT):
+            found = named(edit, among)
+            reason = f"{found} ({verdict.outcome})" if found else verdict.outcome
+            verdict = Verdict(EQUIVALENT if found else WITHOUT_EFFECT, reason, verdict.digest)
+        yield edit, verdict
