@@ -80,6 +80,10 @@ conformance: dev  ## All tests of the onnx package against the reviewed list (`m
 	@$(BIN)/t10 conformance -j $(JOBS)
 	@$(BIN)/t10 conformance --only 'light/*'
 
+.PHONY: stages
+stages: dev  ## The three stages of the search one by one against native search: every partition of all models on 64 cores
+	@$(BIN)/python tools/check_stages.py test-64
+
 ##@ Before a commit
 
 .PHONY: format

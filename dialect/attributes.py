@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, TypeVar, cast
+from weakref import WeakKeyDictionary
 
 from t10.dialect.mlir import ir
 from t10.dialect.ods import Invalid
 
+T = TypeVar("T")
 Decoded = object
 """What `to_python` makes of an attribute: an int, float, string, tuple or dictionary of these, else the attribute."""
 
@@ -90,3 +92,24 @@ def refuse_unknown(fields: Mapping[str, Any], known: Sequence[str], what: str) -
     for key in fields:
         if key not in known:
             raise Invalid(f"{what} has an unknown key '{key}' (expected {', '.join(known)})")
+
+
+class Decoder(Generic[T]):
+    """A function from an attribute, or a type, to its value that decodes equal ones once.
+
+    Values are kept by the hash of the attribute, which the bindings compute from its address: an attribute lives as
+    long as its context, and holding on to it would keep the context alive.
+    """
+
+    def __init__(self, decode: Callable[[Any], T]) -> None:
+        """Keep what decodes; it raises `Invalid` for what it cannot read."""
+        self._decode = decode
+        self._kept: WeakKeyDictionary[Any, dict[int, T]] = WeakKeyDictionary()
+
+    def __call__(self, attr: Any) -> T:
+        """Return the value of an attribute."""
+        kept = self._kept.setdefault(attr.context, {})
+        key = hash(attr)
+        if key not in kept:
+            kept[key] = self._decode(attr)
+        return kept[key]

@@ -13,18 +13,14 @@ from t10.core.expression import OperatorKind
 from t10.core.plan import CostedPlan
 from t10.dialect.attributes import to_attr
 from t10.dialect.mlir import ir
-from t10.dialect.plan import Expression, plan_fields
-from t10.dialect.rtensor import PLAN, PlanAttr
+from t10.dialect.plan import CandidatePlan
+from t10.dialect.plan_attributes import plan_attr
+from t10.dialect.rtensor import PLAN
 
 
-def plan_attr(costed: CostedPlan, expression: Expression | None = None) -> Any:
-    """Return `#rtensor.plan<...>`; with `expression` it states its own axes (see `plan_fields`)."""
-    return PlanAttr.get(to_attr(plan_fields(costed, expression)))
-
-
-def set_plan(op: Any, costed: CostedPlan, expression: Expression | None = None) -> None:
-    """Make a plan the plan of an operator."""
-    op.operation.attributes[PLAN] = plan_attr(costed, expression)
+def set_plan(op: Any, costed: CostedPlan) -> None:
+    """Make a plan the plan of an operator; raises `Invalid` for one that breaks a rule."""
+    op.operation.attributes[PLAN] = plan_attr(CandidatePlan.of(costed))
 
 
 def operator(result_type: Any, *, op_name: str, kind: OperatorKind) -> tuple[Any, Any]:

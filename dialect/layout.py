@@ -23,9 +23,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import prod
 
-import numpy as np
-
-from t10.core import geometry
 from t10.core.expression import AffineDim, AxisSizes
 from t10.core.plan import OperatorPlan
 from t10.dialect.grid import Grid
@@ -160,12 +157,15 @@ def check_layout(layout: Layout, shape: tuple[int, ...]) -> None:
     """
     if isinstance(layout, LinearLayout):
         return
+    # numpy would double the time in which tools start.
+    from t10.core.geometry import dim_extent
+
     grid = layout.grid
     if len(layout.dims) != len(shape):
         raise Invalid(f"layout has {len(layout.dims)} dims for a tensor of rank {len(shape)}")
     for d, (dim, extent) in enumerate(zip(layout.dims, shape, strict=True)):
         whole = tuple(parts * length for parts, length in zip(grid.f_op, grid.lengths, strict=True))
-        covered = dim.offset + geometry.dim_extent(dim, whole)
+        covered = dim.offset + dim_extent(dim, whole)
         if dim.is_simple and covered < extent:
             raise Invalid(f"the grid covers {covered} of the {extent} elements of dim {d}")
     _check_rings(layout)
@@ -176,10 +176,16 @@ def _check_rings(layout: RotatingLayout) -> None:
     rotating = [axis for axis, factor in enumerate(layout.ft) if factor > 1]
     if not rotating:
         return
+    import numpy as np
+
+    from t10.core import geometry
+
     plan = layout.plan
     starts = geometry.phases(plan)
     own = sorted(layout.axes)
-    group = _numbered(geometry.coordinates(plan)[:, own], [plan.f_op[axis] for axis in own])
+    group = np.zeros(len(starts), np.int64)
+    for axis in own:
+        group = group * plan.f_op[axis] + geometry.coordinates(plan)[:, axis]
     _, first, inverse = np.unique(group, return_index=True, return_inverse=True)
     inverse = inverse.reshape(-1)
     cell = np.zeros(len(starts), np.int64)
@@ -194,11 +200,3 @@ def _check_rings(layout: RotatingLayout) -> None:
     counts = np.bincount(inverse * layout.ring_length + cell, minlength=len(first) * layout.ring_length)
     if (counts != layout.n_copies).any():
         raise Invalid("the windows of a ring do not tile the sub-tensor: phases leave parts of it on no core")
-
-
-def _numbered(rows: np.ndarray[tuple[int, int], np.dtype[np.int64]], sizes: list[int]) -> geometry.Ints:
-    """Return one number per row of digits."""
-    number = np.zeros(len(rows), np.int64)
-    for column, size in enumerate(sizes):
-        number = number * size + rows[:, column]
-    return number

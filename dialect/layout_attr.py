@@ -4,11 +4,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from t10.core.expression import AffineDim, AxisSizes
-from t10.dialect.attributes import int_tuple, is_int, refuse_unknown, required, to_attr, to_python
+from t10.dialect.attributes import Decoder, int_tuple, is_int, refuse_unknown, required, to_attr, to_python
 from t10.dialect.grid import Grid, grid_fields, read_grid
 from t10.dialect.layout import Layout, LinearLayout, RotatingLayout, check_layout, dim_numbers
 from t10.dialect.maps import map_attr, read_map
@@ -17,7 +16,6 @@ from t10.dialect.ods import DictAttr, Invalid
 from t10.dialect.rtensor_base import RTensor
 from t10.errors import UnsupportedOpError
 
-CACHE_ENTRIES = 8192
 LAYOUT_KEYS = ("map", "fs", "ft", "rp", "scatter", "partial", "at")
 
 
@@ -160,15 +158,11 @@ def read_place(attr: Any) -> Place:
     return Place(*numbers)
 
 
-@lru_cache(maxsize=CACHE_ENTRIES)
-def decode_grid(attr: Any) -> Grid:
-    """Return the value of `#rtensor.grid`; raises `Invalid`."""
+def _decode_grid(attr: Any) -> Grid:
     return read_grid(to_python(attr.maybe_downcast().fields))
 
 
-@lru_cache(maxsize=CACHE_ENTRIES)
-def layout_of(type_: Any) -> Layout | None:
-    """Return the layout of a tensor type, checked on its shape, or None; raises `Invalid`."""
+def _layout_of(type_: Any) -> Layout | None:
     if not isinstance(type_, ir.RankedTensorType) or type_.encoding is None:
         return None
     encoding = type_.encoding.maybe_downcast()
@@ -179,12 +173,6 @@ def layout_of(type_: Any) -> Layout | None:
     layout = _decode(encoding)
     check_layout(layout, tuple(type_.shape))
     return layout
-
-
-def forget_decoded() -> None:
-    """Forget all decoded attributes: they keep their contexts alive."""
-    decode_grid.cache_clear()
-    layout_of.cache_clear()
 
 
 def _decode(encoding: Any) -> Layout:
@@ -246,3 +234,9 @@ def _by_axis(dims: tuple[AffineDim, ...], value: Any, name: str, n_axes: int, de
             if found.setdefault(axis, number) != number:
                 raise Invalid(f"{name}[{d}] = {entry}, but another dim has {found[axis]} along axis {axis}")
     return tuple(found.get(axis, default) for axis in range(n_axes))
+
+
+decode_grid = Decoder(_decode_grid)
+"""Decodes `#rtensor.grid`; raises `Invalid`."""
+layout_of = Decoder(_layout_of)
+"""Returns the layout of a tensor type, checked on its shape, or None; raises `Invalid`."""

@@ -35,6 +35,8 @@ PLAN = "rtensor.plan"
 """Name of the attribute that holds an operator's plan: on a linalg op or on `rtensor.operator`."""
 CANDIDATES = "rtensor.candidates"
 """Name of the attribute that holds an array of plans to choose from, in the order the planner gave them."""
+SPACE = "rtensor.space"
+"""Name of the attribute that holds, instead of candidates too many to list, the constraints they satisfy."""
 FORCED = "rtensor.forced"
 """Name of the attribute that holds what the user chose of an operator's plan; nothing may change it."""
 
@@ -59,8 +61,7 @@ class PlanAttr(RTensor.Attribute, name="plan"):
     | `phases` | axes x terms | where a core starts: terms `[stride, divisor, modulus, sharer axes ...]` |
     | `reduce` | | how partial sums are combined: `none`, `scatter` or `all` |
     | `cycles` | | dictionary of `compute`, `shift`, `reduce`, `relayout`, `setup`, in cycles |
-    | `weight_bytes`, `active_bytes`, `idle_bytes`, `bytes` | | bytes per core |
-    | `extents`, `uses` | axes; operands x axes used | the expression, where its axes are not those of the linalg op |
+    | `weight_bytes`, `active_bytes` | | bytes per core: of weights, of everything the operator holds |
 
     It stands for, on every core at once,
 
@@ -71,7 +72,43 @@ class PlanAttr(RTensor.Attribute, name="plan"):
     combine partial sums as `reduce` says
     ```
 
-    `rtensor.candidates` is an array of plans.
+    Axes are those of the linalg op that is the operator's root; one that gathers has an axis more per computed index.
+    `rtensor.candidates` is an array of plans. In it plans may be incomplete: `--t10-partition` decides `f_op` and `ft`,
+    `--t10-align-pace` everything up to `reduce`, `--t10-pareto` cycles and bytes. `rtensor.forced` is a dictionary of
+    the same keys that a user fixes, and `idle_level`, how the operator's weights rest.
+    """
+
+    fields: DictAttr
+
+
+class SpaceAttr(RTensor.Attribute, name="space"):
+    """The partitions of an operator that are searched, where they are too many to list: its attribute `rtensor.space`.
+
+    ```mlir
+    func.func private @f() attributes {rtensor.space = #rtensor.space<{
+      cores = 64, least_cores = 58, padding = 0.81, n_f_op = 84, at_most = 18955}>}
+    ```
+
+    | key | meaning |
+    |---|---|
+    | `cores`, `least_cores` | most and fewest cores that work: the product of `f_op` lies between them |
+    | `padding` | least useful part of every padded axis: extent / (parts * length) |
+    | `n_f_op` | the number of `f_op` within these constraints |
+    | `at_most` | partitions (`f_op` and `ft`), counted row by row of `ft`; some rows do not go together |
+    | `f_op` | optional: the only one |
+    | `rp` | optional, with `f_op`: the pace that `ft` must give |
+    | `aligned` | optional: `--t10-align-pace` has run; pace, steps and loop order follow from each partition |
+
+    It stands for
+
+    ```text
+    for every f_op with least_cores <= prod(f_op) <= cores that pads no axis below `padding`:
+      for every ft, one row per operand: a divisor of the cores that share the operand, cut along its axes,
+                                         so that lengths rounded up to multiples of it keep `padding`
+    ```
+
+    The constraints are those that are kept, relaxed where the options left no partition. Passes that read the attribute
+    count `n_f_op` again and refuse an attribute that is not the operator's.
     """
 
     fields: DictAttr
@@ -147,7 +184,7 @@ class OperatorOp(RTensor.Operation, name="operator", traits=[Pure]):
 
 
 OPERATIONS: tuple[type[Any], ...] = (OperatorOp, *compute_shift.OPERATIONS, YieldOp)
-ATTRIBUTES: tuple[type[Any], ...] = (GridAttr, LayoutAttr, LinearAttr, PlaceAttr, PlanAttr)
+ATTRIBUTES: tuple[type[Any], ...] = (GridAttr, LayoutAttr, LinearAttr, PlaceAttr, PlanAttr, SpaceAttr)
 
 
 def without_layout(type_: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Checks of layouts and plans wherever they stand.
+"""Checks of layouts, plans and spaces wherever they stand.
 
 The bindings do not verify an encoding on a function argument or on a value of another dialect's operation, nor an
 attribute on a linalg op; `verify_layouts` walks a module and does, after parsing and after every pass of ours.
@@ -6,19 +6,24 @@ attribute on a linalg op; `verify_layouts` walks a module and does, after parsin
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from t10.dialect.attributes import to_python
 from t10.dialect.expression import expression_of, root_of
 from t10.dialect.layout_attr import layout_of
 from t10.dialect.mlir import ir, walk
 from t10.dialect.ods import Invalid
 from t10.dialect.plan import Expression, check_plan
-from t10.dialect.rtensor import CANDIDATES, PLAN, PlanAttr
+from t10.dialect.plan_attributes import forced_of, plan_of, space_of
+from t10.dialect.rtensor import CANDIDATES, FORCED, PLAN, SPACE, PlanAttr, SpaceAttr
+from t10.dialect.space import check_space
+
+AttributeCheck = Callable[[Any, Expression | None], str | None]
+"""Returns what is wrong with an attribute, to follow its name, or None."""
 
 
 def verify_layouts(module: Any) -> bool:
-    """Return whether every layout and every plan of `module` satisfies its rules; emits located errors where not."""
+    """Return whether every layout, plan and space of `module` satisfies its rules; emits located errors where not."""
     checker = _Checker()
     for op in walk(module):
         checker.check(op.operation)
@@ -32,15 +37,16 @@ class _Checker:
         """Start with nothing seen."""
         self.n_errors = 0
         self._problem_by_type: dict[Any, str | None] = {}
-        self._problem_by_plan: dict[tuple[Any, Expression | None], str | None] = {}
+        self._problem_by_attribute: dict[tuple[Any, Expression | None], str | None] = {}
 
     def check(self, op: Any) -> None:
         """Check all types and attributes of one operation."""
         self._check_types(op)
         if op.name == "func.func":
             self._check_function(op)
-        if PLAN in op.attributes:
-            self._report(op, self._plan_problem(op.attributes[PLAN], _expression(op), PLAN))
+        for name, check in ((PLAN, _plan_problem), (SPACE, _space_problem), (FORCED, _forced_problem)):
+            if name in op.attributes:
+                self._report(op, self._attribute_problem(op.attributes[name], _expression(op), name, check))
         if CANDIDATES in op.attributes:
             self._check_candidates(op)
 
@@ -70,14 +76,16 @@ class _Checker:
             return
         expression = _expression(op)
         for i, plan in enumerate(candidates):
-            self._report(op, self._plan_problem(plan, expression, f"{CANDIDATES}[{i}]"))
+            self._report(op, self._attribute_problem(plan, expression, f"{CANDIDATES}[{i}]", _plan_problem))
 
-    def _plan_problem(self, attr: Any, expression: Expression | None, name: str) -> str | None:
-        """Return what is wrong with a plan attribute, or None; layers repeat, and so do their plans."""
+    def _attribute_problem(
+        self, attr: Any, expression: Expression | None, name: str, check: AttributeCheck
+    ) -> str | None:
+        """Return what is wrong with an attribute, or None; layers repeat, and so do their plans."""
         key = (attr, expression)
-        if key not in self._problem_by_plan:
-            self._problem_by_plan[key] = _plan_problem(attr, expression)
-        problem = self._problem_by_plan[key]
+        if key not in self._problem_by_attribute:
+            self._problem_by_attribute[key] = check(attr, expression)
+        problem = self._problem_by_attribute[key]
         return None if problem is None else f"{name}{problem}"
 
     def _problem(self, type_: Any) -> str | None:
@@ -105,11 +113,31 @@ def _layout_problem(type_: Any) -> str | None:
 
 def _plan_problem(attr: Any, expression: Expression | None) -> str | None:
     """Return what is wrong with a plan attribute, to follow the attribute's name, or None."""
-    attr = attr.maybe_downcast()
-    if not isinstance(attr, PlanAttr):
+    if not isinstance(attr.maybe_downcast(), PlanAttr):
         return f" is {attr}, expected #rtensor.plan<{{...}}>"
     try:
-        check_plan(to_python(attr.fields), expression)
+        check_plan(plan_of(attr), expression)
+    except Invalid as problem:
+        return f": {problem}"
+    return None
+
+
+def _space_problem(attr: Any, expression: Expression | None) -> str | None:
+    """Return what is wrong with a space attribute, to follow the attribute's name, or None."""
+    if not isinstance(attr.maybe_downcast(), SpaceAttr):
+        return f" is {attr}, expected #rtensor.space<{{...}}>"
+    try:
+        check_space(space_of(attr), expression)
+    except Invalid as problem:
+        return f": {problem}"
+    return None
+
+
+def _forced_problem(attr: Any, expression: Expression | None) -> str | None:
+    """Return what is wrong with the form of what a user forces; whether an operator has such plans, planning says."""
+    del expression
+    try:
+        check_plan(forced_of(attr).plan)
     except Invalid as problem:
         return f": {problem}"
     return None

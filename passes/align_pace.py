@@ -2,89 +2,88 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from t10.core.canonical import canonical
-from t10.core.expression import OperatorSpec
-from t10.core.plan import OperatorPlan
-from t10.dialect.attributes import int_tuple
-from t10.dialect.rtensor import CANDIDATES
-from t10.errors import InfeasiblePlanError
+from t10.core.expression import AxisSizes, OperatorSpec
+from t10.core.space import PartitionSpace
+from t10.dialect.plan import CandidatePlan
+from t10.passes.forced import forced_by_attributes
 from t10.passes.planning import (
+    DEFAULT_CANDIDATES,
     PlanningPass,
-    attribute_of,
-    candidate_fields,
-    candidates_attr,
-    complete_fields,
+    Undecided,
+    decide_each,
     every_candidate,
+    every_space,
     is_chosen,
 )
 from t10.passes.read_graph import read_graph
-from t10.plan.search.alignment import align_pace
-from t10.plan.search.placement import place
+from t10.passes.registry import option
+from t10.plan.fronts.stages import aligned_space, partitions_of, placed_plans
 
 
 @dataclass(frozen=True, slots=True)
 class AlignPace(PlanningPass):
     """Align the pace of what rotates: rp per axis, steps, loop order, start of every window.
 
-    Candidates that cannot be aligned or placed are dropped; an operator whose candidates all go is an error that says
-    why the last of them went.
+    Candidates that cannot be aligned or placed are dropped, and those whose pace is not the one that is forced; an
+    operator whose candidates all go is an error that says why the last of them went. A space is listed if it holds at
+    most `max-candidates`. Otherwise it is marked as aligned, with the pace that is forced: pace, steps and loop order
+    of a partition follow from its factors, and `--t10-pareto` searches only what can be placed.
     """
 
     name: ClassVar[str] = "t10-align-pace"
     prerequisites: ClassVar[tuple[str, ...]] = ("t10-partition",)
-    reads: ClassVar[str] = "candidates with `f_op` and `ft`"
+    reads: ClassVar[str] = "candidates with `f_op` and `ft`, or spaces"
     leaves: ClassVar[str] = (
-        "candidates with `lengths`, `rp`, `steps`, `loop_order`, `phases` and `core_order`"
+        "candidates with `lengths`, `rp`, `steps`, `loop_order`, `phases`, `core_order`, or `aligned` spaces"
+    )
+
+    max_candidates: int = option(
+        DEFAULT_CANDIDATES, help="spaces of at most so many are listed", unit="candidates"
     )
 
     def apply(self, module: Any) -> None:
-        """Complete the plans of `rtensor.candidates`; nothing where plans are chosen."""
+        """Complete the plans an operator may choose from; nothing where plans are chosen."""
         if is_chosen(module):
             return
         read = read_graph(module)
-        aligned: dict[tuple[OperatorSpec, Any], Any] = {}
-        for spec in read.graph.operators:
-            op = read.operations[spec.name]
-            key = (canonical(spec), attribute_of(op, spec))
-            if key not in aligned:
-                aligned[key] = _completed(op, spec)
-            op.attributes[CANDIDATES] = aligned[key]
+        paces = {name: forced.rp for name, forced in forced_by_attributes(read).items()}
+
+        def decide(spec: OperatorSpec, plans: Undecided) -> Undecided:
+            return self._aligned(spec, plans, paces.get(spec.name))
+
+        def kind(spec: OperatorSpec) -> Hashable:
+            return canonical(spec), paces.get(spec.name)
+
+        decide_each(read, decide, kind)
+
+    def _aligned(self, spec: OperatorSpec, plans: Undecided, rp: AxisSizes | None) -> Undecided:
+        if not isinstance(plans, PartitionSpace):
+            return _completed(spec, plans, rp)
+        if plans.at_most > self.max_candidates:
+            return aligned_space(spec, plans, rp)
+        listed = placed_plans(spec, partitions_of(spec, plans), rp)
+        return tuple(CandidatePlan.of(plan) for plan in listed)
 
     @classmethod
     def is_done(cls, module: Any) -> bool:
-        """Return whether candidates have a pace, or plans are chosen."""
-        return is_chosen(module) or every_candidate(module, lambda fields: "phases" in fields)
-
-
-def _completed(op: Any, spec: OperatorSpec) -> Any:
-    """Return the attribute of an operator's candidates with those that are not complete completed."""
-    candidates = candidate_fields(op)
-    if candidates and all("phases" in fields for fields in candidates):
-        return op.attributes[CANDIDATES]
-    plans = _aligned(spec, candidates)
-    return candidates_attr(spec, [complete_fields(plan) for plan in plans])
-
-
-def _aligned(spec: OperatorSpec, candidates: list[dict[str, Any]]) -> tuple[OperatorPlan, ...]:
-    plans: list[OperatorPlan] = []
-    refusal: InfeasiblePlanError | None = None
-    for fields in candidates:
-        f_op = int_tuple(fields["f_op"], "f_op")
-        ft = tuple(int_tuple(row, "ft") for row in fields["ft"])
-        try:
-            plan = place(spec, f_op, ft, align_pace(spec, f_op, ft))
-        except InfeasiblePlanError as error:
-            refusal = error
-            continue
-        if plan is not None:
-            plans.append(plan)
-    if not plans:
-        raise refusal or InfeasiblePlanError(
-            "no candidate has a placement: tensors that rotate along one axis have sharers that overlap",
-            operator=spec.name,
-            location=spec.location or None,
+        """Return whether candidates are whole plans and spaces aligned, or plans are chosen."""
+        return is_chosen(module) or (
+            every_candidate(module, lambda plan: plan.is_placed)
+            and every_space(module, lambda space: space.is_aligned)
         )
-    return tuple(plans)
+
+
+def _completed(
+    spec: OperatorSpec, plans: tuple[CandidatePlan, ...], rp: AxisSizes | None
+) -> tuple[CandidatePlan, ...]:
+    """Return candidates with those that are not whole plans completed, or dropped where that cannot be."""
+    todo = dict.fromkeys(plan.partition() for plan in plans if not plan.is_placed)
+    if not todo:
+        return plans
+    whole = [plan for plan in plans if plan.is_placed]
+    return (*whole, *(CandidatePlan.of(plan) for plan in placed_plans(spec, todo, rp)))

@@ -10,9 +10,8 @@ from t10.core.schedule import ModulePlan
 from t10.cost import CostModel
 from t10.errors import InputError
 from t10.passes.bridge.annotate import CHIP, IDLE_LEVEL
-from t10.passes.bridge.read_program import has_program
 from t10.passes.bridge.write_program import write_program
-from t10.passes.planning import RECONCILE_FIRST, PlanningPass, chosen_plan, is_lowered
+from t10.passes.planning import RECONCILE_FIRST, PlanningPass, chosen_plan, has_program, is_lowered
 from t10.passes.read_graph import ReadModule, read_graph
 from t10.plan.schedule import restore_module
 

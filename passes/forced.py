@@ -12,24 +12,16 @@ Only `f_op` must be there. The keys are those of `#rtensor.plan`, which may stan
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, cast
+from typing import Any
 
 from t10.core.expression import OperatorSpec
-from t10.core.plan import CostedPlan, Cycles
-from t10.dialect.attributes import int_tuple, is_int, refuse_unknown, required, to_attr, to_python
 from t10.dialect.ods import Invalid
-from t10.dialect.plan import KEYS, plan_fields, read_plan
-from t10.dialect.rtensor import FORCED, PlanAttr
+from t10.dialect.plan import CandidatePlan, ForcedPlan
+from t10.dialect.plan_attributes import forced_attr, forced_of
+from t10.dialect.rtensor import FORCED
 from t10.errors import InputError
-from t10.passes.bridge.annotate import expression_of
 from t10.passes.read_graph import ReadModule
 from t10.plan.options import ForcedPartition
-
-WHOLE = "phases"
-"""The key that only a whole plan has."""
-LEVEL = "idle_level"
-PRICES = ("cycles", "weight_bytes", "active_bytes")
-"""Keys of a plan that follow from it."""
 
 
 def forced_by_attributes(read: ReadModule) -> dict[str, ForcedPartition]:
@@ -44,41 +36,18 @@ def forced_by_attributes(read: ReadModule) -> dict[str, ForcedPartition]:
 
 def set_forced(read: ReadModule, forced: Iterable[ForcedPartition]) -> None:
     """Write choices as attributes of their operators."""
-    specs = {spec.name: spec for spec in read.graph.operators}
     for each in forced:
-        read.operations[each.operator].attributes[FORCED] = _attribute(specs[each.operator], each)
+        plan = CandidatePlan(each.f_op, each.ft, rp=each.rp)
+        if each.plan is not None:
+            plan = CandidatePlan.of(each.plan)
+        read.operations[each.operator].attributes[FORCED] = forced_attr(ForcedPlan(plan, each.idle_level))
 
 
 def _read(spec: OperatorSpec, attribute: Any) -> ForcedPartition:
     try:
-        fields = _fields(attribute)
-        level = fields.pop(LEVEL, None)
-        if level is not None and not (is_int(level) and level >= 0):
-            raise Invalid(f"{LEVEL} is {level}, expected a number of at least 0")
-        refuse_unknown(fields, KEYS, "it")
-        plan = read_plan(fields).plan if WHOLE in fields else None
-        f_op = int_tuple(required(fields, "f_op", "it"), "f_op")
-        ft = tuple(int_tuple(row, "ft") for row in fields["ft"]) if "ft" in fields else None
-        rp = int_tuple(fields["rp"], "rp") if "rp" in fields else None
+        forced = forced_of(attribute)
+        plan = forced.plan.placed() if forced.plan.is_placed else None
     except Invalid as problem:
         raise InputError(f"{FORCED}: {problem}", operator=spec.name, location=spec.location or None) from None
-    return ForcedPartition(spec.name, f_op, ft, rp, plan, level)
-
-
-def _fields(attribute: Any) -> dict[str, Any]:
-    """Return the keys of a choice; raises `Invalid` for what is no dictionary."""
-    attribute = attribute.maybe_downcast()
-    if isinstance(attribute, PlanAttr):
-        attribute = attribute.fields
-    fields = to_python(attribute)
-    if not isinstance(fields, dict):
-        raise Invalid(f"found {attribute}, expected {{f_op = [...], ft = [[...], ...]}}")
-    return cast("dict[str, Any]", fields)
-
-
-def _attribute(spec: OperatorSpec, forced: ForcedPartition) -> Any:
-    fields: dict[str, Any] = {"f_op": forced.f_op, "ft": forced.ft, "rp": forced.rp}
-    if forced.plan is not None:
-        fields = plan_fields(CostedPlan(forced.plan, Cycles(), 0, 0), expression_of(spec))
-    fields[LEVEL] = forced.idle_level
-    return to_attr({key: value for key, value in fields.items() if value is not None and key not in PRICES})
+    fixed = forced.plan
+    return ForcedPartition(spec.name, fixed.f_op, fixed.ft, fixed.rp, plan, forced.idle_level)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from t10.dialect.mlir import passmanager, walk
+from t10.dialect.mlir import ir, passmanager, walk
 from t10.errors import InputError
 from t10.passes.fusion.merge import merge
 from t10.passes.fusion.narrow import narrow_sums
@@ -63,7 +63,10 @@ class Fuse(Pass):
                     fuse_function(function, narrow=self.partials == "f16", orders_kept=self.orders == "keep")
             clean.run(module.operation)
             if not any(_became_constant(op.operation) for op in walk(module)):
-                return
+                break
+        for op in module.body.operations:
+            if op.operation.name == "func.func":
+                _order_constants(op.operation)
 
     @classmethod
     def is_done(cls, module: Any) -> bool:
@@ -75,6 +78,17 @@ class Fuse(Pass):
         return ImportOnnx.is_done(module) and all(
             _is_fused(op.operation) for f in functions for op in _top_level(f)
         )
+
+
+def _order_constants(function: Any) -> None:
+    """Put scalar constants behind tensors, in the order in which they are read: the same when the pass is run again."""
+    for block in function.regions[0].blocks:
+        read = dict.fromkeys(value for op in walk(function)[1:] for value in op.operation.operands)
+        made = {op.operation.results[0] for op in block.operations if op.operation.name == "arith.constant"}
+        first = next(op.operation for op in block.operations if op.operation.name != "arith.constant")
+        for value in read:
+            if value in made and not isinstance(value.type, ir.RankedTensorType):
+                value.owner.move_before(first)
 
 
 def _became_constant(op: Any) -> bool:

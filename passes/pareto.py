@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from t10.dialect.rtensor import CANDIDATES
+from t10.core.expression import OperatorSpec
+from t10.core.space import PartitionSpace
+from t10.dialect.plan import CandidatePlan
 from t10.passes.planning import (
     PlanningPass,
-    candidates_attr,
-    candidates_of,
-    complete_fields,
+    Undecided,
+    decide_each,
     every_candidate,
+    every_space,
     is_chosen,
-    locating,
 )
 from t10.passes.read_graph import read_graph
-from t10.plan.search.operator import pareto_front
+from t10.plan.fronts.canonical import searched_as
+from t10.plan.search.operator import front_that_fits, search_space
 
 
 @dataclass(frozen=True, slots=True)
 class Pareto(PlanningPass):
-    """Price every candidate and keep those that no other beats in cycles and bytes."""
+    """Price every candidate and keep those that fit a core and that no other beats in cycles and bytes.
+
+    A space is searched: complete, but for what bounds prove to be beaten. Both find the same front. Passes that this
+    one runs first leave spaces however few candidates there are, since nobody looks at them.
+    """
 
     name: ClassVar[str] = "t10-pareto"
     prerequisites: ClassVar[tuple[str, ...]] = ("t10-align-pace",)
-    reads: ClassVar[str] = "complete candidates"
+    hands_down: ClassVar[Mapping[str, Any]] = {"max_candidates": 0}
+    reads: ClassVar[str] = "complete candidates, or spaces"
     leaves: ClassVar[str] = (
         "candidates with `cycles` and bytes, those on the time x memory front only, fastest last"
     )
@@ -34,21 +42,22 @@ class Pareto(PlanningPass):
         """Leave the front in `rtensor.candidates`, fastest last, priced; nothing where plans are chosen."""
         if is_chosen(module):
             return
-        _, cost = self.target(module)
+        chip, cost = self.target(module)
         options = self.plan_options()
-        read = read_graph(module)
-        found: dict[int, Any] = {}
-        for spec, candidates in zip(read.graph.operators, candidates_of(read), strict=True):
-            if id(candidates) not in found:
-                plans = tuple(costed.plan for costed in candidates)
-                with locating(read.graph.operators):
-                    front = pareto_front(spec, plans, cost, options)
-                found[id(candidates)] = candidates_attr(spec, [complete_fields(costed) for costed in front])
-            read.operations[spec.name].attributes[CANDIDATES] = found[id(candidates)]
+
+        def decide(spec: OperatorSpec, plans: Undecided) -> Undecided:
+            if isinstance(plans, PartitionSpace):
+                front = search_space(spec, plans, chip, cost, options)
+            else:
+                placed = tuple(plan.placed() for plan in plans)
+                front = front_that_fits(spec, placed, chip, cost, options)
+            return tuple(CandidatePlan.of(costed) for costed in front)
+
+        decide_each(read_graph(module), decide, lambda spec: searched_as(spec, cost))
 
     @classmethod
     def is_done(cls, module: Any) -> bool:
-        """Return whether every candidate has a price, or plans are chosen."""
-        return is_chosen(module) or every_candidate(
-            module, lambda fields: "active_bytes" in fields and fields["active_bytes"].value > 0
+        """Return whether every candidate has its costs and no space is left, or plans are chosen."""
+        return is_chosen(module) or (
+            every_candidate(module, lambda plan: plan.is_costed) and every_space(module, lambda _: False)
         )

@@ -7,50 +7,59 @@ from typing import Any, ClassVar
 
 from t10.chip import ChipSpec
 from t10.core.expression import OperatorSpec
+from t10.core.space import PartitionSpace
 from t10.cost import CostModel
 from t10.dialect.mlir import ir
-from t10.dialect.rtensor import CANDIDATES
+from t10.dialect.plan import CandidatePlan
+from t10.dialect.rtensor import CANDIDATES, SPACE
 from t10.errors import InputError
 from t10.passes.bridge.annotate import CHIP, COST_MODEL
 from t10.passes.bridge.unplan import unplan
 from t10.passes.forced import forced_by_attributes, set_forced
 from t10.passes.planning import (
+    DEFAULT_CANDIDATES,
     PlanningPass,
-    candidates_attr,
-    complete_fields,
+    Undecided,
+    encoded,
+    has_program,
     is_chosen,
     is_lowered,
     is_planned,
     locating,
-    once_per_kind,
+    set_undecided,
 )
 from t10.passes.read_graph import ReadModule, function_of, read_graph
 from t10.passes.registry import option
-from t10.plan.fronts.pinned import check_names, check_plan, pinned_partitions
+from t10.plan.fronts.canonical import searched_as
+from t10.plan.fronts.pinned import check_names, check_plan
 from t10.plan.fronts.pins import read_pins
+from t10.plan.fronts.stages import partitions_or_space
 from t10.plan.options import ForcedPartition, PlanOptions
-from t10.plan.search.operator import PartitionFactors as Factors
-from t10.plan.search.operator import partition_candidates
 
 
 @dataclass(frozen=True, slots=True)
 class Partition(PlanningPass):
-    """Give every operator its candidate partitions: F_op, and ft per operand.
+    """Give every operator its candidate partitions: every F_op, and every ft per operand, within the constraints.
 
-    Of the whole space those stay that are on the time x memory front. Plans may be pinned instead: by the
-    attribute `rtensor.forced = {f_op = [...], ft = [[...], ...], rp = [...]}` of an operator, by a file (`plan`), or by
-    `f-op` and `ft`, for all operators or for `operator` (the others then keep the candidates they have). What is
-    pinned is checked, what is left out is searched.
+    Up to `max-candidates` of them are listed; of more, `rtensor.space` states the constraints and how many there are
+    at most. Nothing is priced: constraints are those that factors alone decide, on parallelism and padding, both
+    relaxed for an operator that has no partition otherwise. Plans may be pinned instead: by the attribute
+    `rtensor.forced = {f_op = [...], ft = [[...], ...], rp = [...]}` of an operator, by a file (`plan`), or by `f-op`
+    and `ft`, for all operators or for `operator` (the others then keep the candidates they have). What is pinned is
+    checked, what is left out is searched.
     """
 
     name: ClassVar[str] = "t10-partition"
     prerequisites: ClassVar[tuple[str, ...]] = ("t10-fuse",)
     reads: ClassVar[str] = "operators"
     leaves: ClassVar[str] = (
-        "`rtensor.candidates` on each: plans with `f_op` and `ft`; `t10.chip` and `t10.cost_model` on the "
-        "module; `rtensor.forced` where the user chose"
+        "`rtensor.candidates` on each: plans with `f_op` and `ft`, in lexicographic order; or `rtensor.space`; "
+        "`t10.chip` and `t10.cost_model` on the module; `rtensor.forced` where the user chose"
     )
 
+    max_candidates: int = option(
+        DEFAULT_CANDIDATES, help="listed per operator; of more, the space is stated", unit="candidates"
+    )
     operator: str = option("", help="name of the operator that f-op and ft are for (empty: all)")
     f_op: tuple[int, ...] = option((), help="parts per axis, e.g. 2,3,1 (empty: search)")
     ft: tuple[str, ...] = option(
@@ -59,9 +68,14 @@ class Partition(PlanningPass):
     plan: str = option("", help="plan.json or file of pins whose plans operators of the same names take")
 
     def apply(self, module: Any) -> None:
-        """Set `rtensor.candidates` of every operator to plans that have `f_op` and `ft`; earlier plans go."""
+        """Set `rtensor.candidates` or `rtensor.space` of every operator; earlier plans go."""
         if is_lowered(module):
             return
+        if has_program(module):
+            raise InputError(
+                "operators are expanded, and their types are their plans: they cannot be planned anew",
+                hint="start before --t10-expand",
+            )
         if is_chosen(module):
             unplan(function_of(module))
         module.operation.attributes[CHIP] = ir.StringAttr.get(self.chip)
@@ -71,32 +85,34 @@ class Partition(PlanningPass):
         set_forced(read, (*self._of_file(read), *self._of_options(read)))
         forced = forced_by_attributes(read)
         options = self.plan_options(tuple(forced.values()))
-        solve = once_per_kind(lambda spec: partition_candidates(spec, chip, cost, options), cost)
+        found: dict[OperatorSpec, tuple[str, Any]] = {}
         for spec in read.graph.operators:
             op = read.operations[spec.name]
-            if self.operator and spec.name not in forced and CANDIDATES in op.attributes:
+            if self.operator and spec.name not in forced and _has_candidates(op):
                 continue
-            with locating(read.graph.operators):
-                if spec.name in forced:
-                    fields = self._pinned(spec, chip, cost, options)
-                else:
-                    fields = _fields(solve(spec))
-            op.attributes[CANDIDATES] = candidates_attr(spec, fields)
+            key = spec if spec.name in forced else searched_as(spec, cost)
+            if key not in found:
+                with locating(read.graph.operators):
+                    found[key] = encoded(spec, self._partitions(spec, chip, cost, options))
+            set_undecided(op, *found[key])
 
     @classmethod
     def is_done(cls, module: Any) -> bool:
         """Return whether operators have candidates or plans."""
         return is_planned(module)
 
-    def _pinned(
+    def _partitions(
         self, spec: OperatorSpec, chip: ChipSpec, cost: CostModel, options: PlanOptions
-    ) -> list[dict[str, Any]]:
-        """Return the candidates of an operator of which something is pinned."""
+    ) -> Undecided:
+        """Return the partitions of an operator, the one plan where a whole one is pinned."""
         forced = options.forced_for(spec.name)
-        if forced is None or forced.plan is None:
-            return _fields(pinned_partitions(spec, chip, cost, options))
-        check_plan(spec, chip, forced.plan)
-        return [complete_fields(forced.plan)]
+        if forced is not None and forced.plan is not None:
+            check_plan(spec, chip, forced.plan)
+            return (CandidatePlan.of(forced.plan),)
+        found = partitions_or_space(spec, chip, cost, options, self.max_candidates)
+        if isinstance(found, PartitionSpace):
+            return found
+        return tuple(CandidatePlan(f_op, ft) for f_op, ft in found)
 
     def _of_file(self, read: ReadModule) -> tuple[ForcedPartition, ...]:
         if not self.plan:
@@ -121,9 +137,8 @@ class Partition(PlanningPass):
         )
 
 
-def _fields(partitions: tuple[Factors, ...]) -> list[dict[str, Any]]:
-    """Return partitions as the fields of candidates: plans that differ in what comes later only are one of them."""
-    return [{"f_op": f_op, "ft": ft} for f_op, ft in dict.fromkeys(partitions)]
+def _has_candidates(op: Any) -> bool:
+    return CANDIDATES in op.attributes or SPACE in op.attributes
 
 
 def _factors(text: str) -> tuple[int, ...]:

@@ -1,8 +1,9 @@
 """The road from linalg to a program for the chip, as the drivers take it: the passes of `t10-opt`, in process.
 
 `compile_module` leaves exactly what `--t10-fuse --t10-partition --t10-align-pace --t10-pareto --t10-reconcile
---t10-expand --t10-place` leave, but keeps the fronts as values between the first passes instead of writing candidates
-into the module. From the choice on, every stage reads the module that the stage before it left.
+--t10-expand --t10-place` leave. Nobody looks before the choice, so native search takes the place of the three passes
+that find the fronts, and these stay values. From the choice on, every stage reads the module that the stage before it
+left.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ from t10.core.orders import Order
 from t10.core.schedule import ModulePlan
 from t10.cost import CostModel, registry
 from t10.dialect.aliases import with_aliases
-from t10.dialect.layout_attr import forget_decoded
 from t10.dialect.mlir import ir, new_context
 from t10.dialect.verify import verify_layouts
 from t10.errors import T10Error, VerifyError
@@ -100,7 +100,6 @@ def compile_module(
         if plan is None:
             raise T10Error("the module says something else than what was planned")
         text = module_text(module)
-    forget_decoded()
     return CompiledModule(text, plan, read.constants, read.orders)
 
 
@@ -147,7 +146,6 @@ def parsed_module(text: str, source: str) -> Iterator[Any]:
         if not verify_layouts(module):
             raise VerifyError(f"{source} holds layouts that break the dialect's rules")
         yield module
-    forget_decoded()
 
 
 def _checked_plan(module: Any, chip: ChipSpec) -> ModulePlan:

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from t10.chip import ChipSpec, load_chip
 from t10.core.canonical import canonical
 from t10.core.expression import OperatorSpec
-from t10.core.plan import CostedPlan, Cycles, OperatorPlan
+from t10.core.plan import CostedPlan
+from t10.core.space import PartitionSpace
 from t10.cost import CostModel
 from t10.cost.registry import DEFAULT_COST_MODEL, cost_model
-from t10.dialect.attributes import to_attr, to_python
 from t10.dialect.location import source_text
 from t10.dialect.mlir import ir
 from t10.dialect.ods import Invalid
-from t10.dialect.plan import plan_fields, read_plan
-from t10.dialect.rtensor import CANDIDATES, PLAN, PlanAttr
+from t10.dialect.plan import CandidatePlan, check_plan
+from t10.dialect.plan_attributes import candidates_attr, plan_of, space_attr, space_of
+from t10.dialect.plan_attributes import candidates_of as candidates_in
+from t10.dialect.region import is_expanded
+from t10.dialect.rtensor import CANDIDATES, PLAN, SPACE
+from t10.dialect.space import check_space
 from t10.errors import InputError, T10Error
 from t10.passes.bridge.annotate import CHIP, COST_MODEL, expression_of
-from t10.passes.bridge.read_program import has_program
 from t10.passes.diagnostic import emit_warning
 from t10.passes.read_graph import ReadModule
 from t10.passes.registry import Pass, option
-from t10.plan.fronts.canonical import searched_as
 from t10.plan.options import (
     DEFAULT_FRONT,
     DEFAULT_GAP,
@@ -35,8 +37,10 @@ from t10.plan.options import (
     Reading,
 )
 
-T = TypeVar("T")
+Undecided = tuple[CandidatePlan, ...] | PartitionSpace
+"""What an operator may choose from: candidates, or the space that holds them."""
 DEFAULT_CHIP = "ipu-mk2"
+DEFAULT_CANDIDATES = 1000
 RECONCILE_FIRST = "run --t10-reconcile first"
 
 
@@ -109,52 +113,71 @@ def locating(specs: Iterable[OperatorSpec]) -> Generator[None]:
         raise
 
 
-def candidates_attr(spec: OperatorSpec, fields: list[dict[str, Any]]) -> Any:
-    """Return the attribute of candidate plans, each given as the fields of `#rtensor.plan` decided so far."""
-    expression = expression_of(spec)
-    stated = {"extents": expression.extents, "uses": tuple(tuple(sorted(axes)) for axes in expression.uses)}
-    return ir.ArrayAttr.get([PlanAttr.get(to_attr({**each, **stated})) for each in fields])
-
-
-def every_candidate(module: Any, holds: Callable[[Any], bool]) -> bool:
-    """Return whether there are candidates and `holds` of the fields (a `DictAttr`) of each of them."""
+def every_candidate(module: Any, holds: Callable[[CandidatePlan], bool]) -> bool:
+    """Return whether operators have candidates or spaces, and `holds` of each of the candidates."""
     different = {op.attributes[CANDIDATES] for op in operators(module) if CANDIDATES in op.attributes}
-    return bool(different) and all(holds(ir.DictAttr(plan.fields)) for plans in different for plan in plans)
+    is_partitioned = bool(different) or has_attribute(module, SPACE)
+    return is_partitioned and all(holds(plan) for plans in different for plan in candidates_in(plans))
 
 
-def candidate_fields(op: Any) -> list[dict[str, Any]]:
-    """Return the fields of an operator's candidate plans; none if it has no candidates."""
-    if CANDIDATES not in op.attributes:
-        return []
-    return [to_python(plan.fields) for plan in op.attributes[CANDIDATES]]
+def every_space(module: Any, holds: Callable[[PartitionSpace], bool]) -> bool:
+    """Return whether `holds` of every space that stands for candidates."""
+    return all(holds(space_of(op.attributes[SPACE])) for op in operators(module) if SPACE in op.attributes)
 
 
-def candidate_plans(op: Any) -> tuple[CostedPlan, ...]:
-    """Return an operator's candidate plans; raises `InputError` if one is not complete."""
-    return tuple(_complete(op, CANDIDATES, fields) for fields in candidate_fields(op))
+def decide_each(
+    read: ReadModule,
+    decide: Callable[[OperatorSpec, Undecided], Undecided],
+    kind: Callable[[OperatorSpec], Hashable] = canonical,
+) -> None:
+    """Replace what every operator may choose from by what `decide` makes of it.
+
+    Operators of one `kind` with equal attributes are asked about once. Raises `InputError` for an operator that has
+    neither candidates nor a space, or some that are not its own; errors get the place of their operator.
+    """
+    found: dict[Hashable, tuple[str, Any]] = {}
+    for spec in read.graph.operators:
+        op = read.operations[spec.name]
+        name = _undecided_name(op, spec)
+        key = (kind(spec), op.attributes[name])
+        if key not in found:
+            with locating(read.graph.operators):
+                found[key] = encoded(spec, decide(spec, _undecided(op, spec, name)))
+        set_undecided(op, *found[key])
 
 
-def attribute_of(op: Any, spec: OperatorSpec) -> Any:
-    """Return the candidates attribute of an operator; raises `InputError` if it has none."""
-    if CANDIDATES in op.attributes:
-        return op.attributes[CANDIDATES]
-    where = spec.location or None
-    hint = "run --t10-partition first"
-    raise InputError(f"has no {CANDIDATES}", operator=spec.name, location=where, hint=hint)
+def encoded(spec: OperatorSpec, plans: Undecided) -> tuple[str, Any]:
+    """Return name and value of the attribute that says what an operator may choose from."""
+    if isinstance(plans, PartitionSpace):
+        return SPACE, space_attr(plans, expression_of(spec))
+    return CANDIDATES, candidates_attr(plans, expression_of(spec))
+
+
+def set_undecided(op: Any, name: str, attr: Any) -> None:
+    """Give an operator its candidates or their space, in place of what it had."""
+    for old in (CANDIDATES, SPACE):
+        if old in op.attributes:
+            del op.attributes[old]
+    op.attributes[name] = attr
 
 
 def candidates_of(read: ReadModule) -> tuple[tuple[CostedPlan, ...], ...]:
     """Return the candidate plans of every operator, one object for operators that only differ in names.
 
-    Raises `InputError` for an operator without any.
+    Raises `InputError` for an operator without any, or with some that have no costs.
     """
-    found: dict[tuple[OperatorSpec, Any], tuple[CostedPlan, ...]] = {}
+    found: dict[Hashable, tuple[CostedPlan, ...]] = {}
     result: list[tuple[CostedPlan, ...]] = []
     for spec in read.graph.operators:
         op = read.operations[spec.name]
-        key = (canonical(spec), attribute_of(op, spec))
+        name = _undecided_name(op, spec)
+        key = (canonical(spec), op.attributes[name])
         if key not in found:
-            found[key] = candidate_plans(op)
+            plans = _undecided(op, spec, name)
+            if isinstance(plans, PartitionSpace):
+                raise _not_ready(spec, SPACE, "is not searched", "run --t10-pareto first")
+            with _reading(spec, name, "--t10-pareto completes candidates"):
+                found[key] = tuple(plan.costed() for plan in plans)
         result.append(found[key])
     return tuple(result)
 
@@ -163,20 +186,45 @@ def chosen_plan(op: Any, name: str) -> CostedPlan:
     """Return the plan of operator `name`; raises `InputError` if it has none or one that is not complete."""
     if PLAN not in op.attributes:
         raise InputError(f"has no {PLAN}", operator=name, location=source_text(op), hint=RECONCILE_FIRST)
-    return _complete(op, PLAN, to_python(op.attributes[PLAN].fields))
-
-
-def _complete(op: Any, attribute: str, fields: dict[str, Any]) -> CostedPlan:
     try:
-        return read_plan(fields)
+        return plan_of(op.attributes[PLAN]).costed()
     except Invalid as problem:
-        hint = "--t10-align-pace completes candidates"
-        raise InputError(f"{attribute}: {problem}", location=source_text(op), hint=hint) from None
+        hint = "--t10-partition plans anew"
+        raise InputError(f"{PLAN}: {problem}", location=source_text(op), hint=hint) from None
 
 
-def complete_fields(plan: OperatorPlan | CostedPlan) -> dict[str, Any]:
-    """Return all fields of a plan; one without a price has zeros."""
-    return plan_fields(plan if isinstance(plan, CostedPlan) else CostedPlan(plan, Cycles(), 0, 0))
+def _undecided_name(op: Any, spec: OperatorSpec) -> str:
+    for name in (CANDIDATES, SPACE):
+        if name in op.attributes:
+            return name
+    raise _not_ready(spec, CANDIDATES, "is missing", "run --t10-partition first")
+
+
+def _undecided(op: Any, spec: OperatorSpec, name: str) -> Undecided:
+    """Return what an operator may choose from; raises `InputError` for what cannot be its own."""
+    expression = expression_of(spec)
+    with _reading(spec, name):
+        if name == SPACE:
+            space = space_of(op.attributes[SPACE])
+            check_space(space, expression)
+            return space
+        plans = candidates_in(op.attributes[CANDIDATES])
+        for plan in plans:
+            check_plan(plan, expression)
+        return plans
+
+
+@contextmanager
+def _reading(spec: OperatorSpec, name: str, hint: str | None = None) -> Generator[None]:
+    """Turn what is wrong with an attribute into an error at its operator."""
+    try:
+        yield
+    except Invalid as problem:
+        raise _not_ready(spec, name, str(problem), hint) from None
+
+
+def _not_ready(spec: OperatorSpec, name: str, problem: str, hint: str | None) -> InputError:
+    return InputError(f"{name}: {problem}", operator=spec.name, location=spec.location or None, hint=hint)
 
 
 def has_attribute(module: Any, *names: str) -> bool:
@@ -186,12 +234,17 @@ def has_attribute(module: Any, *names: str) -> bool:
 
 def is_planned(module: Any) -> bool:
     """Return whether operators have candidates or plans, or are expanded or lowered."""
-    return has_attribute(module, CANDIDATES) or is_chosen(module)
+    return has_attribute(module, CANDIDATES, SPACE) or is_chosen(module)
 
 
 def is_chosen(module: Any) -> bool:
-    """Return whether operators have their plan, as an attribute, in their types, or as a device program."""
+    """Return whether operators have their plan, or are expanded or lowered: there are no candidates to work on."""
     return has_attribute(module, PLAN) or has_program(module) or is_lowered(module)
+
+
+def has_program(module: Any) -> bool:
+    """Return whether some operator of a module's functions is at the compute-shift level."""
+    return any(is_expanded(op) for op in operators(module))
 
 
 def is_lowered(module: Any) -> bool:
@@ -208,16 +261,3 @@ def operators(module: Any) -> Iterator[Any]:
             for block in function.operation.regions[0].blocks:
                 for op in block.operations:
                     yield op.operation
-
-
-def once_per_kind(solve: Callable[[OperatorSpec], T], cost: CostModel) -> Callable[[OperatorSpec], T]:
-    """Return `solve`, asked once for operators that only differ in names which `cost` does not look at."""
-    found: dict[OperatorSpec, T] = {}
-
-    def solved(spec: OperatorSpec) -> T:
-        key = searched_as(spec, cost)
-        if key not in found:
-            found[key] = solve(spec)
-        return found[key]
-
-    return solved

@@ -168,7 +168,7 @@ class GraphReader:
         elif op.name == "rtensor.operator" and group is None:
             self._region(op)
         elif op.name in SAME_VALUE_OPS:
-            self.known[op.results[0]] = self._lookup(op.operands[0])
+            self.known[op.results[0]] = self.lookup(op.operands[0])
         elif op.name != "rtensor.yield":
             raise UnsupportedOpError(
                 f"{op.name} cannot be planned (expected linalg.generic, rtensor.operator or a tensor view)",
@@ -246,7 +246,7 @@ class GraphReader:
         else:
             self.known[group.end] = Known(RUNNING, group.chain.shape, group.chain.dtype)
             after = read_root(op, self.lookup)
-            numbers = tuple(i for i, operand in enumerate(after.inputs) if operand.name == RUNNING)
+            numbers = tuple(i for i, operand in after.operands.items() if operand.name == RUNNING)
             if not numbers:
                 raise UnsupportedOpError(
                     "operations of an operator must follow one another", location=source_text(op)

@@ -10,7 +10,7 @@ give those an `is_done(module)`: they then run first where missing, with options
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields
 from typing import Any, ClassVar
 
@@ -50,12 +50,14 @@ class PassOptionError(InputError):
 class Pass:
     """A step that rewrites a module in place. Fields are its options (see `option`); needs a current context.
 
-    `prerequisites` are names of passes that must have run; `is_done` of those says whether they have. `reads` and
-    `leaves` say for the reference page what a module must hold before and holds after the pass.
+    `prerequisites` are names of passes that must have run; `is_done` of those says whether they have. They run with
+    this pass's options of the same names, and with those that it `hands_down`. `reads` and `leaves` say for the
+    reference page what a module must hold before and holds after the pass.
     """
 
     name: ClassVar[str] = ""
     prerequisites: ClassVar[tuple[str, ...]] = ()
+    hands_down: ClassVar[Mapping[str, Any]] = {}
     reads: ClassVar[str] = ""
     leaves: ClassVar[str] = ""
 
@@ -133,8 +135,8 @@ def run(pass_: Pass, module: Any) -> None:
 
 def _derived(cls: type[Pass], pass_: Pass) -> Pass:
     """Return a pass with the options it shares, by name, with the pass that needs it."""
-    given = {known.name for known in fields(pass_)}
-    return cls(**{known.name: getattr(pass_, known.name) for known in fields(cls) if known.name in given})
+    given = {known.name: getattr(pass_, known.name) for known in fields(pass_)} | dict(pass_.hands_down)
+    return cls(**{known.name: given[known.name] for known in fields(cls) if known.name in given})
 
 
 def _assignments(name: str, options: str) -> Iterator[tuple[str, str]]:

@@ -11,10 +11,10 @@ from t10.core.plan import OperatorPlan
 from t10.core.schedule import ModulePlan
 from t10.cost import CostModel
 from t10.errors import VerifyError
-from t10.passes.bridge.read_program import has_program, read_program
+from t10.passes.bridge.read_program import read_program
 from t10.passes.expand import chosen_schedule
 from t10.passes.place import program_plan
-from t10.passes.planning import PlanningPass, chosen_plan
+from t10.passes.planning import PlanningPass, chosen_plan, has_program
 from t10.passes.read_graph import read_graph
 from t10.plan.schedule import priced_arrivals
 from t10.plan.verify import Violation, verify_module, verify_operator

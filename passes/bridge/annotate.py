@@ -10,7 +10,7 @@ from t10.dialect.attributes import to_attr
 from t10.dialect.build import set_plan
 from t10.dialect.mlir import ir
 from t10.dialect.plan import Expression
-from t10.dialect.rtensor import CANDIDATES, FORCED
+from t10.dialect.rtensor import CANDIDATES, FORCED, SPACE
 from t10.passes.read_graph import ReadModule
 
 CHIP = "t10.chip"
@@ -35,8 +35,8 @@ def annotate(module: Any, read: ReadModule, plan: ModulePlan) -> None:
         levels[layout.operator] = max(levels.get(layout.operator, 0), layout.scatter)
     for spec, scheduled in zip(plan.graph.operators, plan.operators, strict=True):
         op = read.operations[spec.name]
-        set_plan(op, scheduled.active, expression_of(spec))
+        set_plan(op, scheduled.active)
         op.attributes[IDLE_LEVEL] = to_attr(levels.get(spec.name, 0))
-        for undecided in (CANDIDATES, FORCED):
+        for undecided in (CANDIDATES, SPACE, FORCED):
             if undecided in op.attributes:
                 del op.attributes[undecided]

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from t10.core.dtypes import is_float
-from t10.core.expression import AffineDim, Axis, Operand, OperatorKind, OperatorSpec, Selector, Term
+from t10.core.expression import AffineDim, Axis, Operand, OperatorKind, OperatorSpec, Selector
 from t10.core.scalar import ScalarFunction, parse_constant
 from t10.errors import UnsupportedOpError
-from t10.passes.bridge.root import Known, Root, is_neutral
-from t10.passes.bridge.scalars import ScalarBuilder, drop_inputs, used_inputs
+from t10.passes.bridge.affine import compose
+from t10.passes.bridge.root import Known, Root, is_neutral, operand_of
+from t10.passes.bridge.tree import (
+    Accumulated,
+    Apply,
+    Constant,
+    Extract,
+    Index,
+    Read,
+    Scalar,
+    function_of,
+    rewrite,
+    visit,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,54 +39,71 @@ class Padding:
 class Chain:
     """An operator under construction: its root, where each dim of the running result comes from, its epilogue.
 
-    `dims` are the running result's dims over the root's axes. `epilogue` takes the accumulator and `extra`.
+    `dims` are the running result's dims over the root's axes. `operands` are what root and `epilogue` read, by the
+    numbers of their leaves; `order` is that of the epilogue's scalars.
     """
 
     root: Root
     dims: tuple[AffineDim, ...]
     shape: tuple[int, ...]
     dtype: str
-    epilogue: ScalarFunction | None = None
-    extra: tuple[Operand, ...] = ()
+    operands: dict[int, Operand]
+    epilogue: Scalar | None = None
+    order: tuple[Scalar, ...] = ()
 
 
 def start_chain(root: Root) -> Chain:
     """Return the chain of a root alone; an initial value that is not neutral becomes its first epilogue step."""
-    chain = Chain(root, root.output_dims, root.output_shape, root.dtype)
+    chain = Chain(root, root.output_dims, root.output_shape, root.dtype, root.operands)
     init = root.init
     if root.combine == "none" or not (init.name or init.fill):
         return chain
     if init.fill and is_neutral(root.combine, init.fill, root.dtype):
         return chain
-    builder = ScalarBuilder(1 if init.fill else 2)
-    other = builder.constant(init.fill, root.dtype) if init.fill else 1
-    epilogue = builder.finish(builder.add(root.combine_opcode, (0, other), root.dtype))
-    extra = () if init.fill else (_epilogue_operand(init, root.output_dims),)
-    return replace(chain, epilogue=epilogue, extra=extra)
+    number = _next(chain)
+    start = Constant(init.fill, root.dtype) if init.fill else Read(number, root.output_dims)
+    extra = {} if init.fill else {number: operand_of(init, root.output_dims)}
+    epilogue = Apply(root.combine_opcode, (Accumulated(), start), root.dtype)
+    return replace(chain, epilogue=epilogue, operands=chain.operands | extra)
 
 
 def extend_chain(chain: Chain, after: Root, reads: tuple[int, ...]) -> Chain:
-    """Return the chain with an elementwise root after it whose inputs `reads` are the chain's result.
+    """Return the chain with an elementwise root after it whose operands `reads` are the chain's result.
 
     Raises `UnsupportedOpError` if they are not all read once per point through one permutation of the axes.
     """
-    dims_read = after.inputs[reads[0]].dims
-    same = all(after.inputs[i].dims == dims_read for i in reads)
+    dims_read = after.operands[reads[0]].dims
+    same = all(after.operands[i].dims == dims_read for i in reads)
     if after.combine != "none" or not same or any(dim.terms and not dim.is_simple for dim in dims_read):
         raise UnsupportedOpError("an operation fused behind a root must be elementwise on its result")
-    axis_by_loop = _loops_as_axes(chain, after, dims_read)
-    others = [i for i in range(len(after.inputs)) if i not in reads]
-    operands = tuple(_through(after.inputs[i], axis_by_loop) for i in others)
-    before = chain.epilogue if chain.epilogue is not None else ScalarFunction(1, (), 0)
-    extra = (*chain.extra, *operands)
-    builder = ScalarBuilder(1 + len(extra))
-    accumulated = builder.inline(before, tuple(range(1 + len(chain.extra))))
-    arguments = [accumulated] * len(after.inputs)
-    for position, i in enumerate(others):
-        arguments[i] = 1 + len(chain.extra) + position
-    epilogue = builder.finish(builder.inline(after.body, tuple(arguments)))
-    dims = tuple(_substitute(dim, axis_by_loop) for dim in after.output_dims)
-    return Chain(chain.root, dims, after.output_shape, after.dtype, epilogue, extra)
+    by_axis = _loops_as_axes(chain, after, dims_read)
+    first = _next(chain)
+    running = chain.epilogue or Accumulated()
+    others = {first + i: _through(o, by_axis) for i, o in after.operands.items() if i not in reads}
+    memo: dict[int, Scalar] = {}
+
+    def leaf(node: Scalar) -> Scalar:
+        if isinstance(node, Read):
+            number = first + node.value
+            return running if node.value in reads else Read(number, others[number].dims)
+        if isinstance(node, Extract):
+            return Extract(first + node.table, node.indices)
+        return Index(compose(node.form, by_axis)) if isinstance(node, Index) else node
+
+    return Chain(
+        chain.root,
+        tuple(compose(dim, by_axis) for dim in after.output_dims),
+        after.output_shape,
+        after.dtype,
+        chain.operands | others,
+        rewrite(after.body, leaf, memo),
+        (*chain.order, *(rewrite(node, leaf, memo) for node in after.order)),
+    )
+
+
+def _next(chain: Chain) -> int:
+    """Return a number that no operand of a chain has, nor any after it."""
+    return max(chain.operands, default=-1) + 1
 
 
 def _loops_as_axes(chain: Chain, after: Root, dims_read: tuple[AffineDim, ...]) -> dict[int, AffineDim]:
@@ -93,56 +124,65 @@ def finish_chain(
 ) -> OperatorSpec:
     """Return the operator of a chain; `result` names its value; operands read through `paddings`."""
     root = chain.root
-    elementwise = root.combine == "none"
-    body, epilogue, inputs, extra = root.body, chain.epilogue, root.inputs, chain.extra
-    if elementwise and epilogue is not None:
-        builder = ScalarBuilder(len(inputs) + len(extra))
-        value = builder.inline(body, tuple(range(len(inputs))))
-        behind = tuple(range(len(inputs), len(inputs) + len(extra)))
-        body = builder.finish(builder.inline(epilogue, (value, *behind)))
-        inputs, extra, epilogue = (*inputs, *extra), (), None
-    body, inputs, selectors = _merge_equal(body, inputs, root.selectors)
-    if epilogue is not None:
-        epilogue, extra = _merge_equal_epilogue(epilogue, extra)
-    if epilogue is not None and epilogue.is_identity and not extra:
+    body, epilogue, order = root.body, chain.epilogue, (*root.order, *chain.order)
+    if root.combine == "none" and epilogue is not None:
+        memo: dict[int, Scalar] = {}
+        computed = [rewrite(each, partial(_computed, root.body), memo) for each in (epilogue, *order)]
+        body, epilogue, order = computed[0], None, tuple(computed[1:])
+    if isinstance(epilogue, Accumulated):
         epilogue = None
+    inputs, functions = _functions(chain, (body, *(index for _, index in root.selected)), order)
+    extra, after = _functions(chain, () if epilogue is None else (epilogue,), order, first=1)
     spec = OperatorSpec(
         name=name,
-        kind=_kind(root, inputs, body),
+        kind=_kind(chain, inputs, body),
         axes=root.axes,
         inputs=tuple(_fold_padding(operand, paddings) for operand in inputs),
         output=Operand(result, "output", chain.dtype, chain.shape, chain.dims),
         combine=root.combine,
-        body=body,
-        acc_dtype=chain.dtype if elementwise else root.dtype,
-        epilogue=epilogue,
+        body=functions[0],
+        acc_dtype=chain.dtype if root.combine == "none" else root.dtype,
+        epilogue=after[0] if after else None,
         epilogue_inputs=tuple(_fold_padding(operand, paddings) for operand in extra),
-        selectors=selectors,
+        selectors=tuple(
+            Selector(axis, index) for (axis, _), index in zip(root.selected, functions[1:], strict=True)
+        ),
         location=location,
     )
     return replace(spec, axes=_named_axes(spec))
 
 
-def _epilogue_operand(known: Known, dims: tuple[AffineDim, ...]) -> Operand:
-    return Operand(
-        known.name, "weight" if known.role == "weight" else "activation", known.dtype, known.shape, dims
-    )
+def _computed(body: Scalar, leaf: Scalar) -> Scalar:
+    """Return the body for the value that an epilogue starts from."""
+    return body if isinstance(leaf, Accumulated) else leaf
 
 
-def _substitute(dim: AffineDim, by_axis: dict[int, AffineDim]) -> AffineDim:
-    """Return the affine form with every axis replaced by a form over other axes."""
-    offset = dim.offset
-    coefficients: dict[int, int] = {}
-    for term in dim.terms:
-        inner = by_axis[term.axis]
-        offset += term.coefficient * inner.offset
-        for part in inner.terms:
-            coefficients[part.axis] = coefficients.get(part.axis, 0) + term.coefficient * part.coefficient
-    return AffineDim(tuple(Term(axis, c) for axis, c in sorted(coefficients.items())), offset)
+def _functions(
+    chain: Chain, scalars: tuple[Scalar, ...], order: tuple[Scalar, ...], first: int = 0
+) -> tuple[tuple[Operand, ...], list[ScalarFunction]]:
+    """Return what scalars read, equal operands once, and the scalars as functions of it; `first` inputs are others."""
+    read = {number for scalar in scalars for number in _numbers(scalar)}
+    places: dict[Operand, int] = {}
+    for number in sorted(read):
+        places.setdefault(chain.operands[number], first + len(places))
+
+    def place(node: Scalar) -> int:
+        return places[chain.operands[_number(node)]] if isinstance(node, Read | Extract) else 0
+
+    return tuple(places), [function_of(each, first + len(places), place, order) for each in scalars]
 
 
-def _through(operand: Operand, by_axis: dict[int, AffineDim]) -> Operand:
-    return replace(operand, dims=tuple(_substitute(dim, by_axis) for dim in operand.dims))
+def _number(node: Read | Extract) -> int:
+    return node.value if isinstance(node, Read) else node.table
+
+
+def _numbers(scalar: Scalar) -> list[int]:
+    """Return the numbers of the operands that a scalar reads."""
+    return [_number(node) for node in visit(scalar) if isinstance(node, Read | Extract)]
+
+
+def _through(operand: Operand, by_axis: Mapping[int, AffineDim]) -> Operand:
+    return replace(operand, dims=tuple(compose(dim, by_axis) for dim in operand.dims))
 
 
 def _fold_padding(operand: Operand, paddings: dict[str, Padding]) -> Operand:
@@ -158,74 +198,21 @@ def _fold_padding(operand: Operand, paddings: dict[str, Padding]) -> Operand:
     return replace(operand, name=source.name, shape=source.shape, dims=dims, pad_value=value)
 
 
-def _merge_equal(
-    body: ScalarFunction, inputs: tuple[Operand, ...], selectors: tuple[Selector, ...]
-) -> tuple[ScalarFunction, tuple[Operand, ...], tuple[Selector, ...]]:
-    """Make inputs that read the same value at the same index one, and drop unread ones."""
-    used = used_inputs(body).union(*(used_inputs(selector.index) for selector in selectors))
-    kept, numbers = _distinct(inputs, used)
-    functions = [
-        _renumber(function, numbers, len(kept)) for function in (body, *(s.index for s in selectors))
-    ]
-    narrowed = tuple(Selector(s.axis, f) for s, f in zip(selectors, functions[1:], strict=True))
-    return functions[0], kept, narrowed
-
-
-def _merge_equal_epilogue(
-    epilogue: ScalarFunction, extra: tuple[Operand, ...]
-) -> tuple[ScalarFunction, tuple[Operand, ...]]:
-    """As `_merge_equal` for an epilogue, whose input 0 is the accumulator."""
-    used = {i - 1 for i in used_inputs(epilogue)}
-    kept, numbers = _distinct(extra, used)
-    shifted = {0: 0} | {old + 1: new + 1 for old, new in numbers.items()}
-    return _renumber(epilogue, shifted, len(kept) + 1), kept
-
-
-def _distinct(operands: tuple[Operand, ...], used: set[int]) -> tuple[tuple[Operand, ...], dict[int, int]]:
-    kept: list[Operand] = []
-    numbers: dict[int, int] = {}
-    for i, operand in enumerate(operands):
-        if i not in used:
-            continue
-        if operand not in kept:
-            kept.append(operand)
-        numbers[i] = kept.index(operand)
-    return tuple(kept), numbers
-
-
-def _renumber(function: ScalarFunction, numbers: dict[int, int], n_inputs: int) -> ScalarFunction:
-    if numbers == {i: i for i in range(function.n_inputs)} and n_inputs == function.n_inputs:
-        return function
-    builder = ScalarBuilder(n_inputs)
-    return builder.finish(
-        builder.inline(function, tuple(numbers.get(i, -1) for i in range(function.n_inputs)))
-    )
-
-
-def _kind(root: Root, inputs: tuple[Operand, ...], body: ScalarFunction) -> OperatorKind:
+def _kind(chain: Chain, inputs: tuple[Operand, ...], body: Scalar) -> OperatorKind:
     """Classify an expression: gathers select, convolutions slide one of two factors, contractions multiply two."""
-    if root.selectors:
+    root = chain.root
+    if root.selected:
         return "gather"
     if root.combine == "none":
         return "elementwise"
     slides = any(len(dim.terms) > 1 for operand in inputs for dim in operand.dims)
-    multiplies = len(inputs) == 2 and is_product(body)
+    multiplies = False
+    if len(inputs) == 2 and isinstance(body, Apply) and body.opcode in ("arith.mulf", "arith.muli"):
+        left, right = ({chain.operands[i] for i in _numbers(side)} for side in body.operands)
+        multiplies = len(left) == len(right) == 1 and left != right
     if slides:
         return "convolution" if multiplies else "pooling"
     return "contraction" if multiplies and root.combine == "sum" else "reduction"
-
-
-def is_product(body: ScalarFunction) -> bool:
-    """Return whether a function of two inputs is a product of a function of the first and one of the second."""
-    if (
-        body.n_inputs != 2
-        or body.result < 2
-        or body.ops[body.result - 2].opcode not in ("arith.mulf", "arith.muli")
-    ):
-        return False
-    left, right = body.ops[body.result - 2].operands
-    sides = [used_inputs(drop_inputs(ScalarFunction(2, body.ops, side), (0, 1))) for side in (left, right)]
-    return sides in ([{0}, {1}], [{1}, {0}])
 
 
 def _named_axes(spec: OperatorSpec) -> tuple[Axis, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from t10.core import geometry
 from t10.core.expression import AffineDim, Operand, OperatorSpec
 from t10.core.movement import operand_of
-from t10.core.plan import OperatorPlan
+from t10.core.plan import OperatorPlan, final_positions
 from t10.dialect.grid import grid_of
 from t10.dialect.layout import RotatingLayout
 
@@ -52,7 +52,7 @@ def operand_layout(spec: OperatorSpec, plan: OperatorPlan, number: int, scatter:
     slot = min(number, len(spec.inputs))
     ft = tuple(t if axis in operand.axes else 1 for axis, t in enumerate(plan.ft[slot]))
     layout = RotatingLayout(grid_of(plan), padded_view(spec, operand).dims, ft, scatter)
-    return layout.standing(geometry.final_positions(plan)) if number >= len(spec.inputs) else layout
+    return layout.standing(final_positions(plan)) if number >= len(spec.inputs) else layout
 
 
 def accumulator_layout(spec: OperatorSpec, plan: OperatorPlan) -> RotatingLayout:

@@ -11,15 +11,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from t10.core import geometry
-from t10.core.expression import OperatorSpec, Selector
+from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
 from t10.core.neutral import neutral_value
 from t10.core.operator_body import loop_statements
-from t10.core.plan import CostedPlan, Cycles, OperatorPlan
+from t10.core.plan import CostedPlan, Cycles, OperatorPlan, final_positions
 from t10.core.plan import Reduce as ReduceKind
 from t10.core.program import Arrive, Epilogue, Fill, Reduce, Shift, Statement
-from t10.core.scalar import ScalarFunction, constant_text
+from t10.core.scalar import constant_text
 from t10.core.schedule import Arrival, ArrivalKind, Layout, ScheduledOperator
 from t10.dialect.layout import LinearLayout
 from t10.dialect.layout_attr import layout_of
@@ -31,7 +30,7 @@ from t10.errors import InputError, VerifyError
 from t10.passes.bridge.assemble import Padding, extend_chain, finish_chain, start_chain
 from t10.passes.bridge.layouts import accumulator_layout, operand_layout
 from t10.passes.bridge.root import Known, Root, read_root, tensor_type
-from t10.passes.bridge.scalars import drop_inputs, used_inputs
+from t10.passes.bridge.tree import Apply, Index, Scalar
 from t10.passes.read_graph import NAME, GraphReader, ReadModule, function_of
 from t10.plan.memory.buffers import has_accumulator
 
@@ -57,16 +56,6 @@ class ReadProgram:
     def graph(self) -> Graph:
         """Return the model."""
         return self.model.graph
-
-
-def has_program(module: Any) -> bool:
-    """Return whether some operator of a module's functions is at the compute-shift level."""
-    for function in module.body.operations:
-        if function.operation.name == "func.func":
-            for block in function.operation.regions[0].blocks:
-                if any(is_expanded(op.operation) for op in block.operations):
-                    return True
-    return False
 
 
 def read_program(module: Any) -> ReadProgram:
@@ -261,7 +250,7 @@ class _ProgramReader(GraphReader):
             outs = region.epilogue.operands[len(region.epilogue.operands) - 1]
             others[outs] = Known("", *tensor_type(outs))
             after = read_root(region.epilogue, lambda value: others.get(value, running), in_order=True)
-            numbers = tuple(i for i, operand in enumerate(after.inputs) if operand.name == RUNNING)
+            numbers = tuple(i for i, operand in after.operands.items() if operand.name == RUNNING)
             chain = extend_chain(chain, after, numbers)
         paddings = {t.known.name: t.padding for t in tensors.values() if t.padding is not None}
         name = self.unique(_text(op, "op_name"))
@@ -342,7 +331,7 @@ def _body(
     )
     body.extend(loop_statements(plan.loop_order, plan.steps, rotating))
     slot = {read.origin: number for number, read in enumerate(region.reads)}
-    positions = list(geometry.final_positions(plan))
+    positions = list(final_positions(plan))
     for axis in plan.loop_order:
         moving = tuple(sorted(slot[each.origin] for each in region.home if each.axis == axis))
         if moving:
@@ -371,51 +360,25 @@ def _check_rests(
 
 
 def _selecting(root: Root) -> Root:
-    """Return a gather with its one-hot selections as selectors: `select(axis == index, value, neutral)`."""
-    body, selectors = root.body, list[Selector]()
-    while True:
-        found = _selection(body)
-        if found is None:
-            break
+    """Return a gather with its one-hot selections selected: `select(axis == index, value, neutral)`."""
+    body, axes = root.body, list(root.axes)
+    selected: list[tuple[int, Scalar]] = []
+    while (found := _selection(body)) is not None:
         axis, index, body = found
-        selectors.append(Selector(axis, index))
-    axes = list(root.axes)
-    for number, selector in enumerate(selectors):
-        axes[selector.axis] = replace(axes[selector.axis], name=f"v{number}")
-    used = used_inputs(body).union(*(used_inputs(selector.index) for selector in selectors))
-    kept = tuple(sorted(used))
-    narrowed = tuple(Selector(s.axis, drop_inputs(s.index, kept)) for s in selectors)
-    return replace(
-        root, axes=tuple(axes), body=drop_inputs(body, kept), selectors=narrowed,
-        inputs=tuple(root.inputs[i] for i in kept),
-    )  # fmt: skip
+        axes[axis] = replace(axes[axis], name=f"v{len(selected)}")
+        selected.append((axis, index))
+    return replace(root, axes=tuple(axes), body=body, selected=tuple(selected))
 
 
-def _selection(body: ScalarFunction) -> tuple[int, ScalarFunction, ScalarFunction] | None:
+def _selection(body: Scalar) -> tuple[int, Scalar, Scalar] | None:
     """Return (axis, index, value) of a body that selects the point of an axis, None of any other."""
-    first = body.n_inputs
-
-    def op(number: int) -> Any:
-        return body.ops[number - first] if number >= first else None
-
-    select = op(body.result)
-    if select is None or select.opcode != "arith.select":
-        return None
-    condition, value, _ = select.operands
-    compare = op(condition)
-    if compare is None or compare.opcode != "arith.cmpi" or compare.attribute != "eq":
-        return None
-    here = op(compare.operands[0])
-    if here is not None and here.opcode == "arith.index_cast":
-        here = op(here.operands[0])
-    if here is None or here.opcode != "index":
-        return None
-    return int(here.attribute), _pruned(body, compare.operands[1]), _pruned(body, value)
-
-
-def _pruned(body: ScalarFunction, result: int) -> ScalarFunction:
-    """Return the function that yields another value of a function."""
-    return drop_inputs(ScalarFunction(body.n_inputs, body.ops, result), tuple(range(body.n_inputs)))
+    match body:
+        case Apply("arith.select", (Apply("arith.cmpi", (here, index), _, "eq"), value, _)):
+            if isinstance(here, Apply) and here.opcode == "arith.index_cast":
+                here = here.operands[0]
+            return (here.form.terms[0].axis, index, value) if isinstance(here, Index) else None
+        case _:
+            return None
 
 
 def _shape_only(value: Any) -> Known:

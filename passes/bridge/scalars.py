@@ -1,21 +1,12 @@
-"""Bodies of linalg operations as `ScalarFunction` values."""
+"""`ScalarFunction` values grown, and constants as they spell them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
+from t10.core.expression import AffineDim
 from t10.core.scalar import ScalarFunction, ScalarOp, constant_text
-from t10.dialect.location import source_text
 from t10.dialect.mlir import ir
-from t10.errors import UnsupportedOpError
-
-# Numbered as in the arith dialect's definition of CmpFPredicate and CmpIPredicate.
-FLOAT_PREDICATES = (
-    "false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true",
-)  # fmt: skip
-INTEGER_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
-COMPUTING_DIALECTS = ("arith.", "math.")
 
 
 class ScalarBuilder:
@@ -41,14 +32,18 @@ class ScalarBuilder:
         """Append a constant given by its spelling."""
         return self.add("const", (), dtype, text)
 
-    def inline(self, function: ScalarFunction, arguments: tuple[int, ...]) -> int:
-        """Append the operations of a function applied to values of this one and return its result's number."""
-        numbers = list(arguments)
-        for op in function.ops:
-            numbers.append(
-                self.add(op.opcode, tuple(numbers[i] for i in op.operands), op.dtype, op.attribute)
-            )
-        return numbers[function.result]
+    def affine(self, form: AffineDim) -> int:
+        """Append an affine form of positions on axes."""
+        total: int | None = None
+        for term in form.terms:
+            part = self.add("index", (), "index", str(term.axis))
+            if term.coefficient != 1:
+                part = self.add("arith.muli", (part, self.constant(str(term.coefficient), "index")), "index")
+            total = part if total is None else self.add("arith.addi", (total, part), "index")
+        if total is None or form.offset:
+            offset = self.constant(str(form.offset), "index")
+            total = offset if total is None else self.add("arith.addi", (total, offset), "index")
+        return total
 
     def finish(self, result: int) -> ScalarFunction:
         """Return the function that yields value `result`, without operations it does not need."""
@@ -65,20 +60,6 @@ class ScalarBuilder:
                     ScalarOp(op.opcode, tuple(renumbered[v] for v in op.operands), op.dtype, op.attribute)
                 )
         return ScalarFunction(self.n_inputs, tuple(kept), renumbered[result])
-
-
-def drop_inputs(function: ScalarFunction, kept: tuple[int, ...]) -> ScalarFunction:
-    """Return the function with only the inputs `kept`, in that order; the others must be unused."""
-    builder = ScalarBuilder(len(kept))
-    numbers = {old: new for new, old in enumerate(kept)}
-    arguments = tuple(numbers.get(i, -1) for i in range(function.n_inputs))
-    return builder.finish(builder.inline(function, arguments))
-
-
-def used_inputs(function: ScalarFunction) -> set[int]:
-    """Return the numbers of the inputs that a function reads."""
-    used = {v for op in function.ops for v in op.operands if v < function.n_inputs}
-    return used | ({function.result} if function.result < function.n_inputs else set())
 
 
 def constant_of(attribute: Any) -> str | None:
@@ -101,43 +82,3 @@ def constant_value(value: Any) -> str | None:
     if isinstance(owner, ir.Block) or owner.operation.name != "arith.constant":
         return None
     return constant_of(owner.operation.attributes["value"])
-
-
-def read_scalar(value: Any, builder: ScalarBuilder, numbers: dict[Any, int]) -> int:
-    """Append what computes an SSA value inside a linalg body; `numbers` maps block arguments and values met before.
-
-    Raises `UnsupportedOpError` for operations outside `arith` and `math`.
-    """
-    known = numbers.get(value)
-    if known is not None:
-        return known
-    owner = value.owner
-    if isinstance(owner, ir.Block):
-        raise UnsupportedOpError("a linalg body reads a value that is neither its own nor a constant")
-    op = owner.operation
-    dtype = str(value.type)
-    if op.name == "arith.constant":
-        text = constant_of(op.attributes["value"])
-        if text is None:
-            raise UnsupportedOpError(f"a linalg body reads the constant {op}")
-        number = builder.constant(text, dtype)
-    elif op.name == "linalg.index":
-        number = builder.add("index", (), dtype, str(ir.IntegerAttr(op.attributes["dim"]).value))
-    elif op.name.startswith(COMPUTING_DIALECTS):
-        operands = tuple(read_scalar(operand, builder, numbers) for operand in op.operands)
-        number = builder.add(op.name, operands, dtype, _predicate(op))
-    else:
-        raise UnsupportedOpError(
-            f"{op.name} inside a linalg body cannot be planned (expected arith and math operations)",
-            location=source_text(op),
-        )
-    numbers[value] = number
-    return number
-
-
-def _predicate(op: Any) -> str:
-    """Return the name of a comparison's predicate, empty for other operations."""
-    names: Mapping[str, tuple[str, ...]] = {"arith.cmpf": FLOAT_PREDICATES, "arith.cmpi": INTEGER_PREDICATES}
-    if op.name not in names:
-        return ""
-    return names[op.name][int(ir.IntegerAttr(op.attributes["predicate"]).value)]

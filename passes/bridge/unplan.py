@@ -4,23 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from t10.dialect.region import is_expanded
-from t10.dialect.rtensor import CANDIDATES, FORCED, PLAN
-from t10.errors import InputError
+from t10.dialect.rtensor import CANDIDATES, FORCED, PLAN, SPACE
 from t10.passes.bridge.annotate import IDLE_LEVEL
 
 
 def unplan(function: Any) -> None:
-    """Remove plans and candidates from the operators of a function.
-
-    Raises `InputError` for an expanded operator: its types are its plan.
-    """
+    """Remove plans and candidates from the operators of a function."""
     for each in function.regions[0].blocks[0].operations:
         op = each.operation
-        if is_expanded(op):
-            raise InputError(
-                "is expanded to loops and cannot be planned anew", hint="start before --t10-expand"
-            )
-        for name in (PLAN, CANDIDATES, FORCED, IDLE_LEVEL):
+        for name in (PLAN, CANDIDATES, SPACE, FORCED, IDLE_LEVEL):
             if name in op.attributes:
                 del op.attributes[name]

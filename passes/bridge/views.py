@@ -10,7 +10,8 @@ from t10.core.graph import View
 from t10.dialect.location import source_text
 from t10.dialect.mlir import ir
 from t10.errors import UnsupportedOpError
-from t10.passes.bridge.root import Known, indexing_maps, iterator_kinds, tensor_type
+from t10.passes.bridge.body import indexing_maps, iterator_kinds
+from t10.passes.bridge.root import Known, tensor_type
 from t10.passes.bridge.scalars import constant_value
 
 VIEW_OPS = frozenset(

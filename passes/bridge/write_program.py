@@ -25,7 +25,8 @@ from t10.dialect.layout import LinearLayout, RotatingLayout
 from t10.dialect.layout_attr import grid_attr, layout_of, with_layout
 from t10.dialect.mlir import ir
 from t10.passes.bridge.layouts import accumulator_layout, operand_layout, padded_view
-from t10.passes.bridge.write_spec import constant_attr, write_epilogue, write_root
+from t10.passes.bridge.write_generic import constant_attr
+from t10.passes.bridge.write_spec import write_epilogue, write_root
 from t10.passes.read_graph import NAME, ReadModule
 
 VIEWS = ("tensor.expand_shape", "tensor.collapse_shape")

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator
 from math import prod
 
 from t10.core.expression import AffineDim
+from t10.passes.bridge.tree import Extract, Index, Read, Scalar, reads, visit
 from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Opaque, Reshape, is_product
-from t10.passes.fusion.scalar import Extract, Index, Read, Scalar, reads, visit
 from t10.plan.memory.storage import AsGiven, Axes, Follow, LastAxis, Product, Regroup, Relation, Stored
 
 WHOLE_TABLE = 64
@@ -31,7 +31,7 @@ def stored_tensors(graph: FusionGraph, fixed: Collection[int]) -> dict[int, Stor
     return {
         value: Stored(
             graph.shapes[value],
-            prod(graph.shapes[value]) * _size_bytes(str(graph.types[value])),
+            prod(graph.shapes[value]) * _size_bytes(graph.types[value]),
             is_fixed=value in kept,
         )
         for value in sorted(values | set(graph.outputs))

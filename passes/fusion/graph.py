@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from t10.core.expression import AffineDim
-from t10.passes.fusion.affine import is_zero
-from t10.passes.fusion.scalar import (
+from t10.core.expression import AffineDim, OperatorKind
+from t10.passes.bridge.affine import is_zero
+from t10.passes.bridge.tree import (
     Apply,
     Constant,
     Extract,
@@ -38,7 +38,7 @@ class Nest:
     kinds: tuple[str, ...]
     body: Scalar
     out_dims: tuple[AffineDim, ...]
-    acc_type: Any
+    acc_type: str
     location: Any
     rank: int
     combine: str = ""
@@ -140,12 +140,12 @@ class FusionGraph:
     def __init__(self) -> None:
         """Start empty."""
         self.shapes: dict[int, tuple[int, ...]] = {}
-        self.types: dict[int, Any] = {}
+        self.types: dict[int, str] = {}
         self.owners: dict[int, Node] = {}
         self.users: dict[int, set[int]] = {}
         self.outputs: list[int] = []
 
-    def new_value(self, shape: tuple[int, ...], element_type: Any) -> int:
+    def new_value(self, shape: tuple[int, ...], element_type: str) -> int:
         """Return a fresh value."""
         value = len(self.shapes)
         self.shapes[value] = shape
@@ -263,7 +263,7 @@ def _through_casts(scalar: Scalar) -> Scalar:
     return scalar
 
 
-def kind_of(nest: Nest) -> str:
+def kind_of(nest: Nest) -> OperatorKind:
     """Return contraction, convolution, reduction, pooling, elementwise or gather."""
     if nest.is_gather:
         return "gather"

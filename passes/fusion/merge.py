@@ -11,9 +11,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from t10.core.expression import AffineDim
-from t10.passes.fusion.affine import ZERO, axis_dim
-from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, kind_of, with_leaves
-from t10.passes.fusion.scalar import (
+from t10.passes.bridge.affine import ZERO, axis_dim
+from t10.passes.bridge.tree import (
     Accumulated,
     Apply,
     Index,
@@ -26,6 +25,7 @@ from t10.passes.fusion.scalar import (
     tables,
     visit,
 )
+from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, kind_of, with_leaves
 from t10.passes.fusion.views import axes_read, inlined, is_bijective
 
 Rule = Callable[[FusionGraph, Nest], bool]
@@ -233,7 +233,7 @@ def _prologue_allowed(user: Nest, producer: Nest, where: str) -> bool:
 
 
 def _is_integer(producer: Nest) -> bool:
-    return str(producer.acc_type).startswith(("i", "index")) and producer.is_elementwise
+    return producer.acc_type.startswith(("i", "index")) and producer.is_elementwise
 
 
 def _can_inline(producer: Nest, dims: tuple[AffineDim, ...]) -> bool:

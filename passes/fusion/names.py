@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from t10.dialect.location import location_name
 from t10.dialect.mlir import ir
+from t10.passes.bridge.tree import Apply, visit
 from t10.passes.fusion.graph import FusionGraph, Nest, Opaque, kind_of
-from t10.passes.fusion.scalar import Apply, visit
 
 _COMBINE_WORDS = {
     "addf": "sum",

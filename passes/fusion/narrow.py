@@ -10,11 +10,9 @@ Only sums of 16-bit terms whose total, with what is added to it (a bias), is rou
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
-from t10.dialect.mlir import ir
+from t10.passes.bridge.tree import Accumulated, Apply, Constant, Read, Scalar, visit
 from t10.passes.fusion.graph import FusionGraph, Nest
-from t10.passes.fusion.scalar import Accumulated, Apply, Constant, Read, Scalar, visit
 
 NARROW = ("f16", "bf16")
 
@@ -29,26 +27,27 @@ def narrow_sums(graph: FusionGraph) -> None:
 
 def _narrowed(graph: FusionGraph, nest: Nest) -> Nest | None:
     """Return the nest with a narrow accumulator, None where it must not have one."""
-    is_wide_sum = nest.combine == "arith.addf" and str(nest.acc_type) == "f32"
+    is_wide_sum = nest.combine == "arith.addf" and nest.acc_type == "f32"
     if not is_wide_sum or nest.epilogue is None or not isinstance(nest.init, Constant):
         return None
     rounded = (_rounded_type(node) for node in visit(nest.epilogue))
     kind = next((kind for kind in rounded if kind is not None), None)
-    body = None if kind is None else _in_narrow_type(graph, nest.body, kind, "arith.mulf")
+    if kind is None:
+        return None
+    body = _in_narrow_type(graph, nest.body, kind, "arith.mulf")
     epilogue = None if body is None else _Rounded(graph, kind).epilogue(nest.epilogue)
     if body is None or epilogue is None:
         return None
-    start = ir.FloatAttr.get(kind, ir.FloatAttr(nest.init.attribute).value)
     return replace(
         nest,
         body=body,
         acc_type=kind,
-        init=Constant(start),
+        init=Constant(nest.init.text, kind),
         epilogue=None if isinstance(epilogue, Accumulated) else epilogue,
     )
 
 
-def _in_narrow_type(graph: FusionGraph, scalar: Scalar, kind: Any, opcode: str) -> Scalar | None:
+def _in_narrow_type(graph: FusionGraph, scalar: Scalar, kind: str, opcode: str) -> Scalar | None:
     """Return a scalar in a narrow type, None unless it is widened values (or the total) joined by `opcode`."""
     if isinstance(scalar, Accumulated):
         return scalar
@@ -56,7 +55,7 @@ def _in_narrow_type(graph: FusionGraph, scalar: Scalar, kind: Any, opcode: str) 
         return None
     if scalar.opcode == "arith.extf":
         inner = scalar.operands[0]
-        return inner if str(_type_of(graph, inner)) == str(kind) else None
+        return inner if _type_of(graph, inner) == kind else None
     if scalar.opcode != opcode:
         return None
     operands = [_in_narrow_type(graph, operand, kind, opcode) for operand in scalar.operands]
@@ -67,10 +66,10 @@ def _in_narrow_type(graph: FusionGraph, scalar: Scalar, kind: Any, opcode: str) 
 class _Rounded:
     """An epilogue rewritten so that what was rounded to `kind` is computed in it."""
 
-    def __init__(self, graph: FusionGraph, kind: Any) -> None:
+    def __init__(self, graph: FusionGraph, kind: str) -> None:
         self.graph = graph
         self.kind = kind
-        self.uses_wide_total = str(kind) not in NARROW
+        self.uses_wide_total = kind not in NARROW
         self.memo: dict[int, Scalar] = {}
 
     def epilogue(self, scalar: Scalar) -> Scalar | None:
@@ -85,21 +84,21 @@ class _Rounded:
             return node
         if id(node) not in self.memo:
             narrow = None
-            if str(_rounded_type(node)) == str(self.kind):
+            if _rounded_type(node) == self.kind:
                 narrow = _in_narrow_type(self.graph, node.operands[0], self.kind, "arith.addf")
             if narrow is None:
                 operands = tuple(self._made(operand) for operand in node.operands)
-                narrow = Apply(node.opcode, operands, node.type, node.template)
+                narrow = replace(node, operands=operands)
             self.memo[id(node)] = narrow
         return self.memo[id(node)]
 
 
-def _rounded_type(node: Scalar) -> Any:
+def _rounded_type(node: Scalar) -> str | None:
     """Return the type that a scalar is rounded to, None if it is not."""
-    return node.type if isinstance(node, Apply) and node.opcode == "arith.truncf" else None
+    return node.dtype if isinstance(node, Apply) and node.opcode == "arith.truncf" else None
 
 
-def _type_of(graph: FusionGraph, scalar: Scalar) -> Any:
+def _type_of(graph: FusionGraph, scalar: Scalar) -> str | None:
     if isinstance(scalar, Read):
         return graph.types[scalar.value]
-    return scalar.type if isinstance(scalar, Apply) else None
+    return scalar.dtype if isinstance(scalar, Apply) else None

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from t10.core.expression import AffineDim
-from t10.dialect.mlir import ir
-from t10.passes.fusion.affine import ZERO, axis_dim
-from t10.passes.fusion.graph import PARALLEL, REDUCTION, FusionGraph, Nest, with_leaves
-from t10.passes.fusion.scalar import (
+from t10.passes.bridge.affine import ZERO, axis_dim
+from t10.passes.bridge.body import COMBINE_BY_OPCODE
+from t10.passes.bridge.root import is_neutral
+from t10.passes.bridge.tree import (
     Accumulated,
     Apply,
     Constant,
@@ -23,6 +22,7 @@ from t10.passes.fusion.scalar import (
     tables,
     visit,
 )
+from t10.passes.fusion.graph import PARALLEL, REDUCTION, FusionGraph, Nest, with_leaves
 
 
 def normalize(graph: FusionGraph, *, wide_sums: bool = True) -> None:
@@ -73,7 +73,7 @@ def _form(index: Scalar) -> AffineDim | None:
     if isinstance(index, Index):
         return index.form
     if isinstance(index, Constant):
-        return AffineDim((), int(ir.IntegerAttr(index.attribute).value))
+        return AffineDim((), int(index.text))
     return None
 
 
@@ -94,7 +94,7 @@ def drop_unit_axes(nest: Nest) -> Nest:
     if not small.combine or REDUCTION in small.kinds:
         return small
     body = small.body
-    if not (isinstance(small.init, Constant) and is_neutral(small.combine, small.init)):
+    if not _starts_neutral(small):
         assert small.init is not None
         body = Apply(small.combine, (small.init, body), small.acc_type)
     return replace(small, body=body, combine="", init=None)
@@ -125,44 +125,26 @@ def over_axes(nest: Nest, by_axis: list[AffineDim], extents: list[int], kinds: l
     )
 
 
-def is_neutral(combine: str, constant: Constant) -> bool:
-    """Return whether starting from a constant changes nothing."""
-    attribute = constant.attribute
-    if isinstance(attribute, ir.BoolAttr):
-        return {"arith.ori": False, "arith.andi": True}.get(combine) == bool(ir.BoolAttr(attribute).value)
-    if isinstance(attribute, ir.FloatAttr):
-        value: float = ir.FloatAttr(attribute).value
-        infinity = float("inf")
-        neutral = {
-            "addf": 0.0,
-            "mulf": 1.0,
-            "maximumf": -infinity,
-            "minimumf": infinity,
-            "maxnumf": -infinity,
-        }
-        return neutral.get(combine.removeprefix("arith.")) == value
-    if isinstance(attribute, ir.IntegerAttr):
-        integers = {"arith.addi": 0, "arith.muli": 1, "arith.ori": 0, "arith.andi": -1}
-        return integers.get(combine) == int(ir.IntegerAttr(attribute).value)
-    return False
+def _starts_neutral(nest: Nest) -> bool:
+    """Return whether what a nest starts from changes nothing."""
+    init = nest.init
+    return isinstance(init, Constant) and is_neutral(COMBINE_BY_OPCODE[nest.combine], init.text, init.dtype)
 
 
-def neutral(combine: str, element_type: Any) -> Constant | None:
+def neutral(combine: str, element_type: str) -> Constant | None:
     """Return the neutral element of a combination, None where it has no short spelling."""
     texts = {
         "arith.addf": "0.0", "arith.mulf": "1.0", "arith.addi": "0", "arith.muli": "1", "arith.ori": "0",
     }  # fmt: skip
     text = texts.get(combine)
-    if text is None or (str(element_type) == "i1"):
-        return None
-    return Constant(ir.Attribute.parse(f"{text} : {element_type}"))
+    return None if text is None or element_type == "i1" else Constant(text, element_type)
 
 
 def start_neutral(nest: Nest) -> Nest:
     """Return the nest starting from the neutral element; another initial value is combined in the epilogue (a bias)."""
     init = nest.init
     assert init is not None
-    if isinstance(init, Constant) and is_neutral(nest.combine, init):
+    if _starts_neutral(nest):
         return nest
     start = neutral(nest.combine, nest.acc_type)
     if start is None or nest.epilogue is not None:
@@ -173,13 +155,11 @@ def start_neutral(nest: Nest) -> Nest:
 
 def widen(nest: Nest) -> Nest:
     """Return a sum of 16-bit floats accumulated in f32 and rounded once: what an AMP unit does."""
-    kind = str(nest.acc_type)
-    if kind not in ("f16", "bf16") or nest.combine not in ("arith.addf", "arith.mulf"):
+    if nest.acc_type not in ("f16", "bf16") or nest.combine not in ("arith.addf", "arith.mulf"):
         return nest
     if not isinstance(nest.init, Constant):
         return nest
-    wide = ir.F32Type.get()
-    start = ir.FloatAttr.get(wide, ir.FloatAttr(nest.init.attribute).value)
+    wide = "f32"
     body: Scalar = Apply("arith.extf", (nest.body,), wide)
     if isinstance(nest.body, Apply) and nest.body.opcode == "arith.mulf":
         factors = tuple(Apply("arith.extf", (factor,), wide) for factor in nest.body.operands)
@@ -188,7 +168,7 @@ def widen(nest: Nest) -> Nest:
     epilogue: Scalar = rounded
     if nest.epilogue is not None:
         epilogue = rewrite(nest.epilogue, lambda leaf: rounded if isinstance(leaf, Accumulated) else leaf)
-    return replace(nest, body=body, acc_type=wide, init=Constant(start), epilogue=epilogue)
+    return replace(nest, body=body, acc_type=wide, init=Constant(nest.init.text, wide), epilogue=epilogue)
 
 
 def split_gathers(graph: FusionGraph, nest: Nest) -> None:

@@ -5,21 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from t10.core.expression import AffineDim
-from t10.dialect.maps import read_map
 from t10.dialect.mlir import captured, ir
 from t10.dialect.rtensor import FORCED
 from t10.errors import UnsupportedOpError
-from t10.passes.fusion.affine import axis_dim
-from t10.passes.fusion.graph import PARALLEL, REDUCTION, TRANSPOSE, FusionGraph, Nest, Opaque, Reshape
-from t10.passes.fusion.scalar import Apply, Constant, Extract, Index, Read, Scalar
-
-COMBINES = frozenset(
-    f"arith.{name}"
-    for name in (
-        "addf", "addi", "mulf", "muli", "maximumf", "maxnumf", "maxsi", "maxui", "minimumf", "minnumf",
-        "minsi", "minui", "andi", "ori",
-    )
-)  # fmt: skip
+from t10.passes.bridge.affine import axis_dim
+from t10.passes.bridge.body import BodyReader, indexing_maps, iterator_kinds, loop_extents
+from t10.passes.bridge.scalars import constant_of, constant_value
+from t10.passes.bridge.tree import Constant, Read
+from t10.passes.fusion.graph import PARALLEL, TRANSPOSE, FusionGraph, Nest, Opaque, Reshape
 
 
 class NotANest(Exception):
@@ -36,7 +29,6 @@ class _Reader:
         self.block = function.regions[0].blocks[0]
         self.graph = FusionGraph()
         self.value_of: dict[Any, int] = {}
-        self.constants: dict[Any, Any] = {}
         self.rank = 0
 
     def read(self) -> FusionGraph:
@@ -47,8 +39,6 @@ class _Reader:
             self.rank += 1
             if operation.name == "func.return":
                 self.graph.outputs = [self.value_of[value] for value in operation.operands]
-            elif operation.name == "arith.constant" and self._constant(operation):
-                continue
             else:
                 self._operation(operation)
         return self.graph
@@ -57,43 +47,32 @@ class _Reader:
         kind = value.type
         if isinstance(kind, ir.RankedTensorType):
             tensor = ir.RankedTensorType(kind)
-            number = self.graph.new_value(tuple(tensor.shape), tensor.element_type)
+            number = self.graph.new_value(tuple(tensor.shape), str(tensor.element_type))
         else:
-            number = self.graph.new_value((), kind)
+            number = self.graph.new_value((), str(kind))
         self.value_of[value] = number
         return number
 
-    def _constant(self, op: Any) -> bool:
-        """Read a constant: scalars are remembered, splat tensors become moves of a constant."""
-        attribute = op.attributes["value"]
-        result = op.results[0]
-        if not isinstance(result.type, ir.RankedTensorType):
-            self.constants[result] = attribute
-            return False
-        if not isinstance(attribute, ir.DenseElementsAttr) or not ir.DenseElementsAttr(attribute).is_splat:
-            return False
-        self._fill(op, ir.DenseElementsAttr(attribute).get_splat_value())
-        return True
-
-    def _fill(self, op: Any, attribute: Any) -> None:
+    def _fill(self, op: Any, text: str) -> None:
         value = self._define(op.results[0])
-        shape = self.graph.shapes[value]
+        shape, dtype = self.graph.shapes[value], self.graph.types[value]
         self.graph.add(
             Nest(
                 result=value,
                 extents=shape,
                 kinds=(PARALLEL,) * len(shape),
-                body=Constant(attribute),
+                body=Constant(text, dtype),
                 out_dims=tuple(axis_dim(i) for i in range(len(shape))),
-                acc_type=self.graph.types[value],
+                acc_type=dtype,
                 location=op.location,
                 rank=self.rank,
             )
         )
 
     def _operation(self, op: Any) -> None:
-        if op.name == "linalg.fill" and op.operands[0] in self.constants:
-            self._fill(op, self.constants[op.operands[0]])
+        text = _repeated(op)
+        if text is not None:
+            self._fill(op, text)
             return
         if op.name in ("tensor.expand_shape", "tensor.collapse_shape"):
             self._reshape(op)
@@ -126,15 +105,15 @@ class _Reader:
     def _generic(self, op: Any) -> list[tuple[Any, Nest]]:
         """Return (result, nest) for every result of a linalg.generic that is used.
 
-        Raises `NotANest` if results depend on one another.
+        Raises `NotANest` or `UnsupportedOpError` for what is no loop nest of the kind that is fused.
         """
-        maps = [
-            read_map(ir.AffineMapAttr(attr).value) for attr in ir.ArrayAttr(op.attributes["indexing_maps"])
-        ]
-        iterators = [str(attr) for attr in ir.ArrayAttr(op.attributes["iterator_types"])]
-        kinds = tuple(REDUCTION if "reduction" in text else PARALLEL for text in iterators)
-        body = _Body(op, maps, kinds, self.value_of, self.constants)
-        extents = self._extents(op, maps, len(kinds))
+        maps, kinds = indexing_maps(op), iterator_kinds(op)
+        extents = loop_extents(op, maps, len(kinds))
+        if any(extent < 1 for extent in extents):
+            raise NotANest
+        body = BodyReader(
+            op, lambda i: Read(self.value_of[op.operands[i]], maps[i]), lambda value: self.value_of[value]
+        )
         nests: list[tuple[Any, Nest]] = []
         for i, result in enumerate(op.results):
             if len(op.results) > 1 and not list(result.uses):
@@ -143,8 +122,9 @@ class _Reader:
             shape = tuple(ir.RankedTensorType(result.type).shape)
             if not _covers(out_dims, kinds, shape):
                 raise NotANest
-            contribution, combine, init = body.result(i)
-            element_type = ir.RankedTensorType(result.type).element_type
+            contribution, combine = body.result(i)
+            element_type = str(ir.RankedTensorType(result.type).element_type)
+            start = op.operands[len(maps) - len(op.results) + i]
             value = self.graph.new_value(shape, element_type)
             name = ir.StringAttr(op.attributes["op_name"]).value if "op_name" in op.attributes else ""
             nest = Nest(
@@ -157,7 +137,7 @@ class _Reader:
                 location=op.location,
                 rank=self.rank,
                 combine=combine,
-                init=init,
+                init=Read(self.value_of[start], out_dims) if combine else None,
                 name=name,
                 forced=op.attributes.get(FORCED),
                 is_transpose="kind" in op.attributes
@@ -166,18 +146,13 @@ class _Reader:
             nests.append((result, nest))
         return nests
 
-    def _extents(self, op: Any, maps: list[tuple[AffineDim, ...]], n_axes: int) -> tuple[int, ...]:
-        extents: dict[int, int] = {}
-        for value, dims in zip(op.operands, maps, strict=True):
-            shape = (
-                ir.RankedTensorType(value.type).shape if isinstance(value.type, ir.RankedTensorType) else ()
-            )
-            for dim, extent in zip(dims, shape, strict=False):
-                if dim.is_simple:
-                    extents.setdefault(dim.terms[0].axis, extent)
-        if len(extents) != n_axes or any(extent < 1 for extent in extents.values()):
-            raise NotANest
-        return tuple(extents[axis] for axis in range(n_axes))
+
+def _repeated(op: Any) -> str | None:
+    """Return the constant that an operation repeats, None for one that does something else."""
+    if op.name == "linalg.fill":
+        return constant_value(op.operands[0])
+    is_tensor = op.name == "arith.constant" and isinstance(op.results[0].type, ir.RankedTensorType)
+    return constant_of(op.attributes["value"]) if is_tensor else None
 
 
 def _covers(out_dims: tuple[AffineDim, ...], kinds: tuple[str, ...], shape: tuple[int, ...]) -> bool:
@@ -186,79 +161,3 @@ def _covers(out_dims: tuple[AffineDim, ...], kinds: tuple[str, ...], shape: tupl
     others = [(dim, extent) for dim, extent in zip(out_dims, shape, strict=True) if not dim.is_simple]
     parallel = [axis for axis, kind in enumerate(kinds) if kind == PARALLEL]
     return sorted(axes) == parallel and all(not dim.terms and not dim.offset and n == 1 for dim, n in others)
-
-
-class _Body:
-    """The region of one linalg.generic read as scalars."""
-
-    def __init__(
-        self,
-        op: Any,
-        maps: list[tuple[AffineDim, ...]],
-        kinds: tuple[str, ...],
-        value_of: dict[Any, int],
-        constants: dict[Any, Any],
-    ) -> None:
-        self.op = op
-        self.maps = maps
-        self.kinds = kinds
-        self.value_of = value_of
-        self.constants = constants
-        block = op.regions[0].blocks[0]
-        self.arguments = list(block.arguments)
-        self.yielded = list(list(block.operations)[-1].operation.operands)
-        self.known: dict[Any, Scalar] = {}
-        self.accumulators = self.arguments[len(self.arguments) - len(op.results) :]
-
-    def result(self, i: int) -> tuple[Scalar, str, Scalar | None]:
-        """Return contribution, combining opcode and initial value of result `i`."""
-        n_inputs = len(self.arguments) - len(self.accumulators)
-        out = self.op.operands[n_inputs + i]
-        init = self._leaf(out, self.maps[n_inputs + i])
-        value = self.yielded[i]
-        if REDUCTION not in self.kinds:
-            for j, argument in enumerate(self.accumulators):
-                self.known[argument] = self._leaf(self.op.operands[n_inputs + j], self.maps[n_inputs + j])
-            return self._scalar(value), "", None
-        owner = value.owner
-        if isinstance(owner, ir.Block) or owner.operation.name not in COMBINES:
-            raise NotANest
-        operands = list(owner.operation.operands)
-        if self.accumulators[i] not in operands or operands[0] == operands[1]:
-            raise NotANest
-        other = operands[1] if operands[0] == self.accumulators[i] else operands[0]
-        return self._scalar(other), owner.operation.name, init
-
-    def _leaf(self, operand: Any, dims: tuple[AffineDim, ...]) -> Scalar:
-        if operand in self.constants:
-            return Constant(self.constants[operand])
-        if not isinstance(operand.type, ir.RankedTensorType):
-            return self._scalar(operand)
-        return Read(self.value_of[operand], dims)
-
-    def _scalar(self, value: Any) -> Scalar:
-        known = self.known.get(value)
-        if known is None:
-            known = self.known[value] = self._read(value)
-        return known
-
-    def _read(self, value: Any) -> Scalar:
-        if value in self.constants:
-            return Constant(self.constants[value])
-        owner = value.owner
-        if isinstance(owner, ir.Block):
-            if value not in self.arguments or value in self.accumulators:
-                raise NotANest
-            number = self.arguments.index(value)
-            return self._leaf(self.op.operands[number], self.maps[number])
-        op = owner.operation
-        if op.name == "arith.constant":
-            return Constant(op.attributes["value"])
-        if op.name == "linalg.index":
-            return Index(axis_dim(int(ir.IntegerAttr(op.attributes["dim"]).value)))
-        if op.name == "tensor.extract":
-            operands = list(op.operands)
-            return Extract(self.value_of[operands[0]], tuple(self._scalar(index) for index in operands[1:]))
-        if not op.name.startswith(("arith.", "math.")):
-            raise NotANest
-        return Apply(op.name, tuple(self._scalar(operand) for operand in op.operands), value.type, op)

@@ -18,8 +18,9 @@ from typing import Any
 
 from t10.core.orders import Order, composed, given_order, permuted, relative
 from t10.dialect.mlir import ir
+from t10.passes.bridge.affine import axis_dim
+from t10.passes.bridge.tree import Extract, Read, Scalar, reads
 from t10.passes.bridge.write_program import update_signature
-from t10.passes.fusion.affine import axis_dim
 from t10.passes.fusion.demands import (
     DIM_ATTRIBUTES,
     follows_order,
@@ -28,7 +29,6 @@ from t10.passes.fusion.demands import (
     stored_tensors,
 )
 from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Node, Opaque, Reshape, with_leaves
-from t10.passes.fusion.scalar import Extract, Read, Scalar, reads
 from t10.passes.fusion.views import fold_transposes
 from t10.passes.read_graph import ORDER, WEIGHT
 from t10.plan.memory.storage import TRANSPOSED, Tensors

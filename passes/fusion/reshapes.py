@@ -12,9 +12,9 @@ from dataclasses import replace
 from math import prod
 
 from t10.core.expression import AffineDim, Term
-from t10.passes.fusion.affine import ZERO, axis_dim, compose
+from t10.passes.bridge.affine import ZERO, axis_dim, compose
+from t10.passes.bridge.tree import Index, Read, Scalar, reads
 from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Reshape, axis_of, kind_of, with_leaves
-from t10.passes.fusion.scalar import Index, Read, Scalar, reads
 from t10.passes.fusion.views import fold_views
 
 

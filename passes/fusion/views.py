@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from t10.core.expression import AffineDim
-from t10.passes.fusion.affine import ZERO, is_zero
+from t10.passes.bridge.affine import ZERO, is_zero
+from t10.passes.bridge.tree import WIDENING, Apply, Constant, Read, Scalar, substitute_axes
 from t10.passes.fusion.graph import FusionGraph, Nest, Reshape, with_leaves
-from t10.passes.fusion.scalar import WIDENING, Apply, Constant, Read, Scalar, substitute_axes
 
 
 def fold_views(graph: FusionGraph) -> None:
@@ -64,9 +65,7 @@ def _through(graph: FusionGraph, leaf: Scalar) -> Scalar:
 
 def _resolved(graph: FusionGraph, scalar: Scalar) -> Scalar:
     if isinstance(scalar, Apply):
-        return Apply(
-            scalar.opcode, tuple(_resolved(graph, o) for o in scalar.operands), scalar.type, scalar.template
-        )
+        return replace(scalar, operands=tuple(_resolved(graph, o) for o in scalar.operands))
     return _through(graph, scalar)
 
 

@@ -7,27 +7,26 @@ from dataclasses import replace
 from typing import Any
 
 from t10.core.expression import AffineDim
+from t10.core.scalar import ScalarOp
 from t10.dialect import build
 from t10.dialect.mlir import captured, dialect, ir, walk
 from t10.dialect.rtensor import FORCED
-from t10.passes.fusion.affine import ZERO, axis_dim, compose
-from t10.passes.fusion.graph import PARALLEL, TRANSPOSE, FusionGraph, Nest, Opaque, Reshape, kind_of
-from t10.passes.fusion.names import operator_names
-from t10.passes.fusion.reorder import reorder_dims
-from t10.passes.fusion.scalar import (
+from t10.passes.bridge.affine import ZERO, axis_dim, compose
+from t10.passes.bridge.tree import (
     Accumulated,
-    Apply,
     Constant,
     Extract,
-    Index,
     Read,
     Scalar,
+    function_of,
     rewrite,
     substitute_axes,
     visit,
 )
-
-_ITERATORS = {"parallel": "#linalg.iterator_type<parallel>", "reduction": "#linalg.iterator_type<reduction>"}
+from t10.passes.bridge.write_generic import generic, write_body, write_operation
+from t10.passes.fusion.graph import PARALLEL, TRANSPOSE, FusionGraph, Nest, Opaque, Reshape, kind_of
+from t10.passes.fusion.names import operator_names
+from t10.passes.fusion.reorder import reorder_dims
 
 
 def write_function(function: Any, graph: FusionGraph) -> None:
@@ -102,7 +101,10 @@ class _Writer:
             self.made[value] = result
 
     def _type(self, value: int) -> Any:
-        return ir.RankedTensorType.get(list(self.graph.shapes[value]), self.graph.types[value])
+        return self._tensor(self.graph.shapes[value], self.graph.types[value])
+
+    def _tensor(self, shape: Sequence[int], dtype: str) -> Any:
+        return ir.RankedTensorType.get(list(shape), ir.Type.parse(dtype))
 
     def _reshape(self, node: Reshape) -> Any:
         integer = ir.IntegerType.get_signless(64)
@@ -164,7 +166,7 @@ class _Writer:
         attributes = {key: ir.DenseI64ArrayAttr.get(values) for key, values in static.items()}
         op = ir.Operation.create(
             "tensor.extract_slice",
-            results=[ir.RankedTensorType.get(sizes, self.graph.types[read.value])],
+            results=[self._tensor(sizes, self.graph.types[read.value])],
             operands=[self.made[read.value]],
             attributes={**attributes, "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0, 0])},
             loc=nest.location,
@@ -233,7 +235,7 @@ class _Writer:
         return self._generic(after, point, self._empty(after, point))
 
     def _empty(self, nest: Nest, point: Any) -> Any:
-        kind = ir.RankedTensorType.get(list(self.graph.shapes[nest.result]), nest.acc_type)
+        kind = self._tensor(self.graph.shapes[nest.result], nest.acc_type)
         return ir.Operation.create("tensor.empty", results=[kind], loc=nest.location, ip=point).results[0]
 
     def _init(self, nest: Nest, point: Any) -> Any:
@@ -256,10 +258,10 @@ class _Writer:
         )
         return self._generic(spread, point, self._empty(spread, point))
 
-    def _filled(self, constant: Constant, value: int, element_type: Any, location: Any, point: Any) -> Any:
+    def _filled(self, constant: Constant, value: int, element_type: str, location: Any, point: Any) -> Any:
         with point, location:
-            scalar = _constant(constant, location, point)
-            kind = ir.RankedTensorType.get(list(self.graph.shapes[value]), element_type)
+            scalar = write_operation(ScalarOp("const", (), constant.dtype, constant.text), [])
+            kind = self._tensor(self.graph.shapes[value], element_type)
             empty = ir.Operation.create("tensor.empty", results=[kind]).results[0]
             return dialect("linalg").fill(scalar, outs=[empty])
 
@@ -271,142 +273,35 @@ class _Writer:
                 inputs.setdefault((node.value, node.dims), len(inputs))
         tensors = [self.made[value] for value, _ in inputs]
         maps = [dims for _, dims in inputs]
-        window = self._window(nest, [*maps, nest.out_dims], point)
-        if window is not None:
-            tensors.append(window[0])
-            maps.append(window[1])
-        op = ir.Operation.create(
-            "linalg.generic",
-            results=[out.type],
-            operands=[*tensors, out],
-            attributes={
-                "indexing_maps": _map_array([*maps, nest.out_dims], len(nest.extents)),
-                "iterator_types": ir.ArrayAttr.get(
-                    [ir.Attribute.parse(_ITERATORS[kind]) for kind in nest.kinds]
-                ),
-                "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(tensors), 1]),
-            },
-            regions=1,
-            loc=nest.location,
-            ip=point,
-        )
-        element_types = [ir.RankedTensorType(tensor.type).element_type for tensor in (*tensors, out)]
-        block = op.regions[0].blocks.append(*element_types, arg_locs=[nest.location] * len(element_types))
-        arguments = list(block.arguments)
-        body = _BodyWriter(self.made, inputs, arguments, ir.InsertionPoint(block), nest.location)
-        value = body.value(nest.body)
-        if nest.combine:
-            value = body.apply(nest.combine, [arguments[-1], value], nest.acc_type, None)
-        ir.Operation.create("linalg.yield", operands=[value], loc=nest.location, ip=ir.InsertionPoint(block))
+        with point, nest.location:
+            op, block = generic(tensors, [*maps, nest.out_dims], nest.extents, nest.kinds, out)
+        with ir.InsertionPoint(block), nest.location:
+            *arguments, old = block.arguments
+            value = self._body(nest.body, arguments[: len(inputs)], inputs)
+            if nest.combine:
+                value = write_operation(ScalarOp(nest.combine, (0, 1), nest.acc_type), [old, value])
+            ir.Operation.create("linalg.yield", operands=[value])
         return op.results[0]
 
-    def _window(self, nest: Nest, maps: list[tuple[AffineDim, ...]], point: Any) -> Any:
-        """Return an empty tensor and its index that give loops their extent which no operand dim gives (pooling)."""
-        known = {dim.terms[0].axis for dims in maps for dim in dims if dim.is_simple}
-        missing = [axis for axis in range(len(nest.extents)) if axis not in known]
-        if not missing:
-            return None
-        kind = ir.RankedTensorType.get([nest.extents[axis] for axis in missing], nest.acc_type)
-        empty = ir.Operation.create("tensor.empty", results=[kind], loc=nest.location, ip=point)
-        return empty.results[0], tuple(axis_dim(axis) for axis in missing)
+    def _body(
+        self, body: Scalar, arguments: list[Any], inputs: dict[tuple[int, tuple[AffineDim, ...]], int]
+    ) -> Any:
+        """Return the value of a scalar whose reads are `arguments`, numbered by `inputs`."""
+        extracted: dict[int, int] = {}
 
+        def number(node: Scalar) -> int:
+            return inputs[node.value, node.dims] if isinstance(node, Read) else extracted[id(node)]
 
-class _BodyWriter:
-    """Writes scalars into the block of a linalg.generic, each once."""
-
-    def __init__(
-        self,
-        tensors: dict[int, Any],
-        inputs: dict[tuple[int, tuple[AffineDim, ...]], int],
-        arguments: list[Any],
-        point: Any,
-        location: Any,
-    ) -> None:
-        self.tensors = tensors
-        self.inputs = inputs
-        self.arguments = arguments
-        self.point = point
-        self.location = location
-        self.known: dict[int, Any] = {}
-
-    def value(self, scalar: Scalar) -> Any:
-        """Return the SSA value of a scalar, writing what it needs."""
-        for node in visit(scalar):
-            if id(node) not in self.known:
-                self.known[id(node)] = self._write(node)
-        return self.known[id(scalar)]
-
-    def _write(self, node: Scalar) -> Any:
-        if isinstance(node, Read):
-            return self.arguments[self.inputs[node.value, node.dims]]
-        if isinstance(node, Constant):
-            return _constant(node, self.location, self.point)
-        if isinstance(node, Index):
-            return self._index(node.form)
-        if isinstance(node, Extract):
-            table = self.tensors[node.table]
-            indices = [self.known[id(index)] for index in node.indices]
-            element_type = ir.RankedTensorType(table.type).element_type
-            return self.apply("tensor.extract", [table, *indices], element_type, None)
-        assert isinstance(node, Apply)
-        operands = [self.known[id(operand)] for operand in node.operands]
-        return self.apply(node.opcode, operands, node.type, node.template)
-
-    def apply(self, opcode: str, operands: Sequence[Any], kind: Any, template: Any) -> Any:
-        """Write one scalar operation, with the attributes of `template`."""
-        if template is None:
-            op = ir.Operation.create(
-                opcode, results=[kind], operands=list(operands), loc=self.location, ip=self.point
-            )
-            return op.results[0]
-        op = template.clone(ip=self.point).operation
-        for i, operand in enumerate(operands):
-            op.operands[i] = operand
-        return op.results[0]
-
-    def _index(self, form: AffineDim) -> Any:
-        index = ir.IndexType.get()
-        total: Any = None
-        for term in form.terms:
-            axis = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), term.axis)
-            part = ir.Operation.create(
-                "linalg.index", results=[index], attributes={"dim": axis}, loc=self.location, ip=self.point
-            ).results[0]
-            if term.coefficient != 1:
-                part = self.apply("arith.muli", [part, self._number(term.coefficient)], index, None)
-            total = part if total is None else self.apply("arith.addi", [total, part], index, None)
-        if total is None or form.offset:
-            offset = self._number(form.offset)
-            total = offset if total is None else self.apply("arith.addi", [total, offset], index, None)
-        return total
-
-    def _number(self, value: int) -> Any:
-        return _constant(Constant(ir.IntegerAttr.get(ir.IndexType.get(), value)), self.location, self.point)
-
-
-def _constant(constant: Constant, location: Any, point: Any) -> Any:
-    attribute = constant.attribute
-    kind = ir.IntegerType.get_signless(1) if isinstance(attribute, ir.BoolAttr) else attribute.type
-    op = ir.Operation.create(
-        "arith.constant", results=[kind], attributes={"value": attribute}, loc=location, ip=point
-    )
-    return op.results[0]
-
-
-def _map_array(maps: Sequence[tuple[AffineDim, ...]], n_axes: int) -> Any:
-    return ir.ArrayAttr.get([ir.AffineMapAttr.get(_affine_map(dims, n_axes)) for dims in maps])
-
-
-def _affine_map(dims: tuple[AffineDim, ...], n_axes: int) -> Any:
-    return ir.AffineMap.get(n_axes, 0, [_affine_expression(dim) for dim in dims])
-
-
-def _affine_expression(dim: AffineDim) -> Any:
-    total: Any = None
-    for term in dim.terms:
-        part = ir.AffineDimExpr.get(term.axis)
-        part = part if term.coefficient == 1 else part * term.coefficient
-        total = part if total is None else total + part
-    if total is None:
-        return ir.AffineConstantExpr.get(dim.offset)
-    return total + dim.offset if dim.offset else total
+        for node in visit(body):
+            if isinstance(node, Extract):
+                indices = [
+                    write_body(function_of(index, len(arguments), number), arguments)
+                    for index in node.indices
+                ]
+                kind = ir.Type.parse(self.graph.types[node.table])
+                made = ir.Operation.create(
+                    "tensor.extract", results=[kind], operands=[self.made[node.table], *indices]
+                )
+                extracted[id(node)] = len(arguments)
+                arguments.append(made.results[0])
+        return write_body(function_of(body, len(arguments), number), arguments)

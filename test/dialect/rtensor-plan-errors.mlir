@@ -227,11 +227,35 @@ func.func @f(%a: tensor<2x6xf16>, %b: tensor<6x3xf16>, %c: tensor<2x3xf16>) {
 
 // -----
 
-// A plan may state its own axes: here one more than the operation has (a gather's selector).
+// The expression is the operator's, not the attribute's to state.
 func.func @stated(%a: tensor<2x6xf16>, %b: tensor<6x3xf16>, %c: tensor<2x3xf16>) {
-  // expected-error @+1 {{prod(ft[0]) = 2 does not divide the 1 cores that share operand 0}}
-  %d = linalg.matmul {rtensor.plan = #rtensor.plan<{f_op = [2, 1], ft = [[2, 1]], extents = [4, 4], uses = [[0, 1]]}>}
+  // expected-error @+1 {{'linalg.matmul' op rtensor.plan: plan has an unknown key 'extents' (expected f_op,}}
+  %d = linalg.matmul {rtensor.plan = #rtensor.plan<{f_op = [2, 3, 1], extents = [2, 3, 6]}>}
     ins(%a, %b : tensor<2x6xf16>, tensor<6x3xf16>) outs(%c : tensor<2x3xf16>) -> tensor<2x3xf16>
+  return
+}
+
+// -----
+
+// A digit of no positions, and one of an axis that is not there.
+func.func @digits(%a: tensor<2x6xf16>, %b: tensor<6x3xf16>, %c: tensor<2x3xf16>) {
+  // expected-error @+1 {{'linalg.matmul' op rtensor.plan: phases[2] holds [2, 1, 0, 1], expected a divisor and modulus of at least 1}}
+  %d = linalg.matmul {rtensor.plan = #rtensor.plan<{f_op = [2, 3, 1], phases = [[], [], [[2, 1, 0, 1]]]}>}
+    ins(%a, %b : tensor<2x6xf16>, tensor<6x3xf16>) outs(%c : tensor<2x3xf16>) -> tensor<2x3xf16>
+  // expected-error @+1 {{'linalg.matmul' op rtensor.plan: phases[2] holds [2, 1, 3, 3], expected a divisor and modulus of at least 1 and axes below 3}}
+  %e = linalg.matmul {rtensor.plan = #rtensor.plan<{f_op = [2, 3, 1], phases = [[], [], [[2, 1, 3, 3]]]}>}
+    ins(%a, %b : tensor<2x6xf16>, tensor<6x3xf16>) outs(%c : tensor<2x3xf16>) -> tensor<2x3xf16>
+  return
+}
+
+// -----
+
+// The planner does not see the window of a pooling, which its body does not read: a plan has rows for x and the result.
+func.func @pooling(%x: tensor<1x4x8x8xf32>, %window: tensor<2x2xf32>, %c: tensor<1x4x4x4xf32>) {
+  // expected-error @+1 {{'linalg.pooling_nchw_max' op rtensor.plan: ft has 3 rows, expected 2: one per input, then the output}}
+  %d = linalg.pooling_nchw_max {strides = dense<2> : vector<2xi64>, rtensor.plan = #rtensor.plan<{f_op = [1, 1, 1, 1, 1, 1],
+      ft = [[1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 1, 1]]}>}
+    ins(%x, %window : tensor<1x4x8x8xf32>, tensor<2x2xf32>) outs(%c : tensor<1x4x4x4xf32>) -> tensor<1x4x4x4xf32>
   return
 }
 

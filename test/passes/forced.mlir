@@ -7,7 +7,7 @@
 
 // The user has chosen the partition of one operator: it is the only candidate, whatever else would be faster. Fusing keeps
 // the attribute, also where relu becomes the product's epilogue.
-// CHECK: rtensor.candidates = [#rtensor.plan<{extents = [2, 3, 6], f_op = [2, 3, 1], ft = {{\[}}[1, 1, 3], [1, 1, 2], [1, 1, 1]], uses
+// CHECK: rtensor.candidates = [#rtensor.plan<{f_op = [2, 3, 1], ft = {{\[}}[1, 1, 3], [1, 1, 2], [1, 1, 1]]}>]
 // CHECK-NOT: f_op = [2, 3, 1], ft = {{\[}}[1, 1, 1]
 // CHECK: rtensor.forced = {f_op = [2, 3, 1], ft = {{\[}}[1, 1, 3], [1, 1, 2], [1, 1, 1]], rp = [0, 0, 2]}
 

@@ -1,5 +1,5 @@
-// RUN: t10-opt --t10-fuse %s | filecheck %s
-// RUN: t10-opt --t10-fuse --cse --canonicalize %s | filecheck %s
+// RUN: t10-opt --t10-fuse=orders=keep %s | filecheck %s
+// RUN: t10-opt --t10-fuse=orders=keep --cse --canonicalize %s | filecheck %s
 // RUN: t10-opt --t10-partition=chip=test-4 --t10-reconcile --t10-verify-plan %s | filecheck %s --check-prefix=PLANNED
 
 // A product and the sum of 13 tensors of 13 types behind it: one operator reads them all, in place.

@@ -75,3 +75,24 @@ func.func @wide_sum(%x: tensor<4x8xf16>) -> tensor<4xf16> {
   %sum = linalg.reduce { arith.addf } ins(%x : tensor<4x8xf16>) outs(%init : tensor<4xf16>) dimensions = [1]
   return %sum : tensor<4xf16>
 }
+
+// What a sum subtracts is a sum of negatives, whichever way it is written: an operator with an epilogue like others.
+// CHECK-LABEL: func.func @sum_of_negatives
+// CHECK: "rtensor.operator"() ({
+// CHECK: iterator_types = ["parallel", "reduction"]
+// CHECK: arith.subf %out, %in : f32
+// CHECK: math.exp
+// CHECK: kind = "reduction", op_name = "
+func.func @sum_of_negatives(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<4xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<4xf32>) -> tensor<4xf32>
+  %sum = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
+    iterator_types = ["parallel", "reduction"]} ins(%x : tensor<4x8xf32>) outs(%init : tensor<4xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %s = arith.subf %acc, %a : f32
+    linalg.yield %s : f32
+  } -> tensor<4xf32>
+  %e = linalg.exp ins(%sum : tensor<4xf32>) outs(%empty : tensor<4xf32>) -> tensor<4xf32>
+  return %e : tensor<4xf32>
+}

@@ -43,7 +43,7 @@ module attributes {t10.chip = "test-16", t10.cost_model = "ipu"} {
         linalg.yield %6 : f32
       } -> tensor<2x3xf32>
       "rtensor.yield"(%4) : (tensor<2x3xf32>) -> ()
-    }) {kind = "contraction", op_name = "product", rtensor.idle_level = 1, rtensor.plan = #rtensor.plan<{active_bytes = 32, core_order = [0, 1, 2], cycles = {compute = 1125, reduce = 0, relayout = 0, setup = 0, shift = 885}, extents = [2, 3, 6], f_op = [2, 3, 1], ft = [[1, 1, 3], [1, 1, 2], [1, 1, 1]], lengths = [1, 1, 6], loop_order = [2], phases = [[], [], [[2, 1, 3, 1], [3, 1, 2, 0]]], reduce = "none", rp = [0, 0, 2], steps = [1, 1, 3], uses = [[0, 2], [1, 2], [0, 1]], weight_bytes = 16}>} : () -> tensor<2x3xf32, #rtensor.layout<{cores = 1, fs = [2, 3], ft = [1, 1], rp = [0, 0]}>>
+    }) {kind = "contraction", op_name = "product", rtensor.idle_level = 1, rtensor.plan = #rtensor.plan<{active_bytes = 32, core_order = [0, 1, 2], cycles = {compute = 1125, reduce = 0, relayout = 0, setup = 0, shift = 885}, f_op = [2, 3, 1], ft = [[1, 1, 3], [1, 1, 2], [1, 1, 1]], lengths = [1, 1, 6], loop_order = [2], phases = [[], [], [[2, 1, 3, 1], [3, 1, 2, 0]]], reduce = "none", rp = [0, 0, 2], steps = [1, 1, 3], weight_bytes = 16}>} : () -> tensor<2x3xf32, #rtensor.layout<{cores = 1, fs = [2, 3], ft = [1, 1], rp = [0, 0]}>>
     return %1 : tensor<2x3xf32, #rtensor.layout<{cores = 1, fs = [2, 3], ft = [1, 1], rp = [0, 0]}>>
   }
 }

@@ -16,7 +16,7 @@ from t10.chip import ChipSpec, load_chip
 from t10.core import geometry
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
-from t10.core.plan import CostedPlan, Cycles, OperatorPlan
+from t10.core.plan import CostedPlan, Cycles, OperatorPlan, final_positions
 from t10.core.schedule import Buffer
 from t10.cost import CostModel, IpuCostModel, operator_cycles, paper_cost_model
 from t10.cost.operator import combine_cycles, output_chunk
@@ -155,7 +155,7 @@ def test_every_copy_of_a_sum_has_the_same_bits(spec: OperatorSpec, buffer_bytes:
         memory.begin(Buffer("accumulator", 8192, 4 * n_slots, 0, 0))
         slots = memory.slots("accumulator", "f32", plan.n_cores, n_slots)
         slots[:] = np.random.default_rng(5).standard_normal(slots.shape)
-        groups = reduction_groups(spec, plan, geometry.final_positions(plan))
+        groups = reduction_groups(spec, plan, final_positions(plan))
         due = slots[groups.members[:, 0]]
         for member in groups.members.T[1:]:
             due = due + slots[member]

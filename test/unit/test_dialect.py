@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -9,16 +11,30 @@ from typing import Any
 import numpy as np
 import pytest
 
+from t10.core.expression import AffineDim, Term
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan, PhaseTerm
+from t10.core.space import PartitionSpace
 from t10.dialect import build, ipu, ipu_parts
-from t10.dialect.attributes import to_attr, to_python
+from t10.dialect.attributes import Decoder, to_attr
 from t10.dialect.document import examples
 from t10.dialect.expression import expression_of, root_of
-from t10.dialect.layout import Layout, check_layout, read_layout
+from t10.dialect.grid import grid_of
+from t10.dialect.layout import LinearLayout, RotatingLayout
+from t10.dialect.layout_attr import layout_of, with_layout
 from t10.dialect.mlir import captured, ir, new_context, passmanager, walk
 from t10.dialect.ods import Invalid
-from t10.dialect.plan import Expression, check_plan, plan_fields, read_plan
-from t10.dialect.rtensor import layout_of
+from t10.dialect.plan import CandidatePlan, Expression, ForcedPlan, check_plan
+from t10.dialect.plan_attributes import (
+    candidates_attr,
+    candidates_of,
+    forced_attr,
+    forced_of,
+    plan_attr,
+    plan_of,
+    space_attr,
+    space_of,
+)
+from t10.dialect.rtensor import CANDIDATES
 from t10.dialect.verify import verify_layouts
 from t10.passes.read_graph import read_graph
 
@@ -61,41 +77,103 @@ def test_examples_of_the_reference_parse_verify_and_round_trip(name: str, text: 
 
 
 def test_a_layout_goes_to_an_attribute_and_back() -> None:
-    layout = Layout(fs=(2, 1), ft=(1, 2), rp=(0, 2), cores=4, scatter=2)
-    type_ = build.with_layout(ir.RankedTensorType.get([6, 8], ir.F16Type.get()), layout)
-    assert layout_of(type_) == layout
-    assert layout_of(build.with_layout(type_, None)) is None
-    assert read_layout(to_python(to_attr(Layout(linear=3).fields()))) == Layout(linear=3)
+    grid = grid_of(PAPER.plan)
+    dims = tuple(AffineDim((Term(axis, 1),)) for axis in (0, 2))
+    plain = ir.RankedTensorType.get([2, 6], ir.F16Type.get())
+    for layout in (RotatingLayout(grid, dims, (1, 1, 3)), LinearLayout(3)):
+        type_ = with_layout(plain, layout)
+        assert layout_of(type_) == layout
+        assert layout_of(ir.Type.parse(str(type_))) == layout
+        assert with_layout(type_, None) == plain
+    assert layout_of(plain) is None
 
 
-def test_a_partition_is_what_one_core_holds() -> None:
-    layout = Layout(fs=(2, 1), ft=(1, 3), rp=(0, 1))
-    assert layout.sub_tensor((5, 8)) == (3, 8)
-    assert layout.partition((5, 8)) == (3, 3)
-    assert replace(layout, scatter=2).partition_elements((5, 8)) == 6
-    assert Layout(linear=7).partition_elements((5, 8)) == 6
+STAGES = (
+    CandidatePlan((2, 3, 1)),
+    CandidatePlan((2, 3, 1), PAPER.plan.ft),
+    CandidatePlan((2, 3, 1), rp=(0, 0, 2)),
+    CandidatePlan.of(PAPER.plan),
+    CandidatePlan.of(replace(PAPER.plan, reduce="all")),
+    CandidatePlan.of(PAPER),
+)
 
 
-def test_a_plan_goes_to_an_attribute_and_back() -> None:
-    attr = build.plan_attr(PAPER)
-    assert read_plan(to_python(attr.fields)) == PAPER
+@pytest.mark.parametrize("plan", STAGES)
+def test_a_plan_goes_to_an_attribute_and_back(plan: CandidatePlan) -> None:
+    attr = plan_attr(plan, MATMUL)
+    assert plan_of(attr) == plan
+    assert plan_of(ir.Attribute.parse(str(attr))) == plan
+    assert forced_of(attr) == ForcedPlan(plan)
+    for forced in (ForcedPlan(plan), ForcedPlan(plan, 3)):
+        assert forced_of(ir.Attribute.parse(str(forced_attr(forced)))) == forced
+    assert candidates_of(candidates_attr((plan, plan))) == (plan, plan)
 
 
-def test_the_papers_plan_keeps_the_rules() -> None:
-    check_plan(plan_fields(PAPER, MATMUL), MATMUL)
-    check_plan(plan_fields(PAPER))
+@pytest.mark.parametrize(
+    "space",
+    [
+        PartitionSpace(cores=16, least_cores=13, padding=0.9 * 256 / 288, n_f_op=15, at_most=495),
+        PartitionSpace(16, 16, 0.0, 1, 36, f_op=(4, 4, 1), rp=(0, 0, 4), is_aligned=True),
+    ],
+)
+def test_a_space_goes_to_an_attribute_and_back(space: PartitionSpace) -> None:
+    attr = space_attr(space, MATMUL)
+    assert space_of(attr) == space
+    assert space_of(ir.Attribute.parse(str(attr))) == space
 
 
-def test_a_plan_without_a_key_is_not_read() -> None:
-    fields = plan_fields(PAPER)
-    del fields["phases"]
-    with pytest.raises(Invalid, match="plan has no 'phases'"):
-        read_plan(fields)
+def test_a_plan_is_whole_when_it_says_so() -> None:
+    placed, priced = STAGES[3], STAGES[5]
+    assert [plan.is_placed for plan in STAGES] == [False, False, False, True, True, True]
+    assert [plan.is_costed for plan in STAGES] == [False, False, False, False, False, True]
+    assert placed.placed() == PAPER.plan
+    assert priced.costed() == PAPER
+    with pytest.raises(Invalid, match="plan has no 'phases' \\(found f_op, ft, lengths"):
+        replace(placed, phases=None).placed()
+    with pytest.raises(Invalid, match="plan has no 'cycles'"):
+        placed.costed()
+    with pytest.raises(Invalid, match="plan has no 'ft'"):
+        STAGES[0].partition()
 
 
-def test_rules_hold_with_the_plans_own_axes_instead_of_the_operations() -> None:
-    fields = plan_fields(PAPER, MATMUL)
-    check_plan(fields, Expression((9,), (frozenset(),)))
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"f_op": (2, 3)}, "f_op has 2 factors"),
+        ({"ft": ((1, 1, 3), (1, 1, 4), (1, 1, 1))}, "does not divide the 2 cores"),
+        ({"rp": (0, 0, 3)}, "larger than the smallest partition"),
+        ({"core_order": (0, 0, 1)}, "expected a permutation"),
+    ],
+)
+def test_a_plan_that_breaks_a_rule_is_not_built(changed: dict[str, Any], message: str) -> None:
+    with pytest.raises(Invalid, match=message):
+        plan_attr(replace(CandidatePlan.of(PAPER), **changed), MATMUL)
+
+
+def test_parts_of_a_placed_plan_may_be_padding_only() -> None:
+    plan = CandidatePlan((6,), ((1,),), lengths=(1,))
+    check_plan(plan, Expression((5,), (frozenset({0}),)))
+    with pytest.raises(Invalid, match="more parts than it has elements"):
+        check_plan(replace(plan, lengths=None), Expression((5,), (frozenset({0}),)))
+
+
+def test_an_attribute_is_decoded_once_and_does_not_keep_its_context() -> None:
+    asked: list[str] = []
+
+    def decode(attr: Any) -> str:
+        asked.append(str(attr))
+        return asked[-1]
+
+    decoder = Decoder(decode)
+    made = ir.Context()
+    lives = weakref.ref(made)
+    for text in ("3 : i64", "4 : i64", "3 : i64"):
+        assert decoder(ir.Attribute.parse(text, made)) == text
+    assert decoder(ir.Type.parse("i64", made)) == "i64"
+    assert asked == ["3 : i64", "4 : i64", "i64"]
+    del made
+    gc.collect()
+    assert lives() is None
 
 
 @pytest.mark.parametrize(
@@ -126,31 +204,25 @@ def test_the_root_of_an_operator_is_its_contraction() -> None:
     assert root.name == "linalg.matmul"
 
 
-def test_operators_and_moves_are_built() -> None:
+def test_operators_and_their_plans_are_built() -> None:
     module = ir.Module.parse(
-        "func.func @f(%x: tensor<4x8xf16>, %w: tensor<8x2xf16>, %i: tensor<4x2xf16>) -> tensor<4x2xf16> {\n"
-        "  %d = linalg.matmul ins(%x, %w : tensor<4x8xf16>, tensor<8x2xf16>)\n"
-        "    outs(%i : tensor<4x2xf16>) -> tensor<4x2xf16>\n"
-        "  return %d : tensor<4x2xf16>\n}"
+        "func.func @f(%x: tensor<2x6xf16>, %w: tensor<6x3xf16>, %i: tensor<2x3xf16>) -> tensor<2x3xf16> {\n"
+        "  %d = linalg.matmul ins(%x, %w : tensor<2x6xf16>, tensor<6x3xf16>)\n"
+        "    outs(%i : tensor<2x3xf16>) -> tensor<2x3xf16>\n"
+        "  return %d : tensor<2x3xf16>\n}"
     )
     matmul = find(module, "linalg.matmul")
     with ir.InsertionPoint(matmul):
-        operands = list(matmul.operands)
-        turning = Layout(fs=(2, 1), ft=(1, 2), rp=(0, 4))
-        moved = build.relayout(operands[0], turning, bytes_=8, cycles=90)
         op, block = build.operator(matmul.result.type, op_name="/MatMul", kind="contraction")
-        nest, body = build.nest([moved, operands[2]], axes=(2,), steps=(2,), rp=(4,))
     matmul.result.replace_all_uses_with(op.result)
     with ir.InsertionPoint(block):
         end = build.yield_(matmul.result)
     matmul.move_before(end)
-    with ir.InsertionPoint(body):
-        build.shift(body.arguments[1], axis=1, pace=4)
-        build.yield_(body.arguments[2])
-    build.set_plan(op, PAPER, MATMUL)
+    build.set_plan(op, PAPER)
+    op.attributes[CANDIDATES] = candidates_attr(STAGES)
     assert module.operation.verify()
     assert verify_layouts(module)
-    assert nest.result.type == operands[2].type
+    assert candidates_of(op.attributes[CANDIDATES]) == STAGES
 
 
 def test_operators_that_capture_are_merged_and_removed_like_arithmetic() -> None:
@@ -232,7 +304,3 @@ def test_an_ipu_program_is_built() -> None:
 def test_values_without_an_attribute_are_refused() -> None:
     with pytest.raises(TypeError, match="no attribute for a object"):
         to_attr(object())
-
-
-def test_a_checked_layout_says_nothing() -> None:
-    check_layout(Layout(fs=(2, 1), ft=(1, 2), rp=(0, 4)), (8, 8))

@@ -5,7 +5,7 @@ import pytest
 
 from t10.core import geometry
 from t10.core.expression import AffineDim, Axis, Operand, OperatorSpec, Term
-from t10.core.plan import OperatorPlan, PhaseTerm
+from t10.core.plan import OperatorPlan, PhaseTerm, final_positions
 from t10.core.scalar import ScalarFunction, ScalarOp
 
 PRODUCT = ScalarFunction(2, (ScalarOp("arith.mulf", (0, 1), "f32"),), 2)
@@ -117,7 +117,7 @@ def test_serpentine_ends_home_after_an_even_number_of_sweeps() -> None:
         core_order=(0, 1, 2),
     )
     # Axis 0 is swept once (odd: ends at 3), axis 2 four times (even: ends at 0).
-    assert geometry.final_positions(plan) == (3, 0, 0)
+    assert final_positions(plan) == (3, 0, 0)
 
 
 def test_halo_and_padding_of_a_compound_dim() -> None:

@@ -13,9 +13,9 @@ from t10.core.device import Execute, Repeat, Step
 from t10.core.plan import Cycles
 from t10.cost import IpuCostModel
 from t10.dialect.mlir import ir
-from t10.emit.lower import lower
 from t10.frontend.importer import import_model
-from t10.passes.pipeline import plan_mlir
+from t10.passes.lower_ipu import lower_module
+from t10.passes.pipeline import compile_module, device_program, module_text, parsed_module
 from t10.passes.registry import make, run
 
 MODELS = Path(__file__).parents[2] / "examples" / "models"
@@ -27,26 +27,31 @@ def imported(name: str) -> Any:
     return import_model(MODELS / f"{name}.onnx").module
 
 
-@pytest.mark.parametrize("name", ["bert_fp16", "resnet18_fp32", "gather"])
+@pytest.mark.parametrize("name", ["bert_fp16", "resnet18_fp32", "gather", "vit_fp16"])
 def test_one_call_leaves_what_the_passes_leave(name: str) -> None:
     at_once, step_by_step = imported(name), imported(name)
-    plan_mlir(at_once, CHIP)
+    compiled = compile_module(at_once, CHIP)
     with step_by_step.context, ir.Location.unknown():
-        run(make("t10-reconcile", f"chip={CHIP.name}"), step_by_step)
-    assert str(at_once) == str(step_by_step)
+        run(make("t10-place", f"chip={CHIP.name}"), step_by_step)
+        assert compiled.text == module_text(step_by_step)
+        run(make("t10-lower-ipu", f"chip={CHIP.name}"), step_by_step)
+        expected = module_text(step_by_step)
+    with parsed_module(compiled.text, "compiled") as module:
+        lower_module(module, CHIP, IpuCostModel(CHIP))
+        assert module_text(module) == expected
 
 
 def test_a_planned_module_prints_outside_of_its_context() -> None:
     module = imported("mlp")
-    plan_mlir(module, CHIP)
-    assert "rtensor.plan" in str(module)
+    compile_module(module, CHIP)
+    assert "rtensor.sub_task" in str(module)
     assert module.operation.verify()
 
 
 @pytest.mark.parametrize("name", ["vit_fp16", "retnet_fp32"])
 def test_the_program_of_a_model_takes_the_cycles_of_its_plan(name: str) -> None:
-    plan = plan_mlir(imported(name), CHIP).plan
-    program = lower(plan, CHIP, IpuCostModel(CHIP))
+    compiled = compile_module(imported(name), CHIP)
+    plan, program = compiled.plan, device_program(compiled.text, CHIP, IpuCostModel(CHIP))
     price = {each.name: ("compute", each.cycles) for each in program.compute_sets}
     price |= {c.name: ("shift" if c.kind == "copy_out" else c.kind, c.cycles) for c in program.copies}
     for scheduled, operator in zip(plan.operators, program.operators, strict=True):

@@ -114,7 +114,11 @@ def lowered(plan: ModulePlan) -> tuple[object, ...]:
 
 def on_device(plan: ModulePlan) -> dict[str, np.ndarray]:
     program = lower(plan, CHIP, IpuCostModel(CHIP))
-    return dict(run_device(program, CHIP, assembled(program.codelets), given(plan), given(plan)).outputs)
+    return dict(
+        run_device(
+            program, CHIP, assembled(program.codelets, CHIP.tile_memory), given(plan), given(plan)
+        ).outputs
+    )
 
 
 def test_lowering_without_fill_adds_to_what_is_there(plan: ModulePlan) -> None:

@@ -188,6 +188,42 @@ def test_a_chain_behind_a_root_is_one_epilogue_and_may_permute_the_result() -> N
     assert np.array_equal(results(found, a, b, bias)[0], np.square(a @ b + bias).T)
 
 
+def test_a_position_behind_a_root_is_one_on_the_axes_of_the_root() -> None:
+    """The loops behind a root whose first axis is summed count from its second axis on."""
+    found = read(
+        """
+        #x = affine_map<(k, i) -> (k, i)>
+        #o = affine_map<(k, i) -> (i)>
+        #id = affine_map<(i) -> (i)>
+        func.func @f(%x: tensor<5x3xi32>) -> tensor<3xi32> {
+          %r = "rtensor.operator"() ({
+            %zero = arith.constant 0 : i32
+            %e = tensor.empty() : tensor<3xi32>
+            %init = linalg.fill ins(%zero : i32) outs(%e : tensor<3xi32>) -> tensor<3xi32>
+            %s = linalg.generic {indexing_maps = [#x, #o], iterator_types = ["reduction", "parallel"]}
+              ins(%x : tensor<5x3xi32>) outs(%init : tensor<3xi32>) {
+            ^bb0(%a: i32, %acc: i32):
+              %n = arith.addi %acc, %a : i32
+              linalg.yield %n : i32
+            } -> tensor<3xi32>
+            %t = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
+              ins(%s : tensor<3xi32>) outs(%e : tensor<3xi32>) {
+            ^bb0(%a: i32, %o: i32):
+              %place = linalg.index 0 : index
+              %number = arith.index_cast %place : index to i32
+              %m = arith.muli %a, %number : i32
+              linalg.yield %m : i32
+            } -> tensor<3xi32>
+            "rtensor.yield"(%t) : (tensor<3xi32>) -> ()
+          }) {op_name = "sum", kind = "reduction"} : () -> tensor<3xi32>
+          return %r : tensor<3xi32>
+        }
+        """
+    )
+    x = numbers(5, 3).astype(np.int32)
+    assert np.array_equal(results(found, x)[0], x.sum(axis=0) * np.arange(3))
+
+
 def test_an_operator_must_yield_its_last_operation() -> None:
     with pytest.raises(UnsupportedOpError, match="yields another value"):
         read(EPILOGUE.replace("YIELDED", "%t"))

@@ -65,7 +65,7 @@ def test_windows_that_move_to_and_fro(name: str, idle_level: int) -> None:
     given = random_values((*made.graph.inputs, *made.graph.weights), seed=5)
     due = reference.run(made.graph, given)
     program = lower(made, chip, IpuCostModel(chip))
-    on_device = run_device(program, chip, assembled(program.codelets), given, given)
+    on_device = run_device(program, chip, assembled(program.codelets, chip.tile_memory), given, given)
     for output, expected in due.items():
         np.testing.assert_array_equal(executed(made, chip, given).outputs[output], expected)
         np.testing.assert_array_equal(on_device.outputs[output], expected)

@@ -94,16 +94,6 @@ def phases(plan: OperatorPlan) -> Ints:
     return result
 
 
-def final_positions(plan: OperatorPlan) -> AxisSizes:
-    """Return pos_a after the serpentine nest: S_a - 1 where the axis was swept an odd number of times, else 0."""
-    result = [0] * len(plan.f_op)
-    n_sweeps = 1
-    for axis in plan.loop_order:
-        result[axis] = plan.steps[axis] - 1 if n_sweeps % 2 else 0
-        n_sweeps *= plan.steps[axis]
-    return tuple(result)
-
-
 def window_starts(plan: OperatorPlan, slot: int, positions: AxisSizes) -> Ints:
     """Return where the windows of a rotatable operand start at a loop state, shape (cores, axes); 0 if t = 1."""
     starts = phases(plan) + np.array(positions) * np.array(plan.rp)

@@ -19,7 +19,7 @@ from t10.core.chunks import chunk_slots
 from t10.core.expression import Operand, OperatorSpec
 from t10.core.graph import Graph, View
 from t10.core.loads import Loads, MoveRates
-from t10.core.plan import OperatorPlan
+from t10.core.plan import OperatorPlan, final_positions
 from t10.core.products import zero_padded_axes
 from t10.core.schedule import Layout
 
@@ -144,7 +144,7 @@ def operand_elements(spec: OperatorSpec, plan: OperatorPlan, number: int) -> NDA
     n_inputs = len(spec.inputs)
     at_start = number < n_inputs
     slot = number if at_start else n_inputs
-    positions = (0,) * len(plan.f_op) if at_start else geometry.final_positions(plan)
+    positions = (0,) * len(plan.f_op) if at_start else final_positions(plan)
     starts = geometry.window_starts(plan, slot, positions)
     return geometry.flat_elements(operand, geometry.window_lengths(plan, slot), plan, starts)
 

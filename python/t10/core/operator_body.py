@@ -8,7 +8,7 @@ from math import prod
 
 from t10.core import geometry
 from t10.core.expression import AxisSizes, OperatorSpec
-from t10.core.plan import CostedPlan, OperatorPlan
+from t10.core.plan import CostedPlan, OperatorPlan, final_positions
 from t10.core.program import Arrive, Epilogue, Fill, Reduce, Shift, Statement, SubTask
 from t10.core.schedule import Arrival, Layout, ScheduledOperator
 
@@ -80,7 +80,7 @@ def rotating_operands(plan: OperatorPlan) -> tuple[tuple[int, ...], ...]:
 
 def shifts_home(plan: OperatorPlan, operands: Sequence[int]) -> Iterator[Shift]:
     """Yield the shifts that bring `operands` from their last positions back to where they started."""
-    positions = list(geometry.final_positions(plan))
+    positions = list(final_positions(plan))
     for axis in plan.loop_order:
         moving = tuple(number for number in operands if plan.ft[number][axis] > 1)
         if positions[axis] and moving:

@@ -90,6 +90,16 @@ class OperatorPlan:
         return prod(self.steps)
 
 
+def final_positions(plan: OperatorPlan) -> AxisSizes:
+    """Return pos_a after the serpentine nest: S_a - 1 where the axis was swept an odd number of times, else 0."""
+    result = [0] * len(plan.f_op)
+    n_sweeps = 1
+    for axis in plan.loop_order:
+        result[axis] = plan.steps[axis] - 1 if n_sweeps % 2 else 0
+        n_sweeps *= plan.steps[axis]
+    return tuple(result)
+
+
 @dataclass(frozen=True, slots=True)
 class Cycles:
     """Modelled cycles of one operator by kind; all cores run in lock step, so these are elapsed cycles."""

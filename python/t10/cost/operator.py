@@ -11,7 +11,7 @@ from t10.core import geometry
 from t10.core.chunks import chunk_slots
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
-from t10.core.plan import Cycles, OperatorPlan
+from t10.core.plan import Cycles, OperatorPlan, final_positions
 from t10.core.runs import epilogue_run
 from t10.cost.model import CostModel
 
@@ -101,7 +101,7 @@ def home_cycles(cost: CostModel, spec: OperatorSpec, plan: OperatorPlan, slots: 
 
     One further advance per axis that ended at its last position (compute-shift model R7).
     """
-    final = geometry.final_positions(plan)
+    final = final_positions(plan)
     total = 0
     for axis in plan.loop_order:
         n_bytes = sum(

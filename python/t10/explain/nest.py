@@ -15,7 +15,7 @@ from math import prod
 
 from t10.core import geometry
 from t10.core.expression import OperatorSpec
-from t10.core.plan import OperatorPlan, PhaseTerm
+from t10.core.plan import OperatorPlan, PhaseTerm, final_positions
 from t10.cost import CostModel
 from t10.cost.operator import (
     advance_bytes,
@@ -88,7 +88,7 @@ def _after(
     spec: OperatorSpec, plan: OperatorPlan, cost: CostModel, resident: tuple[int, ...]
 ) -> Iterator[tuple[str, str]]:
     """Yield what follows the loops: the way home of weights, the reduction, the epilogue."""
-    final = geometry.final_positions(plan)
+    final = final_positions(plan)
     home = [
         spec.inputs[slot].name
         for slot in resident

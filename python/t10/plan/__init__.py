@@ -11,7 +11,7 @@ from t10.plan.fronts.operator_fronts import operator_fronts
 from t10.plan.options import ForcedPartition, PlanOptions
 from t10.plan.schedule import plan_module, schedule_module
 from t10.plan.search.alignment import Pace, align_pace
-from t10.plan.search.operator import align, pareto_front, partition_candidates, placed, plan_operator
+from t10.plan.search.operator import align, pareto_front, placed, plan_operator
 from t10.plan.search.placement import place
 
 __all__ = [
@@ -22,7 +22,6 @@ __all__ = [
     "align_pace",
     "operator_fronts",
     "pareto_front",
-    "partition_candidates",
     "place",
     "placed",
     "plan_module",

@@ -215,6 +215,11 @@ def with_costs(plan: ModulePlan, known: ModulePlan) -> ModulePlan | None:
     operators: list[ScheduledOperator] = []
     if [each.name for each in plan.operators] != [each.name for each in known.operators]:
         return None
+    # Text keeps no locations: those of the model are known from where it was compiled.
+    located = tuple(
+        replace(spec, location=other.location)
+        for spec, other in zip(plan.graph.operators, known.graph.operators, strict=True)
+    )
     for one, other in zip(plan.operators, known.operators, strict=True):
         arrivals = tuple(sorted(other.arrivals, key=lambda each: each.operand))
         stated = [(each.operand, each.kind, each.buffer) for each in one.arrivals]
@@ -225,4 +230,5 @@ def with_costs(plan: ModulePlan, known: ModulePlan) -> ModulePlan | None:
         active = replace(other.active, plan=plan_now)
         front = tuple(active if each.plan.is_same(plan_now) else each for each in other.pareto)
         operators.append(replace(one, active=active, arrivals=arrivals, pareto=front))
-    return replace(plan, operators=tuple(operators), optimality=known.optimality)
+    graph = replace(plan.graph, operators=located)
+    return replace(plan, graph=graph, operators=tuple(operators), optimality=known.optimality)

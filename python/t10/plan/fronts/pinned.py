@@ -16,18 +16,9 @@ from t10.core.plan import CostedPlan, OperatorPlan
 from t10.core.schedule import ModulePlan
 from t10.cost import CostModel
 from t10.errors import InfeasiblePlanError, InputError, VerifyError
-from t10.plan.memory.operator_bound import least_bytes
 from t10.plan.options import ForcedPartition, PlanOptions
 from t10.plan.search.alignment import align_pace
-from t10.plan.search.operator import (
-    PartitionFactors,
-    SearchProgress,
-    align,
-    pareto_front,
-    partition_candidates,
-    placed,
-    plan_operator,
-)
+from t10.plan.search.operator import SearchProgress, front_that_fits, plan_operator
 from t10.plan.verify import verify_operator
 
 MOST_NAMED = 8
@@ -46,43 +37,12 @@ def pinned_front(
     for a whole plan that is wrong.
     """
     forced = options.forced_for(spec.name)
-    if forced is None:
-        return plan_operator(spec, chip, cost, options, progress)
-    if forced.plan is not None:
+    if forced is not None and forced.plan is not None:
         check_plan(spec, chip, forced.plan)
-        front = pareto_front(spec, (forced.plan,), cost, options)
-        _check_room(spec, chip, front[0])
-        return front
-    partitions = pinned_partitions(spec, chip, cost, options)
-    front = pareto_front(spec, placed(spec, align(spec, partitions)), cost, options)
-    if not front:
-        raise _refusal(
-            spec, f"none of {len(partitions)} partitions as pinned could be placed", "pin f_op only"
-        )
-    return front
-
-
-def pinned_partitions(
-    spec: OperatorSpec, chip: ChipSpec, cost: CostModel, options: PlanOptions
-) -> tuple[PartitionFactors, ...]:
-    """Return the partitions of an operator that agree with what is forced of it; raises as `pinned_front` does."""
-    forced = options.forced_for(spec.name)
+        return front_that_fits(spec, (forced.plan,), chip, cost, options)
     if forced is not None:
         check_pace(spec, forced)
-    partitions = partition_candidates(spec, chip, cost, options)
-    if forced is None or forced.rp is None:
-        return partitions
-    aligned = align(spec, partitions)
-    kept = tuple(partition for partition, pace in aligned if pace.rp == forced.rp)
-    if not kept:
-        paces = sorted({pace.rp for _, pace in aligned})
-        raise _refusal(
-            spec,
-            f"nothing on the front of f_op {list(forced.f_op)} has rp {list(forced.rp)}"
-            f" (expected one of {', '.join(str(list(rp)) for rp in paces)})",
-            "give ft as well: rp follows from it",
-        )
-    return kept
+    return plan_operator(spec, chip, cost, options, progress)
 
 
 def check_pace(spec: OperatorSpec, forced: ForcedPartition) -> None:
@@ -138,16 +98,6 @@ def idle_levels(plan: ModulePlan) -> dict[str, int]:
         if layout.operator:
             levels[layout.operator] = max(levels[layout.operator], layout.scatter)
     return levels
-
-
-def _check_room(spec: OperatorSpec, chip: ChipSpec, priced: CostedPlan) -> None:
-    room, need = chip.capacity_bytes - chip.shift_buffer_bytes, least_bytes(spec, priced.plan)
-    if need > room:
-        raise _refusal(
-            spec,
-            f"the pinned plan needs {need} bytes per core, {room} are available on {chip.name}",
-            "cut it further, in space (f_op) or in time (ft)",
-        )
 
 
 def _refusal(spec: OperatorSpec, message: str, hint: str) -> InfeasiblePlanError:

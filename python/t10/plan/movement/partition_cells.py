@@ -10,7 +10,7 @@ from t10.core import geometry
 from t10.core.chunks import chunk_slots
 from t10.core.expression import OperatorSpec
 from t10.core.movement import operand_of
-from t10.core.plan import OperatorPlan
+from t10.core.plan import OperatorPlan, final_positions
 from t10.plan.movement._moves import PartitionCells
 
 
@@ -19,7 +19,7 @@ def operand_cells(spec: OperatorSpec, plan: OperatorPlan, number: int) -> Partit
     operand = operand_of(spec, number)
     n_inputs = len(spec.inputs)
     slot = min(number, n_inputs)
-    positions = (0,) * len(plan.f_op) if number < n_inputs else geometry.final_positions(plan)
+    positions = (0,) * len(plan.f_op) if number < n_inputs else final_positions(plan)
     return PartitionCells(
         dims=[
             (extent, dim.offset, [(term.axis, term.coefficient) for term in dim.terms])

@@ -8,7 +8,7 @@ the code that defines the costs.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from t10.chip import ChipSpec
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan
+from t10.core.space import PartitionSpace
 from t10.cost import CostModel
 from t10.cost.program import CostProgram, cost_program
 from t10.errors import InfeasiblePlanError, T10Error
@@ -26,11 +27,12 @@ from t10.plan.options import ForcedPartition, PlanOptions
 from t10.plan.search import _search
 from t10.plan.search.alignment import Pace, align_pace
 from t10.plan.search.alternatives import evaluate_plans
-from t10.plan.search.evaluate import Evaluation, evaluate
+from t10.plan.search.evaluate import Evaluation, evaluate, padded_lengths
 from t10.plan.search.pareto import front_indices, thinned
 from t10.plan.search.placement import place
-from t10.plan.search.space import searched_partitions
+from t10.plan.search.space import partitions_within, searched_partitions
 from t10.plan.search.task import SearchTask, compute_bound, search_task, shift_table
+from t10.plan.search.temporal import TemporalSpace
 
 Ints = NDArray[np.int64]
 FtRows = tuple[AxisSizes, ...]
@@ -45,6 +47,8 @@ SearchProgress = Callable[[float], object]
 UNLIMITED_BYTES = 1 << 62
 MOST_COPIES = 2
 """Plans are looked at up to this many times the memory there is: about half of what they hold may be in place."""
+MOST_NAMED = 8
+"""Paces that an error lists."""
 ROOMY_BYTES = 1 << 23
 """Memory of a core in which any plan worth looking at fits."""
 
@@ -77,11 +81,14 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True)
 class _Space:
-    """What is searched: F_op rows, under each all ft or the one given, the operator's numbers, and its costs."""
+    """What is searched: F_op rows, under each all ft, the operator's numbers, and its costs.
+
+    `ft` (n, operands, axes) are those of a single F_op where a user has fixed some of it; None for all there are.
+    """
 
     spec: OperatorSpec
     rows: Ints
-    ft: FtRows | None
+    ft: Ints | None
     task: SearchTask
     cost: CostModel
     program: CostProgram
@@ -91,7 +98,7 @@ class _Space:
     ) -> tuple[list[Found], Counts]:
         """Return the front, least bytes first, and the counts of the search."""
         if self.ft is not None:
-            return self._single(self.ft), (1, 1, 1, 1, 1)
+            return self._listed(self.ft), (1, 1, len(self.ft), len(self.ft), len(self.ft))
         n_axes = len(self.spec.axes)
         limit_bytes = 0 if is_bytes_only else self.task.capacity_bytes
         table = shift_table(self.cost, limit_bytes, self.task.shift_granule_bytes)
@@ -113,12 +120,20 @@ class _Space:
         ]
         return front, counts
 
-    def _single(self, ft: FtRows) -> list[Found]:
-        """Return the one plan there is, nothing if it does not fit."""
+    def _listed(self, ft: Ints) -> list[Found]:
+        """Return the front of some ft under the one F_op; a single one need not have a placement."""
         f_op: AxisSizes = tuple(self.rows[0].tolist())
-        priced = evaluate(self.spec, self.cost, self.rows[:1], np.array([ft], np.int64))
-        n_bytes = int(priced.active_bytes[0])
-        return [((f_op, ft), int(priced.cycles[0]), n_bytes)] if n_bytes <= self.task.capacity_bytes else []
+        priced = evaluate(self.spec, self.cost, np.repeat(self.rows, len(ft), axis=0), ft)
+        fits = np.flatnonzero(priced.active_bytes <= self.task.capacity_bytes)
+        order = fits[np.lexsort((fits, priced.cycles[fits], priced.active_bytes[fits]))]
+        found: list[Found] = []
+        for i in order.tolist():
+            cycles = int(priced.cycles[i])
+            rows: FtRows = tuple(tuple(row) for row in ft[i].tolist())
+            is_beaten = bool(found) and found[-1][1] <= cycles
+            if not is_beaten and (len(ft) == 1 or self._is_placeable(f_op, rows)):
+                found.append(((f_op, rows), cycles, int(priced.active_bytes[i])))
+        return found
 
     def _is_placeable(self, f_op: AxisSizes, ft: FtRows) -> bool:
         return place(self.spec, f_op, ft, align_pace(self.spec, f_op, ft)) is not None
@@ -138,8 +153,49 @@ def search_operator(
     Without `is_pruning` every plan of the space is priced: the same front, for comparison. Raises
     `InfeasiblePlanError` where nothing fits a core's memory or a forced partition is wrong, and what `progress` raises.
     """
-    start = time.perf_counter()
     space = _space(spec, chip, cost, options)
+    return _searched(space, chip, options, progress, is_pruning=is_pruning)
+
+
+def search_space(
+    spec: OperatorSpec, within: PartitionSpace, chip: ChipSpec, cost: CostModel, options: PlanOptions
+) -> tuple[CostedPlan, ...]:
+    """Return the front of the plans of a space, as `search_operator` does of the space that options leave.
+
+    Of `options` only the length of the front counts. Raises `InputError` for a space of another operator.
+    """
+    rows = partitions_within(spec, within)
+    ft = None if within.rp is None or within.f_op is None else ft_of_pace(spec, within.f_op, within.rp)
+    return _searched(_made(spec, rows, within.padding, ft, chip, cost), chip, options).front
+
+
+def operator_space(
+    spec: OperatorSpec, chip: ChipSpec, cost: CostModel, options: PlanOptions
+) -> PartitionSpace:
+    """Return the partitions that `search_operator` searches, as constraints: those on F_op only."""
+    forced = options.forced_for(spec.name)
+    rows, padding = _rows(spec, chip, options)
+    return PartitionSpace(
+        cores=chip.n_cores,
+        least_cores=int(rows.prod(axis=1).min()),
+        padding=padding,
+        n_f_op=len(rows),
+        at_most=int(_search.count(search_task(spec, chip, cost, padding), rows)),
+        f_op=None if forced is None else forced.f_op,
+    )
+
+
+def _searched(
+    space: _Space,
+    chip: ChipSpec,
+    options: PlanOptions,
+    progress: SearchProgress | None = None,
+    *,
+    is_pruning: bool = True,
+) -> SearchResult:
+    """Return the front of a space and statistics; see `search_operator`."""
+    start = time.perf_counter()
+    spec, cost = space.spec, space.cost
     found, counts = _front(space, chip, progress, is_pruning=is_pruning)
     plans = placed(spec, align(spec, tuple(partition for partition, _, _ in found)))
     front = pareto_front(spec, plans, cost, options)
@@ -189,17 +245,6 @@ def least_plan(spec: OperatorSpec, chip: ChipSpec, cost: CostModel, options: Pla
     return costed(plan, arrays, 0)
 
 
-def partition_candidates(
-    spec: OperatorSpec, chip: ChipSpec, cost: CostModel, options: PlanOptions
-) -> tuple[PartitionFactors, ...]:
-    """Return the partitions on the front, (F_op, ft rows) each, least bytes first; raises as `search_operator`."""
-    space = _space(spec, chip, cost, options)
-    found, _ = _front(space, chip, None)
-    cycles = np.array([cycles for _, cycles, _ in found], np.int64)
-    kept: list[int] = thinned(np.arange(len(found)), cycles, options.max_front).tolist()
-    return tuple(found[i][0] for i in kept)
-
-
 def align(
     spec: OperatorSpec, partitions: tuple[PartitionFactors, ...]
 ) -> tuple[tuple[PartitionFactors, Pace], ...]:
@@ -244,18 +289,99 @@ def costed(plan: OperatorPlan, priced: Evaluation, row: int) -> CostedPlan:
     return CostedPlan(plan, cycles, int(priced.weight_bytes[row]), int(priced.active_bytes[row]))
 
 
-def _space(spec: OperatorSpec, chip: ChipSpec, cost: CostModel, options: PlanOptions) -> _Space:
-    """Return what there is to search; of a forced F_op all ft, however much they pad."""
+def front_that_fits(
+    spec: OperatorSpec,
+    plans: tuple[OperatorPlan, ...],
+    chip: ChipSpec,
+    cost: CostModel,
+    options: PlanOptions,
+) -> tuple[CostedPlan, ...]:
+    """Return the front of plans that are listed, fastest last: those of them that fit, as `search_operator` finds them.
+
+    Of plans equal in cycles and bytes the first counts. Raises `InfeasiblePlanError` where none fits.
+    """
+    priced = evaluate_plans(spec, cost, plans)
+    room, front = room_bytes(chip), front_indices(priced.cycles, priced.active_bytes)
+    needs: list[int] = []
+    for limit in limits_bytes(chip):
+        within = front[priced.active_bytes[front] <= limit]
+        numbers: list[int] = within.tolist()
+        needs = [_need_bytes(spec, plans[i], int(priced.active_bytes[i]), room) for i in numbers]
+        fitting = within[np.array(needs, np.int64) <= room]
+        if len(fitting):
+            rows: list[int] = thinned(fitting, priced.cycles, options.max_front).tolist()
+            return tuple(costed(plans[row], priced, row) for row in rows)
+    raise _too_large(spec, chip, min(needs, default=int(priced.active_bytes[front[0]])))
+
+
+def ft_of_pace(spec: OperatorSpec, f_op: AxisSizes, rp: AxisSizes) -> Ints:
+    """Return all ft under an F_op that align to a pace, shape (n, operands, axes), in lexicographic order.
+
+    Raises `InfeasiblePlanError` where there is none, with the paces there are.
+    """
+    ft = TemporalSpace.of(spec).partitions(f_op, 0.0)
+    steps = ft.max(axis=1)
+    lengths = padded_lengths(spec, np.repeat(np.array([f_op], np.int64), len(ft), axis=0), ft)
+    paces = np.where(steps > 1, lengths // steps, 0)
+    kept = ft[(paces == np.array(rp)).all(axis=1)] if len(rp) == len(f_op) else ft[:0]
+    if not len(kept):
+        raise no_such_pace(spec, f_op, rp, {tuple(pace) for pace in paces.tolist()})
+    return kept
+
+
+def no_such_pace(
+    spec: OperatorSpec, f_op: AxisSizes, rp: AxisSizes, paces: Iterable[AxisSizes]
+) -> InfeasiblePlanError:
+    """Return the error of a pace that no ft under an F_op gives."""
+    known = sorted(paces)
+    more = ", ..." if len(known) > MOST_NAMED else ""
+    return InfeasiblePlanError(
+        f"no ft under f_op {list(f_op)} aligns to rp {list(rp)}"
+        f" (expected one of {', '.join(str(list(pace)) for pace in known[:MOST_NAMED])}{more})",
+        operator=spec.name,
+        location=spec.location or None,
+        hint="give ft as well: rp follows from it",
+    )
+
+
+def room_bytes(chip: ChipSpec) -> int:
+    """Return what a core has for what operators hold."""
+    return chip.capacity_bytes - chip.shift_buffer_bytes
+
+
+def limits_bytes(chip: ChipSpec) -> tuple[int, int]:
+    """Return up to how many bytes plans are looked at: first those a model is likely to have room for, then any."""
+    return MOST_COPIES * room_bytes(chip), max(ROOMY_BYTES, chip.sram_bytes)
+
+
+def _rows(spec: OperatorSpec, chip: ChipSpec, options: PlanOptions) -> tuple[Ints, float]:
+    """Return every F_op to search and the least padding; under a forced F_op, ft may pad however much."""
     forced = options.forced_for(spec.name)
     if forced is None:
-        rows, padding = searched_partitions(spec, chip.n_cores, options)
-    else:
-        _check_forced(spec, chip, forced)
-        rows, padding = np.array([forced.f_op], np.int64), 0.0
+        return searched_partitions(spec, chip.n_cores, options)
+    _check_forced(spec, chip, forced)
+    return np.array([forced.f_op], np.int64), 0.0
+
+
+def _space(spec: OperatorSpec, chip: ChipSpec, cost: CostModel, options: PlanOptions) -> _Space:
+    """Return what there is to search."""
+    forced = options.forced_for(spec.name)
+    rows, padding = _rows(spec, chip, options)
+    ft = None
+    if forced is not None and forced.ft is not None:
+        ft = np.array([forced.ft], np.int64)
+    elif forced is not None and forced.rp is not None:
+        ft = ft_of_pace(spec, forced.f_op, forced.rp)
+    return _made(spec, rows, padding, ft, chip, cost)
+
+
+def _made(
+    spec: OperatorSpec, rows: Ints, padding: float, ft: Ints | None, chip: ChipSpec, cost: CostModel
+) -> _Space:
     return _Space(
         spec=spec,
         rows=np.ascontiguousarray(rows),
-        ft=None if forced is None else forced.ft,
+        ft=ft,
         task=search_task(spec, chip, cost, padding),
         cost=cost,
         program=cost_program(cost, spec),
@@ -282,7 +408,7 @@ def _front(
     """
     room = space.task.capacity_bytes
     needs: list[int] = []
-    for limit in (MOST_COPIES * room, max(ROOMY_BYTES, chip.sram_bytes)):
+    for limit in limits_bytes(chip):
         wider = replace(space, task=replace(space.task, capacity_bytes=limit))
         found, counts = wider.front(progress, is_pruning=is_pruning)
         needs = [
@@ -292,7 +418,7 @@ def _front(
         fitting = [plan for plan, need in zip(found, needs, strict=True) if need <= room]
         if fitting:
             return fitting, counts
-    raise _too_large(space, chip, min(needs, default=_smallest(space)[2]))
+    raise _too_large(space.spec, chip, min(needs, default=_smallest(space)[2]))
 
 
 def _least_bytes(spec: OperatorSpec, partition: PartitionFactors) -> int:
@@ -301,13 +427,17 @@ def _least_bytes(spec: OperatorSpec, partition: PartitionFactors) -> int:
     return least_bytes(spec, aligned[0]) if aligned else UNLIMITED_BYTES
 
 
-def _too_large(space: _Space, chip: ChipSpec, need: int) -> InfeasiblePlanError:
+def _need_bytes(spec: OperatorSpec, plan: OperatorPlan, n_bytes: int, room: int) -> int:
+    """Return what a plan of `n_bytes`, all operands as copies, takes at least in a model, if these are too many."""
+    return n_bytes if n_bytes <= room else least_bytes(spec, plan)
+
+
+def _too_large(spec: OperatorSpec, chip: ChipSpec, need: int) -> InfeasiblePlanError:
     """Return the error of an operator of which nothing fits, with what the smallest of its plans needs."""
-    room = space.task.capacity_bytes
     return InfeasiblePlanError(
-        f"needs at least {need} bytes per core, {room} are available on {chip.name}",
-        operator=space.spec.name,
-        location=space.spec.location or None,
+        f"needs at least {need} bytes per core, {room_bytes(chip)} are available on {chip.name}",
+        operator=spec.name,
+        location=spec.location or None,
         hint="use a chip with more cores, a smaller batch, or fp16",
     )
 
@@ -316,6 +446,12 @@ def _smallest(space: _Space) -> Found:
     """Return the partition of fewest bytes on cores of any size."""
     unlimited = replace(space, task=replace(space.task, capacity_bytes=UNLIMITED_BYTES))
     found, _ = unlimited.front(None, is_bytes_only=True)
+    if not found:
+        raise InfeasiblePlanError(
+            f"no ft under f_op {space.rows[0].tolist()} as forced has a placement",
+            operator=space.spec.name,
+            location=space.spec.location or None,
+        )
     return found[0]
 
 

@@ -7,6 +7,7 @@ the sum are numbered next to each other (`natural_core_order` sees to that).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import prod
 
 from t10.core import geometry
@@ -139,7 +140,7 @@ def _result_parts(spec: OperatorSpec, plan: OperatorPlan) -> Parts | None:
         return None
     result: list[tuple[int, int, int]] = []
     is_behind_cut = False
-    for axis in plan.core_order:
+    for axis in _numbered_axes(spec, plan, cut if n_members > 1 else None):
         factor, length = plan.f_op[axis], plan.lengths[axis]
         if axis not in dim_by_axis:
             if factor > 1 and not is_behind_cut:
@@ -150,6 +151,19 @@ def _result_parts(spec: OperatorSpec, plan: OperatorPlan) -> Parts | None:
             factor, length = factor * n_members, length // n_members
         result.append((dim_by_axis[axis], factor, length))
     return result
+
+
+def _numbered_axes(spec: OperatorSpec, plan: OperatorPlan, cut: int | None) -> Iterator[int]:
+    """Yield all axes as they number cores, slowest first; one that is only cut by a reduction, in front of that.
+
+    Where an axis of one part stands in the order of cores means nothing.
+    """
+    order = plan.cut_order
+    yield from (axis for axis in range(len(plan.f_op)) if axis not in order and axis != cut)
+    if cut is not None and cut not in order:
+        reduced = next(i for i, axis in enumerate(order) if axis not in spec.output.axes)
+        order = (*order[:reduced], cut, *order[reduced:])
+    yield from order
 
 
 def _cut_axis(spec: OperatorSpec, plan: OperatorPlan, n_members: int) -> int | None:

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from t10.core.expression import OperatorSpec
+from t10.core.space import PartitionSpace
+from t10.errors import InputError
 from t10.plan.options import PlanOptions
 
 Ints = NDArray[np.int64]
@@ -34,6 +36,29 @@ def axis_factors(extent: int, most: int, padding: float) -> tuple[int, ...]:
 
 def operator_partitions(spec: OperatorSpec, n_cores: int, *, parallelism: float, padding: float) -> Ints:
     """Return every F_op, shape (n, axes), with at most `n_cores` parts that satisfies both constraints."""
+    return _partitions(spec, n_cores, least_cores(spec, n_cores, parallelism), padding)
+
+
+def partitions_within(spec: OperatorSpec, space: PartitionSpace) -> Ints:
+    """Return every F_op of a space, in the order in which `searched_partitions` had them.
+
+    Raises `InputError` where there are others than the space counts: it is that of another operator.
+    """
+    if space.f_op is not None:
+        return np.array([space.f_op], np.int64)
+    rows = _partitions(spec, space.cores, space.least_cores, space.padding)
+    if len(rows) != space.n_f_op:
+        raise InputError(
+            f"the space counts {space.n_f_op} F_op, {len(rows)} are within its constraints",
+            operator=spec.name,
+            location=spec.location or None,
+            hint="run --t10-partition anew",
+        )
+    return rows
+
+
+def _partitions(spec: OperatorSpec, n_cores: int, least: float, padding: float) -> Ints:
+    """Return every F_op of `least` to `n_cores` parts that pads no axis too much, in lexicographic order."""
     per_axis = [
         axis_factors(axis.extent, n_cores, padding) if axis.is_splittable else (1,) for axis in spec.axes
     ]
@@ -41,7 +66,6 @@ def operator_partitions(spec: OperatorSpec, n_cores: int, *, parallelism: float,
     products = np.ones(1, np.int64)
     # What the axes still to come can contribute at most decides early which rows cannot reach the parallelism.
     rest = [prod(max(f, default=1) for f in per_axis[i + 1 :]) for i in range(len(per_axis))]
-    least = least_cores(spec, n_cores, parallelism)
     for number, factors in enumerate(per_axis):
         choices = np.array(factors or (1,), np.int64)
         product = products[:, None] * choices

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from t10.core.expression import AffineDim, Term
 
@@ -14,7 +14,7 @@ def axis_dim(axis: int) -> AffineDim:
     return AffineDim((Term(axis, 1),))
 
 
-def compose(dim: AffineDim, by_axis: Sequence[AffineDim]) -> AffineDim:
+def compose(dim: AffineDim, by_axis: Sequence[AffineDim] | Mapping[int, AffineDim]) -> AffineDim:
     """Return the form with every axis replaced by a form over other axes."""
     offset = dim.offset
     coefficients: dict[int, int] = {}

@@ -1,8 +1,10 @@
 """What one point of a loop nest computes, as a graph of immutable scalars whose leaves read tensors.
 
 ```
-linalg body: %3 = arith.extf %in : f16 to f32      Apply(arith.extf, Read(v, (d0, d2)))
+linalg body: %3 = arith.extf %in : f16 to f32      Apply("arith.extf", (Read(v, (d0, d2)),), "f32")
 ```
+
+`body.BodyReader` reads them, `function_of` makes functions of values of them: `OperatorSpec` has those.
 
 A node may have several parents. Nodes are equal only if they are the same object: comparing by content would visit
 shared parts over and over.
@@ -11,11 +13,12 @@ shared parts over and over.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 from t10.core.expression import AffineDim
-from t10.passes.fusion.affine import compose
+from t10.core.scalar import ScalarFunction
+from t10.passes.bridge.affine import compose
+from t10.passes.bridge.scalars import ScalarBuilder
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -28,9 +31,10 @@ class Read:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Constant:
-    """A typed attribute: float, integer, index or boolean."""
+    """A float, integer, index or boolean as `t10.core.scalar` spells it."""
 
-    attribute: Any
+    text: str
+    dtype: str
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -47,12 +51,12 @@ class Accumulated:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Apply:
-    """An operation of `arith` or `math` on scalars. `template` is one to copy attributes from, None for a plain one."""
+    """An operation of `arith` or `math` on scalars; `attribute` as in `ScalarOp`."""
 
     opcode: str
     operands: tuple[Scalar, ...]
-    type: Any
-    template: Any = None
+    dtype: str
+    attribute: str = ""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -81,7 +85,7 @@ def rewrite(
     if isinstance(scalar, Apply):
         operands = tuple(rewrite(operand, leaf, memo) for operand in scalar.operands)
         same = all(new is old for new, old in zip(operands, scalar.operands, strict=True))
-        made: Scalar = scalar if same else Apply(scalar.opcode, operands, scalar.type, scalar.template)
+        made: Scalar = scalar if same else replace(scalar, operands=operands)
     elif isinstance(scalar, Extract):
         indices = tuple(rewrite(index, leaf, memo) for index in scalar.indices)
         same = all(new is old for new, old in zip(indices, scalar.indices, strict=True))
@@ -147,3 +151,35 @@ def cost(scalar: Scalar) -> int:
             expensive = node.opcode.startswith(EXPENSIVE_PREFIX) or node.opcode in EXPENSIVE
             total += 16 if expensive else 1
     return total
+
+
+def function_of(
+    scalar: Scalar, n_inputs: int, number: Callable[[Scalar], int], order: Sequence[Scalar] = ()
+) -> ScalarFunction:
+    """Return a scalar as a function of `n_inputs` values.
+
+    `number` says which of them a read, an extract or the accumulated value is; what the scalar needs of `order` comes
+    first, in that order.
+    """
+    needed = {id(node) for node in visit(scalar)} if order else set[int]()
+    builder = ScalarBuilder(n_inputs)
+    made: dict[int, int] = {}
+
+    def add(node: Scalar) -> int:
+        if id(node) not in made:
+            made[id(node)] = append(node)
+        return made[id(node)]
+
+    def append(node: Scalar) -> int:
+        if isinstance(node, Apply):
+            return builder.add(
+                node.opcode, tuple(add(each) for each in node.operands), node.dtype, node.attribute
+            )
+        if isinstance(node, Constant):
+            return builder.constant(node.text, node.dtype)
+        return builder.affine(node.form) if isinstance(node, Index) else number(node)
+
+    for node in order:
+        if id(node) in needed:
+            add(node)
+    return builder.finish(add(scalar))
