@@ -1,9 +1,9 @@
-// RUN: t10-opt --t10-partition="chip=test-16" %s | filecheck %s
-// RUN: t10-opt --t10-partition="chip=test-16" --t10-partition="chip=test-16" %s | filecheck %s
-// RUN: t10-opt --t10-align-pace="chip=test-16" %s | filecheck %s --check-prefix=PACE
-// RUN: t10-opt --t10-reconcile="chip=test-16" %s | filecheck %s --check-prefix=CHOSEN
-// RUN: t10-opt --t10-partition="chip=test-16 plan=%S/Inputs/pins.json" %s | filecheck %s --check-prefix=FILE
-// RUN: t10-opt --t10-partition="chip=test-16 f-op=1,3,1 operator=product" %s | filecheck %s --check-prefix=OPTION
+// RUN: t10-opt --mlir-print-local-scope --t10-partition="chip=test-16" %s | filecheck %s
+// RUN: t10-opt --mlir-print-local-scope --t10-partition="chip=test-16" --t10-partition="chip=test-16" %s | filecheck %s
+// RUN: t10-opt --mlir-print-local-scope --t10-align-pace="chip=test-16" %s | filecheck %s --check-prefix=PACE
+// RUN: t10-opt --mlir-print-local-scope --t10-reconcile="chip=test-16" %s | filecheck %s --check-prefix=CHOSEN
+// RUN: t10-opt --mlir-print-local-scope --t10-partition="chip=test-16 plan=%S/Inputs/pins.json" %s | filecheck %s --check-prefix=FILE
+// RUN: t10-opt --mlir-print-local-scope --t10-partition="chip=test-16 f-op=1,3,1 operator=product" %s | filecheck %s --check-prefix=OPTION
 
 // The user has chosen the partition of one operator: it is the only candidate, whatever else would be faster. Fusing keeps
 // the attribute, also where relu becomes the product's epilogue.

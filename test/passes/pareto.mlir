@@ -1,7 +1,7 @@
-// RUN: t10-opt --t10-pareto %s | filecheck %s
-// RUN: t10-opt --t10-pareto --t10-pareto %s | filecheck %s
-// RUN: t10-opt --t10-align-pace %s | t10-opt --t10-pareto | filecheck %s
-// RUN: t10-opt --t10-pareto="max-front=1" %s | filecheck %s --check-prefix=ONE
+// RUN: t10-opt --mlir-print-local-scope --t10-pareto %s | filecheck %s
+// RUN: t10-opt --mlir-print-local-scope --t10-pareto --t10-pareto %s | filecheck %s
+// RUN: t10-opt --t10-align-pace %s | t10-opt --mlir-print-local-scope --t10-pareto | filecheck %s
+// RUN: t10-opt --mlir-print-local-scope --t10-pareto="max-front=1" %s | filecheck %s --check-prefix=ONE
 
 // Three partitions of C[m, n] += A[m, k] * B[k, n], 16 each way, on 4 x 4 cores. What a core holds of each operand, in f32:
 //   nothing rotates:     A 4 x 16, B 16 x 4, C 4 x 4:  4 * (64 + 64 + 16) = 576 bytes;

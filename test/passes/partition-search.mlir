@@ -1,7 +1,7 @@
-// RUN: t10-opt --t10-partition="chip=test-16" %s | filecheck %s
-// RUN: t10-opt --t10-partition="chip=test-4" %s | filecheck %s --check-prefix=SMALL
-// RUN: t10-opt --t10-partition="chip=test-16 parallelism=0.2 padding=0.5" --t10-partition="chip=test-16" %s | filecheck %s
-// RUN: t10-opt --t10-partition="chip=test-16" --t10-partition="chip=test-4" %s | filecheck %s --check-prefix=SMALL
+// RUN: t10-opt --mlir-print-local-scope --t10-partition="chip=test-16" %s | filecheck %s
+// RUN: t10-opt --mlir-print-local-scope --t10-partition="chip=test-4" %s | filecheck %s --check-prefix=SMALL
+// RUN: t10-opt --mlir-print-local-scope --t10-partition="chip=test-16 parallelism=0.2 padding=0.5" --t10-partition="chip=test-16" %s | filecheck %s
+// RUN: t10-opt --mlir-print-local-scope --t10-partition="chip=test-16" --t10-partition="chip=test-4" %s | filecheck %s --check-prefix=SMALL
 // RUN: t10-opt --t10-partition="chip=test-16" %s -o %t.mlir
 // RUN: grep -o "#rtensor.plan" %t.mlir | wc -l | filecheck %s --check-prefix=COUNT
 

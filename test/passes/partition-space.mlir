@@ -1,7 +1,7 @@
-// RUN: t10-opt --t10-partition="chip=test-16 max-candidates=100" %s | filecheck %s
-// RUN: t10-opt --t10-partition="chip=test-16 max-candidates=100 exhaustive" %s | filecheck %s --check-prefix=EVERY
-// RUN: t10-opt --t10-partition="chip=test-16 max-candidates=1 f-op=4,4,1" %s | filecheck %s --check-prefix=ONE
-// RUN: t10-opt --t10-align-pace="chip=test-16 max-candidates=100" %s | filecheck %s --check-prefix=ALIGNED
+// RUN: t10-opt --mlir-print-local-scope --t10-partition="chip=test-16 max-candidates=100" %s | filecheck %s
+// RUN: t10-opt --mlir-print-local-scope --t10-partition="chip=test-16 max-candidates=100 exhaustive" %s | filecheck %s --check-prefix=EVERY
+// RUN: t10-opt --mlir-print-local-scope --t10-partition="chip=test-16 max-candidates=1 f-op=4,4,1" %s | filecheck %s --check-prefix=ONE
+// RUN: t10-opt --mlir-print-local-scope --t10-align-pace="chip=test-16 max-candidates=100" %s | filecheck %s --check-prefix=ALIGNED
 // RUN: t10-opt --t10-partition="chip=test-16 max-candidates=100" --t10-align-pace="max-candidates=1000" %s -o %t.late.mlir
 // RUN: t10-opt --t10-align-pace="chip=test-16 max-candidates=1000" %s | diff %t.late.mlir -
 
@@ -33,8 +33,10 @@
 // ONE: rtensor.space = #rtensor.space<{at_most = 36 : i64, cores = 16 : i64, f_op = [4, 4, 1], least_cores = 16 : i64, n_f_op = 1 : i64, padding = 0.000000e+00 : f64}>
 
 // ALIGNED: rtensor.space = #rtensor.space<{aligned = true, at_most = 495 : i64
-// LISTED: rtensor.candidates = [#rtensor.plan<{f_op = [1, 1, 16], ft
-// FRONT: rtensor.candidates = [#rtensor.plan<{active_bytes
+// LISTED: #plan = #rtensor.plan<{f_op = [1, 1, 16], ft
+// LISTED: rtensor.candidates = [#plan,
+// FRONT: #plan = #rtensor.plan<{active_bytes
+// FRONT: rtensor.candidates = [#plan
 // FRONT-NOT: rtensor.space
 // OTHER: error: operator 'product': the space counts 14 F_op, 15 are within its constraints (run --t10-partition anew)
 // FRONTLESS: error: max_front is 0 (expected at least 1)

@@ -1,6 +1,6 @@
-// RUN: t10-opt --t10-partition="chip=test-16 f-op=2,3,1 ft=1x1x3,1x1x2,1x1x1" %s | filecheck %s
-// RUN: t10-opt --t10-partition="chip=test-16 f-op=2,3,1 ft=1x1x3,1x1x2,1x1x1 operator=product" %s | filecheck %s
-// RUN: t10-opt --t10-partition="chip=test-16 f-op=2,3,1" %s | filecheck %s --check-prefix=SEARCH-FT
+// RUN: t10-opt --mlir-print-local-scope --t10-partition="chip=test-16 f-op=2,3,1 ft=1x1x3,1x1x2,1x1x1" %s | filecheck %s
+// RUN: t10-opt --mlir-print-local-scope --t10-partition="chip=test-16 f-op=2,3,1 ft=1x1x3,1x1x2,1x1x1 operator=product" %s | filecheck %s
+// RUN: t10-opt --mlir-print-local-scope --t10-partition="chip=test-16 f-op=2,3,1" %s | filecheck %s --check-prefix=SEARCH-FT
 
 // C[m, n] += A[m, k] * B[k, n] with m, n, k = 2, 3, 6, cut in 2 x 3 x 1: six cores. A lacks n, so the 3 cores of a row
 // share its part of A and may cut it three times; B lacks m and is shared by 2.
