@@ -62,20 +62,11 @@ def _entry(cls: Any) -> str:
 def _fields_table(cls: Any) -> str:
     """Return the table of an operation's operands, attributes, results and regions, and its traits."""
     rows: list[str] = []
-    groups = 0
     for known in cls._fields:
         kind = type(known).__name__.removesuffix("Def").lower()
-        if kind == "operand" and known.name == f"operands_{groups}":
-            groups += 1
-            continue
         variadic = "any number" if known.variadicity.name == "variadic" else "one"
         name = known.name.rstrip("_")
         rows.append(f"| {kind} | `{name}` | {_constraint(known.constraint)} | {variadic} |")
-    if groups:
-        rows.insert(
-            0,
-            f"| operand | `operands` | any type, in at most {OPERAND_GROUPS} runs of equal types | any number |",
-        )
     traits = ", ".join(_TRAITS[trait.__name__] for trait in cls._traits)
     table = "\n".join(["| | name | kind | count |", "|---|---|---|---|", *rows]) if rows else ""
     return "\n\n".join(part for part in (table, f"Traits: {traits}." if traits else "") if part)
