@@ -11,6 +11,7 @@ module when it is read back.
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 _KINDS = ("grid", "linear", "layout", "plan")
 """Innermost first: a layout names its grid."""
@@ -20,19 +21,28 @@ _ALIAS = re.compile(r"#\w+ = .*\n")
 
 
 def with_aliases(text: str) -> str:
-    """Return a module's text with every grid, layout and plan named above the module.
+    """Return a module's text with every grid, layout and chosen plan named above the module.
 
     Names are `#grid`, `#grid1`, ..., `#layout`, ... in the order of first use; they stand behind MLIR's own.
     """
     definitions: list[str] = []
     for kind in _KINDS:
         names: dict[str, str] = {}
-        token = re.compile(rf"{_STRING}|#rtensor\.{kind}<(?:#\w+, )?{_BODY}>")
+        token = re.compile(rf"(rtensor\.plan = )?({_STRING}|#rtensor\.{kind}<(?:#\w+, )?{_BODY}>)")
+        counts = Counter(match[2] for match in token.finditer(text))
 
-        def named(match: re.Match[str], kind: str = kind, names: dict[str, str] = names) -> str:
-            if match[0].startswith('"'):
+        def named(
+            match: re.Match[str],
+            kind: str = kind,
+            names: dict[str, str] = names,
+            counts: Counter[str] = counts,
+        ) -> str:
+            before, attribute = match[1] or "", match[2]
+            # Candidates are read where they stand, but for those of repeated layers.
+            is_candidate = kind == "plan" and not before and counts[attribute] == 1
+            if attribute.startswith('"') or is_candidate:
                 return match[0]
-            return names.setdefault(match[0], f"#{kind}{len(names) or ''}")
+            return before + names.setdefault(attribute, f"#{kind}{len(names) or ''}")
 
         text = token.sub(named, text)
         definitions += [f"{name} = {attribute}\n" for attribute, name in names.items()]

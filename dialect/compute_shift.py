@@ -190,6 +190,7 @@ class PositionOp(RTensor.Operation, name="position", traits=[Pure]):
       scf.for %t = %c0 to %c2 step %c1 {
         %p = "rtensor.position"(%t) {grid = #grid} : (index) -> index
       }
+
       func.return
     }
     ```
@@ -364,6 +365,7 @@ class RestOp(RTensor.Operation, name="rest"):
     #a = #rtensor.layout<#grid, {map = affine_map<(m, k) -> (k)>, fs = [1], ft = [2], rp = [2]}>
     func.func @f(%x: tensor<4xf16, #a>) {
       "rtensor.rest"(%x) : (tensor<4xf16, #a>) -> ()
+
       func.return
     }
     ```

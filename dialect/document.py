@@ -15,7 +15,6 @@ _TRAITS = {
     "IsIsolatedFromAboveTrait": "isolated from above",
     "NoTerminatorTrait": "no terminator needed",
 }
-_COUNTS = {"single": "one", "variadic": "any number"}
 
 
 def rtensor_page() -> str:
@@ -62,11 +61,12 @@ def _entry(cls: Any) -> str:
 
 def _fields_table(cls: Any) -> str:
     """Return the table of an operation's operands, attributes, results and regions, and its traits."""
-    rows = [
-        f"| {type(known).__name__.removesuffix('Def').lower()} | `{known.name.rstrip('_')}` "
-        f"| {_constraint(known.constraint)} | {_COUNTS[known.variadicity.name]} |"
-        for known in cls._fields
-    ]
+    rows: list[str] = []
+    for known in cls._fields:
+        kind = type(known).__name__.removesuffix("Def").lower()
+        variadic = "any number" if known.variadicity.name == "variadic" else "one"
+        name = known.name.rstrip("_")
+        rows.append(f"| {kind} | `{name}` | {_constraint(known.constraint)} | {variadic} |")
     traits = ", ".join(_TRAITS[trait.__name__] for trait in cls._traits)
     table = "\n".join(["| | name | kind | count |", "|---|---|---|---|", *rows]) if rows else ""
     return "\n\n".join(part for part in (table, f"Traits: {traits}." if traits else "") if part)

@@ -28,10 +28,6 @@ WEIGHT = "t10.weight"
 ORDER = "t10.order"
 """Of a weight: the order of the dims that it came with in which it is stored, see `t10.core.orders`."""
 OPERATOR_NAME = "op_name"
-SAME_VALUE_OPS = frozenset(
-    {"rtensor.relayout", "rtensor.setup", "rtensor.shift", "rtensor.reduce", "tensor.cast"}
-)
-"""Operations whose result is their operand, lying elsewhere."""
 RUNNING = "\0running"
 """Name of the value that an operator has computed so far; no name from a module can be it."""
 
@@ -95,6 +91,7 @@ class GraphReader:
     names: set[str] = field(default_factory=set[str])
 
     def read(self) -> ReadModule:
+        """Return the model that the function is."""
         block = self.function.regions[0].blocks[0]
         results: list[Any] = []
         with _at(self.function):
@@ -167,7 +164,7 @@ class GraphReader:
             self._generic(op, group)
         elif op.name == "rtensor.operator" and group is None:
             self._region(op)
-        elif op.name in SAME_VALUE_OPS:
+        elif op.name == "tensor.cast":
             self.known[op.results[0]] = self.lookup(op.operands[0])
         elif op.name != "rtensor.yield":
             raise UnsupportedOpError(

@@ -1,9 +1,9 @@
 // The module remembers under which cost model it is planned; later passes use the same.
 // RUN: t10-opt --mlir-print-local-scope --t10-partition="chip=test-16 f-op=2,3,1 ft=1x1x1,1x1x1,1x1x1 cost-model=t10-paper" --t10-pareto %s | filecheck %s --check-prefix=PAPER
-// RUN: t10-opt --mlir-print-local-scope --t10-reconcile="chip=test-16" %s | filecheck %s --check-prefix=IPU
+// RUN: t10-opt --t10-reconcile="chip=test-16" %s | filecheck %s --check-prefix=IPU
 // RUN: t10-opt --t10-partition="chip=test-16" --t10-pareto="cost-model=t10-paper" %s 2>&1 >%t | filecheck %s --check-prefix=KEPT
-// RUN: t10-opt --mlir-print-local-scope --t10-partition="chip=test-16 cost-model=%S/Inputs/slow_products.py" --t10-reconcile --t10-lower-ipu %s | filecheck %s --check-prefix=FILE
-// RUN: t10-opt --t10-partition="chip=test-16 cost-model=%S/Inputs/slow_products.py" --t10-place %s | t10-opt --mlir-print-local-scope --t10-verify-plan --t10-expand --t10-lower-ipu | filecheck %s --check-prefix=FILE
+// RUN: t10-opt --t10-partition="chip=test-16 cost-model=%S/Inputs/slow_products.py" --t10-reconcile --t10-lower-ipu %s | filecheck %s --check-prefix=FILE
+// RUN: t10-opt --t10-partition="chip=test-16 cost-model=%S/Inputs/slow_products.py" --t10-place %s | t10-opt --t10-verify-plan --t10-expand --t10-lower-ipu | filecheck %s --check-prefix=FILE
 // RUN: not t10-opt --t10-partition="chip=test-16 cost-model=fast" %s 2>&1 | filecheck %s --check-prefix=UNKNOWN
 // RUN: not t10-opt --t10-partition="chip=test-16 cost-model=%t.none.py" %s 2>&1 | filecheck %s --check-prefix=NONE
 

@@ -2,7 +2,7 @@
 // RUN: t10-opt --mlir-print-local-scope --t10-partition="chip=test-4" %s | filecheck %s --check-prefix=SMALL
 // RUN: t10-opt --mlir-print-local-scope --t10-partition="chip=test-16 parallelism=0.2 padding=0.5" --t10-partition="chip=test-16" %s | filecheck %s
 // RUN: t10-opt --mlir-print-local-scope --t10-partition="chip=test-16" --t10-partition="chip=test-4" %s | filecheck %s --check-prefix=SMALL
-// RUN: t10-opt --t10-partition="chip=test-16" %s -o %t.mlir
+// RUN: t10-opt --mlir-print-local-scope --t10-partition="chip=test-16" %s -o %t.mlir
 // RUN: grep -o "#rtensor.plan" %t.mlir | wc -l | filecheck %s --check-prefix=COUNT
 
 // 16^2 results and 16 cores: at least 0.9 * 256 / (256 + 32) * 16 = 12.8 of them must work, and no axis may be padded by

@@ -1,7 +1,7 @@
-// RUN: t10-opt --mlir-print-local-scope --t10-partition="chip=test-16 max-candidates=100" %s | filecheck %s
-// RUN: t10-opt --mlir-print-local-scope --t10-partition="chip=test-16 max-candidates=100 exhaustive" %s | filecheck %s --check-prefix=EVERY
-// RUN: t10-opt --mlir-print-local-scope --t10-partition="chip=test-16 max-candidates=1 f-op=4,4,1" %s | filecheck %s --check-prefix=ONE
-// RUN: t10-opt --mlir-print-local-scope --t10-align-pace="chip=test-16 max-candidates=100" %s | filecheck %s --check-prefix=ALIGNED
+// RUN: t10-opt --t10-partition="chip=test-16 max-candidates=100" %s | filecheck %s
+// RUN: t10-opt --t10-partition="chip=test-16 max-candidates=100 exhaustive" %s | filecheck %s --check-prefix=EVERY
+// RUN: t10-opt --t10-partition="chip=test-16 max-candidates=1 f-op=4,4,1" %s | filecheck %s --check-prefix=ONE
+// RUN: t10-opt --t10-align-pace="chip=test-16 max-candidates=100" %s | filecheck %s --check-prefix=ALIGNED
 // RUN: t10-opt --t10-partition="chip=test-16 max-candidates=100" --t10-align-pace="max-candidates=1000" %s -o %t.late.mlir
 // RUN: t10-opt --t10-align-pace="chip=test-16 max-candidates=1000" %s | diff %t.late.mlir -
 
@@ -10,11 +10,11 @@
 // RUN: t10-opt --t10-partition="chip=test-16 max-candidates=0" --t10-align-pace="max-candidates=0" --t10-pareto %s | diff %t.listed.mlir -
 // RUN: t10-opt --t10-partition="chip=test-16 max-candidates=0" %s | t10-opt --t10-align-pace="max-candidates=1000" | t10-opt --t10-pareto | diff %t.listed.mlir -
 // RUN: t10-opt --t10-pareto="chip=test-16" %s | diff %t.listed.mlir -
-// RUN: filecheck %s --input-file=%t.listed.mlir --check-prefix=FRONT
+// RUN: t10-opt --mlir-print-local-scope %t.listed.mlir | filecheck %s --check-prefix=FRONT
 
 // Prerequisites leave spaces where nobody looks, lists where the pass after them is the one that reads them.
 // RUN: t10-opt --t10-pareto="chip=test-16" --mlir-print-ir-after=t10-align-pace %s 2>&1 >%t | filecheck %s --check-prefix=ALIGNED
-// RUN: t10-opt --t10-align-pace="chip=test-16" --mlir-print-ir-after=t10-partition %s 2>&1 >%t | filecheck %s --check-prefix=LISTED
+// RUN: t10-opt --mlir-print-local-scope --t10-align-pace="chip=test-16" --mlir-print-ir-after=t10-partition %s 2>&1 >%t | filecheck %s --check-prefix=LISTED
 
 // A space that is not the operator's is refused.
 // RUN: t10-opt --t10-partition="chip=test-16 max-candidates=100" %s | sed "s/n_f_op = 15/n_f_op = 14/" | not t10-opt --t10-pareto 2>&1 | filecheck %s --check-prefix=OTHER
@@ -33,10 +33,8 @@
 // ONE: rtensor.space = #rtensor.space<{at_most = 36 : i64, cores = 16 : i64, f_op = [4, 4, 1], least_cores = 16 : i64, n_f_op = 1 : i64, padding = 0.000000e+00 : f64}>
 
 // ALIGNED: rtensor.space = #rtensor.space<{aligned = true, at_most = 495 : i64
-// LISTED: #plan = #rtensor.plan<{f_op = [1, 1, 16], ft
-// LISTED: rtensor.candidates = [#plan,
-// FRONT: #plan = #rtensor.plan<{active_bytes
-// FRONT: rtensor.candidates = [#plan
+// LISTED: rtensor.candidates = [#rtensor.plan<{f_op = [1, 1, 16], ft
+// FRONT: rtensor.candidates = [#rtensor.plan<{active_bytes
 // FRONT-NOT: rtensor.space
 // OTHER: error: operator 'product': the space counts 14 F_op, 15 are within its constraints (run --t10-partition anew)
 // FRONTLESS: error: max_front is 0 (expected at least 1)
