@@ -206,10 +206,14 @@ def check_rings(layout: RotatingLayout) -> None:
     for axis, offsets in ahead.items():
         width = layout.grid.lengths[axis] // layout.ft[axis]
         if (offsets % width).any():
-            raise Invalid(f"the windows of a ring overlap along axis {axis}: no neighbour has what a core lacks")
+            raise Invalid(
+                f"the windows of a ring overlap along axis {axis}: no neighbour has what a core lacks"
+            )
         group = group * layout.ft[axis] + offsets // width
     if (np.bincount(group) != layout.n_copies).any():
-        raise Invalid("the windows of a ring do not tile the sub-tensor: some are held more often than others")
+        raise Invalid(
+            "the windows of a ring do not tile the sub-tensor: some are held more often than others"
+        )
 
 
 def _sharers(layout: RotatingLayout) -> tuple[Ints, dict[int, Ints]]:
