@@ -11,9 +11,11 @@ module when it is read back.
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
+_KINDS = ("grid", "linear", "layout", "plan")
+"""Each only names those before it."""
 _BODY = r'\{(?:[^{}<>"]+|\{[^{}<>"]*\}|<[^{}<>"]*>|"[^"]*")*\}'
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _GRID = rf"#rtensor\.grid<{_BODY}>"
@@ -36,17 +38,17 @@ def with_aliases(text: str) -> str:
     end = 0
     while (match := _ALIAS.match(text, end)) is not None:
         end = match.end()
-    return text[:end] + "".join(names.definitions) + text[end:]
+    return text[:end] + "".join(line for kind in _KINDS for line in names.definitions[kind]) + text[end:]
 
 
 @dataclass
 class _Names:
-    """Names given so far, by attribute; definitions in an order in which each only uses those before it."""
+    """Names given so far, by attribute, and their definitions, by kind."""
 
     n_by_plan: Counter[str]
     by_attribute: dict[str, str] = field(default_factory=dict[str, str])
     n_by_kind: Counter[str] = field(default_factory=Counter[str])
-    definitions: list[str] = field(default_factory=list[str])
+    definitions: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
 
     def named(self, match: re.Match[str]) -> str:
         """Return what stands in the text instead of a match."""
@@ -65,5 +67,5 @@ class _Names:
             name = f"#{kind}{self.n_by_kind[kind] or ''}"
             self.n_by_kind[kind] += 1
             self.by_attribute[attribute] = name
-            self.definitions.append(f"{name} = {spelled}\n")
+            self.definitions[kind].append(f"{name} = {spelled}\n")
         return name
