@@ -85,7 +85,10 @@ def same_layout(layout: Layout) -> Layout:
 
 
 def stated(plan: ModulePlan) -> ModulePlan:
-    """Return a plan without what a module does not state: costs, traffic, alternatives and the model's locations."""
+    """Return a plan without what a module does not state.
+
+    That are costs, traffic, alternatives, the model's locations and the order of views.
+    """
 
     def operator(each: ScheduledOperator) -> ScheduledOperator:
         arrivals = sorted(each.arrivals, key=lambda arrival: arrival.operand)
@@ -107,7 +110,11 @@ def stated(plan: ModulePlan) -> ModulePlan:
 
     return replace(
         plan,
-        graph=replace(plan.graph, operators=tuple(map(spec, plan.graph.operators))),
+        graph=replace(
+            plan.graph,
+            operators=tuple(map(spec, plan.graph.operators)),
+            views=tuple(sorted(plan.graph.views, key=lambda view: view.name)),
+        ),
         operators=tuple(map(operator, plan.operators)),
         weight_layouts=layouts(plan.weight_layouts),
         input_layouts=layouts(plan.input_layouts),
