@@ -10,6 +10,7 @@ import pytest
 from t10.chip import load_chip
 from t10.dialect.mlir import ir, new_context
 from t10.errors import T10Error
+from t10.passes.bridge.annotate import CHIP
 from t10.passes.bridge.read_program import read_program
 from t10.passes.place import place_module, program_plan
 
@@ -624,6 +625,7 @@ def edited(text: str, edits: tuple[Edit, ...]) -> str:
 @pytest.mark.parametrize("text", [PRODUCT, SUMS])
 def test_a_program_is_read(text: str) -> None:
     module = ir.Module.parse(HEAD + text)
+    module.operation.attributes[CHIP] = ir.StringAttr.get("test-16")
     place_module(module, load_chip("test-16"))
     assert program_plan(read_program(module), load_chip("test-16")).operators
 
