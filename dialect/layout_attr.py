@@ -37,8 +37,15 @@ class GridAttr(RTensor.Attribute, name="grid"):
     | `phases` | axes x terms | where a core starts: terms `[stride, divisor, modulus, sharer axes ...]` |
 
     Core `s` has coordinates `s_a < f_op[a]`. With `sigma` the row-major number of its coordinates along the sharer axes
-    of a term, it starts at `phase_a(s) = sum(stride * ((sigma / divisor) mod modulus)) mod lengths[a]`. At positions `p`
-    it computes the box `prod_a [phase_a(s) + p_a * pace_a, + pace_a) mod lengths[a]`, `pace_a = lengths[a] / steps[a]`.
+    of a term,
+
+    ```text
+    phase_a(s) = sum over terms (stride * ((sigma / divisor) mod modulus)) mod lengths[a]       where core s starts
+    pace_a = lengths[a] / steps[a]                                                              indices of a sub-task
+    at positions p core s computes the box prod_a [phase_a(s) + p_a * pace_a, + pace_a) mod lengths[a]
+    ```
+
+    An axis of one step has no loop and no phases: its box is the whole part.
     """
 
     fields: DictAttr
@@ -54,9 +61,10 @@ class LayoutAttr(RTensor.Attribute, name="layout"):
       fs = [2, 1], ft = [1, 3], rp = [0, 2]}>>)
     ```
 
-    `map` says which axes of the grid index the tensor. Per tensor dim, outermost first: `fs` pieces in space, `ft` pieces
-    of a sub-tensor over one ring of cores, `rp` indices by which a window moves in one shift. A dim indexed by several
-    axes has one number per axis: `fs = [1, [2, 1]]`. `fs` and `rp` follow from the grid and are checked against it.
+    `map` says which axes of the grid index the tensor. Per tensor dim, outermost first: `fs` pieces in space, `ft`
+    pieces of a sub-tensor over one ring of cores, `rp` indices by which a window moves in one shift. A dim indexed by
+    several axes has one number per axis: `fs = [1, [2, 1]]`. `fs` and `rp` follow from the grid and are checked
+    against it.
 
     Core `s` holds `[phase_a(s) + p_a * pace_a, + lengths[a] / ft) mod lengths[a]` of its part of every axis `a` that
     the tensor rotates along (`ft` over 1), and its whole part of the others. Optional keys:
@@ -67,7 +75,8 @@ class LayoutAttr(RTensor.Attribute, name="layout"):
     | `scatter` | of n cores that hold one window each keeps one of n chunks of it, by its rank among them |
     | `partial` | the combination that is still owed: cores that hold one window hold partial results |
 
-    The windows of the cores that share a sub-tensor must tile it, every part equally often.
+    A grid may cover more than the tensor: slots outside are padding. The windows of the cores that share a sub-tensor
+    leave no part of it out; those of a tensor that is shifted also form rings (`rtensor.shift`).
     """
 
     grid: GridAttr
