@@ -242,9 +242,9 @@ class ShiftOp(RTensor.Operation, name="shift", traits=[Pure]):
     }
     ```
 
-    The tensor as a whole keeps its value. The position is one of the loop's (`rtensor.position`), or 0: home. What a core
-    lacks after the move comes from the ring member whose window begins or ends where its own did; a position is at most
-    one step away from the one before, on the circle of positions.
+    The tensor as a whole keeps its value. The position is one of the loop's (`rtensor.position`), or 0: home. What a
+    core lacks after the move comes from the ring member whose window begins or ends where its own did; a position is at
+    most one step away from the one before, on the circle of positions.
 
     ```text
     core s holds [phase_a(s) + position * rp, + lengths[a] / ft) mod lengths[a] of its part of axis a

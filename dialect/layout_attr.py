@@ -37,8 +37,8 @@ class GridAttr(RTensor.Attribute, name="grid"):
     | `phases` | axes x terms | where a core starts: terms `[stride, divisor, modulus, sharer axes ...]` |
 
     Core `s` has coordinates `s_a < f_op[a]`. With `sigma` the row-major number of its coordinates along the sharer axes
-    of a term, it starts at `phase_a(s) = sum(stride * ((sigma / divisor) mod modulus)) mod lengths[a]`. At positions `p`
-    it computes the box `prod_a [phase_a(s) + p_a * pace_a, + pace_a) mod lengths[a]`, `pace_a = lengths[a] / steps[a]`.
+    of a term, it starts at `phase_a(s) = sum(stride * ((sigma / divisor) mod modulus)) mod lengths[a]`. At positions
+    `p` it computes the box `prod_a [phase_a(s) + p_a * pace_a, + pace_a) mod lengths[a]`, `pace_a = lengths[a] / steps[a]`.
     """
 
     fields: DictAttr
@@ -54,8 +54,8 @@ class LayoutAttr(RTensor.Attribute, name="layout"):
       fs = [2, 1], ft = [1, 3], rp = [0, 2]}>>)
     ```
 
-    `map` says which axes of the grid index the tensor. Per tensor dim, outermost first: `fs` pieces in space, `ft` pieces
-    of a sub-tensor over one ring of cores, `rp` indices by which a window moves in one shift. A dim indexed by several
+    `map` says which axes of the grid index the tensor. Per tensor dim, outermost first: `fs` pieces in space, `ft`
+    pieces of a sub-tensor over one ring of cores, `rp` indices by which a window moves in one shift. A dim indexed by several
     axes has one number per axis: `fs = [1, [2, 1]]`. `fs` and `rp` follow from the grid and are checked against it.
 
     Core `s` holds `[phase_a(s) + p_a * pace_a, + lengths[a] / ft) mod lengths[a]` of its part of every axis `a` that
@@ -99,7 +99,7 @@ class PlaceAttr(RTensor.Attribute, name="place"):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class MemoryRange:
     """Bytes of every core's memory: the address of the first and how many."""
 
     address_bytes: int
@@ -140,12 +140,12 @@ def with_layout(type_: Any, layout: Layout | None) -> Any:
     )
 
 
-def place_attr(place: Place) -> Any:
+def place_attr(place: MemoryRange) -> Any:
     """Return `#rtensor.place<...>`."""
     return PlaceAttr.get(to_attr({"address": place.address_bytes, "bytes": place.size_bytes}))
 
 
-def read_place(attr: Any) -> Place:
+def read_place(attr: Any) -> MemoryRange:
     """Return the value of `#rtensor.place`; raises `Invalid`."""
     attr = attr.maybe_downcast()
     if not isinstance(attr, PlaceAttr):
@@ -155,7 +155,7 @@ def read_place(attr: Any) -> Place:
     numbers = [required(fields, key, "place") for key in ("address", "bytes")]
     if not all(is_int(number) and number >= 0 for number in numbers):
         raise Invalid(f"place is {fields}, expected numbers that are not negative")
-    return Place(*numbers)
+    return MemoryRange(*numbers)
 
 
 def _decode_grid(attr: Any) -> Grid:
