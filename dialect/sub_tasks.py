@@ -214,6 +214,9 @@ def _root_of(op: Any, accumulator: Any) -> Any:
         raise Invalid("rtensor.sub_task yields another value than its root makes")
     if list(root.operands)[-1] != accumulator:
         raise Invalid("the root writes elsewhere than into the accumulator of its sub-task")
+    for inner in root.regions[0].blocks[0].operations:
+        if inner.operation.results and not any(True for value in inner.operation.results for _ in value.uses):
+            raise Invalid(f"the root computes {inner.operation.name}, which nothing uses")
     return root
 
 

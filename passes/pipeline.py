@@ -149,7 +149,11 @@ def parsed_module(text: str, source: str) -> Iterator[Any]:
 
 
 def _checked_plan(module: Any, chip: ChipSpec) -> ModulePlan:
-    return program_plan(read_program(module), chip)
+    plan = program_plan(read_program(module), chip)
+    stated = module.operation.attributes[CHIP].value
+    if stated != chip.name:
+        raise VerifyError(f"the module is planned for {stated}, expected {chip.name}")
+    return plan
 
 
 def fused(module: Any, progress: Progress | None = None) -> ReadModule:

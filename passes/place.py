@@ -14,6 +14,7 @@ from t10.dialect.layout_attr import MemoryRange, place_attr, read_place
 from t10.dialect.location import source_text
 from t10.dialect.ods import Invalid
 from t10.errors import InputError, VerifyError
+from t10.passes.bridge.annotate import CHIP
 from t10.passes.bridge.read_program import ReadProgram, read_program
 from t10.passes.planning import PlanningPass, is_lowered
 from t10.plan.memory.allocation import Request, allocate, peak_bytes, placed
@@ -67,8 +68,11 @@ def place_module(module: Any, chip: ChipSpec) -> ModulePlan:
 def program_plan(program: ReadProgram, chip: ChipSpec) -> ModulePlan:
     """Return what a module at the compute-shift level does, as values; addresses are those it states, if it does.
 
-    What arrivals move and take is left out. Raises `VerifyError` where places do not fit the program.
+    What arrivals move and take is left out. Raises `VerifyError` where places do not fit the program, `InputError`
+    for a module that names no chip.
     """
+    if CHIP not in program.model.function.parent.attributes:
+        raise InputError(f"the module has no {CHIP}", hint="it says for which chip it is planned")
     requests = _requests(program, chip)
     if SHIFT_BUFFER in program.model.function.attributes:
         buffers = _stated(program, requests)
