@@ -7,7 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from t10.core.expression import AffineDim, AxisSizes
-from t10.dialect.attributes import Decoder, int_tuple, is_int, refuse_unknown, required, to_attr, to_python
+from t10.dialect.attributes import (
+    Decoder,
+    entries_of,
+    int_tuple,
+    is_int,
+    refuse_unknown,
+    required,
+    to_attr,
+    to_python,
+)
 from t10.dialect.grid import Grid, grid_fields, read_grid
 from t10.dialect.layout import Layout, LinearLayout, RotatingLayout, check_layout, dim_numbers
 from t10.dialect.maps import map_attr, read_map
@@ -38,7 +47,8 @@ class GridAttr(RTensor.Attribute, name="grid"):
 
     Core `s` has coordinates `s_a < f_op[a]`. With `sigma` the row-major number of its coordinates along the sharer axes
     of a term, it starts at `phase_a(s) = sum(stride * ((sigma / divisor) mod modulus)) mod lengths[a]`. At positions
-    `p` it computes the box `prod_a [phase_a(s) + p_a * pace_a, + pace_a) mod lengths[a]`, `pace_a = lengths[a] / steps[a]`.
+    `p` it computes the box `prod_a [phase_a(s) + p_a * pace_a, + pace_a) mod lengths[a]`, where
+    `pace_a = lengths[a] / steps[a]`.
     """
 
     fields: DictAttr
@@ -55,8 +65,9 @@ class LayoutAttr(RTensor.Attribute, name="layout"):
     ```
 
     `map` says which axes of the grid index the tensor. Per tensor dim, outermost first: `fs` pieces in space, `ft`
-    pieces of a sub-tensor over one ring of cores, `rp` indices by which a window moves in one shift. A dim indexed by several
-    axes has one number per axis: `fs = [1, [2, 1]]`. `fs` and `rp` follow from the grid and are checked against it.
+    pieces of a sub-tensor over one ring of cores, `rp` indices by which a window moves in one shift. A dim indexed by
+    several axes has one number per axis: `fs = [1, [2, 1]]`. `fs` and `rp` follow from the grid and are checked
+    against it.
 
     Core `s` holds `[phase_a(s) + p_a * pace_a, + lengths[a] / ft) mod lengths[a]` of its part of every axis `a` that
     the tensor rotates along (`ft` over 1), and its whole part of the others. Optional keys:
@@ -216,13 +227,16 @@ def _rotating(grid: Grid, fields: Mapping[str, Any]) -> RotatingLayout:
     return layout
 
 
-def _by_axis(dims: tuple[AffineDim, ...], value: Any, name: str, n_axes: int, default: int = 1) -> AxisSizes:
+def _by_axis(
+    dims: tuple[AffineDim, ...], value: object, name: str, n_axes: int, default: int = 1
+) -> AxisSizes:
     """Return numbers written per tensor dim as numbers per axis of the grid."""
-    if not isinstance(value, tuple) or len(value) != len(dims):
+    entries = entries_of(value)
+    if entries is None or len(entries) != len(dims):
         raise Invalid(f"{name} is {value}, expected one entry per tensor dim, here {len(dims)}")
     found: dict[int, int] = {}
-    for d, (dim, entry) in enumerate(zip(dims, value, strict=True)):
-        numbers = (entry,) if is_int(entry) else int_tuple(entry, f"{name}[{d}]")
+    for d, (dim, entry) in enumerate(zip(dims, entries, strict=True)):
+        numbers = int_tuple((entry,) if is_int(entry) else entry, f"{name}[{d}]")
         if not dim.terms:
             expected = 0 if name in ("rp", "at") else 1
             if numbers != (expected,):

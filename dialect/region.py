@@ -16,10 +16,12 @@ the operation that reads it needs it: what it returns can be executed without an
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from t10.core.plan import final_positions
+from t10.core.schedule import ArrivalKind
 from t10.dialect.compute_shift import constant_index, placed_layout, rotating_layout
 from t10.dialect.grid import Grid
 from t10.dialect.layout import RotatingLayout
@@ -34,7 +36,11 @@ from t10.dialect.sub_tasks import (
     read_task,
 )
 
-MOVES = {"rtensor.relayout": "relayout", "rtensor.setup": "setup", "rtensor.cast": "in_place"}
+MOVES: Mapping[str, ArrivalKind] = {
+    "rtensor.relayout": "relayout",
+    "rtensor.setup": "setup",
+    "rtensor.cast": "in_place",
+}
 MEMORY = ("rtensor.fill", "rtensor.allocate")
 
 

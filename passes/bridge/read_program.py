@@ -6,7 +6,7 @@ operations of the regions, addresses from `rtensor.place`. Nothing is taken from
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -238,7 +238,9 @@ class _ProgramReader(GraphReader):
             value = pending.pop()
             if layout_of(value.type) is None:
                 if isinstance(value.owner, ir.Block):
-                    raise Invalid(f"reads {self.lookup(value).name}, which lies on no core: rtensor.resident is missing")
+                    raise Invalid(
+                        f"reads {self.lookup(value).name}, which lies on no core: rtensor.resident is missing"
+                    )
                 pending.extend(each for each in value.owner.operation.operands if each in self.known)
 
     def _padding(self, source: Any) -> Padding | None:
@@ -387,7 +389,9 @@ def _selecting(root: Root, neutral: str) -> Root:
     while (found := _selection(body)) is not None:
         axis, index, body, other = found
         if not isinstance(other, Constant) or other.text != neutral:
-            raise Invalid(f"a gather yields {other} elsewhere than at its index, expected the constant {neutral}")
+            raise Invalid(
+                f"a gather yields {other} elsewhere than at its index, expected the constant {neutral}"
+            )
         if any(axis == before for before, _ in selected):
             raise Invalid(f"a gather selects twice along axis {axis}")
         axes[axis] = replace(axes[axis], name=f"v{len(selected)}")
@@ -416,7 +420,7 @@ def _text(op: Any, name: str) -> str:
 
 
 @contextmanager
-def _located(op: Any, operator: str) -> Iterator[None]:
+def _located(op: Any, operator: str) -> Generator[None]:
     """Turn `Invalid` into an error at an operation."""
     try:
         yield

@@ -29,7 +29,7 @@ from t10.passes.lower_ipu import lower_module
 from t10.passes.place import program_plan
 from t10.passes.read_graph import ReadModule
 from t10.passes.registry import make, run
-from t10.plan.schedule import priced_arrivals
+from t10.plan.schedule import costed_arrivals
 from t10.plan.verify import verify_module, verify_operator
 from t10.sim.plan_level import simulate
 
@@ -120,7 +120,10 @@ class Judge:
             run(make("t10-fuse"), module)
             function = next(iter(module.body.operations)).operation
             kind = function.attributes["function_type"].value
-            for key, stem, types in (("arg_attrs", "arg", kind.inputs), ("res_attrs", "result", kind.results)):
+            for key, stem, types in (
+                ("arg_attrs", "arg", kind.inputs),
+                ("res_attrs", "result", kind.results),
+            ):
                 named = (f'{{t10.name = "{stem}{i}"}}' for i in range(len(types)))
                 function.attributes[key] = ir.Attribute.parse(f"[{', '.join(named)}]")
             return run_module(module, stored(self._read(self.module.text), self.given[0]))
@@ -146,7 +149,7 @@ class Judge:
             for violation in verify_operator(spec, each.active.plan, read.chip.n_cores)
         ]
         if not problems:
-            problems = verify_module(priced_arrivals(read.plan, read.chip, read.cost), read.chip)
+            problems = verify_module(costed_arrivals(read.plan, read.chip, read.cost), read.chip)
         if problems:
             return Verdict(CHECKER, str(problems[0]))
         difference = self._difference(read)
