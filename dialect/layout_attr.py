@@ -46,9 +46,15 @@ class GridAttr(RTensor.Attribute, name="grid"):
     | `phases` | axes x terms | where a core starts: terms `[stride, divisor, modulus, sharer axes ...]` |
 
     Core `s` has coordinates `s_a < f_op[a]`. With `sigma` the row-major number of its coordinates along the sharer axes
-    of a term, it starts at `phase_a(s) = sum(stride * ((sigma / divisor) mod modulus)) mod lengths[a]`. At positions
-    `p` it computes the box `prod_a [phase_a(s) + p_a * pace_a, + pace_a) mod lengths[a]`, where
-    `pace_a = lengths[a] / steps[a]`.
+    of a term,
+
+    ```text
+    phase_a(s) = sum over terms (stride * ((sigma / divisor) mod modulus)) mod lengths[a]       where core s starts
+    pace_a = lengths[a] / steps[a]                                                              indices of a sub-task
+    at positions p core s computes the box prod_a [phase_a(s) + p_a * pace_a, + pace_a) mod lengths[a]
+    ```
+
+    An axis of one step has no loop and no phases: its box is the whole part.
     """
 
     fields: DictAttr
@@ -78,7 +84,8 @@ class LayoutAttr(RTensor.Attribute, name="layout"):
     | `scatter` | of n cores that hold one window each keeps one of n chunks of it, by its rank among them |
     | `partial` | the combination that is still owed: cores that hold one window hold partial results |
 
-    The windows of the cores that share a sub-tensor must tile it, every part equally often.
+    A grid may cover more than the tensor: slots outside are padding. The windows of the cores that share a sub-tensor
+    leave no part of it out; those of a tensor that is shifted also form rings (`rtensor.shift`).
     """
 
     grid: GridAttr

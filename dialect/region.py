@@ -144,6 +144,8 @@ class _Reader:
             memory = self._take("rtensor.allocate")
             end = read_epilogue(self._take(SUB_TASK), memory.results[0], value, output, positions)
             value = end.op.results[0]
+        elif reduced is not None:
+            raise Invalid("what is reduced stays where it was accumulated: rtensor.allocate is missing")
         self._end(value, output)
         return ComputeShiftRegion(
             grid=accumulated.grid,
@@ -183,8 +185,6 @@ class _Reader:
     def _end(self, value: Any, output: RotatingLayout) -> None:
         """Read the end of the region, which hands out `value`."""
         last = self._take("rtensor.yield")
-        if self.pending:
-            raise Invalid(f"{self.pending[0].name} stands behind rtensor.yield")
         if list(last.operands) != [value]:
             raise Invalid("rtensor.yield hands out another value than the last sub-task or reduction made")
         _check_result(self.op, value, output)

@@ -29,8 +29,8 @@
 // Three steps of one element do not sweep six. (The attribute's own verifier sees this, before any pass runs.)
 // PACE: error: 'rtensor.operator' op rtensor.plan: rp[2] = 1 in 3 steps does not cover lengths[2] = 6
 // CORES: error: product: cores: found prod(f_op) = 6, expected at most 4
-// A layout checks its rings by itself.
-// TILES: error: {{.*}}the windows of a ring overlap along axis 2: phases do not tile the sub-tensor
+// A layout checks its windows by itself.
+// TILES: error: {{.*}}windows leave parts of a sub-tensor on no core
 // Everything that owns memory has a place that is as large as its type and its chip say, and apart from what lives with it.
 // SIZE: error: shift has a place of 4096 bytes, expected 8192
 // OVERLAP: error: idle:arg1 and input:arg0 live at once and overlap at address 28672
