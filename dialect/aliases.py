@@ -57,7 +57,9 @@ class _Names:
             return match[0]
         name = self.by_attribute.get(attribute)
         if name is None:
-            spelled = attribute if grid is None else attribute.replace(grid, self._name(grid, grid, "grid"), 1)
+            spelled = (
+                attribute if grid is None else attribute.replace(grid, self._name(grid, grid, "grid"), 1)
+            )
             name = self._name(attribute, spelled, kind)
         return (before or "") + name
 

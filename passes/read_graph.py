@@ -379,7 +379,9 @@ def _order(attribute: Any, rank: int) -> Order:
     found = attribute.maybe_downcast()
     order = tuple(found) if isinstance(found, ir.DenseI64ArrayAttr) else ()
     if sorted(order) != list(range(rank)):
-        raise InputError(f"{ORDER} is {attribute}, expected array<i64: ...> that names each of {rank} dims once")
+        raise InputError(
+            f"{ORDER} is {attribute}, expected array<i64: ...> that names each of {rank} dims once"
+        )
     return order
 
 

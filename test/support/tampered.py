@@ -36,7 +36,7 @@ from t10.passes.lower_ipu import lower_module
 from t10.passes.place import program_plan
 from t10.passes.read_graph import ReadModule
 from t10.passes.registry import make, run
-from t10.plan.schedule import priced_arrivals
+from t10.plan.schedule import costed_arrivals
 from t10.plan.verify import verify_module, verify_operator
 from t10.sim.device import run_device
 from t10.sim.plan_level import simulate
@@ -154,7 +154,7 @@ class Judge:
             for violation in verify_operator(spec, each.active.plan, read.chip.n_cores)
         ]
         if not problems:
-            problems = verify_module(priced_arrivals(read.plan, read.chip, read.cost), read.chip)
+            problems = verify_module(costed_arrivals(read.plan, read.chip, read.cost), read.chip)
         if problems:
             return Verdict(CHECKER, str(problems[0]))
         difference = self._difference(read)

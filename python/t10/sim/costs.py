@@ -1,4 +1,4 @@
-"""`Prices`: what a simulator asks about time. It is handed in; `t10.cost` has models that answer."""
+"""`Costs`: what a simulator asks about time. It is handed in; `t10.cost` has models that answer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 from t10.core.expression import AxisSizes, OperatorSpec
 
 
-class Prices(Protocol):
+class Costs(Protocol):
     """Cycles of the phases that all cores go through together; shapes and bytes go in, never data."""
 
     def sub_task_cycles(self, spec: OperatorSpec, box: AxisSizes) -> int:
