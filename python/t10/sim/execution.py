@@ -8,12 +8,12 @@ from functools import cached_property
 
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.plan import OperatorPlan
+from t10.core.prices import Prices
 from t10.core.schedule import Arrival, Phase, ScheduledOperator
 from t10.errors import SimTrap
 from t10.sim.lifetimes import Lifetimes
 from t10.sim.memory import CoreMemory
 from t10.sim.partition import Partition
-from t10.sim.prices import Prices
 from t10.sim.product import Factors, factors_of
 from t10.sim.reduce import Groups
 from t10.sim.relayout import Home, Mover

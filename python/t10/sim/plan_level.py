@@ -23,6 +23,7 @@ from t10.chip import ChipSpec
 from t10.core.dtypes import numpy_dtype
 from t10.core.graph import TensorValue
 from t10.core.movement import ArrivalPrices
+from t10.core.prices import Prices
 from t10.core.program import SubTask
 from t10.core.schedule import ModulePlan
 from t10.errors import InputError
@@ -30,7 +31,6 @@ from t10.sim.execution import Execution, Machine
 from t10.sim.lifetimes import Lifetimes
 from t10.sim.memory import CoreMemory
 from t10.sim.operator import run_operator
-from t10.sim.prices import Prices
 from t10.sim.relayout import Home, Mover
 from t10.sim.result import OperatorResult, SimResult, Timeline
 
