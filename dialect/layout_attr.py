@@ -7,7 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from t10.core.expression import AffineDim, AxisSizes
-from t10.dialect.attributes import Decoder, int_tuple, is_int, refuse_unknown, required, to_attr, to_python
+from t10.dialect.attributes import (
+    Decoder,
+    entries_of,
+    int_tuple,
+    is_int,
+    refuse_unknown,
+    required,
+    to_attr,
+    to_python,
+)
 from t10.dialect.grid import Grid, grid_fields, read_grid
 from t10.dialect.layout import Layout, LinearLayout, RotatingLayout, check_layout, dim_numbers
 from t10.dialect.maps import map_attr, read_map
@@ -108,7 +117,7 @@ class PlaceAttr(RTensor.Attribute, name="place"):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class MemoryRange:
     """Bytes of every core's memory: the address of the first and how many."""
 
     address_bytes: int
@@ -149,12 +158,12 @@ def with_layout(type_: Any, layout: Layout | None) -> Any:
     )
 
 
-def place_attr(place: Place) -> Any:
+def place_attr(place: MemoryRange) -> Any:
     """Return `#rtensor.place<...>`."""
     return PlaceAttr.get(to_attr({"address": place.address_bytes, "bytes": place.size_bytes}))
 
 
-def read_place(attr: Any) -> Place:
+def read_place(attr: Any) -> MemoryRange:
     """Return the value of `#rtensor.place`; raises `Invalid`."""
     attr = attr.maybe_downcast()
     if not isinstance(attr, PlaceAttr):
@@ -164,7 +173,7 @@ def read_place(attr: Any) -> Place:
     numbers = [required(fields, key, "place") for key in ("address", "bytes")]
     if not all(is_int(number) and number >= 0 for number in numbers):
         raise Invalid(f"place is {fields}, expected numbers that are not negative")
-    return Place(*numbers)
+    return MemoryRange(*numbers)
 
 
 def _decode_grid(attr: Any) -> Grid:
@@ -225,13 +234,16 @@ def _rotating(grid: Grid, fields: Mapping[str, Any]) -> RotatingLayout:
     return layout
 
 
-def _by_axis(dims: tuple[AffineDim, ...], value: Any, name: str, n_axes: int, default: int = 1) -> AxisSizes:
+def _by_axis(
+    dims: tuple[AffineDim, ...], value: object, name: str, n_axes: int, default: int = 1
+) -> AxisSizes:
     """Return numbers written per tensor dim as numbers per axis of the grid."""
-    if not isinstance(value, tuple) or len(value) != len(dims):
+    entries = entries_of(value)
+    if entries is None or len(entries) != len(dims):
         raise Invalid(f"{name} is {value}, expected one entry per tensor dim, here {len(dims)}")
     found: dict[int, int] = {}
-    for d, (dim, entry) in enumerate(zip(dims, value, strict=True)):
-        numbers = (entry,) if is_int(entry) else int_tuple(entry, f"{name}[{d}]")
+    for d, (dim, entry) in enumerate(zip(dims, entries, strict=True)):
+        numbers = int_tuple((entry,) if is_int(entry) else entry, f"{name}[{d}]")
         if not dim.terms:
             expected = 0 if name in ("rp", "at") else 1
             if numbers != (expected,):

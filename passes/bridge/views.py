@@ -81,7 +81,12 @@ def is_pure_move(op: Any) -> bool:
     axes = [dim.axes for dim in source if dim.terms]
     targets = [dim.axes for dim in result]
     plain = all(dim.is_simple or not dim.terms for dim in source) and all(dim.is_simple for dim in result)
-    return plain and len(set(axes)) == len(axes) and len(set(targets)) == len(targets) and set(axes) <= set(targets)
+    return (
+        plain
+        and len(set(axes)) == len(axes)
+        and len(set(targets)) == len(targets)
+        and set(axes) <= set(targets)
+    )
 
 
 def move_as_views(op: Any, source: Known, unique: Unique) -> list[View]:
