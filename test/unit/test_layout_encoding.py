@@ -16,7 +16,7 @@ from t10.core import movement
 from t10.core.chunks import chunk_slots
 from t10.core.expression import AffineDim, Operand, OperatorSpec, Term
 from t10.core.plan import OperatorPlan
-from t10.core.schedule import Layout
+from t10.core.schedule import ValueLayout
 from t10.dialect.grid import Grid
 from t10.dialect.layout import LinearLayout, RotatingLayout
 from t10.dialect.layout_attr import layout_of, with_layout
@@ -133,7 +133,7 @@ def test_what_is_scattered_is_a_chunk_of_the_window_by_rank() -> None:
         if number != len(spec.operands) or plan.reduce != "scatter":
             continue
         n_copies = layout.n_copies
-        scattered = Layout(
+        scattered = ValueLayout(
             "operand", operand.name, plan.n_cores, operand.dtype, spec.name, number, plan, n_copies
         )
         rows = movement.layout_map(spec, scattered, prod(operand.shape)).elements

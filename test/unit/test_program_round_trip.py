@@ -15,7 +15,7 @@ from t10.chip import load_chip
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan
-from t10.core.schedule import Layout, ModulePlan, ScheduledOperator
+from t10.core.schedule import ModulePlan, ScheduledOperator, ValueLayout
 from t10.cost import IpuCostModel
 from t10.dialect.grid import grid_of
 from t10.dialect.mlir import ir
@@ -79,7 +79,7 @@ def same_plan(plan: OperatorPlan) -> OperatorPlan:
     return grid_of(plan).plan(plan.ft, plan.reduce)
 
 
-def same_layout(layout: Layout) -> Layout:
+def same_layout(layout: ValueLayout) -> ValueLayout:
     """Return a layout on the plan that a grid states."""
     return replace(layout, plan=None if layout.plan is None else same_plan(layout.plan))
 
@@ -87,7 +87,7 @@ def same_layout(layout: Layout) -> Layout:
 def stated(plan: ModulePlan) -> ModulePlan:
     """Return a plan without what a module does not state.
 
-    That are costs, traffic, alternatives, the model's locations and the order of views.
+    These are costs, traffic, alternatives, the model's locations and the order of views.
     """
 
     def operator(each: ScheduledOperator) -> ScheduledOperator:
@@ -102,7 +102,7 @@ def stated(plan: ModulePlan) -> ModulePlan:
             ),
         )
 
-    def layouts(found: tuple[Layout, ...]) -> tuple[Layout, ...]:
+    def layouts(found: tuple[ValueLayout, ...]) -> tuple[ValueLayout, ...]:
         return tuple(sorted(map(same_layout, found), key=lambda layout: layout.value))
 
     def spec(each: OperatorSpec) -> OperatorSpec:
