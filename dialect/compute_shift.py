@@ -244,7 +244,8 @@ class ShiftOp(RTensor.Operation, name="shift", traits=[Pure]):
 
     The tensor as a whole keeps its value. The position is one of the loop's (`rtensor.position`), or 0: home; it is at
     most one step away from the one before, on the circle of positions. The windows of the cores that share a sub-tensor
-    form rings, each of which tiles it: what a core lacks after the move lies on the core before or behind it in its ring.
+    form rings, each of which tiles it: what a core lacks after the move lies on the core before or behind it in the
+    ring.
 
     ```text
     core s holds [phase_a(s) + position * rp, + lengths[a] / ft) mod lengths[a] of its part of axis a
