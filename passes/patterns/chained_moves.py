@@ -9,7 +9,7 @@ becomes
 %z = "rtensor.relayout"(%x) : (tensor<8xf16, #a>) -> tensor<8xf16, #c>
 ```
 
-So do `rtensor.setup` and `rtensor.cast`. A place stays that of the second.
+So do `rtensor.setup` and `rtensor.cast`. The first stays where others read it; a place stays that of the second.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ def _rewrite(op: Any, rewriter: Any) -> bool:
     if before is None:
         return False
     replace(rewriter, op, [before.operands[0]])
+    if not any(True for _ in before.results[0].uses):
+        rewriter.erase_op(before)
     return True
 
 
