@@ -43,6 +43,9 @@ def _check_copy(op: Any, pattern: Any) -> None:
         _check_spans(runs[runs[:, 0] == number][:, [1, 2, 5, 6, 7]], source, f"copy '{name}' reads")
     _check_spans(runs[:, [3, 4, 5, 6, 8]], target, f"copy '{name}' writes")
     _check_spans(fills, target, f"copy '{name}' fills")
+    width = width_bytes(op.operands[len(sources)].owner.attributes["element"].value)
+    if (runs[:, [2, 4, 5, 7, 8]] % width).any() or (fills[:, [1, 2, 4]] % width).any():
+        raise Invalid(f"copy '{name}' moves parts of elements of {width} bytes")
     moved = np.where(runs[:, 1] != runs[:, 3], runs[:, 5].astype(np.int64) * runs[:, 6], 0)
     received = int(np.bincount(runs[:, 3], weights=moved, minlength=1).max())
     stated = op.attributes["bytes"].value
@@ -162,7 +165,10 @@ def check_tables(op: Any, tables: dict[str, Any]) -> None:
         if elements.size and not -1 <= int(elements.min()) <= int(elements.max()) < n_elements:
             raise Invalid(f"'{name}' names elements outside 0 .. {n_elements - 1} of '{op.attributes['name'].value}'")
         if piece["operand"] >= 0:
-            variable, n_tiles, size = _allocated(op.operands[piece["operand"]])
+            handle = op.operands[piece["operand"]]
+            variable, n_tiles, size = _allocated(handle)
+            if handle.owner.attributes["element"] != op.attributes["element"]:
+                raise Invalid(f"has a piece in '{variable}', which has elements of another type")
             slots = size // width_bytes(op.attributes["element"].value)
             if elements.shape[0] > n_tiles or elements.shape[1] > slots:
                 raise Invalid(

@@ -182,7 +182,7 @@ class _Reader:
     def _copy(self, op: Any) -> Exchange:
         name = _text(op, "sym_name")
         *sources, target = (self.names[operand] for operand in op.operands)
-        self.copies[name] = Copy(
+        copy = Copy(
             name,
             _text(op, "op_name"),
             _text(op, "kind"),  # pyright: ignore[reportArgumentType] -- the verifier knows the kinds
@@ -194,6 +194,8 @@ class _Reader:
             op.attributes["cycles"].value,
             _comment(op),
         )
+        if self.copies.setdefault(name, copy) != copy:
+            raise InputError(f"two different copies are named '{name}'", location=source_text(op) or None)
         return Exchange(name)
 
 

@@ -307,13 +307,14 @@ Changes = Iterator[tuple[str, str, str]]
 
 def _key(line: str, at: int) -> str:
     """Return the key of the dictionary entry that a place in a line belongs to, or the operation it stands in."""
-    depth = 0
+    depth = lowest = 0
     for i in range(at - 1, -1, -1):
         if line[i] in "]})>" and line[i - 1 : i + 1] != "->":
             depth += 1
         elif line[i] in "[{(<":
             depth -= 1
-        if depth <= 0 and (found := re.search(r"([\w.$]+) = [\[<#\w]*$", line[: i + 1])) and line[i] in " [<":
+        lowest = min(depth, lowest)
+        if depth == lowest and (found := re.search(r"([\w.$]+) = [\[<#\w]*$", line[: i + 1])) and line[i] in " [<":
             return found[1]
     found = re.match(r'^\s*(?:%.* = )?"([\w.]+)"', line)
     return found[1] if found else ""
