@@ -138,7 +138,7 @@ def parsed_module(text: str, source: str) -> Generator[Any]:
         try:
             module = ir.Module.parse(text)
         except (ir.MLIRError, ValueError) as error:
-            lines = str(error).strip().splitlines()
+            lines = str(error).replace('error: "-":', "line ").strip().splitlines()
             raise VerifyError(
                 f"{source} is no module at the compute-shift level: {' '.join(lines[1:2] or lines)}",
                 hint="compile the model again",

@@ -109,19 +109,23 @@ def _stated(program: ReadProgram, requests: list[Request]) -> tuple[Buffer, ...]
     found: list[Buffer] = []
     for request in requests:
         empty = placed(request, 0)
-        places = {_place_of(program.model.function, SHIFT_BUFFER)} if empty.name == "shift" else {
-            _place_of(op, PLACE) for op in program.owners[empty.name]
-        }  # fmt: skip
+        attribute, owners = _owners(program, empty.name)
+        places = {_place_of(op, attribute) for op in owners}
+        where = source_text(owners[0]) or None
         if len(places) > 1:
-            raise VerifyError(f"{empty.name} is one buffer, but has two places")
+            raise VerifyError(f"{empty.name} is one buffer, but has two places", location=where)
         place = places.pop()
         if place.size_bytes != empty.size_bytes:
-            raise VerifyError(
-                f"{empty.name} has a place of {place.size_bytes} bytes, expected {empty.size_bytes}"
-            )
+            problem = f"{empty.name} has a place of {place.size_bytes} bytes, expected {empty.size_bytes}"
+            raise VerifyError(problem, location=where)
         found.append(replace(empty, address_bytes=place.address_bytes))
-    _check_apart(found, requests)
+    _check_apart(program, found, requests)
     return tuple(found)
+
+
+def _owners(program: ReadProgram, buffer: str) -> tuple[str, tuple[Any, ...]]:
+    """Return the attribute that states a buffer's place, and the operations that have it."""
+    return (SHIFT_BUFFER, (program.model.function,)) if buffer == "shift" else (PLACE, program.owners[buffer])
 
 
 def _place_of(op: Any, name: str) -> MemoryRange:
@@ -136,7 +140,7 @@ def _place_of(op: Any, name: str) -> MemoryRange:
         raise VerifyError(str(problem), location=source_text(op) or None) from None
 
 
-def _check_apart(buffers: list[Buffer], requests: list[Request]) -> None:
+def _check_apart(program: ReadProgram, buffers: list[Buffer], requests: list[Request]) -> None:
     """Raise `VerifyError` where two buffers that live at once share bytes, but for a result in its operand's place."""
     lives = np.array([(b.first_moment, b.last_moment) for b in buffers], np.int64).reshape(-1, 2)
     bytes_ = np.array([(b.address_bytes, b.address_bytes + b.size_bytes) for b in buffers], np.int64).reshape(
@@ -150,4 +154,7 @@ def _check_apart(buffers: list[Buffer], requests: list[Request]) -> None:
         if same_bytes and any(name == buffers[other].name for name, other in pair.items()):
             continue
         at = max(int(bytes_[i, 0]), int(bytes_[j, 0]))
-        raise VerifyError(f"{buffers[i].name} and {buffers[j].name} live at once and overlap at address {at}")
+        raise VerifyError(
+            f"{buffers[i].name} and {buffers[j].name} live at once and overlap at address {at}",
+            location=source_text(_owners(program, buffers[j].name)[1][0]) or None,
+        )

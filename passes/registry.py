@@ -19,6 +19,7 @@ from t10.errors import InputError, T10Error, UnsupportedOpError
 
 PASSES: tuple[tuple[str, str], ...] = (
     ("t10-import", "t10.passes.import_onnx:ImportOnnx"),
+    ("t10-outline-constants", "t10.passes.outline_constants:OutlineConstants"),
     ("t10-fuse", "t10.passes.fuse:Fuse"),
     ("t10-partition", "t10.passes.partition:PartitionOperators"),
     ("t10-align-pace", "t10.passes.align_pace:AlignPace"),

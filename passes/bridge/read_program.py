@@ -206,6 +206,8 @@ class _ProgramReader(GraphReader):
             source = read.origin if move is None else move.operands[0]
             padding = self._padding(source)
             known = self.lookup(source) if padding is None else padding.source
+            if not known.name:
+                raise Invalid("a sub-task reads a tensor that nothing has written")
             temporary = replace(known, name=f"\0{number}")
             if padding is not None:
                 outer = self.lookup(source)

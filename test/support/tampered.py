@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import tempfile
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from support.linalg_numpy import run_module
-from t10.chip import ChipSpec
+from support.tampering import Edit
+from t10.chip import ChipSpec, load_chip
+from t10.core.device import DeviceProgram
 from t10.core.dtypes import numpy_dtype
 from t10.core.orders import stored_weights
 from t10.core.schedule import ModulePlan
@@ -22,15 +25,20 @@ from t10.cost import CostModel
 from t10.dialect.aliases import with_aliases
 from t10.dialect.mlir import ir, new_context
 from t10.dialect.verify import verify_layouts
+from t10.emit.link import assembled
+from t10.emit.poplar.write import write_program
 from t10.errors import InputError, SimTrap, T10Error
 from t10.passes.bridge.annotate import CHIP
 from t10.passes.bridge.read_program import read_program
+from t10.passes.device.read import find_graph
+from t10.passes.device.read import read_graph as read_device
 from t10.passes.lower_ipu import lower_module
 from t10.passes.place import program_plan
 from t10.passes.read_graph import ReadModule
 from t10.passes.registry import make, run
 from t10.plan.schedule import costed_arrivals
 from t10.plan.verify import verify_module, verify_operator
+from t10.sim.device import run_device
 from t10.sim.plan_level import simulate
 
 Array = NDArray[Any]
@@ -236,10 +244,10 @@ def _values(read: _Read, seed: int) -> dict[str, Array]:
     rng = np.random.default_rng(seed)
     values: dict[str, Array] = {}
     for value in sorted((*read.plan.graph.inputs, *read.plan.graph.weights), key=lambda each: each.name):
-        low = 0 if value.dtype == "i64" else -4
+        low, high = (0, 5) if value.dtype == "i64" else (-15, 16) if value.dtype[0] == "f" else (-4, 5)
         order = read.model.orders.get(value.name)
         shape = tuple(value.shape[order.index(d)] for d in range(len(order))) if order else value.shape
-        values[value.name] = rng.integers(low, 5, shape).astype(numpy_dtype(value.dtype))
+        values[value.name] = rng.integers(low, high, shape).astype(numpy_dtype(value.dtype))
     return values
 
 
@@ -263,3 +271,153 @@ def difference_of(found: Mapping[str, Array], expected: Mapping[str, Array]) -> 
         if not np.array_equal(found[name], array, equal_nan=array.dtype.kind == "f"):
             return f"{name} differs"
     return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Equivalence:
+    """Edits that change nothing that matters, by kind and description, and why that is so."""
+
+    name: str
+    kinds: str
+    what: str
+    proof: str
+
+    def covers(self, edit: Edit) -> bool:
+        """Return whether an edit is one of these."""
+        return bool(re.fullmatch(self.kinds, edit.kind) and re.search(self.what, edit.what))
+
+
+EQUIVALENCES = (
+    Equivalence("names", "string (op_name|sym_name)", "", "names of operators and of the function: reports say them"),
+    Equivalence(
+        "label of a view", "string kind|without kind", r'"transpose"|without kind',
+        "fusing labels moves; their maps say what they are",
+    ),
+    Equivalence(
+        "one-hot product", "string kind", '"gather" -> "(contraction|reduction)"',
+        "a gather is a sum over its axis of what its index selects; as a contraction it is computed like that",
+    ),
+    Equivalence(
+        "repeated value", "duplicate", r": .*= (arith|math|tensor|linalg)\.",
+        "a value that is made again, or a move that is undone and done again, is the same value",
+    ),
+    Equivalence(
+        "repeated operator", "duplicate", r": .*= rtensor\.operator used",
+        "the second one computes the same from the same operands; the first one's result is not used",
+    ),
+    Equivalence("equal constant", "delete", r"= arith\.constant, ", "another constant of the same value is used"),
+    Equivalence("order of text", "move", "", "operands name what they need: SSA dominance still holds"),
+    Equivalence(
+        "order of operands", "operand order", r"= arith\.(add|mul|max|min)|cmpi", "the operation is commutative"
+    ),
+    Equivalence(
+        "exchanged operands of a root", "operand order|argument order", r"linalg\.generic|exchanged",
+        "both are read in the same way, by operations that commute",
+    ),
+    Equivalence("inverse", "list indexing_maps", "0 and 1 exchanged", "an exchange of two dims is its own inverse"),
+    Equivalence(
+        "permission", "keyword|without (fastmath|overflowFlags)", "none|fastmath|overflowFlags",
+        "flags permit other roundings and overflows; nothing makes use of that",
+    ),
+    Equivalence("free place", "number address", "", "the checker proves that nothing else lies there meanwhile"),
+    Equivalence("places anew", "without rtensor.shift_buffer", "", "a module without shift buffer is placed again"),
+    Equivalence("prices", "without t10.cost_model", "", "the default prices, which it had; programs hold no prices"),
+    Equivalence("numbering of cores", "list core_order", "exchanged", "cores change places, and with them the exchanges"),
+    Equivalence(
+        "other start", "number phases", "", "windows still tile every ring: the checker moves them step by step"
+    ),
+    Equivalence("other chunks", "number cores", "", "the elements lie in chunks of another size, or of the same one"),
+    Equivalence(
+        "padding", "number (lengths|cores)", "", "more points than the tensor has: neutral where there is none"
+    ),
+    Equivalence(
+        "all for a part", "number scatter|without scatter|every layout", "", "every core keeps all that it kept a part of"
+    ),
+    Equivalence(
+        "weight as input", r"t10\.weight|without arg_attrs", "", "the host hands over the same values at another time"
+    ),
+)  # fmt: skip
+
+
+def named(edit: Edit) -> str:
+    """Return the equivalence that an edit without effect is an example of; nothing for a defect."""
+    return next((each.name for each in EQUIVALENCES if each.covers(edit)), "")
+
+
+@dataclass
+class DeviceJudge:
+    """Says what becomes of edits of the `ipu.graph` that a module is lowered to; `text` is that graph's."""
+
+    module: Planned
+    text: str = field(init=False)
+    given: list[dict[str, Array]] = field(init=False)
+    expected: list[dict[str, Array]] = field(init=False)
+    digest: str = field(init=False)
+    chip: ChipSpec = field(init=False)
+    context: Any = None
+    n_parsed: int = 0
+
+    def __post_init__(self) -> None:
+        judge = Judge(self.module)
+        self.chip = load_chip(self.module.chip)
+        read = judge._read(self.module.text)
+        self.given = [stored(read, values) for values in judge.given]
+        judge._digest(read)
+        generic = read.module.operation.get_asm(assume_verified=True, print_generic_op_form=True)
+        self.text = with_aliases(str(generic))
+        program = self._read(self.text)
+        self.digest = _written(program)
+        self.expected = [self._run(program, given) for given in self.given]
+        for found, expected in zip(self.expected, judge.expected, strict=False):
+            assert not difference_of(found, expected), "the device computes something else than the plan"
+
+    def judge(self, text: str) -> Verdict:
+        """Return what becomes of a text."""
+        try:
+            return self._judged(text)
+        except Exception as error:
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            where = f"{Path(last.filename).name}:{last.lineno}"
+            return Verdict(CRASH, f"{type(error).__name__}: {error} at {where}")
+
+    def _judged(self, text: str) -> Verdict:
+        try:
+            program = self._read(text)
+            digest = _written(program)
+        except (_Refused, T10Error) as refused:
+            return Verdict(REFUSED, str(refused))
+        if digest == self.digest:
+            return Verdict(NO_EFFECT, "", digest)
+        for given, expected in zip(self.given, self.expected, strict=True):
+            try:
+                found = self._run(program, given)
+            except T10Error as error:
+                return Verdict(NUMBERS, f"{type(error).__name__}: {error}", digest)
+            if difference := difference_of(found, expected):
+                return Verdict(NUMBERS, difference, digest)
+        return Verdict(EQUAL, "", digest)
+
+    def _read(self, text: str) -> DeviceProgram:
+        if self.context is None or self.n_parsed % N_PER_CONTEXT == 0:
+            self.context = new_context()
+        self.n_parsed += 1
+        with self.context, ir.Location.unknown():
+            try:
+                module = ir.Module.parse(text)
+                return read_device(find_graph(module))
+            except (ir.MLIRError, ValueError) as error:
+                raise _Refused(_first(error)) from None
+
+    def _run(self, program: DeviceProgram, given: Mapping[str, Array]) -> dict[str, Array]:
+        image = assembled(program.codelets, self.chip.tile_memory)
+        return dict(run_device(program, self.chip, image, given, given).outputs)
+
+
+def _written(program: DeviceProgram) -> str:
+    """Return the digest of the folder that a device program is written as."""
+    digest = hashlib.blake2b(digest_size=16)
+    with tempfile.TemporaryDirectory() as folder:
+        write_program(program, folder, {})
+        for name in ("program.cpp", "codelets.S", "codelets.cpp", "tables.bin"):
+            digest.update((Path(folder) / name).read_bytes())
+    return digest.hexdigest()

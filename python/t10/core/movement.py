@@ -69,7 +69,11 @@ class MoveCosts(Protocol):
     """What every cost model says of an exchange phase of arbitrary pattern."""
 
     def exchange_cycles(self, max_bytes: int, fragments: int, *, neighbour: bool) -> int:
-        """Return the cycles of one exchange phase in which no core sends or receives more than `max_bytes`."""
+        """Return the cycles of one exchange phase in which no core sends or receives more than `max_bytes`.
+
+        `fragments` is the most separate contiguous runs of any core; `neighbour` says that every core talks to a ring
+        neighbour only. A phase that moves nothing takes no time.
+        """
         ...
 
     def copy_cycles(self, n_bytes: int) -> int:
