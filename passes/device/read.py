@@ -201,13 +201,19 @@ class _Reader:
 
 def _text(op: Any, name: str) -> str:
     if name not in op.attributes:
-        raise InputError(f"{op.name} has no '{name}', expected the result of --t10-lower-ipu", location=source_text(op) or None)
+        raise InputError(
+            f"{op.name} has no '{name}', expected the result of --t10-lower-ipu",
+            location=source_text(op) or None,
+        )
     return str(op.attributes[name].value)
 
 
 def _number(op: Any, name: str) -> int:
     if name not in op.attributes:
-        raise InputError(f"{op.name} has no '{name}', expected the result of --t10-lower-ipu", location=source_text(op) or None)
+        raise InputError(
+            f"{op.name} has no '{name}', expected the result of --t10-lower-ipu",
+            location=source_text(op) or None,
+        )
     return int(op.attributes[name].value)
 
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from t10.chip import ChipSpec
-from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.costs import Costs
+from t10.core.expression import AxisSizes, OperatorSpec
 
 Ints = NDArray[np.int64]
 

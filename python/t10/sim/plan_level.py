@@ -20,13 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from t10.chip import ChipSpec
+from t10.core.costs import Costs
 from t10.core.dtypes import numpy_dtype
 from t10.core.graph import TensorValue
 from t10.core.movement import ArrivalCosts
 from t10.core.program import SubTask
 from t10.core.schedule import Home, ModulePlan
 from t10.errors import InputError
-from t10.core.costs import Costs
 from t10.sim.execution import Execution, Machine
 from t10.sim.lifetimes import Lifetimes
 from t10.sim.memory import CoreMemory
