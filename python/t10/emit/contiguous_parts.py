@@ -56,10 +56,7 @@ def _box(plan: OperatorPlan, positions: AxisSizes) -> tuple[Ints, AxisSizes]:
     """Return where every core's sub-task begins, (cores, axes) local indices, and its extents."""
     starts = geometry.phases(plan) + np.array(positions) * np.array(plan.rp)
     begin = np.where(np.array(plan.steps) > 1, starts % np.array(plan.lengths), 0)
-    sizes = tuple(
-        rp if n > 1 else length for rp, n, length in zip(plan.rp, plan.steps, plan.lengths, strict=True)
-    )
-    return begin, sizes
+    return begin, plan.box
 
 
 def lacks_terms(

@@ -18,7 +18,6 @@ from t10.core.scalar import ScalarFunction, ScalarOp, constant_text
 from t10.core.schedule import ScheduledOperator
 from t10.core.task import TaskOperand
 from t10.cost import CostModel
-from t10.cost.operator import sub_task_box
 from t10.emit.builder import Builder, flat_operand
 from t10.emit.contiguous_parts import ContiguousPart, lacks_terms, sub_task_parts
 from t10.emit.lowering_context import OperatorContext
@@ -94,8 +93,8 @@ def sub_task(
 ) -> list[Step]:
     """Return the executions of one sub-task, one per part; `begins` (cores,) where its outputs hold nothing yet."""
     spec, plan = context.spec, context.plan
-    cycles = cost.sub_task_cycles(spec, sub_task_box(plan))
-    note = f"box {'x'.join(map(str, sub_task_box(plan)))} at position {list(positions)}"
+    cycles = cost.sub_task_cycles(spec, plan.box)
+    note = f"box {'x'.join(map(str, plan.box))} at position {list(positions)}"
     steps: list[Step] = []
     key = ("sub-task", builder.kind_of(spec), plan, context.whole, positions, begins.tobytes())
     made = builder.once(key, lambda: tuple(sub_task_work(context, positions, begins)))

@@ -31,7 +31,7 @@ class TemporalSpace:
     @classmethod
     def of(cls, spec: OperatorSpec) -> TemporalSpace:
         """Return the space of an operator. Window positions (kh, kw) are too short to be worth rotating along (R4)."""
-        windows = window_positions(spec)
+        windows = spec.window_positions
         axes = range(len(spec.axes))
         own = [operand.axes for operand in spec.rotatable]
         simple = [operand.simple_axes for operand in spec.rotatable]
@@ -85,18 +85,6 @@ class TemporalSpace:
             equal = ((ft[:, :, axis] == 1) | (ft[:, :, axis] == own[:, None])).all(axis=1)
             keep &= (own == 1) | equal
         return keep
-
-
-def window_positions(spec: OperatorSpec) -> frozenset[int]:
-    """Return the reduction axes of dims over several axes: the positions in the window of a convolution or pooling."""
-    return frozenset(
-        axis
-        for operand in spec.inputs
-        for dim in operand.dims
-        if len(dim.terms) > 1
-        for axis in dim.axes
-        if spec.axes[axis].kind == "reduction"
-    )
 
 
 @lru_cache(maxsize=4096)
