@@ -15,6 +15,7 @@ from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph, GraphOutput, TensorValue, View
 from t10.core.orders import Order
 from t10.core.scalar import parse_constant
+from t10.dialect.elements import elements
 from t10.dialect.location import location_name, source_text
 from t10.dialect.mlir import ir
 from t10.errors import InputError, T10Error, UnsupportedOpError
@@ -133,7 +134,7 @@ class GraphReader:
             is_weight = WEIGHT in attributes[i]
             (self.weights if is_weight else inputs).append(TensorValue(name, shape, dtype))
             if ORDER in attributes[i]:
-                self.orders[name] = tuple(ir.DenseI64ArrayAttr(attributes[i][ORDER]))
+                self.orders[name] = _order(attributes[i][ORDER], len(shape))
             self.known[argument] = Known(name, shape, dtype, "weight" if is_weight else "activation")
         return tuple(inputs)
 
@@ -182,7 +183,7 @@ class GraphReader:
             self.known[value] = Known("", shape, dtype, fill=text)
             return
         name = self.unique("constant")
-        array = _dense(attribute, shape, dtype, source_text(op))
+        array = _dense(attribute, dtype, source_text(op))
         self.constants[name] = array
         self.weights.append(TensorValue(name, shape, dtype))
         self.known[value] = Known(name, shape, dtype, "weight")
@@ -352,26 +353,37 @@ def _reachable(
     return tuple(reversed(kept))
 
 
-def _dense(attribute: Any, shape: tuple[int, ...], dtype: str, location: str) -> NDArray[Any]:
-    if not isinstance(attribute, ir.DenseElementsAttr):
+def _dense(attribute: Any, dtype: str, location: str) -> NDArray[Any]:
+    try:
+        values = elements(attribute, dtype)
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise UnsupportedOpError(
+            f"constant of element type {dtype} cannot be read", location=location
+        ) from error
+    if values is None:
         raise UnsupportedOpError(
             "constants of this form cannot be read",
             location=location,
             hint="pass the tensor as a function argument",
         )
-    try:
-        values = np.array(ir.DenseElementsAttr(attribute))
-    except (ValueError, TypeError, RuntimeError) as error:
-        raise UnsupportedOpError(
-            f"constant of element type {dtype} cannot be read", location=location
-        ) from error
-    return values.astype(numpy_dtype(dtype)).reshape(shape)
+    return values
 
 
 def _dictionaries(function: Any, key: str, count: int) -> list[Any]:
     if key not in function.attributes:
         return [{} for _ in range(count)]
     return [ir.DictAttr(entry) for entry in ir.ArrayAttr(function.attributes[key])]
+
+
+def _order(attribute: Any, rank: int) -> Order:
+    """Return the order of dims in which a weight is stored; raises `InputError` unless it names every dim once."""
+    found = attribute.maybe_downcast()
+    order = tuple(found) if isinstance(found, ir.DenseI64ArrayAttr) else ()
+    if sorted(order) != list(range(rank)):
+        raise InputError(
+            f"{ORDER} is {attribute}, expected array<i64: ...> that names each of {rank} dims once"
+        )
+    return order
 
 
 def _text(attributes: Any, key: str) -> str:

@@ -29,7 +29,9 @@ class PaddedView:
 def padded_view(spec: OperatorSpec, operand: Operand) -> PaddedView:
     """Return the view of an operand in which every index that its operator reads exists (linalg demands it)."""
     rows = [_padded(spec, dim, extent) for dim, extent in zip(operand.dims, operand.shape, strict=True)]
-    return PaddedView(*(tuple(row[i] for row in rows) for i in range(2)), tuple(row[2] for row in rows))
+    return PaddedView(
+        tuple(row[0] for row in rows), tuple(row[1] for row in rows), tuple(row[2] for row in rows)
+    )
 
 
 def _padded(spec: OperatorSpec, dim: AffineDim, extent: int) -> tuple[int, int, AffineDim]:

@@ -1,4 +1,4 @@
-"""Plans written into modules: valid IR, the same model and the same plan when it is read back, also as loops."""
+"""Plans written into modules: valid IR, the same model and the same plan when it is read back, also as programs."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from random import Random
 from typing import Any
 
 import pytest
-from t10.passes.bridge.loops import is_expanded
 
 from t10.chip import load_chip
-from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
 from t10.core.schedule import ModulePlan
 from t10.cost import IpuCostModel
-from t10.dialect.mlir import ir, walk
+from t10.dialect.mlir import ir
+from t10.dialect.region import is_expanded
 from t10.dialect.verify import verify_layouts
 from t10.frontend.importer import import_model
 from t10.passes.bridge.annotate import annotate
-from t10.passes.expand import Expand
-from t10.passes.place import Place, planned
+from t10.passes.bridge.read_program import read_program
+from t10.passes.expand import Expand, chosen_schedule
+from t10.passes.place import Place, program_plan
 from t10.passes.read_graph import read_graph
 from t10.passes.registry import make, run
 from t10.passes.verify_plan import VerifyPlan
 from t10.plan.fronts.operator_fronts import operator_fronts
 from t10.plan.options import PlanOptions
-from t10.plan.schedule import restore_module
+from t10.plan.schedule import restore_module, with_costs
 
 MODELS = Path(__file__).parents[2] / "examples" / "models"
 CHIP = load_chip("test-16")
@@ -75,16 +75,6 @@ def without_fronts(plan: ModulePlan) -> ModulePlan:
     return replace(plan, operators=tuple(replace(each, pareto=()) for each in plan.operators))
 
 
-def restored(module: Any) -> ModulePlan:
-    """Return the plan that a module's attributes say."""
-    return without_fronts(planned(Place(chip=CHIP.name), module)[1])
-
-
-def operators_of(module: Any) -> tuple[OperatorSpec, ...]:
-    """Return the operators of a module."""
-    return read_graph(module).graph.operators
-
-
 Annotated = tuple[Any, ModulePlan]
 
 
@@ -102,7 +92,7 @@ def test_an_annotated_module_is_still_the_same_model(annotated: Annotated) -> No
 
 def test_the_plan_in_a_module_is_the_plan_that_was_written(annotated: Annotated) -> None:
     module, plan = annotated
-    assert restored(reparsed(module)) == without_fronts(plan)
+    assert without_fronts(chosen_schedule(reparsed(module), CHIP, COST)[1]) == without_fronts(plan)
 
 
 def test_the_checker_accepts_what_was_written(annotated: Annotated) -> None:
@@ -110,30 +100,17 @@ def test_the_checker_accepts_what_was_written(annotated: Annotated) -> None:
     VerifyPlan(chip=CHIP.name).apply(module)
 
 
-def test_loops_are_the_same_operators_under_the_same_plan(annotated: Annotated) -> None:
+def test_the_program_in_a_module_is_the_plan_that_was_written(annotated: Annotated) -> None:
     module, plan = annotated
-    Place(chip=CHIP.name).apply(module)
-    before = operators_of(module)
     Expand(chip=CHIP.name).apply(module)
+    Place(chip=CHIP.name).apply(module)
     again = reparsed(module)
     assert again.operation.verify()
     assert verify_layouts(again)
-    assert operators_of(again) == before
-    assert restored(again) == without_fronts(plan)
-    rotating = {each.name for each in plan.operators if each.active.plan.loop_order}
-    written = read_graph(again).operations
-    assert all(is_expanded(written[name]) for name in rotating)
-
-
-def test_nests_state_axes_steps_and_pace_of_the_plan(annotated: Annotated) -> None:
-    module, plan = annotated
-    Expand(chip=CHIP.name).apply(module)
-    written = read_graph(module).operations
-    for scheduled in plan.operators:
-        active = scheduled.active.plan
-        found = [
-            tuple(int(nest.attributes[key][0].value) for key in ("axes", "steps", "rp"))
-            for nest in walk(written[scheduled.name])
-            if nest.operation.name == "rtensor.nest"
-        ]
-        assert found == [(axis, active.steps[axis], active.rp[axis]) for axis in active.loop_order]
+    VerifyPlan(chip=CHIP.name).apply(again)
+    read = read_program(again)
+    assert read.graph == plan.graph
+    assert all(is_expanded(op) for op in read.model.operations.values())
+    stated = with_costs(program_plan(read, CHIP), plan)
+    assert stated is not None
+    assert without_fronts(stated) == without_fronts(plan)

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from t10.core.expression import OperatorKind, OperatorSpec
 from t10.core.loads import Loads, MoveRates
-from t10.core.movement import LoadPrices
+from t10.core.movement import LoadCosts
 from t10.cost.model import CostModel, PlainForms
 from t10.cost.trace import Row, Table
 from t10.errors import InputError, T10Error
@@ -149,11 +149,11 @@ class CustomCostModel(PlainForms):
     @property
     def move_rates(self) -> MoveRates | None:
         """Return the rates at which loads are counted, None where the base model does not ask for loads."""
-        return self.base.move_rates if isinstance(self.base, LoadPrices) else None
+        return self.base.move_rates if isinstance(self.base, LoadCosts) else None
 
     def move_cycles(self, loads: Loads) -> int:
         """Return the cycles of a relayout or set-up with these loads, by a base model that has `move_rates`."""
-        assert isinstance(self.base, LoadPrices)
+        assert isinstance(self.base, LoadCosts)
         return self.base.move_cycles(loads)
 
     def shift_cycles_many(self, n_bytes: Ints) -> Ints:

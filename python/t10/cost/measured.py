@@ -51,7 +51,7 @@ class MeasuredCostModel:
         return measured or self.base.epilogue_cycles(spec, n_slots, run)
 
 
-def repriced(plan: ModulePlan, cost: CostModel) -> ModulePlan:
+def recosted(plan: ModulePlan, cost: CostModel) -> ModulePlan:
     """Return a plan whose compute cycles are those of `cost`; everything else stays."""
     specs = {spec.name: spec for spec in plan.graph.operators}
     return replace(plan, operators=tuple(_repriced(specs[each.name], each, cost) for each in plan.operators))

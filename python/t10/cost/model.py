@@ -1,7 +1,7 @@
 """`CostModel`: the questions that planner and simulators ask about time. All answers are in cycles of one core.
 
 Functions take shapes only, never data: every core works in lock step on equal boxes, so one number is the time of all.
-The `_many` forms answer for many candidates at once and give exactly the numbers of the plain forms of `Prices`.
+The `_many` forms answer for many candidates at once and give exactly the numbers of the plain forms of `Costs`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from t10.chip import ChipSpec
+from t10.core.costs import Costs
 from t10.core.expression import AxisSizes, OperatorSpec
-from t10.core.prices import Prices
 
 Ints = NDArray[np.int64]
 
@@ -25,7 +25,7 @@ def chip_fingerprint(chip: ChipSpec) -> str:
     return sha256(numbers.encode()).hexdigest()
 
 
-class CostModel(Prices, Protocol):
+class CostModel(Costs, Protocol):
     """Cycles of compute steps, exchange phases, shifts and reductions."""
 
     @property

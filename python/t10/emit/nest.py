@@ -22,7 +22,7 @@ from t10.emit.builder import Builder, flat_operand
 from t10.emit.contiguous_parts import ContiguousPart, lacks_terms, sub_task_parts
 from t10.emit.lowering_context import OperatorContext
 from t10.emit.tasks import axis_strides, uses_position
-from t10.emit.vertices import Nest, Work, renamed
+from t10.emit.vertices import VertexNest, Work, renamed
 
 Ints = NDArray[np.int64]
 Cores = NDArray[np.bool_]
@@ -76,7 +76,7 @@ def _filled(context: OperatorContext, following: tuple[Statement, ...]) -> Cores
     return filled
 
 
-def nest_of(context: OperatorContext) -> Nest:
+def nest_of(context: OperatorContext) -> VertexNest:
     """Return the loop nest of an operator's sub-tasks, all axes in the operator's order."""
     spec, plan = context.spec, context.plan
     operands = [
@@ -85,7 +85,7 @@ def nest_of(context: OperatorContext) -> Nest:
     ]
     lengths = geometry.window_lengths(plan, context.output_slot)
     output = (context.accumulator, TaskOperand(spec.acc_dtype, axis_strides(spec.output, lengths)))
-    return Nest(spec.body, spec.combine, spec.reduction_axes, (*operands, output), spec.selectors)
+    return VertexNest(spec.body, spec.combine, spec.reduction_axes, (*operands, output), spec.selectors)
 
 
 def sub_task(
@@ -106,7 +106,7 @@ def sub_task(
 
 def sub_task_work(
     context: OperatorContext, positions: AxisSizes, begins: Cores | bool
-) -> Iterator[tuple[Nest, Work]]:
+) -> Iterator[tuple[VertexNest, Work]]:
     """Yield what cores do in the sub-task at a loop state, part by part; `begins` as in `sub_task`."""
     spec, plan = context.spec, context.plan
     nest = nest_of(context)
@@ -137,7 +137,7 @@ def whole_axes(spec: OperatorSpec, scheduled: ScheduledOperator) -> frozenset[in
     return zero_padded_axes(spec, scheduled.active.plan)
 
 
-def operand_offsets(context: OperatorContext, nest: Nest, part: ContiguousPart, chosen: Ints) -> Ints:
+def operand_offsets(context: OperatorContext, nest: VertexNest, part: ContiguousPart, chosen: Ints) -> Ints:
     """Return the byte offset of a part's first element in every operand, shape (chosen cores, operands)."""
     columns: list[Ints] = []
     for n, (_, operand) in enumerate(nest.operands):
@@ -153,7 +153,7 @@ def fill(builder: Builder, context: OperatorContext, cores: Cores) -> list[Step]
     if not tiles.size:
         return []
     body = ScalarFunction(0, (ScalarOp("const", (), spec.acc_dtype, neutral_text(spec)),), 0)
-    nest = Nest(body, "none", (), ((context.accumulator, flat_operand(spec.acc_dtype)),))
+    nest = VertexNest(body, "none", (), ((context.accumulator, flat_operand(spec.acc_dtype)),))
     work = flat_work(tiles, np.full(len(tiles), context.n_output_slots), np.zeros((len(tiles), 1), np.int64))
     return [builder.execute(spec.name, "fill", nest, work, 0)]
 

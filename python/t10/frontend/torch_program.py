@@ -18,6 +18,7 @@ from t10.errors import InputError, UnsupportedOpError
 from t10.frontend.diagnose import leftovers, reason_of
 from t10.frontend.imported import ImportedModel
 from t10.frontend.lower import CLEAN, NAME, WEIGHT, drop_assertions
+from t10.frontend.module_weights import lift_constants
 
 TO_LINALG = (
     "builtin.module(torchdynamo-export-to-torch-backend-pipeline{backend-legal-ops=aten.flatten.using_ints,"
@@ -84,7 +85,7 @@ def import_graph(
             named = "; ".join(f"{kind} ({where})" for where, kind in left.items())
             raise UnsupportedOpError(f"no tensor expression: {named}")
         passmanager.PassManager.parse(CLEAN).run(module.operation)
-    return ImportedModel(
+    model = ImportedModel(
         module=module,
         weights={each.name: each.value for each in arguments if each.value is not None},
         input_names=tuple(each.name for each in arguments if not each.is_weight),
@@ -92,6 +93,7 @@ def import_graph(
         weight_names=tuple(each.name for each in arguments if each.is_weight),
         source=name,
     )
+    return lift_constants(model)
 
 
 def as_array(tensor: Any, name: str) -> NDArray[np.generic]:

@@ -19,17 +19,17 @@ from typing import Any
 from numpy.typing import NDArray
 
 from t10.chip import ChipSpec
-from t10.core.movement import ArrivalPrices
-from t10.core.prices import Prices
+from t10.core.costs import Costs
+from t10.core.movement import ArrivalCosts
 from t10.core.program import SubTask
-from t10.core.schedule import ModulePlan
+from t10.core.schedule import Home, ModulePlan
 from t10.errors import InputError
 from t10.sim.arrays import checked_array
 from t10.sim.execution import Execution, Machine
 from t10.sim.lifetimes import Lifetimes
 from t10.sim.memory import CoreMemory
 from t10.sim.operator import run_operator
-from t10.sim.relayout import Home, Mover
+from t10.sim.relayout import Mover
 from t10.sim.result import OperatorResult, SimResult, Timeline
 
 Array = NDArray[Any]
@@ -39,7 +39,7 @@ Progress = Callable[[int, int, str], None]
 def simulate(
     plan: ModulePlan,
     chip: ChipSpec,
-    cost: Prices,
+    cost: Costs,
     weights: Mapping[str, Array],
     inputs: Mapping[str, Array],
     *,
@@ -58,7 +58,7 @@ def simulate(
         raise InputError(f"there is no operator '{until}' to stop after")
     memory = CoreMemory(chip.n_cores, chip.sram_bytes, chip.reserved_bytes)
     homes: dict[str, Home] = {}
-    mover = Mover(graph, memory, homes, ArrivalPrices(cost).rates)
+    mover = Mover(graph, memory, homes, ArrivalCosts(cost).rates)
     machine = Machine(memory, mover, Timeline(), cost, Lifetimes(plan, memory))
     machine.lifetimes.enter(0, "arrive")
     _place(plan, mover, weights, inputs)

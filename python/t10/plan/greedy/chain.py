@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.plan import CostedPlan, OperatorPlan
-from t10.core.schedule import Layout
+from t10.core.schedule import ValueLayout
 from t10.cost.operator import operator_cycles, output_chunk
 from t10.plan.assemble import (
     Context,
@@ -41,7 +41,7 @@ Ints = NDArray[np.int64]
 class _Walk:
     """Layouts known so far, the plan of every operator that was passed, and bytes per core left free at every step."""
 
-    layouts: dict[str, Layout]
+    layouts: dict[str, ValueLayout]
     plans: dict[str, OperatorPlan]
     free_bytes: Ints
 

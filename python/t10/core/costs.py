@@ -1,14 +1,14 @@
-"""`Prices`: what is asked about the time of one phase. It is handed in; `t10.cost` has models that answer."""
+"""`Costs`: what is asked about the time of one phase. It is handed in; `t10.cost` has models that answer."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
 from t10.core.expression import AxisSizes, OperatorSpec
-from t10.core.movement import MovePrices
+from t10.core.movement import MoveCosts
 
 
-class Prices(MovePrices, Protocol):
+class Costs(MoveCosts, Protocol):
     """Cycles of the phases that all cores go through together; shapes and bytes go in, never data."""
 
     def sub_task_cycles(self, spec: OperatorSpec, box: AxisSizes) -> int:
