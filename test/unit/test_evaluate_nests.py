@@ -8,7 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from t10.plan.search.evaluate import Ints, nest_shift_cycles
+from t10.core.arrays import Ints
+from t10.plan.search.evaluate import nest_shift_cycles
 
 
 def _cycles_in_order(steps: Ints, advance: Ints, order: tuple[int, ...]) -> int:

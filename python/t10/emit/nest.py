@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from t10.core import geometry
+from t10.core.arrays import Bools, Ints
 from t10.core.device import Step
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, OperatorSpec
@@ -24,8 +24,7 @@ from t10.emit.lowering_context import OperatorContext
 from t10.emit.tasks import axis_strides, uses_position
 from t10.emit.vertices import VertexNest, Work, renamed
 
-Ints = NDArray[np.int64]
-Cores = NDArray[np.bool_]
+Cores = Bools
 
 
 def initial_cores(context: OperatorContext, body: tuple[Statement, ...]) -> dict[int, Cores]:

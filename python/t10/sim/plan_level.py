@@ -14,11 +14,9 @@ After the first line nothing sees a whole tensor: what is computed comes from th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
-
-from numpy.typing import NDArray
 
 from t10.chip import ChipSpec
+from t10.core.arrays import Array
 from t10.core.costs import Costs
 from t10.core.movement import ArrivalCosts
 from t10.core.program import SubTask
@@ -32,7 +30,6 @@ from t10.sim.operator import run_operator
 from t10.sim.relayout import Mover
 from t10.sim.result import OperatorResult, SimResult, Timeline
 
-Array = NDArray[Any]
 Progress = Callable[[int, int, str], None]
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from t10.core.arrays import Bools, Ints
 from t10.core.dtypes import size_bytes
 from t10.core.expression import Operand, OperatorSpec
 from t10.core.geometry import chunk_slots_many
@@ -19,8 +19,7 @@ from t10.core.tile import ALIGNMENT_BYTES
 from t10.cost import CostModel
 from t10.plan.movement.fetch import contiguous_runs, fetch_cycles
 
-Ints = NDArray[np.int64]
-Mask = NDArray[np.bool_]
+Mask = Bools
 
 
 @dataclass(frozen=True, slots=True)

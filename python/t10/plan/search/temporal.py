@@ -7,12 +7,10 @@ from functools import lru_cache
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
+from t10.core.arrays import Bools, Ints
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.plan.search.alignment import can_rotate
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +68,14 @@ class TemporalSpace:
         keep = self._is_padding_kept(np.array(f_op), np.lcm.reduce(combined, axis=1), padding)
         return combined[keep & self._has_whole_blocks(combined)]
 
-    def _is_padding_kept(self, f_op: Ints, multiple: Ints, padding: float) -> NDArray[np.bool_]:
+    def _is_padding_kept(self, f_op: Ints, multiple: Ints, padding: float) -> Bools:
         """Return which parts, rounded up to multiples (n, axes), are not padded or useful enough on every axis."""
         extents = np.array(self.extents)
         lengths = -(-extents // f_op)
         padded = -(-lengths // multiple) * multiple
         return ((padded == lengths) | (extents >= padding * (padded * f_op))).all(axis=1)
 
-    def _has_whole_blocks(self, ft: Ints) -> NDArray[np.bool_]:
+    def _has_whole_blocks(self, ft: Ints) -> Bools:
         """Return which combinations move compound dims in whole blocks: equal factors along their axes."""
         keep = np.ones(len(ft), np.bool_)
         for slot, axis in self.blocks:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from t10.core.arrays import Array
 from t10.core.device import HostPiece, HostTensor
 from t10.core.dtypes import numpy_dtype
 from t10.core.scalar import parse_constant
 from t10.errors import SimTrap, VerifyError
 from t10.sim.arrays import checked_array
 from t10.sim.device.memory import DeviceMemory
-
-Array = NDArray[Any]
 
 
 def place(
