@@ -76,10 +76,17 @@ class CodeletOp(Ipu.Operation, name="codelet"):
                 raise Invalid(f"has two fields '{name}'")
             if not str(name).isidentifier():
                 raise Invalid(f"has a field '{name}', expected a name of C++")
-            if kind in NUMBER_KINDS and (field.get("dtype"), field.get("align"), field.get("interleaved")) != NUMBER:
-                raise Invalid(f"field '{name}' is {field}, expected dtype \"\", align 4 and no interleaving of a number")
+            if (
+                kind in NUMBER_KINDS
+                and (field.get("dtype"), field.get("align"), field.get("interleaved")) != NUMBER
+            ):
+                raise Invalid(
+                    f"field '{name}' is {field}, expected dtype \"\", align 4 and no interleaving of a number"
+                )
             if kind not in NUMBER_KINDS and field.get("align") not in ALIGNMENTS:
-                raise Invalid(f"field '{name}' has align = {field.get('align')}, expected one of {list(ALIGNMENTS)}")
+                raise Invalid(
+                    f"field '{name}' has align = {field.get('align')}, expected one of {list(ALIGNMENTS)}"
+                )
             names.add(name)
         for pair in to_python(self.apart):
             found: list[Any] = list(cast("tuple[Any, ...]", pair)) if isinstance(pair, tuple) else [pair]

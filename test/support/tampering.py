@@ -317,7 +317,11 @@ def _key(line: str, at: int) -> str:
         elif line[i] in "[{(<":
             depth -= 1
         lowest = min(depth, lowest)
-        if depth == lowest and (found := re.search(r"([\w.$]+) = [\[<#\w]*$", line[: i + 1])) and line[i] in " [<":
+        if (
+            depth == lowest
+            and (found := re.search(r"([\w.$]+) = [\[<#\w]*$", line[: i + 1]))
+            and line[i] in " [<"
+        ):
             return found[1]
     found = re.match(r'^\s*(?:%.* = )?"([\w.]+)"', line)
     return found[1] if found else ""

@@ -49,7 +49,6 @@ def model(tmp_path: Path) -> Path:
 
 def expected(model: Path, x: Any) -> Any:
     """Return what ONNX Runtime computes."""
-    import onnxruntime
 
     session: Any = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
     return session.run(None, {"x": x})[0]

@@ -10,13 +10,11 @@ from hashlib import sha256
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from t10.chip import ChipSpec
+from t10.core.arrays import Ints
 from t10.core.costs import Costs
 from t10.core.expression import AxisSizes, OperatorSpec
-
-Ints = NDArray[np.int64]
 
 
 def chip_fingerprint(chip: ChipSpec) -> str:
