@@ -8,7 +8,7 @@ left.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -133,14 +133,14 @@ def device_program(text: str, chip: ChipSpec, cost: CostModel) -> DeviceProgram:
 
 
 @contextmanager
-def parsed_module(text: str, source: str) -> Iterator[Any]:
+def parsed_module(text: str, source: str) -> Generator[Any]:
     """Make a context current in which a module's text is parsed and verified; raises `VerifyError` naming `source`."""
     with new_context(), ir.Location.unknown():
         try:
             with reading(source):
                 module = ir.Module.parse(text)
         except (ir.MLIRError, ValueError) as error:
-            lines = str(error).strip().splitlines()
+            lines = str(error).replace('error: "-":', "line ").strip().splitlines()
             raise VerifyError(
                 f"{source} is no module at the compute-shift level: {' '.join(lines[1:2] or lines)}",
                 hint="compile the model again",

@@ -10,8 +10,7 @@ import numpy as np
 from t10.chip import ChipSpec
 from t10.core.schedule import Buffer, ModulePlan
 from t10.dialect.compute_shift import PLACE
-from t10.dialect.layout_attr import Place as Bytes
-from t10.dialect.layout_attr import place_attr, read_place
+from t10.dialect.layout_attr import MemoryRange, place_attr, read_place
 from t10.dialect.location import source_text
 from t10.dialect.ods import Invalid
 from t10.errors import InputError, VerifyError
@@ -57,7 +56,7 @@ def place_module(module: Any, chip: ChipSpec) -> ModulePlan:
     program = read_program(module)
     packing = allocate(_requests(program, chip), chip.reserved_bytes)
     for buffer in packing.buffers:
-        attribute = place_attr(Bytes(buffer.address_bytes, buffer.size_bytes))
+        attribute = place_attr(MemoryRange(buffer.address_bytes, buffer.size_bytes))
         if buffer.name == "shift":
             program.model.function.attributes[SHIFT_BUFFER] = attribute
         else:
@@ -129,7 +128,7 @@ def _owners(program: ReadProgram, buffer: str) -> tuple[str, tuple[Any, ...]]:
     return (SHIFT_BUFFER, (program.model.function,)) if buffer == "shift" else (PLACE, program.owners[buffer])
 
 
-def _place_of(op: Any, name: str) -> Bytes:
+def _place_of(op: Any, name: str) -> MemoryRange:
     """Return the place that an operation states."""
     if name not in op.attributes:
         raise InputError(

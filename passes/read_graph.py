@@ -15,6 +15,7 @@ from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph, GraphOutput, TensorValue, View
 from t10.core.orders import Order
 from t10.core.scalar import parse_constant
+from t10.dialect.elements import elements
 from t10.dialect.location import location_name, source_text
 from t10.dialect.mlir import ir
 from t10.errors import InputError, T10Error, UnsupportedOpError
@@ -28,10 +29,6 @@ WEIGHT = "t10.weight"
 ORDER = "t10.order"
 """Of a weight: the order of the dims that it came with in which it is stored, see `t10.core.orders`."""
 OPERATOR_NAME = "op_name"
-SAME_VALUE_OPS = frozenset(
-    {"rtensor.relayout", "rtensor.setup", "rtensor.shift", "rtensor.reduce", "tensor.cast"}
-)
-"""Operations whose result is their operand, lying elsewhere."""
 RUNNING = "\0running"
 """Name of the value that an operator has computed so far; no name from a module can be it."""
 
@@ -95,6 +92,7 @@ class GraphReader:
     names: set[str] = field(default_factory=set[str])
 
     def read(self) -> ReadModule:
+        """Return the model that the function is."""
         block = self.function.regions[0].blocks[0]
         results: list[Any] = []
         with _at(self.function):
@@ -167,7 +165,7 @@ class GraphReader:
             self._generic(op, group)
         elif op.name == "rtensor.operator" and group is None:
             self._region(op)
-        elif op.name in SAME_VALUE_OPS:
+        elif op.name == "tensor.cast":
             self.known[op.results[0]] = self.lookup(op.operands[0])
         elif op.name != "rtensor.yield":
             raise UnsupportedOpError(
@@ -185,7 +183,7 @@ class GraphReader:
             self.known[value] = Known("", shape, dtype, fill=text)
             return
         name = self.unique("constant")
-        array = _dense(attribute, shape, dtype, source_text(op))
+        array = _dense(attribute, dtype, source_text(op))
         self.constants[name] = array
         self.weights.append(TensorValue(name, shape, dtype))
         self.known[value] = Known(name, shape, dtype, "weight")
@@ -355,20 +353,20 @@ def _reachable(
     return tuple(reversed(kept))
 
 
-def _dense(attribute: Any, shape: tuple[int, ...], dtype: str, location: str) -> NDArray[Any]:
-    if not isinstance(attribute, ir.DenseElementsAttr):
+def _dense(attribute: Any, dtype: str, location: str) -> NDArray[Any]:
+    try:
+        values = elements(attribute, dtype)
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise UnsupportedOpError(
+            f"constant of element type {dtype} cannot be read", location=location
+        ) from error
+    if values is None:
         raise UnsupportedOpError(
             "constants of this form cannot be read",
             location=location,
             hint="pass the tensor as a function argument",
         )
-    try:
-        values = np.array(ir.DenseElementsAttr(attribute))
-    except (ValueError, TypeError, RuntimeError) as error:
-        raise UnsupportedOpError(
-            f"constant of element type {dtype} cannot be read", location=location
-        ) from error
-    return values.astype(numpy_dtype(dtype)).reshape(shape)
+    return values
 
 
 def _dictionaries(function: Any, key: str, count: int) -> list[Any]:

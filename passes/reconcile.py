@@ -25,9 +25,7 @@ class Reconcile(PlanningPass):
     name: ClassVar[str] = "t10-reconcile"
     prerequisites: ClassVar[tuple[str, ...]] = ("t10-pareto",)
     reads: ClassVar[str] = "priced candidates of all operators"
-    leaves: ClassVar[str] = (
-        "`rtensor.plan` and `rtensor.idle_level` on every operator, now an `rtensor.operator`"
-    )
+    leaves: ClassVar[str] = "`rtensor.plan` and `rtensor.idle_level` on every operator"
 
     def apply(self, module: Any) -> None:
         """Replace candidates by plans; raises `InfeasiblePlanError` if the model does not fit."""

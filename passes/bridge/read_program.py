@@ -6,7 +6,7 @@ operations of the regions, addresses from `rtensor.place`. Nothing is taken from
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,13 +19,13 @@ from t10.core.plan import CostedPlan, Cycles, OperatorPlan, final_positions
 from t10.core.plan import Reduce as ReduceKind
 from t10.core.program import Arrive, Epilogue, Fill, Reduce, Shift, Statement
 from t10.core.scalar import constant_text
-from t10.core.schedule import Arrival, ArrivalKind, Layout, ScheduledOperator
+from t10.core.schedule import Arrival, ArrivalKind, ScheduledOperator, ValueLayout
 from t10.dialect.layout import LinearLayout
 from t10.dialect.layout_attr import layout_of
 from t10.dialect.location import source_text
 from t10.dialect.mlir import ir
 from t10.dialect.ods import Invalid
-from t10.dialect.region import MOVES, ComputeShiftRegion, Read, is_expanded, read_region
+from t10.dialect.region import MOVES, ComputeShiftRegion, RootOperand, is_expanded, read_region
 from t10.errors import InputError, VerifyError
 from t10.passes.bridge.assemble import Chain, Padding, extend_chain, finish_chain, start_chain
 from t10.passes.bridge.layouts import accumulator_layout, operand_layout
@@ -48,8 +48,8 @@ class ReadProgram:
 
     model: ReadModule
     operators: tuple[ScheduledOperator, ...]
-    weight_layouts: tuple[Layout, ...]
-    input_layouts: tuple[Layout, ...]
+    weight_layouts: tuple[ValueLayout, ...]
+    input_layouts: tuple[ValueLayout, ...]
     owners: dict[str, tuple[Any, ...]]
 
     @property
@@ -173,7 +173,7 @@ class _ProgramReader(GraphReader):
         arrivals = self._arrivals(spec, region, arrived)
         body = _body(spec, plan, region, arrivals, [*range(len(region.reads))])
         _check_rests(spec, plan, region, arrivals)
-        layout = Layout(
+        layout = ValueLayout(
             "operand", spec.output.name, plan.n_cores, spec.output.dtype, spec.name, len(spec.operands), plan,
             region.output.scatter,
         )  # fmt: skip
@@ -196,7 +196,7 @@ class _ProgramReader(GraphReader):
     def _tensors(self, op: Any, region: ComputeShiftRegion) -> dict[int, _Tensor]:
         """Return what the sub-tasks read, numbered: inputs, then epilogue inputs."""
         moves = {move.results[0]: move for move in region.moves}
-        reads: tuple[Read, ...] = (*region.reads, *region.epilogue_reads)
+        reads: tuple[RootOperand, ...] = (*region.reads, *region.epilogue_reads)
         unread = [move.name for value, move in moves.items() if all(read.origin != value for read in reads)]
         if unread:
             raise Invalid(f"{unread[0]} brings a tensor that no sub-task reads")
@@ -322,20 +322,20 @@ class _ProgramReader(GraphReader):
             arrivals.append(Arrival(number, tensor.kind, buffer))
         return tuple(arrivals)
 
-    def _rest_layout(self, name: str, resident: _Resident) -> Layout:
+    def _rest_layout(self, name: str, resident: _Resident) -> ValueLayout:
         """Return the layout in which a value from outside rests: linear, or as an operator reads it."""
         with _located(resident.op, ""):
             shape, dtype = tensor_type(resident.op.results[0])
             found = layout_of(resident.op.results[0].type)
             if isinstance(found, LinearLayout):
-                return Layout("linear", name, found.n_cores, dtype)
+                return ValueLayout("linear", name, found.n_cores, dtype)
             assert found is not None
             read = self.lookup(resident.op.results[0]).name
             for spec, plan, number in self.readers.get(read, ()):
                 same = spec.operands[number].shape == shape
                 if same and operand_layout(spec, plan, number, found.scatter) == found:
                     scatter = found.scatter
-                    return Layout("operand", name, plan.n_cores, dtype, spec.name, number, plan, scatter)
+                    return ValueLayout("operand", name, plan.n_cores, dtype, spec.name, number, plan, scatter)
             raise Invalid(f"{name} rests in a layout in which no operator reads it")
 
 
@@ -422,7 +422,7 @@ def _text(op: Any, name: str) -> str:
 
 
 @contextmanager
-def _located(op: Any, operator: str) -> Iterator[None]:
+def _located(op: Any, operator: str) -> Generator[None]:
     """Turn `Invalid` into an error at an operation."""
     try:
         yield

@@ -19,8 +19,10 @@
 // PLAN: "modelled": true
 // PLAN: "chip": "test-4"
 
+// The plan of a compiled model is its types and operations.
+// MODULE: #rtensor.layout<
+// MODULE: rtensor.shift_buffer
 // MODULE: rtensor.operator
-// MODULE: #rtensor.plan<
 
 // RAN: {{[0-9,]+}} cycles, {{.*}} (modelled, ipu): compute
 // RAN: inputs were random (seed 3)

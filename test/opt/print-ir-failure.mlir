@@ -7,8 +7,8 @@
 // CHECK: error: op was not bufferized
 // ALL: IR Dump After cse //
 // ALL: IR Dump After one-shot-bufferize Failed
-func.func @f(%w: tensor<8xf16, #rtensor.layout<{linear = 8}>>) -> tensor<8xf16, #rtensor.layout<{linear = 4}>> {
-  %a = "rtensor.setup"(%w) {bytes = 2, cycles = 9}
-    : (tensor<8xf16, #rtensor.layout<{linear = 8}>>) -> tensor<8xf16, #rtensor.layout<{linear = 4}>>
-  return %a : tensor<8xf16, #rtensor.layout<{linear = 4}>>
+func.func @f(%w: tensor<8xf16, #rtensor.linear<{cores = 8}>>) -> tensor<8xf16, #rtensor.linear<{cores = 4}>> {
+  %a = "rtensor.setup"(%w)
+    : (tensor<8xf16, #rtensor.linear<{cores = 8}>>) -> tensor<8xf16, #rtensor.linear<{cores = 4}>>
+  return %a : tensor<8xf16, #rtensor.linear<{cores = 4}>>
 }

@@ -21,8 +21,8 @@
 // NONE: --run-reproducer: the input holds no {-# external_resources
 // BOTH: --run-reproducer runs the pipeline in the input
 // WRITE: cannot write the reproducer
-func.func @f(%w: tensor<8xf16, #rtensor.layout<{linear = 8}>>) -> tensor<8xf16, #rtensor.layout<{linear = 4}>> {
-  %a = "rtensor.setup"(%w) {bytes = 2, cycles = 9}
-    : (tensor<8xf16, #rtensor.layout<{linear = 8}>>) -> tensor<8xf16, #rtensor.layout<{linear = 4}>>
-  return %a : tensor<8xf16, #rtensor.layout<{linear = 4}>>
+func.func @f(%w: tensor<8xf16, #rtensor.linear<{cores = 8}>>) -> tensor<8xf16, #rtensor.linear<{cores = 4}>> {
+  %a = "rtensor.setup"(%w)
+    : (tensor<8xf16, #rtensor.linear<{cores = 8}>>) -> tensor<8xf16, #rtensor.linear<{cores = 4}>>
+  return %a : tensor<8xf16, #rtensor.linear<{cores = 4}>>
 }

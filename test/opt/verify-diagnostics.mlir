@@ -39,5 +39,5 @@ func.func @note(%a: i32) {
 // -----
 
 // A number says how often: two arguments, two errors on one line.
-// expected-error @+1 2 {{into more pieces than elements}}
-func.func private @count(tensor<1xf16, #rtensor.layout<{fs = [2], ft = [1], rp = [0]}>>, tensor<1xf32, #rtensor.layout<{fs = [2], ft = [1], rp = [0]}>>)
+// expected-error @+1 2 {{linear layout on cores = 0}}
+func.func private @count(tensor<1xf16, #rtensor.linear<{cores = 0}>>, tensor<1xf32, #rtensor.linear<{cores = 0}>>)

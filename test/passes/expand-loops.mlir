@@ -1,19 +1,14 @@
 // RUN: t10-opt --t10-expand %s | filecheck %s
 
-// Two rotating axes are two nests, the dearer one outside (see align-pace-loops.mlir): what turns along n is shifted after
-// every full sweep along k, what turns along k after every sub-task. The inner nest goes to and fro.
-// CHECK: "rtensor.nest"(%[[A:.*]], %[[W:.*]], %{{.*}}) ({
-// CHECK-NEXT: ^bb0(%{{.*}}: index, %[[A1:.*]]: tensor<12x8xf32{{.*}}>, %[[W1:.*]]: tensor<8x24xf32{{.*}}>, %[[C1:.*]]: tensor<12x24xf32
-// CHECK-NEXT: %[[SWEPT:.*]] = "rtensor.nest"(%[[A1]], %[[W1]], %[[C1]]) ({
-// CHECK-NEXT: ^bb0(%{{.*}}: index, %[[A2:.*]]: tensor<12x8xf32{{.*}}>, %[[W2:.*]]: tensor<8x24xf32{{.*}}>, %[[C2:.*]]: tensor<12x24xf32
-// CHECK-NEXT: "rtensor.operator"(%[[A2]], %[[W2]], %[[C2]])
-// CHECK: rtensor.sub_task = [4, 2, 2]
-// CHECK-NEXT: "rtensor.shift"(%[[A2]]) {axis = 1 : i64, direction = "forward", pace = 2 : i64}
-// CHECK-NOT: "rtensor.shift"(%[[W2]])
-// CHECK: }) {axes = [2], {{.*}}rp = [2], steps = [4]}
-// CHECK-NEXT: "rtensor.shift"(%[[W1]]) {axis = 1 : i64, direction = "forward", pace = 2 : i64}
-// CHECK-NEXT: "rtensor.yield"(%[[SWEPT]])
-// CHECK-NEXT: }) {axes = [1], {{.*}}rp = [2], steps = [3]}
+// Two rotating axes are one loop over 3 * 4 = 12 positions, the dearer axis outside (see align-pace-loops.mlir). What turns
+// along n stands at the first position, what turns along k at the second; along k the positions go to and fro.
+// CHECK: #[[GRID:.*]] = #rtensor.grid<{{.*}}loop_order = [1, 2], {{.*}}steps = [1, 3, 4]}>
+// CHECK: scf.for %[[T:.*]] = %c0 to %c12 step %c1 iter_args(%[[A:.*]] = %{{.*}}, %[[W:.*]] = %{{.*}}, %[[C:.*]] = %{{.*}}) ->
+// CHECK-NEXT: %[[P:.*]]:2 = "rtensor.position"(%[[T]]) {grid = #[[GRID]]} : (index) -> (index, index)
+// CHECK-NEXT: %[[A1:.*]] = "rtensor.shift"(%[[A]], %[[P]]#1) {axis = 2 : i64} : (tensor<12x8xf32
+// CHECK-NEXT: %[[W1:.*]] = "rtensor.shift"(%[[W]], %[[P]]#0) {axis = 1 : i64} : (tensor<8x24xf32
+// CHECK-NEXT: %[[C1:.*]] = "rtensor.sub_task"(%[[C]], %[[P]]#0, %[[P]]#1) ({
+// CHECK: scf.yield %[[A1]], %[[W1]], %[[C1]]
 #a = affine_map<(m, n, k) -> (m, k)>
 #b = affine_map<(m, n, k) -> (k, n)>
 #c = affine_map<(m, n, k) -> (m, n)>

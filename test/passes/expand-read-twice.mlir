@@ -2,15 +2,15 @@
 // RUN: t10-opt --t10-partition="chip=test-4 f-op=2,2,1 ft=1x1x2,1x1x2,1x1x1" --t10-expand --t10-verify-plan %s | filecheck %s
 
 // x * x^T reads x by rows and by columns of the result. A core holds both parts and turns both: two operands, two moves, two
-// shifts, although it is one value.
-// CHECK: %[[LEFT:.*]] = "rtensor.relayout"(%arg0)
-// CHECK-NEXT: %[[RIGHT:.*]] = "rtensor.relayout"(%arg0)
-// CHECK-NEXT: "rtensor.operator"(%[[LEFT]], %[[RIGHT]])
-// CHECK: "rtensor.nest"
-// CHECK-NEXT: ^bb0(%{{[a-z0-9]+}}: index, %[[L:[a-z0-9]+]]: tensor<4x6xf32, {{[^%]*}}, %[[R:[a-z0-9]+]]: tensor<4x6xf32
-// CHECK: ins(%{{.*}}, %{{.*}} : tensor<4x6xf32>, tensor<4x6xf32>)
-// CHECK: "rtensor.shift"(%[[L]]) {axis = 1 : i64, direction = "forward", pace = 3 : i64}
-// CHECK-NEXT: "rtensor.shift"(%[[R]]) {axis = 1 : i64, direction = "forward", pace = 3 : i64}
+// shifts, although it is one value. The rows are copied, though they lie where they are read: what rests does not turn.
+// CHECK: %[[X:.*]] = "rtensor.resident"(%arg0) : (tensor<4x6xf32>) -> tensor<4x6xf32, #[[ROWS:.*]]>
+// CHECK: %[[LEFT:.*]] = "rtensor.relayout"(%[[X]]) : (tensor<4x6xf32, #[[ROWS]]>) -> tensor<4x6xf32, #[[ROWS]]>
+// CHECK-NEXT: %[[RIGHT:.*]] = "rtensor.relayout"(%[[X]]) : (tensor<4x6xf32, #[[ROWS]]>) -> tensor<4x6xf32, #[[COLUMNS:.*]]>
+// CHECK: scf.for %{{.*}} iter_args(%[[L:.*]] = %[[LEFT]], %[[R:.*]] = %[[RIGHT]], %{{.*}} = %{{.*}}) ->
+// CHECK-NEXT: %[[P:.*]] = "rtensor.position"
+// CHECK-NEXT: %[[L1:.*]] = "rtensor.shift"(%[[L]], %[[P]]) {axis = 2 : i64}
+// CHECK-NEXT: %[[R1:.*]] = "rtensor.shift"(%[[R]], %[[P]]) {axis = 2 : i64}
+// CHECK: ins(%[[L1]], %[[R1]] : tensor<4x6xf32, #[[ROWS]]>, tensor<4x6xf32, #[[COLUMNS]]>)
 func.func @main(%x: tensor<4x6xf32>) -> tensor<4x4xf32> {
   %z = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<4x4xf32>

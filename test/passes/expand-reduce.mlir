@@ -3,20 +3,21 @@
 // RUN: t10-opt --t10-lower-ipu %s | diff %t.expanded.mlir -
 
 // k is split over 4 cores and nothing rotates: one sub-task, then the 4 cores with partial sums of a 4 x 4 block each end
-// with 4 of its sums, having received 3 * 4 * 4 = 48 bytes. The product started from a bias: zero is where partial sums
-// start, or the bias would count four times; it is added once, with the exponential, to what a core ends with.
-// CHECK: %[[ZERO:.*]] = arith.constant dense<0.000000e+00>
-// CHECK-NEXT: %[[PARTIAL:.*]] = "rtensor.operator"(%{{.*}}, %{{.*}}, %[[ZERO]]) ({
-// CHECK: rtensor.sub_task = [4, 4, 4]
-// CHECK-NEXT: %[[SUMS:.*]] = "rtensor.reduce"(%[[PARTIAL]]) {bytes = 48 : i64, cores = 4 : i64, cycles = {{[0-9]+}} : i64, kind = "sum", mode = "scatter"}
-// CHECK-SAME: scatter = 4
-// CHECK-NEXT: "rtensor.operator"(%[[SUMS]], %{{.*}}) ({
-// CHECK-NEXT: ^bb0(%[[S:.*]]: tensor<8x8xf32>, %[[BIAS:.*]]: tensor<8x8xf32>):
-// CHECK: %[[BIASED:.*]] = linalg.generic {{.*}} ins(%[[S]], %[[BIAS]] : tensor<8x8xf32>, tensor<8x8xf32>)
+// with 4 of its sums. The product started from a bias: zero is where partial sums start, or the bias would count four
+// times; it is added once, with the exponential, to what a core ends with.
+// CHECK: #[[OWN:.*]] = #rtensor.layout<{{.*}}fs = [2, 2], ft = [1, 1], {{.*}}scatter = 4
+// CHECK: #[[PART:.*]] = #rtensor.layout<{{.*}}fs = [2, 2], ft = [1, 1], {{.*}}partial = "sum"
+// CHECK: %[[BIAS:.*]] = "rtensor.relayout"(%{{.*}}) : (tensor<8x8xf32
+// CHECK-NEXT: %[[ZERO:.*]] = "rtensor.fill"() {combine = "sum"} : () -> tensor<8x8xf32, #[[PART]]>
+// CHECK-NEXT: %[[PARTIAL:.*]] = "rtensor.sub_task"(%[[ZERO]]) ({
+// CHECK-NEXT: outs(%[[ZERO]] :
+// CHECK: %[[SUMS:.*]] = "rtensor.reduce"(%[[PARTIAL]]) : (tensor<8x8xf32, #[[PART]]>) -> tensor<8x8xf32, #[[OWN]]>
+// CHECK-NEXT: %[[RESULT:.*]] = "rtensor.allocate"() : () -> tensor<8x8xf32, #[[OWN]]>
+// CHECK-NEXT: "rtensor.sub_task"(%[[RESULT]]) ({
+// CHECK-NEXT: ins(%[[SUMS]], %[[BIAS]] :
 // CHECK: arith.addf
-// CHECK: ins(%[[BIASED]] : tensor<8x8xf32>)
 // CHECK: math.exp
-// CHECK-NOT: rtensor.nest
+// CHECK-NOT: scf.for
 #a = affine_map<(m, n, k) -> (m, k)>
 #b = affine_map<(m, n, k) -> (k, n)>
 #c = affine_map<(m, n, k) -> (m, n)>

@@ -1,16 +1,17 @@
-// RUN: t10-opt --t10-partition="chip=test-16 f-op=4,4,1 ft=1x1x1,1x1x1,1x1x1 operator=product" --t10-partition="chip=test-16 f-op=4,4 ft=1x1,1x1 operator=sums" --t10-reconcile %s | filecheck %s
+// RUN: t10-opt --t10-partition="chip=test-16 f-op=4,4,1 ft=1x1x1,1x1x1,1x1x1 operator=product" --t10-partition="chip=test-16 f-op=4,4 ft=1x1,1x1 operator=sums" --t10-expand %s | filecheck %s
 
 // The sums of rows of a product. Both operators cut rows and columns by 4, so every core sums the 4 x 4 block it has made:
-// the product is read where it lies. The 4 cores of a row hold partial sums and end with 1 of 4 sums each.
-// CHECK: %[[X:.*]] = "rtensor.relayout"
+// the product is read where it lies, seen on the grid of the sums. The 4 cores of a row hold partial sums and end with 1 of
+// 4 sums each.
+// CHECK: #[[OWN:.*]] = #rtensor.layout<#grid, {fs = [4], ft = [1], {{.*}}scatter = 4
+// CHECK: #[[H:.*]] = #rtensor.layout<#grid1, {fs = [4, 4]
+// CHECK: #[[SEEN:.*]] = #rtensor.layout<#grid, {fs = [4, 4]
+// CHECK: "rtensor.relayout"
 // CHECK-NOT: rtensor.relayout
-// CHECK: %[[H:.*]] = "rtensor.operator"() ({
-// CHECK: ins(%[[X]],
+// CHECK: %[[SAME:.*]] = "rtensor.cast"(%{{.*}}) : (tensor<16x16xf32, #[[H]]>) -> tensor<16x16xf32, #[[SEEN]]>
 // CHECK-NOT: rtensor.relayout
-// CHECK: "rtensor.operator"() ({
-// CHECK: ins(%[[H]] :
-// CHECK: reduce = "scatter"
-// CHECK-SAME: -> tensor<16xf32, #rtensor.layout<{cores = 4 : i64, fs = [4], ft = [1], rp = [0], scatter = 4 : i64}>>
+// CHECK: ins(%[[SAME]] :
+// CHECK: "rtensor.reduce"(%{{.*}}) : ({{.*}}) -> tensor<16xf32, #[[OWN]]>
 func.func @main(%x: tensor<16x64xf32>, %w: tensor<64x16xf32> {t10.weight}) -> tensor<16xf32> {
   %z = arith.constant 0.0 : f32
   %e0 = tensor.empty() : tensor<16x16xf32>

@@ -9,7 +9,7 @@
 // RUN: not t10-opt --t10-reconcile="chip=test-16 reconcile=greedy reading=fast" %s 2>&1 | filecheck %s --check-prefix=READING
 // RUN: not t10-opt --t10-reconcile="chip=test-16 gap=2" %s 2>&1 | filecheck %s --check-prefix=GAP
 
-// CHECK-COUNT-2: "rtensor.sub_task"(
+// CHECK-COUNT-2: "rtensor.operator"
 // METHOD: error: reconcile is 'fastest' (expected exact or greedy)
 // READING: error: reading is 'fast' (expected literal, aware or best)
 // GAP: error: gap is 2.0

@@ -189,7 +189,15 @@ class Maker:
         self.patterns[rows.key] = rows
         self.copies.append(
             Copy(
-                name, operator, kind, sources, target, dtype, rows.key, received_bytes(rows.runs, self.n_tiles), 120,
+                name,
+                operator,
+                kind,
+                sources,
+                target,
+                dtype,
+                rows.key,
+                received_bytes(rows.runs, self.n_tiles),
+                120,
                 f"{kind} of {target}",
             )  # fmt: skip
         )

@@ -32,11 +32,11 @@ from t10.passes.bridge.annotate import CHIP
 from t10.passes.bridge.read_program import read_program
 from t10.passes.device.read import find_graph
 from t10.passes.device.read import read_graph as read_device
-from t10.passes.lower_ipu import lower_module
+from t10.passes.lower_ipu import LowerIpu, lower_module
 from t10.passes.place import program_plan
 from t10.passes.read_graph import ReadModule
 from t10.passes.registry import make, run
-from t10.plan.schedule import priced_arrivals
+from t10.plan.schedule import costed_arrivals
 from t10.plan.verify import verify_module, verify_operator
 from t10.sim.device import run_device
 from t10.sim.plan_level import simulate
@@ -61,7 +61,7 @@ OUTCOMES = (REFUSED, CHECKER, NUMBERS, EQUIVALENT, WITHOUT_EFFECT, CRASH)
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A module at the compute-shift level, placed, in MLIR's generic form: its name, chip and text, and its source's."""
+    """A module at the compute-shift level, placed: its name, chip, text in MLIR's generic form, and source."""
 
     name: str
     chip: str
@@ -101,10 +101,10 @@ def planned(name: str) -> Planned:
         module = ir.Module.parse(text)
         run(make("t10-place"), module)
         assert module.operation.verify()
-        chip = module.operation.attributes[CHIP].value
+        stated = module.operation.attributes
+        assert CHIP in stated
         generic = module.operation.get_asm(assume_verified=True, print_generic_op_form=True)
-        made = Planned(name, chip, with_aliases(str(generic)), source)
-    return made
+        return Planned(name, stated[CHIP].value, with_aliases(str(generic)), source)
 
 
 @dataclass
@@ -119,10 +119,10 @@ class Judge:
     n_parsed: int = 0
 
     def __post_init__(self) -> None:
-        read = self._read(self.module.text)
+        read = self.read(self.module.text)
         self.given = [_values(read, seed) for seed in range(N_INPUTS)]
         self.expected = [self._run(read, given) for given in self.given]
-        self.digest = self._digest(read)
+        self.digest = self.lower(read)
 
     def reference(self) -> dict[str, Array]:
         """Return what numpy makes of the module before it was planned."""
@@ -137,7 +137,7 @@ class Judge:
             ):
                 named = (f'{{t10.name = "{stem}{i}"}}' for i in range(len(types)))
                 function.attributes[key] = ir.Attribute.parse(f"[{', '.join(named)}]")
-            return run_module(module, stored(self._read(self.module.text), self.given[0]))
+            return run_module(module, stored(self.read(self.module.text), self.given[0]))
 
     def judge(self, text: str) -> Verdict:
         """Return what becomes of a text."""
@@ -150,7 +150,7 @@ class Judge:
 
     def _judged(self, text: str) -> Verdict:
         try:
-            read = self._read(text)
+            read = self.read(text)
         except _Refused as refused:
             return Verdict(REFUSED, str(refused))
         operators = zip(read.plan.graph.operators, read.plan.operators, strict=True)
@@ -160,12 +160,12 @@ class Judge:
             for violation in verify_operator(spec, each.active.plan, read.chip.n_cores)
         ]
         if not problems:
-            problems = verify_module(priced_arrivals(read.plan, read.chip, read.cost), read.chip)
+            problems = verify_module(costed_arrivals(read.plan, read.chip, read.cost), read.chip)
         if problems:
             return Verdict(CHECKER, str(problems[0]))
         difference = self._difference(read)
         try:
-            digest = self._digest(read)
+            digest = self.lower(read)
         except T10Error as error:
             return Verdict(REFUSED, f"when lowered: {error}")
         if digest == self.digest:
@@ -174,7 +174,7 @@ class Judge:
             return Verdict(NO_EFFECT, "", digest)
         return Verdict(NUMBERS if difference else EQUAL, difference, digest)
 
-    def _read(self, text: str) -> _Read:
+    def read(self, text: str) -> _Read:
         """Return what a text says; raises `_Refused`."""
         if self.context is None or self.n_parsed % N_PER_CONTEXT == 0:
             self.context = new_context()
@@ -197,14 +197,14 @@ class Judge:
                 handler.detach()
             assert not messages, f"accepted in spite of {messages[0]}"
             try:
-                chip, cost = make("t10-lower-ipu").target(module)
+                chip, cost = LowerIpu().target(module)
                 program = read_program(module)
                 return _Read(module, program.model, program_plan(program, chip), chip, cost)
             except T10Error as error:
                 raise _Refused(str(error)) from None
 
     def _difference(self, read: _Read) -> str:
-        """Return how the outputs differ from those of the module as it was; nothing if they are the same for all inputs."""
+        """Return how the outputs differ from those of the module as it was; nothing if they are the same."""
         for given, expected in zip(self.given, self.expected, strict=True):
             try:
                 found = self._run(read, given)
@@ -218,8 +218,8 @@ class Judge:
         given = stored(read, values)
         return dict(simulate(read.plan, read.chip, read.cost, given, given).outputs)
 
-    def _digest(self, read: _Read) -> str:
-        """Return the digest of the program that a module is lowered to, which it then is, and of what lies beside it."""
+    def lower(self, read: _Read) -> str:
+        """Lower a module and return the digest of the program, and of what lies beside it."""
         with self.context, ir.Location.unknown():
             lower_module(read.module, read.chip, read.cost)
             text = str(read.module.operation.get_asm(assume_verified=True))
@@ -403,9 +403,9 @@ class DeviceJudge:
     def __post_init__(self) -> None:
         judge = Judge(self.module)
         self.chip = load_chip(self.module.chip)
-        read = judge._read(self.module.text)
+        read = judge.read(self.module.text)
         self.given = [stored(read, values) for values in judge.given]
-        judge._digest(read)
+        judge.lower(read)
         generic = read.module.operation.get_asm(assume_verified=True, print_generic_op_form=True)
         self.text = with_aliases(str(generic))
         program = self._read(self.text)

@@ -21,6 +21,7 @@ from t10.errors import InputError, UnsupportedOpError
 from t10.frontend.imported import ImportedModel
 from t10.frontend.lower import lower
 from t10.frontend.mlir_text import mlir_text
+from t10.frontend.module_weights import lift_constants
 from t10.frontend.onnx_file import LoadedModel, ShapeOverride, load_onnx, prepare
 from t10.unsigned import as_planned
 
@@ -48,7 +49,7 @@ def import_model(
         if file.suffix in (".mlir", ".mlirbc") and file.is_file():
             return _import_mlir(file, shapes, dtype, constants, context)
         loaded = load_onnx(file, shapes=shapes, dtype=dtype, constants=constants)
-        return _lowered(loaded, context, function_name(file.stem))
+        return lift_constants(_lowered(loaded, context, function_name(file.stem)))
 
 
 def import_proto(
@@ -61,7 +62,10 @@ def import_proto(
     constants: Mapping[str, ArrayLike] | None = None,
     context: Any = None,
 ) -> ImportedModel:
-    """Return an `onnx.ModelProto` in memory as `import_model` does; external data is looked for in `folder`."""
+    """Return an `onnx.ModelProto` in memory as `import_model` does; external data is looked for in `folder`.
+
+    Long constants stay in the module.
+    """
     context = context if context is not None else new_context()
     loaded = prepare(
         model, source=source, folder=folder or Path(), shapes=shapes, dtype=dtype, constants=constants
@@ -139,4 +143,4 @@ def _import_mlir(
     )
     if not imported.output_names:
         raise UnsupportedOpError(f"{file}: the entry point returns nothing")
-    return imported
+    return lift_constants(imported)

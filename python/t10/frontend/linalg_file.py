@@ -39,16 +39,16 @@ def named_model(module: Any, source: str) -> ImportedModel:
         _named(function, "arg_attrs", "arg", [argument_name(argument) for argument in block.arguments])
         n_results = len(ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value).results)
         results = _named(function, "res_attrs", "result", [""] * n_results)
-        weights = lift_constants(function)
         arguments = _names(function)
-    return ImportedModel(
+    model = ImportedModel(
         module=module,
-        weights=weights,
+        weights={},
         input_names=tuple(name for name, is_weight in arguments if not is_weight),
         output_names=tuple(name for name, _ in results),
         weight_names=tuple(name for name, is_weight in arguments if is_weight),
         source=source,
     )
+    return lift_constants(model)
 
 
 def only_function(module: Any, source: str) -> Any:
