@@ -5,7 +5,7 @@
     python benchmarks/tamper.py square --list refused   one module, with every edit that is refused and why
 
 Prints how many edits of each kind came to what, and which equivalences (`support.tampered`) the edits without effect
-are examples of. An edit without effect that has no name, or one that crashes, is a defect: exits with 1 if there was one.
+are examples of. An edit without effect that has no name, or one that crashes, is a defect: then it exits with 1.
 """
 
 from __future__ import annotations
