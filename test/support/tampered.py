@@ -328,7 +328,7 @@ EQUIVALENCES = (
     Equivalence("free place", "number address", "", "the checker proves that nothing else lies there meanwhile"),
     Equivalence("places anew", "without rtensor.shift_buffer", "", "a module without shift buffer is placed again"),
     Equivalence("prices", "without t10.cost_model", "", "the default prices, which it had; programs hold no prices"),
-    Equivalence("numbering of cores", "list core_order", "exchanged", "cores change places, and with them the exchanges"),
+    Equivalence("numbering of cores", "list core_order", "exchanged", "cores change places, and so do the exchanges"),
     Equivalence(
         "other start", "number phases", "", "windows still tile every ring: the checker moves them step by step"
     ),
@@ -337,7 +337,7 @@ EQUIVALENCES = (
         "padding", "number (lengths|cores)", "", "more points than the tensor has: neutral where there is none"
     ),
     Equivalence(
-        "all for a part", "number scatter|without scatter|every layout", "", "every core keeps all that it kept a part of"
+        "all for a part", "number scatter|without scatter|every layout", "", "every core keeps all, not a part"
     ),
     Equivalence(
         "weight as input", r"t10\.weight|without arg_attrs", "", "the host hands over the same values at another time"
@@ -357,14 +357,14 @@ DEVICE_EQUIVALENCES = (
     Equivalence("what a step is for", "string kind", "", "said in comments, reports and prices"),
     Equivalence("modelled time", "number cycles", "", "reports add it up; nothing else reads it"),
     Equivalence(
-        "step not taken", "(number|list) words", "", "the distance behind the last iteration, or of a loop that runs once"
+        "step not taken", "(number|list) words", "", "the distance behind the last iteration, or in a loop of one"
     ),
-    Equivalence("spare memory", "(number|list) (shape|mapping)", "", "bytes of a variable that nothing writes or reads"),
+    Equivalence("spare memory", "(number|list) (shape|mapping)", "", "bytes that nothing writes or reads"),
     Equivalence(
         "other copy", "(number|list) elements", "", "an output is read from the first slot that holds an element"
     ),
     Equivalence(
-        "free place", r"number (address|state|memory_base|memory_bytes|stack_bytes|code|scratch|stack|exchange|free|data)",
+        "free place", r"number (address|state|memory_\w+|stack_bytes|code|scratch|stack|exchange|free|data)",
         "", "Poplar places variables, vertices and stacks; at the other place of the simulator nothing lies",
     ),
     Equivalence("pairs", "list apart", "exchanged", "two fields that must lie apart, in either order"),
