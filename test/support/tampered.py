@@ -371,7 +371,7 @@ DEVICE_EQUIVALENCES = (
     Equivalence("idle tiles", "number tiles", "", "tiles that no vertex runs on and no exchange names"),
     Equivalence("order of text", "move", "", "definitions come before uses; steps that change places use other bytes"),
     Equivalence(
-        "done again", "duplicate", r"ipu\.(copy|execute|alloc|table|pattern|compute_set|codelet)",
+        "done again", "duplicate", r"ipu\.(copy|execute|sequence|alloc|table|pattern|compute_set|codelet)",
         "an exchange or a fill writes the same bytes again; a definition is not used",
     ),
     Equivalence(

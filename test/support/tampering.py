@@ -13,13 +13,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 
-VALUE = re.compile(r"%[\w$.]+(?:#\d+)?")
-OPERATION = re.compile(r'^(\s*)(?:(%[^=]*?) = )?"([\w.]+)"\(([^()]*)\)')
-BLOCK = re.compile(r"^\s*\^\w+\((.*)\):$")
-LABEL = re.compile(r"^\s*\^\w+(\(.*\))?:$")
+from support.ir_text import BLOCK, VALUE, Operation, operations_of, split_top, stated_types
+
 ALIAS_USE = re.compile(r"#(map|set|grid|linear|layout|plan)\d*\b")
 NUMBER = re.compile(r"(?<![\w%#.^:!+-])-?\d+(?![\w.]|\s*x)")
 FLOAT = re.compile(r"(?<![\w.])-?\d+\.\d+(?:[eE][+-]?\d+)?|\b0x[0-9A-Fa-f]+\b(?! *>)")
@@ -67,25 +65,11 @@ class Edit:
         return int.from_bytes(digest) / 2**64
 
 
-@dataclass(slots=True)
-class Operation:
-    """An operation of the text: its lines, results and operands with their types, and what it can see."""
-
-    name: str
-    first: int
-    last: int
-    results: list[tuple[str, str]]
-    operands: list[tuple[str, str]]
-    visible: list[tuple[str, str]]
-    spans: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
-    """Where the operands stand in the first line."""
-
-
 def edits(text: str) -> Iterator[Edit]:
     """Yield every edit of a text, each different from it and from those before."""
     seen = {text}
     lines = text.split("\n")
-    operations = _operations(lines)
+    operations = operations_of(lines)
     for make in (_deleted, _duplicated, _moved, _other_operands, _other_names):
         for op in operations:
             for edit in make(lines, op, operations):
@@ -108,83 +92,6 @@ def edits(text: str) -> Iterator[Edit]:
 def _joined(lines: list[str], changed: dict[int, str | None]) -> str:
     rows = (changed.get(i, line) for i, line in enumerate(lines))
     return "\n".join(row for row in rows if row is not None)
-
-
-def split_top(text: str) -> list[str]:
-    """Return what commas outside brackets separate."""
-    parts: list[str] = []
-    depth, start = 0, 0
-    for i, letter in enumerate(text):
-        if letter in "([{<":
-            depth += 1
-        elif letter in ")]}" or (letter == ">" and text[i - 1] != "-"):
-            depth -= 1
-        elif letter == "," and depth == 0:
-            parts.append(text[start:i].strip())
-            start = i + 1
-    last = text[start:].strip()
-    return [*parts, last] if last else parts
-
-
-def _types(trailer: str) -> tuple[list[str], list[str]]:
-    """Return the types of operands and results that the end of an operation states."""
-    at = trailer.rfind(" : (")
-    inputs, _, outputs = trailer[at + 3 :].rpartition(" -> ")
-    outputs = outputs.strip()
-    if outputs.startswith("("):
-        outputs = outputs[1:-1]
-    return split_top(inputs.strip()[1:-1]), split_top(outputs)
-
-
-def _operations(lines: list[str]) -> list[Operation]:
-    """Return all operations inside the module, in their order."""
-    found: list[Operation] = []
-    stack: list[Operation] = []
-    scopes: list[list[tuple[str, str]]] = [[]]
-    for number, line in enumerate(lines):
-        stripped = line.strip()
-        opened = OPERATION.match(line)
-        if opened:
-            results = [part.strip() for part in (opened[2] or "").split(",") if part.strip()]
-            operands = VALUE.findall(opened[4])
-            spans = [
-                (opened.start(4) + m.start(), opened.start(4) + m.end()) for m in VALUE.finditer(opened[4])
-            ]
-            visible = [value for scope in scopes for value in scope]
-            op = Operation(
-                opened[3], number, -1, [(r, "") for r in results], [(o, "") for o in operands], visible, spans
-            )
-            found.append(op)
-            if stripped.endswith("({"):
-                stack.append(op)
-                scopes.append([])
-            else:
-                _close(op, number, line, scopes[-1])
-        elif LABEL.match(line):
-            block = BLOCK.match(line)
-            for argument in split_top(block[1]) if block else ():
-                name, _, kind = argument.partition(": ")
-                scopes[-1].append((name, kind))
-        elif stripped == "}, {":
-            scopes[-1] = []
-        elif stripped.startswith("})") and stack:
-            scopes.pop()
-            _close(stack.pop(), number, line, scopes[-1])
-    return [op for op in found if op.name not in ("builtin.module", "func.func", "ipu.graph")]
-
-
-def _close(op: Operation, number: int, line: str, scope: list[tuple[str, str]]) -> None:
-    """Note where an operation ends and what types it states; its results can be seen from there on."""
-    op.last = number
-    inputs, outputs = _types(line)
-    op.operands = [(name, kind) for (name, _), kind in zip(op.operands, inputs, strict=True)]
-    names = [name for name, _ in op.results]
-    if len(names) == 1 and ":" in names[0]:
-        base = names[0].split(":")[0]
-        op.results = [(f"{base}#{i}", kind) for i, kind in enumerate(outputs)]
-    else:
-        op.results = list(zip(names, outputs, strict=True))
-    scope.extend(op.results)
 
 
 def _renamed(lines: list[str], names: dict[str, str]) -> list[str]:
@@ -274,7 +181,7 @@ def _other_operands(lines: list[str], op: Operation, _: list[Operation]) -> Iter
         changed = line[: a[0]] + two[0] + line[a[1] : b[0]] + one[0] + line[b[1] :]
         end = changed if op.first == op.last else lines[op.last]
         at = end.rfind(" : (")
-        inputs, outputs = _types(end)
+        inputs, outputs = stated_types(end)
         inputs[number], inputs[number + 1] = inputs[number + 1], inputs[number]
         arrow = end[at:].rpartition(" -> ")[2]
         end = f"{end[:at]} : ({', '.join(inputs)}) -> {arrow}"
