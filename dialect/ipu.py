@@ -22,13 +22,15 @@ from typing import Any
 from t10.dialect.attributes import int_tuple, to_python
 from t10.dialect.ipu_base import Ipu, TensorType, checked_range, create, inner
 from t10.dialect.ipu_checks import (
+    States,
+    check_apart,
+    check_compute_set,
     check_fits,
+    check_host,
     check_mapping,
     check_program,
-    check_state,
     check_steps,
     check_tables,
-    check_vertex,
     define,
     read_regions,
     width_bytes,
@@ -108,6 +110,7 @@ class GraphOp(Ipu.Operation, name="graph", traits=[IsIsolatedFromAbove, NoTermin
         codelets: dict[str, int] = {}
         tables: dict[str, Any] = {}
         hosts: set[str] = set()
+        states: States = {}
         regions = read_regions(self)
         members = inner(self)
         for op in members:
@@ -116,21 +119,16 @@ class GraphOp(Ipu.Operation, name="graph", traits=[IsIsolatedFromAbove, NoTermin
             if op.name == "ipu.alloc":
                 check_fits(op, tiles, memory_bytes, regions)
             elif op.name == "ipu.compute_set":
-                for vertex_op in inner(op):
-                    check_vertex(vertex_op, op.attributes["sym_name"].value, tiles, codelets)
-                    if regions is not None:
-                        check_state(vertex_op, op.attributes["sym_name"].value, regions)
+                check_compute_set(op, tiles, codelets, regions, states)
             elif op.name == "ipu.host":
-                key = f"{op.attributes['direction'].value} {op.attributes['name'].value}"
-                if key in hosts:
-                    raise Invalid(f"has {key} twice")
-                hosts.add(key)
+                check_host(op, hosts)
                 check_tables(op, tables)
             elif op.name == "ipu.sequence":
                 check_steps(op, names, tables)
             if op.name in ("ipu.table", "ipu.pattern"):
                 tables[op.attributes["sym_name"].value] = op
             define(op, names, codelets)
+        check_apart(states)
         sequences = sum(op.name == "ipu.sequence" for op in members)
         if sequences != 1:
             raise Invalid(f"holds {sequences} sequences, expected one: the program")

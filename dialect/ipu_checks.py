@@ -1,5 +1,6 @@
 """What verifiers of the `ipu` dialect check of graphs: names, mappings, vertices and what fits a tile."""
 
+from itertools import pairwise
 from math import prod
 from typing import Any, cast
 
@@ -95,7 +96,70 @@ def read_regions(op: Any) -> dict[str, int] | None:
     return dict(zip(REGIONS, starts, strict=True))
 
 
-def check_state(op: Any, name: str, regions: dict[str, int]) -> None:
+States = dict[int, tuple[str, int, object]]
+"""By the address of words: a compute set whose vertices have them there, where they end, and what they are."""
+
+
+def check_compute_set(
+    op: Any, tiles: int, codelets: dict[str, int], regions: dict[str, int] | None, states: States
+) -> None:
+    """Check the vertices of a compute set, and where their words lie if the graph says where they may."""
+    name = op.attributes["sym_name"].value
+    for vertex in inner(op):
+        check_vertex(vertex, name, tiles, codelets)
+        if regions is not None:
+            _check_state(vertex, name, regions)
+    if regions is not None:
+        _check_states(op, states)
+
+
+def check_host(op: Any, hosts: set[str]) -> None:
+    """Check that a tensor of the host is the only one of its name and direction."""
+    key = f"{op.attributes['direction'].value} {op.attributes['name'].value}"
+    if key in hosts:
+        raise Invalid(f"has {key} twice")
+    hosts.add(key)
+
+
+def _check_states(op: Any, states: States) -> None:
+    """Check that the vertices of a compute set share their words with those of others only where they are equal."""
+    name = op.attributes["sym_name"].value
+    by_start: dict[int, list[Any]] = {}
+    for vertex in inner(op):
+        by_start.setdefault(vertex.attributes["state"].value, []).append(vertex)
+    for start, vertices in by_start.items():
+        end = start + 4 * max(len(vertex.attributes["words"]) for vertex in vertices)
+        words = tuple((vertex.attributes["mapping"], _addressed(vertex)) for vertex in vertices)
+        other, _, found = states.setdefault(start, (name, end, words))
+        if found != words:
+            raise Invalid(f"vertices of '{other}' and '{name}' have different words at byte {start}")
+
+
+def check_apart(states: States) -> None:
+    """Check that words that do not begin at one address do not overlap."""
+    starts = sorted(states)
+    for start, after in pairwise(starts):
+        name, end, _ = states[start]
+        if end > after:
+            raise Invalid(
+                f"the words of '{name}' end at byte {end}, behind where those of '{states[after][0]}' begin"
+            )
+
+
+def _addressed(vertex: Any) -> tuple[object, ...]:
+    """Return the words of a vertex with the addresses of what they point into."""
+    found: list[object] = []
+    for word in vertex.attributes["words"]:
+        word = word.maybe_downcast()
+        if isinstance(word, ir.DictAttr):
+            pointed = vertex.operands[word["operand"].value].owner.attributes["address"]
+            found.append((pointed.value, word["offset"]))
+        else:
+            found.append(word)
+    return tuple(found)
+
+
+def _check_state(op: Any, name: str, regions: dict[str, int]) -> None:
     """Check that the words of a vertex lie in their region."""
     start = op.attributes["state"].value
     end = start + 4 * len(op.attributes["words"])

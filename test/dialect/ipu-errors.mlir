@@ -538,3 +538,20 @@
   "ipu.compute_set"() ({ }) {sym_name = "s", cycles = 7} : () -> ()
   "ipu.sequence"() ({ }) : () -> ()
 }) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 65536} : () -> ()
+
+// -----
+
+// expected-error@+1 {{vertices of 'a' and 'b' have different words at byte 64}}
+"ipu.graph"() ({
+  "ipu.codelet"() {sym_name = "c", kind = "multi", summary = "", stack_bytes = 0, apart = [],
+    fields = [{name = "n", kind = "u32", dtype = "", align = 4, interleaved = false}], assembly = "...",
+    cpp_reference = "return true;"} : () -> ()
+  "ipu.compute_set"() ({
+    "ipu.vertex"() {codelet = "c", op_name = "x", mapping = [[0, 3]], cycles = 6, state = 64, words = [1]} : () -> ()
+  }) {sym_name = "a"} : () -> ()
+  "ipu.compute_set"() ({
+    "ipu.vertex"() {codelet = "c", op_name = "x", mapping = [[0, 3]], cycles = 6, state = 64, words = [2]} : () -> ()
+  }) {sym_name = "b"} : () -> ()
+  "ipu.sequence"() ({ }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 65536,
+    regions = {code = 0, state = 64, scratch = 128, stack = 128, exchange = 128, free = 128, data = 256}} : () -> ()
