@@ -154,7 +154,7 @@ def _emit(model: Path) -> int:
     executable, _ = compile_with_room(compile_for, chip)
     compiled = time.perf_counter()
     compile_task.cache_clear()
-    program = lower(executable.plan, executable.chip, executable.prices())
+    program = lower(executable.plan, executable.chip, executable.costs())
     lowered_at = time.perf_counter()
     image = assembled(program.codelets, executable.chip.tile_memory)
     assembled_at = time.perf_counter()

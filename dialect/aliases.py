@@ -11,43 +11,63 @@ module when it is read back.
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
 
 _KINDS = ("grid", "linear", "layout", "plan")
-"""Innermost first: a layout names its grid."""
-_BODY = r'\{(?:[^{}<>"]|\{[^{}<>"]*\}|<[^{}<>"]*>|"[^"]*")*\}'
+"""Each only names those before it."""
+_BODY = r'\{(?:[^{}<>"]+|\{[^{}<>"]*\}|<[^{}<>"]*>|"[^"]*")*\}'
 _STRING = r'"(?:[^"\\]|\\.)*"'
+_GRID = rf"#rtensor\.grid<{_BODY}>"
+_TOKEN = re.compile(
+    rf"{_STRING}|(rtensor\.plan = )?(#rtensor\.(grid|linear|layout|plan)<(?:({_GRID}), )?{_BODY}>)"
+)
+_PLAN = re.compile(rf"#rtensor\.plan<{_BODY}>")
 _ALIAS = re.compile(r"#\w+ = .*\n")
 
 
 def with_aliases(text: str) -> str:
     """Return a module's text with every grid, layout and chosen plan named above the module.
 
-    Names are `#grid`, `#grid1`, ..., `#layout`, ... in the order of first use; they stand behind MLIR's own.
+    Names are `#grid`, `#grid1`, ..., `#layout`, ... in the order of first use; they stand behind MLIR's own. Candidates
+    are plans that stand where they are, but for those of repeated layers.
     """
-    definitions: list[str] = []
-    for kind in _KINDS:
-        names: dict[str, str] = {}
-        token = re.compile(rf"(rtensor\.plan = )?({_STRING}|#rtensor\.{kind}<(?:#\w+, )?{_BODY}>)")
-        counts = Counter(match[2] for match in token.finditer(text))
-
-        def named(
-            match: re.Match[str],
-            kind: str = kind,
-            names: dict[str, str] = names,
-            counts: Counter[str] = counts,
-        ) -> str:
-            before, attribute = match[1] or "", match[2]
-            # Candidates are read where they stand, but for those of repeated layers.
-            is_candidate = kind == "plan" and not before and counts[attribute] == 1
-            if attribute.startswith('"') or is_candidate:
-                return match[0]
-            return before + names.setdefault(attribute, f"#{kind}{len(names) or ''}")
-
-        text = token.sub(named, text)
-        definitions += [f"{name} = {attribute}\n" for attribute, name in names.items()]
+    names = _Names(Counter(_PLAN.findall(text)))
+    text = _TOKEN.sub(names.named, text)
     # MLIR's own aliases come first: layouts name affine maps.
     end = 0
     while (match := _ALIAS.match(text, end)) is not None:
         end = match.end()
-    return text[:end] + "".join(definitions) + text[end:]
+    return text[:end] + "".join(line for kind in _KINDS for line in names.definitions[kind]) + text[end:]
+
+
+@dataclass
+class _Names:
+    """Names given so far, by attribute, and their definitions, by kind."""
+
+    n_by_plan: Counter[str]
+    by_attribute: dict[str, str] = field(default_factory=dict[str, str])
+    n_by_kind: Counter[str] = field(default_factory=Counter[str])
+    definitions: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+
+    def named(self, match: re.Match[str]) -> str:
+        """Return what stands in the text instead of a match."""
+        before, attribute, kind, grid = match.groups()
+        if attribute is None or (kind == "plan" and not before and self.n_by_plan[attribute] == 1):
+            return match[0]
+        name = self.by_attribute.get(attribute)
+        if name is None:
+            spelled = (
+                attribute if grid is None else attribute.replace(grid, self._name(grid, grid, "grid"), 1)
+            )
+            name = self._name(attribute, spelled, kind)
+        return (before or "") + name
+
+    def _name(self, attribute: str, spelled: str, kind: str) -> str:
+        name = self.by_attribute.get(attribute)
+        if name is None:
+            name = f"#{kind}{self.n_by_kind[kind] or ''}"
+            self.n_by_kind[kind] += 1
+            self.by_attribute[attribute] = name
+            self.definitions[kind].append(f"{name} = {spelled}\n")
+        return name

@@ -57,15 +57,20 @@ def is_int(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def int_tuple(value: object, name: str) -> tuple[int, ...]:
+def entries_of(value: Decoded) -> tuple[Decoded, ...] | None:
+    """Return the elements of a decoded attribute, None if it is no array."""
+    return cast("tuple[Decoded, ...]", value) if isinstance(value, tuple) else None
+
+
+def int_tuple(value: Decoded, name: str) -> tuple[int, ...]:
     """Return a decoded attribute that must be an array of integers; raises `Invalid` naming it otherwise."""
-    if not isinstance(value, tuple):
+    elements = entries_of(value)
+    if elements is None:
         raise Invalid(f"{name} is {value}, expected an array of integers such as [2, 1]")
-    elements = cast("tuple[Any, ...]", value)
     for element in elements:
         if not is_int(element):
             raise Invalid(f"{name} holds {element}, expected integers only")
-    return elements
+    return cast("tuple[int, ...]", elements)
 
 
 def required(fields: Any, key: str, what: str) -> Any:

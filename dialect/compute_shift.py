@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from t10.core.expression import Combine
-from t10.dialect.layout import COMBINES, Layout, LinearLayout, RotatingLayout
+from t10.dialect.layout import COMBINES, Layout, LinearLayout, RotatingLayout, check_rings
 from t10.dialect.layout_attr import GridAttr, decode_grid, layout_of, read_place
 from t10.dialect.mlir import ir
 from t10.dialect.ods import IntegerAttr, Invalid, Operand, Pure, Region, Result, StringAttr, verifier
@@ -242,9 +242,10 @@ class ShiftOp(RTensor.Operation, name="shift", traits=[Pure]):
     }
     ```
 
-    The tensor as a whole keeps its value. The position is one of the loop's (`rtensor.position`), or 0: home. What a core
-    lacks after the move comes from the ring member whose window begins or ends where its own did; a position is at most
-    one step away from the one before, on the circle of positions.
+    The tensor as a whole keeps its value. The position is one of the loop's (`rtensor.position`), or 0: home; it is at
+    most one step away from the one before, on the circle of positions. The windows of the cores that share a sub-tensor
+    form rings, each of which tiles it: what a core lacks after the move lies on the core before or behind it in the
+    ring.
 
     ```text
     core s holds [phase_a(s) + position * rp, + lengths[a] / ft) mod lengths[a] of its part of axis a
@@ -258,7 +259,7 @@ class ShiftOp(RTensor.Operation, name="shift", traits=[Pure]):
 
     @verifier
     def verify_invariants(self) -> None:
-        """Check that the tensor rotates along the axis, and that the position is one of that axis."""
+        """Check that the tensor rotates along the axis in rings, and that the position is one of that axis."""
         source, position = self.operation.operands
         layout = rotating_layout(source, "operand")
         if source.type != self.operation.results[0].type:
@@ -269,6 +270,7 @@ class ShiftOp(RTensor.Operation, name="shift", traits=[Pure]):
         if not 0 <= axis < len(layout.ft) or layout.ft[axis] == 1:
             rotating = [a for a, t in enumerate(layout.ft) if t > 1]
             raise Invalid(f"axis = {axis}, but the tensor rotates along {rotating}")
+        check_rings(layout)
         if constant_index(position) != 0 and position_axis(position, layout) != axis:
             raise Invalid(f"moves to a number that is neither the loop's position along axis {axis} nor 0")
 

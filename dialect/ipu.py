@@ -25,10 +25,12 @@ from t10.dialect.ipu_checks import (
     check_fits,
     check_mapping,
     check_program,
+    check_state,
     check_steps,
     check_tables,
     check_vertex,
     define,
+    read_regions,
     width_bytes,
 )
 from t10.dialect.ipu_parts import CodeletOp, HostOp, PatternOp, TableOp
@@ -48,6 +50,7 @@ from t10.dialect.ods import (
 )
 
 ROLES = ("input", "output", "weight", "activation", "partial", "buffer", "scratch")
+VERTEX_KINDS = ("fill", "sub_task", "combine", "epilogue")
 COPY_KINDS = ("shift", "copy_out", "relayout", "setup", "reduce")
 _MEMBERS = (
     "ipu.alloc",
@@ -103,19 +106,30 @@ class GraphOp(Ipu.Operation, name="graph", traits=[IsIsolatedFromAbove, NoTermin
         tiles, memory_bytes = self.tiles.value, self.memory_bytes.value
         names: set[str] = set()
         codelets: dict[str, int] = {}
+        tables: dict[str, Any] = {}
+        hosts: set[str] = set()
+        regions = read_regions(self)
         members = inner(self)
         for op in members:
             if op.name not in _MEMBERS:
                 raise Invalid(f"holds {op.name}, expected one of {', '.join(_MEMBERS)}")
             if op.name == "ipu.alloc":
-                check_fits(op, tiles, memory_bytes)
+                check_fits(op, tiles, memory_bytes, 0 if regions is None else regions["data"])
             elif op.name == "ipu.compute_set":
                 for vertex_op in inner(op):
                     check_vertex(vertex_op, op.attributes["sym_name"].value, tiles, codelets)
+                    if regions is not None:
+                        check_state(vertex_op, op.attributes["sym_name"].value, regions)
             elif op.name == "ipu.host":
-                check_tables(op, names)
+                key = f"{op.attributes['direction'].value} {op.attributes['name'].value}"
+                if key in hosts:
+                    raise Invalid(f"has {key} twice")
+                hosts.add(key)
+                check_tables(op, tables)
             elif op.name == "ipu.sequence":
-                check_steps(op, names)
+                check_steps(op, names, tables)
+            if op.name in ("ipu.table", "ipu.pattern"):
+                tables[op.attributes["sym_name"].value] = op
             define(op, names, codelets)
         sequences = sum(op.name == "ipu.sequence" for op in members)
         if sequences != 1:
@@ -188,10 +202,20 @@ class ComputeSetOp(Ipu.Operation, name="compute_set", traits=[NoTerminator]):
 
     @verifier
     def verify_region_invariants(self) -> None:
-        """Check that it holds vertices only."""
+        """Check that it holds vertices only, and what lowering adds, if it is there."""
         for op in inner(self):
             if op.name != "ipu.vertex":
                 raise Invalid(f"holds {op.name}, expected only ipu.vertex")
+        if "kind" in self.attributes and self.attributes["kind"].value not in VERTEX_KINDS:
+            raise Invalid(
+                f'kind is "{self.attributes["kind"].value}", expected one of {", ".join(VERTEX_KINDS)}'
+            )
+        if "cycles" in self.attributes:
+            slowest = max((op.attributes["cycles"].value for op in inner(self)), default=0)
+            if self.attributes["cycles"].value != slowest:
+                raise Invalid(
+                    f"cycles = {self.attributes['cycles'].value}, expected {slowest}: the slowest vertex"
+                )
 
 
 class VertexOp(Ipu.Operation, name="vertex"):

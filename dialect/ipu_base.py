@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from t10.dialect.attributes import to_attr
 from t10.dialect.mlir import ir
 from t10.dialect.ods import Dialect, Invalid
@@ -46,3 +48,16 @@ def checked_range(value: Any, least: int, what: str) -> None:
     """Raise `Invalid` unless an integer is at least `least`."""
     if value < least:
         raise Invalid(f"{what} = {value}, expected at least {least}")
+
+
+def array_of(op: Any, name: str) -> Any:
+    """Return an operation's dense attribute of 32-bit integers as an array; raises `Invalid` where it has none.
+
+    IRDL has no constraint for such attributes: they are checked here.
+    """
+    if name not in op.attributes:
+        raise Invalid(f"has no '{name}', expected dense<...> : tensor<...xi32>")
+    found = op.attributes[name].maybe_downcast()
+    if not isinstance(found, ir.DenseIntElementsAttr):
+        raise Invalid(f"{name} is {found}, expected dense<...> : tensor<...xi32>")
+    return np.asarray(found, dtype=np.int32)

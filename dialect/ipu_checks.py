@@ -3,8 +3,10 @@
 from math import prod
 from typing import Any, cast
 
+import numpy as np
+
 from t10.dialect.attributes import int_tuple, required, required_int, to_python
-from t10.dialect.ipu_base import inner
+from t10.dialect.ipu_base import array_of, inner
 from t10.dialect.mlir import ir
 from t10.dialect.ods import Invalid
 
@@ -18,23 +20,102 @@ def check_program(op: Any) -> None:
             raise Invalid(f"holds {step.name}, expected one of {', '.join(PROGRAM_STEPS)}")
 
 
-def check_steps(op: Any, names: set[str]) -> None:
-    """Check that every compute set and pattern that a program uses is defined before it."""
+def check_steps(op: Any, names: set[str], patterns: dict[str, Any]) -> None:
+    """Check that every compute set and pattern that a program uses is defined before it, and that copies fit."""
     for step in inner(op):
         for kind, definition in (("compute_set", "ipu.compute_set"), ("pattern", "ipu.pattern")):
             name = step.attributes[kind].value if kind in step.attributes else None
             if name is not None and name not in names:
                 raise Invalid(f"uses '{name}', which no {definition} before it defines")
         if step.name in ("ipu.sequence", "ipu.repeat"):
-            check_steps(step, names)
+            check_steps(step, names, patterns)
+        elif step.name == "ipu.copy":
+            _check_copy(step, patterns[step.attributes["pattern"].value])
 
 
-def check_fits(op: Any, tiles: int, memory_bytes: int) -> None:
-    """Check that an allocation lies in the chip's tiles and in their memory."""
+def _check_copy(op: Any, pattern: Any) -> None:
+    """Check that a pattern names sources, tiles and bytes that a copy has, and how much its tiles receive."""
+    name, runs, fills = op.attributes["sym_name"].value, array_of(pattern, "runs"), array_of(pattern, "fills")
+    *sources, target = (_allocated(value) for value in op.operands)
+    if len(runs) and int(runs[:, 0].max()) >= len(sources):
+        raise Invalid(f"copy '{name}' reads source {int(runs[:, 0].max())} of {len(sources)}")
+    for number, source in enumerate(sources):
+        _check_spans(runs[runs[:, 0] == number][:, [1, 2, 5, 6, 7]], source, f"copy '{name}' reads")
+    _check_spans(runs[:, [3, 4, 5, 6, 8]], target, f"copy '{name}' writes")
+    _check_spans(fills, target, f"copy '{name}' fills")
+    width = width_bytes(op.operands[len(sources)].owner.attributes["element"].value)
+    if (runs[:, [2, 4, 5, 7, 8]] % width).any() or (fills[:, [1, 2, 4]] % width).any():
+        raise Invalid(f"copy '{name}' moves parts of elements of {width} bytes")
+    moved = np.where(runs[:, 1] != runs[:, 3], runs[:, 5].astype(np.int64) * runs[:, 6], 0)
+    received = int(np.bincount(runs[:, 3], weights=moved, minlength=1).max())
+    stated = op.attributes["bytes"].value
+    if stated != received:
+        raise Invalid(
+            f"copy '{name}' has bytes = {stated}, expected {received}: the most that a tile receives"
+        )
+
+
+def _allocated(value: Any) -> tuple[str, int, int]:
+    """Return name, number of tiles and bytes of the allocation that a handle is of."""
+    attributes = value.owner.attributes
+    shape = int_tuple(to_python(attributes["shape"]), "shape")
+    mapping = to_python(attributes["mapping"])
+    size = prod(shape) * width_bytes(attributes["element"].value)
+    return attributes["sym_name"].value, mapping[-1][1] + 1, size
+
+
+def _check_spans(spans: Any, allocated: tuple[str, int, int], what: str) -> None:
+    """Refuse spans (tile, offset, bytes, count, step) that leave an allocation."""
+    name, n_tiles, size = allocated
+    wide = spans.astype(np.int64)
+    last = wide[:, 1] + (wide[:, 3] - 1) * wide[:, 4]
+    low, high = np.minimum(wide[:, 1], last), np.maximum(wide[:, 1], last) + wide[:, 2]
+    bad = np.flatnonzero((low < 0) | (high > size) | (wide[:, 0] >= n_tiles))
+    if len(bad):
+        tile, first, end = int(wide[bad[0], 0]), int(low[bad[0]]), int(high[bad[0]])
+        raise Invalid(
+            f"{what} bytes {first} to {end} of '{name}' on tile {tile}, which has {size} on {n_tiles} tiles"
+        )
+
+
+REGIONS = ("code", "state", "scratch", "stack", "exchange", "free", "data")
+"""Regions of a tile's memory, lowest first."""
+
+
+def read_regions(op: Any) -> dict[str, int] | None:
+    """Return where the regions of a graph begin, None where lowering has not said so; raises `Invalid`."""
+    if "regions" not in op.attributes:
+        return None
+    regions = to_python(op.attributes["regions"])
+    starts = [required_int(regions, name, "regions") for name in REGIONS]
+    if starts != sorted(starts) or starts[0] or starts[-1] > op.attributes["memory_bytes"].value:
+        raise Invalid(
+            f"regions begin at {starts}, expected 0 and then ascending numbers up to the end of the memory"
+        )
+    return dict(zip(REGIONS, starts, strict=True))
+
+
+def check_state(op: Any, name: str, regions: dict[str, int]) -> None:
+    """Check that the words of a vertex lie in their region."""
+    start = op.attributes["state"].value
+    end = start + 4 * len(op.attributes["words"])
+    if start % 4 or not regions["state"] <= start <= end <= regions["scratch"]:
+        raise Invalid(
+            f"vertex of '{name}' has its words at bytes {start} to {end}, expected words within {regions['state']} to "
+            f"{regions['scratch']}"
+        )
+
+
+def check_fits(op: Any, tiles: int, memory_bytes: int, data: int) -> None:
+    """Check that an allocation lies in the chip's tiles and in their memory, from where data begin."""
     name = op.attributes["sym_name"].value
     check_mapping(to_python(op.attributes["mapping"]), tiles, f"allocation '{name}'")
     shape = int_tuple(to_python(op.attributes["shape"]), "shape")
     end = op.attributes["address"].value + prod(shape) * width_bytes(op.attributes["element"].value)
+    if op.attributes["address"].value < data:
+        raise Invalid(
+            f"allocation '{name}' is at byte {op.attributes['address'].value}, expected at least {data}"
+        )
     if end > memory_bytes:
         raise Invalid(
             f"allocation '{name}' ends at byte {end}, expected at most {memory_bytes}, the memory of a tile"
@@ -81,11 +162,29 @@ def define(op: Any, names: set[str], codelets: dict[str, int]) -> None:
         codelets[name] = len(op.attributes["fields"])
 
 
-def check_tables(op: Any, names: set[str]) -> None:
-    """Check that the tables of a host tensor are defined before it."""
+def check_tables(op: Any, tables: dict[str, Any]) -> None:
+    """Check that the tables of a host tensor are defined before it, and have its elements and its variables' slots."""
+    n_elements = prod(int_tuple(to_python(op.attributes["shape"]), "shape"))
     for piece in to_python(op.attributes["pieces"]):
-        if required(piece, "table", "piece") not in names:
-            raise Invalid(f"uses '{piece['table']}', which no ipu.table before it defines")
+        name = required(piece, "table", "piece")
+        if name not in tables:
+            raise Invalid(f"uses '{name}', which no ipu.table before it defines")
+        elements = array_of(tables[name], "elements")
+        if elements.size and not -1 <= int(elements.min()) <= int(elements.max()) < n_elements:
+            raise Invalid(
+                f"'{name}' names elements outside 0 .. {n_elements - 1} of '{op.attributes['name'].value}'"
+            )
+        if piece["operand"] >= 0:
+            handle = op.operands[piece["operand"]]
+            variable, n_tiles, size = _allocated(handle)
+            if handle.owner.attributes["element"] != op.attributes["element"]:
+                raise Invalid(f"has a piece in '{variable}', which has elements of another type")
+            slots = size // width_bytes(op.attributes["element"].value)
+            if elements.shape[0] > n_tiles or elements.shape[1] > slots:
+                raise Invalid(
+                    f"'{name}' has shape {list(elements.shape)}, expected at most {n_tiles} tiles and {slots} slots: "
+                    f"those of '{variable}'"
+                )
 
 
 def check_vertex(op: Any, name: str, tiles: int, codelets: dict[str, int]) -> None:
@@ -113,3 +212,11 @@ def check_vertex(op: Any, name: str, tiles: int, codelets: dict[str, int]) -> No
             raise Invalid(
                 f"word {number} of a vertex of '{name}' points to operand {operand} of {len(op.operands)}"
             )
+        if is_pointer:
+            variable, n_allocated, size = _allocated(op.operands[operand])
+            offsets = value if hasattr(value, "__len__") else (value,)
+            if mapping[-1][1] >= n_allocated or not 0 <= min(offsets) <= max(offsets) < size:
+                raise Invalid(
+                    f"word {number} of a vertex of '{name}' points to bytes {min(offsets)} to {max(offsets)} of "
+                    f"'{variable}' on tile {mapping[-1][1]}, which has {size} on {n_allocated} tiles"
+                )

@@ -7,8 +7,9 @@ from typing import Any, cast
 
 import numpy as np
 
+from t10.core.scalar import parse_constant
 from t10.dialect.attributes import int_tuple, required, required_int, to_python
-from t10.dialect.ipu_base import Ipu, TensorType, checked_range, create
+from t10.dialect.ipu_base import Ipu, TensorType, array_of, checked_range, create
 from t10.dialect.mlir import ir
 from t10.dialect.ods import (
     ArrayAttr,
@@ -22,6 +23,11 @@ from t10.dialect.ods import (
 
 CODELET_KINDS = ("multi", "supervisor")
 FIELD_KINDS = ("in", "out", "inout", "scratch", "u32", "i32", "f32")
+FIELD_KEYS = ("name", "kind", "dtype", "align", "interleaved")
+NUMBER_KINDS = ("u32", "i32", "f32")
+NUMBER = ("", 4, False)
+"""Element type, alignment and interleaving of a field that is a number."""
+ALIGNMENTS = (1, 2, 4, 8, 16, 32)
 DIRECTIONS = ("weight", "input", "output")
 N_RUN_COLUMNS, N_FILL_COLUMNS = 9, 5
 
@@ -63,11 +69,24 @@ class CodeletOp(Ipu.Operation, name="codelet"):
         checked_range(self.stack_bytes.value, 0, "stack_bytes")
         names: set[str] = set()
         for field in to_python(self.fields):
-            name, kind = required(field, "name", "field"), required(field, "kind", "field")
+            name, kind, *_ = (required(field, key, "field") for key in FIELD_KEYS)
             if kind not in FIELD_KINDS:
                 raise Invalid(f"field '{name}' is of kind {kind}, expected one of {', '.join(FIELD_KINDS)}")
             if name in names:
                 raise Invalid(f"has two fields '{name}'")
+            if not str(name).isidentifier():
+                raise Invalid(f"has a field '{name}', expected a name of C++")
+            if (
+                kind in NUMBER_KINDS
+                and (field.get("dtype"), field.get("align"), field.get("interleaved")) != NUMBER
+            ):
+                raise Invalid(
+                    f"field '{name}' is {field}, expected dtype \"\", align 4 and no interleaving of a number"
+                )
+            if kind not in NUMBER_KINDS and field.get("align") not in ALIGNMENTS:
+                raise Invalid(
+                    f"field '{name}' has align = {field.get('align')}, expected one of {list(ALIGNMENTS)}"
+                )
             names.add(name)
         for pair in to_python(self.apart):
             found: list[Any] = list(cast("tuple[Any, ...]", pair)) if isinstance(pair, tuple) else [pair]
@@ -108,10 +127,15 @@ class PatternOp(Ipu.Operation, name="pattern"):
                 f"expected [n, {N_FILL_COLUMNS}] and [n]"
             )
         n_constants = len(to_python(self.constants))
+        for constant in to_python(self.constants):
+            _check_number(constant, "constant")
         if values.size and not 0 <= int(values.min()) <= int(values.max()) < n_constants:
             raise Invalid(f"fill_values name constants outside 0 .. {n_constants - 1}")
-        if (runs[:, :7] < 0).any() or (runs[:, 5:7] < 1).any():
-            raise Invalid("runs holds a negative tile or offset, or a piece of no bytes")
+        for name, rows, places, counts in (("runs", runs, 5, slice(5, 7)), ("fills", fills, 2, slice(2, 4))):
+            if (rows[:, :places] < 0).any() or (rows[:, counts] < 1).any():
+                raise Invalid(f"{name} holds a negative tile or offset, or a piece of no bytes")
+            if rows[rows[:, counts.stop - 1] == 1, counts.stop :].any():
+                raise Invalid(f"{name} holds a distance between pieces of which there is one, expected 0")
 
 
 class TableOp(Ipu.Operation, name="table"):
@@ -171,21 +195,19 @@ class HostOp(Ipu.Operation, name="host"):
         n = len(self.operation.operands)
         for piece in to_python(self.attributes["pieces"]):
             number = required_int(piece, "operand", "piece")
+            _check_number(required(piece, "fill", "piece"), "fill")
             if not -1 <= number < n:
                 raise Invalid(f"a piece is of operand {number}, expected -1 or one of the {n} operands")
+            if number < 0 and self.attributes["direction"].value != "output":
+                raise Invalid("a piece of an input has no operand, expected one: only outputs have constants")
 
 
-def array_of(op: Any, name: str) -> Any:
-    """Return an operation's dense attribute of 32-bit integers as an array; raises `Invalid` where it has none.
-
-    IRDL has no constraint for such attributes: they are checked here.
-    """
-    if name not in op.attributes:
-        raise Invalid(f"has no '{name}', expected dense<...> : tensor<...xi32>")
-    found = op.attributes[name].maybe_downcast()
-    if not isinstance(found, ir.DenseIntElementsAttr):
-        raise Invalid(f"{name} is {found}, expected dense<...> : tensor<...xi32>")
-    return np.asarray(found, dtype=np.int32)
+def _check_number(text: Any, what: str) -> None:
+    """Refuse what `t10.core.scalar` does not read as a number."""
+    try:
+        parse_constant(text)
+    except (TypeError, ValueError):
+        raise Invalid(f"{what} is {text}, expected a number") from None
 
 
 def dense(array: Any) -> Any:

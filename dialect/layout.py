@@ -21,12 +21,17 @@ Source: compute-shift model §2 and §3, T10 §4.1.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import product
 from math import prod
+from typing import TYPE_CHECKING
 
 from t10.core.expression import AffineDim, AxisSizes
 from t10.core.plan import OperatorPlan
 from t10.dialect.grid import Grid
 from t10.dialect.ods import Invalid
+
+if TYPE_CHECKING:
+    from t10.core.geometry import Ints
 
 COMBINES = ("sum", "prod", "max", "min", "and", "or")
 
@@ -152,8 +157,7 @@ def dim_numbers(
 def check_layout(layout: Layout, shape: tuple[int, ...]) -> None:
     """Raise `Invalid` with the first rule that a layout breaks on a tensor of `shape` (compute-shift model §2, §4).
 
-    Every index of the tensor lies on some core, and the windows of the cores that share a sub-tensor hold every part
-    of it equally often.
+    Every index of the tensor lies on some core: the cores that share a sub-tensor hold every part of it.
     """
     if isinstance(layout, LinearLayout):
         return
@@ -168,35 +172,67 @@ def check_layout(layout: Layout, shape: tuple[int, ...]) -> None:
         covered = dim.offset + dim_extent(dim, whole)
         if dim.is_simple and covered < extent:
             raise Invalid(f"the grid covers {covered} of the {extent} elements of dim {d}")
-    _check_rings(layout)
+    _check_covered(layout)
 
 
-def _check_rings(layout: RotatingLayout) -> None:
-    """Check that the windows of the cores that share a sub-tensor tile it, each copy once."""
-    rotating = [axis for axis, factor in enumerate(layout.ft) if factor > 1]
-    if not rotating:
+def _check_covered(layout: RotatingLayout) -> None:
+    """Check that the windows of the cores that share a sub-tensor leave no part of it out."""
+    if not layout.rotates:
         return
+    import numpy as np
+
+    group, ahead = _sharers(layout)
+    sizes, cell = [int(group.max()) + 1], [group]
+    windows: list[range] = []
+    for axis, offsets in ahead.items():
+        length = layout.grid.lengths[axis]
+        width = length // layout.ft[axis]
+        unit = int(np.gcd.reduce([width, *np.unique(offsets).tolist()]))
+        sizes.append(length // unit)
+        cell.append(offsets // unit)
+        windows.append(range(width // unit))
+    held = np.zeros(sizes, bool)
+    for inside in product(*windows):
+        held[(group, *((c + i) % n for c, i, n in zip(cell[1:], inside, sizes[1:], strict=True)))] = True
+    if not held.all():
+        raise Invalid("windows leave parts of a sub-tensor on no core")
+
+
+def check_rings(layout: RotatingLayout) -> None:
+    """Raise `Invalid` unless the windows of the cores that share a sub-tensor form rings, each of which tiles it.
+
+    A ring is made of cores whose windows are whole widths apart. Different rings may begin at different indices.
+    """
+    import numpy as np
+
+    ring, ahead = _sharers(layout)
+    cell = np.zeros_like(ring)
+    for axis, offsets in ahead.items():
+        width = layout.grid.lengths[axis] // layout.ft[axis]
+        ring = ring * width + offsets % width
+        cell = cell * layout.ft[axis] + offsets // width
+    _, ring = np.unique(ring, return_inverse=True)
+    n_cells = layout.ring_length
+    counts = np.bincount(ring.reshape(-1) * n_cells + cell, minlength=(int(ring.max()) + 1) * n_cells)
+    counts = counts.reshape(-1, n_cells)
+    if (counts != counts[:, :1]).any():
+        raise Invalid("the windows of a ring do not tile the sub-tensor: no neighbour has what a core lacks")
+
+
+def _sharers(layout: RotatingLayout) -> tuple[Ints, dict[int, Ints]]:
+    """Return every core's sub-tensor, and per rotating axis how far its window is ahead of the first core's."""
     import numpy as np
 
     from t10.core import geometry
 
     plan = layout.plan
-    starts = geometry.phases(plan)
-    own = sorted(layout.axes)
+    starts, where = geometry.phases(plan), geometry.coordinates(plan)
     group = np.zeros(len(starts), np.int64)
-    for axis in own:
-        group = group * plan.f_op[axis] + geometry.coordinates(plan)[:, axis]
-    _, first, inverse = np.unique(group, return_index=True, return_inverse=True)
-    inverse = inverse.reshape(-1)
-    cell = np.zeros(len(starts), np.int64)
-    for axis in rotating:
-        width = plan.lengths[axis] // layout.ft[axis]
-        ahead = (starts[:, axis] - starts[first[inverse], axis]) % plan.lengths[axis]
-        if (ahead % width).any():
-            raise Invalid(
-                f"the windows of a ring overlap along axis {axis}: phases do not tile the sub-tensor"
-            )
-        cell = cell * layout.ft[axis] + ahead // width
-    counts = np.bincount(inverse * layout.ring_length + cell, minlength=len(first) * layout.ring_length)
-    if (counts != layout.n_copies).any():
-        raise Invalid("the windows of a ring do not tile the sub-tensor: phases leave parts of it on no core")
+    for axis in sorted(layout.axes):
+        group = group * plan.f_op[axis] + where[:, axis]
+    first = np.unique(group, return_index=True)[1]
+    return group, {
+        axis: (starts[:, axis] - starts[first[group], axis]) % plan.lengths[axis]
+        for axis, factor in enumerate(layout.ft)
+        if factor > 1
+    }

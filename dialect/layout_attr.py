@@ -7,7 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from t10.core.expression import AffineDim, AxisSizes
-from t10.dialect.attributes import Decoder, int_tuple, is_int, refuse_unknown, required, to_attr, to_python
+from t10.dialect.attributes import (
+    Decoder,
+    entries_of,
+    int_tuple,
+    is_int,
+    refuse_unknown,
+    required,
+    to_attr,
+    to_python,
+)
 from t10.dialect.grid import Grid, grid_fields, read_grid
 from t10.dialect.layout import Layout, LinearLayout, RotatingLayout, check_layout, dim_numbers
 from t10.dialect.maps import map_attr, read_map
@@ -37,8 +46,15 @@ class GridAttr(RTensor.Attribute, name="grid"):
     | `phases` | axes x terms | where a core starts: terms `[stride, divisor, modulus, sharer axes ...]` |
 
     Core `s` has coordinates `s_a < f_op[a]`. With `sigma` the row-major number of its coordinates along the sharer axes
-    of a term, it starts at `phase_a(s) = sum(stride * ((sigma / divisor) mod modulus)) mod lengths[a]`. At positions `p`
-    it computes the box `prod_a [phase_a(s) + p_a * pace_a, + pace_a) mod lengths[a]`, `pace_a = lengths[a] / steps[a]`.
+    of a term,
+
+    ```text
+    phase_a(s) = sum over terms (stride * ((sigma / divisor) mod modulus)) mod lengths[a]       where core s starts
+    pace_a = lengths[a] / steps[a]                                                              indices of a sub-task
+    at positions p core s computes the box prod_a [phase_a(s) + p_a * pace_a, + pace_a) mod lengths[a]
+    ```
+
+    An axis of one step has no loop and no phases: its box is the whole part.
     """
 
     fields: DictAttr
@@ -54,9 +70,10 @@ class LayoutAttr(RTensor.Attribute, name="layout"):
       fs = [2, 1], ft = [1, 3], rp = [0, 2]}>>)
     ```
 
-    `map` says which axes of the grid index the tensor. Per tensor dim, outermost first: `fs` pieces in space, `ft` pieces
-    of a sub-tensor over one ring of cores, `rp` indices by which a window moves in one shift. A dim indexed by several
-    axes has one number per axis: `fs = [1, [2, 1]]`. `fs` and `rp` follow from the grid and are checked against it.
+    `map` says which axes of the grid index the tensor. Per tensor dim, outermost first: `fs` pieces in space, `ft`
+    pieces of a sub-tensor over one ring of cores, `rp` indices by which a window moves in one shift. A dim indexed by
+    several axes has one number per axis: `fs = [1, [2, 1]]`. `fs` and `rp` follow from the grid and are checked
+    against it.
 
     Core `s` holds `[phase_a(s) + p_a * pace_a, + lengths[a] / ft) mod lengths[a]` of its part of every axis `a` that
     the tensor rotates along (`ft` over 1), and its whole part of the others. Optional keys:
@@ -67,7 +84,8 @@ class LayoutAttr(RTensor.Attribute, name="layout"):
     | `scatter` | of n cores that hold one window each keeps one of n chunks of it, by its rank among them |
     | `partial` | the combination that is still owed: cores that hold one window hold partial results |
 
-    The windows of the cores that share a sub-tensor must tile it, every part equally often.
+    A grid may cover more than the tensor: slots outside are padding. The windows of the cores that share a sub-tensor
+    leave no part of it out; those of a tensor that is shifted also form rings (`rtensor.shift`).
     """
 
     grid: GridAttr
@@ -99,7 +117,7 @@ class PlaceAttr(RTensor.Attribute, name="place"):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class MemoryRange:
     """Bytes of every core's memory: the address of the first and how many."""
 
     address_bytes: int
@@ -140,12 +158,12 @@ def with_layout(type_: Any, layout: Layout | None) -> Any:
     )
 
 
-def place_attr(place: Place) -> Any:
+def place_attr(place: MemoryRange) -> Any:
     """Return `#rtensor.place<...>`."""
     return PlaceAttr.get(to_attr({"address": place.address_bytes, "bytes": place.size_bytes}))
 
 
-def read_place(attr: Any) -> Place:
+def read_place(attr: Any) -> MemoryRange:
     """Return the value of `#rtensor.place`; raises `Invalid`."""
     attr = attr.maybe_downcast()
     if not isinstance(attr, PlaceAttr):
@@ -155,7 +173,7 @@ def read_place(attr: Any) -> Place:
     numbers = [required(fields, key, "place") for key in ("address", "bytes")]
     if not all(is_int(number) and number >= 0 for number in numbers):
         raise Invalid(f"place is {fields}, expected numbers that are not negative")
-    return Place(*numbers)
+    return MemoryRange(*numbers)
 
 
 def _decode_grid(attr: Any) -> Grid:
@@ -216,13 +234,16 @@ def _rotating(grid: Grid, fields: Mapping[str, Any]) -> RotatingLayout:
     return layout
 
 
-def _by_axis(dims: tuple[AffineDim, ...], value: Any, name: str, n_axes: int, default: int = 1) -> AxisSizes:
+def _by_axis(
+    dims: tuple[AffineDim, ...], value: object, name: str, n_axes: int, default: int = 1
+) -> AxisSizes:
     """Return numbers written per tensor dim as numbers per axis of the grid."""
-    if not isinstance(value, tuple) or len(value) != len(dims):
+    entries = entries_of(value)
+    if entries is None or len(entries) != len(dims):
         raise Invalid(f"{name} is {value}, expected one entry per tensor dim, here {len(dims)}")
     found: dict[int, int] = {}
-    for d, (dim, entry) in enumerate(zip(dims, value, strict=True)):
-        numbers = (entry,) if is_int(entry) else int_tuple(entry, f"{name}[{d}]")
+    for d, (dim, entry) in enumerate(zip(dims, entries, strict=True)):
+        numbers = int_tuple((entry,) if is_int(entry) else entry, f"{name}[{d}]")
         if not dim.terms:
             expected = 0 if name in ("rp", "at") else 1
             if numbers != (expected,):

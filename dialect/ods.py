@@ -82,6 +82,9 @@ if TYPE_CHECKING:
     class DictAttr:
         """A dictionary of attributes."""
 
+    class Index:
+        """The type of positions and extents."""
+
     class IntegerAttr:
         """An integer with its type."""
 
@@ -103,6 +106,7 @@ else:
     Region = ext.Region
     ArrayAttr = ir.ArrayAttr
     DictAttr = ir.DictAttr
+    Index = ir.IndexType
     IntegerAttr = ir.IntegerAttr
     StringAttr = ir.StringAttr
     TypeAttr = ir.TypeAttr

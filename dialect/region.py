@@ -16,25 +16,31 @@ the operation that reads it needs it: what it returns can be executed without an
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from t10.core.plan import final_positions
+from t10.core.schedule import ArrivalKind
 from t10.dialect.compute_shift import constant_index, placed_layout, rotating_layout
 from t10.dialect.grid import Grid
 from t10.dialect.layout import RotatingLayout
 from t10.dialect.ods import Invalid
 from t10.dialect.sub_tasks import (
     SUB_TASK,
-    Loop,
     LoopShift,
-    Read,
+    ReadLoop,
+    RootOperand,
     read_epilogue,
     read_loop,
     read_task,
 )
 
-MOVES = {"rtensor.relayout": "relayout", "rtensor.setup": "setup", "rtensor.cast": "in_place"}
+MOVES: Mapping[str, ArrivalKind] = {
+    "rtensor.relayout": "relayout",
+    "rtensor.setup": "setup",
+    "rtensor.cast": "in_place",
+}
 MEMORY = ("rtensor.fill", "rtensor.allocate")
 
 
@@ -60,14 +66,14 @@ class ComputeShiftRegion:
     moves: tuple[Any, ...]
     accumulator: Any
     root: Any
-    reads: tuple[Read, ...]
+    reads: tuple[RootOperand, ...]
     accumulated: RotatingLayout
     shifts: tuple[LoopShift, ...]
     home: tuple[ShiftHome, ...]
     rests: tuple[Any, ...]
     reduced: RotatingLayout | None
     epilogue: Any
-    epilogue_reads: tuple[Read, ...]
+    epilogue_reads: tuple[RootOperand, ...]
     result: Any
     output: RotatingLayout
 
@@ -138,6 +144,8 @@ class _Reader:
             memory = self._take("rtensor.allocate")
             end = read_epilogue(self._take(SUB_TASK), memory.results[0], value, output, positions)
             value = end.op.results[0]
+        elif reduced is not None:
+            raise Invalid("what is reduced stays where it was accumulated: rtensor.allocate is missing")
         self._end(value, output)
         return ComputeShiftRegion(
             grid=accumulated.grid,
@@ -156,14 +164,14 @@ class _Reader:
             output=output,
         )
 
-    def _loop(self, accumulator: Any) -> Loop:
+    def _loop(self, accumulator: Any) -> ReadLoop:
         """Read the loop over the sub-tasks, or the only sub-task where the grid has no loops."""
         if self._next_is("scf.for"):
             return read_loop(self._take("scf.for"), accumulator)
         task = read_task(self._take(SUB_TASK), accumulator, (), {})
         if task.layout.grid.loop_order:
             raise Invalid(f"computes one sub-task of {task.layout.grid.n_steps}: a loop is missing")
-        return Loop(task, (), task.op.results[0], {})
+        return ReadLoop(task, (), task.op.results[0], {})
 
     def _reduction(self, accumulated: Any) -> tuple[Any, RotatingLayout | None]:
         """Return the accumulators after the reduction, and their layout; None where nothing is reduced."""
@@ -177,8 +185,6 @@ class _Reader:
     def _end(self, value: Any, output: RotatingLayout) -> None:
         """Read the end of the region, which hands out `value`."""
         last = self._take("rtensor.yield")
-        if self.pending:
-            raise Invalid(f"{self.pending[0].name} stands behind rtensor.yield")
         if list(last.operands) != [value]:
             raise Invalid("rtensor.yield hands out another value than the last sub-task or reduction made")
         _check_result(self.op, value, output)

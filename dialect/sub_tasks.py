@@ -19,7 +19,7 @@ SUB_TASK = "rtensor.sub_task"
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class RootOperand:
     """A tensor that a sub-task reads: the operand of its root, and the value that it was before any shift."""
 
     value: Any
@@ -36,26 +36,26 @@ class LoopShift:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class ReadSubTask:
     """A sub-task: its operation, root, what the root reads besides the accumulator, and the accumulator's layout."""
 
     op: Any
     root: Any
-    reads: tuple[Read, ...]
+    reads: tuple[RootOperand, ...]
     layout: RotatingLayout
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
+class ReadLoop:
     """A loop: its sub-task, the shifts before it, the accumulators it ends with, origins by what it hands on."""
 
-    task: Task
+    task: ReadSubTask
     shifts: tuple[LoopShift, ...]
     final: Any
     inputs: dict[Any, Any]
 
 
-def read_loop(op: Any, accumulator: Any) -> Loop:
+def read_loop(op: Any, accumulator: Any) -> ReadLoop:
     """Read the loop over the sub-tasks; `accumulator` is what it starts from."""
     block = op.regions[0].blocks[0]
     inside = [inner.operation for inner in block.operations if inner.operation.name != "arith.constant"]
@@ -81,7 +81,7 @@ def read_loop(op: Any, accumulator: Any) -> Loop:
             "scf.yield does not hand on every tensor after its shifts, and the accumulators after the sub-task"
         )
     finals = dict(zip(carried, op.results, strict=True))
-    return Loop(
+    return ReadLoop(
         task,
         _loop_shifts(task, current, target),
         finals[target],
@@ -117,7 +117,9 @@ def _shifted(shifts: list[Any], carried: list[Any], position: Any) -> dict[Any, 
     return current
 
 
-def _loop_shifts(task: Task, current: dict[Any, tuple[Any, AxisSizes]], target: Any) -> tuple[LoopShift, ...]:
+def _loop_shifts(
+    task: ReadSubTask, current: dict[Any, tuple[Any, AxisSizes]], target: Any
+) -> tuple[LoopShift, ...]:
     """Return the shifts of a loop by the operands of its root; `target` carries the accumulators."""
     slots = {read.value: slot for slot, read in enumerate(task.reads)}
     if len(slots) != len(task.reads) and any(read.layout.rotates for read in task.reads):
@@ -131,7 +133,7 @@ def _loop_shifts(task: Task, current: dict[Any, tuple[Any, AxisSizes]], target: 
     return tuple(shifts)
 
 
-def read_task(op: Any, accumulator: Any, positions: tuple[Any, ...], origins: dict[Any, Any]) -> Task:
+def read_task(op: Any, accumulator: Any, positions: tuple[Any, ...], origins: dict[Any, Any]) -> ReadSubTask:
     """Read a sub-task that accumulates into `accumulator` at `positions`; `origins` of what the loop carries."""
     if op.operands[0] != accumulator or list(op.operands)[1:] != list(positions):
         raise Invalid("rtensor.sub_task accumulates elsewhere than at the loop's accumulators and positions")
@@ -146,7 +148,7 @@ def read_task(op: Any, accumulator: Any, positions: tuple[Any, ...], origins: di
         raise Invalid(f"the root has {n_loops} loops, expected the {len(grid.f_op)} axes of the grid")
     if layout.dims != maps[-1]:
         raise Invalid("the root writes along other axes than the layout of the accumulators says")
-    reads: list[Read] = []
+    reads: list[RootOperand] = []
     for value, dims in _inputs(root, maps):
         here = rotating_layout(value, "operand of the root")
         if here.grid != grid or here.dims != dims:
@@ -159,13 +161,13 @@ def read_task(op: Any, accumulator: Any, positions: tuple[Any, ...], origins: di
             raise Invalid(
                 "the root reads a tensor that rotates, but does not stand at the positions of the box"
             )
-        reads.append(Read(value, origins.get(value, value), here))
-    return Task(op, root, tuple(reads), layout)
+        reads.append(RootOperand(value, origins.get(value, value), here))
+    return ReadSubTask(op, root, tuple(reads), layout)
 
 
 def read_epilogue(
     op: Any, memory: Any, accumulated: Any, output: RotatingLayout, positions: AxisSizes
-) -> Task:
+) -> ReadSubTask:
     """Read the sub-task that makes the result of what is accumulated."""
     if list(op.operands) != [memory]:
         raise Invalid("the epilogue writes elsewhere than into the memory allocated for it")
@@ -177,7 +179,7 @@ def read_epilogue(
     if any(len(loop.terms) != len(dim.terms) for loop, dim in zip(maps[-1], output.dims, strict=True)):
         raise Invalid("the epilogue writes along other axes than the layout of its result says")
     axis_by_loop = {loop.axes[0]: dim for loop, dim in zip(maps[-1], output.dims, strict=True) if loop.terms}
-    reads: list[Read] = []
+    reads: list[RootOperand] = []
     found = False
     for value, dims in _inputs(root, maps):
         through = tuple(_substituted(dim, axis_by_loop) for dim in dims)
@@ -194,10 +196,10 @@ def read_epilogue(
             raise Invalid("the epilogue reads a tensor whose windows are not those of its result")
         if here != replace(here, at=()).standing(positions):
             raise Invalid("the epilogue reads a tensor that does not stand where its result does")
-        reads.append(Read(value, value, here))
+        reads.append(RootOperand(value, value, here))
     if not found:
         raise Invalid("the epilogue does not read the accumulators")
-    return Task(op, root, tuple(reads), layout)
+    return ReadSubTask(op, root, tuple(reads), layout)
 
 
 def _root_of(op: Any, accumulator: Any) -> Any:
@@ -212,6 +214,9 @@ def _root_of(op: Any, accumulator: Any) -> Any:
         raise Invalid("rtensor.sub_task yields another value than its root makes")
     if list(root.operands)[-1] != accumulator:
         raise Invalid("the root writes elsewhere than into the accumulator of its sub-task")
+    for inner in root.regions[0].blocks[0].operations:
+        if inner.operation.results and not any(True for value in inner.operation.results for _ in value.uses):
+            raise Invalid(f"the root computes {inner.operation.name}, which nothing uses")
     return root
 
 

@@ -38,7 +38,7 @@ from t10.plan.options import ForcedPartition, PlanOptions
 
 
 @dataclass(frozen=True, slots=True)
-class Partition(PlanningPass):
+class PartitionOperators(PlanningPass):
     """Give every operator its candidate partitions: every F_op, and every ft per operand, within the constraints.
 
     Up to `max-candidates` of them are listed; of more, `rtensor.space` states the constraints and how many there are

@@ -8,7 +8,7 @@ left.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -132,13 +132,13 @@ def device_program(text: str, chip: ChipSpec, cost: CostModel) -> DeviceProgram:
 
 
 @contextmanager
-def parsed_module(text: str, source: str) -> Iterator[Any]:
+def parsed_module(text: str, source: str) -> Generator[Any]:
     """Make a context current in which a module's text is parsed and verified; raises `VerifyError` naming `source`."""
     with new_context(), ir.Location.unknown():
         try:
             module = ir.Module.parse(text)
         except (ir.MLIRError, ValueError) as error:
-            lines = str(error).strip().splitlines()
+            lines = str(error).replace('error: "-":', "line ").strip().splitlines()
             raise VerifyError(
                 f"{source} is no module at the compute-shift level: {' '.join(lines[1:2] or lines)}",
                 hint="compile the model again",
@@ -149,7 +149,11 @@ def parsed_module(text: str, source: str) -> Iterator[Any]:
 
 
 def _checked_plan(module: Any, chip: ChipSpec) -> ModulePlan:
-    return program_plan(read_program(module), chip)
+    plan = program_plan(read_program(module), chip)
+    stated = module.operation.attributes[CHIP].value
+    if stated != chip.name:
+        raise VerifyError(f"the module is planned for {stated}, expected {chip.name}")
+    return plan
 
 
 def fused(module: Any, progress: Progress | None = None) -> ReadModule:

@@ -10,11 +10,11 @@ import numpy as np
 from t10.chip import ChipSpec
 from t10.core.schedule import Buffer, ModulePlan
 from t10.dialect.compute_shift import PLACE
-from t10.dialect.layout_attr import Place as Bytes
-from t10.dialect.layout_attr import place_attr, read_place
+from t10.dialect.layout_attr import MemoryRange, place_attr, read_place
 from t10.dialect.location import source_text
 from t10.dialect.ods import Invalid
 from t10.errors import InputError, VerifyError
+from t10.passes.bridge.annotate import CHIP
 from t10.passes.bridge.read_program import ReadProgram, read_program
 from t10.passes.planning import PlanningPass, is_lowered
 from t10.plan.memory.allocation import Request, allocate, peak_bytes, placed
@@ -56,7 +56,7 @@ def place_module(module: Any, chip: ChipSpec) -> ModulePlan:
     program = read_program(module)
     packing = allocate(_requests(program, chip), chip.reserved_bytes)
     for buffer in packing.buffers:
-        attribute = place_attr(Bytes(buffer.address_bytes, buffer.size_bytes))
+        attribute = place_attr(MemoryRange(buffer.address_bytes, buffer.size_bytes))
         if buffer.name == "shift":
             program.model.function.attributes[SHIFT_BUFFER] = attribute
         else:
@@ -68,8 +68,11 @@ def place_module(module: Any, chip: ChipSpec) -> ModulePlan:
 def program_plan(program: ReadProgram, chip: ChipSpec) -> ModulePlan:
     """Return what a module at the compute-shift level does, as values; addresses are those it states, if it does.
 
-    What arrivals move and take is left out. Raises `VerifyError` where places do not fit the program.
+    What arrivals move and take is left out. Raises `VerifyError` where places do not fit the program, `InputError`
+    for a module that names no chip.
     """
+    if CHIP not in program.model.function.parent.attributes:
+        raise InputError(f"the module has no {CHIP}", hint="it says for which chip it is planned")
     requests = _requests(program, chip)
     if SHIFT_BUFFER in program.model.function.attributes:
         buffers = _stated(program, requests)
@@ -106,22 +109,26 @@ def _stated(program: ReadProgram, requests: list[Request]) -> tuple[Buffer, ...]
     found: list[Buffer] = []
     for request in requests:
         empty = placed(request, 0)
-        places = {_place_of(program.model.function, SHIFT_BUFFER)} if empty.name == "shift" else {
-            _place_of(op, PLACE) for op in program.owners[empty.name]
-        }  # fmt: skip
+        attribute, owners = _owners(program, empty.name)
+        places = {_place_of(op, attribute) for op in owners}
+        where = source_text(owners[0]) or None
         if len(places) > 1:
-            raise VerifyError(f"{empty.name} is one buffer, but has two places")
+            raise VerifyError(f"{empty.name} is one buffer, but has two places", location=where)
         place = places.pop()
         if place.size_bytes != empty.size_bytes:
-            raise VerifyError(
-                f"{empty.name} has a place of {place.size_bytes} bytes, expected {empty.size_bytes}"
-            )
+            problem = f"{empty.name} has a place of {place.size_bytes} bytes, expected {empty.size_bytes}"
+            raise VerifyError(problem, location=where)
         found.append(replace(empty, address_bytes=place.address_bytes))
-    _check_apart(found, requests)
+    _check_apart(program, found, requests)
     return tuple(found)
 
 
-def _place_of(op: Any, name: str) -> Bytes:
+def _owners(program: ReadProgram, buffer: str) -> tuple[str, tuple[Any, ...]]:
+    """Return the attribute that states a buffer's place, and the operations that have it."""
+    return (SHIFT_BUFFER, (program.model.function,)) if buffer == "shift" else (PLACE, program.owners[buffer])
+
+
+def _place_of(op: Any, name: str) -> MemoryRange:
     """Return the place that an operation states."""
     if name not in op.attributes:
         raise InputError(
@@ -133,7 +140,7 @@ def _place_of(op: Any, name: str) -> Bytes:
         raise VerifyError(str(problem), location=source_text(op) or None) from None
 
 
-def _check_apart(buffers: list[Buffer], requests: list[Request]) -> None:
+def _check_apart(program: ReadProgram, buffers: list[Buffer], requests: list[Request]) -> None:
     """Raise `VerifyError` where two buffers that live at once share bytes, but for a result in its operand's place."""
     lives = np.array([(b.first_moment, b.last_moment) for b in buffers], np.int64).reshape(-1, 2)
     bytes_ = np.array([(b.address_bytes, b.address_bytes + b.size_bytes) for b in buffers], np.int64).reshape(
@@ -147,4 +154,7 @@ def _check_apart(buffers: list[Buffer], requests: list[Request]) -> None:
         if same_bytes and any(name == buffers[other].name for name, other in pair.items()):
             continue
         at = max(int(bytes_[i, 0]), int(bytes_[j, 0]))
-        raise VerifyError(f"{buffers[i].name} and {buffers[j].name} live at once and overlap at address {at}")
+        raise VerifyError(
+            f"{buffers[i].name} and {buffers[j].name} live at once and overlap at address {at}",
+            location=source_text(_owners(program, buffers[j].name)[1][0]) or None,
+        )

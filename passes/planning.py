@@ -75,11 +75,11 @@ class PlanningPass(Pass):
         if self.chip not in (DEFAULT_CHIP, name, chip.name):
             message = f"is planned for {name}: chip={self.chip} is not used (--t10-partition plans anew)"
             emit_warning(module.operation, message)
-        prices = _stated(module, COST_MODEL, self.cost_model)
-        if self.cost_model not in (DEFAULT_COST_MODEL, prices):
+        model = _stated(module, COST_MODEL, self.cost_model)
+        if self.cost_model not in (DEFAULT_COST_MODEL, model):
             ignored = f"cost-model={self.cost_model} is not used (--t10-partition plans anew)"
-            emit_warning(module.operation, f"is planned under {prices}: {ignored}")
-        return chip, cost_model(prices, chip)
+            emit_warning(module.operation, f"is planned under {model}: {ignored}")
+        return chip, cost_model(model, chip)
 
     def plan_options(self, forced: tuple[ForcedPartition, ...] = ()) -> PlanOptions:
         """Return the options as the planner takes them."""

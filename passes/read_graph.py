@@ -134,7 +134,7 @@ class GraphReader:
             is_weight = WEIGHT in attributes[i]
             (self.weights if is_weight else inputs).append(TensorValue(name, shape, dtype))
             if ORDER in attributes[i]:
-                self.orders[name] = tuple(ir.DenseI64ArrayAttr(attributes[i][ORDER]))
+                self.orders[name] = _order(attributes[i][ORDER], len(shape))
             self.known[argument] = Known(name, shape, dtype, "weight" if is_weight else "activation")
         return tuple(inputs)
 
@@ -373,6 +373,17 @@ def _dictionaries(function: Any, key: str, count: int) -> list[Any]:
     if key not in function.attributes:
         return [{} for _ in range(count)]
     return [ir.DictAttr(entry) for entry in ir.ArrayAttr(function.attributes[key])]
+
+
+def _order(attribute: Any, rank: int) -> Order:
+    """Return the order of dims in which a weight is stored; raises `InputError` unless it names every dim once."""
+    found = attribute.maybe_downcast()
+    order = tuple(found) if isinstance(found, ir.DenseI64ArrayAttr) else ()
+    if sorted(order) != list(range(rank)):
+        raise InputError(
+            f"{ORDER} is {attribute}, expected array<i64: ...> that names each of {rank} dims once"
+        )
+    return order
 
 
 def _text(attributes: Any, key: str) -> str:

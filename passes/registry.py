@@ -21,7 +21,7 @@ PASSES: tuple[tuple[str, str], ...] = (
     ("t10-import", "t10.passes.import_onnx:ImportOnnx"),
     ("t10-outline-constants", "t10.passes.outline_constants:OutlineConstants"),
     ("t10-fuse", "t10.passes.fuse:Fuse"),
-    ("t10-partition", "t10.passes.partition:Partition"),
+    ("t10-partition", "t10.passes.partition:PartitionOperators"),
     ("t10-align-pace", "t10.passes.align_pace:AlignPace"),
     ("t10-pareto", "t10.passes.pareto:Pareto"),
     ("t10-reconcile", "t10.passes.reconcile:Reconcile"),

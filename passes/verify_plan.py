@@ -16,7 +16,7 @@ from t10.passes.expand import chosen_schedule
 from t10.passes.place import program_plan
 from t10.passes.planning import PlanningPass, chosen_plan, has_program
 from t10.passes.read_graph import read_graph
-from t10.plan.schedule import priced_arrivals
+from t10.plan.schedule import costed_arrivals
 from t10.plan.verify import Violation, verify_module, verify_operator
 
 MOST_SHOWN = 20
@@ -62,7 +62,7 @@ def _schedule(module: Any, chip: ChipSpec, cost: CostModel) -> ModulePlan:
     """Return what the whole module does, with what it costs."""
     if not has_program(module):
         return chosen_schedule(module, chip, cost)[1]
-    return priced_arrivals(program_plan(read_program(module), chip), chip, cost)
+    return costed_arrivals(program_plan(read_program(module), chip), chip, cost)
 
 
 def _operator_violations(graph: Graph, plans: list[OperatorPlan], n_cores: int) -> list[Violation]:

@@ -29,7 +29,9 @@ class PaddedView:
 def padded_view(spec: OperatorSpec, operand: Operand) -> PaddedView:
     """Return the view of an operand in which every index that its operator reads exists (linalg demands it)."""
     rows = [_padded(spec, dim, extent) for dim, extent in zip(operand.dims, operand.shape, strict=True)]
-    return PaddedView(*(tuple(row[i] for row in rows) for i in range(2)), tuple(row[2] for row in rows))
+    return PaddedView(
+        tuple(row[0] for row in rows), tuple(row[1] for row in rows), tuple(row[2] for row in rows)
+    )
 
 
 def _padded(spec: OperatorSpec, dim: AffineDim, extent: int) -> tuple[int, int, AffineDim]:
@@ -40,7 +42,9 @@ def _padded(spec: OperatorSpec, dim: AffineDim, extent: int) -> tuple[int, int, 
     if high < 0 and len(dim.terms) == 1 and dim.terms[0].coefficient == 1 and dim.offset + low == 0:
         # linalg takes the extent of a dim that is one loop for that of the loop: this index must not be one.
         low += 1
-    return low, max(0, high), AffineDim(dim.terms, dim.offset + low)
+    # The order in which a map is read.
+    terms = tuple(sorted(dim.terms, key=lambda term: term.axis))
+    return low, max(0, high), AffineDim(terms, dim.offset + low)
 
 
 def operand_layout(spec: OperatorSpec, plan: OperatorPlan, number: int, scatter: int = 1) -> RotatingLayout:

@@ -6,7 +6,7 @@ operations of the regions, addresses from `rtensor.place`. Nothing is taken from
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,18 +19,18 @@ from t10.core.plan import CostedPlan, Cycles, OperatorPlan, final_positions
 from t10.core.plan import Reduce as ReduceKind
 from t10.core.program import Arrive, Epilogue, Fill, Reduce, Shift, Statement
 from t10.core.scalar import constant_text
-from t10.core.schedule import Arrival, ArrivalKind, Layout, ScheduledOperator
+from t10.core.schedule import Arrival, ArrivalKind, ScheduledOperator, ValueLayout
 from t10.dialect.layout import LinearLayout
 from t10.dialect.layout_attr import layout_of
 from t10.dialect.location import source_text
 from t10.dialect.mlir import ir
 from t10.dialect.ods import Invalid
-from t10.dialect.region import MOVES, ComputeShiftRegion, Read, is_expanded, read_region
+from t10.dialect.region import MOVES, ComputeShiftRegion, RootOperand, is_expanded, read_region
 from t10.errors import InputError, VerifyError
-from t10.passes.bridge.assemble import Padding, extend_chain, finish_chain, start_chain
+from t10.passes.bridge.assemble import Chain, Padding, extend_chain, finish_chain, start_chain
 from t10.passes.bridge.layouts import accumulator_layout, operand_layout
 from t10.passes.bridge.root import Known, Root, read_root, tensor_type
-from t10.passes.bridge.tree import Apply, Index, Scalar
+from t10.passes.bridge.tree import Apply, Constant, Index, Scalar
 from t10.passes.read_graph import NAME, GraphReader, ReadModule, function_of
 from t10.plan.memory.buffers import has_accumulator
 
@@ -48,8 +48,8 @@ class ReadProgram:
 
     model: ReadModule
     operators: tuple[ScheduledOperator, ...]
-    weight_layouts: tuple[Layout, ...]
-    input_layouts: tuple[Layout, ...]
+    weight_layouts: tuple[ValueLayout, ...]
+    input_layouts: tuple[ValueLayout, ...]
     owners: dict[str, tuple[Any, ...]]
 
     @property
@@ -127,6 +127,14 @@ class _ProgramReader(GraphReader):
         else:
             super().read_operation(op)
 
+    def _finish(self, chain: Chain, op: Any, result: Any, owner: Any) -> None:
+        """Refuse what computes outside the operators at the compute-shift level."""
+        raise InputError(
+            f"{op.name} computes, but is no part of an operator at the compute-shift level",
+            location=source_text(op),
+            hint="run --t10-expand on the whole module",
+        )
+
     def _resident(self, op: Any) -> None:
         """Read where a value from outside rests."""
         known = self.lookup(op.operands[0])
@@ -165,7 +173,7 @@ class _ProgramReader(GraphReader):
         arrivals = self._arrivals(spec, region, arrived)
         body = _body(spec, plan, region, arrivals, [*range(len(region.reads))])
         _check_rests(spec, plan, region, arrivals)
-        layout = Layout(
+        layout = ValueLayout(
             "operand", spec.output.name, plan.n_cores, spec.output.dtype, spec.name, len(spec.operands), plan,
             region.output.scatter,
         )  # fmt: skip
@@ -188,7 +196,7 @@ class _ProgramReader(GraphReader):
     def _tensors(self, op: Any, region: ComputeShiftRegion) -> dict[int, _Tensor]:
         """Return what the sub-tasks read, numbered: inputs, then epilogue inputs."""
         moves = {move.results[0]: move for move in region.moves}
-        reads: tuple[Read, ...] = (*region.reads, *region.epilogue_reads)
+        reads: tuple[RootOperand, ...] = (*region.reads, *region.epilogue_reads)
         unread = [move.name for value, move in moves.items() if all(read.origin != value for read in reads)]
         if unread:
             raise Invalid(f"{unread[0]} brings a tensor that no sub-task reads")
@@ -198,12 +206,15 @@ class _ProgramReader(GraphReader):
             source = read.origin if move is None else move.operands[0]
             padding = self._padding(source)
             known = self.lookup(source) if padding is None else padding.source
+            if not known.name:
+                raise Invalid("a sub-task reads a tensor that nothing has written")
             temporary = replace(known, name=f"\0{number}")
             if padding is not None:
                 outer = self.lookup(source)
                 padding = Padding(temporary, padding.low, padding.value)
                 temporary = replace(temporary, name=f"\0{number}", shape=outer.shape)
             kind: ArrivalKind = "in_place" if move is None else MOVES[move.name]
+            self._check_lies(source)
             if move is None or kind == "in_place":
                 buffer = self.buffers.get(self._unshaped(source), "")
                 if not buffer:
@@ -221,6 +232,18 @@ class _ProgramReader(GraphReader):
 
     _names: dict[int, str] = field(default_factory=dict[int, str])
     _moves: dict[int, Any] = field(default_factory=dict[int, Any])
+
+    def _check_lies(self, value: Any) -> None:
+        """Check that what a value is a view of lies on cores, or is a constant that lies nowhere."""
+        pending = [value]
+        while pending:
+            value = pending.pop()
+            if layout_of(value.type) is None:
+                if isinstance(value.owner, ir.Block):
+                    raise Invalid(
+                        f"reads {self.lookup(value).name}, which lies on no core: rtensor.resident is missing"
+                    )
+                pending.extend(each for each in value.owner.operation.operands if each in self.known)
 
     def _padding(self, source: Any) -> Padding | None:
         """Return how a value is padded, None if it is not."""
@@ -241,7 +264,7 @@ class _ProgramReader(GraphReader):
         by_value[accumulator] = Known("", shape, dtype, fill=fill)
         root = read_root(region.root, lambda value: by_value.get(value) or _shape_only(value), in_order=True)
         if _text(op, "kind") == "gather":
-            root = _selecting(root)
+            root = _selecting(root, fill)
         chain = start_chain(root)
         if region.epilogue is not None:
             first = len(region.reads)
@@ -251,6 +274,8 @@ class _ProgramReader(GraphReader):
             others[outs] = Known("", *tensor_type(outs))
             after = read_root(region.epilogue, lambda value: others.get(value, running), in_order=True)
             numbers = tuple(i for i, operand in after.operands.items() if operand.name == RUNNING)
+            if not numbers:
+                raise Invalid("the epilogue makes its result without what is accumulated")
             chain = extend_chain(chain, after, numbers)
         paddings = {t.known.name: t.padding for t in tensors.values() if t.padding is not None}
         name = self.unique(_text(op, "op_name"))
@@ -297,20 +322,20 @@ class _ProgramReader(GraphReader):
             arrivals.append(Arrival(number, tensor.kind, buffer))
         return tuple(arrivals)
 
-    def _rest_layout(self, name: str, resident: _Resident) -> Layout:
+    def _rest_layout(self, name: str, resident: _Resident) -> ValueLayout:
         """Return the layout in which a value from outside rests: linear, or as an operator reads it."""
         with _located(resident.op, ""):
             shape, dtype = tensor_type(resident.op.results[0])
             found = layout_of(resident.op.results[0].type)
             if isinstance(found, LinearLayout):
-                return Layout("linear", name, found.n_cores, dtype)
+                return ValueLayout("linear", name, found.n_cores, dtype)
             assert found is not None
             read = self.lookup(resident.op.results[0]).name
             for spec, plan, number in self.readers.get(read, ()):
                 same = spec.operands[number].shape == shape
                 if same and operand_layout(spec, plan, number, found.scatter) == found:
                     scatter = found.scatter
-                    return Layout("operand", name, plan.n_cores, dtype, spec.name, number, plan, scatter)
+                    return ValueLayout("operand", name, plan.n_cores, dtype, spec.name, number, plan, scatter)
             raise Invalid(f"{name} rests in a layout in which no operator reads it")
 
 
@@ -359,24 +384,30 @@ def _check_rests(
         raise Invalid(f"{wrong} rotates where it rests and is not brought home, or the other way round")
 
 
-def _selecting(root: Root) -> Root:
+def _selecting(root: Root, neutral: str) -> Root:
     """Return a gather with its one-hot selections selected: `select(axis == index, value, neutral)`."""
     body, axes = root.body, list(root.axes)
     selected: list[tuple[int, Scalar]] = []
     while (found := _selection(body)) is not None:
-        axis, index, body = found
+        axis, index, body, other = found
+        if not isinstance(other, Constant) or other.text != neutral:
+            raise Invalid(
+                f"a gather yields {other} elsewhere than at its index, expected the constant {neutral}"
+            )
+        if any(axis == before for before, _ in selected):
+            raise Invalid(f"a gather selects twice along axis {axis}")
         axes[axis] = replace(axes[axis], name=f"v{len(selected)}")
         selected.append((axis, index))
     return replace(root, axes=tuple(axes), body=body, selected=tuple(selected))
 
 
-def _selection(body: Scalar) -> tuple[int, Scalar, Scalar] | None:
-    """Return (axis, index, value) of a body that selects the point of an axis, None of any other."""
+def _selection(body: Scalar) -> tuple[int, Scalar, Scalar, Scalar] | None:
+    """Return (axis, index, value, other) of a body that selects the point of an axis, None of any other."""
     match body:
-        case Apply("arith.select", (Apply("arith.cmpi", (here, index), _, "eq"), value, _)):
+        case Apply("arith.select", (Apply("arith.cmpi", (here, index), _, "eq"), value, other)):
             if isinstance(here, Apply) and here.opcode == "arith.index_cast":
                 here = here.operands[0]
-            return (here.form.terms[0].axis, index, value) if isinstance(here, Index) else None
+            return (here.form.terms[0].axis, index, value, other) if isinstance(here, Index) else None
         case _:
             return None
 
@@ -391,7 +422,7 @@ def _text(op: Any, name: str) -> str:
 
 
 @contextmanager
-def _located(op: Any, operator: str) -> Iterator[None]:
+def _located(op: Any, operator: str) -> Generator[None]:
     """Turn `Invalid` into an error at an operation."""
     try:
         yield

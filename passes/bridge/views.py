@@ -50,6 +50,10 @@ def _static(op: Any, key: str) -> tuple[int, ...]:
 def _slice(op: Any, source: Known, shape: tuple[int, ...], dtype: str, unique: Unique) -> list[View]:
     offsets, sizes = _static(op, "static_offsets"), _static(op, "static_sizes")
     strides = _static(op, "static_strides")
+    if any(stride < 1 for stride in strides):
+        raise UnsupportedOpError(
+            f"{op.name} with strides {list(strides)} (expected at least 1)", location=source_text(op)
+        )
     name = unique(f"{source.name}.slice")
     views = [View(name, "slice", (source.name,), sizes, dtype, offsets=offsets, strides=strides)]
     if sizes != shape:
@@ -75,8 +79,14 @@ def is_pure_move(op: Any) -> bool:
         return False
     source, result = indexing_maps(op)
     axes = [dim.axes for dim in source if dim.terms]
-    plain = all(dim.is_simple or not dim.terms for dim in source)
-    return plain and len(set(axes)) == len(axes) and all(dim.is_simple for dim in result)
+    targets = [dim.axes for dim in result]
+    plain = all(dim.is_simple or not dim.terms for dim in source) and all(dim.is_simple for dim in result)
+    return (
+        plain
+        and len(set(axes)) == len(axes)
+        and len(set(targets)) == len(targets)
+        and set(axes) <= set(targets)
+    )
 
 
 def move_as_views(op: Any, source: Known, unique: Unique) -> list[View]:

@@ -20,7 +20,7 @@ from typing import Any
 from t10.core.expression import OperatorSpec
 from t10.core.plan import OperatorPlan
 from t10.core.program import Epilogue, Fill, Reduce, Shift, SubTask
-from t10.core.schedule import Layout, ModulePlan, ScheduledOperator
+from t10.core.schedule import ModulePlan, ScheduledOperator, ValueLayout
 from t10.dialect.layout import LinearLayout, RotatingLayout
 from t10.dialect.layout_attr import grid_attr, with_layout
 from t10.dialect.mlir import ir
@@ -105,7 +105,7 @@ class _Writer:
             else:
                 self._resident(layout, source)
 
-    def _resident(self, layout: Layout, source: Any) -> None:
+    def _resident(self, layout: ValueLayout, source: Any) -> None:
         name, made = layout.value, layout_value(self.specs.get(layout.operator), layout)
         if layout.operator:
             name = self.specs[layout.operator].operands[layout.operand].name
@@ -116,7 +116,7 @@ class _Writer:
             source.replace_all_uses_except(placed, [placed.owner.operation])
             self.values = {key: placed if value == source else value for key, value in self.values.items()}
 
-    def _repeated_constant(self, layout: Layout) -> None:
+    def _repeated_constant(self, layout: ValueLayout) -> None:
         """Write where the element rests that views repeat where a constant is all over: it is no value of its own."""
         array = self.read.constants[layout.value]
         kind = ir.Type.parse(layout.dtype)
@@ -311,7 +311,7 @@ class _OperatorWriter:
         return op.results[0]
 
 
-def layout_value(spec: OperatorSpec | None, layout: Layout) -> LinearLayout | RotatingLayout:
+def layout_value(spec: OperatorSpec | None, layout: ValueLayout) -> LinearLayout | RotatingLayout:
     """Return the dialect's value of a layout; `spec` is the operator of an operand layout."""
     if spec is None or layout.plan is None:
         return LinearLayout(layout.n_cores)

@@ -26,8 +26,8 @@ from t10.core.device import (
     VertexGroup,
 )
 from t10.dialect.attributes import to_python
-from t10.dialect.ipu_base import inner
-from t10.dialect.ipu_parts import array_of
+from t10.dialect.ipu_base import array_of, inner
+from t10.dialect.location import source_text
 from t10.dialect.mlir import ir
 from t10.errors import InputError
 from t10.passes.device.write import IS_CPP, MEMORY_FIELDS
@@ -110,6 +110,12 @@ class _Reader:
         name = _text(op, "sym_name")
         self.names[op.results[0]] = name
         ranges = to_python(op.attributes["mapping"])
+        if len(ranges) != 1 or ranges[0][0]:
+            raise InputError(
+                f"allocation '{name}' is mapped to {[list(each) for each in ranges]}, expected tiles from 0 on, as "
+                "lowering maps all",
+                location=source_text(op) or None,
+            )
         return Variable(
             name,
             _text(op, "role"),  # pyright: ignore[reportArgumentType] -- the verifier knows the roles
@@ -126,7 +132,7 @@ class _Reader:
             _text(op, "op_name"),
             _text(op, "kind"),  # pyright: ignore[reportArgumentType] -- written by lowering
             tuple(self._group(vertex) for vertex in inner(op)),
-            op.attributes["cycles"].value,
+            _number(op, "cycles"),
             _comment(op),
         )
 
@@ -176,7 +182,7 @@ class _Reader:
     def _copy(self, op: Any) -> Exchange:
         name = _text(op, "sym_name")
         *sources, target = (self.names[operand] for operand in op.operands)
-        self.copies[name] = Copy(
+        copy = Copy(
             name,
             _text(op, "op_name"),
             _text(op, "kind"),  # pyright: ignore[reportArgumentType] -- the verifier knows the kinds
@@ -188,13 +194,27 @@ class _Reader:
             op.attributes["cycles"].value,
             _comment(op),
         )
+        if self.copies.setdefault(name, copy) != copy:
+            raise InputError(f"two different copies are named '{name}'", location=source_text(op) or None)
         return Exchange(name)
 
 
 def _text(op: Any, name: str) -> str:
     if name not in op.attributes:
-        raise InputError(f"{op.name} has no '{name}', expected the result of --t10-lower-ipu")
+        raise InputError(
+            f"{op.name} has no '{name}', expected the result of --t10-lower-ipu",
+            location=source_text(op) or None,
+        )
     return str(op.attributes[name].value)
+
+
+def _number(op: Any, name: str) -> int:
+    if name not in op.attributes:
+        raise InputError(
+            f"{op.name} has no '{name}', expected the result of --t10-lower-ipu",
+            location=source_text(op) or None,
+        )
+    return int(op.attributes[name].value)
 
 
 def _comment(op: Any) -> str:

@@ -29,7 +29,7 @@ from t10.core.orders import stored_weights
 from t10.core.schedule import ModulePlan
 from t10.cost import CostModel, registry
 from t10.cost.ipu import IpuCostModel
-from t10.cost.measured import MeasuredCostModel, StepCycles, repriced
+from t10.cost.measured import MeasuredCostModel, StepCycles, recosted
 from t10.errors import InputError
 from t10.report import Report, build_report, read_report, write_report
 from t10.unsigned import as_declared, as_planned, declared
@@ -114,7 +114,7 @@ class Executable:
 
         if progress:
             progress("run", 0, 1)
-        result = simulate(self.plan, self.chip, self.prices(), self.weights, arrays, progress=step)
+        result = simulate(self.plan, self.chip, self.costs(), self.weights, arrays, progress=step)
         return replace(result, outputs=as_declared(result.outputs, self.unsigned))
 
     def planned_inputs(self, given: Mapping[str, ArrayLike]) -> Arrays:
@@ -131,7 +131,7 @@ class Executable:
             planner_seconds=self.planner_seconds,
         )
 
-    def prices(self) -> CostModel:
+    def costs(self) -> CostModel:
         """Return the cost model that the model was planned under; raises `InputError` where its file is not there."""
         try:
             with registry.using_cost_files(_cost_files(self.codelets)):
@@ -155,12 +155,12 @@ class Executable:
         """
         from t10.profile.steps import measured_steps
 
-        base = self.prices()
+        base = self.costs()
         if not getattr(base, "is_fitted", False):
             return self
         steps = measured_steps(self.plan, self.chip, progress)
         made = replace(self, measured=steps)
-        return replace(made, plan=repriced(self.plan, made.prices()))
+        return replace(made, plan=recosted(self.plan, made.costs()))
 
     def save(self, folder: str | Path) -> None:
         """Write the executable to a folder; files of the same names in it are replaced."""
@@ -214,16 +214,16 @@ class Executable:
         return replace(loaded, plan=loaded.plan_of_module(where / MODULE_FILE))
 
     def plan_of_module(self, source: str | Path) -> ModulePlan:
-        """Return what `module` says, with the costs and fronts of `plan` if that is known about it; errors name `source`.
+        """Return what `module` says, with the costs and fronts of `plan` if that is known about it.
 
-        Where it does something else, arrivals and operators are costed anew.
+        Where it does something else, arrivals and operators are costed anew. Errors name `source`.
         """
         from t10.passes.pipeline import read_module_plan
-        from t10.plan.schedule import priced_arrivals, with_costs
+        from t10.plan.schedule import costed_arrivals, with_costs
 
         stated = read_module_plan(self.module, self.chip, str(source))
         found = with_costs(stated, self.plan)
-        return priced_arrivals(stated, self.chip, self.prices()) if found is None else found
+        return costed_arrivals(stated, self.chip, self.costs()) if found is None else found
 
     @property
     def missing_weights(self) -> tuple[str, ...]:

@@ -56,15 +56,15 @@ func.func private @sharers(tensor<2x6xf16, #rtensor.layout<#grid, {map = affine_
 // -----
 
 #grid = #rtensor.grid<{f_op = [2, 3, 1], lengths = [1, 1, 6], steps = [1, 1, 3], loop_order = [2], core_order = [0, 1], phases = [[], [], [[1, 1, 3, 1]]]}>
-// The 3 cores of a row hold windows of 2 that start at 0, 1 and 2.
-// expected-error @+1 {{argument #0: the windows of a ring overlap along axis 2: phases do not tile the sub-tensor}}
+// The 3 cores of a row hold windows of 2 that start at 0, 1 and 2: the indices 4 and 5 are nowhere.
+// expected-error @+1 {{argument #0: windows leave parts of a sub-tensor on no core}}
 func.func private @overlap(tensor<2x6xf16, #rtensor.layout<#grid, {map = affine_map<(m, n, k) -> (m, k)>, fs = [2, 1], ft = [1, 3], rp = [0, 2]}>>)
 
 // -----
 
 #grid = #rtensor.grid<{f_op = [2, 3, 1], lengths = [1, 1, 6], steps = [1, 1, 3], loop_order = [2], core_order = [0, 1], phases = [[], [], []]}>
 // All windows start at 0: the indices 2 to 5 are nowhere.
-// expected-error @+1 {{argument #0: the windows of a ring do not tile the sub-tensor: phases leave parts of it on no core}}
+// expected-error @+1 {{argument #0: windows leave parts of a sub-tensor on no core}}
 func.func private @gap(tensor<2x6xf16, #rtensor.layout<#grid, {map = affine_map<(m, n, k) -> (m, k)>, fs = [2, 1], ft = [1, 3], rp = [0, 2]}>>)
 
 // -----

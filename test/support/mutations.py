@@ -10,7 +10,7 @@ from random import Random
 from t10.core.expression import OperatorSpec
 from t10.core.operator_body import scheduled_operator
 from t10.core.plan import OperatorPlan, PhaseTerm, Reduce
-from t10.core.schedule import PHASES, Arrival, Buffer, Layout, ModulePlan, ScheduledOperator
+from t10.core.schedule import PHASES, Arrival, Buffer, ModulePlan, ScheduledOperator, ValueLayout
 
 Ints = tuple[int, ...]
 REDUCES: tuple[Reduce, ...] = ("none", "scatter", "all")
@@ -66,7 +66,7 @@ def _with_operator_plan(
     old = plan.operators[number]
     new = change(old.active.plan)
 
-    def followed(layout: Layout) -> Layout:
+    def followed(layout: ValueLayout) -> ValueLayout:
         follows = layout.operator == old.name and layout.plan == old.active.plan
         return replace(layout, plan=new) if follows else layout
 

@@ -12,7 +12,7 @@ from support import specs
 from t10.core.graph import Graph, View
 from t10.core.operator_body import scheduled_operator
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan, PhaseTerm
-from t10.core.schedule import Arrival, Buffer, Layout, ModulePlan
+from t10.core.schedule import Arrival, Buffer, ModulePlan, ValueLayout
 
 CAPACITY_BYTES = 1024
 
@@ -49,7 +49,7 @@ def two_operator_plan() -> ModulePlan:
     fast = CostedPlan(RESIDENT, Cycles(compute=200, setup=40), weight_bytes=48, active_bytes=112)
     small = CostedPlan(ROTATING, Cycles(compute=240, shift=90, setup=30), weight_bytes=24, active_bytes=56)
     spec, after_spec = two_operator_graph().operators
-    matmul_out = Layout("operand", "c", 6, "f32", operator="matmul", operand=2, plan=ROTATING)
+    matmul_out = ValueLayout("operand", "c", 6, "f32", operator="matmul", operand=2, plan=ROTATING)
     relu = CostedPlan(SPREAD, Cycles(compute=50, relayout=0), weight_bytes=0, active_bytes=32)
     matmul = scheduled_operator(
         spec,
@@ -65,7 +65,7 @@ def two_operator_plan() -> ModulePlan:
         after_spec,
         relu,
         (Arrival(0, "in_place", "value:c"),),
-        Layout("operand", "y", 6, "f32", operator="relu", operand=1, plan=SPREAD),
+        ValueLayout("operand", "y", 6, "f32", operator="relu", operand=1, plan=SPREAD),
         (relu,),
     )
     buffers = (
@@ -81,8 +81,8 @@ def two_operator_plan() -> ModulePlan:
         chip="test-16",
         graph=two_operator_graph(),
         operators=(matmul, after),
-        weight_layouts=(Layout("linear", "b", 6, "f32"),),
-        input_layouts=(Layout("linear", "a", 6, "f32"),),
+        weight_layouts=(ValueLayout("linear", "b", 6, "f32"),),
+        input_layouts=(ValueLayout("linear", "a", 6, "f32"),),
         buffers=buffers,
         peak_bytes=176,
         capacity_bytes=CAPACITY_BYTES,

@@ -19,7 +19,7 @@ from t10.core.loads import MoveRates
 from t10.core.movement import ElementMap, Pricing, Traffic
 from t10.core.plan import OperatorPlan
 from t10.core.scalar import identity
-from t10.core.schedule import Layout
+from t10.core.schedule import ValueLayout
 
 Shape = tuple[int, ...]
 
@@ -32,7 +32,7 @@ class Arriving:
     spec: OperatorSpec
     plan: OperatorPlan
     number: int
-    layouts: dict[str, Layout]
+    layouts: dict[str, ValueLayout]
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ class _Parts:
     inputs: list[TensorValue] = field(default_factory=list[TensorValue])
     operators: list[OperatorSpec] = field(default_factory=list[OperatorSpec])
     views: list[View] = field(default_factory=list[View])
-    layouts: dict[str, Layout] = field(default_factory=dict[str, Layout])
+    layouts: dict[str, ValueLayout] = field(default_factory=dict[str, ValueLayout])
     n_names: int = 0
 
     def name(self, kind: str) -> str:
@@ -103,13 +103,15 @@ def reference_traffic(case: Arriving, rates: MoveRates) -> Traffic | None:
     return traffic(moves, homes, pricing)
 
 
-def _own_layout(rng: Random, spec: OperatorSpec, plan: OperatorPlan, number: int, n_cores: int) -> Layout:
+def _own_layout(
+    rng: Random, spec: OperatorSpec, plan: OperatorPlan, number: int, n_cores: int
+) -> ValueLayout:
     """Return how an operand rests under its own plan: whole, cut over its replicas, or spread evenly."""
     operand = spec.operands[number]
     if rng.random() < 0.2:
-        return Layout("linear", operand.name, rng.randint(1, n_cores), operand.dtype)
+        return ValueLayout("linear", operand.name, rng.randint(1, n_cores), operand.dtype)
     scatter = rng.choice([1, 1, 2, 3, 4, 6])
-    return Layout("operand", operand.name, plan.n_cores, operand.dtype, spec.name, number, plan, scatter)
+    return ValueLayout("operand", operand.name, plan.n_cores, operand.dtype, spec.name, number, plan, scatter)
 
 
 def _renamed(spec: OperatorSpec, number: int, name: str) -> OperatorSpec:
@@ -172,7 +174,7 @@ def _lying(rng: Random, parts: _Parts, shape: Shape, dtype: str, n_cores: int) -
     name = parts.name("value")
     if rng.random() < 0.25:
         parts.inputs.append(TensorValue(name, shape, dtype))
-        parts.layouts[name] = Layout("linear", name, rng.randint(1, n_cores), dtype)
+        parts.layouts[name] = ValueLayout("linear", name, rng.randint(1, n_cores), dtype)
         return name
     spec = _producer(rng, parts, name, shape, dtype)
     plan = random_plans.random_plan(rng, spec, n_cores)
@@ -180,7 +182,7 @@ def _lying(rng: Random, parts: _Parts, shape: Shape, dtype: str, n_cores: int) -
     n_members = prod(f for a, f in enumerate(plan.f_op) if a not in spec.output.axes) // prod(plan.ft[-1])
     # Cut over the cores that summed it, or whole on each of them.
     scatter = rng.choice([n_members, n_members, 1])
-    parts.layouts[name] = Layout(
+    parts.layouts[name] = ValueLayout(
         "operand", name, plan.n_cores, dtype, spec.name, len(spec.operands), plan, scatter
     )
     return name

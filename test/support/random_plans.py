@@ -20,7 +20,7 @@ from t10.core.expression import AxisSizes, Operand, OperatorSpec
 from t10.core.graph import Graph
 from t10.core.operator_body import scheduled_operator
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan, PhaseTerm, Reduce
-from t10.core.schedule import Arrival, Buffer, Layout, ModulePlan, ScheduledOperator
+from t10.core.schedule import Arrival, Buffer, ModulePlan, ScheduledOperator, ValueLayout
 from t10.plan.memory.allocation import allocate
 from t10.plan.memory.buffers import buffer_requests, last_moments
 from t10.plan.verify import verify_operator
@@ -174,9 +174,9 @@ def repacked(plan: ModulePlan, chip: ChipSpec) -> ModulePlan:
 def lay_out(rng: Random, graph: Graph, plans: tuple[OperatorPlan, ...], chip: ChipSpec) -> ModulePlan:
     """Return operators with given plans as a module: layouts, arrivals and addresses; cycles and traffic are 0."""
     weights = tuple(_idle_layout(rng, graph, plans, tensor.name, chip) for tensor in graph.weights)
-    inputs = tuple(Layout("linear", tensor.name, chip.n_cores, tensor.dtype) for tensor in graph.inputs)
+    inputs = tuple(ValueLayout("linear", tensor.name, chip.n_cores, tensor.dtype) for tensor in graph.inputs)
     outputs = tuple(
-        Layout(
+        ValueLayout(
             "operand",
             spec.output.name,
             plan.n_cores,
@@ -209,7 +209,7 @@ def _replicas(spec: OperatorSpec, plan: OperatorPlan) -> int:
 
 def _idle_layout(
     rng: Random, graph: Graph, plans: tuple[OperatorPlan, ...], weight: str, chip: ChipSpec
-) -> Layout:
+) -> ValueLayout:
     """Return a linear layout, or one like a reader's operand, cut over as many of its replicas as there are."""
     dtype = next(tensor.dtype for tensor in graph.weights if tensor.name == weight)
     readers = [
@@ -218,11 +218,11 @@ def _idle_layout(
         for number, operand in enumerate(spec.operands)
         if operand.name == weight
     ]
-    linear = Layout("linear", weight, chip.n_cores, dtype)
+    linear = ValueLayout("linear", weight, chip.n_cores, dtype)
     if len(readers) != 1 or rng.random() < 0.3:
         return linear
     spec, plan, number = readers[0]
-    whole = Layout("operand", weight, plan.n_cores, dtype, spec.name, number, plan)
+    whole = ValueLayout("operand", weight, plan.n_cores, dtype, spec.name, number, plan)
     n_elements = prod(spec.operands[number].shape)
     n_copies = int(movement.layout_map(spec, whole, n_elements).copies.max()) + 1
     scattered = replace(whole, scatter=rng.choice([1, 1, *divisors(n_copies)]))
@@ -241,7 +241,7 @@ def _is_whole(home: movement.ElementMap, n_elements: int) -> bool:
 
 
 def _arrival(
-    rng: Random, graph: Graph, layouts: dict[str, Layout], step: int, plan: OperatorPlan, number: int
+    rng: Random, graph: Graph, layouts: dict[str, ValueLayout], step: int, plan: OperatorPlan, number: int
 ) -> Arrival:
     """Return how an operand arrives: in place where its value lies right and may be rotated away, else as a copy."""
     spec = graph.operators[step]
@@ -298,8 +298,8 @@ def _is_needed_after(graph: Graph, value: str, step: int) -> bool:
 def _buffers(
     graph: Graph,
     operators: tuple[ScheduledOperator, ...],
-    weights: tuple[Layout, ...],
-    inputs: tuple[Layout, ...],
+    weights: tuple[ValueLayout, ...],
+    inputs: tuple[ValueLayout, ...],
     chip: ChipSpec,
 ) -> list[Buffer]:
     """Return all buffers of a module at address 0."""

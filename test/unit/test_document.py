@@ -18,7 +18,7 @@ from t10.core.expression import OperatorSpec
 from t10.core.graph import View
 from t10.core.operator_body import scheduled_operator
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan
-from t10.core.schedule import Layout, ModulePlan
+from t10.core.schedule import ModulePlan, ValueLayout
 from t10.errors import InputError
 
 
@@ -171,7 +171,7 @@ def one_core_plan(spec: OperatorSpec) -> ModulePlan:
     )
     costed = CostedPlan(plan, Cycles(compute=1), 0, 0)
     number = len(spec.operands)
-    layout = Layout("operand", spec.output.name, 1, spec.output.dtype, spec.name, number, plan)
+    layout = ValueLayout("operand", spec.output.name, 1, spec.output.dtype, spec.name, number, plan)
     return ModulePlan(
         "test-4",
         specs.one_operator_graph(spec),

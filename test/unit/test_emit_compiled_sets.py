@@ -9,8 +9,8 @@ from t10.core.scalar import identity
 from t10.core.task import TaskOperand
 from t10.core.tile import IPU_MEMORY
 from t10.emit.compiled_sets import CompiledSets, named
-from t10.emit.placement import Place
-from t10.emit.vertices import Nest, Work, vertices
+from t10.emit.placement import TileRange
+from t10.emit.vertices import VertexNest, Work, vertices
 
 WORK = Work(
     np.arange(2),
@@ -20,15 +20,15 @@ WORK = Work(
 )
 
 
-def copying(source: str, target: str) -> Nest:
+def copying(source: str, target: str) -> VertexNest:
     """Return a nest that copies f16 elements."""
-    return Nest(
+    return VertexNest(
         identity(), "none", (), ((source, TaskOperand("f16", (1,))), (target, TaskOperand("f16", (1,))))
     )
 
 
-def places(**addresses: int) -> dict[str, Place]:
-    return {name: Place(address, 64, IPU_MEMORY) for name, address in addresses.items()}
+def places(**addresses: int) -> dict[str, TileRange]:
+    return {name: TileRange(address, 64, IPU_MEMORY) for name, address in addresses.items()}
 
 
 def test_what_is_named_is_what_would_have_been_compiled() -> None:

@@ -7,14 +7,14 @@ from t10.core.tile import IPU_MEMORY
 from t10.emit.builder import Builder
 from t10.emit.device_interface import DeviceInterface
 from t10.emit.link import vertex_state
-from t10.emit.placement import Place
+from t10.emit.placement import TileRange
 
 FIRST = 0x4D000
 
 
 def state_of(*groups: tuple[VertexGroup, ...], **addresses: int) -> tuple[list[int], int]:
     """Return where the words of compute sets of these groups lie, counted from `FIRST`, and how long they are."""
-    places = {name: Place(address, 8, IPU_MEMORY) for name, address in addresses.items()}
+    places = {name: TileRange(address, 8, IPU_MEMORY) for name, address in addresses.items()}
     sets = {str(i): ComputeSet(str(i), "op", "sub_task", each, 0) for i, each in enumerate(groups)}
     placed, end = vertex_state(Builder(4, places, compute_sets=sets), FIRST)
     return [each.groups[0].state_address_bytes - FIRST for each in placed], end - FIRST

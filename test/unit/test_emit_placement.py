@@ -12,7 +12,7 @@ from t10.core.schedule import Buffer
 from t10.core.tile import IPU_MEMORY
 from t10.emit.placement import (
     OVERREAD_BYTES,
-    Place,
+    TileRange,
     are_apart,
     exchanged,
     mirrored,
@@ -33,7 +33,7 @@ def takes_over(one: Buffer, other: Buffer) -> bool:
     return same and (one.first_moment == other.last_moment or other.first_moment == one.last_moment)
 
 
-def check(case: Case, places: dict[str, Place], over_read_bytes: int = 0) -> None:
+def check(case: Case, places: dict[str, TileRange], over_read_bytes: int = 0) -> None:
     low, high = (
         IPU_MEMORY.base + case.chip.reserved_bytes,
         IPU_MEMORY.base + case.chip.sram_bytes - over_read_bytes,
@@ -98,7 +98,7 @@ def test_without_room_to_spare_the_planners_arrangement_is_only_made_better(seed
         assert n_shared(tight, places) <= n_shared(tight, mirrored(case.plan.buffers, chip))
 
 
-def n_shared(case: Case, places: dict[str, Place]) -> int:
+def n_shared(case: Case, places: dict[str, TileRange]) -> int:
     """Return how many pairs of buffers that are used at once share memory elements."""
     buffers = {buffer.name: buffer for buffer in case.plan.buffers}
     pairs = {
@@ -113,8 +113,8 @@ def n_shared(case: Case, places: dict[str, Place]) -> int:
     )
 
 
-def place(address: int, size: int) -> Place:
-    return Place(address, size, IPU_MEMORY)
+def place(address: int, size: int) -> TileRange:
+    return TileRange(address, size, IPU_MEMORY)
 
 
 def test_elements_are_16_kib_and_pairs_of_them_in_the_interleaved_region() -> None:

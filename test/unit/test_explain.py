@@ -78,7 +78,7 @@ def test_every_core_passes_to_the_next_of_its_first_ring() -> None:
 
 
 def test_an_explanation_holds_what_moves_in_and_out(executable: Executable) -> None:
-    explained = explain_operator(executable.plan, "first", executable.prices(), "ipu")
+    explained = explain_operator(executable.plan, "first", executable.costs(), "ipu")
     assert explained.cycles["total"] == executable.plan.operators[0].active.cycles.total
     assert [each.operand for each in explained.choice.moved_in] == ["x", "w0", "b0"]
     assert [each.reader for each in explained.choice.moved_out] == ["second"]

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
+import onnx as untyped_onnx
+import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
@@ -18,6 +19,8 @@ from t10.dialect.mlir import ir, new_context
 from t10.frontend.importer import import_model
 from t10.passes.pipeline import compile_module
 from t10.passes.registry import make, run
+
+onnx: Any = untyped_onnx
 
 INDICES = (np.arange(64, dtype=np.int64) * 7) % 24
 LONG = re.compile(r"dense<[^>]{60,}>")
@@ -46,7 +49,6 @@ def model(tmp_path: Path) -> Path:
 
 def expected(model: Path, x: Any) -> Any:
     """Return what ONNX Runtime computes."""
-    import onnxruntime
 
     session: Any = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
     return session.run(None, {"x": x})[0]

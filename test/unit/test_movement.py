@@ -6,11 +6,11 @@ from support.routes import route, traffic
 from t10.core import movement
 from t10.core.chunks import chunk_slots
 from t10.core.graph import Graph, GraphOutput, TensorValue, View
-from t10.core.schedule import Layout
+from t10.core.schedule import ValueLayout
 
 
-def linear(value: str, n_cores: int) -> Layout:
-    return Layout(kind="linear", value=value, n_cores=n_cores, dtype="f32")
+def linear(value: str, n_cores: int) -> ValueLayout:
+    return ValueLayout(kind="linear", value=value, n_cores=n_cores, dtype="f32")
 
 
 def graph_of(*views: View) -> Graph:

@@ -16,7 +16,7 @@ from t10.chip import load_chip
 from t10.core.graph import Graph, GraphOutput, TensorValue
 from t10.core.movement import Traffic
 from t10.core.plan import OperatorPlan
-from t10.core.schedule import Layout
+from t10.core.schedule import ValueLayout
 from t10.cost import IpuCostModel
 from t10.plan.movement import _moves, arrivals
 from t10.plan.movement.arrivals import Mover
@@ -114,7 +114,7 @@ def large(n_cores: int) -> tuple[Arriving, OperatorPlan]:
         (),
         (GraphOutput("c", spec.output.name),),
     )
-    layout = Layout("linear", b.name, n_cores, b.dtype)
+    layout = ValueLayout("linear", b.name, n_cores, b.dtype)
     return Arriving(graph, spec, plan, 1, {b.name: layout}), plan
 
 

@@ -11,7 +11,7 @@ from support.simulation import plan_of
 from t10.core import movement
 from t10.core.graph import Graph, View
 from t10.core.movement import ElementMap
-from t10.core.schedule import Buffer, Layout
+from t10.core.schedule import Buffer, ValueLayout
 from t10.sim import exchange
 from t10.sim.exchange import Source, gather
 from t10.sim.memory import CoreMemory
@@ -28,14 +28,14 @@ GRAPH: Graph = specs.chain_graph("g", (PRODUCER, READER, OTHER), VIEWS)
 VALUES = {"s": np.arange(48, dtype=np.float32), "x": 100 + np.arange(24, dtype=np.float32)}
 
 
-def source_layouts(rng: Random) -> dict[str, Layout]:
+def source_layouts(rng: Random) -> dict[str, ValueLayout]:
     """Return a layout of the producer's result, replicated or scattered, and one of the input."""
     plan = plan_of(PRODUCER, rng.choice([(2, 2, 2), (3, 1, 3), (1, 4, 2), (6, 1, 1), (1, 1, 8)]))
     scatter = rng.choice([j for j in (1, 2, 3, 4, 8) if plan.f_op[2] % j == 0])
     number = len(PRODUCER.operands)
     return {
-        "s": Layout("operand", "s", plan.n_cores, "f32", "producer", number, plan, scatter),
-        "x": Layout("linear", "x", rng.randint(1, 9), "f32"),
+        "s": ValueLayout("operand", "s", plan.n_cores, "f32", "producer", number, plan, scatter),
+        "x": ValueLayout("linear", "x", rng.randint(1, 9), "f32"),
     }
 
 

@@ -12,7 +12,7 @@ from support.random_cases import small_chip
 
 from t10.core.graph import Graph, GraphOutput, View
 from t10.core.plan import OperatorPlan
-from t10.core.schedule import Arrival, Buffer, Layout, ModulePlan
+from t10.core.schedule import Arrival, Buffer, ModulePlan, ValueLayout
 from t10.errors import VerifyError
 from t10.plan.verify import require_valid, verify_module
 
@@ -145,9 +145,9 @@ def cannon_twice(n_readers: int) -> ModulePlan:
     return random_plans.lay_out(Random(0), graph, (plan, plan)[:n_readers], small_chip(9))
 
 
-def weight_layout(plan: ModulePlan, scatter: int = 1) -> Layout:
+def weight_layout(plan: ModulePlan, scatter: int = 1) -> ValueLayout:
     spec = plan.graph.operators[0]
-    return Layout("operand", "b", 9, "i32", spec.name, 1, plan.operators[0].active.plan, scatter)
+    return ValueLayout("operand", "b", 9, "i32", spec.name, 1, plan.operators[0].active.plan, scatter)
 
 
 def test_a_weight_may_lie_idle_as_it_is_rotated() -> None:

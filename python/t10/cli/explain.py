@@ -18,7 +18,7 @@ def run_explain(arguments: Arguments) -> int:
     if arguments.operator is None:
         return list_operators(arguments, executable.plan.graph, executable.plan)
     explained = explain_operator(
-        executable.plan, arguments.operator, executable.prices(), executable.cost_model
+        executable.plan, arguments.operator, executable.costs(), executable.cost_model
     )
     if arguments.plot is not None:
         from t10.explain.picture import explanation_picture

@@ -28,7 +28,7 @@ class _Source:
 
     graph: Graph
     chip: ChipSpec
-    prices: str
+    cost_model_name: str
     plan: ModulePlan | None = None
 
 
@@ -49,7 +49,7 @@ def run_pareto(arguments: Arguments) -> int:
         found = search_operator(
             spec,
             source.chip,
-            cost_model(source.prices, source.chip),
+            cost_model(source.cost_model_name, source.chip),
             options,
             progress=lambda share: progress("search", round(100 * share), 100),
         )
@@ -57,16 +57,16 @@ def run_pareto(arguments: Arguments) -> int:
     if arguments.plot is not None:
         from t10.explain.picture import front_picture
 
-        front_picture(points, f"{spec.name} on {source.chip.name}", source.prices, arguments.plot)
+        front_picture(points, f"{spec.name} on {source.chip.name}", source.cost_model_name, arguments.plot)
     console = stdout(quiet=arguments.quiet)
     if arguments.as_json:
         head = {"format": "t10-front", "version": 1, "modelled": True}
-        about = {"operator": spec.name, "chip": source.chip.name, "cost_model": source.prices}
+        about = {"operator": spec.name, "chip": source.chip.name, "cost_model": source.cost_model_name}
         say_json(console, {**head, **about, "front": [asdict(point) for point in points],
                 "search": asdict(found.statistics)})  # fmt: skip
         return 0
     say(console, formula(spec))
-    title = f"{spec.name} on {source.chip.name}: time against memory (modelled, {source.prices})"
+    title = f"{spec.name} on {source.chip.name}: time against memory (modelled, {source.cost_model_name})"
     console.print(front_table(points, title, whole=True))
     say(console, _searched(found.statistics))
     if source.plan is not None:
@@ -103,8 +103,8 @@ def _source(arguments: Arguments, progress: Progress) -> _Source:
     if arguments.model.is_dir():
         executable = Executable.load(arguments.model)
         chip = load_chip(arguments.chip) if arguments.chip else executable.chip
-        prices = arguments.cost_model or executable.cost_model
-        return _Source(executable.plan.graph, chip, prices, executable.plan)
+        cost_model_name = arguments.cost_model or executable.cost_model
+        return _Source(executable.plan.graph, chip, cost_model_name, executable.plan)
     from t10.dialect.mlir import ir
     from t10.frontend.importer import import_model
     from t10.passes.pipeline import fused

@@ -21,7 +21,7 @@ from t10.core.graph import Graph, View
 from t10.core.loads import Loads, MoveRates
 from t10.core.plan import OperatorPlan, final_positions
 from t10.core.products import zero_padded_axes
-from t10.core.schedule import Layout
+from t10.core.schedule import ValueLayout
 
 Elements = NDArray[np.int64]
 NO_LOADS = Loads()
@@ -65,11 +65,15 @@ class Traffic:
     loads: Loads = NO_LOADS
 
 
-class MovePrices(Protocol):
+class MoveCosts(Protocol):
     """What every cost model says of an exchange phase of arbitrary pattern."""
 
     def exchange_cycles(self, max_bytes: int, fragments: int, *, neighbour: bool) -> int:
-        """Return the cycles of one exchange phase in which no core sends or receives more than `max_bytes`."""
+        """Return the cycles of one exchange phase in which no core sends or receives more than `max_bytes`.
+
+        `fragments` is the most separate contiguous runs of any core; `neighbour` says that every core talks to a ring
+        neighbour only. A phase that moves nothing takes no time.
+        """
         ...
 
     def copy_cycles(self, n_bytes: int) -> int:
@@ -78,7 +82,7 @@ class MovePrices(Protocol):
 
 
 @runtime_checkable
-class LoadPrices(Protocol):
+class LoadCosts(Protocol):
     """What a cost model says that looks closer: at which rates loads are counted, and what a phase with them takes."""
 
     @property
@@ -91,16 +95,16 @@ class LoadPrices(Protocol):
         ...
 
 
-class ArrivalPrices:
+class ArrivalCosts:
     """What relayouts and set-ups take by a cost model, whether it looks at loads or not."""
 
     __slots__ = ("_close", "_plain", "rates")
 
-    def __init__(self, prices: MovePrices) -> None:
+    def __init__(self, costs: MoveCosts) -> None:
         """Ask the model once whether it looks at loads; `rates` are those at which they are to be counted, if so."""
-        rates = prices.move_rates if isinstance(prices, LoadPrices) else None
-        self._plain = prices
-        self._close = prices if isinstance(prices, LoadPrices) and rates is not None else None
+        rates = costs.move_rates if isinstance(costs, LoadCosts) else None
+        self._plain = costs
+        self._close = costs if isinstance(costs, LoadCosts) and rates is not None else None
         self.rates = rates
 
     def cycles(self, moved: Traffic, item_bytes: int) -> int:
@@ -149,7 +153,7 @@ def operand_elements(spec: OperatorSpec, plan: OperatorPlan, number: int) -> NDA
     return geometry.flat_elements(operand, geometry.window_lengths(plan, slot), plan, starts)
 
 
-def layout_map(spec: OperatorSpec | None, layout: Layout, n_elements: int) -> ElementMap:
+def layout_map(spec: OperatorSpec | None, layout: ValueLayout, n_elements: int) -> ElementMap:
     """Return the element map of a layout; `spec` is the operator of an `operand` layout, None for `linear`."""
     if layout.plan is None or spec is None:
         chunk = chunk_slots(n_elements, layout.n_cores)

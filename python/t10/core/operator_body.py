@@ -10,7 +10,7 @@ from t10.core import geometry
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.plan import CostedPlan, OperatorPlan, final_positions
 from t10.core.program import Arrive, Epilogue, Fill, Reduce, Shift, Statement, SubTask
-from t10.core.schedule import Arrival, Layout, ScheduledOperator
+from t10.core.schedule import Arrival, ScheduledOperator, ValueLayout
 
 CACHE_ENTRIES = 4096
 
@@ -19,7 +19,7 @@ def scheduled_operator(
     spec: OperatorSpec,
     active: CostedPlan,
     arrivals: tuple[Arrival, ...],
-    output_layout: Layout,
+    output_layout: ValueLayout,
     pareto: tuple[CostedPlan, ...] = (),
 ) -> ScheduledOperator:
     """Return an operator with the program that follows from its plan and from how its operands arrive."""

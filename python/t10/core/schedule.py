@@ -25,7 +25,7 @@ def moment(step: int, phase: Phase) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class ValueLayout:
     """Where the elements of a value lie, the same way on every core.
 
     `linear`: element e of `value` in slot `e % chunk` of core `e // chunk`, chunk = `chunk_slots(elements, n_cores)`.
@@ -88,6 +88,14 @@ class Buffer:
 
 
 @dataclass(frozen=True, slots=True)
+class Home:
+    """Where a value lies while operators run: its layout, and the buffer (or variable of that name) that holds it."""
+
+    layout: ValueLayout
+    buffer: str
+
+
+@dataclass(frozen=True, slots=True)
 class Arrival:
     """How operand number `operand` gets to its cores before the operator runs, and what that moves.
 
@@ -119,7 +127,7 @@ class ScheduledOperator:
     name: str
     active: CostedPlan
     arrivals: tuple[Arrival, ...]
-    output_layout: Layout
+    output_layout: ValueLayout
     body: tuple[Statement, ...]
     pareto: tuple[CostedPlan, ...] = ()
 
@@ -152,8 +160,8 @@ class ModulePlan:
     chip: str
     graph: Graph
     operators: tuple[ScheduledOperator, ...]
-    weight_layouts: tuple[Layout, ...]
-    input_layouts: tuple[Layout, ...]
+    weight_layouts: tuple[ValueLayout, ...]
+    input_layouts: tuple[ValueLayout, ...]
     buffers: tuple[Buffer, ...]
     peak_bytes: int
     capacity_bytes: int

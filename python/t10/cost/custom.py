@@ -20,16 +20,15 @@ from inspect import Parameter, signature
 from typing import Any, cast, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from t10.core.expression import AxisSizes, OperatorKind, OperatorSpec
+from t10.core.arrays import Ints
+from t10.core.expression import OperatorKind, OperatorSpec
 from t10.core.loads import Loads, MoveRates
-from t10.core.movement import LoadPrices
-from t10.cost.model import CostModel
+from t10.core.movement import LoadCosts
+from t10.cost.model import CostModel, PlainForms
 from t10.cost.trace import Row, Table
 from t10.errors import InputError, T10Error
 
-Ints = NDArray[np.int64]
 SubTaskFunction = Callable[[OperatorSpec, Any], Any]
 """(spec, boxes of shape (n, axes)) -> cycles of one compute step, shape (n,)."""
 EpilogueFunction = Callable[[OperatorSpec, Any], Any] | Callable[[OperatorSpec, Any, Any], Any]
@@ -89,7 +88,7 @@ class UserCost:
 
 
 @dataclass(frozen=True, slots=True)
-class CustomCostModel:
+class CustomCostModel(PlainForms):
     """A `CostModel` whose `costs` price the operators they apply to; the last that applies counts.
 
     Everything else is the model `base`'s. `label` is what reports call the model, if it is not base and costs; `remake`
@@ -121,21 +120,12 @@ class CustomCostModel:
             return None
         return " ".join((base, *(f"{cost.name!r}={cost.version!r}" for cost in self.costs)))
 
-    def sub_task_cycles(self, spec: OperatorSpec, box: AxisSizes) -> int:
-        """Return the cycles of one compute step over `box` points of every axis."""
-        return int(self.sub_task_cycles_many(spec, np.array([box], np.int64).reshape(1, len(spec.axes)))[0])
-
     def sub_task_cycles_many(self, spec: OperatorSpec, boxes: Ints) -> Ints:
         """Return the cycles of one compute step for every row of `boxes`, shape (candidates, axes)."""
         own = self.own_cost(spec)
         return (
             self.base.sub_task_cycles_many(spec, boxes) if own is None else own.sub_task_cycles(spec, boxes)
         )
-
-    def epilogue_cycles(self, spec: OperatorSpec, n_slots: int, run: int) -> int:
-        """Return the cycles of the epilogue on `n_slots` accumulated elements of a core; 0 without one."""
-        one = (np.array([n], np.int64) for n in (n_slots, run))
-        return int(self.epilogue_cycles_many(spec, *one)[0])
 
     def epilogue_cycles_many(self, spec: OperatorSpec, n_slots: Ints, runs: Ints) -> Ints:
         """Return the cycles of the epilogue for every candidate."""
@@ -158,34 +148,22 @@ class CustomCostModel:
     @property
     def move_rates(self) -> MoveRates | None:
         """Return the rates at which loads are counted, None where the base model does not ask for loads."""
-        return self.base.move_rates if isinstance(self.base, LoadPrices) else None
+        return self.base.move_rates if isinstance(self.base, LoadCosts) else None
 
     def move_cycles(self, loads: Loads) -> int:
         """Return the cycles of a relayout or set-up with these loads, by a base model that has `move_rates`."""
-        assert isinstance(self.base, LoadPrices)
+        assert isinstance(self.base, LoadCosts)
         return self.base.move_cycles(loads)
-
-    def shift_cycles(self, n_bytes: int) -> int:
-        """Return the cycles in which every core passes `n_bytes` on."""
-        return self.base.shift_cycles(n_bytes)
 
     def shift_cycles_many(self, n_bytes: Ints) -> Ints:
         """Return the cycles of one shift for every candidate."""
         return self.base.shift_cycles_many(n_bytes)
-
-    def reduce_cycles(self, spec: OperatorSpec, n_members: int, chunk_bytes: int, n_slots: int) -> int:
-        """Return the cycles of a reduce-scatter; see `CostModel`."""
-        return self.base.reduce_cycles(spec, n_members, chunk_bytes, n_slots)
 
     def reduce_cycles_many(
         self, spec: OperatorSpec, n_members: Ints, chunk_bytes: Ints, n_slots: Ints
     ) -> Ints:
         """Return the cycles of a reduce-scatter for every candidate."""
         return self.base.reduce_cycles_many(spec, n_members, chunk_bytes, n_slots)
-
-    def all_reduce_cycles(self, spec: OperatorSpec, n_members: int, n_slots: int) -> int:
-        """Return the cycles of an all-reduce; see `CostModel`."""
-        return self.base.all_reduce_cycles(spec, n_members, n_slots)
 
     def all_reduce_cycles_many(self, spec: OperatorSpec, n_members: Ints, n_slots: Ints) -> Ints:
         """Return the cycles of an all-reduce for every candidate."""

@@ -7,20 +7,18 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from t10.chip import ChipSpec, load_chip
+from t10.core.arrays import Ints
 from t10.core.dtypes import size_bytes
-from t10.core.expression import AxisSizes, OperatorSpec
+from t10.core.expression import OperatorSpec
 from t10.core.loads import Loads, MoveRates
 from t10.cost.combine import Boxes, combine_operator
 from t10.cost.exchange import ExchangeCosts, exchange_costs
 from t10.cost.fitted import FitTable, bundled_table
 from t10.cost.matrix import MatrixAxes, matrix_axes, product_cycles
-from t10.cost.model import chip_fingerprint
+from t10.cost.model import PlainForms, chip_fingerprint
 from t10.cost.vector import box_cycles, combine_quad_cycles, elementwise_cycles, gather_cycles, load_cycles
-
-Ints = NDArray[np.int64]
 
 EVEN_BYTES = 8
 """Parts of a reduction arrive at multiples of so many bytes."""
@@ -49,7 +47,7 @@ def _matrix_axes(spec: OperatorSpec) -> MatrixAxes | None:
 
 
 @dataclass(frozen=True, slots=True)
-class IpuCostModel:
+class IpuCostModel(PlainForms):
     """The `CostModel` of a chip built like an IPU. Numbers are modelled, not measured on silicon."""
 
     chip: ChipSpec
@@ -76,10 +74,6 @@ class IpuCostModel:
         """Return the cycles of a relayout or set-up with these loads."""
         return self.exchange.phase_cycles(self.chip, loads)
 
-    def sub_task_cycles(self, spec: OperatorSpec, box: AxisSizes) -> int:
-        """Return the cycles of one compute step over `box` points of every axis."""
-        return int(self.sub_task_cycles_many(spec, np.array([box], np.int64).reshape(1, len(spec.axes)))[0])
-
     def sub_task_cycles_many(self, spec: OperatorSpec, boxes: Ints) -> Ints:
         """Return the cycles of one compute step for every row of `boxes`, shape (candidates, axes)."""
         fitted = self.table.predicted(spec, "sub_task", boxes) if self.is_fitted else None
@@ -93,11 +87,6 @@ class IpuCostModel:
         else:
             cycles = box_cycles(self.chip, spec, boxes)
         return cycles + self.chip.launch_cycles
-
-    def epilogue_cycles(self, spec: OperatorSpec, n_slots: int, run: int) -> int:
-        """Return the cycles of the epilogue on `n_slots` accumulated elements of a core; 0 without one."""
-        one = (np.array([n], np.int64) for n in (n_slots, run))
-        return int(self.epilogue_cycles_many(spec, *one)[0])
 
     def epilogue_cycles_many(self, spec: OperatorSpec, n_slots: Ints, runs: Ints) -> Ints:
         """Return the cycles of the epilogue for every candidate; the closed form does not ask for the runs."""
@@ -122,20 +111,11 @@ class IpuCostModel:
             return 0
         return self.chip.copy_launch_cycles + -(-n_bytes // self.chip.copy_bytes_per_cycle)
 
-    def shift_cycles(self, n_bytes: int) -> int:
-        """Return the cycles in which every core passes `n_bytes` on, in rounds through the shift buffer."""
-        return int(self.shift_cycles_many(np.array(n_bytes, np.int64)))
-
     def shift_cycles_many(self, n_bytes: Ints) -> Ints:
         """Return the cycles of one shift for every candidate; `n_bytes` may have any shape."""
         full, rest = np.divmod(n_bytes, self.chip.shift_buffer_bytes)
         whole = self._round_cycles(np.full_like(rest, self.chip.shift_buffer_bytes))
         return full * whole + np.where(rest > 0, self._round_cycles(rest), 0)
-
-    def reduce_cycles(self, spec: OperatorSpec, n_members: int, chunk_bytes: int, n_slots: int) -> int:
-        """Return the cycles of a reduce-scatter among `n_members` cores of chunks of `n_slots` elements each."""
-        one = (np.array([n], np.int64) for n in (n_members, chunk_bytes, n_slots))
-        return int(self.reduce_cycles_many(spec, *one)[0])
 
     def reduce_cycles_many(
         self, spec: OperatorSpec, n_members: Ints, chunk_bytes: Ints, n_slots: Ints
@@ -180,14 +160,6 @@ class IpuCostModel:
         quads = _quads(n_parts * n_slots, self.chip)
         adds = self.chip.n_workers * quads * (2 * load_cycles(spec.acc_dtype) + combine_quad_cycles(spec))
         return adds + self.chip.launch_cycles
-
-    def all_reduce_cycles(self, spec: OperatorSpec, n_members: int, n_slots: int) -> int:
-        """Return the cycles of an all-reduce among `n_members` cores of parts of `n_slots` elements each."""
-        return int(
-            self.all_reduce_cycles_many(spec, np.array([n_members], np.int64), np.array([n_slots], np.int64))[
-                0
-            ]
-        )
 
     def all_reduce_cycles_many(self, spec: OperatorSpec, n_members: Ints, n_slots: Ints) -> Ints:
         """Return the cycles of an all-reduce for every candidate; 0 where it has one member.

@@ -1,7 +1,7 @@
 """`CostModel`: the questions that planner and simulators ask about time. All answers are in cycles of one core.
 
 Functions take shapes only, never data: every core works in lock step on equal boxes, so one number is the time of all.
-The `_many` forms answer for many candidates at once and give exactly the numbers of the plain forms.
+The `_many` forms answer for many candidates at once and give exactly the numbers of the plain forms of `Costs`.
 """
 
 from __future__ import annotations
@@ -10,12 +10,11 @@ from hashlib import sha256
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from t10.chip import ChipSpec
+from t10.core.arrays import Ints
+from t10.core.costs import Costs
 from t10.core.expression import AxisSizes, OperatorSpec
-
-Ints = NDArray[np.int64]
 
 
 def chip_fingerprint(chip: ChipSpec) -> str:
@@ -24,7 +23,7 @@ def chip_fingerprint(chip: ChipSpec) -> str:
     return sha256(numbers.encode()).hexdigest()
 
 
-class CostModel(Protocol):
+class CostModel(Costs, Protocol):
     """Cycles of compute steps, exchange phases, shifts and reductions."""
 
     @property
@@ -39,51 +38,16 @@ class CostModel(Protocol):
         """
         ...
 
-    def sub_task_cycles(self, spec: OperatorSpec, box: AxisSizes) -> int:
-        """Return the cycles of one compute step over `box` points of every axis."""
-        ...
-
     def sub_task_cycles_many(self, spec: OperatorSpec, boxes: Ints) -> Ints:
         """Return the cycles of one compute step for every row of `boxes`, shape (candidates, axes)."""
-        ...
-
-    def epilogue_cycles(self, spec: OperatorSpec, n_slots: int, run: int) -> int:
-        """Return the cycles of the epilogue on `n_slots` accumulated elements of a core; 0 without one.
-
-        `run` of them, from 1 to `n_slots`, lie in one row that accumulator, epilogue inputs and result all walk evenly
-        (`t10.core.runs.epilogue_run`).
-        """
         ...
 
     def epilogue_cycles_many(self, spec: OperatorSpec, n_slots: Ints, runs: Ints) -> Ints:
         """Return the cycles of the epilogue for every candidate."""
         ...
 
-    def exchange_cycles(self, max_bytes: int, fragments: int, *, neighbour: bool) -> int:
-        """Return the cycles of one exchange phase in which no core sends or receives more than `max_bytes`.
-
-        `fragments` is the most separate contiguous runs of any core; `neighbour` says that every core talks to a ring
-        neighbour only. A phase that moves nothing takes no time.
-        """
-        ...
-
-    def copy_cycles(self, n_bytes: int) -> int:
-        """Return the cycles in which every core copies or fills at most `n_bytes` of its own memory; 0 for none."""
-        ...
-
-    def shift_cycles(self, n_bytes: int) -> int:
-        """Return the cycles in which every core passes `n_bytes` on, in rounds through the shift buffer.
-
-        `n_bytes` is the sum over all operands that advance together.
-        """
-        ...
-
     def shift_cycles_many(self, n_bytes: Ints) -> Ints:
         """Return the cycles of one shift for every candidate; `n_bytes` may have any shape."""
-        ...
-
-    def reduce_cycles(self, spec: OperatorSpec, n_members: int, chunk_bytes: int, n_slots: int) -> int:
-        """Return the cycles of a reduce-scatter among `n_members` cores of chunks of `n_slots` elements each."""
         ...
 
     def reduce_cycles_many(
@@ -92,13 +56,39 @@ class CostModel(Protocol):
         """Return the cycles of a reduce-scatter for every candidate; 0 where it has one member."""
         ...
 
-    def all_reduce_cycles(self, spec: OperatorSpec, n_members: int, n_slots: int) -> int:
-        """Return the cycles in which each of `n_members` cores takes the parts of all others and adds them to its own.
-
-        Every part has `n_slots` elements; 0 where there is one member.
-        """
-        ...
-
     def all_reduce_cycles_many(self, spec: OperatorSpec, n_members: Ints, n_slots: Ints) -> Ints:
         """Return the cycles of an all-reduce for every candidate."""
         ...
+
+
+class PlainForms:
+    """The plain forms of a model that has the `_many` forms."""
+
+    __slots__ = ()
+
+    def sub_task_cycles(self: CostModel, spec: OperatorSpec, box: AxisSizes) -> int:
+        """Return the cycles of one compute step over `box` points of every axis."""
+        return int(self.sub_task_cycles_many(spec, np.array([box], np.int64).reshape(1, len(spec.axes)))[0])
+
+    def epilogue_cycles(self: CostModel, spec: OperatorSpec, n_slots: int, run: int) -> int:
+        """Return the cycles of the epilogue on `n_slots` accumulated elements of a core; 0 without one."""
+        return int(self.epilogue_cycles_many(spec, *_each(n_slots, run))[0])
+
+    def shift_cycles(self: CostModel, n_bytes: int) -> int:
+        """Return the cycles in which every core passes `n_bytes` on, in rounds through the shift buffer."""
+        return int(self.shift_cycles_many(np.array(n_bytes, np.int64)))
+
+    def reduce_cycles(
+        self: CostModel, spec: OperatorSpec, n_members: int, chunk_bytes: int, n_slots: int
+    ) -> int:
+        """Return the cycles of a reduce-scatter among `n_members` cores of chunks of `n_slots` elements each."""
+        return int(self.reduce_cycles_many(spec, *_each(n_members, chunk_bytes, n_slots))[0])
+
+    def all_reduce_cycles(self: CostModel, spec: OperatorSpec, n_members: int, n_slots: int) -> int:
+        """Return the cycles of an all-reduce among `n_members` cores of parts of `n_slots` elements each."""
+        return int(self.all_reduce_cycles_many(spec, *_each(n_members, n_slots))[0])
+
+
+def _each(*numbers: int) -> tuple[Ints, ...]:
+    """Return every number as the one row of an array."""
+    return tuple(np.array([number], np.int64) for number in numbers)

@@ -10,17 +10,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from t10.chip import ChipSpec
+from t10.core.arrays import Ints
 from t10.core.dtypes import size_bytes
-from t10.core.expression import AxisSizes, OperatorSpec
+from t10.core.expression import OperatorSpec
 from t10.cost import paper_compute as compute
 from t10.cost.matrix import MatrixAxes, matrix_axes
-from t10.cost.model import chip_fingerprint
+from t10.cost.model import PlainForms, chip_fingerprint
 from t10.cost.paper_constants import PaperConstants, published_constants
-
-Ints = NDArray[np.int64]
 
 
 @lru_cache(maxsize=1024)
@@ -34,7 +32,7 @@ def paper_cost_model(chip: ChipSpec, *, hides_arithmetic: bool = True) -> PaperC
 
 
 @dataclass(frozen=True, slots=True)
-class PaperCostModel:
+class PaperCostModel(PlainForms):
     """The `CostModel` of the published constants.
 
     `hides_arithmetic` says whether arithmetic of epilogues may issue beside their loads and store; if not, every
@@ -54,10 +52,6 @@ class PaperCostModel:
         """Return a text that differs whenever any number differs."""
         return " ".join((self.name, chip_fingerprint(self.chip), self.constants.model_dump_json()))
 
-    def sub_task_cycles(self, spec: OperatorSpec, box: AxisSizes) -> int:
-        """Return the cycles of one compute step over `box` points of every axis."""
-        return int(self.sub_task_cycles_many(spec, np.array([box], np.int64).reshape(1, len(spec.axes)))[0])
-
     def sub_task_cycles_many(self, spec: OperatorSpec, boxes: Ints) -> Ints:
         """Return the cycles of one compute step for every row of `boxes`, shape (candidates, axes)."""
         roles = _matrix_axes(spec)
@@ -72,11 +66,6 @@ class PaperCostModel:
         if spec.combine != "none":
             return compute.reduction_cycles(self.constants, spec, boxes)
         return compute.elementwise_cycles(self.constants, spec, boxes)
-
-    def epilogue_cycles(self, spec: OperatorSpec, n_slots: int, run: int) -> int:
-        """Return the cycles of the epilogue on `n_slots` accumulated elements of a core; 0 without one."""
-        one = (np.array([n], np.int64) for n in (n_slots, run))
-        return int(self.epilogue_cycles_many(spec, *one)[0])
 
     def epilogue_cycles_many(self, spec: OperatorSpec, n_slots: Ints, runs: Ints) -> Ints:
         """Return the cycles of the epilogue for every candidate; the published model knows no runs."""
@@ -97,19 +86,10 @@ class PaperCostModel:
         accesses = np.array(n_bytes, np.int64)
         return compute.start_cycles(self.constants, 1) + int(compute.streamed(self.constants, accesses, 2))
 
-    def shift_cycles(self, n_bytes: int) -> int:
-        """Return the cycles in which every core passes `n_bytes` on, in rounds through the shift buffer."""
-        return int(self.shift_cycles_many(np.array(n_bytes, np.int64)))
-
     def shift_cycles_many(self, n_bytes: Ints) -> Ints:
         """Return the cycles of one shift for every candidate; `n_bytes` may have any shape."""
         rounds = compute.ceil_div(n_bytes, self.chip.shift_buffer_bytes)
         return self._moved(n_bytes, rounds * self._round_sync_cycles)
-
-    def reduce_cycles(self, spec: OperatorSpec, n_members: int, chunk_bytes: int, n_slots: int) -> int:
-        """Return the cycles of a reduce-scatter among `n_members` cores of chunks of `n_slots` elements each."""
-        one = (np.array([n], np.int64) for n in (n_members, chunk_bytes, n_slots))
-        return int(self.reduce_cycles_many(spec, *one)[0])
 
     def reduce_cycles_many(
         self, spec: OperatorSpec, n_members: Ints, chunk_bytes: Ints, n_slots: Ints
@@ -127,11 +107,6 @@ class PaperCostModel:
         starts = phases * compute.start_cycles(self.constants, 2)
         adds = compute.streamed(self.constants, rounds * n_slots, 3 * size_bytes(spec.acc_dtype))
         return np.where(rounds > 0, moved + starts + adds, 0)
-
-    def all_reduce_cycles(self, spec: OperatorSpec, n_members: int, n_slots: int) -> int:
-        """Return the cycles of an all-reduce among `n_members` cores of parts of `n_slots` elements each."""
-        one = (np.array([n], np.int64) for n in (n_members, n_slots))
-        return int(self.all_reduce_cycles_many(spec, *one)[0])
 
     def all_reduce_cycles_many(self, spec: OperatorSpec, n_members: Ints, n_slots: Ints) -> Ints:
         """Return the cycles of an all-reduce for every candidate; 0 where it has one member.

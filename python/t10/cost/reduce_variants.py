@@ -25,7 +25,7 @@ from t10.cost.kernel_variants import (
     chosen,
     either,
 )
-from t10.cost.walks import Loop, axis_order, innermost, united_loops
+from t10.cost.walks import WalkLoop, axis_order, innermost, united_loops
 
 ACCESS_BYTES = 8
 UNROLLED = (4, 16)
@@ -39,8 +39,8 @@ GUESS = {"one": 150.0, "outputs": 90.0, "outers": 36.0, "steps": 6.0, "points": 
 class _ReductionLoops:
     """A reduction's loops, innermost first, over outputs and contributions, and the bytes of all operands' elements."""
 
-    outputs: tuple[Loop, ...]
-    contributions: tuple[Loop, ...]
+    outputs: tuple[WalkLoop, ...]
+    contributions: tuple[WalkLoop, ...]
     sizes: tuple[int, ...]
 
     @property
@@ -168,13 +168,13 @@ def _shared_outputs(nest: _ReductionLoops) -> Column:
     return result
 
 
-def _is_contiguous(loop: Loop, n_inputs: int) -> Column:
+def _is_contiguous(loop: WalkLoop, n_inputs: int) -> Column:
     """Return whether all inputs stand still along a loop or are contiguous, one of them at least."""
     steps = loop.steps[:n_inputs]
     return both(both(*(step <= 1 for step in steps)), either(*(step == 1 for step in steps)))
 
 
-def _is_aligned(along: Loop, others: Sequence[Loop], sizes: Sequence[int], lanes: int) -> Column:
+def _is_aligned(along: WalkLoop, others: Sequence[WalkLoop], sizes: Sequence[int], lanes: int) -> Column:
     """Return whether every vector along a loop begins at a multiple of what one access takes."""
     result = always(along.extent)
     for number, size in enumerate(sizes):
@@ -239,7 +239,7 @@ def _product(columns: Sequence[Column]) -> Column:
     return result
 
 
-def _largest(loops: Sequence[Loop]) -> tuple[Column, Column]:
+def _largest(loops: Sequence[WalkLoop]) -> tuple[Column, Column]:
     """Return the extent of the longest loop, and the product of the others'."""
     result = loops[0].extent
     for loop in loops[1:]:

@@ -15,7 +15,7 @@ Strides = Mapping[int, Column]
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
+class WalkLoop:
     """A loop: its extent (n,), and the elements from one point to the next in every operand."""
 
     extent: Column
@@ -49,7 +49,7 @@ def axis_order(operand: Operand) -> tuple[int, ...]:
     return tuple(axis for dim in operand.dims for axis in dim.axes)
 
 
-def united_loops(boxes: Boxes, order: Sequence[int], operands: Sequence[Operand]) -> list[Loop]:
+def united_loops(boxes: Boxes, order: Sequence[int], operands: Sequence[Operand]) -> list[WalkLoop]:
     """Return loops over axes, innermost first (`order` has the outermost first); united ones leave loops of one point.
 
     An operand that lacks an axis stands still along it.
@@ -57,18 +57,18 @@ def united_loops(boxes: Boxes, order: Sequence[int], operands: Sequence[Operand]
     strides = [strides_of(operand, boxes) for operand in operands]
     current = boxes[:, 0] * 0 + 1
     steps = tuple(current * 0 for _ in strides)
-    result: list[Loop] = []
+    result: list[WalkLoop] = []
     for number, chain in enumerate(reversed(_chains(order, operands))):
         extent, own = product(boxes, chain), [each.get(chain[-1], 0) for each in strides]
         begins = current == 1
         walks = both(*(stride == current * step for stride, step in zip(own, steps, strict=True)))
         unites = either(extent == 1, begins, walks)
         if number:
-            result.append(Loop(chosen(unites, 1, current), steps))
+            result.append(WalkLoop(chosen(unites, 1, current), steps))
         keeps = either(extent == 1, both(unites, np.logical_not(begins)))
         steps = tuple(chosen(keeps, step, stride) for step, stride in zip(steps, own, strict=True))
         current = chosen(unites, current * extent, extent)
-    return [*result, Loop(current, steps)]
+    return [*result, WalkLoop(current, steps)]
 
 
 def _chains(order: Sequence[int], operands: Sequence[Operand]) -> list[list[int]]:
@@ -90,17 +90,17 @@ def _follows(operand: Operand, outer: int, inner: int) -> bool:
     return outer in axes and inner in axes and axes.index(inner) == axes.index(outer) + 1
 
 
-def innermost(loops: Sequence[Loop]) -> tuple[Loop, list[Loop]]:
+def innermost(loops: Sequence[WalkLoop]) -> tuple[WalkLoop, list[WalkLoop]]:
     """Return the first of loops (innermost first) that has points, and all of them with one point in its place."""
     first = loops[-1]
     for loop in reversed(loops[:-1]):
         is_first = loop.extent > 1
         steps = tuple(chosen(is_first, own, old) for own, old in zip(loop.steps, first.steps, strict=True))
-        first = Loop(chosen(is_first, loop.extent, first.extent), steps)
-    rest: list[Loop] = []
+        first = WalkLoop(chosen(is_first, loop.extent, first.extent), steps)
+    rest: list[WalkLoop] = []
     is_found = never(first.extent)
     for loop in loops:
         is_it = both(np.logical_not(is_found), loop.extent > 1)
-        rest.append(Loop(chosen(is_it, 1, loop.extent), loop.steps))
+        rest.append(WalkLoop(chosen(is_it, 1, loop.extent), loop.steps))
         is_found = either(is_found, is_it)
     return first, rest

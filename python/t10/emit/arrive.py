@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from t10.core import movement
+from t10.core.arrays import Ints
 from t10.core.canonical import canonical
 from t10.core.device import HostPiece, HostTensor, Pattern
 from t10.core.dtypes import size_bytes
@@ -17,19 +18,9 @@ from t10.core.expression import Operand, OperatorSpec
 from t10.core.graph import Graph, TensorValue, View
 from t10.core.movement import ElementMap
 from t10.core.plan import OperatorPlan
-from t10.core.schedule import Layout
+from t10.core.schedule import Home, ValueLayout
 from t10.emit import _routes
 from t10.emit.patterns import pattern_of_runs
-
-Ints = NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class Home:
-    """Where a value lies: its layout and the variable that holds it."""
-
-    layout: Layout
-    variable: str
 
 
 @dataclass(slots=True)
@@ -51,7 +42,7 @@ class Homes:
         self._specs = {spec.name: spec for spec in self.graph.operators}
         self._shapes = self.graph.shape_by_value
 
-    def element_map(self, layout: Layout) -> ElementMap:
+    def element_map(self, layout: ValueLayout) -> ElementMap:
         """Return which element lies in which slot of a layout; equal layouts of equal operators share it."""
         key = self._layout_key(layout)
         found = self._maps.get(key)
@@ -66,9 +57,9 @@ class Homes:
         """Return the source variables and the pattern that brings operand `number` to where the plan reads it."""
         operand = spec.operands[number]
         sources = self.graph.sources_of(operand.name)
-        variables = tuple(self.by_value[s].variable for s in sources)
+        variables = tuple(self.by_value[s].buffer for s in sources)
         homes = [self.by_value[s].layout for s in sources]
-        wanted = Layout("operand", operand.name, plan.n_cores, operand.dtype, spec.name, number, plan)
+        wanted = ValueLayout("operand", operand.name, plan.n_cores, operand.dtype, spec.name, number, plan)
         key = (
             self._layout_key(wanted),
             self._reading(operand.name, {}),
@@ -83,7 +74,9 @@ class Homes:
             self._patterns[key] = found
         return variables, found
 
-    def _pattern(self, operand: Operand, wanted: Layout, homes: list[Layout], *, is_padded: bool) -> Pattern:
+    def _pattern(
+        self, operand: Operand, wanted: ValueLayout, homes: list[ValueLayout], *, is_padded: bool
+    ) -> Pattern:
         """Return the pattern that brings an operand from the layouts of its sources to the wanted one."""
         target = self.element_map(wanted)
         through = movement.view_elements(self.graph, operand.name)
@@ -100,7 +93,7 @@ class Homes:
         constants = (*through.constants, operand.pad_value or "0")
         return pattern_of_runs(moves, size_bytes(operand.dtype), fills, constants)
 
-    def _layout_key(self, layout: Layout) -> tuple[object, ...]:
+    def _layout_key(self, layout: ValueLayout) -> tuple[object, ...]:
         """Return what a layout's element map depends on: names do not count."""
         if layout.kind != "operand":
             return ("linear", layout.n_cores, prod(self._shapes[layout.value]))
@@ -121,7 +114,7 @@ class Homes:
     def host_value(self, value: TensorValue, home: Home, fill: str) -> HostTensor:
         """Return how the host fills the variable of an input or a weight."""
         elements = self.element_map(home.layout).elements
-        return HostTensor(value.name, value.dtype, value.shape, (HostPiece(home.variable, elements, fill),))
+        return HostTensor(value.name, value.dtype, value.shape, (HostPiece(home.buffer, elements, fill),))
 
     def host_output(self, name: str, value: str, dtype: str) -> HostTensor:
         """Return where the host finds the elements of an output, read through views."""
@@ -134,7 +127,7 @@ class Homes:
             here = np.flatnonzero((ids >= first) & (ids < first + n_elements))
             home = self.by_value[source]
             lies = self.element_map(home.layout).elements
-            pieces.extend(_found(home.variable, lies, here, ids[here] - first, n_elements))
+            pieces.extend(_found(home.buffer, lies, here, ids[here] - first, n_elements))
             first += n_elements
         for number, constant in enumerate(through.constants):
             there = np.flatnonzero(ids == -1 - number).astype(np.int32)

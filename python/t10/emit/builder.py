@@ -25,8 +25,8 @@ from t10.core.task import TaskOperand
 from t10.emit.compiled_sets import CompiledSets, named
 from t10.emit.device_interface import DeviceInterface
 from t10.emit.patterns import received_bytes
-from t10.emit.placement import Place
-from t10.emit.vertices import Nest, Work
+from t10.emit.placement import TileRange
+from t10.emit.vertices import VertexNest, Work
 
 T = TypeVar("T")
 
@@ -38,7 +38,7 @@ class Builder(DeviceInterface):
     """The `DeviceInterface` of an IPU: collects a device program; `places` is where every buffer lies, by name."""
 
     n_tiles: int
-    places: dict[str, Place]
+    places: dict[str, TileRange]
     variables: dict[str, Variable] = field(default_factory=dict[str, Variable])
     codelets: dict[str, Codelet] = field(default_factory=dict[str, Codelet])
     compute_sets: dict[str, ComputeSet] = field(default_factory=dict[str, ComputeSet])
@@ -97,7 +97,7 @@ class Builder(DeviceInterface):
         )
 
     def execute(
-        self, operator: str, kind: VertexKind, nest: Nest, work: Work, cycles: int, comment: str = ""
+        self, operator: str, kind: VertexKind, nest: VertexNest, work: Work, cycles: int, comment: str = ""
     ) -> Execute:
         """Add a compute set unless the operator has an equal one, and return its execution."""
         names = tuple(variable for variable, _ in nest.operands)

@@ -17,7 +17,7 @@ from t10.emit.builder import Builder
 from t10.emit.lowering_context import OperatorContext
 from t10.emit.patterns import NOTHING, pattern
 from t10.emit.reduction import Round, all_rounds, groups, scatter_rounds
-from t10.emit.vertices import Nest, Work
+from t10.emit.vertices import VertexNest, Work
 from t10.errors import T10Error
 
 EVEN_BYTES = 8
@@ -63,7 +63,7 @@ def combine_partials(
 def _combine(builder: Builder, context: OperatorContext, one: Round, buffer: str, item_bytes: int) -> Step:
     """Return the execution that combines what arrived with the accumulators."""
     spec = context.spec
-    nest = Nest(
+    nest = VertexNest(
         identity(),
         spec.combine,
         (0,),

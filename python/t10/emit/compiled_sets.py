@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from t10.core.device import Reference, VertexGroup
 from t10.core.tile import WIDE_BYTES
-from t10.emit.placement import Place
-from t10.emit.vertices import Nest, Vertices, Work, apart_pairs, vertices
+from t10.emit.placement import TileRange
+from t10.emit.vertices import VertexNest, Vertices, Work, apart_pairs, vertices
 
 PLACEHOLDER = "operand "
 
@@ -22,7 +22,7 @@ class CompiledSets:
         default_factory=dict[tuple[VertexGroup, ...], int]
     )
 
-    def of(self, nest: Nest, work: Work, places: Mapping[str, Place]) -> tuple[int, Vertices]:
+    def of(self, nest: VertexNest, work: Work, places: Mapping[str, TileRange]) -> tuple[int, Vertices]:
         """Return a number that equal groups of vertices share, and the vertices."""
         lie = [places[name] for name, _ in nest.operands]
         unnamed = replace(

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from t10.core.device import CopyKind, Exchange, Execute, Pattern, VariableRole, VertexKind
 
 if TYPE_CHECKING:
-    from t10.emit.vertices import Nest, Work
+    from t10.emit.vertices import VertexNest, Work
 
 
 class DeviceInterface(ABC):
@@ -46,7 +46,7 @@ class DeviceInterface(ABC):
 
     @abstractmethod
     def execute(
-        self, operator: str, kind: VertexKind, nest: Nest, work: Work, cycles: int, comment: str = ""
+        self, operator: str, kind: VertexKind, nest: VertexNest, work: Work, cycles: int, comment: str = ""
     ) -> Execute:
         """Compute: every core of `work` runs the loop nest on its box; returns the step. No core touches another.
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
 from t10.core import geometry
+from t10.core.arrays import Ints
 from t10.core.chunks import chunk_slots
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes
@@ -22,14 +22,12 @@ from t10.emit.contiguous_parts import window_parts
 from t10.emit.lowering_context import OperatorContext
 from t10.emit.reduction import groups
 from t10.emit.tasks import axis_strides, uses_position
-from t10.emit.vertices import Nest, Work, renamed
-
-Ints = NDArray[np.int64]
+from t10.emit.vertices import VertexNest, Work, renamed
 
 
 def epilogue_work(
     builder: Builder, cost: CostModel, context: OperatorContext
-) -> Iterator[tuple[Nest, Work, int]]:
+) -> Iterator[tuple[VertexNest, Work, int]]:
     """Yield the nests of an operator's epilogue (a copy where it has none), what cores do in them, and cycles."""
     spec, plan = context.spec, context.plan
     charged = replace(plan, reduce="scatter" if context.is_scattered else "all")
@@ -42,13 +40,13 @@ def epilogue_work(
         yield nest, work, 0 if number else cycles
 
 
-def epilogue_nests(context: OperatorContext) -> Iterator[tuple[Nest, Work]]:
+def epilogue_nests(context: OperatorContext) -> Iterator[tuple[VertexNest, Work]]:
     """Yield the nests of an operator's epilogue and what cores do in them."""
     n_members, _ = output_chunk(context.spec, context.plan)
     return _scattered(context, n_members) if context.is_scattered else _whole(context)
 
 
-def _nest(context: OperatorContext, result_strides: AxisSizes) -> Nest:
+def _nest(context: OperatorContext, result_strides: AxisSizes) -> VertexNest:
     """Return the nest over the parallel axes in the operator's order; reduction axes have extent 1."""
     spec, plan = context.spec, context.plan
     lengths = geometry.window_lengths(plan, context.output_slot)
@@ -62,10 +60,10 @@ def _nest(context: OperatorContext, result_strides: AxisSizes) -> Nest:
         *inputs,
         (context.result, TaskOperand(spec.output.dtype, result_strides)),
     )
-    return Nest(spec.epilogue or identity(), "none", (), operands)
+    return VertexNest(spec.epilogue or identity(), "none", (), operands)
 
 
-def _whole(context: OperatorContext) -> Iterator[tuple[Nest, Work]]:
+def _whole(context: OperatorContext) -> Iterator[tuple[VertexNest, Work]]:
     """Yield the epilogue over every core's whole window; cut at its seam only where the position matters."""
     spec, plan = context.spec, context.plan
     lengths = geometry.window_lengths(plan, context.output_slot)
@@ -90,7 +88,7 @@ def _whole(context: OperatorContext) -> Iterator[tuple[Nest, Work]]:
         yield nest, Work(chosen, part.extents[chosen], offsets, np.ones(len(chosen), np.bool_), origin)
 
 
-def _offsets(nest: Nest, slots: Ints) -> Ints:
+def _offsets(nest: VertexNest, slots: Ints) -> Ints:
     """Return the byte offsets of every operand at slot coordinates (cores, axes)."""
     return np.stack(
         [(slots * np.array(o.strides)).sum(axis=1) * size_bytes(o.dtype) for _, o in nest.operands], axis=1
@@ -101,7 +99,7 @@ def _function(context: OperatorContext) -> ScalarFunction:
     return context.spec.epilogue or identity()
 
 
-def _scattered(context: OperatorContext, n_members: int) -> Iterator[tuple[Nest, Work]]:
+def _scattered(context: OperatorContext, n_members: int) -> Iterator[tuple[VertexNest, Work]]:
     """Yield the epilogue over every core's chunk of the flattened window, box by box.
 
     Chunk k lies with the core of rank k; a chunk is a run of slots, so it is at most one partial row, whole rows, and
@@ -136,13 +134,13 @@ def _scattered(context: OperatorContext, n_members: int) -> Iterator[tuple[Nest,
         )
 
 
-def _is_flat(nest: Nest) -> bool:
+def _is_flat(nest: VertexNest) -> bool:
     """Return whether every input is walked as the accumulator is, or not at all."""
     strides = nest.operands[0][1].strides
     return all(o.strides == strides or not any(o.strides) for _, o in nest.operands[:-1])
 
 
-def _flat(nest: Nest, ranks: Ints, chunk: int, n_slots: int) -> tuple[Nest, Work]:
+def _flat(nest: VertexNest, ranks: Ints, chunk: int, n_slots: int) -> tuple[VertexNest, Work]:
     """Return a nest over the slots of a chunk."""
     strides = nest.operands[0][1].strides
     operands = tuple(
@@ -150,7 +148,7 @@ def _flat(nest: Nest, ranks: Ints, chunk: int, n_slots: int) -> tuple[Nest, Work
         for name, o in nest.operands[:-1]
     )
     name, result = nest.operands[-1]
-    flat = Nest(nest.body, "none", (), (*operands, (name, TaskOperand(result.dtype, (1,)))))
+    flat = VertexNest(nest.body, "none", (), (*operands, (name, TaskOperand(result.dtype, (1,)))))
     widths = np.clip(n_slots - ranks * chunk, 0, chunk)
     tiles = np.flatnonzero(widths > 0)
     first = ranks[tiles] * chunk
@@ -161,13 +159,13 @@ def _flat(nest: Nest, ranks: Ints, chunk: int, n_slots: int) -> tuple[Nest, Work
 
 def _boxed(
     context: OperatorContext,
-    nest: Nest,
+    nest: VertexNest,
     ranks: Ints,
     chunk: int,
     boxes: list[list[tuple[AxisSizes, AxisSizes]]],
     axis_of_dim: list[int],
     starts: Ints,
-) -> tuple[Nest, Work]:
+) -> tuple[VertexNest, Work]:
     """Return the work on one box per rank: `boxes[rank]` holds (first coordinates, extents) per dim, or nothing."""
     plan = context.plan
     n_axes = len(plan.f_op)

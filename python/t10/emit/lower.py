@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 import numpy as np
-from numpy.typing import NDArray
 
 from t10.chip import ChipSpec
 from t10.core import geometry
@@ -16,9 +15,9 @@ from t10.core.expression import OperatorSpec
 from t10.core.graph import TensorValue
 from t10.core.plan import OperatorPlan
 from t10.core.program import Arrive, Epilogue, Fill, Reduce, Shift, SubTask
-from t10.core.schedule import Arrival, Layout, ModulePlan, ScheduledOperator
+from t10.core.schedule import Arrival, Home, ModulePlan, ScheduledOperator, ValueLayout
 from t10.cost import CostModel
-from t10.emit.arrive import Home, Homes
+from t10.emit.arrive import Homes
 from t10.emit.builder import Builder
 from t10.emit.combine import combine_partials
 from t10.emit.epilogue import epilogue_work
@@ -30,8 +29,6 @@ from t10.emit.placement import places_of
 from t10.emit.shifts import shift
 from t10.emit.target import check_target
 from t10.errors import T10Error
-
-Ints = NDArray[np.int64]
 
 
 def lower(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> DeviceProgram:
@@ -75,7 +72,7 @@ class _Lowering:
     def idle(
         self,
         values: tuple[TensorValue, ...],
-        layouts: tuple[Layout, ...],
+        layouts: tuple[ValueLayout, ...],
         prefix: str,
         role: VariableRole,
     ) -> tuple[HostTensor, ...]:
@@ -97,7 +94,7 @@ class _Lowering:
             result.append(tensor)
         return tuple(result)
 
-    def _padding(self, layout: Layout) -> str:
+    def _padding(self, layout: ValueLayout) -> str:
         """Return what slots outside a tensor hold in a layout, as a constant's spelling."""
         for spec in self.plan.graph.operators:
             if spec.name == layout.operator:

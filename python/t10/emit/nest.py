@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from t10.core import geometry
+from t10.core.arrays import Bools, Ints
 from t10.core.device import Step
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, OperatorSpec
@@ -18,15 +18,13 @@ from t10.core.scalar import ScalarFunction, ScalarOp, constant_text
 from t10.core.schedule import ScheduledOperator
 from t10.core.task import TaskOperand
 from t10.cost import CostModel
-from t10.cost.operator import sub_task_box
 from t10.emit.builder import Builder, flat_operand
 from t10.emit.contiguous_parts import ContiguousPart, lacks_terms, sub_task_parts
 from t10.emit.lowering_context import OperatorContext
 from t10.emit.tasks import axis_strides, uses_position
-from t10.emit.vertices import Nest, Work, renamed
+from t10.emit.vertices import VertexNest, Work, renamed
 
-Ints = NDArray[np.int64]
-Cores = NDArray[np.bool_]
+Cores = Bools
 
 
 def initial_cores(context: OperatorContext, body: tuple[Statement, ...]) -> dict[int, Cores]:
@@ -77,7 +75,7 @@ def _filled(context: OperatorContext, following: tuple[Statement, ...]) -> Cores
     return filled
 
 
-def nest_of(context: OperatorContext) -> Nest:
+def nest_of(context: OperatorContext) -> VertexNest:
     """Return the loop nest of an operator's sub-tasks, all axes in the operator's order."""
     spec, plan = context.spec, context.plan
     operands = [
@@ -86,7 +84,7 @@ def nest_of(context: OperatorContext) -> Nest:
     ]
     lengths = geometry.window_lengths(plan, context.output_slot)
     output = (context.accumulator, TaskOperand(spec.acc_dtype, axis_strides(spec.output, lengths)))
-    return Nest(spec.body, spec.combine, spec.reduction_axes, (*operands, output), spec.selectors)
+    return VertexNest(spec.body, spec.combine, spec.reduction_axes, (*operands, output), spec.selectors)
 
 
 def sub_task(
@@ -94,8 +92,8 @@ def sub_task(
 ) -> list[Step]:
     """Return the executions of one sub-task, one per part; `begins` (cores,) where its outputs hold nothing yet."""
     spec, plan = context.spec, context.plan
-    cycles = cost.sub_task_cycles(spec, sub_task_box(plan))
-    note = f"box {'x'.join(map(str, sub_task_box(plan)))} at position {list(positions)}"
+    cycles = cost.sub_task_cycles(spec, plan.box)
+    note = f"box {'x'.join(map(str, plan.box))} at position {list(positions)}"
     steps: list[Step] = []
     key = ("sub-task", builder.kind_of(spec), plan, context.whole, positions, begins.tobytes())
     made = builder.once(key, lambda: tuple(sub_task_work(context, positions, begins)))
@@ -107,7 +105,7 @@ def sub_task(
 
 def sub_task_work(
     context: OperatorContext, positions: AxisSizes, begins: Cores | bool
-) -> Iterator[tuple[Nest, Work]]:
+) -> Iterator[tuple[VertexNest, Work]]:
     """Yield what cores do in the sub-task at a loop state, part by part; `begins` as in `sub_task`."""
     spec, plan = context.spec, context.plan
     nest = nest_of(context)
@@ -138,7 +136,7 @@ def whole_axes(spec: OperatorSpec, scheduled: ScheduledOperator) -> frozenset[in
     return zero_padded_axes(spec, scheduled.active.plan)
 
 
-def operand_offsets(context: OperatorContext, nest: Nest, part: ContiguousPart, chosen: Ints) -> Ints:
+def operand_offsets(context: OperatorContext, nest: VertexNest, part: ContiguousPart, chosen: Ints) -> Ints:
     """Return the byte offset of a part's first element in every operand, shape (chosen cores, operands)."""
     columns: list[Ints] = []
     for n, (_, operand) in enumerate(nest.operands):
@@ -154,7 +152,7 @@ def fill(builder: Builder, context: OperatorContext, cores: Cores) -> list[Step]
     if not tiles.size:
         return []
     body = ScalarFunction(0, (ScalarOp("const", (), spec.acc_dtype, neutral_text(spec)),), 0)
-    nest = Nest(body, "none", (), ((context.accumulator, flat_operand(spec.acc_dtype)),))
+    nest = VertexNest(body, "none", (), ((context.accumulator, flat_operand(spec.acc_dtype)),))
     work = flat_work(tiles, np.full(len(tiles), context.n_output_slots), np.zeros((len(tiles), 1), np.int64))
     return [builder.execute(spec.name, "fill", nest, work, 0)]
 

@@ -25,7 +25,7 @@ SHIFT = "shift"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TileRange:
     """Bytes of every tile: address of the first and how many, and the memory that they lie in."""
 
     address_bytes: int
@@ -48,18 +48,18 @@ class Place:
         return self.memory.elements(self.address_bytes, self.end_bytes)
 
 
-def are_apart(first: Place, second: Place) -> bool:
+def are_apart(first: TileRange, second: TileRange) -> bool:
     """Return whether no access to one and one to the other ever meet in a memory element."""
     return not first.elements & second.elements
 
 
-def places_of(plan: ModulePlan, chip: ChipSpec) -> dict[str, Place]:
+def places_of(plan: ModulePlan, chip: ChipSpec) -> dict[str, TileRange]:
     """Return where every buffer of a plan lies on every tile."""
     packing = _Packing(plan, chip)
     return packing.places() or packing.improved(mirrored(plan.buffers, chip))
 
 
-def mirrored(buffers: tuple[Buffer, ...], chip: ChipSpec) -> dict[str, Place]:
+def mirrored(buffers: tuple[Buffer, ...], chip: ChipSpec) -> dict[str, TileRange]:
     """Return the planner's arrangement upside down at the end of the memory: what it puts lowest lies highest."""
     sizes = {b.name: _up(b.size_bytes, ALIGNMENT_BYTES) for b in buffers}
     used = max((b.address_bytes + sizes[b.name] for b in buffers), default=chip.reserved_bytes)
@@ -67,7 +67,9 @@ def mirrored(buffers: tuple[Buffer, ...], chip: ChipSpec) -> dict[str, Place]:
     memory = chip.tile_memory
     top = memory.end - max(min(free, OVERREAD_BYTES), 0)
     return {
-        b.name: Place(top - (b.address_bytes - chip.reserved_bytes + sizes[b.name]), sizes[b.name], memory)
+        b.name: TileRange(
+            top - (b.address_bytes - chip.reserved_bytes + sizes[b.name]), sizes[b.name], memory
+        )
         for b in buffers
     }
 
@@ -99,19 +101,19 @@ class _Packing:
         self.begin = np.zeros(n, np.int64)
         self.end = np.zeros(n, np.int64)
         self.elements: dict[int, frozenset[int]] = {}
-        self.place_by_group: dict[int, Place] = {}
+        self.place_by_group: dict[int, TileRange] = {}
 
-    def places(self) -> dict[str, Place] | None:
+    def places(self) -> dict[str, TileRange] | None:
         """Return where every buffer lies, None where greed does not find room for all."""
         for number, group in enumerate(self.groups):
             size = _up(group.size_bytes, WIDE_BYTES)
             best = self._best(number, size, np.arange(number, dtype=np.int64))
             if best is None:
                 return None
-            self._put(number, Place(best[-1], size, self.memory))
+            self._put(number, TileRange(best[-1], size, self.memory))
         return self._by_name()
 
-    def improved(self, start: Mapping[str, Place]) -> dict[str, Place]:
+    def improved(self, start: Mapping[str, TileRange]) -> dict[str, TileRange]:
         """Return an arrangement with single groups moved to where they share elements with fewer of their partners."""
         everything: NDArray[np.int64] = np.arange(len(self.groups), dtype=np.int64)
         for number, group in enumerate(self.groups):
@@ -123,14 +125,14 @@ class _Packing:
                 continue
             best = self._best(number, place.size_bytes, np.delete(everything, number))
             if best is not None and best[:2] < shared:
-                self._put(number, Place(best[-1], place.size_bytes, self.memory))
+                self._put(number, TileRange(best[-1], place.size_bytes, self.memory))
         return self._by_name()
 
-    def _put(self, number: int, place: Place) -> None:
+    def _put(self, number: int, place: TileRange) -> None:
         self.begin[number], self.end[number] = place.address_bytes, place.end_bytes
         self.place_by_group[number], self.elements[number] = place, place.elements
 
-    def _by_name(self) -> dict[str, Place]:
+    def _by_name(self) -> dict[str, TileRange]:
         places = self.place_by_group
         return {name: places[number] for number, group in enumerate(self.groups) for name in group.names}
 

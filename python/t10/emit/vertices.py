@@ -7,23 +7,22 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from t10.codelets.compile import compile_task
+from t10.core.arrays import Bools, Ints
 from t10.core.codelet import Codelet, Compiled, Pointer, Scratch, by_name
 from t10.core.device import PerTile, Reference, VertexGroup
 from t10.core.expression import AxisSizes, Combine, Selector
 from t10.core.scalar import ScalarFunction
 from t10.core.task import Task, TaskOperand
-from t10.emit.placement import Place, are_apart
+from t10.emit.placement import TileRange, are_apart
 from t10.emit.tasks import alignment_bytes, named_axes, simplified
 
-Ints = NDArray[np.int64]
 SCRATCH = "scratch"
 
 
 @dataclass(frozen=True, slots=True)
-class Nest:
+class VertexNest:
     """A loop nest that many cores run: body and operands (inputs, then the output) as (variable, strides)."""
 
     body: ScalarFunction
@@ -43,11 +42,13 @@ class Work:
     tiles: Ints
     extents: Ints
     offsets: Ints
-    initial: NDArray[np.bool_]
+    initial: Bools
     origin: Ints | None = None
 
 
-def renamed(made: Iterable[tuple[Nest, Work]], names: tuple[str, ...]) -> Iterator[tuple[Nest, Work]]:
+def renamed(
+    made: Iterable[tuple[VertexNest, Work]], names: tuple[str, ...]
+) -> Iterator[tuple[VertexNest, Work]]:
     """Yield the same nests on variables `names`, in the order of their operands."""
     for nest, work in made:
         operands = tuple((name, operand) for name, (_, operand) in zip(names, nest.operands, strict=True))
@@ -72,7 +73,7 @@ class _Batch:
     compiled: Compiled
 
 
-def vertices(nest: Nest, work: Work, places: Mapping[str, Place]) -> Vertices:
+def vertices(nest: VertexNest, work: Work, places: Mapping[str, TileRange]) -> Vertices:
     """Return one vertex per core of `work`; raises `UnsupportedOpError` for what no codelet computes."""
     rows = [work.extents, work.initial[:, None].astype(np.int64)]
     if work.origin is not None:
@@ -99,12 +100,12 @@ def vertices(nest: Nest, work: Work, places: Mapping[str, Place]) -> Vertices:
 
 
 def _task(
-    nest: Nest,
+    nest: VertexNest,
     extents: AxisSizes,
     initial: bool,
     origin: AxisSizes,
     offsets: Ints,
-    places: Mapping[str, Place],
+    places: Mapping[str, TileRange],
 ) -> Task:
     """Return the task of a group of cores; its operands are aligned as the worst of theirs."""
     lie = [places[name] for name, _ in nest.operands]
@@ -132,14 +133,14 @@ def _task(
     )
 
 
-def apart_pairs(lie: list[Place]) -> frozenset[tuple[int, int]]:
+def apart_pairs(lie: list[TileRange]) -> frozenset[tuple[int, int]]:
     """Return the pairs of operands, by number, that lie in different memory elements."""
     return frozenset(
         (i, j) for i in range(len(lie)) for j in range(i + 1, len(lie)) if are_apart(lie[i], lie[j])
     )
 
 
-def _group(nest: Nest, batches: list[_Batch]) -> VertexGroup:
+def _group(nest: VertexNest, batches: list[_Batch]) -> VertexGroup:
     """Return the vertices of all cores that run one codelet."""
     tiles = np.concatenate([batch.tiles for batch in batches])
     order = np.argsort(tiles, kind="stable")

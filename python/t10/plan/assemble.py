@@ -12,7 +12,7 @@ from t10.core.graph import Graph
 from t10.core.movement import operand_of
 from t10.core.operator_body import scheduled_operator
 from t10.core.plan import Cycles, OperatorPlan
-from t10.core.schedule import Arrival, Layout, ModulePlan, ScheduledOperator
+from t10.core.schedule import Arrival, ModulePlan, ScheduledOperator, ValueLayout
 from t10.cost import CostModel
 from t10.cost.operator import home_cycles, operator_cycles, output_chunk
 from t10.plan.memory.allocation import allocate
@@ -91,15 +91,15 @@ def _is_read_whole(spec: OperatorSpec, operand: Operand) -> bool:
     )
 
 
-def linear_layout(value: str, dtype: str, n_cores: int) -> Layout:
+def linear_layout(value: str, dtype: str, n_cores: int) -> ValueLayout:
     """Return the layout that spreads a value evenly over `n_cores` cores."""
-    return Layout(kind="linear", value=value, n_cores=n_cores, dtype=dtype)
+    return ValueLayout(kind="linear", value=value, n_cores=n_cores, dtype=dtype)
 
 
-def output_layout(spec: OperatorSpec, plan: OperatorPlan) -> Layout:
+def output_layout(spec: OperatorSpec, plan: OperatorPlan) -> ValueLayout:
     """Return how an operator leaves its result: cut over the cores that summed it, or whole on each of them."""
     n_members, _ = output_chunk(spec, plan)
-    return Layout(
+    return ValueLayout(
         kind="operand",
         value=spec.output.name,
         n_cores=plan.n_cores,
@@ -113,7 +113,7 @@ def output_layout(spec: OperatorSpec, plan: OperatorPlan) -> Layout:
 
 def weight_layouts(
     context: Context, fronts: tuple[Front, ...], choices: tuple[Choice, ...]
-) -> dict[str, Layout]:
+) -> dict[str, ValueLayout]:
     """Return the idle layout of every weight that is read."""
     layouts = {
         weight.name: linear_layout(weight.name, weight.dtype, context.chip.n_cores)
@@ -125,17 +125,17 @@ def weight_layouts(
     return layouts
 
 
-def owned_layouts(context: Context, step: int, plan: OperatorPlan, level: int) -> dict[str, Layout]:
+def owned_layouts(context: Context, step: int, plan: OperatorPlan, level: int) -> dict[str, ValueLayout]:
     """Return the idle layouts of the weights that one operator alone reads, under its plan and idle level."""
     spec = context.graph.operators[step]
-    layouts: dict[str, Layout] = {}
+    layouts: dict[str, ValueLayout] = {}
     for number in context.owned[step]:
         weight = context.weight_by_owner[step, number]
         dtype = operand_of(spec, number).dtype
         if level == 0:
             layouts[weight] = linear_layout(weight, dtype, context.chip.n_cores)
             continue
-        layouts[weight] = Layout(
+        layouts[weight] = ValueLayout(
             kind="operand",
             value=weight,
             n_cores=plan.n_cores,
@@ -148,7 +148,7 @@ def owned_layouts(context: Context, step: int, plan: OperatorPlan, level: int) -
     return layouts
 
 
-def input_layouts(context: Context) -> dict[str, Layout]:
+def input_layouts(context: Context) -> dict[str, ValueLayout]:
     """Return inputs that no operator reads directly, spread evenly over all cores (for the others: `read_layouts`)."""
     return {
         value.name: linear_layout(value.name, value.dtype, context.chip.n_cores)
@@ -157,19 +157,19 @@ def input_layouts(context: Context) -> dict[str, Layout]:
     }
 
 
-def read_layouts(context: Context, step: int, plan: OperatorPlan) -> dict[str, Layout]:
+def read_layouts(context: Context, step: int, plan: OperatorPlan) -> dict[str, ValueLayout]:
     """Return where the inputs lie that an operator is the first to read: as it wants them, replicas sharing each part.
 
     The host writes an input once, in any layout: this one takes no more room than an even spread, and the first reader
     at most gathers from its replicas.
     """
     spec = context.graph.operators[step]
-    layouts: dict[str, Layout] = {}
+    layouts: dict[str, ValueLayout] = {}
     for value in context.graph.inputs:
         if context.reader_by_input.get(value.name, (-1, -1))[0] != step:
             continue
         number = context.reader_by_input[value.name][1]
-        layouts[value.name] = Layout(
+        layouts[value.name] = ValueLayout(
             kind="operand",
             value=value.name,
             n_cores=plan.n_cores,
@@ -220,7 +220,7 @@ def assemble(
 
 
 def arrival_of(
-    context: Context, step: int, number: int, plan: OperatorPlan, layouts: Mapping[str, Layout]
+    context: Context, step: int, number: int, plan: OperatorPlan, layouts: Mapping[str, ValueLayout]
 ) -> Arrival:
     """Return how one operand gets to its cores."""
     buffer = place_of(context, step, number, plan, layouts)
@@ -231,7 +231,7 @@ def arrival_of(
 
 
 def place_of(
-    context: Context, step: int, number: int, plan: OperatorPlan, layouts: Mapping[str, Layout]
+    context: Context, step: int, number: int, plan: OperatorPlan, layouts: Mapping[str, ValueLayout]
 ) -> str | None:
     """Return the buffer in which an operand lies already as the operator wants it, None where it must be brought."""
     spec = context.graph.operators[step]

@@ -188,7 +188,7 @@ def restore_module(
     return plan
 
 
-def priced_arrivals(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> ModulePlan:
+def costed_arrivals(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> ModulePlan:
     """Return a plan with what its arrivals move and take, and with the cycles of its operators, by a cost model."""
     context = context_of(plan.graph, chip, cost)
     layouts = {layout.value: layout for layout in (*plan.weight_layouts, *plan.input_layouts)}

@@ -20,7 +20,7 @@ from t10.core.expression import AffineDim, Axis, Operand, OperatorSpec, Term
 from t10.core.movement import ElementMap
 from t10.core.plan import OperatorPlan
 from t10.core.scalar import identity
-from t10.core.schedule import Layout
+from t10.core.schedule import ValueLayout
 from t10.emit import _routes
 
 Random = np.random.Generator
@@ -195,7 +195,7 @@ def _layout(
 ) -> tuple[ElementMap, bool] | None:
     """Return a random layout of a tensor and whether its slots outside the tensor are filled; None if too large."""
     if random.random() < 0.15:
-        linear = Layout("linear", "x", n_cores, dtype)
+        linear = ValueLayout("linear", "x", n_cores, dtype)
         return movement.layout_map(None, linear, prod(shape)), False
     kernels = tuple(int(random.choice([1, 1, 3])) if may_slide and n >= 8 else 1 for n in shape)
     spec = _reader(shape, dtype, kernels)
@@ -218,7 +218,7 @@ def _layout(
         core_order=tuple(random.permutation(n_axes).tolist()),
     )
     scatter = f_op[len(shape)] if random.random() < 0.3 and max(kernels) == 1 else 1
-    layout = Layout("operand", "x", plan.n_cores, dtype, "reader", 0, plan, scatter)
+    layout = ValueLayout("operand", "x", plan.n_cores, dtype, "reader", 0, plan, scatter)
     n_slots = prod(
         length + kernel - 1 for length, kernel in zip(plan.lengths[: len(shape)], kernels, strict=True)
     )

@@ -20,7 +20,7 @@ from t10.emit.epilogue import epilogue_nests
 from t10.emit.lowering_context import OperatorContext
 from t10.emit.nest import sub_task_work, whole_axes
 from t10.emit.tasks import simplified
-from t10.emit.vertices import Nest, Work
+from t10.emit.vertices import VertexNest, Work
 from t10.errors import UnsupportedOpError
 from t10.profile.measure import cycles_of
 from t10.profile.work import apart
@@ -71,7 +71,7 @@ def _measured(spec: OperatorSpec, scheduled: ScheduledOperator, chip: ChipSpec) 
     return StepCycles(sub_task, after)
 
 
-def _work_cycles(chip: ChipSpec, works: Iterable[tuple[Nest, Work]]) -> int:
+def _work_cycles(chip: ChipSpec, works: Iterable[tuple[VertexNest, Work]]) -> int:
     """Return the cycles of compute sets one after the other, launches included; 0 where one cannot be measured."""
     total = 0
     for nest, work in works:

@@ -6,17 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from t10.core.costs import Costs
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.plan import OperatorPlan
-from t10.core.schedule import Arrival, Phase, ScheduledOperator
+from t10.core.schedule import Arrival, Home, Phase, ScheduledOperator
 from t10.errors import SimTrap
 from t10.sim.lifetimes import Lifetimes
 from t10.sim.memory import CoreMemory
 from t10.sim.partition import Partition
-from t10.sim.prices import Prices
 from t10.sim.product import Factors, factors_of
 from t10.sim.reduce import Groups
-from t10.sim.relayout import Home, Mover
+from t10.sim.relayout import Mover
 from t10.sim.result import Timeline
 from t10.sim.traps import trap
 
@@ -30,7 +30,7 @@ class Machine:
     memory: CoreMemory
     mover: Mover
     timeline: Timeline
-    cost: Prices
+    cost: Costs
     lifetimes: Lifetimes
 
 

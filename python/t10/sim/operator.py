@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import assert_never
 
 from t10.core.program import Arrive, Epilogue, Fill, Reduce, Shift, Statement, SubTask
-from t10.core.schedule import PHASES, Phase
+from t10.core.schedule import PHASES, Home, Phase
 from t10.errors import SimTrap
 from t10.sim import statements
 from t10.sim.execution import Execution
 from t10.sim.lifetimes import check_taken_over
-from t10.sim.relayout import Home
 from t10.sim.traps import trap
 
 

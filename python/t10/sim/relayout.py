@@ -6,37 +6,27 @@ it where the operand's layout wants it; what crosses cores is measured, not pred
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from t10.core import movement
+from t10.core.arrays import Array
 from t10.core.dtypes import numpy_dtype, size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
 from t10.core.loads import MoveRates
 from t10.core.movement import ElementMap, Pricing, Traffic
 from t10.core.scalar import parse_constant
-from t10.core.schedule import Layout
+from t10.core.schedule import Home, ValueLayout
 from t10.sim.exchange import CHUNK_SLOTS, Source, gather
 from t10.sim.memory import CoreMemory
 from t10.sim.partition import core_chunks
 from t10.sim.traps import trap
 
-Array = NDArray[Any]
 KEPT_MAPS = 16
 KEPT_SLOTS = 1 << 23
-
-
-@dataclass(frozen=True, slots=True)
-class Home:
-    """Where a value lies now: its layout and the buffer that holds it."""
-
-    layout: Layout
-    buffer: str
 
 
 class Mover:
@@ -55,9 +45,9 @@ class Mover:
         self.homes = homes
         self.shapes = graph.shape_by_value
         self.specs = {spec.name: spec for spec in graph.operators}
-        self._recent: dict[Layout, ElementMap] = {}
+        self._recent: dict[ValueLayout, ElementMap] = {}
 
-    def element_map(self, layout: Layout) -> ElementMap:
+    def element_map(self, layout: ValueLayout) -> ElementMap:
         """Return which element lies in which slot of a layout; the last small maps are kept, they are read again."""
         found = self._recent.get(layout)
         if found is not None:
@@ -82,7 +72,7 @@ class Mover:
             )
         self._mark(home.buffer, home.layout.dtype, elements)
 
-    def fetch(self, value: str, wanted: Layout, buffer: str) -> Traffic:
+    def fetch(self, value: str, wanted: ValueLayout, buffer: str) -> Traffic:
         """Fill a buffer with a value in the wanted layout, read through views from where its sources lie."""
         target = self.element_map(wanted)
         slots = self.memory.slots(buffer, wanted.dtype, *target.elements.shape)
@@ -91,7 +81,7 @@ class Mover:
         self._mark(buffer, wanted.dtype, target.elements)
         return moved
 
-    def _pricing(self, wanted: Layout) -> Pricing | None:
+    def _pricing(self, wanted: ValueLayout) -> Pricing | None:
         """Return how the loads of filling a layout are counted."""
         if self.rates is None:
             return None
@@ -111,7 +101,7 @@ class Mover:
         """Drop the record of where a value lies."""
         self.homes.pop(value, None)
 
-    def check_in_place(self, value: str, wanted: Layout, buffer: str) -> None:
+    def check_in_place(self, value: str, wanted: ValueLayout, buffer: str) -> None:
         """Raise a trap unless a value already lies in `buffer` exactly as the wanted layout says."""
         sources = self.graph.sources_of(value)
         if len(sources) != 1 or sources[0] not in self.homes:
@@ -166,7 +156,7 @@ class Mover:
         self.memory.mark_written(buffer, n_cores, n_slots * size_bytes(dtype))
 
 
-def padding(spec: OperatorSpec | None, layout: Layout) -> float | int | bool:
+def padding(spec: OperatorSpec | None, layout: ValueLayout) -> float | int | bool:
     """Return what slots outside a tensor hold in a layout: the operand's padding, else zero."""
     if spec is None:
         return 0

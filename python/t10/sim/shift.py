@@ -8,25 +8,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from t10.core import geometry
+from t10.core.arrays import Ints
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.plan import OperatorPlan
 from t10.sim.memory import CoreMemory
 from t10.sim.partition import Partition
 from t10.sim.traps import trap
 
-Ints = NDArray[np.int64]
-Array = NDArray[Any]
 SHIFT_BUFFER = "shift"
 
 
 @dataclass(frozen=True, slots=True)
-class Slab:
+class ShiftedSlots:
     """The slots a shift replaces, as runs of three nested counters: `slot = outer + middle[core] + inner`.
 
     `outer` and `inner` are offsets all cores share, `middle` (cores or 1, n) follows the window's start.
@@ -82,7 +79,7 @@ def shift(
     return n_elements * itemsize
 
 
-def make_slab(partition: Partition, axis: int, pace: int, first: Ints) -> Slab:
+def make_slab(partition: Partition, axis: int, pace: int, first: Ints) -> ShiftedSlots:
     """Return the slots that hold local indices `first[core]` to `first[core] + pace` (excluded) of an axis.
 
     Dims over several axes are replaced whole. Axes in several dims of their own (diagonals) move where both agree.
@@ -92,16 +89,16 @@ def make_slab(partition: Partition, axis: int, pace: int, first: Ints) -> Slab:
     length = partition.lengths[axis]
     simple = [d for d, dim in enumerate(partition.operand.dims) if dim.is_simple and axis in dim.axes]
     if axis not in partition.operand.simple_axes or pace == length:
-        return Slab(np.zeros(1, np.int64), np.zeros((1, 1), np.int64), np.arange(prod(extents)))
+        return ShiftedSlots(np.zeros(1, np.int64), np.zeros((1, 1), np.int64), np.arange(prod(extents)))
     window = (first[:, None] + np.arange(pace)) % length
     if len(simple) > 1:
         middle = window * sum(strides[d] for d in simple)
         others = [d for d in range(len(extents)) if d not in simple]
         inner = _offsets([extents[d] for d in others], [strides[d] for d in others])
-        return Slab(np.zeros(1, np.int64), middle, inner)
+        return ShiftedSlots(np.zeros(1, np.int64), middle, inner)
     at = simple[0]
     outer = _offsets(list(extents[:at]), strides[:at])
-    return Slab(outer, window * strides[at], np.arange(strides[at]))
+    return ShiftedSlots(outer, window * strides[at], np.arange(strides[at]))
 
 
 def _offsets(extents: list[int], strides: list[int]) -> Ints:

@@ -15,7 +15,7 @@ from t10.core.dtypes import size_bytes
 from t10.core.expression import Operand
 from t10.core.program import Arrive, Fill, Reduce, Shift, SubTask
 from t10.core.runs import epilogue_run
-from t10.core.schedule import Arrival, Layout
+from t10.core.schedule import Arrival, ValueLayout
 from t10.sim.combine import neutral
 from t10.sim.compute import Running, compute_sub_task
 from t10.sim.epilogue import run_epilogue
@@ -45,9 +45,9 @@ def arrive(run: Execution, statement: Arrive) -> None:
     run.operands[number] = _arrived(run, operand, arrival)
 
 
-def _wanted(run: Execution, number: int) -> Layout:
+def _wanted(run: Execution, number: int) -> ValueLayout:
     operand, plan = run.spec.operands[number], run.plan
-    return Layout("operand", operand.name, plan.n_cores, operand.dtype, run.spec.name, number, plan)
+    return ValueLayout("operand", operand.name, plan.n_cores, operand.dtype, run.spec.name, number, plan)
 
 
 def _arrived(run: Execution, operand: Operand, arrival: Arrival) -> Partition:
@@ -65,7 +65,7 @@ def _arrived(run: Execution, operand: Operand, arrival: Arrival) -> Partition:
 def _charge_arrival(run: Execution, kind: PhaseKind, moved: movement.Traffic, element_bytes: int) -> None:
     """Record an exchange phase of arbitrary pattern, and what every core copies or fills by itself after it."""
     most = max(moved.received_elements, moved.sent_elements) * element_bytes
-    cycles = movement.ArrivalPrices(run.machine.cost).cycles(moved, element_bytes)
+    cycles = movement.ArrivalCosts(run.machine.cost).cycles(moved, element_bytes)
     run.machine.timeline.add(run.spec.name, kind, cycles, moved.total_elements * element_bytes, most)
 
 
@@ -100,10 +100,7 @@ def sub_task(run: Execution, statement: SubTask) -> None:
     compute_sub_task(running, statement.positions, run.last_sub_task)
     n_bytes = accumulator.slots.shape[1] * size_bytes(spec.acc_dtype)
     run.machine.memory.mark_written(run.accumulator_buffer, plan.n_cores, n_bytes)
-    box = tuple(
-        rp if n > 1 else length for rp, n, length in zip(plan.rp, plan.steps, plan.lengths, strict=True)
-    )
-    run.machine.timeline.add(spec.name, "compute", run.machine.cost.sub_task_cycles(spec, box))
+    run.machine.timeline.add(spec.name, "compute", run.machine.cost.sub_task_cycles(spec, plan.box))
     run.step_done()
 
 

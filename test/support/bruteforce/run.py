@@ -24,7 +24,7 @@ from support.bruteforce.symbols import (
 from t10.chip import ChipSpec
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, Operand, OperatorSpec
-from t10.core.schedule import Layout, ModulePlan, moment
+from t10.core.schedule import ModulePlan, ValueLayout, moment
 
 
 class Run:
@@ -66,7 +66,7 @@ class Run:
                 for core, slot, value in self.outside.get(layout.value, ()):
                     self.machine.store(core, buffer, slot, size, value)
 
-    def _enter_layout(self, layout: Layout, buffer: str) -> None:
+    def _enter_layout(self, layout: ValueLayout, buffer: str) -> None:
         """Note where every element of a value lies under a layout, and which slots lie outside the tensor."""
         shape = self.graph.shape_by_value[layout.value]
         homes: dict[Index, list[tuple[int, int]]] = {index: [] for index in boxes(shape)}

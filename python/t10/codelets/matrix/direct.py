@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from t10.codelets.matrix.copying import Copies, Lines
 from t10.codelets.matrix.engine import BLOCK_WORDS, WORD_BYTES
-from t10.codelets.matrix.product import Loop, Product
+from t10.codelets.matrix.product import Product, ProductLoop
 from t10.codelets.matrix.shape import LINE_WORDS, Load, PassKind, Stage, Structure
 from t10.codelets.matrix.share import Sharing, sharing
 from t10.codelets.matrix.stream import Access, Kit, Registers, Stream, jump_words, pace_word
@@ -34,7 +34,7 @@ class Pass:
     x_at: int
     w_at: int
     w_within: int
-    levels: tuple[Loop, ...]
+    levels: tuple[ProductLoop, ...]
     adds: bool
 
 
@@ -55,7 +55,7 @@ class Direct:
     def numbers(self) -> dict[str, int]:
         """Return every word that is no pointer, by name."""
         product, structure = self.product, self.structure
-        row = product.rows[-1] if product.rows else Loop(1, 0, 0, 0)
+        row = product.rows[-1] if product.rows else ProductLoop(1, 0, 0, 0)
         shared = self.sharing
         share, rest = divmod(shared.n // shared.unit, N_WORKERS)
         words = {"w_row": product.columns.w, "share": share, "rest": rest, "x_row": row.x, "out_row": row.out}
@@ -116,24 +116,24 @@ class Direct:
         """Return the bytes of scratch memory."""
         return self.w_copy_at + (self.w_lines.size_bytes if self.w_lines else 0)
 
-    def _steps(self, number: int, one: Pass) -> tuple[Loop, ...]:
+    def _steps(self, number: int, one: Pass) -> tuple[ProductLoop, ...]:
         """Return the steps of levels: each takes back what the level inside has moved on.
 
         The last block of columns has reached back; copied weights begin anew in every sum.
         """
-        result: list[Loop] = []
+        result: list[ProductLoop] = []
         columns = one.kind.outs - 1
         channel = self.copies.w.column_step if self.copies.w else self.product.columns.w
         reaches = not one.adds or self.copies.w is not None
         for level, loop in enumerate(one.levels):
-            inside = one.levels[level + 1] if level + 1 < len(one.levels) else Loop(0, 0, 0, 0)
+            inside = one.levels[level + 1] if level + 1 < len(one.levels) else ProductLoop(0, 0, 0, 0)
             n = inside.extent
             w = 0 if self.copies.w and level == columns else n * inside.w
             out = n * inside.out
             if level == columns - 1:
                 out -= self.columns_back * self.product.engine.out_bytes
                 w -= self.columns_back * channel if reaches else 0
-            result.append(Loop(loop.extent, loop.x - n * inside.x, loop.w - w, loop.out - out))
+            result.append(ProductLoop(loop.extent, loop.x - n * inside.x, loop.w - w, loop.out - out))
         return tuple(result)
 
 
@@ -173,7 +173,7 @@ def direct(product: Product) -> Direct | None:
     return Direct(product, structure, tuple(passes), shared, back, lines)
 
 
-def _is_wide(product: Product, structure: Structure, levels: tuple[Loop, ...], back: int) -> bool:
+def _is_wide(product: Product, structure: Structure, levels: tuple[ProductLoop, ...], back: int) -> bool:
     """Return whether the first partials of every row and block of columns can be loaded 16 bytes at a time."""
     output, size = product.task.output, product.engine.out_bytes
     is_whole = structure.kit.stores == product.engine.phases and back * size % WIDE_BYTES == 0
@@ -203,13 +203,16 @@ def _pass(product: Product, kit: Kit, n_blocks: int, n_deep: int, words: int, *,
     engine, copies = product.engine, product.copies or NO_COPIES
     w_column = copies.w.column_step if copies.w else product.columns.w
     deep = engine.depth * engine.in_bytes
-    outs = [*product.outs, Loop(n_blocks, 0, engine.columns * w_column, engine.columns * engine.out_bytes)]
-    sums = [*product.sums, Loop(n_deep, deep, deep, 0)]
+    outs = [
+        *product.outs,
+        ProductLoop(n_blocks, 0, engine.columns * w_column, engine.columns * engine.out_bytes),
+    ]
+    sums = [*product.sums, ProductLoop(n_deep, deep, deep, 0)]
     # A level of one point is written where it makes codelets alike; it costs nothing, or a few cycles once.
-    outs = [loop for loop in outs if loop.extent > 1] or [Loop(1, 0, 0, 0)]
+    outs = [loop for loop in outs if loop.extent > 1] or [ProductLoop(1, 0, 0, 0)]
     sums = [loop for loop in sums if loop.extent > 1]
     if copies.w:
-        sums = sums or [Loop(1, 0, 0, 0)]
+        sums = sums or [ProductLoop(1, 0, 0, 0)]
     first = kit.words - words
     end = product.inner.extent * engine.in_bytes
     x_at = end - kit.words * WORD_BYTES if first else 0
@@ -260,12 +263,12 @@ def is_by_words(product: Product) -> bool:
     return product.engine.out_bytes == WORD_BYTES // 2 and not _is_aligned_output(product)
 
 
-def _accesses(product: Product, kit: Kit, levels: tuple[Loop, ...]) -> tuple[Access, Access]:
+def _accesses(product: Product, kit: Kit, levels: tuple[ProductLoop, ...]) -> tuple[Access, Access]:
     """Return which accesses may share a bundle in the loops that begin from zero and that add."""
     task, engine = product.task, product.engine
     if is_by_words(product):
         return "word", "word"
-    row = product.rows[-1] if product.rows else Loop(1, 0, 0, 0)
+    row = product.rows[-1] if product.rows else ProductLoop(1, 0, 0, 0)
     copies = product.copies or NO_COPIES
     # Scratch memory is demanded apart from the output where that can be had: from an interleaved one.
     is_apart = task.output.is_interleaved if copies.x else task.are_apart(product.x, len(task.inputs))
@@ -290,7 +293,7 @@ def _accesses(product: Product, kit: Kit, levels: tuple[Loop, ...]) -> tuple[Acc
     return begin, add
 
 
-def _load(product: Product, first: int, last: int, levels: list[Loop]) -> Load:
+def _load(product: Product, first: int, last: int, levels: list[ProductLoop]) -> Load:
     """Return how weights are loaded; what lies between channels is skipped where a new address takes longer."""
     w = product.w_operand
     steps = [product.columns.w, first * WORD_BYTES, *(loop.w for loop in levels)]

@@ -23,7 +23,7 @@ LEVELS_OF_ROWS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
+class ProductLoop:
     """Axes walked as one: points, and bytes from one to the next in input, weights and output."""
 
     extent: int
@@ -31,7 +31,7 @@ class Loop:
     w: int
     out: int
 
-    def is_inside(self, outer: Loop) -> bool:
+    def is_inside(self, outer: ProductLoop) -> bool:
         """Return whether this and an outer loop walk on evenly, as one."""
         steps = ((self.x, outer.x), (self.w, outer.w), (self.out, outer.out))
         return all(far == near * self.extent for near, far in steps)
@@ -50,11 +50,11 @@ class Product:
     engine: Engine
     x: int
     w: int
-    inner: Loop
-    columns: Loop
-    rows: tuple[Loop, ...]
-    outs: tuple[Loop, ...]
-    sums: tuple[Loop, ...]
+    inner: ProductLoop
+    columns: ProductLoop
+    rows: tuple[ProductLoop, ...]
+    outs: tuple[ProductLoop, ...]
+    sums: tuple[ProductLoop, ...]
     copies: Copies | None = None
 
     @property
@@ -98,10 +98,12 @@ class _Parts:
     x: int
     w: int
 
-    def loop(self, axis: int) -> Loop:
+    def loop(self, axis: int) -> ProductLoop:
         task = self.task
         x, w = task.inputs[self.x], task.inputs[self.w]
-        return Loop(task.extents[axis], *(o.strides[axis] * size_bytes(o.dtype) for o in (x, w, task.output)))
+        return ProductLoop(
+            task.extents[axis], *(o.strides[axis] * size_bytes(o.dtype) for o in (x, w, task.output))
+        )
 
     def axes(self, *, reduced: bool) -> list[int]:
         """Return the axes of more than one point."""
@@ -123,7 +125,7 @@ class _Parts:
     def product(self, inner: int | None, column: int | None) -> Product:
         """Return the parts with the given inner axis and columns (None: of one point)."""
         engine = self.engine
-        one = Loop(1, engine.in_bytes, engine.in_bytes, engine.out_bytes)
+        one = ProductLoop(1, engine.in_bytes, engine.in_bytes, engine.out_bytes)
         parallel = [self.loop(a) for a in self.axes(reduced=False) if a != column]
         summed = [self.loop(a) for a in self.axes(reduced=True) if a != inner]
         the_inner = one if inner is None else self.loop(inner)
@@ -140,7 +142,7 @@ class _Parts:
         )  # fmt: skip
 
 
-def absorbed(inner: Loop, others: list[Loop]) -> tuple[Loop, list[Loop]]:
+def absorbed(inner: ProductLoop, others: list[ProductLoop]) -> tuple[ProductLoop, list[ProductLoop]]:
     """Return a loop with all others merged into it that it is inside of, and those that are left."""
     for loop in others:
         if inner.is_inside(loop):
@@ -149,7 +151,7 @@ def absorbed(inner: Loop, others: list[Loop]) -> tuple[Loop, list[Loop]]:
     return inner, others
 
 
-def merged(loops: list[Loop]) -> list[Loop]:
+def merged(loops: list[ProductLoop]) -> list[ProductLoop]:
     """Return loops with those merged that walk on evenly, in the order given otherwise."""
     for outer, inner in permutations(range(len(loops)), 2):
         if loops[inner].is_inside(loops[outer]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from t10.codelets.matrix.product import Loop
+from t10.codelets.matrix.product import ProductLoop
 from t10.core.tile import N_WORKERS
 
 SEGMENT_SLOTS = 25
@@ -56,7 +56,7 @@ class Sharing:
         return factor if is_exact else None
 
 
-def sharing(rows: tuple[Loop, ...], slots_per_row: float) -> Sharing:
+def sharing(rows: tuple[ProductLoop, ...], slots_per_row: float) -> Sharing:
     """Return how rows are shared; of two loops, whole segments are dealt out where that is faster."""
     n = 1
     for loop in rows:

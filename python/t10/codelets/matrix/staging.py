@@ -13,7 +13,7 @@ from math import gcd
 from t10.codelets.matrix.copying import Copies, WeightLines, lines_of
 from t10.codelets.matrix.direct import is_w_aligned, is_x_aligned
 from t10.codelets.matrix.engine import WORD_BYTES
-from t10.codelets.matrix.product import Loop, Product, absorbed
+from t10.codelets.matrix.product import Product, ProductLoop, absorbed
 from t10.codelets.matrix.shape import Stage
 
 MOST_SCRATCH_BYTES = 1 << 16
@@ -46,7 +46,7 @@ def _split(product: Product) -> list[Product]:
     distance = gcd(*(loop.x for loop in (*product.rows, *product.outs, *product.sums))) // size
     if not 0 < distance < inner.extent or inner.extent % distance:
         return []
-    position = Loop(inner.extent // distance, distance * size, distance * size, 0)
+    position = ProductLoop(inner.extent // distance, distance * size, distance * size, 0)
     return [replace(product, inner=replace(inner, extent=distance), sums=(*product.sums, position))]
 
 
@@ -77,7 +77,7 @@ def _copied(product: Product, pitch: int, *, copies_x: bool, copies_w: bool) -> 
         sums = [replace(loop, w=stride) for loop, stride in zip(sums, lines.strides[1:], strict=True)]
     copied = ([inner.x] if copies_x else []) + ([inner.w] if copies_w else [])
     stage = Stage(copies_x, copies_w, all(step == engine.in_bytes for step in copied))
-    filled, sums = absorbed(Loop(pitch // engine.in_bytes, engine.in_bytes, engine.in_bytes, 0), sums)
+    filled, sums = absorbed(ProductLoop(pitch // engine.in_bytes, engine.in_bytes, engine.in_bytes, 0), sums)
     return replace(
         product,
         inner=filled,

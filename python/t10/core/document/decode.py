@@ -13,7 +13,7 @@ from t10.core.graph import Graph, GraphOutput, TensorValue, View
 from t10.core.operator_body import scheduled_operator
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan, PhaseTerm
 from t10.core.scalar import ScalarFunction, ScalarOp
-from t10.core.schedule import Arrival, Buffer, Layout, ModulePlan, Optimality, ScheduledOperator
+from t10.core.schedule import Arrival, Buffer, ModulePlan, Optimality, ScheduledOperator, ValueLayout
 from t10.errors import InputError
 
 Value = TypeVar("Value")
@@ -32,14 +32,14 @@ class _Decoder:
             for i, front in enumerate(document.fronts)
         )
 
-    def layout(self, record: records.LayoutRecord, where: str) -> Layout:
+    def layout(self, record: records.LayoutRecord, where: str) -> ValueLayout:
         if record.operator and record.operator not in self.operator_names:
             raise InputError(
                 f"{where}.operator: found {record.operator!r}, which is no operator of this file"
             )
         values = _shallow(record)
         values["plan"] = None if record.plan is None else _at(self.plans, record.plan, f"{where}.plan")
-        return Layout(**values)
+        return ValueLayout(**values)
 
     def costed(self, record: records.CostedRecord, where: str) -> CostedPlan:
         return CostedPlan(

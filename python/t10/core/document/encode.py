@@ -14,7 +14,7 @@ from t10.core.dtypes import size_bytes
 from t10.core.expression import AffineDim, AxisSizes, Operand, OperatorSpec
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan
 from t10.core.scalar import ScalarFunction
-from t10.core.schedule import Layout, ModulePlan, ScheduledOperator
+from t10.core.schedule import ModulePlan, ScheduledOperator, ValueLayout
 from t10.errors import T10Error
 from t10.version import VERSION
 
@@ -40,7 +40,7 @@ class _Encoder:
         self.functions: _Table[ScalarFunction] = _Table()
         self.plans: _Table[OperatorPlan] = _Table()
         self.fronts: _Table[tuple[CostedPlan, ...]] = _Table()
-        self.layouts: _Table[Layout] = _Table()
+        self.layouts: _Table[ValueLayout] = _Table()
         self.idle_by_weight = {layout.value: layout for layout in module.weight_layouts}
         self.shape_by_weight = {weight.name: weight.shape for weight in module.graph.weights}
         self.costed_by_plan: dict[CostedPlan, records.CostedRecord] = {}
@@ -110,7 +110,7 @@ class _Encoder:
         return known
 
     def tensor(self, spec: OperatorSpec, plan: OperatorPlan, number: int) -> records.TensorRecord:
-        """Return the record of operand `number` (numbered as in `Layout.operand`)."""
+        """Return the record of operand `number` (numbered as in `ValueLayout.operand`)."""
         operand = movement.operand_of(spec, number)
         use, slot = _use(spec, number)
         lengths = geometry.window_lengths(plan, slot)
@@ -138,7 +138,7 @@ class _Encoder:
             idle_bytes_per_core=None if idle is None else self.idle_bytes(operand, idle),
         )
 
-    def idle_bytes(self, operand: Operand, idle: Layout) -> int:
+    def idle_bytes(self, operand: Operand, idle: ValueLayout) -> int:
         """Return the bytes per core of a weight's idle layout."""
         buffer = next((b for b in self.module.buffers if b.name == f"idle:{idle.value}"), None)
         if buffer is not None:
@@ -146,7 +146,7 @@ class _Encoder:
         n_slots = chunk_slots(prod(operand.shape), idle.n_cores)
         return n_slots * size_bytes(operand.dtype)
 
-    def layout(self, layout: Layout) -> records.LayoutRecord:
+    def layout(self, layout: ValueLayout) -> records.LayoutRecord:
         """Return the record of a layout."""
         return records.LayoutRecord(
             kind=layout.kind,

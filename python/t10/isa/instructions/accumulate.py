@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from t10.isa.instructions.define import forms
@@ -11,21 +12,7 @@ _UNFUSED: Final = "Products are rounded to f32, then the sum is."
 _ORDER: Final = "Products are added one after another, lane 0 first, each sum rounded to f32."
 _TRANSPOSER: Final = "Accumulators are left undefined."
 
-
-def _a(
-    mnemonic: str, operands: str, semantics: str, code: str = "", assumption: str = ""
-) -> tuple[Instruction, ...]:
-    return forms(
-        mnemonic,
-        operands,
-        "accumulate",
-        pipe="aux",
-        mode="worker",
-        semantics=semantics,
-        code=code,
-        assumption=assumption,
-    )
-
+_a = partial(forms, group="accumulate", pipe="aux", mode="worker")
 
 ACCUMULATE: tuple[Instruction, ...] = (
     *_a("f16v4acc", "x:aP", "AACC[2i] += x.h[i]", "c.add_halves(x, Same());"),

@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from t10.isa.instructions.define import forms
-from t10.isa.record import Instruction, Mode
+from t10.isa.record import Instruction
 
-
-def _c(
-    mnemonic: str, operands: str, semantics: str, code: str, mode: Mode = "both", can_bundle: bool = True
-) -> tuple[Instruction, ...]:
-    return forms(
-        mnemonic,
-        operands,
-        "control",
-        mode=mode,
-        semantics=semantics,
-        code=code,
-        can_bundle=can_bundle,
-        can_repeat=False,
-    )
+_c = partial(forms, group="control", can_repeat=False)
 
 
 def _exit(mnemonic: str, condition: str) -> tuple[Instruction, ...]:
-    return _c(
-        mnemonic, "s:m", f"end of the worker, status {condition}", f"c.exit({condition});", "worker", False
-    )
+    what = f"end of the worker, status {condition}"
+    return _c(mnemonic, "s:m", what, f"c.exit({condition});", mode="worker", can_bundle=False)
 
 
 _COUNTED = (
@@ -50,7 +38,9 @@ CONTROL: tuple[Instruction, ...] = (
         "d = address of what follows; jump",
         "d = c.next_address(); c.jump(target);",
     ),
-    *_c("rpt", "count:m, k:z8 | count:z12, k:z8", _COUNTED, "c.repeat(count & 0xffff, k + 1);", "worker"),
+    *_c(
+        "rpt", "count:m, k:z8 | count:z12, k:z8", _COUNTED, "c.repeat(count & 0xffff, k + 1);", mode="worker"
+    ),
     *_exit("exitz", "s == 0"),
     *_exit("exitnz", "s != 0"),
     *_exit("exitneg", "s >> 31 != 0"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from t10.isa.instructions.define import forms
@@ -15,21 +16,7 @@ _TO_INTEGER: Final = (
 )
 _FP8: Final = "formats and scaling of fp8 are not public"
 
-
-def _v(
-    mnemonic: str, operands: str, semantics: str, code: str = "", assumption: str = ""
-) -> tuple[Instruction, ...]:
-    return forms(
-        mnemonic,
-        operands,
-        "convert",
-        pipe="aux",
-        mode="worker",
-        semantics=semantics,
-        code=code,
-        assumption=assumption,
-    )
-
+_v = partial(forms, group="convert", pipe="aux", mode="worker")
 
 CONVERT: tuple[Instruction, ...] = (
     *_v("f16tof32", "d:a, x:a", "d = x.h[0] as f32", "d = bits(half(x, 0));"),

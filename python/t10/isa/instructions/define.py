@@ -29,16 +29,16 @@ _CHANGED: Final = ("+=", "++", "@", ">>")
 def forms(
     mnemonic: str,
     operands: str,
-    group: str,
-    *,
     semantics: str,
     code: str = "",
+    assumption: str = "",
+    slots: int = 1,
+    *,
+    group: str,
     pipe: Pipe = "main",
     mode: Mode = "both",
-    slots: int = 1,
     can_bundle: bool = True,
     can_repeat: bool = True,
-    assumption: str = "",
 ) -> tuple[Instruction, ...]:
     """Return the records of the forms of an instruction; raises ValueError where an operand is not in the notation."""
     records: list[Instruction] = []

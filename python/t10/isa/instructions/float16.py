@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from t10.isa.instructions.define import forms
@@ -13,7 +14,17 @@ _ROUNDED: Final = (
     "Nearest even, denormals kept, NaN results are 0x7e00; "
     "overflow gives the largest number, or NaN where FP_CTL.NANOO is set."
 )
-_COMPARED: Final = "Comparisons with NaN are false, != is true."
+COMPARED: Final = "Comparisons with NaN are false, != is true."
+
+ARITHMETIC: Final = (("add", "+", "Add"), ("sub", "-", "Sub"), ("mul", "*", "Mul"))
+COMPARISONS: Final = (
+    ("eq", "==", "Equal"),
+    ("ge", ">=", "GreaterEqual"),
+    ("gt", ">", "Greater"),
+    ("le", "<=", "LessEqual"),
+    ("lt", "<", "Less"),
+    ("ne", "!=", "NotEqual"),
+)
 
 _TWO: Final = {2: "d:a, x:a, y:a", 4: "d:aP, x:aP, y:aP"}
 _ONE: Final = {2: "d:a, x:a", 4: "d:aP, x:aP"}
@@ -22,42 +33,19 @@ _BROADCAST: Final = {
     4: f"{_TWO[4]} | d:aP, x:a:BL, y:aP | d:aP, x:a:BU, y:aP",
 }
 
-
-def _f(
-    mnemonic: str, operands: str, semantics: str, code: str = "", assumption: str = "", slots: int = 1
-) -> tuple[Instruction, ...]:
-    return forms(
-        mnemonic,
-        operands,
-        "float16",
-        pipe="aux",
-        mode="worker",
-        semantics=semantics,
-        code=code,
-        assumption=assumption,
-        slots=slots,
-    )
+_f = partial(forms, group="float16", pipe="aux", mode="worker")
 
 
 def _lanes(n: int) -> tuple[Instruction, ...]:
     """Return what exists for two lanes and for four."""
     name = f"f16v{n}"
-    arithmetic = (("add", "+", "Add"), ("sub", "-", "Sub"), ("mul", "*", "Mul"))
-    comparisons = (
-        ("eq", "==", "Equal"),
-        ("ge", ">=", "GreaterEqual"),
-        ("gt", ">", "Greater"),
-        ("le", "<=", "LessEqual"),
-        ("lt", "<", "Less"),
-        ("ne", "!=", "NotEqual"),
-    )
     records: list[Instruction] = []
-    for op, sign, functor in arithmetic:
+    for op, sign, functor in ARITHMETIC:
         code = f"d = c.halves(x, y, {functor}());"
         records += _f(name + op, _BROADCAST[n], f"each lane: x {sign} y, rounded to f16", code, _ROUNDED)
-    for op, sign, functor in comparisons:
+    for op, sign, functor in COMPARISONS:
         code = f"d = half_masks(x, y, {functor}());"
-        records += _f(f"{name}cmp{op}", _BROADCAST[n], f"each lane: x {sign} y ? 0xffff : 0", code, _COMPARED)
+        records += _f(f"{name}cmp{op}", _BROADCAST[n], f"each lane: x {sign} y ? 0xffff : 0", code, COMPARED)
     for op, functor in (("max", "Max"), ("min", "Min")):
         code = f"d = c.halves(x, y, {functor}());"
         records += _f(name + op, _TWO[n], f"each lane: {op}(x, y)", code, NUMBER_WINS)

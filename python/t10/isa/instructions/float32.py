@@ -2,55 +2,32 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from t10.isa.instructions.define import forms
-from t10.isa.instructions.float16 import LIBRARY, NUMBER_WINS
+from t10.isa.instructions.float16 import ARITHMETIC, COMPARED, COMPARISONS, LIBRARY, NUMBER_WINS
 from t10.isa.record import Instruction
 
 _ROUNDED: Final = "Nearest even, denormals kept, NaN results are 0x7fc00000."
-_COMPARED: Final = "Comparisons with NaN are false, != is true."
 _TWO: Final = {1: "d:a, x:a, y:a", 2: "d:aP, x:aP, y:aP"}
 _ONE: Final = {1: "d:a, x:a", 2: "d:aP, x:aP"}
 _BROADCAST: Final = {1: _TWO[1], 2: f"{_TWO[2]} | d:aP, x:a:B, y:aP"}
 
-
-def _f(
-    mnemonic: str, operands: str, semantics: str, code: str = "", assumption: str = "", slots: int = 1
-) -> tuple[Instruction, ...]:
-    return forms(
-        mnemonic,
-        operands,
-        "float32",
-        pipe="aux",
-        mode="worker",
-        semantics=semantics,
-        code=code,
-        assumption=assumption,
-        slots=slots,
-    )
+_f = partial(forms, group="float32", pipe="aux", mode="worker")
 
 
 def _lanes(n: int) -> tuple[Instruction, ...]:
     """Return what exists for one lane and for two."""
     name = "f32" if n == 1 else "f32v2"
-    arithmetic = (("add", "+", "Add"), ("sub", "-", "Sub"), ("mul", "*", "Mul"))
-    comparisons = (
-        ("eq", "==", "Equal"),
-        ("ge", ">=", "GreaterEqual"),
-        ("gt", ">", "Greater"),
-        ("le", "<=", "LessEqual"),
-        ("lt", "<", "Less"),
-        ("ne", "!=", "NotEqual"),
-    )
     records: list[Instruction] = []
-    for op, sign, functor in arithmetic:
+    for op, sign, functor in ARITHMETIC:
         code = f"d = words(x, y, {functor}());"
         records += _f(name + op, _BROADCAST[n], f"each lane: x {sign} y, rounded to f32", code, _ROUNDED)
-    for op, sign, functor in comparisons:
+    for op, sign, functor in COMPARISONS:
         code = f"d = word_masks(x, y, {functor}());"
         records += _f(
-            f"{name}cmp{op}", _BROADCAST[n], f"each lane: x {sign} y ? 0xffffffff : 0", code, _COMPARED
+            f"{name}cmp{op}", _BROADCAST[n], f"each lane: x {sign} y ? 0xffffffff : 0", code, COMPARED
         )
     for op, functor in (("max", "Max"), ("min", "Min")):
         records += _f(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from t10.isa.instructions.define import forms
@@ -13,12 +14,7 @@ _ZS16: Final = f"{_Z16} | d:m, x:m, y:s16"
 _Z12: Final = f"{_THREE} | d:m, x:m, y:z12"
 _SHIFT: Final = "Shift amounts above 31: the low five bits count."
 
-
-def _i(
-    mnemonic: str, operands: str, semantics: str, code: str, assumption: str = ""
-) -> tuple[Instruction, ...]:
-    return forms(mnemonic, operands, "integer", semantics=semantics, code=code, assumption=assumption)
-
+_i = partial(forms, group="integer")
 
 INTEGER: tuple[Instruction, ...] = (
     *_i(
@@ -61,13 +57,12 @@ INTEGER: tuple[Instruction, ...] = (
     *_i("mov", "d:m, s:m", "d = s", "d = s;"),
     *_i("zero", "d:m", "d = 0", "d = 0;"),
     *_i("nop", "", "nothing", " "),
-    *forms(
+    *_i(
         "ldconst",
         "d:m, imm:i32",
-        "integer",
-        semantics="d = imm; two words, and not in a bundle, unless imm is below 2^20",
-        code="d = imm;",
+        "d = imm; two words, and not in a bundle, unless imm is below 2^20",
+        "d = imm;",
     ),
-    *forms("atom", "d:m, s:a", "integer", mode="worker", semantics="d = s, bit for bit", code="d = s;"),
-    *forms("mov", "d:m, s:a", "integer", mode="worker", semantics="d = s, bit for bit (atom)", code="d = s;"),
+    *_i("atom", "d:m, s:a", "d = s, bit for bit", "d = s;", mode="worker"),
+    *_i("mov", "d:m, s:a", "d = s, bit for bit (atom)", "d = s;", mode="worker"),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from t10.isa.instructions.define import forms
@@ -10,10 +11,7 @@ from t10.isa.record import Instruction
 _WORD: Final = "d:a, x:a, y:a | d:a, x:a, y:z12 | d:a, x:a, y:hi12"
 _PAIR: Final = "d:aP, x:aP, y:aP"
 
-
-def _a(mnemonic: str, operands: str, semantics: str, code: str) -> tuple[Instruction, ...]:
-    return forms(mnemonic, operands, "logic", pipe="aux", mode="worker", semantics=semantics, code=code)
-
+_a = partial(forms, group="logic", pipe="aux", mode="worker")
 
 LOGIC: tuple[Instruction, ...] = (
     *_a("and", _WORD, "d = x & y", "d = x & y;"),

@@ -22,15 +22,10 @@ _WINDOW: Final = "flags TSLIC_F16V4_{1x4,1x3}_W{0,1}: window K and bank n of wei
 def _m(
     mnemonic: str, operands: str, semantics: str, code: str = "", assumption: str = _ORDER
 ) -> tuple[Instruction, ...]:
+    assumed = assumption if code else ""
+    group = "slic" if "slic" in mnemonic else "matrix"
     return forms(
-        mnemonic,
-        f"{operands}, flags:flags",
-        "slic" if "slic" in mnemonic else "matrix",
-        pipe="aux",
-        mode="worker",
-        semantics=semantics,
-        code=code,
-        assumption=assumption if code else "",
+        mnemonic, f"{operands}, flags:flags", semantics, code, assumed, group=group, pipe="aux", mode="worker"
     )
 
 

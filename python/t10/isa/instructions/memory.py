@@ -6,6 +6,8 @@ delta zero. `opstep d, base, delta+=, k`: address base + delta, then delta += k 
 
 from __future__ import annotations
 
+from functools import partial
+
 from t10.isa.instructions.define import forms
 from t10.isa.record import Instruction, Mode
 
@@ -16,22 +18,15 @@ def _load(name: str, kinds: str, size: int, call: str, what: str, mode: Mode) ->
     for kind in kinds.split():
         here: Mode = "worker" if kind != "m" else mode
         for off in ("m", "z12"):
-            records += forms(
-                name,
-                f"d:{kind}, base:m, delta:m, off:{off}",
-                "load",
-                mode=here,
-                semantics=f"{what} at base + delta + {size} * off",
-                code=f"d = {call.format(f'base + delta + off * {size}')};",
-            )
-            records += forms(
-                name,
-                f"d:{kind}, base:m, off:{off}",
-                "load",
-                mode=here,
-                semantics=f"{what} at base + {size} * off",
-                code=f"d = {call.format(f'base + off * {size}')};",
-            )
+            for base, place in (("base:m, delta:m", "base + delta"), ("base:m", "base")):
+                records += forms(
+                    name,
+                    f"d:{kind}, {base}, off:{off}",
+                    f"{what} at {place} + {size} * off",
+                    f"d = {call.format(f'{place} + off * {size}')};",
+                    group="load",
+                    mode=here,
+                )
     if name == "ldb8":
         return tuple(records)
     for kind in kinds.split():
@@ -39,16 +34,16 @@ def _load(name: str, kinds: str, size: int, call: str, what: str, mode: Mode) ->
             records += forms(
                 f"{name}step",
                 f"d:{kind}, base:m, delta:m+=, k:{step}",
-                "load",
+                f"{what} at base + delta; delta += {size} * k",
+                f"d = {call.format('base + delta')}; delta += k * {size};",
+                group="load",
                 mode="worker" if kind != "m" else mode,
-                semantics=f"{what} at base + delta; delta += {size} * k",
-                code=f"d = {call.format('base + delta')}; delta += k * {size};",
             )
     return tuple(records)
 
 
-def _store(name: str, operands: str, semantics: str, code: str, mode: Mode) -> tuple[Instruction, ...]:
-    return forms(name, operands, "store", mode=mode, semantics=semantics, code=code)
+_store = partial(forms, group="store")
+_sparse = partial(forms, group="load-sparse", mode="worker")
 
 
 def _stores(name: str, kind: str, size: int, call: str) -> tuple[Instruction, ...]:
@@ -57,41 +52,32 @@ def _stores(name: str, kind: str, size: int, call: str) -> tuple[Instruction, ..
     both = f"s:{kind}, base:m, delta:m, off:m | s:{kind}, base:m, delta:m, off:z12"
     short = f"s:{kind}, base:m, off:m | s:{kind}, base:m, off:z12"
     step = f"s:{kind}, base:m, delta:m+=, k:s8 | s:{kind}, base:m, delta:m+=, k:m"
+    store = partial(_store, mode="worker")
     return (
-        *_store(
+        *store(
             name,
             both,
             f"{value}[base + delta + {size} * off] = s",
             f"{call}(base + delta + off * {size}, s);",
-            "worker",
         ),
-        *_store(
-            name, short, f"{value}[base + {size} * off] = s", f"{call}(base + off * {size}, s);", "worker"
-        ),
-        *_store(
+        *store(name, short, f"{value}[base + {size} * off] = s", f"{call}(base + off * {size}, s);"),
+        *store(
             f"{name}step",
             step,
             f"{value}[base + delta] = s; delta += {size} * k",
             f"{call}(base + delta, s); delta += k * {size};",
-            "worker",
         ),
     )
 
 
 def _gather(name: str, kind: str, what: str, call: str) -> tuple[Instruction, ...]:
     """Return a load at base + delta whose next delta is read at the same time."""
-    return forms(
+    return _sparse(
         name,
         f"d:{kind}, addr:m++, base:m, delta:m@",
-        "load-sparse",
-        mode="worker",
-        semantics=f"d = {what} at base + delta; delta = u16 at addr; addr += 2",
-        code=f"c.apart(base + delta, addr); d = {call.format('base + delta')}; delta = c.load16(addr); addr += 2;",
+        f"d = {what} at base + delta; delta = u16 at addr; addr += 2",
+        f"c.apart(base + delta, addr); d = {call.format('base + delta')}; delta = c.load16(addr); addr += 2;",
     )
-
-
-def _unknown(name: str, operands: str, semantics: str) -> tuple[Instruction, ...]:
-    return forms(name, operands, "load-sparse", mode="worker", semantics=semantics)
 
 
 MEMORY: tuple[Instruction, ...] = (
@@ -110,45 +96,38 @@ MEMORY: tuple[Instruction, ...] = (
         "s:m, base:m, delta:m, off:z12",
         "mem32[base + delta + 4 * off] = s",
         "c.store32(base + delta + off * 4, s);",
-        "both",
     ),
-    *_store(
-        "st32", "s:m, base:m, off:z12", "mem32[base + 4 * off] = s", "c.store32(base + off * 4, s);", "both"
-    ),
+    *_store("st32", "s:m, base:m, off:z12", "mem32[base + 4 * off] = s", "c.store32(base + off * 4, s);"),
     *_store(
         "st32step",
         "s:m, base:m, delta:m+=, k:s8",
         "mem32[base + delta] = s; delta += 4 * k",
         "c.store32(base + delta, s); delta += k * 4;",
-        "both",
     ),
-    *_store(
-        "stm32", "s:m, base:m, off:m", "mem32[base + 4 * off] = s", "c.store32(base + off * 4, s);", "both"
-    ),
+    *_store("stm32", "s:m, base:m, off:m", "mem32[base + 4 * off] = s", "c.store32(base + off * 4, s);"),
     *_store(
         "stm32step",
         "s:m, base:m+=, k:m",
         "mem32[base] = s; base += 4 * k",
         "c.store32(base, s); base += k * 4;",
-        "both",
     ),
     *_stores("st64", "aP", 8, "c.store64"),
     *_gather("ldd16a32", "a", "32 bits", "c.load32({})"),
     *_gather("ldd16a64", "aP", "64 bits", "c.load64({})"),
     *_gather("ldd16b16", "a", "half, in both halves,", "both_halves(c.load16({}))"),
-    *_unknown(
+    *_sparse(
         "ldd16v2a32", "d:a, addr:m++, base:m, delta:m@", "which of two packed deltas is used is not public"
     ),
-    *_unknown("ldb16b16", "d:aP, base:m, delta:m++, mini:m>>", "which delta gets which step is not public"),
-    *_unknown(
+    *_sparse("ldb16b16", "d:aP, base:m, delta:m++, mini:m>>", "which delta gets which step is not public"),
+    *_sparse(
         "ld64a32", "!d:aQ, addr:m++, base:m, delta:m", "written as a register triple; details are not public"
     ),
     *forms(
         "tapack",
         "d:mP, a0:m, a1:m, a2:m",
-        "address",
+        "d.lo = a0[20:0] | a2[10:0] << 21; d.hi = a1[20:0] | a2[20:11] << 21",
+        "d = packed(a0, a1, a2);",
+        group="address",
         mode="worker",
-        semantics="d.lo = a0[20:0] | a2[10:0] << 21; d.hi = a1[20:0] | a2[20:11] << 21",
-        code="d = packed(a0, a1, a2);",
     ),
 )

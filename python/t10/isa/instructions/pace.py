@@ -6,13 +6,12 @@ A pair `tri` packs three addresses. After its access an address grows by 8 bytes
 
 from __future__ import annotations
 
+from functools import partial
+
 from t10.isa.instructions.define import forms
 from t10.isa.record import Instruction
 
-
-def _p(mnemonic: str, operands: str, semantics: str, code: str = "") -> tuple[Instruction, ...]:
-    return forms(mnemonic, operands, "pace", mode="worker", semantics=semantics, code=code)
-
+_p = partial(forms, group="pace", mode="worker")
 
 PACE: tuple[Instruction, ...] = (
     *_p(

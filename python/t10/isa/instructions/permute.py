@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from t10.isa.instructions.define import forms
 from t10.isa.record import Instruction
 
+_any = partial(forms, group="permute")
+_aux = partial(forms, group="permute", pipe="aux", mode="worker")
+
 
 def _main(mnemonic: str, semantics: str, code: str) -> tuple[Instruction, ...]:
-    return forms(mnemonic, "d:m, x:m, y:m", "permute", semantics=semantics, code=code)
-
-
-def _aux(mnemonic: str, operands: str, semantics: str, code: str) -> tuple[Instruction, ...]:
-    return forms(mnemonic, operands, "permute", pipe="aux", mode="worker", semantics=semantics, code=code)
+    return _any(mnemonic, "d:m, x:m, y:m", semantics, code)
 
 
 _ROLL = ("d.h = {x.h[1], y.h[0]}", "d = halves_of(x >> 16, y);")
@@ -27,7 +28,7 @@ PERMUTE: tuple[Instruction, ...] = (
     *_aux("sort4x16lo", "d:a, x:a, y:a | d:a, x:a:BU, y:a", *_LO),
     *_main("sort4x16hi", *_HI),
     *_aux("sort4x16hi", "d:a, x:a, y:a | d:a, x:a:BL, y:a", *_HI),
-    *forms("swap16", "d:m, x:m", "permute", semantics=_SWAP[0], code=_SWAP[1]),
+    *_any("swap16", "d:m, x:m", *_SWAP),
     *_aux("swap16", "d:a, x:a", *_SWAP),
     *_aux("roll32", "d:aP, x:aP, y:aP", "d.w = {x.w[1], y.w[0]}", "d = Pair{{x.w[1], y.w[0]}};"),
     *_aux("sort4x32lo", "d:aP, x:aP, y:aP", "d.w = {x.w[0], y.w[0]}", "d = Pair{{x.w[0], y.w[0]}};"),
@@ -46,6 +47,6 @@ PERMUTE: tuple[Instruction, ...] = (
         "d.b = {x.b[1], x.b[3], y.b[1], y.b[3]}",
         "d = bytes_of(x >> 8, x >> 24, y >> 8, y >> 24);",
     ),
-    *forms("sort8", "d:m, x:m", "permute", semantics=_GUESS),
-    *forms("swap8", "d:m, x:m", "permute", semantics=_GUESS),
+    *_any("sort8", "d:m, x:m", _GUESS),
+    *_any("swap8", "d:m, x:m", _GUESS),
 )

@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from t10.isa.instructions.define import forms
 from t10.isa.record import Instruction
 
-
-def _r(
-    mnemonic: str, operands: str, semantics: str, code: str = "", assumption: str = ""
-) -> tuple[Instruction, ...]:
-    return forms(
-        mnemonic,
-        operands,
-        "random",
-        pipe="aux",
-        mode="worker",
-        semantics=semantics,
-        code=code,
-        assumption=assumption,
-    )
-
+_r = partial(forms, group="random", pipe="aux", mode="worker")
 
 RANDOM: tuple[Instruction, ...] = (
     *_r(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from t10.isa.instructions.define import forms
 from t10.isa.record import Instruction, Mode, Pipe
 
@@ -19,27 +21,18 @@ def _s(
     return forms(
         mnemonic,
         operands,
-        "system",
+        semantics,
+        code,
+        assumption,
+        group="system",
         pipe=pipe,
         mode=mode,
-        semantics=semantics,
-        code=code,
         can_bundle=can_bundle,
         can_repeat=False,
-        assumption=assumption,
     )
 
 
-def _exchange(mnemonic: str, operands: str, semantics: str) -> tuple[Instruction, ...]:
-    return forms(
-        mnemonic,
-        operands,
-        "exchange",
-        mode="supervisor",
-        semantics=semantics,
-        can_bundle=False,
-        can_repeat=False,
-    )
+_exchange = partial(forms, group="exchange", mode="supervisor", can_bundle=False, can_repeat=False)
 
 
 _UNSPECIFIED = "operands are not public"

@@ -11,7 +11,7 @@ from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
 from t10.core.operator_body import scheduled_operator
 from t10.core.plan import CostedPlan
-from t10.core.schedule import PHASES, Arrival, Layout, Phase
+from t10.core.schedule import PHASES, Arrival, Phase, ValueLayout
 from t10.cost import CostModel
 from t10.plan.assemble import (
     Context,
@@ -83,7 +83,7 @@ def model_bound(graph: Graph, chip: ChipSpec, cost: CostModel, plans: Sequence[C
     return _fullest(requests, chip)
 
 
-def _layouts(context: Context, fronts: tuple[Front, ...]) -> dict[str, Layout]:
+def _layouts(context: Context, fronts: tuple[Front, ...]) -> dict[str, ValueLayout]:
     """Return where every weight, input and result lies."""
     layouts = weight_layouts(context, fronts, (Choice(0, 0),) * len(fronts)) | input_layouts(context)
     for step, (spec, front) in enumerate(zip(context.graph.operators, fronts, strict=True)):
@@ -93,7 +93,7 @@ def _layouts(context: Context, fronts: tuple[Front, ...]) -> dict[str, Layout]:
 
 
 def _arrivals(
-    context: Context, step: int, spec: OperatorSpec, front: Front, layouts: dict[str, Layout]
+    context: Context, step: int, spec: OperatorSpec, front: Front, layouts: dict[str, ValueLayout]
 ) -> tuple[Arrival, ...]:
     """Return what lies in place and what is copied; what the copies cost is left out."""
     found: list[Arrival] = []

@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from t10.core.arrays import Ints
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.plan import CostedPlan, OperatorPlan
-from t10.core.schedule import Layout
+from t10.core.schedule import ValueLayout
 from t10.cost.operator import operator_cycles, output_chunk
 from t10.plan.assemble import (
     Context,
@@ -34,14 +34,12 @@ from t10.plan.search.evaluate import evaluate
 from t10.plan.search.operator import costed
 from t10.plan.search.producer_layouts import following_plan
 
-Ints = NDArray[np.int64]
-
 
 @dataclass(slots=True)
 class _Walk:
     """Layouts known so far, the plan of every operator that was passed, and bytes per core left free at every step."""
 
-    layouts: dict[str, Layout]
+    layouts: dict[str, ValueLayout]
     plans: dict[str, OperatorPlan]
     free_bytes: Ints
 

@@ -15,13 +15,13 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from t10.core.arrays import Bools, Ints
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.movement import operand_of
 from t10.core.plan import OperatorPlan
-from t10.core.schedule import PHASES, Arrival, Layout, Phase
+from t10.core.schedule import PHASES, Arrival, Phase, ValueLayout
 from t10.cost.operator import output_chunk
 from t10.plan.assemble import (
     Context,
@@ -34,14 +34,11 @@ from t10.plan.assemble import (
     read_layouts,
 )
 from t10.plan.joint.keys import lying_key, view_key
-from t10.plan.joint.selection import Ints
 from t10.plan.joint.states import States
 from t10.plan.memory.allocation import aligned_size
 from t10.plan.memory.buffers import goes_into_its_slot, has_accumulator, result_request, working_requests
 from t10.plan.memory.levels import LevelTable, level_table, operand_slots
 from t10.plan.memory.liveness import unshaped
-
-Bools = NDArray[np.bool_]
 
 COSTING_THREADS = 2
 MOST_CELLS = 30_000
@@ -73,7 +70,7 @@ class Edge:
 
 
 @dataclass(slots=True)
-class RowPrices:
+class RowCosts:
     """The idle levels of all states of one operator; `table.plan` numbers states. `step` is the first such operator.
 
     `phase_bytes` has a row per row of the table and a column per phase.
@@ -100,11 +97,11 @@ class JointCosts:
         self.fixed |= input_layouts(context)
         self.shapes = graph.shape_by_value
         self.results = {value for output in graph.outputs for value in graph.sources_of(output.value)}
-        self._layouts: dict[tuple[str, int], Layout] = {}
+        self._layouts: dict[tuple[str, int], ValueLayout] = {}
         self.rows = self._all_rows()
         self.edges = list(self._all_edges(is_stopped))
 
-    def layout(self, value: str, state: int) -> Layout:
+    def layout(self, value: str, state: int) -> ValueLayout:
         """Return where a result or an input lies under state number `state` of the operator that decides it."""
         key = (value, state)
         if key not in self._layouts:
@@ -142,9 +139,9 @@ class JointCosts:
             costs.table.cycles[row], costs.is_exact[row] = exact, True
         return is_changed
 
-    def _all_rows(self) -> list[RowPrices]:
-        known: dict[object, RowPrices] = {}
-        result: list[RowPrices] = []
+    def _all_rows(self) -> list[RowCosts]:
+        known: dict[object, RowCosts] = {}
+        result: list[RowCosts] = []
         context = self.context
         for step, (spec, states) in enumerate(zip(context.graph.operators, self.states, strict=True)):
             owned, pinned = context.owned[step], context.level_by_operator.get(spec.name)
@@ -154,7 +151,7 @@ class JointCosts:
                 setups = [self._setup(step, table, row, exact=False) for row in range(len(table.plan))]
                 table = replace(table, cycles=table.run_cycles + np.array(setups, np.int64))
                 phases = self._phase_bytes(step, table)
-                known[key] = RowPrices(step, table, np.zeros(len(table.plan), np.bool_), phases)
+                known[key] = RowCosts(step, table, np.zeros(len(table.plan), np.bool_), phases)
             result.append(known[key])
         return result
 
@@ -189,7 +186,9 @@ class JointCosts:
                 total += self._moved(step, number, int(table.plan[row]), layouts, exact=exact)
         return total
 
-    def _moved(self, step: int, number: int, state: int, layouts: dict[str, Layout], *, exact: bool) -> int:
+    def _moved(
+        self, step: int, number: int, state: int, layouts: dict[str, ValueLayout], *, exact: bool
+    ) -> int:
         """Return the cycles of bringing an operand from its sources' layouts, or a lower bound of them."""
         spec, plan = self.context.graph.operators[step], self.states[step][state].plan
         mover = self.context.mover
@@ -386,11 +385,11 @@ class JointCosts:
         edge.cycles[members] = self._moved(edge.step, edge.number, state, layouts, exact=False)
         return False
 
-    def _source_layouts(self, edge: Edge, where: tuple[int, ...]) -> dict[str, Layout]:
+    def _source_layouts(self, edge: Edge, where: tuple[int, ...]) -> dict[str, ValueLayout]:
         """Return the layouts of the sources of an edge's operand."""
         spec = self.context.graph.operators[edge.step]
         state_by_maker = dict(zip((*edge.makers, edge.step), where, strict=True))
-        layouts: dict[str, Layout] = {}
+        layouts: dict[str, ValueLayout] = {}
         for value in self.context.graph.sources_of(operand_of(spec, edge.number).name):
             maker = self.maker_by_value.get(value)
             layouts[value] = self.fixed[value] if maker is None else self.layout(value, state_by_maker[maker])

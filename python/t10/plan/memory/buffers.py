@@ -17,7 +17,7 @@ from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
 from t10.core.movement import operand_of, partition_scatter
 from t10.core.plan import OperatorPlan
-from t10.core.schedule import Arrival, Layout, Phase, ScheduledOperator, moment
+from t10.core.schedule import Arrival, Phase, ScheduledOperator, ValueLayout, moment
 from t10.cost.operator import output_chunk
 from t10.plan.memory.allocation import Request, aligned_size
 from t10.plan.memory.levels import operand_slots
@@ -29,7 +29,7 @@ TAKEN = ("value:", "input:")
 def buffer_requests(
     graph: Graph,
     operators: Sequence[ScheduledOperator],
-    layouts: Mapping[str, Layout],
+    layouts: Mapping[str, ValueLayout],
     shift_bytes: int,
 ) -> list[Request]:
     """Return every buffer the program needs, with its lifetime in moments (see `core.schedule.moment`).
@@ -152,7 +152,7 @@ def goes_into_its_slot(spec: OperatorSpec, plan: OperatorPlan, number: int) -> b
     return number >= len(spec.inputs) or (spec.combine == "none" and plan.ft[number] == plan.ft[-1])
 
 
-def layout_slots(specs: Mapping[str, OperatorSpec], layout: Layout, n_elements: int) -> int:
+def layout_slots(specs: Mapping[str, OperatorSpec], layout: ValueLayout, n_elements: int) -> int:
     """Return how many elements a core holds under a layout."""
     if layout.plan is None:
         return chunk_slots(n_elements, layout.n_cores)

@@ -20,9 +20,9 @@ from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph, View
 from t10.core.loads import Loads
-from t10.core.movement import ArrivalPrices, Traffic, is_padded, operand_of, view_ids
+from t10.core.movement import ArrivalCosts, Traffic, is_padded, operand_of, view_ids
 from t10.core.plan import OperatorPlan
-from t10.core.schedule import Arrival, ArrivalKind, Layout
+from t10.core.schedule import Arrival, ArrivalKind, ValueLayout
 from t10.cost import CostModel
 from t10.plan.movement import _moves
 from t10.plan.movement.partition_cells import linear_cells, operand_cells
@@ -108,12 +108,12 @@ class Mover:
     _same: dict[object, bool] = field(default_factory=dict[object, bool])
     _padded: dict[CellsKey, bool] = field(default_factory=dict[CellsKey, bool])
     _view_lock: Lock = field(default_factory=Lock)
-    _prices: ArrivalPrices = field(init=False)
+    _prices: ArrivalCosts = field(init=False)
     _rates: tuple[int, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         """Index the graph."""
-        self._prices = ArrivalPrices(self.cost)
+        self._prices = ArrivalCosts(self.cost)
         self._rates = self._prices.rates.numbers if self._prices.rates else ()
         self.spec_by_value = {spec.output.name: spec for spec in self.graph.operators}
         self._spec_by_name = {spec.name: spec for spec in self.graph.operators}
@@ -124,7 +124,7 @@ class Mover:
         spec: OperatorSpec,
         plan: OperatorPlan,
         number: int,
-        layouts: Mapping[str, Layout],
+        layouts: Mapping[str, ValueLayout],
         buffer: str,
     ) -> Arrival:
         """Return the relayout or set-up of operand `number` from the layouts its sources have."""
@@ -143,7 +143,7 @@ class Mover:
         )
 
     def bound(
-        self, spec: OperatorSpec, plan: OperatorPlan, number: int, layouts: Mapping[str, Layout]
+        self, spec: OperatorSpec, plan: OperatorPlan, number: int, layouts: Mapping[str, ValueLayout]
     ) -> int:
         """Return cycles that the arrival of operand `number` takes at least.
 
@@ -157,13 +157,13 @@ class Mover:
         return self._prices.cycles(counted, size_bytes(operand_of(spec, number).dtype))
 
     def is_exact(
-        self, spec: OperatorSpec, plan: OperatorPlan, number: int, layouts: Mapping[str, Layout]
+        self, spec: OperatorSpec, plan: OperatorPlan, number: int, layouts: Mapping[str, ValueLayout]
     ) -> bool:
         """Return whether the arrival of operand `number` was counted already, so that `bound` is what it takes."""
         return self._key(spec, plan, number, layouts)[0] in self._traffic
 
     def traffic(
-        self, spec: OperatorSpec, plan: OperatorPlan, number: int, layouts: Mapping[str, Layout]
+        self, spec: OperatorSpec, plan: OperatorPlan, number: int, layouts: Mapping[str, ValueLayout]
     ) -> Traffic:
         """Return what the arrival of operand `number` moves."""
         key, reading = self._key(spec, plan, number, layouts)
@@ -171,7 +171,7 @@ class Mover:
             self._traffic[key], _ = self._count(key[:3], spec, plan, reading, layouts, None)
         return self._traffic[key]
 
-    def lies_in_place(self, spec: OperatorSpec, plan: OperatorPlan, number: int, layout: Layout) -> bool:
+    def lies_in_place(self, spec: OperatorSpec, plan: OperatorPlan, number: int, layout: ValueLayout) -> bool:
         """Return whether operand `number` asks for exactly the slots that a value has on every core."""
         if operand_of(spec, number).pad_value:
             return False
@@ -188,7 +188,7 @@ class Mover:
         spec: OperatorSpec,
         plan: OperatorPlan,
         reading: _Reading,
-        layouts: Mapping[str, Layout],
+        layouts: Mapping[str, ValueLayout],
         budget: int | None,
     ) -> tuple[Traffic, bool]:
         """Return what moves into an operand, and whether that is all; `key` says which operand it is."""
@@ -204,7 +204,7 @@ class Mover:
         return Traffic(received, sent, fragments, total, copied, Loads(port, gather, settle)), is_complete
 
     def _key(
-        self, spec: OperatorSpec, plan: OperatorPlan, number: int, layouts: Mapping[str, Layout]
+        self, spec: OperatorSpec, plan: OperatorPlan, number: int, layouts: Mapping[str, ValueLayout]
     ) -> tuple[tuple[Any, ...], _Reading]:
         """Return what an arrival depends on, up to names, and how its value is read."""
         reading = self._reading(operand_of(spec, number).name)
@@ -217,7 +217,7 @@ class Mover:
             known = self._kind_by_name[spec.name] = self._kinds.of(canonical(spec))
         return known
 
-    def _locator_key(self, layout: Layout) -> LocatorKey:
+    def _locator_key(self, layout: ValueLayout) -> LocatorKey:
         """Return a layout up to names."""
         plan = layout.plan
         if plan is None:
@@ -233,7 +233,7 @@ class Mover:
             known = self._cells_by_key[key] = operand_cells(spec, plan, key[2])
         return known
 
-    def _locator(self, layout: Layout) -> _moves.ElementLocator:
+    def _locator(self, layout: ValueLayout) -> _moves.ElementLocator:
         key = self._locator_key(layout)
         known = self._locators.get(key)
         if known is None:

@@ -9,7 +9,7 @@ from math import prod
 from t10.core.expression import Operand, OperatorSpec
 from t10.core.graph import Graph
 from t10.core.plan import OperatorPlan
-from t10.core.schedule import Arrival, Layout, ModulePlan, ScheduledOperator
+from t10.core.schedule import Arrival, ModulePlan, ScheduledOperator, ValueLayout
 from t10.plan.verify.body import ends_at
 from t10.plan.verify.nameless import REMEMBERED, nameless, nameless_layout
 from t10.plan.verify.placed import placed_layout, placed_operand, same_slots
@@ -45,13 +45,13 @@ def arrival_violations(plan: ModulePlan, uses: Uses) -> Iterator[Violation]:
                 yield Violation(spec.name, "arrivals", f"operand copied to {arrival.buffer}", expected)
 
 
-def layout_by_value(plan: ModulePlan) -> dict[str, Layout]:
+def layout_by_value(plan: ModulePlan) -> dict[str, ValueLayout]:
     """Return the layout of every weight, input and result."""
     layouts = [*plan.weight_layouts, *plan.input_layouts, *(op.output_layout for op in plan.operators)]
     return {layout.value: layout for layout in layouts}
 
 
-def _source(uses: Uses, layout: Layout) -> tuple[Layout, OperatorSpec | None, int]:
+def _source(uses: Uses, layout: ValueLayout) -> tuple[ValueLayout, OperatorSpec | None, int]:
     """Return a layout and its operator without names, and the number of elements of its value."""
     maker = uses.specs.get(layout.operator)
     n_elements = prod(uses.shapes[layout.value])
@@ -63,7 +63,7 @@ def _lies_right(
     reader: OperatorSpec,
     plan: OperatorPlan,
     number: int,
-    layout: Layout,
+    layout: ValueLayout,
     maker: OperatorSpec | None,
     n_elements: int,
     is_padding_read: bool,
@@ -85,7 +85,7 @@ def source_buffer(graph: Graph, value: str) -> str:
 
 
 def _in_place_rules(
-    plan: ModulePlan, uses: Uses, step: int, arrival: Arrival, layouts: dict[str, Layout]
+    plan: ModulePlan, uses: Uses, step: int, arrival: Arrival, layouts: dict[str, ValueLayout]
 ) -> Iterator[Violation]:
     """The operand is the value itself, in the same slots, is not read outside the tensor, and may be rotated away."""
     spec, scheduled = plan.graph.operators[step], plan.operators[step]
@@ -113,7 +113,7 @@ def _in_place_rules(
         yield from _rotation_rules(plan, uses, step, arrival, what)
 
 
-def _padding_of(plan: ModulePlan, uses: Uses, layout: Layout) -> str | None:
+def _padding_of(plan: ModulePlan, uses: Uses, layout: ValueLayout) -> str | None:
     """Return what the slots outside the tensor hold: the operand's padding in a weight's idle layout, None if nothing.
 
     A weight laid out as an operand is put there with its padding; results and linear layouts have none.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from t10.chip.spec import ChipSpec
 from t10.core.expression import Operand, OperatorSpec
-from t10.core.schedule import Layout, ModulePlan, ScheduledOperator
+from t10.core.schedule import ModulePlan, ScheduledOperator, ValueLayout
 from t10.errors import VerifyError
 from t10.plan.verify.arrivals import arrival_violations
 from t10.plan.verify.body import body_violations
@@ -97,7 +97,7 @@ def _layout_rules(plan: ModulePlan, chip: ChipSpec, uses: Uses) -> Iterator[Viol
         yield from _output_rules(spec, scheduled)
 
 
-def _stored_rules(uses: Uses, layout: Layout, chip: ChipSpec) -> Iterator[Violation]:
+def _stored_rules(uses: Uses, layout: ValueLayout, chip: ChipSpec) -> Iterator[Violation]:
     """A layout names the operand it follows, fits the chip, and each of its copies is complete."""
     if not 1 <= layout.n_cores <= chip.n_cores:
         yield Violation(layout.value, "layouts", f"{layout.n_cores} cores", f"1 to {chip.n_cores}")
@@ -133,7 +133,7 @@ def _stored_rules(uses: Uses, layout: Layout, chip: ChipSpec) -> Iterator[Violat
 
 @lru_cache(maxsize=REMEMBERED)
 def _first_wrong_copy(
-    layout: Layout, spec: OperatorSpec | None, n_elements: int, most: int, is_all_needed: bool
+    layout: ValueLayout, spec: OperatorSpec | None, n_elements: int, most: int, is_all_needed: bool
 ) -> tuple[int, int, int] | None:
     """Return (copy, fewest, most) of the first copy that is wrong, None if all hold what is needed."""
     needed = None
@@ -142,7 +142,7 @@ def _first_wrong_copy(
     return next(incomplete_copies(placed_layout(layout, spec, n_elements), most, needed), None)
 
 
-def _most_per_copy(spec: OperatorSpec, operand: Operand, layout: Layout) -> int:
+def _most_per_copy(spec: OperatorSpec, operand: Operand, layout: ValueLayout) -> int:
     """Return how often one copy of an operand layout may hold an element: once, as a rule.
 
     Halos of compound dims are stored with every neighbour. Rings whose windows are offset against each other hold

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from t10.core.expression import Operand, OperatorSpec
-from t10.core.schedule import Layout
+from t10.core.schedule import ValueLayout
 
 REMEMBERED = 512
 """Distinct operators of a model whose findings are kept: BERT-large has about twenty."""
@@ -29,6 +29,6 @@ def nameless(spec: OperatorSpec) -> OperatorSpec:
     )
 
 
-def nameless_layout(layout: Layout) -> Layout:
+def nameless_layout(layout: ValueLayout) -> ValueLayout:
     """Return the layout without the names of its value and operator."""
     return replace(layout, value="", operator="operator" if layout.operator else "")

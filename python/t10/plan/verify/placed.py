@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from t10.core.expression import OperatorSpec
 from t10.core.plan import OperatorPlan
-from t10.core.schedule import Layout
+from t10.core.schedule import ValueLayout
 from t10.plan.verify.windows import (
     Held,
     Ints,
@@ -99,7 +99,7 @@ def operand_slots(spec: OperatorSpec, plan: OperatorPlan, number: int) -> int:
     return prod(slots_along(dim, widths) for dim in operand.dims)
 
 
-def layout_slots(layout: Layout, spec: OperatorSpec | None, n_elements: int) -> int:
+def layout_slots(layout: ValueLayout, spec: OperatorSpec | None, n_elements: int) -> int:
     """Return how many slots a value takes on every core under a layout."""
     if layout.plan is None or spec is None:
         return chunk_of(n_elements, layout.n_cores)
@@ -114,7 +114,7 @@ def chunk_of(n_slots: int, n_parts: int) -> int:
     return chunk
 
 
-def placed_layout(layout: Layout, spec: OperatorSpec | None, n_elements: int) -> PlacedValue:
+def placed_layout(layout: ValueLayout, spec: OperatorSpec | None, n_elements: int) -> PlacedValue:
     """Return a value under a layout; `spec` is the operator that an `operand` layout names."""
     if layout.plan is None or spec is None:
         return linear_value(n_elements, layout.n_cores)

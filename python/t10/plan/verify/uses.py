@@ -10,7 +10,7 @@ from t10.core.graph import Graph
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class OperandRead:
     """Operand number `operand` of operator number `step` reads a value."""
 
     step: int
@@ -31,7 +31,7 @@ class Uses:
     shapes: Mapping[str, tuple[int, ...]]
     origins: Mapping[str, frozenset[str]]
     renamed: Mapping[str, str]
-    reads: Mapping[str, tuple[Read, ...]]
+    reads: Mapping[str, tuple[OperandRead, ...]]
     kept: frozenset[str]
     last: Mapping[str, int]
 
@@ -44,11 +44,11 @@ def uses_of(graph: Graph) -> Uses:
         origins[view.name] = frozenset().union(*(origins[source] for source in view.sources))
         if view.kind == "reshape":
             renamed[view.name] = renamed[view.sources[0]]
-    reads: dict[str, list[Read]] = {}
+    reads: dict[str, list[OperandRead]] = {}
     for step, spec in enumerate(graph.operators):
         for number, operand in enumerate(spec.operands):
             for origin in sorted(origins[operand.name]):
-                reads.setdefault(origin, []).append(Read(step, number))
+                reads.setdefault(origin, []).append(OperandRead(step, number))
     kept = frozenset[str]().union(*(origins[output.value] for output in graph.outputs))
     last = {value: max(read.step for read in found) for value, found in reads.items()}
     last |= dict.fromkeys(kept, len(graph.operators) - 1)

@@ -1,13 +1,14 @@
-"""`Prices`: what a simulator asks about time. It is handed in; `t10.cost` has models that answer."""
+"""`Costs`: what is asked about the time of one phase. It is handed in; `t10.cost` has models that answer."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
 from t10.core.expression import AxisSizes, OperatorSpec
+from t10.core.movement import MoveCosts
 
 
-class Prices(Protocol):
+class Costs(MoveCosts, Protocol):
     """Cycles of the phases that all cores go through together; shapes and bytes go in, never data."""
 
     def sub_task_cycles(self, spec: OperatorSpec, box: AxisSizes) -> int:
@@ -15,19 +16,18 @@ class Prices(Protocol):
         ...
 
     def epilogue_cycles(self, spec: OperatorSpec, n_slots: int, run: int) -> int:
-        """Return the cycles of the epilogue on `n_slots` accumulated elements of a core, `run` of them in a row."""
-        ...
+        """Return the cycles of the epilogue on `n_slots` accumulated elements of a core; 0 without one.
 
-    def exchange_cycles(self, max_bytes: int, fragments: int, *, neighbour: bool) -> int:
-        """Return the cycles of one exchange phase in which no core sends or receives more than `max_bytes`."""
-        ...
-
-    def copy_cycles(self, n_bytes: int) -> int:
-        """Return the cycles in which every core copies or fills at most `n_bytes` of its own memory."""
+        `run` of them, from 1 to `n_slots`, lie in one row that accumulator, epilogue inputs and result all walk evenly
+        (`t10.core.runs.epilogue_run`).
+        """
         ...
 
     def shift_cycles(self, n_bytes: int) -> int:
-        """Return the cycles in which every core passes `n_bytes` on, all operands that advance together."""
+        """Return the cycles in which every core passes `n_bytes` on, in rounds through the shift buffer.
+
+        `n_bytes` is the sum over all operands that advance together.
+        """
         ...
 
     def reduce_cycles(self, spec: OperatorSpec, n_members: int, chunk_bytes: int, n_slots: int) -> int:
@@ -35,5 +35,8 @@ class Prices(Protocol):
         ...
 
     def all_reduce_cycles(self, spec: OperatorSpec, n_members: int, n_slots: int) -> int:
-        """Return the cycles of an all-reduce among `n_members` cores of parts of `n_slots` elements each."""
+        """Return the cycles in which each of `n_members` cores takes the parts of all others and adds them to its own.
+
+        Every part has `n_slots` elements; 0 where there is one member.
+        """
         ...
