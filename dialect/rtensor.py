@@ -140,7 +140,7 @@ class SpaceAttr(RTensor.Attribute, name="space"):
 
 
 class YieldOp(RTensor.Operation, name="yield", traits=[IsTerminator, Pure]):
-    """Ends the region of `rtensor.operator` and `rtensor.nest`: hands out its result.
+    """Ends the region of `rtensor.operator` and `rtensor.sub_task`: hands out its result.
 
     ```mlir
     func.func @exp(%x: tensor<4xf16>, %init: tensor<4xf16>) -> tensor<4xf16> {
@@ -173,7 +173,8 @@ class OperatorOp(RTensor.Operation, name="operator", traits=[Pure]):
 
     `op_name` is the name the model gave it; `kind` one of contraction, convolution, reduction, pooling, elementwise,
     gather. There are no operands and no arguments: the region reads the values of the function around it. The root is
-    the first linalg op with a reduction iterator, or the first linalg op that is not a fill.
+    the first linalg op with a reduction iterator, or the first linalg op that is not a fill. This is the planned level; at
+    the compute-shift level the region is the program of the operator, as described above.
     """
 
     out: Result[Any]
