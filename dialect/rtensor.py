@@ -41,7 +41,6 @@ from typing import Any, get_args
 from t10.core.expression import OperatorKind
 from t10.dialect import compute_shift
 from t10.dialect.layout_attr import GridAttr, LayoutAttr, LinearAttr, PlaceAttr
-from t10.dialect.mlir import ir
 from t10.dialect.ods import (
     DictAttr,
     Invalid,
@@ -211,15 +210,6 @@ class OperatorOp(RTensor.Operation, name="operator", traits=[Pure]):
 
 OPERATIONS: tuple[type[Any], ...] = (OperatorOp, *compute_shift.OPERATIONS, YieldOp)
 ATTRIBUTES: tuple[type[Any], ...] = (GridAttr, LayoutAttr, LinearAttr, PlaceAttr, PlanAttr, SpaceAttr)
-
-
-def without_layout(type_: Any) -> Any:
-    """Return a tensor type without its encoding."""
-    if not isinstance(type_, ir.RankedTensorType) or type_.encoding is None:
-        return type_
-    # Verifiers run where no location is current, as when a module is printed.
-    location = ir.Location.unknown(type_.context)
-    return ir.RankedTensorType.get(list(type_.shape), type_.element_type, loc=location)
 
 
 def _check_member(name: str, attr: Any, allowed: Sequence[str]) -> None:

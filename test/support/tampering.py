@@ -112,7 +112,8 @@ def _joined(lines: list[str], changed: dict[int, str | None]) -> str:
 
 def split_top(text: str) -> list[str]:
     """Return what commas outside brackets separate."""
-    parts, depth, start = [], 0, 0
+    parts: list[str] = []
+    depth, start = 0, 0
     for i, letter in enumerate(text):
         if letter in "([{<":
             depth += 1
@@ -156,7 +157,8 @@ def _operations(lines: list[str]) -> list[Operation]:
             else:
                 _close(op, number, line, scopes[-1])
         elif LABEL.match(line):
-            for argument in split_top(BLOCK.match(line)[1] if BLOCK.match(line) else ""):
+            block = BLOCK.match(line)
+            for argument in split_top(block[1]) if block else ():
                 name, _, kind = argument.partition(": ")
                 scopes[-1].append((name, kind))
         elif stripped == "}, {":
@@ -232,12 +234,13 @@ def _duplicated(lines: list[str], op: Operation, _: list[Operation]) -> Iterator
         return
     used = _renamed(behind, again)
     yield Edit("duplicate", f"{_label(op)} used", "\n".join([*head, *own, *copy, *used, *rest]))
-    for number, (_, kind) in enumerate(op.operands):
+    for number, kind in enumerate(kind for _, kind in op.operands):
         same = [name for name, found in op.results if found == kind]
         if same:
             start, stop = op.spans[number]
             shift = len(copy[0]) - len(own[0])
-            chained = [copy[0][: start + shift] + same[0] + copy[0][stop + shift :], *copy[1:]]
+            line = copy[0]
+            chained = [line[: start + shift] + same[0] + line[stop + shift :], *copy[1:]]
             what = f"{_label(op)} after itself, operand {number}"
             yield Edit("duplicate", what, "\n".join([*head, *own, *chained, *used, *rest]))
 
@@ -297,13 +300,18 @@ Changes = Iterator[tuple[str, str, str]]
 
 def _key(line: str, at: int) -> str:
     """Return the key of the dictionary entry that a place in a line belongs to, or the operation it stands in."""
-    depth = 0
+    depth = lowest = 0
     for i in range(at - 1, -1, -1):
         if line[i] in "]})>" and line[i - 1 : i + 1] != "->":
             depth += 1
         elif line[i] in "[{(<":
             depth -= 1
-        if depth <= 0 and (found := re.search(r"([\w.$]+) = [\[<#\w]*$", line[: i + 1])) and line[i] in " [<":
+        lowest = min(depth, lowest)
+        if (
+            depth == lowest
+            and (found := re.search(r"([\w.$]+) = [\[<#\w]*$", line[: i + 1]))
+            and line[i] in " [<"
+        ):
             return found[1]
     found = re.match(r'^\s*(?:%.* = )?"([\w.]+)"', line)
     return found[1] if found else ""

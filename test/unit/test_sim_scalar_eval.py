@@ -6,9 +6,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from t10.core.arrays import Array
 from t10.core.scalar import ScalarFunction, ScalarOp
 from t10.errors import UnsupportedOpError
-from t10.sim.scalar_eval import Array, evaluate
+from t10.sim.scalar_eval import evaluate
 from t10.sim.special import erf, erfc
 
 NAN = float("nan")

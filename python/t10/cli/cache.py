@@ -5,11 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from rich.table import Table
-
 from t10.cache_folder import default_cache_folder
 from t10.cli.arguments import Arguments
-from t10.cli.terminal import say, stdout
+from t10.cli.terminal import new_table, say, stdout
 from t10.errors import InputError
 from t10.plan.fronts.cache import PlanCache
 
@@ -43,10 +41,7 @@ def run_cache(arguments: Arguments) -> int:
         f"{folder}: {info.n_entries} entries, {info.n_bytes / MIB:.1f} of {info.max_bytes / MIB:.0f} MiB",
     )
     if info.n_entries:
-        table = Table(header_style="bold")
-        table.add_column("kind")
-        table.add_column("entries", justify="right")
-        table.add_column("KiB", justify="right")
+        table = new_table("kind", "entries", "KiB")
         for kind, n_entries in info.entries_by_kind.items():
             table.add_row(kind, str(n_entries), f"{info.bytes_by_kind[kind] / KIB:,.0f}")
         console.print(table)

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from rich.table import Table
-
 from t10.chip import bundled_chips, load_chip
 from t10.cli.arguments import Arguments
-from t10.cli.terminal import stdout
+from t10.cli.terminal import new_table, stdout
 
 
 def run_chips(arguments: Arguments) -> int:
     """Print the chips that come with T10."""
-    table = Table(header_style="bold")
-    table.add_column("chip")
-    for name in ("cores", "KiB/core", "clock", "exchange"):
-        table.add_column(name, justify="right")
+    table = new_table("chip", "cores", "KiB/core", "clock", "exchange")
     table.add_column("description")
     for name in bundled_chips():
         chip = load_chip(name)

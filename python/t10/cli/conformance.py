@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from t10.cli.arguments import Arguments
-from t10.cli.terminal import progress_bar, say, stdout
+from t10.cli.terminal import new_table, progress_bar, say, stdout
 from t10.conformance.cases import KINDS, load_cases
 from t10.conformance.expectations import (
     Expectations,
@@ -94,7 +94,7 @@ def _show_measured(console: Console, path: Path) -> None:
     recorded = read_measured(path)
     if not recorded:
         return
-    table = _table("recorded of")
+    table = new_table("recorded of", *COLUMNS)
     for each in recorded:
         table.add_row(each.what, *map(str, each.row))
     console.print(table)
@@ -103,16 +103,8 @@ def _show_measured(console: Console, path: Path) -> None:
         say(console, f"{each.what}: {each.command}{apart}")
 
 
-def _table(what: str) -> Table:
-    table = Table(header_style="bold")
-    table.add_column(what)
-    for column in COLUMNS:
-        table.add_column(column, justify="right")
-    return table
-
-
 def _show(console: Console, verdicts: Sequence[Verdict]) -> None:
-    table = _table("tests of")
+    table = new_table("tests of", *COLUMNS)
     for kind, row in counts_by_kind(verdicts).items():
         table.add_row(kind, *(str(row[column]) for column in COLUMNS))
     console.print(table)

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from t10.chip import load_chip
 from t10.cli.arguments import Arguments
-from t10.cli.terminal import progress_bar, say, stdout
+from t10.cli.terminal import new_table, progress_bar, say, stdout
 from t10.core.graph import Graph
 from t10.cost.classes import OperatorClass, class_of
 from t10.cost.combine import combine_operator
@@ -62,9 +62,8 @@ def _run_exchange(arguments: Arguments) -> int:
     chip, n_samples = load_chip(arguments.chip), arguments.samples or EXCHANGE_SAMPLES
     found = fit_exchange(chip, n_samples, arguments.seed)
     console = stdout(quiet=arguments.quiet)
-    table = Table(title="Errors on held-back phases (model against the exchange simulator)")
-    for heading in ("kind", "phases", "median", "p99", "most"):
-        table.add_column(heading, justify="left" if heading == "kind" else "right")
+    title = "Errors on held-back phases (model against the exchange simulator)"
+    table = new_table("kind", "phases", "median", "p99", "most", title=title)
     for each in found.errors:
         table.add_row(each.kind, str(each.n), f"{each.median:.2%}", f"{each.p99:.2%}", f"{each.most:.2%}")
     console.print(table)
@@ -96,9 +95,8 @@ def classes_of(graph: Graph) -> Iterable[OperatorClass]:
 
 
 def _by_kind(profiles: list[Profile]) -> Table:
-    table = Table(title="Errors on held-back shapes (fitted model against the instruction-set simulator)")
-    for heading in ("kind", "classes", "shapes", "median", "p99"):
-        table.add_column(heading, justify="left" if heading == "kind" else "right")
+    title = "Errors on held-back shapes (fitted model against the instruction-set simulator)"
+    table = new_table("kind", "classes", "shapes", "median", "p99", title=title)
     kinds = sorted({kind_of(one) for one in profiles})
     for kind in (*kinds, "all"):
         members = [one for one in profiles if kind in (kind_of(one), "all")]
@@ -108,9 +106,8 @@ def _by_kind(profiles: list[Profile]) -> Table:
 
 
 def _worst(profiles: list[Profile]) -> Table:
-    table = Table(title=f"Classes with the largest median error ({WORST_SHOWN} of {len(profiles)})")
-    for heading in ("class", "median", "p99"):
-        table.add_column(heading, justify="left" if heading == "class" else "right")
+    title = f"Classes with the largest median error ({WORST_SHOWN} of {len(profiles)})"
+    table = new_table("class", "median", "p99", title=title)
     for one in sorted(profiles, key=lambda p: -errors_of([p]).median)[:WORST_SHOWN]:
         errors = errors_of([one])
         table.add_row(one.one.title, f"{errors.median:.2%}", f"{errors.p99:.2%}")

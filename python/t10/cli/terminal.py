@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
 
 from t10.core.document.text import json_text
 from t10.driver import Progress as Report
@@ -44,6 +45,15 @@ def say(console: Console, text: str) -> None:
 def say_json(console: Console, value: Any) -> None:
     """Print a value as JSON, and nothing else."""
     say(console, json_text(value).rstrip())
+
+
+def new_table(first: str, *counts: str, title: str | None = None) -> Table:
+    """Return a table of one column of names and columns of numbers."""
+    table = Table(title=title, header_style="bold")
+    table.add_column(first)
+    for heading in counts:
+        table.add_column(heading, justify="right")
+    return table
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from t10.codelets.assembly import Assembly
-from t10.codelets.digest import named
+from t10.codelets.digest import named_codelet
 from t10.core.codelet import POINTERS, Codelet, Compiled, Field, Pointer, Scratch, Word
 from t10.core.tile import N_WORKERS
 
@@ -46,15 +46,7 @@ def in_sequence(
                 words.append(Scratch(own + word.offset_bytes) if isinstance(word, Scratch) else word)
     cpp_reference = _reference(first, second, bridge_name(first, n_inputs), bridge_name(second, 0))
     assembly = _assembly(first.codelet, second.codelet)
-    name = named(prefix, tuple(fields), "\n".join(assembly.lines), cpp_reference)
-    codelet = Codelet(
-        name=name,
-        kind="supervisor",
-        fields=tuple(fields),
-        assembly=assembly.text(name, "supervisor"),
-        cpp_reference=cpp_reference,
-        summary=summary,
-    )
+    codelet = named_codelet(prefix, "supervisor", tuple(fields), assembly, cpp_reference, summary)
     return Compiled(codelet, tuple(words), own + max(first.scratch_bytes, second.scratch_bytes))
 
 

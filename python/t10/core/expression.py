@@ -189,6 +189,18 @@ class OperatorSpec:
         return tuple(i for i, axis in enumerate(self.axes) if axis.kind == "reduction")
 
     @property
+    def window_positions(self) -> frozenset[int]:
+        """Return the reduction axes of dims over several axes: positions in the window of a convolution or pooling."""
+        return frozenset(
+            axis
+            for operand in self.inputs
+            for dim in operand.dims
+            if len(dim.terms) > 1
+            for axis in dim.axes
+            if self.axes[axis].kind == "reduction"
+        )
+
+    @property
     def n_points(self) -> int:
         """Return the number of points of the iteration space."""
         return prod(self.extents)

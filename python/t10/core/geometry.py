@@ -12,15 +12,14 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import prod
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from t10.core.arrays import Array, Bools, Ints
 from t10.core.expression import AffineDim, AxisSizes, Operand, OperatorSpec
 from t10.core.plan import OperatorPlan
 
-Ints = NDArray[np.int64]
 CACHE_ENTRIES = 256
 MOST_GROUPS = 1 << 62
 
@@ -124,8 +123,8 @@ def flat_elements(
 ) -> NDArray[np.int32]:
     """Return the row-major element number held by every slot, shape (cores, *partition); -1 outside the tensor."""
     n_cores = plan.n_cores
-    flat: NDArray[Any] = np.zeros((n_cores,) + (1,) * len(operand.dims), np.int32)
-    outside: NDArray[np.bool_] | None = None
+    flat: Array = np.zeros((n_cores,) + (1,) * len(operand.dims), np.int32)
+    outside: Bools | None = None
     stride = prod(operand.shape)
     for d, (dim, extent) in enumerate(zip(operand.dims, operand.shape, strict=True)):
         stride //= max(extent, 1)

@@ -89,6 +89,13 @@ class OperatorPlan:
         """Return the number of compute steps of every core: prod(S)."""
         return prod(self.steps)
 
+    @property
+    def box(self) -> AxisSizes:
+        """Return the extents of one compute step: the pace where an axis rotates, else the whole part."""
+        return tuple(
+            rp if n > 1 else length for rp, n, length in zip(self.rp, self.steps, self.lengths, strict=True)
+        )
+
 
 def final_positions(plan: OperatorPlan) -> AxisSizes:
     """Return pos_a after the serpentine nest: S_a - 1 where the axis was swept an odd number of times, else 0."""

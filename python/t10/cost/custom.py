@@ -20,8 +20,8 @@ from inspect import Parameter, signature
 from typing import Any, cast, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from t10.core.arrays import Ints
 from t10.core.expression import OperatorKind, OperatorSpec
 from t10.core.loads import Loads, MoveRates
 from t10.core.movement import LoadCosts
@@ -29,7 +29,6 @@ from t10.cost.model import CostModel, PlainForms
 from t10.cost.trace import Row, Table
 from t10.errors import InputError, T10Error
 
-Ints = NDArray[np.int64]
 SubTaskFunction = Callable[[OperatorSpec, Any], Any]
 """(spec, boxes of shape (n, axes)) -> cycles of one compute step, shape (n,)."""
 EpilogueFunction = Callable[[OperatorSpec, Any], Any] | Callable[[OperatorSpec, Any, Any], Any]

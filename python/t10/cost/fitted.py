@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from t10.core.arrays import Ints
 from t10.core.expression import OperatorSpec
 from t10.cost.classes import OperatorClass, Step, class_of
 from t10.cost.combine import Boxes
@@ -29,7 +29,6 @@ from t10.errors import InputError
 TABLE = "ipu-fit.json"
 KEPT_OPERATORS = 4096
 KEPT_SINGLES = 1 << 16
-Ints = NDArray[np.int64]
 Question = Callable[[Any], Any]
 
 

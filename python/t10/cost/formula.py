@@ -21,12 +21,10 @@ from enum import IntEnum
 from math import ceil, floor, sqrt, trunc
 
 import numpy as np
-from numpy.typing import NDArray
 
+from t10.core.arrays import Bools, Floats, Ints
 from t10.errors import T10Error
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 BLOCK_ROWS = 256
 """Rows whose values of all instructions are held at once."""
 Instruction = tuple[int, int, int, int]
@@ -142,7 +140,7 @@ def _unary(function: Callable[[Floats], Floats]) -> OnColumns:
     return lambda a, _, __: function(a)
 
 
-def _logical(function: Callable[[Floats, Floats], NDArray[np.bool_]]) -> OnColumns:
+def _logical(function: Callable[[Floats, Floats], Bools]) -> OnColumns:
     return lambda a, b, _: function(a, b).astype(np.float64)
 
 

@@ -7,9 +7,9 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from t10.chip import ChipSpec, load_chip
+from t10.core.arrays import Ints
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.loads import Loads, MoveRates
@@ -19,8 +19,6 @@ from t10.cost.fitted import FitTable, bundled_table
 from t10.cost.matrix import MatrixAxes, matrix_axes, product_cycles
 from t10.cost.model import PlainForms, chip_fingerprint
 from t10.cost.vector import box_cycles, combine_quad_cycles, elementwise_cycles, gather_cycles, load_cycles
-
-Ints = NDArray[np.int64]
 
 EVEN_BYTES = 8
 """Parts of a reduction arrive at multiples of so many bytes."""

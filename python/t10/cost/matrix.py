@@ -10,13 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from t10.chip import ChipSpec, MatrixUnit
+from t10.core.arrays import Ints
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.scalar import ScalarFunction
-
-Ints = NDArray[np.int64]
 
 CASTS = frozenset({"arith.extf", "arith.truncf", "arith.fpext", "arith.sitofp"})
 VECTOR_OVERHEAD = 65

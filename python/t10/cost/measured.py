@@ -14,7 +14,7 @@ from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.schedule import ModulePlan, ScheduledOperator
 from t10.cost.ipu import IpuCostModel
 from t10.cost.model import CostModel
-from t10.cost.operator import epilogue_cycles, sub_task_box
+from t10.cost.operator import epilogue_cycles
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def recosted(plan: ModulePlan, cost: CostModel) -> ModulePlan:
 
 def _repriced(spec: OperatorSpec, scheduled: ScheduledOperator, cost: CostModel) -> ScheduledOperator:
     plan = scheduled.active.plan
-    compute = plan.n_sub_tasks * cost.sub_task_cycles(spec, sub_task_box(plan))
+    compute = plan.n_sub_tasks * cost.sub_task_cycles(spec, plan.box)
     compute += epilogue_cycles(cost, spec, plan)
     cycles = replace(scheduled.active.cycles, compute=compute)
     return replace(scheduled, active=replace(scheduled.active, cycles=cycles))

@@ -10,13 +10,11 @@ from hashlib import sha256
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from t10.chip import ChipSpec
-from t10.core.expression import AxisSizes, OperatorSpec
+from t10.core.arrays import Ints
 from t10.core.costs import Costs
-
-Ints = NDArray[np.int64]
+from t10.core.expression import AxisSizes, OperatorSpec
 
 
 def chip_fingerprint(chip: ChipSpec) -> str:

@@ -50,14 +50,6 @@ def n_advances(plan: OperatorPlan, axis: int) -> int:
     return (plan.steps[axis] - 1) * prod(plan.steps[a] for a in outside)
 
 
-def sub_task_box(plan: OperatorPlan) -> tuple[int, ...]:
-    """Return the extents of one compute step: the pace where an axis rotates, else the whole part."""
-    return tuple(
-        rp if steps > 1 else length
-        for rp, steps, length in zip(plan.rp, plan.steps, plan.lengths, strict=True)
-    )
-
-
 def output_chunk(spec: OperatorSpec, plan: OperatorPlan) -> tuple[int, int]:
     """Return (r, n): r cores hold partial sums of the same output elements, each ends with n of them."""
     slot = len(spec.inputs)
@@ -85,7 +77,7 @@ def epilogue_cycles(cost: CostModel, spec: OperatorSpec, plan: OperatorPlan) -> 
 
 def operator_cycles(cost: CostModel, spec: OperatorSpec, plan: OperatorPlan) -> Cycles:
     """Return the cycles of an operator's nest, reduction and epilogue (in `compute`); nothing that comes before it."""
-    compute = plan.n_sub_tasks * cost.sub_task_cycles(spec, sub_task_box(plan))
+    compute = plan.n_sub_tasks * cost.sub_task_cycles(spec, plan.box)
     shift = sum(
         n_advances(plan, a) * cost.shift_cycles(advance_bytes(spec, plan, a)) for a in plan.loop_order
     )

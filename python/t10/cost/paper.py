@@ -10,17 +10,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from t10.chip import ChipSpec
+from t10.core.arrays import Ints
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.cost import paper_compute as compute
 from t10.cost.matrix import MatrixAxes, matrix_axes
 from t10.cost.model import PlainForms, chip_fingerprint
 from t10.cost.paper_constants import PaperConstants, published_constants
-
-Ints = NDArray[np.int64]
 
 
 @lru_cache(maxsize=1024)

@@ -11,15 +11,13 @@ from functools import lru_cache, reduce
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from t10.core.arrays import Bools, Ints
 from t10.core.dtypes import is_float, size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.scalar import ScalarFunction, ScalarOp
 from t10.cost.matrix import MatrixAxes
 from t10.cost.paper_constants import PaperConstants
-
-Ints = NDArray[np.int64]
 
 CASTS = frozenset({"arith.extf", "arith.truncf", "arith.fpext"})
 FREE = frozenset({"const", "arith.bitcast"})
@@ -35,7 +33,7 @@ def ceil_div(a: Ints, b: int) -> Ints:
     return -(-a // b)
 
 
-def chosen_of(condition: NDArray[np.bool_], a: Ints, b: Ints) -> Ints:
+def chosen_of(condition: Bools, a: Ints, b: Ints) -> Ints:
     """Return `a` where the condition holds, else `b`."""
     return np.where(condition, a, b)
 

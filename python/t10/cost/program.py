@@ -12,15 +12,14 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from t10.core.arrays import Floats, Ints
 from t10.core.expression import OperatorSpec
 from t10.cost.formula import Formula
 from t10.cost.model import CostModel
 from t10.cost.trace import trace_table
 from t10.errors import T10Error
 
-Ints = NDArray[np.int64]
 N_SAMPLES = 128
 MAX_SAMPLE_BYTES = 1 << 21
 MAX_SAMPLE_MEMBERS = 1 << 12
@@ -33,7 +32,7 @@ class CostCallable:
     n_inputs: int
     function: Callable[[Any], Any]
 
-    def evaluate(self, inputs: Ints) -> NDArray[np.float64]:
+    def evaluate(self, inputs: Ints) -> Floats:
         """Return its cycles as doubles. Raises T10Error where the shape is not (n,)."""
         cycles = np.ascontiguousarray(self.function(inputs), np.float64)
         if cycles.shape != (len(inputs),):

@@ -9,14 +9,12 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from t10.chip import ChipSpec
+from t10.core.arrays import Ints
 from t10.core.dtypes import is_float, size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.scalar import ScalarFunction
-
-Ints = NDArray[np.int64]
 
 SUPERVISOR_CYCLES = 11
 WORKER_CYCLES = 26

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from t10.core import movement
+from t10.core.arrays import Ints
 from t10.core.canonical import canonical
 from t10.core.device import HostPiece, HostTensor, Pattern
 from t10.core.dtypes import size_bytes
@@ -20,8 +21,6 @@ from t10.core.plan import OperatorPlan
 from t10.core.schedule import Home, ValueLayout
 from t10.emit import _routes
 from t10.emit.patterns import pattern_of_runs
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(slots=True)

@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
 from t10.core import geometry
+from t10.core.arrays import Bools, Ints
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.plan import OperatorPlan
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +27,7 @@ class ContiguousPart:
 
     local: Ints
     extents: Ints
-    is_first: NDArray[np.bool_]
+    is_first: Bools
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +36,7 @@ class _Segment:
 
     local: Ints
     length: Ints
-    is_first: NDArray[np.bool_]
+    is_first: Bools
 
 
 def sub_task_parts(
@@ -56,18 +54,15 @@ def _box(plan: OperatorPlan, positions: AxisSizes) -> tuple[Ints, AxisSizes]:
     """Return where every core's sub-task begins, (cores, axes) local indices, and its extents."""
     starts = geometry.phases(plan) + np.array(positions) * np.array(plan.rp)
     begin = np.where(np.array(plan.steps) > 1, starts % np.array(plan.lengths), 0)
-    sizes = tuple(
-        rp if n > 1 else length for rp, n, length in zip(plan.rp, plan.steps, plan.lengths, strict=True)
-    )
-    return begin, sizes
+    return begin, plan.box
 
 
 def lacks_terms(
     spec: OperatorSpec, plan: OperatorPlan, positions: AxisSizes, whole: frozenset[int] = frozenset()
-) -> NDArray[np.bool_]:
+) -> Bools:
     """Return which cores have outputs at a loop state but nothing to add to them: their reduction is all padding."""
     begin, sizes = _box(plan, positions)
-    found: list[NDArray[np.bool_]] = []
+    found: list[Bools] = []
     base = geometry.coordinates(plan) * np.array(plan.lengths)
     for axis, size in enumerate(sizes):
         inside = np.maximum(

@@ -7,9 +7,9 @@ from dataclasses import replace
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
 from t10.core import geometry
+from t10.core.arrays import Ints
 from t10.core.chunks import chunk_slots
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes
@@ -23,8 +23,6 @@ from t10.emit.lowering_context import OperatorContext
 from t10.emit.reduction import groups
 from t10.emit.tasks import axis_strides, uses_position
 from t10.emit.vertices import VertexNest, Work, renamed
-
-Ints = NDArray[np.int64]
 
 
 def epilogue_work(

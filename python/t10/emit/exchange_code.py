@@ -14,10 +14,9 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from t10.core.arrays import Ints
 from t10.core.device import Copy, CopyKind, Pattern
 from t10.core.loads import MoveRates, core_loads
-
-Ints = NDArray[np.int64]
 
 PHASE_BYTES = 60
 SEND_BYTES = 8

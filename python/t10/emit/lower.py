@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 import numpy as np
-from numpy.typing import NDArray
 
 from t10.chip import ChipSpec
 from t10.core import geometry
@@ -30,8 +29,6 @@ from t10.emit.placement import places_of
 from t10.emit.shifts import shift
 from t10.emit.target import check_target
 from t10.errors import T10Error
-
-Ints = NDArray[np.int64]
 
 
 def lower(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> DeviceProgram:

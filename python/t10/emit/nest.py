@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from t10.core import geometry
+from t10.core.arrays import Bools, Ints
 from t10.core.device import Step
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, OperatorSpec
@@ -18,15 +18,13 @@ from t10.core.scalar import ScalarFunction, ScalarOp, constant_text
 from t10.core.schedule import ScheduledOperator
 from t10.core.task import TaskOperand
 from t10.cost import CostModel
-from t10.cost.operator import sub_task_box
 from t10.emit.builder import Builder, flat_operand
 from t10.emit.contiguous_parts import ContiguousPart, lacks_terms, sub_task_parts
 from t10.emit.lowering_context import OperatorContext
 from t10.emit.tasks import axis_strides, uses_position
 from t10.emit.vertices import VertexNest, Work, renamed
 
-Ints = NDArray[np.int64]
-Cores = NDArray[np.bool_]
+Cores = Bools
 
 
 def initial_cores(context: OperatorContext, body: tuple[Statement, ...]) -> dict[int, Cores]:
@@ -94,8 +92,8 @@ def sub_task(
 ) -> list[Step]:
     """Return the executions of one sub-task, one per part; `begins` (cores,) where its outputs hold nothing yet."""
     spec, plan = context.spec, context.plan
-    cycles = cost.sub_task_cycles(spec, sub_task_box(plan))
-    note = f"box {'x'.join(map(str, sub_task_box(plan)))} at position {list(positions)}"
+    cycles = cost.sub_task_cycles(spec, plan.box)
+    note = f"box {'x'.join(map(str, plan.box))} at position {list(positions)}"
     steps: list[Step] = []
     key = ("sub-task", builder.kind_of(spec), plan, context.whole, positions, begins.tobytes())
     made = builder.once(key, lambda: tuple(sub_task_work(context, positions, begins)))

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from t10.core.arrays import Ints
 from t10.core.device import RUN_COLUMNS, Pattern
 
-Ints = NDArray[np.int64]
 NO_FILLS = np.empty((0, 5), np.int32)
 NO_VALUES = np.empty(0, np.int32)
 

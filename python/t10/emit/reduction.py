@@ -11,15 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from t10.core import geometry
+from t10.core.arrays import Ints
 from t10.core.chunks import chunk_slots
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.plan import OperatorPlan
 from t10.emit.patterns import Moves
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from t10.core import geometry
+from t10.core.arrays import Ints
 from t10.core.device import Pattern, Step
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, OperatorSpec
@@ -21,7 +21,6 @@ from t10.emit.lowering_context import OperatorContext
 from t10.emit.patterns import in_order, pattern
 from t10.errors import T10Error
 
-Ints = NDArray[np.int64]
 EVEN_BYTES = 8
 
 

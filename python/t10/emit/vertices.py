@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from t10.codelets.compile import compile_task
+from t10.core.arrays import Bools, Ints
 from t10.core.codelet import Codelet, Compiled, Pointer, Scratch, by_name
 from t10.core.device import PerTile, Reference, VertexGroup
 from t10.core.expression import AxisSizes, Combine, Selector
@@ -18,7 +18,6 @@ from t10.core.task import Task, TaskOperand
 from t10.emit.placement import TileRange, are_apart
 from t10.emit.tasks import alignment_bytes, named_axes, simplified
 
-Ints = NDArray[np.int64]
 SCRATCH = "scratch"
 
 
@@ -43,7 +42,7 @@ class Work:
     tiles: Ints
     extents: Ints
     offsets: Ints
-    initial: NDArray[np.bool_]
+    initial: Bools
     origin: Ints | None = None
 
 

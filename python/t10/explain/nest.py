@@ -23,7 +23,6 @@ from t10.cost.operator import (
     epilogue_cycles,
     home_cycles,
     output_chunk,
-    sub_task_box,
 )
 
 INDENT = "  "
@@ -66,7 +65,7 @@ def _loops(
 ) -> list[tuple[int, str, str]]:
     """Return the loop over axis `number` of the loop order and all inside it; the sub-task where there is none."""
     if number == len(plan.loop_order):
-        box = sub_task_box(plan)
+        box = plan.box
         names = ", ".join(f"{axis.name} {size}" for axis, size in zip(spec.axes, box, strict=True))
         return [(depth, f"compute {names}", _cycles(cost.sub_task_cycles(spec, box)))]
     axis = plan.loop_order[number]

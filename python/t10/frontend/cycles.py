@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from t10.frontend.unsupported import title_of
+
 _MAX_NAMED = 6
 
 
@@ -21,13 +23,13 @@ def order_problem(graph: Any, given: frozenset[str]) -> Iterator[str]:
 
 def _explained(graph: Any, reader: int, name: str) -> str:
     maker = {made: i for i, node in enumerate(graph.node) for made in node.output if made}
-    title = f"{graph.node[reader].op_type} node {_title(graph.node[reader])!r} reads {name[:80]!r}"
+    title = f"{graph.node[reader].op_type} node {title_of(graph.node[reader])[:80]!r} reads {name[:80]!r}"
     if name not in maker:
         return f"{title}, which nothing makes"
     cycle = _cycle(graph, maker, reader)
     if not cycle:
         return f"{title} before it is made (nodes must be sorted)"
-    names = [repr(_title(graph.node[i])) for i in cycle[:_MAX_NAMED]]
+    names = [repr(title_of(graph.node[i])[:80]) for i in cycle[:_MAX_NAMED]]
     more = f" and {len(cycle) - _MAX_NAMED} more" if len(cycle) > _MAX_NAMED else ""
     return f"nodes form a cycle: {' -> '.join([*names, names[0]])}{more}"
 
@@ -56,7 +58,3 @@ def _cycle(graph: Any, maker: dict[str, int], start: int) -> list[int]:
 
 def _sources(graph: Any, maker: dict[str, int], node: int) -> list[int]:
     return sorted({maker[name] for name in graph.node[node].input if name in maker}, reverse=True)
-
-
-def _title(node: Any) -> str:
-    return str(node.name or next((name for name in node.output if name), ""))[:80]

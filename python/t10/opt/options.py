@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import Any, Literal
 
 from t10.passes import registry
@@ -24,19 +25,16 @@ class PassFlag:
     options: str
 
 
-def _option(
-    flag: str,
-    default: Any,
-    text: str,
-    *,
-    kind: Kind = "flag",
-    value: str = "",
-    implied: str = "",
-    group: str = "Input",
-) -> Any:
+def _option(flag: str, default: Any, text: str, value: str = "", *, implied: str = "", group: str) -> Any:
     """Return a settings field: its flag, help text, how its value is written and what it means without one."""
+    kind: Kind = "optional value" if implied else "list" if default == () else "value" if value else "flag"
     metadata = {"flag": flag, "help": text, "kind": kind, "value": value, "implied": implied, "group": group}
     return field(default=default, metadata=metadata)
+
+
+_input, _passes, _output, _debugging, _information = (
+    partial(_option, group=group) for group in ("Input", "Passes", "Output", "Debugging", "Information")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,159 +43,108 @@ class Settings:
 
     input: str = "-"
     passes: tuple[PassFlag, ...] = ()
-    output: str = _option(
-        "o", "-", "write the output to FILE (- is standard output)", kind="value", value="FILE"
-    )
-    pass_pipeline: str | None = _option(
+    output: str = _input("o", "-", "write the output to FILE (- is standard output)", "FILE")
+    pass_pipeline: str | None = _passes(
         "pass-pipeline",
         None,
         "run a textual pipeline, e.g. 'builtin.module(t10-fuse,func.func(cse))'",
-        kind="value",
-        value="TEXT",
-        group="Passes",
+        "TEXT",
     )
-    run_reproducer: bool = _option(
-        "run-reproducer", False, "run the pipeline stored in the input", group="Passes"
-    )
-    verify_each: bool = _option("verify-each", True, "verify the module after every pass", group="Passes")
-    allow_unregistered_dialect: bool = _option(
+    run_reproducer: bool = _passes("run-reproducer", False, "run the pipeline stored in the input")
+    verify_each: bool = _passes("verify-each", True, "verify the module after every pass")
+    allow_unregistered_dialect: bool = _input(
         "allow-unregistered-dialect",
         False,
         "accept operations of unknown dialects (always on for onnx dialect text)",
     )
-    split_input_file: str | None = _option(
+    split_input_file: str | None = _input(
         "split-input-file",
         None,
         "cut the input at lines that start with MARKER and process the pieces one by one",
-        kind="optional value",
-        value="MARKER",
+        "MARKER",
         implied="// -----",
     )
-    verify_diagnostics: str | None = _option(
+    verify_diagnostics: str | None = _input(
         "verify-diagnostics",
         None,
         "check diagnostics against expected-* comments: all, or only-expected (others are ignored)",
-        kind="optional value",
-        value="all|only-expected",
+        "all|only-expected",
         implied="all",
     )
-    verify_roundtrip: bool = _option(
+    verify_roundtrip: bool = _input(
         "verify-roundtrip",
         False,
         "check that the input prints and reads back the same, as text and as bytecode",
     )
-    emit_bytecode: bool = _option("emit-bytecode", False, "write bytecode instead of text", group="Output")
-    force: bool = _option("f", False, "write bytecode even to a terminal", group="Output")
-    print_generic: bool = _option(
-        "mlir-print-op-generic", False, "print every operation generically", group="Output"
+    emit_bytecode: bool = _output("emit-bytecode", False, "write bytecode instead of text")
+    force: bool = _output("f", False, "write bytecode even to a terminal")
+    print_generic: bool = _output("mlir-print-op-generic", False, "print every operation generically")
+    print_debuginfo: bool = _output("mlir-print-debuginfo", False, "print locations")
+    print_local_scope: bool = _output("mlir-print-local-scope", False, "print without aliases")
+    print_name_locations: bool = _output(
+        "mlir-use-nameloc-as-prefix", False, "name values after their locations"
     )
-    print_debuginfo: bool = _option("mlir-print-debuginfo", False, "print locations", group="Output")
-    print_local_scope: bool = _option(
-        "mlir-print-local-scope", False, "print without aliases", group="Output"
-    )
-    print_name_locations: bool = _option(
-        "mlir-use-nameloc-as-prefix", False, "name values after their locations", group="Output"
-    )
-    skip_regions: bool = _option(
-        "mlir-print-skip-regions", False, "print operations without regions", group="Output"
-    )
-    elide_elements: int | None = _option(
+    skip_regions: bool = _output("mlir-print-skip-regions", False, "print operations without regions")
+    elide_elements: int | None = _output(
         "mlir-elide-elementsattrs-if-larger",
         None,
         "print ... for constants of more than N elements (unit: elements)",
-        kind="value",
-        value="N",
-        group="Output",
+        "N",
     )
-    elide_resources: int | None = _option(
+    elide_resources: int | None = _output(
         "mlir-elide-resource-strings-if-larger",
         None,
         "leave out resources of more than N characters (unit: characters)",
-        kind="value",
-        value="N",
-        group="Output",
+        "N",
     )
-    print_before: tuple[str, ...] = _option(
-        "mlir-print-ir-before",
-        (),
-        "print the module before these passes",
-        kind="list",
-        value="PASS,..",
-        group="Debugging",
+    print_before: tuple[str, ...] = _debugging(
+        "mlir-print-ir-before", (), "print the module before these passes", "PASS,.."
     )
-    print_after: tuple[str, ...] = _option(
-        "mlir-print-ir-after",
-        (),
-        "print the module after these passes",
-        kind="list",
-        value="PASS,..",
-        group="Debugging",
+    print_after: tuple[str, ...] = _debugging(
+        "mlir-print-ir-after", (), "print the module after these passes", "PASS,.."
     )
-    print_before_all: bool = _option(
-        "mlir-print-ir-before-all", False, "print before every pass", group="Debugging"
+    print_before_all: bool = _debugging("mlir-print-ir-before-all", False, "print before every pass")
+    print_after_all: bool = _debugging("mlir-print-ir-after-all", False, "print after every pass")
+    print_after_change: bool = _debugging(
+        "mlir-print-ir-after-change", False, "with an after option: only if the pass changed something"
     )
-    print_after_all: bool = _option(
-        "mlir-print-ir-after-all", False, "print after every pass", group="Debugging"
+    print_after_failure: bool = _debugging(
+        "mlir-print-ir-after-failure", False, "print what a failing pass left behind"
     )
-    print_after_change: bool = _option(
-        "mlir-print-ir-after-change",
-        False,
-        "with an after option: only if the pass changed something",
-        group="Debugging",
+    print_module_scope: bool = _debugging(
+        "mlir-print-ir-module-scope", False, "print the whole module, not the nested operation"
     )
-    print_after_failure: bool = _option(
-        "mlir-print-ir-after-failure", False, "print what a failing pass left behind", group="Debugging"
-    )
-    print_module_scope: bool = _option(
-        "mlir-print-ir-module-scope",
-        False,
-        "print the whole module, not the nested operation",
-        group="Debugging",
-    )
-    print_tree_dir: str | None = _option(
+    print_tree_dir: str | None = _debugging(
         "mlir-print-ir-tree-dir",
         None,
         "write what is printed into files DIR/builtin_module_<name>/<n>_<pass>.mlir",
-        kind="value",
-        value="DIR",
-        group="Debugging",
+        "DIR",
     )
-    timing: bool = _option(
-        "mlir-timing", False, "report the wall time of every step (unit: seconds)", group="Debugging"
-    )
-    statistics: bool = _option(
+    timing: bool = _debugging("mlir-timing", False, "report the wall time of every step (unit: seconds)")
+    statistics: bool = _debugging(
         "mlir-pass-statistics",
         False,
         "report how many operations every pass made and removed, by name (the bindings are built without the counters "
         "that mlir-opt prints here)",
-        group="Debugging",
     )
-    crash_reproducer: str | None = _option(
+    crash_reproducer: str | None = _debugging(
         "mlir-pass-pipeline-crash-reproducer",
         None,
         "on failure (a hard crash too) leave input and pipeline in FILE, for --run-reproducer",
-        kind="value",
-        value="FILE",
-        group="Debugging",
+        "FILE",
     )
-    dump_pass_pipeline: bool = _option(
-        "dump-pass-pipeline", False, "print the pipeline to standard error", group="Passes"
-    )
-    list_passes: bool = _option("list-passes", False, "list the passes and exit", group="Information")
-    show_dialects: bool = _option("show-dialects", False, "list the dialects and exit", group="Information")
-    dump_irdl: str | None = _option(
+    dump_pass_pipeline: bool = _passes("dump-pass-pipeline", False, "print the pipeline to standard error")
+    list_passes: bool = _information("list-passes", False, "list the passes and exit")
+    show_dialects: bool = _information("show-dialects", False, "list the dialects and exit")
+    dump_irdl: str | None = _information(
         "dump-irdl",
         None,
         "print a dialect of ours in IRDL, for mlir-opt --irdl-file, and exit",
-        kind="value",
-        value="rtensor|ipu",
-        group="Information",
+        "rtensor|ipu",
     )
-    help: bool = _option("help", False, "print this text and exit", group="Information")
-    version: bool = _option("version", False, "print the version and exit", group="Information")
-    disable_threading: bool = _option(
-        "mlir-disable-threading", True, "always so: accepted as in mlir-opt", group="Debugging"
-    )
+    help: bool = _information("help", False, "print this text and exit")
+    version: bool = _information("version", False, "print the version and exit")
+    disable_threading: bool = _debugging("mlir-disable-threading", True, "always so: accepted as in mlir-opt")
 
 
 BY_FLAG = {known.metadata["flag"]: known for known in fields(Settings) if "flag" in known.metadata}

@@ -10,7 +10,7 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from t10.core.expression import AxisSizes, OperatorSpec
+from t10.core.expression import AxisSizes
 from t10.cost.classes import OperatorClass
 from t10.profile.shape_classes import shape_classes
 from t10.profile.work import box_bytes
@@ -79,7 +79,7 @@ def _drawn(
 ) -> Iterator[AxisSizes]:
     """Yield boxes whose operands fit a core, some axes of one point on purpose; ends where hardly any fits."""
     spec = one.spec
-    windows, lines = _window_axes(spec), _line_axes(one)
+    windows, lines = spec.window_positions, _line_axes(one)
     misses = 0
     while misses < MOST_MISSES:
         box = tuple(
@@ -102,18 +102,6 @@ def _class_numbers(one: OperatorClass, boxes: list[AxisSizes]) -> list[int]:
         return []
     conditions = [condition for _, condition in shape_classes(one, np.array(boxes, np.int64))]
     return np.argmax(np.stack([np.asarray(each, np.bool_) for each in conditions]), axis=0).tolist()
-
-
-def _window_axes(spec: OperatorSpec) -> frozenset[int]:
-    """Return reduction axes that slide over another one: window positions."""
-    return frozenset(
-        axis
-        for operand in spec.inputs
-        for dim in operand.dims
-        if len(dim.terms) > 1
-        for axis in dim.axes
-        if axis in spec.reduction_axes
-    )
 
 
 def _line_axes(one: OperatorClass) -> frozenset[int]:

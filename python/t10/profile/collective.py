@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from t10.chip import ChipSpec
+from t10.core.arrays import Ints
 from t10.core.chunks import chunk_slots
 from t10.core.device import Pattern
 from t10.core.dtypes import size_bytes
@@ -19,7 +19,6 @@ from t10.cost.ipu import IpuCostModel
 from t10.emit.patterns import in_order, pattern
 from t10.emit.reduction import Groups, all_rounds, scatter_rounds
 
-Ints = NDArray[np.int64]
 Random = np.random.Generator
 EVEN_BYTES = 8
 MOST_SLOTS_LOG2 = 13
@@ -59,12 +58,12 @@ def _shift(random: Random, chip: ChipSpec) -> Collective:
     length = int(random.integers(2, 65))
     n_bytes = 4 * int(2 ** random.uniform(0, 13))
     n_used = chip.n_cores // length * length
-    core: NDArray[np.int64] = np.arange(n_used, dtype=np.int64)[:, None]
+    core: Ints = np.arange(n_used, dtype=np.int64)[:, None]
     source = core // length * length + (core + 1) % length
     patterns: list[Pattern] = []
     for begin in range(0, n_bytes, chip.shift_buffer_bytes):
         n = min(chip.shift_buffer_bytes, n_bytes - begin) // 4
-        slot: NDArray[np.int64] = np.arange(n, dtype=np.int64)[None, :]
+        slot: Ints = np.arange(n, dtype=np.int64)[None, :]
         patterns.append(pattern(in_order(0, source, begin // 4 + slot, core, slot), 4))
         patterns.append(pattern(in_order(0, core, slot, core, begin // 4 + slot), 4))
     cycles = IpuCostModel(chip).shift_cycles(n_bytes)
@@ -108,7 +107,7 @@ def _members(random: Random, chip: ChipSpec, most: int) -> Groups:
     """Return equal groups of consecutive or strided cores."""
     size = int(random.integers(2, min(most, chip.n_cores) + 1))
     n_groups = chip.n_cores // size
-    core: NDArray[np.int64] = np.arange(n_groups * size, dtype=np.int64)
+    core: Ints = np.arange(n_groups * size, dtype=np.int64)
     if random.random() < 0.5:
         return Groups(core % size, core.reshape(-1, size)[core // size])
     return Groups(core // n_groups, core.reshape(size, -1).T[core % n_groups])

@@ -14,9 +14,9 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from t10.chip import ChipSpec
+from t10.core.arrays import Floats
 from t10.core.atomic import write_text
 from t10.core.device import Pattern
 from t10.core.loads import UNITS, MoveRates, core_loads, phase_loads
@@ -26,8 +26,6 @@ from t10.profile.collective import Collective, collectives
 from t10.profile.fit import fit
 from t10.profile.random_phases import MAKERS, RandomPhase, random_phases
 from t10.sim.device.phase import ExchangeModel, PhaseTime, pattern_time
-
-Floats = NDArray[np.float64]
 
 SAMPLES = 40
 TEST_EVERY = 4

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from t10.core.arrays import Floats
+
 SIGNIFICANT = 4e-3
 """A feature that never explains more than this part of any sample's cycles is left out."""
 ROUNDS = 5

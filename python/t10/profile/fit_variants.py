@@ -10,13 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from t10.core.arrays import Bools, Floats, Ints
 from t10.cost.kernel_variants import OTHER, KernelVariant
 from t10.profile.fit import fit
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 Model = Mapping[str, Mapping[str, float]]
 """Cycles by variant, or family of variants, and feature."""
 
@@ -143,7 +141,7 @@ def predicted(variants: Sequence[KernelVariant], model: Model, n: int) -> Floats
     return np.where(modelled < NEVER, modelled, tables[0].total(model[OTHER]))
 
 
-def _fitted(tables: Sequence[Table], taken: NDArray[np.int64], cycles: Floats) -> Model:
+def _fitted(tables: Sequence[Table], taken: Ints, cycles: Floats) -> Model:
     """Return every variant fitted to the boxes that take it; families where a variant of theirs has too few."""
     model: dict[str, Mapping[str, float]] = {}
     wanting: dict[str, list[int]] = {}

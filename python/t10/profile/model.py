@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from t10.core.arrays import Bools, Floats, Ints
 from t10.core.expression import AxisSizes
 from t10.core.task import Task
 from t10.cost.classes import OperatorClass
@@ -16,9 +16,6 @@ from t10.profile.fit_variants import Model, fit_variants, predicted
 from t10.profile.measure import codelet_of, cycles_of
 from t10.profile.variant_of_codelet import variants_of
 from t10.profile.work import epilogue, sub_task
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 SEED = 0
 TEST_EVERY = 4
@@ -32,7 +29,7 @@ class Profile:
     """What was measured of a class, and its model: `boxes` (n, axes), `cycles` and `modelled` (n,), `is_test` (n,)."""
 
     one: OperatorClass
-    boxes: NDArray[np.int64]
+    boxes: Ints
     cycles: Floats
     modelled: Floats
     is_test: Bools

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from t10.core.arrays import Array
 from t10.core.dtypes import numpy_dtype
 from t10.core.expression import AxisSizes, Combine
 
-Array = NDArray[Any]
 UFUNC: dict[Combine, np.ufunc] = {
     "sum": np.add,
     "prod": np.multiply,

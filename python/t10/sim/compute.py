@@ -7,12 +7,11 @@ for it is never read: it lies outside the output.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from t10.core import geometry
+from t10.core.arrays import Array
 from t10.core.dtypes import numpy_dtype
 from t10.core.expression import AxisSizes, OperatorSpec, Selector
 from t10.core.plan import OperatorPlan
@@ -21,7 +20,6 @@ from t10.sim.partition import Box, Partition, Selection, core_chunks, make_box, 
 from t10.sim.product import Factors, inputs_read, sum_of_products
 from t10.sim.scalar_eval import evaluate
 
-Array = NDArray[Any]
 CHUNK_ELEMENTS = 1 << 23
 """Most elements of one intermediate array; larger groups of cores are computed piece by piece."""
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from t10.core import geometry
+from t10.core.arrays import Array, Ints
 from t10.core.dtypes import numpy_dtype
 from t10.core.expression import AxisSizes, Operand, OperatorSpec
 from t10.core.plan import OperatorPlan
@@ -16,8 +14,6 @@ from t10.sim.partition import Box, Partition, core_chunks, make_windows
 from t10.sim.scalar_eval import evaluate
 from t10.sim.traps import trap
 
-Ints = NDArray[np.int64]
-Array = NDArray[Any]
 CHUNK_ELEMENTS = 1 << 23
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from t10.core.arrays import Array, Bools, Ints
 from t10.core.loads import phase_loads
 from t10.core.movement import (
     NO_LOADS,
@@ -28,8 +29,6 @@ from t10.sim.memory import CoreMemory
 from t10.sim.partition import core_chunks
 from t10.sim.traps import trap
 
-Array = NDArray[Any]
-Ints = NDArray[np.int64]
 CHUNK_SLOTS = 1 << 22
 NOWHERE = -1
 UNWRITTEN = -2
@@ -182,7 +181,7 @@ def _check(
 
 
 def _runs(
-    directory: _Directory, ids: Array, positions: Array, takes: NDArray[np.bool_], first_core: int
+    directory: _Directory, ids: Array, positions: Array, takes: Bools, first_core: int
 ) -> NDArray[np.int32]:
     """Return what cores take, in runs; buffers begin where words do, so slots may count from the memory's begin."""
     source = np.zeros(ids.shape, np.int8)

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from t10.core.costs import Costs
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import Arrival, Home, Phase, ScheduledOperator
 from t10.errors import SimTrap
-from t10.core.costs import Costs
 from t10.sim.lifetimes import Lifetimes
 from t10.sim.memory import CoreMemory
 from t10.sim.partition import Partition

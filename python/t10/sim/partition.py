@@ -9,19 +9,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
-from numpy.typing import NDArray
 
 from t10.core import geometry
+from t10.core.arrays import Array, Bools, Ints
 from t10.core.expression import AxisSizes, Operand
 from t10.core.plan import OperatorPlan
 from t10.sim.traps import trap
 
-Ints = NDArray[np.int64]
-Array = NDArray[Any]
 Selection = tuple["slice | Ints", ...]
 
 
@@ -65,7 +62,7 @@ class Box:
 
     local: tuple[Ints, ...]
     indices: tuple[Ints, ...]
-    inside: tuple[NDArray[np.bool_] | None, ...]
+    inside: tuple[Bools | None, ...]
 
     @property
     def extents(self) -> AxisSizes:

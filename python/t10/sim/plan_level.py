@@ -14,19 +14,15 @@ After the first line nothing sees a whole tensor: what is computed comes from th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from t10.chip import ChipSpec
-from t10.core.dtypes import numpy_dtype
-from t10.core.graph import TensorValue
+from t10.core.arrays import Array
+from t10.core.costs import Costs
 from t10.core.movement import ArrivalCosts
 from t10.core.program import SubTask
 from t10.core.schedule import Home, ModulePlan
 from t10.errors import InputError
-from t10.core.costs import Costs
+from t10.sim.arrays import checked_array
 from t10.sim.execution import Execution, Machine
 from t10.sim.lifetimes import Lifetimes
 from t10.sim.memory import CoreMemory
@@ -34,7 +30,6 @@ from t10.sim.operator import run_operator
 from t10.sim.relayout import Mover
 from t10.sim.result import OperatorResult, SimResult, Timeline
 
-Array = NDArray[Any]
 Progress = Callable[[int, int, str], None]
 
 
@@ -106,23 +101,8 @@ def _place(plan: ModulePlan, mover: Mover, weights: Mapping[str, Array], inputs:
             if layout is None or not mover.memory.is_live(f"{prefix}:{value.name}"):
                 continue
             home = Home(layout, f"{prefix}:{value.name}")
-            mover.place(_checked(value, arrays, what), home)
+            mover.place(checked_array(value, arrays, what), home)
             mover.keep(value.name, home)
-
-
-def _checked(value: TensorValue, arrays: Mapping[str, Array], what: str) -> Array:
-    """Return a host array; raises `InputError` unless it has the shape and element type of the value."""
-    array = arrays.get(value.name)
-    if array is None:
-        given = ", ".join(sorted(arrays)) or "none"
-        raise InputError(f"{what} '{value.name}' is missing (given: {given})")
-    array = np.asarray(array)
-    expected = numpy_dtype(value.dtype)
-    if array.shape != value.shape or array.dtype != expected:
-        raise InputError(
-            f"{what} '{value.name}' is {array.dtype} of shape {array.shape}, expected {expected} of shape {value.shape}"
-        )
-    return array
 
 
 def _outputs(plan: ModulePlan, mover: Mover, until: str) -> dict[str, Array]:

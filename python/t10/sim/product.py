@@ -8,15 +8,13 @@ Products of f16 are exact in f32 and summed in f32 within a sub-task, as the AMP
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from t10.core.arrays import Array
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.scalar import ScalarFunction, ScalarOp
 
-Array = NDArray[Any]
 EXACT_DOUBLE = float(1 << 53)
 PRODUCTS = frozenset({"arith.mulf", "arith.muli"})
 

@@ -13,12 +13,11 @@ copy has the same bits.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from t10.core import geometry
+from t10.core.arrays import Ints
 from t10.core.chunks import chunk_slots
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.plan import OperatorPlan
@@ -27,9 +26,6 @@ from t10.sim.memory import CoreMemory
 from t10.sim.partition import Partition
 from t10.sim.shift import SHIFT_BUFFER
 from t10.sim.traps import trap
-
-Ints = NDArray[np.int64]
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)

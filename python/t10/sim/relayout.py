@@ -7,12 +7,12 @@ it where the operand's layout wants it; what crosses cores is measured, not pred
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from t10.core import movement
+from t10.core.arrays import Array
 from t10.core.dtypes import numpy_dtype, size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
@@ -25,7 +25,6 @@ from t10.sim.memory import CoreMemory
 from t10.sim.partition import core_chunks
 from t10.sim.traps import trap
 
-Array = NDArray[Any]
 KEPT_MAPS = 16
 KEPT_SLOTS = 1 << 23
 

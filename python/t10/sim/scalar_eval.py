@@ -10,14 +10,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from t10.core.arrays import Array
 from t10.core.dtypes import numpy_dtype
 from t10.core.scalar import ScalarFunction, ScalarOp, parse_constant
 from t10.errors import UnsupportedOpError
 from t10.sim.special import erf, erfc
 
-Array = NDArray[Any]
 IndexOf = Callable[[int], Array]
 Operation = Callable[..., Array]
 

@@ -8,20 +8,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from t10.core import geometry
+from t10.core.arrays import Ints
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.plan import OperatorPlan
 from t10.sim.memory import CoreMemory
 from t10.sim.partition import Partition
 from t10.sim.traps import trap
 
-Ints = NDArray[np.int64]
-Array = NDArray[Any]
 SHIFT_BUFFER = "shift"
 
 

@@ -100,10 +100,7 @@ def sub_task(run: Execution, statement: SubTask) -> None:
     compute_sub_task(running, statement.positions, run.last_sub_task)
     n_bytes = accumulator.slots.shape[1] * size_bytes(spec.acc_dtype)
     run.machine.memory.mark_written(run.accumulator_buffer, plan.n_cores, n_bytes)
-    box = tuple(
-        rp if n > 1 else length for rp, n, length in zip(plan.rp, plan.steps, plan.lengths, strict=True)
-    )
-    run.machine.timeline.add(spec.name, "compute", run.machine.cost.sub_task_cycles(spec, box))
+    run.machine.timeline.add(spec.name, "compute", run.machine.cost.sub_task_cycles(spec, plan.box))
     run.step_done()
 
 

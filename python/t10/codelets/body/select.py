@@ -8,7 +8,7 @@ and `w`, 0 or 1 in `m`. Instructions are made on demand, part by part, so that f
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from t10.codelets.body.code import Code
@@ -67,49 +67,34 @@ class Rules:
     constant_bits: Callable[[ScalarOp, Form], int]
 
 
+@dataclass(slots=True)
 class Selector:
     """Selects instructions for `lanes` points. Values of a lower level come from `outer`, which computes them once.
 
-    `levels` gives every value's level.
+    `levels` gives every value's level. `reloaded` are constants that are loaded wherever they are used instead of
+    living in a register. Values of levels below `uniform_below` (default: `level`) are the same for all lanes; those of
+    levels between come from `outer` as they are.
     """
 
-    def __init__(
-        self,
-        code: Code,
-        function: ScalarFunction,
-        dtypes: Sequence[str],
-        lanes: int,
-        sources: Sources,
-        rules: Rules,
-        levels: Sequence[int],
-        input_forms: Sequence[Form],
-        level: int = 0,
-        outer: Selector | None = None,
-        reloaded: frozenset[int] = frozenset(),
-        uniform_below: int | None = None,
-    ) -> None:
-        """`reloaded` are constants that are loaded wherever they are used instead of living in a register.
-
-        Values of levels below `uniform_below` (default: `level`) are the same for all lanes; those of levels between
-        come from `outer` as they are.
-        """
-        self.uniform_below = level if uniform_below is None else uniform_below
-        self.code = code
-        self.function = function
-        self.dtypes = dtypes
-        self.lanes = lanes
-        self.sources = sources
-        self.rules = rules
-        self.levels = levels
-        self.input_forms = input_forms
-        self.level = level
-        self.outer = outer
-        self.reloaded = reloaded
-        self.known: dict[tuple[int, Form, int], Slice] = {}
-        self.splats: dict[tuple[int, Form], Slice] = {}
-        self.words: dict[tuple[int, File, int], Slice] = {}
-        self.rows: dict[tuple[int, ...], Slice] = {}
-        self.masks: dict[tuple[int, Form, int], tuple[Slice, bool]] = {}
+    code: Code
+    function: ScalarFunction
+    dtypes: Sequence[str]
+    lanes: int
+    sources: Sources
+    rules: Rules
+    levels: Sequence[int]
+    input_forms: Sequence[Form]
+    level: int = 0
+    outer: Selector | None = None
+    reloaded: frozenset[int] = frozenset()
+    uniform_below: int | None = None
+    known: dict[tuple[int, Form, int], Slice] = field(default_factory=dict[tuple[int, Form, int], Slice])
+    splats: dict[tuple[int, Form], Slice] = field(default_factory=dict[tuple[int, Form], Slice])
+    words: dict[tuple[int, File, int], Slice] = field(default_factory=dict[tuple[int, File, int], Slice])
+    rows: dict[tuple[int, ...], Slice] = field(default_factory=dict[tuple[int, ...], Slice])
+    masks: dict[tuple[int, Form, int], tuple[Slice, bool]] = field(
+        default_factory=dict[tuple[int, Form, int], tuple[Slice, bool]]
+    )
 
     # --- shapes -------------------------------------------------------------------------------------------------
 
@@ -145,7 +130,8 @@ class Selector:
 
     def is_uniform(self, value: int) -> bool:
         """Return whether a value is the same for all lanes."""
-        return self.levels[value] < self.uniform_below
+        below = self.level if self.uniform_below is None else self.uniform_below
+        return self.levels[value] < below
 
     # --- values -------------------------------------------------------------------------------------------------
 

@@ -11,11 +11,11 @@ from functools import lru_cache
 
 from t10.codelets.assembly import Assembly
 from t10.codelets.body.select import Unselectable
-from t10.codelets.digest import named
+from t10.codelets.digest import named_codelet
 from t10.codelets.gather.cpp_reference import lookup_reference
 from t10.codelets.gather.generator import KEPT_REGISTERS, ORIGIN, LookupGenerator
 from t10.codelets.gather.rows import RowLookup, row_lookup
-from t10.core.codelet import Codelet, Compiled
+from t10.core.codelet import Compiled
 from t10.core.task import Task
 from t10.errors import T10Error
 
@@ -59,17 +59,16 @@ def _compiled(prefix: str, task: Task) -> Compiled | None:
 
 def _written(prefix: str, lookup: RowLookup, generator: LookupGenerator, assembly: Assembly) -> Compiled:
     task = lookup.task
-    cpp_reference = lookup_reference(generator)
-    fields = generator.state.fields
     types = "_".join(operand.dtype for operand in task.operands)
-    name = named(f"{prefix}_{types}", fields, "\n".join(assembly.lines), cpp_reference)
-    codelet = Codelet(
-        name=name,
-        kind="multi",
-        fields=fields,
-        assembly=assembly.text(name, "multi"),
-        cpp_reference=cpp_reference,
-        summary="rows of a table " + ("added" if lookup.is_added else "copied"),
-        apart=((f"in{lookup.table}", "out"),) if generator.is_paced else (),
+    summary = "rows of a table " + ("added" if lookup.is_added else "copied")
+    apart = ((f"in{lookup.table}", "out"),) if generator.is_paced else ()
+    codelet = named_codelet(
+        f"{prefix}_{types}",
+        "multi",
+        generator.state.fields,
+        assembly,
+        lookup_reference(generator),
+        summary,
+        apart,
     )
     return Compiled(codelet, generator.state.words, generator.scratch_bytes)

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from t10.codelets.digest import named
+from t10.codelets.digest import named_codelet
 from t10.codelets.loops.cpp_reference import loop_reference
 from t10.codelets.loops.generator import Generator, pick_stride
 from t10.codelets.loops.picking import picked_axes
@@ -69,15 +69,9 @@ def _made(prefix: str, task: Task) -> tuple[Codelet, int] | None:
     except UnsupportedOpError:
         return None
     types = "_".join(operand.dtype for operand in task.operands)
-    name = named(f"{prefix}_{types}_{task.combine}", fields, "\n".join(assembly.lines), cpp_reference)
-    codelet = Codelet(
-        name=name,
-        kind="multi",
-        fields=fields,
-        assembly=assembly.text(name, "multi"),
-        cpp_reference=cpp_reference,
-        summary=f"scalar loops, {len(nest)} levels, combine {task.combine}",
-    )
+    summary = f"scalar loops, {len(nest)} levels, combine {task.combine}"
+    prefix = f"{prefix}_{types}_{task.combine}"
+    codelet = named_codelet(prefix, "multi", fields, assembly, cpp_reference, summary)
     return codelet, N_WORKERS * generator.frame_bytes
 
 

@@ -117,11 +117,6 @@ class Stream:
         begin, many = self.engine.phases + self.lag, 1 << 20
         return [bundle for t in range(begin, begin + self.engine.phases) for bundle in self._bundles(t, many)]
 
-    @property
-    def is_packed(self) -> bool:
-        """Return whether the loop uses packed addresses."""
-        return self.access not in STEPPING
-
     def write_wide_start(self, code: WorkerCode, row: str, meanwhile: str) -> None:
         """Add loading the first partials 16 bytes at a time, and pushing two; `row` holds the first row's address.
 

@@ -20,7 +20,6 @@ from t10.codelets.reduce.accumulators import (
 )
 from t10.codelets.reduce.shape import NEVER, PER_LANE, PER_OUTPUT, PER_STEP, Shape
 from t10.codelets.reduce.sources import Sources
-from t10.core.scalar import ScalarOp
 from t10.core.task import Task
 
 
@@ -97,20 +96,16 @@ class Body:
             self.per_output, combine, result, lanes, is_folded=is_folded, is_wide=self.dtypes[result] == "f32"
         )
 
-    def _op(self, value: int) -> ScalarOp | None:
-        number = value - self.function.n_inputs
-        return self.function.ops[number] if number >= 0 else None
-
     def _half_source(self, value: int) -> int | None:
         """Return the f16 value that a value widens, None where it is not such."""
-        op = self._op(value)
+        op = self.s_once.op(value)
         if op is None or op.opcode != "arith.extf" or self.dtypes[op.operands[0]] != "f16":
             return None
         return op.operands[0]
 
     def _half_factors(self, value: int) -> tuple[int, int] | None:
         """Return the f16 factors of a product of widened values, None where it is not such."""
-        op = self._op(value)
+        op = self.s_once.op(value)
         if op is None or op.opcode != "arith.mulf":
             return None
         halves = [self._half_source(v) for v in op.operands]

@@ -12,14 +12,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from t10.codelets.body.select import Unselectable
-from t10.codelets.digest import named
+from t10.codelets.digest import named_codelet
 from t10.codelets.nest import levels
 from t10.codelets.reduce.cpp_reference import reduction_reference
 from t10.codelets.reduce.generator import Generator
 from t10.codelets.reduce.pieces import pieces
 from t10.codelets.reduce.shape import Shape, shapes
 from t10.codelets.sequence import in_sequence
-from t10.core.codelet import Codelet, Compiled
+from t10.core.codelet import Compiled
 from t10.core.task import Task
 from t10.errors import UnsupportedOpError
 
@@ -62,20 +62,8 @@ class ReduceFamily:
         cpp_reference = reduction_reference(
             task, shape, generator.state, generator.steps, walks_outer=generator.walks_outer
         )
-        fields = generator.state.fields
         types = "_".join(operand.dtype for operand in task.operands)
-        name = named(
-            f"{self.name}_{shape.mode}_{types}_{task.combine}",
-            fields,
-            "\n".join(assembly.lines),
-            cpp_reference,
-        )
-        codelet = Codelet(
-            name=name,
-            kind="multi",
-            fields=fields,
-            assembly=assembly.text(name, "multi"),
-            cpp_reference=cpp_reference,
-            summary=f"reduction by {shape.mode}, {shape.lanes} lanes, combine {task.combine}",
-        )
+        prefix = f"{self.name}_{shape.mode}_{types}_{task.combine}"
+        summary = f"reduction by {shape.mode}, {shape.lanes} lanes, combine {task.combine}"
+        codelet = named_codelet(prefix, "multi", generator.state.fields, assembly, cpp_reference, summary)
         return Compiled(codelet, generator.state.words, generator.scratch_bytes)

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from t10.core.arrays import Ints
+
 LEVELS = 3
 DENSE, NESTED = 0, 1
 MOST_SAMPLES = 1 << 20
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
+from t10.core.arrays import Ints
 from t10.core.chunks import chunk_slots
 from t10.core.dtypes import size_bytes
 from t10.cost.operator import output_chunk
@@ -16,8 +16,6 @@ from t10.plan.memory.allocation import aligned_size
 from t10.plan.memory.levels import Choice, LevelTable, level_table
 from t10.plan.options import Reading
 from t10.plan.search.pareto import Front
-
-Ints = NDArray[np.int64]
 
 LIVE_ROUNDS = 4
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from t10.core.arrays import Ints
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.plan import CostedPlan, OperatorPlan
@@ -33,8 +33,6 @@ from t10.plan.options import PlanOptions
 from t10.plan.search.evaluate import evaluate
 from t10.plan.search.operator import costed
 from t10.plan.search.producer_layouts import following_plan
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(slots=True)

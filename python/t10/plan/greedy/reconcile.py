@@ -11,14 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from t10.chip import ChipSpec
+from t10.core.arrays import Bools, Ints
 from t10.core.expression import OperatorSpec
 from t10.errors import InfeasiblePlanError
 from t10.plan.memory.levels import Choice, LevelTable
 
-Ints = NDArray[np.int64]
 Ban = tuple[int, int, int]
 """(table, row, row it would be raised to) of a raise for which another operator has no room. Idle memory only grows,
 so what has no room once never has, for any operator of the kind."""
@@ -88,7 +87,7 @@ def _room(problem: Problem, idle_bytes: int, step: int) -> int:
     return problem.capacity_bytes - problem.base_bytes - idle_bytes - int(problem.live_bytes[step])
 
 
-def _fastest(table: LevelTable, rows: NDArray[np.bool_], room: int, by_run_time: bool) -> int | None:
+def _fastest(table: LevelTable, rows: Bools, room: int, by_run_time: bool) -> int | None:
     """Return the fastest of the rows that fit in `room` bytes, None if none does."""
     fitting = np.nonzero(rows & (table.need_bytes <= room))[0]
     if not len(fitting):

@@ -9,13 +9,14 @@ from math import prod
 
 import numpy as np
 
+from t10.core.arrays import Ints
 from t10.core.dtypes import size_bytes
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import PHASES, Optimality, moment
 from t10.cost.operator import output_chunk
 from t10.plan.assemble import Context
 from t10.plan.joint.costs import JointCosts
-from t10.plan.joint.selection import Ints, Lifetime, Rows, Saving, Selection, Table
+from t10.plan.joint.selection import Lifetime, Rows, Saving, Selection, Table
 from t10.plan.joint.solve import MOST_WORK, Solution, solve
 from t10.plan.joint.states import States, states_of
 from t10.plan.memory.allocation import aligned_size

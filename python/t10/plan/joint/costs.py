@@ -15,8 +15,8 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from t10.core.arrays import Bools, Ints
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.movement import operand_of
@@ -34,14 +34,11 @@ from t10.plan.assemble import (
     read_layouts,
 )
 from t10.plan.joint.keys import lying_key, view_key
-from t10.plan.joint.selection import Ints
 from t10.plan.joint.states import States
 from t10.plan.memory.allocation import aligned_size
 from t10.plan.memory.buffers import goes_into_its_slot, has_accumulator, result_request, working_requests
 from t10.plan.memory.levels import LevelTable, level_table, operand_slots
 from t10.plan.memory.liveness import unshaped
-
-Bools = NDArray[np.bool_]
 
 COSTING_THREADS = 2
 MOST_CELLS = 30_000

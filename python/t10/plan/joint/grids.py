@@ -11,12 +11,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from t10.core.arrays import Ints
 from t10.core.expression import OperatorSpec
 from t10.core.plan import CostedPlan
 from t10.plan.assemble import Context
 from t10.plan.options import PlanOptions
 from t10.plan.search.alignment import align_pace
-from t10.plan.search.evaluate import Ints, evaluate
+from t10.plan.search.evaluate import evaluate
 from t10.plan.search.operator import costed
 from t10.plan.search.pareto import front_indices
 from t10.plan.search.placement import place

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 
 import numpy as np
-from numpy.typing import NDArray
 
-from t10.plan.joint.selection import Ints, Lifetime, Saving, Selection, Table
+from t10.core.arrays import Bools, Ints
+from t10.plan.joint.selection import Lifetime, Saving, Selection, Table
 
 MOST_PASSES = 12
 MOST_PAIRS = 200
@@ -91,7 +91,7 @@ class Neighbourhood:
                 return tried
         return None
 
-    def doubted(self, rows: Ints, is_open: NDArray[np.bool_]) -> int | None:
+    def doubted(self, rows: Ints, is_open: Bools) -> int | None:
         """Return an operator whose state is to blame if a choice does not fit though its bound does, None if it fits.
 
         Of those with other open rows: the one whose value takes most, at the fullest moment, beyond the least it could;
@@ -114,7 +114,7 @@ class Neighbourhood:
         near = [o for saving in self.savings[operator] for o in saving.table.scope]
         return next((o for o in (*near, operator) if self._has_choice(o, is_open)), None)
 
-    def _has_choice(self, operator: int, is_open: NDArray[np.bool_]) -> bool:
+    def _has_choice(self, operator: int, is_open: Bools) -> bool:
         """Return whether rows of more than one state of an operator are open."""
         span = self.selection.rows_of(operator)
         states = self.selection.rows.state[span.start : span.stop][is_open[span.start : span.stop]]

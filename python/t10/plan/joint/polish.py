@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from ortools.sat.python import cp_model
 
-from t10.plan.joint.selection import Ints, Selection, Table
+from t10.core.arrays import Ints
+from t10.plan.joint.selection import Selection, Table
 
 MOST_ROWS = 6_000
 SEED = 1

@@ -13,12 +13,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from t10.core.arrays import Bools, Ints
 from t10.plan.joint._minsum import Elimination
-from t10.plan.joint.selection import Ints, Selection
+from t10.plan.joint.selection import Selection
 
-Bools = NDArray[np.bool_]
 LEAST_IDLE = 1e9
 """Cycles per byte at which idle bytes count more than any cycles can."""
 PRICE_STEPS = 40

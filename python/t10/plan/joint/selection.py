@@ -17,11 +17,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from t10.core.arrays import Ints
 from t10.errors import T10Error
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

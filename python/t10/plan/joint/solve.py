@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from t10.core.arrays import Ints
 from t10.plan.joint.improve import Neighbourhood
 from t10.plan.joint.relaxation import Bound, Region, Relaxation
-from t10.plan.joint.selection import Ints, Selection
+from t10.plan.joint.selection import Selection
 
 MOST_INTERVALS = 3000
 FEW_INTERVALS = 400

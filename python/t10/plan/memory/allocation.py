@@ -12,15 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from t10.core.arrays import Ints
 from t10.core.schedule import PHASES, Buffer
 from t10.core.tile import ALIGNMENT_BYTES
 from t10.errors import T10Error
 from t10.plan.memory.blocks import Block
 from t10.plan.memory.packing import packed_starts
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

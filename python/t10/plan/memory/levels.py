@@ -12,9 +12,9 @@ from functools import lru_cache
 from math import gcd, prod
 
 import numpy as np
-from numpy.typing import NDArray
 
 from t10.core import geometry
+from t10.core.arrays import Bools, Ints
 from t10.core.chunks import chunk_slots
 from t10.core.dtypes import size_bytes
 from t10.core.expression import Operand, OperatorSpec
@@ -25,7 +25,6 @@ from t10.cost.operator import home_cycles
 from t10.plan.memory.allocation import aligned_size
 from t10.plan.movement.fetch import contiguous_runs, fetch_cycles
 
-Ints = NDArray[np.int64]
 MOST_LEVELS = 8
 REMEMBERED = 1 << 14
 
@@ -50,7 +49,7 @@ class LevelTable:
     need_bytes: Ints
 
     @property
-    def is_thin(self) -> NDArray[np.bool_]:
+    def is_thin(self) -> Bools:
         """Return which rows keep the least of the weights at rest: spread out, unless a level is pinned."""
         return self.level == self.level.min()
 

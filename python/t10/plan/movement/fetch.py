@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from t10.core.arrays import Ints
 from t10.core.expression import Operand
 from t10.cost import CostModel
-
-Ints = NDArray[np.int64]
 
 
 def contiguous_runs(operand: Operand, windows: Ints) -> Ints:

@@ -1,4 +1,4 @@
-"""Bytes and cycles of many candidate partitions of one operator at once, as numpy arrays; the nests in native code.
+"""Bytes and cycles of many candidate partitions of one operator at once, as numpy arrays.
 
 One row per candidate. The numbers equal the closed forms of `t10.cost.operator` for each of them, except `relayout`,
 which is an estimate: what activations would cost to fetch from anywhere (the layouts around are not known yet).
@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from t10.core.arrays import Bools, Ints
 from t10.core.dtypes import size_bytes
 from t10.core.expression import Operand, OperatorSpec
 from t10.core.geometry import chunk_slots_many
@@ -18,10 +18,8 @@ from t10.core.runs import epilogue_run_axes
 from t10.core.tile import ALIGNMENT_BYTES
 from t10.cost import CostModel
 from t10.plan.movement.fetch import contiguous_runs, fetch_cycles
-from t10.plan.search._evaluate import evaluate_nests
 
-Ints = NDArray[np.int64]
-Mask = NDArray[np.bool_]
+Mask = Bools
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,14 +125,24 @@ def evaluate(
 
 def _nests(spec: OperatorSpec, cost: CostModel, steps: Ints, boxes: Ints, advance: Ints) -> tuple[Ints, Ints]:
     """Return the cycles of all sub-tasks and of all shifts; steps, boxes and bytes that move by axis, (n, axes)."""
-    sub_task = cost.sub_task_cycles_many(spec, boxes)
-    total = evaluate_nests(
-        np.ascontiguousarray(steps, np.int32),
-        cost.shift_cycles_many(advance).astype(np.float64),
-        sub_task.astype(np.float64),
-    )
-    compute = steps.prod(axis=1) * sub_task
-    return compute, total.astype(np.int64) - compute
+    compute = steps.prod(axis=1) * cost.sub_task_cycles_many(spec, boxes)
+    return compute, nest_shift_cycles(steps, cost.shift_cycles_many(advance))
+
+
+def nest_shift_cycles(steps: Ints, advance_cycles: Ints) -> Ints:
+    """Return the cycles of all shifts of every nest; steps, and cycles of one advance, by axis, (n, axes).
+
+    The axis whose advance takes longest is outermost: no order of loops takes less (compute-shift model, theorem 3).
+    """
+    order = np.argsort(-advance_cycles, axis=1, kind="stable")
+    total, sweeps = (np.full(len(steps), n, np.int64) for n in (0, 1))
+    for axis in order.T:
+        n_steps, cycles = (
+            np.take_along_axis(each, axis[:, None], 1)[:, 0] for each in (steps, advance_cycles)
+        )
+        total += cycles * (n_steps - 1) * sweeps
+        sweeps *= n_steps
+    return total
 
 
 def result_bytes(spec: OperatorSpec, n_out: Ints, chunk: Ints, members: Ints) -> Ints:

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
 from t10.chip import ChipSpec
+from t10.core.arrays import Ints
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan
 from t10.core.space import PartitionSpace
@@ -34,7 +34,6 @@ from t10.plan.search.space import partitions_within, searched_partitions
 from t10.plan.search.task import SearchTask, compute_bound, search_task, shift_table
 from t10.plan.search.temporal import TemporalSpace
 
-Ints = NDArray[np.int64]
 FtRows = tuple[AxisSizes, ...]
 PartitionFactors = tuple[AxisSizes, FtRows]
 Found = tuple[PartitionFactors, int, int]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from t10.core.arrays import Floats, Ints
 from t10.core.plan import CostedPlan
 
-Ints = NDArray[np.int64]
 Front = tuple[CostedPlan, ...]
 """Plans of one operator that no other beats, fastest last."""
 
@@ -28,7 +28,7 @@ def thinned(indices: Ints, cycles: Ints, most: int) -> Ints:
     if most == 1:
         return indices[-1:]
     level = np.log(np.maximum(cycles[indices], 1).astype(np.float64))
-    wanted: NDArray[np.float64] = np.linspace(float(level[0]), float(level[-1]), most)
+    wanted: Floats = np.linspace(float(level[0]), float(level[-1]), most)
     # Levels fall along the front; searchsorted wants them rising.
     chosen: NDArray[np.intp] = np.searchsorted(-level, -wanted, side="left")
     return indices[np.unique(np.minimum(chosen, len(indices) - 1))]

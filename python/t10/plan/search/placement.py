@@ -14,6 +14,7 @@ from math import lcm, prod
 import numpy as np
 
 from t10.core import geometry
+from t10.core.arrays import Ints
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.plan import OperatorPlan, PhaseTerm
 from t10.plan.search.alignment import Pace, sharers
@@ -110,7 +111,7 @@ def _tiles(spec: OperatorSpec, plan: OperatorPlan, slot: int) -> bool:
     return True
 
 
-def _number(places: geometry.Ints, sizes: AxisSizes) -> geometry.Ints:
+def _number(places: Ints, sizes: AxisSizes) -> Ints:
     """Return the row-major number of every column of `places`, shape (sizes, n)."""
     return np.asarray(np.ravel_multi_index(tuple(places), sizes), np.int64)
 

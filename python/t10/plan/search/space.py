@@ -8,14 +8,13 @@ from __future__ import annotations
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
+from t10.core.arrays import Ints
 from t10.core.expression import OperatorSpec
 from t10.core.space import PartitionSpace
 from t10.errors import InputError
 from t10.plan.options import PlanOptions
 
-Ints = NDArray[np.int64]
 RELAXATION_STEP = 0.1
 
 

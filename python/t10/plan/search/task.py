@@ -8,10 +8,8 @@ from functools import lru_cache
 from math import gcd
 from threading import Lock
 
-import numpy as np
-from numpy.typing import NDArray
-
 from t10.chip import ChipSpec
+from t10.core.arrays import Ints
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, Operand, OperatorSpec
 from t10.core.runs import epilogue_run_axes
@@ -24,8 +22,6 @@ from t10.plan.movement.fetch import fetch_costs
 from t10.plan.search import _search
 from t10.plan.search._search import ComputeBound, ShiftTable
 from t10.plan.search.temporal import TemporalSpace
-
-Ints = NDArray[np.int64]
 
 MOST_KEPT_ENTRIES = 1 << 18
 """Entries of a bound up to which it is kept for the next operator."""

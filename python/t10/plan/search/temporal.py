@@ -7,12 +7,10 @@ from functools import lru_cache
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
+from t10.core.arrays import Bools, Ints
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.plan.search.alignment import can_rotate
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +29,7 @@ class TemporalSpace:
     @classmethod
     def of(cls, spec: OperatorSpec) -> TemporalSpace:
         """Return the space of an operator. Window positions (kh, kw) are too short to be worth rotating along (R4)."""
-        windows = window_positions(spec)
+        windows = spec.window_positions
         axes = range(len(spec.axes))
         own = [operand.axes for operand in spec.rotatable]
         simple = [operand.simple_axes for operand in spec.rotatable]
@@ -70,14 +68,14 @@ class TemporalSpace:
         keep = self._is_padding_kept(np.array(f_op), np.lcm.reduce(combined, axis=1), padding)
         return combined[keep & self._has_whole_blocks(combined)]
 
-    def _is_padding_kept(self, f_op: Ints, multiple: Ints, padding: float) -> NDArray[np.bool_]:
+    def _is_padding_kept(self, f_op: Ints, multiple: Ints, padding: float) -> Bools:
         """Return which parts, rounded up to multiples (n, axes), are not padded or useful enough on every axis."""
         extents = np.array(self.extents)
         lengths = -(-extents // f_op)
         padded = -(-lengths // multiple) * multiple
         return ((padded == lengths) | (extents >= padding * (padded * f_op))).all(axis=1)
 
-    def _has_whole_blocks(self, ft: Ints) -> NDArray[np.bool_]:
+    def _has_whole_blocks(self, ft: Ints) -> Bools:
         """Return which combinations move compound dims in whole blocks: equal factors along their axes."""
         keep = np.ones(len(ft), np.bool_)
         for slot, axis in self.blocks:
@@ -85,18 +83,6 @@ class TemporalSpace:
             equal = ((ft[:, :, axis] == 1) | (ft[:, :, axis] == own[:, None])).all(axis=1)
             keep &= (own == 1) | equal
         return keep
-
-
-def window_positions(spec: OperatorSpec) -> frozenset[int]:
-    """Return the reduction axes of dims over several axes: the positions in the window of a convolution or pooling."""
-    return frozenset(
-        axis
-        for operand in spec.inputs
-        for dim in operand.dims
-        if len(dim.terms) > 1
-        for axis in dim.axes
-        if spec.axes[axis].kind == "reduction"
-    )
 
 
 @lru_cache(maxsize=4096)

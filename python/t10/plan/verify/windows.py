@@ -10,12 +10,10 @@ from dataclasses import dataclass
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
+from t10.core.arrays import Ints
 from t10.core.expression import AffineDim, AxisSizes, Operand, OperatorSpec
 from t10.core.plan import OperatorPlan
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,14 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from t10.core.arrays import Ints
 from t10.core.device import Copy, DeviceProgram, Pattern, Variable
 from t10.core.dtypes import numpy_dtype
 from t10.core.scalar import parse_constant
 from t10.errors import SimTrap, VerifyError
 from t10.sim.device._device import find_race
 from t10.sim.device.memory import DeviceMemory, variable_bytes
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

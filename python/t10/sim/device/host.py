@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from t10.core.arrays import Array
 from t10.core.device import HostPiece, HostTensor
 from t10.core.dtypes import numpy_dtype
 from t10.core.scalar import parse_constant
-from t10.errors import InputError, SimTrap, VerifyError
+from t10.errors import SimTrap, VerifyError
+from t10.sim.arrays import checked_array
 from t10.sim.device.memory import DeviceMemory
-
-Array = NDArray[Any]
 
 
 def place(
@@ -22,7 +20,7 @@ def place(
 ) -> None:
     """Write host arrays where their pieces say; raises `InputError` for a missing array or a wrong one."""
     for tensor in tensors:
-        data = _checked(tensor, arrays, what).reshape(-1)
+        data = checked_array(tensor, arrays, what).reshape(-1)
         for piece in tensor.pieces:
             variable = memory.variable(piece.variable, f"{what} '{tensor.name}'")
             elements = _slots(piece, len(data), tensor)
@@ -74,18 +72,3 @@ def _slots(piece: HostPiece, n_elements: int, tensor: HostTensor) -> Array:
             f"{int(piece.elements.max())}"
         )
     return piece.elements
-
-
-def _checked(tensor: HostTensor, arrays: Mapping[str, Array], what: str) -> Array:
-    array = arrays.get(tensor.name)
-    if array is None:
-        given = ", ".join(sorted(arrays)) or "none"
-        raise InputError(f"{what} '{tensor.name}' is missing (given: {given})")
-    array = np.asarray(array)
-    expected = numpy_dtype(tensor.dtype)
-    if array.shape != tensor.shape or array.dtype != expected:
-        raise InputError(
-            f"{what} '{tensor.name}' is {array.dtype} of shape {array.shape}, "
-            f"expected {expected} of shape {tensor.shape}"
-        )
-    return array

@@ -8,18 +8,16 @@ points to with an `out` or `inout` field. An exchange that reads a byte nobody w
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from t10.core.arrays import Array, Bools
 from t10.core.device import DeviceProgram, MemoryMap, Variable
 from t10.core.dtypes import numpy_dtype, size_bytes
 from t10.errors import VerifyError
 from t10.sim.device._device import Memories
 from t10.sim.device.machine import TileMachine
-
-Array = NDArray[Any]
 
 
 class DeviceMemory:
@@ -61,7 +59,7 @@ class DeviceMemory:
         self.native.read_rows(tiles, self.offset(variable), out)
         return out.view(numpy_dtype(variable.dtype))
 
-    def is_written(self, variable: Variable, tiles: NDArray[np.int32]) -> NDArray[np.bool_]:
+    def is_written(self, variable: Variable, tiles: NDArray[np.int32]) -> Bools:
         """Return whether anybody wrote the first byte of every slot, (tiles, slots)."""
         out = np.empty((len(tiles), variable_bytes(variable)), np.uint8)
         self.native.written_rows(tiles, self.offset(variable), out)

@@ -12,14 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from t10.chip import ChipSpec, FloorPlan
+from t10.core.arrays import Ints
 from t10.core.device import Pattern
 from t10.sim.device._device import schedule
 from t10.sim.device.exchange import LoadedCopy
-
-Ints = NDArray[np.int64]
 
 EIGHTHS = 8
 """Routes over the chip are counted in eighths of a cycle."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from t10.core.arrays import Array, Ints
 from t10.core.device import ComputeSet, Copy, CopyKind, VertexKind
 from t10.core.plan import Cycles
 from t10.sim.device.phase import PhaseTime
@@ -28,7 +27,6 @@ PHASE_BY_COPY: dict[CopyKind, PhaseKind] = {
     "copy_out": "shift",
     "reduce": "reduce",
 }
-Ints = NDArray[np.int64]
 
 
 class Recorder:
@@ -107,7 +105,7 @@ class Recorder:
         self._busy.append(busy[list(self.tiles)])
         self.now += cycles
 
-    def result(self, outputs: Mapping[str, NDArray[Any]]) -> DeviceResult:
+    def result(self, outputs: Mapping[str, Array]) -> DeviceResult:
         """Return all that was recorded, with the run's outputs."""
         busy = np.array(self._busy, np.int64).reshape(len(self._busy), len(self.tiles))
         return DeviceResult(

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from t10.chip import ChipSpec
+from t10.core.arrays import Array
 from t10.core.device import ComputeSet, DeviceProgram, Exchange, Execute, Step
 from t10.errors import InputError, SimTrap, VerifyError
 from t10.isa.image import Image
@@ -34,7 +34,6 @@ from t10.sim.device.recorder import Recorder
 from t10.sim.device.result import DeviceResult
 from t10.sim.device.vertices import Batch, LoadedSet, load
 
-Array = NDArray[Any]
 Progress = Callable[[int, int, str], None]
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from t10.core.arrays import Ints
 from t10.core.codelet import POINTERS, Codelet, CodeletKind, Field
 from t10.core.device import ComputeSet, DeviceProgram, PerTile, Reference, Variable, VertexGroup
 from t10.errors import VerifyError
@@ -14,7 +15,6 @@ from t10.isa.image import Image
 from t10.sim.device.memory import DeviceMemory, variable_bytes
 
 WORD_BYTES = 4
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
