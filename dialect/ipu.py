@@ -114,7 +114,7 @@ class GraphOp(Ipu.Operation, name="graph", traits=[IsIsolatedFromAbove, NoTermin
             if op.name not in _MEMBERS:
                 raise Invalid(f"holds {op.name}, expected one of {', '.join(_MEMBERS)}")
             if op.name == "ipu.alloc":
-                check_fits(op, tiles, memory_bytes, 0 if regions is None else regions["data"])
+                check_fits(op, tiles, memory_bytes, regions)
             elif op.name == "ipu.compute_set":
                 for vertex_op in inner(op):
                     check_vertex(vertex_op, op.attributes["sym_name"].value, tiles, codelets)

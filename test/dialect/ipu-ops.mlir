@@ -15,7 +15,7 @@
 // CHECK-NEXT: "ipu.sequence"() ({
 // CHECK-NEXT: "ipu.repeat"() ({
 // CHECK-NEXT: "ipu.execute"() {compute_set = "exp"} : () -> ()
-// CHECK-NEXT: "ipu.copy"(%[[X]], %[[Y]]) {bytes = 4 : i64, cycles = 40 : i64, kind = "shift", op_name = "/exp", pattern = "ring", sym_name = "shift x"}
+// CHECK-NEXT: "ipu.copy"(%[[X]], %[[Y]]) {bytes = 8 : i64, cycles = 40 : i64, kind = "shift", op_name = "/exp", pattern = "ring", sym_name = "shift x"}
 // CHECK-NEXT: }) {count = 3 : i64} : () -> ()
 // CHECK-NEXT: "ipu.sequence"() ({
 // CHECK: }) {chip = "test-4", memory_bytes = 65536 : i64, sym_name = "main", tiles = 4 : i64} : () -> ()
@@ -42,7 +42,7 @@
   "ipu.sequence"() ({
     "ipu.repeat"() ({
       "ipu.execute"() {compute_set = "exp"} : () -> ()
-      "ipu.copy"(%x, %y) {sym_name = "shift x", kind = "shift", op_name = "/exp", pattern = "ring", bytes = 4, cycles = 40}
+      "ipu.copy"(%x, %y) {sym_name = "shift x", kind = "shift", op_name = "/exp", pattern = "ring", bytes = 8, cycles = 40}
         : (!ipu.tensor, !ipu.tensor) -> ()
     }) {count = 3} : () -> ()
     "ipu.sequence"() ({ }) : () -> ()

@@ -3,16 +3,16 @@
 // RUN: t10-opt --mlir-print-local-scope %s -o %t.1.mlir
 // RUN: t10-opt %s | t10-opt --mlir-print-local-scope | diff %t.1.mlir -
 
-// Grids, layouts and plans are printed once each, a layout with the name of its grid, behind MLIR's own names.
+// Grids, layouts and chosen plans are printed once each, a layout with the name of its grid, behind MLIR's own names.
+// A candidate stands where it is, unless it stands twice.
 // CHECK: #map = affine_map<(d0, d1) -> (d0, d1)>
 // CHECK-NEXT: #grid = #rtensor.grid<{core_order = [0], f_op = [2, 1]
 // CHECK-NEXT: #linear = #rtensor.linear<{cores = 4 : i64}>
 // CHECK-NEXT: #layout = #rtensor.layout<#grid, {fs = [2, 1], ft = [1, 1], map = #map, rp = [0, 0]}>
 // CHECK-NEXT: #plan = #rtensor.plan<{cycles = {compute = 3 : i64}, f_op = [2]}>
-// CHECK-NEXT: #plan1 = #rtensor.plan<{f_op = [3], reduce = "all"}>
 // CHECK-NEXT: module
 // CHECK: func.func @f(%arg0: tensor<6x8xf16, #layout>) -> tensor<6x8xf16, #layout>
-// CHECK-SAME: rtensor.candidates = [#plan, #plan1], rtensor.plan = #plan
+// CHECK-SAME: rtensor.candidates = [#plan, #rtensor.plan<{f_op = [3], reduce = "all"}>], rtensor.plan = #plan
 // CHECK: @once(tensor<4xf16, #linear>)
 // A text that looks like an attribute is a text.
 // CHECK-SAME: note = "#rtensor.linear<{cores = 4}>"

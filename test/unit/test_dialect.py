@@ -273,7 +273,8 @@ def test_an_ipu_program_is_built() -> None:
     with ir.InsertionPoint(graph):
         f16 = ir.F16Type.get()
         x = ipu.alloc("x", element=f16, shape=(4,), address=0, mapping=ipu.ranges([0, 1, 2, 7]), role="input")
-        fields = [{"name": n, "kind": k, "dtype": "f16"} for n, k in (("x", "in"), ("y", "out"))]
+        plain = {"dtype": "f16", "align": 8, "interleaved": False}
+        fields = [{"name": n, "kind": k, **plain} for n, k in (("x", "in"), ("y", "out"))]
         ipu_parts.codelet(
             "Relu", fields, kind="multi", assembly="", cpp_reference="", summary="", stack_bytes=0, apart=()
         )
