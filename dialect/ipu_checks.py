@@ -112,16 +112,13 @@ def check_fits(op: Any, tiles: int, memory_bytes: int, regions: dict[str, int] |
     check_mapping(to_python(op.attributes["mapping"]), tiles, f"allocation '{name}'")
     shape = int_tuple(to_python(op.attributes["shape"]), "shape")
     end = op.attributes["address"].value + prod(shape) * width_bytes(op.attributes["element"].value)
-<<<<<<< HEAD
-    if op.attributes["address"].value < data:
-        raise Invalid(
-            f"allocation '{name}' is at byte {op.attributes['address'].value}, expected at least {data}"
-        )
-=======
-    least = 0 if regions is None else regions["scratch" if op.attributes["role"].value == "scratch" else "data"]
+    least = (
+        0 if regions is None else regions["scratch" if op.attributes["role"].value == "scratch" else "data"]
+    )
     if op.attributes["address"].value < least:
-        raise Invalid(f"allocation '{name}' is at byte {op.attributes['address'].value}, expected at least {least}")
->>>>>>> tamper
+        raise Invalid(
+            f"allocation '{name}' is at byte {op.attributes['address'].value}, expected at least {least}"
+        )
     if end > memory_bytes:
         raise Invalid(
             f"allocation '{name}' ends at byte {end}, expected at most {memory_bytes}, the memory of a tile"
