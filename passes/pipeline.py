@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from t10.chip import ChipSpec
 from t10.core.device import DeviceProgram
 from t10.core.garbage import rare_collections
+from t10.core.guard import reading
 from t10.core.orders import Order
 from t10.core.schedule import ModulePlan
 from t10.cost import CostModel, registry
@@ -136,7 +137,8 @@ def parsed_module(text: str, source: str) -> Generator[Any]:
     """Make a context current in which a module's text is parsed and verified; raises `VerifyError` naming `source`."""
     with new_context(), ir.Location.unknown():
         try:
-            module = ir.Module.parse(text)
+            with reading(source):
+                module = ir.Module.parse(text)
         except (ir.MLIRError, ValueError) as error:
             lines = str(error).replace('error: "-":', "line ").strip().splitlines()
             raise VerifyError(

@@ -446,3 +446,95 @@
   }) {sym_name = "s"} : () -> ()
   "ipu.sequence"() ({ }) : () -> ()
 }) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
+
+// -----
+
+// expected-error@+1 {{copy 'c' reads source 1 of 1}}
+"ipu.graph"() ({
+  %a = "ipu.alloc"() {sym_name = "a", role = "weight", element = f16, shape = [4], address = 0, mapping = [[0, 3]]} : () -> !ipu.tensor
+  "ipu.pattern"() {sym_name = "p", constants = [], runs = dense<[[1, 1, 0, 0, 0, 4, 1, 0, 0]]> : tensor<1x9xi32>,
+    fills = dense<> : tensor<0x5xi32>, fill_values = dense<> : tensor<0xi32>} : () -> ()
+  "ipu.sequence"() ({
+    "ipu.copy"(%a, %a) {sym_name = "c", kind = "shift", op_name = "x", pattern = "p", bytes = 4, cycles = 4} : (!ipu.tensor, !ipu.tensor) -> ()
+  }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 65536} : () -> ()
+
+// -----
+
+// expected-error@+1 {{copy 'c' writes bytes 6 to 10 of 'a' on tile 0, which has 8 on 4 tiles}}
+"ipu.graph"() ({
+  %a = "ipu.alloc"() {sym_name = "a", role = "weight", element = f16, shape = [4], address = 0, mapping = [[0, 3]]} : () -> !ipu.tensor
+  "ipu.pattern"() {sym_name = "p", constants = [], runs = dense<[[0, 1, 0, 0, 6, 4, 1, 0, 0]]> : tensor<1x9xi32>,
+    fills = dense<> : tensor<0x5xi32>, fill_values = dense<> : tensor<0xi32>} : () -> ()
+  "ipu.sequence"() ({
+    "ipu.copy"(%a, %a) {sym_name = "c", kind = "shift", op_name = "x", pattern = "p", bytes = 4, cycles = 4} : (!ipu.tensor, !ipu.tensor) -> ()
+  }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 65536} : () -> ()
+
+// -----
+
+// expected-error@+1 {{copy 'c' has bytes = 2, expected 4: the most that a tile receives}}
+"ipu.graph"() ({
+  %a = "ipu.alloc"() {sym_name = "a", role = "weight", element = f16, shape = [4], address = 0, mapping = [[0, 3]]} : () -> !ipu.tensor
+  "ipu.pattern"() {sym_name = "p", constants = [], runs = dense<[[0, 1, 0, 0, 0, 4, 1, 0, 0]]> : tensor<1x9xi32>,
+    fills = dense<> : tensor<0x5xi32>, fill_values = dense<> : tensor<0xi32>} : () -> ()
+  "ipu.sequence"() ({
+    "ipu.copy"(%a, %a) {sym_name = "c", kind = "shift", op_name = "x", pattern = "p", bytes = 2, cycles = 4} : (!ipu.tensor, !ipu.tensor) -> ()
+  }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 65536} : () -> ()
+
+// -----
+
+// expected-error@+1 {{copy 'c' moves parts of elements of 2 bytes}}
+"ipu.graph"() ({
+  %a = "ipu.alloc"() {sym_name = "a", role = "weight", element = f16, shape = [4], address = 0, mapping = [[0, 3]]} : () -> !ipu.tensor
+  "ipu.pattern"() {sym_name = "p", constants = [], runs = dense<[[0, 1, 1, 0, 0, 4, 1, 0, 0]]> : tensor<1x9xi32>,
+    fills = dense<> : tensor<0x5xi32>, fill_values = dense<> : tensor<0xi32>} : () -> ()
+  "ipu.sequence"() ({
+    "ipu.copy"(%a, %a) {sym_name = "c", kind = "shift", op_name = "x", pattern = "p", bytes = 4, cycles = 4} : (!ipu.tensor, !ipu.tensor) -> ()
+  }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 65536} : () -> ()
+
+// -----
+
+"ipu.graph"() ({
+  // expected-error@+1 {{runs holds a distance between pieces of which there is one, expected 0}}
+  "ipu.pattern"() {sym_name = "p", constants = [], runs = dense<[[0, 1, 0, 0, 0, 4, 1, 8, 0]]> : tensor<1x9xi32>,
+    fills = dense<> : tensor<0x5xi32>, fill_values = dense<> : tensor<0xi32>} : () -> ()
+  "ipu.sequence"() ({ }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 65536} : () -> ()
+
+// -----
+
+// expected-error@+1 {{'t' names elements outside 0 .. 2 of 'x'}}
+"ipu.graph"() ({
+  %x = "ipu.alloc"() {sym_name = "x", role = "input", element = f16, shape = [2], address = 0, mapping = [[0, 1]]} : () -> !ipu.tensor
+  "ipu.table"() {sym_name = "t", elements = dense<[[0, 1], [3, -1]]> : tensor<2x2xi32>} : () -> ()
+  "ipu.host"(%x) {name = "x", direction = "input", element = f16, shape = [3],
+                  pieces = [{operand = 0, table = "t", fill = "0"}]} : (!ipu.tensor) -> ()
+  "ipu.sequence"() ({ }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 65536} : () -> ()
+
+// -----
+
+// expected-error@+1 {{regions begin at [0, 64, 32, 128, 128, 128, 256], expected 0 and then ascending numbers}}
+"ipu.graph"() ({
+  "ipu.sequence"() ({ }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 65536,
+    regions = {code = 0, state = 64, scratch = 32, stack = 128, exchange = 128, free = 128, data = 256}} : () -> ()
+
+// -----
+
+"ipu.graph"() ({
+  // expected-error@+1 {{kind is "paint", expected one of fill, sub_task, combine, epilogue}}
+  "ipu.compute_set"() ({ }) {sym_name = "s", kind = "paint"} : () -> ()
+  "ipu.sequence"() ({ }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 65536} : () -> ()
+
+// -----
+
+"ipu.graph"() ({
+  // expected-error@+1 {{cycles = 7, expected 0: the slowest vertex}}
+  "ipu.compute_set"() ({ }) {sym_name = "s", cycles = 7} : () -> ()
+  "ipu.sequence"() ({ }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 65536} : () -> ()

@@ -199,7 +199,7 @@ class Maker:
                 received_bytes(rows.runs, self.n_tiles),
                 120,
                 f"{kind} of {target}",
-            )  # fmt: skip
+            )
         )
         return Exchange(name)
 

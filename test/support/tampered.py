@@ -6,7 +6,7 @@ import hashlib
 import re
 import tempfile
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from support.linalg_numpy import run_module
-from support.tampering import Edit
+from support.tampering import Edit, edits
 from t10.chip import ChipSpec, load_chip
 from t10.core.device import DeviceProgram, HostPiece, HostTensor
 from t10.core.dtypes import numpy_dtype
@@ -51,9 +51,12 @@ N_PER_CONTEXT = 2000
 N_INPUTS = 3
 """Inputs that numbers are compared for."""
 
-REFUSED, CHECKER, NUMBERS, EQUAL, NO_EFFECT, CRASH = OUTCOMES = (
+REFUSED, CHECKER, NUMBERS, EQUAL, NO_EFFECT, CRASH = (
     "refused", "caught by the checker", "caught by the numbers", "equal numbers", "no effect", "crash",
 )  # fmt: skip
+EQUIVALENT, WITHOUT_EFFECT = "equivalent", "without effect"
+OUTCOMES = (REFUSED, CHECKER, NUMBERS, EQUIVALENT, WITHOUT_EFFECT, CRASH)
+"""What trials end with: equal numbers and the same program are equivalent by name, or a defect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,7 +325,7 @@ EQUIVALENCES = (
     Equivalence("free place", "number address", "", "the checker proves that nothing else lies there meanwhile"),
     Equivalence("places anew", "without rtensor.shift_buffer", "", "a module without shift buffer is placed again"),
     Equivalence("prices", "without t10.cost_model", "", "the default prices, which it had; programs hold no prices"),
-    Equivalence("numbering of cores", "list core_order", "exchanged", "cores change places, and with them the exchanges"),
+    Equivalence("numbering of cores", "list core_order", "exchanged", "cores change places, and so do the exchanges"),
     Equivalence(
         "other start", "number phases", "", "windows still tile every ring: the checker moves them step by step"
     ),
@@ -331,7 +334,7 @@ EQUIVALENCES = (
         "padding", "number (lengths|cores)", "", "more points than the tensor has: neutral where there is none"
     ),
     Equivalence(
-        "all for a part", "number scatter|without scatter|every layout", "", "every core keeps all that it kept a part of"
+        "all for a part", "number scatter|without scatter|every layout", "", "every core keeps all, not a part"
     ),
     Equivalence(
         "weight as input", r"t10\.weight|without arg_attrs", "", "the host hands over the same values at another time"
@@ -351,14 +354,14 @@ DEVICE_EQUIVALENCES = (
     Equivalence("what a step is for", "string kind", "", "said in comments, reports and prices"),
     Equivalence("modelled time", "number cycles", "", "reports add it up; nothing else reads it"),
     Equivalence(
-        "step not taken", "(number|list) words", "", "the distance behind the last iteration, or of a loop that runs once"
+        "step not taken", "(number|list) words", "", "the distance behind the last iteration, or in a loop of one"
     ),
-    Equivalence("spare memory", "(number|list) (shape|mapping)", "", "bytes of a variable that nothing writes or reads"),
+    Equivalence("spare memory", "(number|list) (shape|mapping)", "", "bytes that nothing writes or reads"),
     Equivalence(
         "other copy", "(number|list) elements", "", "an output is read from the first slot that holds an element"
     ),
     Equivalence(
-        "free place", r"number (address|state|memory_base|memory_bytes|stack_bytes|code|scratch|stack|exchange|free|data)",
+        "free place", r"number (address|state|memory_\w+|stack_bytes|code|scratch|stack|exchange|free|data)",
         "", "Poplar places variables, vertices and stacks; at the other place of the simulator nothing lies",
     ),
     Equivalence("pairs", "list apart", "exchanged", "two fields that must lie apart, in either order"),
@@ -470,3 +473,20 @@ def _written(program: DeviceProgram) -> str:
         for name in ("program.cpp", "codelets.S", "codelets.cpp", "tables.bin"):
             digest.update((Path(folder) / name).read_bytes())
     return digest.hexdigest()
+
+
+def trials(name: str, level: str, part: float) -> Iterator[tuple[Edit, Verdict]]:
+    """Yield edits of a module at a level (rtensor or ipu), and what became of them; `part` of all are tried."""
+    module = planned(name)
+    judge = DeviceJudge(module) if level == "ipu" else Judge(module)
+    text = judge.text if isinstance(judge, DeviceJudge) else module.text
+    among = DEVICE_EQUIVALENCES if level == "ipu" else EQUIVALENCES
+    for edit in edits(text):
+        if edit.chance(name) >= part:
+            continue
+        verdict = judge.judge(edit.text)
+        if verdict.outcome in (EQUAL, NO_EFFECT):
+            found = named(edit, among)
+            reason = f"{found} ({verdict.outcome})" if found else verdict.outcome
+            verdict = Verdict(EQUIVALENT if found else WITHOUT_EFFECT, reason, verdict.digest)
+        yield edit, verdict
