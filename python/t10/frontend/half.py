@@ -15,6 +15,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import inliner, numpy_helper
 
+from t10.frontend.protobuf_fields import replace_all
 from t10.frontend.shapes import infer_shapes
 from t10.frontend.unsupported import STANDARD_DOMAINS
 from t10.frontend.weights import Weights
@@ -71,9 +72,7 @@ def _convert_graph(graph: Any, versions: Mapping[str, int], outer: Mapping[str, 
         if tensor.data_type in _WIDE:
             _halve(tensor)
     graph.initializer.extend(kept.values())
-    copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
-    del graph.node[:]
-    graph.node.extend(copies)
+    replace_all(graph.node, nodes)
 
 
 def _converted(

@@ -7,6 +7,7 @@ from typing import Any
 import onnx
 from onnx import version_converter
 
+from t10.frontend.protobuf_fields import replace_all
 from t10.frontend.unsupported import STANDARD_DOMAINS
 
 OLDEST = 13
@@ -84,9 +85,7 @@ def _keep_resizing(converted: Any, model: Any) -> None:
             "nearest_mode": "ceil" if shrinks else "floor",
         }
         kept += [onnx.helper.make_attribute(*each) for each in attributes.items()]
-        copies = [onnx.AttributeProto.FromString(each.SerializeToString()) for each in kept]
-        del node.attribute[:]
-        node.attribute.extend(copies)
+        replace_all(node.attribute, kept)
 
 
 def _has_signature(converted: Any, model: Any) -> bool:
