@@ -14,11 +14,12 @@ from t10.core.expression import Combine
 from t10.dialect.layout import COMBINES, Layout, LinearLayout, RotatingLayout, check_rings
 from t10.dialect.layout_attr import GridAttr, decode_grid, layout_of, read_place
 from t10.dialect.mlir import ir
-from t10.dialect.ods import Index, IntegerAttr, Invalid, Operand, Pure, Region, Result, StringAttr, verifier
+from t10.dialect.ods import IntegerAttr, Invalid, Operand, Pure, Region, Result, StringAttr, verifier
 from t10.dialect.rtensor_base import RTensor
 
 PLACE = "rtensor.place"
 """Attribute of an operation that owns memory: where its result lies in every core (`#rtensor.place`)."""
+Index: Any = ir.IndexType
 
 
 class ResidentOp(RTensor.Operation, name="resident"):
@@ -243,7 +244,7 @@ class ShiftOp(RTensor.Operation, name="shift", traits=[Pure]):
 
     The tensor as a whole keeps its value. The position is one of the loop's (`rtensor.position`), or 0: home; it is at
     most one step away from the one before, on the circle of positions. The windows of the cores that share a sub-tensor
-    form rings, so what a core lacks after the move lies next to its window: on the core before or behind it in its
+    form rings, each of which tiles it: what a core lacks after the move lies on the core before or behind it in the
     ring.
 
     ```text
@@ -418,7 +419,7 @@ def position_axis(value: Any, layout: RotatingLayout) -> int | None:
         return None
     if decode_grid(owner.operation.attributes["grid"]) != layout.grid:
         return None
-    return layout.grid.loop_order[int(ir.OpResult(value).result_number)]
+    return layout.grid.loop_order[ir.OpResult(value).result_number]
 
 
 def neutral_combine(op: Any) -> Combine:

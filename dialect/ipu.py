@@ -207,11 +207,15 @@ class ComputeSetOp(Ipu.Operation, name="compute_set", traits=[NoTerminator]):
             if op.name != "ipu.vertex":
                 raise Invalid(f"holds {op.name}, expected only ipu.vertex")
         if "kind" in self.attributes and self.attributes["kind"].value not in VERTEX_KINDS:
-            raise Invalid(f'kind is "{self.attributes["kind"].value}", expected one of {", ".join(VERTEX_KINDS)}')
+            raise Invalid(
+                f'kind is "{self.attributes["kind"].value}", expected one of {", ".join(VERTEX_KINDS)}'
+            )
         if "cycles" in self.attributes:
             slowest = max((op.attributes["cycles"].value for op in inner(self)), default=0)
             if self.attributes["cycles"].value != slowest:
-                raise Invalid(f"cycles = {self.attributes['cycles'].value}, expected {slowest}: the slowest vertex")
+                raise Invalid(
+                    f"cycles = {self.attributes['cycles'].value}, expected {slowest}: the slowest vertex"
+                )
 
 
 class VertexOp(Ipu.Operation, name="vertex"):

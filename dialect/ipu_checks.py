@@ -43,11 +43,16 @@ def _check_copy(op: Any, pattern: Any) -> None:
         _check_spans(runs[runs[:, 0] == number][:, [1, 2, 5, 6, 7]], source, f"copy '{name}' reads")
     _check_spans(runs[:, [3, 4, 5, 6, 8]], target, f"copy '{name}' writes")
     _check_spans(fills, target, f"copy '{name}' fills")
+    width = width_bytes(op.operands[len(sources)].owner.attributes["element"].value)
+    if (runs[:, [2, 4, 5, 7, 8]] % width).any() or (fills[:, [1, 2, 4]] % width).any():
+        raise Invalid(f"copy '{name}' moves parts of elements of {width} bytes")
     moved = np.where(runs[:, 1] != runs[:, 3], runs[:, 5].astype(np.int64) * runs[:, 6], 0)
     received = int(np.bincount(runs[:, 3], weights=moved, minlength=1).max())
     stated = op.attributes["bytes"].value
     if stated != received:
-        raise Invalid(f"copy '{name}' has bytes = {stated}, expected {received}: the most that a tile receives")
+        raise Invalid(
+            f"copy '{name}' has bytes = {stated}, expected {received}: the most that a tile receives"
+        )
 
 
 def _allocated(value: Any) -> tuple[str, int, int]:
@@ -68,7 +73,9 @@ def _check_spans(spans: Any, allocated: tuple[str, int, int], what: str) -> None
     bad = np.flatnonzero((low < 0) | (high > size) | (wide[:, 0] >= n_tiles))
     if len(bad):
         tile, first, end = int(wide[bad[0], 0]), int(low[bad[0]]), int(high[bad[0]])
-        raise Invalid(f"{what} bytes {first} to {end} of '{name}' on tile {tile}, which has {size} on {n_tiles} tiles")
+        raise Invalid(
+            f"{what} bytes {first} to {end} of '{name}' on tile {tile}, which has {size} on {n_tiles} tiles"
+        )
 
 
 REGIONS = ("code", "state", "scratch", "stack", "exchange", "free", "data")
@@ -82,7 +89,9 @@ def read_regions(op: Any) -> dict[str, int] | None:
     regions = to_python(op.attributes["regions"])
     starts = [required_int(regions, name, "regions") for name in REGIONS]
     if starts != sorted(starts) or starts[0] or starts[-1] > op.attributes["memory_bytes"].value:
-        raise Invalid(f"regions begin at {starts}, expected 0 and then ascending numbers up to the end of the memory")
+        raise Invalid(
+            f"regions begin at {starts}, expected 0 and then ascending numbers up to the end of the memory"
+        )
     return dict(zip(REGIONS, starts, strict=True))
 
 
@@ -104,7 +113,9 @@ def check_fits(op: Any, tiles: int, memory_bytes: int, data: int) -> None:
     shape = int_tuple(to_python(op.attributes["shape"]), "shape")
     end = op.attributes["address"].value + prod(shape) * width_bytes(op.attributes["element"].value)
     if op.attributes["address"].value < data:
-        raise Invalid(f"allocation '{name}' is at byte {op.attributes['address'].value}, expected at least {data}")
+        raise Invalid(
+            f"allocation '{name}' is at byte {op.attributes['address'].value}, expected at least {data}"
+        )
     if end > memory_bytes:
         raise Invalid(
             f"allocation '{name}' ends at byte {end}, expected at most {memory_bytes}, the memory of a tile"
@@ -160,9 +171,14 @@ def check_tables(op: Any, tables: dict[str, Any]) -> None:
             raise Invalid(f"uses '{name}', which no ipu.table before it defines")
         elements = array_of(tables[name], "elements")
         if elements.size and not -1 <= int(elements.min()) <= int(elements.max()) < n_elements:
-            raise Invalid(f"'{name}' names elements outside 0 .. {n_elements - 1} of '{op.attributes['name'].value}'")
+            raise Invalid(
+                f"'{name}' names elements outside 0 .. {n_elements - 1} of '{op.attributes['name'].value}'"
+            )
         if piece["operand"] >= 0:
-            variable, n_tiles, size = _allocated(op.operands[piece["operand"]])
+            handle = op.operands[piece["operand"]]
+            variable, n_tiles, size = _allocated(handle)
+            if handle.owner.attributes["element"] != op.attributes["element"]:
+                raise Invalid(f"has a piece in '{variable}', which has elements of another type")
             slots = size // width_bytes(op.attributes["element"].value)
             if elements.shape[0] > n_tiles or elements.shape[1] > slots:
                 raise Invalid(

@@ -72,12 +72,21 @@ class CodeletOp(Ipu.Operation, name="codelet"):
             name, kind, *_ = (required(field, key, "field") for key in FIELD_KEYS)
             if kind not in FIELD_KINDS:
                 raise Invalid(f"field '{name}' is of kind {kind}, expected one of {', '.join(FIELD_KINDS)}")
-            if name in names or not str(name).isidentifier():
-                raise Invalid(f"has a field '{name}', expected names of C++, each once")
-            if kind in NUMBER_KINDS and (field.get("dtype"), field.get("align"), field.get("interleaved")) != NUMBER:
-                raise Invalid(f"field '{name}' is {field}, expected dtype \"\", align 4 and no interleaving of a number")
+            if name in names:
+                raise Invalid(f"has two fields '{name}'")
+            if not str(name).isidentifier():
+                raise Invalid(f"has a field '{name}', expected a name of C++")
+            if (
+                kind in NUMBER_KINDS
+                and (field.get("dtype"), field.get("align"), field.get("interleaved")) != NUMBER
+            ):
+                raise Invalid(
+                    f"field '{name}' is {field}, expected dtype \"\", align 4 and no interleaving of a number"
+                )
             if kind not in NUMBER_KINDS and field.get("align") not in ALIGNMENTS:
-                raise Invalid(f"field '{name}' has align = {field.get('align')}, expected one of {list(ALIGNMENTS)}")
+                raise Invalid(
+                    f"field '{name}' has align = {field.get('align')}, expected one of {list(ALIGNMENTS)}"
+                )
             names.add(name)
         for pair in to_python(self.apart):
             found: list[Any] = list(cast("tuple[Any, ...]", pair)) if isinstance(pair, tuple) else [pair]
@@ -189,6 +198,8 @@ class HostOp(Ipu.Operation, name="host"):
             _check_number(required(piece, "fill", "piece"), "fill")
             if not -1 <= number < n:
                 raise Invalid(f"a piece is of operand {number}, expected -1 or one of the {n} operands")
+            if number < 0 and self.attributes["direction"].value != "output":
+                raise Invalid("a piece of an input has no operand, expected one: only outputs have constants")
 
 
 def _check_number(text: Any, what: str) -> None:

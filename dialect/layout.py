@@ -199,21 +199,24 @@ def _check_covered(layout: RotatingLayout) -> None:
 
 
 def check_rings(layout: RotatingLayout) -> None:
-    """Raise `Invalid` unless the cores that share a sub-tensor form rings, the windows of each of which tile it."""
+    """Raise `Invalid` unless the windows of the cores that share a sub-tensor form rings, each of which tiles it.
+
+    A ring is made of cores whose windows are whole widths apart. Different rings may begin at different indices.
+    """
     import numpy as np
 
-    group, ahead = _sharers(layout)
+    ring, ahead = _sharers(layout)
+    cell = np.zeros_like(ring)
     for axis, offsets in ahead.items():
         width = layout.grid.lengths[axis] // layout.ft[axis]
-        if (offsets % width).any():
-            raise Invalid(
-                f"the windows of a ring overlap along axis {axis}: no neighbour has what a core lacks"
-            )
-        group = group * layout.ft[axis] + offsets // width
-    if (np.bincount(group) != layout.n_copies).any():
-        raise Invalid(
-            "the windows of a ring do not tile the sub-tensor: some are held more often than others"
-        )
+        ring = ring * width + offsets % width
+        cell = cell * layout.ft[axis] + offsets // width
+    _, ring = np.unique(ring, return_inverse=True)
+    n_cells = layout.ring_length
+    counts = np.bincount(ring.reshape(-1) * n_cells + cell, minlength=(int(ring.max()) + 1) * n_cells)
+    counts = counts.reshape(-1, n_cells)
+    if (counts != counts[:, :1]).any():
+        raise Invalid("the windows of a ring do not tile the sub-tensor: no neighbour has what a core lacks")
 
 
 def _sharers(layout: RotatingLayout) -> tuple[Ints, dict[int, Ints]]:

@@ -1,11 +1,36 @@
 """The `rtensor` dialect: what linalg cannot say about computing on cores that hand tensors round.
 
-A *layout* (`#rtensor.layout`) says how a tensor lies on the cores and is its encoding; a *plan* (`#rtensor.plan`) says
-how an operator is cut, rotated and ordered and is an attribute of it. Operations exist for what moves data between
-operators (`setup`, `relayout`), inside an operator (`shift`, `reduce`), for the loop nest (`nest`) and for the unit
-that is planned (`operator`). All but `shift` are pure: canonicalization and CSE treat them as arithmetic.
+It has two levels. [Follow one matmul](follow-one-matmul.md) shows both.
 
-Operations print in MLIR's generic form.
+**Planned level.** Tensors are whole. The unit that is planned is `rtensor.operator`, or one linalg operation; what is
+decided of it is an attribute: `rtensor.candidates` or `rtensor.space` while there is a choice, then `rtensor.plan`
+(how it is cut, rotated and ordered) and `rtensor.idle_level` (over how many replicas its weights are divided at rest: 0
+spread over all cores, 1 as they are used).
+
+**Compute-shift level.** The plan is the types and operations; there is no plan attribute any more. The encoding of a
+tensor, `#rtensor.layout` on a `#rtensor.grid`, says which element lies where on every core. `rtensor.resident` says
+where values from outside rest. The region of an operator is what all cores execute in lock step:
+
+```text
+relayout, setup, cast        operands that do not lie as they are read
+fill or allocate             the accumulators
+scf.for                      position; shift, of everything that rotates, to it; sub_task
+                             (without loops: one sub_task)
+shift, rest                  weights that rotated where they rest go home
+reduce                       partial results are combined
+allocate, sub_task           the epilogue
+yield
+```
+
+Every part of that but the sub-task may be missing; the order is fixed, and reading the region checks that there is
+nothing else and that every tensor stands where it is read. `rtensor.place` is the address of what an operation owns.
+
+Each operation has an equation over cores: `x[s][e]` is element `e` of tensor `x` on core `s`. Windows, boxes, ring
+neighbours, the cores of a reduction, who sends what in a relayout, and cycles follow from types and grids; they are not
+stored. Operations that own memory (`resident`, `relayout`, `setup`, `allocate`, `fill`) are not pure: CSE would make one
+buffer of two. The others compute on the buffers of their operands and are pure.
+
+Operations print in MLIR's generic form, attributes under short names (`#grid`, `#layout`, `#plan`).
 """
 
 # The docstrings below are the reference page: tools/gen_docs.py writes it.

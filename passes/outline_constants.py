@@ -42,4 +42,5 @@ def _outline(op: Any) -> None:
         values = elements(op.attributes["value"], str(kind.element_type))
     except (ValueError, TypeError, RuntimeError, UnsupportedOpError):
         return
+    assert values is not None
     op.attributes["value"] = as_resource(values, kind)

@@ -26,6 +26,7 @@ PASSES: tuple[tuple[str, str], ...] = (
     ("t10-pareto", "t10.passes.pareto:Pareto"),
     ("t10-reconcile", "t10.passes.reconcile:Reconcile"),
     ("t10-expand", "t10.passes.expand:Expand"),
+    ("t10-canonicalize", "t10.passes.canonicalize:Canonicalize"),
     ("t10-place", "t10.passes.place:Place"),
     ("t10-lower-ipu", "t10.passes.lower_ipu:LowerIpu"),
     ("t10-verify-layouts", "t10.passes.verify_layouts:VerifyLayouts"),

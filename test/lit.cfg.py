@@ -25,7 +25,7 @@ def configured(name, *candidates):
 
 
 def reads_irdl(program):
-    """Return whether an mlir-opt is recent enough for our IRDL, which names parameters (LLVM 20)."""
+    """Return whether an mlir-opt is recent enough for our IRDL, which names parameters (that of LLVM 19 is not)."""
     text = "irdl.dialect @d { irdl.attribute @a { %0 = irdl.any irdl.parameters(name: %0) } }"
     return subprocess.run([program], input=text, capture_output=True, text=True, check=False).returncode == 0
 

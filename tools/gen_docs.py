@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Write the generated pages of docs/, or check with --check that they are up to date.
 
-`docs/dialect-rtensor.md`, `docs/dialect-ipu.md`, `docs/passes.md`, `docs/isa.md`, `docs/operators.md` and
-`docs/*.schema.json` come whole from the definitions; in `docs/t10-opt.md`, `docs/cli.md` and `docs/ipu-backend.md` the
-text between `<!-- begin generated: NAME -->` and `<!-- end generated -->` is replaced.
+`docs/dialect-rtensor.md`, `docs/dialect-ipu.md`, `docs/passes.md`, `docs/follow-one-matmul.md`, `docs/isa.md`,
+`docs/operators.md` and `docs/*.schema.json` come whole from the definitions; in `docs/t10-opt.md`, `docs/cli.md` and
+`docs/ipu-backend.md` the text between `<!-- begin generated: NAME -->` and `<!-- end generated -->` is replaced.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from t10.isa.document import isa_page  # noqa: E402 - needs the path above
 from t10.opt.help import help_text  # noqa: E402 - needs the path above
 from t10.passes.device.document import backend_regions  # noqa: E402 - needs the path above
 from t10.passes.document import passes_page  # noqa: E402 - needs the path above
+from t10.passes.follow_one_matmul import follow_one_matmul_page  # noqa: E402 - needs the path above
 from t10.plan.fronts.pins import pins_schema  # noqa: E402 - needs the path above
 from t10.report import report_schema  # noqa: E402 - needs the path above
 
@@ -39,6 +40,7 @@ def pages() -> Iterator[tuple[Path, str]]:
     yield docs / "dialect-rtensor.md", rtensor_page()
     yield docs / "dialect-ipu.md", ipu_page()
     yield docs / "passes.md", passes_page()
+    yield docs / "follow-one-matmul.md", follow_one_matmul_page()
     yield docs / "isa.md", isa_page()
     yield docs / "operators.md", operators_page(read_expectations())
     yield docs / "plan.schema.json", json_text(plan_schema())

@@ -42,7 +42,9 @@ def _padded(spec: OperatorSpec, dim: AffineDim, extent: int) -> tuple[int, int, 
     if high < 0 and len(dim.terms) == 1 and dim.terms[0].coefficient == 1 and dim.offset + low == 0:
         # linalg takes the extent of a dim that is one loop for that of the loop: this index must not be one.
         low += 1
-    return low, max(0, high), AffineDim(dim.terms, dim.offset + low)
+    # The order in which a map is read.
+    terms = tuple(sorted(dim.terms, key=lambda term: term.axis))
+    return low, max(0, high), AffineDim(terms, dim.offset + low)
 
 
 def operand_layout(spec: OperatorSpec, plan: OperatorPlan, number: int, scatter: int = 1) -> RotatingLayout:

@@ -22,11 +22,13 @@ from t10.core.plan import OperatorPlan
 from t10.core.program import Epilogue, Fill, Reduce, Shift, SubTask
 from t10.core.schedule import ModulePlan, ScheduledOperator, ValueLayout
 from t10.dialect.layout import LinearLayout, RotatingLayout
-from t10.dialect.layout_attr import grid_attr, layout_of, with_layout
+from t10.dialect.layout_attr import grid_attr, with_layout
 from t10.dialect.mlir import ir
 from t10.passes.bridge.layouts import accumulator_layout, operand_layout, padded_view
 from t10.passes.bridge.write_generic import constant_attr
 from t10.passes.bridge.write_spec import write_epilogue, write_root
+from t10.passes.patterns.driver import apply_patterns
+from t10.passes.patterns.same_cast import SAME_CAST
 from t10.passes.read_graph import NAME, ReadModule
 
 VIEWS = ("tensor.expand_shape", "tensor.collapse_shape")
@@ -42,7 +44,7 @@ def write_program(read: ReadModule, plan: ModulePlan) -> None:
         op = read.operations[spec.name]
         with op.location, ir.InsertionPoint(op):
             writer.operator(op, spec, scheduled)
-    _erase_unused(block)
+    apply_patterns(read.function, (SAME_CAST,))
     update_signature(read.function)
 
 
@@ -53,14 +55,6 @@ def update_signature(function: Any) -> None:
     inputs = [argument.type for argument in block.arguments]
     results = [value.type for value in returned.operands]
     function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, results))
-
-
-def _erase_unused(block: Any) -> None:
-    """Erase what only operators read that are expanded now: constants, views, initial values."""
-    for op in reversed([each.operation for each in block.operations]):
-        is_value = op.name.startswith(("tensor.", "linalg.", "arith."))
-        if is_value and not any(True for result in op.results for _ in result.uses):
-            op.erase()
 
 
 @dataclass
@@ -242,9 +236,6 @@ class _OperatorWriter:
         ):
             layout = operand_layout(self.spec, self.plan, arrival.operand)
             name = "rtensor.cast" if arrival.kind == "in_place" else f"rtensor.{arrival.kind}"
-            if arrival.kind == "in_place" and layout_of(source.type) == layout:
-                operands.append(source)
-                continue
             operands.append(operation(name, [source], [self.types.of(source.type, layout)]).results[0])
         return operands
 

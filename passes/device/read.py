@@ -182,7 +182,7 @@ class _Reader:
     def _copy(self, op: Any) -> Exchange:
         name = _text(op, "sym_name")
         *sources, target = (self.names[operand] for operand in op.operands)
-        self.copies[name] = Copy(
+        copy = Copy(
             name,
             _text(op, "op_name"),
             _text(op, "kind"),  # pyright: ignore[reportArgumentType] -- the verifier knows the kinds
@@ -194,18 +194,26 @@ class _Reader:
             op.attributes["cycles"].value,
             _comment(op),
         )
+        if self.copies.setdefault(name, copy) != copy:
+            raise InputError(f"two different copies are named '{name}'", location=source_text(op) or None)
         return Exchange(name)
 
 
 def _text(op: Any, name: str) -> str:
     if name not in op.attributes:
-        raise InputError(f"{op.name} has no '{name}', expected the result of --t10-lower-ipu", location=source_text(op) or None)
+        raise InputError(
+            f"{op.name} has no '{name}', expected the result of --t10-lower-ipu",
+            location=source_text(op) or None,
+        )
     return str(op.attributes[name].value)
 
 
 def _number(op: Any, name: str) -> int:
     if name not in op.attributes:
-        raise InputError(f"{op.name} has no '{name}', expected the result of --t10-lower-ipu", location=source_text(op) or None)
+        raise InputError(
+            f"{op.name} has no '{name}', expected the result of --t10-lower-ipu",
+            location=source_text(op) or None,
+        )
     return int(op.attributes[name].value)
 
 

@@ -33,6 +33,7 @@ from t10.core.device import (
     VertexGroup,
     VertexKind,
 )
+from t10.emit.patterns import received_bytes
 
 Array = NDArray[Any]
 STATE, DATA = 0x80000, 0x84000
@@ -187,7 +188,18 @@ class Maker:
     ) -> Exchange:
         self.patterns[rows.key] = rows
         self.copies.append(
-            Copy(name, operator, kind, sources, target, dtype, rows.key, 64, 120, f"{kind} of {target}")
+            Copy(
+                name,
+                operator,
+                kind,
+                sources,
+                target,
+                dtype,
+                rows.key,
+                received_bytes(rows.runs, self.n_tiles),
+                120,
+                f"{kind} of {target}",
+            )  # fmt: skip
         )
         return Exchange(name)
 

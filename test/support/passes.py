@@ -77,7 +77,7 @@ class BreakLayout(Pass):
     name: ClassVar[str] = "t10-test-break-layout"
 
     def apply(self, module: Any) -> None:
-        bad = ir.Type.parse("tensor<1xf16, #rtensor.layout<{fs = [2], ft = [1], rp = [0]}>>")
+        bad = ir.Type.parse("tensor<1xf16, #rtensor.linear<{cores = 0}>>")
         _function(module).attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get([bad], []))
 
 

@@ -7,7 +7,7 @@ import re
 import tempfile
 import traceback
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from support.linalg_numpy import run_module
 from support.tampering import Edit
 from t10.chip import ChipSpec, load_chip
-from t10.core.device import DeviceProgram
+from t10.core.device import DeviceProgram, HostPiece, HostTensor
 from t10.core.dtypes import numpy_dtype
 from t10.core.orders import stored_weights
 from t10.core.schedule import ModulePlan
@@ -32,7 +32,7 @@ from t10.passes.bridge.annotate import CHIP
 from t10.passes.bridge.read_program import read_program
 from t10.passes.device.read import find_graph
 from t10.passes.device.read import read_graph as read_device
-from t10.passes.lower_ipu import lower_module
+from t10.passes.lower_ipu import LowerIpu, lower_module
 from t10.passes.place import program_plan
 from t10.passes.read_graph import ReadModule
 from t10.passes.registry import make, run
@@ -58,7 +58,7 @@ REFUSED, CHECKER, NUMBERS, EQUAL, NO_EFFECT, CRASH = OUTCOMES = (
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A module at the compute-shift level, placed, in MLIR's generic form: its name, chip and text, and its source's."""
+    """A module at the compute-shift level, placed: its name, chip, text in MLIR's generic form, and source."""
 
     name: str
     chip: str
@@ -98,10 +98,10 @@ def planned(name: str) -> Planned:
         module = ir.Module.parse(text)
         run(make("t10-place"), module)
         assert module.operation.verify()
-        chip = module.operation.attributes[CHIP].value
+        stated = module.operation.attributes
+        assert CHIP in stated
         generic = module.operation.get_asm(assume_verified=True, print_generic_op_form=True)
-        made = Planned(name, chip, with_aliases(str(generic)), source)
-    return made
+        return Planned(name, stated[CHIP].value, with_aliases(str(generic)), source)
 
 
 @dataclass
@@ -116,10 +116,10 @@ class Judge:
     n_parsed: int = 0
 
     def __post_init__(self) -> None:
-        read = self._read(self.module.text)
+        read = self.read(self.module.text)
         self.given = [_values(read, seed) for seed in range(N_INPUTS)]
         self.expected = [self._run(read, given) for given in self.given]
-        self.digest = self._digest(read)
+        self.digest = self.lower(read)
 
     def reference(self) -> dict[str, Array]:
         """Return what numpy makes of the module before it was planned."""
@@ -128,10 +128,13 @@ class Judge:
             run(make("t10-fuse"), module)
             function = next(iter(module.body.operations)).operation
             kind = function.attributes["function_type"].value
-            for key, stem, types in (("arg_attrs", "arg", kind.inputs), ("res_attrs", "result", kind.results)):
+            for key, stem, types in (
+                ("arg_attrs", "arg", kind.inputs),
+                ("res_attrs", "result", kind.results),
+            ):
                 named = (f'{{t10.name = "{stem}{i}"}}' for i in range(len(types)))
                 function.attributes[key] = ir.Attribute.parse(f"[{', '.join(named)}]")
-            return run_module(module, stored(self._read(self.module.text), self.given[0]))
+            return run_module(module, stored(self.read(self.module.text), self.given[0]))
 
     def judge(self, text: str) -> Verdict:
         """Return what becomes of a text."""
@@ -144,7 +147,7 @@ class Judge:
 
     def _judged(self, text: str) -> Verdict:
         try:
-            read = self._read(text)
+            read = self.read(text)
         except _Refused as refused:
             return Verdict(REFUSED, str(refused))
         operators = zip(read.plan.graph.operators, read.plan.operators, strict=True)
@@ -159,7 +162,7 @@ class Judge:
             return Verdict(CHECKER, str(problems[0]))
         difference = self._difference(read)
         try:
-            digest = self._digest(read)
+            digest = self.lower(read)
         except T10Error as error:
             return Verdict(REFUSED, f"when lowered: {error}")
         if digest == self.digest:
@@ -168,7 +171,7 @@ class Judge:
             return Verdict(NO_EFFECT, "", digest)
         return Verdict(NUMBERS if difference else EQUAL, difference, digest)
 
-    def _read(self, text: str) -> _Read:
+    def read(self, text: str) -> _Read:
         """Return what a text says; raises `_Refused`."""
         if self.context is None or self.n_parsed % N_PER_CONTEXT == 0:
             self.context = new_context()
@@ -191,14 +194,14 @@ class Judge:
                 handler.detach()
             assert not messages, f"accepted in spite of {messages[0]}"
             try:
-                chip, cost = make("t10-lower-ipu").target(module)
+                chip, cost = LowerIpu().target(module)
                 program = read_program(module)
                 return _Read(module, program.model, program_plan(program, chip), chip, cost)
             except T10Error as error:
                 raise _Refused(str(error)) from None
 
     def _difference(self, read: _Read) -> str:
-        """Return how the outputs differ from those of the module as it was; nothing if they are the same for all inputs."""
+        """Return how the outputs differ from those of the module as it was; nothing if they are the same."""
         for given, expected in zip(self.given, self.expected, strict=True):
             try:
                 found = self._run(read, given)
@@ -212,8 +215,8 @@ class Judge:
         given = stored(read, values)
         return dict(simulate(read.plan, read.chip, read.cost, given, given).outputs)
 
-    def _digest(self, read: _Read) -> str:
-        """Return the digest of the program that a module is lowered to, which it then is, and of what lies beside it."""
+    def lower(self, read: _Read) -> str:
+        """Lower a module and return the digest of the program, and of what lies beside it."""
         with self.context, ir.Location.unknown():
             lower_module(read.module, read.chip, read.cost)
             text = str(read.module.operation.get_asm(assume_verified=True))
@@ -339,9 +342,46 @@ EQUIVALENCES = (
 )  # fmt: skip
 
 
-def named(edit: Edit) -> str:
+DEVICE_EQUIVALENCES = (
+    Equivalence("names", "string (op_name|sym_name|summary|comment|chip|t10.chip|t10.cost_model)|without comment", "",
+                "said in comments and reports"),
+    Equivalence("without t10 attributes", r"without t10\.(chip|cost_model)", "", "the graph names its chip itself"),
+    Equivalence(
+        "sides of a field", "string (kind|dtype|name)|number align", "",
+        "what the C++ class declares; its reference is compiled by the Poplar build, not by the tiles",
+    ),
+    Equivalence("what a variable is for", "string role", "", "said in comments and reports"),
+    Equivalence("what a step is for", "string kind", "", "said in comments, reports and prices"),
+    Equivalence("modelled time", "number cycles", "", "reports add it up; nothing else reads it"),
+    Equivalence(
+        "step not taken", "(number|list) words", "", "the distance behind the last iteration, or of a loop that runs once"
+    ),
+    Equivalence("spare memory", "(number|list) (shape|mapping)", "", "bytes of a variable that nothing writes or reads"),
+    Equivalence(
+        "other copy", "(number|list) elements", "", "an output is read from the first slot that holds an element"
+    ),
+    Equivalence(
+        "free place", r"number (address|state|memory_base|memory_bytes|stack_bytes|code|scratch|stack|exchange|free|data)",
+        "", "Poplar places variables, vertices and stacks; at the other place of the simulator nothing lies",
+    ),
+    Equivalence("pairs", "list apart", "exchanged", "two fields that must lie apart, in either order"),
+    Equivalence("idle tiles", "number tiles", "", "tiles that no vertex runs on and no exchange names"),
+    Equivalence("order of text", "move", "", "definitions come before uses; steps that change places use other bytes"),
+    Equivalence(
+        "done again", "duplicate", r"ipu\.(copy|execute|alloc|table|pattern|compute_set|codelet)",
+        "an exchange or a fill writes the same bytes again; a definition is not used",
+    ),
+    Equivalence(
+        "same bytes elsewhere", "operand|delete|(number|list) (runs|fills)|number operand|operand order", "",
+        "another variable, or another tile, holds the same values at that time",
+    ),
+    Equivalence("element of equal size", "type", "", "the variable's bytes are those of the codelet's fields"),
+)  # fmt: skip
+
+
+def named(edit: Edit, among: tuple[Equivalence, ...] = EQUIVALENCES) -> str:
     """Return the equivalence that an edit without effect is an example of; nothing for a defect."""
-    return next((each.name for each in EQUIVALENCES if each.covers(edit)), "")
+    return next((each.name for each in among if each.covers(edit)), "")
 
 
 @dataclass
@@ -360,16 +400,17 @@ class DeviceJudge:
     def __post_init__(self) -> None:
         judge = Judge(self.module)
         self.chip = load_chip(self.module.chip)
-        read = judge._read(self.module.text)
+        read = judge.read(self.module.text)
         self.given = [stored(read, values) for values in judge.given]
-        judge._digest(read)
+        judge.lower(read)
         generic = read.module.operation.get_asm(assume_verified=True, print_generic_op_form=True)
         self.text = with_aliases(str(generic))
         program = self._read(self.text)
         self.digest = _written(program)
         self.expected = [self._run(program, given) for given in self.given]
         for found, expected in zip(self.expected, judge.expected, strict=False):
-            assert not difference_of(found, expected), "the device computes something else than the plan"
+            outputs = {name: found[name] for name in expected}
+            assert not difference_of(outputs, expected), "the device computes something else than the plan"
 
     def judge(self, text: str) -> Verdict:
         """Return what becomes of a text."""
@@ -410,7 +451,18 @@ class DeviceJudge:
 
     def _run(self, program: DeviceProgram, given: Mapping[str, Array]) -> dict[str, Array]:
         image = assembled(program.codelets, self.chip.tile_memory)
-        return dict(run_device(program, self.chip, image, given, given).outputs)
+        rests = tuple(_at_rest(weight) for weight in program.weights)
+        seen = replace(program, outputs=(*program.outputs, *rests))
+        return dict(run_device(seen, self.chip, image, given, given).outputs)
+
+
+def _at_rest(weight: HostTensor) -> HostTensor:
+    """Return every slot of a weight as an output: the next run finds there what this one left."""
+    piece = weight.pieces[0]
+    is_held = piece.elements >= 0
+    numbers = np.where(is_held, np.cumsum(is_held).reshape(is_held.shape) - 1, -1).astype(np.int32)
+    shape = (int(is_held.sum()),)
+    return HostTensor(f"{weight.name} at rest", weight.dtype, shape, (HostPiece(piece.variable, numbers),))
 
 
 def _written(program: DeviceProgram) -> str:

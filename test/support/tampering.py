@@ -112,7 +112,8 @@ def _joined(lines: list[str], changed: dict[int, str | None]) -> str:
 
 def split_top(text: str) -> list[str]:
     """Return what commas outside brackets separate."""
-    parts, depth, start = [], 0, 0
+    parts: list[str] = []
+    depth, start = 0, 0
     for i, letter in enumerate(text):
         if letter in "([{<":
             depth += 1
@@ -146,9 +147,13 @@ def _operations(lines: list[str]) -> list[Operation]:
         if opened:
             results = [part.strip() for part in (opened[2] or "").split(",") if part.strip()]
             operands = VALUE.findall(opened[4])
-            spans = [(opened.start(4) + m.start(), opened.start(4) + m.end()) for m in VALUE.finditer(opened[4])]
+            spans = [
+                (opened.start(4) + m.start(), opened.start(4) + m.end()) for m in VALUE.finditer(opened[4])
+            ]
             visible = [value for scope in scopes for value in scope]
-            op = Operation(opened[3], number, -1, [(r, "") for r in results], [(o, "") for o in operands], visible, spans)
+            op = Operation(
+                opened[3], number, -1, [(r, "") for r in results], [(o, "") for o in operands], visible, spans
+            )
             found.append(op)
             if stripped.endswith("({"):
                 stack.append(op)
@@ -156,7 +161,8 @@ def _operations(lines: list[str]) -> list[Operation]:
             else:
                 _close(op, number, line, scopes[-1])
         elif LABEL.match(line):
-            for argument in split_top(BLOCK.match(line)[1] if BLOCK.match(line) else ""):
+            block = BLOCK.match(line)
+            for argument in split_top(block[1]) if block else ():
                 name, _, kind = argument.partition(": ")
                 scopes[-1].append((name, kind))
         elif stripped == "}, {":
@@ -216,7 +222,9 @@ def _deleted(lines: list[str], op: Operation, _: list[Operation]) -> Iterator[Ed
         for (name, kind), (operand, stated) in zip(op.results[::-1], op.operands[::-1], strict=False):
             if len(op.results) > 1 and kind == stated:
                 names[name] = operand
-        yield Edit("delete", f"{_label(op)}, {other} instead", "\n".join([*before, *_renamed(behind, names), *rest]))
+        yield Edit(
+            "delete", f"{_label(op)}, {other} instead", "\n".join([*before, *_renamed(behind, names), *rest])
+        )
 
 
 def _duplicated(lines: list[str], op: Operation, _: list[Operation]) -> Iterator[Edit]:
@@ -232,12 +240,13 @@ def _duplicated(lines: list[str], op: Operation, _: list[Operation]) -> Iterator
         return
     used = _renamed(behind, again)
     yield Edit("duplicate", f"{_label(op)} used", "\n".join([*head, *own, *copy, *used, *rest]))
-    for number, (_, kind) in enumerate(op.operands):
+    for number, kind in enumerate(kind for _, kind in op.operands):
         same = [name for name, found in op.results if found == kind]
         if same:
             start, stop = op.spans[number]
             shift = len(copy[0]) - len(own[0])
-            chained = [copy[0][: start + shift] + same[0] + copy[0][stop + shift :], *copy[1:]]
+            line = copy[0]
+            chained = [line[: start + shift] + same[0] + line[stop + shift :], *copy[1:]]
             what = f"{_label(op)} after itself, operand {number}"
             yield Edit("duplicate", what, "\n".join([*head, *own, *chained, *used, *rest]))
 
@@ -284,10 +293,14 @@ def _other_names(lines: list[str], op: Operation, _: list[Operation]) -> Iterato
                     changed = lines[op.first].replace(f'"{op.name}"', f'"{other}"', 1)
                     yield Edit("operation", f"{_label(op)} -> {other}", _joined(lines, {op.first: changed}))
     if op.name == "rtensor.fill":
-        changed = re.sub(r'combine = "\w+", ?', "", lines[op.first]).replace("rtensor.fill", "rtensor.allocate")
+        changed = re.sub(r'combine = "\w+", ?', "", lines[op.first]).replace(
+            "rtensor.fill", "rtensor.allocate"
+        )
         yield Edit("operation", f"{_label(op)} -> rtensor.allocate", _joined(lines, {op.first: changed}))
     if op.name == "rtensor.allocate":
-        changed = lines[op.first].replace("rtensor.allocate", "rtensor.fill").replace("{", '{combine = "sum", ', 1)
+        changed = (
+            lines[op.first].replace("rtensor.allocate", "rtensor.fill").replace("{", '{combine = "sum", ', 1)
+        )
         yield Edit("operation", f"{_label(op)} -> rtensor.fill", _joined(lines, {op.first: changed}))
 
 
@@ -297,13 +310,18 @@ Changes = Iterator[tuple[str, str, str]]
 
 def _key(line: str, at: int) -> str:
     """Return the key of the dictionary entry that a place in a line belongs to, or the operation it stands in."""
-    depth = 0
+    depth = lowest = 0
     for i in range(at - 1, -1, -1):
         if line[i] in "]})>" and line[i - 1 : i + 1] != "->":
             depth += 1
         elif line[i] in "[{(<":
             depth -= 1
-        if depth <= 0 and (found := re.search(r"([\w.$]+) = [\[<#\w]*$", line[: i + 1])) and line[i] in " [<":
+        lowest = min(depth, lowest)
+        if (
+            depth == lowest
+            and (found := re.search(r"([\w.$]+) = [\[<#\w]*$", line[: i + 1]))
+            and line[i] in " [<"
+        ):
             return found[1]
     found = re.match(r'^\s*(?:%.* = )?"([\w.]+)"', line)
     return found[1] if found else ""
@@ -353,7 +371,9 @@ def _lists(line: str, _: list[str]) -> Changes:
             yield f"list {key}", f"column {match.start()} {key}: without its last", made(parts[:-1])
         yield f"list {key}", f"column {match.start()} {key}: its last twice", made([*parts, parts[-1]])
         # An empty group of dims ends the process in MLIR's own verifier; t10-opt says so (t10.core.guard).
-        if key != "reassociation" and not line[: match.start()].rstrip("[ ,0123456789]").endswith("reassociation ="):
+        if key != "reassociation" and not line[: match.start()].rstrip("[ ,0123456789]").endswith(
+            "reassociation ="
+        ):
             yield f"list {key}", f"column {match.start()} {key}: empty", made([])
 
 
@@ -384,7 +404,9 @@ def _entries(line: str, _: list[str]) -> Changes:
     for match in ENTRY.finditer(plain):
         end, depth = match.end(), 0
         while end < len(plain) and not (depth == 0 and plain[end] in ",}"):
-            depth += (plain[end] in "[{(<") - (plain[end] in "]})" or (plain[end] == ">" and plain[end - 1] != "-"))
+            depth += (plain[end] in "[{(<") - (
+                plain[end] in "]})" or (plain[end] == ">" and plain[end - 1] != "-")
+            )
             end += 1
         if match[1].startswith("{"):
             tail = line[end:]
@@ -438,7 +460,11 @@ def _weights(line: str, _: list[str]) -> Changes:
             yield "t10.weight", f"argument {i}", line.replace("<{", f"<{{arg_attrs = [{attrs}], ", 1)
     for match in re.finditer(r"\{t10\.weight\}|(?<=[\[ ])\{\}(?=[,\]])", line):
         new = "{}" if "weight" in match[0] else "{t10.weight}"
-        yield "t10.weight", f"column {match.start()}: {new}", line[: match.start()] + new + line[match.end() :]
+        yield (
+            "t10.weight",
+            f"column {match.start()}: {new}",
+            line[: match.start()] + new + line[match.end() :],
+        )
 
 
 def _arguments(line: str, _: list[str]) -> Changes:
@@ -481,7 +507,9 @@ def _aliases_everywhere(text: str) -> Iterator[Edit]:
                     defined = [
                         line if line.startswith(f"{name} =") else use.sub(other, line) for line in head
                     ]
-                    yield Edit(f"every {kind}", f"{name} -> {other}", "\n".join([*defined, use.sub(other, body)]))
+                    yield Edit(
+                        f"every {kind}", f"{name} -> {other}", "\n".join([*defined, use.sub(other, body)])
+                    )
                     if kind == "map":
                         partly = [line.replace(f"map = {name},", f"map = {other},") for line in head]
                         yield Edit("every map", f"{name} -> {other} in layouts", "\n".join([*partly, body]))

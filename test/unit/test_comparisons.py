@@ -10,8 +10,9 @@ from onnx import TensorProto, helper
 from support.linalg_numpy import run_module
 
 from t10.dialect.mlir import ir, new_context, walk
-from t10.frontend.comparisons import narrow_comparisons
 from t10.frontend.importer import import_proto
+from t10.passes.patterns.driver import apply_patterns
+from t10.passes.patterns.narrow_comparison import NARROW_COMPARISON
 
 
 @pytest.mark.parametrize(("operator", "n"), [("IsInf", 1), ("PRelu", 2), ("Mish", 1), ("ThresholdedRelu", 1)])
@@ -56,7 +57,7 @@ def test_narrow_comparisons_give_what_wide_ones_give(
     with new_context(), ir.Location.unknown():
         module: Any = ir.Module.parse(text.replace("OPERANDS", operands))
         expected = run_module(module, {"x": x})["y"]
-        narrow_comparisons(next(op.operation for op in module.body.operations))
+        apply_patterns(module, (NARROW_COMPARISON,))
         (compare,) = (op.operation for op in walk(module) if op.operation.name == "arith.cmpf")
         assert str(compare.operands[0].type) == (kind if is_exact else "f64")
         np.testing.assert_array_equal(run_module(module, {"x": x})["y"], expected)

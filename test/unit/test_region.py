@@ -6,152 +6,27 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-
-from t10.chip import load_chip
-from t10.dialect.mlir import ir, new_context
-from t10.errors import T10Error
-from t10.passes.bridge.read_program import read_program
-from t10.passes.place import place_module, program_plan
-
-HEAD = """
-#rest = #rtensor.linear<{cores = 4}>
-#grid = #rtensor.grid<{f_op = [2, 3, 1], lengths = [1, 1, 6], steps = [1, 1, 3], loop_order = [2], core_order = [0, 1],
-  phases = [[], [], [[2, 1, 3, 1], [3, 1, 2, 0]]]}>
-#still = #rtensor.grid<{f_op = [2, 3, 1], lengths = [1, 1, 6], steps = [1, 1, 1], loop_order = [], core_order = [0, 1],
-  phases = [[], [], []]}>
-#ma = affine_map<(m, n, k) -> (m, k)>
-#mb = affine_map<(m, n, k) -> (k, n)>
-#mc = affine_map<(m, n, k) -> (m, n)>
-#id = affine_map<(m, n) -> (m, n)>
-#row = affine_map<(m, n) -> (n)>
-#a = #rtensor.layout<#grid, {map = #ma, fs = [2, 1], ft = [1, 3], rp = [0, 2]}>
-#a1 = #rtensor.layout<#grid, {map = #ma, fs = [2, 1], ft = [1, 1], rp = [0, 0]}>
-#a2 = #rtensor.layout<#grid, {map = #ma, fs = [2, 1], ft = [1, 1], rp = [0, 0], scatter = 3}>
-#a3 = #rtensor.layout<#still, {map = #ma, fs = [2, 1], ft = [1, 1], rp = [0, 0]}>
-#b = #rtensor.layout<#grid, {map = #mb, fs = [1, 3], ft = [2, 1], rp = [2, 0]}>
-#c = #rtensor.layout<#grid, {map = #mc, fs = [2, 3], ft = [1, 1], rp = [0, 0]}>
-#c1 = #rtensor.layout<#still, {map = #mc, fs = [2, 3], ft = [1, 1], rp = [0, 0]}>
-#n = #rtensor.layout<#grid, {map = affine_map<(m, n, k) -> (n)>, fs = [3], ft = [1], rp = [0]}>
-#n1 = #rtensor.layout<#grid, {map = affine_map<(m, n, k) -> (n)>, fs = [3], ft = [1], rp = [0], scatter = 2}>
-#m = #rtensor.layout<#grid, {map = affine_map<(m, n, k) -> (m)>, fs = [2], ft = [1], rp = [0]}>
-#split = #rtensor.grid<{f_op = [2, 2], lengths = [2, 4], steps = [1, 1], loop_order = [], core_order = [0, 1],
-  phases = [[], []]}>
-#sx = #rtensor.layout<#split, {map = affine_map<(m, k) -> (m, k)>, fs = [2, 2], ft = [1, 1], rp = [0, 0]}>
-#sp = #rtensor.layout<#split, {map = affine_map<(m, k) -> (m)>, fs = [2], ft = [1], rp = [0], partial = "sum"}>
-#sf = #rtensor.layout<#split, {map = affine_map<(m, k) -> (m)>, fs = [2], ft = [1], rp = [0]}>
-#so = #rtensor.layout<#split, {map = affine_map<(m, k) -> (m)>, fs = [2], ft = [1], rp = [0], scatter = 2}>
-"""
-
-PRODUCT = """
-func.func @main(%x: tensor<2x6xf16>, %w: tensor<6x3xf16> {t10.weight}, %v: tensor<3xf32>) -> tensor<2x3xf16, #c> {
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  %c3 = arith.constant 3 : index
-  %xr = "rtensor.resident"(%x) : (tensor<2x6xf16>) -> tensor<2x6xf16, #rest>
-  %b = "rtensor.resident"(%w) : (tensor<6x3xf16>) -> tensor<6x3xf16, #b>
-  %vr = "rtensor.resident"(%v) : (tensor<3xf32>) -> tensor<3xf32, #rest>
-  %y = "rtensor.operator"() ({
-    %a = "rtensor.relayout"(%xr) : (tensor<2x6xf16, #rest>) -> tensor<2x6xf16, #a>
-    %d = "rtensor.relayout"(%vr) : (tensor<3xf32, #rest>) -> tensor<3xf32, #n>
-    %z = "rtensor.fill"() {combine = "sum"} : () -> tensor<2x3xf32, #c>
-    %r:3 = scf.for %t = %c0 to %c3 step %c1 iter_args(%ka = %a, %kb = %b, %s = %z)
-        -> (tensor<2x6xf16, #a>, tensor<6x3xf16, #b>, tensor<2x3xf32, #c>) {
-      %p = "rtensor.position"(%t) {grid = #grid} : (index) -> index
-      %a1 = "rtensor.shift"(%ka, %p) {axis = 2} : (tensor<2x6xf16, #a>, index) -> tensor<2x6xf16, #a>
-      %b1 = "rtensor.shift"(%kb, %p) {axis = 2} : (tensor<6x3xf16, #b>, index) -> tensor<6x3xf16, #b>
-      %s1 = "rtensor.sub_task"(%s, %p) ({
-        %g = linalg.generic {indexing_maps = [#ma, #mb, #mc], iterator_types = ["parallel", "parallel", "reduction"]}
-          ins(%a1, %b1 : tensor<2x6xf16, #a>, tensor<6x3xf16, #b>) outs(%s : tensor<2x3xf32, #c>) {
-        ^bb0(%u: f16, %q: f16, %o: f32):
-          %u1 = arith.extf %u : f16 to f32
-          %q1 = arith.extf %q : f16 to f32
-          %uq = arith.mulf %u1, %q1 : f32
-          %sum = arith.addf %o, %uq : f32
-          linalg.yield %sum : f32
-        } -> tensor<2x3xf32, #c>
-        "rtensor.yield"(%g) : (tensor<2x3xf32, #c>) -> ()
-      }) : (tensor<2x3xf32, #c>, index) -> tensor<2x3xf32, #c>
-      scf.yield %a1, %b1, %s1 : tensor<2x6xf16, #a>, tensor<6x3xf16, #b>, tensor<2x3xf32, #c>
-    }
-    %home = "rtensor.shift"(%r#1, %c0) {axis = 2} : (tensor<6x3xf16, #b>, index) -> tensor<6x3xf16, #b>
-    "rtensor.rest"(%home) : (tensor<6x3xf16, #b>) -> ()
-    %e = "rtensor.allocate"() : () -> tensor<2x3xf16, #c>
-    %f = "rtensor.sub_task"(%e) ({
-      %g = linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel"]}
-        ins(%r#2, %d : tensor<2x3xf32, #c>, tensor<3xf32, #n>) outs(%e : tensor<2x3xf16, #c>) {
-      ^bb0(%u: f32, %q: f32, %o: f16):
-        %uq = arith.addf %u, %q : f32
-        %h = arith.truncf %uq : f32 to f16
-        linalg.yield %h : f16
-      } -> tensor<2x3xf16, #c>
-      "rtensor.yield"(%g) : (tensor<2x3xf16, #c>) -> ()
-    }) : (tensor<2x3xf16, #c>) -> tensor<2x3xf16, #c>
-    "rtensor.yield"(%f) : (tensor<2x3xf16, #c>) -> ()
-  }) {kind = "contraction", op_name = "product"} : () -> tensor<2x3xf16, #c>
-  return %y : tensor<2x3xf16, #c>
-}
-"""
-"""C[m, n] = half(sum over k of A[m, k] * B[k, n] + v[n]): A is copied to its cores, B turns where it rests."""
-
-SUMS = """
-func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32, #so> {
-  %xr = "rtensor.resident"(%x) : (tensor<4x8xf32>) -> tensor<4x8xf32, #sx>
-  %y = "rtensor.operator"() ({
-    %z = "rtensor.fill"() {combine = "sum"} : () -> tensor<4xf32, #sp>
-    %s = "rtensor.sub_task"(%z) ({
-      %g = linalg.generic {indexing_maps = [affine_map<(m, k) -> (m, k)>, affine_map<(m, k) -> (m)>],
-          iterator_types = ["parallel", "reduction"]} ins(%xr : tensor<4x8xf32, #sx>) outs(%z : tensor<4xf32, #sp>) {
-      ^bb0(%u: f32, %o: f32):
-        %sum = arith.addf %o, %u : f32
-        linalg.yield %sum : f32
-      } -> tensor<4xf32, #sp>
-      "rtensor.yield"(%g) : (tensor<4xf32, #sp>) -> ()
-    }) : (tensor<4xf32, #sp>) -> tensor<4xf32, #sp>
-    %r = "rtensor.reduce"(%s) : (tensor<4xf32, #sp>) -> tensor<4xf32, #so>
-    %e = "rtensor.allocate"() : () -> tensor<4xf32, #so>
-    %f = "rtensor.sub_task"(%e) ({
-      %g = linalg.generic {indexing_maps = [affine_map<(m) -> (m)>, affine_map<(m) -> (m)>],
-          iterator_types = ["parallel"]} ins(%r : tensor<4xf32, #so>) outs(%e : tensor<4xf32, #so>) {
-      ^bb0(%u: f32, %o: f32):
-        linalg.yield %u : f32
-      } -> tensor<4xf32, #so>
-      "rtensor.yield"(%g) : (tensor<4xf32, #so>) -> ()
-    }) : (tensor<4xf32, #so>) -> tensor<4xf32, #so>
-    "rtensor.yield"(%f) : (tensor<4xf32, #so>) -> ()
-  }) {kind = "reduction", op_name = "sums"} : () -> tensor<4xf32, #so>
-  return %y : tensor<4xf32, #so>
-}
-"""
-"""Sums of rows, each by two cores, which end with a chunk of one element each, in memory of its own."""
-
-SHIFT_A = '%a1 = "rtensor.shift"(%ka, %p) {axis = 2} : (tensor<2x6xf16, #a>, index) -> tensor<2x6xf16, #a>\n'
-HOME_B = (
-    '%home = "rtensor.shift"(%r#1, %c0) {axis = 2} : (tensor<6x3xf16, #b>, index) -> tensor<6x3xf16, #b>\n'
+from support.compute_shift_text import (
+    ACCUMULATE,
+    BIAS,
+    COPIED,
+    EPILOGUE_OPERANDS,
+    FILL,
+    HAND_ON,
+    HOME_B,
+    ON_OTHER_GRID,
+    OPERANDS,
+    PRODUCT,
+    REDUCE,
+    REST_B,
+    SHIFT_A,
+    SUMS,
+    Edit,
+    case,
+    edited,
 )
-REST_B = '    "rtensor.rest"(%home) : (tensor<6x3xf16, #b>) -> ()\n'
-HAND_ON = "scf.yield %a1, %b1, %s1 :"
-FILL = '%z = "rtensor.fill"() {combine = "sum"} : () -> tensor<2x3xf32, #c>\n'
-REDUCE = '%r = "rtensor.reduce"(%s) : (tensor<4xf32, #sp>) -> tensor<4xf32, #so>\n'
-RESIDENT_X = '%xr = "rtensor.resident"(%x) : (tensor<2x6xf16>) -> tensor<2x6xf16, #rest>\n'
 
-Edit = tuple[str, str]
-
-
-def case(name: str, message: str, *edits: Edit, text: str = PRODUCT) -> Any:
-    """Return a case: edits of a program, and what its refusal says."""
-    return pytest.param(text, edits, message, id=name)
-
-
-OPERANDS = "ins(%a1, %b1 : tensor<2x6xf16, #a>, tensor<6x3xf16, #b>)"
-EPILOGUE_OPERANDS = "ins(%r#2, %d : tensor<2x3xf32, #c>, tensor<3xf32, #n>)"
-BIAS = '%d = "rtensor.relayout"(%vr) : (tensor<3xf32, #rest>) -> tensor<3xf32, #n>\n'
-COPIED = '%a = "rtensor.relayout"(%xr) : (tensor<2x6xf16, #rest>) -> tensor<2x6xf16, #a>\n'
-ACCUMULATE = """        ^bb0(%u: f16, %q: f16, %o: f32):
-          %u1 = arith.extf %u : f16 to f32
-          %q1 = arith.extf %q : f16 to f32
-          %uq = arith.mulf %u1, %q1 : f32
-"""
-ON_OTHER_GRID = "ins(%a1, %b1 : tensor<2x6xf16, #a3>, tensor<6x3xf16, #b>)"
+from t10.dialect.mlir import ir, new_context
 
 
 def copied_as(layout: str) -> tuple[Edit, ...]:
@@ -541,70 +416,6 @@ REFUSED_BY_THE_VERIFIER = (
     ),
 )
 
-REFUSED_BY_THE_READER = (
-    case(
-        "rests twice", "arg0 rests at two places", (RESIDENT_X, RESIDENT_X + RESIDENT_X.replace("%xr", "%x2"))
-    ),
-    case(
-        "moved twice",
-        "rtensor.relayout brings a tensor that no sub-task reads",
-        (
-            COPIED,
-            COPIED.replace("%a =", "%a0 =").replace("#a>", "#a1>")
-            + COPIED.replace("%xr", "%a0").replace("#rest", "#a1"),
-        ),
-    ),
-    case(
-        "lies nowhere",
-        "reads arg0 where it lies, but it lies nowhere",
-        (RESIDENT_X, ""),
-        (COPIED, ""),
-        ("%ka = %a,", "%ka = %x,"),
-        ("%x: tensor<2x6xf16>", "%x: tensor<2x6xf16, #a>"),
-    ),
-    case(
-        "set-up of an input",
-        "rtensor.setup of arg0, which is no weight",
-        (COPIED, COPIED.replace("relayout", "setup")),
-    ),
-    case(
-        "relayout of a weight",
-        "rtensor.relayout of the weight arg0, expected rtensor.setup",
-        ("(%x: tensor<2x6xf16>,", "(%x: tensor<2x6xf16> {t10.weight},"),
-    ),
-    case(
-        "another kind",
-        'kind is "reduction", but the root is a contraction',
-        ('kind = "contraction"', 'kind = "reduction"'),
-    ),
-    case(
-        "other accumulators",
-        "accumulators start for max, but the root combines by sum",
-        ('combine = "sum"', 'combine = "max"'),
-    ),
-    case(
-        "final accumulators",
-        'accumulators are partial = "", expected "sum"',
-        (SUMS[SUMS.index(f"    {REDUCE}") : SUMS.index('    "rtensor.yield"(%f)')], ""),
-        ("(%f)", "(%s)"),
-        ("#sp>", "#sf>"),
-        ("#so>", "#sf>"),
-        text=SUMS,
-    ),
-    case(
-        "rests as nobody reads it",
-        "arg0 rests in a layout in which no operator reads it",
-        (RESIDENT_X, RESIDENT_X.replace("#rest", "#a1")),
-        (COPIED, COPIED.replace("#rest", "#a1")),
-    ),
-    case(
-        "not brought home",
-        "arg1 rotates where it rests and is not brought home, or the other way round",
-        (HOME_B, ""),
-        (REST_B, ""),
-    ),
-)
-
 
 @pytest.fixture(autouse=True)
 def context() -> Iterator[Any]:
@@ -612,34 +423,8 @@ def context() -> Iterator[Any]:
         yield made
 
 
-def edited(text: str, edits: tuple[Edit, ...]) -> str:
-    """Return a program with every edit made wherever it applies, which must be somewhere."""
-    text = HEAD + text
-    for old, new in edits:
-        assert old in text, old
-        text = text.replace(old, new)
-    return text
-
-
-@pytest.mark.parametrize("text", [PRODUCT, SUMS])
-def test_a_program_is_read(text: str) -> None:
-    module = ir.Module.parse(HEAD + text)
-    place_module(module, load_chip("test-16"))
-    assert program_plan(read_program(module), load_chip("test-16")).operators
-
-
 @pytest.mark.parametrize(("text", "edits", "message"), REFUSED_BY_THE_VERIFIER)
 def test_an_edit_is_refused_when_it_is_parsed(text: str, edits: tuple[Edit, ...], message: str) -> None:
     with pytest.raises(ir.MLIRError) as caught:
         ir.Module.parse(edited(text, edits))
     assert f"'rtensor.operator' op {message}" in str(caught.value)
-
-
-@pytest.mark.parametrize(("text", "edits", "message"), REFUSED_BY_THE_READER)
-def test_an_edit_is_refused_when_the_program_is_read(
-    text: str, edits: tuple[Edit, ...], message: str
-) -> None:
-    module = ir.Module.parse(edited(text, edits))
-    with pytest.raises(T10Error) as caught:
-        read_program(module)
-    assert message in str(caught.value)

@@ -26,9 +26,9 @@ using Rows = nb::ndarray<nb::numpy, std::int32_t>;
 constexpr std::int64_t kOutside = -1;
 
 // Where the elements of one source lie: tables of core and slot per copy and element, -1 where a copy lacks one.
-class Home {
+class SourceTable {
  public:
-  Home(const Source &source, std::int64_t first) : first_(first), n_(std::get<2>(source)) {
+  SourceTable(const Source &source, std::int64_t first) : first_(first), n_(std::get<2>(source)) {
     const auto &elements = std::get<0>(source);
     const auto &copies = std::get<1>(source);
     const std::int64_t n_cores = static_cast<std::int64_t>(elements.shape(0));
@@ -99,7 +99,7 @@ std::pair<std::vector<std::int32_t>, std::vector<std::int32_t>> find(const Eleme
                                                                      const std::optional<Longs> &ids,
                                                                      const std::vector<Source> &sources,
                                                                      std::int64_t n_constants, bool is_padded) {
-  std::vector<Home> homes;
+  std::vector<SourceTable> homes;
   std::int64_t first = 0;
   for (const Source &source : sources) {
     homes.emplace_back(source, first);
@@ -128,7 +128,7 @@ std::pair<std::vector<std::int32_t>, std::vector<std::int32_t>> find(const Eleme
         number = 0;
         while (!homes[number].holds(id)) ++number;
       }
-      const Home &home = homes[number];
+      const SourceTable &home = homes[number];
       const std::size_t at = home.at(home.copy_of(core), id);
       moves.add(static_cast<std::int32_t>(number), home.core(at), home.slot(at), target, here);
     }

@@ -9,11 +9,14 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from t10.dialect.mlir import dialect, extras, ir, passmanager, walk
+from t10.dialect.mlir import dialect, extras, ir, passmanager
 from t10.errors import T10Error, UnsupportedOpError
-from t10.frontend.comparisons import narrow_comparisons
 from t10.frontend.diagnose import leftovers, reason_of, refuse_unsupported, without_types
 from t10.frontend.unsupported import UnsupportedNode
+from t10.passes.patterns.driver import apply_patterns
+from t10.passes.patterns.narrow_comparison import NARROW_COMPARISON
+from t10.passes.patterns.narrowed_constant import NARROWED_CONSTANT
+from t10.passes.patterns.run_time_checks import RUN_TIME_CHECKS
 
 NAME = "t10.name"
 WEIGHT = "t10.weight"
@@ -125,9 +128,7 @@ def _tidy(module: Any, model: Any, weight_names: frozenset[str], name: str) -> N
     function.attributes["arg_attrs"] = ir.ArrayAttr.get(arguments)
     results = [_argument(value.name, False) for value in model.graph.output]
     function.attributes["res_attrs"] = ir.ArrayAttr.get(results)
-    drop_assertions(function)
-    narrow_comparisons(function)
-    fold_narrowings(function)
+    apply_patterns(function, (RUN_TIME_CHECKS, NARROW_COMPARISON, NARROWED_CONSTANT))
 
 
 def _argument(name: str, is_weight: bool) -> Any:
@@ -135,38 +136,3 @@ def _argument(name: str, is_weight: bool) -> Any:
     if is_weight:
         entries[WEIGHT] = ir.UnitAttr.get()
     return ir.DictAttr.get(entries)
-
-
-def fold_narrowings(function: Any) -> None:
-    """Narrow constants that stand outside of loops: MLIR keeps those that a float cannot hold, as -inf of maxima."""
-    for op in walk(function):
-        operation = op.operation
-        if operation.name != "arith.truncf" or isinstance(operation.operands[0].owner, ir.Block):
-            continue
-        maker = operation.operands[0].owner.operation
-        kind = operation.results[0].type
-        dtype = {"f32": np.float32, "f16": np.float16}.get(str(kind))
-        if maker.name != "arith.constant" or dtype is None:
-            continue
-        with np.errstate(over="ignore"):
-            value = float(dtype(ir.FloatAttr(maker.attributes["value"]).value))
-        made = ir.Operation.create(
-            "arith.constant",
-            results=[kind],
-            attributes={"value": ir.FloatAttr.get(kind, value)},
-            loc=operation.location,
-            ip=ir.InsertionPoint(operation),
-        )
-        operation.results[0].replace_all_uses_with(made.results[0])
-        operation.erase()
-
-
-def drop_assertions(function: Any) -> None:
-    """Remove torch-mlir's run-time checks (index in range, divisor not zero) and generics that hold only them."""
-    for op in walk(function):
-        if op.operation.name == "cf.assert":
-            op.operation.erase()
-    for op in reversed(walk(function)):
-        operation = op.operation
-        if operation.name == "linalg.generic" and len(operation.results) == 0:
-            operation.erase()

@@ -17,8 +17,10 @@ from t10.dialect.mlir import dialect, extras, ir, new_context, passmanager
 from t10.errors import InputError, UnsupportedOpError
 from t10.frontend.diagnose import leftovers, reason_of
 from t10.frontend.imported import ImportedModel
-from t10.frontend.lower import CLEAN, NAME, WEIGHT, drop_assertions
+from t10.frontend.lower import CLEAN, NAME, WEIGHT
 from t10.frontend.module_weights import lift_constants
+from t10.passes.patterns.driver import apply_patterns
+from t10.passes.patterns.run_time_checks import RUN_TIME_CHECKS
 
 TO_LINALG = (
     "builtin.module(torchdynamo-export-to-torch-backend-pipeline{backend-legal-ops=aten.flatten.using_ints,"
@@ -148,5 +150,5 @@ def _tidy(module: Any, arguments: Sequence[Argument]) -> int:
     results = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value).results
     names = [ir.DictAttr.get({NAME: ir.StringAttr.get(f"output{i}")}) for i in range(len(results))]
     function.attributes["res_attrs"] = ir.ArrayAttr.get(names)
-    drop_assertions(function)
+    apply_patterns(function, (RUN_TIME_CHECKS,))
     return len(results)

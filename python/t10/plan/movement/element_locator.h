@@ -35,7 +35,7 @@ class Divider {
 };
 
 // `length` elements from the one asked for lie in the slots from `slot` of `core`; core -1: on none.
-struct Place {
+struct SlotRun {
   Int core;
   Int slot;
   Int length;
@@ -63,7 +63,7 @@ class ElementLocator {
     return core < partition_->n_cores ? copy_of_core_[static_cast<std::size_t>(core)] : core % n_copies;
   }
 
-  Place find(Int copy, Int element) const {
+  SlotRun find(Int copy, Int element) const {
     switch (kind_) {
       case Kind::kLinear: {
         const Int core = by_chunk_(element);
@@ -202,7 +202,7 @@ class ElementLocator {
     for (const std::int32_t cell : cells[d][variant]) own_cells(cells, core, d + 1, entry + cell);
   }
 
-  Place find_cell(Int copy, Int element) const {
+  SlotRun find_cell(Int copy, Int element) const {
     Int rest = element;
     Int cell = 0;
     Int slot = 0;

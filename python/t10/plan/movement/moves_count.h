@@ -241,7 +241,7 @@ class MoveCounter {
         if (id >= 0) {
           std::size_t source = 0;
           while (id >= first_[source + 1]) ++source;
-          const Place place = homes_[source]->find(copies[source], id - first_[source]);
+          const SlotRun place = homes_[source]->find(copies[source], id - first_[source]);
           n = std::min(n, place.length);
           if (loads_ && place.core >= 0) loads_->take(static_cast<Int>(source), place.core, place.slot, here, n);
           if (place.core >= 0 && place.core != self) {

@@ -1,0 +1,1 @@
+"""Rewrite patterns, one per file: each docstring shows the IR before and after."""

@@ -1,0 +1,121 @@
+"""Rewrite patterns of what is imported, and what patterns leave alone in compiled models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from t10.chip import load_chip
+from t10.core.orders import stored_weights
+from t10.cost import IpuCostModel
+from t10.dialect.mlir import ir, new_context, walk
+from t10.frontend.importer import import_model
+from t10.passes.patterns.driver import Pattern, apply_patterns
+from t10.passes.patterns.narrowed_constant import NARROWED_CONSTANT
+from t10.passes.patterns.run_time_checks import RUN_TIME_CHECKS
+from t10.passes.pipeline import (
+    compile_module,
+    module_text,
+    parsed_module,
+    read_module_plan,
+    replaced_module,
+)
+from t10.passes.registry import make, run
+from t10.sim.plan_level import simulate
+
+MODELS = Path(__file__).parents[2] / "examples" / "models"
+
+
+def rewritten(text: str, *patterns: Pattern) -> Any:
+    """Return the operations of a module's function after patterns, without the function itself."""
+    with new_context(), ir.Location.unknown():
+        module = ir.Module.parse(text)
+        apply_patterns(module, patterns)
+        assert module.operation.verify()
+        return [(op.operation.name, str(op.operation)) for op in walk(module)[2:]]
+
+
+@pytest.mark.parametrize("kind", ["f16", "f32"])
+@pytest.mark.parametrize("value", ["0xFFEFFFFFFFFFFFFF", "0.1", "-2.5", "0x7FF0000000000000"])
+def test_a_narrowed_constant_is_rounded_as_the_cast_rounds(kind: str, value: str) -> None:
+    (constant, _) = rewritten(
+        f"""func.func @f() -> {kind} {{
+          %c = arith.constant {value} : f64
+          %x = arith.truncf %c : f64 to {kind}
+          return %x : {kind}
+        }}""",
+        NARROWED_CONSTANT,
+    )
+    assert constant[0] == "arith.constant"
+    wide = {"0xFFEFFFFFFFFFFFFF": -np.finfo(np.float64).max, "0x7FF0000000000000": np.inf}.get(value)
+    with np.errstate(over="ignore"):
+        wanted = {"f16": np.float16, "f32": np.float32}[kind](float(value) if wide is None else wide)
+    with new_context(), ir.Location.unknown():
+        (found,) = (
+            op.operation.attributes["value"].value
+            for op in walk(ir.Module.parse(constant[1]))
+            if op.operation.name == "arith.constant"
+        )
+    assert found == float(wanted)
+
+
+def test_a_computed_value_is_narrowed_where_it_is() -> None:
+    text = "func.func @f(%x: f64) -> f32 {\n  %y = arith.truncf %x : f64 to f32\n  return %y : f32\n}"
+    assert [name for name, _ in rewritten(text, NARROWED_CONSTANT)] == ["arith.truncf", "func.return"]
+
+
+def test_checks_go_and_with_them_loops_that_hold_nothing_else() -> None:
+    text = """
+      #i = affine_map<(i) -> (i)>
+      func.func @f(%x: tensor<4xi64>, %e: tensor<4xi64>, %n: i64) -> tensor<4xi64> {
+        linalg.generic {indexing_maps = [#i], iterator_types = ["parallel"]} ins(%x : tensor<4xi64>) {
+        ^bb0(%a: i64):
+          %ok = arith.cmpi slt, %a, %n : i64
+          cf.assert %ok, "index out of range"
+          linalg.yield
+        }
+        %y = linalg.generic {indexing_maps = [#i, #i], iterator_types = ["parallel"]}
+            ins(%x : tensor<4xi64>) outs(%e : tensor<4xi64>) {
+        ^bb0(%a: i64, %o: i64):
+          %ok = arith.cmpi slt, %a, %n : i64
+          cf.assert %ok, "index out of range"
+          %b = arith.addi %a, %n : i64
+          linalg.yield %b : i64
+        } -> tensor<4xi64>
+        return %y : tensor<4xi64>
+      }
+    """
+    names = [name for name, _ in rewritten(text, RUN_TIME_CHECKS)]
+    assert names == ["linalg.generic", "arith.addi", "linalg.yield", "func.return"]
+
+
+@pytest.mark.parametrize("name", ["mlp", "conv", "gather", "bert_fp32", "resnet18_fp16"])
+def test_nothing_is_left_to_clean_up_in_a_compiled_model(name: str) -> None:
+    compiled = compile_module(import_model(MODELS / f"{name}.onnx").module, load_chip("test-16"))
+    with parsed_module(compiled.text, name) as module:
+        run(make("t10-canonicalize"), module)
+        assert module_text(module) == compiled.text
+
+
+def test_a_relayout_to_where_an_input_rests_goes_and_the_numbers_stay() -> None:
+    chip = load_chip("test-16")
+    imported = import_model(MODELS / "retnet_fp32.onnx")
+    compiled = compile_module(imported.module, chip)
+    with parsed_module(compiled.text, "retnet_fp32") as module:
+        run(make("t10-canonicalize"), module)
+        text = module_text(module)
+    assert text.count("rtensor.relayout") < compiled.text.count("rtensor.relayout")
+    random = np.random.default_rng(0)
+    shapes = {value.name: value.shape for value in compiled.plan.graph.inputs}
+    inputs = {name: random.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
+    weights = {**stored_weights(imported.weights, compiled.orders), **compiled.constants}
+    cost = IpuCostModel(chip)
+    wanted = simulate(compiled.plan, chip, cost, weights, inputs).outputs
+    plan = read_module_plan(replaced_module(text, chip), chip, "canonicalized")
+    found = simulate(plan, chip, cost, weights, inputs).outputs
+    assert wanted.keys() == found.keys()
+    for name in wanted:
+        np.testing.assert_array_equal(found[name], wanted[name])
