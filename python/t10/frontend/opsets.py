@@ -8,6 +8,7 @@ import onnx
 from onnx import version_converter
 
 from t10.frontend.protobuf_fields import replace_all
+from t10.frontend.schemas import opset_versions
 from t10.frontend.unsupported import STANDARD_DOMAINS
 
 OLDEST = 13
@@ -20,7 +21,7 @@ _onnx: Any = onnx  # some of its functions are typed in part only
 
 def plain_domain(model: Any) -> None:
     """Write the domain of ONNX's operators as the empty text, in place: it has two names, and who lowers knows one."""
-    versions = {"" if e.domain in STANDARD_DOMAINS else e.domain: e.version for e in model.opset_import}
+    versions = opset_versions(model)
     del model.opset_import[:]
     model.opset_import.extend(onnx.helper.make_opsetid(*each) for each in versions.items())
     waiting = [model.graph.node, *(function.node for function in model.functions)]
