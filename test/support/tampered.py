@@ -131,7 +131,10 @@ class Judge:
             run(make("t10-fuse"), module)
             function = next(iter(module.body.operations)).operation
             kind = function.attributes["function_type"].value
-            for key, stem, types in (("arg_attrs", "arg", kind.inputs), ("res_attrs", "result", kind.results)):
+            for key, stem, types in (
+                ("arg_attrs", "arg", kind.inputs),
+                ("res_attrs", "result", kind.results),
+            ):
                 named = (f'{{t10.name = "{stem}{i}"}}' for i in range(len(types)))
                 function.attributes[key] = ir.Attribute.parse(f"[{', '.join(named)}]")
             return run_module(module, stored(self.read(self.module.text), self.given[0]))

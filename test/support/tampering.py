@@ -147,9 +147,13 @@ def _operations(lines: list[str]) -> list[Operation]:
         if opened:
             results = [part.strip() for part in (opened[2] or "").split(",") if part.strip()]
             operands = VALUE.findall(opened[4])
-            spans = [(opened.start(4) + m.start(), opened.start(4) + m.end()) for m in VALUE.finditer(opened[4])]
+            spans = [
+                (opened.start(4) + m.start(), opened.start(4) + m.end()) for m in VALUE.finditer(opened[4])
+            ]
             visible = [value for scope in scopes for value in scope]
-            op = Operation(opened[3], number, -1, [(r, "") for r in results], [(o, "") for o in operands], visible, spans)
+            op = Operation(
+                opened[3], number, -1, [(r, "") for r in results], [(o, "") for o in operands], visible, spans
+            )
             found.append(op)
             if stripped.endswith("({"):
                 stack.append(op)
@@ -218,7 +222,9 @@ def _deleted(lines: list[str], op: Operation, _: list[Operation]) -> Iterator[Ed
         for (name, kind), (operand, stated) in zip(op.results[::-1], op.operands[::-1], strict=False):
             if len(op.results) > 1 and kind == stated:
                 names[name] = operand
-        yield Edit("delete", f"{_label(op)}, {other} instead", "\n".join([*before, *_renamed(behind, names), *rest]))
+        yield Edit(
+            "delete", f"{_label(op)}, {other} instead", "\n".join([*before, *_renamed(behind, names), *rest])
+        )
 
 
 def _duplicated(lines: list[str], op: Operation, _: list[Operation]) -> Iterator[Edit]:
@@ -287,10 +293,14 @@ def _other_names(lines: list[str], op: Operation, _: list[Operation]) -> Iterato
                     changed = lines[op.first].replace(f'"{op.name}"', f'"{other}"', 1)
                     yield Edit("operation", f"{_label(op)} -> {other}", _joined(lines, {op.first: changed}))
     if op.name == "rtensor.fill":
-        changed = re.sub(r'combine = "\w+", ?', "", lines[op.first]).replace("rtensor.fill", "rtensor.allocate")
+        changed = re.sub(r'combine = "\w+", ?', "", lines[op.first]).replace(
+            "rtensor.fill", "rtensor.allocate"
+        )
         yield Edit("operation", f"{_label(op)} -> rtensor.allocate", _joined(lines, {op.first: changed}))
     if op.name == "rtensor.allocate":
-        changed = lines[op.first].replace("rtensor.allocate", "rtensor.fill").replace("{", '{combine = "sum", ', 1)
+        changed = (
+            lines[op.first].replace("rtensor.allocate", "rtensor.fill").replace("{", '{combine = "sum", ', 1)
+        )
         yield Edit("operation", f"{_label(op)} -> rtensor.fill", _joined(lines, {op.first: changed}))
 
 
@@ -361,7 +371,9 @@ def _lists(line: str, _: list[str]) -> Changes:
             yield f"list {key}", f"column {match.start()} {key}: without its last", made(parts[:-1])
         yield f"list {key}", f"column {match.start()} {key}: its last twice", made([*parts, parts[-1]])
         # An empty group of dims ends the process in MLIR's own verifier; t10-opt says so (t10.core.guard).
-        if key != "reassociation" and not line[: match.start()].rstrip("[ ,0123456789]").endswith("reassociation ="):
+        if key != "reassociation" and not line[: match.start()].rstrip("[ ,0123456789]").endswith(
+            "reassociation ="
+        ):
             yield f"list {key}", f"column {match.start()} {key}: empty", made([])
 
 
@@ -392,7 +404,9 @@ def _entries(line: str, _: list[str]) -> Changes:
     for match in ENTRY.finditer(plain):
         end, depth = match.end(), 0
         while end < len(plain) and not (depth == 0 and plain[end] in ",}"):
-            depth += (plain[end] in "[{(<") - (plain[end] in "]})" or (plain[end] == ">" and plain[end - 1] != "-"))
+            depth += (plain[end] in "[{(<") - (
+                plain[end] in "]})" or (plain[end] == ">" and plain[end - 1] != "-")
+            )
             end += 1
         if match[1].startswith("{"):
             tail = line[end:]
@@ -446,7 +460,11 @@ def _weights(line: str, _: list[str]) -> Changes:
             yield "t10.weight", f"argument {i}", line.replace("<{", f"<{{arg_attrs = [{attrs}], ", 1)
     for match in re.finditer(r"\{t10\.weight\}|(?<=[\[ ])\{\}(?=[,\]])", line):
         new = "{}" if "weight" in match[0] else "{t10.weight}"
-        yield "t10.weight", f"column {match.start()}: {new}", line[: match.start()] + new + line[match.end() :]
+        yield (
+            "t10.weight",
+            f"column {match.start()}: {new}",
+            line[: match.start()] + new + line[match.end() :],
+        )
 
 
 def _arguments(line: str, _: list[str]) -> Changes:
@@ -489,7 +507,9 @@ def _aliases_everywhere(text: str) -> Iterator[Edit]:
                     defined = [
                         line if line.startswith(f"{name} =") else use.sub(other, line) for line in head
                     ]
-                    yield Edit(f"every {kind}", f"{name} -> {other}", "\n".join([*defined, use.sub(other, body)]))
+                    yield Edit(
+                        f"every {kind}", f"{name} -> {other}", "\n".join([*defined, use.sub(other, body)])
+                    )
                     if kind == "map":
                         partly = [line.replace(f"map = {name},", f"map = {other},") for line in head]
                         yield Edit("every map", f"{name} -> {other} in layouts", "\n".join([*partly, body]))
