@@ -77,6 +77,27 @@ def test_saving_again_replaces_files_and_keeps_others(executable: Executable, tm
     assert {file.name for file in tmp_path.iterdir()} == names
 
 
+def test_constants_are_those_of_the_module(tmp_path: Path) -> None:
+    row = np.array([1, 2, 3, 4], np.float32)
+    model = tmp_path / "add.mlir"
+    model.write_text("""func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %row = arith.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
+      %e = tensor.empty() : tensor<4xf32>
+      %y = linalg.add ins(%x, %row : tensor<4xf32>, tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+      return %y : tensor<4xf32>
+    }""")
+    executable = t10.compile(model, chip="test-4")
+    executable.save(tmp_path / "out")
+    x = x_of(executable)
+    (value,) = x.values()
+    (found,) = Executable.load(tmp_path / "out").run(x).values()
+    assert np.array_equal(found, value + row)
+    module = tmp_path / "out" / "module.mlir"
+    module.write_text(module.read_text().replace("3.000000e+00", "7.000000e+00"))
+    (found,) = Executable.load(tmp_path / "out").run(x).values()
+    assert np.array_equal(found, value + np.array([1, 2, 7, 4], np.float32))
+
+
 def test_symbolic_dims_take_the_extents_given(tmp_path: Path) -> None:
     path = models.mlp(tmp_path / "mlp.onnx", rows="batch")
     executable = t10.compile(path, chip="test-4", shapes={"batch": 3})
