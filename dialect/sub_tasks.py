@@ -37,7 +37,10 @@ class LoopShift:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A sub-task: its operation, root, what the root reads besides the accumulator, and the accumulator's layout."""
+    """A sub-task: its operation, root, what the root reads besides the accumulator, and the accumulator's layout.
+
+    An epilogue that copies has the root None.
+    """
 
     op: Any
     root: Any
@@ -166,13 +169,21 @@ def read_task(op: Any, accumulator: Any, positions: tuple[Any, ...], origins: di
 def read_epilogue(
     op: Any, memory: Any, accumulated: Any, output: RotatingLayout, positions: AxisSizes
 ) -> Task:
-    """Read the sub-task that makes the result of what is accumulated."""
+    """Read the sub-task that makes the result of what is accumulated.
+
+    One that hands out the accumulators as they are copies them: canonicalization leaves no root of a copy.
+    """
     if list(op.operands) != [memory]:
         raise Invalid("the epilogue writes elsewhere than into the memory allocated for it")
-    root = _root_of(op, memory)
     layout = rotating_layout(memory, "result")
     if layout != output:
         raise Invalid("the epilogue leaves its result in another layout than the accumulators have")
+    first = op.regions[0].blocks[0].operations[0].operation
+    if first.name == "rtensor.yield" and list(first.operands) == [accumulated]:
+        if accumulated.type != memory.type:
+            raise Invalid(f"the epilogue copies {accumulated.type} to {memory.type}, expected the same type")
+        return Task(op, None, (), layout)
+    root = _root_of(op, memory)
     maps = _maps(root)
     if any(len(loop.terms) != len(dim.terms) for loop, dim in zip(maps[-1], output.dims, strict=True)):
         raise Invalid("the epilogue writes along other axes than the layout of its result says")
