@@ -13,7 +13,7 @@ from support import models
 import t10
 from t10.chip import load_chip
 from t10.driver import Executable, checked_inputs
-from t10.errors import InfeasiblePlanError, InputError, UnsupportedOpError
+from t10.errors import InfeasiblePlanError, InputError, T10Error, UnsupportedOpError
 from t10.random_inputs import index_bounds, random_inputs
 from t10.reference import run_onnx_runtime
 
@@ -154,6 +154,25 @@ def test_what_does_not_fit_names_operator_and_bytes(tmp_path: Path) -> None:
 def test_loading_what_is_no_folder_says_how_to_make_one(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="t10 compile"):
         Executable.load(tmp_path / "none")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "module.mlir: module has 0 functions"),
+        (
+            "func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {\n  return %x : tensor<4xf32>\n}\n",
+            "module.mlir",
+        ),
+    ],
+)
+def test_a_module_of_another_level_is_refused_by_name(
+    executable: Executable, tmp_path: Path, text: str, message: str
+) -> None:
+    executable.save(tmp_path / "out")
+    (tmp_path / "out" / "module.mlir").write_text(text)
+    with pytest.raises(T10Error, match=message):
+        Executable.load(tmp_path / "out")
 
 
 def test_a_broken_weights_file_is_an_input_error(executable: Executable, tmp_path: Path) -> None:
