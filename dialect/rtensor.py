@@ -2,8 +2,9 @@
 
 A *layout* (`#rtensor.layout`) says how a tensor lies on the cores and is its encoding; a *plan* (`#rtensor.plan`) says
 how an operator is cut, rotated and ordered and is an attribute of it. Operations exist for what moves data between
-operators (`setup`, `relayout`), inside an operator (`shift`, `reduce`), for the loop nest (`nest`) and for the unit
-that is planned (`operator`). All but `shift` are pure: canonicalization and CSE treat them as arithmetic.
+operators (`setup`, `relayout`), inside an operator (`position`, `shift`, `sub_task`, `reduce`) and for the unit that is
+planned (`operator`). These are pure, and canonicalization and CSE treat them as arithmetic, but for those that own or
+name memory: `resident`, `relayout`, `setup`, `cast`, `allocate`, `fill` and `rest`.
 
 Operations print in MLIR's generic form.
 """
@@ -115,7 +116,7 @@ class SpaceAttr(RTensor.Attribute, name="space"):
 
 
 class YieldOp(RTensor.Operation, name="yield", traits=[IsTerminator, Pure]):
-    """Ends the region of `rtensor.operator` and `rtensor.nest`: hands out its result.
+    """Ends the region of `rtensor.operator` and `rtensor.sub_task`: hands out its result.
 
     ```mlir
     func.func @exp(%x: tensor<4xf16>, %init: tensor<4xf16>) -> tensor<4xf16> {

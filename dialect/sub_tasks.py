@@ -178,10 +178,7 @@ def read_epilogue(
     layout = rotating_layout(memory, "result")
     if layout != output:
         raise Invalid("the epilogue leaves its result in another layout than the accumulators have")
-    first = op.regions[0].blocks[0].operations[0].operation
-    if first.name == "rtensor.yield" and list(first.operands) == [accumulated]:
-        if accumulated.type != memory.type:
-            raise Invalid(f"the epilogue copies {accumulated.type} to {memory.type}, expected the same type")
+    if _copies(op, accumulated):
         return Task(op, None, (), layout)
     root = _root_of(op, memory)
     maps = _maps(root)
@@ -209,6 +206,16 @@ def read_epilogue(
     if not found:
         raise Invalid("the epilogue does not read the accumulators")
     return Task(op, root, tuple(reads), layout)
+
+
+def _copies(op: Any, accumulated: Any) -> bool:
+    """Return whether an epilogue hands out the accumulators as they are."""
+    first = op.regions[0].blocks[0].operations[0].operation
+    if first.name != "rtensor.yield" or list(first.operands) != [accumulated]:
+        return False
+    if accumulated.type != op.results[0].type:
+        raise Invalid(f"the epilogue copies {accumulated.type} to {op.results[0].type}, expected the same type")
+    return True
 
 
 def _root_of(op: Any, accumulator: Any) -> Any:
