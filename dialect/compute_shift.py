@@ -14,12 +14,11 @@ from t10.core.expression import Combine
 from t10.dialect.layout import COMBINES, Layout, LinearLayout, RotatingLayout, check_rings
 from t10.dialect.layout_attr import GridAttr, decode_grid, layout_of, read_place
 from t10.dialect.mlir import ir
-from t10.dialect.ods import IntegerAttr, Invalid, Operand, Pure, Region, Result, StringAttr, verifier
+from t10.dialect.ods import Index, IntegerAttr, Invalid, Operand, Pure, Region, Result, StringAttr, verifier
 from t10.dialect.rtensor_base import RTensor
 
 PLACE = "rtensor.place"
 """Attribute of an operation that owns memory: where its result lies in every core (`#rtensor.place`)."""
-Index: Any = ir.IndexType
 
 
 class ResidentOp(RTensor.Operation, name="resident"):
@@ -63,10 +62,12 @@ class RelayoutOp(RTensor.Operation, name="relayout"):
     }
     ```
 
-    A source without layout is a view (reshape, slice, concat ...) of placed values: it is read through.
+    A source without layout is a view (reshape, slice, concat ...) of placed values: it is read through. The cores of
+    the source hold one or several copies of it, and each core reads one: the copy of which it holds a part, else copy
+    s mod n. Padding of the result is filled in.
 
     ```text
-    result[s][e] = source[s'][e], s' = s if s holds e, else the lowest core of s's copy that does
+    result[s][e] = source[s'][e], s' = the lowest core that holds e in the copy that s reads
     ```
     """
 
@@ -113,7 +114,8 @@ class CastOp(RTensor.Operation, name="cast"):
     }
     ```
 
-    Both layouts must name the same element in every slot; a source without layout is a reshape of a placed value.
+    Both layouts must name the same element in every slot, which `--t10-verify-plan` proves; a source without layout is
+    a reshape of a placed value. It is how an operator reads a value on its own grid that lies on another one.
 
     ```text
     result[s][slot] = source[s][slot]
@@ -130,7 +132,7 @@ class CastOp(RTensor.Operation, name="cast"):
 
 
 class AllocateOp(RTensor.Operation, name="allocate"):
-    """Memory for a tensor on every core that holds part of it; it holds nothing yet.
+    """Memory for a tensor on every core that holds part of it: for results, or where a root writes all it computes.
 
     ```mlir
     func.func @f() {
@@ -359,7 +361,7 @@ class ReduceOp(RTensor.Operation, name="reduce", traits=[Pure]):
 
 
 class RestOp(RTensor.Operation, name="rest"):
-    """Ends the use of a weight that rotated in the buffer in which it rests: its windows stand at home again.
+    """Says that a weight rotated in the memory in which it rests: it is there for the next run, at home again.
 
     ```mlir
     #grid = #rtensor.grid<{f_op = [2, 1], lengths = [4, 4], steps = [1, 2], loop_order = [1], core_order = [0],
@@ -419,7 +421,7 @@ def position_axis(value: Any, layout: RotatingLayout) -> int | None:
         return None
     if decode_grid(owner.operation.attributes["grid"]) != layout.grid:
         return None
-    return layout.grid.loop_order[ir.OpResult(value).result_number]
+    return layout.grid.loop_order[int(ir.OpResult(value).result_number)]
 
 
 def neutral_combine(op: Any) -> Combine:

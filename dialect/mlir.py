@@ -135,3 +135,10 @@ def walk(op: Any) -> list[Any]:
 
     op.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
     return found
+
+
+def signature_attributes(function: Any, key: str, count: int) -> list[dict[str, Any]]:
+    """Return the attributes by name of each of a function's arguments (`arg_attrs`) or results (`res_attrs`)."""
+    if key not in function.attributes:
+        return [{} for _ in range(count)]
+    return [{e.name: e.attr for e in ir.DictAttr(row)} for row in ir.ArrayAttr(function.attributes[key])]

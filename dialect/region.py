@@ -57,9 +57,9 @@ class ComputeShiftRegion:
     """What an operator does; `moves` are the operations by which operands arrive, in order.
 
     `root` and `epilogue` are linalg operations, `reads` and `epilogue_reads` what they read besides accumulators
-    (shapes that only give loops their extents left out). `rests` are the origins of weights that end at home.
-    `reduced` is the layout after the reduction, None without one. `accumulator` and `result` own their memory, and are
-    the same operation where nothing follows the accumulation.
+    (shapes that only give loops their extents left out); an epilogue that copies is None, as none is. `rests` are the
+    origins of weights that end at home. `reduced` is the layout after the reduction, None without one. `accumulator`
+    and `result` own their memory, and are the same operation where nothing follows the accumulation.
     """
 
     grid: Grid

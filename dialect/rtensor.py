@@ -27,8 +27,8 @@ nothing else and that every tensor stands where it is read. `rtensor.place` is t
 
 Each operation has an equation over cores: `x[s][e]` is element `e` of tensor `x` on core `s`. Windows, boxes, ring
 neighbours, the cores of a reduction, who sends what in a relayout, and cycles follow from types and grids; they are not
-stored. Operations that own memory (`resident`, `relayout`, `setup`, `allocate`, `fill`) are not pure: CSE would make one
-buffer of two. The others compute on the buffers of their operands and are pure.
+stored. Operations that own memory (`resident`, `relayout`, `setup`, `allocate`, `fill`) are not pure: CSE would make
+one buffer of two. `position`, `shift`, `sub_task` and `reduce` work on the buffers of their operands and are pure.
 
 Operations print in MLIR's generic form, attributes under short names (`#grid`, `#layout`, `#plan`).
 """
@@ -139,7 +139,7 @@ class SpaceAttr(RTensor.Attribute, name="space"):
 
 
 class YieldOp(RTensor.Operation, name="yield", traits=[IsTerminator, Pure]):
-    """Ends the region of `rtensor.operator` and `rtensor.nest`: hands out its result.
+    """Ends the region of `rtensor.operator` and `rtensor.sub_task`: hands out its result.
 
     ```mlir
     func.func @exp(%x: tensor<4xf16>, %init: tensor<4xf16>) -> tensor<4xf16> {
@@ -172,7 +172,8 @@ class OperatorOp(RTensor.Operation, name="operator", traits=[Pure]):
 
     `op_name` is the name the model gave it; `kind` one of contraction, convolution, reduction, pooling, elementwise,
     gather. There are no operands and no arguments: the region reads the values of the function around it. The root is
-    the first linalg op with a reduction iterator, or the first linalg op that is not a fill.
+    the first linalg op with a reduction iterator, or the first linalg op that is not a fill. This is the planned level;
+    at the compute-shift level the region is the program of the operator, as described above.
     """
 
     out: Result[Any]

@@ -37,7 +37,10 @@ class LoopShift:
 
 @dataclass(frozen=True, slots=True)
 class ReadSubTask:
-    """A sub-task: its operation, root, what the root reads besides the accumulator, and the accumulator's layout."""
+    """A sub-task: its operation, root, what the root reads besides the accumulator, and the accumulator's layout.
+
+    An epilogue that copies has the root None.
+    """
 
     op: Any
     root: Any
@@ -168,13 +171,18 @@ def read_task(op: Any, accumulator: Any, positions: tuple[Any, ...], origins: di
 def read_epilogue(
     op: Any, memory: Any, accumulated: Any, output: RotatingLayout, positions: AxisSizes
 ) -> ReadSubTask:
-    """Read the sub-task that makes the result of what is accumulated."""
+    """Read the sub-task that makes the result of what is accumulated.
+
+    One that hands out the accumulators as they are copies them: canonicalization leaves no root of a copy.
+    """
     if list(op.operands) != [memory]:
         raise Invalid("the epilogue writes elsewhere than into the memory allocated for it")
-    root = _root_of(op, memory)
     layout = rotating_layout(memory, "result")
     if layout != output:
         raise Invalid("the epilogue leaves its result in another layout than the accumulators have")
+    if _copies(op, accumulated):
+        return ReadSubTask(op, None, (), layout)
+    root = _root_of(op, memory)
     maps = _maps(root)
     if any(len(loop.terms) != len(dim.terms) for loop, dim in zip(maps[-1], output.dims, strict=True)):
         raise Invalid("the epilogue writes along other axes than the layout of its result says")
@@ -200,6 +208,18 @@ def read_epilogue(
     if not found:
         raise Invalid("the epilogue does not read the accumulators")
     return ReadSubTask(op, root, tuple(reads), layout)
+
+
+def _copies(op: Any, accumulated: Any) -> bool:
+    """Return whether an epilogue hands out the accumulators as they are."""
+    first = op.regions[0].blocks[0].operations[0].operation
+    if first.name != "rtensor.yield" or list(first.operands) != [accumulated]:
+        return False
+    if accumulated.type != op.results[0].type:
+        raise Invalid(
+            f"the epilogue copies {accumulated.type} to {op.results[0].type}, expected the same type"
+        )
+    return True
 
 
 def _root_of(op: Any, accumulator: Any) -> Any:

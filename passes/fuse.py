@@ -16,10 +16,12 @@ from t10.passes.fusion.reshapes import move_reshapes
 from t10.passes.fusion.views import fold_views
 from t10.passes.fusion.write import write_function
 from t10.passes.import_onnx import ImportOnnx
+from t10.passes.patterns.constant_operand import CONSTANT_OPERAND
+from t10.passes.patterns.driver import apply_patterns
+from t10.passes.patterns.repeated_constant import REPEATED_CONSTANT
 from t10.passes.registry import Pass, option
 
 _GENERALIZE = "builtin.module(func.func(linalg-generalize-named-ops))"
-_MAX_ROUNDS = 3
 _CLEAN = "builtin.module(func.func(canonicalize,cse))"
 
 
@@ -56,14 +58,12 @@ class Fuse(Pass):
             passmanager.PassManager.parse(_GENERALIZE, context=module.context).run(module.operation)
         clean = passmanager.PassManager.parse(_CLEAN, context=module.context)
         clean.run(module.operation)
-        for _ in range(_MAX_ROUNDS):
-            for op in module.body.operations:
-                function = op.operation
-                if function.name == "func.func" and len(function.regions[0].blocks) == 1:
-                    fuse_function(function, narrow=self.partials == "f16", orders_kept=self.orders == "keep")
-            clean.run(module.operation)
-            if not any(_became_constant(op.operation) for op in walk(module)):
-                break
+        apply_patterns(module, (CONSTANT_OPERAND, REPEATED_CONSTANT), fold=True)
+        for op in module.body.operations:
+            function = op.operation
+            if function.name == "func.func" and len(function.regions[0].blocks) == 1:
+                fuse_function(function, narrow=self.partials == "f16", orders_kept=self.orders == "keep")
+        clean.run(module.operation)
         for op in module.body.operations:
             if op.operation.name == "func.func":
                 _order_constants(op.operation)
@@ -89,15 +89,6 @@ def _order_constants(function: Any) -> None:
         for value in read:
             if value in made and not isinstance(value.type, ir.RankedTensorType):
                 value.owner.move_before(first)
-
-
-def _became_constant(op: Any) -> bool:
-    """Return whether folding left a named operation that repeats a constant: it belongs into its readers."""
-    return (
-        op.name == "linalg.generic"
-        and "op_name" in op.attributes
-        and len(op.regions[0].blocks[0].operations) == 1
-    )
 
 
 def _is_named(op: Any) -> bool:

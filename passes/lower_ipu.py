@@ -11,7 +11,7 @@ from t10.dialect.mlir import ir
 from t10.emit.lower import lower
 from t10.passes.bridge.read_program import read_program
 from t10.passes.device.write import write_graph
-from t10.passes.place import program_plan
+from t10.passes.place import check_places, program_plan
 from t10.passes.planning import PlanningPass, is_lowered
 from t10.plan.schedule import costed_arrivals
 
@@ -42,7 +42,9 @@ class LowerIpu(PlanningPass):
 def lower_module(module: Any, chip: ChipSpec, cost: CostModel) -> None:
     """Replace the function of a placed module at the compute-shift level by its graph."""
     program = read_program(module)
-    device = lower(costed_arrivals(program_plan(program, chip), chip, cost), chip, cost)
+    plan = program_plan(program, chip)
+    check_places(plan, chip)
+    device = lower(costed_arrivals(plan, chip, cost), chip, cost)
     function = program.model.function
     with ir.InsertionPoint(function), function.location:
         write_graph(device)

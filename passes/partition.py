@@ -26,6 +26,7 @@ from t10.passes.planning import (
     is_lowered,
     is_planned,
     locating,
+    operators,
     set_undecided,
 )
 from t10.passes.read_graph import ReadModule, function_of, read_graph
@@ -98,8 +99,9 @@ class PartitionOperators(PlanningPass):
 
     @classmethod
     def is_done(cls, module: Any) -> bool:
-        """Return whether operators have candidates or plans."""
-        return is_planned(module)
+        """Return whether operators have candidates or plans, or there are none and the chip is stated."""
+        has_operators = any(len(op.regions) for op in operators(module))
+        return is_planned(module) or (COST_MODEL in module.operation.attributes and not has_operators)
 
     def _partitions(
         self, spec: OperatorSpec, chip: ChipSpec, cost: CostModel, options: PlanOptions

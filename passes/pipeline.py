@@ -28,13 +28,13 @@ from t10.dialect.mlir import ir, new_context
 from t10.dialect.verify import verify_layouts
 from t10.errors import T10Error, VerifyError
 from t10.passes.bridge.annotate import CHIP, COST_MODEL, annotate
-from t10.passes.bridge.read_program import read_program
+from t10.passes.bridge.read_program import ReadProgram, read_program
 from t10.passes.device.read import find_graph
 from t10.passes.device.read import read_graph as read_device
 from t10.passes.expand import expand_module
 from t10.passes.forced import forced_by_attributes
 from t10.passes.lower_ipu import lower_module
-from t10.passes.place import place_module, program_plan
+from t10.passes.place import check_places, place_module, program_plan
 from t10.passes.planning import locating
 from t10.passes.read_graph import ReadModule, read_graph
 from t10.passes.registry import make, run
@@ -109,13 +109,19 @@ def module_text(module: Any) -> str:
     return with_aliases(str(module.operation.get_asm(assume_verified=True)).rstrip("\n") + "\n")
 
 
-def read_module_plan(text: str, chip: ChipSpec, source: str) -> ModulePlan:
-    """Return what the text of a placed module at the compute-shift level says; cycles and fronts are left out.
+def read_module_plan(text: str, chip: ChipSpec, source: str) -> tuple[ModulePlan, dict[str, NDArray[Any]]]:
+    """Return what the text of a placed module at the compute-shift level says, and the values of its constants by name.
 
-    Raises `VerifyError` for text that is no such module, naming `source`.
+    Cycles and fronts are left out. Raises `T10Error` for text that is no such module, naming `source`.
     """
     with parsed_module(text, source) as module:
-        return _checked_plan(module, chip)
+        try:
+            program = read_program(module)
+            return _checked_plan(program, chip), program.model.constants
+        except T10Error as error:
+            # Locations of text that was parsed from memory begin with "-".
+            error.location = f"{source}{(error.location or '-').removeprefix('-')}"
+            raise
 
 
 def replaced_module(text: str, chip: ChipSpec) -> str:
@@ -150,11 +156,12 @@ def parsed_module(text: str, source: str) -> Generator[Any]:
         yield module
 
 
-def _checked_plan(module: Any, chip: ChipSpec) -> ModulePlan:
-    plan = program_plan(read_program(module), chip)
-    stated = module.operation.attributes[CHIP].value
+def _checked_plan(program: ReadProgram, chip: ChipSpec) -> ModulePlan:
+    plan = program_plan(program, chip)
+    stated = program.model.function.parent.attributes[CHIP].value
     if stated != chip.name:
         raise VerifyError(f"the module is planned for {stated}, expected {chip.name}")
+    check_places(plan, chip)
     return plan
 
 

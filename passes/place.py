@@ -9,6 +9,7 @@ import numpy as np
 
 from t10.chip import ChipSpec
 from t10.core.schedule import Buffer, ModulePlan
+from t10.core.tile import ALIGNMENT_BYTES
 from t10.dialect.compute_shift import PLACE
 from t10.dialect.layout_attr import MemoryRange, place_attr, read_place
 from t10.dialect.location import source_text
@@ -79,6 +80,17 @@ def program_plan(program: ReadProgram, chip: ChipSpec) -> ModulePlan:
     else:
         buffers = allocate(requests, chip.reserved_bytes).buffers
     return _plan_of(program, chip, buffers)
+
+
+def check_places(plan: ModulePlan, chip: ChipSpec) -> None:
+    """Raise `VerifyError` for a buffer that is not aligned or lies outside of a core's memory."""
+    for buffer in plan.buffers:
+        begin, end = buffer.address_bytes, buffer.address_bytes + buffer.size_bytes
+        if begin % ALIGNMENT_BYTES or begin < chip.reserved_bytes or end > chip.sram_bytes:
+            raise VerifyError(
+                f"{buffer.name} lies at bytes [{begin}, {end}), expected a multiple of {ALIGNMENT_BYTES} "
+                f"within [{chip.reserved_bytes}, {chip.sram_bytes})"
+            )
 
 
 def _plan_of(program: ReadProgram, chip: ChipSpec, buffers: tuple[Buffer, ...]) -> ModulePlan:

@@ -17,7 +17,7 @@ from t10.core.orders import Order
 from t10.core.scalar import parse_constant
 from t10.dialect.elements import elements
 from t10.dialect.location import location_name, source_text
-from t10.dialect.mlir import ir
+from t10.dialect.mlir import ir, signature_attributes
 from t10.errors import InputError, T10Error, UnsupportedOpError
 from t10.passes.bridge.assemble import Chain, Padding, extend_chain, finish_chain, start_chain
 from t10.passes.bridge.root import Known, read_root, tensor_type
@@ -123,7 +123,7 @@ class GraphReader:
         self._operation(op, None)
 
     def _arguments(self, block: Any) -> tuple[TensorValue, ...]:
-        attributes = _dictionaries(self.function, "arg_attrs", len(block.arguments))
+        attributes = signature_attributes(self.function, "arg_attrs", len(block.arguments))
         inputs: list[TensorValue] = []
         for i, argument in enumerate(block.arguments):
             if not isinstance(argument.type, ir.RankedTensorType):
@@ -139,7 +139,7 @@ class GraphReader:
         return tuple(inputs)
 
     def _outputs(self, results: list[Any]) -> tuple[GraphOutput, ...]:
-        attributes = _dictionaries(self.function, "res_attrs", len(results))
+        attributes = signature_attributes(self.function, "res_attrs", len(results))
         outputs: list[GraphOutput] = []
         for i, value in enumerate(results):
             known = self.lookup(value)
@@ -367,12 +367,6 @@ def _dense(attribute: Any, dtype: str, location: str) -> NDArray[Any]:
             hint="pass the tensor as a function argument",
         )
     return values
-
-
-def _dictionaries(function: Any, key: str, count: int) -> list[Any]:
-    if key not in function.attributes:
-        return [{} for _ in range(count)]
-    return [ir.DictAttr(entry) for entry in ir.ArrayAttr(function.attributes[key])]
 
 
 def _order(attribute: Any, rank: int) -> Order:

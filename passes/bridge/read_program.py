@@ -364,7 +364,7 @@ def _body(
             positions[axis] = 0
     if region.reduced is not None:
         body.append(Reduce("all" if region.reduced.scatter == 1 else "scatter"))
-    if region.epilogue is not None:
+    if region.result != region.accumulator:
         body.append(Epilogue())
     return tuple(body)
 

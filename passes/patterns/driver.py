@@ -20,17 +20,18 @@ class Pattern:
     rewrite: Callable[[Any, Any], bool]
 
 
-def apply_patterns(op: Any, patterns: Iterable[Pattern]) -> None:
+def apply_patterns(op: Any, patterns: Iterable[Pattern], *, fold: bool = False) -> None:
     """Rewrite what is inside `op` (a function or module); operations without use and effect are erased.
 
-    Nothing is folded or moved. Needs a current context.
+    With `fold`, operations on constants are folded too, and equal constants become one; without, nothing else changes.
+    Needs a current context.
     """
     found = mlir.rewrite.RewritePatternSet()
     for pattern in patterns:
         found.add(pattern.root, _callback(pattern))
     config = mlir.rewrite.GreedyRewriteConfig()
-    config.enable_folding = False
-    config.enable_constant_cse = False
+    config.enable_folding = fold
+    config.enable_constant_cse = fold
     config.region_simplification_level = mlir.rewrite.GreedySimplifyRegionLevel.DISABLED
     mlir.rewrite.apply_patterns_and_fold_greedily(op.operation, found.freeze(), config)
 

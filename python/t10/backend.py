@@ -124,7 +124,7 @@ def _moved(executable: Executable, chip: ChipSpec, reserved_bytes: int) -> Execu
     room = _reserving(chip, reserved_bytes)
     module = replaced_module(executable.module, room)
     moved = replace(executable, chip=room, module=module)
-    return replace(moved, plan=moved.plan_of_module("the module"))
+    return moved.of_module("the module")
 
 
 def _without_room(error: InfeasiblePlanError, needed: int, reserved_bytes: int) -> InfeasiblePlanError:

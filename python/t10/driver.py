@@ -211,19 +211,20 @@ class Executable:
             planner_seconds=report.planner_seconds,
             measured={name: StepCycles(*each) for name, each in extra.get("measured", {}).items()},
         )
-        return replace(loaded, plan=loaded.plan_of_module(where / MODULE_FILE))
+        return loaded.of_module(where / MODULE_FILE)
 
-    def plan_of_module(self, source: str | Path) -> ModulePlan:
-        """Return what `module` says, with the costs and fronts of `plan` if that is known about it.
+    def of_module(self, source: str | Path) -> Executable:
+        """Return the executable with the plan and the constants that `module` says; errors name `source`.
 
-        Where it does something else, arrivals and operators are costed anew. Errors name `source`.
+        Costs and fronts are those of `plan` if that is known about it. Where the module does something else, arrivals
+        and operators are costed anew.
         """
         from t10.passes.pipeline import read_module_plan
         from t10.plan.schedule import costed_arrivals, with_costs
 
-        stated = read_module_plan(self.module, self.chip, str(source))
-        found = with_costs(stated, self.plan)
-        return costed_arrivals(stated, self.chip, self.costs()) if found is None else found
+        stated, constants = read_module_plan(self.module, self.chip, str(source))
+        plan = with_costs(stated, self.plan) or costed_arrivals(stated, self.chip, self.costs())
+        return replace(self, plan=plan, weights={**self.weights, **constants})
 
     @property
     def missing_weights(self) -> tuple[str, ...]:

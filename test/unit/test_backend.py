@@ -13,6 +13,7 @@ from t10.backend import Lowered, compile_with_room
 from t10.chip import ChipSpec, load_chip
 from t10.driver import Executable, compile
 from t10.errors import InfeasiblePlanError
+from t10.passes.pipeline import replaced_module
 from t10.plan.verify import verify_module
 from t10.random_inputs import random_inputs
 
@@ -40,7 +41,8 @@ class Planned:
         if chip.reserved_bytes >= self.largest_bytes:
             raise InfeasiblePlanError("needs too much", operator="fc1")
         plan = replace(self.executable.plan, peak_bytes=self.peak_bytes)
-        return replace(self.executable, chip=chip, plan=plan)
+        module = replaced_module(self.executable.module, chip)
+        return replace(self.executable, chip=chip, plan=plan, module=module)
 
     def lowered(self, executable: Executable) -> Lowered:
         made = self.real(executable)

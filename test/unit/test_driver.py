@@ -13,7 +13,7 @@ from support import models
 import t10
 from t10.chip import load_chip
 from t10.driver import Executable, checked_inputs
-from t10.errors import InfeasiblePlanError, InputError, UnsupportedOpError
+from t10.errors import InfeasiblePlanError, InputError, T10Error, UnsupportedOpError
 from t10.random_inputs import index_bounds, random_inputs
 from t10.reference import run_onnx_runtime
 
@@ -77,6 +77,27 @@ def test_saving_again_replaces_files_and_keeps_others(executable: Executable, tm
     assert {file.name for file in tmp_path.iterdir()} == names
 
 
+def test_constants_are_those_of_the_module(tmp_path: Path) -> None:
+    row = np.array([1, 2, 3, 4], np.float32)
+    model = tmp_path / "add.mlir"
+    model.write_text("""func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %row = arith.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
+      %e = tensor.empty() : tensor<4xf32>
+      %y = linalg.add ins(%x, %row : tensor<4xf32>, tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+      return %y : tensor<4xf32>
+    }""")
+    executable = t10.compile(model, chip="test-4")
+    executable.save(tmp_path / "out")
+    x = x_of(executable)
+    (value,) = x.values()
+    (found,) = Executable.load(tmp_path / "out").run(x).values()
+    assert np.array_equal(found, value + row)
+    module = tmp_path / "out" / "module.mlir"
+    module.write_text(module.read_text().replace("3.000000e+00", "7.000000e+00"))
+    (found,) = Executable.load(tmp_path / "out").run(x).values()
+    assert np.array_equal(found, value + np.array([1, 2, 7, 4], np.float32))
+
+
 def test_symbolic_dims_take_the_extents_given(tmp_path: Path) -> None:
     path = models.mlp(tmp_path / "mlp.onnx", rows="batch")
     executable = t10.compile(path, chip="test-4", shapes={"batch": 3})
@@ -133,6 +154,25 @@ def test_what_does_not_fit_names_operator_and_bytes(tmp_path: Path) -> None:
 def test_loading_what_is_no_folder_says_how_to_make_one(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="t10 compile"):
         Executable.load(tmp_path / "none")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "module.mlir: module has 0 functions"),
+        (
+            "func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {\n  return %x : tensor<4xf32>\n}\n",
+            "module.mlir",
+        ),
+    ],
+)
+def test_a_module_of_another_level_is_refused_by_name(
+    executable: Executable, tmp_path: Path, text: str, message: str
+) -> None:
+    executable.save(tmp_path / "out")
+    (tmp_path / "out" / "module.mlir").write_text(text)
+    with pytest.raises(T10Error, match=message):
+        Executable.load(tmp_path / "out")
 
 
 def test_a_broken_weights_file_is_an_input_error(executable: Executable, tmp_path: Path) -> None:

@@ -7,14 +7,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.linalg_numpy import run_module
 
 from t10.chip import load_chip
 from t10.core.orders import stored_weights
 from t10.cost import IpuCostModel
 from t10.dialect.mlir import ir, new_context, walk
 from t10.frontend.importer import import_model
+from t10.passes.patterns.constant_operand import CONSTANT_OPERAND
 from t10.passes.patterns.driver import Pattern, apply_patterns
 from t10.passes.patterns.narrowed_constant import NARROWED_CONSTANT
+from t10.passes.patterns.repeated_constant import REPEATED_CONSTANT
 from t10.passes.patterns.run_time_checks import RUN_TIME_CHECKS
 from t10.passes.pipeline import (
     compile_module,
@@ -90,6 +93,79 @@ def test_checks_go_and_with_them_loops_that_hold_nothing_else() -> None:
     """
     names = [name for name, _ in rewritten(text, RUN_TIME_CHECKS)]
     assert names == ["linalg.generic", "arith.addi", "linalg.yield", "func.return"]
+
+
+ELEMENTWISE = """
+#i = affine_map<(i) -> (i)>
+#m = affine_map<(i) -> (MAP)>
+func.func @f(%x: tensor<4xf32> {t10.name = "x"}, %e: tensor<4xf32> {t10.name = "e"})
+    -> (tensor<4xf32> {t10.name = "y"}) {
+  %c = arith.constant 2.0 : f32
+  %s = arith.constant dense<3.0> : tensor<4xf32>
+  %d = arith.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
+  %f = linalg.fill ins(%c : f32) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+  %y = linalg.generic {indexing_maps = [#i, #m, #i], iterator_types = ["parallel"]}
+      ins(%x, OPERAND : tensor<4xf32>, tensor<4xf32>) outs(%e : tensor<4xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %0 = arith.mulf %a, %b : f32
+    linalg.yield %0 : f32
+  } -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("operand", "map_", "n_left"), [("%f", "i", 1), ("%s", "0", 1), ("%d", "i", 2), ("%x", "0", 2)]
+)
+def test_a_constant_operand_becomes_a_constant(operand: str, map_: str, n_left: int) -> None:
+    text = ELEMENTWISE.replace("OPERAND", operand).replace("MAP", map_)
+    with new_context(), ir.Location.unknown():
+        module = ir.Module.parse(text)
+        x, e = np.arange(4, dtype=np.float32), np.zeros(4, np.float32)
+        wanted = run_module(module, {"x": x, "e": e})
+        apply_patterns(module, (CONSTANT_OPERAND,))
+        assert module.operation.verify()
+        (generic,) = (op.operation for op in walk(module) if op.operation.name == "linalg.generic")
+        assert len(generic.operands) == n_left + 1
+        np.testing.assert_equal(run_module(module, {"x": x, "e": e}), wanted)
+
+
+def test_a_constant_that_alone_gives_a_loop_its_extent_stays() -> None:
+    text = """
+      func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+        %s = arith.constant dense<1.0> : tensor<4x8xf32>
+        %y = linalg.generic {indexing_maps = [affine_map<(i, k) -> (i, k)>, affine_map<(i, k) -> (i)>],
+            iterator_types = ["parallel", "reduction"]} ins(%s : tensor<4x8xf32>) outs(%x : tensor<4xf32>) {
+        ^bb0(%a: f32, %o: f32):
+          %0 = arith.addf %o, %a : f32
+          linalg.yield %0 : f32
+        } -> tensor<4xf32>
+        return %y : tensor<4xf32>
+      }
+    """
+    names = [name for name, _ in rewritten(text, CONSTANT_OPERAND)]
+    assert names == ["arith.constant", "linalg.generic", "arith.addf", "linalg.yield", "func.return"]
+
+
+@pytest.mark.parametrize(
+    ("map_", "yielded", "is_fill"),
+    [("(i, j)", "%c", True), ("(j, i)", "%c", True), ("(i, j)", "%z", False), ("(i, j)", "%o", False)],
+)
+def test_a_loop_that_writes_one_constant_is_a_fill(map_: str, yielded: str, is_fill: bool) -> None:
+    text = f"""
+      func.func @f(%e: tensor<4x4xf32>, %z: f32) -> tensor<4x4xf32> {{
+        %c = arith.constant 2.0 : f32
+        %y = linalg.generic {{indexing_maps = [affine_map<(i, j) -> {map_}>],
+            iterator_types = ["parallel", "parallel"]}} outs(%e : tensor<4x4xf32>) {{
+        ^bb0(%o: f32):
+          linalg.yield {yielded} : f32
+        }} -> tensor<4x4xf32>
+        return %y : tensor<4x4xf32>
+      }}
+    """
+    names = [name for name, _ in rewritten(text, REPEATED_CONSTANT)]
+    assert ("linalg.fill" in names, "linalg.generic" in names) == (is_fill, not is_fill)
 
 
 @pytest.mark.parametrize("name", ["mlp", "conv", "gather", "bert_fp32", "resnet18_fp16"])

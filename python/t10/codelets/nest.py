@@ -151,3 +151,12 @@ def share_points(extent: int, unit: int) -> int:
 def n_points(nest: tuple[Level, ...]) -> int:
     """Return the points of a nest."""
     return prod(level.extent for level in nest)
+
+
+def split_first(nest: tuple[Level, ...], share: Split) -> tuple[tuple[Level, ...], Split]:
+    """Return the loops with the shared one outermost, so that nobody steps back over an extent unknown before."""
+    if share.level is None:
+        return nest, share
+    chosen = nest[share.level]
+    rest = tuple(level for i, level in enumerate(nest) if i != share.level)
+    return (chosen, *rest), Split(0, share.unit)

@@ -120,7 +120,12 @@ class Cycles:
     @property
     def total(self) -> int:
         """Return the sum over all kinds."""
-        return self.compute + self.shift + self.reduce + self.relayout + self.setup
+        return self.run + self.relayout + self.setup
+
+    @property
+    def run(self) -> int:
+        """Return the cycles of the operator itself: what its neighbours' layouts add (relayout, set-up) is left out."""
+        return self.compute + self.shift + self.reduce
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from t10.core.movement import operand_of
-from t10.core.plan import CostedPlan
 from t10.core.schedule import Buffer, ModulePlan, ScheduledOperator
 from t10.report.table import SMALLEST_GAP
 
@@ -85,23 +84,18 @@ def explain_choice(plan: ModulePlan, step: int) -> Choice:
     return Choice(number, len(front), limit, shares, reasons, moved_in, moved_out, held, free)
 
 
-def run_cycles(priced: CostedPlan) -> int:
-    """Return the cycles of a plan itself, without what moves before it."""
-    return priced.cycles.compute + priced.cycles.shift + priced.cycles.reduce
-
-
 def _rank_reasons(scheduled: ScheduledOperator, number: int, free: int) -> list[str]:
     """Return how the plan stands on its front."""
     front, active = scheduled.pareto, scheduled.active
     if not front:
         return []
-    fastest = min(front, key=run_cycles)
+    fastest = min(front, key=lambda priced: priced.cycles.run)
     if len(front) == 1 and number:
         return ["the only plan on its front, or pinned"]
-    if run_cycles(active) <= run_cycles(fastest):
+    if active.cycles.run <= fastest.cycles.run:
         return [f"nothing on its front of {len(front)} plans runs faster"]
     more = fastest.active_bytes - active.active_bytes
-    slower = run_cycles(active) / max(run_cycles(fastest), 1) - 1
+    slower = active.cycles.run / max(fastest.cycles.run, 1) - 1
     text = f"runs {slower:.1%} slower than the fastest of {len(front)} plans on its front"
     if more > max(free, 0):
         return [f"{text}, which needs {more / KIB:.1f} KiB more of every core: {free / KIB:.1f} KiB are free"]

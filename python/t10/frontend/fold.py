@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from onnx import numpy_helper
 from onnx.reference import ReferenceEvaluator
 
+from t10.frontend.protobuf_fields import replace_all
 from t10.frontend.weights import stays_constant
 
 _NEVER = frozenset(
@@ -69,13 +70,10 @@ def fold_constants(model: Any) -> bool:
             known[name] = made[name] = value
     if not made:
         return False
-    copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in kept]
-    del graph.node[:]
-    graph.node.extend(copies)
+    replace_all(graph.node, kept)
     graph.initializer.extend(numpy_helper.from_array(np.asarray(value), name) for name, value in made.items())
     stale = [value for value in graph.value_info if value.name not in made]
-    del graph.value_info[:]
-    graph.value_info.extend(stale)
+    replace_all(graph.value_info, stale)
     return True
 
 

@@ -8,6 +8,7 @@ import onnx
 from onnx import inliner
 
 from t10.errors import InputError
+from t10.frontend.protobuf_fields import replace_all
 from t10.frontend.shapes import one_line
 
 EXPANDED = frozenset(
@@ -75,8 +76,7 @@ def _type_constants(model: Any) -> None:
 def _forget_absent(model: Any) -> None:
     """Take out the type of what is left out."""
     kept = [value for value in model.graph.value_info if value.name]
-    del model.graph.value_info[:]
-    model.graph.value_info.extend(kept)
+    replace_all(model.graph.value_info, kept)
 
 
 def _state_defaults(model: Any, present: list[tuple[str, str]]) -> None:

@@ -15,8 +15,9 @@ import onnx
 from numpy.typing import NDArray
 from onnx import inliner, numpy_helper
 
+from t10.frontend.protobuf_fields import replace_all
+from t10.frontend.schemas import opset_versions, schema_of
 from t10.frontend.shapes import infer_shapes
-from t10.frontend.unsupported import STANDARD_DOMAINS
 from t10.frontend.weights import Weights
 
 _T = onnx.TensorProto
@@ -32,7 +33,7 @@ def to_half(model: Any, weights: Weights, source: str) -> Any:
     """Return the model with its wide floats as f16, and change the values in `weights` so; functions are inlined."""
     if model.functions:
         model = infer_shapes(inliner.inline_local_functions(model), source)
-    versions = {"" if e.domain in STANDARD_DOMAINS else e.domain: e.version for e in model.opset_import}
+    versions = opset_versions(model)
     _convert_graph(model.graph, versions, {})
     for name, values in list(weights.values.items()):
         if onnx.helper.np_dtype_to_tensor_dtype(values.dtype) in _WIDE:
@@ -71,9 +72,7 @@ def _convert_graph(graph: Any, versions: Mapping[str, int], outer: Mapping[str, 
         if tensor.data_type in _WIDE:
             _halve(tensor)
     graph.initializer.extend(kept.values())
-    copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
-    del graph.node[:]
-    graph.node.extend(copies)
+    replace_all(graph.node, nodes)
 
 
 def _converted(
@@ -85,7 +84,7 @@ def _converted(
 ) -> list[Any]:
     """Return what stands for a node: itself, with casts before it and behind it where it takes or makes no f16."""
     _convert_attributes(node)
-    schema = _schema(node, versions)
+    schema = schema_of(node, versions)
     if schema is None:
         return [node]
     before: list[Any] = []
@@ -110,14 +109,6 @@ def _converted(
                 onnx.helper.make_node("Cast", [node.output[i]], [name], name=f"{name}.half", to=_T.FLOAT16)
             )
     return [*before, node, *behind]
-
-
-def _schema(node: Any, versions: Mapping[str, int]) -> Any:
-    domain = "" if node.domain in STANDARD_DOMAINS else node.domain
-    version = versions.get(domain)
-    if version is None or not onnx.defs.has(node.op_type, version, domain):
-        return None
-    return onnx.defs.get_schema(node.op_type, version, domain)
 
 
 def _takes_half(schema: Any, formals: Any, i: int) -> bool:

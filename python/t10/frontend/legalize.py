@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from t10.frontend.protobuf_fields import replace_all
 from t10.frontend.reading import reading
 
 MOST_SCANNED = 1 << 13
@@ -23,13 +24,7 @@ def legalize(model: Any) -> None:
     for node in graph.node:
         rule = _RULES.get(node.op_type) if node.domain in ("", "ai.onnx") else None
         nodes.append(node if rule is None else rule(node, read))
-    _replace_nodes(graph, nodes)
-
-
-def _replace_nodes(graph: Any, nodes: list[Any]) -> None:
-    copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
-    del graph.node[:]
-    graph.node.extend(copies)
+    replace_all(graph.node, nodes)
 
 
 def expand_scans(model: Any) -> None:
@@ -46,7 +41,7 @@ def expand_scans(model: Any) -> None:
                 nodes.extend(_triangular_product(graph, node, types[node.input[0]], axis))
         else:
             nodes.append(node)
-    _replace_nodes(graph, nodes)
+    replace_all(graph.node, nodes)
 
 
 def _triangular_product(graph: Any, node: Any, kind: Any, axis: int) -> list[Any]:

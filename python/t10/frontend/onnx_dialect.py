@@ -10,7 +10,7 @@ from typing import Any
 import onnx
 from onnx import helper
 
-from t10.dialect.mlir import ir
+from t10.dialect.mlir import ir, signature_attributes
 from t10.errors import InputError, UnsupportedOpError
 from t10.frontend.onnx_attributes import attribute_value, constant_tensor
 from t10.frontend.onnx_extras import ANNOTATIONS, INLINED, known_properties, schema_name, to_operators
@@ -100,7 +100,7 @@ class _Writer:
         return helper.make_graph(self.nodes, name, inputs, outputs, initializer=self.initializers)
 
     def _arguments(self, block: Any) -> list[Any]:
-        rows = _dictionaries(self.function, "arg_attrs", len(block.arguments))
+        rows = signature_attributes(self.function, "arg_attrs", len(block.arguments))
         infos: list[Any] = []
         for i, (argument, row) in enumerate(zip(block.arguments, rows, strict=True)):
             name = self._unique(_name(row) or f"arg{i}")
@@ -109,7 +109,7 @@ class _Writer:
         return infos
 
     def _outputs(self, results: list[Any]) -> list[Any]:
-        rows = _dictionaries(self.function, "res_attrs", len(results))
+        rows = signature_attributes(self.function, "res_attrs", len(results))
         infos: list[Any] = []
         for i, (value, row) in enumerate(zip(results, rows, strict=True)):
             name = self._unique(_name(row) or f"result{i}")
@@ -282,12 +282,6 @@ def _dim_params(row: dict[str, Any]) -> dict[int, str]:
 
 def _name(row: dict[str, Any]) -> str:
     return next((ir.StringAttr(row[key]).value for key in _NAME_KEYS if key in row), "")
-
-
-def _dictionaries(function: Any, key: str, count: int) -> list[dict[str, Any]]:
-    if key not in function.attributes:
-        return [{} for _ in range(count)]
-    return [{e.name: e.attr for e in ir.DictAttr(row)} for row in ir.ArrayAttr(function.attributes[key])]
 
 
 def _node_name(op: Any) -> str:

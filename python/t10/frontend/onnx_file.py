@@ -29,6 +29,7 @@ from t10.frontend.legalize import expand_scans, legalize
 from t10.frontend.limits import beyond_limits
 from t10.frontend.nan import refuse_nan
 from t10.frontend.opsets import plain_domain, raise_opset
+from t10.frontend.protobuf_fields import replace_all
 from t10.frontend.protobuf_reader import without_weights
 from t10.frontend.reversals import expand_reversals
 from t10.frontend.rewrites.apply import rewrite
@@ -223,5 +224,4 @@ def _order_inputs(model: Any, inputs: tuple[str, ...], weights: Sequence[str]) -
     """Put the model's inputs before its weights, both in their order, and drop weights that nothing reads."""
     by_name = {value.name: value for value in model.graph.input}
     ordered = [by_name[name] for name in (*inputs, *weights)]
-    del model.graph.input[:]
-    model.graph.input.extend(ordered)
+    replace_all(model.graph.input, ordered)

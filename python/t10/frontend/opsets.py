@@ -7,6 +7,8 @@ from typing import Any
 import onnx
 from onnx import version_converter
 
+from t10.frontend.protobuf_fields import replace_all
+from t10.frontend.schemas import opset_versions
 from t10.frontend.unsupported import STANDARD_DOMAINS
 
 OLDEST = 13
@@ -19,7 +21,7 @@ _onnx: Any = onnx  # some of its functions are typed in part only
 
 def plain_domain(model: Any) -> None:
     """Write the domain of ONNX's operators as the empty text, in place: it has two names, and who lowers knows one."""
-    versions = {"" if e.domain in STANDARD_DOMAINS else e.domain: e.version for e in model.opset_import}
+    versions = opset_versions(model)
     del model.opset_import[:]
     model.opset_import.extend(onnx.helper.make_opsetid(*each) for each in versions.items())
     waiting = [model.graph.node, *(function.node for function in model.functions)]
@@ -84,9 +86,7 @@ def _keep_resizing(converted: Any, model: Any) -> None:
             "nearest_mode": "ceil" if shrinks else "floor",
         }
         kept += [onnx.helper.make_attribute(*each) for each in attributes.items()]
-        copies = [onnx.AttributeProto.FromString(each.SerializeToString()) for each in kept]
-        del node.attribute[:]
-        node.attribute.extend(copies)
+        replace_all(node.attribute, kept)
 
 
 def _has_signature(converted: Any, model: Any) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from t10.frontend.protobuf_fields import replace_all
 from t10.frontend.reading import reading
 
 
@@ -29,9 +30,7 @@ def expand_reversals(model: Any) -> None:
                 nodes.extend(_gathers(graph, node, extents, lengths) if all(extents) else [node])
         else:
             nodes.append(node)
-    copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
-    del graph.node[:]
-    graph.node.extend(copies)
+    replace_all(graph.node, nodes)
 
 
 def _gathers(graph: Any, node: Any, extents: list[int], lengths: list[int]) -> list[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import onnx
@@ -39,9 +39,9 @@ def schema_problems(model: Any) -> Iterator[str]:
 
     Operators without a definition in the opset that the model states are not looked at.
     """
-    versions = _versions(model)
+    versions = opset_versions(model)
     waiting: list[tuple[Any, dict[str, int]]] = [(model.graph.node, versions)]
-    waiting += [(function.node, versions | _versions(function)) for function in model.functions]
+    waiting += [(function.node, versions | opset_versions(function)) for function in model.functions]
     own = {(function.domain, function.name) for function in model.functions}
     while waiting:
         nodes, known = waiting.pop()
@@ -50,16 +50,18 @@ def schema_problems(model: Any) -> Iterator[str]:
                 waiting.extend(
                     (graph.node, known) for graph in (attribute.g, *attribute.graphs) if graph.node
                 )
-            schema = None if (node.domain, node.op_type) in own else _schema(node, known)
+            schema = None if (node.domain, node.op_type) in own else schema_of(node, known)
             if schema is not None:
                 yield from _problems(node, schema)
 
 
-def _versions(model: Any) -> dict[str, int]:
+def opset_versions(model: Any) -> dict[str, int]:
+    """Return the versions of operators that a model states, by domain; that of ONNX's own is empty."""
     return {"" if e.domain in STANDARD_DOMAINS else e.domain: e.version for e in model.opset_import}
 
 
-def _schema(node: Any, versions: dict[str, int]) -> Any:
+def schema_of(node: Any, versions: Mapping[str, int]) -> Any:
+    """Return the definition of a node's operator in the opset of its domain, None where there is none."""
     domain = "" if node.domain in STANDARD_DOMAINS else node.domain
     version = versions.get(domain, 0)
     if not 0 < version < 2**31 or not onnx.defs.has(node.op_type, version, domain):

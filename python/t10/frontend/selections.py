@@ -18,6 +18,7 @@ from onnx import numpy_helper
 
 from t10.errors import InputError
 from t10.frontend.expressions import Expressions, Tensor
+from t10.frontend.protobuf_fields import replace_all
 from t10.frontend.ranks import Ranks
 
 _KIND = onnx.TensorProto
@@ -55,9 +56,7 @@ def expand_selections(model: Any) -> None:
         made = Expressions(graph, opset, node.name or stem, stem)
         _select(made, node, x, k, read)
         nodes.extend(made.nodes)
-    copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
-    del graph.node[:]
-    graph.node.extend(copies)
+    replace_all(graph.node, nodes)
 
 
 def selected_count(node: Any, constants: dict[str, Any]) -> int | None:

@@ -18,6 +18,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import numpy_helper
 
+from t10.frontend.protobuf_fields import replace_all
 from t10.frontend.reading import reading
 from t10.frontend.unsupported import STANDARD_DOMAINS
 
@@ -50,9 +51,7 @@ def expand_sequences(model: Any) -> bool:
     nodes, has_dropped = _without_unread_lists(lists.nodes, lists.parts, graph)
     if not lists.has_changed and not has_dropped:
         return False
-    copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
-    del graph.node[:]
-    graph.node.extend(copies)
+    replace_all(graph.node, nodes)
     return True
 
 

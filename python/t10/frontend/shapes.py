@@ -8,6 +8,7 @@ from typing import Any
 import onnx
 
 from t10.errors import InputError, UnsupportedOpError
+from t10.frontend.protobuf_fields import replace_all
 from t10.frontend.unsupported import any_node, ends_inference, is_typed_eye
 
 _MOST_PROPAGATED = 1 << 16
@@ -102,9 +103,7 @@ def reads_unknown_type(model: Any) -> bool:
         return any_node(model, is_typed_eye)
     rest = onnx.ModelProto.FromString(model.SerializeToString())
     kept = [node for node in rest.graph.node if not is_typed_eye(node)]
-    kept = [onnx.NodeProto.FromString(node.SerializeToString()) for node in kept]
-    del rest.graph.node[:]
-    rest.graph.node.extend(kept)
+    replace_all(rest.graph.node, kept)
     if any_node(rest, is_typed_eye):
         return True
     graph = onnx.shape_inference.infer_shapes(rest).graph

@@ -12,6 +12,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from t10.frontend.protobuf_fields import replace_all
 from t10.frontend.unsupported import STANDARD_DOMAINS
 
 _KIND = onnx.TensorProto
@@ -49,9 +50,7 @@ def expand_words(model: Any) -> bool:
         nodes.extend(
             _written(graph, node, constants) if words.intersection((*node.input, *node.output)) else [node]
         )
-    copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
-    del graph.node[:]
-    graph.node.extend(copies)
+    replace_all(graph.node, nodes)
     for tensor in graph.initializer:
         if tensor.name in words:
             tensor.CopyFrom(

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import onnx
 
 from t10.errors import MissingConstantError, UnsupportedOpError
+from t10.frontend.protobuf_fields import replace_all
 
 LOCATION_KEY = "t10.location"
 """Where a node of a model stands that was not read from ONNX itself."""
@@ -203,10 +204,9 @@ def excise(model: Any, found: Sequence[UnsupportedNode]) -> None:
     kept: list[Any] = []
     for node in graph.node:
         if tuple(node.output) not in made:
-            kept.append(onnx.NodeProto.FromString(node.SerializeToString()))
+            kept.append(node)
             continue
         for name in node.output:
             if name and name not in present:
                 graph.input.append(known.get(name, onnx.ValueInfoProto(name=name)))
-    del graph.node[:]
-    graph.node.extend(kept)
+    replace_all(graph.node, kept)

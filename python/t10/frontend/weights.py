@@ -14,6 +14,7 @@ from onnx import numpy_helper
 
 from t10.errors import InputError, UnsupportedOpError
 from t10.frontend.external import mapped_array
+from t10.frontend.protobuf_fields import replace_all
 
 MAX_FLOAT_CONSTANT = 16
 """Largest number of elements of a floating-point constant that stays in the IR."""
@@ -73,7 +74,7 @@ def load_external(model: Any, folder: Path, weights: Weights, own: Path | None =
             weights.mapped[tensor.name] = values
     _lift(graph, lifted, weights)
     if len(kept) != len(graph.initializer):
-        _replace_initializers(graph, kept)
+        replace_all(graph.initializer, kept)
     for node in graph.node:
         for attribute in node.attribute:
             if attribute.HasField("t") and attribute.t.data_location == onnx.TensorProto.EXTERNAL:
@@ -116,8 +117,7 @@ def lift_weights(model: Any, weights: Weights) -> None:
     _constants_to_initializers(graph)
     initializers = {tensor.name for tensor in graph.initializer}
     inputs = [value for value in graph.input if value.name not in initializers]
-    del graph.input[:]
-    graph.input.extend(inputs)
+    replace_all(graph.input, inputs)
     read = _names_read(graph)
     kept: list[Any] = []
     lifted: list[Any] = []
@@ -131,14 +131,13 @@ def lift_weights(model: Any, weights: Weights) -> None:
         weights.values[tensor.name] = _to_array(tensor) if mapped is None else mapped
         lifted.append(_as_input(tensor))
     _lift(graph, lifted, weights)
-    _replace_initializers(graph, kept)
+    replace_all(graph.initializer, kept)
     unread = [name for name in weights.names if name not in read]
     for name in unread:
         weights.names.remove(name)
         weights.values.pop(name, None)
     remaining = [value for value in graph.input if value.name not in unread]
-    del graph.input[:]
-    graph.input.extend(remaining)
+    replace_all(graph.input, remaining)
 
 
 def _as_input(tensor: Any) -> Any:
@@ -152,15 +151,8 @@ def _lift(graph: Any, lifted: list[Any], weights: Weights) -> None:
     names = [value.name for value in lifted]
     taken = set(names)
     listed = [value for value in graph.input if value.name not in taken]
-    del graph.input[:]
-    graph.input.extend((*listed, *lifted))
+    replace_all(graph.input, (*listed, *lifted))
     weights.names.extend(names)
-
-
-def _replace_initializers(graph: Any, kept: list[Any]) -> None:
-    copies = [onnx.TensorProto.FromString(tensor.SerializeToString()) for tensor in kept]
-    del graph.initializer[:]
-    graph.initializer.extend(copies)
 
 
 def _names_read(graph: Any) -> set[str]:
@@ -185,9 +177,7 @@ def _constants_to_initializers(graph: Any) -> None:
         graph.initializer.append(constant_tensor(node))
     if len(kept) == len(graph.node):
         return
-    copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in kept]
-    del graph.node[:]
-    graph.node.extend(copies)
+    replace_all(graph.node, kept)
 
 
 def constant_tensor(node: Any) -> Any:

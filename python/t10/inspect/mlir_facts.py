@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from t10.dialect.location import location_name
-from t10.dialect.mlir import ir, new_context
+from t10.dialect.mlir import ir, new_context, signature_attributes
 from t10.errors import InputError
 from t10.frontend.mlir_text import mlir_text
 from t10.frontend.onnx_text import holds_onnx, normalize
@@ -53,7 +53,7 @@ class _Reader:
     def facts(self, module: Any, others: list[Any], source: str, is_onnx: bool) -> ModelFacts:
         """Return what the module holds."""
         block = self.function.regions[0].blocks[0]
-        rows = _rows(self.function, "arg_attrs", len(block.arguments))
+        rows = signature_attributes(self.function, "arg_attrs", len(block.arguments))
         inputs: list[Port] = []
         for i, (argument, row) in enumerate(zip(block.arguments, rows, strict=True)):
             port = self._name(argument, _text(row) or f"arg{i}")
@@ -64,7 +64,7 @@ class _Reader:
         graph = GraphFacts(_symbol(self.function), self._nodes(block, 0))
         operations = list(block.operations)
         results = list(operations[-1].operation.operands) if operations else []
-        names = _rows(self.function, "res_attrs", len(results))
+        names = signature_attributes(self.function, "res_attrs", len(results))
         outputs = [
             _port(_text(row) or f"result{i}", value.type)
             for i, (value, row) in enumerate(zip(results, names, strict=True))
@@ -156,15 +156,6 @@ def _node_name(op: Any) -> str:
 
 def _symbol(function: Any) -> str:
     return str(ir.StringAttr(function.attributes["sym_name"]).value)
-
-
-def _rows(function: Any, key: str, count: int) -> list[dict[str, Any]]:
-    if key not in function.attributes:
-        return [{} for _ in range(count)]
-    return [
-        {entry.name: entry.attr for entry in ir.DictAttr(row)}
-        for row in ir.ArrayAttr(function.attributes[key])
-    ]
 
 
 def _text(row: dict[str, Any]) -> str:

@@ -17,9 +17,10 @@ class Image:
     """Assembled code: one row of `words` (n, 10) int32 per four bytes from `base_address` on.
 
     Its columns are kind, form and `operand0` to `operand7`. The form numbers `t10.isa.INSTRUCTIONS`; operands are
-    register numbers (the lowest of a group) or immediate values (labels as absolute addresses); for DATA the word's value stands in `operand0`. `symbols` are addresses by name,
-    `sizes` bytes by name (`.size`), `stack_bytes` those of DEF_STACK_USAGE; `lines` (n,) the source line of every word
-    (from 1, 0 for none), for traces, and `text` all source lines.
+    register numbers (the lowest of a group) or immediate values (labels as absolute addresses); for DATA the word's
+    value stands in `operand0`. `symbols` are addresses by name, `sizes` bytes by name (`.size`), `stack_bytes` those
+    of DEF_STACK_USAGE; `lines` (n,) the source line of every word (from 1, 0 for none), for traces, and `text` all
+    source lines.
     """
 
     base_address: int

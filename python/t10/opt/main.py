@@ -197,7 +197,7 @@ def _reproducer(settings: Settings, steps: tuple[Step, ...], module: Any) -> Rep
     """Return the reproducer to keep if a step fails, where one is asked for."""
     if settings.crash_reproducer is None:
         return None
-    text = str(module.operation.get_asm(print_generic_op_form=False))
+    text = str(module.operation.get_asm(assume_verified=True))
     return Reproducer(settings.crash_reproducer, text, pipeline_text(steps), verify_each=settings.verify_each)
 
 

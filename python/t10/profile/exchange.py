@@ -76,14 +76,14 @@ def _pattern(phase: RandomPhase) -> Pattern:
     return pattern_of_runs(phase.runs, phase.item_bytes, rows, ("0",))
 
 
-def _time(pattern: Pattern, chip: ChipSpec) -> PhaseTime:
+def _time(pattern: Pattern, chip: ChipSpec, *, is_neighbour: bool = False) -> PhaseTime:
     return pattern_time(
         pattern,
         ExchangeModel(chip),
         chip.n_cores,
         source_offsets=np.array([SOURCE_OFFSET], np.int64),
         target_offset=TARGET_OFFSET,
-        is_neighbour=False,
+        is_neighbour=is_neighbour,
     )
 
 
@@ -120,17 +120,7 @@ def _error(costs: ExchangeCosts, one: Timed, chip: ChipSpec) -> float:
 
 def _collective_error(costs: ExchangeCosts, one: Collective, chip: ChipSpec) -> float:
     """Return the relative error of the exchanges of a shift or a reduction."""
-    simulated = sum(
-        pattern_time(
-            pattern,
-            ExchangeModel(chip),
-            chip.n_cores,
-            source_offsets=np.array([SOURCE_OFFSET], np.int64),
-            target_offset=TARGET_OFFSET,
-            is_neighbour=one.is_neighbour,
-        ).cycles
-        for pattern in one.patterns
-    )
+    simulated = sum(_time(each, chip, is_neighbour=one.is_neighbour).cycles for each in one.patterns)
     return abs(one.modelled(costs) / simulated - 1)
 
 

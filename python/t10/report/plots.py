@@ -76,10 +76,10 @@ def pareto_plot(plan: ModulePlan, cost_model: str) -> str:
     figure = new_figure(11, 0.4 + 2.3 * n_rows)
     for number, (operator, n_alike) in enumerate(panels):
         axes = figure.add_subplot(n_rows, FRONT_COLUMNS, number + 1)
-        points = [(each.active_bytes / KIB, run_cycles(each)) for each in operator.pareto]
+        points = [(each.active_bytes / KIB, each.cycles.run) for each in operator.pareto]
         axes.plot(*zip(*points, strict=True), "o-", color="#4a6fd0", markersize=3, linewidth=1)
         chosen = operator.active
-        axes.plot([chosen.active_bytes / KIB], [run_cycles(chosen)], "*", color="#d04a4a", markersize=11)
+        axes.plot([chosen.active_bytes / KIB], [chosen.cycles.run], "*", color="#d04a4a", markersize=11)
         axes.set_title(short_name(operator.name, 26) + (f"  (×{n_alike})" if n_alike > 1 else ""), loc="left")
         if max(y for _, y in points) > 20 * max(1, min(y for _, y in points)):
             axes.set_yscale("log")
@@ -137,11 +137,6 @@ def _scale_memory(axes: Any, peak_kib: float, capacity_kib: float) -> None:
     axes.axhline(peak_kib, color="#666666", linewidth=0.8, linestyle="--")
     text = f"peak {peak_kib:,.1f} of {capacity_kib:,.0f} KiB"
     axes.annotate(text, (1, peak_kib), xycoords=("axes fraction", "data"), ha="right", va="bottom")
-
-
-def run_cycles(costed: CostedPlan) -> int:
-    """Return the cycles of a plan itself: what its neighbours' layouts add (relayout, set-up) is left out."""
-    return costed.cycles.compute + costed.cycles.shift + costed.cycles.reduce
 
 
 def distinct_fronts(plan: ModulePlan) -> list[tuple[ScheduledOperator, int]]:

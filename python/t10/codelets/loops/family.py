@@ -21,7 +21,7 @@ from t10.codelets.loops.cpp_reference import loop_reference
 from t10.codelets.loops.generator import Generator, pick_stride
 from t10.codelets.loops.picking import picked_axes
 from t10.codelets.loops.scalar import is_supported
-from t10.codelets.nest import WORD_BYTES, Level, Split, levels, share_points, split
+from t10.codelets.nest import WORD_BYTES, Level, Split, levels, share_points, split, split_first
 from t10.core.codelet import Codelet, Compiled, Field, FieldKind, Pointer, Scratch, Word
 from t10.core.dtypes import size_bytes
 from t10.core.task import Task, TaskOperand
@@ -53,7 +53,7 @@ def _walk(task: Task) -> tuple[tuple[Level, ...], tuple[int, ...], Split]:
     """Return the loops, the axes that are looked up instead of walked, and how workers share the loops."""
     picked = picked_axes(task)
     nest = tuple(level for level in levels(task) if level.axis not in picked)
-    nest, share = _split_first(nest, split(nest, task.output.dtype, task.output.align_bytes))
+    nest, share = split_first(nest, split(nest, task.output.dtype, task.output.align_bytes))
     return nest, picked, share
 
 
@@ -95,15 +95,6 @@ def copied_as_words(task: Task) -> Task:
         output=words(task.output),
         origin=(*task.origin, 0) if task.origin else (),
     )
-
-
-def _split_first(nest: tuple[Level, ...], share: Split) -> tuple[tuple[Level, ...], Split]:
-    """Return the loops with the shared one outermost, so that nobody steps back over an extent unknown before."""
-    if share.level is None:
-        return nest, share
-    chosen = nest[share.level]
-    rest = tuple(level for i, level in enumerate(nest) if i != share.level)
-    return (chosen, *rest), Split(0, share.unit)
 
 
 def step_name(operand: int, level: int) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Literal
 
-from t10.codelets.nest import Level, Split, levels, split, split_any
+from t10.codelets.nest import Level, Split, levels, split, split_any, split_first
 from t10.codelets.workers import MOST_DEALT
 from t10.core.dtypes import size_bytes
 from t10.core.task import Task, TaskOperand
@@ -158,7 +158,7 @@ def _columns(task: Task, nest: tuple[Level, ...], lanes: int) -> Shape | None:
         column, extent=-(-column.extent // lanes), strides=tuple(s * lanes for s in column.strides)
     )
     around = tuple(vectors if level is column else level for level in parallel)
-    around, share = _split_first(around, split_any(around))
+    around, share = split_first(around, split_any(around))
     inner = max(reductions, key=lambda level: level.extent)
     outer = tuple(level for level in reductions if level is not inner)
     tail = column.extent % lanes
@@ -175,16 +175,7 @@ def _points(task: Task, nest: tuple[Level, ...]) -> Shape:
 
 
 def _share(parallel: tuple[Level, ...], task: Task) -> tuple[tuple[Level, ...], Split]:
-    return _split_first(parallel, split(parallel, task.output.dtype, task.output.align_bytes))
-
-
-def _split_first(parallel: tuple[Level, ...], share: Split) -> tuple[tuple[Level, ...], Split]:
-    """Return the levels with the shared one outermost."""
-    if share.level is None:
-        return parallel, share
-    chosen = parallel[share.level]
-    rest = tuple(level for level in parallel if level is not chosen)
-    return (chosen, *rest), Split(0, share.unit)
+    return split_first(parallel, split(parallel, task.output.dtype, task.output.align_bytes))
 
 
 def _is_contiguous(strides: tuple[int, ...]) -> bool:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import onnx
-
+from t10.frontend.protobuf_fields import replace_all
 from t10.frontend.reading import reading
 from t10.frontend.rewrites.rules import rules
 from t10.frontend.rewrites.site import Facts, Rule, Shape, Site
@@ -32,9 +31,7 @@ def rewrite(model: Any) -> bool:
         has_changed = has_changed or written is not None
     if not has_changed:
         return False
-    copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
-    del graph.node[:]
-    graph.node.extend(copies)
+    replace_all(graph.node, nodes)
     return True
 
 
