@@ -44,20 +44,25 @@ class Expand(PlanningPass):
         return is_lowered(module) or has_program(module)
 
 
-def expand_module(module: Any, chip: ChipSpec, cost: CostModel) -> None:
-    """Expand a module at the planned level; raises `InputError` for an operator without plan."""
-    read, plan = chosen_schedule(module, chip, cost)
+def expand_module(module: Any, chip: ChipSpec, cost: CostModel, read: ReadModule | None = None) -> None:
+    """Expand a module at the planned level; raises `InputError` for an operator without plan.
+
+    `read` is what `read_graph` says of the module, if that is known: plans are read from its attributes all the same.
+    """
+    read, plan = chosen_schedule(module, chip, cost, read)
     write_program(read, plan)
 
 
-def chosen_schedule(module: Any, chip: ChipSpec, cost: CostModel) -> tuple[ReadModule, ModulePlan]:
+def chosen_schedule(
+    module: Any, chip: ChipSpec, cost: CostModel, read: ReadModule | None = None
+) -> tuple[ReadModule, ModulePlan]:
     """Return the graph of a module at the planned level and the schedule that follows from the chosen plans.
 
     Raises `InputError` for an operator without plan.
     """
     if CHIP not in module.operation.attributes:
         raise InputError(f"module has no {CHIP}", hint=RECONCILE_FIRST)
-    read = read_graph(module)
+    read = read or read_graph(module)
     operations = [(spec.name, read.operations[spec.name]) for spec in read.graph.operators]
     plans = tuple(chosen_plan(op, name) for name, op in operations)
     levels = tuple(

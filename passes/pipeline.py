@@ -96,7 +96,7 @@ def compile_module(
         module.operation.attributes[COST_MODEL] = ir.StringAttr.get(cost_model)
         module.operation.attributes[CHIP] = ir.StringAttr.get(chip.name)
         annotate(module, read, chosen)
-        expand_module(module, chip, cost)
+        expand_module(module, chip, cost, read)
         plan = with_costs(place_module(module, chip), chosen)
         if plan is None:
             raise T10Error("the module says something else than what was planned")
