@@ -15,6 +15,7 @@ from t10.passes.planning import (
     DEFAULT_CANDIDATES,
     PlanningPass,
     Undecided,
+    check_candidates,
     decide_each,
     every_candidate,
     every_space,
@@ -50,6 +51,7 @@ class AlignPace(PlanningPass):
         """Complete the plans an operator may choose from; nothing where plans are chosen."""
         if is_chosen(module):
             return
+        check_candidates(self.max_candidates)
         read = read_graph(module)
         paces = {name: forced.rp for name, forced in forced_by_attributes(read).items()}
 

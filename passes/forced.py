@@ -35,12 +35,16 @@ def forced_by_attributes(read: ReadModule) -> dict[str, ForcedPartition]:
 
 
 def set_forced(read: ReadModule, forced: Iterable[ForcedPartition]) -> None:
-    """Write choices as attributes of their operators."""
+    """Write choices as attributes of their operators; raises `InputError` at numbers that no plan can have."""
     for each in forced:
         plan = CandidatePlan(each.f_op, each.ft, rp=each.rp)
         if each.plan is not None:
             plan = CandidatePlan.of(each.plan)
-        read.operations[each.operator].attributes[FORCED] = forced_attr(ForcedPlan(plan, each.idle_level))
+        operation = read.operations[each.operator]
+        try:
+            operation.attributes[FORCED] = forced_attr(ForcedPlan(plan, each.idle_level))
+        except Invalid as problem:
+            raise InputError(str(problem), operator=each.operator) from None
 
 
 def _read(spec: OperatorSpec, attribute: Any) -> ForcedPartition:

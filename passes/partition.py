@@ -20,6 +20,7 @@ from t10.passes.planning import (
     DEFAULT_CANDIDATES,
     PlanningPass,
     Undecided,
+    check_candidates,
     encoded,
     has_program,
     is_chosen,
@@ -72,6 +73,7 @@ class PartitionOperators(PlanningPass):
         """Set `rtensor.candidates` or `rtensor.space` of every operator; earlier plans go."""
         if is_lowered(module):
             return
+        check_candidates(self.max_candidates)
         if has_program(module):
             raise InputError(
                 "operators are expanded, and their types are their plans: they cannot be planned anew",

@@ -96,6 +96,12 @@ class PlanningPass(Pass):
         )
 
 
+def check_candidates(most: int) -> None:
+    """Raise `InputError` unless so many candidates can be listed; none may be."""
+    if most < 0:
+        raise InputError(f"max-candidates is {most} (expected at least 0)")
+
+
 def _stated(module: Any, attribute: str, default: str) -> str:
     """Return the text of a module's attribute, the default where it has none."""
     attributes = module.operation.attributes

@@ -19,6 +19,8 @@
 // A space that is not the operator's is refused.
 // RUN: t10-opt --t10-partition="chip=test-16 max-candidates=100" %s | sed "s/n_f_op = 15/n_f_op = 14/" | not t10-opt --t10-pareto 2>&1 | filecheck %s --check-prefix=OTHER
 // RUN: t10-opt --t10-align-pace="chip=test-16 max-candidates=100" %s | not t10-opt --pass-pipeline="builtin.module(t10-pareto{max-front=0})" 2>&1 | filecheck %s --check-prefix=FRONTLESS
+// RUN: not t10-opt --t10-partition="chip=test-16 max-candidates=-1" %s 2>&1 | filecheck %s --check-prefix=FEWER
+// RUN: t10-opt --t10-partition="chip=test-16" %s | not t10-opt --t10-align-pace="max-candidates=-1" 2>&1 | filecheck %s --check-prefix=FEWER
 
 // All 16 cores work: 0.9 * 256 / (256 + 32) = 0.8 of them must, 13, and the fewest that a product of the factors of 16 has
 // from there on are 16. The 15 F_op have 495 ft between them, more than may be listed.
@@ -38,6 +40,7 @@
 // FRONT-NOT: rtensor.space
 // OTHER: error: operator 'product': the space counts 14 F_op, 15 are within its constraints (run --t10-partition anew)
 // FRONTLESS: error: max_front is 0 (expected at least 1)
+// FEWER: error: max-candidates is -1 (expected at least 0)
 func.func @main(%a: tensor<16x16xf32>, %b: tensor<16x16xf32>) -> tensor<16x16xf32> {
   %zero = arith.constant 0.0 : f32
   %empty = tensor.empty() : tensor<16x16xf32>
