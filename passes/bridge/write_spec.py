@@ -20,6 +20,8 @@ INTEGER_COMBINES = {
     "sum": "arith.addi", "prod": "arith.muli", "max": "arith.maxsi", "min": "arith.minsi",
     "and": "arith.andi", "or": "arith.ori",
 }  # fmt: skip
+BIT_COMBINES = INTEGER_COMBINES | {"max": "arith.maxui", "min": "arith.minui"}
+"""Of one bit: cores compare it as false < true, which is the order of numbers without sign."""
 
 
 def write_root(
@@ -82,5 +84,6 @@ def _selected(inputs: Sequence[Any], axis: int, index: ScalarFunction, value: An
 
 def _combined(combine: Combine, old: Any, value: Any, dtype: str) -> Any:
     """Return the old result combined with a contribution."""
-    opcode = (FLOAT_COMBINES if is_float(dtype) else INTEGER_COMBINES)[combine]
+    integers = BIT_COMBINES if dtype == "i1" else INTEGER_COMBINES
+    opcode = (FLOAT_COMBINES if is_float(dtype) else integers)[combine]
     return write_operation(ScalarOp(opcode, (0, 1), dtype), [old, value])
