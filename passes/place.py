@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from t10.chip import ChipSpec
-from t10.core.schedule import Buffer, ModulePlan
+from t10.core.schedule import Buffer, ModulePlan, most_bytes
 from t10.core.tile import ALIGNMENT_BYTES
 from t10.dialect.compute_shift import PLACE
 from t10.dialect.layout_attr import MemoryRange, place_attr, read_place
@@ -18,8 +19,10 @@ from t10.errors import InputError, VerifyError
 from t10.passes.bridge.annotate import CHIP
 from t10.passes.bridge.read_program import ReadProgram, read_program
 from t10.passes.planning import PlanningPass, is_lowered
-from t10.plan.memory.allocation import Request, allocate, peak_bytes, placed
+from t10.plan.memory.allocation import Request, placed
 from t10.plan.memory.buffers import buffer_requests
+from t10.plan.memory.placement import placed_buffers
+from t10.plan.memory.wishes import wishes_of
 
 SHIFT_BUFFER = "rtensor.shift_buffer"
 """Attribute of a function: where the buffer lies through which shifts and reductions pass (`#rtensor.place`)."""
@@ -55,15 +58,15 @@ def place_module(module: Any, chip: ChipSpec) -> ModulePlan:
     Returns what the placed module does, as `program_plan`.
     """
     program = read_program(module)
-    packing = allocate(_requests(program, chip), chip.reserved_bytes)
-    for buffer in packing.buffers:
+    buffers = _placed(program, _requests(program, chip), chip)
+    for buffer in buffers:
         attribute = place_attr(MemoryRange(buffer.address_bytes, buffer.size_bytes))
         if buffer.name == "shift":
             program.model.function.attributes[SHIFT_BUFFER] = attribute
         else:
             for op in program.owners[buffer.name]:
                 op.attributes[PLACE] = attribute
-    return _plan_of(program, chip, packing.buffers)
+    return _plan_of(program, chip, buffers)
 
 
 def program_plan(program: ReadProgram, chip: ChipSpec) -> ModulePlan:
@@ -78,7 +81,7 @@ def program_plan(program: ReadProgram, chip: ChipSpec) -> ModulePlan:
     if SHIFT_BUFFER in program.model.function.attributes:
         buffers = _stated(program, requests)
     else:
-        buffers = allocate(requests, chip.reserved_bytes).buffers
+        buffers = _placed(program, requests, chip)
     return _plan_of(program, chip, buffers)
 
 
@@ -86,11 +89,17 @@ def check_places(plan: ModulePlan, chip: ChipSpec) -> None:
     """Raise `VerifyError` for a buffer that is not aligned or lies outside of a core's memory."""
     for buffer in plan.buffers:
         begin, end = buffer.address_bytes, buffer.address_bytes + buffer.size_bytes
-        if begin % ALIGNMENT_BYTES or begin < chip.reserved_bytes or end > chip.sram_bytes:
+        if begin % ALIGNMENT_BYTES or begin < chip.reserved_bytes or end > chip.data_end_bytes:
             raise VerifyError(
                 f"{buffer.name} lies at bytes [{begin}, {end}), expected a multiple of {ALIGNMENT_BYTES} "
-                f"within [{chip.reserved_bytes}, {chip.sram_bytes})"
+                f"within [{chip.reserved_bytes}, {chip.data_end_bytes})"
             )
+
+
+def _placed(program: ReadProgram, requests: Sequence[Request], chip: ChipSpec) -> tuple[Buffer, ...]:
+    """Return where every buffer is best put."""
+    wishes = wishes_of(program.graph, program.operators, requests)
+    return placed_buffers(tuple(requests), wishes, chip, chip.reserved_bytes)
 
 
 def _plan_of(program: ReadProgram, chip: ChipSpec, buffers: tuple[Buffer, ...]) -> ModulePlan:
@@ -101,8 +110,9 @@ def _plan_of(program: ReadProgram, chip: ChipSpec, buffers: tuple[Buffer, ...]) 
         weight_layouts=program.weight_layouts,
         input_layouts=program.input_layouts,
         buffers=buffers,
-        peak_bytes=peak_bytes(buffers, chip.reserved_bytes),
+        peak_bytes=most_bytes(buffers, chip.reserved_bytes),
         capacity_bytes=chip.sram_bytes,
+        reserved_bytes=chip.reserved_bytes,
     )
 
 

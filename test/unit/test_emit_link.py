@@ -7,7 +7,7 @@ from t10.core.tile import IPU_MEMORY
 from t10.emit.builder import Builder
 from t10.emit.device_interface import DeviceInterface
 from t10.emit.link import vertex_state
-from t10.emit.placement import TileRange
+from t10.core.tile import TileRange
 
 FIRST = 0x4D000
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from t10.core.tile import ALIGNMENT_BYTES, IPU_MEMORY, TileMemory
+from t10.core.tile import ALIGNMENT_BYTES, IPU_MEMORY, OVERREAD_BYTES, TileMemory
 
 Count = Annotated[int, Field(ge=1)]
 Bytes = Annotated[int, Field(ge=0)]
@@ -103,9 +103,10 @@ class ChipSpec(BaseModel):
     def _has_room(self) -> ChipSpec:
         """Refuse a chip without memory for data."""
         used = self.reserved_bytes + self.shift_buffer_bytes
-        if used >= self.sram_bytes:
+        if used >= self.data_end_bytes:
             raise ValueError(
-                f"reserved_bytes + shift_buffer_bytes = {used} must be smaller than sram_bytes = {self.sram_bytes}"
+                f"reserved_bytes + shift_buffer_bytes = {used} must be smaller than sram_bytes = {self.sram_bytes}, "
+                f"of which {OVERREAD_BYTES} stay free"
             )
         if self.shift_buffer_bytes % ALIGNMENT_BYTES or self.reserved_bytes % ALIGNMENT_BYTES:
             raise ValueError(f"reserved_bytes and shift_buffer_bytes must be multiples of {ALIGNMENT_BYTES}")
@@ -119,7 +120,12 @@ class ChipSpec(BaseModel):
     @property
     def capacity_bytes(self) -> int:
         """Return the bytes of one core that hold data, the shift buffer included."""
-        return self.sram_bytes - self.reserved_bytes
+        return self.data_end_bytes - self.reserved_bytes
+
+    @property
+    def data_end_bytes(self) -> int:
+        """Return where data ends at the latest: behind it lie bytes that codelets read ahead."""
+        return (self.sram_bytes - OVERREAD_BYTES) // ALIGNMENT_BYTES * ALIGNMENT_BYTES
 
     @property
     def tile_memory(self) -> TileMemory:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -155,7 +156,11 @@ class Optimality:
 
 @dataclass(frozen=True, slots=True)
 class ModulePlan:
-    """A model, planned: operators in execution order; `weight_layouts` (idle) and `input_layouts` by value."""
+    """A model, planned: operators in execution order; `weight_layouts` (idle) and `input_layouts` by value.
+
+    `peak_bytes` are the most bytes of a core that are in use at any moment, with the `reserved_bytes` at the bottom
+    that its program has; `capacity_bytes` is all of its memory.
+    """
 
     chip: str
     graph: Graph
@@ -165,4 +170,31 @@ class ModulePlan:
     buffers: tuple[Buffer, ...]
     peak_bytes: int
     capacity_bytes: int
+    reserved_bytes: int = 0
     optimality: Optimality | None = None
+
+    @property
+    def end_bytes(self) -> int:
+        """Return the end of the highest buffer."""
+        return max((b.address_bytes + b.size_bytes for b in self.buffers), default=self.reserved_bytes)
+
+
+def most_bytes(buffers: Iterable[Buffer], reserved_bytes: int) -> int:
+    """Return the most bytes of a core that buffers use at any moment, `reserved_bytes` at the bottom included.
+
+    What one buffer takes over from another in the moment in which that ends counts once.
+    """
+    change: dict[int, int] = {}
+    ending: set[tuple[int, int, int]] = set()
+    for buffer in sorted(buffers, key=lambda b: (b.first_moment, b.last_moment)):
+        where = (buffer.address_bytes, buffer.size_bytes)
+        is_taken = (*where, buffer.first_moment) in ending
+        first = buffer.first_moment + is_taken
+        change[first] = change.get(first, 0) + buffer.size_bytes
+        change[buffer.last_moment + 1] = change.get(buffer.last_moment + 1, 0) - buffer.size_bytes
+        ending.add((*where, buffer.last_moment))
+    most = now = 0
+    for at in sorted(change):
+        now += change[at]
+        most = max(most, now)
+    return reserved_bytes + most

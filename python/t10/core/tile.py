@@ -7,12 +7,12 @@ from functools import lru_cache
 
 N_WORKERS = 6
 """Worker threads of a tile. The instruction set fixes them: `runall` starts six, `$WORKER0_BASE` to `$WORKER5_BASE`."""
-ALIGNMENT_BYTES = 8
-"""Every buffer starts at a multiple of this: the exchange and the widest plain load move eight bytes."""
 WIDE_BYTES = 16
 """The widest load, which reaches the interleaved region only."""
+ALIGNMENT_BYTES = WIDE_BYTES
+"""Every buffer starts at a multiple of this, so that it can be read by the widest load wherever that reaches."""
 OVERREAD_BYTES = 64
-"""Codelets may read as much past their operands: the last bytes of the memory stay free where there is room."""
+"""Codelets may read as much past their operands: the last bytes of the memory are never given to data."""
 ADDRESS_BITS = 20
 """Bits of an address that one instruction can load (`setzi`): a tile's memory ends below 2^20."""
 MOST_ELEMENTS = 64
@@ -80,6 +80,35 @@ class TileMemory:
         What codelets read past the end counts: it may lie in the next element, where the other operand of a load is.
         """
         return _elements(self, first, last + OVERREAD_BYTES)
+
+
+@dataclass(frozen=True, slots=True)
+class TileRange:
+    """Bytes of every tile: address of the first and how many, and the memory that they lie in."""
+
+    address_bytes: int
+    size_bytes: int
+    memory: TileMemory
+
+    @property
+    def end_bytes(self) -> int:
+        """Return the first address after them."""
+        return self.address_bytes + self.size_bytes
+
+    @property
+    def is_interleaved(self) -> bool:
+        """Return whether all of them lie in the interleaved region."""
+        return self.memory.is_interleaved(self.address_bytes)
+
+    @property
+    def elements(self) -> frozenset[int]:
+        """Return the memory elements that reading them touches; pairs in the interleaved region."""
+        return self.memory.elements(self.address_bytes, self.end_bytes)
+
+
+def are_apart(first: TileRange, second: TileRange) -> bool:
+    """Return whether no access to one and one to the other ever meet in a memory element."""
+    return not first.elements & second.elements
 
 
 @lru_cache(maxsize=KEPT_RANGES)

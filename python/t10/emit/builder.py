@@ -25,7 +25,7 @@ from t10.core.task import TaskOperand
 from t10.emit.compiled_sets import CompiledSets, named
 from t10.emit.device_interface import DeviceInterface
 from t10.emit.patterns import received_bytes
-from t10.emit.placement import TileRange
+from t10.core.tile import TileRange
 from t10.emit.vertices import VertexNest, Work
 
 T = TypeVar("T")

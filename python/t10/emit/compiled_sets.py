@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from t10.core.device import Reference, VertexGroup
 from t10.core.tile import WIDE_BYTES
-from t10.emit.placement import TileRange
+from t10.core.tile import TileRange
 from t10.emit.vertices import VertexNest, Vertices, Work, apart_pairs, vertices
 
 PLACEHOLDER = "operand "

@@ -21,7 +21,7 @@ from t10.core.device import (
 from t10.core.tile import ALIGNMENT_BYTES, N_WORKERS, TileMemory
 from t10.emit.builder import Builder
 from t10.emit.exchange_code import exchange_code_bytes
-from t10.emit.placement import TileRange
+from t10.core.tile import TileRange
 from t10.emit.vertices import SCRATCH
 from t10.errors import InfeasiblePlanError
 from t10.isa.assembler import assemble

@@ -16,6 +16,7 @@ from t10.core.graph import TensorValue
 from t10.core.plan import OperatorPlan
 from t10.core.program import Arrive, Epilogue, Fill, Reduce, Shift, SubTask
 from t10.core.schedule import Arrival, Home, ModulePlan, ScheduledOperator, ValueLayout
+from t10.core.tile import TileRange
 from t10.cost import CostModel
 from t10.emit.arrive import Homes
 from t10.emit.builder import Builder
@@ -25,7 +26,6 @@ from t10.emit.link import link
 from t10.emit.loop_rolling import rolled
 from t10.emit.lowering_context import OperatorContext, rtensor_comment
 from t10.emit.nest import fill, initial_cores, sub_task, whole_axes
-from t10.emit.placement import places_of
 from t10.emit.shifts import shift
 from t10.emit.target import check_target
 from t10.errors import T10Error
@@ -38,7 +38,9 @@ def lower(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> DeviceProgram:
     codelets cannot run on.
     """
     check_target(chip)
-    builder = Builder(chip.n_cores, places_of(plan, chip))
+    memory = chip.tile_memory
+    places = {b.name: TileRange(memory.base + b.address_bytes, b.size_bytes, memory) for b in plan.buffers}
+    builder = Builder(chip.n_cores, places)
     lowering = _Lowering(plan, cost, builder, Homes(plan.graph))
     weights = lowering.idle(plan.graph.weights, plan.weight_layouts, "idle", "weight")
     inputs = lowering.idle(plan.graph.inputs, plan.input_layouts, "input", "input")

@@ -15,7 +15,7 @@ from t10.core.device import PerTile, Reference, VertexGroup
 from t10.core.expression import AxisSizes, Combine, Selector
 from t10.core.scalar import ScalarFunction
 from t10.core.task import Task, TaskOperand
-from t10.emit.placement import TileRange, are_apart
+from t10.core.tile import TileRange, are_apart
 from t10.emit.tasks import alignment_bytes, named_axes, simplified
 
 SCRATCH = "scratch"

@@ -12,13 +12,14 @@ from t10.core.graph import Graph
 from t10.core.movement import operand_of
 from t10.core.operator_body import scheduled_operator
 from t10.core.plan import Cycles, OperatorPlan
-from t10.core.schedule import Arrival, ModulePlan, ScheduledOperator, ValueLayout
+from t10.core.schedule import Arrival, ModulePlan, ScheduledOperator, ValueLayout, most_bytes
 from t10.cost import CostModel
 from t10.cost.operator import home_cycles, operator_cycles, output_chunk
-from t10.plan.memory.allocation import allocate
 from t10.plan.memory.buffers import buffer_requests
 from t10.plan.memory.levels import Choice, replica_count, scatter_at
 from t10.plan.memory.liveness import Liveness, liveness, reshapes_of, unshaped
+from t10.plan.memory.placement import placed_buffers
+from t10.plan.memory.wishes import wishes_of
 from t10.plan.movement.arrivals import Mover
 from t10.plan.options import ForcedPartition, Progress
 from t10.plan.search.pareto import Front
@@ -206,16 +207,17 @@ def assemble(
         active = replace(priced, cycles=cycles_of(context, spec, priced.plan, arrivals))
         operators.append(scheduled_operator(spec, active, arrivals, layout, front))
     requests = buffer_requests(graph, operators, layouts, chip.shift_buffer_bytes)
-    packing = allocate(requests, chip.reserved_bytes)
+    buffers = placed_buffers(tuple(requests), wishes_of(graph, operators, requests), chip, chip.reserved_bytes)
     return ModulePlan(
         chip=chip.name,
         graph=graph,
         operators=tuple(operators),
         weight_layouts=tuple(weights.values()),
         input_layouts=tuple(inputs.values()),
-        buffers=packing.buffers,
-        peak_bytes=packing.peak_bytes,
+        buffers=buffers,
+        peak_bytes=most_bytes(buffers, chip.reserved_bytes),
         capacity_bytes=chip.sram_bytes,
+        reserved_bytes=chip.reserved_bytes,
     )
 
 

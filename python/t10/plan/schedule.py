@@ -72,7 +72,7 @@ def schedule_module(
     except InfeasiblePlanError:
         levels = [context.level_by_operator.get(spec.name, 0) for spec in graph.operators]
         plan = assemble(context, fronts, tuple(Choice(0, level) for level in levels), progress)
-        if plan.peak_bytes > plan.capacity_bytes:
+        if plan.end_bytes > chip.data_end_bytes:
             raise
         return replace(plan, optimality=Optimality("greedy", sum_of_cycles(plan)))
 
@@ -100,10 +100,10 @@ def _joint_plan(
         # With less room, because packing wasted some, the bound would be one of fewer choices.
         bound_cycles = joint.bound_cycles if bound_cycles is None else bound_cycles
         plan = assemble(context, joint.states, joint.choices, progress)
-        if plan.peak_bytes <= plan.capacity_bytes:
+        if plan.end_bytes <= context.chip.data_end_bytes:
             found = replace(joint, bound_cycles=min(bound_cycles, joint.bound_cycles))
             return _with_fronts(plan, fronts, found.optimality(sum_of_cycles(plan)))
-        room -= plan.peak_bytes - plan.capacity_bytes
+        room -= plan.end_bytes - context.chip.data_end_bytes
     # Algorithm 1 says which operator does not fit, and may know a packing that does.
     return _greedy_plan(context, fronts, replace(options, reading="best"), progress)
 
@@ -151,7 +151,7 @@ def _greedy_plan(
     less memory.
     """
     tables = tables_of(context, fronts)
-    spare = peak = 0
+    spare = end = 0
     for _ in range(FIT_ROUNDS):
         if progress:
             progress("reconcile", 0, 1)
@@ -159,12 +159,12 @@ def _greedy_plan(
         free = free_bytes(context, fronts, tables, choices, spare)
         for candidate in (followed(context, fronts, choices, free, options), (fronts, choices)):
             plan = assemble(context, *candidate, progress)
-            if plan.peak_bytes <= plan.capacity_bytes:
+            if plan.end_bytes <= context.chip.data_end_bytes:
                 return replace(plan, optimality=Optimality("greedy", sum_of_cycles(plan)))
-            peak = plan.peak_bytes
-        spare += peak - plan.capacity_bytes
+            end = plan.end_bytes
+        spare += end - context.chip.data_end_bytes
     raise InfeasiblePlanError(
-        f"buffers need {peak} bytes per core, {context.chip.name} has {context.chip.sram_bytes}", hint=HINT
+        f"buffers need {end} bytes per core, {context.chip.name} has {context.chip.data_end_bytes}", hint=HINT
     )
 
 
@@ -181,9 +181,9 @@ def restore_module(
     """
     choices = tuple(Choice(0, level) for level in idle_levels)
     plan = assemble(context_of(graph, chip, cost), tuple((priced,) for priced in plans), choices, None)
-    if plan.peak_bytes > plan.capacity_bytes:
+    if plan.end_bytes > chip.data_end_bytes:
         raise InfeasiblePlanError(
-            f"buffers need {plan.peak_bytes} bytes per core, {chip.name} has {plan.capacity_bytes}", hint=HINT
+            f"buffers need {plan.end_bytes} bytes per core, {chip.name} has {chip.data_end_bytes}", hint=HINT
         )
     return plan
 

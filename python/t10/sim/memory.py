@@ -48,7 +48,7 @@ class CoreMemory:
         self.n_cores = n_cores
         self.sram_bytes = sram_bytes
         self.reserved_bytes = reserved_bytes
-        self.peak_bytes = reserved_bytes
+        self.peak_bytes = self.held_bytes = reserved_bytes
         row_bytes = -(-sram_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
         # Not filled here: pages that no buffer ever uses are never touched; buffers are poisoned as they begin to live.
         self._sram = np.empty((n_cores, row_bytes), np.uint8)
@@ -86,12 +86,14 @@ class CoreMemory:
             old.is_taken = True
         else:
             self._sram[:, start:end] = POISON
-        self.peak_bytes = max(self.peak_bytes, end)
+            self.held_bytes += buffer.size_bytes
+        self.peak_bytes = max(self.peak_bytes, self.held_bytes)
 
     def end(self, name: str) -> None:
         """Let a buffer die: its bytes are poisoned again, unless another took them over."""
         live = self._find(name)
         if not live.is_taken:
+            self.held_bytes -= live.buffer.size_bytes
             self._sram[:, live.buffer.address_bytes : live.end_bytes] = POISON
         del self._live[name]
 

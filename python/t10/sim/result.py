@@ -42,7 +42,7 @@ class OperatorResult:
 class SimResult:
     """A finished simulation: `outputs` by public name, operators in execution order, phases in time order.
 
-    `peak_bytes` is one past the highest address that any buffer used, code and stacks included.
+    `peak_bytes` are the most bytes of a core in use at any moment, code and stacks included.
     """
 
     outputs: Mapping[str, NDArray[Any]]

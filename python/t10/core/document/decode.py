@@ -123,6 +123,7 @@ def decode(document: records.PlanDocument) -> ModulePlan:
         buffers=tuple(Buffer(**_shallow(buffer)) for buffer in document.buffers),
         peak_bytes=document.peak_bytes,
         capacity_bytes=document.capacity_bytes,
+        reserved_bytes=document.reserved_bytes,
         optimality=None if document.optimality is None else Optimality(**_shallow(document.optimality)),
     )
 

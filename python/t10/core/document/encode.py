@@ -183,6 +183,7 @@ def encode(module: ModulePlan, extra: Mapping[str, Any]) -> records.PlanDocument
         chip=module.chip,
         model=graph.name,
         capacity_bytes=module.capacity_bytes,
+        reserved_bytes=module.reserved_bytes,
         peak_bytes=module.peak_bytes,
         cycles=cycles_record(total_cycles(module)),
         optimality=(

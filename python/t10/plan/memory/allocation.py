@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from t10.core.arrays import Ints
+from t10.core.arrays import Bools, Ints
 from t10.core.schedule import PHASES, Buffer
 from t10.core.tile import ALIGNMENT_BYTES
 from t10.errors import T10Error
@@ -54,7 +54,7 @@ def allocate(requests: Sequence[Request], base_bytes: int) -> Packing:
 
     Raises `T10Error` for a request that cannot take over what it names.
     """
-    owner = _block_of_request(requests)
+    owner = block_of_request(requests)
     n_blocks = max(owner, default=-1) + 1
     first = np.full(n_blocks, np.iinfo(np.int64).max)
     last = np.full(n_blocks, -1, np.int64)
@@ -63,7 +63,7 @@ def allocate(requests: Sequence[Request], base_bytes: int) -> Packing:
         first[number] = min(first[number], request.first)
         last[number] = max(last[number], request.last)
         size[number] = aligned_size(request.size_bytes)
-    start, bound = _stacked(first, last, size)
+    start, bound = packed(first, last, size), int(_alive(first, last, size).max(initial=0))
     buffers = tuple(
         placed(request, base_bytes + int(start[number]))
         for number, request in zip(owner, requests, strict=True)
@@ -100,7 +100,7 @@ def _alive(first: Ints, last: Ints, size: Ints) -> Ints:
     return np.cumsum(change)[:-1]
 
 
-def _block_of_request(requests: Sequence[Request]) -> list[int]:
+def block_of_request(requests: Sequence[Request]) -> list[int]:
     """Return for every request the number of the block of bytes it lies in: its own, or the one it takes over."""
     by_name = {request.name: i for i, request in enumerate(requests)}
     block: list[int] = []
@@ -118,20 +118,25 @@ def _block_of_request(requests: Sequence[Request]) -> list[int]:
     return block
 
 
-def _stacked(first: Ints, last: Ints, size: Ints) -> tuple[Ints, int]:
-    """Return the start of every block, and the most bytes alive at a moment."""
+def packed(first: Ints, last: Ints, size: Ints) -> Ints:
+    """Return the start of every block in the closest packing that is found: lifetimes by moment, sizes in bytes."""
     start = np.zeros(len(size), np.int64)
     if not len(size):
-        return start, 0
+        return start
     bound = int(_alive(first, last, size).max())
-    always = (first <= first.min()) & (last >= last.max())
+    always = live_always(first, last)
     start[always] = np.cumsum(size[always]) - size[always]
     base = int(size[always].sum())
     rest = np.nonzero(~always & (size > 0))[0]
     for group in _groups(rest, first, last):
         blocks = [Block(int(first[i]), int(last[i]), int(size[i])) for i in group]
         start[group] = base + np.array(packed_starts(blocks, bound - base), np.int64)
-    return start, bound
+    return start
+
+
+def live_always(first: Ints, last: Ints) -> Bools:
+    """Return which blocks live as long as the program."""
+    return (first <= first.min()) & (last >= last.max())
 
 
 def _groups(rest: Ints, first: Ints, last: Ints) -> list[Ints]:

@@ -111,8 +111,8 @@ def _place_rules(buffer: Buffer, chip: ChipSpec) -> Iterator[Violation]:
     low, high = buffer.address_bytes, buffer.address_bytes + buffer.size_bytes
     if low % ALIGNMENT_BYTES:
         yield Violation(buffer.name, "alignment", f"address {low}", f"a multiple of {ALIGNMENT_BYTES}")
-    if low < chip.reserved_bytes or high > chip.sram_bytes:
-        expected = f"within [{chip.reserved_bytes}, {chip.sram_bytes})"
+    if low < chip.reserved_bytes or high > chip.data_end_bytes:
+        expected = f"within [{chip.reserved_bytes}, {chip.data_end_bytes})"
         yield Violation(buffer.name, "capacity", f"bytes [{low}, {high})", expected)
 
 
@@ -191,11 +191,25 @@ def _same_slots(spec: OperatorSpec, operand: Operand) -> bool:
 
 
 def _totals(plan: ModulePlan, chip: ChipSpec) -> Iterator[Violation]:
-    """The stated peak is one past the highest address, and the capacity is the chip's memory."""
-    top = max((b.address_bytes + b.size_bytes for b in plan.buffers), default=chip.reserved_bytes)
-    if plan.peak_bytes != top:
+    """The stated peak is the most bytes in use at a moment, and the capacity is the chip's memory."""
+    most = plan.reserved_bytes + max((_in_use(plan, b.first_moment) for b in plan.buffers), default=0)
+    if plan.peak_bytes != most:
         yield Violation(
-            plan.graph.name, "peak", f"{plan.peak_bytes} bytes", f"{top}, the end of the last buffer"
+            plan.graph.name, "peak", f"{plan.peak_bytes} bytes", f"{most}, the most in use at a moment"
         )
     if plan.capacity_bytes != chip.sram_bytes:
         yield Violation(plan.graph.name, "capacity", f"{plan.capacity_bytes} bytes", f"{chip.sram_bytes}")
+
+
+def _in_use(plan: ModulePlan, now: int) -> int:
+    """Return the bytes under all buffers that are alive at a moment, each byte once."""
+    alive = sorted(
+        (b.address_bytes, b.address_bytes + b.size_bytes)
+        for b in plan.buffers
+        if b.first_moment <= now <= b.last_moment
+    )
+    total = reached = 0
+    for begin, end in alive:
+        total += max(end - max(begin, reached), 0)
+        reached = max(reached, end)
+    return total

@@ -1,0 +1,255 @@
+"""Where buffers lie: bytes of their own as long as they live, and memory elements of their own where that is faster.
+
+Placing begins with greed: the largest buffer first, each where it grants most wishes. Where greed finds no room for
+all, it begins with the closest packing (`plan.memory.allocation`), in which the buffers that live as long as the program
+may be stacked in any order, below and above the others. Either way single buffers then move to where they grant more.
+All addresses are those of the device, counted from the first byte of a core's memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from t10.chip import ChipSpec
+from t10.core.arrays import Bools, Ints
+from t10.core.schedule import Buffer
+from t10.core.tile import ALIGNMENT_BYTES, OVERREAD_BYTES
+from t10.plan.memory.allocation import Request, aligned_size, block_of_request, live_always, packed, placed
+
+MOVING_ROUNDS = 3
+SWAPS = 400
+"""Exchanges of two buffers in the stack that are tried where memory is full."""
+KEPT_PLACEMENTS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """Two buffers that are accessed at once, or one that is read 16 bytes at a time, by name.
+
+    Granted where the two lie in different memory elements, the one in the interleaved region. `weight` says how much
+    slower the program is otherwise, in about cycles.
+    """
+
+    names: tuple[str, ...]
+    weight: int
+
+
+@lru_cache(maxsize=KEPT_PLACEMENTS)
+def placed_buffers(
+    requests: tuple[Request, ...], wishes: tuple[Wish, ...], chip: ChipSpec, bottom_bytes: int
+) -> tuple[Buffer, ...]:
+    """Return a buffer per request, in their order, from `bottom_bytes` of the memory on.
+
+    The last of them ends above `chip.data_end_bytes` where the closest packing does. Raises `T10Error` for a request
+    that cannot take over what it names.
+    """
+    owner = block_of_request(requests)
+    starts = _Placing(requests, owner, wishes, chip, bottom_bytes).starts()
+    return tuple(placed(request, int(starts[b])) for b, request in zip(owner, requests, strict=True))
+
+
+class _Placing:
+    """Blocks of bytes, each of one request or of several that take it over, and what is wished of them."""
+
+    def __init__(
+        self,
+        requests: Sequence[Request],
+        owner: Sequence[int],
+        wishes: Sequence[Wish],
+        chip: ChipSpec,
+        bottom_bytes: int,
+    ) -> None:
+        self.memory = chip.tile_memory
+        self.bottom = -(-bottom_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+        self.top = chip.data_end_bytes
+        n = max(owner, default=-1) + 1
+        self.first: Ints = np.full(n, np.iinfo(np.int64).max)
+        self.last: Ints = np.full(n, -1, np.int64)
+        self.size: Ints = np.zeros(n, np.int64)
+        for block, request in zip(owner, requests, strict=True):
+            self.first[block] = min(self.first[block], request.first)
+            self.last[block] = max(self.last[block], request.last)
+            self.size[block] = aligned_size(request.size_bytes)
+        number = {request.name: block for block, request in zip(owner, requests, strict=True)}
+        self.alone: Ints = np.zeros(n, np.int64)
+        by_pair: dict[tuple[int, int], int] = {}
+        for wish in wishes:
+            blocks = sorted({number[name] for name in wish.names if name in number})
+            if len(blocks) < len(wish.names):
+                continue
+            if len(blocks) == 1:
+                self.alone[blocks[0]] += wish.weight
+            else:
+                pair = (blocks[0], blocks[1])
+                by_pair[pair] = by_pair.get(pair, 0) + wish.weight
+        self.pairs: Ints = np.array(list(by_pair), np.int64).reshape(-1, 2)
+        self.weights: Ints = np.array(list(by_pair.values()), np.int64)
+        both: Ints = np.concatenate([self.pairs, self.pairs[:, ::-1]])
+        order = np.argsort(both[:, 0], kind="stable")
+        self.partner, self.partner_weight = both[order, 1], np.tile(self.weights, 2)[order]
+        self.partners_from: Ints = np.searchsorted(both[order, 0], np.arange(n + 1))
+
+    def starts(self) -> Ints:
+        """Return where every block begins."""
+        greedy = self._greedy()
+        if greedy is None:
+            return self._moved(self._stacked())
+        return self._moved(greedy)
+
+    def penalty(self, starts: Ints) -> int:
+        """Return the weight of all wishes that are not granted."""
+        low, high = self._elements(starts, starts + self.size)
+        one, other = self.pairs.T
+        shared = (low[one] <= high[other]) & (low[other] <= high[one])
+        plain = starts < self.memory.interleaved_base - self.memory.base
+        return int(self.weights[shared].sum() + self.alone[plain].sum())
+
+    def _elements(self, begins: Ints, ends: Ints) -> tuple[Ints, Ints]:
+        """Return the numbers of the first and the last memory element that reading bytes touches."""
+        return self._element(begins), self._element(np.maximum(begins, ends + OVERREAD_BYTES - 1))
+
+    def _element(self, offsets: Ints) -> Ints:
+        plain = self.memory.interleaved_base - self.memory.base
+        return np.where(
+            offsets < plain,
+            offsets // self.memory.element_bytes,
+            plain // self.memory.element_bytes + (offsets - plain) // self.memory.interleaved_bytes,
+        )
+
+    def _greedy(self) -> Ints | None:
+        """Return starts where every block in turn takes its best free bytes, None where one finds none."""
+        starts: Ints = np.full(len(self.size), -1, np.int64)
+        order = sorted(range(len(self.size)), key=lambda b: (-self.size[b], self.first[b], b))
+        for block in order:
+            found = self._best(block, starts, starts >= 0)
+            if found is None:
+                return None
+            starts[block] = found[1]
+        return starts
+
+    def _moved(self, starts: Ints) -> Ints:
+        """Return starts after blocks moved to where fewer of their wishes are broken, as long as that helps."""
+        everything: Bools = np.ones(len(starts), np.bool_)
+        for _ in range(MOVING_ROUNDS):
+            has_moved = False
+            for block in np.flatnonzero(self._broken(starts)).tolist():
+                now = self._price(block, starts[block : block + 1], starts, everything)[0]
+                if not now:
+                    continue
+                everything[block] = False
+                found = self._best(block, starts, everything)
+                everything[block] = True
+                if found is not None and found[0] < now:
+                    starts[block] = found[1]
+                    has_moved = True
+            if not has_moved:
+                break
+        return starts
+
+    def _broken(self, starts: Ints) -> Bools:
+        """Return which blocks have wishes that are not granted."""
+        low, high = self._elements(starts, starts + self.size)
+        one, other = self.pairs.T
+        shared = (low[one] <= high[other]) & (low[other] <= high[one])
+        plain = self.memory.interleaved_base - self.memory.base
+        result: Bools = (self.alone > 0) & (starts < plain)
+        result[self.pairs[shared].reshape(-1)] = True
+        return result
+
+    def _price(self, block: int, candidates: Ints, starts: Ints, has_place: Bools) -> Ints:
+        """Return the weight of a block's wishes that each candidate for its start breaks."""
+        span = slice(self.partners_from[block], self.partners_from[block + 1])
+        partners, weights = self.partner[span], self.partner_weight[span]
+        partners, weights = partners[has_place[partners]], weights[has_place[partners]]
+        low, high = self._elements(candidates, candidates + self.size[block])
+        their_low, their_high = self._elements(starts[partners], starts[partners] + self.size[partners])
+        shared = (low[:, None] <= their_high) & (their_low <= high[:, None])
+        plain = candidates < self.memory.interleaved_base - self.memory.base
+        return shared @ weights + plain * self.alone[block]
+
+    def _best(self, block: int, starts: Ints, has_place: Bools) -> tuple[int, int] | None:
+        """Return (weight of broken wishes, start) of the best free bytes for a block, None without any."""
+        alive = has_place & (self.first <= self.last[block]) & (self.last >= self.first[block])
+        begins, sizes = starts[alive], self.size[alive]
+        order = np.argsort(begins, kind="stable")
+        begins, ends = begins[order], np.maximum.accumulate((begins + sizes)[order])
+        lows = np.concatenate([[self.bottom], np.maximum(ends, self.bottom)])
+        highs = np.concatenate([begins, [self.top]])
+        wide = highs - lows >= self.size[block]
+        candidates = self._candidates(lows[wide], highs[wide], int(self.size[block]))
+        if not len(candidates):
+            return None
+        prices = self._price(block, candidates, starts, has_place)
+        best = int(np.argmin(prices))
+        return int(prices[best]), int(candidates[best])
+
+    def _candidates(self, lows: Ints, highs: Ints, size: int) -> Ints:
+        """Return starts worth trying in gaps [low, high): their ends, and where elements begin or end between.
+
+        Those in the interleaved region come first, each half lowest first.
+        """
+        plain = self.memory.interleaved_base - self.memory.base
+        borders = np.concatenate([
+            np.arange(0, plain, self.memory.element_bytes, np.int64),
+            np.arange(plain, max(self.top, plain) + 1, self.memory.interleaved_bytes, np.int64),
+        ])
+        before = (borders - OVERREAD_BYTES - size) // ALIGNMENT_BYTES * ALIGNMENT_BYTES
+        within = np.concatenate([borders, before])
+        gap = np.searchsorted(lows, within, side="right") - 1
+        inside = (gap >= 0) & (within + size <= highs[np.maximum(gap, 0)]) if len(lows) else within < 0
+        last = (highs - size) // ALIGNMENT_BYTES * ALIGNMENT_BYTES
+        found = np.unique(np.concatenate([lows, last, within[inside]]))
+        return np.concatenate([found[found >= plain], found[found < plain]])
+
+    def _stacked(self) -> Ints:
+        """Return the closest packing, with those that live always in the best order found, below and above the rest."""
+        tight = packed(self.first, self.last, self.size)
+        always = live_always(self.first, self.last)
+        stack = np.flatnonzero(always).tolist()
+        height = int((tight + self.size)[~always].max(initial=0) - self.size[always].sum()) if (~always).any() else 0
+        height = max(height, 0)
+        inner = tight - int(self.size[always].sum())
+        best: tuple[int, Ints] | None = None
+
+        def arranged(order: list[int], n_below: int, *, is_mirrored: bool) -> Ints:
+            starts: Ints = np.zeros(len(self.size), np.int64)
+            rest = inner if not is_mirrored else height - inner - self.size
+            chosen = np.array(order, np.int64)
+            sizes = self.size[chosen]
+            begins = self.bottom + np.cumsum(sizes) - sizes
+            begins[n_below:] += height
+            starts[chosen] = begins
+            middle = self.bottom + int(sizes[:n_below].sum())
+            starts[~always] = middle + rest[~always]
+            return starts
+
+        def tried(order: list[int], n_below: int, *, is_mirrored: bool) -> bool:
+            nonlocal best
+            starts = arranged(order, n_below, is_mirrored=is_mirrored)
+            price = self.penalty(starts)
+            if best is None or price < best[0]:
+                best = (price, starts)
+                return True
+            return False
+
+        state = (0, False)
+        for n_below in sorted({0, len(stack) // 2, len(stack)}):
+            for is_mirrored in (False, True):
+                if tried(stack, n_below, is_mirrored=is_mirrored):
+                    state = (n_below, is_mirrored)
+        heavy = sorted(range(len(stack)), key=lambda i: (-self.size[stack[i]], i))
+        pairs = [(i, j) for a, i in enumerate(heavy) for j in heavy[a + 1 :]]
+        for i, j in pairs[:SWAPS]:
+            if best is None or not best[0]:
+                break
+            stack[i], stack[j] = stack[j], stack[i]
+            if not tried(stack, state[0], is_mirrored=state[1]):
+                stack[i], stack[j] = stack[j], stack[i]
+        for n_below in range(len(stack) + 1 if len(stack) <= SWAPS else 0):
+            tried(stack, n_below, is_mirrored=state[1])
+        assert best is not None
+        return best[1]

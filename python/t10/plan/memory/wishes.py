@@ -1,0 +1,105 @@
+"""What a program runs faster with: buffers that it accesses at once in memory elements of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from math import prod
+
+from t10.core.dtypes import size_bytes
+from t10.core.expression import OperatorSpec
+from t10.core.geometry import ring_length
+from t10.core.graph import Graph
+from t10.core.movement import operand_of
+from t10.core.plan import OperatorPlan
+from t10.core.schedule import ScheduledOperator
+from t10.cost.operator import n_advances, output_chunk, shift_elements
+from t10.plan.memory.allocation import Request
+from t10.plan.memory.levels import operand_slots
+from t10.plan.memory.placement import Wish
+
+SHIFT = "shift"
+PRODUCTS_PER_CYCLE = 16
+POINTS_PER_CYCLE = 2
+BYTES_PER_CYCLE = 8
+"""About what a core does in a cycle, to weigh wishes against each other."""
+
+
+def wishes_of(
+    graph: Graph, operators: Sequence[ScheduledOperator], requests: Sequence[Request]
+) -> tuple[Wish, ...]:
+    """Return what every step wishes of the buffers it touches: codelets of their operands, exchanges of both ends.
+
+    A tile that sends from and receives into one memory element does one after the other (timing reference, section 3).
+    """
+    buffers = frozenset(request.name for request in requests)
+    result: list[Wish] = []
+    homes = {value.name: f"idle:{value.name}" for value in graph.weights}
+    homes |= {value.name: f"input:{value.name}" for value in graph.inputs}
+    for spec, scheduled in zip(graph.operators, operators, strict=True):
+        result += _of_codelets(spec, scheduled, buffers)
+        result += _of_exchanges(graph, spec, scheduled, homes, buffers)
+        homes[spec.output.name] = f"value:{spec.output.name}"
+    return tuple(wish for wish in result if wish.weight)
+
+
+def _of_codelets(
+    spec: OperatorSpec, scheduled: ScheduledOperator, buffers: frozenset[str]
+) -> Iterator[Wish]:
+    """Yield what sub-tasks and epilogues wish of the operands they access at once."""
+    plan = scheduled.active.plan
+    value = f"value:{spec.output.name}"
+    accumulator = f"accumulator:{spec.name}"
+    accumulator = accumulator if accumulator in buffers else value
+    arrivals = sorted(scheduled.arrivals, key=lambda a: a.operand)
+    n_inputs = len(spec.inputs)
+    is_product = spec.combine == "sum" and n_inputs > 1
+    rate = PRODUCTS_PER_CYCLE if is_product else POINTS_PER_CYCLE
+    n_points = prod(plan.box) * plan.n_sub_tasks
+    yield from _together((*(a.buffer for a in arrivals[:n_inputs]), accumulator), 1 + n_points // rate)
+    n_members, n_slots = output_chunk(spec, plan)
+    if spec.epilogue is not None:
+        names = (accumulator, *(a.buffer for a in arrivals[n_inputs:]), value)
+        yield from _together(names, 1 + n_slots // POINTS_PER_CYCLE)
+    if n_members > 1:
+        yield from _together((SHIFT, accumulator), 1 + n_slots * n_members // POINTS_PER_CYCLE)
+
+
+def _together(names: tuple[str, ...], weight: int) -> Iterator[Wish]:
+    """Yield the wishes of one codelet: every operand interleaved, every two of them apart."""
+    names = tuple(dict.fromkeys(names))
+    yield from (Wish((name,), weight) for name in names)
+    yield from (Wish(pair, weight) for pair in combinations(names, 2))
+
+
+def _of_exchanges(
+    graph: Graph,
+    spec: OperatorSpec,
+    scheduled: ScheduledOperator,
+    homes: dict[str, str],
+    buffers: frozenset[str],
+) -> Iterator[Wish]:
+    """Yield that what an exchange reads and what it writes lie apart."""
+    plan = scheduled.active.plan
+    for arrival in scheduled.arrivals:
+        operand = operand_of(spec, arrival.operand)
+        n_bytes = operand_slots(spec, plan, arrival.operand) * size_bytes(operand.dtype)
+        if arrival.kind != "in_place":
+            for source in graph.sources_of(operand.name):
+                yield Wish((homes[source], arrival.buffer), n_bytes // BYTES_PER_CYCLE)
+        if arrival.operand < len(spec.inputs) and ring_length(plan, arrival.operand) > 1:
+            weight = _passed_bytes(spec, plan, arrival.operand) // BYTES_PER_CYCLE
+            yield Wish((SHIFT, arrival.buffer), weight)
+    output = len(spec.inputs)
+    if ring_length(plan, output) > 1:
+        weight = _passed_bytes(spec, plan, output) // BYTES_PER_CYCLE
+        for name in (f"accumulator:{spec.name}", f"value:{spec.output.name}"):
+            if name in buffers:
+                yield Wish((SHIFT, name), weight)
+
+
+def _passed_bytes(spec: OperatorSpec, plan: OperatorPlan, slot: int) -> int:
+    """Return the bytes of an operand that a core passes on in all shifts together."""
+    dtype = spec.inputs[slot].dtype if slot < len(spec.inputs) else spec.acc_dtype
+    n = sum(shift_elements(spec, plan, slot, a) * n_advances(plan, a) for a in plan.loop_order)
+    return n * size_bytes(dtype)
