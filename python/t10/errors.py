@@ -6,6 +6,8 @@ A message says what was found and what was expected; `operator`, `location` and 
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 EXIT_INTERNAL = 70
@@ -85,3 +87,13 @@ class SimTrap(T10Error):
     """A simulator stopped: poisoned data was read, a memory overflowed, or an access was out of bounds."""
 
     exit_code: ClassVar[int] = 6
+
+
+@contextmanager
+def naming(operator: str) -> Generator[None]:
+    """Give errors that name no operator this one."""
+    try:
+        yield
+    except T10Error as error:
+        error.operator = error.operator or operator
+        raise

@@ -1,15 +1,14 @@
-"""What a device program is built from: variables, compute sets, copies and patterns, each kept once by content."""
+"""What a device program is built from: variables, jobs, copies and patterns, each kept once by content."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from t10.core.arrays import Ints
 from t10.core.canonical import canonical
-from t10.core.codelet import Codelet, by_name
 from t10.core.device import (
-    ComputeSet,
     Copy,
     CopyKind,
     Exchange,
@@ -22,10 +21,9 @@ from t10.core.device import (
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.task import TaskOperand
-from t10.emit.compiled_sets import CompiledSets, named
+from t10.emit.compiled_sets import CompiledSets
 from t10.emit.device_interface import DeviceInterface
 from t10.emit.patterns import received_bytes
-from t10.core.tile import TileRange
 from t10.emit.vertices import VertexNest, Work
 
 T = TypeVar("T")
@@ -33,23 +31,42 @@ T = TypeVar("T")
 SHIFT_BUFFER = "shift"
 
 
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A compute set before it is compiled: `number` is that of its nest and work (`emit.compiled_sets`).
+
+    `names` are the variables that stand for the nest's operands; `cycles` are modelled.
+    """
+
+    operator: str
+    kind: VertexKind
+    number: int
+    names: tuple[str, ...]
+    cycles: int
+    comment: str
+
+
 @dataclass(slots=True)
 class Builder(DeviceInterface):
-    """The `DeviceInterface` of an IPU: collects a device program; `places` is where every buffer lies, by name."""
+    """The `DeviceInterface` of an IPU: collects a device program that does not say yet where anything lies.
+
+    `sizes` are bytes of buffers by name; addresses of variables are 0, and compute sets are jobs: `emit.link` compiles
+    them for where their operands are put.
+    """
 
     n_tiles: int
-    places: dict[str, TileRange]
+    sizes: dict[str, int]
     variables: dict[str, Variable] = field(default_factory=dict[str, Variable])
-    codelets: dict[str, Codelet] = field(default_factory=dict[str, Codelet])
-    compute_sets: dict[str, ComputeSet] = field(default_factory=dict[str, ComputeSet])
+    jobs: dict[str, Job] = field(default_factory=dict[str, Job])
+    compiled: CompiledSets = field(default_factory=CompiledSets)
     patterns: dict[str, Pattern] = field(default_factory=dict[str, Pattern])
     copies: dict[str, Copy] = field(default_factory=dict[str, Copy])
-    scratch_bytes: int = 0
+    rows_by_pattern: dict[str, Ints] = field(default_factory=dict[str, Ints])
+    """Bytes of exchange code that patterns take on every tile."""
     _kinds: dict[OperatorSpec, int] = field(default_factory=dict[OperatorSpec, int])
     _kind_by_name: dict[str, int] = field(default_factory=dict[str, int])
     _made: dict[object, Any] = field(default_factory=dict[object, Any])
-    _compiled: CompiledSets = field(default_factory=CompiledSets)
-    _set_by_content: dict[tuple[str, str, int, tuple[str, ...]], str] = field(
+    _job_by_content: dict[tuple[str, str, int, tuple[str, ...]], str] = field(
         default_factory=dict[tuple[str, str, int, tuple[str, ...]], str]
     )
     _copy_by_content: dict[tuple[str, str, str, tuple[str, ...], str], str] = field(
@@ -68,8 +85,7 @@ class Builder(DeviceInterface):
     ) -> str:
         """Add a variable unless it is there, and return its name."""
         if name not in self.variables:
-            address = self.places[name].address_bytes
-            self.variables[name] = Variable(name, role, dtype, shape, n_tiles, address, comment)
+            self.variables[name] = Variable(name, role, dtype, shape, n_tiles, 0, comment)
         return name
 
     def kind_of(self, spec: OperatorSpec) -> int:
@@ -89,9 +105,7 @@ class Builder(DeviceInterface):
     def shift_buffer(self, dtype: str) -> str:
         """Return the variable that shows the shift buffer as elements of `dtype`; all share its bytes."""
         name = f"{SHIFT_BUFFER}:{dtype}"
-        place = self.places[SHIFT_BUFFER]
-        self.places[name] = place
-        shape = (place.size_bytes // size_bytes(dtype),)
+        shape = (self.sizes[SHIFT_BUFFER] // size_bytes(dtype),)
         return self.variable(
             name, "buffer", dtype, shape, self.n_tiles, "receive buffer of shifts and reductions"
         )
@@ -99,19 +113,13 @@ class Builder(DeviceInterface):
     def execute(
         self, operator: str, kind: VertexKind, nest: VertexNest, work: Work, cycles: int, comment: str = ""
     ) -> Execute:
-        """Add a compute set unless the operator has an equal one, and return its execution."""
+        """Add a job unless the operator has an equal one, and return its execution."""
         names = tuple(variable for variable, _ in nest.operands)
-        number, made = self._compiled.of(nest, work, self.places)
-        if any(self.codelets.get(codelet.name) is not codelet for codelet in made.codelets):
-            self.codelets = by_name((*self.codelets.values(), *made.codelets))
-        self.scratch_bytes = max(self.scratch_bytes, made.scratch_bytes)
-        content = (operator, kind, number, names)
-        name = self._set_by_content.get(content)
+        content = (operator, kind, self.compiled.number_of(nest, work), names)
+        name = self._job_by_content.get(content)
         if name is None:
-            name = _fresh(f"{kind}:{operator}", self.compute_sets)
-            self._set_by_content[content] = name
-            groups = tuple(replace(named(group, names), cycles=cycles) for group in made.groups)
-            self.compute_sets[name] = ComputeSet(name, operator, kind, groups, cycles, comment)
+            name = self._job_by_content[content] = _fresh(f"{kind}:{operator}", self.jobs)
+            self.jobs[name] = Job(operator, kind, content[2], names, cycles, comment)
         return Execute(name)
 
     def exchange(

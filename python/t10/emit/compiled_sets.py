@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from t10.core.codelet import POINTERS
 from t10.core.device import Reference, VertexGroup
-from t10.core.tile import WIDE_BYTES
-from t10.core.tile import TileRange
-from t10.emit.vertices import VertexNest, Vertices, Work, apart_pairs, vertices
+from t10.emit.vertices import Lie, VertexNest, Vertices, Work, vertices
 
 PLACEHOLDER = "operand "
 
@@ -17,30 +16,59 @@ PLACEHOLDER = "operand "
 class CompiledSets:
     """Vertices by what they are compiled from; their words point at operands by number (`named` says at which)."""
 
-    _made: dict[object, tuple[int, Vertices]] = field(default_factory=dict[object, tuple[int, Vertices]])
+    _number_by_content: dict[object, int] = field(default_factory=dict[object, int])
+    _content: list[tuple[VertexNest, Work]] = field(default_factory=list[tuple[VertexNest, Work]])
+    _made: dict[tuple[int, Lie], tuple[int, Vertices]] = field(
+        default_factory=dict[tuple[int, Lie], tuple[int, Vertices]]
+    )
     _number_by_groups: dict[tuple[VertexGroup, ...], int] = field(
         default_factory=dict[tuple[VertexGroup, ...], int]
     )
 
-    def of(self, nest: VertexNest, work: Work, places: Mapping[str, TileRange]) -> tuple[int, Vertices]:
-        """Return a number that equal groups of vertices share, and the vertices."""
-        lie = [places[name] for name, _ in nest.operands]
+    def number_of(self, nest: VertexNest, work: Work) -> int:
+        """Return a number that nests share which are equal but for the names of their operands, with equal work."""
         unnamed = replace(
             nest, operands=tuple((f"{PLACEHOLDER}{n}", o) for n, (_, o) in enumerate(nest.operands))
         )
-        key = (
-            unnamed,
-            # All that tasks know of where operands lie.
-            tuple((place.address_bytes % WIDE_BYTES, place.is_interleaved) for place in lie),
-            apart_pairs(lie),
-            _content(work),
-        )
-        found = self._made.get(key)
+        number = self._number_by_content.setdefault((unnamed, _content(work)), len(self._content))
+        if number == len(self._content):
+            self._content.append((unnamed, work))
+        return number
+
+    def of(self, number: int, lie: Lie) -> tuple[int, Vertices]:
+        """Return the vertices of a nest whose operands lie so, and a number that equal groups of vertices share."""
+        found = self._made.get((number, lie))
         if found is None:
-            made = vertices(unnamed, work, {f"{PLACEHOLDER}{n}": place for n, place in enumerate(lie)})
-            number = self._number_by_groups.setdefault(made.groups, len(self._number_by_groups))
-            found = self._made[key] = (number, made)
+            made = vertices(*self._content[number], lie)
+            groups = self._number_by_groups.setdefault(made.groups, len(self._number_by_groups))
+            found = self._made[number, lie] = (groups, made)
         return found
+
+    def demands(self, number: int) -> Lie:
+        """Return what the fastest code for a nest demands of its operands."""
+        n_operands = len(self._content[number][0].operands)
+        _, made = self.of(number, Lie.best(n_operands))
+        codelets = {codelet.name: codelet for codelet in made.codelets}
+        interleaved: set[int] = set()
+        apart: set[tuple[int, int]] = set()
+        for group in made.groups:
+            codelet = codelets[group.codelet]
+            operands = {
+                each.name: int(word.variable.removeprefix(PLACEHOLDER))
+                for each, word in zip(codelet.fields, group.words, strict=True)
+                if each.kind in POINTERS
+                and isinstance(word, Reference)
+                and word.variable.startswith(PLACEHOLDER)
+            }
+            interleaved.update(
+                operands[f.name] for f in codelet.fields if f.is_interleaved and f.name in operands
+            )
+            apart.update(_pairs((operands.get(a), operands.get(b)) for a, b in codelet.apart))
+        return Lie(frozenset(interleaved), frozenset(apart))
+
+
+def _pairs(found: Iterable[tuple[int | None, int | None]]) -> set[tuple[int, int]]:
+    return {(min(a, b), max(a, b)) for a, b in found if a is not None and b is not None and a != b}
 
 
 def named(group: VertexGroup, names: tuple[str, ...]) -> VertexGroup:

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 
 from t10.chip import ChipSpec
-from t10.core.codelet import Codelet
+from t10.core.codelet import Codelet, by_name
 from t10.core.device import (
     ComputeSet,
     DeviceProgram,
+    Execute,
     HostTensor,
     MemoryMap,
     OperatorProgram,
     Reference,
+    Step,
     Variable,
     VertexGroup,
 )
-from t10.core.tile import ALIGNMENT_BYTES, N_WORKERS, TileMemory
-from t10.emit.builder import Builder
+from t10.core.tile import ALIGNMENT_BYTES, N_WORKERS, TileMemory, TileRange
+from t10.emit.builder import SHIFT_BUFFER, Builder
+from t10.emit.compiled_sets import named
 from t10.emit.exchange_code import exchange_code_bytes
-from t10.core.tile import TileRange
-from t10.emit.vertices import SCRATCH
-from t10.errors import InfeasiblePlanError
+from t10.emit.loop_rolling import rolled
+from t10.emit.vertices import SCRATCH, Lie
+from t10.errors import InfeasiblePlanError, naming
 from t10.isa.assembler import assemble
 from t10.isa.image import Image
 
@@ -51,25 +55,44 @@ def assembled(codelets: tuple[Codelet, ...], memory: TileMemory) -> Image:
     return assemble(codelets_text(codelets), memory=memory, source="codelets.S")
 
 
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A model lowered, before anything has its place: what `builder` collected, steps by operator, host tensors."""
+
+    name: str
+    builder: Builder
+    operators: tuple[OperatorProgram, ...]
+    weights: tuple[HostTensor, ...]
+    inputs: tuple[HostTensor, ...]
+    outputs: tuple[HostTensor, ...]
+
+
 def link(
-    builder: Builder,
-    chip: ChipSpec,
-    *,
-    name: str,
-    operators: tuple[OperatorProgram, ...],
-    weights: tuple[HostTensor, ...],
-    inputs: tuple[HostTensor, ...],
-    outputs: tuple[HostTensor, ...],
+    parts: Parts, chip: ChipSpec, address_by_buffer: Mapping[str, int], reserved_bytes: int
 ) -> DeviceProgram:
-    """Return the device program of what `builder` collected, with every vertex's words at an address."""
-    codelets = tuple(builder.codelets[key] for key in sorted(builder.codelets))
-    tile = chip.tile_memory
+    """Return the device program of parts whose buffers lie at addresses (bytes, from the first of a core's memory on).
+
+    Code is compiled for how operands lie. Everything that is no buffer is put at the bottom of the memory, into the
+    `reserved_bytes` that data leave there, if they are enough (`check_fits`).
+    """
+    builder, tile = parts.builder, chip.tile_memory
+    places = {
+        name: TileRange(tile.base + address, builder.sizes[name], tile)
+        for name, address in address_by_buffer.items()
+    }
+    variables = {
+        name: replace(variable, address_bytes=places[_buffer_of(name)].address_bytes)
+        for name, variable in builder.variables.items()
+    }
+    linked = _compiled(parts, {name: places[_buffer_of(name)] for name in variables})
+    codelets = tuple(linked.codelets[key] for key in sorted(linked.codelets))
     code = tile.base
     state = _aligned(code + (assembled(codelets, tile).size_bytes if codelets else 0))
-    sets, scratch = vertex_state(builder, state)
-    stack = _aligned(scratch + builder.scratch_bytes)
+    address_by_name = {name: variable.address_bytes for name, variable in variables.items()}
+    sets, scratch = vertex_state(linked.compute_sets, address_by_name, state)
+    stack = _aligned(scratch + linked.scratch_bytes)
     exchange = _aligned(stack + stack_bytes(codelets))
-    free = _aligned(exchange + exchange_bytes(builder))
+    free = _aligned(exchange + exchange_bytes(builder, address_by_name))
     memory = MemoryMap(
         base=tile.base,
         code=code,
@@ -78,30 +101,76 @@ def link(
         stack=stack,
         exchange=exchange,
         free=free,
-        data=tile.base + chip.reserved_bytes,
+        data=tile.base + reserved_bytes,
         end=tile.end,
     )
-    if builder.scratch_bytes:
-        builder.places[SCRATCH] = TileRange(scratch, builder.scratch_bytes, tile)
+    if linked.scratch_bytes:
         comment = "what codelets use while they run"
-        builder.variables[SCRATCH] = Variable(
-            SCRATCH, "scratch", "ui8", (builder.scratch_bytes,), builder.n_tiles, scratch, comment
+        variables[SCRATCH] = Variable(
+            SCRATCH, "scratch", "ui8", (linked.scratch_bytes,), builder.n_tiles, scratch, comment
         )
     return DeviceProgram(
-        name=name,
+        name=parts.name,
         chip=chip.name,
         n_tiles=builder.n_tiles,
         memory=memory,
-        variables=tuple(builder.variables.values()),
+        variables=tuple(variables.values()),
         codelets=codelets,
         compute_sets=sets,
         patterns=tuple(builder.patterns.values()),
         copies=tuple(builder.copies.values()),
-        operators=operators,
-        weights=weights,
-        inputs=inputs,
-        outputs=outputs,
+        operators=linked.operators,
+        weights=parts.weights,
+        inputs=parts.inputs,
+        outputs=parts.outputs,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Linked:
+    """What compiling all jobs comes to: compute sets and codelets by name, steps that name these compute sets."""
+
+    compute_sets: dict[str, ComputeSet]
+    codelets: dict[str, Codelet]
+    operators: tuple[OperatorProgram, ...]
+    scratch_bytes: int
+
+
+def _compiled(parts: Parts, places: Mapping[str, TileRange]) -> _Linked:
+    """Return all jobs compiled for how their operands lie, equal compute sets of one operator once, loops rolled."""
+    builder = parts.builder
+    sets: dict[str, ComputeSet] = {}
+    codelets: dict[str, Codelet] = {}
+    set_by_content: dict[tuple[str, str, int, tuple[str, ...]], str] = {}
+    set_by_job: dict[str, str] = {}
+    scratch_bytes = 0
+    for name, job in builder.jobs.items():
+        lie = Lie.of([places[variable] for variable in job.names])
+        with naming(job.operator):
+            number, made = builder.compiled.of(job.number, lie)
+        if any(codelets.get(codelet.name) is not codelet for codelet in made.codelets):
+            codelets = by_name((*codelets.values(), *made.codelets))
+        scratch_bytes = max(scratch_bytes, made.scratch_bytes)
+        content = (job.operator, job.kind, number, job.names)
+        known = set_by_content.setdefault(content, name)
+        set_by_job[name] = known
+        if known == name:
+            groups = tuple(replace(named(group, job.names), cycles=job.cycles) for group in made.groups)
+            sets[name] = ComputeSet(name, job.operator, job.kind, groups, job.cycles, job.comment)
+    operators = tuple(
+        OperatorProgram(each.operator, rolled(tuple(_renamed(step, set_by_job) for step in each.steps)))
+        for each in parts.operators
+    )
+    return _Linked(sets, codelets, operators, scratch_bytes)
+
+
+def _renamed(step: Step, set_by_job: Mapping[str, str]) -> Step:
+    return Execute(set_by_job[step.compute_set]) if isinstance(step, Execute) else step
+
+
+def _buffer_of(variable: str) -> str:
+    """Return the buffer that a variable lies in: the shift buffer has one per type of elements."""
+    return SHIFT_BUFFER if variable.startswith(f"{SHIFT_BUFFER}:") else variable
 
 
 def check_fits(program: DeviceProgram, tile: TileMemory) -> None:
@@ -127,15 +196,18 @@ def stack_bytes(codelets: tuple[Codelet, ...]) -> int:
     return SUPERVISOR_STACK_BYTES + supervisor + N_WORKERS * worker
 
 
-def exchange_bytes(builder: Builder) -> int:
+def exchange_bytes(builder: Builder, address_by_name: Mapping[str, int]) -> int:
     """Return the estimated bytes of exchange code on the tile that has most."""
-    addresses = {name: place.address_bytes for name, place in builder.places.items()}
-    by_kind = exchange_code_bytes(builder.copies.values(), builder.patterns, addresses, builder.n_tiles)
+    by_kind = exchange_code_bytes(
+        builder.copies.values(), builder.patterns, address_by_name, builder.n_tiles, builder.rows_by_pattern
+    )
     total = sum(by_kind.values(), np.zeros(builder.n_tiles, np.int64))
     return int(total.max(initial=0))
 
 
-def vertex_state(builder: Builder, first: int) -> tuple[tuple[ComputeSet, ...], int]:
+def vertex_state(
+    compute_sets: Mapping[str, ComputeSet], address_by_name: Mapping[str, int], first: int
+) -> tuple[tuple[ComputeSet, ...], int]:
     """Return the compute sets with an address for every group's words, and the first address after them.
 
     Sets whose vertices have equal words on the same tiles share them: equal layers mostly do.
@@ -143,8 +215,8 @@ def vertex_state(builder: Builder, first: int) -> tuple[tuple[ComputeSet, ...], 
     address = first
     address_by_words: dict[object, int] = {}
     result: list[ComputeSet] = []
-    for one in builder.compute_sets.values():
-        words = tuple((group.tiles, _addressed(group, builder)) for group in one.groups)
+    for one in compute_sets.values():
+        words = tuple((group.tiles, _addressed(group, address_by_name)) for group in one.groups)
         # A tile runs one vertex of a compute set: its groups share the same bytes.
         here = address_by_words.setdefault(words, address)
         result.append(
@@ -156,11 +228,10 @@ def vertex_state(builder: Builder, first: int) -> tuple[tuple[ComputeSet, ...], 
     return tuple(result), address
 
 
-def _addressed(group: VertexGroup, builder: Builder) -> tuple[object, ...]:
+def _addressed(group: VertexGroup, address_by_name: Mapping[str, int]) -> tuple[object, ...]:
     """Return the words of a group's vertices with addresses for names; what is not placed yet keeps its name."""
-    places = builder.places
     return tuple(
-        (places[word.variable].address_bytes if word.variable in places else word.variable, word.offset_bytes)
+        (address_by_name.get(word.variable, word.variable), word.offset_bytes)
         if isinstance(word, Reference)
         else word
         for word in group.words

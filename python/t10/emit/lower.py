@@ -16,19 +16,17 @@ from t10.core.graph import TensorValue
 from t10.core.plan import OperatorPlan
 from t10.core.program import Arrive, Epilogue, Fill, Reduce, Shift, SubTask
 from t10.core.schedule import Arrival, Home, ModulePlan, ScheduledOperator, ValueLayout
-from t10.core.tile import TileRange
 from t10.cost import CostModel
 from t10.emit.arrive import Homes
 from t10.emit.builder import Builder
 from t10.emit.combine import combine_partials
 from t10.emit.epilogue import epilogue_work
-from t10.emit.link import link
-from t10.emit.loop_rolling import rolled
+from t10.emit.link import Parts, link
 from t10.emit.lowering_context import OperatorContext, rtensor_comment
 from t10.emit.nest import fill, initial_cores, sub_task, whole_axes
 from t10.emit.shifts import shift
 from t10.emit.target import check_target
-from t10.errors import T10Error
+from t10.errors import T10Error, naming
 
 
 def lower(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> DeviceProgram:
@@ -37,24 +35,23 @@ def lower(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> DeviceProgram:
     Raises `UnsupportedOpError` for what no codelet computes, naming the operator, and `InputError` for a chip that the
     codelets cannot run on.
     """
+    parts = lowered_parts(plan, chip, cost)
+    return link(parts, chip, {b.name: b.address_bytes for b in plan.buffers}, plan.reserved_bytes)
+
+
+def lowered_parts(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> Parts:
+    """Return a planned model lowered for a chip as far as that does not depend on where its buffers lie.
+
+    Raises what `lower` raises.
+    """
     check_target(chip)
-    memory = chip.tile_memory
-    places = {b.name: TileRange(memory.base + b.address_bytes, b.size_bytes, memory) for b in plan.buffers}
-    builder = Builder(chip.n_cores, places)
+    builder = Builder(chip.n_cores, {buffer.name: buffer.size_bytes for buffer in plan.buffers})
     lowering = _Lowering(plan, cost, builder, Homes(plan.graph))
     weights = lowering.idle(plan.graph.weights, plan.weight_layouts, "idle", "weight")
     inputs = lowering.idle(plan.graph.inputs, plan.input_layouts, "input", "input")
     specs = {spec.name: spec for spec in plan.graph.operators}
-    programs = [lowering.operator(specs[scheduled.name], scheduled) for scheduled in plan.operators]
-    return link(
-        builder,
-        chip,
-        name=plan.graph.name,
-        operators=tuple(programs),
-        weights=weights,
-        inputs=inputs,
-        outputs=lowering.outputs(),
-    )
+    programs = tuple(lowering.operator(specs[scheduled.name], scheduled) for scheduled in plan.operators)
+    return Parts(plan.graph.name, builder, programs, weights, inputs, lowering.outputs())
 
 
 @dataclass(slots=True)
@@ -84,7 +81,7 @@ class _Lowering:
         for value in values:
             layout = layout_by_value.get(value.name)
             name = f"{prefix}:{value.name}"
-            if layout is None or name not in self.builder.places:
+            if layout is None or name not in self.builder.sizes:
                 continue
             home = Home(layout, name)
             tensor = self.homes.host_value(value, home, self._padding(layout))
@@ -105,12 +102,8 @@ class _Lowering:
 
     def operator(self, spec: OperatorSpec, scheduled: ScheduledOperator) -> OperatorProgram:
         """Add what one operator needs and return its steps."""
-        try:
-            return OperatorProgram(spec.name, rolled(self._steps(spec, scheduled)))
-        except Exception as error:
-            if getattr(error, "operator", "") is None:
-                error.operator = spec.name  # pyright: ignore[reportAttributeAccessIssue] -- T10Error has it
-            raise
+        with naming(spec.name):
+            return OperatorProgram(spec.name, self._steps(spec, scheduled))
 
     def _steps(self, spec: OperatorSpec, scheduled: ScheduledOperator) -> tuple[Step, ...]:
         plan = scheduled.active.plan
@@ -168,7 +161,7 @@ class _Lowering:
         result = f"value:{spec.output.name}"
         role: VariableRole = "output" if spec.output.name in self.results else "activation"
         accumulator = f"accumulator:{spec.name}"
-        if accumulator not in self.builder.places:
+        if accumulator not in self.builder.sizes:
             self.builder.variable(result, role, spec.acc_dtype, shape, plan.n_cores, comment)
             return result, result
         self.builder.variable(accumulator, "partial", spec.acc_dtype, shape, plan.n_cores, comment)

@@ -82,7 +82,7 @@ def shift(builder: Builder, cost: CostModel, context: OperatorContext, statement
     note = f"{spec.axes[axis].name} advances {way} by {plan.rp[axis]}"
     steps: list[Step] = []
     key = ("shift", builder.kind_of(spec), plan, statement.operands, axis, positions[axis], direction)
-    room = builder.places[SHIFT_BUFFER].size_bytes
+    room = builder.sizes[SHIFT_BUFFER]
     make = partial(_rounds, spec, plan, statement, room)
     for one in builder.once((*key, room), make):
         cycles = cost.shift_cycles(one.n_bytes)

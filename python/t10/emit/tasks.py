@@ -28,9 +28,9 @@ def axis_strides(operand: Operand, lengths: AxisSizes) -> AxisSizes:
     return tuple(strides)
 
 
-def alignment_bytes(dtype: str, address_bytes: int, offsets_bytes: tuple[int, ...]) -> int:
-    """Return the power of two, at most 16, that divides every address; at least the largest such up to the type."""
-    common = gcd(address_bytes, *offsets_bytes, WIDE_BYTES)
+def alignment_bytes(dtype: str, offsets_bytes: tuple[int, ...]) -> int:
+    """Return the power of two, at most 16, that divides all addresses at offsets from an aligned one."""
+    common = gcd(*offsets_bytes, WIDE_BYTES)
     return max(common & -common, 1) if common else max(size_bytes(dtype), WIDE_BYTES)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 
@@ -56,6 +57,28 @@ def renamed(
 
 
 @dataclass(frozen=True, slots=True)
+class Lie:
+    """How operands lie, by number: which in the interleaved region, which pairs in memory elements apart."""
+
+    interleaved: frozenset[int]
+    apart: frozenset[tuple[int, int]]
+
+    @classmethod
+    def best(cls, n_operands: int) -> Lie:
+        """Return that everything is granted."""
+        return cls(frozenset(range(n_operands)), frozenset(combinations(range(n_operands), 2)))
+
+    @classmethod
+    def of(cls, places: Sequence[TileRange]) -> Lie:
+        """Return how operands lie in these places."""
+        pairs = combinations(range(len(places)), 2)
+        return cls(
+            frozenset(n for n, place in enumerate(places) if place.is_interleaved),
+            frozenset((i, j) for i, j in pairs if are_apart(places[i], places[j])),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Vertices:
     """Groups of vertices (no state addresses yet), the codelets they run and the most scratch bytes any needs."""
 
@@ -73,7 +96,7 @@ class _Batch:
     compiled: Compiled
 
 
-def vertices(nest: VertexNest, work: Work, places: Mapping[str, TileRange]) -> Vertices:
+def vertices(nest: VertexNest, work: Work, lie: Lie) -> Vertices:
     """Return one vertex per core of `work`; raises `UnsupportedOpError` for what no codelet computes."""
     rows = [work.extents, work.initial[:, None].astype(np.int64)]
     if work.origin is not None:
@@ -89,7 +112,7 @@ def vertices(nest: VertexNest, work: Work, places: Mapping[str, TileRange]) -> V
         chosen = np.flatnonzero(of_kind == number)
         origin = tuple(kind[n_axes + 1 :])
         offsets = work.offsets[chosen]
-        task = _task(nest, tuple(kind[:n_axes]), bool(kind[n_axes]), origin, offsets, places)
+        task = _task(nest, tuple(kind[:n_axes]), bool(kind[n_axes]), origin, offsets, lie)
         compiled = compile_task(simplified(task))
         batches.setdefault(compiled.codelet.name, []).append(_Batch(work.tiles[chosen], offsets, compiled))
     groups = tuple(_group(nest, batches[name]) for name in sorted(batches))
@@ -105,19 +128,16 @@ def _task(
     initial: bool,
     origin: AxisSizes,
     offsets: Ints,
-    places: Mapping[str, TileRange],
+    lie: Lie,
 ) -> Task:
     """Return the task of a group of cores; its operands are aligned as the worst of theirs."""
-    lie = [places[name] for name, _ in nest.operands]
     operands = [
         replace(
             operand,
-            align_bytes=alignment_bytes(
-                operand.dtype, place.address_bytes, tuple(np.unique(column).tolist())
-            ),
-            is_interleaved=place.is_interleaved,
+            align_bytes=alignment_bytes(operand.dtype, tuple(np.unique(column).tolist())),
+            is_interleaved=number in lie.interleaved,
         )
-        for (_, operand), place, column in zip(nest.operands, lie, offsets.T, strict=True)
+        for number, ((_, operand), column) in enumerate(zip(nest.operands, offsets.T, strict=True))
     ]
     return Task(
         extents=extents,
@@ -129,14 +149,7 @@ def _task(
         initial=initial,
         selectors=nest.selectors,
         origin=origin,
-        apart=apart_pairs(lie),
-    )
-
-
-def apart_pairs(lie: list[TileRange]) -> frozenset[tuple[int, int]]:
-    """Return the pairs of operands, by number, that lie in different memory elements."""
-    return frozenset(
-        (i, j) for i in range(len(lie)) for j in range(i + 1, len(lie)) if are_apart(lie[i], lie[j])
+        apart=lie.apart,
     )
 
 

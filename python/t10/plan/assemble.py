@@ -207,7 +207,9 @@ def assemble(
         active = replace(priced, cycles=cycles_of(context, spec, priced.plan, arrivals))
         operators.append(scheduled_operator(spec, active, arrivals, layout, front))
     requests = buffer_requests(graph, operators, layouts, chip.shift_buffer_bytes)
-    buffers = placed_buffers(tuple(requests), wishes_of(graph, operators, requests), chip, chip.reserved_bytes)
+    buffers = placed_buffers(
+        tuple(requests), wishes_of(graph, operators, requests), chip, chip.reserved_bytes
+    )
     return ModulePlan(
         chip=chip.name,
         graph=graph,

@@ -276,7 +276,9 @@ class PlanDocument(Record):
     chip: str
     model: str
     capacity_bytes: Annotated[Size, Field(description="bytes of one core for data")]
-    reserved_bytes: Annotated[Size, Field(description="bytes at the bottom of every core for its program")] = 0
+    reserved_bytes: Annotated[
+        Size, Field(description="bytes at the bottom of every core for its program")
+    ] = 0
     peak_bytes: Annotated[Size, Field(description="most bytes any step needs per core")]
     cycles: Annotated[CyclesRecord, Field(description="sum over the operators")]
     optimality: Annotated[

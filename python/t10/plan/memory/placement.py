@@ -193,10 +193,12 @@ class _Placing:
         Those in the interleaved region come first, each half lowest first.
         """
         plain = self.memory.interleaved_base - self.memory.base
-        borders = np.concatenate([
-            np.arange(0, plain, self.memory.element_bytes, np.int64),
-            np.arange(plain, max(self.top, plain) + 1, self.memory.interleaved_bytes, np.int64),
-        ])
+        borders = np.concatenate(
+            [
+                np.arange(0, plain, self.memory.element_bytes, np.int64),
+                np.arange(plain, max(self.top, plain) + 1, self.memory.interleaved_bytes, np.int64),
+            ]
+        )
         before = (borders - OVERREAD_BYTES - size) // ALIGNMENT_BYTES * ALIGNMENT_BYTES
         within = np.concatenate([borders, before])
         gap = np.searchsorted(lows, within, side="right") - 1
@@ -210,7 +212,11 @@ class _Placing:
         tight = packed(self.first, self.last, self.size)
         always = live_always(self.first, self.last)
         stack = np.flatnonzero(always).tolist()
-        height = int((tight + self.size)[~always].max(initial=0) - self.size[always].sum()) if (~always).any() else 0
+        height = (
+            int((tight + self.size)[~always].max(initial=0) - self.size[always].sum())
+            if (~always).any()
+            else 0
+        )
         height = max(height, 0)
         inner = tight - int(self.size[always].sum())
         best: tuple[int, Ints] | None = None

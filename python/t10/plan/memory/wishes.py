@@ -43,9 +43,7 @@ def wishes_of(
     return tuple(wish for wish in result if wish.weight)
 
 
-def _of_codelets(
-    spec: OperatorSpec, scheduled: ScheduledOperator, buffers: frozenset[str]
-) -> Iterator[Wish]:
+def _of_codelets(spec: OperatorSpec, scheduled: ScheduledOperator, buffers: frozenset[str]) -> Iterator[Wish]:
     """Yield what sub-tasks and epilogues wish of the operands they access at once."""
     plan = scheduled.active.plan
     value = f"value:{spec.output.name}"
