@@ -8,7 +8,7 @@
 `manifest` is the form of manifest.json, `code` the digests of users' files that a folder was made with.
 """
 
-from t10.artefact.folder import MANIFEST_FILE, Folder, amended, check_replaceable, files_of, written
+from t10.artefact.folder import MANIFEST_FILE, Folder, amended, check_replaceable, files_of, remade, written
 from t10.artefact.manifest import CodeRecord, Description, FileRecord, Manifest, manifest_schema
 
 __all__ = [
@@ -22,5 +22,6 @@ __all__ = [
     "check_replaceable",
     "files_of",
     "manifest_schema",
+    "remade",
     "written",
 ]

@@ -17,7 +17,7 @@ from t10.artefact.manifest import (
     read_manifest,
     remake_hint,
 )
-from t10.core.atomic import STAGING_PREFIX, staging_folder, swap_in
+from t10.core.atomic import STAGING_PREFIX, staging_folder, swap_in, write_text
 from t10.errors import InputError
 
 BUILD_FOLDER = "program/build"
@@ -83,9 +83,9 @@ class Folder:
 def written(path: Path | str, about: Description) -> Generator[Path]:
     """Yield an empty folder; its files, and a manifest of them, replace the output folder `path` when the block ends.
 
-    All files that the manifest of the former folder lists go, others stay. Where `path` is a link to a folder, the
-    folder is replaced. After an error or an interrupt the former folder is as it was. Raises `InputError` as
-    `check_replaceable` does, and where a file cannot be written.
+    All files that the manifest of the former folder lists go; others stay, unless a new one has their name. Where
+    `path` is a link to a folder, the folder is replaced. After an error or an interrupt the former folder is as it was.
+    Raises `InputError` as `check_replaceable` does, and where a file cannot be written.
     """
     target = Path(path).resolve()
     former = check_replaceable(target)
@@ -101,12 +101,12 @@ def amended(folder: Folder) -> Generator[Path]:
 
     Raises what `written` raises.
     """
-    target, files = folder.path.resolve(), folder.manifest.files
+    target = folder.path.resolve()
     with staging_folder(target) as new:
         yield new
         added = {name: digest_of(new / name) for name in files_of(new)}
-        _write_manifest(new, folder.manifest.about, {**files, **added})
-        swap_in(new, target, (MANIFEST_FILE, *(name for name in added if name in files)), last=MANIFEST_FILE)
+        _write_manifest(new, folder.manifest.about, {**folder.manifest.files, **added})
+        swap_in(new, target, (), last=MANIFEST_FILE)
 
 
 def check_replaceable(path: Path | str) -> tuple[str, ...]:
@@ -129,6 +129,13 @@ def check_replaceable(path: Path | str) -> tuple[str, ...]:
     return (MANIFEST_FILE, *read_manifest(target).files)
 
 
+def remade(folder: Path, about: Description) -> dict[str, FileRecord]:
+    """Write the manifest of a folder for the files that lie there, all of them; return their records."""
+    files = {name: digest_of(folder / name) for name in files_of(folder)}
+    write_text(folder / MANIFEST_FILE, manifest_text(about, files))
+    return files
+
+
 def files_of(folder: Path) -> tuple[str, ...]:
     """Return the files that lie in a folder, by their paths in it, sorted; not the manifest, nor what was built."""
     names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
@@ -148,11 +155,7 @@ def _check(folder: Path, name: str, record: FileRecord) -> None:
     path = folder / name
     if not path.is_file():
         raise InputError(f"{path} is missing: {MANIFEST_FILE} lists it", hint=remake_hint(folder))
-    try:
-        is_same = path.stat().st_size == record.bytes and digest_of(path) == record
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
-    if not is_same:
+    if path.stat().st_size != record.bytes or digest_of(path) != record:
         raise InputError(
             f"{path} is not the file that was written: its digest is not the one in {MANIFEST_FILE}",
             hint=remake_hint(folder),

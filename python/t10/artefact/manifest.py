@@ -55,21 +55,21 @@ class CodeRecord(Record):
 class Description(Record):
     """What a folder was made from, and how: all that its other files do not say."""
 
-    source: Annotated[str, Field(description="file name of the model")] = ""
+    source: Annotated[str, Field(description="file name of the model")]
     chip: Annotated[ChipSpec, Field(description="the whole chip description")]
     cost_model: Annotated[str, Field(description="its name, as `--cost-model` takes it")]
-    code: Annotated[tuple[CodeRecord, ...], Field(description="users' files that must be named again")] = ()
-    options: Annotated[dict[str, Any], Field(description="of the planner")] = {}
+    code: Annotated[tuple[CodeRecord, ...], Field(description="users' files that must be named again")]
+    options: Annotated[dict[str, Any], Field(description="of the planner")]
     unsigned: Annotated[
         tuple[str, ...], Field(description="inputs and outputs that the model declares unsigned")
-    ] = ()
+    ]
     measured: Annotated[
         dict[str, tuple[int, int]],
         Field(
             description="cycles of a sub-task and of the epilogue on the instruction-set simulator, by operator"
         ),
-    ] = {}
-    planner_seconds: Annotated[dict[str, float], Field(description="wall time by stage")] = {}
+    ]
+    planner_seconds: Annotated[dict[str, float], Field(description="wall time by stage")]
 
 
 class Manifest(Record):
@@ -135,10 +135,13 @@ def remake_hint(folder: Path) -> str:
 
 
 def digest_of(path: Path) -> FileRecord:
-    """Return the record of a file that is there."""
-    with path.open("rb") as file:
-        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-        return FileRecord(sha256=sha256, bytes=file.tell())
+    """Return the record of a file; raises `InputError` where it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+            return FileRecord(sha256=sha256, bytes=file.tell())
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
 
 
 def manifest_schema() -> dict[str, Any]:

@@ -97,21 +97,16 @@ def staging_folder(target: Path) -> Generator[Path]:
 
 
 def swap_in(new: Path, target: Path, former: Iterable[str], *, last: str) -> None:
-    """Move all files of `new`, made by `staging_folder`, into `target`, having moved the files `former` out of it.
+    """Move all files of `new`, made by `staging_folder`, into `target`; the files `former` of `target` go.
 
     File `last` goes first and comes last, so that a reader who finds it finds the others. An error or an interrupt
-    moves everything back. Raises `InputError` for a file that would be replaced and is not in `former`.
+    moves everything back.
     """
     if not target.exists():
         new.rename(target)
         return
     names = sorted(path.relative_to(new).as_posix() for path in new.rglob("*") if path.is_file())
-    gone = [name for name in former if os.path.lexists(target / name)]
-    for name in names:
-        if os.path.lexists(target / name) and name not in gone:
-            raise InputError(
-                f"{target / name} is there already and T10 did not write it", hint="move it away"
-            )
+    gone = [name for name in dict.fromkeys((*former, *names)) if os.path.lexists(target / name)]
     moves = [(target / name, new.parent / "former" / name) for name in sorted(gone, key=lambda n: n != last)]
     moves += [(new / name, target / name) for name in sorted(names, key=lambda n: n == last)]
     begun: list[tuple[Path, Path]] = []
