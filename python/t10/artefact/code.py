@@ -44,7 +44,7 @@ def check_named_again(
             missing = wanted[len(given)]
             raise InputError(
                 f"{folder} was made with the {kind} {missing.name} (sha256 {missing.sha256[:DIGITS]}...), "
-                "which is code of yours: it runs only if it is named again",
+                "which is a file of yours: it is used only if it is named again",
                 hint=f"add {flag} {missing.name}",
             )
         if len(given) > len(wanted):

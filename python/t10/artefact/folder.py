@@ -126,7 +126,10 @@ def check_replaceable(path: Path | str) -> tuple[str, ...]:
             f"{target} is not empty and has no {MANIFEST_FILE}: only folders that T10 wrote are replaced",
             hint="give another folder, or delete this one",
         )
-    return (MANIFEST_FILE, *read_manifest(target).files)
+    try:
+        return (MANIFEST_FILE, *read_manifest(target, check_seal=False).files)
+    except InputError as error:
+        raise InputError(error.message, hint="give another folder, or delete this one") from None
 
 
 def remade(folder: Path, about: Description) -> dict[str, FileRecord]:

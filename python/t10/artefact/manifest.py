@@ -103,7 +103,7 @@ def manifest_text(about: Description, files: Mapping[str, FileRecord]) -> str:
         "about": about.model_dump(mode="json"),
         "files": {name: files[name].model_dump(mode="json") for name in sorted(files)},
     }
-    return json_text({**fields, SEAL: _seal(fields)})
+    return _sealed(fields)
 
 
 def read_manifest(folder: Path, *, check_seal: bool = True) -> Manifest:
@@ -122,9 +122,7 @@ def read_manifest(folder: Path, *, check_seal: bool = True) -> Manifest:
         manifest = Manifest.model_validate_json(json.dumps(loaded))
     except ValidationError as error:
         raise InputError(f"{path}: {explain(error)}", hint=remake_hint(folder)) from None
-    fields = {name: value for name, value in loaded.items() if name != SEAL}
-    is_as_written = path.read_text(encoding="utf-8") == json_text({**fields, SEAL: _seal(fields)})
-    if check_seal and not is_as_written:
+    if check_seal and path.read_text(encoding="utf-8") != _sealed(loaded):
         raise InputError(f"{path} is not as T10 wrote it", hint=remake_hint(folder))
     return manifest
 
@@ -154,5 +152,10 @@ def manifest_schema() -> dict[str, Any]:
     }
 
 
-def _seal(fields: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json_text(dict(fields)).encode("utf-8")).hexdigest()
+def _sealed(fields: Mapping[str, Any]) -> str:
+    """Return the text of a manifest with these fields and the digest of them; empty where JSON cannot hold them."""
+    without = {name: value for name, value in fields.items() if name != SEAL}
+    try:
+        return json_text({**without, SEAL: hashlib.sha256(json_text(without).encode()).hexdigest()})
+    except ValueError:
+        return ""
