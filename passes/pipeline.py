@@ -26,14 +26,12 @@ from t10.cost import CostModel, registry
 from t10.dialect.aliases import with_aliases
 from t10.dialect.mlir import ir, new_context
 from t10.dialect.verify import verify_layouts
+from t10.emit.lower import lower
 from t10.errors import T10Error, VerifyError
 from t10.passes.bridge.annotate import CHIP, COST_MODEL, annotate
 from t10.passes.bridge.read_program import ReadProgram, read_program
-from t10.passes.device.read import find_graph
-from t10.passes.device.read import read_graph as read_device
 from t10.passes.expand import expand_module
 from t10.passes.forced import forced_by_attributes
-from t10.passes.lower_ipu import lower_module
 from t10.passes.place import check_places, place_module, program_plan
 from t10.passes.planning import locating
 from t10.passes.read_graph import ReadModule, read_graph
@@ -45,7 +43,7 @@ from t10.plan.fronts.pinned import check_names
 from t10.plan.fronts.pins import Pins
 from t10.plan.options import PlanOptions
 from t10.plan.pinned_schedule import as_written, pinned_schedule
-from t10.plan.schedule import schedule_module, with_costs
+from t10.plan.schedule import costed_arrivals, schedule_module, with_costs
 
 Progress = Callable[[str, int, int], None]
 """Called with a stage's name, steps done and steps in all."""
@@ -134,11 +132,11 @@ def replaced_module(text: str, chip: ChipSpec) -> str:
         return module_text(module)
 
 
-def device_program(text: str, chip: ChipSpec, cost: CostModel) -> DeviceProgram:
-    """Return the device program of a placed module: the `ipu.graph` that `--t10-lower-ipu` leaves, read back."""
-    with parsed_module(text, "the module") as module:
-        lower_module(module, chip, cost)
-        return read_device(find_graph(module))
+@rare_collections()
+def device_program(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> DeviceProgram:
+    """Return the device program of what a placed module says: the `ipu.graph` that `--t10-lower-ipu` leaves of it."""
+    check_places(plan, chip)
+    return lower(costed_arrivals(plan, chip, cost), chip, cost)
 
 
 @contextmanager
