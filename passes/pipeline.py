@@ -107,15 +107,18 @@ def module_text(module: Any) -> str:
     return with_aliases(str(module.operation.get_asm(assume_verified=True)).rstrip("\n") + "\n")
 
 
-def read_module_plan(text: str, chip: ChipSpec, source: str) -> tuple[ModulePlan, dict[str, NDArray[Any]]]:
+def read_module_plan(
+    text: str, chip: ChipSpec, cost_model: str, source: str
+) -> tuple[ModulePlan, dict[str, NDArray[Any]]]:
     """Return what the text of a placed module at the compute-shift level says, and the values of its constants by name.
 
-    Cycles and fronts are left out. Raises `T10Error` for text that is no such module, naming `source`.
+    Cycles and fronts are left out. Raises `T10Error`, naming `source`, for text that is no such module, and for one
+    that is planned for another chip or under another cost model.
     """
     with parsed_module(text, source) as module:
         try:
             program = read_program(module)
-            return _checked_plan(program, chip), program.model.constants
+            return _checked_plan(program, chip, cost_model), program.model.constants
         except T10Error as error:
             # Locations of text that was parsed from memory begin with "-".
             error.location = f"{source}{(error.location or '-').removeprefix('-')}"
@@ -154,13 +157,28 @@ def parsed_module(text: str, source: str) -> Generator[Any]:
         yield module
 
 
-def _checked_plan(program: ReadProgram, chip: ChipSpec) -> ModulePlan:
+def stated_target(text: str, source: str) -> tuple[str, str]:
+    """Return the names of the chip and of the cost model that the text of a planned module states."""
+    with parsed_module(text, source) as module:
+        return _stated(module, CHIP), _stated(module, COST_MODEL)
+
+
+def _checked_plan(program: ReadProgram, chip: ChipSpec, cost_model: str) -> ModulePlan:
     plan = program_plan(program, chip)
-    stated = program.model.function.parent.attributes[CHIP].value
-    if stated != chip.name:
-        raise VerifyError(f"the module is planned for {stated}, expected {chip.name}")
+    module = program.model.function.parent
+    for name, expected in ((CHIP, chip.name), (COST_MODEL, cost_model)):
+        found = _stated(module, name)
+        if found != expected:
+            raise VerifyError(f"the module states {name} = '{found}', expected '{expected}'")
     check_places(plan, chip)
     return plan
+
+
+def _stated(module: Any, name: str) -> str:
+    """Return a text that a module states about itself; raises `VerifyError` where it does not."""
+    if name not in module.operation.attributes:
+        raise VerifyError(f"the module has no {name}")
+    return ir.StringAttr(module.operation.attributes[name]).value
 
 
 def fused(module: Any, progress: Progress | None = None) -> ReadModule:
