@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from t10.chip import ChipSpec
 from t10.cost import CostModel
 from t10.dialect.mlir import ir
+from t10.emit.link import check_fits
 from t10.emit.lower import lower
 from t10.passes.bridge.read_program import read_program
 from t10.passes.device.write import write_graph
@@ -22,6 +24,7 @@ class LowerIpu(PlanningPass):
 
     name: ClassVar[str] = "t10-lower-ipu"
     prerequisites: ClassVar[tuple[str, ...]] = ("t10-place",)
+    hands_down: ClassVar[Mapping[str, Any]] = {"program": True}
     reads: ClassVar[str] = "the compute-shift level, placed"
     leaves: ClassVar[str] = (
         "an `ipu.graph` per function: allocations, codelets, compute sets with vertices on tiles, exchange patterns, "
@@ -45,6 +48,7 @@ def lower_module(module: Any, chip: ChipSpec, cost: CostModel) -> None:
     plan = program_plan(program, chip)
     check_places(plan, chip)
     device = lower(costed_arrivals(plan, chip, cost), chip, cost)
+    check_fits(device, chip.tile_memory)
     function = program.model.function
     with ir.InsertionPoint(function), function.location:
         write_graph(device)

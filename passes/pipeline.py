@@ -26,14 +26,16 @@ from t10.cost import CostModel, registry
 from t10.dialect.aliases import with_aliases
 from t10.dialect.mlir import ir, new_context
 from t10.dialect.verify import verify_layouts
+from t10.emit.link import Parts, check_fits
 from t10.emit.lower import lower
 from t10.errors import T10Error, VerifyError
 from t10.passes.bridge.annotate import CHIP, COST_MODEL, annotate
 from t10.passes.bridge.read_program import ReadProgram, read_program
 from t10.passes.expand import expand_module
 from t10.passes.forced import forced_by_attributes
-from t10.passes.place import check_places, place_module, program_plan
+from t10.passes.place import check_places, program_plan, write_places
 from t10.passes.planning import locating
+from t10.passes.program_room import ProgramRoom
 from t10.passes.read_graph import ReadModule, read_graph
 from t10.passes.registry import make, run
 from t10.plan.fit.explain_fit import explaining
@@ -41,6 +43,7 @@ from t10.plan.fronts.cache import PlanCache
 from t10.plan.fronts.operator_fronts import operator_fronts
 from t10.plan.fronts.pinned import check_names
 from t10.plan.fronts.pins import Pins
+from t10.plan.memory.room import data_room
 from t10.plan.options import PlanOptions
 from t10.plan.pinned_schedule import as_written, pinned_schedule
 from t10.plan.schedule import costed_arrivals, schedule_module, with_costs
@@ -60,6 +63,8 @@ class CompiledModule:
     plan: ModulePlan
     constants: dict[str, NDArray[Any]]
     orders: dict[str, Order]
+    made: tuple[Parts, DeviceProgram] | None = None
+    """The device program beside which the model was planned, and the parts that it was linked of."""
 
 
 @rare_collections()
@@ -73,6 +78,7 @@ def compile_module(
     pins: Pins | None = None,
     executor: Executor | None = None,
     cache: PlanCache | None = None,
+    program: bool = False,
 ) -> CompiledModule:
     """Fuse, plan, expand and place a linalg module for a chip under a cost model; the module is changed.
 
@@ -86,20 +92,24 @@ def compile_module(
         cost = registry.cost_model(cost_model, chip)
         with locating(read.graph.operators), explaining(read.graph, chip, cost, pinned):
             fronts = operator_fronts(read.graph, chip, cost, pinned, progress, executor=executor, cache=cache)
-            chosen = pinned_schedule(read.graph, chip, cost, fronts, pinned)
+            room = ProgramRoom(chip, cost) if program else data_room(chip)
+            chosen = pinned_schedule(read.graph, chip, cost, fronts, pinned, room)
             if chosen is None:
-                chosen = schedule_module(read.graph, chip, cost, fronts, pinned, progress)
+                chosen = schedule_module(read.graph, chip, cost, fronts, pinned, progress, room)
         if pins is not None:
             chosen = as_written(chosen, pins.whole)
         module.operation.attributes[COST_MODEL] = ir.StringAttr.get(cost_model)
         module.operation.attributes[CHIP] = ir.StringAttr.get(chip.name)
         annotate(module, read, chosen)
         expand_module(module, chip, cost, read)
-        plan = with_costs(place_module(module, chip), chosen)
+        program = read_program(module)
+        write_places(program, chosen)
+        plan = with_costs(_checked_plan(program, chip, cost_model), chosen)
         if plan is None:
             raise T10Error("the module says something else than what was planned")
         text = module_text(module)
-    return CompiledModule(text, plan, read.constants, read.orders)
+    made = room.made if isinstance(room, ProgramRoom) else None
+    return CompiledModule(text, plan, read.constants, read.orders, made)
 
 
 def module_text(module: Any) -> str:
@@ -125,18 +135,13 @@ def read_module_plan(
             raise
 
 
-def replaced_module(text: str, chip: ChipSpec) -> str:
-    """Return a module with its buffers placed anew for a chip."""
-    with parsed_module(text, "the module") as module:
-        place_module(module, chip)
-        return module_text(module)
-
-
 @rare_collections()
 def device_program(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> DeviceProgram:
     """Return the device program of what a placed module says: the `ipu.graph` that `--t10-lower-ipu` leaves of it."""
     check_places(plan, chip)
-    return lower(costed_arrivals(plan, chip, cost), chip, cost)
+    device = lower(costed_arrivals(plan, chip, cost), chip, cost)
+    check_fits(device, chip.tile_memory)
+    return device
 
 
 @contextmanager

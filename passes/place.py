@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -11,6 +10,7 @@ import numpy as np
 from t10.chip import ChipSpec
 from t10.core.schedule import Buffer, ModulePlan, most_bytes
 from t10.core.tile import ALIGNMENT_BYTES
+from t10.cost import CostModel
 from t10.dialect.compute_shift import PLACE
 from t10.dialect.layout_attr import MemoryRange, place_attr, read_place
 from t10.dialect.location import source_text
@@ -19,13 +19,16 @@ from t10.errors import InputError, VerifyError
 from t10.passes.bridge.annotate import CHIP
 from t10.passes.bridge.read_program import ReadProgram, read_program
 from t10.passes.planning import PlanningPass, is_lowered
+from t10.passes.program_room import ProgramRoom
 from t10.plan.memory.allocation import Request, placed
 from t10.plan.memory.buffers import buffer_requests
-from t10.plan.memory.placement import placed_buffers
-from t10.plan.memory.wishes import wishes_of
+from t10.plan.memory.room import Room, data_room
+from t10.plan.schedule import check_room, costed_arrivals
 
 SHIFT_BUFFER = "rtensor.shift_buffer"
 """Attribute of a function: where the buffer lies through which shifts and reductions pass (`#rtensor.place`)."""
+PROGRAM = "rtensor.program"
+"""Attribute of a function: the bytes of every core that are kept for code, vertex state, stacks and exchanges."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +44,10 @@ class Place(PlanningPass):
     )
 
     def apply(self, module: Any) -> None:
-        """Place every buffer of the function."""
+        """Place every buffer of the function; raises `InfeasiblePlanError` where there is no room."""
         if not is_lowered(module):
-            place_module(module, self.target(module)[0])
+            chip, cost = self.target(module)
+            place_module(module, chip, ProgramRoom(chip, cost) if self.program else data_room(chip), cost)
 
     @classmethod
     def is_done(cls, module: Any) -> bool:
@@ -52,25 +56,34 @@ class Place(PlanningPass):
         return any(SHIFT_BUFFER in function.attributes for function in functions) or is_lowered(module)
 
 
-def place_module(module: Any, chip: ChipSpec) -> ModulePlan:
-    """Give everything in a module at the compute-shift level that owns memory its address.
+def place_module(module: Any, chip: ChipSpec, room: Room, cost: CostModel) -> ModulePlan:
+    """Give everything in a module at the compute-shift level that owns memory its address, as `room` says.
 
-    Returns what the placed module does, as `program_plan`.
+    Returns what the placed module does, with its costs. Raises `InfeasiblePlanError` where there is no room.
     """
     program = read_program(module)
-    buffers = _placed(program, _requests(program, chip), chip)
-    for buffer in buffers:
+    unplaced = _plan_of(program, chip, tuple(placed(request, 0) for request in _requests(program, chip)))
+    plan = room(costed_arrivals(unplaced, chip, cost))
+    check_room(plan, chip)
+    write_places(program, plan)
+    return plan
+
+
+def write_places(program: ReadProgram, plan: ModulePlan) -> None:
+    """State in a program's module where the buffers of its plan lie."""
+    attributes = program.model.function.attributes
+    attributes[PROGRAM] = place_attr(MemoryRange(0, plan.reserved_bytes))
+    for buffer in plan.buffers:
         attribute = place_attr(MemoryRange(buffer.address_bytes, buffer.size_bytes))
         if buffer.name == "shift":
-            program.model.function.attributes[SHIFT_BUFFER] = attribute
+            attributes[SHIFT_BUFFER] = attribute
         else:
             for op in program.owners[buffer.name]:
                 op.attributes[PLACE] = attribute
-    return _plan_of(program, chip, buffers)
 
 
 def program_plan(program: ReadProgram, chip: ChipSpec) -> ModulePlan:
-    """Return what a module at the compute-shift level does, as values; addresses are those it states, if it does.
+    """Return what a module at the compute-shift level does, as values; addresses are those it states, or none.
 
     What arrivals move and take is left out. Raises `VerifyError` where places do not fit the program, `InputError`
     for a module that names no chip.
@@ -81,7 +94,7 @@ def program_plan(program: ReadProgram, chip: ChipSpec) -> ModulePlan:
     if SHIFT_BUFFER in program.model.function.attributes:
         buffers = _stated(program, requests)
     else:
-        buffers = _placed(program, requests, chip)
+        buffers = tuple(placed(request, 0) for request in requests)
     return _plan_of(program, chip, buffers)
 
 
@@ -89,20 +102,15 @@ def check_places(plan: ModulePlan, chip: ChipSpec) -> None:
     """Raise `VerifyError` for a buffer that is not aligned or lies outside of a core's memory."""
     for buffer in plan.buffers:
         begin, end = buffer.address_bytes, buffer.address_bytes + buffer.size_bytes
-        if begin % ALIGNMENT_BYTES or begin < chip.reserved_bytes or end > chip.data_end_bytes:
+        if begin % ALIGNMENT_BYTES or begin < plan.reserved_bytes or end > chip.data_end_bytes:
             raise VerifyError(
                 f"{buffer.name} lies at bytes [{begin}, {end}), expected a multiple of {ALIGNMENT_BYTES} "
-                f"within [{chip.reserved_bytes}, {chip.data_end_bytes})"
+                f"within [{plan.reserved_bytes}, {chip.data_end_bytes})"
             )
 
 
-def _placed(program: ReadProgram, requests: Sequence[Request], chip: ChipSpec) -> tuple[Buffer, ...]:
-    """Return where every buffer is best put."""
-    wishes = wishes_of(program.graph, program.operators, requests)
-    return placed_buffers(tuple(requests), wishes, chip, chip.reserved_bytes)
-
-
 def _plan_of(program: ReadProgram, chip: ChipSpec, buffers: tuple[Buffer, ...]) -> ModulePlan:
+    reserved = _reserved_bytes(program, chip)
     return ModulePlan(
         chip=chip.name,
         graph=program.graph,
@@ -110,10 +118,24 @@ def _plan_of(program: ReadProgram, chip: ChipSpec, buffers: tuple[Buffer, ...]) 
         weight_layouts=program.weight_layouts,
         input_layouts=program.input_layouts,
         buffers=buffers,
-        peak_bytes=most_bytes(buffers, chip.reserved_bytes),
+        peak_bytes=most_bytes(buffers, reserved),
         capacity_bytes=chip.sram_bytes,
-        reserved_bytes=chip.reserved_bytes,
+        reserved_bytes=reserved,
     )
+
+
+def _reserved_bytes(program: ReadProgram, chip: ChipSpec) -> int:
+    """Return the bytes at the bottom of the memory that a module keeps for its program."""
+    attributes = program.model.function.attributes
+    if PROGRAM not in attributes:
+        return chip.reserved_bytes
+    place = _place_of(program.model.function, PROGRAM)
+    if place.address_bytes or place.size_bytes < chip.reserved_bytes or place.size_bytes % ALIGNMENT_BYTES:
+        raise VerifyError(
+            f"{PROGRAM} is {place.size_bytes} bytes at {place.address_bytes}, expected a multiple of "
+            f"{ALIGNMENT_BYTES} from {chip.reserved_bytes} on at 0: what the chip reserves, or more"
+        )
+    return place.size_bytes
 
 
 def _requests(program: ReadProgram, chip: ChipSpec) -> list[Request]:

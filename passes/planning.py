@@ -65,6 +65,8 @@ class PlanningPass(Pass):
         0.0, help="after which exact stops with the best it has; 0: none", unit="seconds"
     )
 
+    program: bool = option(False, help="leave room for the program, counted, beside the data")
+
     def target(self, module: Any) -> tuple[ChipSpec, CostModel]:
         """Return the chip and its costs: the module's own if an earlier pass has chosen them.
 

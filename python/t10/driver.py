@@ -39,6 +39,8 @@ from t10.unsigned import as_declared, as_planned, declared
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    from t10.core.device import DeviceProgram
+    from t10.emit.link import Parts
     from t10.frontend.imported import ImportedModel
     from t10.plan.fronts.cache import PlanCache
     from t10.plan.options import PlanOptions
@@ -85,6 +87,8 @@ class Executable:
     planner_seconds: Mapping[str, float] = field(default_factory=dict[str, float])
     measured: Mapping[str, StepCycles] = field(default_factory=dict[str, StepCycles])
     """Compute steps as they ran on the instruction-set simulator, by operator; see `with_measured_steps`."""
+    made: tuple[Parts, DeviceProgram] | None = field(default=None, repr=False)
+    """The device program beside which the model was planned, and its parts; see `t10.backend.lowered`."""
     unsigned: tuple[str, ...] = ()
     """Inputs and outputs that the model declares as unsigned; the plan's integers have no sign."""
 
@@ -170,8 +174,8 @@ class Executable:
         if not getattr(base, "is_fitted", False):
             return self
         steps = measured_steps(self.plan, self.chip, progress)
-        made = replace(self, measured=steps)
-        return replace(made, plan=recosted(self.plan, made.costs()))
+        measured = replace(self, measured=steps)
+        return replace(measured, plan=recosted(self.plan, measured.costs()))
 
     def save(self, folder: str | Path) -> None:
         """Write the executable to a folder; the folder that was written there before is replaced as a whole.
@@ -286,6 +290,7 @@ def compile(
     frontend: str = "t10",
     executor: Executor | None = None,
     cache: PlanCache | str | Path | None = None,
+    program: bool = False,
 ) -> Executable:
     """Return a model compiled for a chip.
 
@@ -295,11 +300,14 @@ def compile(
     `codelets` are files that declare codelets of the user's, whose costs count and whose code is used; `plan` is a
     plan.json or a file of pins whose plans are kept; `dtype` fp16 turns f32, f64 and bf16 into f16; `constants` fixes
     inputs at compile time; `frontend` onnx-mlir has that read the model first (docs/onnx-mlir.md); `executor` searches
-    operators instead of this process's threads; `cache` is a folder that keeps what was found for other models and runs
+    operators instead of this process's threads; `program` counts the bytes of the
+    program and plans beside them; `cache` is a folder that keeps what was found for other models and runs
     (`t10.cache_folder` knows the user's).
 
     Raises `InputError`, `UnsupportedOpError` and `InfeasiblePlanError`, each with its cause.
     """
+    from t10.codelets.compile import using_families
+    from t10.codelets.user import load_families
     from t10.passes.pipeline import compile_module
     from t10.plan.fronts.cache import PlanCache
     from t10.plan.fronts.pins import read_pins
@@ -312,10 +320,10 @@ def compile(
     clock = _Stopwatch(progress)
     clock.report("import", 0, 1)
     imported = _imported(model, frontend, shapes, dtype, constants)
-    with registry.using_cost_files(_cost_files(codelets)):
+    with registry.using_cost_files(_cost_files(codelets)), using_families(load_families(codelets)):
         compiled = compile_module(
             imported.module, spec, chosen, clock.report,
-            cost_model=cost_model, pins=pins, executor=executor, cache=kept,
+            cost_model=cost_model, pins=pins, executor=executor, cache=kept, program=program,
         )  # fmt: skip
     clock.stop()
     return Executable(
@@ -330,6 +338,7 @@ def compile(
         options=_as_json(chosen),
         planner_seconds=clock.seconds,
         unsigned=imported.unsigned,
+        made=compiled.made,
     )
 
 

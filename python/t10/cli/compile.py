@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from t10.artefact import MANIFEST_FILE, check_replaceable
-from t10.backend import PROGRAM_FOLDER, Lowered, compile_with_room, write_program
+from t10.backend import PROGRAM_FOLDER, Lowered, lowered, write_program
 from t10.chip import ChipSpec
 from t10.cli.arguments import Arguments
 from t10.cli.cache import cache_of
@@ -24,13 +24,13 @@ def run_compile(arguments: Arguments) -> int:
         facts = model_facts(arguments.model, shapes=shapes_of(arguments))
         print_statistics(stdout(quiet=arguments.quiet), statistics(facts))
     with progress_bar(quiet=arguments.quiet) as progress:
-        executable, lowered = _compile(arguments, chip, progress)
+        executable, made = _compile(arguments, chip, progress)
         if arguments.prove:
             prove(executable, progress)
         with executable.saving(arguments.folder) as into:
-            if lowered is not None:
+            if made is not None:
                 progress("emit", 0, 1)
-                write_program(executable, lowered, into / PROGRAM_FOLDER)
+                write_program(executable, made, into / PROGRAM_FOLDER)
     report = executable.report()
     console = stdout(quiet=arguments.quiet)
     console.print(summary(report))
@@ -42,14 +42,14 @@ def run_compile(arguments: Arguments) -> int:
         say(console, "The model came without the values of its weights: it is planned, but cannot be run.")
     if arguments.prove:
         say(console, PROVED)
-    if lowered is not None:
+    if made is not None:
         files.append(f"{PROGRAM_FOLDER}/")
-        say(console, _program_line(lowered))
-        if executable.chip.reserved_bytes > chip.reserved_bytes:
+        say(console, _program_line(made))
+        if executable.plan.reserved_bytes > chip.reserved_bytes:
             say(
                 console,
-                f"The program needs more than the {chip.reserved_bytes:,} bytes that the chip reserves: planned with "
-                f"{executable.chip.reserved_bytes:,} reserved.",
+                f"The program needs more than the {chip.reserved_bytes:,} bytes that the chip reserves: planned beside "
+                f"{executable.plan.reserved_bytes:,}.",
             )
     say(console, f"wrote {arguments.folder}/: {', '.join((*files, MANIFEST_FILE))}")
     return 0
@@ -57,26 +57,22 @@ def run_compile(arguments: Arguments) -> int:
 
 def _compile(arguments: Arguments, chip: ChipSpec, progress: Progress) -> tuple[Executable, Lowered | None]:
     """Return the compiled model and, unless only a plan is wanted, its device program."""
-    options, shapes = plan_options_of(arguments), shapes_of(arguments)
-
-    def compile_for(target: ChipSpec) -> Executable:
-        planned = compile(
-            arguments.model, target, shapes, options, progress,
-            cost_model=arguments.cost_model, codelets=arguments.codelets,
-            plan=arguments.plan, dtype=arguments.dtype, constants=constants_of(arguments),
-            frontend=arguments.frontend, cache=cache_of(arguments),
-        )  # fmt: skip
-        # A program is written with what its steps take; a plan alone is priced by fits.
-        return planned.with_measured_steps(progress) if arguments.program else planned
-
+    executable = compile(
+        arguments.model, chip, shapes_of(arguments), plan_options_of(arguments), progress,
+        cost_model=arguments.cost_model, codelets=arguments.codelets,
+        plan=arguments.plan, dtype=arguments.dtype, constants=constants_of(arguments),
+        frontend=arguments.frontend, cache=cache_of(arguments), program=arguments.program,
+    )  # fmt: skip
     if not arguments.program:
-        return compile_for(chip), None
-    return compile_with_room(compile_for, chip)
+        return executable, None
+    # A program is written with what its steps take; a plan alone is priced by fits.
+    executable = executable.with_measured_steps(progress)
+    return executable, lowered(executable)
 
 
-def _program_line(lowered: Lowered) -> str:
+def _program_line(made: Lowered) -> str:
     """Return what the program holds and how much of a tile it takes."""
-    program = lowered.program
+    program = made.program
     sizes = {name: size for name, _, size in program.memory.regions}
     return (
         f"program: {len(program.codelets)} codelets ({sizes['code']:,} bytes of code), {len(program.compute_sets)} "

@@ -179,6 +179,18 @@ class ModulePlan:
         return max((b.address_bytes + b.size_bytes for b in self.buffers), default=self.reserved_bytes)
 
 
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """Two buffers that are accessed at once, or one that is read 16 bytes at a time, by name.
+
+    Granted where the two lie in different memory elements, the one in the interleaved region. `weight` says how much
+    slower the program is otherwise, in about cycles.
+    """
+
+    names: tuple[str, ...]
+    weight: int
+
+
 def most_bytes(buffers: Iterable[Buffer], reserved_bytes: int) -> int:
     """Return the most bytes of a core that buffers use at any moment, `reserved_bytes` at the bottom included.
 

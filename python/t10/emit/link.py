@@ -23,7 +23,8 @@ from t10.core.device import (
     VertexGroup,
 )
 from t10.core.tile import ALIGNMENT_BYTES, N_WORKERS, TileMemory, TileRange
-from t10.emit.builder import SHIFT_BUFFER, Builder
+from t10.cost.measured import StepCycles
+from t10.emit.builder import SHIFT_BUFFER, Builder, Job
 from t10.emit.compiled_sets import named
 from t10.emit.exchange_code import exchange_code_bytes
 from t10.emit.loop_rolling import rolled
@@ -66,6 +67,19 @@ class Parts:
     inputs: tuple[HostTensor, ...]
     outputs: tuple[HostTensor, ...]
 
+    def measured(self, steps: Mapping[str, StepCycles]) -> Parts:
+        """Return the parts with what sub-tasks and epilogues of operators take replaced where it was measured."""
+        jobs = {
+            name: _measured(job, steps.get(job.operator, StepCycles()))
+            for name, job in self.builder.jobs.items()
+        }
+        return replace(self, builder=replace(self.builder, jobs=jobs))
+
+
+def _measured(job: Job, steps: StepCycles) -> Job:
+    cycles = {"sub_task": steps.sub_task, "epilogue": steps.epilogue}.get(job.kind, 0)
+    return replace(job, cycles=cycles) if cycles and job.cycles else job
+
 
 def link(
     parts: Parts, chip: ChipSpec, address_by_buffer: Mapping[str, int], reserved_bytes: int
@@ -81,10 +95,10 @@ def link(
         for name, address in address_by_buffer.items()
     }
     variables = {
-        name: replace(variable, address_bytes=places[_buffer_of(name)].address_bytes)
+        name: replace(variable, address_bytes=places[buffer_of(name)].address_bytes)
         for name, variable in builder.variables.items()
     }
-    linked = _compiled(parts, {name: places[_buffer_of(name)] for name in variables})
+    linked = _compiled(parts, {name: places[buffer_of(name)] for name in variables})
     codelets = tuple(linked.codelets[key] for key in sorted(linked.codelets))
     code = tile.base
     state = _aligned(code + (assembled(codelets, tile).size_bytes if codelets else 0))
@@ -168,7 +182,7 @@ def _renamed(step: Step, set_by_job: Mapping[str, str]) -> Step:
     return Execute(set_by_job[step.compute_set]) if isinstance(step, Execute) else step
 
 
-def _buffer_of(variable: str) -> str:
+def buffer_of(variable: str) -> str:
     """Return the buffer that a variable lies in: the shift buffer has one per type of elements."""
     return SHIFT_BUFFER if variable.startswith(f"{SHIFT_BUFFER}:") else variable
 

@@ -98,6 +98,20 @@ class _Batch:
 
 def vertices(nest: VertexNest, work: Work, lie: Lie) -> Vertices:
     """Return one vertex per core of `work`; raises `UnsupportedOpError` for what no codelet computes."""
+    batches: dict[str, list[_Batch]] = {}
+    for chosen, task in tasks(nest, work, lie):
+        compiled = compile_task(task)
+        batch = _Batch(work.tiles[chosen], work.offsets[chosen], compiled)
+        batches.setdefault(compiled.codelet.name, []).append(batch)
+    groups = tuple(_group(nest, batches[name]) for name in sorted(batches))
+    every = [batch.compiled for group in batches.values() for batch in group]
+    codelets = by_name(compiled.codelet for compiled in every)
+    scratch = max((compiled.scratch_bytes for compiled in every), default=0)
+    return Vertices(groups, tuple(codelets[name] for name in sorted(codelets)), scratch)
+
+
+def tasks(nest: VertexNest, work: Work, lie: Lie) -> Iterator[tuple[Ints, Task]]:
+    """Yield every different task of `work`, and the rows of `work` that do it."""
     rows = [work.extents, work.initial[:, None].astype(np.int64)]
     if work.origin is not None:
         # Where a task begins matters along the axes that its functions name.
@@ -107,19 +121,11 @@ def vertices(nest: VertexNest, work: Work, lie: Lie) -> Vertices:
     kinds, of_kind = np.unique(np.column_stack(rows), axis=0, return_inverse=True)
     of_kind = of_kind.reshape(-1)
     n_axes = work.extents.shape[1]
-    batches: dict[str, list[_Batch]] = {}
     for number, kind in enumerate(kinds.tolist()):
         chosen = np.flatnonzero(of_kind == number)
         origin = tuple(kind[n_axes + 1 :])
-        offsets = work.offsets[chosen]
-        task = _task(nest, tuple(kind[:n_axes]), bool(kind[n_axes]), origin, offsets, lie)
-        compiled = compile_task(simplified(task))
-        batches.setdefault(compiled.codelet.name, []).append(_Batch(work.tiles[chosen], offsets, compiled))
-    groups = tuple(_group(nest, batches[name]) for name in sorted(batches))
-    every = [batch.compiled for group in batches.values() for batch in group]
-    codelets = by_name(compiled.codelet for compiled in every)
-    scratch = max((compiled.scratch_bytes for compiled in every), default=0)
-    return Vertices(groups, tuple(codelets[name] for name in sorted(codelets)), scratch)
+        task = _task(nest, tuple(kind[:n_axes]), bool(kind[n_axes]), origin, work.offsets[chosen], lie)
+        yield chosen, simplified(task)
 
 
 def _task(

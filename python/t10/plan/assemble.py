@@ -12,14 +12,13 @@ from t10.core.graph import Graph
 from t10.core.movement import operand_of
 from t10.core.operator_body import scheduled_operator
 from t10.core.plan import Cycles, OperatorPlan
-from t10.core.schedule import Arrival, ModulePlan, ScheduledOperator, ValueLayout, most_bytes
+from t10.core.schedule import Arrival, ModulePlan, ScheduledOperator, ValueLayout
 from t10.cost import CostModel
 from t10.cost.operator import home_cycles, operator_cycles, output_chunk
+from t10.plan.memory.allocation import placed
 from t10.plan.memory.buffers import buffer_requests
 from t10.plan.memory.levels import Choice, replica_count, scatter_at
 from t10.plan.memory.liveness import Liveness, liveness, reshapes_of, unshaped
-from t10.plan.memory.placement import placed_buffers
-from t10.plan.memory.wishes import wishes_of
 from t10.plan.movement.arrivals import Mover
 from t10.plan.options import ForcedPartition, Progress
 from t10.plan.search.pareto import Front
@@ -186,7 +185,7 @@ def read_layouts(context: Context, step: int, plan: OperatorPlan) -> dict[str, V
 def assemble(
     context: Context, fronts: tuple[Front, ...], choices: tuple[Choice, ...], progress: Progress | None
 ) -> ModulePlan:
-    """Return the schedule that follows from the choices; its peak may exceed the capacity."""
+    """Return the schedule that follows from the choices; its buffers have no places yet (`memory.room`)."""
     graph, chip = context.graph, context.chip
     weights = weight_layouts(context, fronts, choices)
     inputs = input_layouts(context)
@@ -207,9 +206,7 @@ def assemble(
         active = replace(priced, cycles=cycles_of(context, spec, priced.plan, arrivals))
         operators.append(scheduled_operator(spec, active, arrivals, layout, front))
     requests = buffer_requests(graph, operators, layouts, chip.shift_buffer_bytes)
-    buffers = placed_buffers(
-        tuple(requests), wishes_of(graph, operators, requests), chip, chip.reserved_bytes
-    )
+    buffers = tuple(placed(request, chip.reserved_bytes) for request in requests)
     return ModulePlan(
         chip=chip.name,
         graph=graph,
@@ -217,7 +214,7 @@ def assemble(
         weight_layouts=tuple(weights.values()),
         input_layouts=tuple(inputs.values()),
         buffers=buffers,
-        peak_bytes=most_bytes(buffers, chip.reserved_bytes),
+        peak_bytes=0,
         capacity_bytes=chip.sram_bytes,
         reserved_bytes=chip.reserved_bytes,
     )

@@ -8,13 +8,19 @@ from t10.chip import ChipSpec
 from t10.core.graph import Graph
 from t10.core.schedule import ModulePlan
 from t10.cost import CostModel
+from t10.plan.memory.room import Room
 from t10.plan.options import PlanOptions
-from t10.plan.schedule import restore_module
+from t10.plan.schedule import check_room, restore_module
 from t10.plan.search.pareto import Front
 
 
 def pinned_schedule(
-    graph: Graph, chip: ChipSpec, cost: CostModel, fronts: tuple[Front, ...], options: PlanOptions
+    graph: Graph,
+    chip: ChipSpec,
+    cost: CostModel,
+    fronts: tuple[Front, ...],
+    options: PlanOptions,
+    room: Room,
 ) -> ModulePlan | None:
     """Return the schedule of a model if every operator has one plan and a pinned idle level, None otherwise.
 
@@ -26,7 +32,9 @@ def pinned_schedule(
         if forced is None or forced.idle_level is None or len(front) != 1:
             return None
         levels.append(forced.idle_level)
-    return restore_module(graph, chip, cost, tuple(front[0] for front in fronts), tuple(levels))
+    plan = room(restore_module(graph, chip, cost, tuple(front[0] for front in fronts), tuple(levels)))
+    check_room(plan, chip)
+    return plan
 
 
 def as_written(plan: ModulePlan, written: ModulePlan | None) -> ModulePlan:

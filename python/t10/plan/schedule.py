@@ -21,6 +21,7 @@ from t10.plan.greedy.chain import followed
 from t10.plan.greedy.reconcile import HINT
 from t10.plan.joint.choose import JointPlanner
 from t10.plan.memory.levels import Choice, LevelTable
+from t10.plan.memory.room import Room, data_room
 from t10.plan.options import PlanOptions, Progress, Reading
 from t10.plan.search.pareto import Front
 
@@ -57,28 +58,34 @@ def schedule_module(
     fronts: tuple[Front, ...],
     options: PlanOptions,
     progress: Progress | None = None,
+    room: Room | None = None,
 ) -> ModulePlan:
-    """Return the plan of a model from the fronts of its operators.
+    """Return the plan of a model from the fronts of its operators, whose buffers `room` places.
 
     Plans, idle levels and layouts are chosen together with a proved gap (see `joint`), or by Algorithm 1. Both count
     memory a little high; where neither fits, the smallest plans may. Raises `InfeasiblePlanError` naming the operator
     that does not fit.
     """
     context = context_of(graph, chip, cost, options.forced)
+    room = room or data_room(chip)
     try:
         if options.reconcile == "greedy":
-            return _greedy_plan(context, fronts, options, progress)
-        return _joint_plan(context, fronts, options, progress)
+            return _greedy_plan(context, fronts, options, progress, room)
+        return _joint_plan(context, fronts, options, progress, room)
     except InfeasiblePlanError:
         levels = [context.level_by_operator.get(spec.name, 0) for spec in graph.operators]
-        plan = assemble(context, fronts, tuple(Choice(0, level) for level in levels), progress)
+        plan = room(assemble(context, fronts, tuple(Choice(0, level) for level in levels), progress))
         if plan.end_bytes > chip.data_end_bytes:
             raise
         return replace(plan, optimality=Optimality("greedy", sum_of_cycles(plan)))
 
 
 def _joint_plan(
-    context: Context, fronts: tuple[Front, ...], options: PlanOptions, progress: Progress | None
+    context: Context,
+    fronts: tuple[Front, ...],
+    options: PlanOptions,
+    progress: Progress | None,
+    placing: Room,
 ) -> ModulePlan:
     """Return the plan of plans, idle levels and layouts chosen together."""
 
@@ -99,13 +106,13 @@ def _joint_plan(
             break
         # With less room, because packing wasted some, the bound would be one of fewer choices.
         bound_cycles = joint.bound_cycles if bound_cycles is None else bound_cycles
-        plan = assemble(context, joint.states, joint.choices, progress)
+        plan = placing(assemble(context, joint.states, joint.choices, progress))
         if plan.end_bytes <= context.chip.data_end_bytes:
             found = replace(joint, bound_cycles=min(bound_cycles, joint.bound_cycles))
             return _with_fronts(plan, fronts, found.optimality(sum_of_cycles(plan)))
         room -= plan.end_bytes - context.chip.data_end_bytes
     # Algorithm 1 says which operator does not fit, and may know a packing that does.
-    return _greedy_plan(context, fronts, replace(options, reading="best"), progress)
+    return _greedy_plan(context, fronts, replace(options, reading="best"), progress, placing)
 
 
 def _by_reading(
@@ -143,7 +150,11 @@ def _with_plan(front: Front, scheduled: ScheduledOperator) -> Front:
 
 
 def _greedy_plan(
-    context: Context, fronts: tuple[Front, ...], options: PlanOptions, progress: Progress | None
+    context: Context,
+    fronts: tuple[Front, ...],
+    options: PlanOptions,
+    progress: Progress | None,
+    placing: Room,
 ) -> ModulePlan:
     """Return the plan of Algorithm 1; operators then follow their producers' layouts where that is faster.
 
@@ -158,7 +169,7 @@ def _greedy_plan(
         choices = reconciled(context, fronts, tables, options.reading, spare)
         free = free_bytes(context, fronts, tables, choices, spare)
         for candidate in (followed(context, fronts, choices, free, options), (fronts, choices)):
-            plan = assemble(context, *candidate, progress)
+            plan = placing(assemble(context, *candidate, progress))
             if plan.end_bytes <= context.chip.data_end_bytes:
                 return replace(plan, optimality=Optimality("greedy", sum_of_cycles(plan)))
             end = plan.end_bytes
@@ -177,15 +188,18 @@ def restore_module(
 ) -> ModulePlan:
     """Return the schedule of a model of which plans and idle levels (`memory.levels`) are chosen, one per operator.
 
-    Raises `InfeasiblePlanError` if the buffers do not fit.
+    Its buffers have no places.
     """
     choices = tuple(Choice(0, level) for level in idle_levels)
-    plan = assemble(context_of(graph, chip, cost), tuple((priced,) for priced in plans), choices, None)
+    return assemble(context_of(graph, chip, cost), tuple((priced,) for priced in plans), choices, None)
+
+
+def check_room(plan: ModulePlan, chip: ChipSpec) -> None:
+    """Raise `InfeasiblePlanError` if the buffers of a plan end too high."""
     if plan.end_bytes > chip.data_end_bytes:
         raise InfeasiblePlanError(
             f"buffers need {plan.end_bytes} bytes per core, {chip.name} has {chip.data_end_bytes}", hint=HINT
         )
-    return plan
 
 
 def costed_arrivals(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> ModulePlan:

@@ -11,13 +11,14 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from math import prod
 
+from t10.chip import ChipSpec
 from t10.core.chunks import chunk_slots
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
 from t10.core.movement import operand_of, partition_scatter
 from t10.core.plan import OperatorPlan
-from t10.core.schedule import Arrival, Phase, ScheduledOperator, ValueLayout, moment
+from t10.core.schedule import Arrival, ModulePlan, Phase, ScheduledOperator, ValueLayout, moment
 from t10.cost.operator import output_chunk
 from t10.plan.memory.allocation import Request, aligned_size
 from t10.plan.memory.levels import operand_slots
@@ -58,6 +59,12 @@ def buffer_requests(
         source = _taken_over(spec, plan, free, result, found)
         found[result.name] = Request(result.name, result.size_bytes, result.first, result.last, source)
     return list(found.values())
+
+
+def requests_of(plan: ModulePlan, chip: ChipSpec) -> tuple[Request, ...]:
+    """Return every buffer that a plan needs, with its lifetime."""
+    layouts = {layout.value: layout for layout in (*plan.weight_layouts, *plan.input_layouts)}
+    return tuple(buffer_requests(plan.graph, plan.operators, layouts, chip.shift_buffer_bytes))
 
 
 def last_moments(graph: Graph, operators: Sequence[ScheduledOperator]) -> dict[str, int]:

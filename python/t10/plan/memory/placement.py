@@ -1,22 +1,22 @@
 """Where buffers lie: bytes of their own as long as they live, and memory elements of their own where that is faster.
 
 Placing begins with greed: the largest buffer first, each where it grants most wishes. Where greed finds no room for
-all, it begins with the closest packing (`plan.memory.allocation`), in which the buffers that live as long as the program
-may be stacked in any order, below and above the others. Either way single buffers then move to where they grant more.
+all, it begins with the closest packing (`plan.memory.allocation`), in which the buffers that live as long as the
+program may be stacked in any order, below and above the others. Either way single buffers then move to where they grant
+more.
 All addresses are those of the device, counted from the first byte of a core's memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from t10.chip import ChipSpec
 from t10.core.arrays import Bools, Ints
-from t10.core.schedule import Buffer
+from t10.core.schedule import Buffer, Wish
 from t10.core.tile import ALIGNMENT_BYTES, OVERREAD_BYTES
 from t10.plan.memory.allocation import Request, aligned_size, block_of_request, live_always, packed, placed
 
@@ -24,18 +24,6 @@ MOVING_ROUNDS = 3
 SWAPS = 400
 """Exchanges of two buffers in the stack that are tried where memory is full."""
 KEPT_PLACEMENTS = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """Two buffers that are accessed at once, or one that is read 16 bytes at a time, by name.
-
-    Granted where the two lie in different memory elements, the one in the interleaved region. `weight` says how much
-    slower the program is otherwise, in about cycles.
-    """
-
-    names: tuple[str, ...]
-    weight: int
 
 
 @lru_cache(maxsize=KEPT_PLACEMENTS)

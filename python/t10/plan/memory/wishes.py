@@ -12,11 +12,10 @@ from t10.core.geometry import ring_length
 from t10.core.graph import Graph
 from t10.core.movement import operand_of
 from t10.core.plan import OperatorPlan
-from t10.core.schedule import ScheduledOperator
+from t10.core.schedule import ScheduledOperator, Wish
 from t10.cost.operator import n_advances, output_chunk, shift_elements
 from t10.plan.memory.allocation import Request
 from t10.plan.memory.levels import operand_slots
-from t10.plan.memory.placement import Wish
 
 SHIFT = "shift"
 PRODUCTS_PER_CYCLE = 16
@@ -28,7 +27,18 @@ BYTES_PER_CYCLE = 8
 def wishes_of(
     graph: Graph, operators: Sequence[ScheduledOperator], requests: Sequence[Request]
 ) -> tuple[Wish, ...]:
-    """Return what every step wishes of the buffers it touches: codelets of their operands, exchanges of both ends.
+    """Return what steps wish of their buffers as far as a plan says it: which are accessed at once."""
+    buffers = frozenset(request.name for request in requests)
+    result: list[Wish] = []
+    for spec, scheduled in zip(graph.operators, operators, strict=True):
+        result += _of_codelets(spec, scheduled, buffers)
+    return (*result, *exchange_wishes(graph, operators, requests))
+
+
+def exchange_wishes(
+    graph: Graph, operators: Sequence[ScheduledOperator], requests: Sequence[Request]
+) -> tuple[Wish, ...]:
+    """Return that what an exchange reads and what it writes shall lie apart.
 
     A tile that sends from and receives into one memory element does one after the other (timing reference, section 3).
     """
@@ -37,7 +47,6 @@ def wishes_of(
     homes = {value.name: f"idle:{value.name}" for value in graph.weights}
     homes |= {value.name: f"input:{value.name}" for value in graph.inputs}
     for spec, scheduled in zip(graph.operators, operators, strict=True):
-        result += _of_codelets(spec, scheduled, buffers)
         result += _of_exchanges(graph, spec, scheduled, homes, buffers)
         homes[spec.output.name] = f"value:{spec.output.name}"
     return tuple(wish for wish in result if wish.weight)
