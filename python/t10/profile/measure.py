@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -12,14 +13,19 @@ from t10.codelets.compile import compile_task
 from t10.core.codelet import Codelet, Compiled, Pointer, Scratch
 from t10.core.dtypes import numpy_dtype, size_bytes
 from t10.core.task import Task, TaskOperand
-from t10.core.tile import ALIGNMENT_BYTES, IPU_MEMORY, OVERREAD_BYTES
+from t10.core.tile import ADDRESS_BITS, ALIGNMENT_BYTES, IPU_MEMORY, OVERREAD_BYTES
 from t10.emit.link import assembled
 from t10.isa.image import Image
 from t10.isa.tile import Machine
 
 CODE_BYTES = 0x8000
-MEMORY = IPU_MEMORY
-"""The tile that codelets are measured on: they take as long wherever memory begins."""
+MEMORY = replace(
+    IPU_MEMORY, interleaved_base=IPU_MEMORY.base + 3 * IPU_MEMORY.element_bytes, end=1 << ADDRESS_BITS
+)
+"""The tile that codelets are measured on: they take as long wherever memory begins and ends.
+
+It has room for all operands of the largest sub-task in elements of their own.
+"""
 STATE = MEMORY.base + CODE_BYTES
 SCRATCH = STATE + 0x1000
 STACK_TOP = MEMORY.interleaved_base - OVERREAD_BYTES

@@ -28,7 +28,7 @@ def packed_starts(blocks: Sequence[Block], bound: int) -> list[int]:
     packings: list[list[int]] = []
     for ordered in (_longest, _largest, _area, _crowded):
         orders.append(ordered(blocks))
-        packings.append(_first_fit(blocks, near, orders[-1]))
+        packings.append(first_fit(blocks, near, orders[-1]))
         if peak(blocks, packings[-1]) <= bound:
             return packings[-1]
     number = min(range(len(orders)), key=lambda i: peak(blocks, packings[i]))
@@ -86,7 +86,7 @@ def _crowded(blocks: Sequence[Block]) -> list[int]:
     )
 
 
-def _first_fit(blocks: Sequence[Block], near: list[list[int]], order: Sequence[int]) -> list[int]:
+def first_fit(blocks: Sequence[Block], near: list[list[int]], order: Sequence[int]) -> list[int]:
     """Return starts when every block in turn takes the lowest bytes that no neighbour placed before it has."""
     starts = [-1] * len(blocks)
     for i in order:
@@ -117,7 +117,7 @@ def _repaired(
         if tuple(order) in seen:
             break
         seen.add(tuple(order))
-        starts = _first_fit(blocks, near, order)
+        starts = first_fit(blocks, near, order)
         if peak(blocks, starts) < best_peak:
             best, best_peak = starts, peak(blocks, starts)
     return best

@@ -9,7 +9,7 @@ All addresses are those of the device, counted from the first byte of a core's m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -19,10 +19,13 @@ from t10.core.arrays import Bools, Ints
 from t10.core.schedule import Buffer, Wish
 from t10.core.tile import ALIGNMENT_BYTES, OVERREAD_BYTES
 from t10.plan.memory.allocation import Request, aligned_size, block_of_request, live_always, packed, placed
+from t10.plan.memory.blocks import Block, neighbours
+from t10.plan.memory.packing import first_fit
 
 MOVING_ROUNDS = 3
-SWAPS = 400
-"""Exchanges of two buffers in the stack that are tried where memory is full."""
+MOST_LARGE = 8
+MOST_FITTED = 20_000
+"""Blocks that are placed by first fit to try other orders, all tries together."""
 KEPT_PLACEMENTS = 4
 
 
@@ -199,51 +202,54 @@ class _Placing:
         """Return the closest packing, with those that live always in the best order found, below and above the rest."""
         tight = packed(self.first, self.last, self.size)
         always = live_always(self.first, self.last)
+        below = int(self.size[always].sum())
+        height = int((tight + self.size)[~always].max(initial=below)) - below
         stack = np.flatnonzero(always).tolist()
-        height = (
-            int((tight + self.size)[~always].max(initial=0) - self.size[always].sum())
-            if (~always).any()
-            else 0
-        )
-        height = max(height, 0)
-        inner = tight - int(self.size[always].sum())
-        best: tuple[int, Ints] | None = None
+        found = [
+            self._arranged(stack, n_below, np.where(always, 0, inner), height)
+            for inner in (tight - below, height - (tight - below) - self.size)
+            for n_below in sorted({0, len(stack) // 2, len(stack)})
+        ]
+        return self._reordered(min(found, key=self.penalty))
 
-        def arranged(order: list[int], n_below: int, *, is_mirrored: bool) -> Ints:
-            starts: Ints = np.zeros(len(self.size), np.int64)
-            rest = inner if not is_mirrored else height - inner - self.size
-            chosen = np.array(order, np.int64)
-            sizes = self.size[chosen]
-            begins = self.bottom + np.cumsum(sizes) - sizes
-            begins[n_below:] += height
-            starts[chosen] = begins
-            middle = self.bottom + int(sizes[:n_below].sum())
-            starts[~always] = middle + rest[~always]
-            return starts
+    def _arranged(self, stack: list[int], n_below: int, inner: Ints, height: int) -> Ints:
+        """Return starts with the first `n_below` of a stack under the rest, which is `height` bytes high at `inner`."""
+        sizes = self.size[stack]
+        begins = self.bottom + np.cumsum(sizes) - sizes
+        begins[n_below:] += height
+        starts = self.bottom + int(sizes[:n_below].sum()) + inner
+        starts[stack] = begins
+        return starts
 
-        def tried(order: list[int], n_below: int, *, is_mirrored: bool) -> bool:
-            nonlocal best
-            starts = arranged(order, n_below, is_mirrored=is_mirrored)
-            price = self.penalty(starts)
-            if best is None or price < best[0]:
-                best = (price, starts)
-                return True
-            return False
-
-        state = (0, False)
-        for n_below in sorted({0, len(stack) // 2, len(stack)}):
-            for is_mirrored in (False, True):
-                if tried(stack, n_below, is_mirrored=is_mirrored):
-                    state = (n_below, is_mirrored)
-        heavy = sorted(range(len(stack)), key=lambda i: (-self.size[stack[i]], i))
-        pairs = [(i, j) for a, i in enumerate(heavy) for j in heavy[a + 1 :]]
-        for i, j in pairs[:SWAPS]:
-            if best is None or not best[0]:
+    def _reordered(self, starts: Ints) -> Ints:
+        """Return starts by first fit in a better order: blocks with broken wishes go elsewhere among the largest."""
+        blocks = [
+            Block(*each)
+            for each in zip(self.first.tolist(), self.last.tolist(), self.size.tolist(), strict=True)
+        ]
+        near = neighbours(blocks)
+        order: list[int] = np.argsort(starts, kind="stable").tolist()
+        least, n_tries = self.penalty(starts), 0
+        moves = self._moves(starts, order)
+        while least and n_tries * len(order) < MOST_FITTED:
+            move = next(moves, None)
+            if move is None:
                 break
-            stack[i], stack[j] = stack[j], stack[i]
-            if not tried(stack, state[0], is_mirrored=state[1]):
-                stack[i], stack[j] = stack[j], stack[i]
-        for n_below in range(len(stack) + 1 if len(stack) <= SWAPS else 0):
-            tried(stack, n_below, is_mirrored=state[1])
-        assert best is not None
-        return best[1]
+            n_tries += 1
+            fitted = self.bottom + np.array(first_fit(blocks, near, move), np.int64)
+            if (fitted + self.size).max() <= self.top and self.penalty(fitted) < least:
+                starts, order, least = fitted, move, self.penalty(fitted)
+                moves = self._moves(starts, order)
+        return starts
+
+    def _moves(self, starts: Ints, order: list[int]) -> Iterator[list[int]]:
+        """Yield orders with one block that has broken wishes put before or behind one of the largest others."""
+        large = sorted(range(len(order)), key=lambda b: (-self.size[b], b))[:MOST_LARGE]
+        broken = np.flatnonzero(self._broken(starts)).tolist()
+        for block in sorted(broken, key=lambda b: (-self.size[b], b)):
+            rest = [b for b in order if b != block]
+            for other in large:
+                if other != block:
+                    at = rest.index(other)
+                    yield [*rest[:at], block, *rest[at:]]
+                    yield [*rest[: at + 1], block, *rest[at + 1 :]]
