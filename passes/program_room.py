@@ -40,13 +40,16 @@ class ProgramRoom:
         parts = lowered_parts(plan, self.chip, self.cost)
         requests = requests_of(plan, self.chip)
         wishes = (*demands(parts), *exchange_wishes(plan.graph, plan.operators, requests))
-        reserved = plan.reserved_bytes
+        reserved, counted = plan.reserved_bytes, 0
         for _ in range(MOST_PLACEMENTS):
             plan = placed_behind(plan, self.chip, requests, wishes, reserved)
+            if counted and plan.end_bytes > self.chip.data_end_bytes:
+                break
             addresses = {buffer.name: buffer.address_bytes for buffer in plan.buffers}
             device = link(parts, self.chip, addresses, reserved)
             self.made = parts, device
             if device.memory.program_bytes <= reserved:
                 break
-            reserved = -(-device.memory.program_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+            counted = device.memory.program_bytes
+            reserved = -(-counted // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
         return plan

@@ -24,6 +24,7 @@ from t10.plan.memory.packing import first_fit
 
 MOVING_ROUNDS = 3
 MOST_LARGE = 8
+MOST_REORDERED = 400
 MOST_FITTED = 20_000
 """Blocks that are placed by first fit to try other orders, all tries together."""
 KEPT_PLACEMENTS = 4
@@ -87,9 +88,10 @@ class _Placing:
     def starts(self) -> Ints:
         """Return where every block begins."""
         greedy = self._greedy()
-        if greedy is None:
-            return self._moved(self._stacked())
-        return self._moved(greedy)
+        if greedy is not None:
+            return self._moved(greedy)
+        stacked = self._stacked()
+        return self._moved(stacked) if (stacked + self.size).max(initial=0) <= self.top else stacked
 
     def penalty(self, starts: Ints) -> int:
         """Return the weight of all wishes that are not granted."""
@@ -171,9 +173,9 @@ class _Placing:
         lows = np.concatenate([[self.bottom], np.maximum(ends, self.bottom)])
         highs = np.concatenate([begins, [self.top]])
         wide = highs - lows >= self.size[block]
-        candidates = self._candidates(lows[wide], highs[wide], int(self.size[block]))
-        if not len(candidates):
+        if not wide.any():
             return None
+        candidates = self._candidates(lows[wide], highs[wide], int(self.size[block]))
         prices = self._price(block, candidates, starts, has_place)
         best = int(np.argmin(prices))
         return int(prices[best]), int(candidates[best])
@@ -193,7 +195,7 @@ class _Placing:
         before = (borders - OVERREAD_BYTES - size) // ALIGNMENT_BYTES * ALIGNMENT_BYTES
         within = np.concatenate([borders, before])
         gap = np.searchsorted(lows, within, side="right") - 1
-        inside = (gap >= 0) & (within + size <= highs[np.maximum(gap, 0)]) if len(lows) else within < 0
+        inside = (gap >= 0) & (within + size <= highs[np.maximum(gap, 0)])
         last = (highs - size) // ALIGNMENT_BYTES * ALIGNMENT_BYTES
         found = np.unique(np.concatenate([lows, last, within[inside]]))
         return np.concatenate([found[found >= plain], found[found < plain]])
@@ -210,7 +212,8 @@ class _Placing:
             for inner in (tight - below, height - (tight - below) - self.size)
             for n_below in sorted({0, len(stack) // 2, len(stack)})
         ]
-        return self._reordered(min(found, key=self.penalty))
+        best = min(found, key=self.penalty)
+        return self._reordered(best) if (best + self.size).max() <= self.top else best
 
     def _arranged(self, stack: list[int], n_below: int, inner: Ints, height: int) -> Ints:
         """Return starts with the first `n_below` of a stack under the rest, which is `height` bytes high at `inner`."""
@@ -222,7 +225,12 @@ class _Placing:
         return starts
 
     def _reordered(self, starts: Ints) -> Ints:
-        """Return starts by first fit in a better order: blocks with broken wishes go elsewhere among the largest."""
+        """Return starts by first fit in a better order: blocks with broken wishes go elsewhere among the largest.
+
+        Of many blocks, single orders decide too little to be tried.
+        """
+        if len(starts) > MOST_REORDERED:
+            return starts
         blocks = [
             Block(*each)
             for each in zip(self.first.tolist(), self.last.tolist(), self.size.tolist(), strict=True)
