@@ -27,7 +27,7 @@ from t10.dialect.aliases import with_aliases
 from t10.dialect.mlir import ir, new_context
 from t10.dialect.verify import verify_layouts
 from t10.errors import T10Error, VerifyError
-from t10.passes.bridge.annotate import CHIP, COST_MODEL, annotate
+from t10.passes.bridge.annotate import CHIP, annotate, state_cost_model
 from t10.passes.bridge.read_program import ReadProgram, read_program
 from t10.passes.device.read import find_graph
 from t10.passes.device.read import read_graph as read_device
@@ -71,7 +71,7 @@ def compile_module(
     options: PlanOptions | None = None,
     progress: Progress | None = None,
     *,
-    cost_model: str = registry.DEFAULT_COST_MODEL,
+    cost_model: str | registry.CodeFile = registry.DEFAULT_COST_MODEL,
     pins: Pins | None = None,
     executor: Executor | None = None,
     cache: PlanCache | None = None,
@@ -93,7 +93,7 @@ def compile_module(
                 chosen = schedule_module(read.graph, chip, cost, fronts, pinned, progress)
         if pins is not None:
             chosen = as_written(chosen, pins.whole)
-        module.operation.attributes[COST_MODEL] = ir.StringAttr.get(cost_model)
+        state_cost_model(module, cost_model)
         module.operation.attributes[CHIP] = ir.StringAttr.get(chip.name)
         annotate(module, read, chosen)
         expand_module(module, chip, cost, read)

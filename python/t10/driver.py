@@ -75,6 +75,8 @@ class Executable:
     cost_model: str = registry.DEFAULT_COST_MODEL
     codelets: tuple[str, ...] = ()
     """Files that declare users' own codelets (docs/codelets.md)."""
+    cost_file: registry.CodeFile | None = None
+    """The Python file of the cost model, where this process was given it; `cost_model` alone never runs one."""
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     planner_seconds: Mapping[str, float] = field(default_factory=dict[str, float])
     measured: Mapping[str, StepCycles] = field(default_factory=dict[str, StepCycles])
@@ -135,11 +137,11 @@ class Executable:
         """Return the cost model that the model was planned under; raises `InputError` where its file is not there."""
         try:
             with registry.using_cost_files(_cost_files(self.codelets)):
-                base = registry.cost_model(self.cost_model, self.chip)
+                base = registry.cost_model(self.cost_file or self.cost_model, self.chip)
         except InputError as error:
             raise InputError(
                 f"the model was planned under cost model {self.cost_model}: {error.message}",
-                hint="go where its file is, or compile again under another one (--cost-model)",
+                hint=error.hint or "go where its file is, or compile again under another one (--cost-model)",
             ) from None
         return (
             cast("CostModel", MeasuredCostModel(cast("IpuCostModel", base), self.measured))
@@ -280,13 +282,14 @@ def compile(
     spec = chip if isinstance(chip, ChipSpec) else load_chip(chip)
     chosen, pins = options or Options(), None if plan is None else read_pins(plan)
     kept = PlanCache(Path(cache)) if isinstance(cache, (str, Path)) else cache
+    costs = registry.given(cost_model)
     clock = _Stopwatch(progress)
     clock.report("import", 0, 1)
     imported = _imported(model, frontend, shapes, dtype, constants)
     with registry.using_cost_files(_cost_files(codelets)):
         compiled = compile_module(
             imported.module, spec, chosen, clock.report,
-            cost_model=cost_model, pins=pins, executor=executor, cache=kept,
+            cost_model=costs, pins=pins, executor=executor, cache=kept,
         )  # fmt: skip
     clock.stop()
     return Executable(
@@ -296,6 +299,7 @@ def compile(
         weights={**stored_weights(imported.weights, compiled.orders), **compiled.constants},
         source=Path(imported.source).name,
         cost_model=cost_model,
+        cost_file=costs if isinstance(costs, registry.CodeFile) else None,
         codelets=tuple(str(path) for path in codelets),
         options=_as_json(chosen),
         planner_seconds=clock.seconds,
@@ -332,13 +336,13 @@ def _imported(
         return replace(import_model(file, shapes=shapes, dtype=dtype, constants=constants), source=str(model))
 
 
-def _cost_files(codelets: Sequence[str | Path]) -> tuple[Path, ...]:
-    """Return the cost functions that files of codelets name."""
+def _cost_files(codelets: Sequence[str | Path]) -> tuple[registry.CodeFile, ...]:
+    """Return the cost functions that files of codelets name, which must have been given, not read from data."""
     if not codelets:
         return ()
     from t10.codelets.user import cost_files
 
-    return cost_files(codelets)
+    return tuple(registry.given_file(path) for path in cost_files(codelets))
 
 
 def checked_inputs(expected: Sequence[TensorValue], given: Mapping[str, ArrayLike]) -> Arrays:

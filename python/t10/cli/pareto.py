@@ -13,7 +13,7 @@ from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import ModulePlan
-from t10.cost.registry import cost_model
+from t10.cost.registry import CodeFile, cost_model, given
 from t10.driver import Executable, Progress
 from t10.explain.expression import formula
 from t10.explain.front import front_points
@@ -29,6 +29,7 @@ class _Source:
     graph: Graph
     chip: ChipSpec
     cost_model_name: str
+    cost_source: str | CodeFile
     plan: ModulePlan | None = None
 
 
@@ -49,7 +50,7 @@ def run_pareto(arguments: Arguments) -> int:
         found = search_operator(
             spec,
             source.chip,
-            cost_model(source.cost_model_name, source.chip),
+            cost_model(source.cost_source, source.chip),
             options,
             progress=lambda share: progress("search", round(100 * share), 100),
         )
@@ -103,8 +104,11 @@ def _source(arguments: Arguments, progress: Progress) -> _Source:
     if arguments.model.is_dir():
         executable = Executable.load(arguments.model)
         chip = load_chip(arguments.chip) if arguments.chip else executable.chip
-        cost_model_name = arguments.cost_model or executable.cost_model
-        return _Source(executable.plan.graph, chip, cost_model_name, executable.plan)
+        if arguments.cost_model:
+            name, costs = arguments.cost_model, given(arguments.cost_model)
+        else:
+            name, costs = executable.cost_model, executable.cost_file or executable.cost_model
+        return _Source(executable.plan.graph, chip, name, costs, executable.plan)
     from t10.dialect.mlir import ir
     from t10.frontend.importer import import_model
     from t10.passes.pipeline import fused
@@ -115,4 +119,5 @@ def _source(arguments: Arguments, progress: Progress) -> _Source:
     module = import_model(arguments.model, shapes=shapes, dtype=arguments.dtype, constants=constants).module
     with module.context, ir.Location.unknown():
         graph = fused(module, progress).graph
-    return _Source(graph, chip, arguments.cost_model or DEFAULT_COST_MODEL)
+    name = arguments.cost_model or DEFAULT_COST_MODEL
+    return _Source(graph, chip, name, given(name))
