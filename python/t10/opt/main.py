@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import io
-import os
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from t10.core.guard import ended_clearly
+from t10.core.streams import exit_code_of_output
 from t10.cost import registry
 from t10.dialect.mlir import ir, new_context
 from t10.dialect.verify import verify_layouts
@@ -32,8 +32,6 @@ from t10.opt.runner import (
 )
 
 EXIT_USAGE = 1
-_EXIT_BROKEN_PIPE = 141
-"""What a shell reports for a process that a closed pipe ended."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -47,13 +45,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except T10Error as error:
         print(f"t10-opt: error: {error}", file=sys.stderr)
         return error.exit_code
-    except BrokenPipeError:
-        # Python flushes standard output once more at exit: give it something that is open.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _EXIT_BROKEN_PIPE
     except KeyboardInterrupt:
         return 130
     except Exception as error:
+        code = exit_code_of_output(error, "t10-opt")
+        if code is not None:
+            return code
         print(
             f"t10-opt: internal error: {type(error).__name__}: {error} (at {innermost(error)})",
             file=sys.stderr,
