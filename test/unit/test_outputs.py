@@ -267,15 +267,16 @@ def test_a_full_disk_leaves_what_was_there(name: str, made: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    "words",
+    ("words", "unbuffered"),
     [
-        (OPT, "ipu.mlir"),
-        (TRANSLATE, "--ipu-to-asm", "ipu.mlir"),
-        (T10, "chips"),
-        (T10, "inspect", "add.mlir"),
+        ((OPT, "ipu.mlir"), ""),
+        ((OPT, "ipu.mlir"), "1"),
+        ((TRANSLATE, "--ipu-to-asm", "ipu.mlir"), ""),
+        ((TRANSLATE, "--ipu-to-asm", "ipu.mlir"), "1"),
+        ((T10, "chips"), ""),
+        ((T10, "inspect", "add.mlir"), ""),
     ],
 )
-@pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_standard_output_that_is_full_or_closed_is_one_clear_end(
     words: tuple[str, ...], unbuffered: str, made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
 from t10.core.guard import ended_clearly
 from t10.core.streams import exit_code_of_output
-from t10.cost import registry
 from t10.dialect.mlir import ir, new_context
 from t10.dialect.verify import verify_layouts
 from t10.errors import EXIT_INTERNAL, InputError, T10Error
@@ -82,38 +82,41 @@ def _main(arguments: Sequence[str]) -> int:
     check_printed((*settings.print_before, *settings.print_after), steps)
     if settings.dump_pass_pipeline:
         print(f"Pass Manager with {len(steps)} passes:\n{pipeline_text(steps)}", file=sys.stderr)
-    with registry.giving(_given(settings, steps)):
+    with _giving(settings, steps):
         return _process_pieces(settings, steps, data)
 
 
-def _given(settings: Settings, steps: tuple[Step, ...]) -> tuple[registry.CodeFile, ...]:
-    """Return the cost model files that the command line gives.
+def _giving(settings: Settings, steps: tuple[Step, ...]) -> AbstractContextManager[None]:
+    """Return a context in which the input may name the cost model files that the command line gives.
 
     Raises `InputError` for the pipeline of a reproducer, which is read and gives nothing, where it names another one or
     has passes that write files or run tools.
     """
-    allowed = _code_files(settings.cost_models)
-    named = _code_files(named_cost_models(steps))
+    if settings.run_reproducer:
+        for step in steps:
+            if step.name in OUTWARD_BUILTIN_PASSES:
+                raise InputError(
+                    f"the reproducer's pipeline runs {step.name}, which writes files or runs tools that it names",
+                    hint=f"if you trust it, give it: --pass-pipeline='{pipeline_text(steps)}'",
+                )
+    names = named_cost_models(steps)
+    if not names and not settings.cost_models:
+        return nullcontext()
+    from t10.cost import registry  # needs numpy, which takes long to start
+
+    def code_files(names: Iterable[str]) -> tuple[registry.CodeFile, ...]:
+        return tuple(file for file in map(registry.given, names) if isinstance(file, registry.CodeFile))
+
+    allowed, named = code_files(settings.cost_models), code_files(names)
     if not settings.run_reproducer:
-        return (*allowed, *named)
-    for step in steps:
-        if step.name in OUTWARD_BUILTIN_PASSES:
-            raise InputError(
-                f"the reproducer's pipeline runs {step.name}, which writes files or runs tools that options or IR name",
-                hint=f"if you trust it, take it from the command line: --pass-pipeline='{pipeline_text(steps)}'",
-            )
+        return registry.giving((*allowed, *named))
     for file in named:
         if not any((each.path, each.function) == (file.path, file.function) for each in allowed):
             raise InputError(
                 f"the reproducer's pipeline names cost model '{file.name}', which runs only where it is given",
                 hint=f"if you trust it: --allow-cost-model={file.name}",
             )
-    return allowed
-
-
-def _code_files(names: Iterable[str]) -> tuple[registry.CodeFile, ...]:
-    """Return the Python files among cost models."""
-    return tuple(file for file in map(registry.given, names) if isinstance(file, registry.CodeFile))
+    return registry.giving(allowed)
 
 
 def _information(settings: Settings) -> str | None:
