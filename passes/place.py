@@ -10,7 +10,6 @@ import numpy as np
 from t10.chip import ChipSpec
 from t10.core.schedule import Buffer, ModulePlan, most_bytes
 from t10.core.tile import ALIGNMENT_BYTES
-from t10.cost import CostModel
 from t10.dialect.compute_shift import PLACE
 from t10.dialect.layout_attr import MemoryRange, place_attr, read_place
 from t10.dialect.location import source_text
@@ -46,8 +45,15 @@ class Place(PlanningPass):
     def apply(self, module: Any) -> None:
         """Place every buffer of the function; raises `InfeasiblePlanError` where there is no room."""
         if not is_lowered(module):
-            chip, cost = self.target(module)
-            place_module(module, chip, ProgramRoom(chip, cost) if self.program else data_room(chip), cost)
+            place_module(module, self.target_chip(module), self._room(module))
+
+    def _room(self, module: Any) -> Room:
+        """Return what places the data: beside the program, if that is asked for."""
+        if not self.program:
+            return data_room(self.target_chip(module))
+        chip, cost = self.target(module)
+        room = ProgramRoom(chip, cost)
+        return lambda plan: room(costed_arrivals(plan, chip, cost))
 
     @classmethod
     def is_done(cls, module: Any) -> bool:
@@ -56,17 +62,15 @@ class Place(PlanningPass):
         return any(SHIFT_BUFFER in function.attributes for function in functions) or is_lowered(module)
 
 
-def place_module(module: Any, chip: ChipSpec, room: Room, cost: CostModel) -> ModulePlan:
+def place_module(module: Any, chip: ChipSpec, room: Room) -> None:
     """Give everything in a module at the compute-shift level that owns memory its address, as `room` says.
 
-    Returns what the placed module does, with its costs. Raises `InfeasiblePlanError` where there is no room.
+    Raises `InfeasiblePlanError` where there is no room.
     """
     program = read_program(module)
-    unplaced = _plan_of(program, chip, tuple(placed(request, 0) for request in _requests(program, chip)))
-    plan = room(costed_arrivals(unplaced, chip, cost))
+    plan = room(_plan_of(program, chip, tuple(placed(request, 0) for request in _requests(program, chip))))
     check_room(plan, chip)
     write_places(program, plan)
-    return plan
 
 
 def write_places(program: ReadProgram, plan: ModulePlan) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from t10.core.device import DeviceProgram
+from t10.core.streams import exit_code_of_output, write_stdout
 from t10.errors import EXIT_INTERNAL, InputError, T10Error
 
 _HELP = """t10-translate: turn a module of the ipu dialect into text for the chip
@@ -26,6 +28,7 @@ writes them beside the program.
 
 Exit codes: 0 success   1 wrong command line   2 bad input   3 not supported   5 invalid IR
 """
+EXIT_INTERRUPTED = 130
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except T10Error as error:
         print(f"t10-translate: error: {error}", file=sys.stderr)
         return error.exit_code
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
     except Exception as error:
+        code = exit_code_of_output(error, "t10-translate")
+        if code is not None:
+            return code
         print(f"t10-translate: internal error: {type(error).__name__}: {error}", file=sys.stderr)
         return EXIT_INTERNAL
     return 0
@@ -83,18 +91,25 @@ def _parsed(words: list[str]) -> _Command | str:
 def _translate(command: _Command) -> None:
     """Read the module and write what is asked for; nothing is written where that fails."""
     program = _program(command.source)
-    if command.target == "--ipu-to-poplar" and command.output and not command.output.endswith(".cpp"):
+    if command.target == "--ipu-to-poplar" and _is_folder(command.output):
         from t10.emit.poplar.write import write_program
 
         write_program(program, command.output, {})
         return
     text = _TARGETS[command.target](program)
     if not command.output:
-        sys.stdout.write(text)
+        write_stdout(text.encode("utf-8"))
         return
     from t10.core.atomic import write_text
 
     write_text(command.output, text)
+
+
+def _is_folder(output: str) -> bool:
+    """Return whether a path names a folder to write: no .cpp file, and no device or FIFO that is there."""
+    if not output or output.endswith(".cpp"):
+        return False
+    return not os.path.exists(output) or os.path.isdir(output) or os.path.isfile(output)
 
 
 def _program(source: str) -> DeviceProgram:

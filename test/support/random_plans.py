@@ -26,7 +26,7 @@ from t10.plan.memory.buffers import buffer_requests, last_moments
 from t10.plan.verify import verify_operator
 
 TRIES = 12
-ALIGNMENT_BYTES = 8
+
 LEAST_SHIFT_BUFFER_BYTES = 64
 
 

@@ -57,6 +57,13 @@ class Settings:
         False,
         "accept operations of unknown dialects (always on for onnx dialect text)",
     )
+    cost_models: tuple[str, ...] = _input(
+        "allow-cost-model",
+        (),
+        "Python files whose code may run where the input, or the pipeline of a reproducer, names them as cost model; "
+        "those in options of passes on the command line may as well",
+        "FILE.py[:FUNCTION],..",
+    )
     split_input_file: str | None = _input(
         "split-input-file",
         None,
