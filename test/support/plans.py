@@ -71,11 +71,11 @@ def two_operator_plan() -> ModulePlan:
     buffers = (
         Buffer("shift", 0, 64, -1, 2),
         Buffer("idle:b", 64, 24, -1, 2),
-        Buffer("input:a", 88, 16, -1, 0),
-        Buffer("operand:matmul:0", 104, 16, 0, 0),
-        Buffer("operand:matmul:1", 120, 24, 0, 0),
-        Buffer("value:c", 144, 16, 0, 1),
-        Buffer("value:y", 160, 16, 1, 2),
+        Buffer("input:a", 96, 16, -1, 0),
+        Buffer("operand:matmul:0", 112, 16, 0, 0),
+        Buffer("operand:matmul:1", 128, 24, 0, 0),
+        Buffer("value:c", 160, 16, 0, 1),
+        Buffer("value:y", 176, 16, 1, 2),
     )
     return ModulePlan(
         chip="test-16",

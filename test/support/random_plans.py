@@ -20,9 +20,10 @@ from t10.core.expression import AxisSizes, Operand, OperatorSpec
 from t10.core.graph import Graph
 from t10.core.operator_body import scheduled_operator
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan, PhaseTerm, Reduce
-from t10.core.schedule import Arrival, Buffer, ModulePlan, ScheduledOperator, ValueLayout
-from t10.plan.memory.allocation import allocate
-from t10.plan.memory.buffers import buffer_requests, last_moments
+from t10.core.schedule import Arrival, Buffer, ModulePlan, ScheduledOperator, ValueLayout, most_bytes
+from t10.core.tile import ALIGNMENT_BYTES
+from t10.plan.memory.buffers import last_moments
+from t10.plan.memory.room import data_room
 from t10.plan.verify import verify_operator
 
 TRIES = 12
@@ -160,15 +161,12 @@ def repacked(plan: ModulePlan, chip: ChipSpec) -> ModulePlan:
     needed = last_moments(plan.graph, plan.operators)
     layouts = {layout.value: layout for layout in (*plan.weight_layouts, *plan.input_layouts)}
     layouts = {value: layout for value, layout in layouts.items() if value in needed}
-    requests = buffer_requests(plan.graph, plan.operators, layouts, chip.shift_buffer_bytes)
-    packing = allocate(requests, chip.reserved_bytes)
-    return replace(
+    read = replace(
         plan,
-        weight_layouts=tuple(layout for layout in plan.weight_layouts if layout.value in needed),
-        input_layouts=tuple(layout for layout in plan.input_layouts if layout.value in needed),
-        buffers=packing.buffers,
-        peak_bytes=packing.peak_bytes,
+        weight_layouts=tuple(layout for layout in plan.weight_layouts if layout.value in layouts),
+        input_layouts=tuple(layout for layout in plan.input_layouts if layout.value in layouts),
     )
+    return data_room(chip)(read)
 
 
 def lay_out(rng: Random, graph: Graph, plans: tuple[OperatorPlan, ...], chip: ChipSpec) -> ModulePlan:
@@ -198,8 +196,18 @@ def lay_out(rng: Random, graph: Graph, plans: tuple[OperatorPlan, ...], chip: Ch
         arrivals = _one_rotation_each(spec, plan, arrivals)
         operators.append(scheduled_operator(spec, CostedPlan(plan, Cycles(), 0, 0), arrivals, outputs[step]))
     buffers = _addressed(_buffers(graph, tuple(operators), weights, inputs, chip), chip)
-    peak = max(buffer.address_bytes + buffer.size_bytes for buffer in buffers)
-    return ModulePlan(chip.name, graph, tuple(operators), weights, inputs, buffers, peak, chip.sram_bytes)
+    peak = most_bytes(buffers, chip.reserved_bytes)
+    return ModulePlan(
+        chip.name,
+        graph,
+        tuple(operators),
+        weights,
+        inputs,
+        buffers,
+        peak,
+        chip.sram_bytes,
+        chip.reserved_bytes,
+    )
 
 
 def _replicas(spec: OperatorSpec, plan: OperatorPlan) -> int:

@@ -11,6 +11,7 @@ from random import Random
 import pytest
 from support import specs, task_interpreter
 from support.random_plans import random_plan
+from t10.emit.placement import places_of
 
 from t10.chip import load_chip
 from t10.core.device import DeviceProgram, Exchange, Execute, Reference, Repeat, Step
@@ -23,7 +24,6 @@ from t10.cost import IpuCostModel
 from t10.cost.operator import n_advances
 from t10.emit.contiguous_parts import sub_task_parts
 from t10.emit.lower import lower
-from t10.emit.placement import places_of
 from t10.plan.schedule import restore_module
 
 CHIP = load_chip("test-64")

@@ -7,9 +7,8 @@ import numpy as np
 from t10.core.device import Reference
 from t10.core.scalar import identity
 from t10.core.task import TaskOperand
-from t10.core.tile import IPU_MEMORY
+from t10.core.tile import IPU_MEMORY, TileRange
 from t10.emit.compiled_sets import CompiledSets, named
-from t10.core.tile import TileRange
 from t10.emit.vertices import VertexNest, Work, vertices
 
 WORK = Work(

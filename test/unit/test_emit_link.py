@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from t10.core.device import ComputeSet, Reference, VertexGroup
-from t10.core.tile import IPU_MEMORY
+from t10.core.tile import IPU_MEMORY, TileRange
 from t10.emit.builder import Builder
 from t10.emit.device_interface import DeviceInterface
 from t10.emit.link import vertex_state
-from t10.core.tile import TileRange
 
 FIRST = 0x4D000
 

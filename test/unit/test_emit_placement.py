@@ -7,9 +7,6 @@ from itertools import combinations
 
 import pytest
 from support.random_cases import Case, planned_case, random_case
-
-from t10.core.schedule import Buffer
-from t10.core.tile import IPU_MEMORY
 from t10.emit.placement import (
     OVERREAD_BYTES,
     TileRange,
@@ -19,6 +16,9 @@ from t10.emit.placement import (
     places_of,
     used_together,
 )
+
+from t10.core.schedule import Buffer
+from t10.core.tile import IPU_MEMORY
 
 SEEDS = range(24)
 
