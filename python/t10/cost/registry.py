@@ -252,6 +252,13 @@ def _cost_model(source: str | CodeFile, chip: ChipSpec) -> CostModel:
     return model if is_of_today and not _costs else CustomCostModel(model, tuple(_costs))
 
 
+def file_of(name: str) -> Path | None:
+    """Return the file that a cost model is read from, None for bundled and registered ones."""
+    if name.endswith(TABLE_SUFFIX):
+        return Path(name)
+    return _split(name)[0] if _is_file(name) else None
+
+
 def _is_file(name: str) -> bool:
     return name.endswith(FILE_SUFFIX) or f"{FILE_SUFFIX}:" in name
 
