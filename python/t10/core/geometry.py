@@ -145,8 +145,11 @@ def flat_elements(
     for d, part in enumerate(parts):
         where = (plan.n_cores, *(part.shape[1] if i == d else 1 for i in range(len(parts))))
         flat = flat + part.astype(dtype).reshape(where)
-    if any((part < 0).any() for part in parts):
-        np.maximum(flat, -1, out=flat)
+    is_ragged = np.zeros(plan.n_cores, np.bool_)
+    for part in parts:
+        is_ragged |= (part < 0).any(axis=1)
+    ragged = np.flatnonzero(is_ragged)
+    flat[ragged] = np.maximum(flat[ragged], -1)
     return flat.astype(np.int32, copy=False)
 
 

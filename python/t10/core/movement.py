@@ -185,11 +185,13 @@ def scattered(
     elements: NDArray[np.int32], chunk_numbers: NDArray[np.int64], scatter: int
 ) -> NDArray[np.int32]:
     """Return chunk `chunk_numbers[core]` of every core's slots, shape (cores, ceil(slots / scatter)); -1 pads."""
-    length = partition_scatter(elements.shape[1], scatter)
-    columns = chunk_numbers[:, None] * length + np.arange(length)
-    inside = columns < elements.shape[1]
-    taken = np.take_along_axis(elements, np.minimum(columns, elements.shape[1] - 1), axis=1)
-    return np.where(inside, taken, np.int32(-1))
+    n_cores, n_slots = elements.shape
+    length = partition_scatter(n_slots, scatter)
+    whole = elements
+    if n_slots < scatter * length:
+        whole = np.full((n_cores, scatter * length), -1, np.int32)
+        whole[:, :n_slots] = elements
+    return whole.reshape(n_cores, scatter, length)[np.arange(n_cores), chunk_numbers]
 
 
 def view_elements(graph: Graph, value: str) -> ViewElements:

@@ -68,7 +68,7 @@ def _across(task: Task) -> Scheduled | None:
 
 @lru_cache(maxsize=4096)
 def _best_way(nest: RowNest, apart: frozenset[tuple[int, int]]) -> Scheduled | None:
-    """Return the first of the cheapest ways to compute a nest that fit in the registers; frugal if nothing else does."""
+    """Return the first of the cheapest ways that fit in the registers; a frugal one if no other does."""
     prepared = prepare(nest)
     for is_frugal in (False, True):
         best: Scheduled | None = None
