@@ -6,9 +6,9 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from t10.core.device import DeviceProgram
+from t10.core.guard import ended_clearly, reading
 from t10.core.streams import exit_code_of_output, write_stdout
 from t10.errors import EXIT_INTERNAL, InputError, T10Error
 
@@ -23,8 +23,8 @@ usage: t10-translate --ipu-to-poplar|--ipu-to-asm|--ipu-to-codelets [FILE] [-o O
   -o OUT             write there instead of to standard output
   --help             print this text and exit
 
-FILE is what t10-opt --t10-lower-ipu prints (default or -: standard input). Weights have no values in IR: `t10 compile`
-writes them beside the program.
+FILE is what t10-opt --t10-lower-ipu writes, text or bytecode (default or -: standard input). Weights have no values in
+IR: `t10 compile` writes them beside the program. OUT is replaced at once; devices and FIFOs are written into.
 
 Exit codes: 0 success   1 wrong command line   2 bad input   3 not supported   5 invalid IR
 """
@@ -49,7 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"t10-translate: {command}; try 't10-translate --help'", file=sys.stderr)
         return 1
     try:
-        _translate(command)
+        with ended_clearly("t10-translate"):
+            _translate(command)
     except T10Error as error:
         print(f"t10-translate: error: {error}", file=sys.stderr)
         return error.exit_code
@@ -115,15 +116,14 @@ def _is_folder(output: str) -> bool:
 def _program(source: str) -> DeviceProgram:
     """Return the device program of a file of IR."""
     from t10.dialect.mlir import ir, new_context
+    from t10.opt.source import display_name, read
     from t10.passes.device.read import find_graph, read_graph
 
-    try:
-        text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read {source}: {error}") from error
+    data = read(source)
     with new_context(), ir.Location.unknown():
         try:
-            module = ir.Module.parse(text)
+            with reading(display_name(source)):
+                module = ir.Module.parse(data)
         except ir.MLIRError as error:
             reason = " ".join(str(error).split())
             raise InputError(

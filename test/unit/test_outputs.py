@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from t10.core import atomic
-from t10.core.atomic import replaced_file, write_text
+from t10.core.atomic import check_writable, replaced_file, write_text
 from t10.errors import InputError
 from t10.opt.main import main as opt
 
@@ -163,6 +163,15 @@ def test_a_folder_a_socket_and_a_missing_folder_are_named(tmp_path: Path) -> Non
     assert names(tmp_path) == ["link", "loop", "socket"]
 
 
+def test_what_cannot_be_written_is_found_before_work_is_done(tmp_path: Path) -> None:
+    check_writable(None, tmp_path / "new", tmp_path / "new", Path(os.devnull))
+    with pytest.raises(InputError, match=r"cannot write .*absent/x: No such file or directory"):
+        check_writable(tmp_path / "x", tmp_path / "absent" / "x")
+    with pytest.raises(InputError, match=f"cannot write {tmp_path}: it is a folder"):
+        check_writable(tmp_path)
+    assert names(tmp_path) == []
+
+
 def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied")
@@ -253,6 +262,13 @@ def test_commands_write_into_devices_and_fifos(name: str, made: Path, tmp_path: 
     assert run(*COMMANDS[name], tmp_path / "fifo", cwd=made) == (0, "")
     assert len(content()) > 100
     assert stat.S_ISFIFO((tmp_path / "fifo").lstat().st_mode)
+
+
+@pytest.mark.parametrize("option", ["--outputs", "--trace"])
+def test_a_run_says_first_that_it_cannot_write(option: str, made: Path, tmp_path: Path) -> None:
+    code, error = run(T10, "run", "out", "--engine", "iss", option, tmp_path / "absent" / "x", cwd=made)
+    assert code == InputError.exit_code
+    assert error == f"t10: error: cannot write {tmp_path}/absent/x: No such file or directory\n"
 
 
 @pytest.mark.parametrize("name", ["t10-opt -o", "t10-translate asm", "t10 run --outputs", "t10 run --trace"])

@@ -58,6 +58,20 @@ def replaced_file(path: Path | str) -> Generator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def check_writable(*paths: Path | None) -> None:
+    """Raise `InputError` for a path that cannot be written, before work is done for it; None is no path."""
+    for path in paths:
+        if path is None:
+            continue
+        try:
+            folder = os.path.dirname(os.path.realpath(path))
+            if _sink(path) is None and not os.access(folder, os.W_OK | os.X_OK):
+                code = errno.EACCES if os.path.isdir(folder) else errno.ENOENT
+                raise OSError(code, os.strerror(code))
+        except (OSError, ValueError) as error:
+            raise _cannot_write(path, error) from error
+
+
 def write_text(path: Path | str, text: str) -> None:
     """Write a text file as `replaced_file` does; raises `InputError` when that is not possible."""
     write_bytes(path, text.encode("utf-8"))

@@ -70,9 +70,11 @@ def _main(arguments: Sequence[str]) -> int:
     if settings.pass_pipeline is not None:
         text_steps = steps_of_text(settings.pass_pipeline)
     if settings.run_reproducer:
-        if text_steps or not isinstance(data, str):
-            raise UsageError(
-                "--run-reproducer runs the pipeline in the input, which must be text: give no other passes"
+        if text_steps:
+            raise UsageError("--run-reproducer runs the pipeline in the input: give no other passes")
+        if not isinstance(data, str):
+            raise InputError(
+                f"{source.display_name(settings.input)} is bytecode, expected the text of a reproducer"
             )
         data, pipeline, verify_each = split(data)
         text_steps = steps_of_text(pipeline)

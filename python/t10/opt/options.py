@@ -43,7 +43,12 @@ class Settings:
 
     input: str = "-"
     passes: tuple[PassFlag, ...] = ()
-    output: str = _input("o", "-", "write the output to FILE (- is standard output)", "FILE")
+    output: str = _input(
+        "o",
+        "-",
+        "write the output to FILE (- is standard output), replaced at once; devices and FIFOs are written into",
+        "FILE",
+    )
     pass_pipeline: str | None = _passes(
         "pass-pipeline",
         None,
