@@ -29,7 +29,7 @@ from t10.dialect.verify import verify_layouts
 from t10.emit.kept import Kept
 from t10.emit.lower import lower
 from t10.errors import T10Error, VerifyError
-from t10.passes.bridge.annotate import CHIP, COST_MODEL, annotate
+from t10.passes.bridge.annotate import CHIP, COST_MODEL, annotate, state_cost_model
 from t10.passes.bridge.read_program import ReadProgram, read_program
 from t10.passes.expand import expand_module
 from t10.passes.forced import forced_by_attributes
@@ -70,7 +70,7 @@ def compile_module(
     options: PlanOptions | None = None,
     progress: Progress | None = None,
     *,
-    cost_model: str = registry.DEFAULT_COST_MODEL,
+    cost_model: str | registry.CodeFile = registry.DEFAULT_COST_MODEL,
     pins: Pins | None = None,
     executor: Executor | None = None,
     cache: PlanCache | None = None,
@@ -92,7 +92,7 @@ def compile_module(
                 chosen = schedule_module(read.graph, chip, cost, fronts, pinned, progress)
         if pins is not None:
             chosen = as_written(chosen, pins.whole)
-        module.operation.attributes[COST_MODEL] = ir.StringAttr.get(cost_model)
+        state_cost_model(module, cost_model)
         module.operation.attributes[CHIP] = ir.StringAttr.get(chip.name)
         annotate(module, read, chosen)
         expand_module(module, chip, cost, read)
@@ -108,15 +108,18 @@ def module_text(module: Any) -> str:
     return with_aliases(str(module.operation.get_asm(assume_verified=True)).rstrip("\n") + "\n")
 
 
-def read_module_plan(text: str, chip: ChipSpec, source: str) -> tuple[ModulePlan, dict[str, NDArray[Any]]]:
+def read_module_plan(
+    text: str, chip: ChipSpec, cost_model: str, source: str
+) -> tuple[ModulePlan, dict[str, NDArray[Any]]]:
     """Return what the text of a placed module at the compute-shift level says, and the values of its constants by name.
 
-    Cycles and fronts are left out. Raises `T10Error` for text that is no such module, naming `source`.
+    Cycles and fronts are left out. Raises `T10Error`, naming `source`, for text that is no such module, and for one
+    that is planned for another chip or under another cost model.
     """
     with parsed_module(text, source) as module:
         try:
             program = read_program(module)
-            return _checked_plan(program, chip), program.model.constants
+            return _checked_plan(program, chip, cost_model), program.model.constants
         except T10Error as error:
             # Locations of text that was parsed from memory begin with "-".
             error.location = f"{source}{(error.location or '-').removeprefix('-')}"
@@ -160,13 +163,29 @@ def parsed_module(text: str, source: str) -> Generator[Any]:
         yield module
 
 
-def _checked_plan(program: ReadProgram, chip: ChipSpec) -> ModulePlan:
+def stated_target(text: str, source: str) -> tuple[str, str]:
+    """Return the names of the chip and of the cost model that the text of a planned module states."""
+    with parsed_module(text, source) as module:
+        return _stated(module, CHIP), _stated(module, COST_MODEL)
+
+
+def _checked_plan(program: ReadProgram, chip: ChipSpec, cost_model: str) -> ModulePlan:
     plan = program_plan(program, chip)
-    stated = program.model.function.parent.attributes[CHIP].value
-    if stated != chip.name:
-        raise VerifyError(f"the module is planned for {stated}, expected {chip.name}")
+    module = program.model.function.parent
+    for name, expected in ((CHIP, chip.name), (COST_MODEL, cost_model)):
+        found = _stated(module, name)
+        if found != expected:
+            raise VerifyError(f"the module states {name} = '{found}', expected '{expected}'")
     check_places(plan, chip)
     return plan
+
+
+def _stated(module: Any, name: str) -> str:
+    """Return a text that a module states about itself; raises `VerifyError` where it does not."""
+    attributes = module.operation.attributes
+    if name not in attributes or not isinstance(attributes[name], ir.StringAttr):
+        raise VerifyError(f"the module does not state {name} as a string")
+    return attributes[name].value
 
 
 def fused(module: Any, progress: Progress | None = None) -> ReadModule:

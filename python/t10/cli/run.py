@@ -9,9 +9,12 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from t10.arrays import read_arrays, write_arrays
+from t10.artefact import Folder
 from t10.backend import run_on_host, run_on_tiles
 from t10.cli.arguments import Arguments
+from t10.cli.options import loaded
 from t10.cli.terminal import progress_bar, say, stdout
+from t10.core.atomic import check_writable
 from t10.driver import Executable
 from t10.errors import InputError
 from t10.random_inputs import random_inputs
@@ -27,9 +30,11 @@ Arrays = Mapping[str, NDArray[Any]]
 
 def run_run(arguments: Arguments) -> int:
     """Execute a compiled model and print its modelled cycles."""
-    executable = Executable.load(arguments.folder)
+    folder = Folder.open(arguments.folder)
+    executable = loaded(folder, arguments)
     if arguments.trace is not None and arguments.engine == "poplar-host":
         raise InputError("--trace needs an engine that counts cycles", hint="take --engine plan or iss")
+    check_writable(arguments.outputs, arguments.trace)
     if arguments.inputs is None:
         drawn = random_inputs(executable.plan.graph, arguments.seed)
         inputs = as_declared(drawn, executable.unsigned)
