@@ -72,8 +72,8 @@ def compile_with_room(
     from t10.emit.target import check_target
 
     check_target(chip)
-    executable, kept = compile_for(chip), Kept()
-    made = lowered(executable, kept)
+    executable, lasting = compile_for(chip), Kept()
+    made = lowered(executable, lasting)
     low, high = chip.reserved_bytes, chip.sram_bytes - chip.shift_buffer_bytes
     refused: InfeasiblePlanError | None = None
     for _ in range(MOST_TRIES):
@@ -82,7 +82,7 @@ def compile_with_room(
             return executable, made
         moved = _moved(executable, chip, _rounded(needed))
         if moved is not None:
-            executable, made = moved, lowered(moved, kept)
+            executable, made = moved, lowered(moved, lasting)
             continue
         # What is planned again often needs more again, by as much as before.
         room = _rounded(needed if kept == chip.reserved_bytes else 2 * needed - kept)
@@ -96,7 +96,7 @@ def compile_with_room(
         except InfeasiblePlanError as error:
             refused, high = error, room
             continue
-        made = lowered(executable, kept)
+        made = lowered(executable, lasting)
     needed = made.program.memory.program_bytes
     if needed <= executable.chip.reserved_bytes:
         return executable, made
