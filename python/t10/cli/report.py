@@ -31,9 +31,9 @@ def write_report_files(folder: Path, executable: Executable, progress: Progress)
 
     A device program that was compiled into the folder is drawn too.
     """
-    from t10.backend import PROGRAM_FOLDER, lowered
+    from t10.backend import PROGRAM_FOLDER, shipped
     from t10.report.page import write_page
 
-    program = lowered(executable).program if (folder / PROGRAM_FOLDER).is_dir() else None
+    program = shipped(folder, executable.chip).program if (folder / PROGRAM_FOLDER).is_dir() else None
     report = executable.report()
     return write_page(folder, executable.plan, executable.chip, report, progress, program=program)

@@ -53,7 +53,9 @@ def _executed(arguments: Arguments, executable: Executable, inputs: Arrays, cons
             say(console, "program.cpp built with g++ and run on the host implementation of the Poplar API")
             return outputs
         if arguments.engine == "iss":
-            result: SimResult | DeviceResult = run_on_tiles(executable, inputs, progress=progress)
+            result: SimResult | DeviceResult = run_on_tiles(
+                executable, inputs, arguments.folder, progress=progress
+            )
             source = "instruction-set simulator"
         else:
             result = executable.execute(inputs, progress=progress)

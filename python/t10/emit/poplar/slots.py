@@ -7,11 +7,16 @@ and the next, one run and the next, and one row of runs and the next is nearly a
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
 from t10.core.arrays import Ints
+from t10.core.device import HostPiece
+from t10.emit.poplar.tables import Tables
+from t10.errors import InputError
 
 LEVELS = 3
 DENSE, NESTED = 0, 1
@@ -25,6 +30,11 @@ class _Runs:
     slots: Ints
     elements: Ints
     counts: Ints
+
+
+def slots_of(piece: HostPiece, tables: Tables, *, is_output: bool) -> int:
+    """Return the number of the slot table of a piece."""
+    return tables.shared(piece.elements, f"slots:{is_output}", partial(slot_table, is_output=is_output))
 
 
 def slot_table(elements: NDArray[np.int32], *, is_output: bool = False) -> NDArray[np.int32]:
@@ -92,3 +102,50 @@ def _most_frequent(slot_steps: Ints, element_steps: Ints) -> tuple[int, int]:
     best = int(values[np.argmax(counts)])
     element_step = ((best & 0xFFFFFFFF) ^ 0x80000000) - 0x80000000
     return (best - element_step) >> 32, element_step
+
+
+def elements_of(
+    table: NDArray[np.int32], n_tiles: int, n_slots: int | None, n_elements: int
+) -> NDArray[np.int32]:
+    """Return which element lies in every slot, (tiles, slots), -1 for none: the inverse of `slot_table`.
+
+    With `n_slots` None there are as many as the table names. Raises `InputError` for a table that is malformed or
+    names slots or elements that do not exist.
+    """
+    rows = np.asarray(table, np.int64)
+    if len(rows) and rows[0] == DENSE:
+        flat = rows[1:]
+        slots = np.arange(len(flat))
+    elif len(rows) > 2 * LEVELS and rows[0] == NESTED and (len(rows) - 1 - 2 * LEVELS) % (2 + LEVELS) == 0:
+        size = n_elements if n_slots is None else n_tiles * n_slots
+        slots, flat = _nested(rows[1 : 1 + 2 * LEVELS], rows[1 + 2 * LEVELS :].reshape(-1, 2 + LEVELS), size)
+    else:
+        raise InputError("is no slot table")
+    size = int(slots.max(initial=-1)) + 1 if n_slots is None else n_tiles * n_slots
+    if slots.min(initial=0) < 0 or slots.max(initial=-1) >= size:
+        raise InputError(f"names slots that do not exist (there are {size:,})")
+    if flat.min(initial=0) < -1 or flat.max(initial=-1) >= n_elements:
+        raise InputError(f"names elements that do not exist (there are {n_elements:,})")
+    result = np.full(size, -1, np.int32)
+    result[slots] = flat
+    return result.reshape(n_tiles, -1) if size else result.reshape(n_tiles, 0)
+
+
+def _nested(steps: Ints, rows: Ints, most: int) -> tuple[Ints, Ints]:
+    """Return slots and their elements of three nested loops per row; raises `InputError` for more than `most`."""
+    counts = rows[:, 2:]
+    if (
+        (counts < 1).any()
+        or (counts > most).any()
+        or float(counts.prod(axis=1, dtype=np.float64).sum()) > most
+    ):
+        raise InputError(f"is no slot table of at most {most:,} slots")
+    slots, elements = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    loops, which = np.unique(counts, axis=0, return_inverse=True)
+    for number, extents in enumerate(loops):
+        mine = rows[which.reshape(-1) == number]
+        shape = tuple(int(extent) for extent in extents)
+        at = np.array(np.unravel_index(np.arange(prod(shape)), shape), np.int64)
+        slots.append((mine[:, :1] + steps[:LEVELS] @ at).reshape(-1))
+        elements.append((mine[:, 1:2] + steps[LEVELS:] @ at).reshape(-1))
+    return np.concatenate(slots), np.concatenate(elements)
