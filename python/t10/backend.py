@@ -222,7 +222,8 @@ def run_on_tiles(
         check_fits(made.program, executable.chip.tile_memory)
         result = run_device(made.program, executable.chip, made.image, weights, arrays, progress=step)
     else:
-        made, weights = shipped(folder, executable.chip), read_weights(folder / PROGRAM_FOLDER)
+        made = shipped(folder, executable.chip)
+        weights = read_weights(made.program.weights, folder / PROGRAM_FOLDER)
         _check_signature(executable, made.program, folder)
         try:
             result = run_device(made.program, executable.chip, made.image, weights, arrays, progress=step)

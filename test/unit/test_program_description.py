@@ -88,7 +88,7 @@ def test_the_file_follows_the_schema(folder: Path) -> None:
     jsonschema.validate(json.loads((folder / "program" / "program.json").read_text()), program_schema())
 
 
-@pytest.mark.parametrize("seed", (0, 1, 3, 4))
+@pytest.mark.parametrize("seed", [0, 1, 3, 4])
 def test_description_and_program_agree_on_random_models(seed: int, tmp_path: Path) -> None:
     model, inputs = random_model(seed)
     path = tmp_path / "model.onnx"

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from t10.core.device import HostTensor
 from t10.core.document.file import explain
 from t10.core.dtypes import numpy_dtype
-from t10.errors import InputError, UnsupportedOpError
+from t10.errors import InputError
 
 WEIGHTS_FILE = "weights.bin"
 INDEX_FILE = "weights.json"
@@ -66,11 +66,14 @@ def write_weights(
     return {name: entry.offset for name, entry in index.items()}
 
 
-def read_weights(folder: Path) -> dict[str, NDArray[Any]]:
-    """Return the weights by name, mapped from the file; raises `InputError` where the files are not what is written."""
+def read_weights(tensors: tuple[HostTensor, ...], folder: Path) -> dict[str, NDArray[Any]]:
+    """Return the values of a program's weights by name, mapped from the file.
+
+    Raises `InputError` where the files are not what is written for these tensors, or have no values for one.
+    """
     index, path = folder / INDEX_FILE, folder / WEIGHTS_FILE
     try:
-        entries = _INDEX.validate_json(index.read_bytes())
+        entries = {entry.name: entry for entry in _INDEX.validate_json(index.read_bytes())}
         n_bytes = path.stat().st_size
         mapped = np.memmap(path, np.uint8, "r") if n_bytes else np.zeros(0, np.uint8)
     except OSError as error:
@@ -78,11 +81,14 @@ def read_weights(folder: Path) -> dict[str, NDArray[Any]]:
     except ValidationError as error:
         raise InputError(f"{index}: {explain(error)}") from None
     found: dict[str, NDArray[Any]] = {}
-    for entry in entries:
-        try:
-            dtype = numpy_dtype(entry.dtype).newbyteorder("<")
-        except UnsupportedOpError as error:
-            raise InputError(f"{index}: weight {entry.name}: {error.message}") from None
+    for tensor in tensors:
+        entry = entries.get(tensor.name)
+        if entry is None or (entry.dtype, entry.shape) != (tensor.dtype, tensor.shape):
+            has = "nothing" if entry is None else f"{entry.dtype} of shape {entry.shape}"
+            raise InputError(
+                f"{index}: weight {tensor.name}: found {has}, the program needs {tensor.dtype} of shape {tensor.shape}"
+            )
+        dtype = numpy_dtype(entry.dtype).newbyteorder("<")
         end = entry.offset + prod(entry.shape) * dtype.itemsize
         if end > n_bytes:
             raise InputError(f"{path} ends before weight {entry.name} does ({n_bytes:,} of {end:,} bytes)")

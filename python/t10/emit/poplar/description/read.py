@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from t10.chip import ChipSpec
-from t10.core.codelet import Codelet, Field
+from t10.core.codelet import POINTERS, Codelet, Field
 from t10.core.device import (
     RUN_COLUMNS,
     ComputeSet,
@@ -87,6 +87,7 @@ class _Reader:
             raise InputError(f"n_tiles: found {document.n_tiles}, the chip has {self.chip.n_cores}")
         self.memory = self._memory()
         self.variables = {v.name: v for v in map(self._variable, document.variables)}
+        self.codelets = {codelet.name: codelet for codelet in map(_codelet, document.codelets)}
         patterns = tuple(map(self._pattern, document.patterns))
         self.patterns = {each.key: each for each in patterns}
         copies = tuple(map(self._copy, document.copies))
@@ -104,7 +105,7 @@ class _Reader:
             n_tiles=document.n_tiles,
             memory=self.memory,
             variables=tuple(self.variables.values()),
-            codelets=tuple(map(_codelet, document.codelets)),
+            codelets=tuple(self.codelets.values()),
             compute_sets=tuple(map(self._compute_set, document.compute_sets)),
             patterns=patterns,
             copies=copies,
@@ -154,8 +155,15 @@ class _Reader:
             raise InputError(
                 f"{what}: its vertices' words at {row.state_address_bytes:#x} lie outside of the state"
             )
+        codelet = self.codelets.get(row.codelet)
+        if codelet is None or len(row.words) != len(codelet.fields):
+            raise InputError(
+                f"{what}: codelet '{row.codelet}' is not there, or has other fields than it is given"
+            )
         words: list[PerTile | Reference] = []
-        for word in row.words:
+        for word, field in zip(row.words, codelet.fields, strict=True):
+            if isinstance(word, records.ReferenceRecord) != (field.kind in POINTERS):
+                raise InputError(f"{what}: field '{field.name}' is a {field.kind}, its word is not")
             if not isinstance(word, records.ReferenceRecord):
                 words.append(self._per_tile(word, len(tiles), what))
                 continue
@@ -206,7 +214,8 @@ class _Reader:
         for text in constants:
             _check_constant(text, what)
         runs, fills = runs.reshape(-1, len(RUN_COLUMNS)), fills.reshape(-1, FILL_COLUMNS)
-        # Pieces have bytes, and there are some of them.
+        if (runs[runs[:, 6] == 1, 7:] != 0).any() or (fills[fills[:, 3] == 1, 4] != 0).any():
+            raise InputError(f"{what}: a row of one piece has a step")
         if (runs[:, [5, 6]] < 1).any() or (fills[:, [2, 3]] < 1).any() or (runs[:, :5] < 0).any():
             raise InputError(f"{what}: a row has no bytes, or a negative number")
         if len(values) and not 0 <= values.min() <= values.max() < len(constants):
@@ -230,8 +239,10 @@ class _Reader:
             raise InputError(f"{what} names tiles that its variables do not lie on")
         if size_bytes(row.dtype) != size_bytes(target.dtype):
             raise InputError(f"{what} is of {row.dtype}, its target of {target.dtype}")
+        others = runs[runs[:, 1] != runs[:, 3]]
+        received = np.bincount(others[:, 3], others[:, 5].astype(np.float64) * others[:, 6], 1)
         return Copy(row.name, row.operator, row.kind, row.sources, row.target, row.dtype, row.pattern,
-                    row.received_bytes, row.cycles)  # fmt: skip
+                    int(received.max()), row.cycles)  # fmt: skip
 
     def _step(self, row: records.StepRecord) -> Step:
         if isinstance(row, records.ExecuteRecord):
@@ -286,8 +297,15 @@ class _Reader:
 
 
 def _codelet(row: records.CodeletRecord) -> Codelet:
-    fields = tuple(Field(**each.model_dump()) for each in row.fields)
-    return Codelet(row.name, row.kind, fields, assembly="", cpp_reference="", summary="")
+    return Codelet(
+        row.name, row.kind, tuple(map(_field, row.fields)), assembly="", cpp_reference="", summary=""
+    )
+
+
+def _field(row: records.FieldRecord) -> Field:
+    if (row.to is not None) != (row.kind in POINTERS):
+        raise InputError(f"field '{row.name}': 'to' belongs to a pointer, and every pointer needs it")
+    return Field(row.name, row.kind, **(row.to.model_dump() if row.to else {}))
 
 
 def _check_constant(text: str, what: str) -> None:

@@ -88,14 +88,20 @@ class VariableRecord(Record):
     address_bytes: Size
 
 
+class PointedRecord(Record):
+    """What a pointer points to: elements of a type (none for scratch memory), their alignment and memory."""
+
+    dtype: Literal[Dtype, ""]
+    align_bytes: Count
+    is_interleaved: bool
+
+
 class FieldRecord(Record):
-    """One word of a vertex's state; a pointer has the type and the alignment of what it points to."""
+    """One word of a vertex's state: a number, or a pointer `to` something."""
 
     name: str
     kind: FieldKind
-    dtype: Literal[Dtype, ""] = ""
-    align_bytes: Count = 4
-    is_interleaved: bool = False
+    to: PointedRecord | None = None
 
 
 class CodeletRecord(Record):
@@ -152,7 +158,6 @@ class CopyRecord(Record):
     target: str
     dtype: Dtype
     pattern: str
-    received_bytes: Size
     cycles: Cycles
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
-from t10.core.codelet import Codelet
+from t10.core.codelet import POINTERS, Codelet, Field
 from t10.core.device import (
     ComputeSet,
     Copy,
@@ -63,7 +63,16 @@ def _variable(variable: Variable) -> dict[str, Any]:
 
 
 def _codelet(codelet: Codelet) -> dict[str, Any]:
-    return {"name": codelet.name, "kind": codelet.kind, "fields": [asdict(each) for each in codelet.fields]}
+    fields = [
+        {"name": each.name, "kind": each.kind, "to": _pointed(each)} if each.kind in POINTERS
+        else {"name": each.name, "kind": each.kind}
+        for each in codelet.fields
+    ]  # fmt: skip
+    return {"name": codelet.name, "kind": codelet.kind, "fields": fields}
+
+
+def _pointed(field: Field) -> dict[str, Any]:
+    return {"dtype": field.dtype, "align_bytes": field.align_bytes, "is_interleaved": field.is_interleaved}
 
 
 def _compute_set(compute_set: ComputeSet, tables: Tables) -> dict[str, Any]:
@@ -100,9 +109,8 @@ def _pattern(pattern: Pattern, tables: Tables) -> dict[str, Any]:
 
 
 def _copy(copy: Copy) -> dict[str, Any]:
-    row = asdict(copy)
-    del row["comment"]
-    return row
+    kept = ("name", "operator", "kind", "sources", "target", "dtype", "pattern", "cycles")
+    return {name: getattr(copy, name) for name in kept}
 
 
 def _step(step: Step) -> dict[str, Any]:
