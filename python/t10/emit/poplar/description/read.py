@@ -77,6 +77,7 @@ class _Reader:
         self.document, self.tables, self.chip = document, tables, chip
         self.elements: dict[tuple[int, int, int | None, int], NDArray[np.int32]] = {}
         self.lists: dict[int, tuple[int, ...]] = {}
+        self.operators = {each.operator for each in document.operators}
 
     def program(self) -> DeviceProgram:
         """Return the whole program."""
@@ -145,6 +146,7 @@ class _Reader:
 
     def _compute_set(self, row: records.ComputeSetRecord) -> ComputeSet:
         what = f"compute set '{row.name}'"
+        self._check_operator(row.operator, what)
         groups = tuple(self._group(each, what) for each in row.groups)
         return ComputeSet(row.name, row.operator, row.kind, groups, row.cycles)
 
@@ -214,16 +216,17 @@ class _Reader:
         for text in constants:
             _check_constant(text, what)
         runs, fills = runs.reshape(-1, len(RUN_COLUMNS)), fills.reshape(-1, FILL_COLUMNS)
-        if (runs[runs[:, 6] == 1, 7:] != 0).any() or (fills[fills[:, 3] == 1, 4] != 0).any():
-            raise InputError(f"{what}: a row of one piece has a step")
-        if (runs[:, [5, 6]] < 1).any() or (fills[:, [2, 3]] < 1).any() or (runs[:, :5] < 0).any():
-            raise InputError(f"{what}: a row has no bytes, or a negative number")
+        _check_pieces(runs[:, 5], runs[:, 6], runs[:, [8, 7]], what)
+        _check_pieces(fills[:, 2], fills[:, 3], fills[:, 4:], what)
+        if (runs[:, :5] < 0).any():
+            raise InputError(f"{what}: a row has a negative number")
         if len(values) and not 0 <= values.min() <= values.max() < len(constants):
             raise InputError(f"{what} fills with a constant that it does not have")
         return Pattern(row.key, runs, fills, values, constants)
 
     def _copy(self, row: records.CopyRecord) -> Copy:
         what = f"copy '{row.name}'"
+        self._check_operator(row.operator, what)
         pattern = self.patterns.get(row.pattern)
         if pattern is None:
             raise InputError(f"{what} names pattern '{row.pattern}', which is not there")
@@ -280,6 +283,10 @@ class _Reader:
                 raise InputError(f"{what}: table {row.slots} of {TABLES_FILE} {error.message}") from None
         return HostPiece(row.variable, self.elements[key], row.fill)
 
+    def _check_operator(self, name: str, what: str) -> None:
+        if name not in self.operators:
+            raise InputError(f"{what} is for operator '{name}', which is not there")
+
     def _named(self, name: str, what: str) -> Variable:
         if name not in self.variables:
             raise InputError(f"{what} names variable '{name}', which is not there")
@@ -306,6 +313,18 @@ def _field(row: records.FieldRecord) -> Field:
     if (row.to is not None) != (row.kind in POINTERS):
         raise InputError(f"field '{row.name}': 'to' belongs to a pointer, and every pointer needs it")
     return Field(row.name, row.kind, **(row.to.model_dump() if row.to else {}))
+
+
+def _check_pieces(
+    n_bytes: NDArray[np.int32], counts: NDArray[np.int32], steps: NDArray[np.int32], what: str
+) -> None:
+    """Refuse rows of pieces without bytes, written over each other, or with a step where there is one piece only."""
+    is_one = counts == 1
+    is_overlap = ~is_one & (np.abs(steps[:, 0].astype(np.int64)) < n_bytes)
+    if (n_bytes < 1).any() or (counts < 1).any() or is_overlap.any() or (steps[is_one] != 0).any():
+        raise InputError(
+            f"{what}: a row's pieces have no bytes, lie over each other, or step though there is one"
+        )
 
 
 def _check_constant(text: str, what: str) -> None:
