@@ -22,6 +22,7 @@ from t10.isa.image import Image
 from t10.unsigned import as_declared
 
 if TYPE_CHECKING:
+    from t10.artefact import Folder
     from t10.driver import Executable, Progress
     from t10.sim.device import DeviceResult
 
@@ -51,7 +52,7 @@ def lowered(executable: Executable) -> Lowered:
     from t10.passes.pipeline import device_program
 
     with using_families(load_families(executable.codelets)):
-        program = device_program(executable.module, executable.chip, executable.costs())
+        program = device_program(executable.plan, executable.chip, executable.costs())
     return Lowered(program, assembled(program.codelets, executable.chip.tile_memory))
 
 
@@ -143,8 +144,25 @@ def write_program(executable: Executable, made: Lowered, folder: Path) -> None:
     write(made.program, folder, executable.weights)
 
 
-def shipped(folder: Path, chip: ChipSpec) -> Lowered:
-    """Return the device program that lies in a compiled folder: program.json, with codelets.S assembled.
+def has_program(folder: Folder) -> bool:
+    """Return whether a compiled model's folder holds a program; raises `InputError` where it is not T10's."""
+    from t10.emit.poplar.description import PROGRAM_FILE
+
+    return folder.has(f"{PROGRAM_FOLDER}/{PROGRAM_FILE}")
+
+
+def program_of(folder: Folder) -> Path:
+    """Return the folder of the program in a compiled model's folder; raises `InputError` where there is none."""
+    if not has_program(folder):
+        raise InputError(
+            f"{folder.path} holds no program (no {PROGRAM_FOLDER}/), only a plan",
+            hint="compile the model again without --no-program, or run the plan: --engine plan",
+        )
+    return folder.path / PROGRAM_FOLDER
+
+
+def shipped(program: Path, chip: ChipSpec) -> Lowered:
+    """Return the device program that lies in a folder: program.json, with codelets.S assembled.
 
     Raises `InputError` with file and place for what is missing or wrong there.
     """
@@ -153,57 +171,40 @@ def shipped(folder: Path, chip: ChipSpec) -> Lowered:
     from t10.emit.poplar.description import PROGRAM_FILE, read_program
     from t10.isa.assembler import assemble
 
-    where = program_folder(folder)
-    program, tile = read_program(where, chip), chip.tile_memory
-    memory, code = program.memory, where / "codelets.S"
-    image = assemble(
-        _text(code), base_address=memory.code, memory=tile, source=str(code), defines={SIMULATOR: ""}
-    )
-    missing = [codelet.entry for codelet in program.codelets if codelet.entry not in image.symbols]
+    made, tile, code = read_program(program, chip), chip.tile_memory, program / "codelets.S"
+    try:
+        text = code.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read {code}: {error}", hint="compile the model again") from None
+    memory = made.memory
+    image = assemble(text, base_address=memory.code, memory=tile, source=str(code), defines={SIMULATOR: ""})
+    missing = [codelet.entry for codelet in made.codelets if codelet.entry not in image.symbols]
     if missing:
         raise InputError(f"{code} does not define {missing[0]}, which {PROGRAM_FILE} runs")
     room = min(memory.state, tile.interleaved_base) - memory.code
     if image.size_bytes > room:
         raise InputError(
             f"{code} takes {image.size_bytes:,} bytes, {PROGRAM_FILE} has {room:,} for code",
-            hint="longer code needs another memory map: `t10 compile --codelets` places it",
+            hint="longer code needs another memory map: compile again with `--codelets`",
         )
-    codelets = tuple(replace(c, stack_bytes=image.stack_bytes.get(c.entry, 0)) for c in program.codelets)
+    codelets = tuple(replace(c, stack_bytes=image.stack_bytes.get(c.entry, 0)) for c in made.codelets)
     stack, room = stack_bytes(codelets), memory.exchange - memory.stack
     if stack > room:
         raise InputError(f"{code} needs {stack:,} bytes of stacks, {PROGRAM_FILE} has {room:,}")
-    return Lowered(replace(program, codelets=codelets), image)
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read {path}: {error}", hint="compile the model again") from None
-
-
-def program_folder(folder: Path) -> Path:
-    """Return the folder of the program in a compiled model's folder; raises `InputError` where there is none."""
-    where = folder / PROGRAM_FOLDER
-    if not where.is_dir():
-        raise InputError(
-            f"{folder} holds no program (no {PROGRAM_FOLDER}/), only a plan",
-            hint="compile the model again without --no-program, or run the plan: --engine plan",
-        )
-    return where
+    return Lowered(replace(made, codelets=codelets), image)
 
 
 def run_on_tiles(
     executable: Executable,
     inputs: Mapping[str, ArrayLike],
-    folder: Path | None = None,
+    program: Path | None = None,
     *,
     progress: Progress | None = None,
 ) -> DeviceResult:
     """Return what the assembly of a model computes, executed instruction by instruction, and the cycles of that.
 
-    What runs is the program in `folder`, the compiled model's, as its files are; without a folder the model is lowered
-    here. Raises `InputError` for inputs or files that do not fit, `SimTrap` where the chip would stop.
+    What runs are the files in the folder `program` (`program_of`); without one the model is lowered here. Raises
+    `InputError` for inputs or files that do not fit, `SimTrap` where the chip would stop.
     """
     from t10.emit.link import check_fits
     from t10.emit.poplar.weights import read_weights
@@ -217,19 +218,19 @@ def run_on_tiles(
         if progress:
             progress("run", done, total)
 
-    if folder is None:
+    if program is None:
         made, weights = lowered(executable), executable.weights
         check_fits(made.program, executable.chip.tile_memory)
         result = run_device(made.program, executable.chip, made.image, weights, arrays, progress=step)
     else:
-        made = shipped(folder, executable.chip)
-        weights = read_weights(made.program.weights, folder / PROGRAM_FOLDER)
-        _check_signature(executable, made.program, folder)
+        made = shipped(program, executable.chip)
+        weights = read_weights(made.program.weights, program)
+        _check_signature(executable, made.program, program)
         try:
             result = run_device(made.program, executable.chip, made.image, weights, arrays, progress=step)
         except VerifyError as error:
             raise InputError(
-                f"{folder / PROGRAM_FOLDER}: {error.message}", operator=error.operator, details=error.details
+                f"{program}: {error.message}", operator=error.operator, details=error.details
             ) from None
     return replace(result, outputs=as_declared(result.outputs, executable.unsigned))
 
@@ -245,7 +246,7 @@ def _check_signature(executable: Executable, program: DeviceProgram, folder: Pat
         wrong = next((name for name in needed if found.get(name) != expected.get(name)), None)
         if wrong is not None:
             raise InputError(
-                f"{folder / PROGRAM_FOLDER}: {what} '{wrong}': found {_typed(found.get(wrong))}, the model has "
+                f"{folder}: {what} '{wrong}': found {_typed(found.get(wrong))}, the model has "
                 f"{_typed(expected.get(wrong))}"
             )
 
@@ -255,9 +256,9 @@ def _typed(signature: tuple[str, tuple[int, ...]] | None) -> str:
 
 
 def run_on_host(
-    executable: Executable, folder: Path, inputs: Mapping[str, ArrayLike]
+    executable: Executable, program: Path, inputs: Mapping[str, ArrayLike]
 ) -> dict[str, NDArray[Any]]:
-    """Return what the C++ program in a compiled model's folder computes, built with g++ and run here.
+    """Return what the C++ in the folder `program` (`program_of`) computes, built with g++ and run here.
 
     Raises `InputError` where the folder has no program, it does not compile, or there is no compiler.
     """
@@ -266,7 +267,5 @@ def run_on_host(
     arrays = executable.planned_inputs(inputs)
     executable.check_weights()
     kept = default_cache_folder()
-    outputs = run_poplar_host(
-        program_folder(folder), arrays, build_folder=None if kept is None else kept / "poplar-host"
-    )
+    outputs = run_poplar_host(program, arrays, build_folder=None if kept is None else kept / "poplar-host")
     return as_declared(outputs, executable.unsigned)

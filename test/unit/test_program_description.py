@@ -40,7 +40,7 @@ def test_what_is_read_is_what_was_lowered(tmp_path: Path) -> None:
     for name in ("mlp", "conv", "gather"):
         executable, made = compiled(name)
         write_program(executable, made, tmp_path / name / "program")
-        found = shipped(tmp_path / name, executable.chip)
+        found = shipped(tmp_path / name / "program", executable.chip)
         assert plain(found.program) == plain(made.program)
         assert found.image.symbols == made.image.symbols
         assert np.array_equal(found.image.words, made.image.words)
@@ -96,8 +96,8 @@ def test_description_and_program_agree_on_random_models(seed: int, tmp_path: Pat
     executable = t10.compile(path, CHIP)
     write_program(executable, lowered(executable), tmp_path / "program")
     here = run_on_tiles(executable, inputs)
-    read = run_on_tiles(executable, inputs, tmp_path)
-    on_host = run_on_host(executable, tmp_path, inputs)
+    read = run_on_tiles(executable, inputs, tmp_path / "program")
+    on_host = run_on_host(executable, tmp_path / "program", inputs)
     assert (read.cycles, read.timeline) == (here.cycles, here.timeline)
     for name, expected in here.outputs.items():
         np.testing.assert_array_equal(read.outputs[name], expected)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 from rich.console import Console
 
 from t10.arrays import read_arrays, write_arrays
-from t10.backend import run_on_host, run_on_tiles
+from t10.artefact import Folder
+from t10.backend import program_of, run_on_host, run_on_tiles
 from t10.cli.arguments import Arguments
+from t10.cli.options import loaded
 from t10.cli.terminal import progress_bar, say, stdout
 from t10.driver import Executable
 from t10.errors import InputError
@@ -27,7 +30,8 @@ Arrays = Mapping[str, NDArray[Any]]
 
 def run_run(arguments: Arguments) -> int:
     """Execute a compiled model and print its modelled cycles."""
-    executable = Executable.load(arguments.folder)
+    folder = Folder.open(arguments.folder)
+    executable = loaded(folder, arguments)
     if arguments.trace is not None and arguments.engine == "poplar-host":
         raise InputError("--trace needs an engine that counts cycles", hint="take --engine plan or iss")
     if arguments.inputs is None:
@@ -36,7 +40,8 @@ def run_run(arguments: Arguments) -> int:
     else:
         inputs = read_arrays(arguments.inputs)
     console = stdout(quiet=arguments.quiet)
-    outputs = _executed(arguments, executable, inputs, console)
+    program = None if arguments.engine == "plan" else program_of(folder)
+    outputs = _executed(arguments, executable, program, inputs, console)
     if arguments.inputs is None:
         say(console, f"inputs were random (seed {arguments.seed})")
     if arguments.outputs is not None:
@@ -45,17 +50,17 @@ def run_run(arguments: Arguments) -> int:
     return 0
 
 
-def _executed(arguments: Arguments, executable: Executable, inputs: Arrays, console: Console) -> Arrays:
+def _executed(
+    arguments: Arguments, executable: Executable, program: Path | None, inputs: Arrays, console: Console
+) -> Arrays:
     """Run the chosen engine, print what it took, and return the outputs."""
     with progress_bar(quiet=arguments.quiet) as progress:
-        if arguments.engine == "poplar-host":
-            outputs = run_on_host(executable, arguments.folder, inputs)
+        if program is not None and arguments.engine == "poplar-host":
+            outputs = run_on_host(executable, program, inputs)
             say(console, "program.cpp built with g++ and run on the host implementation of the Poplar API")
             return outputs
-        if arguments.engine == "iss":
-            result: SimResult | DeviceResult = run_on_tiles(
-                executable, inputs, arguments.folder, progress=progress
-            )
+        if program is not None:
+            result: SimResult | DeviceResult = run_on_tiles(executable, inputs, program, progress=progress)
             source = "instruction-set simulator"
         else:
             result = executable.execute(inputs, progress=progress)
