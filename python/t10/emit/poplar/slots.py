@@ -21,6 +21,7 @@ from t10.errors import InputError
 LEVELS = 3
 DENSE, NESTED = 0, 1
 MOST_SAMPLES = 1 << 20
+PART_SLOTS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,18 +65,24 @@ def _first_slots(flat: NDArray[np.int32]) -> NDArray[np.int32]:
 
 def _neighbours(flat: NDArray[np.int32]) -> tuple[_Runs, int]:
     """Return runs of slots next to each other whose elements are the most frequent step apart, and that step."""
-    is_held = flat >= 0
-    steps = np.diff(flat)
-    is_pair = is_held[1:] & is_held[:-1]
-    sample = steps[:MOST_SAMPLES][is_pair[:MOST_SAMPLES]]
-    values, counts = np.unique(sample, return_counts=True)
+    sample = flat[:MOST_SAMPLES]
+    is_held = sample >= 0
+    values, counts = np.unique(np.diff(sample)[is_held[1:] & is_held[:-1]], return_counts=True)
     step = int(values[np.argmax(counts)]) if len(values) else 1
-    is_joined = is_pair & (steps == step)
-    is_begin, is_end = is_held.copy(), is_held
-    is_begin[1:] &= ~is_joined
-    is_end[:-1] &= ~is_joined
-    begins, ends = np.flatnonzero(is_begin), np.flatnonzero(is_end)
-    return _Runs(begins, flat[begins].astype(np.int64), (ends - begins + 1)[:, None]), step
+    begins, ends = [np.flatnonzero(is_held[:1])], [np.zeros(0, np.int64)]
+    # Parts that stay in the cache: a variable may have hundreds of millions of slots.
+    for first in range(0, len(flat), PART_SLOTS):
+        part = flat[first : first + PART_SLOTS + 1]
+        is_held = part >= 0
+        is_apart = np.diff(part) != step
+        is_apart |= ~is_held[1:]
+        is_apart |= ~is_held[:-1]
+        begins.append(np.flatnonzero(is_apart & is_held[1:]) + (first + 1))
+        ends.append(np.flatnonzero(is_apart & is_held[:-1]) + first)
+    ends.append(np.flatnonzero(flat[-1:] >= 0) + (len(flat) - 1))
+    slots = np.concatenate(begins)
+    lengths = np.concatenate(ends) - slots + 1
+    return _Runs(slots, flat[slots].astype(np.int64), lengths[:, None]), step
 
 
 def _fold(runs: _Runs) -> tuple[_Runs, int, int]:
