@@ -77,7 +77,7 @@ def test_codelets_of_a_folder_run_only_if_they_are_named_again(
     assert main(["run", str(folder), "--engine", "iss", "--codelets", given]) == 0
     assert main(["run", str(folder), "--engine", "iss"]) == 2
     assert f"add --codelets {given}" in capsys.readouterr().err
-    assembly = next(mine.glob("*.S"))
+    assembly = mine / "vector_add_float.S"
     assembly.write_text(assembly.read_text() + "\n")
     assert main(["run", str(folder), "--codelets", given]) == 2
     assert f"{assembly.name} has sha256" in capsys.readouterr().err

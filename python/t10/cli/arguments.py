@@ -132,7 +132,7 @@ def _add_execution(commands: Commands, common: argparse.ArgumentParser) -> None:
         "--no-program",
         dest="program",
         action="store_false",
-        help="plan only: write no program/ folder (program.cpp, codelets.S, weights.bin) for the Poplar SDK",
+        help="plan only: write no program/ folder (program.cpp, codelets.S, weights.bin), which the Poplar SDK, iss and poplar-host need",
     )
 
     run = commands.add_parser(
@@ -143,8 +143,9 @@ def _add_execution(commands: Commands, common: argparse.ArgumentParser) -> None:
         "--engine",
         choices=("plan", "iss", "poplar-host"),
         default="plan",
-        help="what executes it: the plan in numpy, the emitted assembly instruction by instruction, or the emitted C++ "
-        "built with g++ against a host implementation of the Poplar API (default: %(default)s)",
+        help="what executes which files of OUT: module.mlir in numpy, program/program.json and codelets.S instruction "
+        "by instruction, or program/program.cpp built with g++ against a host implementation of the Poplar API "
+        "(default: %(default)s)",
     )
     run.add_argument("--inputs", type=Path, metavar="IN.npz", help="inputs by name (default: random ones)")
     run.add_argument("--outputs", type=Path, metavar="OUT.npz", help="where to write the outputs by name")
