@@ -132,7 +132,8 @@ def _add_execution(commands: Commands, common: argparse.ArgumentParser) -> None:
         "--no-program",
         dest="program",
         action="store_false",
-        help="plan only: write no program/ folder (program.cpp, codelets.S, weights.bin), which the Poplar SDK, iss and poplar-host need",
+        help="plan only: write no program/ folder (program.cpp, codelets.S, weights.bin), "
+        "which the Poplar SDK and the engines iss and poplar-host need",
     )
 
     run = commands.add_parser(

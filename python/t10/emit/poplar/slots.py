@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,43 +117,43 @@ def elements_of(
 ) -> NDArray[np.int32]:
     """Return which element lies in every slot, (tiles, slots), -1 for none: the inverse of `slot_table`.
 
-    With `n_slots` None there are as many as the table names. Raises `InputError` for a table that is malformed or
+    With `n_slots` None a tile has one per element of the tensor. Raises `InputError` for a table that is malformed or
     names slots or elements that do not exist.
     """
-    rows = np.asarray(table, np.int64)
-    if len(rows) and rows[0] == DENSE:
-        flat = rows[1:]
-        slots = np.arange(len(flat))
-    elif len(rows) > 2 * LEVELS and rows[0] == NESTED and (len(rows) - 1 - 2 * LEVELS) % (2 + LEVELS) == 0:
-        size = n_elements if n_slots is None else n_tiles * n_slots
-        slots, flat = _nested(rows[1 : 1 + 2 * LEVELS], rows[1 + 2 * LEVELS :].reshape(-1, 2 + LEVELS), size)
-    else:
+    n_slots = n_elements if n_slots is None else n_slots
+    result = np.full(n_tiles * n_slots, -1, np.int32)
+    if len(table) and table[0] == DENSE:
+        held = table[1:]
+        if len(held) > len(result):
+            raise InputError(f"names {len(held):,} slots (there are {len(result):,})")
+        _check_range(held, -1, n_elements, "elements")
+        result[: len(held)] = held
+        return result.reshape(n_tiles, n_slots)
+    steps, rows = table[1 : 1 + 2 * LEVELS].astype(np.int64), table[1 + 2 * LEVELS :].astype(np.int64)
+    if len(steps) < 2 * LEVELS or table[0] != NESTED or len(rows) % (2 + LEVELS):
         raise InputError("is no slot table")
-    size = int(slots.max(initial=-1)) + 1 if n_slots is None else n_tiles * n_slots
-    if slots.min(initial=0) < 0 or slots.max(initial=-1) >= size:
-        raise InputError(f"names slots that do not exist (there are {size:,})")
-    if flat.min(initial=0) < -1 or flat.max(initial=-1) >= n_elements:
-        raise InputError(f"names elements that do not exist (there are {n_elements:,})")
-    result = np.full(size, -1, np.int32)
-    result[slots] = flat
-    return result.reshape(n_tiles, -1) if size else result.reshape(n_tiles, 0)
-
-
-def _nested(steps: Ints, rows: Ints, most: int) -> tuple[Ints, Ints]:
-    """Return slots and their elements of three nested loops per row; raises `InputError` for more than `most`."""
+    rows = rows.reshape(-1, 2 + LEVELS)
     counts = rows[:, 2:]
-    if (
-        (counts < 1).any()
-        or (counts > most).any()
-        or float(counts.prod(axis=1, dtype=np.float64).sum()) > most
-    ):
-        raise InputError(f"is no slot table of at most {most:,} slots")
-    slots, elements = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    if (counts < 1).any() or float(counts.prod(axis=1, dtype=np.float64).sum()) > len(result):
+        raise InputError(f"names more slots than there are ({len(result):,}), or none")
     loops, which = np.unique(counts, axis=0, return_inverse=True)
     for number, extents in enumerate(loops):
-        mine = rows[which.reshape(-1) == number]
         shape = tuple(int(extent) for extent in extents)
         at = np.array(np.unravel_index(np.arange(prod(shape)), shape), np.int64)
-        slots.append((mine[:, :1] + steps[:LEVELS] @ at).reshape(-1))
-        elements.append((mine[:, 1:2] + steps[LEVELS:] @ at).reshape(-1))
-    return np.concatenate(slots), np.concatenate(elements)
+        slots_at, elements_at = steps[:LEVELS] @ at, steps[LEVELS:] @ at
+        mine = rows[which.reshape(-1) == number]
+        # Parts that stay in the cache, as above.
+        per_part = max(PART_SLOTS // len(slots_at), 1)
+        for first in range(0, len(mine), per_part):
+            part = mine[first : first + per_part]
+            slots, elements = part[:, :1] + slots_at, part[:, 1:2] + elements_at
+            _check_range(slots, 0, len(result), "slots")
+            _check_range(elements, 0, n_elements, "elements")
+            result[slots] = elements
+    return result.reshape(n_tiles, n_slots)
+
+
+def _check_range(numbers: NDArray[Any], least: int, end: int, what: str) -> None:
+    """Raise `InputError` for a number below `least` or from `end` on."""
+    if numbers.size and not least <= int(numbers.min()) <= int(numbers.max()) < max(end, least + 1):
+        raise InputError(f"names {what} that do not exist (there are {end:,})")

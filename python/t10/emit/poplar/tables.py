@@ -123,7 +123,7 @@ def read_tables(path: Path) -> list[Ints]:
     try:
         if path.stat().st_size < len(MAGIC) + WORD_BYTES:
             raise InputError(f"{path} holds no tables")
-        mapped = np.memmap(path, np.uint8, "r")
+        mapped = np.asarray(np.memmap(path, np.uint8, "r"))
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error
     head, n_bytes = len(MAGIC) + WORD_BYTES, mapped.size

@@ -7,6 +7,7 @@ fields, what copies read and write).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 
@@ -68,6 +69,15 @@ def read_program(folder: Path, chip: ChipSpec) -> DeviceProgram:
         raise InputError(f"{path}: {error.message}") from None
 
 
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """What a pattern needs: tiles by source (ascending), and of the target; and the most bytes a tile receives."""
+
+    n_source_tiles: tuple[tuple[int, int], ...]
+    n_target_tiles: int
+    received_bytes: int
+
+
 class _Reader:
     """Reads one document; everything it names must exist."""
 
@@ -77,6 +87,7 @@ class _Reader:
         self.document, self.tables, self.chip = document, tables, chip
         self.elements: dict[tuple[int, int, int | None, int], NDArray[np.int32]] = {}
         self.lists: dict[int, tuple[int, ...]] = {}
+        self.shapes: dict[str, _Shape] = {}
         self.operators = {each.operator for each in document.operators}
 
     def program(self) -> DeviceProgram:
@@ -218,10 +229,11 @@ class _Reader:
         runs, fills = runs.reshape(-1, len(RUN_COLUMNS)), fills.reshape(-1, FILL_COLUMNS)
         _check_pieces(runs[:, 5], runs[:, 6], runs[:, [8, 7]], what)
         _check_pieces(fills[:, 2], fills[:, 3], fills[:, 4:], what)
-        if (runs[:, :5] < 0).any():
+        if (runs[:, :5] < 0).any() or (fills[:, :2] < 0).any():
             raise InputError(f"{what}: a row has a negative number")
         if len(values) and not 0 <= values.min() <= values.max() < len(constants):
             raise InputError(f"{what} fills with a constant that it does not have")
+        self.shapes[row.key] = _shape_of(runs, fills)
         return Pattern(row.key, runs, fills, values, constants)
 
     def _copy(self, row: records.CopyRecord) -> Copy:
@@ -232,20 +244,16 @@ class _Reader:
             raise InputError(f"{what} names pattern '{row.pattern}', which is not there")
         target = self._named(row.target, what)
         sources = [self._named(name, what) for name in row.sources]
-        runs, fills = pattern.runs, pattern.fills
-        if runs[:, 0].max(initial=-1) >= len(sources):
+        shape = self.shapes[row.pattern]
+        if shape.n_source_tiles and shape.n_source_tiles[-1][0] >= len(sources):
             raise InputError(f"{what} has {len(sources)} sources, its pattern more")
-        on_tiles = np.array([each.n_tiles for each in sources], np.int64)
-        is_outside = (runs[:, 1] >= on_tiles[runs[:, 0]]) if len(runs) else np.zeros(0, np.bool_)
-        written = np.concatenate([runs[:, 3], fills[:, 0]])
-        if is_outside.any() or written.min(initial=0) < 0 or written.max(initial=-1) >= target.n_tiles:
+        is_outside = any(n_tiles > sources[number].n_tiles for number, n_tiles in shape.n_source_tiles)
+        if is_outside or shape.n_target_tiles > target.n_tiles:
             raise InputError(f"{what} names tiles that its variables do not lie on")
         if size_bytes(row.dtype) != size_bytes(target.dtype):
             raise InputError(f"{what} is of {row.dtype}, its target of {target.dtype}")
-        others = runs[runs[:, 1] != runs[:, 3]]
-        received = np.bincount(others[:, 3], others[:, 5].astype(np.float64) * others[:, 6], 1)
         return Copy(row.name, row.operator, row.kind, row.sources, row.target, row.dtype, row.pattern,
-                    int(received.max()), row.cycles)  # fmt: skip
+                    shape.received_bytes, row.cycles)  # fmt: skip
 
     def _step(self, row: records.StepRecord) -> Step:
         if isinstance(row, records.ExecuteRecord):
@@ -313,6 +321,19 @@ def _field(row: records.FieldRecord) -> Field:
     if (row.to is not None) != (row.kind in POINTERS):
         raise InputError(f"field '{row.name}': 'to' belongs to a pointer, and every pointer needs it")
     return Field(row.name, row.kind, **(row.to.model_dump() if row.to else {}))
+
+
+def _shape_of(runs: NDArray[np.int32], fills: NDArray[np.int32]) -> _Shape:
+    """Return what a pattern needs."""
+    numbers, which = np.unique(runs[:, 0], return_inverse=True)
+    tiles = np.zeros(len(numbers), np.int64)
+    np.maximum.at(tiles, which.reshape(-1), runs[:, 1].astype(np.int64) + 1)
+    by_source = tuple(zip(numbers.tolist(), tiles.tolist(), strict=True))
+    n_target_tiles = int(max(runs[:, 3].max(initial=-1), fills[:, 0].max(initial=-1))) + 1
+    others = runs[runs[:, 1] != runs[:, 3]]
+    last = np.flatnonzero(np.diff(others[:, 3], append=-1))
+    total = np.cumsum(others[:, 5].astype(np.int64) * others[:, 6])[last]
+    return _Shape(by_source, n_target_tiles, int(np.diff(total, prepend=0).max(initial=0)))
 
 
 def _check_pieces(
