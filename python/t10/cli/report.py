@@ -9,6 +9,7 @@ from t10.backend import has_program, program_of, shipped
 from t10.cli.arguments import Arguments
 from t10.cli.options import loaded
 from t10.cli.terminal import progress_bar, say, stdout
+from t10.core.device import DeviceProgram
 from t10.driver import Executable, Progress
 from t10.report.table import operator_table, slowest, summary
 
@@ -23,8 +24,8 @@ def run_report(arguments: Arguments) -> int:
     rows = report.operators if arguments.rows is None else slowest(report, arguments.rows)
     console.print(operator_table(rows, title=f"Operators (cycles are modelled, {executable.cost_model})"))
     if arguments.plots:
+        program = shipped(program_of(folder), executable.chip).program if has_program(folder) else None
         with progress_bar(quiet=arguments.quiet) as progress, amended(folder) as into:
-            program = program_of(folder) if has_program(folder) else None
             names = write_report_files(into, executable, progress, program)
         say(console, f"wrote {arguments.folder}/: {', '.join(names)}")
         say(console, "open trace.json at ui.perfetto.dev")
@@ -32,14 +33,13 @@ def run_report(arguments: Arguments) -> int:
 
 
 def write_report_files(
-    folder: Path, executable: Executable, progress: Progress, program: Path | None = None
+    folder: Path, executable: Executable, progress: Progress, program: DeviceProgram | None = None
 ) -> tuple[str, ...]:
     """Write report.html, its plots and the planned timeline into a folder; returns the names of the files.
 
-    The device program in the folder `program` is drawn too.
+    The memory of a device program is drawn too, where there is one.
     """
     from t10.report.page import write_page
 
-    made = None if program is None else shipped(program, executable.chip).program
     report = executable.report()
-    return write_page(folder, executable.plan, executable.chip, report, progress, program=made)
+    return write_page(folder, executable.plan, executable.chip, report, progress, program=program)
