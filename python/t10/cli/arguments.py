@@ -136,25 +136,7 @@ def _add_execution(commands: Commands, common: argparse.ArgumentParser) -> None:
         "which the Poplar SDK and the engines iss and poplar-host need",
     )
 
-    run = commands.add_parser(
-        "run", parents=[common, _naming()], help="execute a compiled model on a simulator"
-    )
-    run.add_argument("folder", type=Path, metavar="OUT", help="folder that `t10 compile` wrote")
-    run.add_argument(
-        "--engine",
-        choices=("plan", "iss", "poplar-host"),
-        default="plan",
-        help="what executes which files of OUT: module.mlir in numpy, program/program.json and codelets.S instruction "
-        "by instruction, or program/program.cpp built with g++ against a host implementation of the Poplar API "
-        "(default: %(default)s)",
-    )
-    run.add_argument("--inputs", type=Path, metavar="IN.npz", help="inputs by name (default: random ones)")
-    run.add_argument("--outputs", type=Path, metavar="OUT.npz", help="where to write the outputs by name")
-    run.add_argument(
-        "--trace", type=Path, metavar="TRACE.json", help="write the timeline, for ui.perfetto.dev"
-    )
-    _seed(run)
-
+    _add_run(commands, common)
     verify = commands.add_parser(
         "verify", parents=[common, planning], help="compile, execute and compare with ONNX Runtime"
     )
@@ -173,6 +155,27 @@ def _add_execution(commands: Commands, common: argparse.ArgumentParser) -> None:
     _prove(verify, default=True)
     verify.add_argument("--outputs", type=Path, metavar="OUT.npz", help="where to write the outputs by name")
     _seed(verify)
+
+
+def _add_run(commands: Commands, common: argparse.ArgumentParser) -> None:
+    run = commands.add_parser(
+        "run", parents=[common, _naming()], help="execute a compiled model on a simulator"
+    )
+    run.add_argument("folder", type=Path, metavar="OUT", help="folder that `t10 compile` wrote")
+    run.add_argument(
+        "--engine",
+        choices=("plan", "iss", "poplar-host"),
+        default="plan",
+        help="what executes which files of OUT: module.mlir in numpy, program/program.json and codelets.S instruction "
+        "by instruction, or program/program.cpp built with g++ against a host implementation of the Poplar API "
+        "(default: %(default)s)",
+    )
+    run.add_argument("--inputs", type=Path, metavar="IN.npz", help="inputs by name (default: random ones)")
+    run.add_argument("--outputs", type=Path, metavar="OUT.npz", help="where to write the outputs by name")
+    run.add_argument(
+        "--trace", type=Path, metavar="TRACE.json", help="write the timeline, for ui.perfetto.dev"
+    )
+    _seed(run)
 
 
 def _add_reading(commands: Commands, common: argparse.ArgumentParser) -> None:
