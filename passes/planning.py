@@ -10,6 +10,7 @@ from typing import Any, cast
 from t10.chip import ChipSpec, load_chip
 from t10.core.canonical import canonical
 from t10.core.expression import OperatorSpec
+from t10.core.legal import expression_of
 from t10.core.plan import CostedPlan
 from t10.core.space import PartitionSpace
 from t10.cost import CostModel
@@ -24,7 +25,7 @@ from t10.dialect.region import is_expanded
 from t10.dialect.rtensor import CANDIDATES, PLAN, SPACE
 from t10.dialect.space import check_space
 from t10.errors import InputError, T10Error
-from t10.passes.bridge.annotate import CHIP, COST_MODEL, expression_of
+from t10.passes.bridge.annotate import CHIP, COST_MODEL
 from t10.passes.diagnostic import emit_warning
 from t10.passes.read_graph import ReadModule
 from t10.passes.registry import Pass, option
