@@ -195,12 +195,12 @@ def test_an_attribute_is_decoded_once_and_does_not_keep_its_context() -> None:
 @pytest.mark.parametrize(
     ("op", "extents", "uses", "compound"),
     [
-        ("matmul", (2, 3, 6), ({0, 2}, {1, 2}, {0, 1}), (set(), set(), set())),
+        ("matmul", (2, 3, 6), ({0, 2}, {1, 2}, {0, 1}), ((), (), ())),
         (
             "conv_2d_nchw_fchw",
             (1, 4, 6, 6, 3, 3, 3),
             ({0, 2, 3, 4, 5, 6}, {1, 4, 5, 6}, {0, 1, 2, 3}),
-            ({2, 3, 5, 6}, set(), set()),
+            ((2, 3, 5, 6), (), ()),
         ),
     ],
 )
