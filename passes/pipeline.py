@@ -25,6 +25,7 @@ from t10.core.schedule import ModulePlan
 from t10.cost import CostModel, registry
 from t10.dialect.aliases import with_aliases
 from t10.dialect.mlir import ir, new_context
+from t10.dialect.read_back import read_back
 from t10.dialect.verify import verify_layouts
 from t10.emit.lower import lower
 from t10.errors import T10Error, VerifyError
@@ -98,13 +99,24 @@ def compile_module(
         plan = with_costs(place_module(module, chip), chosen)
         if plan is None:
             raise T10Error("the module says something else than what was planned")
-        text = module_text(module)
+        text = written_text(module)
     return CompiledModule(text, plan, read.constants, read.orders)
 
 
 def module_text(module: Any) -> str:
     """Return a verified module as `t10-opt` prints it."""
     return with_aliases(str(module.operation.get_asm(assume_verified=True)).rstrip("\n") + "\n")
+
+
+def written_text(module: Any) -> str:
+    """Return the text of a module that is about to be written, read back: it is valid and says the same again.
+
+    Raises `T10Error` where it does not. Needs the module's context.
+    """
+    text = module_text(module)
+    if module_text(read_back(text)) != text:
+        raise T10Error("the module reads back as another one")
+    return text
 
 
 def read_module_plan(
@@ -129,7 +141,7 @@ def replaced_module(text: str, chip: ChipSpec) -> str:
     """Return a module with its buffers placed anew for a chip."""
     with parsed_module(text, "the module") as module:
         place_module(module, chip)
-        return module_text(module)
+        return written_text(module)
 
 
 @rare_collections()

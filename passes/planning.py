@@ -189,12 +189,14 @@ def candidates_of(read: ReadModule) -> tuple[tuple[CostedPlan, ...], ...]:
     return tuple(result)
 
 
-def chosen_plan(op: Any, name: str) -> CostedPlan:
-    """Return the plan of operator `name`; raises `InputError` if it has none or one that is not complete."""
+def chosen_plan(op: Any, spec: OperatorSpec) -> CostedPlan:
+    """Return the plan of an operator; raises `InputError` if it has none, or one that is not complete or not legal."""
     if PLAN not in op.attributes:
-        raise InputError(f"has no {PLAN}", operator=name, location=source_text(op), hint=RECONCILE_FIRST)
+        raise InputError(f"has no {PLAN}", operator=spec.name, location=source_text(op), hint=RECONCILE_FIRST)
     try:
-        return plan_of(op.attributes[PLAN]).costed()
+        plan = plan_of(op.attributes[PLAN])
+        check_plan(plan, expression_of(spec))
+        return plan.costed()
     except Invalid as problem:
         hint = "--t10-partition plans anew"
         raise InputError(f"{PLAN}: {problem}", location=source_text(op), hint=hint) from None
@@ -250,8 +252,8 @@ def is_chosen(module: Any) -> bool:
 
 
 def has_program(module: Any) -> bool:
-    """Return whether some operator of a module's functions is at the compute-shift level."""
-    return any(is_expanded(op) for op in operators(module))
+    """Return whether a module is at the compute-shift level: an operator is, or something says where inputs rest."""
+    return any(is_expanded(op) or op.name == "rtensor.resident" for op in operators(module))
 
 
 def is_lowered(module: Any) -> bool:
