@@ -16,7 +16,7 @@ import onnxruntime
 import t10
 from t10.arrays import Arrays
 from t10.driver import Executable
-from t10.errors import InfeasiblePlanError
+from t10.errors import InfeasiblePlanError, T10Error
 from t10.frontend.importer import import_model
 from t10.opt.main import main as t10_opt
 from t10.passes.pipeline import read_module_plan
@@ -34,6 +34,8 @@ def disagreement(model: Any, inputs: Arrays, chip: str, folder: Path) -> str | N
         executable = t10.compile(path, chip)
     except InfeasiblePlanError:
         return None
+    except T10Error as error:
+        return f"compile: {error}"
     return (
         _wrong_plan(executable, folder)
         or _wrong_stages(path, chip, folder)

@@ -37,7 +37,7 @@ class RandomModel:
 
     def build(self) -> tuple[Any, dict[str, NDArray[np.float32]]]:
         for i in range(self.number(1, 3)):
-            self.shapes[f"x{i}"] = tuple(self.extent() for _ in range(int(self.rng.choice([2, 3, 4, 4]))))
+            self.shapes[f"x{i}"] = self.input_shape()
         inputs = dict(self.shapes)
         steps = self.steps()
         for _ in range(self.number(*self.nodes_drawn)):
@@ -68,8 +68,8 @@ class RandomModel:
             self.convolution, self.convolution, self.pool, self.concat, self.cut, self.pad, self.softmax, self.mean,
         ]  # fmt: skip
 
-    def extent(self) -> int:
-        return self.number(1, 8)
+    def input_shape(self) -> Shape:
+        return tuple(self.number(1, 8) for _ in range(int(self.rng.choice([2, 3, 4, 4]))))
 
     def number(self, low: int, high: int) -> int:
         return int(self.rng.integers(low, high + 1))

@@ -6,12 +6,13 @@ model, inputs = small_model(seed)
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from support.random_models import RandomModel, Shape
+from support.random_models import MAX_ELEMENTS, RandomModel, Shape
 
 Value = TypeVar("Value")
 
@@ -42,6 +43,12 @@ class _SmallModel(RandomModel):
             self.reduce, self.convolution, self.add, self.bias, self.gather, self.transpose, self.split, self.merge,
             self.activate,
         ]  # fmt: skip
+
+    def input_shape(self) -> Shape:
+        while True:
+            shape = tuple(self.extent() for _ in range(self.pick((2, 2, 3, 3, 4))))
+            if prod(shape) <= MAX_ELEMENTS:
+                return shape
 
     def extent(self) -> int:
         return self.pick(EXTENTS)

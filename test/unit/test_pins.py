@@ -160,6 +160,21 @@ def test_a_pinned_idle_level_is_kept(level: int, method: Literal["exact", "greed
     assert not verify_module(plan, load_chip("test-16"))
 
 
+@pytest.mark.parametrize("method", ["exact", "greedy"])
+def test_an_idle_level_beyond_the_replicas_is_refused(
+    method: Literal["exact", "greedy"], tmp_path: Path
+) -> None:
+    path = models.mlp(tmp_path / "mlp.onnx")
+    plan = t10.compile(path, chip="test-16").plan
+    whole_levels = tuple(replace(whole(s.name, s.active.plan), idle_level=99) for s in plan.operators)
+    for forced in ((ForcedPartition("first", (4, 4, 1), idle_level=99),), whole_levels):
+        with pytest.raises(
+            InfeasiblePlanError, match=r"idle_level is 99, expected 0 or a divisor of \d+"
+        ) as caught:
+            t10.compile(path, chip="test-16", options=PlanOptions(forced=forced, reconcile=method))
+        assert caught.value.operator == "first"
+
+
 def test_a_file_of_pins_says_what_is_wrong_with_its_form(tmp_path: Path) -> None:
     for text, found in (
         ("{", "cannot read"),

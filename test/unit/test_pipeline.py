@@ -17,7 +17,7 @@ from t10.core.device import DeviceProgram, Execute, Repeat, Step
 from t10.core.plan import Cycles
 from t10.cost import IpuCostModel
 from t10.dialect.mlir import ir
-from t10.errors import T10Error
+from t10.errors import InfeasiblePlanError, T10Error
 from t10.frontend.importer import import_model
 from t10.opt.main import main as t10_opt
 from t10.passes import pipeline
@@ -113,18 +113,21 @@ def test_text_that_does_not_read_back_is_not_written(
         compile_module(module, CHIP)
 
 
-def test_a_model_without_operators_is_read_back(tmp_path: Path) -> None:
+def view(path: Path, rows: int) -> Path:
+    """Write a model without operators: y is x in `rows` rows of 3."""
     nodes = [helper.make_node("Reshape", ["x", "shape"], ["y"])]
-    float32 = TensorProto.FLOAT
-    path = models.save(
-        tmp_path / "view.onnx",
-        nodes,
-        {"x": (float32, [6])},
-        {"y": (float32, [2, 3])},
-        shape=np.array([2, 3], np.int64),
-    )
+    x, y = ((TensorProto.FLOAT, shape) for shape in ([3 * rows], [rows, 3]))
+    return models.save(path, nodes, {"x": x}, {"y": y}, shape=np.array([rows, 3], np.int64))
+
+
+def test_a_model_without_operators_that_does_not_fit_says_so(tmp_path: Path) -> None:
+    with pytest.raises(InfeasiblePlanError, match=r"buffers need \d+ bytes per core, test-4 has"):
+        t10.compile(view(tmp_path / "view.onnx", 1 << 20), "test-4")
+
+
+def test_a_model_without_operators_is_read_back(tmp_path: Path) -> None:
     module = tmp_path / "module.mlir"
-    module.write_text(t10.compile(path, "test-4").module, encoding="utf-8")
+    module.write_text(t10.compile(view(tmp_path / "view.onnx", 2), "test-4").module, encoding="utf-8")
     for flag in ("--t10-verify-plan", "--t10-place", "--t10-expand"):
         assert t10_opt([flag, str(module), "-o", str(tmp_path / "out.mlir")]) == 0
         assert (tmp_path / "out.mlir").read_text(encoding="utf-8") == module.read_text(encoding="utf-8")

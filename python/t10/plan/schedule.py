@@ -12,7 +12,7 @@ from t10.core.plan import CostedPlan
 from t10.core.schedule import ModulePlan, Optimality, ScheduledOperator
 from t10.cost import CostModel, IpuCostModel
 from t10.errors import InfeasiblePlanError
-from t10.plan.assemble import Context, assemble, context_of, cycles_of
+from t10.plan.assemble import Context, assemble, context_of, cycles_of, fronts_at_levels
 from t10.plan.fit.explain_fit import explaining
 from t10.plan.fronts.cache import PlanCache
 from t10.plan.fronts.operator_fronts import operator_fronts
@@ -65,6 +65,7 @@ def schedule_module(
     that does not fit.
     """
     context = context_of(graph, chip, cost, options.forced)
+    fronts = fronts_at_levels(context, fronts, context.level_by_operator)
     try:
         if options.reconcile == "greedy":
             return _greedy_plan(context, fronts, options, progress)
@@ -180,7 +181,10 @@ def restore_module(
     Raises `InfeasiblePlanError` if the buffers do not fit.
     """
     choices = tuple(Choice(0, level) for level in idle_levels)
-    plan = assemble(context_of(graph, chip, cost), tuple((priced,) for priced in plans), choices, None)
+    context, fronts = context_of(graph, chip, cost), tuple((priced,) for priced in plans)
+    names = [spec.name for spec in graph.operators]
+    fronts_at_levels(context, fronts, dict(zip(names, idle_levels, strict=True)))
+    plan = assemble(context, fronts, choices, None)
     if plan.peak_bytes > plan.capacity_bytes:
         raise InfeasiblePlanError(
             f"buffers need {plan.peak_bytes} bytes per core, {chip.name} has {plan.capacity_bytes}", hint=HINT
