@@ -241,9 +241,11 @@ class _ProgramReader(GraphReader):
             value = pending.pop()
             if layout_of(value.type) is None:
                 if isinstance(value.owner, ir.Block):
-                    raise Invalid(
-                        f"reads {self.lookup(value).name}, which lies on no core: rtensor.resident is missing"
-                    )
+                    name = self.lookup(value).name
+                    if name in self.residents:
+                        # It rests as another operator reads it, reshaped.
+                        continue
+                    raise Invalid(f"reads {name}, which lies on no core: rtensor.resident is missing")
                 pending.extend(each for each in value.owner.operation.operands if each in self.known)
 
     def _padding(self, source: Any) -> Padding | None:
