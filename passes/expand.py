@@ -68,4 +68,4 @@ def chosen_schedule(
     levels = tuple(
         int(op.attributes[IDLE_LEVEL].value) if IDLE_LEVEL in op.attributes else 0 for op in operations
     )
-    return read, restore_module(read.graph, chip, cost, plans, levels)
+    return read, restore_module(read.graph, chip, cost, plans, levels, is_exact=True)

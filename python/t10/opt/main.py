@@ -227,9 +227,10 @@ def _run(
 
 
 def _printed(settings: Settings, module: Any) -> str | bytes:
-    """Return a module as the output options want it; one of ours is read back, if it is written in full."""
+    """Return a module as the output options want it; one of ours is read back, if verified and whole."""
     printed = _bytecode(module) if settings.emit_bytecode else asm(module, settings)
-    if names_own_dialects(printed) and (settings.emit_bytecode or prints_everything(settings)):
+    is_whole = settings.emit_bytecode or prints_everything(settings)
+    if settings.verify_each and is_whole and names_own_dialects(printed):
         read_back(printed)
     return printed
 

@@ -26,7 +26,8 @@ def pinned_schedule(
         if forced is None or forced.idle_level is None or len(front) != 1:
             return None
         levels.append(forced.idle_level)
-    return restore_module(graph, chip, cost, tuple(front[0] for front in fronts), tuple(levels))
+    plans = tuple(front[0] for front in fronts)
+    return restore_module(graph, chip, cost, plans, tuple(levels), is_exact=True)
 
 
 def as_written(plan: ModulePlan, written: ModulePlan | None) -> ModulePlan:

@@ -175,15 +175,19 @@ def restore_module(
     cost: CostModel,
     plans: tuple[CostedPlan, ...],
     idle_levels: tuple[int, ...],
+    *,
+    is_exact: bool = False,
 ) -> ModulePlan:
     """Return the schedule of a model of which plans and idle levels (`memory.levels`) are chosen, one per operator.
 
-    Raises `InfeasiblePlanError` if the buffers do not fit.
+    Weights rest at the largest level of theirs that divides the one chosen; with `is_exact`, levels that are none are
+    refused. Raises `InfeasiblePlanError` for these, and if the buffers do not fit.
     """
     choices = tuple(Choice(0, level) for level in idle_levels)
     context, fronts = context_of(graph, chip, cost), tuple((priced,) for priced in plans)
-    names = [spec.name for spec in graph.operators]
-    fronts_at_levels(context, fronts, dict(zip(names, idle_levels, strict=True)))
+    if is_exact:
+        names = [spec.name for spec in graph.operators]
+        fronts_at_levels(context, fronts, dict(zip(names, idle_levels, strict=True)))
     plan = assemble(context, fronts, choices, None)
     if plan.peak_bytes > plan.capacity_bytes:
         raise InfeasiblePlanError(
