@@ -27,6 +27,7 @@ from t10.dialect.aliases import with_aliases
 from t10.dialect.mlir import ir, new_context
 from t10.dialect.read_back import read_back
 from t10.dialect.verify import verify_layouts
+from t10.emit.kept import Kept
 from t10.emit.lower import lower
 from t10.errors import T10Error, VerifyError
 from t10.passes.bridge.annotate import CHIP, COST_MODEL, annotate, state_cost_model
@@ -145,10 +146,15 @@ def replaced_module(text: str, chip: ChipSpec) -> str:
 
 
 @rare_collections()
-def device_program(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> DeviceProgram:
-    """Return the device program of what a placed module says: the `ipu.graph` that `--t10-lower-ipu` leaves of it."""
+def device_program(
+    plan: ModulePlan, chip: ChipSpec, cost: CostModel, kept: Kept | None = None
+) -> DeviceProgram:
+    """Return the device program of what a placed module says: the `ipu.graph` that `--t10-lower-ipu` leaves of it.
+
+    `kept` is what lowering the same plan at other addresses has left.
+    """
     check_places(plan, chip)
-    return lower(costed_arrivals(plan, chip, cost), chip, cost)
+    return lower(costed_arrivals(plan, chip, cost), chip, cost, kept)
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from t10.unsigned import as_declared
 
 if TYPE_CHECKING:
     from t10.driver import Executable, Progress
+    from t10.emit.kept import Kept
     from t10.sim.device import DeviceResult
 
 Engine = Literal["plan", "iss", "poplar-host"]
@@ -40,8 +41,8 @@ class Lowered:
     image: Image
 
 
-def lowered(executable: Executable) -> Lowered:
-    """Return the device program of a compiled model.
+def lowered(executable: Executable, kept: Kept | None = None) -> Lowered:
+    """Return the device program of a compiled model; `kept` is what lowering it at other addresses has left.
 
     Raises `UnsupportedOpError` for what no codelet computes, naming the operator.
     """
@@ -51,7 +52,7 @@ def lowered(executable: Executable) -> Lowered:
     from t10.passes.pipeline import device_program
 
     with using_families(load_families(executable.codelets)):
-        program = device_program(executable.plan, executable.chip, executable.costs())
+        program = device_program(executable.plan, executable.chip, executable.costs(), kept)
     return Lowered(program, assembled(program.codelets, executable.chip.tile_memory))
 
 
@@ -67,11 +68,12 @@ def compile_with_room(
     Raises `InfeasiblePlanError` where no plan is found that fits beside its program, and `InputError` for a chip that
     no code can be emitted for.
     """
+    from t10.emit.kept import Kept
     from t10.emit.target import check_target
 
     check_target(chip)
-    executable = compile_for(chip)
-    made = lowered(executable)
+    executable, lasting = compile_for(chip), Kept()
+    made = lowered(executable, lasting)
     low, high = chip.reserved_bytes, chip.sram_bytes - chip.shift_buffer_bytes
     refused: InfeasiblePlanError | None = None
     for _ in range(MOST_TRIES):
@@ -80,7 +82,7 @@ def compile_with_room(
             return executable, made
         moved = _moved(executable, chip, _rounded(needed))
         if moved is not None:
-            executable, made = moved, lowered(moved)
+            executable, made = moved, lowered(moved, lasting)
             continue
         # What is planned again often needs more again, by as much as before.
         room = _rounded(needed if kept == chip.reserved_bytes else 2 * needed - kept)
@@ -94,7 +96,7 @@ def compile_with_room(
         except InfeasiblePlanError as error:
             refused, high = error, room
             continue
-        made = lowered(executable)
+        made = lowered(executable, lasting)
     needed = made.program.memory.program_bytes
     if needed <= executable.chip.reserved_bytes:
         return executable, made

@@ -35,15 +35,20 @@ FRAGMENTS = MoveRates(
 
 
 def exchange_code_bytes(
-    copies: Iterable[Copy], patterns: Mapping[str, Pattern], address_by_name: Mapping[str, int], n_tiles: int
+    copies: Iterable[Copy],
+    patterns: Mapping[str, Pattern],
+    address_by_name: Mapping[str, int],
+    n_tiles: int,
+    rows_by_pattern: dict[str, Ints],
 ) -> dict[CopyKind, Ints]:
     """Return the estimated bytes of exchange code by kind of copy, (tiles,) each.
+
+    What is missing in `rows_by_pattern`, the `row_bytes` of patterns by their keys, is added to it.
 
     Copies of one pattern between the same addresses are the same code; between others they share its rows where their
     sources have the same distances from each other.
     """
     totals: dict[CopyKind, Ints] = {}
-    rows_by_pattern: dict[str, Ints] = {}
     phases: set[tuple[object, ...]] = set()
     stored: set[tuple[object, ...]] = set()
     for copy in copies:

@@ -130,7 +130,9 @@ def stack_bytes(codelets: tuple[Codelet, ...]) -> int:
 def exchange_bytes(builder: Builder) -> int:
     """Return the estimated bytes of exchange code on the tile that has most."""
     addresses = {name: place.address_bytes for name, place in builder.places.items()}
-    by_kind = exchange_code_bytes(builder.copies.values(), builder.patterns, addresses, builder.n_tiles)
+    by_kind = exchange_code_bytes(
+        builder.copies.values(), builder.patterns, addresses, builder.n_tiles, builder.kept.row_bytes
+    )
     total = sum(by_kind.values(), np.zeros(builder.n_tiles, np.int64))
     return int(total.max(initial=0))
 

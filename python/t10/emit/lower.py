@@ -21,6 +21,7 @@ from t10.emit.arrive import Homes
 from t10.emit.builder import Builder
 from t10.emit.combine import combine_partials
 from t10.emit.epilogue import epilogue_work
+from t10.emit.kept import Kept
 from t10.emit.link import link
 from t10.emit.loop_rolling import rolled
 from t10.emit.lowering_context import OperatorContext, rtensor_comment
@@ -31,15 +32,18 @@ from t10.emit.target import check_target
 from t10.errors import T10Error
 
 
-def lower(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> DeviceProgram:
+def lower(plan: ModulePlan, chip: ChipSpec, cost: CostModel, kept: Kept | None = None) -> DeviceProgram:
     """Return the device program of a planned model on a chip; cycles are those of `cost`.
+
+    What `kept` holds of lowering the plan at other addresses is not made again.
 
     Raises `UnsupportedOpError` for what no codelet computes, naming the operator, and `InputError` for a chip that the
     codelets cannot run on.
     """
     check_target(chip)
-    builder = Builder(chip.n_cores, places_of(plan, chip))
-    lowering = _Lowering(plan, cost, builder, Homes(plan.graph))
+    kept = kept or Kept()
+    builder = Builder(chip.n_cores, places_of(plan, chip), kept=kept)
+    lowering = _Lowering(plan, cost, builder, Homes(plan.graph, kept))
     weights = lowering.idle(plan.graph.weights, plan.weight_layouts, "idle", "weight")
     inputs = lowering.idle(plan.graph.inputs, plan.input_layouts, "input", "input")
     specs = {spec.name: spec for spec in plan.graph.operators}
