@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -77,9 +78,10 @@ def build(
     digest = hashlib.blake2b("".join(o.name for o in objects).encode(), digest_size=8).hexdigest()
     executable = into / f"program-{digest}"
     if not executable.exists():
-        made = into / f"{executable.name}.partial"
-        _run([COMPILER, *map(str, (*objects, *libraries)), "-o", str(made)], "linking the program")
-        made.replace(executable)
+        with tempfile.TemporaryDirectory(dir=into) as own:
+            made = Path(own) / executable.name
+            _run([COMPILER, *map(str, (*objects, *libraries)), "-o", str(made)], "linking the program")
+            made.replace(executable)
     return executable
 
 
@@ -98,7 +100,7 @@ def _tiles_text(source: Path, into: Path, memory: TileMemory) -> str:
         )
     assembled = code_bytes((source / "codelets.S").read_text(encoding="utf-8"), memory)
     path = into / f"code-{hashlib.blake2b(assembled, digest_size=8).hexdigest()}.bin"
-    path.write_bytes(assembled)
+    write_bytes(path, assembled)
     library = hashlib.blake2b(LIBRARY.read_bytes(), digest_size=8).hexdigest()
     return (
         f'// linked with the simulator {library}\n#include "tiles.hpp"\n'
@@ -123,10 +125,12 @@ def _compiled(unit: _Unit, into: Path) -> Path:
         source = into / f"{stem}.cpp"
         write_text(source, unit.text)
         where = [f"-I{include}" for include in unit.includes]
-        made = into / f"{stem}.partial.o"
-        command = [COMPILER, *FLAGS, unit.optimisation, *where, "-c", str(source), "-o", str(made)]
-        _run(command, f"compiling {unit.name}")
-        made.replace(compiled)
+        # Another process may be compiling the same.
+        with tempfile.TemporaryDirectory(dir=into) as own:
+            made = Path(own) / compiled.name
+            command = [COMPILER, *FLAGS, unit.optimisation, *where, "-c", str(source), "-o", str(made)]
+            _run(command, f"compiling {unit.name}")
+            made.replace(compiled)
     return compiled
 
 
