@@ -41,12 +41,12 @@ def run_seed(seed: int, host_share: float, sram_bytes: int) -> Outcome:
     return run_case(random_case(seed), on_host=bool(on_host), sram_bytes=sram_bytes)
 
 
-def run_named(number: int, host_share: float, sram_bytes: int) -> Outcome:
-    """Return what became of a named case."""
+def run_named(seed: int, host_share: float, sram_bytes: int) -> Outcome:
+    """Return what became of a named case by its number."""
     from support.fit_runs import run_case
     from support.random_fits import named_cases
 
-    return run_case(named_cases()[number], on_host=host_share > 0, sram_bytes=sram_bytes)
+    return run_case(named_cases()[seed], on_host=host_share > 0, sram_bytes=sram_bytes)
 
 
 def report(outcome: Outcome, again: str) -> str:
@@ -88,10 +88,12 @@ def save(seed: int, sram_bytes: int, folder: Path) -> None:
     from support.fit_runs import CHIP_FIELDS, chip_of
     from support.random_fits import random_case
 
+    from t10.arrays import write_arrays
+
     case = random_case(seed)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "model.onnx").write_bytes(case.model)
-    np.savez(folder / "inputs.npz", **case.inputs)
+    write_arrays(folder / "inputs.npz", case.inputs)
     chip = chip_of(case, folder / "model.onnx", sram_bytes)
     fields = ",".join(f"{field}={getattr(chip, field)}" for field in CHIP_FIELDS)
     print(f"t10 compile {folder / 'model.onnx'} --chip test-16:{fields} -o {folder / 'out'}")

@@ -6,9 +6,11 @@ finding: one of KINDS and a text. A model that is refused has none; see `Outcome
 from __future__ import annotations
 
 import re
+import shutil
 import tempfile
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,9 @@ from numpy.typing import NDArray
 
 from support.random_fits import FitCase
 from t10.backend import Lowered, compile_with_room, write_program
+from t10.cache_folder import default_cache_folder
 from t10.chip import ChipSpec
+from t10.core.atomic import replaced_file
 from t10.core.tile import TileMemory
 from t10.driver import Executable, compile
 from t10.errors import InfeasiblePlanError, SimTrap, UnsupportedOpError
@@ -48,6 +52,7 @@ REFERENCE_SLACK = 4
 MOST_STEPS = 10
 GROWTH = 1.15
 SHIFT_BUFFER = "shift"
+SHARED_OBJECTS = ("host-", "t10_runtime-")
 VERTICES: tuple[VertexCode, ...] = ("cpp", "assembly")
 MARK = 0xA5
 STATED_BYTES = re.compile(r"needs ([\d,]+) bytes")
@@ -205,10 +210,11 @@ class _Run:
         write_program(self.executable, self.made, program)
         try:
             # Assembly runs in the memory of an IPU Mk2: a host without liveness has to place all variables at once.
-            by_body, by_code = (
-                run_program(program, self.case.inputs, vertices=vertices, build_folder=_objects()).outputs
-                for vertices in VERTICES
-            )
+            with _build_folder(self.folder / "build") as folder:
+                by_body, by_code = (
+                    run_program(program, self.case.inputs, vertices=vertices, build_folder=folder).outputs
+                    for vertices in VERTICES
+                )
         except SimTrap as error:
             yield Finding("trap", f"poplar-host: {error}")
             return
@@ -293,6 +299,20 @@ def _unequal(kind: str, outputs: Arrays, due: Arrays) -> Iterator[Finding]:
             yield Finding(kind, f"output {name}: {n_differing:,} of {expected.size:,} elements differ")
 
 
-def _objects() -> Path:
-    """Return the folder of object files: what two programs share is compiled once."""
-    return Path(tempfile.gettempdir()) / "t10-fits-objects"
+@contextmanager
+def _build_folder(folder: Path) -> Generator[Path]:
+    """Yield a folder to build a program in; what all programs share is kept where `t10 run` keeps it."""
+    kept = (default_cache_folder() or Path(tempfile.gettempdir())) / "poplar-host"
+    kept.mkdir(parents=True, exist_ok=True)
+    folder.mkdir()
+    for path in _shared(kept):
+        shutil.copy(path, folder)
+    yield folder
+    for path in _shared(folder):
+        if not (kept / path.name).exists():
+            with replaced_file(kept / path.name) as made:
+                shutil.copyfile(path, made)
+
+
+def _shared(folder: Path) -> list[Path]:
+    return [path for path in folder.glob("*.o") if path.name.startswith(SHARED_OBJECTS)]

@@ -32,9 +32,7 @@ def problems(outcome: Outcome) -> list[str]:
 @pytest.mark.parametrize("share", range(SHARES))
 def test_what_compiles_runs_where_and_as_fast_as_planned(share: int) -> None:
     """The first case of a share also runs as a C++ program."""
-    outcomes = [
-        run_case(random_case(seed), on_host=not number) for number, seed in enumerate(seeds(share))
-    ]
+    outcomes = [run_case(random_case(seed), on_host=not number) for number, seed in enumerate(seeds(share))]
     assert [text for outcome in outcomes for text in problems(outcome)] == []
     assert sum(bool(outcome.refusal) for outcome in outcomes) <= MOST_REFUSED * len(outcomes)
 

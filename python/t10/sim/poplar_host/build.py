@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from t10.core.atomic import write_text
+from t10.core.atomic import replaced_file, write_text
 from t10.core.tile import IPU_MEMORY, N_WORKERS, TileMemory
 from t10.errors import InputError
 from t10.sim.poplar_host.code import code_bytes
@@ -100,7 +100,8 @@ def _tiles_text(source: Path, into: Path, memory: TileMemory) -> str:
         )
     assembled = code_bytes((source / "codelets.S").read_text(encoding="utf-8"), memory)
     path = into / f"code-{hashlib.blake2b(assembled, digest_size=8).hexdigest()}.bin"
-    write_bytes(path, assembled)
+    with replaced_file(path) as made:
+        made.write_bytes(assembled)
     library = hashlib.blake2b(LIBRARY.read_bytes(), digest_size=8).hexdigest()
     return (
         f'// linked with the simulator {library}\n#include "tiles.hpp"\n'
