@@ -148,13 +148,20 @@ def operand_offsets(context: OperatorContext, nest: VertexNest, part: Contiguous
 
 def fill(builder: Builder, context: OperatorContext, cores: Cores) -> list[Step]:
     """Return the execution that puts the neutral element into the accumulators of `cores`, if there are any."""
+    return [
+        builder.execute(context.spec.name, "fill", nest, work, 0) for nest, work in fill_work(context, cores)
+    ]
+
+
+def fill_work(context: OperatorContext, cores: Cores) -> Iterator[tuple[VertexNest, Work]]:
+    """Yield what cores do to fill their accumulators; nothing where there are none."""
     spec, tiles = context.spec, np.flatnonzero(cores)
     if not tiles.size:
-        return []
+        return
     body = ScalarFunction(0, (ScalarOp("const", (), spec.acc_dtype, neutral_text(spec)),), 0)
     nest = VertexNest(body, "none", (), ((context.accumulator, flat_operand(spec.acc_dtype)),))
-    work = flat_work(tiles, np.full(len(tiles), context.n_output_slots), np.zeros((len(tiles), 1), np.int64))
-    return [builder.execute(spec.name, "fill", nest, work, 0)]
+    extents = np.full(len(tiles), context.n_output_slots)
+    yield nest, flat_work(tiles, extents, np.zeros((len(tiles), 1), np.int64))
 
 
 def flat_work(tiles: Ints, extents: Ints, offsets: Ints) -> Work:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import reduce
 
 import numpy as np
 
@@ -12,13 +11,14 @@ from t10.chip import ChipSpec
 from t10.core.canonical import canonical
 from t10.core.expression import OperatorSpec
 from t10.core.plan import OperatorPlan
+from t10.core.program import Epilogue, Fill, SubTask
 from t10.core.schedule import ModulePlan, ScheduledOperator
 from t10.core.task import Task, TaskOperand
 from t10.core.tile import WIDE_BYTES
 from t10.cost.measured import StepCycles
 from t10.emit.epilogue import epilogue_nests
 from t10.emit.lowering_context import OperatorContext
-from t10.emit.nest import sub_task_work, whole_axes
+from t10.emit.nest import fill_work, initial_cores, sub_task_work, whole_axes
 from t10.emit.tasks import simplified
 from t10.emit.vertices import VertexNest, Work
 from t10.errors import UnsupportedOpError
@@ -26,8 +26,8 @@ from t10.profile.measure import cycles_of
 from t10.profile.work import apart
 
 Progress = Callable[[str, int, int], None]
-MOSTLY = 3
-"""Sub-tasks from which on most of a nest adds to what the first has begun."""
+MOST_SUB_TASKS = 8
+"""Sub-tasks of a nest that are measured: the first begins sums, the next add to them."""
 
 
 def measured_steps(
@@ -36,6 +36,7 @@ def measured_steps(
     """Return what the sub-task and the epilogue of every operator take, launches included.
 
     A step is measured as lowering cuts it, vertex by vertex, with operands that lie apart and begin at whole words.
+    What an operator without an epilogue copies from its accumulator counts as one.
     Steps that do not fit one tile side by side, or that no codelet computes, are left out (0).
     """
     specs = {spec.name: spec for spec in plan.graph.operators}
@@ -53,6 +54,7 @@ def measured_steps(
 
 
 def _measured(spec: OperatorSpec, scheduled: ScheduledOperator, chip: ChipSpec) -> StepCycles:
+    """Return the mean cycles of a sub-task, what is filled before the first included, and those of the epilogue."""
     plan = scheduled.active.plan
     context = OperatorContext(
         spec,
@@ -60,15 +62,29 @@ def _measured(spec: OperatorSpec, scheduled: ScheduledOperator, chip: ChipSpec) 
         tuple(f"in{i}" for i in range(len(spec.inputs))),
         tuple(f"extra{i}" for i in range(len(spec.epilogue_inputs))),
         "accumulator",
-        "accumulator" if spec.epilogue is None else "result",
+        "result",
         ((0,) * len(spec.axes),) * len(spec.rotatable),
         whole_axes(spec, scheduled),
     )
-    sub_task = _work_cycles(chip, sub_task_work(context, (0,) * len(plan.steps), plan.n_sub_tasks < MOSTLY))
-    after = 0
-    if spec.epilogue is not None:
-        after = _work_cycles(chip, epilogue_nests(reduce(OperatorContext.after, scheduled.body, context)))
-    return StepCycles(sub_task, after)
+    cores = initial_cores(context, scheduled.body)
+    before = after = 0
+    sub_tasks: list[int] = []
+    for number, statement in enumerate(scheduled.body):
+        match statement:
+            case Fill():
+                before += _work_cycles(chip, fill_work(context, cores[number]))
+            case SubTask(positions) if len(sub_tasks) < MOST_SUB_TASKS:
+                sub_tasks.append(_work_cycles(chip, sub_task_work(context, positions, cores[number])))
+            case Epilogue():
+                after = _work_cycles(chip, epilogue_nests(context))
+            case _:
+                pass
+        context = context.after(statement)
+    if 0 in sub_tasks:
+        return StepCycles(0, after)
+    # Those that are not measured are like the last that is.
+    total = before + sum(sub_tasks) + (plan.n_sub_tasks - len(sub_tasks)) * sub_tasks[-1]
+    return StepCycles(round(total / plan.n_sub_tasks), after)
 
 
 def _work_cycles(chip: ChipSpec, works: Iterable[tuple[VertexNest, Work]]) -> int:

@@ -169,9 +169,7 @@ def epilogue(run: Execution) -> None:
     slots = memory.slots(run.result.buffer, spec.output.dtype, plan.n_cores, n_slots)
     run_epilogue(spec, plan, run.positions[run.output_slot], accumulator, inputs, slots, ranks)
     memory.mark_written(run.result.buffer, plan.n_cores, n_slots * size_bytes(spec.output.dtype))
-    if spec.epilogue is not None:
-        cycles = run.machine.cost.epilogue_cycles(
-            spec, n_slots, epilogue_run(spec, accumulator.lengths, n_slots)
-        )
+    cycles = run.machine.cost.epilogue_cycles(spec, n_slots, epilogue_run(spec, accumulator.lengths, n_slots))
+    if cycles:
         run.machine.timeline.add(spec.name, "compute", cycles)
     run.is_finished = True
