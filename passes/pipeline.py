@@ -26,14 +26,12 @@ from t10.cost import CostModel, registry
 from t10.dialect.aliases import with_aliases
 from t10.dialect.mlir import ir, new_context
 from t10.dialect.verify import verify_layouts
+from t10.emit.lower import lower
 from t10.errors import T10Error, VerifyError
 from t10.passes.bridge.annotate import CHIP, COST_MODEL, annotate
 from t10.passes.bridge.read_program import ReadProgram, read_program
-from t10.passes.device.read import find_graph
-from t10.passes.device.read import read_graph as read_device
 from t10.passes.expand import expand_module
 from t10.passes.forced import forced_by_attributes
-from t10.passes.lower_ipu import lower_module
 from t10.passes.place import check_places, place_module, program_plan
 from t10.passes.planning import locating
 from t10.passes.read_graph import ReadModule, read_graph
@@ -45,7 +43,7 @@ from t10.plan.fronts.pinned import check_names
 from t10.plan.fronts.pins import Pins
 from t10.plan.options import PlanOptions
 from t10.plan.pinned_schedule import as_written, pinned_schedule
-from t10.plan.schedule import schedule_module, with_costs
+from t10.plan.schedule import costed_arrivals, schedule_module, with_costs
 
 Progress = Callable[[str, int, int], None]
 """Called with a stage's name, steps done and steps in all."""
@@ -109,15 +107,18 @@ def module_text(module: Any) -> str:
     return with_aliases(str(module.operation.get_asm(assume_verified=True)).rstrip("\n") + "\n")
 
 
-def read_module_plan(text: str, chip: ChipSpec, source: str) -> tuple[ModulePlan, dict[str, NDArray[Any]]]:
+def read_module_plan(
+    text: str, chip: ChipSpec, cost_model: str, source: str
+) -> tuple[ModulePlan, dict[str, NDArray[Any]]]:
     """Return what the text of a placed module at the compute-shift level says, and the values of its constants by name.
 
-    Cycles and fronts are left out. Raises `T10Error` for text that is no such module, naming `source`.
+    Cycles and fronts are left out. Raises `T10Error`, naming `source`, for text that is no such module, and for one
+    that is planned for another chip or under another cost model.
     """
     with parsed_module(text, source) as module:
         try:
             program = read_program(module)
-            return _checked_plan(program, chip), program.model.constants
+            return _checked_plan(program, chip, cost_model), program.model.constants
         except T10Error as error:
             # Locations of text that was parsed from memory begin with "-".
             error.location = f"{source}{(error.location or '-').removeprefix('-')}"
@@ -131,11 +132,11 @@ def replaced_module(text: str, chip: ChipSpec) -> str:
         return module_text(module)
 
 
-def device_program(text: str, chip: ChipSpec, cost: CostModel) -> DeviceProgram:
-    """Return the device program of a placed module: the `ipu.graph` that `--t10-lower-ipu` leaves, read back."""
-    with parsed_module(text, "the module") as module:
-        lower_module(module, chip, cost)
-        return read_device(find_graph(module))
+@rare_collections()
+def device_program(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> DeviceProgram:
+    """Return the device program of what a placed module says: the `ipu.graph` that `--t10-lower-ipu` leaves of it."""
+    check_places(plan, chip)
+    return lower(costed_arrivals(plan, chip, cost), chip, cost)
 
 
 @contextmanager
@@ -156,13 +157,28 @@ def parsed_module(text: str, source: str) -> Generator[Any]:
         yield module
 
 
-def _checked_plan(program: ReadProgram, chip: ChipSpec) -> ModulePlan:
+def stated_target(text: str, source: str) -> tuple[str, str]:
+    """Return the names of the chip and of the cost model that the text of a planned module states."""
+    with parsed_module(text, source) as module:
+        return _stated(module, CHIP), _stated(module, COST_MODEL)
+
+
+def _checked_plan(program: ReadProgram, chip: ChipSpec, cost_model: str) -> ModulePlan:
     plan = program_plan(program, chip)
-    stated = program.model.function.parent.attributes[CHIP].value
-    if stated != chip.name:
-        raise VerifyError(f"the module is planned for {stated}, expected {chip.name}")
+    module = program.model.function.parent
+    for name, expected in ((CHIP, chip.name), (COST_MODEL, cost_model)):
+        found = _stated(module, name)
+        if found != expected:
+            raise VerifyError(f"the module states {name} = '{found}', expected '{expected}'")
     check_places(plan, chip)
     return plan
+
+
+def _stated(module: Any, name: str) -> str:
+    """Return a text that a module states about itself; raises `VerifyError` where it does not."""
+    if name not in module.operation.attributes:
+        raise VerifyError(f"the module has no {name}")
+    return ir.StringAttr(module.operation.attributes[name]).value
 
 
 def fused(module: Any, progress: Progress | None = None) -> ReadModule:

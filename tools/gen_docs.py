@@ -16,6 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "python"))
 
+from t10.artefact import manifest_schema  # noqa: E402 - needs the path above
 from t10.cli.help_page import command_tables  # noqa: E402 - needs the path above
 from t10.codelets.user.declaration import codelets_schema  # noqa: E402 - needs the path above
 from t10.conformance.document import operators_page  # noqa: E402 - needs the path above
@@ -44,6 +45,7 @@ def pages() -> Iterator[tuple[Path, str]]:
     yield docs / "isa.md", isa_page()
     yield docs / "operators.md", operators_page(read_expectations())
     yield docs / "plan.schema.json", json_text(plan_schema())
+    yield docs / "manifest.schema.json", json_text(manifest_schema())
     yield docs / "report.schema.json", json_text(report_schema())
     yield docs / "pins.schema.json", json_text(pins_schema())
     yield docs / "codelets.schema.json", json_text(codelets_schema())

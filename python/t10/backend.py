@@ -51,7 +51,7 @@ def lowered(executable: Executable) -> Lowered:
     from t10.passes.pipeline import device_program
 
     with using_families(load_families(executable.codelets)):
-        program = device_program(executable.module, executable.chip, executable.costs())
+        program = device_program(executable.plan, executable.chip, executable.costs())
     return Lowered(program, assembled(program.codelets, executable.chip.tile_memory))
 
 

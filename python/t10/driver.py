@@ -5,13 +5,14 @@
     executable.save("out")
 
 A saved folder holds module.mlir (the compiled module at the compute-shift level: what runs), plan.json and report.json
-(projections of it), and, if the model had them, weights.npz.
+(projections of it), if the model had them, weights.npz, and manifest.json: what the folder is, and a digest per file.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -20,9 +21,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from t10.arrays import Arrays, read_arrays, write_arrays
+from t10.artefact import CodeRecord, Description, Folder, written
+from t10.artefact.code import check_named_again, code_records
 from t10.chip import ChipSpec, load_chip
-from t10.core.atomic import filled_folder, write_text
-from t10.core.document import load_document, write_document
+from t10.core.document import read_document, write_document
 from t10.core.dtypes import numpy_dtype
 from t10.core.graph import TensorValue
 from t10.core.orders import stored_weights
@@ -31,7 +33,7 @@ from t10.cost import CostModel, registry
 from t10.cost.ipu import IpuCostModel
 from t10.cost.measured import MeasuredCostModel, StepCycles, recosted
 from t10.errors import InputError
-from t10.report import Report, build_report, read_report, write_report
+from t10.report import Report, build_report, write_report
 from t10.unsigned import as_declared, as_planned, declared
 
 if TYPE_CHECKING:
@@ -75,6 +77,10 @@ class Executable:
     cost_model: str = registry.DEFAULT_COST_MODEL
     codelets: tuple[str, ...] = ()
     """Files that declare users' own codelets (docs/codelets.md)."""
+    cost_file: str = ""
+    """Where the file of the cost model is now, if it was named again; empty: `cost_model` says it."""
+    code: tuple[CodeRecord, ...] = field(default=(), repr=False)
+    """Digests of the files of the cost model and of the codelets."""
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     planner_seconds: Mapping[str, float] = field(default_factory=dict[str, float])
     measured: Mapping[str, StepCycles] = field(default_factory=dict[str, StepCycles])
@@ -131,11 +137,16 @@ class Executable:
             planner_seconds=self.planner_seconds,
         )
 
+    @property
+    def named_cost_model(self) -> str:
+        """Return the cost model as `t10.cost.registry` finds it now."""
+        return self.cost_file or self.cost_model
+
     def costs(self) -> CostModel:
         """Return the cost model that the model was planned under; raises `InputError` where its file is not there."""
         try:
             with registry.using_cost_files(_cost_files(self.codelets)):
-                base = registry.cost_model(self.cost_model, self.chip)
+                base = registry.cost_model(self.named_cost_model, self.chip)
         except InputError as error:
             raise InputError(
                 f"the model was planned under cost model {self.cost_model}: {error.message}",
@@ -163,55 +174,72 @@ class Executable:
         return replace(made, plan=recosted(self.plan, made.costs()))
 
     def save(self, folder: str | Path) -> None:
-        """Write the executable to a folder; files of the same names in it are replaced."""
-        extra: dict[str, Any] = {
-            "measured": {name: [each.sub_task, each.epilogue] for name, each in self.measured.items()},
-            "source": self.source,
-            "unsigned": list(self.unsigned),
-            "cost_model": self.cost_model,
-            "options": dict(self.options),
-            "chip": self.chip.model_dump(mode="json"),
-        }
-        if self.codelets:
-            extra["codelets"] = list(self.codelets)
-        with filled_folder(folder) as temporary:
-            write_text(temporary / MODULE_FILE, self.module)
-            write_document(temporary / PLAN_FILE, self.plan, extra)
-            write_report(temporary / REPORT_FILE, self.report())
+        """Write the executable to a folder; the folder that was written there before is replaced as a whole.
+
+        Raises `InputError` for a folder that holds files and no manifest, and where it cannot be written.
+        """
+        with self.saving(folder):
+            pass
+
+    @contextmanager
+    def saving(self, folder: str | Path) -> Generator[Path]:
+        """Yield a new folder with the executable's files, for others beside them, that replaces `folder` at the end."""
+        about = Description(
+            source=self.source,
+            chip=self.chip,
+            cost_model=self.cost_model,
+            code=self.code,
+            options=dict(self.options),
+            unsigned=self.unsigned,
+            measured={name: (each.sub_task, each.epilogue) for name, each in self.measured.items()},
+            planner_seconds=dict(self.planner_seconds),
+        )
+        with written(folder, about) as into:
+            (into / MODULE_FILE).write_text(self.module, encoding="utf-8")
+            write_document(into / PLAN_FILE, self.plan)
+            write_report(into / REPORT_FILE, self.report())
             if self.weights or not self.plan.graph.weights:
-                write_arrays(temporary / WEIGHTS_FILE, self.weights)
-        if not self.weights and self.plan.graph.weights:
-            (Path(folder) / WEIGHTS_FILE).unlink(missing_ok=True)
+                write_arrays(into / WEIGHTS_FILE, self.weights)
+            yield into
 
     @classmethod
-    def load(cls, folder: str | Path) -> Executable:
+    def load(
+        cls,
+        folder: str | Path | Folder,
+        *,
+        cost_model: str = "",
+        codelets: Sequence[str | Path] = (),
+    ) -> Executable:
         """Return the executable of a folder that `save` or `t10 compile` wrote.
 
-        What runs is read from module.mlir; plan.json only adds what is known about it. Raises `InputError` for a
-        missing folder or file or one that does not hold what it should, `VerifyError` for a module that is not valid.
+        What runs is read from module.mlir; plan.json only adds costs and fronts. A cost model or codelets of the user's
+        that the folder was made with run only if they are given here again. Raises `InputError` for a missing folder or
+        file, one that is not as the manifest says, and users' files that are not those that the folder states;
+        `VerifyError` for a module that is not valid.
         """
-        where = Path(folder)
-        if not where.is_dir():
-            raise InputError(f"{where} is not a folder", hint="make one with `t10 compile MODEL -o FOLDER`")
-        known, extra = load_document(where / PLAN_FILE)
-        report = read_report(where / REPORT_FILE)
-        has_weights = (where / WEIGHTS_FILE).exists()
-        chip = _saved_chip(known, extra, where / PLAN_FILE)
-        module = _module_text(where / MODULE_FILE)
+        opened = folder if isinstance(folder, Folder) else Folder.open(folder)
+        about = opened.manifest.about
+        code = code_records(cost_model, codelets)
+        check_named_again(about.code, code, opened.path)
+        has_cost_file = registry.file_of(about.cost_model) is not None
+        if cost_model and not has_cost_file and cost_model != about.cost_model:
+            raise InputError(f"{opened.path} was made under cost model {about.cost_model}, not {cost_model}")
         loaded = cls(
-            plan=known,
-            chip=chip,
-            module=module,
-            weights=read_arrays(where / WEIGHTS_FILE) if has_weights else {},
-            source=str(extra.get("source", "")),
-            unsigned=tuple(extra.get("unsigned", ())),
-            cost_model=str(extra.get("cost_model", registry.DEFAULT_COST_MODEL)),
-            codelets=tuple(extra.get("codelets", ())),
-            options=extra.get("options", {}),
-            planner_seconds=report.planner_seconds,
-            measured={name: StepCycles(*each) for name, each in extra.get("measured", {}).items()},
+            plan=read_document(opened.checked(PLAN_FILE)),
+            chip=about.chip,
+            module=opened.text(MODULE_FILE),
+            weights=read_arrays(opened.checked(WEIGHTS_FILE)) if opened.has(WEIGHTS_FILE) else {},
+            source=about.source,
+            cost_model=about.cost_model,
+            codelets=tuple(str(path) for path in codelets),
+            cost_file=cost_model if has_cost_file else "",
+            code=about.code,
+            options=about.options,
+            planner_seconds=about.planner_seconds,
+            measured={name: StepCycles(*each) for name, each in about.measured.items()},
+            unsigned=about.unsigned,
         )
-        return loaded.of_module(where / MODULE_FILE)
+        return loaded.of_module(opened.path / MODULE_FILE)
 
     def of_module(self, source: str | Path) -> Executable:
         """Return the executable with the plan and the constants that `module` says; errors name `source`.
@@ -222,7 +250,7 @@ class Executable:
         from t10.passes.pipeline import read_module_plan
         from t10.plan.schedule import costed_arrivals, with_costs
 
-        stated, constants = read_module_plan(self.module, self.chip, str(source))
+        stated, constants = read_module_plan(self.module, self.chip, self.cost_model, str(source))
         plan = with_costs(stated, self.plan) or costed_arrivals(stated, self.chip, self.costs())
         return replace(self, plan=plan, weights={**self.weights, **constants})
 
@@ -280,6 +308,7 @@ def compile(
     spec = chip if isinstance(chip, ChipSpec) else load_chip(chip)
     chosen, pins = options or Options(), None if plan is None else read_pins(plan)
     kept = PlanCache(Path(cache)) if isinstance(cache, (str, Path)) else cache
+    code = code_records(cost_model, codelets)
     clock = _Stopwatch(progress)
     clock.report("import", 0, 1)
     imported = _imported(model, frontend, shapes, dtype, constants)
@@ -297,18 +326,11 @@ def compile(
         source=Path(imported.source).name,
         cost_model=cost_model,
         codelets=tuple(str(path) for path in codelets),
+        code=code,
         options=_as_json(chosen),
         planner_seconds=clock.seconds,
         unsigned=imported.unsigned,
     )
-
-
-def _module_text(path: Path) -> str:
-    """Return the text of a compiled module; raises `InputError` where there is none."""
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read {path}: {error}", hint="compile the model again") from None
 
 
 def _imported(
@@ -399,16 +421,3 @@ def _as_json(options: PlanOptions) -> dict[str, Any]:
     values = asdict(options)
     values["forced"] = [asdict(forced) for forced in options.forced]
     return values
-
-
-def _saved_chip(plan: ModulePlan, extra: Mapping[str, Any], path: Path) -> ChipSpec:
-    """Return the chip a plan was made for: as saved beside it, else the bundled one of that name."""
-    saved = extra.get("chip")
-    if saved is None:
-        return load_chip(plan.chip)
-    from pydantic import ValidationError
-
-    try:
-        return ChipSpec.model_validate(saved)
-    except ValidationError as error:
-        raise InputError(f"{path}: extra.chip: {error.errors()[0]['msg']}") from None

@@ -60,7 +60,7 @@ def test_assembly_of_the_supervisor_is_executed_on_tiles(sums: Path) -> None:
     assert np.allclose(run_on_tiles(executable, {"x": x}).outputs["y"], x.sum(axis=0), atol=1e-5)
 
 
-def test_codelets_are_remembered_by_the_folder(
+def test_codelets_of_a_folder_run_only_if_they_are_named_again(
     leaky: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "out"
@@ -73,11 +73,14 @@ def test_codelets_are_remembered_by_the_folder(
         == 0
     )
     assert "class User_LeakyReluFloat" in (folder / "program" / "codelets.cpp").read_text()
-    assert codelet_names(t10.Executable.load(folder))[0] == "User_LeakyReluFloat"
-    assert main(["run", str(folder), "--engine", "iss"]) == 0
-    shutil.rmtree(mine)
+    assert codelet_names(t10.Executable.load(folder, codelets=[given]))[0] == "User_LeakyReluFloat"
+    assert main(["run", str(folder), "--engine", "iss", "--codelets", given]) == 0
     assert main(["run", str(folder), "--engine", "iss"]) == 2
-    assert "cannot read codelets" in capsys.readouterr().err
+    assert f"add --codelets {given}" in capsys.readouterr().err
+    assembly = next(mine.glob("*.S"))
+    assembly.write_text(assembly.read_text() + "\n")
+    assert main(["run", str(folder), "--codelets", given]) == 2
+    assert f"{assembly.name} has sha256" in capsys.readouterr().err
 
 
 def test_without_declarations_the_bundled_families_are_used(leaky: Path) -> None:

@@ -275,14 +275,17 @@ def test_a_folder_uses_the_cost_model_it_was_compiled_under(
     assert code == 0
     assert "mine.py)" in text
     assert read_report(out / "report.json").cost_model == str(prices)
-    assert Executable.load(out).cost_model == str(prices)
-    assert run(capsys, "run", out)[0] == 0
-    prices.unlink()
-    code, _, error = run(capsys, "run", out)
+    assert Executable.load(out, cost_model=str(prices)).cost_model == str(prices)
+    for command in (("run",), ("report", "--no-plots"), ("explain",), ("pareto",)):
+        code, _, error = run(capsys, *command, out)
+        assert (code, error.count("\n")) == (2, 1)
+        assert f"add --cost-model {prices}" in error
+        assert run(capsys, *command, out, "--cost-model", prices)[0] == 0
+    moved = prices.rename(tmp_path / "moved.py")
+    assert run(capsys, "run", out, "--cost-model", moved)[0] == 0
+    code, _, error = run(capsys, "run", out, "--cost-model", prices)
     assert (code, error.count("\n")) == (2, 1)
-    assert "planned under cost model" in error
-    assert "does not exist" in error
-    assert run(capsys, "report", out, "--no-plots")[0] == 0
+    assert f"cannot read {prices}" in error
 
 
 def test_how_good_the_plan_is_stands_in_summary_page_and_files(

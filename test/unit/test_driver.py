@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support import models
+from support.folders import take_as_it_is
 
 import t10
 from t10.chip import load_chip
@@ -73,7 +74,7 @@ def test_saving_again_replaces_files_and_keeps_others(executable: Executable, tm
     executable.save(tmp_path)
     (tmp_path / "notes.txt").write_text("mine")
     executable.save(tmp_path)
-    names = {"module.mlir", "plan.json", "report.json", "weights.npz", "notes.txt"}
+    names = {"manifest.json", "module.mlir", "plan.json", "report.json", "weights.npz", "notes.txt"}
     assert {file.name for file in tmp_path.iterdir()} == names
 
 
@@ -94,6 +95,7 @@ def test_constants_are_those_of_the_module(tmp_path: Path) -> None:
     assert np.array_equal(found, value + row)
     module = tmp_path / "out" / "module.mlir"
     module.write_text(module.read_text().replace("3.000000e+00", "7.000000e+00"))
+    take_as_it_is(tmp_path / "out")
     (found,) = Executable.load(tmp_path / "out").run(x).values()
     assert np.array_equal(found, value + np.array([1, 2, 7, 4], np.float32))
 
@@ -171,6 +173,7 @@ def test_a_module_of_another_level_is_refused_by_name(
 ) -> None:
     executable.save(tmp_path / "out")
     (tmp_path / "out" / "module.mlir").write_text(text)
+    take_as_it_is(tmp_path / "out")
     with pytest.raises(T10Error, match=message):
         Executable.load(tmp_path / "out")
 
@@ -178,6 +181,7 @@ def test_a_module_of_another_level_is_refused_by_name(
 def test_a_broken_weights_file_is_an_input_error(executable: Executable, tmp_path: Path) -> None:
     executable.save(tmp_path / "out")
     (tmp_path / "out" / "weights.npz").write_bytes(b"PK\x03\x04 not really")
+    take_as_it_is(tmp_path / "out")
     with pytest.raises(InputError, match=r"weights.npz"):
         Executable.load(tmp_path / "out")
 

@@ -190,7 +190,7 @@ def test_a_relayout_to_where_an_input_rests_goes_and_the_numbers_stay() -> None:
     weights = {**stored_weights(imported.weights, compiled.orders), **compiled.constants}
     cost = IpuCostModel(chip)
     wanted = simulate(compiled.plan, chip, cost, weights, inputs).outputs
-    plan, constants = read_module_plan(replaced_module(text, chip), chip, "canonicalized")
+    plan, constants = read_module_plan(replaced_module(text, chip), chip, "ipu", "canonicalized")
     found = simulate(plan, chip, cost, {**weights, **constants}, inputs).outputs
     assert wanted.keys() == found.keys()
     for name in wanted:

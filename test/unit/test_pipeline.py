@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 
 from t10.chip import load_chip
-from t10.core.device import Execute, Repeat, Step
+from t10.core.device import DeviceProgram, Execute, Repeat, Step
 from t10.core.plan import Cycles
 from t10.cost import IpuCostModel
 from t10.dialect.mlir import ir
 from t10.frontend.importer import import_model
+from t10.passes.device.read import find_graph, read_graph
+from t10.passes.device.write import write_graph
 from t10.passes.lower_ipu import lower_module
 from t10.passes.pipeline import compile_module, device_program, module_text, parsed_module
 from t10.passes.registry import make, run
@@ -39,6 +41,17 @@ def test_one_call_leaves_what_the_passes_leave(name: str) -> None:
     with parsed_module(compiled.text, "compiled") as module:
         lower_module(module, CHIP, IpuCostModel(CHIP))
         assert module_text(module) == expected
+        stated = read_graph(find_graph(module))
+        program = device_program(compiled.plan, CHIP, IpuCostModel(CHIP))
+        assert _graph_text(program) == _graph_text(stated)
+        assert program.copies == stated.copies
+
+
+def _graph_text(program: DeviceProgram) -> str:
+    module = ir.Module.create()
+    with ir.InsertionPoint(module.body):
+        write_graph(program)
+    return module_text(module)
 
 
 def test_a_planned_module_prints_outside_of_its_context() -> None:
@@ -51,7 +64,7 @@ def test_a_planned_module_prints_outside_of_its_context() -> None:
 @pytest.mark.parametrize("name", ["vit_fp16", "retnet_fp32"])
 def test_the_program_of_a_model_takes_the_cycles_of_its_plan(name: str) -> None:
     compiled = compile_module(imported(name), CHIP)
-    plan, program = compiled.plan, device_program(compiled.text, CHIP, IpuCostModel(CHIP))
+    plan, program = compiled.plan, device_program(compiled.plan, CHIP, IpuCostModel(CHIP))
     price = {each.name: ("compute", each.cycles) for each in program.compute_sets}
     price |= {c.name: ("shift" if c.kind == "copy_out" else c.kind, c.cycles) for c in program.copies}
     for scheduled, operator in zip(plan.operators, program.operators, strict=True):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.folders import take_as_it_is
 from support.tampered import (
     CHECKER,
     CRASH,
@@ -159,6 +160,7 @@ def test_loading_notices_another_module(folder: Path, tmp_path: Path, old: str, 
     copied = shutil.copytree(folder, tmp_path / "out")
     text = (copied / "module.mlir").read_text(encoding="utf-8")
     (copied / "module.mlir").write_text(re.sub(old, new, text, count=1), encoding="utf-8")
+    take_as_it_is(copied)
     with pytest.raises((VerifyError, InputError)):
         t10.Executable.load(copied)
 
@@ -166,6 +168,7 @@ def test_loading_notices_another_module(folder: Path, tmp_path: Path, old: str, 
 def test_run_says_that_a_module_is_garbage(folder: Path, tmp_path: Path) -> None:
     copied = shutil.copytree(folder, tmp_path / "out")
     (copied / "module.mlir").write_text("garbage", encoding="utf-8")
+    take_as_it_is(copied)
     command = [sys.executable, "-m", "t10.cli", "run", str(copied)]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ran.returncode == VerifyError.exit_code
@@ -182,6 +185,7 @@ def test_another_computation_in_the_module_is_what_runs(tmp_path: Path) -> None:
     text = file.read_text(encoding="utf-8")
     assert "arith.addi" in text
     file.write_text(text.replace("arith.addi", "arith.subi", 1), encoding="utf-8")
+    take_as_it_is(tmp_path / "out")
     inputs = {value.name: np.full(value.shape, 7, np.int32) for value in made.inputs}
     before, after = made.run(inputs), t10.Executable.load(tmp_path / "out").run(inputs)
     assert all((before[name] != after[name]).any() for name in before)

@@ -115,7 +115,12 @@ def _add_execution(commands: Commands, common: argparse.ArgumentParser) -> None:
     compile_ = commands.add_parser("compile", parents=[common, planning], help="plan a model for a chip")
     compile_.add_argument("model", type=Path, help="ONNX model, text of onnx-mlir, or linalg on tensors")
     compile_.add_argument(
-        "-o", dest="folder", type=Path, required=True, metavar="OUT", help="folder to write"
+        "-o",
+        dest="folder",
+        type=Path,
+        required=True,
+        metavar="OUT",
+        help="folder to write; one that T10 wrote before is replaced as a whole, any other must be new or empty",
     )
     _prove(compile_, default=False)
     compile_.add_argument(
@@ -130,7 +135,9 @@ def _add_execution(commands: Commands, common: argparse.ArgumentParser) -> None:
         help="plan only: write no program/ folder (program.cpp, codelets.S, weights.bin) for the Poplar SDK",
     )
 
-    run = commands.add_parser("run", parents=[common], help="execute a compiled model on a simulator")
+    run = commands.add_parser(
+        "run", parents=[common, _naming()], help="execute a compiled model on a simulator"
+    )
     run.add_argument("folder", type=Path, metavar="OUT", help="folder that `t10 compile` wrote")
     run.add_argument(
         "--engine",
@@ -167,17 +174,30 @@ def _add_execution(commands: Commands, common: argparse.ArgumentParser) -> None:
 
 
 def _add_reading(commands: Commands, common: argparse.ArgumentParser) -> None:
-    report = commands.add_parser("report", parents=[common], help="tables, plots, a page and a timeline")
+    report = commands.add_parser(
+        "report", parents=[common, _naming()], help="tables, plots, a page and a timeline"
+    )
     report.add_argument("folder", type=Path, metavar="OUT", help="folder that `t10 compile` wrote")
     report.add_argument("--rows", type=int, metavar="N", help="operators in the table (default: all)")
     report.add_argument("--no-plots", dest="plots", action="store_false", help="tables only, write nothing")
+
+    manifest = commands.add_parser(
+        "manifest", parents=[common, _naming()], help="take a folder's files as they are, after edits by hand"
+    )
+    manifest.add_argument("folder", type=Path, metavar="OUT", help="folder that `t10 compile` wrote")
+    manifest.add_argument("--chip", default="", help="chip that it is for (default: what the manifest says)")
 
     _add_inspecting(commands, common)
     _add_explaining(commands, common)
 
     demo = commands.add_parser("demo", parents=[common], help="a bundled model, compiled, run and compared")
     demo.add_argument(
-        "-o", dest="folder", type=Path, default=Path("t10-demo"), metavar="OUT", help="folder to write"
+        "-o",
+        dest="folder",
+        type=Path,
+        default=Path("t10-demo"),
+        metavar="OUT",
+        help="folder to write (default: %(default)s)",
     )
     demo.add_argument("--chip", default=DEFAULT_CHIP, help="bundled chip or chip file (default: %(default)s)")
     demo.add_argument("--model", type=Path, default=Path(), help="another model than the bundled one")
@@ -250,7 +270,9 @@ def _shapes(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_explaining(commands: Commands, common: argparse.ArgumentParser) -> None:
-    explain = commands.add_parser("explain", parents=[common], help="why an operator runs as it does")
+    explain = commands.add_parser(
+        "explain", parents=[common, _naming()], help="why an operator runs as it does"
+    )
     explain.add_argument("folder", type=Path, metavar="OUT", help="folder that `t10 compile` wrote")
     _of_operator(explain)
 
@@ -261,6 +283,7 @@ def _add_explaining(commands: Commands, common: argparse.ArgumentParser) -> None
         "model", type=Path, metavar="MODEL", help="a model, or a folder that `t10 compile` wrote"
     )
     _of_operator(pareto)
+    _codelets_again(pareto)
     # Of a folder, its own chip and cost model are the default.
     pareto.set_defaults(chip="", cost_model="")
 
@@ -318,6 +341,30 @@ def _add_conforming(commands: Commands, common: argparse.ArgumentParser) -> None
     conformance.add_argument("--summary", action="store_true", help="count what is expected; run nothing")
     conformance.add_argument(
         "--update", action="store_true", help="write what came out into the list of what is expected"
+    )
+
+
+def _naming() -> argparse.ArgumentParser:
+    """Return what names users' files again, which a folder never has run by itself."""
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument(
+        "--cost-model",
+        default="",
+        metavar="FILE.py[:FUNCTION]",
+        help="file of the cost model, again, of a folder that was made with one",
+    )
+    _codelets_again(parser)
+    return parser
+
+
+def _codelets_again(parser: argparse.ArgumentParser) -> None:
+    """Add the declarations of codelets that a folder was made with."""
+    parser.add_argument(
+        "--codelets",
+        action="append",
+        type=Path,
+        metavar="FILE.yaml",
+        help="declarations of codelets, again, of a folder that was made with them; repeatable",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from t10.artefact import MANIFEST_FILE, check_replaceable
 from t10.backend import PROGRAM_FOLDER, Lowered, compile_with_room, write_program
 from t10.chip import ChipSpec
 from t10.cli.arguments import Arguments
@@ -18,6 +19,7 @@ from t10.report.table import operator_table, slowest, slowest_title, summary
 def run_compile(arguments: Arguments) -> int:
     """Compile a model, write its folder, and print what it costs."""
     chip = chip_of(arguments)
+    check_replaceable(arguments.folder)
     if arguments.stats:
         facts = model_facts(arguments.model, shapes=shapes_of(arguments))
         print_statistics(stdout(quiet=arguments.quiet), statistics(facts))
@@ -25,10 +27,10 @@ def run_compile(arguments: Arguments) -> int:
         executable, lowered = _compile(arguments, chip, progress)
         if arguments.prove:
             prove(executable, progress)
-        executable.save(arguments.folder)
-        if lowered is not None:
-            progress("emit", 0, 1)
-            write_program(executable, lowered, arguments.folder / PROGRAM_FOLDER)
+        with executable.saving(arguments.folder) as into:
+            if lowered is not None:
+                progress("emit", 0, 1)
+                write_program(executable, lowered, into / PROGRAM_FOLDER)
     report = executable.report()
     console = stdout(quiet=arguments.quiet)
     console.print(summary(report))
@@ -49,7 +51,7 @@ def run_compile(arguments: Arguments) -> int:
                 f"The program needs more than the {chip.reserved_bytes:,} bytes that the chip reserves: planned with "
                 f"{executable.chip.reserved_bytes:,} reserved.",
             )
-    say(console, f"wrote {arguments.folder}/: {', '.join(files)}")
+    say(console, f"wrote {arguments.folder}/: {', '.join((*files, MANIFEST_FILE))}")
     return 0
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.panel import Panel
 
+from t10.artefact import check_replaceable
 from t10.cli.arguments import Arguments
 from t10.cli.report import write_report_files
 from t10.cli.terminal import progress_bar, say, stdout
@@ -31,18 +32,19 @@ def run_demo(arguments: Arguments) -> int:
     model = _model(arguments)
     console = stdout(quiet=arguments.quiet)
     console.print(Panel.fit(f"[bold]T10[/]  {model.name} on {arguments.chip}", border_style="cyan"))
+    check_replaceable(arguments.folder)
     with progress_bar(quiet=arguments.quiet) as progress:
         executable = compile(model, arguments.chip, progress=progress)
-        executable.save(arguments.folder)
         console.print(summary(executable.report()))
         start = time.perf_counter()
         inputs = random_inputs(executable.plan.graph, arguments.seed)
         result = executable.execute(inputs, progress=progress)
         seconds = time.perf_counter() - start
         references = run_onnx_runtime(model, inputs)
-        write_report_files(arguments.folder, executable, progress)
-    trace = simulated_trace(executable.plan, executable.chip, result.timeline)
-    write_trace(arguments.folder / RUN_TRACE_FILE, trace, executable.cost_model)
+        with executable.saving(arguments.folder) as into:
+            write_report_files(into, executable, progress)
+            trace = simulated_trace(executable.plan, executable.chip, result.timeline)
+            write_trace(into / RUN_TRACE_FILE, trace, executable.cost_model)
     comparisons = compare(result.outputs, references, default_tolerance(executable.plan.graph))
     _show(console, executable, result, comparisons, seconds)
     _next_steps(console, arguments.folder, model)

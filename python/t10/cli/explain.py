@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from rich.text import Text
 
+from t10.artefact import Folder
 from t10.cli.arguments import Arguments
 from t10.cli.operators import list_operators
+from t10.cli.options import loaded
 from t10.cli.terminal import say, say_json, stdout
-from t10.driver import Executable
 from t10.explain import explain_operator
 from t10.explain.table import explanation_parts
 
 
 def run_explain(arguments: Arguments) -> int:
     """Print why an operator runs as it does: its loops, rings, front, neighbours and memory; draw it if asked to."""
-    executable = Executable.load(arguments.folder)
+    executable = loaded(Folder.open(arguments.folder), arguments)
     if arguments.operator is None:
         return list_operators(arguments, executable.plan.graph, executable.plan)
     explained = explain_operator(

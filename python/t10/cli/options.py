@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from t10.artefact import Folder
 from t10.chip import ChipSpec, load_chip
 from t10.cli.arguments import Arguments
+from t10.driver import Executable
 from t10.errors import InputError
 from t10.frontend.shapes import parse_shape
 from t10.plan.options import PlanOptions
@@ -65,6 +67,11 @@ def plan_options_of(arguments: Arguments) -> PlanOptions:
     given = {name: getattr(arguments, name) for name in OPTIONS}
     given["time_limit_seconds"] = arguments.time_limit
     return PlanOptions(**{name: value for name, value in given.items() if value is not None})
+
+
+def loaded(folder: Folder, arguments: Arguments) -> Executable:
+    """Return the executable of a folder; the files of users that it was made with must be named again."""
+    return Executable.load(folder, cost_model=arguments.cost_model, codelets=arguments.codelets)
 
 
 def chip_of(arguments: Arguments) -> ChipSpec:

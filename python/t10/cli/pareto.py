@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
+from t10.artefact import Folder
 from t10.chip import ChipSpec, load_chip
 from t10.cli.arguments import DEFAULT_CHIP, DEFAULT_COST_MODEL, Arguments
 from t10.cli.operators import list_operators
-from t10.cli.options import constants_of, plan_options_of, shapes_of
+from t10.cli.options import constants_of, loaded, plan_options_of, shapes_of
 from t10.cli.terminal import progress_bar, say, say_json, stdout
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import ModulePlan
-from t10.cost.registry import cost_model
-from t10.driver import Executable, Progress
+from t10.cost.registry import cost_model, file_of
+from t10.driver import Progress
 from t10.explain.expression import formula
 from t10.explain.front import front_points
 from t10.explain.table import front_table
@@ -101,7 +102,11 @@ def _chosen(plan: ModulePlan | None, spec: OperatorSpec) -> OperatorPlan | None:
 def _source(arguments: Arguments, progress: Progress) -> _Source:
     """Return the model of a file or of a compiled folder; options win over what the folder says."""
     if arguments.model.is_dir():
-        executable = Executable.load(arguments.model)
+        folder = Folder.open(arguments.model)
+        # What the folder was made with is named again by the option that names another one to search under.
+        is_of_user = file_of(folder.manifest.about.cost_model) is not None
+        given = arguments if is_of_user else replace(arguments, cost_model="")
+        executable = loaded(folder, given)
         chip = load_chip(arguments.chip) if arguments.chip else executable.chip
         cost_model_name = arguments.cost_model or executable.cost_model
         return _Source(executable.plan.graph, chip, cost_model_name, executable.plan)

@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from t10.arrays import read_arrays, write_arrays
+from t10.artefact import Folder
 from t10.backend import run_on_host, run_on_tiles
 from t10.cli.arguments import Arguments
+from t10.cli.options import loaded
 from t10.cli.terminal import progress_bar, say, stdout
 from t10.driver import Executable
 from t10.errors import InputError
@@ -27,7 +29,8 @@ Arrays = Mapping[str, NDArray[Any]]
 
 def run_run(arguments: Arguments) -> int:
     """Execute a compiled model and print its modelled cycles."""
-    executable = Executable.load(arguments.folder)
+    folder = Folder.open(arguments.folder)
+    executable = loaded(folder, arguments)
     if arguments.trace is not None and arguments.engine == "poplar-host":
         raise InputError("--trace needs an engine that counts cycles", hint="take --engine plan or iss")
     if arguments.inputs is None:

@@ -6,13 +6,14 @@ import contextlib
 import os
 import shutil
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from pathlib import Path
 
 from t10.errors import InputError
 
 DEFAULT_FILE_MODE = 0o666
 DEFAULT_FOLDER_MODE = 0o777
+STAGING_PREFIX = ".t10-"
 
 
 @contextlib.contextmanager
@@ -71,6 +72,64 @@ def filled_folder(path: Path | str) -> Generator[Path]:
         raise InputError(f"cannot write folder {target}: {error.strerror or error}") from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def staging_folder(target: Path) -> Generator[Path]:
+    """Yield a new folder on the file system of the folder `target`, deleted at the end; `swap_in` empties it.
+
+    It is made in `target` where that is there, else beside it. An `OSError` in the block becomes an `InputError`.
+    """
+    temporary: Path | None = None
+    try:
+        if not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+        room = target if target.exists() else target.parent
+        temporary = Path(tempfile.mkdtemp(prefix=STAGING_PREFIX, dir=room))
+        new = temporary / "new"
+        new.mkdir()
+        yield new
+    except OSError as error:
+        raise InputError(f"cannot write folder {target}: {error.strerror or error}") from error
+    finally:
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def swap_in(new: Path, target: Path, former: Iterable[str], *, last: str) -> None:
+    """Move all files of `new`, made by `staging_folder`, into `target`; the files `former` of `target` go.
+
+    File `last` goes first and comes last, so that a reader who finds it finds the others. An error or an interrupt
+    moves everything back.
+    """
+    if not target.exists():
+        new.rename(target)
+        return
+    names = sorted(path.relative_to(new).as_posix() for path in new.rglob("*") if path.is_file())
+    gone = [name for name in dict.fromkeys((*former, *names)) if os.path.lexists(target / name)]
+    moves = [(target / name, new.parent / "former" / name) for name in sorted(gone, key=lambda n: n != last)]
+    moves += [(new / name, target / name) for name in sorted(names, key=lambda n: n == last)]
+    begun: list[tuple[Path, Path]] = []
+    try:
+        for source, place in moves:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            begun.append((source, place))
+            source.rename(place)
+    except BaseException:
+        for source, place in reversed(begun):
+            if not os.path.lexists(source):
+                place.rename(source)
+        raise
+    finally:
+        for name in (*gone, *names):
+            _remove_empty(target, name)
+
+
+def _remove_empty(folder: Path, name: str) -> None:
+    """Delete the folders on the way to a file, from `folder` on, that hold nothing any more."""
+    for parent in list(Path(name).parents)[:-1]:
+        with contextlib.suppress(OSError):
+            (folder / parent).rmdir()
 
 
 def _umask() -> int:

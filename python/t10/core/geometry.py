@@ -16,12 +16,13 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from t10.core.arrays import Array, Bools, Ints
+from t10.core.arrays import Array, Ints
 from t10.core.expression import AffineDim, AxisSizes, Operand, OperatorSpec
 from t10.core.plan import OperatorPlan
 
 CACHE_ENTRIES = 256
 MOST_GROUPS = 1 << 62
+MOST_INT32 = (1 << 31) - 1
 
 
 def window_lengths(plan: OperatorPlan, slot: int) -> AxisSizes:
@@ -123,21 +124,24 @@ def flat_elements(
 ) -> NDArray[np.int32]:
     """Return the row-major element number held by every slot, shape (cores, *partition); -1 outside the tensor."""
     n_cores = plan.n_cores
-    flat: Array = np.zeros((n_cores,) + (1,) * len(operand.dims), np.int32)
-    outside: Bools | None = None
-    stride = prod(operand.shape)
+    n_elements = stride = max(prod(operand.shape), 1)
+    # An index outside of its dim counts so little that the sum is negative, whatever the others are.
+    dtype = np.int32 if n_elements * (len(operand.dims) + 1) <= MOST_INT32 else np.int64
+    flat: Array = np.zeros((n_cores,) + (1,) * len(operand.dims), dtype)
+    is_ragged = False
     for d, (dim, extent) in enumerate(zip(operand.dims, operand.shape, strict=True)):
         stride //= max(extent, 1)
         index = dim_indices(dim, lengths, plan, starts)
-        where = (n_cores, *(index.shape[1] if i == d else 1 for i in range(len(operand.dims))))
         bad = (index < 0) | (index >= extent)
+        index *= stride
         if bad.any():
-            bad_here = bad.reshape(where)
-            outside = bad_here if outside is None else outside | bad_here
-        flat = flat + (index * stride).astype(np.int32).reshape(where)
-    shape = (n_cores, *partition_shape(operand, lengths))
-    flat = np.broadcast_to(flat, shape)
-    return flat if outside is None else np.where(outside, np.int32(-1), flat)
+            is_ragged = True
+            index[bad] = -n_elements
+        where = (n_cores, *(index.shape[1] if i == d else 1 for i in range(len(operand.dims))))
+        flat = flat + index.astype(dtype).reshape(where)
+    if is_ragged:
+        np.maximum(flat, -1, out=flat)
+    return flat.astype(np.int32, copy=False)
 
 
 def replica_ranks(operand: Operand, plan: OperatorPlan, slot: int) -> Ints:

@@ -164,14 +164,26 @@ def _cost_model(name_or_file: str, chip: ChipSpec) -> CostModel:
     return model if is_of_today and not _costs else CustomCostModel(model, tuple(_costs))
 
 
+def file_of(name: str) -> Path | None:
+    """Return the file that a cost model is read from, None for bundled and registered ones."""
+    if name.endswith(TABLE_SUFFIX):
+        return Path(name)
+    return _split(name)[0] if _is_file(name) else None
+
+
 def _is_file(name: str) -> bool:
     return name.endswith(FILE_SUFFIX) or f"{FILE_SUFFIX}:" in name
 
 
+def _split(name: str) -> tuple[Path, str]:
+    """Return the file and the function of FILE.py[:FUNCTION]; the function is empty where none is named."""
+    stem, _, wanted = name.rpartition(f"{FILE_SUFFIX}:") if not name.endswith(FILE_SUFFIX) else (name, "", "")
+    return Path(stem.removesuffix(FILE_SUFFIX) + FILE_SUFFIX), wanted
+
+
 def _model_of_file(name: str, chip: ChipSpec) -> CostModel:
     """Return the cost model of a file, which pickles as the way it was made."""
-    stem, _, wanted = name.rpartition(f"{FILE_SUFFIX}:") if not name.endswith(FILE_SUFFIX) else (name, "", "")
-    path = Path(stem.removesuffix(FILE_SUFFIX) + FILE_SUFFIX)
+    path, wanted = _split(name)
     with registering() as registered:
         module = _loaded(path)
         costs = tuple(registered)

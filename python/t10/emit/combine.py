@@ -15,7 +15,7 @@ from t10.cost import CostModel
 from t10.cost.operator import combine_cycles, output_chunk
 from t10.emit.builder import Builder
 from t10.emit.lowering_context import OperatorContext
-from t10.emit.patterns import NOTHING, pattern
+from t10.emit.patterns import moved
 from t10.emit.reduction import Round, all_rounds, groups, scatter_rounds
 from t10.emit.vertices import VertexNest, Work
 from t10.errors import T10Error
@@ -41,7 +41,7 @@ def combine_partials(
 
     def rounds() -> list[tuple[Pattern, Round]]:
         made = make(groups(spec, plan, context.output_positions), context.n_output_slots, n_buffer, even)
-        return [(pattern(one.moves, item_bytes), replace(one, moves=NOTHING)) for one in made]
+        return [(moved(one.moves, item_bytes), one) for one in made]
 
     kind = builder.kind_of(spec)
     charged = replace(plan, reduce=mode)

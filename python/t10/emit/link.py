@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from t10.isa.image import Image
 
 WORD_BYTES = 4
 SUPERVISOR_STACK_BYTES = 256
+KEPT_IMAGES = 4
 
 ASSEMBLY_HEADER = """// Codelets of one program, written by T10, a section each; see docs/ipu-backend.md.
 #include "poplar/StackSizeDefs.hpp"
@@ -43,6 +45,7 @@ def codelets_text(codelets: tuple[Codelet, ...]) -> str:
     return ASSEMBLY_HEADER + "\n".join(parts)
 
 
+@lru_cache(maxsize=KEPT_IMAGES)
 def assembled(codelets: tuple[Codelet, ...], memory: TileMemory) -> Image:
     """Return the assembled codelets, from the bottom of the tile's memory on."""
     return assemble(codelets_text(codelets), memory=memory, source="codelets.S")

@@ -30,26 +30,26 @@ class Moves:
     target_slot: Ints
 
 
-_NONE = np.empty(0, np.int64)
-NOTHING = Moves(_NONE, _NONE, _NONE, _NONE, _NONE)
-
-
 def pattern(moves: Moves, item_bytes: int) -> Pattern:
     """Return the pattern that moves these elements of `item_bytes` each."""
     return _finished(_runs(moves, item_bytes), NO_FILLS, NO_VALUES, ())
+
+
+def moved(moves: NDArray[np.int32], item_bytes: int) -> Pattern:
+    """Return the pattern of moves, (n, 6) rows of elements as `_routes.runs` finds them."""
+    return _finished(_in_bytes(moves, item_bytes), NO_FILLS, NO_VALUES, ())
 
 
 def pattern_of_runs(
     moves: NDArray[np.int32], item_bytes: int, fills: NDArray[np.int32], constants: tuple[str, ...]
 ) -> Pattern:
     """Return the pattern of moves and fills, (n, 6) rows of elements as `_routes.runs` finds them."""
-    rows = _in_bytes(moves, item_bytes)
     if not len(fills):
-        return _finished(rows, NO_FILLS, NO_VALUES, ())
+        return moved(moves, item_bytes)
     # A fill comes from the variable that the constant's number stands for.
     joined = series(_in_bytes(fills, item_bytes))
     kept = np.ascontiguousarray(joined[:, [3, 4, 5, 6, 8]])
-    return _finished(rows, kept, np.ascontiguousarray(joined[:, 0]), constants)
+    return _finished(_in_bytes(moves, item_bytes), kept, np.ascontiguousarray(joined[:, 0]), constants)
 
 
 def _finished(

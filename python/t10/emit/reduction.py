@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from t10.core import geometry
 from t10.core.arrays import Ints
 from t10.core.chunks import chunk_slots
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.plan import OperatorPlan
-from t10.emit.patterns import Moves
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,11 +32,12 @@ class Groups:
 class Round:
     """One exchange phase and the additions after it.
 
-    Part j of `n_parts` arrives at slot `j * stride`; every core then combines `widths` (cores,) elements of all parts
-    with its own from slot `first` (cores,) on, or replaces its own by their combination where `replaces`.
+    `moves` are rows as `patterns.moved` takes them. Part j of `n_parts` arrives at slot `j * stride`; every
+    core then combines `widths` (cores,) elements of all parts with its own from slot `first` (cores,) on, or replaces
+    its own by their combination where `replaces`.
     """
 
-    moves: Moves
+    moves: NDArray[np.int32]
     n_parts: int
     stride: int
     first: Ints
@@ -113,14 +114,8 @@ def _take(who: Groups, ranks: Ints) -> Ints:
 def _round(sources: Ints, begin: Ints, widths: Ints, stride: int, *, replaces: bool) -> Round:
     """Return the phase in which every core takes `widths` elements from slot `begin` of each of its sources."""
     n_cores, n_parts = sources.shape
-    offsets: Ints = np.arange(stride, dtype=np.int64)
-    shape = (n_cores, n_parts, stride)
-    parts: Ints = np.arange(n_parts, dtype=np.int64)
-    cores: Ints = np.broadcast_to(np.arange(n_cores, dtype=np.int64)[:, None, None], shape)
-    slots = np.broadcast_to(begin[:, None, None] + offsets, shape)
-    places: Ints = np.broadcast_to(parts[None, :, None] * stride + offsets, shape)
-    taken = np.broadcast_to(offsets[None, None, :] < widths[:, None, None], shape)
-    source = np.broadcast_to(sources[:, :, None], shape)
-    n = int(taken.sum())
-    moves = Moves(np.zeros(n, np.int64), source[taken], slots[taken], cores[taken], places[taken])
+    cores: Ints = np.arange(n_cores, dtype=np.int64)[:, None]
+    places: Ints = np.arange(n_parts, dtype=np.int64) * stride
+    columns = np.broadcast_arrays(0, sources, begin[:, None], cores, places, widths[:, None])
+    moves = np.stack(columns, axis=-1)[widths > 0].reshape(-1, len(columns)).astype(np.int32)
     return Round(moves, n_parts, stride, begin, widths, replaces)

@@ -16,7 +16,7 @@ from t10.core.expression import OperatorSpec
 from t10.cost.combine import combine_operator
 from t10.cost.exchange import ExchangeCosts
 from t10.cost.ipu import IpuCostModel
-from t10.emit.patterns import in_order, pattern
+from t10.emit.patterns import in_order, moved, pattern
 from t10.emit.reduction import Groups, all_rounds, scatter_rounds
 
 Random = np.random.Generator
@@ -85,7 +85,7 @@ def _scatter(random: Random, chip: ChipSpec) -> Collective:
         return model.reduce_cycles(spec, n_members, chunk * item_bytes, chunk)
 
     return Collective(
-        tuple(pattern(each.moves, item_bytes) for each in rounds), is_neighbour=False, modelled=modelled
+        tuple(moved(each.moves, item_bytes) for each in rounds), is_neighbour=False, modelled=modelled
     )
 
 
@@ -100,7 +100,7 @@ def _all(random: Random, chip: ChipSpec) -> Collective:
         model = _OnlyExchange(chip, exchange=costs)
         return model.all_reduce_cycles(combine_operator("f32", "sum"), n_members, n_slots)
 
-    return Collective(tuple(pattern(each.moves, 4) for each in rounds), is_neighbour=False, modelled=modelled)
+    return Collective(tuple(moved(each.moves, 4) for each in rounds), is_neighbour=False, modelled=modelled)
 
 
 def _members(random: Random, chip: ChipSpec, most: int) -> Groups:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from t10.codelets.user.load import cost_files, load_families
+from t10.codelets.user.load import cost_files, files_of_declarations, load_families
 
-__all__ = ["cost_files", "load_families"]
+__all__ = ["cost_files", "files_of_declarations", "load_families"]

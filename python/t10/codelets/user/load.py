@@ -43,6 +43,17 @@ def cost_files(paths: Iterable[Path | str]) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(named))
 
 
+def files_of_declarations(path: Path) -> tuple[str, ...]:
+    """Return the files that the declarations of a file name, as they name them: assembly, C++ and costs, once each."""
+    named = (
+        name
+        for declaration in read_declarations(path)
+        for name in (declaration.assembly, declaration.cpp, declaration.cost)
+        if name is not None
+    )
+    return tuple(dict.fromkeys(named))
+
+
 def _family(declaration: CodeletDeclaration, path: Path) -> UserFamily:
     where = f"{path}: codelet {declaration.name}"
     patterns = parsed_bodies(declaration.bodies, tuple(declaration.inputs), where)

@@ -4,7 +4,7 @@
 `t10.core`, `text` lays the JSON out, `file` reads and writes. The page `docs/plan-json.md` explains every field.
 """
 
-from t10.core.document.file import load_document, read_document, write_document
+from t10.core.document.file import read_document, write_document
 from t10.core.document.records import VERSION, plan_schema
 
-__all__ = ["VERSION", "load_document", "plan_schema", "read_document", "write_document"]
+__all__ = ["VERSION", "plan_schema", "read_document", "write_document"]

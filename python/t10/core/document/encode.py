@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, fields
 from math import prod
-from typing import Any, Generic, Literal, TypeVar
+from typing import Generic, Literal, TypeVar
 
 from t10.core import geometry, movement
 from t10.core.chunks import chunk_slots
@@ -160,8 +159,8 @@ class _Encoder:
         )
 
 
-def encode(module: ModulePlan, extra: Mapping[str, Any]) -> records.PlanDocument:
-    """Return the document of a planned model; `extra` is kept as it is and must be JSON."""
+def encode(module: ModulePlan) -> records.PlanDocument:
+    """Return the document of a planned model."""
     graph = module.graph
     encoder = _Encoder(module)
     operators = tuple(
@@ -188,7 +187,6 @@ def encode(module: ModulePlan, extra: Mapping[str, Any]) -> records.PlanDocument
         optimality=(
             None if module.optimality is None else records.OptimalityRecord(**asdict(module.optimality))
         ),
-        extra=dict(extra),
         inputs=tuple(records.ValueRecord(**asdict(value)) for value in graph.inputs),
         weights=tuple(records.ValueRecord(**asdict(value)) for value in graph.weights),
         outputs=tuple(records.OutputRecord(**asdict(output)) for output in graph.outputs),

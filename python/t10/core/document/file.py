@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,18 +20,13 @@ HINT = "make it again with `t10 compile`"
 MAX_SHOWN = 3
 
 
-def write_document(path: Path | str, module: ModulePlan, extra: Mapping[str, Any] | None = None) -> None:
-    """Write a planned model to a file, at once or not at all; `extra` is kept beside it and must be JSON."""
-    write_text(path, json_text(_plain(encode(module, extra or {}))))
+def write_document(path: Path | str, module: ModulePlan) -> None:
+    """Write a planned model to a file, at once or not at all."""
+    write_text(path, json_text(_plain(encode(module))))
 
 
 def read_document(path: Path | str) -> ModulePlan:
-    """Return the planned model of a file; raises `InputError` as `load_document` does."""
-    return load_document(path)[0]
-
-
-def load_document(path: Path | str) -> tuple[ModulePlan, dict[str, Any]]:
-    """Return the planned model of a file and what its writer added (`extra`).
+    """Return the planned model of a file.
 
     Raises `InputError` with the JSON path of what is wrong: no such file, not JSON, another format or version, keys
     that are missing, unknown or of a wrong type, rows that do not exist, and derived fields (fs, rings, ...) that do
@@ -45,7 +39,7 @@ def load_document(path: Path | str) -> tuple[ModulePlan, dict[str, Any]]:
         raise InputError(f"{path}: {explain(error)}", hint=HINT) from None
     try:
         module = decode(document)
-        again = _plain(encode(module, document.extra))
+        again = _plain(encode(module))
     except InputError as error:
         raise InputError(f"{path}: {error.message}", hint=HINT) from None
     except (T10Error, ValidationError, ArithmeticError, ValueError, LookupError) as error:
@@ -55,7 +49,7 @@ def load_document(path: Path | str) -> tuple[ModulePlan, dict[str, Any]]:
     difference = _first_difference(found, again, "")
     if difference:
         raise InputError(f"{path}: {difference}", hint=f"it does not follow from the plan; {HINT}")
-    return module, document.extra
+    return module
 
 
 def read_json(path: Path | str, format_name: str, version: int) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from t10.core.plan import Reduce
 from t10.core.schedule import ArrivalKind, LayoutKind, Phase
 
 FORMAT: Literal["t10-plan"] = "t10-plan"
-VERSION: Literal[1] = 1
+VERSION: Literal[2] = 2
 MODELLED = "Cycles are modelled from published figures of the chip; none was measured on hardware."
 
 Count = Annotated[int, Field(ge=1)]
@@ -267,10 +267,10 @@ class OptimalityRecord(Record):
 
 
 class PlanDocument(Record):
-    """A model, planned for a chip: what `t10 compile` found and `t10 run` executes."""
+    """A model, planned for a chip: what `t10 compile` found, as a projection of the module that `t10 run` executes."""
 
     format: Literal["t10-plan"]
-    version: Annotated[Literal[1], Field(description="raised when a reader of the old form would go wrong")]
+    version: Annotated[Literal[2], Field(description="raised when a reader of the old form would go wrong")]
     generator: str
     modelled: Annotated[Literal[True], Field(description=MODELLED)]
     chip: str
@@ -281,7 +281,6 @@ class PlanDocument(Record):
     optimality: Annotated[
         OptimalityRecord | None, Field(description="how far from the optimum, where that was computed")
     ] = None
-    extra: Annotated[dict[str, Any], Field(description="what the writer added, for example its options")]
     inputs: tuple[ValueRecord, ...]
     weights: tuple[ValueRecord, ...]
     outputs: tuple[OutputRecord, ...]

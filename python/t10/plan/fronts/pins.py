@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from t10.core.document import load_document
+from t10.core.document import read_document
 from t10.core.document.file import explain, read_json
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.graph import Graph
@@ -71,12 +71,11 @@ class PinsDocument(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Pins:
-    """The contents of a file: pins to be read for a model, or a whole plan and what its writer added."""
+    """The contents of a file: pins to be read for a model, or a whole plan."""
 
     path: str
     records: tuple[PinRecord, ...] = ()
     whole: ModulePlan | None = None
-    extra: Mapping[str, Any] | None = None
 
     def forced(self, graph: Graph) -> tuple[ForcedPartition, ...]:
         """Return what is fixed of the operators of a model.
@@ -98,8 +97,7 @@ class Pins:
 def read_pins(path: Path | str) -> Pins:
     """Return the pins of a file; raises `InputError` with the JSON path of what is wrong."""
     if _format(path) == PLAN_FORMAT:
-        whole, extra = load_document(path)
-        return Pins(str(path), whole=whole, extra=extra)
+        return Pins(str(path), whole=read_document(path))
     loaded = read_json(path, FORMAT, VERSION)
     try:
         document = PinsDocument.model_validate_json(json.dumps(loaded))
