@@ -84,7 +84,7 @@ class Executable:
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     planner_seconds: Mapping[str, float] = field(default_factory=dict[str, float])
     measured: Mapping[str, StepCycles] = field(default_factory=dict[str, StepCycles])
-    """Compute steps as they ran on the instruction-set simulator, by operator; see `with_measured_steps`."""
+    """Compute steps and shifts as the device simulator times them, by operator; see `with_measured_steps`."""
     unsigned: tuple[str, ...] = ()
     """Inputs and outputs that the model declares as unsigned; the plan's integers have no sign."""
 
@@ -159,7 +159,7 @@ class Executable:
         )
 
     def with_measured_steps(self, progress: Progress | None = None) -> Executable:
-        """Return the executable with its compute steps priced as they run on the instruction-set simulator.
+        """Return the executable with its compute steps and shifts priced as they run on the device simulator.
 
         The plan stays; its cycles, and those the plan simulator counts, are then those of the code that is emitted.
         Steps that were not priced by fits to that simulator are left as they are.
@@ -191,7 +191,9 @@ class Executable:
             code=self.code,
             options=dict(self.options),
             unsigned=self.unsigned,
-            measured={name: (each.sub_task, each.epilogue) for name, each in self.measured.items()},
+            measured={
+                name: (each.sub_task, each.epilogue, each.shifts) for name, each in self.measured.items()
+            },
             planner_seconds=dict(self.planner_seconds),
         )
         with written(folder, about) as into:

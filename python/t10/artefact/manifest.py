@@ -64,9 +64,10 @@ class Description(Record):
         tuple[str, ...], Field(description="inputs and outputs that the model declares unsigned")
     ]
     measured: Annotated[
-        dict[str, tuple[int, int]],
+        dict[str, tuple[int, int, tuple[tuple[int, tuple[int, ...], int], ...]]],
         Field(
-            description="cycles of a sub-task and of the epilogue on the instruction-set simulator, by operator"
+            description="by operator, cycles of a sub-task and of the epilogue on the instruction-set simulator, and of"
+            " shifts on the exchange simulator: axis, operands that advance together, cycles"
         ),
     ]
     planner_seconds: Annotated[dict[str, float], Field(description="wall time by stage")]

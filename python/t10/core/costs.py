@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.movement import MoveCosts
+from t10.core.program import Shift
 
 
 class Costs(MoveCosts, Protocol):
@@ -40,3 +41,18 @@ class Costs(MoveCosts, Protocol):
         Every part has `n_slots` elements; 0 where there is one member.
         """
         ...
+
+
+@runtime_checkable
+class PlanCosts(Protocol):
+    """Cycles of the steps of one plan, as they were measured."""
+
+    def plan_shift_cycles(self, spec: OperatorSpec, statement: Shift) -> int:
+        """Return the cycles of a shift of an operator of the plan; 0 where it was not measured."""
+        ...
+
+
+def shift_cycles(cost: Costs, spec: OperatorSpec, statement: Shift, n_bytes: int) -> int:
+    """Return the cycles of a shift of `n_bytes`: of the plan's own where `cost` has measured it."""
+    measured = cost.plan_shift_cycles(spec, statement) if isinstance(cost, PlanCosts) else 0
+    return measured or cost.shift_cycles(n_bytes)

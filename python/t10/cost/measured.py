@@ -10,22 +10,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from t10.core.costs import shift_cycles
 from t10.core.expression import AxisSizes, OperatorSpec
+from t10.core.program import Shift
 from t10.core.schedule import ModulePlan, ScheduledOperator
 from t10.cost.ipu import IpuCostModel
 from t10.cost.model import CostModel
-from t10.cost.operator import epilogue_cycles
+from t10.cost.operator import epilogue_cycles, shift_bytes
 
 
 @dataclass(frozen=True, slots=True)
 class StepCycles:
-    """Measured cycles of one operator's sub-task and epilogue, launches included.
+    """Measured cycles of one operator's sub-task and epilogue, launches included; 0 for what was not measured.
 
-    0 for what was not measured.
+    `shifts` are (axis, operands that advance along it together, cycles).
     """
 
     sub_task: int = 0
     epilogue: int = 0
+    shifts: tuple[tuple[int, tuple[int, ...], int], ...] = ()
 
 
 class MeasuredCostModel:
@@ -50,9 +53,15 @@ class MeasuredCostModel:
         measured = self.steps.get(spec.name, StepCycles()).epilogue
         return measured or self.base.epilogue_cycles(spec, n_slots, run)
 
+    def plan_shift_cycles(self, spec: OperatorSpec, statement: Shift) -> int:
+        """Return the cycles of one of an operator's shifts; 0 where it was not measured."""
+        key = (statement.axis, statement.operands)
+        shifts = self.steps.get(spec.name, StepCycles()).shifts
+        return next((cycles for axis, operands, cycles in shifts if (axis, operands) == key), 0)
+
 
 def recosted(plan: ModulePlan, cost: CostModel) -> ModulePlan:
-    """Return a plan whose compute cycles are those of `cost`; everything else stays."""
+    """Return a plan whose cycles of compute steps and shifts are those of `cost`; everything else stays."""
     specs = {spec.name: spec for spec in plan.graph.operators}
     return replace(plan, operators=tuple(_repriced(specs[each.name], each, cost) for each in plan.operators))
 
@@ -61,5 +70,10 @@ def _repriced(spec: OperatorSpec, scheduled: ScheduledOperator, cost: CostModel)
     plan = scheduled.active.plan
     compute = plan.n_sub_tasks * cost.sub_task_cycles(spec, plan.box)
     compute += epilogue_cycles(cost, spec, plan)
-    cycles = replace(scheduled.active.cycles, compute=compute)
+    shifts = [statement for statement in scheduled.body if isinstance(statement, Shift)]
+    shift = sum(
+        shift_cycles(cost, spec, statement, shift_bytes(spec, plan, statement.operands, statement.axis))
+        for statement in shifts
+    )
+    cycles = replace(scheduled.active.cycles, compute=compute, shift=shift)
     return replace(scheduled, active=replace(scheduled.active, cycles=cycles))

@@ -38,9 +38,13 @@ def shift_elements(spec: OperatorSpec, plan: OperatorPlan, slot: int, axis: int)
 
 def advance_bytes(spec: OperatorSpec, plan: OperatorPlan, axis: int) -> int:
     """Return the bytes a core passes on when `axis` advances, all operands that rotate along it together."""
+    return shift_bytes(spec, plan, tuple(range(len(spec.rotatable))), axis)
+
+
+def shift_bytes(spec: OperatorSpec, plan: OperatorPlan, slots: tuple[int, ...], axis: int) -> int:
+    """Return the bytes a core passes on when operands `slots` advance along `axis` together."""
     return sum(
-        shift_elements(spec, plan, slot, axis) * size_bytes(rotating_dtype(spec, slot))
-        for slot in range(len(spec.rotatable))
+        shift_elements(spec, plan, slot, axis) * size_bytes(rotating_dtype(spec, slot)) for slot in slots
     )
 
 
@@ -96,9 +100,7 @@ def home_cycles(cost: CostModel, spec: OperatorSpec, plan: OperatorPlan, slots: 
     final = final_positions(plan)
     total = 0
     for axis in plan.loop_order:
-        n_bytes = sum(
-            shift_elements(spec, plan, slot, axis) * size_bytes(rotating_dtype(spec, slot)) for slot in slots
-        )
+        n_bytes = shift_bytes(spec, plan, slots, axis)
         if final[axis] and n_bytes:
             total += cost.shift_cycles(n_bytes)
     return total

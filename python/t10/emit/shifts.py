@@ -9,13 +9,14 @@ import numpy as np
 
 from t10.core import geometry
 from t10.core.arrays import Ints
+from t10.core.costs import shift_cycles
 from t10.core.device import Pattern, Step
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.plan import OperatorPlan
 from t10.core.program import Shift
 from t10.cost import CostModel
-from t10.cost.operator import rotating_dtype
+from t10.cost.operator import rotating_dtype, shift_bytes
 from t10.emit.builder import SHIFT_BUFFER, Builder
 from t10.emit.lowering_context import OperatorContext
 from t10.emit.patterns import in_order, pattern
@@ -83,9 +84,14 @@ def shift(builder: Builder, cost: CostModel, context: OperatorContext, statement
     steps: list[Step] = []
     key = ("shift", builder.kind_of(spec), plan, statement.operands, axis, positions[axis], direction)
     room = builder.places[SHIFT_BUFFER].size_bytes
-    make = partial(_rounds, spec, plan, statement, room)
+    make = partial(shift_rounds, spec, plan, statement, room)
+    left = shift_bytes(spec, plan, statement.operands, axis)
+    charged = shift_cycles(cost, spec, statement, left)
     for one in builder.once((*key, room), make):
-        cycles = cost.shift_cycles(one.n_bytes)
+        left -= one.n_bytes
+        # The last round takes what the others leave.
+        cycles = min(cost.shift_cycles(one.n_bytes), charged) if left else charged
+        charged -= cycles
         for passes in one.passes:
             sources = tuple(names[n] for n, _ in passes.copied_out)
             buffer = builder.shift_buffer(passes.dtype)
@@ -105,7 +111,7 @@ def shift(builder: Builder, cost: CostModel, context: OperatorContext, statement
 
 
 @dataclass(frozen=True, slots=True)
-class _Passes:
+class Passes:
     """What operands of one type pass on in a round, and where each (by number) takes it from the buffer."""
 
     dtype: str
@@ -114,20 +120,20 @@ class _Passes:
 
 
 @dataclass(frozen=True, slots=True)
-class _Round:
+class Round:
     """One filling of the shift buffer."""
 
-    passes: tuple[_Passes, ...]
+    passes: tuple[Passes, ...]
     n_bytes: int
 
 
-def _rounds(spec: OperatorSpec, plan: OperatorPlan, statement: Shift, room: int) -> tuple[_Round, ...]:
+def shift_rounds(spec: OperatorSpec, plan: OperatorPlan, statement: Shift, room: int) -> tuple[Round, ...]:
     """Return the rounds in which operands advance together, `room` bytes at most in each.
 
     Operands of one type lie side by side in the buffer, types one after the other from a multiple of eight bytes on.
     """
-    rounds: list[_Round] = []
-    passes: list[_Passes] = []
+    rounds: list[Round] = []
+    passes: list[Passes] = []
     begin = n_bytes = 0
     for dtype in dict.fromkeys(rotating_dtype(spec, n) for n in statement.operands):
         item_bytes = size_bytes(dtype)
@@ -144,10 +150,10 @@ def _rounds(spec: OperatorSpec, plan: OperatorPlan, statement: Shift, room: int)
                 n_bytes += (last - first) * item_bytes
                 begin += -(-(last - first) * item_bytes // EVEN_BYTES) * EVEN_BYTES
             if last < n_elements:
-                rounds.append(_Round(tuple(passes), n_bytes))
+                rounds.append(Round(tuple(passes), n_bytes))
                 passes, begin, n_bytes = [], 0, 0
             first = last
-    return (*rounds, _Round(tuple(passes), n_bytes))
+    return (*rounds, Round(tuple(passes), n_bytes))
 
 
 def _parts(slabs: list[Slab], first: int, last: int) -> list[Slab]:
@@ -163,7 +169,7 @@ def _parts(slabs: list[Slab], first: int, last: int) -> list[Slab]:
     return parts
 
 
-def _passes(parts: list[Slab], dtype: str, item_bytes: int, begin: int) -> _Passes:
+def _passes(parts: list[Slab], dtype: str, item_bytes: int, begin: int) -> Passes:
     """Return what parts of one type do in a round: they lie side by side in the buffer, from slot `begin` on."""
     n = sum(part.slots.shape[1] for part in parts)
     tiles = np.arange(len(parts[0].sources))[:, None]
@@ -180,4 +186,4 @@ def _passes(parts: list[Slab], dtype: str, item_bytes: int, begin: int) -> _Pass
         moves = in_order(0, tiles, begin + np.arange(n_part)[None, :], tiles, part.slots)
         copied_out.append((part.number, pattern(moves, item_bytes)))
         begin += n_part
-    return _Passes(dtype, passed, tuple(copied_out))
+    return Passes(dtype, passed, tuple(copied_out))

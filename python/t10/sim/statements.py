@@ -11,6 +11,7 @@ from math import prod
 
 from t10.core import geometry, movement
 from t10.core.chunks import chunk_slots
+from t10.core.costs import shift_cycles
 from t10.core.dtypes import size_bytes
 from t10.core.expression import Operand
 from t10.core.program import Arrive, Fill, Reduce, Shift, SubTask
@@ -130,7 +131,7 @@ def shift_windows(run: Execution, statement: Shift) -> None:
             statement.stop,
             *run.positions[number][axis + 1 :],
         )
-    cycles = run.machine.cost.shift_cycles(per_core)
+    cycles = shift_cycles(run.machine.cost, spec, statement, per_core)
     run.machine.timeline.add(spec.name, "shift", cycles, per_core * plan.n_cores, per_core)
 
 
