@@ -186,8 +186,8 @@ def test_measured_steps_are_those_that_run(model: str) -> None:
 
 @pytest.mark.parametrize(
     ("seed", "sram_bytes"),
-    [(15, 32328), (20, 22624), (21, 28800), (57, 24800), (81, 29800), (94, 20568)],
-    ids=["copies", "adding", "fills", "two types", "seams", "parts of words"],
+    [(2, 33360), (15, 32328), (20, 22624), (21, 28800), (57, 24800), (81, 29800), (94, 20568)],
+    ids=["in place", "copies", "adding", "fills", "two types", "seams", "parts of words"],
 )
 def test_plans_cost_what_they_take(seed: int, sram_bytes: int, tmp_path: Path) -> None:
     """Planned for a small memory and executed in a large one, where all operands lie in elements of their own."""
@@ -202,7 +202,7 @@ def test_plans_cost_what_they_take(seed: int, sram_bytes: int, tmp_path: Path) -
     ran = run_device(made.program, large, made.image, planned.weights, case.inputs)
     result = planned.execute(case.inputs)
     assert result.cycles == planned.report().total_cycles
-    assert ran.cycles == pytest.approx(result.cycles, rel=0.03)
+    assert ran.cycles == pytest.approx(result.cycles, rel=0.02)
 
 
 def test_measured_steps_are_kept_with_the_plan(tmp_path: Path) -> None:

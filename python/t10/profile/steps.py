@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -24,7 +24,6 @@ from t10.emit.tasks import alignment_bytes, simplified
 from t10.emit.vertices import VertexNest, Work
 from t10.errors import UnsupportedOpError
 from t10.profile.measure import cycles_of
-from t10.profile.work import apart
 from t10.sim.device.phase import ExchangeModel, pattern_time
 
 Progress = Callable[[str, int, int], None]
@@ -39,34 +38,65 @@ def measured_steps(
 ) -> dict[str, StepCycles]:
     """Return what the sub-task, the epilogue and the shifts of every operator take, launches included.
 
-    A step is measured as lowering cuts it, vertex by vertex, with operands that lie apart.
-    What an operator without an epilogue copies from its accumulator counts as one.
+    A step is measured as lowering cuts it, vertex by vertex. Operands lie in memory elements of their own, unless they
+    are of one buffer or one takes over another's. What an operator without an epilogue copies from its accumulator
+    counts as one.
     Steps that do not fit one tile side by side, or that no codelet computes, are left out (0).
     """
     specs = {spec.name: spec for spec in plan.graph.operators}
-    known: dict[tuple[OperatorSpec, OperatorPlan, frozenset[int]], StepCycles] = {}
+    extents = {b.name: range(b.address_bytes, b.address_bytes + b.size_bytes) for b in plan.buffers}
+    known: dict[object, StepCycles] = {}
     result: dict[str, StepCycles] = {}
     for number, scheduled in enumerate(plan.operators):
         if progress:
             progress("measure", number, len(plan.operators))
         spec = specs[scheduled.name]
-        key = (canonical(spec), scheduled.active.plan, whole_axes(spec, scheduled))
+        names = _buffers(spec, scheduled, extents)
+        lie = tuple(extents[name] for name in names)
+        shared = frozenset(
+            (i, j) for i in range(len(lie)) for j in range(i + 1, len(lie)) if _overlap(lie[i], lie[j])
+        )
+        key = (canonical(spec), scheduled.active.plan, whole_axes(spec, scheduled), shared)
         if key not in known:
-            known[key] = _measured(spec, scheduled, chip)
+            known[key] = _measured(spec, scheduled, chip, shared)
         result[scheduled.name] = known[key]
     return result
 
 
-def _measured(spec: OperatorSpec, scheduled: ScheduledOperator, chip: ChipSpec) -> StepCycles:
-    """Return the mean cycles of a sub-task, what is filled before the first included, and those of the epilogue."""
+def _buffers(
+    spec: OperatorSpec, scheduled: ScheduledOperator, extents: Mapping[str, range]
+) -> tuple[str, ...]:
+    """Return the buffers of an operator's operands, of its accumulator and of its result."""
+    arrivals = sorted(scheduled.arrivals, key=lambda arrival: arrival.operand)
+    accumulator, result = f"accumulator:{spec.name}", f"value:{spec.output.name}"
+    return (
+        *(arrival.buffer for arrival in arrivals),
+        accumulator if accumulator in extents else result,
+        result,
+    )
+
+
+def _overlap(first: range, second: range) -> bool:
+    return max(first.start, second.start) < min(first.stop, second.stop)
+
+
+def _measured(
+    spec: OperatorSpec, scheduled: ScheduledOperator, chip: ChipSpec, shared: frozenset[tuple[int, int]]
+) -> StepCycles:
+    """Return the mean cycles of a sub-task, what is filled before the first included, and those of the epilogue.
+
+    `shared` are the pairs of buffers, in the order of `_buffers`, that lie on the same bytes.
+    """
     plan = scheduled.active.plan
+    names = tuple(map(str, range(len(spec.operands) + 2)))
+    n_inputs = len(spec.inputs)
     context = OperatorContext(
         spec,
         plan,
-        tuple(f"in{i}" for i in range(len(spec.inputs))),
-        tuple(f"extra{i}" for i in range(len(spec.epilogue_inputs))),
-        "accumulator",
-        "result",
+        names[:n_inputs],
+        names[n_inputs:-2],
+        names[-2],
+        names[-1],
         ((0,) * len(spec.axes),) * len(spec.rotatable),
         whole_axes(spec, scheduled),
     )
@@ -77,13 +107,13 @@ def _measured(spec: OperatorSpec, scheduled: ScheduledOperator, chip: ChipSpec) 
     for number, statement in enumerate(scheduled.body):
         match statement:
             case Fill():
-                before += _work_cycles(chip, fill_work(context, cores[number]))
+                before += _work_cycles(chip, shared, fill_work(context, cores[number]))
             case SubTask(positions) if len(sub_tasks) < MOST_SUB_TASKS:
-                sub_tasks.append(_work_cycles(chip, sub_task_work(context, positions, cores[number])))
+                sub_tasks.append(_work_cycles(chip, shared, sub_task_work(context, positions, cores[number])))
             case Shift(operands, axis) if (axis, operands) not in shifts:
                 shifts[axis, operands] = _shift_cycles(chip, spec, plan, statement)
             case Epilogue():
-                after = _work_cycles(chip, epilogue_nests(context))
+                after = _work_cycles(chip, shared, epilogue_nests(context))
             case _:
                 pass
         context = context.after(statement)
@@ -112,11 +142,21 @@ def _shift_cycles(chip: ChipSpec, spec: OperatorSpec, plan: OperatorPlan, statem
     return total
 
 
-def _work_cycles(chip: ChipSpec, works: Iterable[tuple[VertexNest, Work]]) -> int:
-    """Return the cycles of compute sets one after the other, launches included; 0 where one cannot be measured."""
+def _work_cycles(
+    chip: ChipSpec, shared: frozenset[tuple[int, int]], works: Iterable[tuple[VertexNest, Work]]
+) -> int:
+    """Return the cycles of compute sets one after the other, launches included; 0 where one cannot be measured.
+
+    Operands are named by the numbers of their buffers.
+    """
     total = 0
     for nest, work in works:
         slowest = 0
+        buffers = [int(name) for name, _ in nest.operands]
+        pairs = [(i, j) for i in range(len(buffers)) for j in range(i + 1, len(buffers))]
+        apart = frozenset(
+            (i, j) for i, j in pairs if buffers[i] != buffers[j] and (buffers[i], buffers[j]) not in shared
+        )
         rows = np.column_stack([work.extents, work.initial[:, None]])
         kinds, of_kind = np.unique(rows, axis=0, return_inverse=True)
         for number, kind in enumerate(kinds.tolist()):
@@ -135,8 +175,9 @@ def _work_cycles(chip: ChipSpec, works: Iterable[tuple[VertexNest, Work]]) -> in
                 initial=bool(kind[-1]),
                 selectors=nest.selectors,
                 origin=(0,) * (len(kind) - 1),
+                apart=apart,
             )
-            measured = _cycles(simplified(apart(task)))
+            measured = _cycles(simplified(task))
             if measured is None:
                 return 0
             slowest = max(slowest, measured)
