@@ -52,6 +52,18 @@ def to_python(attr: Any) -> Any:
     return attr
 
 
+def spelled(value: Decoded) -> str:
+    """Return a decoded attribute as IR writes it, for messages."""
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(spelled, cast('tuple[Decoded, ...]', value)))}]"
+    if isinstance(value, dict):
+        items = cast("dict[str, Decoded]", value).items()
+        return f"{{{', '.join(f'{key} = {spelled(item)}' for key, item in items)}}}"
+    if isinstance(value, str):
+        return f'"{value}"'
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def is_int(value: object) -> bool:
     """Return whether a decoded attribute is an integer (a bool is not)."""
     return isinstance(value, int) and not isinstance(value, bool)
@@ -66,17 +78,17 @@ def int_tuple(value: Decoded, name: str) -> tuple[int, ...]:
     """Return a decoded attribute that must be an array of integers; raises `Invalid` naming it otherwise."""
     elements = entries_of(value)
     if elements is None:
-        raise Invalid(f"{name} is {value}, expected an array of integers such as [2, 1]")
+        raise Invalid(f"{name} is {spelled(value)}, expected an array of integers such as [2, 1]")
     for element in elements:
         if not is_int(element):
-            raise Invalid(f"{name} holds {element}, expected integers only")
+            raise Invalid(f"{name} holds {spelled(element)}, expected integers only")
     return cast("tuple[int, ...]", elements)
 
 
 def required(fields: Any, key: str, what: str) -> Any:
     """Return `fields[key]` of a decoded dictionary; raises `Invalid` that lists what was found."""
     if not isinstance(fields, Mapping):
-        raise Invalid(f"{what} is {fields}, expected a dictionary")
+        raise Invalid(f"{what} is {spelled(fields)}, expected a dictionary")
     items = cast("Mapping[str, Any]", fields)
     if key not in items:
         found = ", ".join(sorted(items)) or "nothing"
@@ -88,7 +100,7 @@ def required_int(fields: Any, key: str, what: str) -> int:
     """Return the integer `fields[key]` of a decoded dictionary; raises `Invalid` where it is none."""
     value = required(fields, key, what)
     if not is_int(value):
-        raise Invalid(f"{what} has {key} = {value}, expected an integer")
+        raise Invalid(f"{what} has {key} = {spelled(value)}, expected an integer")
     return value
 
 

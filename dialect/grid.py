@@ -24,7 +24,7 @@ from math import prod
 
 from t10.core.expression import AxisSizes
 from t10.core.plan import OperatorPlan, PhaseTerm, Reduce
-from t10.dialect.attributes import Decoded, entries_of, int_tuple, refuse_unknown, required
+from t10.dialect.attributes import Decoded, entries_of, int_tuple, refuse_unknown, required, spelled
 from t10.dialect.ods import Invalid
 
 KEYS = ("f_op", "lengths", "steps", "loop_order", "core_order", "phases")
@@ -142,14 +142,14 @@ def read_grid(fields: Mapping[str, Decoded]) -> Grid:
     phases = required(fields, "phases", "grid")
     axes = entries_of(phases)
     if axes is None:
-        raise Invalid(f"grid phases is {phases}, expected one array of terms per axis")
+        raise Invalid(f"grid phases is {spelled(phases)}, expected one array of terms per axis")
     return Grid(**rows, phases=tuple(_terms(axis, terms) for axis, terms in enumerate(axes)))
 
 
 def _terms(axis: int, terms: Decoded) -> tuple[PhaseTerm, ...]:
     rows = entries_of(terms)
     if rows is None:
-        raise Invalid(f"grid phases[{axis}] is {terms}, expected an array of terms")
+        raise Invalid(f"grid phases[{axis}] is {spelled(terms)}, expected an array of terms")
     return tuple(_term(int_tuple(row, f"phases[{axis}]")) for row in rows)
 
 

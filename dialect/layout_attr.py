@@ -14,6 +14,7 @@ from t10.dialect.attributes import (
     is_int,
     refuse_unknown,
     required,
+    spelled,
     to_attr,
     to_python,
 )
@@ -172,7 +173,7 @@ def read_place(attr: Any) -> MemoryRange:
     refuse_unknown(fields, ("address", "bytes"), "place")
     numbers = [required(fields, key, "place") for key in ("address", "bytes")]
     if not all(is_int(number) and number >= 0 for number in numbers):
-        raise Invalid(f"place is {fields}, expected numbers that are not negative")
+        raise Invalid(f"place is {spelled(fields)}, expected numbers that are not negative")
     return MemoryRange(*numbers)
 
 
@@ -199,7 +200,7 @@ def _decode(encoding: Any) -> Layout:
         refuse_unknown(fields, ("cores",), "linear layout")
         cores = required(fields, "cores", "linear layout")
         if not is_int(cores):
-            raise Invalid(f"linear layout on cores = {cores}, expected an integer")
+            raise Invalid(f"linear layout on cores = {spelled(cores)}, expected an integer")
         return LinearLayout(cores)
     return _rotating(decode_grid(encoding.grid), to_python(encoding.fields))
 
@@ -210,7 +211,7 @@ def _rotating(grid: Grid, fields: Mapping[str, Any]) -> RotatingLayout:
     map_ = required(fields, "map", "layout")
     if not isinstance(map_, ir.AffineMapAttr) or map_.value.n_dims != len(grid.f_op) or map_.value.n_symbols:
         raise Invalid(
-            f"layout map is {map_}, expected an affine map over the {len(grid.f_op)} axes of the grid"
+            f"layout map is {spelled(map_)}, expected an affine map over the {len(grid.f_op)} axes of the grid"
         )
     try:
         dims = read_map(map_.value)
@@ -218,7 +219,9 @@ def _rotating(grid: Grid, fields: Mapping[str, Any]) -> RotatingLayout:
         raise Invalid(f"layout map: {problem.message}") from None
     scatter, partial = fields.get("scatter", 1), fields.get("partial", "")
     if not is_int(scatter) or not isinstance(partial, str):
-        raise Invalid(f"layout scatter is {scatter} and partial {partial}, expected a number and a name")
+        raise Invalid(
+            f"layout scatter is {spelled(scatter)} and partial {spelled(partial)}, expected a number and a name"
+        )
     rows = {
         key: _by_axis(dims, required(fields, key, "layout"), key, len(grid.f_op))
         for key in ("fs", "ft", "rp")
@@ -240,20 +243,22 @@ def _by_axis(
     """Return numbers written per tensor dim as numbers per axis of the grid."""
     entries = entries_of(value)
     if entries is None or len(entries) != len(dims):
-        raise Invalid(f"{name} is {value}, expected one entry per tensor dim, here {len(dims)}")
+        raise Invalid(f"{name} is {spelled(value)}, expected one entry per tensor dim, here {len(dims)}")
     found: dict[int, int] = {}
     for d, (dim, entry) in enumerate(zip(dims, entries, strict=True)):
         numbers = int_tuple((entry,) if is_int(entry) else entry, f"{name}[{d}]")
         if not dim.terms:
             expected = 0 if name in ("rp", "at") else 1
             if numbers != (expected,):
-                raise Invalid(f"{name}[{d}] = {entry} of a dim without axis, expected {expected}")
+                raise Invalid(f"{name}[{d}] = {spelled(entry)} of a dim without axis, expected {expected}")
             continue
         if len(numbers) != len(dim.terms) or (len(numbers) == 1) != is_int(entry):
-            raise Invalid(f"{name}[{d}] = {entry}, expected one number per axis of the dim")
+            raise Invalid(f"{name}[{d}] = {spelled(entry)}, expected one number per axis of the dim")
         for axis, number in zip(dim.axes, numbers, strict=True):
             if found.setdefault(axis, number) != number:
-                raise Invalid(f"{name}[{d}] = {entry}, but another dim has {found[axis]} along axis {axis}")
+                raise Invalid(
+                    f"{name}[{d}] = {spelled(entry)}, but another dim has {found[axis]} along axis {axis}"
+                )
     return tuple(found.get(axis, default) for axis in range(n_axes))
 
 

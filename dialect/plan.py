@@ -19,7 +19,7 @@ from typing import Any, cast, get_args
 
 from t10.core.expression import AxisSizes
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan, PhaseTerm, Reduce
-from t10.dialect.attributes import int_tuple, is_int, refuse_unknown, required
+from t10.dialect.attributes import int_tuple, is_int, refuse_unknown, required, spelled
 from t10.dialect.ods import Invalid
 
 AXIS_ROWS = ("f_op", "lengths", "rp", "steps")
@@ -156,7 +156,7 @@ def read_forced(fields: Mapping[str, Any]) -> ForcedPlan:
     """Return the choice spelled by a decoded `rtensor.forced`; raises `Invalid` as `read_plan` does."""
     level = fields.get(LEVEL)
     if level is not None and not (is_int(level) and level >= 0):
-        raise Invalid(f"{LEVEL} is {level}, expected a number of at least 0")
+        raise Invalid(f"{LEVEL} is {spelled(level)}, expected a number of at least 0")
     plan = read_plan({key: value for key, value in fields.items() if key != LEVEL}, "it")
     return ForcedPlan(plan, level)
 
@@ -288,7 +288,7 @@ def _check_orders(plan: CandidatePlan, ft: tuple[AxisSizes, ...]) -> None:
 def _cycles(value: Any) -> Cycles:
     """Return decoded cycles."""
     if not isinstance(value, dict):
-        raise Invalid(f"cycles is {value}, expected a dictionary of {', '.join(CYCLE_KEYS)}")
+        raise Invalid(f"cycles is {spelled(value)}, expected a dictionary of {', '.join(CYCLE_KEYS)}")
     cycles = cast("dict[str, Any]", value)
     refuse_unknown(cycles, CYCLE_KEYS, "cycles")
     for key, number in cycles.items():
@@ -298,13 +298,13 @@ def _cycles(value: Any) -> Cycles:
 
 def _check_count(value: Any, name: str) -> None:
     if not is_int(value) or value < 0:
-        raise Invalid(f"{name} = {value}, expected a number that is not negative")
+        raise Invalid(f"{name} = {spelled(value)}, expected a number that is not negative")
 
 
 def _phases(value: Any) -> tuple[tuple[PhaseTerm, ...], ...]:
     """Return decoded phases: per axis an array of terms."""
     if not isinstance(value, tuple):
-        raise Invalid(f"phases is {value}, expected an array of terms per axis")
+        raise Invalid(f"phases is {spelled(value)}, expected an array of terms per axis")
     return tuple(
         tuple(_term(row) for row in _rows(terms, f"phases[{axis}]"))
         for axis, terms in enumerate(cast("Sequence[Any]", value))
@@ -314,7 +314,7 @@ def _phases(value: Any) -> tuple[tuple[PhaseTerm, ...], ...]:
 def _rows(value: Any, name: str) -> tuple[AxisSizes, ...]:
     """Return a decoded array of integer arrays."""
     if not isinstance(value, tuple):
-        raise Invalid(f"{name} is {value}, expected an array of arrays of integers")
+        raise Invalid(f"{name} is {spelled(value)}, expected an array of arrays of integers")
     return tuple(int_tuple(row, f"{name}[{i}]") for i, row in enumerate(cast("Sequence[Any]", value)))
 
 

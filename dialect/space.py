@@ -8,7 +8,7 @@ from math import prod
 from typing import Any
 
 from t10.core.space import PartitionSpace
-from t10.dialect.attributes import int_tuple, is_int, refuse_unknown, required
+from t10.dialect.attributes import int_tuple, is_int, refuse_unknown, required, spelled
 from t10.dialect.ods import Invalid
 from t10.dialect.plan import Expression
 
@@ -32,13 +32,13 @@ def read_space(fields: Mapping[str, Any]) -> PartitionSpace:
     for key in COUNTS:
         value = required(fields, key, "space")
         if not is_int(value) or value < 1:
-            raise Invalid(f"{key} is {value}, expected a number of at least 1")
+            raise Invalid(f"{key} is {spelled(value)}, expected a number of at least 1")
     padding = required(fields, "padding", "space")
     if not isinstance(padding, float) or not 0 <= padding <= 1:
-        raise Invalid(f"padding is {padding}, expected a ratio from 0.0 to 1.0")
+        raise Invalid(f"padding is {spelled(padding)}, expected a ratio from 0.0 to 1.0")
     aligned = fields.get(ALIGNED, False)
     if not isinstance(aligned, bool):
-        raise Invalid(f"{ALIGNED} is {aligned}, expected true or false")
+        raise Invalid(f"{ALIGNED} is {spelled(aligned)}, expected true or false")
     f_op, rp = (int_tuple(fields[key], key) if key in fields else None for key in ROWS)
     cores, least_cores, n_f_op, at_most = (fields[key] for key in COUNTS)
     return PartitionSpace(cores, least_cores, padding, n_f_op, at_most, f_op, rp, aligned)

@@ -9,11 +9,12 @@ from t10.chip import ChipSpec
 from t10.core.expression import OperatorSpec
 from t10.core.space import PartitionSpace
 from t10.cost import CostModel
+from t10.cost.registry import given
 from t10.dialect.mlir import ir
 from t10.dialect.plan import CandidatePlan
 from t10.dialect.rtensor import CANDIDATES, SPACE
 from t10.errors import InputError
-from t10.passes.bridge.annotate import CHIP, COST_MODEL
+from t10.passes.bridge.annotate import CHIP, COST_MODEL, state_cost_model
 from t10.passes.bridge.unplan import unplan
 from t10.passes.forced import forced_by_attributes, set_forced
 from t10.passes.planning import (
@@ -56,7 +57,8 @@ class PartitionOperators(PlanningPass):
     reads: ClassVar[str] = "operators"
     leaves: ClassVar[str] = (
         "`rtensor.candidates` on each: plans with `f_op` and `ft`, in lexicographic order; or `rtensor.space`; "
-        "`t10.chip` and `t10.cost_model` on the module; `rtensor.forced` where the user chose"
+        "`t10.chip`, `t10.cost_model` and, of a file, `t10.cost_model_digest` on the module; `rtensor.forced` where "
+        "the user chose"
     )
 
     max_candidates: int = option(
@@ -82,7 +84,7 @@ class PartitionOperators(PlanningPass):
         if is_chosen(module):
             unplan(function_of(module))
         module.operation.attributes[CHIP] = ir.StringAttr.get(self.chip)
-        module.operation.attributes[COST_MODEL] = ir.StringAttr.get(self.cost_model)
+        state_cost_model(module, given(self.cost_model))
         chip, cost = self.target(module)
         read = read_graph(module)
         set_forced(read, (*self._of_file(read), *self._of_options(read)))

@@ -28,7 +28,7 @@ from t10.dialect.mlir import ir, new_context
 from t10.dialect.verify import verify_layouts
 from t10.emit.lower import lower
 from t10.errors import T10Error, VerifyError
-from t10.passes.bridge.annotate import CHIP, COST_MODEL, annotate
+from t10.passes.bridge.annotate import CHIP, COST_MODEL, annotate, state_cost_model
 from t10.passes.bridge.read_program import ReadProgram, read_program
 from t10.passes.expand import expand_module
 from t10.passes.forced import forced_by_attributes
@@ -69,7 +69,7 @@ def compile_module(
     options: PlanOptions | None = None,
     progress: Progress | None = None,
     *,
-    cost_model: str = registry.DEFAULT_COST_MODEL,
+    cost_model: str | registry.CodeFile = registry.DEFAULT_COST_MODEL,
     pins: Pins | None = None,
     executor: Executor | None = None,
     cache: PlanCache | None = None,
@@ -91,7 +91,7 @@ def compile_module(
                 chosen = schedule_module(read.graph, chip, cost, fronts, pinned, progress)
         if pins is not None:
             chosen = as_written(chosen, pins.whole)
-        module.operation.attributes[COST_MODEL] = ir.StringAttr.get(cost_model)
+        state_cost_model(module, cost_model)
         module.operation.attributes[CHIP] = ir.StringAttr.get(chip.name)
         annotate(module, read, chosen)
         expand_module(module, chip, cost, read)
@@ -176,9 +176,10 @@ def _checked_plan(program: ReadProgram, chip: ChipSpec, cost_model: str) -> Modu
 
 def _stated(module: Any, name: str) -> str:
     """Return a text that a module states about itself; raises `VerifyError` where it does not."""
-    if name not in module.operation.attributes:
-        raise VerifyError(f"the module has no {name}")
-    return ir.StringAttr(module.operation.attributes[name]).value
+    attributes = module.operation.attributes
+    if name not in attributes or not isinstance(attributes[name], ir.StringAttr):
+        raise VerifyError(f"the module does not state {name} as a string")
+    return attributes[name].value
 
 
 def fused(module: Any, progress: Progress | None = None) -> ReadModule:

@@ -40,7 +40,7 @@ class Place(PlanningPass):
     def apply(self, module: Any) -> None:
         """Place every buffer of the function."""
         if not is_lowered(module):
-            place_module(module, self.target(module)[0])
+            place_module(module, self.target_chip(module))
 
     @classmethod
     def is_done(cls, module: Any) -> bool:

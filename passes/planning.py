@@ -13,7 +13,7 @@ from t10.core.expression import OperatorSpec
 from t10.core.plan import CostedPlan
 from t10.core.space import PartitionSpace
 from t10.cost import CostModel
-from t10.cost.registry import DEFAULT_COST_MODEL, cost_model
+from t10.cost.registry import DEFAULT_COST_MODEL, cost_model, given, stated
 from t10.dialect.location import source_text
 from t10.dialect.mlir import ir
 from t10.dialect.ods import Invalid
@@ -24,7 +24,7 @@ from t10.dialect.region import is_expanded
 from t10.dialect.rtensor import CANDIDATES, PLAN, SPACE
 from t10.dialect.space import check_space
 from t10.errors import InputError, T10Error
-from t10.passes.bridge.annotate import CHIP, COST_MODEL, expression_of
+from t10.passes.bridge.annotate import CHIP, COST_MODEL, COST_MODEL_DIGEST, expression_of
 from t10.passes.diagnostic import emit_warning
 from t10.passes.read_graph import ReadModule
 from t10.passes.registry import Pass, option
@@ -68,18 +68,28 @@ class PlanningPass(Pass):
     def target(self, module: Any) -> tuple[ChipSpec, CostModel]:
         """Return the chip and its costs: the module's own if an earlier pass has chosen them.
 
-        Warns if an option names another one.
+        Warns if an option names another one. Raises `InputError` for a module that names a Python file as cost model,
+        unless the option or `t10.cost.registry.giving` gives that file.
         """
-        name = _stated(module, CHIP, self.chip)
+        chip = self.target_chip(module)
+        chosen = given(self.cost_model)
+        name = _stated(module, COST_MODEL)
+        if name is None:
+            return chip, cost_model(chosen, chip)
+        model = stated(name, _stated(module, COST_MODEL_DIGEST), also=chosen)
+        if self.cost_model != DEFAULT_COST_MODEL and model != chosen:
+            ignored = f"cost-model={self.cost_model} is not used (--t10-partition plans anew)"
+            emit_warning(module.operation, f"is planned under {name}: {ignored}")
+        return chip, cost_model(model, chip)
+
+    def target_chip(self, module: Any) -> ChipSpec:
+        """Return the chip: the module's own if an earlier pass has chosen one. Warns if an option names another one."""
+        name = _stated(module, CHIP) or self.chip
         chip = load_chip(name)
         if self.chip not in (DEFAULT_CHIP, name, chip.name):
             message = f"is planned for {name}: chip={self.chip} is not used (--t10-partition plans anew)"
             emit_warning(module.operation, message)
-        model = _stated(module, COST_MODEL, self.cost_model)
-        if self.cost_model not in (DEFAULT_COST_MODEL, model):
-            ignored = f"cost-model={self.cost_model} is not used (--t10-partition plans anew)"
-            emit_warning(module.operation, f"is planned under {model}: {ignored}")
-        return chip, cost_model(model, chip)
+        return chip
 
     def plan_options(self, forced: tuple[ForcedPartition, ...] = ()) -> PlanOptions:
         """Return the options as the planner takes them."""
@@ -102,10 +112,14 @@ def check_candidates(most: int) -> None:
         raise InputError(f"max-candidates is {most} (expected at least 0)")
 
 
-def _stated(module: Any, attribute: str, default: str) -> str:
-    """Return the text of a module's attribute, the default where it has none."""
+def _stated(module: Any, attribute: str) -> str | None:
+    """Return the text of a module's attribute, None where it has none; raises `InputError` for what is no text."""
     attributes = module.operation.attributes
-    return ir.StringAttr(attributes[attribute]).value if attribute in attributes else default
+    if attribute not in attributes:
+        return None
+    if not isinstance(attributes[attribute], ir.StringAttr):
+        raise InputError(f"{attribute} is {attributes[attribute]}, expected a string")
+    return ir.StringAttr(attributes[attribute]).value
 
 
 @contextmanager

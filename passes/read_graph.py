@@ -63,6 +63,11 @@ def function_of(module: Any) -> Any:
     """Return the one function of a module that has a body; raises `InputError` without exactly one."""
     functions = [op.operation for op in module.body.operations if op.operation.name == "func.func"]
     bodies = [op for op in functions if len(op.regions[0].blocks)]
+    if not functions and any(op.operation.name == "ipu.graph" for op in module.body.operations):
+        raise InputError(
+            "module is lowered to the ipu dialect, which holds no operators and no plans",
+            hint="take the module as it was before --t10-lower-ipu",
+        )
     if len(bodies) != 1:
         raise InputError(f"module has {len(bodies)} functions with a body (expected one)")
     return bodies[0]

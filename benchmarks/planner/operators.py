@@ -13,7 +13,7 @@ from planner.settings import Settings
 from t10.chip import ChipSpec, load_chip
 from t10.core.expression import OperatorSpec
 from t10.cost import CostModel
-from t10.cost.registry import cost_model
+from t10.cost.registry import cost_model, given
 from t10.errors import T10Error
 from t10.plan.fronts.canonical import canonical
 from t10.plan.options import PlanOptions
@@ -71,7 +71,7 @@ def _section(
 ) -> list[Bar]:
     """Search every operator once, print a row per model, and return the bars."""
     chip = load_chip(settings.chip)
-    cost = cost_model(settings.cost_model, chip)
+    cost = cost_model(given(settings.cost_model), chip)
     rows: list[tuple[str, ...]] = []
     everything: list[Search] = []
     for name, specs in graphs.items():
@@ -127,7 +127,7 @@ def _rate_bar(settings: Settings) -> Bar:
     model, batch, name = BRUTE_FORCE
     spec = next(spec for spec in requested_graph(Request(model, batch)).operators if spec.name == name)
     chip = load_chip(settings.chip)
-    cost = cost_model(settings.cost_model, chip)
+    cost = cost_model(given(settings.cost_model), chip)
     rates: dict[bool, tuple[float, float]] = {}
     for is_pruning in (False, True):
         start = time.thread_time()

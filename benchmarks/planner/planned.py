@@ -19,7 +19,7 @@ from t10.core.graph import Graph
 from t10.core.schedule import ModulePlan, Optimality
 from t10.cost import CostModel
 from t10.cost.paper import paper_cost_model
-from t10.cost.registry import cost_model
+from t10.cost.registry import cost_model, given
 from t10.errors import InfeasiblePlanError
 from t10.plan.fronts.cache import PlanCache
 from t10.plan.options import PlanOptions
@@ -169,7 +169,7 @@ def _cost_model(name: str, chip: ChipSpec) -> CostModel:
     """Return a cost model by its name; one more than users have is the strict reading of the published constants."""
     if name == STRICT_PAPER:
         return paper_cost_model(chip, hides_arithmetic=False)
-    return cost_model(name, chip)
+    return cost_model(given(name), chip)
 
 
 def cycles_by_kind(plan: ModulePlan) -> dict[str, int]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from t10.core.expression import OperatorSpec
 from t10.core.schedule import ModulePlan
+from t10.cost.registry import CodeFile, digest_of, name_of
 from t10.dialect.attributes import to_attr
 from t10.dialect.build import set_plan
 from t10.dialect.mlir import ir
@@ -15,7 +16,9 @@ from t10.passes.read_graph import ReadModule
 
 CHIP = "t10.chip"
 COST_MODEL = "t10.cost_model"
-"""Attribute of a module: where its cycles come from, as `t10.cost.registry` takes it."""
+"""Attribute of a module: where its cycles come from, a name of `t10.cost.registry`."""
+COST_MODEL_DIGEST = "t10.cost_model_digest"
+"""Attribute of a module: the digest of the cost model's file, where it has one."""
 IDLE_LEVEL = "rtensor.idle_level"
 """Over how many replicas an operator's weights are divided at rest: 0 spread over all cores, 1 as they are used."""
 
@@ -23,6 +26,16 @@ IDLE_LEVEL = "rtensor.idle_level"
 def expression_of(spec: OperatorSpec) -> Expression:
     """Return what a plan of the operator is checked against: extents, and the axes of every rotatable operand."""
     return Expression(spec.extents, tuple(operand.axes for operand in spec.rotatable))
+
+
+def state_cost_model(module: Any, model: str | CodeFile) -> None:
+    """Write on a module where its cycles come from. Needs a current context."""
+    attributes, digest = module.operation.attributes, digest_of(model)
+    attributes[COST_MODEL] = ir.StringAttr.get(name_of(model))
+    if digest is not None:
+        attributes[COST_MODEL_DIGEST] = ir.StringAttr.get(digest)
+    elif COST_MODEL_DIGEST in attributes:
+        del attributes[COST_MODEL_DIGEST]
 
 
 def annotate(module: Any, read: ReadModule, plan: ModulePlan) -> None:

@@ -77,8 +77,8 @@ class Executable:
     cost_model: str = registry.DEFAULT_COST_MODEL
     codelets: tuple[str, ...] = ()
     """Files that declare users' own codelets (docs/codelets.md)."""
-    cost_file: str = ""
-    """Where the file of the cost model is now, if it was named again; empty: `cost_model` says it."""
+    cost_file: registry.CodeFile | str | None = None
+    """The file of the cost model, where this process was given it; `cost_model` alone never has one run."""
     code: tuple[CodeRecord, ...] = field(default=(), repr=False)
     """Digests of the files of the cost model and of the codelets."""
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -137,20 +137,15 @@ class Executable:
             planner_seconds=self.planner_seconds,
         )
 
-    @property
-    def named_cost_model(self) -> str:
-        """Return the cost model as `t10.cost.registry` finds it now."""
-        return self.cost_file or self.cost_model
-
     def costs(self) -> CostModel:
         """Return the cost model that the model was planned under; raises `InputError` where its file is not there."""
         try:
             with registry.using_cost_files(_cost_files(self.codelets)):
-                base = registry.cost_model(self.named_cost_model, self.chip)
+                base = registry.cost_model(self.cost_file or self.cost_model, self.chip)
         except InputError as error:
             raise InputError(
                 f"the model was planned under cost model {self.cost_model}: {error.message}",
-                hint="go where its file is, or compile again under another one (--cost-model)",
+                hint=error.hint or "go where its file is, or compile again under another one (--cost-model)",
             ) from None
         return (
             cast("CostModel", MeasuredCostModel(cast("IpuCostModel", base), self.measured))
@@ -234,7 +229,7 @@ class Executable:
             source=about.source,
             cost_model=about.cost_model,
             codelets=tuple(str(path) for path in codelets),
-            cost_file=cost_model if has_cost_file else "",
+            cost_file=registry.given(cost_model) if has_cost_file else None,
             code=about.code,
             options=about.options,
             planner_seconds=about.planner_seconds,
@@ -311,13 +306,14 @@ def compile(
     chosen, pins = options or Options(), None if plan is None else read_pins(plan)
     kept = PlanCache(Path(cache)) if isinstance(cache, (str, Path)) else cache
     code = code_records(cost_model, codelets)
+    costs = registry.given(cost_model)
     clock = _Stopwatch(progress)
     clock.report("import", 0, 1)
     imported = _imported(model, frontend, shapes, dtype, constants)
     with registry.using_cost_files(_cost_files(codelets)):
         compiled = compile_module(
             imported.module, spec, chosen, clock.report,
-            cost_model=cost_model, pins=pins, executor=executor, cache=kept,
+            cost_model=costs, pins=pins, executor=executor, cache=kept,
         )  # fmt: skip
     clock.stop()
     return Executable(
@@ -326,7 +322,8 @@ def compile(
         module=compiled.text,
         weights={**stored_weights(imported.weights, compiled.orders), **compiled.constants},
         source=Path(imported.source).name,
-        cost_model=cost_model,
+        cost_model=registry.name_of(costs),
+        cost_file=costs if isinstance(costs, registry.CodeFile) else None,
         codelets=tuple(str(path) for path in codelets),
         code=code,
         options=_as_json(chosen),
@@ -356,13 +353,13 @@ def _imported(
         return replace(import_model(file, shapes=shapes, dtype=dtype, constants=constants), source=str(model))
 
 
-def _cost_files(codelets: Sequence[str | Path]) -> tuple[Path, ...]:
-    """Return the cost functions that files of codelets name."""
+def _cost_files(codelets: Sequence[str | Path]) -> tuple[registry.CodeFile, ...]:
+    """Return the cost functions that files of codelets name, which must have been given, not read from data."""
     if not codelets:
         return ()
     from t10.codelets.user import cost_files
 
-    return cost_files(codelets)
+    return tuple(registry.given_file(path) for path in cost_files(codelets))
 
 
 def checked_inputs(expected: Sequence[TensorValue], given: Mapping[str, ArrayLike]) -> Arrays:

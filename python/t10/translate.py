@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from t10.core.device import DeviceProgram
+from t10.core.guard import ended_clearly, reading
+from t10.core.streams import exit_code_of_output, write_stdout
 from t10.errors import EXIT_INTERNAL, InputError, T10Error
 
 _HELP = """t10-translate: turn a module of the ipu dialect into text for the chip
@@ -21,11 +23,12 @@ usage: t10-translate --ipu-to-poplar|--ipu-to-asm|--ipu-to-codelets [FILE] [-o O
   -o OUT             write there instead of to standard output
   --help             print this text and exit
 
-FILE is what t10-opt --t10-lower-ipu prints (default or -: standard input). Weights have no values in IR: `t10 compile`
-writes them beside the program.
+FILE is what t10-opt --t10-lower-ipu writes, text or bytecode (default or -: standard input). Weights have no values in
+IR: `t10 compile` writes them beside the program. OUT is replaced at once; devices and FIFOs are written into.
 
 Exit codes: 0 success   1 wrong command line   2 bad input   3 not supported   5 invalid IR
 """
+EXIT_INTERRUPTED = 130
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +49,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"t10-translate: {command}; try 't10-translate --help'", file=sys.stderr)
         return 1
     try:
-        _translate(command)
+        with ended_clearly("t10-translate"):
+            _translate(command)
     except T10Error as error:
         print(f"t10-translate: error: {error}", file=sys.stderr)
         return error.exit_code
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
     except Exception as error:
+        code = exit_code_of_output(error, "t10-translate")
+        if code is not None:
+            return code
         print(f"t10-translate: internal error: {type(error).__name__}: {error}", file=sys.stderr)
         return EXIT_INTERNAL
     return 0
@@ -83,32 +92,38 @@ def _parsed(words: list[str]) -> _Command | str:
 def _translate(command: _Command) -> None:
     """Read the module and write what is asked for; nothing is written where that fails."""
     program = _program(command.source)
-    if command.target == "--ipu-to-poplar" and command.output and not command.output.endswith(".cpp"):
+    if command.target == "--ipu-to-poplar" and _is_folder(command.output):
         from t10.emit.poplar.write import write_program
 
         write_program(program, command.output, {})
         return
     text = _TARGETS[command.target](program)
     if not command.output:
-        sys.stdout.write(text)
+        write_stdout(text.encode("utf-8"))
         return
     from t10.core.atomic import write_text
 
     write_text(command.output, text)
 
 
+def _is_folder(output: str) -> bool:
+    """Return whether a path names a folder to write: no .cpp file, and no device or FIFO that is there."""
+    if not output or output.endswith(".cpp"):
+        return False
+    return not os.path.exists(output) or os.path.isdir(output) or os.path.isfile(output)
+
+
 def _program(source: str) -> DeviceProgram:
     """Return the device program of a file of IR."""
     from t10.dialect.mlir import ir, new_context
+    from t10.opt.source import display_name, read
     from t10.passes.device.read import find_graph, read_graph
 
-    try:
-        text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read {source}: {error}") from error
+    data = read(source)
     with new_context(), ir.Location.unknown():
         try:
-            module = ir.Module.parse(text)
+            with reading(display_name(source)):
+                module = ir.Module.parse(data)
         except ir.MLIRError as error:
             reason = " ".join(str(error).split())
             raise InputError(

@@ -12,7 +12,7 @@
 // RUN: t10 run %t --engine iss | filecheck %s --check-prefix=RAN
 
 // COMPILE: program: {{[0-9]+}} codelets ({{[0-9,]+}} bytes of code), {{[0-9]+}} compute sets, {{[0-9]+}} exchanges; {{[0-9,]+}} bytes per tile
-// COMPILE: wrote {{.*}}: module.mlir, plan.json, report.json, weights.npz, program/
+// COMPILE: wrote {{.*}}: module.mlir, plan.json, report.json, weights.npz, program/, manifest.json
 // RAN: {{[0-9,]+}} cycles, {{.*}} (modelled, instruction-set simulator): compute
 // RAN: inputs were random
 // TRACE: "traceEvents"
@@ -23,7 +23,7 @@
 // CODE: exitz
 // NOTRACE: t10: error: --trace needs an engine that counts cycles
 // PLANNED-NOT: program:
-// PLANNED: wrote {{.*}}: module.mlir, plan.json, report.json, weights.npz{{$}}
+// PLANNED: wrote {{.*}}: module.mlir, plan.json, report.json, weights.npz, manifest.json{{$}}
 func.func @layer(%x: tensor<4x8xf32> {t10.name = "x"}) -> (tensor<4x2xf32> {t10.name = "y"}) {
   %w = arith.constant dense<[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0], [1.5, 2.5], [3.5, 4.5], [5.5, 6.5], [7.5, 8.5]]> : tensor<8x2xf32>
   %zero = arith.constant 0.0 : f32

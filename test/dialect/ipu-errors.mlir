@@ -421,7 +421,7 @@
 // -----
 
 "ipu.graph"() ({
-  // expected-error @+1 {{'ipu.host' op piece has operand = x, expected an integer}}
+  // expected-error @+1 {{'ipu.host' op piece has operand = "x", expected an integer}}
   "ipu.host"() {name = "x", direction = "input", element = f16, shape = [8], pieces = [{operand = "x", table = "t"}]} : () -> ()
   "ipu.sequence"() ({ }) : () -> ()
 }) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
@@ -429,14 +429,14 @@
 // -----
 
 "ipu.graph"() ({
-  // expected-error @+1 {{'ipu.host' op shape holds x, expected integers only}}
+  // expected-error @+1 {{'ipu.host' op shape holds "x", expected integers only}}
   "ipu.host"() {name = "x", direction = "input", element = f16, shape = ["x"], pieces = []} : () -> ()
   "ipu.sequence"() ({ }) : () -> ()
 }) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
 
 // -----
 
-// expected-error @+1 {{word has operand = x, expected an integer}}
+// expected-error @+1 {{word has operand = "x", expected an integer}}
 "ipu.graph"() ({
   %x = "ipu.alloc"() {sym_name = "x", role = "input", element = f16, shape = [8], address = 0, mapping = [[0, 3]]} : () -> !ipu.tensor
   "ipu.codelet"() {sym_name = "c", kind = "multi", summary = "", stack_bytes = 0, apart = [], assembly = "", cpp_reference = "",

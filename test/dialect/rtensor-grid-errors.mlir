@@ -121,5 +121,5 @@ func.func private @unknown(tensor<2x6xf16, #rtensor.layout<#grid, {map = affine_
 // -----
 
 #grid = #rtensor.grid<{f_op = [2, 3, 1], lengths = [1, 1, "x"], steps = [1, 1, 3], loop_order = [2], core_order = [0, 1], phases = [[], [], [[2, 1, 3, 1], [3, 1, 2, 0]]]}>
-// expected-error @+1 {{argument #0: lengths holds x, expected integers only}}
+// expected-error @+1 {{argument #0: lengths holds "x", expected integers only}}
 func.func private @not_integers(tensor<2x6xf16, #rtensor.layout<#grid, {map = affine_map<(m, n, k) -> (m, k)>, fs = [2, 1], ft = [1, 3], rp = [0, 2]}>>)

@@ -115,7 +115,7 @@ func.func private @map(tensor<2x6xf16, #rtensor.layout<#grid, {map = affine_map<
 // -----
 
 #grid = #rtensor.grid<{f_op = [2, 3, 1], lengths = [1, 1, 6], steps = [1, 1, 3], loop_order = [2], core_order = [0, 1], phases = [[], [], [[2, 1, 3, 1], [3, 1, 2, 0]]]}>
-// expected-error @+1 {{argument #0: layout map is (0, 2), expected an affine map over the 3 axes of the grid}}
+// expected-error @+1 {{argument #0: layout map is [0, 2], expected an affine map over the 3 axes of the grid}}
 func.func private @not_a_map(tensor<2x6xf16, #rtensor.layout<#grid, {map = [0, 2], fs = [2, 1], ft = [1, 3], rp = [0, 2]}>>)
 
 // -----
@@ -127,13 +127,13 @@ func.func private @not_affine(tensor<2x6xf16, #rtensor.layout<#grid, {map = affi
 // -----
 
 #grid = #rtensor.grid<{f_op = [2, 3, 1], lengths = [1, 1, 6], steps = [1, 1, 3], loop_order = [2], core_order = [0, 1], phases = [[], [], [[2, 1, 3, 1], [3, 1, 2, 0]]]}>
-// expected-error @+1 {{argument #0: layout scatter is x and partial , expected a number and a name}}
+// expected-error @+1 {{argument #0: layout scatter is "x" and partial "", expected a number and a name}}
 func.func private @numbers(tensor<2x6xf16, #rtensor.layout<#grid, {map = affine_map<(m, n, k) -> (m, k)>, fs = [2, 1], ft = [1, 3], rp = [0, 2], scatter = "x"}>>)
 
 // -----
 
 #grid = #rtensor.grid<{f_op = [2, 3, 1], lengths = [1, 1, 6], steps = [1, 1, 3], loop_order = [2], core_order = [0, 1], phases = [[], [], [[2, 1, 3, 1], [3, 1, 2, 0]]]}>
-// expected-error @+1 {{argument #0: ft is (1,), expected one entry per tensor dim, here 2}}
+// expected-error @+1 {{argument #0: ft is [1], expected one entry per tensor dim, here 2}}
 func.func private @per_dim(tensor<2x6xf16, #rtensor.layout<#grid, {map = affine_map<(m, n, k) -> (m, k)>, fs = [2, 1], ft = [1], rp = [0, 2]}>>)
 
 // -----
@@ -152,7 +152,7 @@ func.func private @compound(tensor<7x3xf16, #rtensor.layout<#grid, {map = affine
 // -----
 
 #grid = #rtensor.grid<{f_op = [2, 3, 1], lengths = [1, 1, 6], steps = [1, 1, 3], loop_order = [2], core_order = [0, 1], phases = [[], [], [[2, 1, 3, 1], [3, 1, 2, 0]]]}>
-// expected-error @+1 {{argument #0: fs[1] = (2,), expected one number per axis of the dim}}
+// expected-error @+1 {{argument #0: fs[1] = [2], expected one number per axis of the dim}}
 func.func private @one_axis(tensor<2x6xf16, #rtensor.layout<#grid, {map = affine_map<(m, n, k) -> (m, k)>, fs = [2, [2]], ft = [1, 3], rp = [0, 2]}>>)
 
 // -----
@@ -185,7 +185,7 @@ func.func private @linear(tensor<8xf16, #rtensor.linear<{cores = 0}>>)
 
 // -----
 
-// expected-error @+1 {{argument #0: linear layout on cores = all, expected an integer}}
+// expected-error @+1 {{argument #0: linear layout on cores = "all", expected an integer}}
 func.func private @linear_type(tensor<8xf16, #rtensor.linear<{cores = "all"}>>)
 
 // -----

@@ -77,10 +77,13 @@ def test_codelets_of_a_folder_run_only_if_they_are_named_again(
     assert main(["run", str(folder), "--engine", "iss", "--codelets", given]) == 0
     assert main(["run", str(folder), "--engine", "iss"]) == 2
     assert f"add --codelets {given}" in capsys.readouterr().err
-    assembly = next(mine.glob("*.S"))
-    assembly.write_text(assembly.read_text() + "\n")
-    assert main(["run", str(folder), "--codelets", given]) == 2
-    assert f"{assembly.name} has sha256" in capsys.readouterr().err
+    for name, line in (("leaky_relu_float.cpp", "\n"), ("common.h", "\n.set OTHER, 1\n")):
+        text = (mine / name).read_text()
+        (mine / name).write_text(text + line)
+        assert main(["run", str(folder), "--codelets", given]) == 2
+        assert f"is not the codelets file that {folder} was made with" in capsys.readouterr().err
+        (mine / name).write_text(text)
+    assert main(["run", str(folder), "--codelets", given]) == 0
 
 
 def test_without_declarations_the_bundled_families_are_used(leaky: Path) -> None:

@@ -3,7 +3,7 @@
 // RUN: t10-opt --t10-reconcile="chip=test-16" %s | filecheck %s --check-prefix=IPU
 // RUN: t10-opt --t10-partition="chip=test-16" --t10-pareto="cost-model=t10-paper" %s 2>&1 >%t | filecheck %s --check-prefix=KEPT
 // RUN: t10-opt --t10-partition="chip=test-16 cost-model=%S/Inputs/slow_products.py" --t10-reconcile --t10-lower-ipu %s | filecheck %s --check-prefix=FILE
-// RUN: t10-opt --t10-partition="chip=test-16 cost-model=%S/Inputs/slow_products.py" --t10-place %s | t10-opt --t10-verify-plan --t10-expand --t10-lower-ipu | filecheck %s --check-prefix=FILE
+// RUN: t10-opt --t10-partition="chip=test-16 cost-model=%S/Inputs/slow_products.py" --t10-place %s | t10-opt --allow-cost-model=%S/Inputs/slow_products.py --t10-verify-plan --t10-expand --t10-lower-ipu | filecheck %s --check-prefix=FILE
 // RUN: not t10-opt --t10-partition="chip=test-16 cost-model=fast" %s 2>&1 | filecheck %s --check-prefix=UNKNOWN
 // RUN: not t10-opt --t10-partition="chip=test-16 cost-model=%t.none.py" %s 2>&1 | filecheck %s --check-prefix=NONE
 

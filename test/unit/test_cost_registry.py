@@ -21,6 +21,7 @@ from t10.cost import (
     UserCost,
     cost_model,
     cost_model_names,
+    given,
     paper_cost_model,
     register_cost,
     register_cost_model,
@@ -167,10 +168,10 @@ WRONG: tuple[tuple[Callable[[Any, Any], Any], str], ...] = (
 )
 
 
-@pytest.mark.parametrize(("given", "message"), WRONG)
+@pytest.mark.parametrize(("function", "message"), WRONG)
 @pytest.mark.filterwarnings("ignore:divide by zero")
-def test_wrong_answers_name_the_function_and_the_operator(given: Any, message: str) -> None:
-    cost = CustomCostModel(BASE, (UserCost("mine", "elementwise", given),))
+def test_wrong_answers_name_the_function_and_the_operator(function: Any, message: str) -> None:
+    cost = CustomCostModel(BASE, (UserCost("mine", "elementwise", function),))
     with pytest.raises(InputError, match=message) as caught:
         cost.sub_task_cycles_many(MAP, np.array([[4, 1], [2, 2]]))
     assert caught.value.operator == MAP.name
@@ -233,7 +234,7 @@ def written(folder: Path, text: str) -> str:
 
 def test_a_file_lays_what_it_registers_over_the_default_model(tmp_path: Path) -> None:
     path = written(tmp_path, FILE)
-    cost = cost_model(path, CHIP)
+    cost = cost_model(given(path), CHIP)
     assert cost.name == path
     assert cost.sub_task_cycles(MAP, (2, 9)) == 42
     assert cost.sub_task_cycles(MATMUL, (8, 8, 8)) == BASE.sub_task_cycles(MATMUL, (8, 8, 8))
@@ -241,18 +242,18 @@ def test_a_file_lays_what_it_registers_over_the_default_model(tmp_path: Path) ->
 
 
 def test_a_named_function_of_a_file_chooses_the_base(tmp_path: Path) -> None:
-    cost = cost_model(written(tmp_path, FILE) + ":on_paper", CHIP)
+    cost = cost_model(given(written(tmp_path, FILE) + ":on_paper"), CHIP)
     assert cost.sub_task_cycles(MAP, (2, 9)) == 42
     assert cost.shift_cycles(99) == paper_cost_model(CHIP).shift_cycles(99)
 
 
 def test_a_file_with_a_function_cost_model_needs_no_name(tmp_path: Path) -> None:
     text = "from t10.cost import IpuCostModel as cost_model\n"
-    assert cost_model(written(tmp_path, text), CHIP).copy_cycles(800) == BASE.copy_cycles(800)
+    assert cost_model(given(written(tmp_path, text)), CHIP).copy_cycles(800) == BASE.copy_cycles(800)
 
 
 def test_a_model_of_a_file_goes_to_another_process_as_the_file_it_came_from(tmp_path: Path) -> None:
-    cost = cost_model(written(tmp_path, FILE) + ":on_paper", CHIP)
+    cost = cost_model(given(written(tmp_path, FILE) + ":on_paper"), CHIP)
     again = pickle.loads(pickle.dumps(cost))
     assert again.sub_task_cycles(MAP, (2, 9)) == 42
     assert again.copy_cycles(800) == cost.copy_cycles(800)
@@ -271,12 +272,12 @@ def test_a_model_of_a_file_goes_to_another_process_as_the_file_it_came_from(tmp_
 )
 def test_mistakes_in_a_file_are_input_errors(tmp_path: Path, text: str, function: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        cost_model(written(tmp_path, text) + function, CHIP)
+        cost_model(given(written(tmp_path, text) + function), CHIP)
 
 
 def test_a_missing_file_is_named() -> None:
     with pytest.raises(InputError, match=r"cost model file no/such\.py does not exist"):
-        cost_model("no/such.py:f", CHIP)
+        given("no/such.py:f")
 
 
 def test_the_example_prices_sums_of_exponentials_over_either_model() -> None:
@@ -286,7 +287,7 @@ def test_the_example_prices_sums_of_exponentials_over_either_model() -> None:
         body=ScalarFunction(1, (ScalarOp("math.exp", (0,), "f32"),), 1),
     )
     for name in (path, f"{path}:on_paper"):
-        cost = cost_model(name, CHIP)
+        cost = cost_model(given(name), CHIP)
         assert cost.sub_task_cycles(exponentials, (3, 64)) == 90 + 3 * (12 + 32)
         assert isinstance(cost_program(cost, exponentials).sub_task, Formula)
         assert cost.fingerprint() is not None

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from t10.artefact.manifest import CodeKind, CodeRecord, FileRecord, digest_of
-from t10.codelets.user import files_of_declarations
+from t10.artefact.manifest import CodeKind, CodeRecord, digest_of, digest_of_bytes
+from t10.codelets.user import code_of_declarations
 from t10.cost.registry import file_of
 from t10.errors import InputError
 
@@ -26,9 +26,11 @@ def code_records(cost_model: str, codelets: Sequence[str | Path]) -> tuple[CodeR
     records: list[CodeRecord] = []
     file = file_of(cost_model)
     if file is not None:
-        records.append(CodeRecord(kind="cost model", name=cost_model, files=_digests(file)))
+        files = {file.name: digest_of(file)}
+        records.append(CodeRecord(kind="cost model", name=cost_model, files=files))
     for path in map(Path, codelets):
-        files = _digests(path, *files_of_declarations(path))
+        brought = {name: digest_of_bytes(code) for name, code in code_of_declarations(path).items()}
+        files = {path.name: digest_of(path), **brought}
         records.append(CodeRecord(kind="codelets", name=str(path), files=files))
     return tuple(records)
 
@@ -61,7 +63,7 @@ def _check_same(stated: CodeRecord, named: CodeRecord, folder: Path | str) -> No
         if one != other:
             take_it = f"t10 manifest {folder} {FLAGS[stated.kind]} {named.name}"
             raise InputError(
-                f"{named.name} is not the {stated.kind} that {folder} was made with: {name} has sha256 "
+                f"{named.name} is not the {stated.kind} file that {folder} was made with: {name} has sha256 "
                 f"{other.sha256[:DIGITS]}..., expected {one.sha256[:DIGITS]}...",
                 hint=f"compile again, or take it as it is with `{take_it}`",
             )
@@ -70,8 +72,3 @@ def _check_same(stated: CodeRecord, named: CodeRecord, folder: Path | str) -> No
 def _function(name: str) -> str:
     """Return the function of FILE.py:FUNCTION, empty where none is named."""
     return name.rpartition(".py")[2]
-
-
-def _digests(path: Path, *named: str) -> dict[str, FileRecord]:
-    """Return the digests of a file, and of those that it names, seen from its folder."""
-    return {name: digest_of(path.parent / name) for name in (path.name, *named)}

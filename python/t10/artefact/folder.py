@@ -119,7 +119,7 @@ def check_replaceable(path: Path | str) -> tuple[str, ...]:
         return ()
     if not target.is_dir():
         raise InputError(f"cannot write folder {target}: it is a file")
-    if not any(target.iterdir()):
+    if all(path.name.startswith(STAGING_PREFIX) for path in target.iterdir()):
         return ()
     if not (target / MANIFEST_FILE).is_file():
         raise InputError(

@@ -143,6 +143,11 @@ def digest_of(path: Path) -> FileRecord:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from None
 
 
+def digest_of_bytes(data: bytes) -> FileRecord:
+    """Return the record of a file that holds `data`."""
+    return FileRecord(sha256=hashlib.sha256(data).hexdigest(), bytes=len(data))
+
+
 def manifest_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of manifest.json."""
     schema = Manifest.model_json_schema()

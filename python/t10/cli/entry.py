@@ -16,16 +16,15 @@
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 from collections.abc import Callable, Sequence
 
 from t10.cli.arguments import Arguments, parse
 from t10.core.guard import ended_clearly
+from t10.core.streams import exit_code_of_output
 from t10.errors import EXIT_INTERNAL, T10Error
 
 EXIT_INTERRUPTED = 130
-EXIT_BROKEN_PIPE = 141
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -39,10 +38,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("\ninterrupted", file=sys.stderr)
         return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read our output has left; what is still buffered must not raise again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_BROKEN_PIPE
     except T10Error as error:
         if arguments.debug:
             raise
@@ -51,6 +46,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("\n".join((f"t10: error: {error}", *error.details)), file=sys.stderr)
         return error.exit_code
     except Exception as error:
+        code = exit_code_of_output(error, "t10")
+        if code is not None:
+            return code
         if arguments.debug:
             raise
         return _internal(error)

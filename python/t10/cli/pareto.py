@@ -14,7 +14,7 @@ from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import ModulePlan
-from t10.cost.registry import cost_model, file_of
+from t10.cost.registry import CodeFile, cost_model, file_of, given
 from t10.driver import Progress
 from t10.explain.expression import formula
 from t10.explain.front import front_points
@@ -30,6 +30,7 @@ class _Source:
     graph: Graph
     chip: ChipSpec
     cost_model_name: str
+    cost_source: str | CodeFile
     plan: ModulePlan | None = None
 
 
@@ -50,7 +51,7 @@ def run_pareto(arguments: Arguments) -> int:
         found = search_operator(
             spec,
             source.chip,
-            cost_model(source.cost_model_name, source.chip),
+            cost_model(source.cost_source, source.chip),
             options,
             progress=lambda share: progress("search", round(100 * share), 100),
         )
@@ -105,11 +106,13 @@ def _source(arguments: Arguments, progress: Progress) -> _Source:
         folder = Folder.open(arguments.model)
         # What the folder was made with is named again by the option that names another one to search under.
         is_of_user = file_of(folder.manifest.about.cost_model) is not None
-        given = arguments if is_of_user else replace(arguments, cost_model="")
-        executable = loaded(folder, given)
+        executable = loaded(folder, arguments if is_of_user else replace(arguments, cost_model=""))
         chip = load_chip(arguments.chip) if arguments.chip else executable.chip
-        cost_model_name = arguments.cost_model or executable.cost_model
-        return _Source(executable.plan.graph, chip, cost_model_name, executable.plan)
+        if arguments.cost_model:
+            name, costs = arguments.cost_model, given(arguments.cost_model)
+        else:
+            name, costs = executable.cost_model, executable.cost_file or executable.cost_model
+        return _Source(executable.plan.graph, chip, name, costs, executable.plan)
     from t10.dialect.mlir import ir
     from t10.frontend.importer import import_model
     from t10.passes.pipeline import fused
@@ -120,4 +123,5 @@ def _source(arguments: Arguments, progress: Progress) -> _Source:
     module = import_model(arguments.model, shapes=shapes, dtype=arguments.dtype, constants=constants).module
     with module.context, ir.Location.unknown():
         graph = fused(module, progress).graph
-    return _Source(graph, chip, arguments.cost_model or DEFAULT_COST_MODEL)
+    name = arguments.cost_model or DEFAULT_COST_MODEL
+    return _Source(graph, chip, name, given(name))

@@ -9,6 +9,7 @@ from rich.table import Table
 from t10.chip import load_chip
 from t10.cli.arguments import Arguments
 from t10.cli.terminal import new_table, progress_bar, say, stdout
+from t10.core.atomic import check_writable
 from t10.core.graph import Graph
 from t10.cost.classes import OperatorClass, class_of
 from t10.cost.combine import combine_operator
@@ -29,6 +30,11 @@ def run_profile(arguments: Arguments) -> int:
 
     With `--exchange`, the communication model is fitted instead.
     """
+    check_writable(arguments.output, arguments.plot)
+    if arguments.plot is not None:
+        from t10.explain.picture import check_picture
+
+        check_picture(arguments.plot)
     if arguments.exchange:
         return _run_exchange(arguments)
     n_samples = arguments.samples or SAMPLES

@@ -9,6 +9,7 @@ from t10.backend import PROGRAM_FOLDER, lowered
 from t10.cli.arguments import Arguments
 from t10.cli.options import loaded
 from t10.cli.terminal import progress_bar, say, stdout
+from t10.core.device import DeviceProgram
 from t10.driver import Executable, Progress
 from t10.report.table import operator_table, slowest, summary
 
@@ -23,23 +24,22 @@ def run_report(arguments: Arguments) -> int:
     rows = report.operators if arguments.rows is None else slowest(report, arguments.rows)
     console.print(operator_table(rows, title=f"Operators (cycles are modelled, {executable.cost_model})"))
     if arguments.plots:
+        program = lowered(executable).program if folder.names(PROGRAM_FOLDER) else None
         with progress_bar(quiet=arguments.quiet) as progress, amended(folder) as into:
-            has_program = bool(folder.names(PROGRAM_FOLDER))
-            names = write_report_files(into, executable, progress, has_program=has_program)
+            names = write_report_files(into, executable, progress, program)
         say(console, f"wrote {arguments.folder}/: {', '.join(names)}")
         say(console, "open trace.json at ui.perfetto.dev")
     return 0
 
 
 def write_report_files(
-    folder: Path, executable: Executable, progress: Progress, *, has_program: bool = False
+    folder: Path, executable: Executable, progress: Progress, program: DeviceProgram | None = None
 ) -> tuple[str, ...]:
     """Write report.html, its plots and the planned timeline into a folder; returns the names of the files.
 
-    A device program that was compiled, `has_program`, is drawn too.
+    The memory of a device program is drawn too, where there is one.
     """
     from t10.report.page import write_page
 
-    program = lowered(executable).program if has_program else None
     report = executable.report()
     return write_page(folder, executable.plan, executable.chip, report, progress, program=program)

@@ -14,6 +14,7 @@ from t10.backend import run_on_host, run_on_tiles
 from t10.cli.arguments import Arguments
 from t10.cli.options import loaded
 from t10.cli.terminal import progress_bar, say, stdout
+from t10.core.atomic import check_writable
 from t10.driver import Executable
 from t10.errors import InputError
 from t10.random_inputs import random_inputs
@@ -33,6 +34,7 @@ def run_run(arguments: Arguments) -> int:
     executable = loaded(folder, arguments)
     if arguments.trace is not None and arguments.engine == "poplar-host":
         raise InputError("--trace needs an engine that counts cycles", hint="take --engine plan or iss")
+    check_writable(arguments.outputs, arguments.trace)
     if arguments.inputs is None:
         drawn = random_inputs(executable.plan.graph, arguments.seed)
         inputs = as_declared(drawn, executable.unsigned)

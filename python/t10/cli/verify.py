@@ -12,6 +12,7 @@ from t10.cli.cache import cache_of
 from t10.cli.options import chip_of, constants_of, plan_options_of, shapes_of
 from t10.cli.prove import PROVED, prove
 from t10.cli.terminal import progress_bar, say, stdout
+from t10.core.atomic import check_writable
 from t10.driver import Executable, compile
 from t10.errors import InputError
 from t10.random_inputs import random_inputs
@@ -24,6 +25,7 @@ EXIT_DIFFERS = 1
 
 def run_verify(arguments: Arguments) -> int:
     """Compile, execute, compare; return 1 when an output differs by more than its tolerance."""
+    check_writable(arguments.outputs)
     given, references = _given(arguments)
     options, shapes = plan_options_of(arguments), shapes_of(arguments)
     if arguments.tolerance is not None and not arguments.tolerance >= 0:

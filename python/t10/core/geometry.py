@@ -119,28 +119,37 @@ def dim_indices(dim: AffineDim, lengths: AxisSizes, plan: OperatorPlan, starts: 
     return first[:, None] + slots
 
 
+def element_parts(operand: Operand, lengths: AxisSizes, plan: OperatorPlan, starts: Ints) -> tuple[Ints, ...]:
+    """Return what every slot of every dim adds to the row-major number of its element, (cores, extent) per dim.
+
+    A sum over the dims is negative where the slot lies outside the tensor.
+    """
+    parts: list[Ints] = []
+    n_elements = stride = max(prod(operand.shape), 1)
+    for dim, extent in zip(operand.dims, operand.shape, strict=True):
+        stride //= max(extent, 1)
+        index = dim_indices(dim, lengths, plan, starts)
+        # So little that the sum is negative, whatever the others are.
+        parts.append(np.where((index < 0) | (index >= extent), -n_elements, index * stride))
+    return tuple(parts)
+
+
 def flat_elements(
     operand: Operand, lengths: AxisSizes, plan: OperatorPlan, starts: Ints
 ) -> NDArray[np.int32]:
     """Return the row-major element number held by every slot, shape (cores, *partition); -1 outside the tensor."""
-    n_cores = plan.n_cores
-    n_elements = stride = max(prod(operand.shape), 1)
-    # An index outside of its dim counts so little that the sum is negative, whatever the others are.
-    dtype = np.int32 if n_elements * (len(operand.dims) + 1) <= MOST_INT32 else np.int64
-    flat: Array = np.zeros((n_cores,) + (1,) * len(operand.dims), dtype)
-    is_ragged = False
-    for d, (dim, extent) in enumerate(zip(operand.dims, operand.shape, strict=True)):
-        stride //= max(extent, 1)
-        index = dim_indices(dim, lengths, plan, starts)
-        bad = (index < 0) | (index >= extent)
-        index *= stride
-        if bad.any():
-            is_ragged = True
-            index[bad] = -n_elements
-        where = (n_cores, *(index.shape[1] if i == d else 1 for i in range(len(operand.dims))))
-        flat = flat + index.astype(dtype).reshape(where)
-    if is_ragged:
-        np.maximum(flat, -1, out=flat)
+    parts = element_parts(operand, lengths, plan, starts)
+    # Narrow where that holds every sum: these arrays are the largest that there are.
+    dtype = np.int32 if max(prod(operand.shape), 1) * (len(parts) + 1) <= MOST_INT32 else np.int64
+    flat: Array = np.zeros((plan.n_cores,) + (1,) * len(parts), dtype)
+    for d, part in enumerate(parts):
+        where = (plan.n_cores, *(part.shape[1] if i == d else 1 for i in range(len(parts))))
+        flat = flat + part.astype(dtype).reshape(where)
+    is_ragged = np.zeros(plan.n_cores, np.bool_)
+    for part in parts:
+        is_ragged |= (part < 0).any(axis=1)
+    ragged = np.flatnonzero(is_ragged)
+    flat[ragged] = np.maximum(flat[ragged], -1)
     return flat.astype(np.int32, copy=False)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from t10.core import geometry
+from t10.core.arrays import Ints
 from t10.core.chunks import chunk_slots
 from t10.core.expression import Operand, OperatorSpec
 from t10.core.graph import Graph, View
@@ -144,13 +145,24 @@ def operand_elements(spec: OperatorSpec, plan: OperatorPlan, number: int) -> NDA
 
     Inputs: as they lie before the first step. Epilogue inputs and the output: as the output lies after the last.
     """
-    operand = operand_of(spec, number)
-    n_inputs = len(spec.inputs)
-    at_start = number < n_inputs
-    slot = number if at_start else n_inputs
+    slot, starts = _lies(spec, plan, number)
+    lengths = geometry.window_lengths(plan, slot)
+    return geometry.flat_elements(operand_of(spec, number), lengths, plan, starts)
+
+
+def operand_parts(spec: OperatorSpec, plan: OperatorPlan, number: int) -> tuple[Ints, ...]:
+    """Return the same dim by dim, as `geometry.element_parts`."""
+    slot, starts = _lies(spec, plan, number)
+    lengths = geometry.window_lengths(plan, slot)
+    return geometry.element_parts(operand_of(spec, number), lengths, plan, starts)
+
+
+def _lies(spec: OperatorSpec, plan: OperatorPlan, number: int) -> tuple[int, Ints]:
+    """Return the rotatable operand whose windows an operand follows, and where they start."""
+    at_start = number < len(spec.inputs)
+    slot = number if at_start else len(spec.inputs)
     positions = (0,) * len(plan.f_op) if at_start else final_positions(plan)
-    starts = geometry.window_starts(plan, slot, positions)
-    return geometry.flat_elements(operand, geometry.window_lengths(plan, slot), plan, starts)
+    return slot, geometry.window_starts(plan, slot, positions)
 
 
 def layout_map(spec: OperatorSpec | None, layout: ValueLayout, n_elements: int) -> ElementMap:
@@ -173,11 +185,13 @@ def scattered(
     elements: NDArray[np.int32], chunk_numbers: NDArray[np.int64], scatter: int
 ) -> NDArray[np.int32]:
     """Return chunk `chunk_numbers[core]` of every core's slots, shape (cores, ceil(slots / scatter)); -1 pads."""
-    length = partition_scatter(elements.shape[1], scatter)
-    columns = chunk_numbers[:, None] * length + np.arange(length)
-    inside = columns < elements.shape[1]
-    taken = np.take_along_axis(elements, np.minimum(columns, elements.shape[1] - 1), axis=1)
-    return np.where(inside, taken, np.int32(-1))
+    n_cores, n_slots = elements.shape
+    length = partition_scatter(n_slots, scatter)
+    whole = elements
+    if n_slots < scatter * length:
+        whole = np.full((n_cores, scatter * length), -1, np.int32)
+        whole[:, :n_slots] = elements
+    return whole.reshape(n_cores, scatter, length)[np.arange(n_cores), chunk_numbers]
 
 
 def view_elements(graph: Graph, value: str) -> ViewElements:

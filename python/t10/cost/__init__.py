@@ -9,6 +9,7 @@ from t10.cost.registry import (
     DEFAULT_COST_MODEL,
     cost_model,
     cost_model_names,
+    given,
     register_cost,
     register_cost_model,
 )
@@ -23,6 +24,7 @@ __all__ = [
     "advance_bytes",
     "cost_model",
     "cost_model_names",
+    "given",
     "operator_cycles",
     "paper_cost_model",
     "register_cost",

@@ -1,12 +1,15 @@
 """Cost models by name: the bundled ones, registered ones, and those of a user's Python file.
 
 ```
-cost_model("ipu", chip)                     cost_model("t10-paper", chip)
-cost_model("fit.json", chip)                ipu with costs that `t10 profile` fitted
-cost_model("mine.py", chip)                 what mine.py registers with `register_cost`, over the default model;
-                                            or its function `cost_model(chip)`, if it has one
-cost_model("mine.py:conservative", chip)    what its function `conservative(chip)` returns
+cost_model("ipu", chip)                           cost_model("t10-paper", chip)
+cost_model("fit.json", chip)                      ipu with costs that `t10 profile` fitted
+cost_model(given("mine.py"), chip)                what mine.py registers with `register_cost`, over the default model;
+                                                  or its function `cost_model(chip)`, if it has one
+cost_model(given("mine.py:conservative"), chip)   what its function `conservative(chip)` returns
 ```
+
+Only the code of a `CodeFile` runs. `given` makes one of what the command line or a Python call names; a name that was
+read from a module or a folder goes through `stated`, which finds the given file that it means, or raises.
 """
 
 from __future__ import annotations
@@ -14,8 +17,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
+from dataclasses import dataclass
 from hashlib import sha256
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import cast
@@ -60,9 +63,26 @@ MEMBERS = (
 )
 """What a cost model must have."""
 
+DIGEST = "sha256:"
+
+
+@dataclass(frozen=True, slots=True)
+class CodeFile:
+    """A Python file that the command line or a Python call names: the only thing whose code runs.
+
+    `name` is how it was named, `function` what it names after the path (empty: none), `digest` that of its content.
+    """
+
+    name: str
+    path: Path
+    function: str
+    digest: str
+
+
 _factories: dict[str, Factory] = {"ipu": IpuCostModel, "t10-paper": paper_cost_model}
 _costs: list[UserCost] = []
-_files: list[str] = []
+_files: list[CodeFile] = []
+_given: list[CodeFile] = []
 
 
 def cost_model_names() -> tuple[str, ...]:
@@ -111,55 +131,123 @@ def registering() -> Generator[list[UserCost]]:
         _factories.update(factories)
 
 
+def given(name: str) -> str | CodeFile:
+    """Return the cost model that the command line or a Python call names; never pass a name that was read from data.
+
+    Raises InputError for a Python file that cannot be read.
+    """
+    return given_file(*_split(name)) if _is_file(name) else name
+
+
+def given_file(path: Path, function: str = "") -> CodeFile:
+    """Return a Python file that the command line or a Python call names. Raises InputError where it cannot be read."""
+    name = f"{path}:{function}" if function else str(path)
+    return CodeFile(name, path.resolve(), function, _digest(_content(path)))
+
+
+def stated(name: str, digest: str | None, *, also: str | CodeFile = "") -> str | CodeFile:
+    """Return the cost model that a module or a folder names, of a Python file the one that was given for it.
+
+    That is `also` or a file of `giving`, with this digest, or, where none is stated, of the same name. Raises
+    InputError where there is none, and for a table that is not the one of the digest.
+    """
+    if not _is_file(name):
+        if name.endswith(TABLE_SUFFIX) and digest not in (None, found := digest_of(name)):
+            raise InputError(
+                f"cost model {name} is not the one that was planned with: {found}, expected {digest}"
+            )
+        return name
+    path, function = _split(name)
+    files = [each for each in (also, *_given) if isinstance(each, CodeFile) and each.function == function]
+    for file in files:
+        if file.digest == digest or (digest is None and file.path.name == path.name):
+            return file
+    hint = f"if you trust it, give it: --cost-model {name} (t10), --allow-cost-model={name} (t10-opt)"
+    same_name = [file for file in files if file.path.name == path.name]
+    if same_name:
+        raise InputError(
+            f"cost model file {same_name[0].name} is not the one that was planned with: {same_name[0].digest}, "
+            f"expected {digest}"
+        )
+    raise InputError(f"cost model '{name}' is a Python file, which runs only where it is given", hint=hint)
+
+
+def digest_of(model: str | CodeFile) -> str | None:
+    """Return the digest of a cost model's file; None for a model that has none."""
+    if isinstance(model, CodeFile):
+        return model.digest
+    return _digest(_content(Path(model))) if model.endswith(TABLE_SUFFIX) else None
+
+
+def name_of(model: str | CodeFile) -> str:
+    """Return how a cost model was named."""
+    return model.name if isinstance(model, CodeFile) else model
+
+
 @contextmanager
-def using_cost_files(paths: Iterable[Path | str]) -> Generator[None]:
+def giving(files: Iterable[CodeFile]) -> Generator[None]:
+    """Let modules that are read inside name these files as their cost model."""
+    before = list(_given)
+    _given.extend(files)
+    try:
+        yield
+    finally:
+        _given[:] = before
+
+
+@contextmanager
+def using_cost_files(files: Iterable[CodeFile]) -> Generator[None]:
     """Lay what Python files register with `register_cost` over every cost model made inside."""
     before = list(_files)
-    _files.extend(str(Path(path).resolve()) for path in paths)
+    _files.extend(files)
     try:
         yield
     finally:
         _files[:] = before
 
 
-def cost_model(name_or_file: str, chip: ChipSpec) -> CostModel:
+def cost_model(source: str | CodeFile, chip: ChipSpec) -> CostModel:
     """Return a cost model by its name, or the one of a user's file, for a chip.
 
     Raises InputError for an unknown name, a file that is missing or fails, and what is no cost model.
     """
-    return _with_files(_cost_model(name_or_file, chip), name_or_file, chip, tuple(_files))
+    return _with_files(_cost_model(source, chip), source, chip, tuple(_files))
 
 
-def _with_files(model: CostModel, name: str, chip: ChipSpec, files: tuple[str, ...]) -> CostModel:
+def _with_files(
+    model: CostModel, source: str | CodeFile, chip: ChipSpec, files: tuple[CodeFile, ...]
+) -> CostModel:
     """Return a model with the costs laid over it that files register."""
     if not files:
         return model
     with registering() as registered:
         for file in files:
-            _loaded(Path(file))
+            _loaded(file)
         costs = tuple(registered)
-    return CustomCostModel(model, costs, remake=(_remade, (name, chip, files)))
+    return CustomCostModel(model, costs, remake=(_remade, (source, chip, files)))
 
 
-def _remade(name: str, chip: ChipSpec, files: tuple[str, ...]) -> CostModel:
+def _remade(source: str | CodeFile, chip: ChipSpec, files: tuple[CodeFile, ...]) -> CostModel:
     """Return the same model in another process."""
     with using_cost_files(files):
-        return cost_model(name, chip)
+        return cost_model(source, chip)
 
 
-def _cost_model(name_or_file: str, chip: ChipSpec) -> CostModel:
-    if _is_file(name_or_file):
-        return _model_of_file(name_or_file, chip)
-    if name_or_file.endswith(TABLE_SUFFIX):
-        fitted = IpuCostModel(chip, read_table(name_or_file), name_or_file)
+def _cost_model(source: str | CodeFile, chip: ChipSpec) -> CostModel:
+    if isinstance(source, CodeFile):
+        return _model_of_file(source, chip)
+    if source.endswith(TABLE_SUFFIX):
+        fitted = IpuCostModel(chip, read_table(source), source)
         return CustomCostModel(fitted, tuple(_costs)) if _costs else fitted
-    if name_or_file not in _factories:
+    if _is_file(source):
+        raise InputError(f"cost model '{source}' is a Python file, which runs only where it is given")
+    if source not in _factories:
         known = ", ".join(cost_model_names())
         raise InputError(
-            f"unknown cost model '{name_or_file}' (expected one of {known}, or FILE.py, or FILE.py:FUNCTION, "
+            f"unknown cost model '{source}' (expected one of {known}, or FILE.py, or FILE.py:FUNCTION, "
             "or FIT.json)"
         )
-    model = _checked(_factories[name_or_file](chip), name_or_file)
+    model = _checked(_factories[source](chip), source)
     is_of_today = takes_runs(model.epilogue_cycles_many)
     return model if is_of_today and not _costs else CustomCostModel(model, tuple(_costs))
 
@@ -176,20 +264,22 @@ def _is_file(name: str) -> bool:
 
 
 def _split(name: str) -> tuple[Path, str]:
-    """Return the file and the function of FILE.py[:FUNCTION]; the function is empty where none is named."""
-    stem, _, wanted = name.rpartition(f"{FILE_SUFFIX}:") if not name.endswith(FILE_SUFFIX) else (name, "", "")
-    return Path(stem.removesuffix(FILE_SUFFIX) + FILE_SUFFIX), wanted
+    """Return the path and the function of the name of a Python file."""
+    if name.endswith(FILE_SUFFIX):
+        return Path(name), ""
+    stem, _, function = name.rpartition(f"{FILE_SUFFIX}:")
+    return Path(stem + FILE_SUFFIX), function
 
 
-def _model_of_file(name: str, chip: ChipSpec) -> CostModel:
+def _model_of_file(file: CodeFile, chip: ChipSpec) -> CostModel:
     """Return the cost model of a file, which pickles as the way it was made."""
-    path, wanted = _split(name)
+    path, wanted = _split(file.name)
     with registering() as registered:
-        module = _loaded(path)
+        module = _loaded(file)
         costs = tuple(registered)
         function = getattr(module, wanted or FILE_FUNCTION, None)
         if callable(function) and function is not cost_model:  # not ours, imported by the file
-            base = _checked(_made(cast("Factory", function), chip, name), name)
+            base = _checked(_made(cast("Factory", function), chip, file.name), file.name)
             costs = ()
         elif wanted:
             known = sorted(key for key, value in vars(module).items() if isinstance(value, FunctionType))
@@ -202,27 +292,39 @@ def _model_of_file(name: str, chip: ChipSpec) -> CostModel:
             )
         else:
             base = _factories[DEFAULT_COST_MODEL](chip)
-    resolved = f"{path.resolve()}:{wanted}" if wanted else str(path.resolve())
-    return CustomCostModel(base, costs, label=name, remake=(cost_model, (resolved, chip)))
+    return CustomCostModel(base, costs, label=file.name, remake=(cost_model, (file, chip)))
 
 
-def _loaded(path: Path) -> ModuleType:
-    """Return a Python file as a module, executed anew."""
-    if not path.is_file():
-        raise InputError(f"cost model file {path} does not exist")
-    name = f"t10_cost_{sha256(str(path.resolve()).encode()).hexdigest()[:16]}"
-    spec = spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise InputError(f"cost model file {path} is not a Python file")
-    module = module_from_spec(spec)
+def _loaded(file: CodeFile) -> ModuleType:
+    """Return a Python file as a module, executed anew: the text of that digest, never compiled code beside it."""
+    path, _ = _split(file.name)
+    content = _content(file.path)
+    if _digest(content) != file.digest:
+        raise InputError(f"cost model file {path} has changed since it was given")
+    name = f"t10_cost_{sha256(str(file.path).encode()).hexdigest()[:16]}"
+    module = ModuleType(name)
+    module.__file__ = str(file.path)
     sys.modules[name] = module  # dataclasses and pickle look a class's module up there
     try:
-        spec.loader.exec_module(module)
+        exec(compile(content, str(file.path), "exec", dont_inherit=True), module.__dict__)
     except T10Error:
         raise
     except Exception as error:
         raise InputError(f"cost model file {path} failed: {type(error).__name__}: {error}") from error
     return module
+
+
+def _content(path: Path) -> bytes:
+    if not path.is_file():
+        raise InputError(f"cost model file {path} does not exist")
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot read cost model file {path}: {error.strerror}") from None
+
+
+def _digest(content: bytes) -> str:
+    return DIGEST + sha256(content).hexdigest()
 
 
 def _made(factory: Factory, chip: ChipSpec, name: str) -> CostModel:

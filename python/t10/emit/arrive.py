@@ -70,21 +70,29 @@ class Homes:
         )
         found = self._patterns.get(key)
         if found is None:
-            found = self._pattern(operand, wanted, homes, is_padded=movement.is_padded(spec, operand, plan))
+            parts = movement.operand_parts(spec, plan, number)
+            is_padded = movement.is_padded(spec, operand, plan)
+            found = self._pattern(operand, parts, plan.n_cores, homes, is_padded=is_padded)
             self._patterns[key] = found
         return variables, found
 
     def _pattern(
-        self, operand: Operand, wanted: ValueLayout, homes: list[ValueLayout], *, is_padded: bool
+        self,
+        operand: Operand,
+        wanted: tuple[Ints, ...],
+        n_cores: int,
+        homes: list[ValueLayout],
+        *,
+        is_padded: bool,
     ) -> Pattern:
-        """Return the pattern that brings an operand from the layouts of its sources to the wanted one."""
-        target = self.element_map(wanted)
+        """Return the pattern that brings an operand, wanted as `movement.operand_parts` says, from its sources."""
         through = movement.view_elements(self.graph, operand.name)
         maps = [self.element_map(home) for home in homes]
         sizes = [prod(self._shapes[source]) for source in through.sources]
         ids = None if through.sources == (operand.name,) else np.ascontiguousarray(through.ids.reshape(-1))
         moves, fills = _routes.runs(
-            target.elements,
+            wanted,
+            n_cores,
             ids,
             [(m.elements, m.copies, n) for m, n in zip(maps, sizes, strict=True)],
             len(through.constants),

@@ -8,7 +8,7 @@ from math import ceil, sqrt
 from pathlib import Path
 from typing import Any
 
-from t10.core.atomic import replaced_file, write_text
+from t10.core.atomic import write_bytes, write_text
 from t10.errors import InputError
 from t10.explain.explanation import Explanation
 from t10.explain.front import FrontPoint
@@ -128,5 +128,4 @@ def _write(figure: Any, path: Path) -> None:
         return
     out = io.BytesIO()
     figure.savefig(out, format="png", dpi=DOTS_PER_INCH, metadata={"Software": None})
-    with replaced_file(path) as temporary:
-        temporary.write_bytes(out.getvalue())
+    write_bytes(path, out.getvalue())

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
-import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
 from t10.core.guard import ended_clearly
+from t10.core.streams import exit_code_of_output
 from t10.dialect.mlir import ir, new_context
 from t10.dialect.verify import verify_layouts
 from t10.errors import EXIT_INTERNAL, InputError, T10Error
@@ -20,11 +21,17 @@ from t10.opt.pipeline import Step, pipeline_text, steps_of_flags, steps_of_text
 from t10.opt.printing import asm
 from t10.opt.report import Timing
 from t10.opt.reproducer import Reproducer, split
-from t10.opt.runner import RunFailed, Runner, check_printed, check_steps, innermost
+from t10.opt.runner import (
+    OUTWARD_BUILTIN_PASSES,
+    RunFailed,
+    Runner,
+    check_printed,
+    check_steps,
+    innermost,
+    named_cost_models,
+)
 
 EXIT_USAGE = 1
-_EXIT_BROKEN_PIPE = 141
-"""What a shell reports for a process that a closed pipe ended."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,13 +45,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except T10Error as error:
         print(f"t10-opt: error: {error}", file=sys.stderr)
         return error.exit_code
-    except BrokenPipeError:
-        # Python flushes standard output once more at exit: give it something that is open.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _EXIT_BROKEN_PIPE
     except KeyboardInterrupt:
         return 130
     except Exception as error:
+        code = exit_code_of_output(error, "t10-opt")
+        if code is not None:
+            return code
         print(
             f"t10-opt: internal error: {type(error).__name__}: {error} (at {innermost(error)})",
             file=sys.stderr,
@@ -64,9 +70,11 @@ def _main(arguments: Sequence[str]) -> int:
     if settings.pass_pipeline is not None:
         text_steps = steps_of_text(settings.pass_pipeline)
     if settings.run_reproducer:
-        if text_steps or not isinstance(data, str):
-            raise UsageError(
-                "--run-reproducer runs the pipeline in the input, which must be text: give no other passes"
+        if text_steps:
+            raise UsageError("--run-reproducer runs the pipeline in the input: give no other passes")
+        if not isinstance(data, str):
+            raise InputError(
+                f"{source.display_name(settings.input)} is bytecode, expected the text of a reproducer"
             )
         data, pipeline, verify_each = split(data)
         text_steps = steps_of_text(pipeline)
@@ -76,7 +84,41 @@ def _main(arguments: Sequence[str]) -> int:
     check_printed((*settings.print_before, *settings.print_after), steps)
     if settings.dump_pass_pipeline:
         print(f"Pass Manager with {len(steps)} passes:\n{pipeline_text(steps)}", file=sys.stderr)
-    return _process_pieces(settings, steps, data)
+    with _giving(settings, steps):
+        return _process_pieces(settings, steps, data)
+
+
+def _giving(settings: Settings, steps: tuple[Step, ...]) -> AbstractContextManager[None]:
+    """Return a context in which the input may name the cost model files that the command line gives.
+
+    Raises `InputError` for the pipeline of a reproducer, which is read and gives nothing, where it names another one or
+    has passes that write files or run tools.
+    """
+    if settings.run_reproducer:
+        for step in steps:
+            if step.name in OUTWARD_BUILTIN_PASSES:
+                raise InputError(
+                    f"the reproducer's pipeline runs {step.name}, which writes files or runs tools that it names",
+                    hint=f"if you trust it, give it: --pass-pipeline='{pipeline_text(steps)}'",
+                )
+    names = named_cost_models(steps)
+    if not names and not settings.cost_models:
+        return nullcontext()
+    from t10.cost import registry  # needs numpy, which takes long to start
+
+    def code_files(names: Iterable[str]) -> tuple[registry.CodeFile, ...]:
+        return tuple(file for file in map(registry.given, names) if isinstance(file, registry.CodeFile))
+
+    allowed, named = code_files(settings.cost_models), code_files(names)
+    if not settings.run_reproducer:
+        return registry.giving((*allowed, *named))
+    for file in named:
+        if not any((each.path, each.function) == (file.path, file.function) for each in allowed):
+            raise InputError(
+                f"the reproducer's pipeline names cost model '{file.name}', which runs only where it is given",
+                hint=f"if you trust it: --allow-cost-model={file.name}",
+            )
+    return registry.giving(allowed)
 
 
 def _information(settings: Settings) -> str | None:

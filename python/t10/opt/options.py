@@ -43,7 +43,12 @@ class Settings:
 
     input: str = "-"
     passes: tuple[PassFlag, ...] = ()
-    output: str = _input("o", "-", "write the output to FILE (- is standard output)", "FILE")
+    output: str = _input(
+        "o",
+        "-",
+        "write the output to FILE (- is standard output), replaced at once; devices and FIFOs are written into",
+        "FILE",
+    )
     pass_pipeline: str | None = _passes(
         "pass-pipeline",
         None,
@@ -56,6 +61,13 @@ class Settings:
         "allow-unregistered-dialect",
         False,
         "accept operations of unknown dialects (always on for onnx dialect text)",
+    )
+    cost_models: tuple[str, ...] = _input(
+        "allow-cost-model",
+        (),
+        "Python files whose code may run where the input, or the pipeline of a reproducer, names them as cost model; "
+        "those in options of passes on the command line may as well",
+        "FILE.py[:FUNCTION],..",
     )
     split_input_file: str | None = _input(
         "split-input-file",

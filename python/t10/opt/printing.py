@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from t10.core.atomic import write_text
 from t10.dialect.aliases import with_aliases
 from t10.errors import InputError
 from t10.opt.options import Settings
@@ -93,9 +94,9 @@ class Printer:
         which = ("_before" if when == "Before" else "") + ("_failed" if failed else "")
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            (folder / f"{self._n_passes - 1}_{name}{which}.mlir").write_text(header + text, encoding="utf-8")
         except OSError as error:
             raise InputError(f"cannot write into {folder}: {error.strerror}") from None
+        write_text(folder / f"{self._n_passes - 1}_{name}{which}.mlir", header + text)
 
 
 def _symbol_name(module: Any) -> str:

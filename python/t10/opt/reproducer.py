@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from t10.core.atomic import write_text
 from t10.errors import InputError
 
 _SECTION = re.compile(
@@ -26,14 +27,12 @@ class Reproducer:
             f'      pipeline: "{escaped}",\n      disable_threading: true,\n'
             f"      verify_each: {str(verify_each).lower()}\n    }}\n  }}\n#-}}\n"
         )
-        try:
-            self._path.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise InputError(f"cannot write the reproducer {path}: {error.strerror}") from None
+        write_text(path, text)
 
     def discard(self) -> None:
-        """Remove the file: nothing failed."""
-        self._path.unlink(missing_ok=True)
+        """Remove the file: nothing failed. A device, a FIFO or a link stays."""
+        if self._path.is_file():
+            self._path.resolve().unlink()
 
 
 def split(text: str) -> tuple[str, str, bool]:

@@ -40,6 +40,9 @@ COMMON_BUILTIN_PASSES = (
 )
 """Built-in passes worth naming in the help, out of all that the bindings register."""
 
+OUTWARD_BUILTIN_PASSES = ("gpu-module-to-binary", "snapshot-op-locations", "transform-interpreter")
+"""Built-in passes that write files or run tools which their options, or operations of the module, name."""
+
 
 class RunFailed(Exception):
     """A step failed; its diagnostics are reported. Carries the exit code."""
@@ -66,6 +69,12 @@ def check_printed(names: tuple[str, ...], steps: tuple[Step, ...]) -> None:
             raise UsageError(
                 f"cannot print around pass '{name}': it does not run.{did_you_mean(name, others)}"
             )
+
+
+def named_cost_models(steps: tuple[Step, ...]) -> tuple[str, ...]:
+    """Return the cost models that options of our passes name."""
+    passes = (registry.make(step.name, step.options) for step in steps if step.is_ours)
+    return tuple(name for each in passes if (name := getattr(each, "cost_model", "")))
 
 
 def _checked(step: Step) -> Step:

@@ -59,7 +59,8 @@ def relayout(kind: str, dtypes: tuple[str, ...], random: Random, n_cores: int) -
         return None
     lies, wanted = source[0], target[0]
     moves, fills = _routes.runs(
-        np.ascontiguousarray(wanted.elements),
+        (wanted.elements.astype(np.int64),),
+        len(wanted.elements),
         ids,
         [(np.ascontiguousarray(lies.elements), lies.copies, prod(source_shape))],
         0,

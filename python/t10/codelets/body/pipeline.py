@@ -58,7 +58,7 @@ def pipelined(
     """
     dependences = Dependences(instructions)
     lives = _Lives(instructions, pinned)
-    least = _least_interval(instructions, fusions)
+    least = least_interval(instructions, fusions)
     for interval in range(least, least + extra + 1):
         for loads_late in (True, False):
             times = _times(instructions, fusions, dependences, interval, loads_late=loads_late)
@@ -113,7 +113,8 @@ class Dependences:
         )
 
 
-def _least_interval(instructions: Sequence[Instruction], fusions: Sequence[Fusion]) -> int:
+def least_interval(instructions: Sequence[Instruction], fusions: Sequence[Fusion]) -> int:
+    """Return how many bundles an iteration takes at least: each pipe takes one instruction per bundle."""
     n_main = sum(instruction.is_main for instruction in instructions) - len(fusions)
     return max(n_main, len(instructions) - n_main - len(fusions), 1)
 

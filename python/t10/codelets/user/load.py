@@ -10,7 +10,7 @@ from t10.codelets.user.arithmetic import check_names
 from t10.codelets.user.declaration import OUTPUT, CodeletDeclaration, read_declarations
 from t10.codelets.user.family import ANY, UserFamily
 from t10.codelets.user.pattern import captured_names, parsed_bodies
-from t10.codelets.user.source import read_assembly
+from t10.codelets.user.source import UserAssembly, read_assembly
 from t10.errors import InputError
 
 
@@ -43,36 +43,51 @@ def cost_files(paths: Iterable[Path | str]) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(named))
 
 
-def files_of_declarations(path: Path) -> tuple[str, ...]:
-    """Return the files that the declarations of a file name, as they name them: assembly, C++ and costs, once each."""
-    named = (
-        name
-        for declaration in read_declarations(path)
-        for name in (declaration.assembly, declaration.cpp, declaration.cost)
-        if name is not None
+def code_of_declarations(path: Path) -> dict[str, bytes]:
+    """Return what the declarations of a file bring, by name: the files that they name, and assembly with its includes.
+
+    Raises `InputError` as `load_families` does.
+    """
+    found: dict[str, bytes] = {}
+    for declaration in read_declarations(path):
+        for name in (declaration.assembly, declaration.cpp, declaration.cost):
+            if name is not None:
+                found[name] = _contents(path.parent / name)
+        assembly = _assembly(declaration, path)
+        if assembly is not None:
+            found[f"{declaration.assembly} of {declaration.name}, with its includes,"] = (
+                assembly.text.encode()
+            )
+    return found
+
+
+def _contents(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
+
+
+def _assembly(declaration: CodeletDeclaration, path: Path) -> UserAssembly | None:
+    """Return the assembly that a declaration names."""
+    if declaration.assembly is None:
+        return None
+    name, kind = f"User_{declaration.name}", declaration.kind
+    return read_assembly(
+        path.parent / declaration.assembly, name, kind, declaration.entry, declaration.defines
     )
-    return tuple(dict.fromkeys(named))
 
 
 def _family(declaration: CodeletDeclaration, path: Path) -> UserFamily:
     where = f"{path}: codelet {declaration.name}"
     patterns = parsed_bodies(declaration.bodies, tuple(declaration.inputs), where)
-    assembly = None
-    if declaration.assembly is not None:
-        assembly = read_assembly(
-            path.parent / declaration.assembly,
-            f"User_{declaration.name}",
-            declaration.kind,
-            declaration.entry,
-            declaration.defines,
-        )
     cpp_reference = None
     if declaration.cpp is not None:
         try:
             cpp_reference = (path.parent / declaration.cpp).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"{where}: cannot read {path.parent / declaration.cpp}: {error}") from error
-    family = UserFamily(declaration, patterns, assembly, cpp_reference, path)
+    family = UserFamily(declaration, patterns, _assembly(declaration, path), cpp_reference, path)
     _check_expressions(family, where)
     return family
 

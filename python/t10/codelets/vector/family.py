@@ -13,7 +13,7 @@ from t10.codelets.vector.draft import Draft, Prepared, draft, packs, prepare
 from t10.codelets.vector.emit import Emitter
 from t10.codelets.vector.layout import scratch_bytes
 from t10.codelets.vector.nest import Effort, RowNest, Split, across_nest, nest_of, skeleton
-from t10.codelets.vector.schedule import Scheduled, schedule
+from t10.codelets.vector.schedule import Scheduled, least_cost, schedule
 from t10.core.codelet import Codelet, Compiled
 from t10.core.task import Task
 from t10.errors import UnsupportedOpError
@@ -68,7 +68,22 @@ def _across(task: Task) -> Scheduled | None:
 
 @lru_cache(maxsize=4096)
 def _best_way(nest: RowNest, apart: frozenset[tuple[int, int]]) -> Scheduled | None:
-    return min(_ways(prepare(nest), apart), key=lambda way: way.cost, default=None)
+    """Return the first of the cheapest ways that fit in the registers; a frugal one if no other does."""
+    prepared = prepare(nest)
+    for is_frugal in (False, True):
+        best: Scheduled | None = None
+        for one in _drafts(prepared, apart, is_frugal=is_frugal):
+            if best is not None and least_cost(one) >= best.cost:
+                continue
+            try:
+                way = schedule(one)
+            except Unselectable:
+                continue
+            if best is None or way.cost < best.cost:
+                best = way
+        if best is not None:
+            return best
+    return None
 
 
 def _can_index(axes: tuple[tuple[int, int], ...], n_outer: int, split: str) -> bool:
@@ -78,23 +93,17 @@ def _can_index(axes: tuple[tuple[int, int], ...], n_outer: int, split: str) -> b
     return n_outer == 0 or (n_outer == 1 and split == "rows")
 
 
-def _ways(prepared: Prepared, apart: frozenset[tuple[int, int]]) -> Iterator[Scheduled]:
-    """Generate the ways to compute a nest that fit in the registers."""
+def _drafts(prepared: Prepared, apart: frozenset[tuple[int, int]], *, is_frugal: bool) -> Iterator[Draft]:
+    """Generate the ways to compute a nest, without times and registers."""
     nest = prepared.nest
     is_narrow = any(walk.size_bytes < 4 for walk in nest.walks)
-    for is_frugal in (False, True):
-        has_found = False
-        for lanes in (nest.across,) if nest.across else LANES_NARROW if is_narrow else LANES_WIDE:
-            for pack in packs(prepared, lanes, apart):
-                for reloaded in (frozenset[int](), prepared.constant_values):
-                    try:
-                        way = schedule(draft(prepared, lanes, pack, reloaded, is_frugal=is_frugal))
-                    except Unselectable:
-                        continue
-                    has_found = True
-                    yield way
-        if has_found:
-            return
+    for lanes in (nest.across,) if nest.across else LANES_NARROW if is_narrow else LANES_WIDE:
+        for pack in packs(prepared, lanes, apart):
+            for reloaded in (frozenset[int](), prepared.constant_values):
+                try:
+                    yield draft(prepared, lanes, pack, reloaded, is_frugal=is_frugal)
+                except Unselectable:
+                    continue
 
 
 def _compiled(way: Scheduled) -> Compiled:

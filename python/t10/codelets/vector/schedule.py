@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from t10.codelets.assembly import LARGEST_REPEAT_BODY
 from t10.codelets.body.code import Code
-from t10.codelets.body.pipeline import Pipeline, pipelined, straight
+from t10.codelets.body.pipeline import Pipeline, least_interval, pipelined, straight
 from t10.codelets.body.select import Unselectable
 from t10.codelets.body.virtual import Instruction
 from t10.codelets.vector.access import pointer
@@ -73,9 +73,19 @@ def schedule(draft: Draft) -> Scheduled:
     pipeline = pipelined(instructions, draft.fusions, is_store, pins.free, pins.placement, extra, stages)
     if pipeline is None or pipeline.interval > LARGEST_REPEAT_BODY:
         raise Unselectable("too many values at once")
-    slots = pipeline.interval + sum(i.slots - 1 for i in instructions)
+    slots = pipeline.interval + _longer(draft)
     once, per_row, single = (_straight(code, pins) for code in (draft.once, draft.per_row, draft.tail))
     return Scheduled(draft, pins, pipeline, slots, _over_points(draft, pipeline), once, per_row, single)
+
+
+def least_cost(draft: Draft) -> float:
+    """Return issue slots per point that no schedule of a draft goes below."""
+    return (least_interval(draft.main.instructions, draft.fusions) + _longer(draft)) / draft.lanes
+
+
+def _longer(draft: Draft) -> int:
+    """Return by how many issue slots the instructions of a turn are longer than a bundle each."""
+    return sum(i.slots - 1 for i in draft.main.instructions)
 
 
 def _straight(code: Code | None, pins: Pins) -> Bundles:
