@@ -80,6 +80,10 @@ conformance: dev  ## All tests of the onnx package against the reviewed list (`m
 	@$(BIN)/t10 conformance -j $(JOBS)
 	@$(BIN)/t10 conformance --only 'light/*'
 
+.PHONY: fits
+fits: dev  ## 200 random models on random small memories, on every engine (`make pytest` runs a slice of them)
+	@$(BIN)/python benchmarks/fits.py --count 200 --poplar-host 0.1 --jobs $(JOBS)
+
 .PHONY: stages
 stages: dev  ## The three stages of the search one by one against native search: every partition of all models on 64 cores
 	@$(BIN)/python tools/check_stages.py test-64

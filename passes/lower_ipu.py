@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 from t10.chip import ChipSpec
 from t10.cost import CostModel
 from t10.dialect.mlir import ir
-from t10.emit.link import check_fits
-from t10.emit.lower import lower
+from t10.emit.link import linked
+from t10.emit.lower import lowered_parts
 from t10.passes.bridge.read_program import read_program
 from t10.passes.device.write import write_graph
 from t10.passes.place import check_places, program_plan
@@ -47,8 +47,7 @@ def lower_module(module: Any, chip: ChipSpec, cost: CostModel) -> None:
     program = read_program(module)
     plan = program_plan(program, chip)
     check_places(plan, chip)
-    device = lower(costed_arrivals(plan, chip, cost), chip, cost)
-    check_fits(device, chip.tile_memory)
+    device = linked(lowered_parts(costed_arrivals(plan, chip, cost), chip, cost), plan, chip)
     function = program.model.function
     with ir.InsertionPoint(function), function.location:
         write_graph(device)

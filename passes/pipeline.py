@@ -27,8 +27,8 @@ from t10.dialect.aliases import with_aliases
 from t10.dialect.mlir import ir, new_context
 from t10.dialect.read_back import read_back
 from t10.dialect.verify import verify_layouts
-from t10.emit.link import Parts, check_fits
-from t10.emit.lower import lower
+from t10.emit.link import Parts
+from t10.emit.lower import lowered_parts
 from t10.errors import T10Error, VerifyError
 from t10.passes.bridge.annotate import CHIP, COST_MODEL, annotate, state_cost_model
 from t10.passes.bridge.read_program import ReadProgram, read_program
@@ -148,12 +148,10 @@ def read_module_plan(
 
 
 @rare_collections()
-def device_program(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> DeviceProgram:
-    """Return the device program of what a placed module says: the `ipu.graph` that `--t10-lower-ipu` leaves of it."""
+def device_parts(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> Parts:
+    """Return what a placed module says, lowered: linked, it is the `ipu.graph` that `--t10-lower-ipu` leaves of it."""
     check_places(plan, chip)
-    device = lower(costed_arrivals(plan, chip, cost), chip, cost)
-    check_fits(device, chip.tile_memory)
-    return device
+    return lowered_parts(costed_arrivals(plan, chip, cost), chip, cost)
 
 
 @contextmanager

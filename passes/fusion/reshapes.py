@@ -93,8 +93,11 @@ def _expand_producer(graph: FusionGraph, producer: Nest, reshape: Reshape) -> bo
     out_dims = [ZERO] * len(shape)
     for dim, group in enumerate(reshape.groups):
         axis = axis_of(producer, dim)
-        grown = [i for i in group if shape[i] != 1]
-        for i, form in zip(grown, forms[axis] if axis is not None else (), strict=True):
+        if axis is None:
+            continue
+        # An axis of extent 1 stays that of a dim of extent 1.
+        grown = [i for i in group if shape[i] != 1] or group[:1]
+        for i, form in zip(grown, forms[axis], strict=True):
             out_dims[i] = form
     graph.add(replace(expanded, result=reshape.result, out_dims=tuple(out_dims)))
     graph.remove_dead(producer.result)

@@ -24,6 +24,7 @@ from t10.unsigned import as_declared
 if TYPE_CHECKING:
     from t10.artefact import Folder
     from t10.driver import Executable, Progress
+    from t10.emit.link import Parts
     from t10.sim.device import DeviceResult
 
 Engine = Literal["plan", "iss", "poplar-host"]
@@ -45,21 +46,26 @@ def lowered(executable: Executable) -> Lowered:
     Raises `UnsupportedOpError` for what no codelet computes, naming the operator, and `InfeasiblePlanError` where the
     model was planned without regard to its program, which finds no room.
     """
+    from t10.emit.link import assembled
+
+    _, program = executable.made or lowered_again(executable)
+    return Lowered(program, assembled(program.codelets, executable.chip.tile_memory))
+
+
+def lowered_again(executable: Executable) -> tuple[Parts, DeviceProgram]:
+    """Return the parts and the device program of a model that was planned by itself, or is of a folder."""
     from t10.codelets.compile import using_families
     from t10.codelets.user import load_families
-    from t10.emit.link import assembled, link
-    from t10.passes.pipeline import device_program
+    from t10.emit.link import linked
+    from t10.passes.pipeline import device_parts
+    from t10.profile.steps import timed
 
     plan, chip = executable.plan, executable.chip
-    if executable.made is not None:
-        parts, program = executable.made
+    with using_families(load_families(executable.codelets)):
+        parts = device_parts(plan, chip, executable.costs())
         if executable.measured:
-            addresses = {buffer.name: buffer.address_bytes for buffer in plan.buffers}
-            program = link(parts.measured(executable.measured), chip, addresses, plan.reserved_bytes)
-    else:
-        with using_families(load_families(executable.codelets)):
-            program = device_program(plan, chip, executable.costs())
-    return Lowered(program, assembled(program.codelets, executable.chip.tile_memory))
+            parts, _ = timed(parts, plan, chip)
+        return parts, linked(parts, plan, chip)
 
 
 def write_program(executable: Executable, made: Lowered, folder: Path) -> None:

@@ -31,7 +31,7 @@ from t10.core.orders import stored_weights
 from t10.core.schedule import ModulePlan
 from t10.cost import CostModel, registry
 from t10.cost.ipu import IpuCostModel
-from t10.cost.measured import MeasuredCostModel, StepCycles, recosted
+from t10.cost.measured import MeasuredCostModel, recosted
 from t10.errors import InputError
 from t10.report import Report, build_report, write_report
 from t10.unsigned import as_declared, as_planned, declared
@@ -85,8 +85,8 @@ class Executable:
     """Digests of the files of the cost model and of the codelets."""
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     planner_seconds: Mapping[str, float] = field(default_factory=dict[str, float])
-    measured: Mapping[str, StepCycles] = field(default_factory=dict[str, StepCycles])
-    """Compute steps as they ran on the instruction-set simulator, by operator; see `with_measured_steps`."""
+    measured: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    """Cycles of every statement as the device simulator times it, by operator; see `with_measured_steps`."""
     made: tuple[Parts, DeviceProgram] | None = field(default=None, repr=False)
     """The device program beside which the model was planned, and its parts; see `t10.backend.lowered`."""
     unsigned: tuple[str, ...] = ()
@@ -158,19 +158,22 @@ class Executable:
         )
 
     def with_measured_steps(self, progress: Progress | None = None) -> Executable:
-        """Return the executable with its compute steps priced as they run on the instruction-set simulator.
+        """Return the executable with its statements timed as they run on the device simulator, where they lie.
 
-        The plan stays; its cycles, and those the plan simulator counts, are then those of the code that is emitted.
-        Steps that were not priced by fits to that simulator are left as they are.
+        The plan stays; its cycles, and those the plan simulator counts, are then those of the code that is emitted. A
+        model that was planned under other costs than fits to that simulator stays as it is. Raises what
+        `backend.lowered` raises.
         """
-        from t10.profile.steps import measured_steps
+        from t10.backend import lowered_again
+        from t10.emit.link import linked
+        from t10.profile.steps import timed
 
-        base = self.costs()
-        if not getattr(base, "is_fitted", False):
+        if not getattr(self.costs(), "is_fitted", False):
             return self
-        steps = measured_steps(self.plan, self.chip, progress)
-        measured = replace(self, measured=steps)
-        return replace(measured, plan=recosted(self.plan, measured.costs()))
+        parts, _ = self.made or lowered_again(self)
+        parts, measured = timed(parts, self.plan, self.chip, progress)
+        plan = recosted(self.plan, measured)
+        return replace(self, measured=measured, plan=plan, made=(parts, linked(parts, plan, self.chip)))
 
     def save(self, folder: str | Path) -> None:
         """Write the executable to a folder; the folder that was written there before is replaced as a whole.
@@ -190,7 +193,7 @@ class Executable:
             code=self.code,
             options=dict(self.options),
             unsigned=self.unsigned,
-            measured={name: (each.sub_task, each.epilogue) for name, each in self.measured.items()},
+            measured=dict(self.measured),
             planner_seconds=dict(self.planner_seconds),
         )
         with written(folder, about) as into:
@@ -235,7 +238,7 @@ class Executable:
             code=about.code,
             options=about.options,
             planner_seconds=about.planner_seconds,
-            measured={name: StepCycles(*each) for name, each in about.measured.items()},
+            measured=dict(about.measured),
             unsigned=about.unsigned,
         )
         return loaded.of_module(opened.path / MODULE_FILE)

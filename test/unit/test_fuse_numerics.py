@@ -9,6 +9,7 @@ import numpy as np
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper
+from support import models
 from support.linalg_numpy import run_module
 
 from t10.core.orders import stored_weights
@@ -105,3 +106,27 @@ def test_chains_of_any_length_are_fused_in_pieces() -> None:
         Fuse().apply(imported.module)
         names = [op.operation.name for op in walk(imported.module)]
     assert 3 <= names.count("linalg.generic") <= 20
+
+
+def test_reshapes_of_results_with_extents_of_1_are_split(tmp_path: Path) -> None:
+    """A depthwise convolution keeps an axis of extent 1 for its width; the reshape splits the channels beside it."""
+    path = models.save(
+        tmp_path / "split.onnx",
+        [
+            helper.make_node("Conv", ["x", "w"], ["s"], group=12),
+            helper.make_node("Reshape", ["s", "shape"], ["v"]),
+            helper.make_node("Transpose", ["v"], ["u"], perm=[0, 1, 2, 4, 3]),
+            helper.make_node("MatMul", ["v", "u"], ["y"]),
+        ],
+        {"x": (TensorProto.FLOAT, [1, 12, 5, 1])},
+        {"y": (TensorProto.FLOAT, [1, 2, 6, 3, 3])},
+        w=models.weights(0, 12, 1, 3, 1),
+        shape=np.array([1, 2, 6, 3, 1], np.int64),
+    )
+    inputs = {"x": models.weights(1, 1, 12, 5, 1)}
+    imported = import_model(path)
+    with imported.module.context:
+        Fuse().apply(imported.module)
+        weights = stored_weights(imported.weights, read_graph(imported.module).orders)
+        found = run_module(imported.module, {**inputs, **weights})
+    _assert_close(found, _reference(path, inputs))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from support import specs
+from support.random_fits import random_case
 
 from t10.backend import lowered
-from t10.chip import load_chip
+from t10.chip import ChipSpec, load_chip
 from t10.core.expression import Combine, OperatorSpec
 from t10.cost.classes import class_of
 from t10.cost.combine import combine_operator
@@ -180,6 +182,27 @@ def test_measured_steps_are_those_that_run(model: str) -> None:
     for one, other in zip(ran.operators, result.operators, strict=True):
         assert one.cycles.compute == pytest.approx(other.cycles.compute, rel=0.1)
     assert ran.cycles == pytest.approx(result.cycles, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("seed", "sram_bytes"),
+    [(2, 33360), (15, 32328), (20, 22624), (21, 28800), (57, 24800), (81, 29800), (94, 20568)],
+    ids=["in place", "copies", "adding", "fills", "two types", "seams", "parts of words"],
+)
+def test_plans_cost_what_they_take(seed: int, sram_bytes: int, tmp_path: Path) -> None:
+    """Planned for a small memory and executed in a large one, where all operands lie in elements of their own."""
+    case = random_case(seed)
+    (tmp_path / "model.onnx").write_bytes(case.model)
+    small, large = (
+        ChipSpec.model_validate({**case.chip.model_dump(), "sram_bytes": size})
+        for size in (sram_bytes, load_chip("test-16").sram_bytes)
+    )
+    planned = compile(tmp_path / "model.onnx", small).with_measured_steps()
+    made = lowered(replace(planned, chip=large))
+    ran = run_device(made.program, large, made.image, planned.weights, case.inputs)
+    result = planned.execute(case.inputs)
+    assert result.cycles == planned.report().total_cycles
+    assert ran.cycles == pytest.approx(result.cycles, rel=0.02)
 
 
 def test_measured_steps_are_kept_with_the_plan(tmp_path: Path) -> None:

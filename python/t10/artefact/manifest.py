@@ -64,10 +64,8 @@ class Description(Record):
         tuple[str, ...], Field(description="inputs and outputs that the model declares unsigned")
     ]
     measured: Annotated[
-        dict[str, tuple[int, int]],
-        Field(
-            description="cycles of a sub-task and of the epilogue on the instruction-set simulator, by operator"
-        ),
+        dict[str, tuple[int, ...]],
+        Field(description="cycles of every statement on the device simulator, by operator"),
     ]
     planner_seconds: Annotated[dict[str, float], Field(description="wall time by stage")]
 

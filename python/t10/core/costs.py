@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.movement import MoveCosts
@@ -39,4 +39,13 @@ class Costs(MoveCosts, Protocol):
 
         Every part has `n_slots` elements; 0 where there is one member.
         """
+        ...
+
+
+@runtime_checkable
+class PlanCosts(Protocol):
+    """Cycles of the statements of one plan, as they were measured."""
+
+    def statement_cycles(self, operator: str, number: int) -> int | None:
+        """Return the cycles of statement `number` of an operator's body; None where they were not measured."""
         ...

@@ -1,65 +1,66 @@
-"""Compute steps priced by measurement: what a plan's own steps took on the instruction-set simulator.
+"""Statements priced by measurement: what a plan's own steps took on the simulators of what is emitted.
 
-A plan is searched with fitted costs; its steps are then few enough to run each of them once. What was measured replaces
-what was fitted, in the plan's cycles and for the simulators that execute it; everything else is as the base model says.
+A plan is searched with fitted costs; its statements are then few enough to time each of them once. What was measured
+replaces what was modelled, in the plan's cycles and for the simulator that executes it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, assert_never
 
-from t10.core.expression import AxisSizes, OperatorSpec
+from t10.core.plan import Cycles
+from t10.core.program import Arrive, Epilogue, Fill, Reduce, Shift, SubTask
 from t10.core.schedule import ModulePlan, ScheduledOperator
 from t10.cost.ipu import IpuCostModel
-from t10.cost.model import CostModel
-from t10.cost.operator import epilogue_cycles
-
-
-@dataclass(frozen=True, slots=True)
-class StepCycles:
-    """Measured cycles of one operator's sub-task and epilogue, launches included.
-
-    0 for what was not measured.
-    """
-
-    sub_task: int = 0
-    epilogue: int = 0
 
 
 class MeasuredCostModel:
-    """A cost model in which the steps of named operators take what was measured."""
+    """A cost model under which the statements of a plan's operators take what was measured."""
 
-    def __init__(self, base: IpuCostModel, steps: Mapping[str, StepCycles]) -> None:
-        """Keep the model underneath and the measured steps by operator."""
+    def __init__(self, base: IpuCostModel, measured: Mapping[str, tuple[int, ...]]) -> None:
+        """Keep the model underneath, and the cycles of every statement by operator."""
         self.base = base
-        self.steps = steps
+        self.measured = measured
 
     def __getattr__(self, name: str) -> Any:
         """Return everything else of the model underneath."""
         return getattr(self.base, name)
 
-    def sub_task_cycles(self, spec: OperatorSpec, box: AxisSizes) -> int:
-        """Return the cycles of an operator's compute step, measured where it was."""
-        measured = self.steps.get(spec.name, StepCycles()).sub_task
-        return measured or self.base.sub_task_cycles(spec, box)
-
-    def epilogue_cycles(self, spec: OperatorSpec, n_slots: int, run: int) -> int:
-        """Return the cycles of an operator's epilogue, measured where it was."""
-        measured = self.steps.get(spec.name, StepCycles()).epilogue
-        return measured or self.base.epilogue_cycles(spec, n_slots, run)
+    def statement_cycles(self, operator: str, number: int) -> int | None:
+        """Return the cycles of a statement of an operator's body; None where they were not measured."""
+        cycles = self.measured.get(operator, ())
+        return cycles[number] if number < len(cycles) else None
 
 
-def recosted(plan: ModulePlan, cost: CostModel) -> ModulePlan:
-    """Return a plan whose compute cycles are those of `cost`; everything else stays."""
-    specs = {spec.name: spec for spec in plan.graph.operators}
-    return replace(plan, operators=tuple(_repriced(specs[each.name], each, cost) for each in plan.operators))
+def recosted(plan: ModulePlan, measured: Mapping[str, tuple[int, ...]]) -> ModulePlan:
+    """Return a plan whose operators take what their statements were measured to take."""
+    return replace(plan, operators=tuple(_recosted(each, measured[each.name]) for each in plan.operators))
 
 
-def _repriced(spec: OperatorSpec, scheduled: ScheduledOperator, cost: CostModel) -> ScheduledOperator:
-    plan = scheduled.active.plan
-    compute = plan.n_sub_tasks * cost.sub_task_cycles(spec, plan.box)
-    compute += epilogue_cycles(cost, spec, plan)
-    cycles = replace(scheduled.active.cycles, compute=compute)
-    return replace(scheduled, active=replace(scheduled.active, cycles=cycles))
+def _recosted(scheduled: ScheduledOperator, measured: tuple[int, ...]) -> ScheduledOperator:
+    kinds = {arrival.operand: arrival.kind for arrival in scheduled.arrivals}
+    arrived: dict[int, int] = {}
+    compute = shift = reduce = 0
+    for statement, cycles in zip(scheduled.body, measured, strict=True):
+        match statement:
+            case Arrive(operand):
+                arrived[operand] = cycles
+            case Fill() | SubTask() | Epilogue():
+                compute += cycles
+            case Shift():
+                shift += cycles
+            case Reduce():
+                reduce += cycles
+            case _:
+                assert_never(statement)
+    arrivals = tuple(replace(a, cycles=arrived.get(a.operand, a.cycles)) for a in scheduled.arrivals)
+    total = Cycles(
+        compute=compute,
+        shift=shift,
+        reduce=reduce,
+        relayout=sum(cycles for operand, cycles in arrived.items() if kinds[operand] == "relayout"),
+        setup=sum(cycles for operand, cycles in arrived.items() if kinds[operand] == "setup"),
+    )
+    return replace(scheduled, active=replace(scheduled.active, cycles=total), arrivals=arrivals)

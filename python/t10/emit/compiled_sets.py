@@ -35,6 +35,10 @@ class CompiledSets:
             self._content.append((unnamed, work))
         return number
 
+    def content(self, number: int) -> tuple[VertexNest, Work]:
+        """Return the nest of a number and what cores do in it."""
+        return self._content[number]
+
     def of(self, number: int, lie: Lie) -> tuple[int, Vertices]:
         """Return the vertices of a nest whose operands lie so, and a number that equal groups of vertices share."""
         found = self._made.get((number, lie))

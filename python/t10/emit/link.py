@@ -22,9 +22,9 @@ from t10.core.device import (
     Variable,
     VertexGroup,
 )
+from t10.core.schedule import ModulePlan
 from t10.core.tile import ALIGNMENT_BYTES, N_WORKERS, TileMemory, TileRange
-from t10.cost.measured import StepCycles
-from t10.emit.builder import SHIFT_BUFFER, Builder, Job
+from t10.emit.builder import SHIFT_BUFFER, Builder
 from t10.emit.compiled_sets import named
 from t10.emit.exchange_code import exchange_code_bytes
 from t10.emit.loop_rolling import rolled
@@ -57,31 +57,28 @@ def assembled(codelets: tuple[Codelet, ...], memory: TileMemory) -> Image:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
-    """A model lowered, before anything has its place: what `builder` collected, steps by operator, host tensors.
+class LoweredOperator:
+    """The steps of an operator, by statement of its body; they name jobs of a builder."""
 
-    Steps name jobs of the builder.
-    """
+    operator: str
+    statements: tuple[tuple[Step, ...], ...]
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """Return all steps in order."""
+        return tuple(step for steps in self.statements for step in steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A model lowered, before anything has its place: what `builder` collected, steps by operator, host tensors."""
 
     name: str
     builder: Builder
-    operators: tuple[OperatorProgram, ...]
+    operators: tuple[LoweredOperator, ...]
     weights: tuple[HostTensor, ...]
     inputs: tuple[HostTensor, ...]
     outputs: tuple[HostTensor, ...]
-
-    def measured(self, steps: Mapping[str, StepCycles]) -> Parts:
-        """Return the parts with what sub-tasks and epilogues of operators take replaced where it was measured."""
-        jobs = {
-            name: _measured(job, steps.get(job.operator, StepCycles()))
-            for name, job in self.builder.jobs.items()
-        }
-        return replace(self, builder=replace(self.builder, jobs=jobs))
-
-
-def _measured(job: Job, steps: StepCycles) -> Job:
-    cycles = {"sub_task": steps.sub_task, "epilogue": steps.epilogue}.get(job.kind, 0)
-    return replace(job, cycles=cycles) if cycles and job.cycles else job
 
 
 def link(
@@ -141,6 +138,17 @@ def link(
         inputs=parts.inputs,
         outputs=parts.outputs,
     )
+
+
+def linked(parts: Parts, plan: ModulePlan, chip: ChipSpec) -> DeviceProgram:
+    """Return the device program of parts with its buffers where a plan has them.
+
+    Raises `InfeasiblePlanError` where the plan leaves too little room for what is no data.
+    """
+    addresses = {buffer.name: buffer.address_bytes for buffer in plan.buffers}
+    program = link(parts, chip, addresses, plan.reserved_bytes)
+    check_fits(program, chip.tile_memory)
+    return program
 
 
 @dataclass(frozen=True, slots=True)

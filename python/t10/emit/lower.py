@@ -10,7 +10,7 @@ import numpy as np
 from t10.chip import ChipSpec
 from t10.core import geometry
 from t10.core.chunks import chunk_slots
-from t10.core.device import DeviceProgram, HostTensor, OperatorProgram, Step, VariableRole
+from t10.core.device import DeviceProgram, HostTensor, Step, VariableRole
 from t10.core.expression import OperatorSpec
 from t10.core.graph import TensorValue
 from t10.core.plan import OperatorPlan
@@ -22,7 +22,7 @@ from t10.emit.builder import Builder
 from t10.emit.combine import combine_partials
 from t10.emit.epilogue import epilogue_work
 from t10.emit.kept import Kept
-from t10.emit.link import Parts, link
+from t10.emit.link import LoweredOperator, Parts, link
 from t10.emit.lowering_context import OperatorContext, rtensor_comment
 from t10.emit.nest import fill, initial_cores, sub_task, whole_axes
 from t10.emit.shifts import shift
@@ -103,12 +103,12 @@ class _Lowering:
                 return (*spec.operands, spec.output)[layout.operand].pad_value or "0"
         return "0"
 
-    def operator(self, spec: OperatorSpec, scheduled: ScheduledOperator) -> OperatorProgram:
+    def operator(self, spec: OperatorSpec, scheduled: ScheduledOperator) -> LoweredOperator:
         """Add what one operator needs and return its steps."""
         with naming(spec.name):
-            return OperatorProgram(spec.name, self._steps(spec, scheduled))
+            return LoweredOperator(spec.name, self._steps(spec, scheduled))
 
-    def _steps(self, spec: OperatorSpec, scheduled: ScheduledOperator) -> tuple[Step, ...]:
+    def _steps(self, spec: OperatorSpec, scheduled: ScheduledOperator) -> tuple[tuple[Step, ...], ...]:
         plan = scheduled.active.plan
         arrivals = {arrival.operand: arrival for arrival in scheduled.arrivals}
         operands = [self._operand(spec, plan, arrivals[number]) for number in sorted(arrivals)]
@@ -125,8 +125,9 @@ class _Lowering:
             whole_axes(spec, scheduled),
         )
         initial = initial_cores(context, scheduled.body)
-        steps: list[Step] = []
+        result: list[tuple[Step, ...]] = []
         for number, statement in enumerate(scheduled.body):
+            steps: list[Step] = []
             match statement:
                 case Arrive(operand):
                     steps.append(self._arrive(context, arrivals[operand]))
@@ -142,9 +143,10 @@ class _Lowering:
                     steps += self._epilogue(context)
                 case _:
                     assert_never(statement)
+            result.append(tuple(steps))
             context = context.after(statement)
         self._leave(context, scheduled)
-        return tuple(steps)
+        return tuple(result)
 
     def _operand(self, spec: OperatorSpec, plan: OperatorPlan, arrival: Arrival) -> str:
         """Add the variable an operand lies in, unless it is somebody's already, and return its name."""

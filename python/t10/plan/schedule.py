@@ -218,8 +218,8 @@ def restore_module(
 ) -> ModulePlan:
     """Return the schedule of a model of which plans and idle levels (`memory.levels`) are chosen, one per operator.
 
-    Its buffers have no places. Weights rest at the largest level of theirs that divides the one chosen; with `is_exact`,
-    levels that are none are refused: raises `InfeasiblePlanError`.
+    Its buffers have no places. Weights rest at the largest level of theirs that divides the one chosen; with `is_exact`
+    levels that are none are refused (`InfeasiblePlanError`).
     """
     choices = tuple(Choice(0, level) for level in idle_levels)
     context, fronts = context_of(graph, chip, cost), tuple((priced,) for priced in plans)

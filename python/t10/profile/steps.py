@@ -1,106 +1,102 @@
-"""The compute steps of a plan, measured: each different one runs once on the instruction-set simulator."""
+"""The statements of a plan, timed: what is emitted for them, where it lies, on the simulators that execute it.
+
+Every different compute set runs once on the instruction-set simulator, every different exchange once on that of the
+exchange; so a plan pays for what its placement did not grant.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import reduce
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from t10.chip import ChipSpec
-from t10.core.canonical import canonical
-from t10.core.expression import OperatorSpec
-from t10.core.plan import OperatorPlan
-from t10.core.schedule import ModulePlan, ScheduledOperator
-from t10.core.task import Task
+from t10.core.device import Copy, Exchange, Execute, Step
+from t10.core.schedule import ModulePlan
 from t10.core.tile import TileRange
-from t10.cost.measured import StepCycles
-from t10.emit.epilogue import epilogue_nests
-from t10.emit.lowering_context import OperatorContext
-from t10.emit.nest import sub_task_work, whole_axes
-from t10.emit.vertices import Lie, VertexNest, Work, tasks
-from t10.errors import UnsupportedOpError
+from t10.emit.builder import Job
+from t10.emit.link import Parts, buffer_of
+from t10.emit.vertices import Lie, tasks
 from t10.profile.measure import cycles_of
+from t10.sim.device.phase import ExchangeModel, pattern_time
 
 Progress = Callable[[str, int, int], None]
-MOSTLY = 3
-"""Sub-tasks from which on most of a nest adds to what the first has begun."""
 
 
-def measured_steps(
-    plan: ModulePlan, chip: ChipSpec, progress: Progress | None = None
-) -> dict[str, StepCycles]:
-    """Return what the sub-task and the epilogue of every operator take, launches included.
+def timed(
+    parts: Parts, plan: ModulePlan, chip: ChipSpec, progress: Progress | None = None
+) -> tuple[Parts, dict[str, tuple[int, ...]]]:
+    """Return the parts with the cycles of every job and copy, and by operator those of every statement of its body.
 
-    A step is measured as lowering cuts it, vertex by vertex, by the code that it gets where its operands lie. Steps
-    that do not fit one tile side by side, or that no codelet computes, are left out (0).
+    Launches are included. A job that does not fit one tile side by side keeps its modelled cycles.
     """
-    specs = {spec.name: spec for spec in plan.graph.operators}
     memory = chip.tile_memory
     places = {b.name: TileRange(memory.base + b.address_bytes, b.size_bytes, memory) for b in plan.buffers}
-    known: dict[tuple[OperatorSpec, OperatorPlan, frozenset[int], Lie], StepCycles] = {}
-    result: dict[str, StepCycles] = {}
-    for number, scheduled in enumerate(plan.operators):
+    clock = _Clock(parts, chip, {name: places[buffer_of(name)] for name in parts.builder.variables})
+    builder = parts.builder
+    jobs: dict[str, Job] = {}
+    for number, (name, job) in enumerate(builder.jobs.items()):
         if progress:
-            progress("measure", number, len(plan.operators))
-        spec = specs[scheduled.name]
-        context = _context(spec, scheduled, places)
-        names = (*context.inputs, *context.epilogue_inputs, context.accumulator, context.result)
-        lie = Lie.of([places[name] for name in names])
-        key = (canonical(spec), scheduled.active.plan, context.whole, lie)
-        if key not in known:
-            known[key] = _measured(context, scheduled, chip, places)
-        result[scheduled.name] = known[key]
-    return result
+            progress("measure", number, len(builder.jobs))
+        jobs[name] = replace(job, cycles=clock.job(job))
+    copies = {name: replace(copy, cycles=clock.copy(copy)) for name, copy in builder.copies.items()}
+
+    def cycles(step: Step) -> int:
+        match step:
+            case Execute(name):
+                return jobs[name].cycles
+            case Exchange(name):
+                return copies[name].cycles
+            case _:
+                return sum(cycles(each) for each in step.body) * step.count
+
+    by_operator = {
+        each.operator: tuple(sum(map(cycles, steps)) for steps in each.statements) for each in parts.operators
+    }
+    return replace(parts, builder=replace(builder, jobs=jobs, copies=copies)), by_operator
 
 
-def _context(
-    spec: OperatorSpec, scheduled: ScheduledOperator, places: Mapping[str, TileRange]
-) -> OperatorContext:
-    """Return an operator before its first statement; variables are the buffers that hold its operands."""
-    buffers = [arrival.buffer for arrival in sorted(scheduled.arrivals, key=lambda a: a.operand)]
-    result, accumulator = f"value:{spec.output.name}", f"accumulator:{spec.name}"
-    return OperatorContext(
-        spec,
-        scheduled.active.plan,
-        tuple(buffers[: len(spec.inputs)]),
-        tuple(buffers[len(spec.inputs) :]),
-        accumulator if accumulator in places else result,
-        result,
-        ((0,) * len(spec.axes),) * len(spec.rotatable),
-        whole_axes(spec, scheduled),
-    )
+@dataclass(slots=True)
+class _Clock:
+    """Times jobs and copies whose variables lie in `places`; equal ones once."""
 
+    parts: Parts
+    chip: ChipSpec
+    places: Mapping[str, TileRange]
+    _jobs: dict[tuple[int, Lie], int | None] = field(default_factory=dict[tuple[int, Lie], "int | None"])
+    _copies: dict[object, int] = field(default_factory=dict[object, int])
 
-def _measured(
-    context: OperatorContext, scheduled: ScheduledOperator, chip: ChipSpec, places: Mapping[str, TileRange]
-) -> StepCycles:
-    plan = context.plan
-    works = sub_task_work(context, (0,) * len(plan.steps), plan.n_sub_tasks < MOSTLY)
-    sub_task = _work_cycles(chip, works, places)
-    after = 0
-    if context.spec.epilogue is not None:
-        done = reduce(OperatorContext.after, scheduled.body, context)
-        after = _work_cycles(chip, epilogue_nests(done), places)
-    return StepCycles(sub_task, after)
+    def job(self, job: Job) -> int:
+        """Return the cycles of a compute set's slowest vertex and of its launch."""
+        lie = Lie.of([self.places[name] for name in job.names])
+        key = (job.number, lie)
+        if key not in self._jobs:
+            nest, work = self.parts.builder.kept.compiled.content(job.number)
+            found = [cycles_of(task) for _, task in tasks(nest, work, lie)]
+            known = [each for each in found if each is not None]
+            self._jobs[key] = (
+                max(known, default=0) + self.chip.launch_cycles if len(known) == len(found) else None
+            )
+        cycles = self._jobs[key]
+        return job.cycles if cycles is None else cycles
 
-
-def _work_cycles(
-    chip: ChipSpec, works: Iterable[tuple[VertexNest, Work]], places: Mapping[str, TileRange]
-) -> int:
-    """Return the cycles of compute sets one after the other, launches included; 0 where one cannot be measured."""
-    total = 0
-    for nest, work in works:
-        slowest = 0
-        for _, task in tasks(nest, work, Lie.of([places[name] for name, _ in nest.operands])):
-            measured = _cycles(task)
-            if measured is None:
-                return 0
-            slowest = max(slowest, measured)
-        total += slowest + chip.launch_cycles
-    return total
-
-
-def _cycles(task: Task) -> int | None:
-    try:
-        return cycles_of(task)
-    except UnsupportedOpError:
-        return None
+    def copy(self, copy: Copy) -> int:
+        """Return the cycles of an exchange phase; where it lies matters only if it reads and writes one element."""
+        sources = [self.places[name] for name in copy.sources]
+        target = self.places[copy.target]
+        base = self.chip.memory_base
+        offsets = np.array([source.address_bytes - base for source in sources], np.int64)
+        is_apart = not any(source.elements & target.elements for source in sources)
+        where = () if is_apart else (*offsets.tolist(), target.address_bytes)
+        key = (copy.pattern, copy.kind == "shift", where)
+        if key not in self._copies:
+            self._copies[key] = pattern_time(
+                self.parts.builder.patterns[copy.pattern],
+                ExchangeModel(self.chip),
+                self.chip.n_cores,
+                source_offsets=offsets,
+                target_offset=target.address_bytes - base,
+                is_neighbour=copy.kind == "shift",
+            ).cycles
+        return self._copies[key]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from t10.core.costs import Costs
+from t10.core.costs import Costs, PlanCosts
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import Arrival, Home, Phase, ScheduledOperator
@@ -17,7 +17,7 @@ from t10.sim.partition import Partition
 from t10.sim.product import Factors, factors_of
 from t10.sim.reduce import Groups
 from t10.sim.relayout import Mover
-from t10.sim.result import Timeline
+from t10.sim.result import PhaseKind, Timeline
 from t10.sim.traps import trap
 
 StepDone = Callable[[], None]
@@ -56,10 +56,22 @@ class Execution:
     is_filled: bool = False
     is_finished: bool = False
     n_sub_tasks: int = 0
+    statement: int = 0
+    """Number of the statement that is executed, in the operator's body."""
 
     def __post_init__(self) -> None:
         """Let all windows stand where the program begins."""
         self.positions = [(0,) * len(self.spec.axes) for _ in self.spec.rotatable]
+
+    def charge(self, kind: PhaseKind, modelled: int, total_bytes: int = 0, most_bytes: int = 0) -> None:
+        """Record a phase of the statement that is executed: its cycles as they were measured, if they were."""
+        cost = self.machine.cost
+        measured = (
+            cost.statement_cycles(self.spec.name, self.statement) if isinstance(cost, PlanCosts) else None
+        )
+        cycles = modelled if measured is None else measured
+        if cycles or kind != "compute":
+            self.machine.timeline.add(self.spec.name, kind, cycles, total_bytes, most_bytes)
 
     @property
     def plan(self) -> OperatorPlan:

@@ -33,7 +33,8 @@ def _run(run: Execution) -> Home:
     for arrival in run.scheduled.arrivals:
         if arrival.kind == "in_place":
             statements.take_in_place(run, arrival)
-    for statement in run.scheduled.body:
+    for number, statement in enumerate(run.scheduled.body):
+        run.statement = number
         _enter(run, _phase_of(statement))
         _execute(run, statement)
     _enter(run, "finish")

@@ -66,7 +66,7 @@ def _charge_arrival(run: Execution, kind: PhaseKind, moved: movement.Traffic, el
     """Record an exchange phase of arbitrary pattern, and what every core copies or fills by itself after it."""
     most = max(moved.received_elements, moved.sent_elements) * element_bytes
     cycles = movement.ArrivalCosts(run.machine.cost).cycles(moved, element_bytes)
-    run.machine.timeline.add(run.spec.name, kind, cycles, moved.total_elements * element_bytes, most)
+    run.charge(kind, cycles, moved.total_elements * element_bytes, most)
 
 
 def make_accumulator(run: Execution) -> None:
@@ -83,6 +83,7 @@ def fill(run: Execution, _: Fill) -> None:
     if run.is_filled or run.spec.combine == "none":
         raise run.trap("the accumulators are filled twice, or nothing is combined in them")
     run.rotatable(run.output_slot).slots[:] = neutral(run.spec.combine, run.spec.acc_dtype)
+    run.charge("compute", 0)
     run.is_filled = True
 
 
@@ -100,7 +101,7 @@ def sub_task(run: Execution, statement: SubTask) -> None:
     compute_sub_task(running, statement.positions, run.last_sub_task)
     n_bytes = accumulator.slots.shape[1] * size_bytes(spec.acc_dtype)
     run.machine.memory.mark_written(run.accumulator_buffer, plan.n_cores, n_bytes)
-    run.machine.timeline.add(spec.name, "compute", run.machine.cost.sub_task_cycles(spec, plan.box))
+    run.charge("compute", run.machine.cost.sub_task_cycles(spec, plan.box))
     run.step_done()
 
 
@@ -131,7 +132,7 @@ def shift_windows(run: Execution, statement: Shift) -> None:
             *run.positions[number][axis + 1 :],
         )
     cycles = run.machine.cost.shift_cycles(per_core)
-    run.machine.timeline.add(spec.name, "shift", cycles, per_core * plan.n_cores, per_core)
+    run.charge("shift", cycles, per_core * plan.n_cores, per_core)
 
 
 def reduce(run: Execution, statement: Reduce) -> None:
@@ -153,7 +154,7 @@ def reduce(run: Execution, statement: Reduce) -> None:
             spec, n_members, n_slots * size_bytes(spec.acc_dtype), n_slots
         )
         run.owners = groups
-    run.machine.timeline.add(spec.name, "reduce", cycles, per_core * plan.n_cores, per_core)
+    run.charge("reduce", cycles, per_core * plan.n_cores, per_core)
 
 
 def epilogue(run: Execution) -> None:
@@ -169,9 +170,10 @@ def epilogue(run: Execution) -> None:
     slots = memory.slots(run.result.buffer, spec.output.dtype, plan.n_cores, n_slots)
     run_epilogue(spec, plan, run.positions[run.output_slot], accumulator, inputs, slots, ranks)
     memory.mark_written(run.result.buffer, plan.n_cores, n_slots * size_bytes(spec.output.dtype))
+    modelled = 0
     if spec.epilogue is not None:
-        cycles = run.machine.cost.epilogue_cycles(
+        modelled = run.machine.cost.epilogue_cycles(
             spec, n_slots, epilogue_run(spec, accumulator.lengths, n_slots)
         )
-        run.machine.timeline.add(spec.name, "compute", cycles)
+    run.charge("compute", modelled)
     run.is_finished = True

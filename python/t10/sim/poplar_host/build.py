@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from t10.core.atomic import write_text
+from t10.core.atomic import replaced_file, write_text
 from t10.core.tile import IPU_MEMORY, N_WORKERS, TileMemory
 from t10.errors import InputError
 from t10.sim.poplar_host.code import code_bytes
@@ -79,9 +80,10 @@ def build(
     digest = hashlib.blake2b("".join(o.name for o in objects).encode(), digest_size=8).hexdigest()
     executable = into / f"program-{digest}"
     if not executable.exists():
-        made = into / f"{executable.name}.partial"
-        _run([COMPILER, *map(str, (*objects, *libraries)), "-o", str(made)], "linking the program")
-        made.replace(executable)
+        with tempfile.TemporaryDirectory(dir=into) as own:
+            made = Path(own) / executable.name
+            _run([COMPILER, *map(str, (*objects, *libraries)), "-o", str(made)], "linking the program")
+            made.replace(executable)
     return executable
 
 
@@ -107,7 +109,8 @@ def _tiles_text(source: Path, into: Path, memory: TileMemory) -> str:
         )
     assembled = code_bytes(_text(source / "codelets.S"), memory)
     path = into / f"code-{hashlib.blake2b(assembled, digest_size=8).hexdigest()}.bin"
-    path.write_bytes(assembled)
+    with replaced_file(path) as made:
+        made.write_bytes(assembled)
     library = hashlib.blake2b(LIBRARY.read_bytes(), digest_size=8).hexdigest()
     return (
         f'// linked with the simulator {library}\n#include "tiles.hpp"\n'
@@ -133,10 +136,12 @@ def _compiled(unit: _Unit, into: Path) -> Path:
         line = f'#line 1 "{unit.source}"\n' if unit.source else ""
         write_text(source, line + unit.text)
         where = [f"-I{include}" for include in unit.includes]
-        made = into / f"{stem}.partial.o"
-        command = [COMPILER, *FLAGS, unit.optimisation, *where, "-c", str(source), "-o", str(made)]
-        _run(command, f"compiling {unit.name}.cpp")
-        made.replace(compiled)
+        # Another process may be compiling the same.
+        with tempfile.TemporaryDirectory(dir=into) as own:
+            made = Path(own) / compiled.name
+            command = [COMPILER, *FLAGS, unit.optimisation, *where, "-c", str(source), "-o", str(made)]
+            _run(command, f"compiling {unit.name}.cpp")
+            made.replace(compiled)
     return compiled
 
 
