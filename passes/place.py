@@ -21,7 +21,7 @@ from t10.passes.planning import PlanningPass, is_lowered
 from t10.passes.program_room import ProgramRoom
 from t10.plan.memory.allocation import Request, placed
 from t10.plan.memory.buffers import buffer_requests
-from t10.plan.memory.room import Room, data_room
+from t10.plan.memory.room import DataRoom, Room
 from t10.plan.schedule import check_room, costed_arrivals
 
 SHIFT_BUFFER = "rtensor.shift_buffer"
@@ -50,7 +50,7 @@ class Place(PlanningPass):
     def _room(self, module: Any) -> Room:
         """Return what places the data: beside the program, if that is asked for."""
         if not self.program:
-            return data_room(self.target_chip(module))
+            return DataRoom(self.target_chip(module))
         chip, cost = self.target(module)
         room = ProgramRoom(chip, cost)
         return lambda plan: room(costed_arrivals(plan, chip, cost))

@@ -23,7 +23,7 @@ from t10.core.plan import CostedPlan, Cycles, OperatorPlan, PhaseTerm, Reduce
 from t10.core.schedule import Arrival, Buffer, ModulePlan, ScheduledOperator, ValueLayout, most_bytes
 from t10.core.tile import ALIGNMENT_BYTES
 from t10.plan.memory.buffers import last_moments
-from t10.plan.memory.room import data_room
+from t10.plan.memory.room import DataRoom
 from t10.plan.verify import verify_operator
 
 TRIES = 12
@@ -166,7 +166,7 @@ def repacked(plan: ModulePlan, chip: ChipSpec) -> ModulePlan:
         weight_layouts=tuple(layout for layout in plan.weight_layouts if layout.value in layouts),
         input_layouts=tuple(layout for layout in plan.input_layouts if layout.value in layouts),
     )
-    return data_room(chip)(read)
+    return DataRoom(chip)(read)
 
 
 def lay_out(rng: Random, graph: Graph, plans: tuple[OperatorPlan, ...], chip: ChipSpec) -> ModulePlan:

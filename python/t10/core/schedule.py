@@ -139,7 +139,8 @@ class Optimality:
 
     `cycles` of the plan; `bound_cycles`: no choice among the plans, idle levels and layouts considered takes fewer (0
     where no bound was computed); `literal_cycles` and `aware_cycles`: what both readings of Algorithm 1 come to (0
-    where they find no plan or were not tried).
+    where they find no plan or were not tried). `n_choices` says how often the whole model was chosen until it fitted
+    beside its program.
     """
 
     method: Literal["exact", "greedy"]
@@ -147,6 +148,7 @@ class Optimality:
     bound_cycles: int = 0
     literal_cycles: int = 0
     aware_cycles: int = 0
+    n_choices: int = 1
 
     @property
     def gap(self) -> float | None:

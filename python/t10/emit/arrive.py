@@ -42,6 +42,10 @@ class Homes:
         self._specs = {spec.name: spec for spec in self.graph.operators}
         self._shapes = self.graph.shape_by_value
 
+    def emptied(self) -> Homes:
+        """Return homes of the same graph before anything has one, with the maps and patterns that are known."""
+        return replace(self, by_value={})
+
     def element_map(self, layout: ValueLayout) -> ElementMap:
         """Return which element lies in which slot of a layout; equal layouts of equal operators share it."""
         key = self._layout_key(layout)

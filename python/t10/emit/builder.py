@@ -74,6 +74,14 @@ class Builder(DeviceInterface):
     )
     _most_by_pattern: dict[str, int] = field(default_factory=dict[str, int])
 
+    def emptied(self, sizes: dict[str, int]) -> Builder:
+        """Return a builder that has collected nothing, but knows what this one has made."""
+        return Builder(
+            self.n_tiles, sizes, compiled=self.compiled, rows_by_pattern=self.rows_by_pattern,
+            _kinds=self._kinds, _kind_by_name=self._kind_by_name, _made=self._made,
+            _most_by_pattern=self._most_by_pattern,
+        )  # fmt: skip
+
     def variable(
         self,
         name: str,

@@ -24,6 +24,7 @@ from t10.core.device import (
 )
 from t10.core.tile import ALIGNMENT_BYTES, N_WORKERS, TileMemory, TileRange
 from t10.cost.measured import StepCycles
+from t10.emit.arrive import Homes
 from t10.emit.builder import SHIFT_BUFFER, Builder, Job
 from t10.emit.compiled_sets import named
 from t10.emit.exchange_code import exchange_code_bytes
@@ -58,10 +59,14 @@ def assembled(codelets: tuple[Codelet, ...], memory: TileMemory) -> Image:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """A model lowered, before anything has its place: what `builder` collected, steps by operator, host tensors."""
+    """A model lowered, before anything has its place: what `builder` collected, steps by operator, host tensors.
+
+    Steps name jobs of the builder; `homes` is where values lie in the end.
+    """
 
     name: str
     builder: Builder
+    homes: Homes
     operators: tuple[OperatorProgram, ...]
     weights: tuple[HostTensor, ...]
     inputs: tuple[HostTensor, ...]

@@ -39,19 +39,21 @@ def lower(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> DeviceProgram:
     return link(parts, chip, {b.name: b.address_bytes for b in plan.buffers}, plan.reserved_bytes)
 
 
-def lowered_parts(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> Parts:
+def lowered_parts(plan: ModulePlan, chip: ChipSpec, cost: CostModel, known: Parts | None = None) -> Parts:
     """Return a planned model lowered for a chip as far as that does not depend on where its buffers lie.
 
-    Raises what `lower` raises.
+    What another plan of the model was lowered to, if it is `known`, saves work. Raises what `lower` raises.
     """
     check_target(chip)
-    builder = Builder(chip.n_cores, {buffer.name: buffer.size_bytes for buffer in plan.buffers})
-    lowering = _Lowering(plan, cost, builder, Homes(plan.graph))
+    sizes = {buffer.name: buffer.size_bytes for buffer in plan.buffers}
+    builder = Builder(chip.n_cores, sizes) if known is None else known.builder.emptied(sizes)
+    homes = Homes(plan.graph) if known is None else known.homes.emptied()
+    lowering = _Lowering(plan, cost, builder, homes)
     weights = lowering.idle(plan.graph.weights, plan.weight_layouts, "idle", "weight")
     inputs = lowering.idle(plan.graph.inputs, plan.input_layouts, "input", "input")
     specs = {spec.name: spec for spec in plan.graph.operators}
     programs = tuple(lowering.operator(specs[scheduled.name], scheduled) for scheduled in plan.operators)
-    return Parts(plan.graph.name, builder, programs, weights, inputs, lowering.outputs())
+    return Parts(plan.graph.name, builder, homes, programs, weights, inputs, lowering.outputs())
 
 
 @dataclass(slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import replace
 
@@ -9,7 +10,7 @@ from t10.chip import ChipSpec
 from t10.core.garbage import rare_collections
 from t10.core.graph import Graph
 from t10.core.plan import CostedPlan
-from t10.core.schedule import ModulePlan, Optimality, ScheduledOperator
+from t10.core.schedule import ModulePlan, Optimality, ScheduledOperator, most_bytes
 from t10.cost import CostModel, IpuCostModel
 from t10.errors import InfeasiblePlanError
 from t10.plan.assemble import Context, assemble, context_of, cycles_of
@@ -21,12 +22,15 @@ from t10.plan.greedy.chain import followed
 from t10.plan.greedy.reconcile import HINT
 from t10.plan.joint.choose import JointPlanner
 from t10.plan.memory.levels import Choice, LevelTable
-from t10.plan.memory.room import Room, data_room
+from t10.plan.memory.room import DataRoom, Room
 from t10.plan.options import PlanOptions, Progress, Reading
 from t10.plan.search.pareto import Front
 
 READINGS: tuple[Reading, ...] = ("literal", "aware")
 FIT_ROUNDS = 8
+SHORT_PART = 2
+"""Data that take less than this part of the memory leave room for any program."""
+SPARE_PART = 64
 
 
 @rare_collections()
@@ -67,7 +71,7 @@ def schedule_module(
     that does not fit.
     """
     context = context_of(graph, chip, cost, options.forced)
-    room = room or data_room(chip)
+    room = room or DataRoom(chip)
     try:
         if options.reconcile == "greedy":
             return _greedy_plan(context, fronts, options, progress, room)
@@ -99,8 +103,9 @@ def _joint_plan(
     }
     planner = JointPlanner(context, fronts, options, readings, report)
     room = context.chip.capacity_bytes - base_bytes(context)
+    room -= _program_bytes(context, fronts, readings, placing)
     bound_cycles: int | None = None
-    for _ in range(FIT_ROUNDS):
+    for n_choices in range(1, FIT_ROUNDS + 1):
         joint = planner.best(room)
         if joint is None:
             break
@@ -109,10 +114,32 @@ def _joint_plan(
         plan = placing(assemble(context, joint.states, joint.choices, progress))
         if plan.end_bytes <= context.chip.data_end_bytes:
             found = replace(joint, bound_cycles=min(bound_cycles, joint.bound_cycles))
-            return _with_fronts(plan, fronts, found.optimality(sum_of_cycles(plan)))
-        room -= plan.end_bytes - context.chip.data_end_bytes
+            optimality = replace(found.optimality(sum_of_cycles(plan)), n_choices=n_choices)
+            return _with_fronts(plan, fronts, optimality)
+        # Another choice has another program, which may be a little larger.
+        spare = (plan.reserved_bytes - context.chip.reserved_bytes) // SPARE_PART
+        room -= plan.end_bytes - context.chip.data_end_bytes + spare
     # Algorithm 1 says which operator does not fit, and may know a packing that does.
     return _greedy_plan(context, fronts, replace(options, reading="best"), progress, placing)
+
+
+def _program_bytes(
+    context: Context,
+    fronts: tuple[Front, ...],
+    readings: Mapping[Reading, tuple[Choice, ...] | None],
+    placing: Room,
+) -> int:
+    """Return the bytes that programs need beyond what the chip reserves, as far as memory may be short of them.
+
+    They are counted for what Algorithm 1 chooses: other choices have programs of about that size.
+    """
+    choices = next((each for each in readings.values() if each is not None), None)
+    if choices is None:
+        return 0
+    plan = assemble(context, fronts, choices, None)
+    if most_bytes(plan.buffers, 0) * SHORT_PART < context.chip.capacity_bytes:
+        return 0
+    return placing.reserved_bytes(plan) - context.chip.reserved_bytes
 
 
 def _by_reading(

@@ -92,6 +92,7 @@ def _optimality(found: Optimality | None) -> records.OptimalityReport | None:
         gap=None if found.gap is None else round(found.gap, 6),
         literal_cycles=found.literal_cycles,
         aware_cycles=found.aware_cycles,
+        n_choices=found.n_choices,
     )
 
 

@@ -69,6 +69,10 @@ class OptimalityReport(Record):
     aware_cycles: Annotated[
         Size, Field(description="of Algorithm 1, fastest with set-up; 0: none or not tried")
     ]
+    n_choices: Annotated[
+        int,
+        Field(ge=1, description="how often the whole model was chosen until it fitted beside its program"),
+    ] = 1
 
 
 class Report(Record):

@@ -122,6 +122,8 @@ def optimality_text(known: OptimalityReport, total_cycles: int) -> str:
         if cycles
     ]
     text = f"{text}; Algorithm 1: {', '.join(others)}" if others else text
+    if known.n_choices > 1:
+        text = f"{text}; chosen {known.n_choices} times until there was room for the program"
     if known.cycles == total_cycles:
         return text
     before = f"which had the plan at {known.cycles:,} cycles before its steps were measured"

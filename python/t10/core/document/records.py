@@ -264,6 +264,9 @@ class OptimalityRecord(Record):
     aware_cycles: Annotated[
         Size, Field(description="of Algorithm 1, 'fastest' with set-up; 0: no plan, or not tried")
     ] = 0
+    n_choices: Annotated[
+        Count, Field(description="how often the whole model was chosen until it fitted beside its program")
+    ] = 1
 
 
 class PlanDocument(Record):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 from t10.chip import ChipSpec
 from t10.core.schedule import ModulePlan, Wish, most_bytes
@@ -12,19 +12,35 @@ from t10.plan.memory.buffers import requests_of
 from t10.plan.memory.placement import placed_buffers
 from t10.plan.memory.wishes import wishes_of
 
-Room = Callable[[ModulePlan], ModulePlan]
-"""Places a plan's buffers beside what else lies in a core's memory; they end too high where there is no room."""
+
+class Room(Protocol):
+    """What a core's memory has for a plan's data, beside what else lies in it."""
+
+    def reserved_bytes(self, plan: ModulePlan) -> int:
+        """Return about how many bytes at the bottom are not for the data of a plan, wherever that lies."""
+        ...
+
+    def __call__(self, plan: ModulePlan) -> ModulePlan:
+        """Return a plan with its buffers in their places; they end too high where there is no room."""
+        ...
 
 
-def data_room(chip: ChipSpec) -> Room:
-    """Return what places data behind the bytes that a chip reserves; wishes are as good as a plan alone can tell."""
+@dataclass(frozen=True, slots=True)
+class DataRoom:
+    """Places data behind the bytes that a chip reserves; wishes are as good as a plan alone can tell."""
 
-    def place(plan: ModulePlan) -> ModulePlan:
-        requests = requests_of(plan, chip)
+    chip: ChipSpec
+
+    def reserved_bytes(self, plan: ModulePlan) -> int:
+        """Return what the chip reserves."""
+        del plan
+        return self.chip.reserved_bytes
+
+    def __call__(self, plan: ModulePlan) -> ModulePlan:
+        """Return a plan with its buffers in their places; they end too high where there is no room."""
+        requests = requests_of(plan, self.chip)
         wishes = wishes_of(plan.graph, plan.operators, requests)
-        return placed_behind(plan, chip, requests, wishes, chip.reserved_bytes)
-
-    return place
+        return placed_behind(plan, self.chip, requests, wishes, self.chip.reserved_bytes)
 
 
 def placed_behind(
