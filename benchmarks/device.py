@@ -186,7 +186,7 @@ def _by_kind(program: DeviceProgram) -> None:
             print(f"    {name:<10} {n_bytes:>8,} B")
     addresses = {variable.name: variable.address_bytes for variable in program.variables}
     patterns = {pattern.key: pattern for pattern in program.patterns}
-    by_kind = exchange_code_bytes(program.copies, patterns, addresses, program.n_tiles)
+    by_kind = exchange_code_bytes(program.copies, patterns, addresses, program.n_tiles, {})
     fullest = int(np.argmax(sum(by_kind.values(), np.zeros(program.n_tiles, np.int64))))
     for kind, n_bytes in sorted(by_kind.items()):
         count = sum(copy.kind == kind for copy in program.copies)

@@ -7,7 +7,7 @@ not grant takes more, once more.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from t10.chip import ChipSpec
 from t10.core.device import DeviceProgram
@@ -15,6 +15,7 @@ from t10.core.schedule import ModulePlan, Wish
 from t10.core.tile import ALIGNMENT_BYTES
 from t10.cost import CostModel
 from t10.emit.demands import demands
+from t10.emit.kept import Kept
 from t10.emit.link import Parts, link
 from t10.emit.lower import lowered_parts
 from t10.plan.memory.buffers import requests_of
@@ -31,6 +32,7 @@ class ProgramRoom:
     chip: ChipSpec
     cost: CostModel
     made: tuple[Parts, DeviceProgram] | None = None
+    kept: Kept = field(default_factory=Kept)
 
     def reserved_bytes(self, plan: ModulePlan) -> int:
         """Return the bytes of a plan's program, at least those that the chip reserves."""
@@ -53,7 +55,7 @@ class ProgramRoom:
 
     def _wished(self, plan: ModulePlan) -> tuple[Parts, tuple[Wish, ...]]:
         """Return a plan lowered, and what its codelets and exchanges wish of its buffers."""
-        parts = lowered_parts(plan, self.chip, self.cost, self.made[0] if self.made else None)
+        parts = lowered_parts(plan, self.chip, self.cost, self.kept)
         requests = requests_of(plan, self.chip)
         return parts, (*demands(parts), *exchange_wishes(plan.graph, plan.operators, requests))
 

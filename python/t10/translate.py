@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from t10.core.device import DeviceProgram
 from t10.core.guard import ended_clearly, reading
@@ -116,19 +117,22 @@ def _is_folder(output: str) -> bool:
 def _program(source: str) -> DeviceProgram:
     """Return the device program of a file of IR."""
     from t10.dialect.mlir import ir, new_context
-    from t10.opt.source import display_name, read
+    from t10.frontend.mlir_text import mlir_text
     from t10.passes.device.read import find_graph, read_graph
 
-    data = read(source)
+    shown = "standard input" if source == "-" else source
+    try:
+        data = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot read {source}: {error.strerror}") from None
+    text = mlir_text(data, shown)
     with new_context(), ir.Location.unknown():
         try:
-            with reading(display_name(source)):
-                module = ir.Module.parse(data)
+            with reading(shown):
+                module = ir.Module.parse(text or data)
         except ir.MLIRError as error:
             reason = " ".join(str(error).split())
-            raise InputError(
-                f"{'standard input' if source == '-' else source} is no valid module: {reason}"
-            ) from None
+            raise InputError(f"{shown} is no valid module: {reason}") from None
         return read_graph(find_graph(module))
 
 

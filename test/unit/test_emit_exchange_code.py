@@ -28,7 +28,7 @@ def copy(made: Pattern, sources: tuple[str, ...], target: str, kind: CopyKind = 
 
 
 def total(copies: list[Copy], patterns: list[Pattern], **addresses: int) -> list[int]:
-    by_kind = exchange_code_bytes(copies, {each.key: each for each in patterns}, addresses, N_TILES)
+    by_kind = exchange_code_bytes(copies, {each.key: each for each in patterns}, addresses, N_TILES, {})
     return sum(by_kind.values(), np.zeros(N_TILES, np.int64)).tolist()
 
 
@@ -85,6 +85,6 @@ def test_sources_that_lie_otherwise_to_each_other_need_rows_of_their_own() -> No
 def test_bytes_are_told_by_kind_of_copy() -> None:
     copies = [copy(TO_ONE, ("a",), "b", "setup"), copy(ONE_TO_TWO, ("a",), "b", "reduce")]
     patterns = {each.key: each for each in (TO_ONE, ONE_TO_TWO)}
-    found = exchange_code_bytes(copies, patterns, {"a": 0, "b": 64}, N_TILES)
+    found = exchange_code_bytes(copies, patterns, {"a": 0, "b": 64}, N_TILES, {})
     assert found["setup"].tolist() == (PHASE_BYTES + row_bytes(TO_ONE, N_TILES)).tolist()
     assert found["reduce"].tolist() == (PHASE_BYTES + row_bytes(ONE_TO_TWO, N_TILES)).tolist()

@@ -13,11 +13,19 @@ from t10.core.device import DeviceProgram, Execute, Repeat, Step
 from t10.core.plan import Cycles
 from t10.cost import IpuCostModel
 from t10.dialect.mlir import ir
+from t10.emit.kept import Kept
 from t10.frontend.importer import import_model
 from t10.passes.device.read import find_graph, read_graph
 from t10.passes.device.write import write_graph
 from t10.passes.lower_ipu import lower_module
-from t10.passes.pipeline import compile_module, device_program, module_text, parsed_module
+from t10.passes.pipeline import (
+    compile_module,
+    device_program,
+    module_text,
+    parsed_module,
+    read_module_plan,
+    replaced_module,
+)
 from t10.passes.registry import make, run
 
 MODELS = Path(__file__).parents[2] / "examples" / "models"
@@ -52,6 +60,19 @@ def _graph_text(program: DeviceProgram) -> str:
     with ir.InsertionPoint(module.body):
         write_graph(program)
     return module_text(module)
+
+
+@pytest.mark.parametrize("name", ["vit_fp16", "retnet_fp32"])
+def test_a_plan_lowered_again_elsewhere_is_as_if_lowered_first(name: str) -> None:
+    compiled, cost, kept = compile_module(imported(name), CHIP), IpuCostModel(CHIP), Kept()
+    further = CHIP.model_copy(update={"reserved_bytes": CHIP.reserved_bytes + 1000})
+    moved = replaced_module(compiled.text, further)
+    plan, _ = read_module_plan(moved, further, "ipu", "moved")
+    first = device_program(compiled.plan, CHIP, cost, kept)
+    with parsed_module(moved, "moved"):
+        again = _graph_text(device_program(plan, further, cost, kept))
+        assert again == _graph_text(device_program(plan, further, cost))
+        assert again != _graph_text(first)
 
 
 def test_a_planned_module_prints_outside_of_its_context() -> None:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from t10.core import movement
 from t10.core.arrays import Ints
-from t10.core.canonical import canonical
 from t10.core.device import HostPiece, HostTensor, Pattern
 from t10.core.dtypes import size_bytes
 from t10.core.expression import Operand, OperatorSpec
@@ -20,6 +18,7 @@ from t10.core.movement import ElementMap
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import Home, ValueLayout
 from t10.emit import _routes
+from t10.emit.kept import Kept
 from t10.emit.patterns import pattern_of_runs
 
 
@@ -28,33 +27,27 @@ class Homes:
     """Where all values of a graph lie while its operators run."""
 
     graph: Graph
+    kept: Kept
     by_value: dict[str, Home] = field(default_factory=dict[str, Home])
     _specs: dict[str, OperatorSpec] = field(init=False)
     _shapes: dict[str, tuple[int, ...]] = field(init=False)
     _views: dict[str, View] = field(init=False)
-    _kinds: dict[OperatorSpec, int] = field(default_factory=dict[OperatorSpec, int])
     _kind_by_name: dict[str, int] = field(default_factory=dict[str, int])
-    _maps: dict[Any, ElementMap] = field(default_factory=dict[Any, ElementMap])
-    _patterns: dict[Any, Pattern] = field(default_factory=dict[Any, Pattern])
 
     def __post_init__(self) -> None:
         self._views = {view.name: view for view in self.graph.views}
         self._specs = {spec.name: spec for spec in self.graph.operators}
         self._shapes = self.graph.shape_by_value
 
-    def emptied(self) -> Homes:
-        """Return homes of the same graph before anything has one, with the maps and patterns that are known."""
-        return replace(self, by_value={})
-
     def element_map(self, layout: ValueLayout) -> ElementMap:
         """Return which element lies in which slot of a layout; equal layouts of equal operators share it."""
         key = self._layout_key(layout)
-        found = self._maps.get(key)
+        found = self.kept.maps.get(key)
         if found is None:
             spec = self._specs[layout.operator] if layout.kind == "operand" else None
             found = movement.layout_map(spec, layout, prod(self._shapes[layout.value]))
             found = ElementMap(np.ascontiguousarray(found.elements), found.copies)
-            self._maps[key] = found
+            self.kept.maps[key] = found
         return found
 
     def arrival(self, spec: OperatorSpec, plan: OperatorPlan, number: int) -> tuple[tuple[str, ...], Pattern]:
@@ -72,12 +65,12 @@ class Homes:
                 for home, s in zip(homes, sources, strict=True)
             ),
         )
-        found = self._patterns.get(key)
+        found = self.kept.patterns.get(key)
         if found is None:
             parts = movement.operand_parts(spec, plan, number)
             is_padded = movement.is_padded(spec, operand, plan)
             found = self._pattern(operand, parts, plan.n_cores, homes, is_padded=is_padded)
-            self._patterns[key] = found
+            self.kept.patterns[key] = found
         return variables, found
 
     def _pattern(
@@ -111,7 +104,7 @@ class Homes:
             return ("linear", layout.n_cores, prod(self._shapes[layout.value]))
         kind = self._kind_by_name.get(layout.operator)
         if kind is None:
-            kind = self._kinds.setdefault(canonical(self._specs[layout.operator]), len(self._kinds))
+            kind = self.kept.kind_of(self._specs[layout.operator])
             self._kind_by_name[layout.operator] = kind
         return (kind, layout.operand, layout.plan, layout.scatter)
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from t10.core.arrays import Ints
-from t10.core.canonical import canonical
 from t10.core.device import (
     Copy,
     CopyKind,
@@ -21,8 +19,8 @@ from t10.core.device import (
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.task import TaskOperand
-from t10.emit.compiled_sets import CompiledSets
 from t10.emit.device_interface import DeviceInterface
+from t10.emit.kept import Kept
 from t10.emit.patterns import received_bytes
 from t10.emit.vertices import VertexNest, Work
 
@@ -58,29 +56,16 @@ class Builder(DeviceInterface):
     sizes: dict[str, int]
     variables: dict[str, Variable] = field(default_factory=dict[str, Variable])
     jobs: dict[str, Job] = field(default_factory=dict[str, Job])
-    compiled: CompiledSets = field(default_factory=CompiledSets)
     patterns: dict[str, Pattern] = field(default_factory=dict[str, Pattern])
     copies: dict[str, Copy] = field(default_factory=dict[str, Copy])
-    rows_by_pattern: dict[str, Ints] = field(default_factory=dict[str, Ints])
-    """Bytes of exchange code that patterns take on every tile."""
-    _kinds: dict[OperatorSpec, int] = field(default_factory=dict[OperatorSpec, int])
+    kept: Kept = field(default_factory=Kept)
     _kind_by_name: dict[str, int] = field(default_factory=dict[str, int])
-    _made: dict[object, Any] = field(default_factory=dict[object, Any])
     _job_by_content: dict[tuple[str, str, int, tuple[str, ...]], str] = field(
         default_factory=dict[tuple[str, str, int, tuple[str, ...]], str]
     )
     _copy_by_content: dict[tuple[str, str, str, tuple[str, ...], str], str] = field(
         default_factory=dict[tuple[str, str, str, tuple[str, ...], str], str]
     )
-    _most_by_pattern: dict[str, int] = field(default_factory=dict[str, int])
-
-    def emptied(self, sizes: dict[str, int]) -> Builder:
-        """Return a builder that has collected nothing, but knows what this one has made."""
-        return Builder(
-            self.n_tiles, sizes, compiled=self.compiled, rows_by_pattern=self.rows_by_pattern,
-            _kinds=self._kinds, _kind_by_name=self._kind_by_name, _made=self._made,
-            _most_by_pattern=self._most_by_pattern,
-        )  # fmt: skip
 
     def variable(
         self,
@@ -100,15 +85,12 @@ class Builder(DeviceInterface):
         """Return a number that equal operators share: names do not count."""
         number = self._kind_by_name.get(spec.name)
         if number is None:
-            number = self._kinds.setdefault(canonical(spec), len(self._kinds))
-            self._kind_by_name[spec.name] = number
+            number = self._kind_by_name[spec.name] = self.kept.kind_of(spec)
         return number
 
     def once(self, key: object, make: Callable[[], T]) -> T:
         """Return what `make` returned for an equal key before, else make it now."""
-        if key not in self._made:
-            self._made[key] = make()
-        return self._made[key]
+        return self.kept.once(key, make)
 
     def shift_buffer(self, dtype: str) -> str:
         """Return the variable that shows the shift buffer as elements of `dtype`; all share its bytes."""
@@ -123,7 +105,7 @@ class Builder(DeviceInterface):
     ) -> Execute:
         """Add a job unless the operator has an equal one, and return its execution."""
         names = tuple(variable for variable, _ in nest.operands)
-        content = (operator, kind, self.compiled.number_of(nest, work), names)
+        content = (operator, kind, self.kept.compiled.number_of(nest, work), names)
         name = self._job_by_content.get(content)
         if name is None:
             name = self._job_by_content[content] = _fresh(f"{kind}:{operator}", self.jobs)
@@ -148,9 +130,9 @@ class Builder(DeviceInterface):
         if name is None:
             name = _fresh(f"{kind}:{operator}{what}", self.copies)
             self._copy_by_content[content] = name
-            most = self._most_by_pattern.get(pattern.key)
+            most = self.kept.received_bytes.get(pattern.key)
             if most is None:
-                most = self._most_by_pattern[pattern.key] = received_bytes(pattern.runs, self.n_tiles)
+                most = self.kept.received_bytes[pattern.key] = received_bytes(pattern.runs, self.n_tiles)
             dtype = self.variables[target].dtype
             self.copies[name] = Copy(
                 name, operator, kind, sources, target, dtype, pattern.key, most, cycles, comment

@@ -17,7 +17,7 @@ def demands(parts: Parts) -> tuple[Wish, ...]:
     result: list[Wish] = []
     for name, job in builder.jobs.items():
         weight = (1 + job.cycles) * executions[name]
-        best = builder.compiled.demands(job.number)
+        best = builder.kept.compiled.demands(job.number)
         buffers = tuple(buffer_of(variable) for variable in job.names)
         result += (Wish((buffers[one],), weight) for one in sorted(best.interleaved))
         result += (Wish((buffers[one], buffers[other]), weight) for one, other in sorted(best.apart))

@@ -39,15 +39,16 @@ def exchange_code_bytes(
     patterns: Mapping[str, Pattern],
     address_by_name: Mapping[str, int],
     n_tiles: int,
-    rows_by_pattern: dict[str, Ints] | None = None,
+    rows_by_pattern: dict[str, Ints],
 ) -> dict[CopyKind, Ints]:
     """Return the estimated bytes of exchange code by kind of copy, (tiles,) each.
 
+    What is missing in `rows_by_pattern`, the `row_bytes` of patterns by their keys, is added to it.
+
     Copies of one pattern between the same addresses are the same code; between others they share its rows where their
-    sources have the same distances from each other. `rows_by_pattern` keeps what patterns alone decide.
+    sources have the same distances from each other.
     """
     totals: dict[CopyKind, Ints] = {}
-    rows_by_pattern = {} if rows_by_pattern is None else rows_by_pattern
     phases: set[tuple[object, ...]] = set()
     stored: set[tuple[object, ...]] = set()
     for copy in copies:

@@ -24,7 +24,6 @@ from t10.core.device import (
 )
 from t10.core.tile import ALIGNMENT_BYTES, N_WORKERS, TileMemory, TileRange
 from t10.cost.measured import StepCycles
-from t10.emit.arrive import Homes
 from t10.emit.builder import SHIFT_BUFFER, Builder, Job
 from t10.emit.compiled_sets import named
 from t10.emit.exchange_code import exchange_code_bytes
@@ -61,12 +60,11 @@ def assembled(codelets: tuple[Codelet, ...], memory: TileMemory) -> Image:
 class Parts:
     """A model lowered, before anything has its place: what `builder` collected, steps by operator, host tensors.
 
-    Steps name jobs of the builder; `homes` is where values lie in the end.
+    Steps name jobs of the builder.
     """
 
     name: str
     builder: Builder
-    homes: Homes
     operators: tuple[OperatorProgram, ...]
     weights: tuple[HostTensor, ...]
     inputs: tuple[HostTensor, ...]
@@ -166,7 +164,7 @@ def _compiled(parts: Parts, places: Mapping[str, TileRange]) -> _Linked:
     for name, job in builder.jobs.items():
         lie = Lie.of([places[variable] for variable in job.names])
         with naming(job.operator):
-            number, made = builder.compiled.of(job.number, lie)
+            number, made = builder.kept.compiled.of(job.number, lie)
         if any(codelets.get(codelet.name) is not codelet for codelet in made.codelets):
             codelets = by_name((*codelets.values(), *made.codelets))
         scratch_bytes = max(scratch_bytes, made.scratch_bytes)
@@ -218,7 +216,7 @@ def stack_bytes(codelets: tuple[Codelet, ...]) -> int:
 def exchange_bytes(builder: Builder, address_by_name: Mapping[str, int]) -> int:
     """Return the estimated bytes of exchange code on the tile that has most."""
     by_kind = exchange_code_bytes(
-        builder.copies.values(), builder.patterns, address_by_name, builder.n_tiles, builder.rows_by_pattern
+        builder.copies.values(), builder.patterns, address_by_name, builder.n_tiles, builder.kept.row_bytes
     )
     total = sum(by_kind.values(), np.zeros(builder.n_tiles, np.int64))
     return int(total.max(initial=0))

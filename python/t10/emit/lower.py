@@ -21,6 +21,7 @@ from t10.emit.arrive import Homes
 from t10.emit.builder import Builder
 from t10.emit.combine import combine_partials
 from t10.emit.epilogue import epilogue_work
+from t10.emit.kept import Kept
 from t10.emit.link import Parts, link
 from t10.emit.lowering_context import OperatorContext, rtensor_comment
 from t10.emit.nest import fill, initial_cores, sub_task, whole_axes
@@ -39,21 +40,21 @@ def lower(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> DeviceProgram:
     return link(parts, chip, {b.name: b.address_bytes for b in plan.buffers}, plan.reserved_bytes)
 
 
-def lowered_parts(plan: ModulePlan, chip: ChipSpec, cost: CostModel, known: Parts | None = None) -> Parts:
+def lowered_parts(plan: ModulePlan, chip: ChipSpec, cost: CostModel, kept: Kept | None = None) -> Parts:
     """Return a planned model lowered for a chip as far as that does not depend on where its buffers lie.
 
-    What another plan of the model was lowered to, if it is `known`, saves work. Raises what `lower` raises.
+    What `kept` holds of lowering another plan of the model is not made again. Raises what `lower` raises.
     """
     check_target(chip)
     sizes = {buffer.name: buffer.size_bytes for buffer in plan.buffers}
-    builder = Builder(chip.n_cores, sizes) if known is None else known.builder.emptied(sizes)
-    homes = Homes(plan.graph) if known is None else known.homes.emptied()
-    lowering = _Lowering(plan, cost, builder, homes)
+    kept = kept or Kept()
+    builder = Builder(chip.n_cores, sizes, kept=kept)
+    lowering = _Lowering(plan, cost, builder, Homes(plan.graph, kept))
     weights = lowering.idle(plan.graph.weights, plan.weight_layouts, "idle", "weight")
     inputs = lowering.idle(plan.graph.inputs, plan.input_layouts, "input", "input")
     specs = {spec.name: spec for spec in plan.graph.operators}
     programs = tuple(lowering.operator(specs[scheduled.name], scheduled) for scheduled in plan.operators)
-    return Parts(plan.graph.name, builder, homes, programs, weights, inputs, lowering.outputs())
+    return Parts(plan.graph.name, builder, programs, weights, inputs, lowering.outputs())
 
 
 @dataclass(slots=True)
