@@ -84,6 +84,10 @@ conformance: dev  ## All tests of the onnx package against the reviewed list (`m
 stages: dev  ## The three stages of the search one by one against native search: every partition of all models on 64 cores
 	@$(BIN)/python tools/check_stages.py test-64
 
+.PHONY: small-models
+small-models: dev  ## Random small models on chips with more cores than elements: read back, proved, simulated (`make pytest` runs a slice)
+	@$(BIN)/python tools/check_small_models.py 1000
+
 ##@ Before a commit
 
 .PHONY: format

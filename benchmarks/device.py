@@ -118,6 +118,7 @@ def _row(name: str, path: Path, chip_name: str, *, is_host: bool) -> bool:
     is_good = all(each.is_within for each in errors) and 1 / MOST_RATIO <= ratio <= MOST_RATIO
     if is_host:
         with tempfile.TemporaryDirectory() as folder:
+            write_program(executable, made, Path(folder))
             outputs = run_on_host(executable, Path(folder), inputs)
         hosted = compare(outputs, references, default_tolerance(executable.plan.graph))
         is_good &= all(each.is_within for each in hosted)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from t10.core.legal import Expression
 from t10.dialect.mlir import ir, linalg_indexing_maps
-from t10.dialect.plan import Expression
 from t10.dialect.region import is_expanded
 
 
@@ -46,22 +46,26 @@ def expression_of(op: Any) -> Expression | None:
     read[-1] = True
     extents: dict[int, int] = {}
     uses: list[frozenset[int]] = []
+    compound: list[frozenset[int]] = []
     for map_, operand, is_read in zip(maps, operands, read, strict=True):
         axes: set[int] = set()
+        in_compound: set[int] = set()
         for dim, form in enumerate(map_.results):
             axes |= axes_of(form)
             axis = single_axis(form)
             if axis is None:
+                in_compound |= axes_of(form)
                 continue
             if not isinstance(operand.type, ir.RankedTensorType) or operand.type.is_dynamic_dim(dim):
                 return None
             extents[axis] = operand.type.shape[dim]
         if is_read:
             uses.append(frozenset(axes))
+            compound.append(frozenset(in_compound))
     n_axes = maps[0].n_dims
     if set(extents) != set(range(n_axes)):
         return None
-    return Expression(tuple(extents[axis] for axis in range(n_axes)), tuple(uses))
+    return Expression(tuple(extents[axis] for axis in range(n_axes)), tuple(uses), tuple(compound))
 
 
 def _reduces(maps: list[Any]) -> bool:

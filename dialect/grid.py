@@ -18,11 +18,12 @@ Source: compute-shift model §2 to §4.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 
 from t10.core.expression import AxisSizes
+from t10.core.legal import Breach, phase_breaches, row_breaches
 from t10.core.plan import OperatorPlan, PhaseTerm, Reduce
 from t10.dialect.attributes import Decoded, entries_of, int_tuple, refuse_unknown, required, spelled
 from t10.dialect.ods import Invalid
@@ -49,37 +50,14 @@ class Grid:
     def __post_init__(self) -> None:
         """Check the rules; raises `Invalid`."""
         n_axes = len(self.f_op)
-        for name, row in (("lengths", self.lengths), ("steps", self.steps), ("phases", self.phases)):
-            if len(row) != n_axes:
-                raise Invalid(f"grid {name} has {len(row)} entries, expected {n_axes}: one per axis, as f_op")
-        for name, row in (("f_op", self.f_op), ("lengths", self.lengths), ("steps", self.steps)):
-            for axis, value in enumerate(row):
-                if value < 1:
-                    raise Invalid(f"grid {name}[{axis}] = {value}, expected at least 1")
+        rows = {"f_op": self.f_op, "lengths": self.lengths, "steps": self.steps}
+        _require(row_breaches(rows, n_axes))
         for axis, (length, steps) in enumerate(zip(self.lengths, self.steps, strict=True)):
             if length % steps:
                 raise Invalid(f"grid steps[{axis}] = {steps} does not divide lengths[{axis}] = {length}")
         _check_order("loop_order", self.loop_order, [a for a in range(n_axes) if self.steps[a] > 1])
         _check_order("core_order", self.core_order, [a for a in range(n_axes) if self.f_op[a] > 1])
-        for axis, terms in enumerate(self.phases):
-            for term in terms:
-                self._check_term(axis, term)
-
-    def _check_term(self, axis: int, term: PhaseTerm) -> None:
-        """Check that a term moves cores apart on an axis that has a loop."""
-        where = f"grid phases[{axis}]"
-        if self.steps[axis] == 1:
-            raise Invalid(f"{where} is stated, but the axis has one step, expected []")
-        if any(sharer not in range(len(self.f_op)) for sharer in term.sharer_axes):
-            raise Invalid(f"{where} names axes {list(term.sharer_axes)}, expected axes of the grid")
-        n_sharers = prod(self.f_op[sharer] for sharer in term.sharer_axes)
-        if not 0 < term.stride < self.lengths[axis]:
-            raise Invalid(f"{where} has stride {term.stride}, expected 1 to {self.lengths[axis] - 1}")
-        if term.divisor < 1 or term.modulus < 2 or term.divisor * term.modulus > n_sharers:
-            raise Invalid(
-                f"{where} takes the digit (sigma / {term.divisor}) mod {term.modulus} of {n_sharers} cores, "
-                "expected a modulus of at least 2 and no more digits than cores"
-            )
+        _require(phase_breaches(self.phases, self.f_op, self.lengths, self.steps))
 
     @property
     def n_cores(self) -> int:
@@ -163,6 +141,12 @@ def _term(row: tuple[int, ...]) -> PhaseTerm:
 def _flat(term: PhaseTerm) -> tuple[int, ...]:
     """Return the spelling of a phase term: [stride, divisor, modulus, sharer axes ...]."""
     return (term.stride, term.divisor, term.modulus, *term.sharer_axes)
+
+
+def _require(found: Iterator[Breach]) -> None:
+    breach = next(found, None)
+    if breach is not None:
+        raise Invalid(f"grid {breach}")
 
 
 def _check_order(name: str, found: AxisSizes, expected: list[int]) -> None:

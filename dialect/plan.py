@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from math import prod
 from typing import Any, cast, get_args
 
 from t10.core.expression import AxisSizes
+from t10.core.legal import Expression, PlanRows, breaches
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan, PhaseTerm, Reduce
 from t10.dialect.attributes import int_tuple, is_int, refuse_unknown, required, spelled
 from t10.dialect.ods import Invalid
@@ -31,30 +31,13 @@ LEVEL = "idle_level"
 
 
 @dataclass(frozen=True, slots=True)
-class Expression:
-    """What a plan is checked against: extent of every axis, and the axes each rotatable operand uses (output last)."""
-
-    extents: AxisSizes
-    uses: tuple[frozenset[int], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CandidatePlan:
-    """A plan as far as passes have decided it; None is what is still open. Fields are those of `OperatorPlan`.
+class CandidatePlan(PlanRows):
+    """A plan as far as passes have decided it; None is what is still open. Fields are those of `CostedPlan`.
 
     `--t10-partition` decides `f_op` and `ft`, `--t10-align-pace` all that makes it an `OperatorPlan`, `--t10-pareto`
-    the cycles and the bytes per core of `CostedPlan`.
+    the cycles and the bytes per core.
     """
 
-    f_op: AxisSizes
-    ft: tuple[AxisSizes, ...] | None = None
-    lengths: AxisSizes | None = None
-    rp: AxisSizes | None = None
-    steps: AxisSizes | None = None
-    loop_order: AxisSizes | None = None
-    core_order: AxisSizes | None = None
-    phases: tuple[tuple[PhaseTerm, ...], ...] | None = None
-    reduce: Reduce | None = None
     cycles: Cycles | None = None
     weight_bytes: int | None = None
     active_bytes: int | None = None
@@ -162,127 +145,10 @@ def read_forced(fields: Mapping[str, Any]) -> ForcedPlan:
 
 
 def check_plan(plan: CandidatePlan, expression: Expression | None = None) -> None:
-    """Raise `Invalid` with the first rule that a plan breaks, by itself and against the op's `expression`.
-
-    Source: compute-shift model §2 to §4. This checks the attribute's form; that the placement computes the right
-    numbers is the business of `t10.plan.verify`.
-    """
-    _check_axis_rows(plan, expression)
-    ft = plan.ft or ()
-    _check_ft(ft, plan.f_op, expression)
-    _check_lengths(plan, expression)
-    _check_pace(plan, ft)
-    _check_orders(plan, ft)
-
-
-def _check_axis_rows(plan: CandidatePlan, expression: Expression | None) -> None:
-    """Check the lengths of all rows and the signs of their numbers."""
-    n_axes = len(plan.f_op)
-    if expression is not None and len(expression.extents) != n_axes:
-        raise Invalid(f"f_op has {n_axes} factors for an operator of {len(expression.extents)} axes")
-    for key in AXIS_ROWS:
-        row = cast("AxisSizes | None", getattr(plan, key))
-        if row is None:
-            continue
-        if len(row) != n_axes:
-            raise Invalid(f"{key} has {len(row)} entries, expected {n_axes}: one per axis, as f_op")
-        least = 0 if key == "rp" else 1
-        for axis, value in enumerate(row):
-            if value < least:
-                raise Invalid(f"{key}[{axis}] = {value}, expected at least {least}")
-    if expression is None or plan.lengths is not None:
-        # Parts of given lengths may hold nothing but padding: an operator that follows the chunks of a padded sum.
-        return
-    for axis, (extent, parts) in enumerate(zip(expression.extents, plan.f_op, strict=True)):
-        if parts > extent:
-            raise Invalid(f"f_op[{axis}] = {parts} cuts extent {extent} into more parts than it has elements")
-
-
-def _check_ft(ft: tuple[tuple[int, ...], ...], f_op: tuple[int, ...], expression: Expression | None) -> None:
-    """Check every operand's temporal factors against the axes it uses and the cores that share it."""
-    if expression is not None and ft and len(ft) != len(expression.uses):
-        raise Invalid(
-            f"ft has {len(ft)} rows, expected {len(expression.uses)}: one per input, then the output"
-        )
-    for i, row in enumerate(ft):
-        if len(row) != len(f_op):
-            raise Invalid(f"ft[{i}] has {len(row)} entries, expected {len(f_op)}: one per axis, as f_op")
-        if any(factor < 1 for factor in row):
-            raise Invalid(f"ft[{i}] = {list(row)} holds a factor below 1")
-        if expression is None:
-            continue
-        for axis, factor in enumerate(row):
-            if factor > 1 and axis not in expression.uses[i]:
-                raise Invalid(
-                    f"ft[{i}][{axis}] = {factor}, but operand {i} is not indexed by axis {axis}, expected 1"
-                )
-        sharers = prod(parts for axis, parts in enumerate(f_op) if axis not in expression.uses[i])
-        if sharers % prod(row):
-            raise Invalid(
-                f"prod(ft[{i}]) = {prod(row)} does not divide the {sharers} cores that share operand {i}"
-            )
-
-
-def _check_lengths(plan: CandidatePlan, expression: Expression | None) -> None:
-    """Check that f_op parts of `lengths` elements cover every axis."""
-    if expression is None or plan.lengths is None:
-        return
-    for axis, (extent, parts, length) in enumerate(
-        zip(expression.extents, plan.f_op, plan.lengths, strict=True)
-    ):
-        if parts * length < extent:
-            raise Invalid(
-                f"f_op[{axis}] = {parts} parts of lengths[{axis}] = {length} do not cover extent {extent}"
-            )
-
-
-def _check_pace(plan: CandidatePlan, ft: tuple[AxisSizes, ...]) -> None:
-    """Check rp and steps: one pace per axis, the smallest partition, in max(ft) steps (compute-shift model §3)."""
-    for axis in range(len(plan.f_op)):
-        most = max((row[axis] for row in ft), default=1)
-        rp = None if plan.rp is None else plan.rp[axis]
-        steps = most if plan.steps is None else plan.steps[axis]
-        if ft and steps != most:
-            raise Invalid(f"steps[{axis}] = {steps}, expected {most}: the largest ft on axis {axis}")
-        if plan.lengths is None:
-            continue
-        length = plan.lengths[axis]
-        for i, row in enumerate(ft):
-            if length % row[axis]:
-                raise Invalid(f"ft[{i}][{axis}] = {row[axis]} does not divide lengths[{axis}] = {length}")
-        if rp is None:
-            continue
-        if rp > length // most:
-            raise Invalid(
-                f"rp[{axis}] = {rp} is larger than the smallest partition of {length // most} elements"
-            )
-        if most > 1 and rp * steps != length:
-            raise Invalid(f"rp[{axis}] = {rp} in {steps} steps does not cover lengths[{axis}] = {length}")
-        if most == 1 and rp not in (0, length):
-            raise Invalid(f"rp[{axis}] = {rp}, but no operand rotates along axis {axis}, expected 0")
-
-
-def _check_orders(plan: CandidatePlan, ft: tuple[AxisSizes, ...]) -> None:
-    """Check loop_order (every rotating axis once), core_order (every axis once) and the number of phases."""
-    n_axes = len(plan.f_op)
-    if plan.loop_order is not None:
-        order = plan.loop_order
-        rotating = {axis for axis in range(n_axes) if any(row[axis] > 1 for row in ft)}
-        if len(set(order)) != len(order) or not rotating <= set(order) <= set(range(n_axes)):
-            raise Invalid(
-                f"loop_order = {list(order)}, expected every rotating axis once, here {sorted(rotating)}"
-            )
-    if plan.core_order is not None and sorted(plan.core_order) != list(range(n_axes)):
-        raise Invalid(f"core_order = {list(plan.core_order)}, expected a permutation of the {n_axes} axes")
-    if plan.phases is not None and len(plan.phases) != n_axes:
-        raise Invalid(f"phases has {len(plan.phases)} entries, expected {n_axes}: one per axis, as f_op")
-    for axis, terms in enumerate(plan.phases or ()):
-        for term in terms:
-            if min(term.divisor, term.modulus) < 1 or not set(term.sharer_axes) <= set(range(n_axes)):
-                raise Invalid(
-                    f"phases[{axis}] holds {list(_flat_term(term))}, expected a divisor and modulus of at least 1 "
-                    f"and axes below {n_axes}"
-                )
+    """Raise `Invalid` with the first rule of `t10.core.legal` that a plan breaks, by itself and on its operator."""
+    breach = next(breaches(plan, expression), None)
+    if breach is not None:
+        raise Invalid(str(breach))
 
 
 def _cycles(value: Any) -> Cycles:

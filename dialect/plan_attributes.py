@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
+from t10.core.legal import Expression
 from t10.core.space import PartitionSpace
 from t10.dialect.attributes import Decoder, to_attr, to_python
 from t10.dialect.mlir import ir
 from t10.dialect.ods import Invalid
 from t10.dialect.plan import (
     CandidatePlan,
-    Expression,
     ForcedPlan,
     check_plan,
     forced_fields,

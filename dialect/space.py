@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from math import prod
 from typing import Any
 
+from t10.core.legal import Expression, PlanRows, breaches
 from t10.core.space import PartitionSpace
 from t10.dialect.attributes import int_tuple, is_int, refuse_unknown, required, spelled
 from t10.dialect.ods import Invalid
-from t10.dialect.plan import Expression
 
 ALIGNED = "aligned"
 COUNTS = ("cores", "least_cores", "n_f_op", "at_most")
@@ -50,10 +49,10 @@ def check_space(space: PartitionSpace, expression: Expression | None = None) -> 
         raise Invalid(f"least_cores = {space.least_cores} of cores = {space.cores}, expected at most these")
     if space.rp is not None and space.f_op is None:
         raise Invalid("rp without f_op: a pace belongs to one F_op")
-    if space.f_op is not None and prod(space.f_op) > space.cores:
-        raise Invalid(f"f_op = {list(space.f_op)} needs {prod(space.f_op)} cores, there are {space.cores}")
-    for key in ROWS:
-        row = getattr(space, key)
-        n_axes = len(expression.extents) if expression is not None else len(space.f_op or ())
-        if row is not None and len(row) != n_axes:
-            raise Invalid(f"{key} has {len(row)} entries, expected {n_axes}: one per axis")
+    if space.f_op is not None:
+        breach = next(breaches(PlanRows(space.f_op), expression, space.cores), None)
+        if breach is not None:
+            raise Invalid(str(breach))
+    n_axes = len(space.f_op or ())
+    if space.rp is not None and len(space.rp) != n_axes:
+        raise Invalid(f"rp has {len(space.rp)} entries, expected {n_axes}: one per axis")

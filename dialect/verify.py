@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from t10.core.legal import Expression
 from t10.dialect.expression import expression_of, root_of
 from t10.dialect.layout_attr import layout_of
 from t10.dialect.mlir import ir, walk
 from t10.dialect.ods import Invalid
-from t10.dialect.plan import Expression, check_plan
+from t10.dialect.plan import check_plan
 from t10.dialect.plan_attributes import forced_of, plan_of, space_of
 from t10.dialect.rtensor import CANDIDATES, FORCED, PLAN, SPACE, PlanAttr, SpaceAttr
 from t10.dialect.space import check_space

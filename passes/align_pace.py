@@ -52,6 +52,7 @@ class AlignPace(PlanningPass):
         if is_chosen(module):
             return
         check_candidates(self.max_candidates)
+        self.target_chip(module)
         read = read_graph(module)
         paces = {name: forced.rp for name, forced in forced_by_attributes(read).items()}
 

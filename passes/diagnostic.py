@@ -35,6 +35,19 @@ def emit_remark(op: Any, message: str) -> None:
     _sink.get()("remark", op.operation.location, f"'{op.operation.name}' op {message}")
 
 
+def without_repeats(sink: Sink) -> Sink:
+    """Return a sink that hands on every message once: passes that run as prerequisites have the same options."""
+    seen: set[tuple[str, str, str]] = set()
+
+    def once(severity: str, location: Any, message: str) -> None:
+        key = (severity, str(location), message)
+        if key not in seen:
+            seen.add(key)
+            sink(severity, location, message)
+
+    return once
+
+
 @contextmanager
 def reporting_to(sink: Sink) -> Generator[None]:
     """Send warnings and remarks to `sink` while inside."""

@@ -63,9 +63,9 @@ def chosen_schedule(
     if CHIP not in module.operation.attributes:
         raise InputError(f"module has no {CHIP}", hint=RECONCILE_FIRST)
     read = read or read_graph(module)
-    operations = [(spec.name, read.operations[spec.name]) for spec in read.graph.operators]
-    plans = tuple(chosen_plan(op, name) for name, op in operations)
+    operations = [read.operations[spec.name] for spec in read.graph.operators]
+    plans = tuple(map(chosen_plan, operations, read.graph.operators))
     levels = tuple(
-        int(op.attributes[IDLE_LEVEL].value) if IDLE_LEVEL in op.attributes else 0 for _, op in operations
+        int(op.attributes[IDLE_LEVEL].value) if IDLE_LEVEL in op.attributes else 0 for op in operations
     )
-    return read, restore_module(read.graph, chip, cost, plans, levels)
+    return read, restore_module(read.graph, chip, cost, plans, levels, is_exact=True)

@@ -25,6 +25,7 @@ from t10.core.schedule import ModulePlan
 from t10.cost import CostModel, registry
 from t10.dialect.aliases import with_aliases
 from t10.dialect.mlir import ir, new_context
+from t10.dialect.read_back import read_back
 from t10.dialect.verify import verify_layouts
 from t10.emit.link import Parts, check_fits
 from t10.emit.lower import lower
@@ -107,7 +108,7 @@ def compile_module(
         plan = with_costs(_checked_plan(program, chip, cost_model), chosen)
         if plan is None:
             raise T10Error("the module says something else than what was planned")
-        text = module_text(module)
+        text = written_text(module)
     made = room.made if isinstance(room, ProgramRoom) else None
     return CompiledModule(text, plan, read.constants, read.orders, made)
 
@@ -115,6 +116,17 @@ def compile_module(
 def module_text(module: Any) -> str:
     """Return a verified module as `t10-opt` prints it."""
     return with_aliases(str(module.operation.get_asm(assume_verified=True)).rstrip("\n") + "\n")
+
+
+def written_text(module: Any) -> str:
+    """Return the text of a module that is about to be written, read back: it is valid and says the same again.
+
+    Raises `T10Error` where it does not. Needs the module's context.
+    """
+    text = module_text(module)
+    if module_text(read_back(text)) != text:
+        raise T10Error("the module reads back as another one")
+    return text
 
 
 def read_module_plan(

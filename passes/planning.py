@@ -10,6 +10,7 @@ from typing import Any, cast
 from t10.chip import ChipSpec, load_chip
 from t10.core.canonical import canonical
 from t10.core.expression import OperatorSpec
+from t10.core.legal import expression_of
 from t10.core.plan import CostedPlan
 from t10.core.space import PartitionSpace
 from t10.cost import CostModel
@@ -24,7 +25,7 @@ from t10.dialect.region import is_expanded
 from t10.dialect.rtensor import CANDIDATES, PLAN, SPACE
 from t10.dialect.space import check_space
 from t10.errors import InputError, T10Error
-from t10.passes.bridge.annotate import CHIP, COST_MODEL, COST_MODEL_DIGEST, expression_of
+from t10.passes.bridge.annotate import CHIP, COST_MODEL, COST_MODEL_DIGEST
 from t10.passes.diagnostic import emit_warning
 from t10.passes.read_graph import ReadModule
 from t10.passes.registry import Pass, option
@@ -204,12 +205,14 @@ def candidates_of(read: ReadModule) -> tuple[tuple[CostedPlan, ...], ...]:
     return tuple(result)
 
 
-def chosen_plan(op: Any, name: str) -> CostedPlan:
-    """Return the plan of operator `name`; raises `InputError` if it has none or one that is not complete."""
+def chosen_plan(op: Any, spec: OperatorSpec) -> CostedPlan:
+    """Return the plan of an operator; raises `InputError` if it has none, or one that is not complete or not legal."""
     if PLAN not in op.attributes:
-        raise InputError(f"has no {PLAN}", operator=name, location=source_text(op), hint=RECONCILE_FIRST)
+        raise InputError(f"has no {PLAN}", operator=spec.name, location=source_text(op), hint=RECONCILE_FIRST)
     try:
-        return plan_of(op.attributes[PLAN]).costed()
+        plan = plan_of(op.attributes[PLAN])
+        check_plan(plan, expression_of(spec))
+        return plan.costed()
     except Invalid as problem:
         hint = "--t10-partition plans anew"
         raise InputError(f"{PLAN}: {problem}", location=source_text(op), hint=hint) from None
@@ -265,8 +268,8 @@ def is_chosen(module: Any) -> bool:
 
 
 def has_program(module: Any) -> bool:
-    """Return whether some operator of a module's functions is at the compute-shift level."""
-    return any(is_expanded(op) for op in operators(module))
+    """Return whether a module is at the compute-shift level: an operator is, or something says where inputs rest."""
+    return any(is_expanded(op) or op.name == "rtensor.resident" for op in operators(module))
 
 
 def is_lowered(module: Any) -> bool:

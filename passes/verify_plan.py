@@ -44,9 +44,7 @@ class VerifyPlan(PlanningPass):
             model, plans = program.model, [each.active.plan for each in program.operators]
         else:
             model = read_graph(module)
-            plans = [
-                chosen_plan(model.operations[spec.name], spec.name).plan for spec in model.graph.operators
-            ]
+            plans = [chosen_plan(model.operations[spec.name], spec).plan for spec in model.graph.operators]
         found = _operator_violations(model.graph, plans, chip.n_cores)
         if not found:
             # A schedule can only be made of plans that are right.

@@ -24,6 +24,7 @@ from t10.conformance.expectations import read_expectations  # noqa: E402 - needs
 from t10.core.document import plan_schema  # noqa: E402 - needs the path above
 from t10.core.document.text import json_text  # noqa: E402 - needs the path above
 from t10.dialect.document import ipu_page, rtensor_page  # noqa: E402 - needs the path above
+from t10.emit.poplar.description import program_schema  # noqa: E402 - needs the path above
 from t10.isa.document import isa_page  # noqa: E402 - needs the path above
 from t10.opt.help import help_text  # noqa: E402 - needs the path above
 from t10.passes.device.document import backend_regions  # noqa: E402 - needs the path above
@@ -47,6 +48,7 @@ def pages() -> Iterator[tuple[Path, str]]:
     yield docs / "plan.schema.json", json_text(plan_schema())
     yield docs / "manifest.schema.json", json_text(manifest_schema())
     yield docs / "report.schema.json", json_text(report_schema())
+    yield docs / "program.schema.json", json_text(program_schema())
     yield docs / "pins.schema.json", json_text(pins_schema())
     yield docs / "codelets.schema.json", json_text(codelets_schema())
     cli = docs / "cli.md"

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from t10.core.expression import OperatorSpec
 from t10.core.schedule import ModulePlan
 from t10.cost.registry import CodeFile, digest_of, name_of
 from t10.dialect.attributes import to_attr
 from t10.dialect.build import set_plan
 from t10.dialect.mlir import ir
-from t10.dialect.plan import Expression
 from t10.dialect.rtensor import CANDIDATES, FORCED, SPACE
 from t10.passes.read_graph import ReadModule
 
@@ -21,11 +19,6 @@ COST_MODEL_DIGEST = "t10.cost_model_digest"
 """Attribute of a module: the digest of the cost model's file, where it has one."""
 IDLE_LEVEL = "rtensor.idle_level"
 """Over how many replicas an operator's weights are divided at rest: 0 spread over all cores, 1 as they are used."""
-
-
-def expression_of(spec: OperatorSpec) -> Expression:
-    """Return what a plan of the operator is checked against: extents, and the axes of every rotatable operand."""
-    return Expression(spec.extents, tuple(operand.axes for operand in spec.rotatable))
 
 
 def state_cost_model(module: Any, model: str | CodeFile) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
+from t10.core.legal import PlanRows, breaches, expression_of
 from t10.core.neutral import neutral_value
 from t10.core.operator_body import loop_statements
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan, final_positions
@@ -240,9 +241,11 @@ class _ProgramReader(GraphReader):
             value = pending.pop()
             if layout_of(value.type) is None:
                 if isinstance(value.owner, ir.Block):
-                    raise Invalid(
-                        f"reads {self.lookup(value).name}, which lies on no core: rtensor.resident is missing"
-                    )
+                    name = self.lookup(value).name
+                    if name in self.residents:
+                        # It rests as another operator reads it, reshaped.
+                        continue
+                    raise Invalid(f"reads {name}, which lies on no core: rtensor.resident is missing")
                 pending.extend(each for each in value.owner.operation.operands if each in self.known)
 
     def _padding(self, source: Any) -> Padding | None:
@@ -293,12 +296,10 @@ class _ProgramReader(GraphReader):
         return spec, found
 
     def _check(self, spec: OperatorSpec, plan: OperatorPlan, region: ComputeShiftRegion) -> None:
-        """Check that the grid covers the expression, and that what is accumulated is what the root combines."""
-        for axis, (extent, parts, length) in enumerate(
-            zip(spec.extents, plan.f_op, plan.lengths, strict=True)
-        ):
-            if parts * length < extent:
-                raise Invalid(f"the grid covers {parts * length} of the {extent} points of axis {axis}")
+        """Check that the plan is legal, and that what is accumulated is what the root combines."""
+        breach = next(breaches(PlanRows.of(plan), expression_of(spec)), None)
+        if breach is not None:
+            raise Invalid(str(breach))
         combine = "none"
         if region.accumulator.name == "rtensor.fill":
             combine = region.accumulator.attributes["combine"].value

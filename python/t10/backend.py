@@ -15,11 +15,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from numpy.typing import ArrayLike, NDArray
 
 from t10.cache_folder import default_cache_folder
+from t10.chip import ChipSpec
 from t10.core.device import DeviceProgram
+from t10.errors import InputError, VerifyError
 from t10.isa.image import Image
 from t10.unsigned import as_declared
 
 if TYPE_CHECKING:
+    from t10.artefact import Folder
     from t10.driver import Executable, Progress
     from t10.sim.device import DeviceResult
 
@@ -66,42 +69,126 @@ def write_program(executable: Executable, made: Lowered, folder: Path) -> None:
     write(made.program, folder, executable.weights)
 
 
-def run_on_tiles(
-    executable: Executable, inputs: Mapping[str, ArrayLike], *, progress: Progress | None = None
-) -> DeviceResult:
-    """Return what the emitted assembly computes, executed instruction by instruction, and the cycles of that.
+def has_program(folder: Folder) -> bool:
+    """Return whether a compiled model's folder holds a program; raises `InputError` where it is not T10's."""
+    from t10.emit.poplar.description import PROGRAM_FILE
 
-    Raises `InputError` for inputs that do not fit, `SimTrap` where the chip would stop.
+    return folder.has(f"{PROGRAM_FOLDER}/{PROGRAM_FILE}")
+
+
+def program_of(folder: Folder) -> Path:
+    """Return the folder of the program in a compiled model's folder; raises `InputError` where there is none."""
+    if not has_program(folder):
+        raise InputError(
+            f"{folder.path} holds no program (no {PROGRAM_FOLDER}/), only a plan",
+            hint="compile the model again without --no-program, or run the plan: --engine plan",
+        )
+    return folder.path / PROGRAM_FOLDER
+
+
+def shipped(program: Path, chip: ChipSpec) -> Lowered:
+    """Return the device program that lies in a folder: program.json, with codelets.S assembled.
+
+    Raises `InputError` with file and place for what is missing or wrong there.
     """
+    from t10.emit.link import stack_bytes
+    from t10.emit.poplar.codelets_text import SIMULATOR
+    from t10.emit.poplar.description import PROGRAM_FILE, read_program
+    from t10.isa.assembler import assemble
+
+    made, tile, code = read_program(program, chip), chip.tile_memory, program / "codelets.S"
+    try:
+        text = code.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read {code}: {error}", hint="compile the model again") from None
+    memory = made.memory
+    image = assemble(text, base_address=memory.code, memory=tile, source=str(code), defines={SIMULATOR: ""})
+    missing = [codelet.entry for codelet in made.codelets if codelet.entry not in image.symbols]
+    if missing:
+        raise InputError(f"{code} does not define {missing[0]}, which {PROGRAM_FILE} runs")
+    room = min(memory.state, tile.interleaved_base) - memory.code
+    if image.size_bytes > room:
+        raise InputError(
+            f"{code} takes {image.size_bytes:,} bytes, {PROGRAM_FILE} has {room:,} for code",
+            hint="longer code needs another memory map: compile again with `--codelets`",
+        )
+    codelets = tuple(replace(c, stack_bytes=image.stack_bytes.get(c.entry, 0)) for c in made.codelets)
+    stack, room = stack_bytes(codelets), memory.exchange - memory.stack
+    if stack > room:
+        raise InputError(f"{code} needs {stack:,} bytes of stacks, {PROGRAM_FILE} has {room:,}")
+    return Lowered(replace(made, codelets=codelets), image)
+
+
+def run_on_tiles(
+    executable: Executable,
+    inputs: Mapping[str, ArrayLike],
+    program: Path | None = None,
+    *,
+    progress: Progress | None = None,
+) -> DeviceResult:
+    """Return what the assembly of a model computes, executed instruction by instruction, and the cycles of that.
+
+    What runs are the files in the folder `program` (`program_of`); without one the model is lowered here. Raises
+    `InputError` for inputs or files that do not fit, `SimTrap` where the chip would stop.
+    """
+    from t10.emit.poplar.weights import read_weights
     from t10.sim.device import run_device
 
     arrays = executable.planned_inputs(inputs)
     executable.check_weights()
-    made = lowered(executable)
 
     def step(done: int, total: int, operator: str) -> None:
         del operator
         if progress:
             progress("run", done, total)
 
-    result = run_device(made.program, executable.chip, made.image, executable.weights, arrays, progress=step)
+    if program is None:
+        made, weights = lowered(executable), executable.weights
+        result = run_device(made.program, executable.chip, made.image, weights, arrays, progress=step)
+    else:
+        made = shipped(program, executable.chip)
+        weights = read_weights(made.program.weights, program)
+        _check_signature(executable, made.program, program)
+        try:
+            result = run_device(made.program, executable.chip, made.image, weights, arrays, progress=step)
+        except VerifyError as error:
+            raise InputError(
+                f"{program}: {error.message}", operator=error.operator, details=error.details
+            ) from None
     return replace(result, outputs=as_declared(result.outputs, executable.unsigned))
 
 
-def run_on_host(
-    executable: Executable, folder: Path, inputs: Mapping[str, ArrayLike]
-) -> dict[str, NDArray[Any]]:
-    """Return what the emitted C++ program of a compiled model's folder computes, built with g++ and run here.
+def _check_signature(executable: Executable, program: DeviceProgram, folder: Path) -> None:
+    """Raise `InputError` unless a program takes and gives what the model does."""
+    inputs, outputs = executable.plan.graph.signature
+    for what, tensors, values in (("input", program.inputs, inputs), ("output", program.outputs, outputs)):
+        found = {each.name: (each.dtype, each.shape) for each in tensors}
+        expected = {each.name: (each.dtype, each.shape) for each in values}
+        # An input that nothing reads is not sent.
+        needed = (*found, *(expected if what == "output" else ()))
+        wrong = next((name for name in needed if found.get(name) != expected.get(name)), None)
+        if wrong is not None:
+            raise InputError(
+                f"{folder}: {what} '{wrong}': found {_typed(found.get(wrong))}, the model has "
+                f"{_typed(expected.get(wrong))}"
+            )
 
-    The program is written anew where the folder has none. Raises `InputError` where there is no compiler.
+
+def _typed(signature: tuple[str, tuple[int, ...]] | None) -> str:
+    return "none" if signature is None else f"{signature[0]} of shape {signature[1]}"
+
+
+def run_on_host(
+    executable: Executable, program: Path, inputs: Mapping[str, ArrayLike]
+) -> dict[str, NDArray[Any]]:
+    """Return what the C++ in the folder `program` (`program_of`) computes, built with g++ and run here.
+
+    Raises `InputError` where the folder has no program, it does not compile, or there is no compiler.
     """
     from t10.sim.poplar_host import run_poplar_host
 
     arrays = executable.planned_inputs(inputs)
     executable.check_weights()
-    where = folder / PROGRAM_FOLDER
-    if not (where / "program.cpp").exists():
-        write_program(executable, lowered(executable), where)
     kept = default_cache_folder()
-    outputs = run_poplar_host(where, arrays, build_folder=None if kept is None else kept / "poplar-host")
+    outputs = run_poplar_host(program, arrays, build_folder=None if kept is None else kept / "poplar-host")
     return as_declared(outputs, executable.unsigned)

@@ -9,7 +9,7 @@
 // RUN: not t10 run %t --engine poplar-host --trace %t/trace.json 2>&1 | filecheck %s --check-prefix=NOTRACE
 // RUN: rm -rf %t && t10 compile %s -o %t --chip test-4 --no-program | filecheck %s --check-prefix=PLANNED
 // RUN: not test -e %t/program
-// RUN: t10 run %t --engine iss | filecheck %s --check-prefix=RAN
+// RUN: not t10 run %t --engine iss 2>&1 | filecheck %s --check-prefix=ALONE
 
 // COMPILE: program: {{[0-9]+}} codelets ({{[0-9,]+}} bytes of code), {{[0-9]+}} compute sets, {{[0-9]+}} exchanges; {{[0-9,]+}} bytes per tile
 // COMPILE: wrote {{.*}}: module.mlir, plan.json, report.json, weights.npz, program/, manifest.json
@@ -24,6 +24,7 @@
 // NOTRACE: t10: error: --trace needs an engine that counts cycles
 // PLANNED-NOT: program:
 // PLANNED: wrote {{.*}}: module.mlir, plan.json, report.json, weights.npz, manifest.json{{$}}
+// ALONE: t10: error: {{.*}} holds no program (no program/), only a plan (compile the model again without --no-program
 func.func @layer(%x: tensor<4x8xf32> {t10.name = "x"}) -> (tensor<4x2xf32> {t10.name = "y"}) {
   %w = arith.constant dense<[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0], [1.5, 2.5], [3.5, 4.5], [5.5, 6.5], [7.5, 8.5]]> : tensor<8x2xf32>
   %zero = arith.constant 0.0 : f32

@@ -57,7 +57,7 @@ func.func @f(%a: tensor<2x6xf16>, %b: tensor<6x3xf16>, %c: tensor<2x3xf16>) {
 // -----
 
 func.func @f(%a: tensor<2x6xf16>, %b: tensor<6x3xf16>, %c: tensor<2x3xf16>) {
-  // expected-error @+1 {{'linalg.matmul' op rtensor.plan: ft has 2 rows, expected 3: one per input, then the output}}
+  // expected-error @+1 {{'linalg.matmul' op rtensor.plan: ft has 2 rows, expected 3 rows of 3 factors: one per input, then the output}}
   %d = linalg.matmul {rtensor.plan = #rtensor.plan<{f_op = [2, 3, 1], ft = [[1, 1, 1], [1, 1, 1]]}>}
     ins(%a, %b : tensor<2x6xf16>, tensor<6x3xf16>) outs(%c : tensor<2x3xf16>) -> tensor<2x3xf16>
   return
@@ -239,10 +239,10 @@ func.func @stated(%a: tensor<2x6xf16>, %b: tensor<6x3xf16>, %c: tensor<2x3xf16>)
 
 // A digit of no positions, and one of an axis that is not there.
 func.func @digits(%a: tensor<2x6xf16>, %b: tensor<6x3xf16>, %c: tensor<2x3xf16>) {
-  // expected-error @+1 {{'linalg.matmul' op rtensor.plan: phases[2] holds [2, 1, 0, 1], expected a divisor and modulus of at least 1}}
+  // expected-error @+1 {{'linalg.matmul' op rtensor.plan: phases[2] takes the digit (sigma / 1) mod 0 of 3 cores, expected a modulus of at least 2 and no more digits than cores}}
   %d = linalg.matmul {rtensor.plan = #rtensor.plan<{f_op = [2, 3, 1], phases = [[], [], [[2, 1, 0, 1]]]}>}
     ins(%a, %b : tensor<2x6xf16>, tensor<6x3xf16>) outs(%c : tensor<2x3xf16>) -> tensor<2x3xf16>
-  // expected-error @+1 {{'linalg.matmul' op rtensor.plan: phases[2] holds [2, 1, 3, 3], expected a divisor and modulus of at least 1 and axes below 3}}
+  // expected-error @+1 {{'linalg.matmul' op rtensor.plan: phases[2] names axes [3], expected axes of the grid}}
   %e = linalg.matmul {rtensor.plan = #rtensor.plan<{f_op = [2, 3, 1], phases = [[], [], [[2, 1, 3, 3]]]}>}
     ins(%a, %b : tensor<2x6xf16>, tensor<6x3xf16>) outs(%c : tensor<2x3xf16>) -> tensor<2x3xf16>
   return
@@ -252,7 +252,7 @@ func.func @digits(%a: tensor<2x6xf16>, %b: tensor<6x3xf16>, %c: tensor<2x3xf16>)
 
 // The planner does not see the window of a pooling, which its body does not read: a plan has rows for x and the result.
 func.func @pooling(%x: tensor<1x4x8x8xf32>, %window: tensor<2x2xf32>, %c: tensor<1x4x4x4xf32>) {
-  // expected-error @+1 {{'linalg.pooling_nchw_max' op rtensor.plan: ft has 3 rows, expected 2: one per input, then the output}}
+  // expected-error @+1 {{'linalg.pooling_nchw_max' op rtensor.plan: ft has 3 rows, expected 2 rows of 6 factors: one per input, then the output}}
   %d = linalg.pooling_nchw_max {strides = dense<2> : vector<2xi64>, rtensor.plan = #rtensor.plan<{f_op = [1, 1, 1, 1, 1, 1],
       ft = [[1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 1, 1]]}>}
     ins(%x, %window : tensor<1x4x8x8xf32>, tensor<2x2xf32>) outs(%c : tensor<1x4x4x4xf32>) -> tensor<1x4x4x4xf32>

@@ -45,14 +45,14 @@ func.func private @pace() attributes {rtensor.space = #rtensor.space<{
 
 // -----
 
-// expected-error @+1 {{'func.func' op rtensor.space: f_op = [2, 3] needs 6 cores, there are 4}}
+// expected-error @+1 {{'func.func' op rtensor.space: f_op = [2, 3] needs 6 cores, expected at most 4}}
 func.func private @cores() attributes {rtensor.space = #rtensor.space<{
   cores = 4, least_cores = 1, padding = 0.5, n_f_op = 1, at_most = 2, f_op = [2, 3]}>}
 
 // -----
 
 func.func @f(%a: tensor<2x6xf16>, %b: tensor<6x3xf16>, %c: tensor<2x3xf16>) {
-  // expected-error @+1 {{'linalg.matmul' op rtensor.space: f_op has 2 entries, expected 3: one per axis}}
+  // expected-error @+1 {{'linalg.matmul' op rtensor.space: f_op has 2 factors for an operator of 3 axes}}
   %d = linalg.matmul {rtensor.space = #rtensor.space<{
       cores = 64, least_cores = 6, padding = 0.0, n_f_op = 1, at_most = 6, f_op = [2, 3]}>}
     ins(%a, %b : tensor<2x6xf16>, tensor<6x3xf16>) outs(%c : tensor<2x3xf16>) -> tensor<2x3xf16>

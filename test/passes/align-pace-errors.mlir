@@ -45,7 +45,7 @@ func.func @main(%a: tensor<2x6xf32>, %b: tensor<6x3xf32>, %init: tensor<2x3xf32>
 #w = affine_map<(f, h, c, kh) -> (f, c, kh)>
 #o = affine_map<(f, h, c, kh) -> (f, h)>
 func.func @main(%x: tensor<2x14xf32>, %w: tensor<6x2x3xf32>, %init: tensor<6x12xf32>) -> tensor<6x12xf32> {
-  // expected-error @+1 {{operator 'conv': arg0 is cut 3x in time along axis kx, along which it cannot rotate}}
+  // expected-error @+1 {{'linalg.generic' op rtensor.candidates[0]: operand 0 is cut 3x in time along axis 3, along which it cannot rotate}}
   %c = linalg.generic {indexing_maps = [#x, #w, #o], iterator_types = ["parallel", "parallel", "reduction", "reduction"]}
     ins(%x, %w : tensor<2x14xf32>, tensor<6x2x3xf32>) outs(%init : tensor<6x12xf32>) attrs = {op_name = "conv",
     rtensor.candidates = [#rtensor.plan<{f_op = [3, 1, 1, 1], ft = [[1, 1, 1, 3], [1, 1, 1, 1], [1, 1, 1, 1]]}>]} {
@@ -65,7 +65,7 @@ func.func @main(%x: tensor<2x14xf32>, %w: tensor<6x2x3xf32>, %init: tensor<6x12x
 #w = affine_map<(f, h, c, kh) -> (f, c, kh)>
 #o = affine_map<(f, h, c, kh) -> (f, h)>
 func.func @main(%x: tensor<2x14xf32>, %w: tensor<6x2x3xf32>, %init: tensor<6x12xf32>) -> tensor<6x12xf32> {
-  // expected-error @+1 {{operator 'conv': axis x is cut [2, 3] times in time, but a dim over several axes rotates along it in whole blocks, so all factors must be equal}}
+  // expected-error @+1 {{'linalg.generic' op rtensor.candidates[0]: axis 1 is cut [2, 3] times in time, but a dim over several axes rotates along it in whole blocks, so all factors must be equal}}
   %c = linalg.generic {indexing_maps = [#x, #w, #o], iterator_types = ["parallel", "parallel", "reduction", "reduction"]}
     ins(%x, %w : tensor<2x14xf32>, tensor<6x2x3xf32>) outs(%init : tensor<6x12xf32>) attrs = {op_name = "conv",
     rtensor.candidates = [#rtensor.plan<{f_op = [2, 1, 2, 3], ft = [[1, 2, 1, 1], [1, 1, 1, 1], [1, 3, 1, 1]]}>]} {

@@ -22,13 +22,14 @@
 
 // Both cores of a column start alike in B: they hold one half of it twice, and the other half is nowhere.
 // PHASE: <stdin>:{{[0-9]+}}:{{[0-9]+}}: error: product: ring tiling: found 1 windows in ring 0 of sub-tensor (0, 0) of input 1
-// DIGIT: error: product: ring tiling
+// Two cores have one digit of two values. (This, the pace and the reduction the attribute's own verifier sees, before any pass runs.)
+// DIGIT: error: 'rtensor.operator' op rtensor.plan: phases[2] takes the digit (sigma / 2) mod 2 of 2 cores
 // Every output element is on one core only: there is nothing to combine.
-// REDUCE: error: product: reduce: found reduce = scatter with 1 replicas of the output, expected none
+// REDUCE: error: 'rtensor.operator' op rtensor.plan: reduce = "scatter" with 1 replicas of the output, expected none
 // MISSING: error: rtensor.plan: plan has no 'rp'
-// Three steps of one element do not sweep six. (The attribute's own verifier sees this, before any pass runs.)
+// Three steps of one element do not sweep six.
 // PACE: error: 'rtensor.operator' op rtensor.plan: rp[2] = 1 in 3 steps does not cover lengths[2] = 6
-// CORES: error: product: cores: found prod(f_op) = 6, expected at most 4
+// CORES: error: product: cores: found f_op = [2, 3, 1] needs 6 cores, expected at most 4
 // A layout checks its windows by itself.
 // TILES: error: {{.*}}windows leave parts of a sub-tensor on no core
 // Everything that owns memory has a place that is as large as its type and its chip say, and apart from what lives with it.

@@ -20,10 +20,15 @@ MAX_ELEMENTS = 4000
 
 def random_model(seed: int) -> tuple[Any, dict[str, NDArray[np.float32]]]:
     """Return a model in f32 of up to a dozen nodes and inputs for it, always the same for a seed."""
-    return _Builder(seed).build()
+    return RandomModel(seed).build()
 
 
-class _Builder:
+class RandomModel:
+    """Draws a model node by node; what is drawn is a method per kind of node."""
+
+    nodes_drawn = (4, 13)
+    """Fewest and most."""
+
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
         self.nodes: list[Any] = []
@@ -32,13 +37,10 @@ class _Builder:
 
     def build(self) -> tuple[Any, dict[str, NDArray[np.float32]]]:
         for i in range(self.number(1, 3)):
-            self.shapes[f"x{i}"] = tuple(self.number(1, 8) for _ in range(int(self.rng.choice([2, 3, 4, 4]))))
+            self.shapes[f"x{i}"] = self.input_shape()
         inputs = dict(self.shapes)
-        steps: list[Callable[[str, Shape], None]] = [
-            self.product, self.product, self.square, self.transpose, self.split, self.merge, self.add, self.bias,
-            self.convolution, self.convolution, self.pool, self.concat, self.cut, self.pad, self.softmax, self.mean,
-        ]  # fmt: skip
-        for _ in range(self.number(4, 13)):
+        steps = self.steps()
+        for _ in range(self.number(*self.nodes_drawn)):
             recent = list(self.shapes)[-4:]
             value = recent[self.number(0, len(recent) - 1)]
             steps[self.number(0, len(steps) - 1)](value, self.shapes[value])
@@ -59,6 +61,15 @@ class _Builder:
         )
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
         return model, {name: self.normal(shape) for name, shape in inputs.items()}
+
+    def steps(self) -> list[Callable[[str, Shape], None]]:
+        return [
+            self.product, self.product, self.square, self.transpose, self.split, self.merge, self.add, self.bias,
+            self.convolution, self.convolution, self.pool, self.concat, self.cut, self.pad, self.softmax, self.mean,
+        ]  # fmt: skip
+
+    def input_shape(self) -> Shape:
+        return tuple(self.number(1, 8) for _ in range(int(self.rng.choice([2, 3, 4, 4]))))
 
     def number(self, low: int, high: int) -> int:
         return int(self.rng.integers(low, high + 1))

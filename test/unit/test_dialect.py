@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from t10.core.expression import AffineDim, Term
+from t10.core.legal import Expression
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan, PhaseTerm
 from t10.core.space import PartitionSpace
 from t10.dialect import build, ipu, ipu_parts
@@ -23,7 +24,7 @@ from t10.dialect.layout import LinearLayout, RotatingLayout
 from t10.dialect.layout_attr import layout_of, with_layout
 from t10.dialect.mlir import captured, ir, new_context, passmanager, walk
 from t10.dialect.ods import Invalid
-from t10.dialect.plan import CandidatePlan, Expression, ForcedPlan, check_plan
+from t10.dialect.plan import CandidatePlan, ForcedPlan, check_plan
 from t10.dialect.plan_attributes import (
     candidates_attr,
     candidates_of,
@@ -55,7 +56,9 @@ PAPER = CostedPlan(
 )
 """The paper's example: C[m, n] += A[m, k] * B[k, n] on 6 cores, A cut 3x and B 2x in time."""
 
-MATMUL = Expression((2, 3, 6), (frozenset({0, 2}), frozenset({1, 2}), frozenset({0, 1})))
+MATMUL = Expression(
+    (2, 3, 6), (frozenset({0, 2}), frozenset({1, 2}), frozenset({0, 1})), (frozenset[int](),) * 3
+)
 
 
 @pytest.fixture(autouse=True)
@@ -88,12 +91,25 @@ def test_a_layout_goes_to_an_attribute_and_back() -> None:
     assert layout_of(plain) is None
 
 
+SPLIT = OperatorPlan(
+    f_op=(2, 1, 3),
+    lengths=(1, 3, 2),
+    ft=((1, 1, 1),) * 3,
+    rp=(0, 0, 0),
+    steps=(1, 1, 1),
+    loop_order=(),
+    phases=((), (), ()),
+    core_order=(0, 1, 2),
+    reduce="all",
+)
+"""The same product with its sums split over three cores each."""
+
 STAGES = (
     CandidatePlan((2, 3, 1)),
     CandidatePlan((2, 3, 1), PAPER.plan.ft),
     CandidatePlan((2, 3, 1), rp=(0, 0, 2)),
     CandidatePlan.of(PAPER.plan),
-    CandidatePlan.of(replace(PAPER.plan, reduce="all")),
+    CandidatePlan.of(SPLIT),
     CandidatePlan.of(PAPER),
 )
 
@@ -113,7 +129,7 @@ def test_a_plan_goes_to_an_attribute_and_back(plan: CandidatePlan) -> None:
     "space",
     [
         PartitionSpace(cores=16, least_cores=13, padding=0.9 * 256 / 288, n_f_op=15, at_most=495),
-        PartitionSpace(16, 16, 0.0, 1, 36, f_op=(4, 4, 1), rp=(0, 0, 4), is_aligned=True),
+        PartitionSpace(16, 6, 0.0, 1, 36, f_op=(2, 3, 1), rp=(0, 0, 2), is_aligned=True),
     ],
 )
 def test_a_space_goes_to_an_attribute_and_back(space: PartitionSpace) -> None:
@@ -150,11 +166,11 @@ def test_a_plan_that_breaks_a_rule_is_not_built(changed: dict[str, Any], message
         plan_attr(replace(CandidatePlan.of(PAPER), **changed), MATMUL)
 
 
-def test_parts_of_a_placed_plan_may_be_padding_only() -> None:
-    plan = CandidatePlan((6,), ((1,),), lengths=(1,))
-    check_plan(plan, Expression((5,), (frozenset({0}),)))
-    with pytest.raises(Invalid, match="more parts than it has elements"):
-        check_plan(replace(plan, lengths=None), Expression((5,), (frozenset({0}),)))
+def test_an_axis_is_cut_in_no_more_parts_than_it_has_elements() -> None:
+    expression = Expression((5,), (frozenset({0}),), (frozenset(),))
+    for plan in (CandidatePlan((6,)), CandidatePlan((6,), ((1,),), lengths=(1,))):
+        with pytest.raises(Invalid, match="more parts than it has elements"):
+            check_plan(plan, expression)
 
 
 def test_an_attribute_is_decoded_once_and_does_not_keep_its_context() -> None:
@@ -177,13 +193,20 @@ def test_an_attribute_is_decoded_once_and_does_not_keep_its_context() -> None:
 
 
 @pytest.mark.parametrize(
-    ("op", "extents", "uses"),
+    ("op", "extents", "uses", "compound"),
     [
-        ("matmul", (2, 3, 6), ({0, 2}, {1, 2}, {0, 1})),
-        ("conv_2d_nchw_fchw", (1, 4, 6, 6, 3, 3, 3), ({0, 2, 3, 4, 5, 6}, {1, 4, 5, 6}, {0, 1, 2, 3})),
+        ("matmul", (2, 3, 6), ({0, 2}, {1, 2}, {0, 1}), ((), (), ())),
+        (
+            "conv_2d_nchw_fchw",
+            (1, 4, 6, 6, 3, 3, 3),
+            ({0, 2, 3, 4, 5, 6}, {1, 4, 5, 6}, {0, 1, 2, 3}),
+            ((2, 3, 5, 6), (), ()),
+        ),
     ],
 )
-def test_axes_of_linalg_operations_are_read_from_their_maps(op: str, extents: Any, uses: Any) -> None:
+def test_axes_of_linalg_operations_are_read_from_their_maps(
+    op: str, extents: Any, uses: Any, compound: Any
+) -> None:
     shapes = {
         "matmul": ("2x6", "6x3", "2x3"),
         "conv_2d_nchw_fchw": ("1x3x8x8", "4x3x3x3", "1x4x6x6"),
@@ -194,7 +217,7 @@ def test_axes_of_linalg_operations_are_read_from_their_maps(op: str, extents: An
         f"  %d = linalg.{op} ins(%a, %b : {a}, {b}) outs(%c : {c}) -> {c}\n  return\n}}"
     )
     found = expression_of(find(module, f"linalg.{op}"))
-    assert found == Expression(extents, tuple(frozenset(each) for each in uses))
+    assert found == Expression(extents, tuple(map(frozenset, uses)), tuple(map(frozenset, compound)))
 
 
 def test_the_root_of_an_operator_is_its_contraction() -> None:

@@ -74,6 +74,15 @@ def test_a_pass_that_breaks_a_layout_is_found_out_and_exits_5(run: Run) -> None:
     assert "pass t10-test-break-layout left layouts or plans behind" in err
 
 
+def test_a_module_that_does_not_read_back_is_not_written(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = MODULE.replace("4xf16", "4xf16, #rtensor.linear<{cores = 0}>")
+    monkeypatch.setattr("t10.opt.main.asm", lambda *_: broken)  # pyright: ignore[reportUnknownLambdaType]
+    code, out, err = run()
+    assert (code, out) == (70, "")
+    assert "argument #0: linear layout on cores = 0, expected at least 1" in err
+    assert "the module does not read back" in err
+
+
 def test_a_pass_that_breaks_the_ir_is_found_out_and_exits_70(run: Run) -> None:
     code, _, err = run("--t10-test-break-ir")
     assert code == 70

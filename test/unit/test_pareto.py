@@ -61,9 +61,12 @@ def test_a_forced_f_op_leaves_ft_to_the_search() -> None:
 @pytest.mark.parametrize(
     ("forced", "message"),
     [
-        (ForcedPartition("matmul", (4, 5, 1)), "needs 20 cores, test-16 has 16"),
+        (ForcedPartition("matmul", (4, 5, 1)), "needs 20 cores, expected at most 16"),
         (ForcedPartition("matmul", (4, 4)), "expected 3 factors"),
-        (ForcedPartition("matmul", (2, 2, 1), ((1, 1, 4), (1, 1, 1), (1, 1, 1))), "rings of 4 cores"),
+        (
+            ForcedPartition("matmul", (2, 2, 1), ((1, 1, 4), (1, 1, 1), (1, 1, 1))),
+            r"prod\(ft\[0\]\) = 4 does not divide the 2 cores",
+        ),
     ],
 )
 def test_a_wrong_forced_partition_is_refused(forced: ForcedPartition, message: str) -> None:

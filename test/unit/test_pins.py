@@ -84,11 +84,15 @@ def test_a_pinned_pace_selects_among_the_factors_searched(tmp_path: Path) -> Non
     [
         ({"name": "frist", "f_op": [1, 1, 1]}, InputError, "did you mean first"),
         ({"name": "first", "f_op": [2, 2]}, InfeasiblePlanError, "expected 3 factors"),
-        ({"name": "first", "f_op": [8, 4, 1]}, InfeasiblePlanError, "needs 32 cores, test-16 has 16"),
+        ({"name": "first", "f_op": [4, 8, 1]}, InfeasiblePlanError, "needs 32 cores, expected at most 16"),
         ({"name": "first", "f_op": [2, 2, 1], "rp": [0, 0, 5]}, InfeasiblePlanError, "expected one of"),
         ({"name": "first", "f_op": [2, 2, 1], "ft": {"q": {"k": 2}}}, InputError, "ft names tensor 'q'"),
         ({"name": "first", "f_op": [2, 2, 1], "ft": [[1, 1, 2]]}, InfeasiblePlanError, "expected 3 rows"),
-        ({"name": "first", "f_op": [2, 2, 1], "ft": {"x": {"k": 3}}}, InfeasiblePlanError, "rings of 3"),
+        (
+            {"name": "first", "f_op": [2, 2, 1], "ft": {"x": {"k": 3}}},
+            InfeasiblePlanError,
+            "prod(ft[0]) = 3 does not divide the 2 cores",
+        ),
     ],
 )
 def test_a_pin_that_cannot_be_says_why(
@@ -154,6 +158,21 @@ def test_a_pinned_idle_level_is_kept(level: int, method: Literal["exact", "greed
     kinds = {arrival.operand: arrival.kind for arrival in plan.operators[0].arrivals}
     assert kinds[1] == ("in_place" if level == 1 else "setup")
     assert not verify_module(plan, load_chip("test-16"))
+
+
+@pytest.mark.parametrize("method", ["exact", "greedy"])
+def test_an_idle_level_beyond_the_replicas_is_refused(
+    method: Literal["exact", "greedy"], tmp_path: Path
+) -> None:
+    path = models.mlp(tmp_path / "mlp.onnx")
+    plan = t10.compile(path, chip="test-16").plan
+    whole_levels = tuple(replace(whole(s.name, s.active.plan), idle_level=99) for s in plan.operators)
+    for forced in ((ForcedPartition("first", (4, 4, 1), idle_level=99),), whole_levels):
+        with pytest.raises(
+            InfeasiblePlanError, match=r"idle_level is 99, expected 0 or a divisor of \d+"
+        ) as caught:
+            t10.compile(path, chip="test-16", options=PlanOptions(forced=forced, reconcile=method))
+        assert caught.value.operator == "first"
 
 
 def test_a_file_of_pins_says_what_is_wrong_with_its_form(tmp_path: Path) -> None:

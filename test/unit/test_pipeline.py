@@ -6,15 +6,22 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from onnx import TensorProto, helper
+from support import models
 
+import t10
 from t10.chip import load_chip
 from t10.core.device import DeviceProgram, Execute, Repeat, Step
 from t10.core.plan import Cycles
 from t10.cost import IpuCostModel
 from t10.dialect.mlir import ir
 from t10.emit.kept import Kept
+from t10.errors import InfeasiblePlanError, T10Error
 from t10.frontend.importer import import_model
+from t10.opt.main import main as t10_opt
+from t10.passes import pipeline
 from t10.passes.device.read import find_graph, read_graph
 from t10.passes.device.write import write_graph
 from t10.passes.lower_ipu import lower_module
@@ -102,3 +109,46 @@ def _add(spent: Counter[str], steps: tuple[Step, ...], price: dict[str, tuple[st
             continue
         kind, cycles = price[step.compute_set if isinstance(step, Execute) else step.copy]
         spent[kind] += times * cycles
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("func.func", "func.fun", "the module does not read back"),
+        ("steps = [1, 1, ", "steps = [1, 1, 7", "the module does not read back"),
+        ('op_name = "', 'op_name = "x', "the module reads back as another one"),
+    ],
+)
+def test_text_that_does_not_read_back_is_not_written(
+    old: str, new: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, printed = imported("mlp"), pipeline.with_aliases
+
+    def damaged(text: str) -> str:
+        found = printed(text)
+        assert old in found
+        return found.replace(old, new, 1)
+
+    monkeypatch.setattr(pipeline, "with_aliases", damaged)
+    with pytest.raises(T10Error, match=message):
+        compile_module(module, CHIP)
+
+
+def view(path: Path, rows: int) -> Path:
+    """Write a model without operators: y is x in `rows` rows of 3."""
+    nodes = [helper.make_node("Reshape", ["x", "shape"], ["y"])]
+    x, y = ((TensorProto.FLOAT, shape) for shape in ([3 * rows], [rows, 3]))
+    return models.save(path, nodes, {"x": x}, {"y": y}, shape=np.array([rows, 3], np.int64))
+
+
+def test_a_model_without_operators_that_does_not_fit_says_so(tmp_path: Path) -> None:
+    with pytest.raises(InfeasiblePlanError, match=r"buffers need \d+ bytes per core, test-4 has"):
+        t10.compile(view(tmp_path / "view.onnx", 1 << 20), "test-4")
+
+
+def test_a_model_without_operators_is_read_back(tmp_path: Path) -> None:
+    module = tmp_path / "module.mlir"
+    module.write_text(t10.compile(view(tmp_path / "view.onnx", 2), "test-4").module, encoding="utf-8")
+    for flag in ("--t10-verify-plan", "--t10-place", "--t10-expand"):
+        assert t10_opt([flag, str(module), "-o", str(tmp_path / "out.mlir")]) == 0
+        assert (tmp_path / "out.mlir").read_text(encoding="utf-8") == module.read_text(encoding="utf-8")

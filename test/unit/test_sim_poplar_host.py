@@ -251,7 +251,9 @@ def test_a_folder_without_a_program_and_code_that_does_not_compile_are_clear_err
     case = ring()
     fill = next(c for c in case.program.codelets if c.name == "Test_fill")
     program = with_codelet(case.program, replace(fill, cpp_reference="undefined_name = 1;"))
-    with pytest.raises(InputError, match=r"compiling codelets with g\+\+ failed") as caught:
+    with pytest.raises(
+        InputError, match=r"compiling codelets.cpp with g\+\+ failed: .*/codelets.cpp:\d+:\d+: error: "
+    ) as caught:
         run(case, tmp_path / "p", objects, program)
     assert any("undefined_name" in line for line in caught.value.details)
 

@@ -5,7 +5,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from support import random_plans, random_specs
+from support import random_plans, random_specs, specs
 from support.paper_plans import (
     PAPER_PLANS,
     block_convolution,
@@ -106,7 +106,7 @@ def test_rings_that_do_not_tile(phase: tuple[PhaseTerm, ...]) -> None:
 
 
 def test_blocks_with_halo_start_at_whole_blocks() -> None:
-    spec, plan = block_convolution()
+    plan, spec = block_convolution()[1], specs.conv2d(2, 4, 4, 4, 3, 3, 3, "i32", pad=1)
     # All cores one element further: the windows still tile the image, but a block would wrap around.
     further = replace(plan, f_op=(2, 2, 1, 1, 1, 1, 1))
     moved = (PhaseTerm((1,), 1, 2, 2), PhaseTerm((0,), 1, 2, 1))
@@ -114,7 +114,7 @@ def test_blocks_with_halo_start_at_whole_blocks() -> None:
 
 
 def test_blocks_with_halo_rotate_with_one_factor() -> None:
-    spec, plan = block_convolution()
+    plan, spec = block_convolution()[1], specs.conv2d(1, 4, 4, 4, 4, 3, 3, "i32", pad=1)
     unequal = replace(plan, f_op=(1, 2, 1, 1, 4, 1, 1), lengths=(1, 2, 4, 4, 1, 3, 3))
     ft = ((1, 1, 2, 1, 1, 1, 1), (1,) * 7, (1, 1, 4, 1, 1, 1, 1))
     changed = replace(unequal, ft=ft, rp=(0, 0, 1, 0, 0, 0, 0), steps=(1, 1, 4, 1, 1, 1, 1))
@@ -135,7 +135,9 @@ def test_partial_sums_of_one_window_lie_on_all_its_replicas() -> None:
 def test_messages_say_what_was_found_and_what_was_expected() -> None:
     spec, plan = cannon()
     (violation,) = verify_operator(spec, replace(plan, rp=(0, 0, 1)))
-    assert str(violation) == "matmul: pace: found rp = 1 on axis k, expected the smallest partition, 2"
+    assert str(violation) == (
+        "matmul: pace: found rp[2] = 1 in 3 steps does not cover lengths[2] = 6, expected the smallest partition, 2"
+    )
 
 
 def test_equal_operators_are_verified_once_and_keep_their_names() -> None:

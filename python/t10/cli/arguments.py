@@ -132,27 +132,11 @@ def _add_execution(commands: Commands, common: argparse.ArgumentParser) -> None:
         "--no-program",
         dest="program",
         action="store_false",
-        help="plan only: write no program/ folder (program.cpp, codelets.S, weights.bin) for the Poplar SDK",
+        help="plan only: write no program/ folder (program.cpp, codelets.S, weights.bin), "
+        "which the Poplar SDK and the engines iss and poplar-host need",
     )
 
-    run = commands.add_parser(
-        "run", parents=[common, _naming()], help="execute a compiled model on a simulator"
-    )
-    run.add_argument("folder", type=Path, metavar="OUT", help="folder that `t10 compile` wrote")
-    run.add_argument(
-        "--engine",
-        choices=("plan", "iss", "poplar-host"),
-        default="plan",
-        help="what executes it: the plan in numpy, the emitted assembly instruction by instruction, or the emitted C++ "
-        "built with g++ against a host implementation of the Poplar API (default: %(default)s)",
-    )
-    run.add_argument("--inputs", type=Path, metavar="IN.npz", help="inputs by name (default: random ones)")
-    run.add_argument("--outputs", type=Path, metavar="OUT.npz", help="where to write the outputs by name")
-    run.add_argument(
-        "--trace", type=Path, metavar="TRACE.json", help="write the timeline, for ui.perfetto.dev"
-    )
-    _seed(run)
-
+    _add_run(commands, common)
     verify = commands.add_parser(
         "verify", parents=[common, planning], help="compile, execute and compare with ONNX Runtime"
     )
@@ -171,6 +155,27 @@ def _add_execution(commands: Commands, common: argparse.ArgumentParser) -> None:
     _prove(verify, default=True)
     verify.add_argument("--outputs", type=Path, metavar="OUT.npz", help="where to write the outputs by name")
     _seed(verify)
+
+
+def _add_run(commands: Commands, common: argparse.ArgumentParser) -> None:
+    run = commands.add_parser(
+        "run", parents=[common, _naming()], help="execute a compiled model on a simulator"
+    )
+    run.add_argument("folder", type=Path, metavar="OUT", help="folder that `t10 compile` wrote")
+    run.add_argument(
+        "--engine",
+        choices=("plan", "iss", "poplar-host"),
+        default="plan",
+        help="what executes which files of OUT: module.mlir in numpy, program/program.json and codelets.S instruction "
+        "by instruction, or program/program.cpp built with g++ against a host implementation of the Poplar API "
+        "(default: %(default)s)",
+    )
+    run.add_argument("--inputs", type=Path, metavar="IN.npz", help="inputs by name (default: random ones)")
+    run.add_argument("--outputs", type=Path, metavar="OUT.npz", help="where to write the outputs by name")
+    run.add_argument(
+        "--trace", type=Path, metavar="TRACE.json", help="write the timeline, for ui.perfetto.dev"
+    )
+    _seed(run)
 
 
 def _add_reading(commands: Commands, common: argparse.ArgumentParser) -> None:

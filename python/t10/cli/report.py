@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from t10.artefact import Folder, amended
-from t10.backend import PROGRAM_FOLDER, lowered
+from t10.backend import has_program, program_of, shipped
 from t10.cli.arguments import Arguments
 from t10.cli.options import loaded
 from t10.cli.terminal import progress_bar, say, stdout
@@ -24,7 +24,7 @@ def run_report(arguments: Arguments) -> int:
     rows = report.operators if arguments.rows is None else slowest(report, arguments.rows)
     console.print(operator_table(rows, title=f"Operators (cycles are modelled, {executable.cost_model})"))
     if arguments.plots:
-        program = lowered(executable).program if folder.names(PROGRAM_FOLDER) else None
+        program = shipped(program_of(folder), executable.chip).program if has_program(folder) else None
         with progress_bar(quiet=arguments.quiet) as progress, amended(folder) as into:
             names = write_report_files(into, executable, progress, program)
         say(console, f"wrote {arguments.folder}/: {', '.join(names)}")

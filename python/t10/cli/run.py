@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from rich.console import Console
 
 from t10.arrays import read_arrays, write_arrays
 from t10.artefact import Folder
-from t10.backend import run_on_host, run_on_tiles
+from t10.backend import program_of, run_on_host, run_on_tiles
 from t10.cli.arguments import Arguments
 from t10.cli.options import loaded
 from t10.cli.terminal import progress_bar, say, stdout
@@ -41,7 +42,8 @@ def run_run(arguments: Arguments) -> int:
     else:
         inputs = read_arrays(arguments.inputs)
     console = stdout(quiet=arguments.quiet)
-    outputs = _executed(arguments, executable, inputs, console)
+    program = None if arguments.engine == "plan" else program_of(folder)
+    outputs = _executed(arguments, executable, program, inputs, console)
     if arguments.inputs is None:
         say(console, f"inputs were random (seed {arguments.seed})")
     if arguments.outputs is not None:
@@ -50,15 +52,17 @@ def run_run(arguments: Arguments) -> int:
     return 0
 
 
-def _executed(arguments: Arguments, executable: Executable, inputs: Arrays, console: Console) -> Arrays:
+def _executed(
+    arguments: Arguments, executable: Executable, program: Path | None, inputs: Arrays, console: Console
+) -> Arrays:
     """Run the chosen engine, print what it took, and return the outputs."""
     with progress_bar(quiet=arguments.quiet) as progress:
-        if arguments.engine == "poplar-host":
-            outputs = run_on_host(executable, arguments.folder, inputs)
+        if program is not None and arguments.engine == "poplar-host":
+            outputs = run_on_host(executable, program, inputs)
             say(console, "program.cpp built with g++ and run on the host implementation of the Poplar API")
             return outputs
-        if arguments.engine == "iss":
-            result: SimResult | DeviceResult = run_on_tiles(executable, inputs, progress=progress)
+        if program is not None:
+            result: SimResult | DeviceResult = run_on_tiles(executable, inputs, program, progress=progress)
             source = "instruction-set simulator"
         else:
             result = executable.execute(inputs, progress=progress)

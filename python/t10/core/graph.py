@@ -91,6 +91,15 @@ class Graph:
         shapes |= {op.output.name: op.output.shape for op in self.operators}
         return shapes
 
+    @property
+    def signature(self) -> tuple[tuple[TensorValue, ...], tuple[TensorValue, ...]]:
+        """Return inputs and outputs with their types; outputs under their public names."""
+        dtypes = {v.name: v.dtype for v in (*self.inputs, *self.weights, *self.views)}
+        dtypes |= {op.output.name: op.output.dtype for op in self.operators}
+        shapes = self.shape_by_value
+        outputs = tuple(TensorValue(o.name, shapes[o.value], dtypes[o.value]) for o in self.outputs)
+        return self.inputs, outputs
+
     def sources_of(self, value: str) -> tuple[str, ...]:
         """Return the inputs, weights and operator results that a value reads through views, without repeats."""
         known = self._sources_by_value.get(value)

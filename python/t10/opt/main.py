@@ -12,13 +12,14 @@ from typing import Any
 from t10.core.guard import ended_clearly
 from t10.core.streams import exit_code_of_output
 from t10.dialect.mlir import ir, new_context
+from t10.dialect.read_back import names_own_dialects, read_back
 from t10.dialect.verify import verify_layouts
 from t10.errors import EXIT_INTERNAL, InputError, T10Error
 from t10.opt import expected, output, source
 from t10.opt.diagnostics import Diagnostics
 from t10.opt.options import Settings, UsageError, parse
 from t10.opt.pipeline import Step, pipeline_text, steps_of_flags, steps_of_text
-from t10.opt.printing import asm
+from t10.opt.printing import asm, prints_everything
 from t10.opt.report import Timing
 from t10.opt.reproducer import Reproducer, split
 from t10.opt.runner import (
@@ -217,15 +218,21 @@ def _run(
         return failure.exit_code, None
     if reproducer is not None:
         reproducer.discard()
-    with timing.step("Output"):
-        return 0, _printed(settings, module)
+    try:
+        with timing.step("Output"):
+            return 0, _printed(settings, module)
+    except T10Error as error:
+        diagnostics.add_error(error)
+        return error.exit_code, None
 
 
 def _printed(settings: Settings, module: Any) -> str | bytes:
-    """Return a module as the output options want it."""
-    if not settings.emit_bytecode:
-        return asm(module, settings)
-    return _bytecode(module)
+    """Return a module as the output options want it; one of ours is read back, if verified and whole."""
+    printed = _bytecode(module) if settings.emit_bytecode else asm(module, settings)
+    is_whole = settings.emit_bytecode or prints_everything(settings)
+    if settings.verify_each and is_whole and names_own_dialects(printed):
+        read_back(printed)
+    return printed
 
 
 def _bytecode(module: Any) -> bytes:

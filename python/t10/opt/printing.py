@@ -25,6 +25,11 @@ def print_flags(settings: Settings) -> dict[str, Any]:
     }
 
 
+def prints_everything(settings: Settings) -> bool:
+    """Return whether the output options leave nothing of a module out."""
+    return not settings.skip_regions and settings.elide_elements is None and settings.elide_resources is None
+
+
 def asm(module: Any, settings: Settings) -> str:
     """Return the text of a verified module under the output options, ending in one line break."""
     return _text(module, settings, print_flags(settings) | {"assume_verified": True})

@@ -16,7 +16,7 @@ from t10.opt.pipeline import Step
 from t10.opt.printing import Printer
 from t10.opt.report import Timing, operation_counts, show_statistics
 from t10.passes import registry
-from t10.passes.diagnostic import reporting_to
+from t10.passes.diagnostic import Sink, reporting_to, without_repeats
 
 _RESTRICTED = re.compile(r"restricted to '([\w.]+)'")
 
@@ -128,9 +128,10 @@ class Runner:
             if not step.is_ours:
                 self._builtin(step, module)
                 continue
+            sink = without_repeats(self._diagnostics.add_message)
             try:
                 for pass_ in registry.with_prerequisites(registry.make(step.name, step.options), module):
-                    self._ours(pass_, module)
+                    self._ours(pass_, module, sink)
             except T10Error as error:
                 self._diagnostics.add_error(error)
                 raise RunFailed(error.exit_code) from None
@@ -181,13 +182,13 @@ class Runner:
             print_generic_op_form=settings.print_generic,
         )
 
-    def _ours(self, pass_: registry.Pass, module: Any) -> None:
-        """Run one of our passes and verify what it leaves behind."""
+    def _ours(self, pass_: registry.Pass, module: Any, sink: Sink) -> None:
+        """Run one of our passes, its warnings to `sink`, and verify what it leaves behind."""
         title = f"{type(pass_).__name__}: {pass_.name}"
         self._printer.before(title, pass_.name, module)
         counts = operation_counts(module) if self._settings.statistics else None
         try:
-            with self._timing.step(pass_.name), reporting_to(self._diagnostics.add_message):
+            with self._timing.step(pass_.name), reporting_to(sink):
                 pass_.apply(module)
             if self._verify_each:
                 self._verify(pass_.name, module)

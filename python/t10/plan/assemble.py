@@ -15,6 +15,7 @@ from t10.core.plan import Cycles, OperatorPlan
 from t10.core.schedule import Arrival, ModulePlan, ScheduledOperator, ValueLayout
 from t10.cost import CostModel
 from t10.cost.operator import home_cycles, operator_cycles, output_chunk
+from t10.errors import InfeasiblePlanError
 from t10.plan.memory.allocation import placed
 from t10.plan.memory.buffers import buffer_requests
 from t10.plan.memory.levels import Choice, replica_count, scatter_at
@@ -180,6 +181,41 @@ def read_layouts(context: Context, step: int, plan: OperatorPlan) -> dict[str, V
             scatter=replica_count(spec, plan, number),
         )
     return layouts
+
+
+def fronts_at_levels(
+    context: Context, fronts: tuple[Front, ...], level_by_operator: Mapping[str, int]
+) -> tuple[Front, ...]:
+    """Return the fronts without plans of which the weights cannot rest at the level that is asked for.
+
+    Raises `InfeasiblePlanError` for an operator of which no plan is left.
+    """
+    return tuple(
+        _at_level(context, step, front, level_by_operator.get(spec.name, 0))
+        for step, (spec, front) in enumerate(zip(context.graph.operators, fronts, strict=True))
+    )
+
+
+def _at_level(context: Context, step: int, front: Front, level: int) -> Front:
+    """Return the plans under which some weight has replicas that a level divides; level 0 is there under any plan."""
+    if level == 0:
+        return front
+    spec = context.graph.operators[step]
+    replicas = [[replica_count(spec, each.plan, n) for n in context.owned[step]] for each in front]
+    kept = tuple(
+        each for each, counts in zip(front, replicas, strict=True) if any(n % level == 0 for n in counts)
+    )
+    if not kept:
+        most = max((n for counts in replicas for n in counts), default=0)
+        expected = (
+            f"0 or a divisor of {most}, the replicas of its weights" if most else "0: no weight is its own"
+        )
+        raise InfeasiblePlanError(
+            f"idle_level is {level}, expected {expected}",
+            operator=spec.name,
+            location=spec.location or None,
+        )
+    return kept if len(kept) < len(front) else front
 
 
 def assemble(

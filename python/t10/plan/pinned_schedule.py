@@ -32,7 +32,8 @@ def pinned_schedule(
         if forced is None or forced.idle_level is None or len(front) != 1:
             return None
         levels.append(forced.idle_level)
-    plan = room(restore_module(graph, chip, cost, tuple(front[0] for front in fronts), tuple(levels)))
+    plans = tuple(front[0] for front in fronts)
+    plan = room(restore_module(graph, chip, cost, plans, tuple(levels), is_exact=True))
     check_room(plan, chip)
     return plan
 

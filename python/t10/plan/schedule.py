@@ -13,7 +13,7 @@ from t10.core.plan import CostedPlan
 from t10.core.schedule import ModulePlan, Optimality, ScheduledOperator, most_bytes
 from t10.cost import CostModel, IpuCostModel
 from t10.errors import InfeasiblePlanError
-from t10.plan.assemble import Context, assemble, context_of, cycles_of
+from t10.plan.assemble import Context, assemble, context_of, cycles_of, fronts_at_levels
 from t10.plan.fit.explain_fit import explaining
 from t10.plan.fronts.cache import PlanCache
 from t10.plan.fronts.operator_fronts import operator_fronts
@@ -72,6 +72,7 @@ def schedule_module(
     """
     context = context_of(graph, chip, cost, options.forced)
     room = room or DataRoom(chip)
+    fronts = fronts_at_levels(context, fronts, context.level_by_operator)
     try:
         if options.reconcile == "greedy":
             return _greedy_plan(context, fronts, options, progress, room)
@@ -212,13 +213,20 @@ def restore_module(
     cost: CostModel,
     plans: tuple[CostedPlan, ...],
     idle_levels: tuple[int, ...],
+    *,
+    is_exact: bool = False,
 ) -> ModulePlan:
     """Return the schedule of a model of which plans and idle levels (`memory.levels`) are chosen, one per operator.
 
-    Its buffers have no places.
+    Its buffers have no places. Weights rest at the largest level of theirs that divides the one chosen; with `is_exact`,
+    levels that are none are refused: raises `InfeasiblePlanError`.
     """
     choices = tuple(Choice(0, level) for level in idle_levels)
-    return assemble(context_of(graph, chip, cost), tuple((priced,) for priced in plans), choices, None)
+    context, fronts = context_of(graph, chip, cost), tuple((priced,) for priced in plans)
+    if is_exact:
+        names = [spec.name for spec in graph.operators]
+        fronts_at_levels(context, fronts, dict(zip(names, idle_levels, strict=True)))
+    return assemble(context, fronts, choices, None)
 
 
 def check_room(plan: ModulePlan, chip: ChipSpec) -> None:

@@ -11,6 +11,9 @@ from t10.emit.poplar.types import SCRATCH, poplar_type
 WORDS = {"u32": "unsigned", "i32": "int", "f32": "float"}
 EDGES = {"in": "Input", "out": "InOut", "inout": "InOut", "scratch": "Output"}
 
+SIMULATOR = "T10_SIMULATOR"
+"""Macro that is defined where our simulator runs codelets.S."""
+
 CPP_HEADER = """\
 // Vertex classes of the program: on an IPU their code is codelets.S, elsewhere their C++ bodies compute the same.
 //
@@ -40,13 +43,16 @@ ASSEMBLY_HEADER = """\
 
 
 def assembly_text(codelets: tuple[Codelet, ...]) -> str:
-    """Return codelets.S; raises `T10Error` where two codelets of one name differ."""
-    parts = [
-        f"\n{comment(f'{c.name}: {c.summary}')}{c.assembly.strip()}\n"
-        for c in distinct(codelets)
-        if not c.is_cpp
-    ]
-    return ASSEMBLY_HEADER + "".join(parts)
+    """Return codelets.S; raises `T10Error` where two codelets of one name differ.
+
+    What stands in for a codelet in C++ is for the simulator only: the macro `SIMULATOR` chooses it.
+    """
+    return ASSEMBLY_HEADER + "".join(f"\n{_section(codelet)}" for codelet in distinct(codelets))
+
+
+def _section(codelet: Codelet) -> str:
+    text = f"{comment(f'{codelet.name}: {codelet.summary}')}{codelet.assembly.strip()}\n"
+    return f"#ifdef {SIMULATOR}\n{text}#endif\n" if codelet.is_cpp else text
 
 
 def codelets_text(codelets: tuple[Codelet, ...]) -> str:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import re
 import textwrap
+from functools import lru_cache
 
 COMMENT_WIDTH = 116
+KEPT_NAMES = 1 << 14
+PLAIN = re.compile(r"[ !#-\[\]-~]*")
+"""Printable characters but for quotes and backslashes."""
 # Words of C++, and names that the text of a program uses itself.
 KEYWORDS = """
 alignas alignof and asm auto bitand bitor bool break case catch char class compl const constexpr continue
@@ -51,8 +55,11 @@ class Names:
         return found
 
 
+@lru_cache(maxsize=KEPT_NAMES)
 def quoted(text: str) -> str:
     """Return a C++ string literal."""
+    if PLAIN.fullmatch(text):
+        return f'"{text}"'
     escapes = {ord('"'): '\\"', ord("\\"): "\\\\", ord("\n"): "\\n"}
     return (
         '"' + "".join(escapes.get(c, chr(c) if 32 <= c < 127 else f"\\{c:03o}") for c in text.encode()) + '"'
@@ -61,7 +68,10 @@ def quoted(text: str) -> str:
 
 def comment(text: str, indent: str = "") -> str:
     """Return text as `//` lines, broken where they get too long."""
-    lines = textwrap.wrap(" ".join(text.split()), COMMENT_WIDTH - len(indent) - 3, break_on_hyphens=False)
+    line, width = " ".join(text.split()), COMMENT_WIDTH - len(indent) - 3
+    lines = (
+        textwrap.wrap(line, width, break_on_hyphens=False) if len(line) > width else [line] if line else []
+    )
     return "".join(f"{indent}// {line.rstrip(chr(92))}\n" for line in lines)
 
 

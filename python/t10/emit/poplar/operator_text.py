@@ -22,7 +22,7 @@ from t10.core.device import (
 )
 from t10.core.dtypes import size_bytes
 from t10.emit.poplar.names import Names, comment, quoted, wrapped
-from t10.emit.poplar.tables import Tables
+from t10.emit.poplar.tables import Tables, table
 from t10.emit.poplar.types import SCRATCH, constant_bits, poplar_type
 from t10.errors import T10Error
 
@@ -119,7 +119,7 @@ class _Function:
         sources = ", ".join(map(self._member, copy.sources))
         arguments = [quoted(copy.name), f"{{{sources}}}", self._member(copy.target)]
         self.lines.append(comment(f"{copy.kind}: {copy.comment}" if copy.comment else copy.kind, "  "))
-        arguments.append(self.context.tables.shared_span(pattern.runs) if len(pattern.runs) else "{}")
+        arguments.append(table(self.context.tables.shared(pattern.runs)) if len(pattern.runs) else "{}")
         if len(pattern.fills):
             arguments.append(self._fills(pattern, copy.dtype))
         self.lines.append(wrapped(f"  const Program {name} = b.exchange(", arguments, ");", " " * 6))
@@ -131,7 +131,9 @@ class _Function:
         for text in pattern.constants:
             bits = constant_bits(text, dtype)
             values.append(f"{{{', '.join(f'{bits >> 32 * i & 0xFFFFFFFF:#x}' for i in range(parts))}}}")
-        rows, choice = map(self.context.tables.shared_span, (pattern.fills, pattern.fill_values))
+        rows, choice = (
+            table(self.context.tables.shared(each)) for each in (pattern.fills, pattern.fill_values)
+        )
         return f"{{{rows}, {choice}, {{{', '.join(values)}}}}}"
 
     def _compute_set(self, compute_set: ComputeSet) -> tuple[str, ...]:

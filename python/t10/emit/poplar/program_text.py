@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from math import prod
 
 from t10.core.device import DeviceProgram, HostPiece, HostTensor, Variable
 from t10.core.dtypes import numpy_dtype
 from t10.emit.poplar.names import Names, comment, quoted
 from t10.emit.poplar.operator_text import Context, operator_text
-from t10.emit.poplar.slots import slot_table
-from t10.emit.poplar.tables import Tables
+from t10.emit.poplar.slots import slots_of
+from t10.emit.poplar.tables import Tables, table
 from t10.emit.poplar.types import constant_bits, poplar_type
 
 ROW_ALIGNMENT_BYTES = 16
@@ -103,8 +102,7 @@ def _host_tensor(tensor: HostTensor, role: str, offset: str, tables: Tables, mem
 
 
 def _piece(piece: HostPiece, tensor: HostTensor, role: str, tables: Tables, members: Names) -> str:
-    make = partial(slot_table, is_output=role == "output")
-    slots = tables.shared_span(piece.elements, f"slots:{role == 'output'}", make)
+    slots = table(slots_of(piece, tables, is_output=role == "output"))
     fill = constant_bits(piece.fill, tensor.dtype)
     # An output's piece without a variable is constant.
     variable = f"m.{members.identifier(piece.variable)}" if piece.variable else "Tensor()"

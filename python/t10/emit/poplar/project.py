@@ -43,7 +43,8 @@ A model for chip `{chip}` ({n_tiles} tiles), written by T10 as a Poplar program.
 | `codelets.S` | the code of the vertices, for IPU Mk2 |
 | `codelets.cpp` | their classes and fields, with C++ bodies that compute the same |
 | `t10_runtime.cpp`, `t10_*.hpp` | fixed helpers: tables, vertices over tiles, exchanges, host tensors, command line |
-| `tables.bin` | numbers per tile, and who sends what to whom |
+| `program.json` | what `program.cpp` builds, for programs to read, with the addresses that T10 chose |
+| `tables.bin` | numbers per tile, and who sends what to whom: of `program.cpp` and `program.json` |
 | `weights.bin`, `weights.json` | the weights in row-major order, and where each begins |
 
 ## Build and run

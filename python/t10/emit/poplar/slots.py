@@ -7,15 +7,22 @@ and the next, one run and the next, and one row of runs and the next is nearly a
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from t10.core.arrays import Ints
+from t10.core.device import HostPiece
+from t10.emit.poplar.tables import Tables
+from t10.errors import InputError
 
 LEVELS = 3
 DENSE, NESTED = 0, 1
 MOST_SAMPLES = 1 << 20
+PART_SLOTS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,6 +32,11 @@ class _Runs:
     slots: Ints
     elements: Ints
     counts: Ints
+
+
+def slots_of(piece: HostPiece, tables: Tables, *, is_output: bool) -> int:
+    """Return the number of the slot table of a piece."""
+    return tables.shared(piece.elements, f"slots:{is_output}", partial(slot_table, is_output=is_output))
 
 
 def slot_table(elements: NDArray[np.int32], *, is_output: bool = False) -> NDArray[np.int32]:
@@ -54,18 +66,24 @@ def _first_slots(flat: NDArray[np.int32]) -> NDArray[np.int32]:
 
 def _neighbours(flat: NDArray[np.int32]) -> tuple[_Runs, int]:
     """Return runs of slots next to each other whose elements are the most frequent step apart, and that step."""
-    is_held = flat >= 0
-    steps = np.diff(flat)
-    is_pair = is_held[1:] & is_held[:-1]
-    sample = steps[:MOST_SAMPLES][is_pair[:MOST_SAMPLES]]
-    values, counts = np.unique(sample, return_counts=True)
+    sample = flat[:MOST_SAMPLES]
+    is_held = sample >= 0
+    values, counts = np.unique(np.diff(sample)[is_held[1:] & is_held[:-1]], return_counts=True)
     step = int(values[np.argmax(counts)]) if len(values) else 1
-    is_joined = is_pair & (steps == step)
-    is_begin, is_end = is_held.copy(), is_held
-    is_begin[1:] &= ~is_joined
-    is_end[:-1] &= ~is_joined
-    begins, ends = np.flatnonzero(is_begin), np.flatnonzero(is_end)
-    return _Runs(begins, flat[begins].astype(np.int64), (ends - begins + 1)[:, None]), step
+    begins, ends = [np.flatnonzero(is_held[:1])], [np.zeros(0, np.int64)]
+    # Parts that stay in the cache: a variable may have hundreds of millions of slots.
+    for first in range(0, len(flat), PART_SLOTS):
+        part = flat[first : first + PART_SLOTS + 1]
+        is_held = part >= 0
+        is_apart = np.diff(part) != step
+        is_apart |= ~is_held[1:]
+        is_apart |= ~is_held[:-1]
+        begins.append(np.flatnonzero(is_apart & is_held[1:]) + (first + 1))
+        ends.append(np.flatnonzero(is_apart & is_held[:-1]) + first)
+    ends.append(np.flatnonzero(flat[-1:] >= 0) + (len(flat) - 1))
+    slots = np.concatenate(begins)
+    lengths = np.concatenate(ends) - slots + 1
+    return _Runs(slots, flat[slots].astype(np.int64), lengths[:, None]), step
 
 
 def _fold(runs: _Runs) -> tuple[_Runs, int, int]:
@@ -92,3 +110,50 @@ def _most_frequent(slot_steps: Ints, element_steps: Ints) -> tuple[int, int]:
     best = int(values[np.argmax(counts)])
     element_step = ((best & 0xFFFFFFFF) ^ 0x80000000) - 0x80000000
     return (best - element_step) >> 32, element_step
+
+
+def elements_of(
+    table: NDArray[np.int32], n_tiles: int, n_slots: int | None, n_elements: int
+) -> NDArray[np.int32]:
+    """Return which element lies in every slot, (tiles, slots), -1 for none: the inverse of `slot_table`.
+
+    With `n_slots` None a tile has one per element of the tensor. Raises `InputError` for a table that is malformed or
+    names slots or elements that do not exist.
+    """
+    n_slots = n_elements if n_slots is None else n_slots
+    result = np.full(n_tiles * n_slots, -1, np.int32)
+    if len(table) and table[0] == DENSE:
+        held = table[1:]
+        if len(held) > len(result):
+            raise InputError(f"names {len(held):,} slots (there are {len(result):,})")
+        _check_range(held, -1, n_elements, "elements")
+        result[: len(held)] = held
+        return result.reshape(n_tiles, n_slots)
+    steps, rows = table[1 : 1 + 2 * LEVELS].astype(np.int64), table[1 + 2 * LEVELS :].astype(np.int64)
+    if len(steps) < 2 * LEVELS or table[0] != NESTED or len(rows) % (2 + LEVELS):
+        raise InputError("is no slot table")
+    rows = rows.reshape(-1, 2 + LEVELS)
+    counts = rows[:, 2:]
+    if (counts < 1).any() or float(counts.prod(axis=1, dtype=np.float64).sum()) > len(result):
+        raise InputError(f"names more slots than there are ({len(result):,}), or none")
+    loops, which = np.unique(counts, axis=0, return_inverse=True)
+    for number, extents in enumerate(loops):
+        shape = tuple(int(extent) for extent in extents)
+        at = np.array(np.unravel_index(np.arange(prod(shape)), shape), np.int64)
+        slots_at, elements_at = steps[:LEVELS] @ at, steps[LEVELS:] @ at
+        mine = rows[which.reshape(-1) == number]
+        # Parts that stay in the cache, as above.
+        per_part = max(PART_SLOTS // len(slots_at), 1)
+        for first in range(0, len(mine), per_part):
+            part = mine[first : first + per_part]
+            slots, elements = part[:, :1] + slots_at, part[:, 1:2] + elements_at
+            _check_range(slots, 0, len(result), "slots")
+            _check_range(elements, 0, n_elements, "elements")
+            result[slots] = elements
+    return result.reshape(n_tiles, n_slots)
+
+
+def _check_range(numbers: NDArray[Any], least: int, end: int, what: str) -> None:
+    """Raise `InputError` for a number below `least` or from `end` on."""
+    if numbers.size and not least <= int(numbers.min()) <= int(numbers.max()) < max(end, least + 1):
+        raise InputError(f"names {what} that do not exist (there are {end:,})")

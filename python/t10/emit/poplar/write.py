@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from t10.core.atomic import filled_folder
-from t10.core.device import DeviceProgram, HostTensor
-from t10.core.dtypes import numpy_dtype
+from t10.core.device import DeviceProgram
 from t10.emit.poplar.codelets_text import assembly_text, codelets_text
+from t10.emit.poplar.description import PROGRAM_FILE, description_text
 from t10.emit.poplar.program_text import program_text
 from t10.emit.poplar.project import cmake_text, readme_text
 from t10.emit.poplar.tables import Tables
-from t10.errors import InputError
+from t10.emit.poplar.weights import write_weights
 
-WEIGHTS_ALIGNMENT = 64
 RUNTIME = tuple(
     f"t10_{name}.hpp"
     for name in ("runtime", "builder", "main", "tables", "files", "slots", "npz", "reference")
@@ -36,8 +33,9 @@ def write_program(program: DeviceProgram, folder: Path | str, weights: Mapping[s
     """
     tables = Tables()
     with filled_folder(folder) as into:
-        offsets = _write_weights(program.weights, weights, into)
+        offsets = write_weights(program.weights, weights, into)
         (into / "program.cpp").write_text(program_text(program, tables, offsets), encoding="utf-8")
+        (into / PROGRAM_FILE).write_text(description_text(program, tables), encoding="utf-8")
         tables.write(into / "tables.bin")
         (into / "codelets.S").write_text(assembly_text(program.codelets), encoding="utf-8")
         (into / "codelets.cpp").write_text(codelets_text(program.codelets), encoding="utf-8")
@@ -47,35 +45,3 @@ def write_program(program: DeviceProgram, folder: Path | str, weights: Mapping[s
         runtime = resources.files("t10.emit.poplar") / "runtime"
         for name in RUNTIME:
             (into / name).write_bytes((runtime / name).read_bytes())
-
-
-def _write_weights(
-    tensors: tuple[HostTensor, ...], weights: Mapping[str, NDArray[Any]], folder: Path
-) -> dict[str, int]:
-    """Write weights.bin, every weight in row-major order, and its index weights.json; return where each begins."""
-    offsets: dict[str, int] = {}
-    index: list[dict[str, Any]] = []
-    with (folder / "weights.bin").open("wb") as file:
-        for tensor in tensors:
-            values = weights.get(tensor.name)
-            if values is None or tensor.name in offsets:
-                continue
-            if values.shape != tensor.shape:
-                raise InputError(
-                    f"weight {tensor.name} has shape {values.shape} (expected {tensor.shape}, as in the program)"
-                )
-            file.write(b"\0" * (-file.tell() % WEIGHTS_ALIGNMENT))
-            offsets[tensor.name] = file.tell()
-            of_type = numpy_dtype(tensor.dtype).newbyteorder("<")
-            index.append(
-                {
-                    "name": tensor.name,
-                    "dtype": tensor.dtype,
-                    "shape": list(tensor.shape),
-                    "offset": file.tell(),
-                }
-            )
-            file.write(np.ascontiguousarray(values, of_type).reshape(-1).view(np.uint8).data)
-    lines = ",\n  ".join(json.dumps(entry) for entry in index)
-    (folder / "weights.json").write_text(f"[\n  {lines}\n]\n" if index else "[]\n", encoding="utf-8")
-    return offsets

@@ -45,8 +45,10 @@ def explain(
     """Return the error for a model that does not fit even with every operator on its smallest plan.
 
     It names that operator, what every core would have to hold and has, the largest of what is held, and what each of
-    several changes would come to. None where memory is not what is lacking.
+    several changes would come to. None where memory is not what is lacking, or there is no operator to change.
     """
+    if not graph.operators:
+        return None
     try:
         plans = least_plans(graph, chip, cost, options)
     except InfeasiblePlanError:

@@ -12,12 +12,13 @@ from difflib import get_close_matches
 from t10.chip import ChipSpec
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
+from t10.core.legal import PlanRows
 from t10.core.plan import CostedPlan, OperatorPlan
 from t10.core.schedule import ModulePlan
 from t10.cost import CostModel
 from t10.errors import InfeasiblePlanError, InputError, VerifyError
 from t10.plan.options import ForcedPartition, PlanOptions
-from t10.plan.search.alignment import align_pace
+from t10.plan.search.alignment import align_pace, require_legal
 from t10.plan.search.operator import SearchProgress, front_that_fits, plan_operator
 from t10.plan.verify import verify_operator
 
@@ -48,8 +49,7 @@ def pinned_front(
 def check_pace(spec: OperatorSpec, forced: ForcedPartition) -> None:
     """Raise `InfeasiblePlanError` if the factors forced cannot be aligned, or rp is not what alignment gives."""
     if forced.ft is None:
-        ones = tuple((1,) * len(spec.axes) for _ in spec.rotatable)
-        align_pace(spec, forced.f_op, ones)
+        require_legal(spec, PlanRows(forced.f_op))
         return
     pace = align_pace(spec, forced.f_op, forced.ft)
     if forced.rp is not None and forced.rp != pace.rp:

@@ -10,22 +10,22 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from math import prod
 
 import numpy as np
 
 from t10.chip import ChipSpec
 from t10.core.arrays import Ints
 from t10.core.expression import AxisSizes, OperatorSpec
+from t10.core.legal import PlanRows
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan
 from t10.core.space import PartitionSpace
 from t10.cost import CostModel
 from t10.cost.program import CostProgram, cost_program
 from t10.errors import InfeasiblePlanError, T10Error
 from t10.plan.memory.operator_bound import least_bytes
-from t10.plan.options import ForcedPartition, PlanOptions
+from t10.plan.options import PlanOptions
 from t10.plan.search import _search
-from t10.plan.search.alignment import Pace, align_pace
+from t10.plan.search.alignment import Pace, align_pace, require_legal
 from t10.plan.search.alternatives import evaluate_plans
 from t10.plan.search.evaluate import Evaluation, evaluate, padded_lengths
 from t10.plan.search.pareto import front_indices, thinned
@@ -358,7 +358,7 @@ def _rows(spec: OperatorSpec, chip: ChipSpec, options: PlanOptions) -> tuple[Int
     forced = options.forced_for(spec.name)
     if forced is None:
         return searched_partitions(spec, chip.n_cores, options)
-    _check_forced(spec, chip, forced)
+    require_legal(spec, PlanRows(forced.f_op, forced.ft), chip)
     return np.array([forced.f_op], np.int64), 0.0
 
 
@@ -385,17 +385,6 @@ def _made(
         cost=cost,
         program=cost_program(cost, spec),
     )
-
-
-def _check_forced(spec: OperatorSpec, chip: ChipSpec, forced: ForcedPartition) -> None:
-    ones = tuple((1,) * len(spec.axes) for _ in spec.rotatable)
-    align_pace(spec, forced.f_op, ones if forced.ft is None else forced.ft)
-    if prod(forced.f_op) > chip.n_cores:
-        raise InfeasiblePlanError(
-            f"f_op {list(forced.f_op)} needs {prod(forced.f_op)} cores, {chip.name} has {chip.n_cores}",
-            operator=spec.name,
-            location=spec.location or None,
-        )
 
 
 def _front(

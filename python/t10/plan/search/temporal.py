@@ -10,7 +10,7 @@ import numpy as np
 
 from t10.core.arrays import Bools, Ints
 from t10.core.expression import AxisSizes, OperatorSpec
-from t10.plan.search.alignment import can_rotate
+from t10.core.legal import expression_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +29,13 @@ class TemporalSpace:
     @classmethod
     def of(cls, spec: OperatorSpec) -> TemporalSpace:
         """Return the space of an operator. Window positions (kh, kw) are too short to be worth rotating along (R4)."""
-        windows = spec.window_positions
+        windows, expression = spec.window_positions, expression_of(spec)
         axes = range(len(spec.axes))
         own = [operand.axes for operand in spec.rotatable]
         simple = [operand.simple_axes for operand in spec.rotatable]
         rotating = tuple(
-            tuple(a for a in axes if a in own[i] and a not in windows and can_rotate(spec, operand, a))
-            for i, operand in enumerate(spec.rotatable)
+            tuple(a for a in axes if a in mine and a not in windows and expression.may_rotate(i, a))
+            for i, mine in enumerate(own)
         )
         return cls(
             extents=spec.extents,

@@ -7,11 +7,11 @@ from dataclasses import replace
 from functools import lru_cache
 
 from t10.core.expression import OperatorSpec
+from t10.core.legal import PlanRows, breaches, expression_of
 from t10.core.plan import OperatorPlan
 from t10.plan.verify.nameless import REMEMBERED, nameless
 from t10.plan.verify.placed import incomplete_copies, placed_operand
 from t10.plan.verify.rotation import ring_violations, rotation_violations
-from t10.plan.verify.shape import shape_violations
 from t10.plan.verify.violation import Violation
 from t10.plan.verify.windows import (
     last_positions,
@@ -38,7 +38,7 @@ def verify_operator(spec: OperatorSpec, plan: OperatorPlan, n_cores: int | None 
 def findings(spec: OperatorSpec, plan: OperatorPlan, n_cores: int | None) -> tuple[Violation, ...]:
     """Return what is wrong with a nameless operator's plan; the later groups of rules build on the earlier ones."""
     for rules in (
-        shape_violations(spec, plan, n_cores),
+        _illegal(spec, plan, n_cores),
         rotation_violations(spec, plan),
         result_violations(spec, plan),
     ):
@@ -46,6 +46,12 @@ def findings(spec: OperatorSpec, plan: OperatorPlan, n_cores: int | None) -> tup
         if found:
             return found
     return ()
+
+
+def _illegal(spec: OperatorSpec, plan: OperatorPlan, n_cores: int | None) -> Iterator[Violation]:
+    """Yield the rules of `t10.core.legal` that a plan breaks."""
+    for breach in breaches(PlanRows.of(plan), expression_of(spec), n_cores):
+        yield Violation(spec.name, breach.rule, breach.found, breach.expected)
 
 
 def result_violations(spec: OperatorSpec, plan: OperatorPlan) -> Iterator[Violation]:

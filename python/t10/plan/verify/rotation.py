@@ -12,9 +12,8 @@ from math import prod
 
 import numpy as np
 
-from t10.core.expression import OperatorSpec
+from t10.core.expression import Operand, OperatorSpec
 from t10.core.plan import OperatorPlan
-from t10.plan.verify.shape import is_circular
 from t10.plan.verify.violation import Violation
 from t10.plan.verify.windows import (
     Held,
@@ -100,6 +99,12 @@ def ring_violations(spec: OperatorSpec, plan: OperatorPlan, window: Window) -> I
             found_text = f"{window.operand.name} starts {offset} past a block boundary"
             yield Violation(spec.name, "blocks", found_text, "whole blocks in a compound dim")
             return
+
+
+def is_circular(operand: Operand, axis: int) -> bool:
+    """Return whether windows of the operand may wrap around along an axis: it is alone in one dim and nowhere else."""
+    having = [dim for dim in operand.dims if axis in dim.axes]
+    return len(having) == 1 and having[0].is_simple
 
 
 def _coverage(spec: OperatorSpec, plan: OperatorPlan) -> Iterator[Violation]:

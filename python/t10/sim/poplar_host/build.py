@@ -38,6 +38,8 @@ class _Unit:
     text: str
     optimisation: str
     includes: tuple[Path, ...]
+    source: Path | None = None
+    """The file whose text it is, for messages."""
 
 
 def build(
@@ -60,7 +62,7 @@ def build(
             f"{COMPILER} is not on the path", hint="install a C++17 compiler to run programs on this machine"
         )
     into.mkdir(parents=True, exist_ok=True)
-    codelets = registry_text((source / "codelets.cpp").read_text(encoding="utf-8"))
+    codelets = registry_text(_text(source / "codelets.cpp"))
     headers = (HOST / "include", HOST / "source")
     units = [
         _Unit("host", '#include "all.hpp"\n', "-O1", headers),
@@ -85,8 +87,15 @@ def build(
 
 def _unit(name: str, source: Path) -> _Unit:
     """Return a source of the program as it is."""
-    text = (source / f"{name}.cpp").read_text(encoding="utf-8")
-    return _Unit(name, text, "-O0", (HOST / "include", source))
+    path = source / f"{name}.cpp"
+    return _Unit(name, _text(path), "-O0", (HOST / "include", source), path)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not text: {error}") from None
 
 
 def _tiles_text(source: Path, into: Path, memory: TileMemory) -> str:
@@ -96,7 +105,7 @@ def _tiles_text(source: Path, into: Path, memory: TileMemory) -> str:
             "the library of the instruction-set simulator is missing",
             hint="build the native modules of T10 first",
         )
-    assembled = code_bytes((source / "codelets.S").read_text(encoding="utf-8"), memory)
+    assembled = code_bytes(_text(source / "codelets.S"), memory)
     path = into / f"code-{hashlib.blake2b(assembled, digest_size=8).hexdigest()}.bin"
     path.write_bytes(assembled)
     library = hashlib.blake2b(LIBRARY.read_bytes(), digest_size=8).hexdigest()
@@ -121,18 +130,23 @@ def _compiled(unit: _Unit, into: Path) -> Path:
     compiled = into / f"{stem}.o"
     if not compiled.exists():
         source = into / f"{stem}.cpp"
-        write_text(source, unit.text)
+        line = f'#line 1 "{unit.source}"\n' if unit.source else ""
+        write_text(source, line + unit.text)
         where = [f"-I{include}" for include in unit.includes]
         made = into / f"{stem}.partial.o"
         command = [COMPILER, *FLAGS, unit.optimisation, *where, "-c", str(source), "-o", str(made)]
-        _run(command, f"compiling {unit.name}")
+        _run(command, f"compiling {unit.name}.cpp")
         made.replace(compiled)
     return compiled
 
 
 def _run(command: Sequence[str], what: str) -> None:
-    """Run a command; raises `InputError` with the first lines of its errors where it fails."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    """Run a command; raises `InputError` with its first error, file and line, and the lines around it."""
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode != 0:
-        lines = tuple(done.stderr.splitlines()[:SHOWN_LINES])
-        raise InputError(f"{what} with {COMPILER} failed", details=lines)
+        lines = done.stderr.splitlines()
+        first = next((n for n, line in enumerate(lines) if "error: " in line), 0)
+        said = lines[first] if lines else f"it ended with {done.returncode}"
+        raise InputError(
+            f"{what} with {COMPILER} failed: {said}", details=tuple(lines[first + 1 : first + SHOWN_LINES])
+        )

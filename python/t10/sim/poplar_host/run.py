@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 
 from t10.arrays import read_arrays, write_arrays
 from t10.core.tile import IPU_MEMORY, TileMemory
-from t10.errors import SimTrap
+from t10.errors import InputError, SimTrap
 from t10.sim.poplar_host.build import VertexCode, build
 
+BAD_FILE = 2
+"""Exit code of an emitted program whose files do not hold what they should."""
 CYCLES = re.compile(r"^cycles: (\d+)$", re.MULTILINE)
 
 
@@ -57,7 +59,7 @@ def run_program(
     Vertices run their C++ bodies, or with `vertices="assembly"` codelets.S on the instruction-set simulator, on tiles
     with `memory`. The program is compiled with g++, in `build_folder` where given: then what did not change is not
     compiled again. `weights` take the place of those in weights.bin. Raises `InputError` where the program cannot be
-    built, and `SimTrap` where it stops: it names the rule of Poplar's that was broken.
+    built or its files are damaged, and `SimTrap` where it stops: it names the rule of Poplar's that was broken.
     """
     with _folder(build_folder) as into, tempfile.TemporaryDirectory() as scratch:
         executable = build(folder, into, vertices, memory)
@@ -71,7 +73,8 @@ def run_program(
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             text = done.stderr.strip() or f"the program ended with signal {-done.returncode}"
-            raise SimTrap(text.splitlines()[-1])
+            said = text.splitlines()[-1]
+            raise InputError(f"{folder}: {said}") if done.returncode == BAD_FILE else SimTrap(said)
         cycles = CYCLES.search(done.stdout)
         return PoplarHostResult(read_arrays(files / "outputs.npz"), int(cycles.group(1)) if cycles else 0)
 

@@ -4,6 +4,8 @@
 #include "t10_files.hpp"
 #include "t10_runtime.hpp"
 
+#include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 namespace t10 {
@@ -41,12 +43,21 @@ Program Builder::exchange(const char *name, const std::vector<Tensor> &sources, 
   std::vector<Tensor> from, to;
   from.reserve(runs.size() / 9);
   to.reserve(runs.size() / 9);
+  if (runs.size() % 9 != 0 || fills.rows.size() != 5 * fills.choice.size())
+    throw FileError(std::string("tables.bin: the pattern of ") + name + " has no rows of nine and five numbers");
   for (const std::int32_t *run = runs.begin(); run != runs.end(); run += 9) {
+    if (run[0] < 0 || static_cast<std::size_t>(run[0]) >= sources.size())
+      throw FileError(std::string("tables.bin: the pattern of ") + name + " names source " + std::to_string(run[0]));
+    check_pieces(sources[run[0]], name, run[1], run[2], run[5], run[6], run[7], false);
+    check_pieces(target, name, run[3], run[4], run[5], run[6], run[8], true);
     append(from, sources[run[0]][run[1]], run[2], run[5], run[6], run[7]);
     append(to, target[run[3]], run[4], run[5], run[6], run[8]);
   }
   for (std::size_t i = 0; i < fills.choice.size(); ++i) {
     const std::int32_t *fill = fills.rows.begin() + 5 * i;
+    check_pieces(target, name, fill[0], fill[1], fill[2], fill[3], fill[4], true);
+    if (fills.choice[i] < 0 || static_cast<std::size_t>(fills.choice[i]) >= fills.values.size())
+      throw FileError(std::string("tables.bin: the pattern of ") + name + " fills with no constant");
     const Tensor value = constant(target.elementType(), fills.values[fills.choice[i]])[fill[0]];
     const std::size_t value_bytes = value.numElements() * size_of(target);
     from.push_back(value.broadcast(static_cast<unsigned>(fill[2] / value_bytes * fill[3]), 0));
@@ -104,6 +115,17 @@ void Builder::give(const poplar::VertexRef &vertex, const Field &field, unsigned
   } else {
     graph.setInitialValue(vertex[field.name], from_bits<float>(static_cast<unsigned>(value)));
   }
+}
+
+// Refuse pieces that lie outside of their row, or, where they are written, over each other.
+void Builder::check_pieces(const Tensor &tensor, const char *name, long long tile, long long offset, long long n_bytes,
+                           long long count, long long step, bool is_written) const {
+  const long long last = offset + (count - 1) * step;
+  const auto n_row = static_cast<long long>(size_of(tensor) * tensor.dim(1));
+  if (tile < 0 || tile >= static_cast<long long>(tensor.dim(0)) || n_bytes < 1 || count < 1 ||
+      std::min(offset, last) < 0 || std::max(offset, last) + n_bytes > n_row ||
+      (is_written && count > 1 && std::abs(step) < n_bytes))
+    throw FileError(std::string("tables.bin: the pattern of ") + name + " moves bytes that are not there or twice");
 }
 
 // Append `count` pieces of `n_bytes` of a row, `step` bytes apart, in as few tensors as possible.

@@ -80,7 +80,7 @@ public:
       images.push_back(std::make_unique<std::vector<char>>(device_bytes * piece.variable.numElements()));
       std::vector<char> &image = *images.back();
       if (values != nullptr)
-        to_slots(element_bytes, piece.slots, values->bytes.data(), image, piece.fill);
+        to_slots(element_bytes, piece.slots, values->bytes, image, piece.fill);
       engine.connectStream(stream_name(tensor, i), image.data(), image.data() + image.size());
       by_name[stream_name(tensor, i)] = &image;
     }
@@ -91,9 +91,9 @@ public:
     for (std::size_t i = tensor.pieces.size(); i-- != 0;) { // what the first piece holds is taken
       const HostPiece &piece = tensor.pieces[i];
       if (piece.variable.valid())
-        from_slots(element_bytes, piece.slots, *by_name.at(stream_name(tensor, i)), array.bytes.data());
+        from_slots(element_bytes, piece.slots, *by_name.at(stream_name(tensor, i)), array.bytes);
       else
-        fill_elements(element_bytes, piece.slots, piece.fill, array.bytes.data());
+        fill_elements(element_bytes, piece.slots, piece.fill, array.bytes);
     }
     return array;
   }
@@ -188,7 +188,7 @@ inline void run(poplar::Engine &engine, const Builder &builder, const Options &o
       Array values{tensor.numpy_type, tensor.shape, std::vector<char>(element_bytes * Transfers::n_elements(tensor))};
       weights.seekg(static_cast<std::streamoff>(tensor.weights_offset));
       if (!weights.read(values.bytes.data(), static_cast<std::streamsize>(values.bytes.size())))
-        throw std::runtime_error("weights.bin ends before " + tensor.name);
+        throw FileError("weights.bin ends before " + tensor.name);
       transfers.connect(engine, tensor, element_bytes, &values);
     }
   }
@@ -244,6 +244,9 @@ int main(int argc, char **argv, const Model &model) {
     }
     run_model(model, parse_options(argc, argv));
     return 0;
+  } catch (const FileError &error) {
+    std::cerr << model.name << ": " << error.what() << "\n";
+    return 2;
   } catch (const std::exception &error) {
     std::cerr << model.name << ": " << error.what() << "\n";
     return 1;

@@ -123,6 +123,8 @@ private:
   std::size_t size_of(const Tensor &tensor) const;
   std::size_t elements(const Tensor &tensor, long long n_bytes) const;
   void give(const poplar::VertexRef &vertex, const Field &field, unsigned tile, std::size_t i);
+  void check_pieces(const Tensor &tensor, const char *name, long long tile, long long offset, long long n_bytes,
+                    long long count, long long step, bool is_written) const;
   void append(std::vector<Tensor> &parts, const Tensor &row, long long offset, long long n_bytes, std::size_t count,
               long long step) const;
   Tensor constant(const Type &type, const Bits &bits);
