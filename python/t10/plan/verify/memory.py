@@ -191,7 +191,7 @@ def _same_slots(spec: OperatorSpec, operand: Operand) -> bool:
 
 
 def _totals(plan: ModulePlan, chip: ChipSpec) -> Iterator[Violation]:
-    """The stated peak is the most bytes in use at a moment, the capacity the chip's memory, and what it reserves kept."""
+    """What the chip reserves is kept, the peak is the most bytes in use at once, the capacity all of the memory."""
     if plan.reserved_bytes < chip.reserved_bytes:
         expected = f"at least {chip.reserved_bytes}"
         yield Violation(plan.graph.name, "reserved", f"{plan.reserved_bytes} bytes", expected)
