@@ -103,9 +103,9 @@ def compile_module(
         module.operation.attributes[CHIP] = ir.StringAttr.get(chip.name)
         annotate(module, read, chosen)
         expand_module(module, chip, cost, read)
-        program = read_program(module)
-        write_places(program, chosen)
-        plan = with_costs(_checked_plan(program, chip, cost_model), chosen)
+        written = read_program(module)
+        write_places(written, chosen)
+        plan = with_costs(_checked_plan(written, chip, cost_model), chosen)
         if plan is None:
             raise T10Error("the module says something else than what was planned")
         text = written_text(module)

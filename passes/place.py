@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -21,9 +22,11 @@ from t10.passes.planning import PlanningPass, is_lowered
 from t10.passes.program_room import ProgramRoom
 from t10.plan.memory.allocation import Request, placed
 from t10.plan.memory.buffers import buffer_requests
-from t10.plan.memory.room import DataRoom, Room
+from t10.plan.memory.room import DataRoom
 from t10.plan.schedule import check_room, costed_arrivals
 
+Placing = Callable[[ModulePlan], ModulePlan]
+"""Gives the buffers of a plan their places."""
 SHIFT_BUFFER = "rtensor.shift_buffer"
 """Attribute of a function: where the buffer lies through which shifts and reductions pass (`#rtensor.place`)."""
 PROGRAM = "rtensor.program"
@@ -47,7 +50,7 @@ class Place(PlanningPass):
         if not is_lowered(module):
             place_module(module, self.target_chip(module), self._room(module))
 
-    def _room(self, module: Any) -> Room:
+    def _room(self, module: Any) -> Placing:
         """Return what places the data: beside the program, if that is asked for."""
         if not self.program:
             return DataRoom(self.target_chip(module))
@@ -62,7 +65,7 @@ class Place(PlanningPass):
         return any(SHIFT_BUFFER in function.attributes for function in functions) or is_lowered(module)
 
 
-def place_module(module: Any, chip: ChipSpec, room: Room) -> None:
+def place_module(module: Any, chip: ChipSpec, room: Placing) -> None:
     """Give everything in a module at the compute-shift level that owns memory its address, as `room` says.
 
     Raises `InfeasiblePlanError` where there is no room.

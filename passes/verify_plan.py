@@ -13,9 +13,10 @@ from t10.cost import CostModel
 from t10.errors import VerifyError
 from t10.passes.bridge.read_program import read_program
 from t10.passes.expand import chosen_schedule
-from t10.passes.place import program_plan
+from t10.passes.place import Place, program_plan
 from t10.passes.planning import PlanningPass, chosen_plan, has_program
 from t10.passes.read_graph import read_graph
+from t10.plan.memory.room import DataRoom
 from t10.plan.schedule import costed_arrivals
 from t10.plan.verify import Violation, verify_module, verify_operator
 
@@ -57,10 +58,11 @@ class VerifyPlan(PlanningPass):
 
 
 def _schedule(module: Any, chip: ChipSpec, cost: CostModel) -> ModulePlan:
-    """Return what the whole module does, with what it costs."""
+    """Return what the whole module does, with what it costs; placed here where it does not say where buffers lie."""
     if not has_program(module):
-        return chosen_schedule(module, chip, cost)[1]
-    return costed_arrivals(program_plan(read_program(module), chip), chip, cost)
+        return DataRoom(chip)(chosen_schedule(module, chip, cost)[1])
+    plan = costed_arrivals(program_plan(read_program(module), chip), chip, cost)
+    return plan if Place.is_done(module) else DataRoom(chip)(plan)
 
 
 def _operator_violations(graph: Graph, plans: list[OperatorPlan], n_cores: int) -> list[Violation]:

@@ -84,6 +84,6 @@ def two_operator_plan() -> ModulePlan:
         weight_layouts=(ValueLayout("linear", "b", 6, "f32"),),
         input_layouts=(ValueLayout("linear", "a", 6, "f32"),),
         buffers=buffers,
-        peak_bytes=176,
+        peak_bytes=160,
         capacity_bytes=CAPACITY_BYTES,
     )

@@ -14,6 +14,7 @@ from t10.core.graph import Graph, TensorValue
 from t10.core.plan import CostedPlan, OperatorPlan
 from t10.core.schedule import ModulePlan
 from t10.cost import IpuCostModel, operator_cycles
+from t10.plan.memory.room import DataRoom
 from t10.plan.schedule import restore_module
 from t10.plan.search.alignment import align_pace
 from t10.plan.search.placement import place
@@ -46,7 +47,7 @@ def scheduled(
         CostedPlan(plan, operator_cycles(cost, spec, plan), 0, 0)
         for spec, plan in zip(graph.operators, plans, strict=True)
     )
-    return restore_module(graph, chip, cost, priced, idle_levels or (0,) * len(plans))
+    return DataRoom(chip)(restore_module(graph, chip, cost, priced, idle_levels or (0,) * len(plans)))
 
 
 def random_values(values: tuple[TensorValue, ...], seed: int = 0, high: int = 4) -> dict[str, Array]:

@@ -45,4 +45,4 @@ def test_buffers_of_different_steps_share_addresses() -> None:
 
 def test_what_lives_longest_lies_lowest() -> None:
     short, long = allocate([Request("short", 800, 1, 1), Request("long", 8, 0, 5)], 0).buffers
-    assert (long.address_bytes, short.address_bytes) == (0, 8)
+    assert (long.address_bytes, short.address_bytes) == (0, 16)

@@ -23,6 +23,7 @@ from t10.cost.operator import combine_cycles, output_chunk
 from t10.plan import ForcedPartition, PlanOptions, align_pace, place, plan_module
 from t10.plan.assemble import assemble, context_of, output_layout
 from t10.plan.memory.levels import Choice
+from t10.plan.memory.room import DataRoom
 from t10.plan.search.alternatives import alternatives, evaluate_plans
 from t10.plan.search.operator import plan_operator
 from t10.plan.verify import verify_module, verify_operator
@@ -122,11 +123,13 @@ def test_row_statistics_are_read_where_they_were_summed() -> None:
         assert plan is not None
         plans.append(next(iter(alternatives(spec, plan, chip)), plan))
     assert [plan.reduce for plan in plans].count("all") == 2
-    module = assemble(
-        context_of(graph, chip, COST),
-        tuple((CostedPlan(plan, Cycles(), 0, 0),) for plan in plans),
-        tuple(Choice(0, 0) for _ in plans),
-        None,
+    module = DataRoom(chip)(
+        assemble(
+            context_of(graph, chip, COST),
+            tuple((CostedPlan(plan, Cycles(), 0, 0),) for plan in plans),
+            tuple(Choice(0, 0) for _ in plans),
+            None,
+        )
     )
     arrival = module.operators[1].arrivals[1]
     assert (arrival.kind, arrival.buffer) == ("in_place", "value:mu")

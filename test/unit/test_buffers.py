@@ -13,7 +13,7 @@ from t10.chip import ChipSpec
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph, GraphOutput
 from t10.core.scalar import ScalarFunction, ScalarOp
-from t10.core.schedule import Buffer, ModulePlan
+from t10.core.schedule import Buffer, ModulePlan, most_bytes
 from t10.errors import SimTrap
 from t10.plan.verify import verify_module
 
@@ -155,7 +155,7 @@ def forced(plan: ModulePlan, new: str, old: str) -> ModulePlan:
         new: replace(here, address_bytes=there.address_bytes, size_bytes=there.size_bytes),
     }
     buffers = tuple(changed.get(b.name, b) for b in plan.buffers)
-    return replace(plan, buffers=buffers, peak_bytes=max(b.address_bytes + b.size_bytes for b in buffers))
+    return replace(plan, buffers=buffers, peak_bytes=most_bytes(buffers, plan.reserved_bytes))
 
 
 def test_a_reduction_cannot_write_where_it_reads() -> None:

@@ -24,9 +24,10 @@ from t10.passes.pipeline import (
     module_text,
     parsed_module,
     read_module_plan,
-    replaced_module,
 )
+from t10.passes.place import place_module
 from t10.passes.registry import make, run
+from t10.plan.memory.room import DataRoom
 from t10.sim.plan_level import simulate
 
 MODELS = Path(__file__).parents[2] / "examples" / "models"
@@ -183,6 +184,8 @@ def test_a_relayout_to_where_an_input_rests_goes_and_the_numbers_stay() -> None:
     with parsed_module(compiled.text, "retnet_fp32") as module:
         run(make("t10-canonicalize"), module)
         text = module_text(module)
+        place_module(module, chip, DataRoom(chip))
+        placed = module_text(module)
     assert text.count("rtensor.relayout") < compiled.text.count("rtensor.relayout")
     random = np.random.default_rng(0)
     shapes = {value.name: value.shape for value in compiled.plan.graph.inputs}
@@ -190,7 +193,7 @@ def test_a_relayout_to_where_an_input_rests_goes_and_the_numbers_stay() -> None:
     weights = {**stored_weights(imported.weights, compiled.orders), **compiled.constants}
     cost = IpuCostModel(chip)
     wanted = simulate(compiled.plan, chip, cost, weights, inputs).outputs
-    plan, constants = read_module_plan(replaced_module(text, chip), chip, "ipu", "canonicalized")
+    plan, constants = read_module_plan(placed, chip, "ipu", "canonicalized")
     found = simulate(plan, chip, cost, {**weights, **constants}, inputs).outputs
     assert wanted.keys() == found.keys()
     for name in wanted:

@@ -16,8 +16,10 @@ from t10.chip import load_chip
 from t10.core.device import DeviceProgram, Execute, Repeat, Step
 from t10.core.plan import Cycles
 from t10.cost import IpuCostModel
-from t10.dialect.mlir import ir
+from t10.dialect.mlir import ir, new_context
 from t10.emit.kept import Kept
+from t10.emit.link import link
+from t10.emit.lower import lowered_parts
 from t10.errors import InfeasiblePlanError, T10Error
 from t10.frontend.importer import import_model
 from t10.opt.main import main as t10_opt
@@ -30,8 +32,6 @@ from t10.passes.pipeline import (
     device_program,
     module_text,
     parsed_module,
-    read_module_plan,
-    replaced_module,
 )
 from t10.passes.registry import make, run
 
@@ -62,6 +62,22 @@ def test_one_call_leaves_what_the_passes_leave(name: str) -> None:
         assert program.copies == stated.copies
 
 
+@pytest.mark.parametrize("name", ["bert_fp16", "resnet18_fp32", "gather", "mlp"])
+def test_planning_beside_the_program_leaves_what_the_passes_leave(name: str) -> None:
+    at_once, step_by_step = imported(name), imported(name)
+    chip = "test-16:reserved_bytes=1024"
+    compiled = compile_module(at_once, load_chip(chip), program=True)
+    assert compiled.plan.reserved_bytes > 1024
+    with step_by_step.context, ir.Location.unknown():
+        run(make("t10-reconcile", f"chip={chip} program"), step_by_step)
+        run(make("t10-place", f"chip={chip} program"), step_by_step)
+        assert compiled.text == module_text(step_by_step)
+        run(make("t10-lower-ipu", f"chip={chip}"), step_by_step)
+        stated = read_graph(find_graph(step_by_step))
+        assert compiled.made is not None
+        assert _graph_text(compiled.made[1]) == _graph_text(stated)
+
+
 def _graph_text(program: DeviceProgram) -> str:
     module = ir.Module.create()
     with ir.InsertionPoint(module.body):
@@ -71,15 +87,16 @@ def _graph_text(program: DeviceProgram) -> str:
 
 @pytest.mark.parametrize("name", ["vit_fp16", "retnet_fp32"])
 def test_a_plan_lowered_again_elsewhere_is_as_if_lowered_first(name: str) -> None:
-    compiled, cost, kept = compile_module(imported(name), CHIP), IpuCostModel(CHIP), Kept()
-    further = CHIP.model_copy(update={"reserved_bytes": CHIP.reserved_bytes + 1000})
-    moved = replaced_module(compiled.text, further)
-    plan, _ = read_module_plan(moved, further, "ipu", "moved")
-    first = device_program(compiled.plan, CHIP, cost, kept)
-    with parsed_module(moved, "moved"):
-        again = _graph_text(device_program(plan, further, cost, kept))
-        assert again == _graph_text(device_program(plan, further, cost))
-        assert again != _graph_text(first)
+    plan, cost, kept = compile_module(imported(name), CHIP).plan, IpuCostModel(CHIP), Kept()
+    there = {buffer.name: buffer.address_bytes + 1024 for buffer in plan.buffers}
+    here = {buffer.name: buffer.address_bytes for buffer in plan.buffers}
+    reserved = plan.reserved_bytes
+    first = link(lowered_parts(plan, CHIP, cost, kept), CHIP, here, reserved)
+    again = link(lowered_parts(plan, CHIP, cost, kept), CHIP, there, reserved + 1024)
+    with new_context(), ir.Location.unknown():
+        text = _graph_text(again)
+        assert text == _graph_text(link(lowered_parts(plan, CHIP, cost), CHIP, there, reserved + 1024))
+        assert text != _graph_text(first) == _graph_text(device_program(plan, CHIP, cost))
 
 
 def test_a_planned_module_prints_outside_of_its_context() -> None:

@@ -31,6 +31,7 @@ from t10.passes.read_graph import ReadModule, read_graph
 from t10.passes.registry import make, run
 from t10.passes.verify_plan import VerifyPlan
 from t10.plan.fronts.operator_fronts import operator_fronts
+from t10.plan.memory.room import DataRoom
 from t10.plan.options import PlanOptions
 from t10.plan.schedule import restore_module
 
@@ -129,12 +130,13 @@ def check(module: Any, model: ReadModule, plan: ModulePlan) -> None:
     assert module.operation.verify()
     written = ir.Module.parse(module_text(module))
     assert verify_layouts(written)
-    assert stated(program_plan(read_program(written), TEST_CHIP)) == stated(plan)
-    place_module(written, TEST_CHIP)
+    there = DataRoom(TEST_CHIP)(plan)
+    assert stated(DataRoom(TEST_CHIP)(program_plan(read_program(written), TEST_CHIP))) == stated(there)
+    place_module(written, TEST_CHIP, DataRoom(TEST_CHIP))
     text = module_text(written)
     placed = ir.Module.parse(text)
     assert module_text(placed) == text
-    assert stated(program_plan(read_program(placed), TEST_CHIP)) == stated(plan)
+    assert stated(program_plan(read_program(placed), TEST_CHIP)) == stated(there)
 
 
 @pytest.mark.parametrize("read", ALL, indirect=True)

@@ -26,6 +26,7 @@ from t10.errors import T10Error
 from t10.passes.bridge.annotate import CHIP
 from t10.passes.bridge.read_program import read_program
 from t10.passes.place import place_module, program_plan
+from t10.plan.memory.room import DataRoom
 
 REFUSED_BY_THE_READER = (
     case(
@@ -102,8 +103,9 @@ def context() -> Iterator[Any]:
 def test_a_program_is_read(text: str) -> None:
     module = ir.Module.parse(HEAD + text)
     module.operation.attributes[CHIP] = ir.StringAttr.get("test-16")
-    place_module(module, load_chip("test-16"))
-    assert program_plan(read_program(module), load_chip("test-16")).operators
+    chip = load_chip("test-16")
+    place_module(module, chip, DataRoom(chip))
+    assert program_plan(read_program(module), chip).operators
 
 
 @pytest.mark.parametrize(("text", "edits", "message"), REFUSED_BY_THE_READER)

@@ -11,7 +11,7 @@ from t10.chip import load_chip
 from t10.core import movement
 from t10.core.dtypes import size_bytes
 from t10.core.graph import Graph, View
-from t10.core.schedule import Buffer, ModulePlan
+from t10.core.schedule import Buffer, ModulePlan, moment
 from t10.cost import IpuCostModel, operator_cycles
 from t10.errors import InfeasiblePlanError
 from t10.plan import PlanOptions, plan_module
@@ -62,9 +62,16 @@ def buffers_by_name(plan: ModulePlan) -> dict[str, Buffer]:
 
 
 def test_peak_is_within_capacity(plan: ModulePlan) -> None:
+    moments = range(moment(len(plan.operators) - 1, "finish") + 1)
+    used = [
+        {b.address_bytes: b.size_bytes for b in plan.buffers if b.first_moment <= now <= b.last_moment}
+        for now in moments
+    ]
+    assert plan.peak_bytes == CHIP.reserved_bytes + max(sum(each.values()) for each in used)
+    assert plan.capacity_bytes == CHIP.sram_bytes
     ends = [b.address_bytes + b.size_bytes for b in plan.buffers]
-    assert plan.peak_bytes == max(ends) <= plan.capacity_bytes == CHIP.sram_bytes
-    assert min(b.address_bytes for b in plan.buffers) >= CHIP.reserved_bytes
+    assert plan.peak_bytes <= max(ends) == plan.end_bytes <= CHIP.data_end_bytes
+    assert min(b.address_bytes for b in plan.buffers) >= plan.reserved_bytes == CHIP.reserved_bytes
 
 
 def test_every_operand_arrives_once_in_a_buffer_large_enough(plan: ModulePlan) -> None:

@@ -12,6 +12,7 @@ from t10.core import movement
 from t10.core.graph import Graph, View
 from t10.core.movement import ElementMap
 from t10.core.schedule import Buffer, ValueLayout
+from t10.plan.memory.allocation import aligned_size
 from t10.sim import exchange
 from t10.sim.exchange import Source, gather
 from t10.sim.memory import CoreMemory
@@ -74,7 +75,7 @@ def placed(names: tuple[str, ...], homes: list[tuple[ElementMap, int]]) -> tuple
     sources: list[Source] = []
     address = 0
     for name, (lies, n_elements) in zip(names, homes, strict=True):
-        size = -(-lies.elements.shape[1] // 2) * 8
+        size = aligned_size(4 * lies.elements.shape[1])
         memory.begin(Buffer(name, address, size, 0, 0))
         slots = memory.slots(name, "f32", *lies.elements.shape)
         slots[:] = VALUES[name][np.maximum(lies.elements, 0)]

@@ -27,20 +27,20 @@ def test_a_dead_buffers_bytes_are_poisoned_again(memory: CoreMemory) -> None:
     assert np.isnan(memory.slots("y", "f32", 4, 8)).all()
 
 
-@pytest.mark.parametrize("address", [0, 8, 104])
+@pytest.mark.parametrize("address", [0, 8, 112])
 def test_a_buffer_outside_the_memory_is_a_trap(memory: CoreMemory, address: int) -> None:
     with pytest.raises(SimTrap, match="lies outside the memory"):
         memory.begin(Buffer("y", address, 32, 0, 0))
 
 
 def test_an_unaligned_buffer_is_a_trap(memory: CoreMemory) -> None:
-    with pytest.raises(SimTrap, match="not aligned to 8 bytes"):
-        memory.begin(Buffer("y", 52, 8, 0, 0))
+    with pytest.raises(SimTrap, match="not aligned to 16 bytes"):
+        memory.begin(Buffer("y", 56, 8, 0, 0))
 
 
 def test_overlapping_live_buffers_are_a_trap(memory: CoreMemory) -> None:
     with pytest.raises(SimTrap, match="overlaps live buffer x"):
-        memory.begin(Buffer("y", 40, 8, 0, 0))
+        memory.begin(Buffer("y", 32, 8, 0, 0))
 
 
 def test_access_to_a_dead_buffer_is_a_trap(memory: CoreMemory) -> None:
@@ -67,7 +67,19 @@ def test_reading_what_nobody_wrote_is_a_trap_that_names_core_and_address(memory:
         memory.check_written("x", 3, 32)
 
 
-def test_peak_is_the_highest_end(memory: CoreMemory) -> None:
-    memory.begin(Buffer("y", 64, 8, 0, 0))
+def test_peak_is_the_most_bytes_in_use_at_once(memory: CoreMemory) -> None:
+    memory.begin(Buffer("y", 96, 8, 0, 0))
     memory.end("y")
-    assert memory.peak_bytes == 72
+    memory.begin(Buffer("z", 64, 4, 0, 0))
+    assert memory.peak_bytes == 16 + 32 + 8
+
+
+def test_bytes_that_a_buffer_takes_over_count_once(memory: CoreMemory) -> None:
+    memory.begin(Buffer("y", 16, 32, 0, 1), takes_over="x")
+    memory.end("x")
+    memory.begin(Buffer("z", 48, 16, 1, 1))
+    assert memory.peak_bytes == 16 + 32 + 16
+    memory.end("y")
+    memory.end("z")
+    memory.begin(Buffer("w", 16, 48, 2, 2))
+    assert memory.peak_bytes == 16 + 48

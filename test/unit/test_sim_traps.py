@@ -11,6 +11,7 @@ from t10.core.operator_body import scheduled_operator
 from t10.core.plan import OperatorPlan, PhaseTerm
 from t10.core.schedule import Buffer, ModulePlan
 from t10.errors import InputError, SimTrap
+from t10.plan.memory.allocation import aligned_size
 
 CHIP = chip_of(6)
 GRAPH = specs.chain_graph(
@@ -114,7 +115,7 @@ def spread(buffers: tuple[Buffer, ...]) -> tuple[Buffer, ...]:
     address = CHIP.reserved_bytes
     for buffer in buffers:
         result.append(replace(buffer, address_bytes=address))
-        address += -(-buffer.size_bytes // 8) * 8
+        address += aligned_size(buffer.size_bytes)
     return tuple(result)
 
 

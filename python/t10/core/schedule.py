@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Literal
 
 from t10.core.graph import Graph
@@ -194,7 +195,12 @@ class Wish:
 
 
 def most_bytes(buffers: Iterable[Buffer], reserved_bytes: int) -> int:
-    """Return the most bytes of a core that buffers use at any moment, `reserved_bytes` at the bottom included.
+    """Return the most bytes of a core that buffers use at any moment, `reserved_bytes` at the bottom included."""
+    return reserved_bytes + max(bytes_in_use(buffers).values(), default=0)
+
+
+def bytes_in_use(buffers: Iterable[Buffer]) -> dict[int, int]:
+    """Return the bytes of a core that buffers use, by moment; no moment in which one lives is left out.
 
     What one buffer takes over from another in the moment in which that ends counts once.
     """
@@ -207,8 +213,5 @@ def most_bytes(buffers: Iterable[Buffer], reserved_bytes: int) -> int:
         change[first] = change.get(first, 0) + buffer.size_bytes
         change[buffer.last_moment + 1] = change.get(buffer.last_moment + 1, 0) - buffer.size_bytes
         ending.add((*where, buffer.last_moment))
-    most = now = 0
-    for at in sorted(change):
-        now += change[at]
-        most = max(most, now)
-    return reserved_bytes + most
+    moments = range(min(change, default=0), max(change, default=0))
+    return dict(zip(moments, accumulate(change.get(now, 0) for now in moments), strict=True))

@@ -9,7 +9,7 @@ from t10.chip import ChipSpec
 from t10.core.document.encode import cycles_record, total_cycles
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
-from t10.core.schedule import ModulePlan, Optimality, ScheduledOperator
+from t10.core.schedule import PHASES, ModulePlan, Optimality, ScheduledOperator, bytes_in_use, moment
 from t10.cost.registry import DEFAULT_COST_MODEL
 from t10.report import records
 from t10.report.traffic import operator_traffic
@@ -66,9 +66,10 @@ def build_report(
 
 
 def step_peaks(plan: ModulePlan) -> tuple[int, ...]:
-    """Return per operator the highest address in use while it runs, in bytes per core."""
+    """Return per operator the most bytes of a core in use at once while it runs, its program included."""
+    used = bytes_in_use(plan.buffers)
     return tuple(
-        max((b.address_bytes + b.size_bytes for b in plan.buffers if b.first <= step <= b.last), default=0)
+        plan.reserved_bytes + max(used.get(moment(step, phase), 0) for phase in PHASES)
         for step in range(len(plan.operators))
     )
 

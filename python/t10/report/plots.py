@@ -114,9 +114,9 @@ def memory_plot(plan: ModulePlan, chip: ChipSpec) -> str:
                 rasterized=is_large,
             )
         )
-    axes.axhspan(0, chip.reserved_bytes / KIB, color="#dddddd")
+    axes.axhspan(0, plan.reserved_bytes / KIB, color="#dddddd")
     axes.set_xlim(0, last_step)
-    _scale_memory(axes, plan.peak_bytes / KIB, chip.sram_bytes / KIB)
+    _scale_memory(axes, plan.peak_bytes / KIB, plan.end_bytes / KIB, chip.sram_bytes / KIB)
     axes.set_xlabel("operator, in the order of the program")
     axes.set_ylabel("address in every core, KiB")
     handles = [patches.Patch(color=BUFFER_COLOURS.get(kind, "#bbbbbb"), label=kind) for kind in by_colour]
@@ -127,16 +127,16 @@ def memory_plot(plan: ModulePlan, chip: ChipSpec) -> str:
     return svg_text(figure)
 
 
-def _scale_memory(axes: Any, peak_kib: float, capacity_kib: float) -> None:
-    """Show all of the memory with its end marked; only the part in use where that is little, and say so."""
-    if peak_kib >= SHOWN_WHOLE * capacity_kib:
+def _scale_memory(axes: Any, peak_kib: float, end_kib: float, capacity_kib: float) -> None:
+    """Show all of the memory with its end marked; only up to the last buffer where that lies low, and say so."""
+    if end_kib >= SHOWN_WHOLE * capacity_kib:
         axes.axhline(capacity_kib, color="#d04a4a", linewidth=1)
-        axes.set_ylim(0, max(capacity_kib, peak_kib) * 1.02)
+        axes.set_ylim(0, max(capacity_kib, end_kib) * 1.02)
         return
-    axes.set_ylim(0, peak_kib * 1.25)
-    axes.axhline(peak_kib, color="#666666", linewidth=0.8, linestyle="--")
+    axes.set_ylim(0, end_kib * 1.25)
+    axes.axhline(end_kib, color="#666666", linewidth=0.8, linestyle="--")
     text = f"peak {peak_kib:,.1f} of {capacity_kib:,.0f} KiB"
-    axes.annotate(text, (1, peak_kib), xycoords=("axes fraction", "data"), ha="right", va="bottom")
+    axes.annotate(text, (1, end_kib), xycoords=("axes fraction", "data"), ha="right", va="bottom")
 
 
 def distinct_fronts(plan: ModulePlan) -> list[tuple[ScheduledOperator, int]]:

@@ -53,7 +53,7 @@ def simulate(
     specs = {spec.name: spec for spec in graph.operators}
     if until is not None and until not in specs:
         raise InputError(f"there is no operator '{until}' to stop after")
-    memory = CoreMemory(chip.n_cores, chip.sram_bytes, chip.reserved_bytes)
+    memory = CoreMemory(chip.n_cores, chip.sram_bytes, plan.reserved_bytes)
     homes: dict[str, Home] = {}
     mover = Mover(graph, memory, homes, ArrivalCosts(cost).rates)
     machine = Machine(memory, mover, Timeline(), cost, Lifetimes(plan, memory))

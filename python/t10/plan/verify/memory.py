@@ -34,7 +34,7 @@ def memory_violations(plan: ModulePlan, chip: ChipSpec, uses: Uses) -> Iterator[
         if buffer.name in buffers:
             yield Violation(buffer.name, "buffers", "two buffers of this name", "one")
         buffers[buffer.name] = buffer
-        yield from _place_rules(buffer, chip)
+        yield from _place_rules(buffer, plan.reserved_bytes, chip)
     for need in needs(plan, chip, uses):
         yield from _need_rules(need, buffers.get(need.name))
     yield from _overlaps(plan)
@@ -106,13 +106,13 @@ def _result_needs(
         yield Need(f"accumulator:{spec.name}", n_bytes, moment(step, "nest"), moment(step, "finish"))
 
 
-def _place_rules(buffer: Buffer, chip: ChipSpec) -> Iterator[Violation]:
-    """A buffer lies aligned between the reserved bytes and the end of the memory."""
+def _place_rules(buffer: Buffer, reserved_bytes: int, chip: ChipSpec) -> Iterator[Violation]:
+    """A buffer lies aligned between the bytes that are kept for the program and the last that data may have."""
     low, high = buffer.address_bytes, buffer.address_bytes + buffer.size_bytes
     if low % ALIGNMENT_BYTES:
         yield Violation(buffer.name, "alignment", f"address {low}", f"a multiple of {ALIGNMENT_BYTES}")
-    if low < chip.reserved_bytes or high > chip.data_end_bytes:
-        expected = f"within [{chip.reserved_bytes}, {chip.data_end_bytes})"
+    if low < reserved_bytes or high > chip.data_end_bytes:
+        expected = f"within [{reserved_bytes}, {chip.data_end_bytes})"
         yield Violation(buffer.name, "capacity", f"bytes [{low}, {high})", expected)
 
 
@@ -191,7 +191,10 @@ def _same_slots(spec: OperatorSpec, operand: Operand) -> bool:
 
 
 def _totals(plan: ModulePlan, chip: ChipSpec) -> Iterator[Violation]:
-    """The stated peak is the most bytes in use at a moment, and the capacity is the chip's memory."""
+    """What the chip reserves is kept, the peak is the most bytes in use at once, the capacity all of the memory."""
+    if plan.reserved_bytes < chip.reserved_bytes:
+        expected = f"at least {chip.reserved_bytes}"
+        yield Violation(plan.graph.name, "reserved", f"{plan.reserved_bytes} bytes", expected)
     most = plan.reserved_bytes + max((_in_use(plan, b.first_moment) for b in plan.buffers), default=0)
     if plan.peak_bytes != most:
         yield Violation(
