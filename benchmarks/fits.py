@@ -147,7 +147,7 @@ def _run(options: argparse.Namespace) -> int:
     print(
         f"{len(found):,} cases, {len(refused):,} refused ({dict(reasons)}), "
         f"{sum(outcome.on_host for outcome in ran):,} on poplar-host, "
-        f"{sum(outcome.peak_bytes == outcome.chip.sram_bytes for outcome in ran):,} fill their memory; "
+        f"{sum(outcome.peak_bytes == outcome.chip.data_end_bytes for outcome in ran):,} fill their memory; "
         f"failed: {', '.join(f'{n_failed[kind]} {kind}' for kind in KINDS if n_failed[kind]) or 'none'}; "
         f"tiles / plan {min((o.ratio for o in ran), default=1):.3f} to {max((o.ratio for o in ran), default=1):.3f}; "
         f"{time.monotonic() - began:.0f} s"

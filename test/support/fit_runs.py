@@ -19,11 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from support.random_fits import FitCase
-from t10.backend import Lowered, compile_with_room, write_program
+from t10.backend import Lowered, lowered, write_program
 from t10.cache_folder import default_cache_folder
 from t10.chip import ChipSpec
 from t10.core.atomic import replaced_file
-from t10.core.tile import TileMemory
+from t10.core.schedule import ModulePlan
+from t10.core.tile import ALIGNMENT_BYTES, OVERREAD_BYTES, TileMemory
 from t10.driver import Executable, compile
 from t10.errors import InfeasiblePlanError, SimTrap, UnsupportedOpError
 from t10.reference import compare, default_tolerance, run_onnx_runtime
@@ -83,7 +84,8 @@ class Outcome:
 
 def compile_case(model: Path, chip: ChipSpec) -> tuple[Executable, Lowered]:
     """Return a model compiled for a chip with its device program, as `t10 compile` does."""
-    return compile_with_room(lambda room: compile(model, room).with_measured_steps(), chip)
+    executable = compile(model, chip, program=True).with_measured_steps()
+    return executable, lowered(executable)
 
 
 def run_case(case: FitCase, *, on_host: bool, sram_bytes: int = 0) -> Outcome:
@@ -131,8 +133,8 @@ def _fitted(
     if case.fill > 1:
         chip = _with_memory(chip, int(chip.sram_bytes * case.fill) // 8 * 8)
         executable, made = compile_case(model, chip)
-    peak = executable.plan.peak_bytes
-    if case.is_full and executable.chip.reserved_bytes + chip.shift_buffer_bytes < peak < chip.sram_bytes:
+    peak = executable.plan.peak_bytes + OVERREAD_BYTES
+    if case.is_full and peak < chip.sram_bytes:
         full = _with_memory(chip, peak)
         try:
             return full, *compile_case(model, full)
@@ -144,7 +146,7 @@ def _fitted(
 
 def _least(model: Path, chip: ChipSpec) -> tuple[ChipSpec, Executable, Lowered]:
     """Return a chip with the least memory that a refusal names, and the model compiled for it."""
-    needed = max(1024, chip.reserved_bytes + chip.shift_buffer_bytes + 64)
+    needed = max(1024, chip.reserved_bytes + chip.shift_buffer_bytes + OVERREAD_BYTES + ALIGNMENT_BYTES)
     for step in range(MOST_STEPS):
         tried = _with_memory(chip, needed)
         try:
@@ -163,6 +165,12 @@ def _with_memory(chip: ChipSpec, sram_bytes: int) -> ChipSpec:
     return ChipSpec.model_validate({**chip.model_dump(), "sram_bytes": sram_bytes})
 
 
+def end_of_data(plan: ModulePlan) -> int:
+    """Return the end of the highest buffer but the shift buffer, which a program without shifts does not have."""
+    ends = (b.address_bytes + b.size_bytes for b in plan.buffers if b.name != SHIFT_BUFFER)
+    return max(ends, default=plan.reserved_bytes)
+
+
 class _Run:
     """One compiled case, and what all its engines gave."""
 
@@ -177,6 +185,10 @@ class _Run:
         executable, inputs = self.executable, dict(self.case.inputs)
         yield from self._places()
         planned = executable.execute(inputs)
+        if planned.peak_bytes != executable.plan.peak_bytes:
+            yield Finding(
+                "peak", f"{planned.peak_bytes:,} bytes in use, {executable.plan.peak_bytes:,} planned"
+            )
         tolerance = default_tolerance(executable.plan.graph)
         due = run_onnx_runtime(self.model, inputs)
         yield from _beyond("reference", planned.outputs, due, tolerance * REFERENCE_SLACK)
@@ -246,8 +258,9 @@ class _Run:
                 yield Finding("addresses", f"{variable.name} is longer than its buffer")
         if moved:
             yield Finding("addresses", f"{len(moved)} buffers lie elsewhere: {moved[0]}")
-        if peak != plan.peak_bytes:
-            yield Finding("peak", f"{peak:,} bytes on tiles, {plan.peak_bytes:,} planned")
+        end = plan.end_bytes if any(SHIFT_BUFFER in v.name for v in program.variables) else end_of_data(plan)
+        if peak != end:
+            yield Finding("peak", f"the last byte on tiles is {peak:,}, {end:,} planned")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
