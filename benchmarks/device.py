@@ -130,9 +130,9 @@ def _row(name: str, path: Path, chip_name: str, *, is_host: bool) -> bool:
 def _memory(program_bytes: int, executable: Executable) -> None:
     """Print what the fullest core holds."""
     chip = executable.chip
-    peak = executable.report().peak_bytes
+    data = executable.plan.peak_bytes - executable.plan.reserved_bytes
     print(
-        f"    code, vertex state, stacks and exchanges {program_bytes:,} B + data {peak:,} B of {chip.sram_bytes:,} B"
+        f"    code, vertex state, stacks and exchanges {program_bytes:,} B + data {data:,} B of {chip.sram_bytes:,} B"
     )
 
 
