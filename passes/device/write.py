@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import numpy as np
@@ -141,15 +142,18 @@ def _per_tile(value: PerTile) -> Any:
 
 
 def _host_tensors(program: DeviceProgram, handles: dict[str, Any]) -> None:
-    """Write tensors that cross the host's link; pieces that share their elements share a table."""
-    tables: dict[int, str] = {}
+    """Write tensors that cross the host's link; pieces with equal elements share a table."""
+    by_content: dict[tuple[tuple[int, ...], bytes], str] = {}
+    by_array: dict[int, str] = {}
 
     def table_of(elements: np.ndarray[Any, Any]) -> str:
-        key = id(elements)
-        if key not in tables:
-            tables[key] = f"table{len(tables)}"
-            ipu_parts.table(tables[key], elements)
-        return tables[key]
+        if id(elements) not in by_array:
+            content = (elements.shape, hashlib.blake2b(elements.tobytes(), digest_size=16).digest())
+            if content not in by_content:
+                by_content[content] = f"table{len(by_content)}"
+                ipu_parts.table(by_content[content], elements)
+            by_array[id(elements)] = by_content[content]
+        return by_array[id(elements)]
 
     groups = (("weight", program.weights), ("input", program.inputs), ("output", program.outputs))
     for direction, tensors in groups:

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from support.device_ir import plain, through_ir
 
 from t10.arrays import read_arrays
-from t10.backend import Lowered, compile_with_room, write_program
-from t10.chip import load_chip
+from t10.backend import Lowered, lowered, write_program
 from t10.driver import Executable, compile
 from t10.emit.link import ASSEMBLY_HEADER, check_fits
 from t10.emit.poplar.program_text import program_text
@@ -32,7 +31,8 @@ NAMES = [f"{name}_{dtype}" for name in ARCHITECTURES for dtype in ("fp16", "fp32
 @lru_cache(maxsize=2)
 def compiled(name: str, chip: str) -> tuple[Executable, Lowered]:
     """Return a bundled model for a chip, with room for its code, and its device program."""
-    return compile_with_room(lambda spec: compile(MODELS / f"{name}.onnx", spec), load_chip(chip))
+    executable = compile(MODELS / f"{name}.onnx", chip, program=True)
+    return executable, lowered(executable)
 
 
 def files_of(name: str) -> tuple[dict[str, Array], dict[str, Array]]:

@@ -1,121 +1,93 @@
-"""Room for programs: data moves up or a model is planned again, and the user is told where it does not fit then."""
+"""Programs and data in one memory: planned beside each other, at the same addresses in plan, module and program."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
+from support.device_ir import plain
+from support.random_cases import planned_case, random_case
 
-from t10.backend import Lowered, compile_with_room
-from t10.chip import ChipSpec, load_chip
+from t10.backend import Lowered, lowered
+from t10.chip import load_chip
+from t10.core.device import DeviceProgram
+from t10.core.schedule import ModulePlan
+from t10.cost import IpuCostModel
 from t10.driver import Executable, compile
+from t10.emit.link import buffer_of
 from t10.errors import InfeasiblePlanError
-from t10.passes.pipeline import replaced_module
+from t10.passes.program_room import ProgramRoom
+from t10.plan.memory.room import DataRoom
 from t10.plan.verify import verify_module
 from t10.random_inputs import random_inputs
+from t10.sim.plan_level import simulate
 
-MLP = Path(__file__).parents[2] / "examples" / "models" / "mlp.onnx"
+MODELS = Path(__file__).parents[2] / "examples" / "models"
 TIGHT = load_chip("test-4:reserved_bytes=1024")
 
 
-@cache
-def planned() -> Executable:
-    """Return the model compiled for the chip."""
-    return compile(MLP, TIGHT)
+def check_one_memory(plan: ModulePlan, program: DeviceProgram) -> None:
+    """The plan keeps what the program takes, and both have every buffer at the same address."""
+    memory = program.memory
+    assert memory.program_bytes <= plan.reserved_bytes == memory.data - memory.base
+    addresses = {buffer.name: buffer.address_bytes for buffer in plan.buffers}
+    found = {v.name: v.address_bytes - memory.base for v in program.variables if v.role != "scratch"}
+    assert found
+    assert found == {name: addresses[buffer_of(name)] for name in found}
 
 
-class Planned:
-    """Compiles the model once; as often as asked it has that plan, `peak_bytes` high, on a chip of its own."""
-
-    def __init__(self, needs: dict[int, int], largest_bytes: int, peak_bytes: int) -> None:
-        """Programs need `needs` bytes by what is reserved; from `largest_bytes` on no plan is found."""
-        self.needs, self.largest_bytes, self.peak_bytes = needs, largest_bytes, peak_bytes
-        self.executable = planned()
-        self.asked: list[int] = []
-
-    def compile_for(self, chip: ChipSpec) -> Executable:
-        self.asked.append(chip.reserved_bytes)
-        if chip.reserved_bytes >= self.largest_bytes:
-            raise InfeasiblePlanError("needs too much", operator="fc1")
-        plan = replace(self.executable.plan, peak_bytes=self.peak_bytes)
-        module = replaced_module(self.executable.module, chip)
-        return replace(self.executable, chip=chip, plan=plan, module=module)
-
-    def lowered(self, executable: Executable) -> Lowered:
-        made = self.real(executable)
-        memory = made.program.memory
-        needed = self.needs[executable.chip.reserved_bytes]
-        return replace(made, program=replace(made.program, memory=replace(memory, free=memory.base + needed)))
-
-    def room(self, monkeypatch: pytest.MonkeyPatch) -> tuple[Executable, Lowered]:
-        from t10 import backend
-
-        self.real = backend.lowered
-        monkeypatch.setattr(backend, "lowered", self.lowered)
-        return compile_with_room(self.compile_for, TIGHT)
+def equal(one: Lowered, other: Lowered) -> bool:
+    return plain(one.program) == plain(other.program) and np.array_equal(one.image.words, other.image.words)
 
 
 def test_data_moves_up_to_make_room_for_the_program() -> None:
-    asked: list[ChipSpec] = []
-
-    def compile_for(chip: ChipSpec) -> Executable:
-        asked.append(chip)
-        return compile(MLP, chip)
-
-    executable, made = compile_with_room(compile_for, TIGHT)
-    assert asked == [TIGHT]
-    assert executable.chip.reserved_bytes > TIGHT.reserved_bytes
-    assert made.program.memory.program_bytes <= executable.chip.reserved_bytes
-    assert min(b.address_bytes for b in executable.plan.buffers) >= executable.chip.reserved_bytes
-    assert not verify_module(executable.plan, executable.chip)
-    inputs = random_inputs(executable.plan.graph, seed=0)
-    before = planned().run(inputs)
-    for name, value in executable.run(inputs).items():
+    alone, beside = compile(MODELS / "mlp.onnx", TIGHT), compile(MODELS / "mlp.onnx", TIGHT, program=True)
+    assert alone.plan.reserved_bytes == TIGHT.reserved_bytes < beside.plan.reserved_bytes
+    check_one_memory(beside.plan, lowered(beside).program)
+    assert not verify_module(beside.plan, TIGHT)
+    with pytest.raises(InfeasiblePlanError, match="the chip reserves 1,024"):
+        lowered(alone)
+    inputs = random_inputs(beside.plan.graph, seed=0)
+    before = alone.run(inputs)
+    for name, value in beside.run(inputs).items():
         np.testing.assert_array_equal(value, before[name])
 
 
-def test_a_full_memory_is_planned_again_with_what_the_program_needs(monkeypatch: pytest.MonkeyPatch) -> None:
-    full = Planned({1024: 5000, 5120: 5100}, largest_bytes=1 << 20, peak_bytes=TIGHT.sram_bytes)
-    executable, _ = full.room(monkeypatch)
-    assert full.asked == [1024, 5120]
-    assert executable.chip.reserved_bytes == 5120
-
-
-def test_between_too_little_and_too_much_another_reserve_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    # 1,024 reserved is too little for 9,000; 9,216 leaves no room for the data; the plan in the middle needs less.
-    full = Planned({1024: 9000, 5120: 4000}, largest_bytes=9000, peak_bytes=TIGHT.sram_bytes)
-    executable, _ = full.room(monkeypatch)
-    assert full.asked == [1024, 9216, 5120]
-    assert executable.chip.reserved_bytes == 5120
-
-
-def test_a_plan_that_needs_more_again_gets_as_much_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    full = Planned({1024: 5000, 5120: 7000, 9216: 9000}, largest_bytes=1 << 20, peak_bytes=TIGHT.sram_bytes)
-    full.room(monkeypatch)
-    # 7,000 + (7,000 - 5,120) = 8,880
-    assert full.asked == [1024, 5120, 9216]
-
-
-def test_a_program_that_fills_the_memory_is_told_with_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
-    needs = dict.fromkeys(range(1024, TIGHT.sram_bytes, 1024), TIGHT.sram_bytes)
-    full = Planned(needs, largest_bytes=1 << 20, peak_bytes=TIGHT.sram_bytes)
-    with pytest.raises(
-        InfeasiblePlanError, match=rf"needs {TIGHT.sram_bytes:,} bytes of every core"
-    ) as caught:
-        full.room(monkeypatch)
-    assert "--no-program" in str(caught.value.hint)
-
-
-def test_where_the_model_does_not_fit_beside_its_program_the_error_says_so(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("is_measured", [False, True])
+@pytest.mark.parametrize("name", ["mlp", "conv", "bert_fp16"])
+def test_a_saved_model_is_lowered_to_the_same_program(
+    name: str, tmp_path: Path, *, is_measured: bool
 ) -> None:
-    full = Planned({1024: 9000}, largest_bytes=2048, peak_bytes=TIGHT.sram_bytes)
-    with pytest.raises(
-        InfeasiblePlanError, match=r"2,048 bytes per core kept for its program.*needs 9,000.*--no-program"
-    ) as caught:
-        full.room(monkeypatch)
-    assert caught.value.operator == "fc1"
-    assert len(full.asked) <= 1 + 6
+    executable = compile(MODELS / f"{name}.onnx", "test-16:reserved_bytes=1024", program=True)
+    if is_measured:
+        executable = executable.with_measured_steps()
+        assert executable.measured
+    made = lowered(executable)
+    check_one_memory(executable.plan, made.program)
+    executable.save(tmp_path / "out")
+    again = Executable.load(tmp_path / "out")
+    assert again.plan.buffers == executable.plan.buffers
+    assert again.plan.reserved_bytes == executable.plan.reserved_bytes
+    assert equal(lowered(again), made)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_plans_and_their_programs_share_one_memory(seed: int) -> None:
+    for case in (random_case(seed), planned_case(seed)):
+        cost = IpuCostModel(case.chip)
+        room = ProgramRoom(case.chip, cost)
+        plan = room(DataRoom(case.chip)(case.plan))
+        assert room.made is not None
+        check_one_memory(plan, room.made[1])
+        assert not verify_module(plan, case.chip)
+        arrays = case.arrays
+        assert simulate(plan, case.chip, cost, arrays, arrays).peak_bytes == plan.peak_bytes
+
+
+def test_a_program_that_leaves_no_room_is_refused() -> None:
+    needed = compile(MODELS / "mlp.onnx", TIGHT).plan.end_bytes
+    chip = load_chip(f"test-4:reserved_bytes=1024,sram_bytes={needed + 512}")
+    assert compile(MODELS / "mlp.onnx", chip).plan.end_bytes <= chip.data_end_bytes
+    with pytest.raises(InfeasiblePlanError, match="bytes per core"):
+        compile(MODELS / "mlp.onnx", chip, program=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from t10.backend import Lowered, compile_with_room, lowered
+from t10.backend import Lowered, lowered
 from t10.chip import load_chip
 from t10.core.tile import IPU_MEMORY, N_WORKERS, TileMemory
 from t10.driver import Executable, compile
@@ -85,7 +85,8 @@ def test_a_memory_map_that_is_none_is_refused(changes: str, message: str) -> Non
 
 
 def compiled(chip: str) -> tuple[Executable, Lowered]:
-    return compile_with_room(lambda spec: compile(MLP, spec), load_chip(chip))
+    executable = compile(MLP, chip, program=True)
+    return executable, lowered(executable)
 
 
 def run(made: tuple[Executable, Lowered]) -> DeviceResult:
@@ -180,4 +181,4 @@ def test_a_matrix_unit_that_the_instruction_set_has_not_is_named() -> None:
     with pytest.raises(
         InputError, match=r"found f16 -> f16 with 16 x 16 blocks in 2 .*expected 16 x 16 blocks in 4"
     ):
-        compile_with_room(lambda spec: compile(MLP, spec), chip.model_copy(update={"matrix_units": units}))
+        compile(MLP, chip.model_copy(update={"matrix_units": units}), program=True)

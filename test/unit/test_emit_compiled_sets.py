@@ -9,7 +9,7 @@ from t10.core.scalar import identity
 from t10.core.task import TaskOperand
 from t10.core.tile import IPU_MEMORY, TileRange
 from t10.emit.compiled_sets import CompiledSets, named
-from t10.emit.vertices import VertexNest, Work, vertices
+from t10.emit.vertices import Lie, VertexNest, Work, vertices
 
 WORK = Work(
     np.arange(2),
@@ -26,41 +26,53 @@ def copying(source: str, target: str) -> VertexNest:
     )
 
 
-def places(**addresses: int) -> dict[str, TileRange]:
-    return {name: TileRange(address, 64, IPU_MEMORY) for name, address in addresses.items()}
+def lying(first: int, second: int) -> Lie:
+    """Return how two operands of 64 bytes lie at these addresses."""
+    return Lie.of([TileRange(address, 64, IPU_MEMORY) for address in (first, second)])
+
+
+APART = lying(IPU_MEMORY.base, IPU_MEMORY.interleaved_base)
 
 
 def test_what_is_named_is_what_would_have_been_compiled() -> None:
-    lie = places(a=IPU_MEMORY.base, b=IPU_MEMORY.interleaved_base)
-    _, made = CompiledSets().of(copying("a", "b"), WORK, lie)
-    assert (
-        tuple(named(group, ("a", "b")) for group in made.groups)
-        == vertices(copying("a", "b"), WORK, lie).groups
-    )
+    sets = CompiledSets()
+    _, made = sets.of(sets.number_of(copying("a", "b"), WORK), APART)
+    due = vertices(copying("a", "b"), WORK, APART)
+    assert tuple(named(group, ("a", "b")) for group in made.groups) == due.groups
 
 
 def test_equal_nests_on_other_variables_are_compiled_once() -> None:
     sets = CompiledSets()
-    number, made = sets.of(copying("a", "b"), WORK, places(a=IPU_MEMORY.base, b=IPU_MEMORY.interleaved_base))
-    other = places(c=IPU_MEMORY.base + 32, d=IPU_MEMORY.interleaved_base + 0x8000)
-    assert sets.of(copying("c", "d"), WORK, other) == (number, made)
+    first, second = sets.number_of(copying("a", "b"), WORK), sets.number_of(copying("c", "d"), WORK)
+    assert first == second
+    number, made = sets.of(first, APART)
+    elsewhere = lying(IPU_MEMORY.base + 32, IPU_MEMORY.interleaved_base + 0x8000)
+    assert sets.of(second, elsewhere) == (number, made)
     references = [w for g in made.groups for w in named(g, ("c", "d")).words if isinstance(w, Reference)]
     assert {word.variable for word in references} == {"c", "d"}
 
 
-def test_another_alignment_or_element_is_another_task() -> None:
+def test_another_element_or_region_is_another_task() -> None:
     sets = CompiledSets()
-    apart = sets.of(copying("a", "b"), WORK, places(a=IPU_MEMORY.base, b=IPU_MEMORY.interleaved_base))[1]
-    together = sets.of(copying("a", "b"), WORK, places(a=IPU_MEMORY.base, b=IPU_MEMORY.base + 64))[1]
-    crooked = sets.of(copying("a", "b"), WORK, places(a=IPU_MEMORY.base + 2, b=IPU_MEMORY.interleaved_base))[
-        1
-    ]
-    assert len({id(apart), id(together), id(crooked)}) == 3
+    number = sets.number_of(copying("a", "b"), WORK)
+    together = lying(IPU_MEMORY.base, IPU_MEMORY.base + 64)
+    plain = lying(IPU_MEMORY.base, IPU_MEMORY.base + 2 * IPU_MEMORY.element_bytes)
+    assert len({id(sets.of(number, lie)[1]) for lie in (APART, together, plain)}) == 3
 
 
 def test_where_nothing_depends_on_the_position_equal_groups_share_a_number() -> None:
     sets = CompiledSets()
-    lie = places(a=IPU_MEMORY.base, b=IPU_MEMORY.interleaved_base)
-    first, _ = sets.of(copying("a", "b"), WORK, lie)
+    first, _ = sets.of(sets.number_of(copying("a", "b"), WORK), APART)
     moved = Work(WORK.tiles, WORK.extents, WORK.offsets, WORK.initial, np.array([[0], [8]], np.int64))
-    assert sets.of(copying("a", "b"), moved, lie)[0] == first
+    number = sets.number_of(copying("a", "b"), moved)
+    assert sets.of(number, APART)[0] == first
+
+
+def test_what_the_fastest_code_demands_is_what_it_gets_where_that_is_granted() -> None:
+    sets = CompiledSets()
+    number = sets.number_of(copying("a", "b"), WORK)
+    wanted = sets.demands(number)
+    best = Lie.best(2)
+    assert wanted.interleaved <= best.interleaved
+    assert wanted.apart <= best.apart
+    assert sets.of(number, wanted)[1].codelets == sets.of(number, best)[1].codelets

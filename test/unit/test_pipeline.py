@@ -47,17 +47,18 @@ def imported(name: str) -> Any:
 @pytest.mark.parametrize("name", ["bert_fp16", "resnet18_fp32", "gather", "vit_fp16"])
 def test_one_call_leaves_what_the_passes_leave(name: str) -> None:
     at_once, step_by_step = imported(name), imported(name)
-    compiled = compile_module(at_once, CHIP)
+    chip = load_chip("test-16:reserved_bytes=36864")
+    compiled = compile_module(at_once, chip)
     with step_by_step.context, ir.Location.unknown():
-        run(make("t10-place", f"chip={CHIP.name}"), step_by_step)
+        run(make("t10-place", f"chip={chip.name}"), step_by_step)
         assert compiled.text == module_text(step_by_step)
-        run(make("t10-lower-ipu", f"chip={CHIP.name}"), step_by_step)
+        run(make("t10-lower-ipu", f"chip={chip.name}"), step_by_step)
         expected = module_text(step_by_step)
     with parsed_module(compiled.text, "compiled") as module:
-        lower_module(module, CHIP, IpuCostModel(CHIP))
+        lower_module(module, chip, IpuCostModel(chip))
         assert module_text(module) == expected
         stated = read_graph(find_graph(module))
-        program = device_program(compiled.plan, CHIP, IpuCostModel(CHIP))
+        program = device_program(compiled.plan, chip, IpuCostModel(chip))
         assert _graph_text(program) == _graph_text(stated)
         assert program.copies == stated.copies
 

@@ -1,0 +1,138 @@
+"""Where buffers lie: never on each other while both live, inside of what is theirs, and apart where that is wished."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+from support.random_cases import Case, planned_case, random_case
+
+from t10.chip import ChipSpec
+from t10.core.schedule import Buffer, ModulePlan, Wish
+from t10.core.tile import ALIGNMENT_BYTES, IPU_MEMORY, TileRange, are_apart
+from t10.plan.memory.allocation import Request, allocate, block_of_request
+from t10.plan.memory.buffers import requests_of
+from t10.plan.memory.placement import placed_buffers
+from t10.plan.memory.wishes import wishes_of
+
+SEEDS = range(24)
+
+
+def cases(seed: int) -> tuple[Case, Case]:
+    return random_case(seed), planned_case(seed)
+
+
+def placed(plan: ModulePlan, chip: ChipSpec, bottom_bytes: int) -> tuple[Buffer, ...]:
+    requests = requests_of(plan, chip)
+    return placed_buffers(requests, wishes_of(plan.graph, plan.operators, requests), chip, bottom_bytes)
+
+
+def places(buffers: tuple[Buffer, ...], chip: ChipSpec) -> dict[str, TileRange]:
+    memory = chip.tile_memory
+    return {b.name: TileRange(memory.base + b.address_bytes, b.size_bytes, memory) for b in buffers}
+
+
+def are_alive_together(one: Buffer, other: Buffer) -> bool:
+    return one.first_moment <= other.last_moment and other.first_moment <= one.last_moment
+
+
+def check(plan: ModulePlan, chip: ChipSpec, buffers: tuple[Buffer, ...], bottom_bytes: int) -> None:
+    requests = requests_of(plan, chip)
+    taken = {(each.name, each.takes_over) for each in requests}
+    assert [b.name for b in buffers] == [each.name for each in requests]
+    for buffer, request in zip(buffers, requests, strict=True):
+        assert buffer.size_bytes >= request.size_bytes
+        assert (buffer.first_moment, buffer.last_moment) == (request.first, request.last)
+        assert bottom_bytes <= buffer.address_bytes
+        assert buffer.address_bytes + buffer.size_bytes <= chip.data_end_bytes
+        assert buffer.address_bytes % ALIGNMENT_BYTES == 0
+    for one, other in combinations(buffers, 2):
+        if {(one.name, other.name), (other.name, one.name)} & taken:
+            assert (one.address_bytes, one.size_bytes) == (other.address_bytes, other.size_bytes)
+        elif one.size_bytes and other.size_bytes and are_alive_together(one, other):
+            low, high = sorted((one, other), key=lambda b: b.address_bytes)
+            assert low.address_bytes + low.size_bytes <= high.address_bytes
+
+
+def broken(
+    wishes: tuple[Wish, ...], requests: tuple[Request, ...], buffers: tuple[Buffer, ...], chip: ChipSpec
+) -> list[Wish]:
+    """Return the wishes that are not granted; a buffer and what takes it over can never be apart."""
+    at = places(buffers, chip)
+    block = dict(zip((b.name for b in buffers), block_of_request(requests), strict=True))
+    found: list[Wish] = []
+    for wish in wishes:
+        if not all(name in at for name in wish.names):
+            continue
+        ranges = [at[name] for name in wish.names]
+        if len({block[name] for name in wish.names}) < len(wish.names):
+            continue
+        is_granted = ranges[0].is_interleaved if len(ranges) == 1 else are_apart(*ranges)
+        if not is_granted:
+            found.append(wish)
+    return found
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_buffers_that_live_together_lie_side_by_side(seed: int) -> None:
+    for case in cases(seed):
+        for bottom in (case.chip.reserved_bytes, case.chip.reserved_bytes + 4096):
+            check(case.plan, case.chip, placed(case.plan, case.chip, bottom), bottom)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_everything_wished_is_granted_where_there_is_room(seed: int) -> None:
+    case = random_case(seed)
+    requests = requests_of(case.plan, case.chip)
+    wishes = wishes_of(case.plan.graph, case.plan.operators, requests)
+    buffers = placed_buffers(requests, wishes, case.chip, case.chip.reserved_bytes)
+    assert wishes
+    assert broken(wishes, requests, buffers, case.chip) == []
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_without_room_to_spare_the_closest_packing_is_only_made_better(seed: int) -> None:
+    for case in cases(seed):
+        requests = requests_of(case.plan, case.chip)
+        wishes = wishes_of(case.plan.graph, case.plan.operators, requests)
+        bottom = case.chip.reserved_bytes
+        packing = allocate(requests, bottom)
+        spare = case.chip.sram_bytes - case.chip.data_end_bytes
+        chip = case.chip.model_copy(update={"sram_bytes": packing.peak_bytes + spare})
+        buffers = placed_buffers(requests, wishes, chip, bottom)
+        check(case.plan, chip, buffers, bottom)
+        weights = [
+            sum(w.weight for w in broken(wishes, requests, each, chip)) for each in (buffers, packing.buffers)
+        ]
+        assert weights[0] <= weights[1]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_without_room_the_end_says_how_much_is_missing(seed: int) -> None:
+    for case in cases(seed):
+        packing = allocate(requests_of(case.plan, case.chip), case.chip.reserved_bytes)
+        spare = case.chip.sram_bytes - case.chip.data_end_bytes
+        chip = case.chip.model_copy(update={"sram_bytes": packing.peak_bytes + spare - ALIGNMENT_BYTES})
+        end = max(b.address_bytes + b.size_bytes for b in placed(case.plan, chip, chip.reserved_bytes))
+        assert chip.data_end_bytes < end <= packing.peak_bytes
+
+
+def place(address: int, size: int) -> TileRange:
+    return TileRange(address, size, IPU_MEMORY)
+
+
+def test_elements_are_16_kib_and_pairs_of_them_in_the_interleaved_region() -> None:
+    assert place(0x4C000, 8).elements == {0x4C000}
+    assert place(0x4FFF8, 16).elements == {0x4C000, 0x50000}
+    assert place(0x84000, 8).elements == place(0x80000, 8).elements == {0x80000}
+    assert place(0x7FFF8, 0x8010).elements == {0x7C000, 0x80000, 0x88000}
+    assert not are_apart(place(0x80000, 64), place(0x84000, 64))
+    assert are_apart(place(0x80000, 64), place(0x88000, 64))
+
+
+def test_what_loops_load_ahead_counts_with_a_buffer() -> None:
+    """A vertex of ResNet-18 read behind its operand, into the element of what it loaded in the same instruction."""
+    other = place(0x90050, 64)
+    assert not are_apart(place(0x90000 - 64, 64), other)
+    assert not are_apart(place(0x90000 - 120, 64), other)
+    assert are_apart(place(0x90000 - 128, 64), other)
