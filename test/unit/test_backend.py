@@ -86,8 +86,7 @@ def test_random_plans_and_their_programs_share_one_memory(seed: int) -> None:
 
 
 def test_a_program_that_leaves_no_room_is_refused() -> None:
-    needed = compile(MODELS / "mlp.onnx", TIGHT).plan.end_bytes
-    chip = load_chip(f"test-4:reserved_bytes=1024,sram_bytes={needed + 512}")
+    chip = load_chip("test-4:reserved_bytes=1024,sram_bytes=12288")
     assert compile(MODELS / "mlp.onnx", chip).plan.end_bytes <= chip.data_end_bytes
-    with pytest.raises(InfeasiblePlanError, match="bytes per core"):
+    with pytest.raises(InfeasiblePlanError, match=r"/fc1/MatMul.*bytes per core"):
         compile(MODELS / "mlp.onnx", chip, program=True)

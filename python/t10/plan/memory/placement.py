@@ -1,9 +1,9 @@
 """Where buffers lie: bytes of their own as long as they live, and memory elements of their own where that is faster.
 
 Placing begins with greed: the largest buffer first, each where it grants most wishes. Where greed finds no room for
-all, it begins with the closest packing (`plan.memory.allocation`), in which the buffers that live as long as the
-program may be stacked in any order, below and above the others. Either way single buffers then move to where they grant
-more.
+all, or breaks wishes, placing begins with the closest packing (`plan.memory.allocation`) as well, in which the buffers
+that live as long as the program may be stacked in any order, below and above the others. Either way single buffers then
+move to where they grant more.
 All addresses are those of the device, counted from the first byte of a core's memory.
 """
 
@@ -89,9 +89,14 @@ class _Placing:
         """Return where every block begins."""
         greedy = self._greedy()
         if greedy is not None:
-            return self._moved(greedy)
+            greedy = self._moved(greedy)
+            if not self.penalty(greedy):
+                return greedy
         stacked = self._stacked()
-        return self._moved(stacked) if (stacked + self.size).max(initial=0) <= self.top else stacked
+        if (stacked + self.size).max(initial=0) <= self.top:
+            stacked = self._moved(stacked if greedy is not None else self._reordered(stacked))
+            return stacked if greedy is None else min(greedy, stacked, key=self.penalty)
+        return stacked if greedy is None else greedy
 
     def penalty(self, starts: Ints) -> int:
         """Return the weight of all wishes that are not granted."""
@@ -212,8 +217,7 @@ class _Placing:
             for inner in (tight - below, height - (tight - below) - self.size)
             for n_below in sorted({0, len(stack) // 2, len(stack)})
         ]
-        best = min(found, key=self.penalty)
-        return self._reordered(best) if (best + self.size).max() <= self.top else best
+        return min(found, key=self.penalty)
 
     def _arranged(self, stack: list[int], n_below: int, inner: Ints, height: int) -> Ints:
         """Return starts with the first `n_below` of a stack under the rest, which is `height` bytes high at `inner`."""
