@@ -125,7 +125,7 @@ class _Lowering:
             whole_axes(spec, scheduled),
         )
         initial = initial_cores(context, scheduled.body)
-        result: list[tuple[Step, ...]] = []
+        made: list[tuple[Step, ...]] = []
         for number, statement in enumerate(scheduled.body):
             steps: list[Step] = []
             match statement:
@@ -143,10 +143,10 @@ class _Lowering:
                     steps += self._epilogue(context)
                 case _:
                     assert_never(statement)
-            result.append(tuple(steps))
+            made.append(tuple(steps))
             context = context.after(statement)
         self._leave(context, scheduled)
-        return tuple(result)
+        return tuple(made)
 
     def _operand(self, spec: OperatorSpec, plan: OperatorPlan, arrival: Arrival) -> str:
         """Add the variable an operand lies in, unless it is somebody's already, and return its name."""
