@@ -105,7 +105,7 @@ def compile_module(
         expand_module(module, chip, cost, read)
         written = read_program(module)
         write_places(written, chosen)
-        plan = with_costs(_checked_plan(written, chip, cost_model), chosen)
+        plan = with_costs(_checked_plan(written, chip, registry.name_of(cost_model)), chosen)
         if plan is None:
             raise T10Error("the module says something else than what was planned")
         text = written_text(module)
