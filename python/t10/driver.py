@@ -294,31 +294,24 @@ def compile(
     `codelets` are files that declare codelets of the user's, whose costs count and whose code is used; `plan` is a
     plan.json or a file of pins whose plans are kept; `dtype` fp16 turns f32, f64 and bf16 into f16; `constants` fixes
     inputs at compile time; `frontend` onnx-mlir has that read the model first (docs/onnx-mlir.md); `executor` searches
-    operators instead of this process's threads; `program` counts the bytes of the
-    program and plans beside them; `cache` is a folder that keeps what was found for other models and runs
-    (`t10.cache_folder` knows the user's).
+    operators instead of this process's threads; `program` counts the program's bytes and plans beside them; `cache` is
+    a folder that keeps what was found for other models and runs (`t10.cache_folder` knows the user's).
 
     Raises `InputError`, `UnsupportedOpError` and `InfeasiblePlanError`, each with its cause.
     """
-    from t10.codelets.compile import using_families
-    from t10.codelets.user import load_families
     from t10.passes.pipeline import compile_module
-    from t10.plan.fronts.cache import PlanCache
     from t10.plan.fronts.pins import read_pins
     from t10.plan.options import PlanOptions as Options
 
     spec = chip if isinstance(chip, ChipSpec) else load_chip(chip)
     chosen, pins = options or Options(), None if plan is None else read_pins(plan)
-    kept = PlanCache(Path(cache)) if isinstance(cache, (str, Path)) else cache
     code = code_records(cost_model, codelets)
-    costs = registry.given(cost_model)
-    clock = _Stopwatch(progress)
-    clock.report("import", 0, 1)
+    costs, clock = registry.given(cost_model), _Stopwatch(progress, "import")
     imported = _imported(model, frontend, shapes, dtype, constants)
-    with registry.using_cost_files(_cost_files(codelets)), using_families(load_families(codelets)):
+    with _using(codelets):
         compiled = compile_module(
             imported.module, spec, chosen, clock.report,
-            cost_model=costs, pins=pins, executor=executor, cache=kept, program=program,
+            cost_model=costs, pins=pins, executor=executor, cache=_opened(cache), program=program,
         )  # fmt: skip
     clock.stop()
     return Executable(
@@ -359,6 +352,16 @@ def _imported(
         return replace(import_model(file, shapes=shapes, dtype=dtype, constants=constants), source=str(model))
 
 
+@contextmanager
+def _using(codelets: Sequence[str | Path]) -> Generator[None]:
+    """Let what files of codelets declare be used: families, and the cost functions that come with them."""
+    from t10.codelets.compile import using_families
+    from t10.codelets.user import load_families
+
+    with registry.using_cost_files(_cost_files(codelets)), using_families(load_families(codelets)):
+        yield
+
+
 def _cost_files(codelets: Sequence[str | Path]) -> tuple[registry.CodeFile, ...]:
     """Return the cost functions that files of codelets name, which must have been given, not read from data."""
     if not codelets:
@@ -366,6 +369,13 @@ def _cost_files(codelets: Sequence[str | Path]) -> tuple[registry.CodeFile, ...]
     from t10.codelets.user import cost_files
 
     return tuple(registry.given_file(path) for path in cost_files(codelets))
+
+
+def _opened(cache: PlanCache | str | Path | None) -> PlanCache | None:
+    """Return the cache in a folder, unless it is one already."""
+    from t10.plan.fronts.cache import PlanCache
+
+    return PlanCache(Path(cache)) if isinstance(cache, (str, Path)) else cache
 
 
 def checked_inputs(expected: Sequence[TensorValue], given: Mapping[str, ArrayLike]) -> Arrays:
@@ -399,11 +409,12 @@ def checked_inputs(expected: Sequence[TensorValue], given: Mapping[str, ArrayLik
 class _Stopwatch:
     """Wall time by stage: a stage lasts until another one reports; reports are passed on."""
 
-    def __init__(self, progress: Progress | None) -> None:
+    def __init__(self, progress: Progress | None, stage: str) -> None:
         self.progress = progress
         self.seconds: dict[str, float] = {}
         self.stage = ""
         self.since = 0.0
+        self.report(stage, 0, 1)
 
     def report(self, stage: str, done: int, total: int) -> None:
         """Note that a stage is running, `done` of `total` steps of it done."""

@@ -10,7 +10,7 @@ from random import Random
 from t10.core.expression import OperatorSpec
 from t10.core.operator_body import scheduled_operator
 from t10.core.plan import OperatorPlan, PhaseTerm, Reduce
-from t10.core.schedule import PHASES, Arrival, Buffer, ModulePlan, ScheduledOperator, ValueLayout
+from t10.core.schedule import PHASES, Arrival, Buffer, ModulePlan, ScheduledOperator, ValueLayout, most_bytes
 
 Ints = tuple[int, ...]
 REDUCES: tuple[Reduce, ...] = ("none", "scatter", "all")
@@ -214,8 +214,7 @@ def _with_buffer(rng: Random, plan: ModulePlan, change: Callable[[Buffer], Buffe
     new = change(plan.buffers[number])
     kept = () if new is None else (new,)
     buffers = (*plan.buffers[:number], *kept, *plan.buffers[number + 1 :])
-    peak = max((b.address_bytes + b.size_bytes for b in buffers), default=plan.peak_bytes)
-    return replace(plan, buffers=buffers, peak_bytes=peak)
+    return replace(plan, buffers=buffers, peak_bytes=most_bytes(buffers, plan.reserved_bytes))
 
 
 def _address(rng: Random, plan: ModulePlan) -> ModulePlan:

@@ -13,6 +13,7 @@ from support.simulation import executed, random_values
 from t10.chip import ChipSpec, load_chip
 from t10.core.graph import Graph
 from t10.core.schedule import ModulePlan
+from t10.core.tile import OVERREAD_BYTES
 from t10.cost import IpuCostModel
 from t10.errors import InfeasiblePlanError
 from t10.plan import ForcedPartition, PlanOptions, plan_module
@@ -24,6 +25,7 @@ from t10.plan.verify import verify_module
 
 CHIP = load_chip("test-16")
 BASE_BYTES = CHIP.reserved_bytes + CHIP.shift_buffer_bytes
+NO_DATA_BYTES = BASE_BYTES + OVERREAD_BYTES
 PERCENT = (100, 95, 70, 45, 25, 12, 2)
 GRAPHS = (
     specs.mlp_graph(128, (256,) * 4),
@@ -62,10 +64,10 @@ def swept(number: int) -> Sweep:
     graph = GRAPHS[number]
     needed = plan_module(graph, CHIP).peak_bytes - BASE_BYTES
     chips = tuple(
-        CHIP.model_copy(update={"sram_bytes": BASE_BYTES + max(8, needed * percent // 800 * 8)})
+        CHIP.model_copy(update={"sram_bytes": NO_DATA_BYTES + max(16, needed * percent // 1600 * 16)})
         for percent in PERCENT
     )
-    chips = (CHIP.model_copy(update={"sram_bytes": BASE_BYTES + needed}), *chips[1:])
+    chips = (CHIP.model_copy(update={"sram_bytes": NO_DATA_BYTES + needed}), *chips[1:])
     exact = tuple(planned(graph, chip, "exact") for chip in chips)
     return Sweep(graph, chips, exact, tuple(planned(graph, chip, "greedy") for chip in chips))
 

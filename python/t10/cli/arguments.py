@@ -9,14 +9,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from t10 import __version__
+from t10.cli.shared_arguments import (
+    DEFAULT_CHIP,
+    DEFAULT_COST_MODEL,
+    DEFAULT_SEED,
+    add_codelets_again,
+    add_operator,
+    add_prove,
+    add_seed,
+    add_shapes,
+    naming,
+    planning,
+    searching,
+)
 from t10.core.tile import IPU_MEMORY
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # pyright: ignore[reportPrivateUsage] - unnamed in public
 
-DEFAULT_CHIP = "ipu-mk2"
-DEFAULT_COST_MODEL = "ipu"
-DEFAULT_SEED = 0
 LISTS = ("shapes", "constants", "defines", "include_paths", "codelets", "models")
 """Options that may be given several times."""
 EXIT_CODES = (
@@ -105,14 +115,21 @@ def parser() -> argparse.ArgumentParser:
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--debug", action="store_true", help="show the traceback of an error")
     common.add_argument("--quiet", action="store_true", help="no progress, no tables: errors only")
-    _add_execution(commands, common)
+    whole_model = planning()
+    _add_compile(commands, common, whole_model)
+    _add_run(commands, common)
+    _add_verify(commands, common, whole_model)
     _add_reading(commands, common)
+    _add_inspecting(commands, common)
+    _add_explaining(commands, common)
+    _add_others(commands, common)
     return whole
 
 
-def _add_execution(commands: Commands, common: argparse.ArgumentParser) -> None:
-    planning = _planning()
-    compile_ = commands.add_parser("compile", parents=[common, planning], help="plan a model for a chip")
+def _add_compile(
+    commands: Commands, common: argparse.ArgumentParser, whole_model: argparse.ArgumentParser
+) -> None:
+    compile_ = commands.add_parser("compile", parents=[common, whole_model], help="plan a model for a chip")
     compile_.add_argument("model", type=Path, help="ONNX model, text of onnx-mlir, or linalg on tensors")
     compile_.add_argument(
         "-o",
@@ -122,7 +139,7 @@ def _add_execution(commands: Commands, common: argparse.ArgumentParser) -> None:
         metavar="OUT",
         help="folder to write; one that T10 wrote before is replaced as a whole, any other must be new or empty",
     )
-    _prove(compile_, default=False)
+    add_prove(compile_, default=False)
     compile_.add_argument(
         "--stats",
         action="store_true",
@@ -136,9 +153,12 @@ def _add_execution(commands: Commands, common: argparse.ArgumentParser) -> None:
         "which the Poplar SDK and the engines iss and poplar-host need",
     )
 
-    _add_run(commands, common)
+
+def _add_verify(
+    commands: Commands, common: argparse.ArgumentParser, whole_model: argparse.ArgumentParser
+) -> None:
     verify = commands.add_parser(
-        "verify", parents=[common, planning], help="compile, execute and compare with ONNX Runtime"
+        "verify", parents=[common, whole_model], help="compile, execute and compare with ONNX Runtime"
     )
     verify.add_argument("model", type=Path, help="ONNX model, or text of onnx-mlir")
     verify.add_argument(
@@ -152,14 +172,14 @@ def _add_execution(commands: Commands, common: argparse.ArgumentParser) -> None:
         type=float,
         help="most error relative to the largest output (1e-4 for f32, 5e-3 for f16)",
     )
-    _prove(verify, default=True)
+    add_prove(verify, default=True)
     verify.add_argument("--outputs", type=Path, metavar="OUT.npz", help="where to write the outputs by name")
-    _seed(verify)
+    add_seed(verify)
 
 
 def _add_run(commands: Commands, common: argparse.ArgumentParser) -> None:
     run = commands.add_parser(
-        "run", parents=[common, _naming()], help="execute a compiled model on a simulator"
+        "run", parents=[common, naming()], help="execute a compiled model on a simulator"
     )
     run.add_argument("folder", type=Path, metavar="OUT", help="folder that `t10 compile` wrote")
     run.add_argument(
@@ -175,26 +195,25 @@ def _add_run(commands: Commands, common: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--trace", type=Path, metavar="TRACE.json", help="write the timeline, for ui.perfetto.dev"
     )
-    _seed(run)
+    add_seed(run)
 
 
 def _add_reading(commands: Commands, common: argparse.ArgumentParser) -> None:
     report = commands.add_parser(
-        "report", parents=[common, _naming()], help="tables, plots, a page and a timeline"
+        "report", parents=[common, naming()], help="tables, plots, a page and a timeline"
     )
     report.add_argument("folder", type=Path, metavar="OUT", help="folder that `t10 compile` wrote")
     report.add_argument("--rows", type=int, metavar="N", help="operators in the table (default: all)")
     report.add_argument("--no-plots", dest="plots", action="store_false", help="tables only, write nothing")
 
     manifest = commands.add_parser(
-        "manifest", parents=[common, _naming()], help="take a folder's files as they are, after edits by hand"
+        "manifest", parents=[common, naming()], help="take a folder's files as they are, after edits by hand"
     )
     manifest.add_argument("folder", type=Path, metavar="OUT", help="folder that `t10 compile` wrote")
     manifest.add_argument("--chip", default="", help="chip that it is for (default: what the manifest says)")
 
-    _add_inspecting(commands, common)
-    _add_explaining(commands, common)
 
+def _add_others(commands: Commands, common: argparse.ArgumentParser) -> None:
     demo = commands.add_parser("demo", parents=[common], help="a bundled model, compiled, run and compared")
     demo.add_argument(
         "-o",
@@ -206,13 +225,22 @@ def _add_reading(commands: Commands, common: argparse.ArgumentParser) -> None:
     )
     demo.add_argument("--chip", default=DEFAULT_CHIP, help="bundled chip or chip file (default: %(default)s)")
     demo.add_argument("--model", type=Path, default=Path(), help="another model than the bundled one")
-    _seed(demo)
+    add_seed(demo)
 
     commands.add_parser("chips", parents=[common], help="the chips that come with T10")
 
     _add_assembling(commands, common)
     _add_conforming(commands, common)
+    _add_profile(commands, common)
 
+    cache = commands.add_parser("cache", parents=[common], help="the plans that are kept between runs")
+    cache.add_argument("action", choices=("info", "clear"), help="say what there is, or delete it")
+    cache.add_argument(
+        "--cache", type=Path, metavar="DIR", help="another folder than the one commands use by default"
+    )
+
+
+def _add_profile(commands: Commands, common: argparse.ArgumentParser) -> None:
     profile = commands.add_parser(
         "profile",
         parents=[common],
@@ -240,13 +268,7 @@ def _add_reading(commands: Commands, common: argparse.ArgumentParser) -> None:
     profile.add_argument(
         "--chip", default="test-16", help="chip that models are planned for (default: %(default)s)"
     )
-    _seed(profile)
-
-    cache = commands.add_parser("cache", parents=[common], help="the plans that are kept between runs")
-    cache.add_argument("action", choices=("info", "clear"), help="say what there is, or delete it")
-    cache.add_argument(
-        "--cache", type=Path, metavar="DIR", help="another folder than the one commands use by default"
-    )
+    add_seed(profile)
 
 
 def _add_inspecting(commands: Commands, common: argparse.ArgumentParser) -> None:
@@ -256,7 +278,7 @@ def _add_inspecting(commands: Commands, common: argparse.ArgumentParser) -> None
         help="signature, statistics and operator graph of a model, nothing lowered",
     )
     inspect.add_argument("model", type=Path, help="ONNX model, text of onnx-mlir, or linalg on tensors")
-    _shapes(inspect)
+    add_shapes(inspect)
     inspect.add_argument("--rows", type=int, metavar="N", help="nodes of the graph to list (default: 160)")
     inspect.add_argument(
         "--graph", type=Path, metavar="FILE", help="draw the operator graph, as .svg, or as .dot for Graphviz"
@@ -264,31 +286,21 @@ def _add_inspecting(commands: Commands, common: argparse.ArgumentParser) -> None
     inspect.add_argument("--json", dest="as_json", action="store_true", help="print JSON instead of text")
 
 
-def _shapes(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--shape",
-        dest="shapes",
-        action="append",
-        metavar="NAME=1x128",
-        help="shape of an input, or extent of a symbolic dim (NAME=8), that the model leaves open; repeatable",
-    )
-
-
 def _add_explaining(commands: Commands, common: argparse.ArgumentParser) -> None:
     explain = commands.add_parser(
-        "explain", parents=[common, _naming()], help="why an operator runs as it does"
+        "explain", parents=[common, naming()], help="why an operator runs as it does"
     )
     explain.add_argument("folder", type=Path, metavar="OUT", help="folder that `t10 compile` wrote")
-    _of_operator(explain)
+    add_operator(explain)
 
     pareto = commands.add_parser(
-        "pareto", parents=[common, _searching()], help="search one operator and show time against memory"
+        "pareto", parents=[common, searching()], help="search one operator and show time against memory"
     )
     pareto.add_argument(
         "model", type=Path, metavar="MODEL", help="a model, or a folder that `t10 compile` wrote"
     )
-    _of_operator(pareto)
-    _codelets_again(pareto)
+    add_operator(pareto)
+    add_codelets_again(pareto)
     # Of a folder, its own chip and cost model are the default.
     pareto.set_defaults(chip="", cost_model="")
 
@@ -346,151 +358,4 @@ def _add_conforming(commands: Commands, common: argparse.ArgumentParser) -> None
     conformance.add_argument("--summary", action="store_true", help="count what is expected; run nothing")
     conformance.add_argument(
         "--update", action="store_true", help="write what came out into the list of what is expected"
-    )
-
-
-def _naming() -> argparse.ArgumentParser:
-    """Return what names users' files again, which a folder never has run by itself."""
-    parser = argparse.ArgumentParser(add_help=False)
-    parser.add_argument(
-        "--cost-model",
-        default="",
-        metavar="FILE.py[:FUNCTION]",
-        help="file of the cost model, again, of a folder that was made with one",
-    )
-    _codelets_again(parser)
-    return parser
-
-
-def _codelets_again(parser: argparse.ArgumentParser) -> None:
-    """Add the declarations of codelets that a folder was made with."""
-    parser.add_argument(
-        "--codelets",
-        action="append",
-        type=Path,
-        metavar="FILE.yaml",
-        help="declarations of codelets, again, of a folder that was made with them; repeatable",
-    )
-
-
-def _of_operator(parser: argparse.ArgumentParser) -> None:
-    """Add which operator, and where the answer goes."""
-    parser.add_argument("--op", dest="operator", metavar="NAME", help="the operator (default: list them all)")
-    parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw it, as .png or .svg")
-    parser.add_argument("--json", dest="as_json", action="store_true", help="print JSON instead of text")
-
-
-def _prove(parser: argparse.ArgumentParser, *, default: bool) -> None:
-    """Add `--prove` and `--no-prove`."""
-    parser.add_argument(
-        "--prove",
-        action=argparse.BooleanOptionalAction,
-        default=default,
-        help=f"prove the plan with the independent checker (default: {'on' if default else 'off'})",
-    )
-
-
-def _searching() -> argparse.ArgumentParser:
-    """Return what a search is for and what bounds it."""
-    parser = argparse.ArgumentParser(add_help=False)
-    parser.add_argument(
-        "--chip", default=DEFAULT_CHIP, help="bundled chip or chip file (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--cost-model",
-        default=DEFAULT_COST_MODEL,
-        metavar="NAME",
-        help="where cycles come from: ipu, t10-paper, or FILE.py[:FUNCTION] (default: %(default)s)",
-    )
-    _shapes(parser)
-    parser.add_argument(
-        "--constant",
-        dest="constants",
-        action="append",
-        metavar="NAME=VALUES",
-        help="fix an input when the model is compiled: NAME=1,2 or NAME=FILE.npy; for shapes and axes that are inputs; "
-        "repeatable",
-    )
-    parser.add_argument(
-        "--dtype",
-        choices=("fp16",),
-        help="turn f32, f64 and bf16 of the model, its inputs and outputs too, into f16",
-    )
-    parser.add_argument(
-        "--parallelism", type=float, help="least part of the usable cores that must work (default: 0.9)"
-    )
-    parser.add_argument("--padding", type=float, help="least useful part of every padded axis (default: 0.9)")
-    parser.add_argument("--exhaustive", action="store_true", help="search without those two constraints")
-    return parser
-
-
-def _planning() -> argparse.ArgumentParser:
-    """Return what says how a whole model is planned, the search of operators included."""
-    parser = argparse.ArgumentParser(add_help=False, parents=[_searching()])
-    parser.add_argument(
-        "--frontend",
-        choices=("t10", "onnx-mlir"),
-        default="t10",
-        help="what reads the model; onnx-mlir must be on the path (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--plan",
-        type=Path,
-        metavar="PLAN.json",
-        help="plans to keep: a plan.json written before, or a file of pins; what is left out is searched",
-    )
-    parser.add_argument(
-        "--codelets",
-        action="append",
-        type=Path,
-        metavar="FILE.yaml",
-        help="declarations of codelets of yours, which come before the bundled ones; repeatable",
-    )
-    parser.add_argument(
-        "--shift-buffer-bytes",
-        type=int,
-        metavar="BYTES",
-        help="receive buffer of shifts and reductions on every core, instead of the chip file's (as --chip "
-        "NAME:shift_buffer_bytes=BYTES; any number of a chip can be changed so)",
-    )
-    _reconciling(parser)
-    _caching(parser)
-    return parser
-
-
-def _caching(parser: argparse.ArgumentParser) -> None:
-    """Add where plans of operators are kept between runs."""
-    parser.add_argument(
-        "--cache",
-        type=Path,
-        metavar="DIR",
-        help="folder that keeps plans of operators between runs (default: `t10` in XDG_CACHE_HOME or ~/.cache)",
-    )
-    parser.add_argument("--no-cache", dest="use_cache", action="store_false", help="search everything anew")
-
-
-def _reconciling(parser: argparse.ArgumentParser) -> None:
-    """Add how the plans of all operators are chosen together."""
-    parser.add_argument(
-        "--reconcile",
-        choices=("exact", "greedy"),
-        help="choose all plans together with a proved gap, or by the paper's Algorithm 1 (default: exact)",
-    )
-    parser.add_argument(
-        "--reading",
-        choices=("literal", "aware", "best"),
-        help="'fastest plan that fits' of Algorithm 1: without or with set-up, or the better (default: best)",
-    )
-    parser.add_argument("--gap", type=float, help="proved gap at which exact stops (default: 0.001)")
-    parser.add_argument(
-        "--time-limit",
-        type=float,
-        metavar="SECONDS",
-        help="after which exact stops with the best it has (default: none, a fixed amount of work)",
-    )
-
-
-def _seed(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--seed", type=int, default=DEFAULT_SEED, help="of random inputs (default: %(default)s)"
     )

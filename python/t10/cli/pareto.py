@@ -6,9 +6,10 @@ from dataclasses import asdict, dataclass, replace
 
 from t10.artefact import Folder
 from t10.chip import ChipSpec, load_chip
-from t10.cli.arguments import DEFAULT_CHIP, DEFAULT_COST_MODEL, Arguments
+from t10.cli.arguments import Arguments
 from t10.cli.operators import list_operators
 from t10.cli.options import constants_of, loaded, plan_options_of, shapes_of
+from t10.cli.shared_arguments import DEFAULT_CHIP, DEFAULT_COST_MODEL
 from t10.cli.terminal import progress_bar, say, say_json, stdout
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph

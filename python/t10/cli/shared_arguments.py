@@ -1,0 +1,169 @@
+"""Arguments that several commands have: how a model is planned, what a folder needs again, seeds."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+DEFAULT_CHIP = "ipu-mk2"
+DEFAULT_COST_MODEL = "ipu"
+DEFAULT_SEED = 0
+
+
+def add_shapes(parser: argparse.ArgumentParser) -> None:
+    """Add the extents that a model leaves open."""
+    parser.add_argument(
+        "--shape",
+        dest="shapes",
+        action="append",
+        metavar="NAME=1x128",
+        help="shape of an input, or extent of a symbolic dim (NAME=8), that the model leaves open; repeatable",
+    )
+
+
+def naming() -> argparse.ArgumentParser:
+    """Return what names users' files again, which a folder never has run by itself."""
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument(
+        "--cost-model",
+        default="",
+        metavar="FILE.py[:FUNCTION]",
+        help="file of the cost model, again, of a folder that was made with one",
+    )
+    add_codelets_again(parser)
+    return parser
+
+
+def add_codelets_again(parser: argparse.ArgumentParser) -> None:
+    """Add the declarations of codelets that a folder was made with."""
+    parser.add_argument(
+        "--codelets",
+        action="append",
+        type=Path,
+        metavar="FILE.yaml",
+        help="declarations of codelets, again, of a folder that was made with them; repeatable",
+    )
+
+
+def add_operator(parser: argparse.ArgumentParser) -> None:
+    """Add which operator, and where the answer goes."""
+    parser.add_argument("--op", dest="operator", metavar="NAME", help="the operator (default: list them all)")
+    parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw it, as .png or .svg")
+    parser.add_argument("--json", dest="as_json", action="store_true", help="print JSON instead of text")
+
+
+def add_prove(parser: argparse.ArgumentParser, *, default: bool) -> None:
+    """Add `--prove` and `--no-prove`."""
+    parser.add_argument(
+        "--prove",
+        action=argparse.BooleanOptionalAction,
+        default=default,
+        help=f"prove the plan with the independent checker (default: {'on' if default else 'off'})",
+    )
+
+
+def searching() -> argparse.ArgumentParser:
+    """Return what a search is for and what bounds it."""
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument(
+        "--chip", default=DEFAULT_CHIP, help="bundled chip or chip file (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--cost-model",
+        default=DEFAULT_COST_MODEL,
+        metavar="NAME",
+        help="where cycles come from: ipu, t10-paper, or FILE.py[:FUNCTION] (default: %(default)s)",
+    )
+    add_shapes(parser)
+    parser.add_argument(
+        "--constant",
+        dest="constants",
+        action="append",
+        metavar="NAME=VALUES",
+        help="fix an input when the model is compiled: NAME=1,2 or NAME=FILE.npy; for shapes and axes that are inputs; "
+        "repeatable",
+    )
+    parser.add_argument(
+        "--dtype",
+        choices=("fp16",),
+        help="turn f32, f64 and bf16 of the model, its inputs and outputs too, into f16",
+    )
+    parser.add_argument(
+        "--parallelism", type=float, help="least part of the usable cores that must work (default: 0.9)"
+    )
+    parser.add_argument("--padding", type=float, help="least useful part of every padded axis (default: 0.9)")
+    parser.add_argument("--exhaustive", action="store_true", help="search without those two constraints")
+    return parser
+
+
+def planning() -> argparse.ArgumentParser:
+    """Return what says how a whole model is planned, the search of operators included."""
+    parser = argparse.ArgumentParser(add_help=False, parents=[searching()])
+    parser.add_argument(
+        "--frontend",
+        choices=("t10", "onnx-mlir"),
+        default="t10",
+        help="what reads the model; onnx-mlir must be on the path (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--plan",
+        type=Path,
+        metavar="PLAN.json",
+        help="plans to keep: a plan.json written before, or a file of pins; what is left out is searched",
+    )
+    parser.add_argument(
+        "--codelets",
+        action="append",
+        type=Path,
+        metavar="FILE.yaml",
+        help="declarations of codelets of yours, which come before the bundled ones; repeatable",
+    )
+    parser.add_argument(
+        "--shift-buffer-bytes",
+        type=int,
+        metavar="BYTES",
+        help="receive buffer of shifts and reductions on every core, instead of the chip file's (as --chip "
+        "NAME:shift_buffer_bytes=BYTES; any number of a chip can be changed so)",
+    )
+    _reconciling(parser)
+    _caching(parser)
+    return parser
+
+
+def _caching(parser: argparse.ArgumentParser) -> None:
+    """Add where plans of operators are kept between runs."""
+    parser.add_argument(
+        "--cache",
+        type=Path,
+        metavar="DIR",
+        help="folder that keeps plans of operators between runs (default: `t10` in XDG_CACHE_HOME or ~/.cache)",
+    )
+    parser.add_argument("--no-cache", dest="use_cache", action="store_false", help="search everything anew")
+
+
+def _reconciling(parser: argparse.ArgumentParser) -> None:
+    """Add how the plans of all operators are chosen together."""
+    parser.add_argument(
+        "--reconcile",
+        choices=("exact", "greedy"),
+        help="choose all plans together with a proved gap, or by the paper's Algorithm 1 (default: exact)",
+    )
+    parser.add_argument(
+        "--reading",
+        choices=("literal", "aware", "best"),
+        help="'fastest plan that fits' of Algorithm 1: without or with set-up, or the better (default: best)",
+    )
+    parser.add_argument("--gap", type=float, help="proved gap at which exact stops (default: 0.001)")
+    parser.add_argument(
+        "--time-limit",
+        type=float,
+        metavar="SECONDS",
+        help="after which exact stops with the best it has (default: none, a fixed amount of work)",
+    )
+
+
+def add_seed(parser: argparse.ArgumentParser) -> None:
+    """Add what random inputs follow from."""
+    parser.add_argument(
+        "--seed", type=int, default=DEFAULT_SEED, help="of random inputs (default: %(default)s)"
+    )
