@@ -298,9 +298,8 @@ def compile(
     `codelets` are files that declare codelets of the user's, whose costs count and whose code is used; `plan` is a
     plan.json or a file of pins whose plans are kept; `dtype` fp16 turns f32, f64 and bf16 into f16; `constants` fixes
     inputs at compile time; `frontend` onnx-mlir has that read the model first (docs/onnx-mlir.md); `executor` searches
-    operators instead of this process's threads; `program` counts the bytes of the
-    program and plans beside them; `cache` is a folder that keeps what was found for other models and runs
-    (`t10.cache_folder` knows the user's).
+    operators instead of this process's threads; `program` plans beside the program, whose bytes are counted; `cache`
+    is a folder that keeps what was found for other models and runs (`t10.cache_folder` knows the user's).
 
     Raises `InputError`, `UnsupportedOpError` and `InfeasiblePlanError`, each with its cause.
     """
