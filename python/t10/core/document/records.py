@@ -282,7 +282,9 @@ class PlanDocument(Record):
     reserved_bytes: Annotated[
         Size, Field(description="bytes at the bottom of every core for its program")
     ] = 0
-    peak_bytes: Annotated[Size, Field(description="most bytes of a core in use at once, reserved ones included")]
+    peak_bytes: Annotated[
+        Size, Field(description="most bytes of a core in use at once, reserved ones included")
+    ]
     cycles: Annotated[CyclesRecord, Field(description="sum over the operators")]
     optimality: Annotated[
         OptimalityRecord | None, Field(description="how far from the optimum, where that was computed")
