@@ -82,7 +82,7 @@ def test_without_its_shifts_a_loop_is_refused(square: Judge) -> None:
         ("axis = 2 : i64", "axis = 1 : i64", "axis = 1, but the tensor rotates along [2]"),
         ("value = 2 : index", "value = 3 : index", "expected [0, 2, 1]: all positions once"),
         ('"rtensor.sub_task"(%arg5, %11)', '"rtensor.sub_task"(%arg5, %arg2)', "expected the positions along axes"),
-        ("bytes = 24", "bytes = 32", "has a place of 32 bytes, expected 24"),
+        ("bytes = 32", "bytes = 48", "has a place of 48 bytes, expected 32"),
         ('combine = "sum"', 'combine = "max"', "the root combines by sum"),
         ('t10.chip = "test-16", ', "", "has no t10.chip"),
     ],
