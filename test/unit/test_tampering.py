@@ -82,7 +82,7 @@ def test_without_its_shifts_a_loop_is_refused(square: Judge) -> None:
         ("axis = 2 : i64", "axis = 1 : i64", "axis = 1, but the tensor rotates along [2]"),
         ("value = 2 : index", "value = 3 : index", "expected [0, 2, 1]: all positions once"),
         ('"rtensor.sub_task"(%arg5, %11)', '"rtensor.sub_task"(%arg5, %arg2)', "expected the positions along axes"),
-        ("bytes = 24", "bytes = 32", "has a place of 32 bytes, expected 24"),
+        ("bytes = 48", "bytes = 64", "has a place of 64 bytes, expected 48"),
         ('combine = "sum"', 'combine = "max"', "the root combines by sum"),
         ('t10.chip = "test-16", ', "", "has no t10.chip"),
     ],
@@ -120,8 +120,26 @@ def test_attributes_that_say_nothing_sensible_are_refused(
 
 
 def test_a_relayout_reads_what_lies_somewhere(square: Judge) -> None:
+    text = square.module.text
+    (resident,) = re.findall(r'.*"rtensor.resident"\(%arg1\).*\n', text)
+    moved = text.replace(resident, "").replace('"linalg.generic"(%0, ', '"linalg.generic"(%arg1, ')
+    verdict = square.judge(moved.replace("(tensor<6x6xf16, #linear>, ", "(tensor<6x6xf16>, "))
+    assert verdict.outcome == REFUSED
+    assert "reads arg1, which lies on no core" in verdict.reason
+
+
+def test_what_rests_is_read(square: Judge) -> None:
     found = next(e for e in edits(square.module.text) if "linalg.generic, %arg0 instead" in e.what)
-    assert "lies on no core" in square.judge(found.text).reason
+    verdict = square.judge(found.text)
+    assert verdict.outcome == REFUSED
+    assert "arg1 rests, but nothing reads it" in verdict.reason
+
+
+def test_a_move_writes_where_nothing_was(square: Judge) -> None:
+    found = [e for e in edits(square.module.text) if re.search(r"= linalg.generic: %2 -> %arg", e.what)]
+    assert len(found) == 2
+    for edit in found:
+        assert "a move writes into something else than a tensor.empty" in square.judge(edit.text).reason
 
 
 def test_a_start_that_is_wrong_is_caught(square: Judge) -> None:
