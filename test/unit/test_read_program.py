@@ -71,7 +71,7 @@ REFUSED_BY_THE_READER = (
     ),
     case(
         "final accumulators",
-        'accumulators are partial = "", expected "sum"',
+        'reduce = "none" with 2 replicas of the output, expected scatter or all',
         (SUMS[SUMS.index(f"    {REDUCE}") : SUMS.index('    "rtensor.yield"(%f)')], ""),
         ("(%f)", "(%s)"),
         ("#sp>", "#sf>"),
