@@ -120,11 +120,12 @@ def module_text(module: Any) -> str:
 def written_text(module: Any) -> str:
     """Return the text of a module that is about to be written, read back: it is valid and says the same again.
 
-    Raises `T10Error` where it does not. Needs the module's context.
+    Raises `T10Error` where it does not. It is read in a context of its own, in which names of constants are not taken.
     """
     text = module_text(module)
-    if module_text(read_back(text)) != text:
-        raise T10Error("the module reads back as another one")
+    with new_context(), ir.Location.unknown():
+        if module_text(read_back(text)) != text:
+            raise T10Error("the module reads back as another one")
     return text
 
 

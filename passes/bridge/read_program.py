@@ -32,8 +32,9 @@ from t10.passes.bridge.assemble import Chain, Padding, extend_chain, finish_chai
 from t10.passes.bridge.layouts import accumulator_layout, operand_layout
 from t10.passes.bridge.root import Known, Root, read_root, tensor_type
 from t10.passes.bridge.tree import Apply, Constant, Index, Scalar
+from t10.passes.bridge.views import is_pure_move
 from t10.passes.read_graph import NAME, GraphReader, ReadModule, function_of
-from t10.plan.memory.buffers import has_accumulator
+from t10.plan.memory.buffers import has_accumulator, last_moments
 
 RUNNING = "\0running"
 IN_PLACE = {"rtensor.resident", "rtensor.operator"}
@@ -101,6 +102,11 @@ class _ProgramReader(GraphReader):
         """Return all that the function says."""
         model = self.read()
         weights = {value.name for value in model.graph.weights}
+        is_read = last_moments(model.graph, self.scheduled)
+        for name, each in self.residents.items():
+            if name not in is_read:
+                with _located(each.op, ""):
+                    raise Invalid(f"{name} rests, but nothing reads it")
         layouts = {name: self._rest_layout(name, each) for name, each in self.residents.items()}
         return ReadProgram(
             model,
@@ -126,6 +132,9 @@ class _ProgramReader(GraphReader):
                 hint="run --t10-expand on the whole module",
             )
         else:
+            if op.name == "linalg.generic" and is_pure_move(op):
+                with _located(op, ""):
+                    _check_destination(op)
             super().read_operation(op)
 
     def _finish(self, chain: Chain, op: Any, result: Any, owner: Any) -> None:
@@ -338,6 +347,13 @@ class _ProgramReader(GraphReader):
                     scatter = found.scatter
                     return ValueLayout("operand", name, plan.n_cores, dtype, spec.name, number, plan, scatter)
             raise Invalid(f"{name} rests in a layout in which no operator reads it")
+
+
+def _check_destination(op: Any) -> None:
+    """Check that a move says nothing about what lay where it writes, which it does not read."""
+    into = op.operands[1].owner
+    if isinstance(into, ir.Block) or into.operation.name != "tensor.empty":
+        raise Invalid("a move writes into something else than a tensor.empty")
 
 
 def _body(

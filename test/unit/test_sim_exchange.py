@@ -17,7 +17,7 @@ from t10.sim import exchange
 from t10.sim.exchange import Source, gather
 from t10.sim.memory import CoreMemory
 
-PRODUCER = specs.matmul(6, 8, 4, "f32", name="producer", a="a", b="b", c="s")
+PRODUCER = specs.matmul(6, 8, 8, "f32", name="producer", a="a", b="b", c="s")
 VIEWS = (
     View("t", "transpose", ("s",), (8, 6), "f32", permutation=(1, 0)),
     View("c", "concat", ("s", "x"), (9, 8), "f32", axis=0),

@@ -120,8 +120,26 @@ def test_attributes_that_say_nothing_sensible_are_refused(
 
 
 def test_a_relayout_reads_what_lies_somewhere(square: Judge) -> None:
+    text = square.module.text
+    (resident,) = re.findall(r'.*"rtensor.resident"\(%arg1\).*\n', text)
+    moved = text.replace(resident, "").replace('"linalg.generic"(%0, ', '"linalg.generic"(%arg1, ')
+    verdict = square.judge(moved.replace("(tensor<6x6xf16, #linear>, ", "(tensor<6x6xf16>, "))
+    assert verdict.outcome == REFUSED
+    assert "reads arg1, which lies on no core" in verdict.reason
+
+
+def test_what_rests_is_read(square: Judge) -> None:
     found = next(e for e in edits(square.module.text) if "linalg.generic, %arg0 instead" in e.what)
-    assert "lies on no core" in square.judge(found.text).reason
+    verdict = square.judge(found.text)
+    assert verdict.outcome == REFUSED
+    assert "arg1 rests, but nothing reads it" in verdict.reason
+
+
+def test_a_move_writes_where_nothing_was(square: Judge) -> None:
+    found = [e for e in edits(square.module.text) if re.search(r"= linalg.generic: %2 -> %arg", e.what)]
+    assert len(found) == 2
+    for edit in found:
+        assert "a move writes into something else than a tensor.empty" in square.judge(edit.text).reason
 
 
 def test_a_start_that_is_wrong_is_caught(square: Judge) -> None:
