@@ -17,7 +17,6 @@ from typing import Any
 from numpy.typing import NDArray
 
 from t10.chip import ChipSpec
-from t10.core.device import DeviceProgram
 from t10.core.garbage import rare_collections
 from t10.core.guard import reading
 from t10.core.orders import Order
@@ -64,8 +63,8 @@ class CompiledModule:
     plan: ModulePlan
     constants: dict[str, NDArray[Any]]
     orders: dict[str, Order]
-    made: tuple[Parts, DeviceProgram] | None = None
-    """The device program beside which the model was planned, and the parts that it was linked of."""
+    parts: Parts | None = None
+    """The plan, lowered, where the model was planned beside its program."""
 
 
 @rare_collections()
@@ -105,12 +104,12 @@ def compile_module(
         expand_module(module, chip, cost, read)
         written = read_program(module)
         write_places(written, chosen)
-        plan = with_costs(_checked_plan(written, chip, cost_model), chosen)
+        plan = with_costs(_checked_plan(written, chip, registry.name_of(cost_model)), chosen)
         if plan is None:
             raise T10Error("the module says something else than what was planned")
         text = written_text(module)
-    made = room.made if isinstance(room, ProgramRoom) else None
-    return CompiledModule(text, plan, read.constants, read.orders, made)
+    parts = room.parts if isinstance(room, ProgramRoom) else None
+    return CompiledModule(text, plan, read.constants, read.orders, parts)
 
 
 def module_text(module: Any) -> str:

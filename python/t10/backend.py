@@ -46,26 +46,23 @@ def lowered(executable: Executable) -> Lowered:
     Raises `UnsupportedOpError` for what no codelet computes, naming the operator, and `InfeasiblePlanError` where the
     model was planned without regard to its program, which finds no room.
     """
-    from t10.emit.link import assembled
+    from t10.emit.link import assembled, linked
 
-    _, program = executable.made or lowered_again(executable)
+    program = linked(executable.parts or lowered_parts(executable), executable.plan, executable.chip)
     return Lowered(program, assembled(program.codelets, executable.chip.tile_memory))
 
 
-def lowered_again(executable: Executable) -> tuple[Parts, DeviceProgram]:
-    """Return the parts and the device program of a model that was planned by itself, or is of a folder."""
+def lowered_parts(executable: Executable) -> Parts:
+    """Return the parts of the program of a model that was planned by itself, or is of a folder; raises as `lowered`."""
     from t10.codelets.compile import using_families
     from t10.codelets.user import load_families
-    from t10.emit.link import linked
     from t10.passes.pipeline import device_parts
     from t10.profile.steps import timed
 
     plan, chip = executable.plan, executable.chip
     with using_families(load_families(executable.codelets)):
         parts = device_parts(plan, chip, executable.costs())
-        if executable.measured:
-            parts, _ = timed(parts, plan, chip)
-        return parts, linked(parts, plan, chip)
+        return timed(parts, plan, chip)[0] if executable.measured else parts
 
 
 def write_program(executable: Executable, made: Lowered, folder: Path) -> None:

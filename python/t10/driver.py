@@ -39,7 +39,6 @@ from t10.unsigned import as_declared, as_planned, declared
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from t10.core.device import DeviceProgram
     from t10.emit.link import Parts
     from t10.frontend.imported import ImportedModel
     from t10.plan.fronts.cache import PlanCache
@@ -87,8 +86,8 @@ class Executable:
     planner_seconds: Mapping[str, float] = field(default_factory=dict[str, float])
     measured: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     """Cycles of every statement as the device simulator times it, by operator; see `with_measured_steps`."""
-    made: tuple[Parts, DeviceProgram] | None = field(default=None, repr=False)
-    """The device program beside which the model was planned, and its parts; see `t10.backend.lowered`."""
+    parts: Parts | None = field(default=None, repr=False)
+    """The plan, lowered, where the model was planned beside its program; see `t10.backend.lowered`."""
     unsigned: tuple[str, ...] = ()
     """Inputs and outputs that the model declares as unsigned; the plan's integers have no sign."""
 
@@ -164,16 +163,13 @@ class Executable:
         model that was planned under other costs than fits to that simulator stays as it is. Raises what
         `backend.lowered` raises.
         """
-        from t10.backend import lowered_again
-        from t10.emit.link import linked
+        from t10.backend import lowered_parts
         from t10.profile.steps import timed
 
         if not getattr(self.costs(), "is_fitted", False):
             return self
-        parts, _ = self.made or lowered_again(self)
-        parts, measured = timed(parts, self.plan, self.chip, progress)
-        plan = recosted(self.plan, measured)
-        return replace(self, measured=measured, plan=plan, made=(parts, linked(parts, plan, self.chip)))
+        parts, measured = timed(self.parts or lowered_parts(self), self.plan, self.chip, progress)
+        return replace(self, measured=measured, plan=recosted(self.plan, measured), parts=parts)
 
     def save(self, folder: str | Path) -> None:
         """Write the executable to a folder; the folder that was written there before is replaced as a whole.
@@ -337,7 +333,7 @@ def compile(
         options=_as_json(chosen),
         planner_seconds=clock.seconds,
         unsigned=imported.unsigned,
-        made=compiled.made,
+        parts=compiled.parts,
     )
 
 

@@ -12,8 +12,8 @@
 // RUN: sed -e "s/test-16/test-4/" %t.placed.mlir | not t10-opt --t10-verify-plan 2>&1 | filecheck %s --check-prefix=CORES
 // RUN: sed -e "s/\[3, 1, 2, 0\]/[2, 1, 2, 0]/" %t.placed.mlir | not t10-opt --t10-verify-plan 2>&1 | filecheck %s --check-prefix=TILES
 // RUN: sed -e "s/bytes = 8192/bytes = 4096/" %t.placed.mlir | not t10-opt --t10-verify-plan 2>&1 | filecheck %s --check-prefix=SIZE
-// RUN: sed -e "s/address = 28688/address = 28672/" %t.placed.mlir | not t10-opt --t10-verify-plan 2>&1 | filecheck %s --check-prefix=OVERLAP
-// RUN: sed -e "s/address = 28696/address = 4096/" %t.placed.mlir | not t10-opt --t10-verify-plan 2>&1 | filecheck %s --check-prefix=RESERVED
+// RUN: sed -e "s/address = 245760/address = 278528/" %t.placed.mlir | not t10-opt --t10-verify-plan 2>&1 | filecheck %s --check-prefix=OVERLAP
+// RUN: sed -e "s/address = 221184/address = 4096/" %t.placed.mlir | not t10-opt --t10-verify-plan 2>&1 | filecheck %s --check-prefix=RESERVED
 // RUN: sed -e "s/{rtensor.place = [^>]*>} : (tensor<2x6xf32>)/: (tensor<2x6xf32>)/" %t.placed.mlir | not t10-opt --t10-verify-plan 2>&1 | filecheck %s --check-prefix=NOWHERE
 
 // The paper's example, planned. Every core of the 2 x 3 starts at 3 * m + 2 * n mod 6 along k.
@@ -34,8 +34,8 @@
 // TILES: error: {{.*}}windows leave parts of a sub-tensor on no core
 // Everything that owns memory has a place that is as large as its type and its chip say, and apart from what lives with it.
 // SIZE: error: shift has a place of 4096 bytes, expected 8192
-// OVERLAP: error: idle:arg1 and input:arg0 live at once and overlap at address 28672
-// RESERVED: error: value:product:0: capacity: found bytes [4096, 4104), expected within [20480, 638976)
+// OVERLAP: error: idle:arg1 and input:arg0 live at once and overlap at address 278528
+// RESERVED: error: value:product:0: capacity: found bytes [4096, 4112), expected within [20480, 638912)
 // NOWHERE: error: rtensor.resident has no rtensor.place (run --t10-place first)
 #map = affine_map<(d0, d1, d2) -> (d0, d2)>
 #map1 = affine_map<(d0, d1, d2) -> (d2, d1)>

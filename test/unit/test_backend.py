@@ -15,7 +15,7 @@ from t10.core.device import DeviceProgram
 from t10.core.schedule import ModulePlan
 from t10.cost import IpuCostModel
 from t10.driver import Executable, compile
-from t10.emit.link import buffer_of
+from t10.emit.link import buffer_of, linked
 from t10.errors import InfeasiblePlanError
 from t10.passes.program_room import ProgramRoom
 from t10.plan.memory.room import DataRoom
@@ -78,8 +78,8 @@ def test_random_plans_and_their_programs_share_one_memory(seed: int) -> None:
         cost = IpuCostModel(case.chip)
         room = ProgramRoom(case.chip, cost)
         plan = room(DataRoom(case.chip)(case.plan))
-        assert room.made is not None
-        check_one_memory(plan, room.made[1])
+        assert room.parts is not None
+        check_one_memory(plan, linked(room.parts, plan, case.chip))
         assert not verify_module(plan, case.chip)
         arrays = case.arrays
         assert simulate(plan, case.chip, cost, arrays, arrays).peak_bytes == plan.peak_bytes

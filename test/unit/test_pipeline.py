@@ -12,13 +12,14 @@ from onnx import TensorProto, helper
 from support import models
 
 import t10
-from t10.chip import load_chip
+from t10.chip import ChipSpec, load_chip
 from t10.core.device import DeviceProgram, Execute, Repeat, Step
 from t10.core.plan import Cycles
-from t10.cost import IpuCostModel
+from t10.core.schedule import ModulePlan
+from t10.cost import CostModel, IpuCostModel
 from t10.dialect.mlir import ir, new_context
 from t10.emit.kept import Kept
-from t10.emit.link import link
+from t10.emit.link import link, linked
 from t10.emit.lower import lowered_parts
 from t10.errors import InfeasiblePlanError, T10Error
 from t10.frontend.importer import import_model
@@ -29,7 +30,7 @@ from t10.passes.device.write import write_graph
 from t10.passes.lower_ipu import lower_module
 from t10.passes.pipeline import (
     compile_module,
-    device_program,
+    device_parts,
     module_text,
     parsed_module,
 )
@@ -37,6 +38,10 @@ from t10.passes.registry import make, run
 
 MODELS = Path(__file__).parents[2] / "examples" / "models"
 CHIP = load_chip("test-16")
+
+
+def device_program(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> DeviceProgram:
+    return linked(device_parts(plan, chip, cost), plan, chip)
 
 
 def imported(name: str) -> Any:
@@ -75,8 +80,8 @@ def test_planning_beside_the_program_leaves_what_the_passes_leave(name: str) -> 
         assert compiled.text == module_text(step_by_step)
         run(make("t10-lower-ipu", f"chip={chip}"), step_by_step)
         stated = read_graph(find_graph(step_by_step))
-        assert compiled.made is not None
-        assert _graph_text(compiled.made[1]) == _graph_text(stated)
+        assert compiled.parts is not None
+        assert _graph_text(linked(compiled.parts, compiled.plan, load_chip(chip))) == _graph_text(stated)
 
 
 def _graph_text(program: DeviceProgram) -> str:

@@ -8,8 +8,9 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from t10.core import movement
+from t10.core import geometry, movement
 from t10.core.arrays import Ints
+from t10.core.chunks import chunk_slots
 from t10.core.device import HostPiece, HostTensor, Pattern
 from t10.core.dtypes import size_bytes
 from t10.core.expression import Operand, OperatorSpec
@@ -98,6 +99,15 @@ class Homes:
         constants = (*through.constants, operand.pad_value or "0")
         return pattern_of_runs(moves, size_bytes(operand.dtype), fills, constants)
 
+    def n_slots(self, layout: ValueLayout) -> int:
+        """Return how many elements a core holds under a layout."""
+        if layout.plan is None:
+            return chunk_slots(prod(self._shapes[layout.value]), layout.n_cores)
+        spec = self._specs[layout.operator]
+        operand = movement.operand_of(spec, layout.operand)
+        lengths = geometry.window_lengths(layout.plan, min(layout.operand, len(spec.inputs)))
+        return movement.partition_scatter(prod(geometry.partition_shape(operand, lengths)), layout.scatter)
+
     def _layout_key(self, layout: ValueLayout) -> tuple[object, ...]:
         """Return what a layout's element map depends on: names do not count."""
         if layout.kind != "operand":
@@ -115,11 +125,6 @@ class Homes:
             return (names.setdefault(value, len(names)), self._shapes[value])
         plain = replace(view, name="", sources=())
         return (plain, *(self._reading(source, names) for source in view.sources))
-
-    def host_value(self, value: TensorValue, home: Home, fill: str) -> HostTensor:
-        """Return how the host fills the variable of an input or a weight."""
-        elements = self.element_map(home.layout).elements
-        return HostTensor(value.name, value.dtype, value.shape, (HostPiece(home.buffer, elements, fill),))
 
     def host_output(self, name: str, value: str, dtype: str) -> HostTensor:
         """Return where the host finds the elements of an output, read through views."""
@@ -139,6 +144,46 @@ class Homes:
             if there.size:
                 pieces.append(HostPiece("", there[None, :], constant))
         return HostTensor(name, dtype, through.ids.shape, tuple(pieces))
+
+
+@dataclass(frozen=True, slots=True)
+class HostValue:
+    """An input or a weight, where it lies before anything runs, and what slots outside of it hold, as a spelling."""
+
+    value: TensorValue
+    home: Home
+    fill: str
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What crosses the host's link; `homes` is where values lie in the end."""
+
+    homes: Homes
+    weights: tuple[HostValue, ...]
+    inputs: tuple[HostValue, ...]
+
+    def filled(self, values: tuple[HostValue, ...]) -> tuple[HostTensor, ...]:
+        """Return how the host fills the variables of inputs or weights."""
+        return tuple(
+            HostTensor(
+                each.value.name,
+                each.value.dtype,
+                each.value.shape,
+                (HostPiece(each.home.buffer, self.homes.element_map(each.home.layout).elements, each.fill),),
+            )
+            for each in values
+        )
+
+    def outputs(self) -> tuple[HostTensor, ...]:
+        """Return where the host finds the model's outputs."""
+        graph = self.homes.graph
+        dtypes = {value.name: value.dtype for value in (*graph.inputs, *graph.weights, *graph.views)}
+        dtypes |= {spec.output.name: spec.output.dtype for spec in graph.operators}
+        return tuple(
+            self.homes.host_output(output.name, output.value, dtypes[output.value])
+            for output in graph.outputs
+        )
 
 
 def _found(

@@ -14,7 +14,6 @@ from t10.core.device import (
     ComputeSet,
     DeviceProgram,
     Execute,
-    HostTensor,
     MemoryMap,
     OperatorProgram,
     Reference,
@@ -24,6 +23,7 @@ from t10.core.device import (
 )
 from t10.core.schedule import ModulePlan
 from t10.core.tile import ALIGNMENT_BYTES, N_WORKERS, TileMemory, TileRange
+from t10.emit.arrive import Host
 from t10.emit.builder import SHIFT_BUFFER, Builder
 from t10.emit.compiled_sets import named
 from t10.emit.exchange_code import exchange_code_bytes
@@ -71,14 +71,12 @@ class LoweredOperator:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """A model lowered, before anything has its place: what `builder` collected, steps by operator, host tensors."""
+    """A model lowered, before anything has its place: what `builder` collected, steps by operator, the host's side."""
 
     name: str
     builder: Builder
     operators: tuple[LoweredOperator, ...]
-    weights: tuple[HostTensor, ...]
-    inputs: tuple[HostTensor, ...]
-    outputs: tuple[HostTensor, ...]
+    host: Host
 
 
 def link(
@@ -89,6 +87,54 @@ def link(
     Code is compiled for how operands lie. Everything that is no buffer is put at the bottom of the memory, into the
     `reserved_bytes` that data leave there, if they are enough (`check_fits`).
     """
+    made = _arranged(parts, chip, address_by_buffer, reserved_bytes)
+    return DeviceProgram(
+        name=parts.name,
+        chip=chip.name,
+        n_tiles=parts.builder.n_tiles,
+        memory=made.memory,
+        variables=made.variables,
+        codelets=made.codelets,
+        compute_sets=made.compute_sets,
+        patterns=tuple(parts.builder.patterns.values()),
+        copies=tuple(parts.builder.copies.values()),
+        operators=_rolled(parts, made.set_by_job),
+        weights=parts.host.filled(parts.host.weights),
+        inputs=parts.host.filled(parts.host.inputs),
+        outputs=parts.host.outputs(),
+    )
+
+
+def program_bytes(
+    parts: Parts, chip: ChipSpec, address_by_buffer: Mapping[str, int], *, is_granted: bool = False
+) -> int:
+    """Return the bytes that code, vertex state, stacks and exchanges of parts take, rounded up to where data may begin.
+
+    With `is_granted`, the code is that for operands which lie as it wishes.
+    """
+    made = _arranged(parts, chip, address_by_buffer, chip.reserved_bytes, is_granted=is_granted)
+    return _aligned(made.memory.program_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Arranged:
+    """Compute sets with their code and everything in memory at an address; `set_by_job` names the set of every job."""
+
+    memory: MemoryMap
+    variables: tuple[Variable, ...]
+    codelets: tuple[Codelet, ...]
+    compute_sets: tuple[ComputeSet, ...]
+    set_by_job: dict[str, str]
+
+
+def _arranged(
+    parts: Parts,
+    chip: ChipSpec,
+    address_by_buffer: Mapping[str, int],
+    reserved_bytes: int,
+    *,
+    is_granted: bool = False,
+) -> _Arranged:
     builder, tile = parts.builder, chip.tile_memory
     places = {
         name: TileRange(tile.base + address, builder.sizes[name], tile)
@@ -98,15 +144,14 @@ def link(
         name: replace(variable, address_bytes=places[buffer_of(name)].address_bytes)
         for name, variable in builder.variables.items()
     }
-    linked = _compiled(parts, {name: places[buffer_of(name)] for name in variables})
-    codelets = tuple(linked.codelets[key] for key in sorted(linked.codelets))
+    compiled = _compiled(parts, None if is_granted else {name: places[buffer_of(name)] for name in variables})
+    codelets = tuple(compiled.codelets[key] for key in sorted(compiled.codelets))
     code = tile.base
     state = _aligned(code + (assembled(codelets, tile).size_bytes if codelets else 0))
     address_by_name = {name: variable.address_bytes for name, variable in variables.items()}
-    sets, scratch = vertex_state(linked.compute_sets, address_by_name, state)
-    stack = _aligned(scratch + linked.scratch_bytes)
+    sets, scratch = vertex_state(compiled.compute_sets, address_by_name, state)
+    stack = _aligned(scratch + compiled.scratch_bytes)
     exchange = _aligned(stack + stack_bytes(codelets))
-    free = _aligned(exchange + exchange_bytes(builder, address_by_name))
     memory = MemoryMap(
         base=tile.base,
         code=code,
@@ -114,30 +159,16 @@ def link(
         scratch=scratch,
         stack=stack,
         exchange=exchange,
-        free=free,
+        free=_aligned(exchange + exchange_bytes(builder, address_by_name)),
         data=tile.base + reserved_bytes,
         end=tile.end,
     )
-    if linked.scratch_bytes:
+    if compiled.scratch_bytes:
         comment = "what codelets use while they run"
         variables[SCRATCH] = Variable(
-            SCRATCH, "scratch", "ui8", (linked.scratch_bytes,), builder.n_tiles, scratch, comment
+            SCRATCH, "scratch", "ui8", (compiled.scratch_bytes,), builder.n_tiles, scratch, comment
         )
-    return DeviceProgram(
-        name=parts.name,
-        chip=chip.name,
-        n_tiles=builder.n_tiles,
-        memory=memory,
-        variables=tuple(variables.values()),
-        codelets=codelets,
-        compute_sets=sets,
-        patterns=tuple(builder.patterns.values()),
-        copies=tuple(builder.copies.values()),
-        operators=linked.operators,
-        weights=parts.weights,
-        inputs=parts.inputs,
-        outputs=parts.outputs,
-    )
+    return _Arranged(memory, tuple(variables.values()), codelets, sets, compiled.set_by_job)
 
 
 def linked(parts: Parts, plan: ModulePlan, chip: ChipSpec) -> DeviceProgram:
@@ -152,27 +183,31 @@ def linked(parts: Parts, plan: ModulePlan, chip: ChipSpec) -> DeviceProgram:
 
 
 @dataclass(frozen=True, slots=True)
-class _Linked:
-    """What compiling all jobs comes to: compute sets and codelets by name, steps that name these compute sets."""
+class _Compiled:
+    """What compiling all jobs comes to: compute sets and codelets by name, the compute set of every job."""
 
     compute_sets: dict[str, ComputeSet]
     codelets: dict[str, Codelet]
-    operators: tuple[OperatorProgram, ...]
+    set_by_job: dict[str, str]
     scratch_bytes: int
 
 
-def _compiled(parts: Parts, places: Mapping[str, TileRange]) -> _Linked:
-    """Return all jobs compiled for how their operands lie, equal compute sets of one operator once, loops rolled."""
-    builder = parts.builder
+def _compiled(parts: Parts, places: Mapping[str, TileRange] | None) -> _Compiled:
+    """Return all jobs compiled for how their operands lie, equal compute sets of one operator once.
+
+    Without `places`, operands lie as is best.
+    """
+    compiled = parts.builder.kept.compiled
     sets: dict[str, ComputeSet] = {}
     codelets: dict[str, Codelet] = {}
     set_by_content: dict[tuple[str, str, int, tuple[str, ...]], str] = {}
     set_by_job: dict[str, str] = {}
     scratch_bytes = 0
-    for name, job in builder.jobs.items():
-        lie = Lie.of([places[variable] for variable in job.names])
+    for name, job in parts.builder.jobs.items():
+        n_operands = len(job.names)
+        lie = Lie.best(n_operands) if places is None else Lie.of([places[each] for each in job.names])
         with naming(job.operator):
-            number, made = builder.kept.compiled.of(job.number, lie)
+            number, made = compiled.of(job.number, lie)
         if any(codelets.get(codelet.name) is not codelet for codelet in made.codelets):
             codelets = by_name((*codelets.values(), *made.codelets))
         scratch_bytes = max(scratch_bytes, made.scratch_bytes)
@@ -182,11 +217,15 @@ def _compiled(parts: Parts, places: Mapping[str, TileRange]) -> _Linked:
         if known == name:
             groups = tuple(replace(named(group, job.names), cycles=job.cycles) for group in made.groups)
             sets[name] = ComputeSet(name, job.operator, job.kind, groups, job.cycles, job.comment)
-    operators = tuple(
+    return _Compiled(sets, codelets, set_by_job, scratch_bytes)
+
+
+def _rolled(parts: Parts, set_by_job: Mapping[str, str]) -> tuple[OperatorProgram, ...]:
+    """Return the steps of all operators on compute sets, loops rolled."""
+    return tuple(
         OperatorProgram(each.operator, rolled(tuple(_renamed(step, set_by_job) for step in each.steps)))
         for each in parts.operators
     )
-    return _Linked(sets, codelets, operators, scratch_bytes)
 
 
 def _renamed(step: Step, set_by_job: Mapping[str, str]) -> Step:

@@ -10,14 +10,14 @@ import numpy as np
 from t10.chip import ChipSpec
 from t10.core import geometry
 from t10.core.chunks import chunk_slots
-from t10.core.device import DeviceProgram, HostTensor, Step, VariableRole
+from t10.core.device import DeviceProgram, Step, VariableRole
 from t10.core.expression import OperatorSpec
 from t10.core.graph import TensorValue
 from t10.core.plan import OperatorPlan
 from t10.core.program import Arrive, Epilogue, Fill, Reduce, Shift, SubTask
 from t10.core.schedule import Arrival, Home, ModulePlan, ScheduledOperator, ValueLayout
 from t10.cost import CostModel
-from t10.emit.arrive import Homes
+from t10.emit.arrive import Homes, Host, HostValue
 from t10.emit.builder import Builder
 from t10.emit.combine import combine_partials
 from t10.emit.epilogue import epilogue_work
@@ -54,7 +54,7 @@ def lowered_parts(plan: ModulePlan, chip: ChipSpec, cost: CostModel, kept: Kept 
     inputs = lowering.idle(plan.graph.inputs, plan.input_layouts, "input", "input")
     specs = {spec.name: spec for spec in plan.graph.operators}
     programs = tuple(lowering.operator(specs[scheduled.name], scheduled) for scheduled in plan.operators)
-    return Parts(plan.graph.name, builder, programs, weights, inputs, lowering.outputs())
+    return Parts(plan.graph.name, builder, programs, Host(lowering.homes, weights, inputs))
 
 
 @dataclass(slots=True)
@@ -77,23 +77,21 @@ class _Lowering:
         layouts: tuple[ValueLayout, ...],
         prefix: str,
         role: VariableRole,
-    ) -> tuple[HostTensor, ...]:
-        """Add the variables in which values from outside lie before anything runs, and return how they are filled."""
+    ) -> tuple[HostValue, ...]:
+        """Add the variables in which values from outside lie before anything runs, and return which fills which."""
         layout_by_value = {layout.value: layout for layout in layouts}
-        result: list[HostTensor] = []
+        result: list[HostValue] = []
         for value in values:
             layout = layout_by_value.get(value.name)
             name = f"{prefix}:{value.name}"
             if layout is None or name not in self.builder.sizes:
                 continue
             home = Home(layout, name)
-            tensor = self.homes.host_value(value, home, self._padding(layout))
-            shape = (tensor.pieces[0].elements.shape[1],)
+            shape = (self.homes.n_slots(layout),)
             comment = f"{value.name}: {'x'.join(map(str, value.shape))} {value.dtype}, {layout.kind} layout"
-            n_tiles = len(tensor.pieces[0].elements)
-            self.builder.variable(name, role, value.dtype, shape, n_tiles, comment)
+            self.builder.variable(name, role, value.dtype, shape, layout.n_cores, comment)
             self.homes.by_value[value.name] = home
-            result.append(tensor)
+            result.append(HostValue(value, home, self._padding(layout)))
         return tuple(result)
 
     def _padding(self, layout: ValueLayout) -> str:
@@ -125,7 +123,7 @@ class _Lowering:
             whole_axes(spec, scheduled),
         )
         initial = initial_cores(context, scheduled.body)
-        result: list[tuple[Step, ...]] = []
+        made: list[tuple[Step, ...]] = []
         for number, statement in enumerate(scheduled.body):
             steps: list[Step] = []
             match statement:
@@ -143,10 +141,10 @@ class _Lowering:
                     steps += self._epilogue(context)
                 case _:
                     assert_never(statement)
-            result.append(tuple(steps))
+            made.append(tuple(steps))
             context = context.after(statement)
         self._leave(context, scheduled)
-        return tuple(result)
+        return tuple(made)
 
     def _operand(self, spec: OperatorSpec, plan: OperatorPlan, arrival: Arrival) -> str:
         """Add the variable an operand lies in, unless it is somebody's already, and return its name."""
@@ -205,13 +203,3 @@ class _Lowering:
             is_moved = arrival.operand < len(spec.inputs) and any(context.positions[arrival.operand])
             if arrival.kind == "in_place" and is_moved:
                 self.homes.by_value.pop(spec.inputs[arrival.operand].name, None)
-
-    def outputs(self) -> tuple[HostTensor, ...]:
-        """Return where the model's outputs lie at the end."""
-        graph = self.plan.graph
-        dtypes = {value.name: value.dtype for value in (*graph.inputs, *graph.weights, *graph.views)}
-        dtypes |= {spec.output.name: spec.output.dtype for spec in graph.operators}
-        return tuple(
-            self.homes.host_output(output.name, output.value, dtypes[output.value])
-            for output in graph.outputs
-        )

@@ -191,12 +191,9 @@ class _Placing:
         Those in the interleaved region come first, each half lowest first.
         """
         plain = self.memory.interleaved_base - self.memory.base
-        borders = np.concatenate(
-            [
-                np.arange(0, plain, self.memory.element_bytes, np.int64),
-                np.arange(plain, max(self.top, plain) + 1, self.memory.interleaved_bytes, np.int64),
-            ]
-        )
+        elements = range(0, plain, self.memory.element_bytes)
+        pairs = range(plain, max(self.top, plain) + 1, self.memory.interleaved_bytes)
+        borders: Ints = np.array([*elements, *pairs], np.int64)
         before = (borders - OVERREAD_BYTES - size) // ALIGNMENT_BYTES * ALIGNMENT_BYTES
         within = np.concatenate([borders, before])
         gap = np.searchsorted(lows, within, side="right") - 1
