@@ -14,7 +14,7 @@ from t10.core.codelet import Codelet, Compiled, Pointer, Scratch
 from t10.core.dtypes import numpy_dtype, size_bytes
 from t10.core.task import Task, TaskOperand
 from t10.core.tile import ADDRESS_BITS, ALIGNMENT_BYTES, IPU_MEMORY, OVERREAD_BYTES
-from t10.emit.link import assembled
+from t10.emit.link import assembled, stack_bytes
 from t10.isa.image import Image
 from t10.isa.tile import Machine
 
@@ -33,7 +33,7 @@ KEPT_MACHINES = 64
 
 
 def cycles_of(task: Task) -> int | None:
-    """Return the cycles of a task on one tile, its launch left out; None where its operands do not fit a tile.
+    """Return the cycles of a task on one tile, its launch left out; None where what it touches does not fit a tile.
 
     Operands lie in memory elements of their own in the interleaved region. Raises `UnsupportedOpError` for what no
     codelet computes.
@@ -42,11 +42,14 @@ def cycles_of(task: Task) -> int | None:
     if addresses is None:
         return None
     compiled = compile_task(task)
+    scratch = _scratch(compiled, addresses.pop())
+    if scratch is None:
+        return None
     machine, image = _machine(compiled.codelet)
     memory = machine.memory(0)
     for number, (operand, address) in enumerate(zip(task.inputs, addresses, strict=False)):
         _fill(memory, task, operand, address, number)
-    words = [_word(word, addresses) for word in compiled.words]
+    words = [_word(word, addresses, scratch) for word in compiled.words]
     at = STATE - MEMORY.base
     memory[at : at + 4 * len(words)] = np.frombuffer(b"".join(words), np.uint8)
     return machine.run_vertex(0, image.symbols[compiled.codelet.entry], STATE, compiled.codelet.kind)
@@ -70,14 +73,22 @@ def _machine(codelet: Codelet) -> tuple[Machine, Image]:
 
 
 def _addresses(task: Task) -> list[int] | None:
-    """Return where every operand lies: pairs of memory elements of its own, as many as it takes."""
+    """Return where every operand lies, pairs of memory elements of its own, as many as it takes, and where they end."""
     result: list[int] = []
     address = MEMORY.interleaved_base
     for operand in task.operands:
         span = _span(task, operand) * size_bytes(operand.dtype) + OVERREAD_BYTES
         result.append(address)
         address += -(-span // MEMORY.interleaved_bytes) * MEMORY.interleaved_bytes
-    return result if address <= MEMORY.end else None
+    return [*result, address] if address <= MEMORY.end else None
+
+
+def _scratch(compiled: Compiled, behind: int) -> int | None:
+    """Return where a codelet's scratch lies: below the stacks, or `behind` the operands where that is too little."""
+    stacks = stack_bytes((compiled.codelet,))
+    if SCRATCH + compiled.scratch_bytes + stacks <= STACK_TOP:
+        return SCRATCH
+    return behind if behind + compiled.scratch_bytes <= MEMORY.end else None
 
 
 def _span(task: Task, operand: TaskOperand) -> int:
@@ -101,12 +112,12 @@ def _fill(memory: NDArray[np.uint8], task: Task, operand: TaskOperand, address: 
     memory[at : at + data.nbytes] = data.view(np.uint8)
 
 
-def _word(word: object, addresses: list[int]) -> bytes:
+def _word(word: object, addresses: list[int], scratch: int) -> bytes:
     """Return the four bytes of a word."""
     if isinstance(word, Pointer):
         return struct.pack("<I", addresses[word.operand] + word.offset_bytes)
     if isinstance(word, Scratch):
-        return struct.pack("<I", SCRATCH + word.offset_bytes)
+        return struct.pack("<I", scratch + word.offset_bytes)
     if isinstance(word, float):
         return struct.pack("<f", word)
     assert isinstance(word, int)
