@@ -21,7 +21,7 @@ from t10.passes.bridge.read_program import ReadProgram, read_program
 from t10.passes.planning import PlanningPass, is_lowered
 from t10.passes.program_room import ProgramRoom
 from t10.plan.memory.allocation import Request, placed
-from t10.plan.memory.buffers import buffer_requests, last_moments
+from t10.plan.memory.buffers import buffer_requests
 from t10.plan.memory.room import DataRoom
 from t10.plan.schedule import check_room, costed_arrivals
 
@@ -152,10 +152,6 @@ def _reserved_bytes(program: ReadProgram, chip: ChipSpec) -> int:
 def _requests(program: ReadProgram, chip: ChipSpec) -> list[Request]:
     """Return every buffer that a program needs, with its lifetime."""
     layouts = {layout.value: layout for layout in (*program.weight_layouts, *program.input_layouts)}
-    read = last_moments(program.graph, program.operators)
-    unread = [name for name in layouts if name not in read]
-    if unread:
-        raise VerifyError(f"{unread[0]} rests on cores, but nothing reads it")
     requests = buffer_requests(program.graph, program.operators, layouts, chip.shift_buffer_bytes)
     unknown = [each.name for each in requests if each.name != "shift" and each.name not in program.owners]
     if unknown:

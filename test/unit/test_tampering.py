@@ -129,10 +129,11 @@ def test_a_relayout_reads_what_lies_somewhere(square: Judge) -> None:
 
 
 def test_what_rests_is_read(square: Judge) -> None:
-    found = next(e for e in edits(square.module.text) if "linalg.generic, %arg0 instead" in e.what)
-    verdict = square.judge(found.text)
-    assert verdict.outcome == REFUSED
-    assert "arg1 rests, but nothing reads it" in verdict.reason
+    text = square.module.text.replace('"linalg.generic"(%0, %2)', '"linalg.generic"(%1, %2)')
+    text = text.replace(
+        "(tensor<6x6xf16, #linear>, tensor<6x6xf16>)", "(tensor<6x6xf16, #layout1>, tensor<6x6xf16>)"
+    )
+    assert "arg1 rests, but nothing reads it" in square.judge(text).reason
 
 
 def test_a_move_writes_where_nothing_was(square: Judge) -> None:
