@@ -27,7 +27,6 @@ MEMORY = replace(
 It has room for all operands of the largest sub-task in elements of their own.
 """
 STATE = MEMORY.base + CODE_BYTES
-SCRATCH = STATE + 0x1000
 STACK_TOP = MEMORY.interleaved_base - OVERREAD_BYTES
 KEPT_MACHINES = 64
 
@@ -35,18 +34,20 @@ KEPT_MACHINES = 64
 def cycles_of(task: Task) -> int | None:
     """Return the cycles of a task on one tile, its launch left out; None where its operands do not fit a tile.
 
-    Operands lie in memory elements of their own in the interleaved region. Raises `UnsupportedOpError` for what no
-    codelet computes.
+    Operands lie in memory elements of their own in the interleaved region, and scratch memory behind them. Raises
+    `UnsupportedOpError` for what no codelet computes.
     """
-    addresses = _addresses(task)
-    if addresses is None:
+    addresses, scratch = _addresses(task)
+    if scratch > MEMORY.end:
         return None
     compiled = compile_task(task)
+    if scratch + compiled.scratch_bytes > MEMORY.end:
+        return None
     machine, image = _machine(compiled.codelet)
     memory = machine.memory(0)
     for number, (operand, address) in enumerate(zip(task.inputs, addresses, strict=False)):
         _fill(memory, task, operand, address, number)
-    words = [_word(word, addresses) for word in compiled.words]
+    words = [_word(word, addresses, scratch) for word in compiled.words]
     at = STATE - MEMORY.base
     memory[at : at + 4 * len(words)] = np.frombuffer(b"".join(words), np.uint8)
     return machine.run_vertex(0, image.symbols[compiled.codelet.entry], STATE, compiled.codelet.kind)
@@ -69,15 +70,15 @@ def _machine(codelet: Codelet) -> tuple[Machine, Image]:
     return machine, image
 
 
-def _addresses(task: Task) -> list[int] | None:
-    """Return where every operand lies: pairs of memory elements of its own, as many as it takes."""
+def _addresses(task: Task) -> tuple[list[int], int]:
+    """Return where every operand lies, in pairs of memory elements of its own, and where they end."""
     result: list[int] = []
     address = MEMORY.interleaved_base
     for operand in task.operands:
         span = _span(task, operand) * size_bytes(operand.dtype) + OVERREAD_BYTES
         result.append(address)
         address += -(-span // MEMORY.interleaved_bytes) * MEMORY.interleaved_bytes
-    return result if address <= MEMORY.end else None
+    return result, address
 
 
 def _span(task: Task, operand: TaskOperand) -> int:
@@ -101,12 +102,12 @@ def _fill(memory: NDArray[np.uint8], task: Task, operand: TaskOperand, address: 
     memory[at : at + data.nbytes] = data.view(np.uint8)
 
 
-def _word(word: object, addresses: list[int]) -> bytes:
+def _word(word: object, addresses: list[int], scratch: int) -> bytes:
     """Return the four bytes of a word."""
     if isinstance(word, Pointer):
         return struct.pack("<I", addresses[word.operand] + word.offset_bytes)
     if isinstance(word, Scratch):
-        return struct.pack("<I", SCRATCH + word.offset_bytes)
+        return struct.pack("<I", scratch + word.offset_bytes)
     if isinstance(word, float):
         return struct.pack("<f", word)
     assert isinstance(word, int)
