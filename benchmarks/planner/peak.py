@@ -46,8 +46,8 @@ def _executed(path: Path) -> tuple[tuple[str, ...], int]:
     plan = executable.plan
     reserved = executable.chip.reserved_bytes
     least = liveness_bytes(plan, reserved)
-    ratio = (plan.peak_bytes - reserved) / (least - reserved)
-    row = (path.stem, number(plan.peak_bytes), number(simulated), number(least), f"{ratio:.4f}")
+    ratio = (plan.end_bytes - reserved) / (least - reserved)
+    row = (path.stem, number(plan.end_bytes), number(simulated), number(least), f"{ratio:.4f}")
     return row, abs(plan.peak_bytes - simulated)
 
 

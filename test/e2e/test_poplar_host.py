@@ -26,7 +26,7 @@ def objects(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def check(name: str, chip: str, folder: Path, objects: Path) -> None:
     path = MODELS / f"{name}.onnx"
-    executable = compile(path, chip)
+    executable = compile(path, chip, program=True)
     inputs, references = split_reference(read_arrays(path.with_suffix(".npz")))
     due = references or run_onnx_runtime(path, inputs)
     write_program(executable, lowered(executable), folder)

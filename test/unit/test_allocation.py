@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from support.packing import allocate, bound_bytes, peak_bytes
 
-from t10.plan.memory.allocation import Request, allocate, bound_bytes, peak_bytes
+from t10.plan.memory.allocation import Request
 
 REQUESTS = st.lists(st.tuples(st.integers(1, 500), st.integers(0, 9), st.integers(0, 5)), max_size=25)
 

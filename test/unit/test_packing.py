@@ -10,9 +10,10 @@ from time import process_time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.packing import allocate, bound_bytes
 
 from t10.errors import T10Error
-from t10.plan.memory.allocation import Request, allocate, bound_bytes, live_bytes
+from t10.plan.memory.allocation import Request, live_bytes
 from t10.plan.memory.blocks import Block, neighbours, peak
 from t10.plan.memory.packing import TOLERANCE, packed_starts
 from t10.plan.memory.packing_repair import PackingRepair

@@ -5,12 +5,13 @@ from __future__ import annotations
 from itertools import combinations
 
 import pytest
+from support.packing import allocate
 from support.random_cases import Case, planned_case, random_case
 
 from t10.chip import ChipSpec
 from t10.core.schedule import Buffer, ModulePlan, Wish
 from t10.core.tile import ALIGNMENT_BYTES, IPU_MEMORY, TileRange, are_apart
-from t10.plan.memory.allocation import Request, allocate, block_of_request
+from t10.plan.memory.allocation import Request, block_of_request
 from t10.plan.memory.buffers import requests_of
 from t10.plan.memory.placement import placed_buffers
 from t10.plan.memory.wishes import wishes_of

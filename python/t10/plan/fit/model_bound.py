@@ -112,4 +112,5 @@ def _fullest(requests: Sequence[Request], chip: ChipSpec) -> ModelBound:
     taken = {request.takes_over for request in requests if request.takes_over}
     held = [r for r in requests if r.first <= now <= r.last - (r.name in taken)]
     held.sort(key=lambda r: (-aligned_size(r.size_bytes), r.name))
-    return ModelBound(chip.reserved_bytes + int(live.max(initial=0)), step, PHASES[phase], tuple(held))
+    kept = chip.sram_bytes - chip.capacity_bytes
+    return ModelBound(kept + int(live.max(initial=0)), step, PHASES[phase], tuple(held))
