@@ -151,6 +151,18 @@ def test_the_program_is_built_as_it_lies_there(folder: Path, runs: Runs) -> None
     assert said == "other numbers"
 
 
+def test_files_of_nobody_are_not_built(folder: Path, runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files beside program.cpp that are called like headers of the system; all objects are made anew."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder.parent / "cache"))
+    for name in ("string", "vector", "cstdint", "poplar/Graph.hpp"):
+        (folder / "program" / name).parent.mkdir(exist_ok=True)
+        (folder / "program" / name).write_text("#error of nobody\n")
+    code, found = runs(folder, "poplar-host")
+    assert runs.said == ""
+    assert code == 0
+    np.testing.assert_array_equal(found, runs(runs.compiled, "poplar-host")[1])
+
+
 def test_the_plan_engine_executes_the_module(folder: Path, runs: Runs) -> None:
     said = runs.edited(folder, "module.mlir", replaced("math.exp", "math.sin"), "plan")
     assert said == "other numbers" or said.startswith((f"{BAD_INPUT}: ", f"{BAD_PLAN}: "))

@@ -33,12 +33,17 @@ SHOWN_LINES = 12
 
 @dataclass(frozen=True, slots=True)
 class _Unit:
-    """A source to compile: a path or a text, what it includes, and how hard to optimise."""
+    """A source to compile: a path or a text, what it includes, and how hard to optimise.
+
+    `program` is the folder of the program where it includes files of that, all by quoted names: a file there that is
+    called like a header of the system or of Poplar is nobody's.
+    """
 
     name: str
     text: str
     optimisation: str
     includes: tuple[Path, ...]
+    program: Path | None = None
     source: Path | None = None
     """The file whose text it is, for messages."""
 
@@ -69,7 +74,7 @@ def build(
         _Unit("host", '#include "all.hpp"\n', "-O1", headers),
         _unit("program", source),
         _unit("t10_runtime", source),
-        _Unit("codelets", codelets, "-O1", (*headers, source)),
+        _Unit("codelets", codelets, "-O1", headers, source),
     ]
     libraries: list[Path] = []
     if vertices == "assembly":
@@ -90,7 +95,7 @@ def build(
 def _unit(name: str, source: Path) -> _Unit:
     """Return a source of the program as it is."""
     path = source / f"{name}.cpp"
-    return _Unit(name, _text(path), "-O0", (HOST / "include", source), path)
+    return _Unit(name, _text(path), "-O0", (HOST / "include",), source, path)
 
 
 def _text(path: Path) -> str:
@@ -124,7 +129,7 @@ def _compiled(unit: _Unit, into: Path) -> Path:
     digest = hashlib.blake2b(digest_size=8)
     for part in (unit.text, unit.optimisation, *FLAGS):
         digest.update(part.encode() + b"\0")
-    for include in unit.includes:
+    for include in (*unit.includes, *([unit.program] if unit.program else [])):
         for header in sorted((*include.rglob("*.hpp"), *include.glob("*.h"))):
             digest.update(header.read_bytes())
         if (include / "codelets.cpp").exists() and unit.name == "codelets":
@@ -136,6 +141,7 @@ def _compiled(unit: _Unit, into: Path) -> Path:
         line = f'#line 1 "{unit.source}"\n' if unit.source else ""
         write_text(source, line + unit.text)
         where = [f"-I{include}" for include in unit.includes]
+        where += ["-iquote", str(unit.program)] if unit.program else []
         # Another process may be compiling the same.
         with tempfile.TemporaryDirectory(dir=into) as own:
             made = Path(own) / compiled.name
