@@ -20,8 +20,6 @@ from t10.plan.memory.buffers import requests_of
 from t10.plan.memory.room import placed_behind
 from t10.plan.memory.wishes import exchange_wishes
 
-MOST_PLACEMENTS = 6
-
 
 @dataclass(slots=True)
 class ProgramRoom:
@@ -49,15 +47,15 @@ class ProgramRoom:
         requests = requests_of(plan, self.chip)
         wishes = (*demands(parts), *exchange_wishes(plan.graph, plan.operators, requests))
         reserved, is_counted = self.chip.reserved_bytes, False
-        for _ in range(MOST_PLACEMENTS):
+        while True:
             plan = placed_behind(plan, self.chip, requests, wishes, reserved)
             if is_counted and plan.end_bytes > self.chip.data_end_bytes:
-                break
+                return plan
             needed = self._program_bytes(parts, plan)
             if needed <= reserved:
-                break
+                return plan
+            # More with every round, until it is enough or there is no room.
             reserved, is_counted = needed, True
-        return plan
 
     def _lowered(self, plan: ModulePlan) -> Parts:
         return lowered_parts(plan, self.chip, self.cost, self.kept)

@@ -340,3 +340,20 @@ def test_a_bundled_cost_model_needs_no_name(folder: Path) -> None:
     assert Executable.load(folder).cost_model == Executable.load(folder, cost_model="ipu").cost_model == "ipu"
     with pytest.raises(InputError, match="made under cost model ipu, not t10-paper"):
         Executable.load(folder, cost_model="t10-paper")
+
+
+@pytest.mark.parametrize("name", ["program", "module.mlir"])
+def test_links_inside_of_a_folder_are_refused_and_lead_nobody_out(
+    name: str, model: Path, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What a link of the same name leads to is somebody else's: neither read nor deleted."""
+    elsewhere = tmp_path / "elsewhere"
+    (folder / name).rename(elsewhere)
+    (folder / name).symlink_to(elsewhere)
+    before = sorted(elsewhere.rglob("*"))
+    assert all(f"{name} is a link" in error for error in refusals(folder, capsys))
+    assert (
+        main(["compile", str(model), "-o", str(folder), "--chip", "test-4", "--quiet", "--no-program"]) == 2
+    )
+    assert elsewhere.exists()
+    assert sorted(elsewhere.rglob("*")) == before

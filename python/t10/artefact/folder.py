@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -127,9 +127,19 @@ def check_replaceable(path: Path | str) -> tuple[str, ...]:
             hint="give another folder, or delete this one",
         )
     try:
-        return (MANIFEST_FILE, *read_manifest(target, check_seal=False).files)
+        names = (MANIFEST_FILE, *read_manifest(target, check_seal=False).files)
+        refuse_links(target, names)
     except InputError as error:
         raise InputError(error.message, hint="give another folder, or delete this one") from None
+    return names
+
+
+def refuse_links(folder: Path, names: Iterable[str]) -> None:
+    """Raise `InputError` where the way to a file inside of a folder leads through a symbolic link: out of it."""
+    for name in names:
+        for path in (folder / name, *(folder / parent for parent in Path(name).parents if parent.name)):
+            if path.is_symlink():
+                raise InputError(f"{path} is a link: an output folder holds its files itself")
 
 
 def remade(folder: Path, about: Description) -> dict[str, FileRecord]:
@@ -156,6 +166,7 @@ def _write_manifest(folder: Path, about: Description, files: dict[str, FileRecor
 def _check(folder: Path, name: str, record: FileRecord) -> None:
     """Raise `InputError` unless a file is there and is the one of the record."""
     path = folder / name
+    refuse_links(folder, (name,))
     if not path.is_file():
         raise InputError(f"{path} is missing: {MANIFEST_FILE} lists it", hint=remake_hint(folder))
     if path.stat().st_size != record.bytes or digest_of(path) != record:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import Executor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from t10.chip import ChipSpec
 from t10.core.garbage import rare_collections
@@ -71,16 +71,42 @@ def schedule_module(
     that does not fit.
     """
     context = context_of(graph, chip, cost, options.forced)
-    room = room or DataRoom(chip)
-    fronts = fronts_at_levels(context, fronts, context.level_by_operator)
+    counted = _Counted(room or DataRoom(chip))
+    plan = _scheduled(
+        context, fronts_at_levels(context, fronts, context.level_by_operator), options, progress, counted
+    )
+    known = plan.optimality or Optimality("greedy", sum_of_cycles(plan))
+    return replace(plan, optimality=replace(known, n_choices=counted.n_plans))
+
+
+@dataclass(slots=True)
+class _Counted:
+    """A room that counts the plans that it was asked to place."""
+
+    room: Room
+    n_plans: int = 0
+
+    def reserved_bytes(self, plan: ModulePlan) -> int:
+        """Return what the room returns."""
+        return self.room.reserved_bytes(plan)
+
+    def __call__(self, plan: ModulePlan) -> ModulePlan:
+        """Return what the room returns."""
+        self.n_plans += 1
+        return self.room(plan)
+
+
+def _scheduled(
+    context: Context, fronts: tuple[Front, ...], options: PlanOptions, progress: Progress | None, room: Room
+) -> ModulePlan:
     try:
         if options.reconcile == "greedy":
             return _greedy_plan(context, fronts, options, progress, room)
         return _joint_plan(context, fronts, options, progress, room)
     except InfeasiblePlanError:
-        levels = [context.level_by_operator.get(spec.name, 0) for spec in graph.operators]
+        levels = [context.level_by_operator.get(spec.name, 0) for spec in context.graph.operators]
         plan = room(assemble(context, fronts, tuple(Choice(0, level) for level in levels), progress))
-        if plan.end_bytes > chip.data_end_bytes:
+        if plan.end_bytes > context.chip.data_end_bytes:
             raise
         return replace(plan, optimality=Optimality("greedy", sum_of_cycles(plan)))
 
@@ -106,7 +132,7 @@ def _joint_plan(
     room = context.chip.capacity_bytes - base_bytes(context)
     room -= _program_bytes(context, fronts, readings, placing)
     bound_cycles: int | None = None
-    for n_choices in range(1, FIT_ROUNDS + 1):
+    for _ in range(FIT_ROUNDS):
         joint = planner.best(room)
         if joint is None:
             break
@@ -115,8 +141,7 @@ def _joint_plan(
         plan = placing(assemble(context, joint.states, joint.choices, progress))
         if plan.end_bytes <= context.chip.data_end_bytes:
             found = replace(joint, bound_cycles=min(bound_cycles, joint.bound_cycles))
-            optimality = replace(found.optimality(sum_of_cycles(plan)), n_choices=n_choices)
-            return _with_fronts(plan, fronts, optimality)
+            return _with_fronts(plan, fronts, found.optimality(sum_of_cycles(plan)))
         # Another choice has another program, which may be a little larger.
         spare = (plan.reserved_bytes - context.chip.reserved_bytes) // SPARE_PART
         room -= plan.end_bytes - context.chip.data_end_bytes + spare

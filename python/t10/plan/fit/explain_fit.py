@@ -92,9 +92,7 @@ def _held_lines(case: Case) -> list[str]:
         what = f"weights at rest ({len(idle)} of them, spread over all cores)"
         parts.append((sum(aligned_size(r.size_bytes) for r in idle), what))
     parts.sort(key=lambda part: (-part[0], part[1]))
-    lines = [
-        f"every core then holds {bound.n_bytes:,} bytes, {bound.n_bytes - chip.sram_bytes:,} too many:"
-    ]
+    lines = [f"every core then holds {bound.n_bytes:,} bytes, {bound.n_bytes - chip.sram_bytes:,} too many:"]
     lines += [f"  {n_bytes:>12,}  {what}" for n_bytes, what in parts[:MOST_HELD]]
     if parts[MOST_HELD:]:
         rest = sum(n_bytes for n_bytes, _ in parts[MOST_HELD:])
