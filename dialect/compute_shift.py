@@ -26,7 +26,7 @@ class ResidentOp(RTensor.Operation, name="resident"):
 
     ```mlir
     func.func @f(%w: tensor<8x8xf16>) {
-      %r = "rtensor.resident"(%w) {rtensor.place = #rtensor.place<{address = 64, bytes = 8}>}
+      %r = "rtensor.resident"(%w) {rtensor.place = #rtensor.place<{address = 20480, bytes = 16}>}
         : (tensor<8x8xf16>) -> tensor<8x8xf16, #rtensor.linear<{cores = 16}>>
       return
     }
@@ -136,7 +136,7 @@ class AllocateOp(RTensor.Operation, name="allocate"):
 
     ```mlir
     func.func @f() {
-      %z = "rtensor.allocate"() {rtensor.place = #rtensor.place<{address = 64, bytes = 32}>}
+      %z = "rtensor.allocate"() {rtensor.place = #rtensor.place<{address = 20480, bytes = 32}>}
         : () -> tensor<8x8xf16, #rtensor.linear<{cores = 4}>>
       return
     }

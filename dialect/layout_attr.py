@@ -112,6 +112,9 @@ class PlaceAttr(RTensor.Attribute, name="place"):
     ```mlir
     func.func private @f() attributes {rtensor.place = #rtensor.place<{address = 20480, bytes = 64}>}
     ```
+
+    The address is the device's, counted from the first byte of a core's memory. Buffers begin at multiples of 16,
+    behind `rtensor.program`, and end before the last 64 bytes of the memory, into which codelets read ahead.
     """
 
     fields: DictAttr

@@ -24,6 +24,8 @@ yield
 
 Every part of that but the sub-task may be missing; the order is fixed, and reading the region checks that there is
 nothing else and that every tensor stands where it is read. `rtensor.place` is the address of what an operation owns.
+Two more places stand on the function: `rtensor.shift_buffer`, through which shifts and reductions pass, and
+`rtensor.program`, the bytes from address 0 on that are kept for code, vertex state, stacks and exchanges.
 
 Each operation has an equation over cores: `x[s][e]` is element `e` of tensor `x` on core `s`. Windows, boxes, ring
 neighbours, the cores of a reduction, who sends what in a relayout, and cycles follow from types and grids; they are not

@@ -20,7 +20,11 @@ from t10.plan.schedule import costed_arrivals
 
 @dataclass(frozen=True, slots=True)
 class LowerIpu(PlanningPass):
-    """Turn every function into an ipu.graph for the chip."""
+    """Turn every function into an ipu.graph for the chip, data where it is placed.
+
+    Passes that this one has to run first leave room for the program (their option `program`). A module that was placed
+    without it is refused where its program finds no room.
+    """
 
     name: ClassVar[str] = "t10-lower-ipu"
     prerequisites: ClassVar[tuple[str, ...]] = ("t10-place",)

@@ -1,4 +1,4 @@
-"""`--t10-place`: the byte address of every buffer, the same on all cores, from lifetimes."""
+"""`--t10-place`: the byte address of every buffer, the same on all cores, from lifetimes and wishes."""
 
 from __future__ import annotations
 
@@ -35,14 +35,18 @@ PROGRAM = "rtensor.program"
 
 @dataclass(frozen=True, slots=True)
 class Place(PlanningPass):
-    """Give everything that owns memory its address, the same on all cores."""
+    """Give everything that owns memory its address, the same on all cores: the one it has on the device.
+
+    With `program`, data lies beside the program, which is lowered and counted for that; else behind the bytes that the
+    chip reserves.
+    """
 
     name: ClassVar[str] = "t10-place"
     prerequisites: ClassVar[tuple[str, ...]] = ("t10-expand",)
     reads: ClassVar[str] = "the compute-shift level"
     leaves: ClassVar[str] = (
-        "`rtensor.place` on residents, relayouts, set-ups and accumulators, `rtensor.shift_buffer` on the function: "
-        "address and bytes of everything in a core's memory"
+        "`rtensor.place` on residents, relayouts, set-ups and accumulators, `rtensor.shift_buffer` and "
+        "`rtensor.program` on the function: address and bytes of everything in a core's memory"
     )
 
     def apply(self, module: Any) -> None:

@@ -21,7 +21,7 @@ class Reconcile(PlanningPass):
     """Choose one active and one idle plan for every operator of the model.
 
     Leaves `rtensor.plan` and `rtensor.idle_level` on every operator. Layouts and movements follow from them;
-    `t10-expand` writes them down.
+    `t10-expand` writes them down. With `program`, the plans leave room for their program.
     """
 
     name: ClassVar[str] = "t10-reconcile"

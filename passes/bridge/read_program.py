@@ -251,7 +251,7 @@ class _ProgramReader(GraphReader):
             if layout_of(value.type) is None:
                 if isinstance(value.owner, ir.Block):
                     name = self.lookup(value).name
-                    if name in self.residents:
+                    if name in self.residents and self.residents[name].op.operands[0] != value:
                         # It rests as another operator reads it, reshaped.
                         continue
                     raise Invalid(f"reads {name}, which lies on no core: rtensor.resident is missing")

@@ -169,6 +169,14 @@ def test_a_box_takes_what_its_task_takes() -> None:
     assert smaller < first
 
 
+def test_codelets_with_more_scratch_than_lies_below_their_stacks_are_measured() -> None:
+    """Rows of 101 elements are copied to be read by 8 bytes: 48,672 of them."""
+    odd, even = (cycles_of(sub_task(specs.matmul(n, n, n, "f32"), (n, n, n))) for n in (101, 104))
+    assert odd is not None
+    assert even is not None
+    assert even < odd < 4 * even
+
+
 @pytest.mark.parametrize("model", ["mlp", "softmax"])
 def test_measured_steps_are_those_that_run(model: str) -> None:
     planned = compile(MODELS / f"{model}.onnx", "test-16")

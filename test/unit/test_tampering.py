@@ -82,7 +82,7 @@ def test_without_its_shifts_a_loop_is_refused(square: Judge) -> None:
         ("axis = 2 : i64", "axis = 1 : i64", "axis = 1, but the tensor rotates along [2]"),
         ("value = 2 : index", "value = 3 : index", "expected [0, 2, 1]: all positions once"),
         ('"rtensor.sub_task"(%arg5, %11)', '"rtensor.sub_task"(%arg5, %arg2)', "expected the positions along axes"),
-        ("bytes = 48", "bytes = 64", "has a place of 64 bytes, expected 48"),
+        ("bytes = 32", "bytes = 48", "has a place of 48 bytes, expected 32"),
         ('combine = "sum"', 'combine = "max"', "the root combines by sum"),
         ('t10.chip = "test-16", ', "", "has no t10.chip"),
     ],
@@ -129,10 +129,11 @@ def test_a_relayout_reads_what_lies_somewhere(square: Judge) -> None:
 
 
 def test_what_rests_is_read(square: Judge) -> None:
-    found = next(e for e in edits(square.module.text) if "linalg.generic, %arg0 instead" in e.what)
-    verdict = square.judge(found.text)
-    assert verdict.outcome == REFUSED
-    assert "arg1 rests, but nothing reads it" in verdict.reason
+    text = square.module.text.replace('"linalg.generic"(%0, %2)', '"linalg.generic"(%1, %2)')
+    text = text.replace(
+        "(tensor<6x6xf16, #linear>, tensor<6x6xf16>)", "(tensor<6x6xf16, #layout1>, tensor<6x6xf16>)"
+    )
+    assert "arg1 rests, but nothing reads it" in square.judge(text).reason
 
 
 def test_a_move_writes_where_nothing_was(square: Judge) -> None:

@@ -71,7 +71,7 @@ class ChipSpec(BaseModel):
         Count, Field(description="one memory element, which serves one access per cycle")
     ] = IPU_MEMORY.element_bytes
     reserved_bytes: Annotated[
-        Bytes, Field(description="bottom of it that holds code, stacks and vertex state")
+        Bytes, Field(description="least bytes at its bottom that are kept for code, stacks and vertex state")
     ]
     shift_buffer_bytes: Annotated[
         int, Field(ge=64, description="receive buffer of shifts and reductions, per core")

@@ -149,8 +149,8 @@ def _add_compile(
         "--no-program",
         dest="program",
         action="store_false",
-        help="plan only: write no program/ folder (program.cpp, codelets.S, weights.bin), "
-        "which the Poplar SDK and the engines iss and poplar-host need",
+        help="plan only, its cycles modelled and not timed: write no program/ folder (program.cpp, codelets.S, "
+        "weights.bin), which the Poplar SDK and the engines iss and poplar-host need",
     )
 
 

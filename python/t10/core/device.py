@@ -201,7 +201,7 @@ class MemoryMap:
 
     @property
     def program_bytes(self) -> int:
-        """Return the bytes of everything but data: what the chip file's `reserved_bytes` must cover."""
+        """Return the bytes of everything but data: what the `reserved_bytes` of a plan must cover."""
         return self.free - self.base
 
     @property

@@ -7,7 +7,8 @@ operator_body (core.program)   Arrive  Fill  SubTask  Shift  Reduce  Epilogue
 DeviceInterface                variable          execute             exchange
                                (allocate)        (compute)           (shift)
    ▼
-emit.builder.Builder           addresses         codelets, vertices  patterns, copies      -> DeviceProgram of an IPU
+emit.builder.Builder           variables         jobs                patterns, copies
+   │ emit.link                 addresses         codelets, vertices                        -> DeviceProgram of an IPU
 ```
 
 Nothing above the interface knows workers, memory elements or instructions. docs/backends.md shows how to write another.

@@ -94,7 +94,9 @@ class Report(Record):
     total_cycles: Annotated[Size, Field(description="modelled")]
     total_milliseconds: Annotated[float, Field(description="modelled")]
     cycles: Annotated[CyclesRecord, Field(description="modelled, by kind")]
-    peak_bytes: Annotated[Size, Field(description="most bytes per core any step needs")]
+    peak_bytes: Annotated[
+        Size, Field(description="most bytes of a core in use at once, reserved ones included")
+    ]
     peak_operator: Annotated[str, Field(description="where that is")] = ""
     capacity_bytes: Size
     weight_bytes: Annotated[Size, Field(description="bytes of all weights of the model, once")]

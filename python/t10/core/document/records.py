@@ -278,11 +278,13 @@ class PlanDocument(Record):
     modelled: Annotated[Literal[True], Field(description=MODELLED)]
     chip: str
     model: str
-    capacity_bytes: Annotated[Size, Field(description="bytes of one core for data")]
+    capacity_bytes: Annotated[Size, Field(description="bytes of memory of one core")]
     reserved_bytes: Annotated[
         Size, Field(description="bytes at the bottom of every core for its program")
     ] = 0
-    peak_bytes: Annotated[Size, Field(description="most bytes any step needs per core")]
+    peak_bytes: Annotated[
+        Size, Field(description="most bytes of a core in use at once, reserved ones included")
+    ]
     cycles: Annotated[CyclesRecord, Field(description="sum over the operators")]
     optimality: Annotated[
         OptimalityRecord | None, Field(description="how far from the optimum, where that was computed")

@@ -1,4 +1,4 @@
-"""Addresses: where every buffer of a core lies. All cores have the same addresses.
+"""The closest packing of the buffers of a core. All cores have the same addresses.
 
 Buffers are rectangles, lifetime by bytes, that may only be moved along the bytes. No packing is lower than the *bound*,
 the most bytes alive at any moment. What lives as long as the program is stacked at the bottom, which loses nothing. The
