@@ -11,6 +11,7 @@ import pytest
 from support import models
 
 import t10
+from t10.backend import lowered, write_program
 from t10.chip import load_chip
 from t10.core.document import write_document
 from t10.core.plan import OperatorPlan, PhaseTerm
@@ -46,6 +47,26 @@ def test_a_plan_given_back_gives_the_same_bytes(name: str, tmp_path: Path) -> No
     again = saved(t10.compile(path, chip="test-64", plan=first / "plan.json"), tmp_path / "again")
     for file in FILES:
         assert (first / file).read_bytes() == (again / file).read_bytes(), file
+
+
+@pytest.mark.parametrize(("name", "chip"), [("mlp", "test-16:sram_bytes=40960"), ("vit_fp16", "test-16")])
+def test_the_program_of_a_plan_given_back_is_that_of_the_plan(name: str, chip: str, tmp_path: Path) -> None:
+    path = MODELS / f"{name}.onnx"
+    first = t10.compile(path, chip=chip, program=True)
+    folder = saved(first, tmp_path / "first")
+    again = t10.compile(path, chip=chip, plan=folder / "plan.json", program=True)
+    assert again.parts is not None
+    assert again.plan == first.plan
+    made = lowered(again)
+    base, variables = made.program.memory.base, {each.name: each for each in made.program.variables}
+    placed = [buffer for buffer in again.plan.buffers if buffer.name in variables]
+    assert len(placed) >= len(again.plan.buffers) - 1
+    for buffer in placed:
+        assert variables[buffer.name].address_bytes == base + buffer.address_bytes, buffer.name
+    write_program(first, lowered(first), tmp_path / "one")
+    write_program(again, made, tmp_path / "other")
+    for file in ("program.json", "codelets.S"):
+        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "other" / file).read_bytes(), file
 
 
 def test_passes_give_the_same_module_for_a_plan_given_back(tmp_path: Path) -> None:

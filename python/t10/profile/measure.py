@@ -14,7 +14,7 @@ from t10.core.codelet import Codelet, Compiled, Pointer, Scratch
 from t10.core.dtypes import numpy_dtype, size_bytes
 from t10.core.task import Task, TaskOperand
 from t10.core.tile import ADDRESS_BITS, ALIGNMENT_BYTES, IPU_MEMORY, OVERREAD_BYTES
-from t10.emit.link import assembled
+from t10.emit.link import assembled, stack_bytes
 from t10.isa.image import Image
 from t10.isa.tile import Machine
 
@@ -27,21 +27,23 @@ MEMORY = replace(
 It has room for all operands of the largest sub-task in elements of their own.
 """
 STATE = MEMORY.base + CODE_BYTES
+SCRATCH = STATE + 0x1000
 STACK_TOP = MEMORY.interleaved_base - OVERREAD_BYTES
 KEPT_MACHINES = 64
 
 
 def cycles_of(task: Task) -> int | None:
-    """Return the cycles of a task on one tile, its launch left out; None where its operands do not fit a tile.
+    """Return the cycles of a task on one tile, its launch left out; None where what it touches does not fit a tile.
 
-    Operands lie in memory elements of their own in the interleaved region, and scratch memory behind them. Raises
-    `UnsupportedOpError` for what no codelet computes.
+    Operands lie in memory elements of their own in the interleaved region. Raises `UnsupportedOpError` for what no
+    codelet computes.
     """
-    addresses, scratch = _addresses(task)
-    if scratch > MEMORY.end:
+    addresses = _addresses(task)
+    if addresses is None:
         return None
     compiled = compile_task(task)
-    if scratch + compiled.scratch_bytes > MEMORY.end:
+    scratch = _scratch(compiled, addresses.pop())
+    if scratch is None:
         return None
     machine, image = _machine(compiled.codelet)
     memory = machine.memory(0)
@@ -70,15 +72,23 @@ def _machine(codelet: Codelet) -> tuple[Machine, Image]:
     return machine, image
 
 
-def _addresses(task: Task) -> tuple[list[int], int]:
-    """Return where every operand lies, in pairs of memory elements of its own, and where they end."""
+def _addresses(task: Task) -> list[int] | None:
+    """Return where every operand lies, pairs of memory elements of its own, as many as it takes, and where they end."""
     result: list[int] = []
     address = MEMORY.interleaved_base
     for operand in task.operands:
         span = _span(task, operand) * size_bytes(operand.dtype) + OVERREAD_BYTES
         result.append(address)
         address += -(-span // MEMORY.interleaved_bytes) * MEMORY.interleaved_bytes
-    return result, address
+    return [*result, address] if address <= MEMORY.end else None
+
+
+def _scratch(compiled: Compiled, behind: int) -> int | None:
+    """Return where a codelet's scratch lies: below the stacks, or `behind` the operands where that is too little."""
+    stacks = stack_bytes((compiled.codelet,))
+    if SCRATCH + compiled.scratch_bytes + stacks <= STACK_TOP:
+        return SCRATCH
+    return behind if behind + compiled.scratch_bytes <= MEMORY.end else None
 
 
 def _span(task: Task, operand: TaskOperand) -> int:
