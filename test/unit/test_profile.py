@@ -211,7 +211,11 @@ def test_plans_cost_what_they_take(seed: int, sram_bytes: int, tmp_path: Path) -
     ran = run_device(made.program, large, made.image, planned.weights, case.inputs)
     result = planned.execute(case.inputs)
     assert result.cycles == planned.report().total_cycles
-    assert ran.cycles == pytest.approx(result.cycles, rel=0.02)
+    if b"Gather" in case.model:
+        # A look-up branches on its indices: it takes what made-up ones do, or less.
+        assert 0.9 * result.cycles <= ran.cycles <= result.cycles
+    else:
+        assert ran.cycles == result.cycles
 
 
 def test_measured_steps_are_kept_with_the_plan(tmp_path: Path) -> None:
