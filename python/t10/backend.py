@@ -8,6 +8,7 @@ API and runs it.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -48,21 +49,28 @@ def lowered(executable: Executable) -> Lowered:
     """
     from t10.emit.link import assembled, linked
 
-    program = linked(executable.parts or lowered_parts(executable), executable.plan, executable.chip)
+    with users_codelets(executable):
+        program = linked(executable.parts or lowered_parts(executable), executable.plan, executable.chip)
     return Lowered(program, assembled(program.codelets, executable.chip.tile_memory))
 
 
 def lowered_parts(executable: Executable) -> Parts:
     """Return the parts of the program of a model that was planned by itself, or is of a folder; raises as `lowered`."""
-    from t10.codelets.compile import using_families
-    from t10.codelets.user import load_families
     from t10.passes.pipeline import device_parts
     from t10.profile.steps import timed
 
     plan, chip = executable.plan, executable.chip
-    with using_families(load_families(executable.codelets)):
+    with users_codelets(executable):
         parts = device_parts(plan, chip, executable.costs())
         return timed(parts, plan, chip)[0] if executable.measured else parts
+
+
+def users_codelets(executable: Executable) -> AbstractContextManager[None]:
+    """Put the users' codelets of a model in front of all others while inside: code is made as late as it is linked."""
+    from t10.codelets.compile import using_families
+    from t10.codelets.user import load_families
+
+    return using_families(load_families(executable.codelets))
 
 
 def write_program(executable: Executable, made: Lowered, folder: Path) -> None:

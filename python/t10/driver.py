@@ -163,12 +163,13 @@ class Executable:
         model that was planned under other costs than fits to that simulator stays as it is. Raises what
         `backend.lowered` raises.
         """
-        from t10.backend import lowered_parts
+        from t10.backend import lowered_parts, users_codelets
         from t10.profile.steps import timed
 
         if not getattr(self.costs(), "is_fitted", False):
             return self
-        parts, measured = timed(self.parts or lowered_parts(self), self.plan, self.chip, progress)
+        with users_codelets(self):
+            parts, measured = timed(self.parts or lowered_parts(self), self.plan, self.chip, progress)
         return replace(self, measured=measured, plan=recosted(self.plan, measured), parts=parts)
 
     def save(self, folder: str | Path) -> None:

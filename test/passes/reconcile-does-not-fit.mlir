@@ -5,7 +5,7 @@
 // CHECK: reconcile-does-not-fit.mlir:{{[0-9]+}}:8: error: operator 'contraction{{.*}}': needs [[NEED:[0-9]+]] bytes per core while {{.*}}, tiny-16 has 29696 (it fits with {{.*}})
 // CHECK-NOT: error:
 // CHECK: note: every core then holds
-// CHECK: note: {{ *}}20,480 code and stacks (reserved)
+// CHECK: note: {{ *}}20,544 code and stacks (reserved), and what loads may read ahead
 // CHECK-NEXT: note: {{ *}}8,192 weights at rest (2 of them, spread over all cores)
 // CHECK: note: tried:
 // CHECK-NEXT: note: contraction{{.*}} on its smallest plan, f_op = [{{.*}}]
