@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
-from support import specs
+from support import models, specs
 
+import t10
 from t10.chip import ChipSpec, load_chip
 from t10.core.graph import Graph
 from t10.cost import IpuCostModel
@@ -127,3 +129,13 @@ def test_planning_raises_the_explanation() -> None:
     with pytest.raises(InfeasiblePlanError, match=r"\(it fits with .*\)$") as caught:
         plan_module(replace(LAYERS, name="large"), chip_with(320_000))
     assert caught.value.details[0].startswith("every core then holds")
+
+
+def test_pins_of_one_chip_that_do_not_fit_say_so_whatever_other_chips_take(tmp_path: Path) -> None:
+    """Remedies try chips with fewer cores, for which the pinned plans are none."""
+    model = models.mlp(tmp_path / "mlp.onnx")
+    made = t10.compile(model, "test-16")
+    made.save(tmp_path / "out")
+    small = made.chip.model_copy(update={"sram_bytes": made.plan.peak_bytes})
+    with pytest.raises(InfeasiblePlanError, match="bytes per core"):
+        t10.compile(model, small, plan=tmp_path / "out" / "plan.json")

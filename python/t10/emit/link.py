@@ -249,7 +249,8 @@ def check_fits(program: DeviceProgram, tile: TileMemory) -> None:
         raise InfeasiblePlanError(
             f"code, vertex state, stacks and exchanges take {memory.program_bytes:,} bytes of every tile, the chip "
             f"reserves {memory.data - memory.base:,}",
-            hint="place the data beside the program (program=True), or take a chip whose reserved_bytes covers it",
+            hint="plan and place the data beside the program (program=True; program for t10-reconcile and t10-place), "
+            "or take a chip whose reserved_bytes covers it",
         )
 
 

@@ -32,11 +32,11 @@ STACK_TOP = MEMORY.interleaved_base - OVERREAD_BYTES
 KEPT_MACHINES = 64
 
 
-def cycles_of(task: Task) -> int | None:
+def cycles_of(task: Task, offsets_bytes: tuple[int, ...] = ()) -> int | None:
     """Return the cycles of a task on one tile, its launch left out; None where what it touches does not fit a tile.
 
-    Operands lie in memory elements of their own in the interleaved region. Raises `UnsupportedOpError` for what no
-    codelet computes.
+    Operands lie in memory elements of their own in the interleaved region, at offsets of less than 16 bytes in them.
+    Raises `UnsupportedOpError` for what no codelet computes.
     """
     addresses = _addresses(task)
     if addresses is None:
@@ -45,6 +45,8 @@ def cycles_of(task: Task) -> int | None:
     scratch = _scratch(compiled, addresses.pop())
     if scratch is None:
         return None
+    if offsets_bytes:
+        addresses = [address + more for address, more in zip(addresses, offsets_bytes, strict=True)]
     machine, image = _machine(compiled.codelet)
     memory = machine.memory(0)
     for number, (operand, address) in enumerate(zip(task.inputs, addresses, strict=False)):

@@ -12,16 +12,18 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from t10.chip import ChipSpec
+from t10.core.arrays import Ints
 from t10.core.device import Copy, Exchange, Execute, Step
 from t10.core.schedule import ModulePlan
-from t10.core.tile import TileRange
+from t10.core.tile import WIDE_BYTES, TileRange
 from t10.emit.builder import Job
 from t10.emit.link import Parts, buffer_of
-from t10.emit.vertices import Lie, tasks
+from t10.emit.vertices import Lie, Work, tasks
 from t10.profile.measure import cycles_of
 from t10.sim.device.phase import ExchangeModel, pattern_time
 
 Progress = Callable[[str, int, int], None]
+MOST_OFFSETS = 8
 
 
 def timed(
@@ -73,7 +75,11 @@ class _Clock:
         key = (job.number, lie)
         if key not in self._jobs:
             nest, work = self.parts.builder.kept.compiled.content(job.number)
-            found = [cycles_of(task) for _, task in tasks(nest, work, lie)]
+            found = [
+                cycles_of(task, tuple(offsets))
+                for chosen, task in tasks(nest, work, lie)
+                for offsets in _offsets(work, chosen)
+            ]
             known = [each for each in found if each is not None]
             self._jobs[key] = (
                 max(known, default=0) + self.chip.launch_cycles if len(known) == len(found) else None
@@ -100,3 +106,9 @@ class _Clock:
                 is_neighbour=copy.kind == "shift",
             ).cycles
         return self._copies[key]
+
+
+def _offsets(work: Work, chosen: Ints) -> list[list[int]]:
+    """Return the different offsets at which operands begin on some tiles, as far as code asks for them."""
+    different = np.unique(work.offsets[chosen] % WIDE_BYTES, axis=0)
+    return different[:MOST_OFFSETS].tolist()
