@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support import models, specs
+from support import specs
 
 import t10
 from t10.chip import ChipSpec, load_chip
@@ -27,6 +27,22 @@ MODELS = {
     "layer norm": specs.layer_norm_graph(512, 1024),
     "conv": specs.one_operator_graph(specs.conv2d(4, 16, 32, 32, 32, 3, 3, pad=1)),
 }
+
+
+TWO_PRODUCTS = """
+func.func @main(%x: tensor<64x128xf16>, %w: tensor<128x128xf16> {t10.weight}, %v: tensor<128x128xf16> {t10.weight})
+    -> tensor<64x128xf16> {
+  %zero = arith.constant 0.0 : f16
+  %empty = tensor.empty() : tensor<64x128xf16>
+  %a0 = linalg.fill ins(%zero : f16) outs(%empty : tensor<64x128xf16>) -> tensor<64x128xf16>
+  %a = linalg.matmul ins(%x, %w : tensor<64x128xf16>, tensor<128x128xf16>)
+    outs(%a0 : tensor<64x128xf16>) -> tensor<64x128xf16>
+  %b0 = linalg.fill ins(%zero : f16) outs(%empty : tensor<64x128xf16>) -> tensor<64x128xf16>
+  %b = linalg.matmul ins(%a, %v : tensor<64x128xf16>, tensor<128x128xf16>)
+    outs(%b0 : tensor<64x128xf16>) -> tensor<64x128xf16>
+  return %b : tensor<64x128xf16>
+}
+"""
 
 
 def chip_with(n_bytes: int) -> ChipSpec:
@@ -133,9 +149,8 @@ def test_planning_raises_the_explanation() -> None:
 
 def test_pins_of_one_chip_that_do_not_fit_say_so_whatever_other_chips_take(tmp_path: Path) -> None:
     """Remedies try chips with fewer cores, for which the pinned plans are none."""
-    model = models.mlp(tmp_path / "mlp.onnx")
-    made = t10.compile(model, "test-16")
-    made.save(tmp_path / "out")
-    small = made.chip.model_copy(update={"sram_bytes": made.plan.peak_bytes})
+    module = tmp_path / "model.mlir"
+    module.write_text(TWO_PRODUCTS, encoding="utf-8")
+    t10.compile(module, "test-16:sram_bytes=40960").save(tmp_path / "out")
     with pytest.raises(InfeasiblePlanError, match="bytes per core"):
-        t10.compile(model, small, plan=tmp_path / "out" / "plan.json")
+        t10.compile(module, "test-16:sram_bytes=30720", plan=tmp_path / "out" / "plan.json")

@@ -76,7 +76,11 @@ def test_a_pass_that_breaks_a_layout_is_found_out_and_exits_5(run: Run) -> None:
 
 def test_a_module_that_does_not_read_back_is_not_written(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = MODULE.replace("4xf16", "4xf16, #rtensor.linear<{cores = 0}>")
-    monkeypatch.setattr("t10.opt.main.asm", lambda *_: broken)  # pyright: ignore[reportUnknownLambdaType]
+
+    def asm(*_: object) -> str:
+        return broken
+
+    monkeypatch.setattr("t10.opt.main.asm", asm)
     code, out, err = run()
     assert (code, out) == (70, "")
     assert "argument #0: linear layout on cores = 0, expected at least 1" in err
