@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -15,6 +14,7 @@ from t10.passes.bridge.read_program import read_program
 from t10.passes.device.write import write_graph
 from t10.passes.place import check_places, program_plan
 from t10.passes.planning import PlanningPass, is_lowered
+from t10.passes.registry import option
 from t10.plan.schedule import costed_arrivals
 
 
@@ -22,18 +22,19 @@ from t10.plan.schedule import costed_arrivals
 class LowerIpu(PlanningPass):
     """Turn every function into an ipu.graph for the chip, data where it is placed.
 
-    Passes that this one has to run first leave room for the program (their option `program`). A module that was placed
-    without it is refused where its program finds no room.
+    Passes that this one has to run first get its options. A module that was placed without `program` is refused where
+    its program finds no room.
     """
 
     name: ClassVar[str] = "t10-lower-ipu"
     prerequisites: ClassVar[tuple[str, ...]] = ("t10-place",)
-    hands_down: ClassVar[Mapping[str, Any]] = {"program": True}
     reads: ClassVar[str] = "the compute-shift level, placed"
     leaves: ClassVar[str] = (
         "an `ipu.graph` per function: allocations, codelets, compute sets with vertices on tiles, exchange patterns, "
         "host tensors, the program"
     )
+
+    program: bool = option(True, help="passes that run before this one leave room for the program")
 
     def apply(self, module: Any) -> None:
         """Replace the function by its graph."""

@@ -224,3 +224,5 @@ def test_measured_steps_are_kept_with_the_plan(tmp_path: Path) -> None:
     again = Executable.load(tmp_path)
     assert dict(again.measured) == dict(measured.measured)
     assert again.report().total_cycles == measured.report().total_cycles
+    again.save(tmp_path / "again")
+    assert (tmp_path / "again" / "plan.json").read_bytes() == (tmp_path / "plan.json").read_bytes()

@@ -63,4 +63,6 @@ def _recosted(scheduled: ScheduledOperator, measured: tuple[int, ...]) -> Schedu
         relayout=sum(cycles for operand, cycles in arrived.items() if kinds[operand] == "relayout"),
         setup=sum(cycles for operand, cycles in arrived.items() if kinds[operand] == "setup"),
     )
-    return replace(scheduled, active=replace(scheduled.active, cycles=total), arrivals=arrivals)
+    active = replace(scheduled.active, cycles=total)
+    front = tuple(active if each.plan == active.plan else each for each in scheduled.pareto)
+    return replace(scheduled, active=active, arrivals=arrivals, pareto=front)
