@@ -1,23 +1,25 @@
-"""Which words of a vertex's state code reads, `ld32 $r, $mvertex_base, $mzero, NUMBER`, and how to have it read others."""
+"""Which words of a vertex's state code reads, and how to have it read others."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 
-LOAD = re.compile(r"(\bld32 \$\w+, \$mvertex_base, \$mzero, )(\d+)\b")
+LOAD = re.compile(r"(\bld32 +\$\w+, *\$mvertex_base, *(?:\$mzero, *)?)(0x[0-9a-fA-F]+|\d+)\b")
+TABLE = re.compile(r"\bldz16 +\$\w+, *\$mvertex_base, *\$m\d+, *\d+")
+"""The load of a number that a worker finds by its own number."""
 
 
 def words_read(code: str) -> frozenset[int]:
     """Return the numbers of the words that are loaded one by one."""
-    return frozenset(int(number) for _, number in LOAD.findall(code))
+    return frozenset(int(number, 0) for _, number in LOAD.findall(code))
 
 
 def is_read_by_word(code: str) -> bool:
-    """Return whether nothing else of the state is used."""
+    """Return whether the state is used in no other way."""
     return "$mvertex_base" not in LOAD.sub("", code)
 
 
 def renumbered(code: str, numbers: Mapping[int, int]) -> str:
     """Return code that loads word `numbers[n]` instead of n; words without a number stay."""
-    return LOAD.sub(lambda found: f"{found[1]}{numbers.get(int(found[2]), int(found[2]))}", code)
+    return LOAD.sub(lambda found: f"{found[1]}{numbers.get(int(found[2], 0), int(found[2], 0))}", code)
