@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 
-from t10.codelets.state_words import TABLE, is_read_by_word, renumbered, words_read
+from t10.codelets.state_words import TABLE, is_read_by_word, renumbered
 from t10.core.codelet import Compiled, Field, Pointer
 
 CODELETS = 4096
@@ -38,8 +38,7 @@ def in_place(compiled: Compiled, inputs: tuple[int, ...], output: int) -> Compil
         for number, field, word in pointers
         if word.operand in inputs and (word.offset_bytes, field.dtype) in places
     }
-    is_by_word = is_read_by_word(TABLE.sub("", code)) and shared.keys() <= words_read(code)
-    if not shared or codelet.kind != "multi" or not is_by_word:
+    if not shared or codelet.kind != "multi" or not is_read_by_word(TABLE.sub("", code)):
         return compiled
     fields, words = list(codelet.fields), list(compiled.words)
     names = {fields[number].name: fields[target].name for number, target in shared.items()}

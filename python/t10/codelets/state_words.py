@@ -10,11 +10,6 @@ TABLE = re.compile(r"\bldz16 +\$\w+, *\$mvertex_base, *\$m\d+, *\d+")
 """The load of a number that a worker finds by its own number."""
 
 
-def words_read(code: str) -> frozenset[int]:
-    """Return the numbers of the words that are loaded one by one."""
-    return frozenset(int(number, 0) for _, number in LOAD.findall(code))
-
-
 def is_read_by_word(code: str) -> bool:
     """Return whether the state is used in no other way."""
     return "$mvertex_base" not in LOAD.sub("", code)
