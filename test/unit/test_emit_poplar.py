@@ -245,8 +245,8 @@ def codelet(**changes: Any) -> Codelet:
 
 def test_a_vertex_class_has_one_word_per_field_in_order() -> None:
     text = codelets_text((codelet(),))
-    assert 'class [[poplar::constraint("elem(*x) != elem(*y)")]] Test : public SupervisorVertex {' in text
-    fields = text[text.index("isExternalCodelet") : text.index("bool compute()")].splitlines()[1:-2]
+    assert 'class [[poplar::constraint("elem(*x) != elem(*y)")]] Test : public SupervisorIf<T10_IN_ASSEMBLY> {' in text
+    fields = text[text.index("isExternalCodelet") : text.index("#if T10_IN_ASSEMBLY\n")].splitlines()[1:-1]
     assert [line.strip() for line in fields] == [
         "Input<Vector<half, VectorLayout::ONE_PTR, 8, true>> x;",
         "InOut<Vector<float, VectorLayout::ONE_PTR, 8>> y;",
@@ -257,6 +257,30 @@ def test_a_vertex_class_has_one_word_per_field_in_order() -> None:
         "float a;",
     ]
     assert "const long long *table = view<const long long>(&this->table[0]);" in text
+
+
+def test_a_supervisor_has_no_cpp_body_and_workers_run_it_where_there_is_no_assembly() -> None:
+    text = codelets_text((codelet(),))
+    head, in_assembly, elsewhere = text[text.index("class [[") :].split("bool compute(")
+    assert head.endswith('#if T10_IN_ASSEMBLY\n  __attribute__((target("supervisor"))) ')
+    assert in_assembly.startswith(") { return true; }")
+    assert in_assembly.endswith("#else\n  ")
+    assert elsewhere.startswith("unsigned worker) {")
+    assert "if (worker == 0)\n      one_share(0);" in elsewhere
+
+
+@pytest.mark.parametrize(
+    ("dtype", "is_cpp", "loop"),
+    [
+        ("f32", False, "for (unsigned part = worker; part < 6; part += numWorkers())"),
+        ("f16", True, "for (unsigned part = worker; part < 6; part += numWorkers())"),
+        ("f16", False, "for (unsigned part = 0; worker == 0 && part < 6; ++part)"),
+        ("i1", False, "for (unsigned part = 0; worker == 0 && part < 6; ++part)"),
+    ],
+)
+def test_workers_do_not_store_into_one_word(dtype: str, is_cpp: bool, loop: str) -> None:
+    fields = (Field("x", "in", "f16", 8), Field("y", "out", dtype, 8), Field("n", "u32"))
+    assert loop in codelets_text((codelet(kind="multi", fields=fields, apart=(), is_cpp=is_cpp),))
 
 
 def test_codelets_of_one_name_must_be_equal() -> None:

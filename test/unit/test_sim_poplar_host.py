@@ -291,17 +291,53 @@ public:
   }
 };
 
-class B : public SupervisorVertex {
+class B : public SupervisorIf<T10_IN_ASSEMBLY> {
 public:
   int k;
 
-  bool compute() {
-    return true;
+#if T10_IN_ASSEMBLY
+  __attribute__((target("supervisor"))) bool compute() { return true; }
+#else
+  bool compute(unsigned worker) {
+    return worker > 0.5f;
   }
+#endif
 };
 } // namespace t10
 """
     a, b = vertex_classes(text)
-    assert (a.name, a.fields, a.apart) == ("t10::A", ("a", "b", "n", "f"), (("a", "b"),))
-    assert (b.name, b.fields, b.apart) == ("t10::B", ("k",), ())
+    assert (a.name, a.fields, a.apart, a.is_supervisor) == (
+        "t10::A",
+        ("a", "b", "n", "f"),
+        (("a", "b"),),
+        False,
+    )
+    assert (b.name, b.fields, b.apart, b.is_supervisor) == ("t10::B", ("k",), (), True)
     assert 'poplar_host::field("n", &t10::A::n)' in registry_text(text)
+
+
+@pytest.mark.parametrize(
+    ("base", "compute", "message"),
+    [
+        ("SupervisorVertex", "bool compute() {", r"compute lacks __attribute__\(\(target\(\"supervisor"),
+        ("SupervisorIf<T10_IN_ASSEMBLY>", "bool compute(unsigned) {", r"compute lacks __attribute__"),
+        (
+            "SupervisorVertex",
+            '__attribute__((target("supervisor"))) bool compute() { out[0] = 2.5 * x;',
+            r"vertex class A: compute runs on the supervisor, .* names 2\.5",
+        ),
+        ("SupervisorVertex", '__attribute__((target("supervisor"))) bool compute() { half y;', "names half"),
+        ("SupervisorVertex", '__attribute__((target("supervisor"))) bool compute() {', "a host has no super"),
+        (
+            "MultiVertex",
+            '__attribute__((target("supervisor"))) bool compute(unsigned) {',
+            "is no supervisor's but has",
+        ),
+        ("Codelet", "bool compute() {", "derives from Codelet"),
+        ("Vertex", "bool calculate() {", "has no method compute"),
+    ],
+)
+def test_vertex_classes_that_popc_would_refuse_are_refused(base: str, compute: str, message: str) -> None:
+    text = f"class A : public {base} {{\npublic:\n  int n;\n\n  {compute}\n    return true;\n  }}\n}};\n"
+    with pytest.raises(InputError, match=message):
+        vertex_classes(text)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import textwrap
 
 from t10.core.codelet import POINTERS, Codelet, Field, by_name
+from t10.core.tile import N_WORKERS
 from t10.emit.poplar.names import comment
 from t10.emit.poplar.types import SCRATCH, poplar_type
 
 WORDS = {"u32": "unsigned", "i32": "int", "f32": "float"}
+WORD_BYTES = 4
 EDGES = {"in": "Input", "out": "InOut", "inout": "InOut", "scratch": "Output"}
 
 SIMULATOR = "T10_SIMULATOR"
@@ -34,7 +36,13 @@ CPP_HEADER = """\
 using namespace poplar;
 
 namespace t10 {
+
+// Supervisors have no floating-point unit: workers run the C++ body of a vertex whose assembly begins on one.
+template <bool in_assembly> using SupervisorIf = std::conditional_t<in_assembly, SupervisorVertex, MultiVertex>;
 """
+SUPERVISOR = '  __attribute__((target("supervisor"))) bool compute() { return true; } // the code is in codelets.S\n'
+ONE_WORKER = "Its parts follow each other, and workers cannot wait for each other: one does all."
+NARROW = "Storing less than a word stores the word around it: one worker does all."
 ASSEMBLY_HEADER = """\
 // Codelets of the program, one section each; codelets.cpp declares their vertex classes and fields.
 #include "poplar/TileConstants.hpp"
@@ -69,24 +77,46 @@ def distinct(codelets: tuple[Codelet, ...]) -> tuple[Codelet, ...]:
 
 
 def _vertex_class(codelet: Codelet) -> str:
-    is_multi = codelet.kind == "multi"
-    base = "MultiVertex" if is_multi else "SupervisorVertex"
     apart = ", ".join(f'"elem(*{a}) != elem(*{b})"' for a, b in codelet.apart)
     constraint = f"[[poplar::constraint({apart})]] " if apart else ""
+    base = "MultiVertex" if codelet.kind == "multi" else "SupervisorIf<T10_IN_ASSEMBLY>"
     fields = "".join(f"  {_declaration(field)}\n" for field in codelet.fields)
-    views = "".join(f"    {_view(field)}\n" for field in codelet.fields if field.kind in POINTERS)
-    worker = "" if is_multi else "    const unsigned worker = 0;\n"
-    unused = "".join(
-        f"    (void){name};\n" for name in ("worker", *(f.name for f in codelet.fields if f.kind in POINTERS))
-    )
-    body = textwrap.indent(textwrap.dedent(codelet.cpp_reference).strip(), "    ")
-    tail = "" if body.rstrip().rsplit("\n", 1)[-1].strip().startswith("return ") else "    return true;\n"
+    compute = _compute(codelet)
+    if codelet.kind == "supervisor":
+        compute = f"#if T10_IN_ASSEMBLY\n{SUPERVISOR}#else\n{compute}#endif\n"
     return (
         f"{comment(f'{codelet.name}: {codelet.summary}')}"
         f"class {constraint}{codelet.name} : public {base} {{\npublic:\n"
         f"  static const bool isExternalCodelet = {'false' if codelet.is_cpp else 'T10_IN_ASSEMBLY'};\n{fields}\n"
-        f"  bool compute({'unsigned worker' if is_multi else ''}) {{\n{worker}{views}{unused}{body}\n"
-        f"{tail}  }}\n}};\n"
+        f"{compute}}};\n"
+    )
+
+
+def _compute(codelet: Codelet) -> str:
+    """Return the method that workers run: a C++ reference is written for `N_WORKERS` shares of the work."""
+    names = [field.name for field in codelet.fields if field.kind in POINTERS]
+    views = "".join(f"    {_view(field)}\n" for field in codelet.fields if field.kind in POINTERS)
+    unused = "".join(f"      (void){name};\n" for name in ("worker", *names))
+    body = textwrap.indent(textwrap.dedent(codelet.cpp_reference).strip(), "      ")
+    tail = "" if body.rsplit("\n", 1)[-1].strip().startswith("return ") else "      return true;\n"
+    if codelet.kind == "supervisor":
+        why, loop = ONE_WORKER, "if (worker == 0)\n      one_share(0);"
+    elif _has_narrow_stores(codelet):
+        why, loop = NARROW, f"for (unsigned part = 0; worker == 0 && part < {N_WORKERS}; ++part)\n      one_share(part);"
+    else:
+        why, loop = "", f"for (unsigned part = worker; part < {N_WORKERS}; part += numWorkers())\n      one_share(part);"
+    return (
+        f"  bool compute(unsigned worker) {{\n{views}"
+        f"    const auto one_share = [&](unsigned worker) -> bool {{\n{unused}{body}\n{tail}    }};\n"
+        f"{comment(why, '    ')}    {loop}\n    return true;\n  }}\n"
+    )
+
+
+def _has_narrow_stores(codelet: Codelet) -> bool:
+    """Return whether T10's own C++ reference stores elements narrower than a word; users divide their own code."""
+    written = [field for field in codelet.fields if field.kind in ("out", "inout", "scratch")]
+    return not codelet.is_cpp and any(
+        field.kind == "scratch" or poplar_type(field.dtype).size_bytes < WORD_BYTES for field in written
     )
 
 

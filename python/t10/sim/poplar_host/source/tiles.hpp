@@ -103,7 +103,7 @@ public:
       std::memcpy(word, &value, sizeof value);
       word += sizeof value;
     }
-    const auto kind = type.is_multi ? t10::isa::VertexKind::kMulti : t10::isa::VertexKind::kSupervisor;
+    const auto kind = type.is_supervisor ? t10::isa::VertexKind::kSupervisor : t10::isa::VertexKind::kMulti;
     try {
       return static_cast<std::uint64_t>(machine->run_vertex(static_cast<int>(tile), entry(type), state, kind));
     } catch (const t10::isa::Trap &trap) {
