@@ -38,7 +38,7 @@ def index_bounds(graph: Graph) -> dict[str, int]:
 
 
 def _draw(value: TensorValue, bound: int | None, generator: np.random.Generator) -> NDArray[Any]:
-    dtype = numpy_dtype(value.dtype)
+    dtype = numpy_dtype(value.host_dtype)
     if dtype.kind == "f":
         return np.asarray(generator.standard_normal(value.shape)).astype(dtype)
     drawn = np.asarray(generator.integers(0, 2 if bound is None else bound, value.shape)).astype(dtype)

@@ -24,7 +24,6 @@ from t10.report.table import KINDS, cycles_line, milliseconds_text
 from t10.report.trace import simulated_trace, write_trace
 from t10.sim.device import DeviceResult
 from t10.sim.result import SimResult
-from t10.unsigned import as_declared
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -37,8 +36,7 @@ def run_run(arguments: Arguments) -> int:
         raise InputError("--trace needs an engine that counts cycles", hint="take --engine plan or iss")
     check_writable(arguments.outputs, arguments.trace)
     if arguments.inputs is None:
-        drawn = random_inputs(executable.plan.graph, arguments.seed)
-        inputs = as_declared(drawn, executable.unsigned)
+        inputs = random_inputs(executable.plan.graph, arguments.seed)
     else:
         inputs = read_arrays(arguments.inputs)
     console = stdout(quiet=arguments.quiet)

@@ -18,7 +18,6 @@ from t10.errors import InputError
 from t10.random_inputs import random_inputs
 from t10.reference import Comparison, compare, default_tolerance, run_onnx_runtime, split_reference
 from t10.report.table import milliseconds_text
-from t10.unsigned import as_declared
 
 EXIT_DIFFERS = 1
 
@@ -42,7 +41,7 @@ def run_verify(arguments: Arguments) -> int:
         graph = executable.plan.graph
         inputs = given
         if arguments.inputs is None:
-            inputs = as_declared(random_inputs(graph, arguments.seed), executable.unsigned)
+            inputs = random_inputs(graph, arguments.seed)
         result = executable.execute(inputs, progress=progress)
     if not references:
         references = run_onnx_runtime(arguments.model, inputs)
