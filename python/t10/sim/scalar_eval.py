@@ -15,6 +15,7 @@ from t10.core.arrays import Array
 from t10.core.dtypes import numpy_dtype
 from t10.core.scalar import ScalarFunction, ScalarOp, parse_constant
 from t10.errors import UnsupportedOpError
+from t10.sim.combine import larger, smaller
 from t10.sim.special import erf, erfc
 
 IndexOf = Callable[[int], Array]
@@ -57,6 +58,15 @@ def _subtract(a: Array, b: Array) -> Array:
     return np.logical_xor(a, b) if a.dtype.kind == "b" else a - b
 
 
+def _but_nan(extreme: Operation) -> Operation:
+    """Return an operation that hands out the other operand where one is a NaN."""
+
+    def apply(a: Array, b: Array) -> Array:
+        return extreme(np.where(np.isnan(a), b, a), np.where(np.isnan(b), a, b))
+
+    return apply
+
+
 def _reciprocal_root(x: Array) -> Array:
     return x.dtype.type(1) / np.sqrt(x)
 
@@ -68,7 +78,8 @@ def _power_of_integer(a: Array, b: Array) -> Array:
 PLAIN: dict[str, Operation] = {
     "arith.addf": np.add, "arith.subf": np.subtract, "arith.mulf": np.multiply, "arith.divf": np.divide,
     "arith.remf": np.fmod, "arith.negf": np.negative,
-    "arith.maximumf": np.maximum, "arith.minimumf": np.minimum, "arith.maxnumf": np.fmax, "arith.minnumf": np.fmin,
+    "arith.maximumf": larger, "arith.minimumf": smaller,
+    "arith.maxnumf": _but_nan(larger), "arith.minnumf": _but_nan(smaller),
     "arith.addi": _ones_complement_add, "arith.subi": _subtract, "arith.muli": np.multiply,
     "arith.divsi": _divide_truncating, "arith.floordivsi": np.floor_divide, "arith.ceildivsi": _divide_rounding_up,
     "arith.remsi": np.fmod, "arith.divui": _unsigned(np.floor_divide), "arith.remui": _unsigned(np.fmod),

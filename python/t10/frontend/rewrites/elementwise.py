@@ -73,7 +73,7 @@ def _dropout(site: Site) -> bool:
 
 def _cast(site: Site) -> bool:
     """Go from floats to uint8 over i32: 128 and more have no place in a byte with a sign, which is what there is."""
-    if site.option("to", 0) != KIND.UINT8 or site.kind(0) not in (KIND.FLOAT, KIND.FLOAT16, KIND.DOUBLE):
+    if site.option("to", 0) != KIND.UINT8 or site.kind(0) not in _FLOATS:
         return False
     site.cast(site.cast(site.input(0), KIND.INT32), KIND.UINT8, output=site.node.output[0])
     return True
@@ -88,6 +88,18 @@ def _bit_cast(site: Site) -> bool:
     return True
 
 
+def _sign(site: Site) -> bool:
+    """Keep the sign of a NaN a NaN: what is neither above nor below 0 is handed out, -0 as 0."""
+    kind = site.kind(0)
+    if kind not in _FLOATS:
+        return False
+    x, zero = site.input(0), site.scalar(0, kind)
+    rest = site.op("Where", site.op("Less", x, zero), site.scalar(-1, kind), site.op("Add", x, zero))
+    site.op("Where", site.op("Greater", x, zero), site.scalar(1, kind), rest, output=site.node.output[0])
+    return True
+
+
+_FLOATS = (KIND.FLOAT, KIND.FLOAT16, KIND.DOUBLE)
 _SAME_BITS = frozenset(
     {
         *((KIND.INT8, KIND.UINT8), (KIND.UINT8, KIND.INT8), (KIND.UINT32, KIND.INT32)),
@@ -116,4 +128,5 @@ RULES: dict[str, Rule] = {
     "Einsum": _einsum,
     "Gelu": _gelu,
     "LpNormalization": _lp_normalization,
+    "Sign": _sign,
 }
