@@ -18,6 +18,8 @@ from t10.conformance.verdict import Verdict
 _WALL_FACTOR = 10
 """A process may be without a core for most of the time; what sleeps longer than this is stopped too."""
 _POLL_SECONDS = 1.0
+_MOST_JUDGED = 100
+"""Tests that a process runs before another one takes its place: address space of simulated tiles is not given back."""
 
 AnyCase = Case | GridCase
 Progress = Callable[[Verdict, int, int], None]
@@ -39,6 +41,7 @@ class _Worker:
     case: AnyCase | None = None
     started: float = 0.0
     seconds: int = field(default=0)
+    n_judged: int = field(default=0)
 
 
 def run_cases(
@@ -61,6 +64,9 @@ def run_cases(
             verdicts[verdict.name] = verdict
             if progress:
                 progress(verdict, len(verdicts), len(cases))
+            worker.n_judged += 1
+            if worker.n_judged == _MOST_JUDGED and worker.process.is_alive():
+                _stop(worker)
             if not worker.process.is_alive():
                 workers[place] = worker = _start(cases, limits)
             _give(worker, waiting, limits)
