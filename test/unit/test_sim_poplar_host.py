@@ -197,7 +197,7 @@ def test_two_vertices_that_write_the_same_words_stop(tmp_path: Path, objects: Pa
         replace(s, groups=(*s.groups, replace(s.groups[0], tiles=(2,)))) if s.kind == "fill" else s
         for s in case.program.compute_sets
     )
-    with pytest.raises(SimTrap, match=r"Test_fill on tile 2 and .* touch the same words"):
+    with pytest.raises(SimTrap, match=r"Test_fill\.out on tile 2 and .* touch the same words"):
         run(case, tmp_path, objects, replace(case.program, compute_sets=sets))
 
 

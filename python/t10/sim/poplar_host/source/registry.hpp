@@ -114,6 +114,8 @@ public:
   virtual void begin(unsigned n_tiles) = 0;
   // `n_bytes` of a tile's memory, aligned to 64 bytes.
   virtual char *take(unsigned tile, std::size_t n_bytes, const Demand &demand) = 0;
+  // Set $FP_ICTL of all tiles.
+  virtual void set_floating_point(unsigned fp_control) = 0;
   // Run a vertex on a tile and return its cycles: its words are in `object`, pointers as addresses of this machine.
   virtual std::uint64_t run(unsigned tile, const VertexType &type, const char *object) = 0;
 };
