@@ -1,4 +1,4 @@
-"""Small quantised networks: a residual one of convolutions and a transformer block, as QDQ pairs or with QLinear operators.
+"""Small quantised networks: residual convolutions and a transformer block, as QDQ pairs or with QLinear operators.
 
     Kind("uint8", "int8", per_channel=True)       activations of uint8, weights of int8, a scale per output channel
 

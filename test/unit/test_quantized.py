@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
 from support.engines import by_runtime, on_every_engine, on_simulators
 from support.quantized_models import IMAGE, KINDS, TOKENS, WIDTH, Kind, residual_network, transformer_block
 
@@ -28,6 +29,59 @@ def check(found: dict[str, dict[str, Array]], due: dict[str, Array], n_quanta: i
             assert distance.max() <= n_quanta, (
                 f"{engine} {name}: {np.count_nonzero(distance)} of {distance.size}"
             )
+
+
+def integers(kind: Any, *shape: int) -> Array:
+    """Return numbers of the whole range of a type."""
+    limits = np.iinfo(kind)
+    return np.random.default_rng(len(shape)).integers(limits.min, limits.max, shape, kind, endpoint=True)
+
+
+def test_long_sums_and_halves_are_exact(tmp_path: Path) -> None:
+    """Sums beyond 2^24 are no f32, and these scales give many quotients that end in a half."""
+    a, b, x = integers(np.uint8, 24, 600), integers(np.int8, 600, 8), integers(np.uint8, 1, 32, 5, 5)
+    c, d = integers(np.uint8, 64, 8), integers(np.int8, 8, 16)
+    w = integers(np.int8, 6, 32, 3, 3)
+    weights = {
+        "b": b,
+        "d": d,
+        "w": w,
+        "s": np.array(0.1, np.float32),
+        "t": np.array(25, np.float32),
+        "u": np.array(2.5, np.float32),
+        "z": np.array(7, np.uint8),
+        "m": np.array(11, np.uint8),
+        "n": np.array(0, np.int8),
+        "bias": np.arange(6, dtype=np.int32) * 20_000_000,
+    }
+    nodes = [
+        helper.make_node("QLinearMatMul", ["a", "s", "z", "b", "s", "n", "t", "m"], ["p"]),
+        helper.make_node("QLinearConv", ["x", "s", "z", "w", "s", "n", "t", "m"], ["q"], pads=[1, 1, 1, 1]),
+        helper.make_node("QLinearConv", ["x", "s", "z", "w", "s", "n", "t", "m", "bias"], ["r"]),
+        helper.make_node("QLinearMatMul", ["c", "s", "z", "d", "s", "n", "u", "m"], ["h"]),
+        helper.make_node("MatMulInteger", ["a", "b", "z"], ["i"]),
+        helper.make_node("MatMulInteger", ["c", "d", "z"], ["k"]),
+        helper.make_node("ConvInteger", ["x", "w", "z"], ["j"]),
+    ]
+    u8, i32 = TensorProto.UINT8, TensorProto.INT32
+    outputs = {"p": (u8, (24, 8)), "q": (u8, (1, 6, 5, 5)), "r": (u8, (1, 6, 3, 3)), "i": (i32, (24, 8))}
+    outputs |= {"h": (u8, (64, 16)), "j": (i32, (1, 6, 3, 3)), "k": (i32, (64, 16))}
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [
+            helper.make_tensor_value_info(name, u8, value.shape)
+            for name, value in (("a", a), ("c", c), ("x", x))
+        ],
+        [helper.make_tensor_value_info(name, *kind) for name, kind in outputs.items()],
+        [numpy_helper.from_array(value, name) for name, value in weights.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    inputs = {"a": a, "c": c, "x": x}
+    due = by_runtime(model, inputs)
+    assert np.count_nonzero(due["k"] % 250 == 125), "nothing is near a half"
+    assert all(is_spread(due[name]) for name in "hpq")
+    check(on_simulators(model, inputs, tmp_path), due, 0)
 
 
 def is_spread(values: Array) -> bool:
