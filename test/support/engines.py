@@ -27,6 +27,14 @@ def on_every_engine(model: Any, inputs: Arrays, folder: Path, chip: str = "test-
     }
 
 
+def on_simulators(model: Any, inputs: Arrays, folder: Path, chip: str = "test-16") -> dict[str, Arrays]:
+    """Return the outputs of the plan simulator and of the instruction-set simulator."""
+    path = folder / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    executable = t10.compile(path, chip)
+    return {"plan": executable.run(inputs), "iss": dict(run_on_tiles(executable, inputs).outputs)}
+
+
 def by_runtime(model: Any, inputs: Arrays) -> Arrays:
     """Return what ONNX Runtime computes as the operators stand: no fusions, which may round elsewhere.
 
