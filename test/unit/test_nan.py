@@ -114,7 +114,7 @@ def test_extremes_behind_a_product_keep_nans(dtype: Any, tmp_path: Path) -> None
         tmp_path / "m.onnx",
         nodes,
         {"x": (kind, [9, 24])},
-        {name: (kind, None) for name in ("clipped", "rectified", "largest")},
+        dict.fromkeys(("clipped", "rectified", "largest"), (kind, None)),
         w=rng.integers(1, 4, (24, 17)).astype(dtype),
         w2=rng.integers(1, 4, (24, 16)).astype(dtype),
         low=np.array(-20, dtype),
