@@ -9,8 +9,8 @@ becomes
 %z = arith.maximumf %x, %y : f32
 ```
 
-torch-mlir writes maxima, minima, clamps and rectifiers so, and drops the NaN of one operand or the other, which PyTorch,
-ONNX Runtime and IEEE 754-2019 keep. It compares and selects in one body for nothing else.
+torch-mlir writes maxima, minima, clamps and rectifiers so, and drops the NaN of one operand or the other, which
+PyTorch, ONNX Runtime and IEEE 754-2019 keep. It compares and selects in one body for nothing else.
 """
 
 from __future__ import annotations

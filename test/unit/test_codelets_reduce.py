@@ -313,7 +313,7 @@ def test_all_workers_take_part() -> None:
 @pytest.mark.parametrize("dtype", ["f16", "f32"])
 @pytest.mark.parametrize(("combine", "slots"), [("sum", 1), ("max", 2), ("min", 2)])
 def test_one_vector_per_slot(combine: Combine, slots: int, dtype: str) -> None:
-    """The inner loop takes a slot per eight bytes, as poplibs' accumulating loops do; NaNs are watched for in another."""
+    """The inner loop takes a slot per eight bytes, as poplibs' accumulating loops; NaNs are watched for in another."""
     step = 4 if dtype == "f16" else 2
     short, long = (
         check(Task((6, n), (operand(dtype, n, 1),), operand(dtype, 2, 0), combine, identity(), (1,)))

@@ -71,8 +71,13 @@ def _reciprocal_root(x: Array) -> Array:
     return x.dtype.type(1) / np.sqrt(x)
 
 
+def _power(a: Array, b: Array) -> Array:
+    """Return powers; numpy takes the square root for the exponent 1/2, of -0 and -inf, too, which are not as powers."""
+    return np.where(b == 0.5, np.where(a == -np.inf, -a, np.sqrt(a + 0)), np.power(a, b))
+
+
 def _power_of_integer(a: Array, b: Array) -> Array:
-    return np.power(a, b.astype(a.dtype))
+    return _power(a, b.astype(a.dtype))
 
 
 PLAIN: dict[str, Operation] = {
@@ -95,7 +100,7 @@ PLAIN: dict[str, Operation] = {
     "math.atan": np.arctan, "math.atan2": np.arctan2, "math.sinh": np.sinh, "math.cosh": np.cosh,
     "math.tanh": np.tanh, "math.asinh": np.arcsinh, "math.acosh": np.arccosh, "math.atanh": np.arctanh,
     "math.floor": np.floor, "math.ceil": np.ceil, "math.trunc": np.trunc, "math.round": _round_half_away,
-    "math.roundeven": np.rint, "math.powf": np.power, "math.fpowi": _power_of_integer, "math.ipowi": np.power,
+    "math.roundeven": np.rint, "math.powf": _power, "math.fpowi": _power_of_integer, "math.ipowi": np.power,
     "math.copysign": np.copysign,
     "math.isnan": np.isnan, "math.isinf": np.isinf, "math.isfinite": np.isfinite,
 }  # fmt: skip

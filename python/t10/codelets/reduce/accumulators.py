@@ -221,9 +221,7 @@ class Halves:
 
     form: Form = "h"
 
-    def __init__(
-        self, code: Code, combine: Combine, result: int, lanes: int, *, is_widened: bool
-    ) -> None:
+    def __init__(self, code: Code, combine: Combine, result: int, lanes: int, *, is_widened: bool) -> None:
         """`result` is a f16 value; `is_widened`: results are f32."""
         self.combine: Combine = combine
         self.result = result

@@ -33,6 +33,17 @@ def _gelu(site: Site) -> bool:
     return True
 
 
+def _leaky_relu(site: Site) -> bool:
+    """Select by the sign, as ONNX says it: x is handed through from -0 on."""
+    kind = site.kind(0)
+    if kind not in _FLOATS:
+        return False
+    x, zero = site.input(0), site.scalar(0, kind)
+    below = site.op("Mul", x, site.scalar(site.option("alpha", 0.01), kind))
+    site.op("Where", site.op("Less", x, zero), below, x, output=site.node.output[0])
+    return True
+
+
 def _lp_normalization(site: Site) -> bool:
     """Return x / |x|_p along an axis; 0 where the norm is 0."""
     shape, kind = site.shape(0), site.kind(0)
@@ -127,6 +138,7 @@ RULES: dict[str, Rule] = {
     "Dropout": _dropout,
     "Einsum": _einsum,
     "Gelu": _gelu,
+    "LeakyRelu": _leaky_relu,
     "LpNormalization": _lp_normalization,
     "Sign": _sign,
 }
