@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,8 +11,12 @@ import numpy as np
 import pytest
 from support.device_programs import CASES, Case, pattern, reduction, ring, with_codelet
 
+import t10.sim.poplar_host
+from t10.codelets.compile import compile_task
 from t10.core.codelet import Field
 from t10.core.device import DeviceProgram, HostPiece, HostTensor, Reference
+from t10.core.scalar import identity
+from t10.core.task import Task, TaskOperand
 from t10.core.tile import TileMemory
 from t10.emit.poplar.write import write_program
 from t10.errors import InputError, SimTrap
@@ -314,6 +319,32 @@ public:
     )
     assert (b.name, b.fields, b.apart, b.is_supervisor) == ("t10::B", ("k",), (), True)
     assert 'poplar_host::field("n", &t10::A::n)' in registry_text(text)
+
+
+@pytest.mark.parametrize("flags", [("-D__IPU__",), ("-D__IPU__", "-DT10_NO_ASSEMBLY"), ()])
+def test_vertex_classes_compile_for_all_that_popc_makes_of_them(
+    flags: tuple[str, ...], tmp_path: Path
+) -> None:
+    # A supervisor of g++'s machine is any function: no attribute of its own says that there is none.
+    task = Task(
+        (1, 512), (TaskOperand("f32", (512, 1)),), TaskOperand("f32", (1, 0)), "sum", identity(), (1,)
+    )
+    pieces = compile_task(task).codelet
+    assert pieces.kind == "supervisor"
+    case = ring()
+    program = replace(case.program, codelets=(*case.program.codelets, pieces))
+    write_program(program, tmp_path, case.weights)
+    (tmp_path / "classes.cpp").write_text(
+        '#include "codelets.cpp"\n#include <type_traits>\n'
+        f"constexpr bool is_supervisor = std::is_base_of_v<poplar::SupervisorVertex, t10::{pieces.name}>;\n"
+        f"static_assert(is_supervisor == {str(flags == ('-D__IPU__',)).lower()});\n"
+        f"static_assert(t10::{pieces.name}::isExternalCodelet == is_supervisor);\n"
+    )
+    include = Path(t10.sim.poplar_host.__file__).parent / "include"
+    command = ["g++", "-std=c++17", "-fsyntax-only", "-DT10_WORKERS=6", *flags, "-Dtarget(x)=unused"]
+    command += [f"-I{include}", "-iquote", str(tmp_path), str(tmp_path / "classes.cpp")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize(
