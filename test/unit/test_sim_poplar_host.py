@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import shutil
 import subprocess
 from dataclasses import replace
@@ -20,6 +21,7 @@ from t10.core.task import Task, TaskOperand
 from t10.core.tile import TileMemory
 from t10.emit.poplar.write import write_program
 from t10.errors import InputError, SimTrap
+from t10.frontend.half import half_array
 from t10.sim.poplar_host import PoplarHostResult, run_poplar_host, run_program
 from t10.sim.poplar_host.build import VertexCode, build
 from t10.sim.poplar_host.popc import registry_text, vertex_classes
@@ -275,6 +277,35 @@ def test_without_a_compiler_there_is_a_hint(
     monkeypatch.setattr(shutil, "which", found_nothing)
     with pytest.raises(InputError, match=r"g\+\+ is not on the path \(install a C\+\+17 compiler"):
         build(tmp_path, objects)
+
+
+NARROW = """\
+#include <poplar/HalfFloat.hpp>
+extern "C" void narrow(const float *from, unsigned short *to, unsigned n) {
+  for (unsigned i = 0; i < n; ++i) {
+    const poplar::half made(from[i]);
+    std::memcpy(&to[i], &made, sizeof made);
+  }
+}
+"""
+
+
+def test_half_clips_what_is_finite_and_rounds_to_nearest_even(tmp_path: Path) -> None:
+    (tmp_path / "narrow.cpp").write_text(NARROW)
+    include = Path(t10.sim.poplar_host.__file__).parent / "include"
+    library = tmp_path / "narrow.so"
+    command = ["g++", "-std=c++17", "-shared", "-fPIC", f"-I{include}", str(tmp_path / "narrow.cpp"), "-o"]
+    subprocess.run([*command, str(library)], check=True)
+    rng = np.random.default_rng(0)
+    edges = [0, 65504, 65519.996, 65520, 1e5, 3e38, np.inf, 2**-24, 2**-25, 2**-25 * 1.0001, 6.1e-5]
+    of_halves = np.arange(0x7C00, dtype=np.uint16).view(np.float16).astype(np.float32)
+    random = rng.integers(0, 0x7F800001, 100_000, np.uint32).view(np.float32)
+    values = np.concatenate([np.array(edges, np.float32), of_halves, random])
+    values = np.concatenate([values, -values])
+    found = np.zeros(len(values), np.uint16)
+    pointers = (array.ctypes.data_as(ctypes.c_void_p) for array in (values, found))
+    ctypes.CDLL(str(library)).narrow(*pointers, ctypes.c_uint(len(values)))
+    np.testing.assert_array_equal(found, half_array(values).view(np.uint16))
 
 
 def test_vertex_classes_are_found_with_their_fields() -> None:
