@@ -93,7 +93,9 @@ def test_the_cpp_reference_finds_the_input_at_the_output() -> None:
 @pytest.mark.parametrize("form", ["ld32 $m1, $mvertex_base, $mzero, {}", "ld32 $m1, $mvertex_base, {}"])
 def test_words_are_renumbered_however_they_are_loaded(form: str) -> None:
     code = "\n".join(f"  {form.format(word)}  // {word}" for word in ("0", "0x10", "2", "20"))
-    due = "\n".join(f"  {form.format(word)}  // {old}" for word, old in ((2, "0"), (3, "0x10"), (2, "2"), (20, "20")))
+    due = "\n".join(
+        f"  {form.format(word)}  // {old}" for word, old in ((2, "0"), (3, "0x10"), (2, "2"), (20, "20"))
+    )
     assert renumbered(code, {0: 2, 16: 3}) == due
     assert is_read_by_word(code)
     assert not is_read_by_word(code + "\n  ld64 $a0:1, $mvertex_base, $mzero, 1")

@@ -105,7 +105,11 @@ def test_every_rule_that_the_program_can_break_is_listed() -> None:
     ("old", "new", "message"),
     [
         ('edge("x", m.input_x)', 'edge("x", m.accumulator_mix, 8)', r"Test_multiply_add\.x .* overlap"),
-        ("{edge(\"out\", m.accumulator_mix), ", "{", r"fill:mix: t10::Test_fill\.out on tile 0 is given 0 times"),
+        (
+            '{edge("out", m.accumulator_mix), ',
+            "{",
+            r"fill:mix: t10::Test_fill\.out on tile 0 is given 0 times",
+        ),
         ("/*esr*/ false", "/*esr*/ true", r"stochastic rounding \(esr\) is not modelled"),
         ('"input:x", FLOAT, 4, 10', '"input:x", FLOAT, 3, 10', r"index 3 of a tensor with 3 rows"),
     ],

@@ -1,7 +1,7 @@
 """Vertices whose output lies where an input does: one field is both.
 
-Poplar allows one edge to what a vertex writes, so the output's field stands for the input's too. The input's word stays, so
-that nothing else moves, but holds nothing, and the code loads the output's instead:
+Poplar allows one edge to what a vertex writes, so the output's field stands for the input's too. The input's word
+stays, so that nothing else moves, but holds nothing, and the code loads the output's instead:
 
 ```
 ld32 $m0, $mvertex_base, $mzero, 0   // in0       ld32 $m0, $mvertex_base, $mzero, 1   // in0
@@ -63,4 +63,3 @@ def in_place(compiled: Compiled, inputs: tuple[int, ...], output: int) -> Compil
         apart=tuple((a, b) for a, b in pairs if a != b),
     )
     return Compiled(made, tuple(words), compiled.scratch_bytes)
-

@@ -44,7 +44,9 @@ class _State:
     def _same(self, made: Field, word: Word) -> int | None:
         if made.kind not in POINTERS:
             return None
-        return next((n for n, one in enumerate(self.fields) if one.kind == made.kind and self.words[n] == word), None)
+        return next(
+            (n for n, one in enumerate(self.fields) if one.kind == made.kind and self.words[n] == word), None
+        )
 
 
 def in_sequence(
@@ -74,9 +76,9 @@ def in_sequence(
 
 def bridge_name(compiled: Compiled, operand: int) -> str:
     """Return the field that points to an operand."""
-    for field, word in zip(compiled.codelet.fields, compiled.words, strict=True):
+    for one, word in zip(compiled.codelet.fields, compiled.words, strict=True):
         if isinstance(word, Pointer) and word.operand == operand:
-            return field.name
+            return one.name
     raise AssertionError(f"no field points to operand {operand}")
 
 
@@ -105,7 +107,9 @@ def _worker_lines(codelet: Codelet, numbers: list[int]) -> list[str]:
     end = next(i for i, line in enumerate(lines) if line.startswith(".size "))
     code = "\n".join(lines[begin + 1 : end])
     if not is_read_by_word(code):
-        raise T10Error(f"codelet {codelet.name} does more with its state than load words (expected ld32 only)")
+        raise T10Error(
+            f"codelet {codelet.name} does more with its state than load words (expected ld32 only)"
+        )
     return renumbered(code, dict(enumerate(numbers))).splitlines()
 
 

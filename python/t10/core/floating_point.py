@@ -27,5 +27,5 @@ class FloatingPointMode:
 
 
 FLOATING_POINT = FloatingPointMode()
-"""Results of special values are defined (docs/numerics.md), so nothing traps; a number is rounded the same way each time;
-a score that overflows f16 stays an ordinary number, which a softmax can use, instead of a NaN that spreads."""
+"""Nothing traps, because results of special values are defined; a number is rounded the same way each time; a score
+that overflows f16 stays a number that a softmax can use, instead of a NaN that spreads."""

@@ -34,7 +34,9 @@ class CompiledSets:
         numbers = [len(names) - 1 if name == names[-1] else n for n, name in enumerate(names)]
         unnamed = replace(
             nest,
-            operands=tuple((f"{PLACEHOLDER}{n}", o) for n, (_, o) in zip(numbers, nest.operands, strict=True)),
+            operands=tuple(
+                (f"{PLACEHOLDER}{n}", o) for n, (_, o) in zip(numbers, nest.operands, strict=True)
+            ),
         )
         number = self._number_by_content.setdefault((unnamed, _content(work)), len(self._content))
         if number == len(self._content):

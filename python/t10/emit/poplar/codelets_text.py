@@ -21,7 +21,8 @@ CPP_HEADER = """\
 //
 // Every field is one 32-bit word, in the order of declaration: the assembly reads them from there. What a vertex writes
 // is declared InOut, because a vertex may write part of a variable and Poplar must keep the rest; scratch memory is
-// Output: its contents end with the compute set.
+// Output: its contents end with the compute set. Words called ..._unused keep the place of an input that lies where the
+// output does.
 #include "t10_reference.hpp"
 
 #include <poplar/HalfFloat.hpp>
@@ -40,9 +41,18 @@ namespace t10 {
 // Supervisors have no floating-point unit: workers run the C++ body of a vertex whose assembly begins on one.
 template <bool in_assembly> using SupervisorIf = std::conditional_t<in_assembly, SupervisorVertex, MultiVertex>;
 """
-SUPERVISOR = '  __attribute__((target("supervisor"))) bool compute() { return true; } // the code is in codelets.S\n'
-ONE_WORKER = "Its parts follow each other, and workers cannot wait for each other: one does all."
-NARROW = "Storing less than a word stores the word around it: one worker does all."
+SUPERVISOR = (
+    '  __attribute__((target("supervisor"))) bool compute() { return true; } // the code is in codelets.S\n'
+)
+SHARED = f"    for (unsigned part = worker; part < {N_WORKERS}; part += numWorkers())\n"
+NARROW = f"""\
+    // Storing less than a word stores the word around it: one worker does all shares.
+    for (unsigned part = 0; worker == 0 && part < {N_WORKERS}; ++part)
+"""
+ALONE = """\
+    // Workers cannot wait for each other between the parts of the work: one does all.
+    for (unsigned part = worker; part < 1; ++part)
+"""
 ASSEMBLY_HEADER = """\
 // Codelets of the program, one section each; codelets.cpp declares their vertex classes and fields.
 #include "poplar/TileConstants.hpp"
@@ -99,16 +109,15 @@ def _compute(codelet: Codelet) -> str:
     unused = "".join(f"      (void){name};\n" for name in ("worker", *names))
     body = textwrap.indent(textwrap.dedent(codelet.cpp_reference).strip(), "      ")
     tail = "" if body.rsplit("\n", 1)[-1].strip().startswith("return ") else "      return true;\n"
+    loop = SHARED
     if codelet.kind == "supervisor":
-        why, loop = ONE_WORKER, "if (worker == 0)\n      one_share(0);"
+        loop = ALONE
     elif _has_narrow_stores(codelet):
-        why, loop = NARROW, f"for (unsigned part = 0; worker == 0 && part < {N_WORKERS}; ++part)\n      one_share(part);"
-    else:
-        why, loop = "", f"for (unsigned part = worker; part < {N_WORKERS}; part += numWorkers())\n      one_share(part);"
+        loop = NARROW
     return (
         f"  bool compute(unsigned worker) {{\n{views}"
         f"    const auto one_share = [&](unsigned worker) -> bool {{\n{unused}{body}\n{tail}    }};\n"
-        f"{comment(why, '    ')}    {loop}\n    return true;\n  }}\n"
+        f"{loop}      one_share(part);\n    return true;\n  }}\n"
     )
 
 

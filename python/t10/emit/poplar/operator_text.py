@@ -208,7 +208,9 @@ def _scratch_end(codelet: Codelet, number: int, group: VertexGroup) -> PerTile |
         min((begin for begin in row if begin > here), default=END_OF_ROW)
         for here, row in zip(_each(own.offset_bytes, n_tiles), zip(*begins, strict=True), strict=True)
     )
-    return None if set(ends) == {END_OF_ROW} else ends
+    if len(set(ends)) > 1:
+        return ends
+    return None if ends[0] == END_OF_ROW else ends[0]
 
 
 def _each(values: PerTile, n_tiles: int) -> tuple[int, ...]:

@@ -16,7 +16,12 @@ CLASS = re.compile(
     r"^class (?:\[\[([^\n]*?)\]\] )?([A-Za-z_]\w*) : public ([A-Za-z_][\w<>]*) \{\npublic:\n(.*?)^\};",
     re.MULTILINE | re.DOTALL,
 )
-BASES = {"Vertex": False, "MultiVertex": False, "SupervisorVertex": True, "SupervisorIf<T10_IN_ASSEMBLY>": True}
+BASES = {
+    "Vertex": False,
+    "MultiVertex": False,
+    "SupervisorVertex": True,
+    "SupervisorIf<T10_IN_ASSEMBLY>": True,
+}
 """What a class derives from, and whether its code begins on the supervisor where it is assembly."""
 FIELD = re.compile(
     r"^  (?:(?:Input|Output|InOut)<Vector<[^;\n]*>>|unsigned|int|float) ([A-Za-z_]\w*);", re.MULTILINE

@@ -1,4 +1,4 @@
-// The floating-point mode of tiles. On a host assembly obeys it; C++ bodies always round as IEEE 754 says.
+// The floating-point mode of tiles. On a host assembly obeys it; C++ bodies know the mode without any flag only.
 #pragma once
 
 #include "Graph.hpp"
