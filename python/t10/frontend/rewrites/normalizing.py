@@ -1,10 +1,10 @@
-"""Normalisations over channels."""
+"""Normalisations over channels, and sums of exponentials."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from t10.frontend.rewrites.site import Rule, Site
+from t10.frontend.rewrites.site import KIND, Rule, Site
 
 _LOWERED_FROM = 15
 """From this opset on, BatchNormalization is lowered as it is."""
@@ -61,4 +61,32 @@ def _prelu(site: Site) -> bool:
     return True
 
 
-RULES: dict[str, Rule] = {"BatchNormalization": _batch_normalization, "LRN": _local_response, "PRelu": _prelu}
+def _log_sum_exp(site: Site) -> bool:
+    """Write m + log(sum of exp(x - m)) with the largest element m, or 0 where that is infinite: no power overflows."""
+    shape, kind = site.shape(0), site.kind(0)
+    axes = site.constant_input(1) if site.input(1) else np.array(site.option("axes", []), np.int64)
+    if shape is None or not kind or axes is None:
+        return False
+    if not axes.size and site.option("noop_with_empty_axes", 0):
+        site.give(site.input(0))
+        return True
+    over = [int(axis) % len(shape) for axis in axes] or list(range(len(shape)))
+    is_float = kind in (KIND.FLOAT, KIND.DOUBLE)
+    inner = kind if is_float else KIND.FLOAT
+    x = site.input(0) if is_float else site.cast(site.input(0), inner)
+    largest = site.reduce("ReduceMax", x, over, keep=True)
+    shift = site.op("Where", site.op("IsInf", largest), site.scalar(0, inner), largest)
+    total = site.reduce("ReduceSum", site.op("Exp", site.op("Sub", x, shift)), over, keep=True)
+    result = site.op("Add", site.op("Log", total), shift)
+    if not site.option("keepdims", 1):
+        result = site.reshape(result, [n for axis, n in enumerate(shape) if axis not in over])
+    site.cast(result, kind, output=site.node.output[0])
+    return True
+
+
+RULES: dict[str, Rule] = {
+    "BatchNormalization": _batch_normalization,
+    "LRN": _local_response,
+    "PRelu": _prelu,
+    "ReduceLogSumExp": _log_sum_exp,
+}
