@@ -103,7 +103,7 @@ def test_pools_round_up_as_onnx_defines(operator: str, case: str, tmp_path: Path
 @pytest.mark.parametrize("auto_pad", ["SAME_UPPER", "SAME_LOWER", "VALID"])
 def test_automatic_padding_counts_elements_alone(auto_pad: str, tmp_path: Path) -> None:
     """With 4 elements and windows of 3 at steps of 2, SAME pads by 1; VALID rounds up instead."""
-    attributes = {"kernel_shape": [3], "strides": [2], "auto_pad": auto_pad, "ceil_mode": 1}
+    attributes: dict[str, Any] = {"kernel_shape": [3], "strides": [2], "auto_pad": auto_pad, "ceil_mode": 1}
     value = helper.make_tensor_value_info
     graph = helper.make_graph(
         [helper.make_node("AveragePool", ["x"], ["y"], **attributes)],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,7 @@ def _tiles(x: Array) -> Array:
     return _wide(x).reshape(1, 2, 2, 28, 2, 28).transpose(0, 1, 2, 4, 3, 5).reshape(1, 2, 2, 2, -1)
 
 
-REDUCTIONS: dict[str, Any] = {
+REDUCTIONS: dict[str, Callable[[Array], Array]] = {
     "ReduceMean": lambda x: x.mean(1, keepdims=True),
     "ReduceL2": lambda x: np.sqrt((x * x).sum(1, keepdims=True)),
     "ReduceLogSum": lambda x: np.log(x.sum(1, keepdims=True)),
@@ -76,7 +77,7 @@ def test_what_a_sum_becomes_is_rounded_once(operator: str, tmp_path: Path) -> No
     _assert_close(found, REDUCTIONS[operator](_wide(LARGE)))
 
 
-POOLS: dict[str, tuple[Any, Any]] = {
+POOLS: dict[str, tuple[Any, Callable[[Array], Array]]] = {
     "GlobalAveragePool": (node("GlobalAveragePool", ["x"], ["y"]), lambda x: _wide(x).mean((2, 3), keepdims=True)),
     "AveragePool": (
         node("AveragePool", ["x"], ["y"], kernel_shape=[28, 28], strides=[28, 28]),
