@@ -180,3 +180,19 @@ def test_the_log_of_a_sum_of_large_powers(tmp_path: Path) -> None:
     executable = t10.compile(path, chip="test-16")
     for found in (executable.run({"x": x})["y"], run_on_tiles(executable, {"x": x}).outputs["y"]):
         np.testing.assert_array_equal(found, [[300], [-np.inf], [np.inf]])
+
+
+@pytest.mark.parametrize("operator", ["ReduceL2", "ReduceLogSumExp"])
+@pytest.mark.parametrize("keepdims", [0, 1])
+def test_axes_of_extent_1(operator: str, keepdims: int, tmp_path: Path) -> None:
+    x = np.array([[1, -20, 300]], np.float16)
+    path = _saved(
+        tmp_path / "m.onnx", [node(operator, ["x", "axes"], ["y"], keepdims=keepdims)], x, axes=np.array([0])
+    )
+    model = onnx.load(path)
+    model.graph.output[0].CopyFrom(
+        helper.make_tensor_value_info("y", TensorProto.FLOAT16, [1, 3] if keepdims else [3])
+    )
+    onnx.save(model, path)
+    found = t10.compile(path, chip="test-16").run({"x": x})["y"]
+    np.testing.assert_array_equal(found.reshape(-1), np.abs(x[0]) if operator == "ReduceL2" else x[0])

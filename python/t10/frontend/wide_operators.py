@@ -16,12 +16,12 @@ _T = onnx.TensorProto
 COMPOSITE = frozenset(
     {
         "GlobalLpPool", "LRN", "LpNormalization", "LpPool", "Mean", "MeanVarianceNormalization", "Mish",
-        "NegativeLogLikelihoodLoss", "ReduceLogSumExp", "Softplus", "SoftmaxCrossEntropyLoss",
+        "NegativeLogLikelihoodLoss", "ReduceL2", "ReduceLogSumExp", "Softplus", "SoftmaxCrossEntropyLoss",
     }
 )  # fmt: skip
 """Operators that are written with several: sums, powers and exponentials that are no result of the model's.
 
-A sum or mean alone (`ReduceMean`, `AveragePool`, `ReduceL2`) is one operator of T10's, which keeps it in f32 by itself.
+A sum or mean alone (`ReduceMean`, `AveragePool`, `ReduceL1`) is one operator of T10's, which keeps it in f32 by itself.
 """
 
 
