@@ -1,7 +1,8 @@
 """What surrounds a sum of 16-bit floats is computed in f32, as the sum is: one rounding per operator.
 
 ```
-acc: f32 += extf(x * x);  y = sqrt(truncf(acc) / 4096)     becomes     acc: f32 += extf(x) * extf(x);  y = truncf(sqrt(acc / 4096))
+acc: f32 += extf(x * x);  y = sqrt(truncf(acc) / 64)
+acc: f32 += extf(x) * extf(x);  y = truncf(sqrt(acc / 64))     is what the first becomes
 ```
 
 A sum, or a square that is summed, may leave the range of f16 where a mean, a norm or a deviation does not.
@@ -80,9 +81,7 @@ class _Wide:
             second, opcode = first, "arith.mulf"
         else:
             opcode = scalar.opcode
-        operands = tuple(
-            self._product(each) if self._is_narrow(each) else each for each in (first, second)
-        )
+        operands = tuple(self._product(each) if self._is_narrow(each) else each for each in (first, second))
         return Apply(opcode, operands, WIDE)
 
     def rounded(self, scalar: Scalar) -> Scalar:

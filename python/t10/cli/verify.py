@@ -34,6 +34,7 @@ def run_verify(arguments: Arguments) -> int:
             arguments.model, chip_of(arguments), shapes, options, progress,
             cost_model=arguments.cost_model, codelets=arguments.codelets,
             plan=arguments.plan, dtype=arguments.dtype, constants=constants_of(arguments),
+            keep_f64=arguments.keep_f64,
             frontend=arguments.frontend, cache=cache_of(arguments),
         )  # fmt: skip
         if arguments.prove:
