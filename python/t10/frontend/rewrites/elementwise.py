@@ -108,6 +108,15 @@ def _einsum(site: Site) -> bool:
     return True
 
 
+def _neg(site: Site) -> bool:
+    """Subtract integers from zero: they wrap, while a lowering over floats rounds and saturates."""
+    kind = site.kind(0)
+    if kind not in (KIND.INT8, KIND.INT16, KIND.INT32, KIND.INT64):
+        return False
+    site.op("Sub", site.scalar(0, kind), site.input(0), output=site.node.output[0])
+    return True
+
+
 RULES: dict[str, Rule] = {
     "BitCast": _bit_cast,
     "Cast": _cast,
@@ -116,4 +125,5 @@ RULES: dict[str, Rule] = {
     "Einsum": _einsum,
     "Gelu": _gelu,
     "LpNormalization": _lp_normalization,
+    "Neg": _neg,
 }
