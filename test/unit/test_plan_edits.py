@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from copy import deepcopy
 from pathlib import Path
 from random import Random
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import pytest
 from support import models
@@ -30,32 +30,29 @@ def leaves(value: Any, path: Path_ = ()) -> Iterator[tuple[Path_, Any]]:
     """Yield every value of a document below its root, objects and arrays included."""
     if path:
         yield path, value
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    items: Iterable[tuple[str | int, Any]] = ()
+    if isinstance(value, dict):
+        items = cast("dict[str, Any]", value).items()
+    elif isinstance(value, list):
+        items = enumerate(cast("list[Any]", value))
     for key, child in items:
         yield from leaves(child, (*path, key))
 
 
 def edits(value: Any) -> list[Any]:
     """Return what a value may be replaced by: out of range, of another type, repeated, missing, more than there is."""
-    match value:
-        case bool():
-            return [not value, "x", None, 3]
-        case int():
-            return [value + 1, value - 1, -1, 0, 999, 2**31, 10**12, 2**70, 1.5, "x", None, [value]]
-        case str():
-            return ["", "nonsense", value + value, 7, None]
-        case list():
-            return [[], value + value[:1], value[:-1], value[::-1], [0, *value], "x", None, {}]
-        case dict():
-            return [
-                {},
-                [],
-                None,
-                {**value, "extra": 1},
-                *({k: v for k, v in value.items() if k != d} for d in value),
-            ]
-        case _:
-            return [1, "x"]
+    if isinstance(value, bool) or value is None:
+        return [not value, "x", None, 3]
+    if isinstance(value, int):
+        return [value + 1, value - 1, -1, 0, 999, 2**31, 10**12, 2**70, 1.5, "x", None, [value]]
+    if isinstance(value, str):
+        return ["", "nonsense", value + value, 7, None]
+    if isinstance(value, list):
+        items = cast("list[Any]", value)
+        return [[], items + items[:1], items[:-1], items[::-1], [0, *items], "x", None, {}]
+    fields = cast("dict[str, Any]", value)
+    fewer = [{key: each for key, each in fields.items() if key != left} for left in fields]
+    return [{}, [], None, {**fields, "extra": 1}, *fewer]
 
 
 def edited(document: Any, path: Path_, new: Any) -> Any:

@@ -12,7 +12,9 @@ from t10.core.schedule import Buffer, ModulePlan, ScheduledOperator, ValueLayout
 from t10.errors import InputError
 
 
-def check_document(document: records.PlanDocument, module: ModulePlan, layouts: tuple[ValueLayout, ...]) -> None:
+def check_document(
+    document: records.PlanDocument, module: ModulePlan, layouts: tuple[ValueLayout, ...]
+) -> None:
     """Raise `InputError` with the JSON path, what was found and what was expected, at the first thing that is wrong.
 
     `layouts` is the table of layouts, of which the module holds those that it uses.
@@ -32,7 +34,9 @@ def check_document(document: records.PlanDocument, module: ModulePlan, layouts: 
         check_plan(operator.active.plan, spec, f"operators[{i}].active.plan")
         for j, each in enumerate(operator.pareto):
             check_plan(each.plan, spec, f"fronts[{document.operators[i].pareto}][{j}].plan")
-        _check_arrivals(operator, spec, f"operators[{i}].arrivals", {buffer.name for buffer in module.buffers})
+        _check_arrivals(
+            operator, spec, f"operators[{i}].arrivals", {buffer.name for buffer in module.buffers}
+        )
     for i, layout in enumerate(layouts):
         if layout.plan is None:
             continue
