@@ -84,3 +84,24 @@ def test_negation_of_the_least_integer_wraps(kind: int, tmp_path: Path) -> None:
     due = np.array([least, -(least + 1), 1, 0, -1, -7], dtype)
     np.testing.assert_array_equal(executable.run({"x": x})["y"], due)
     np.testing.assert_array_equal(run_on_tiles(executable, {"x": x}).outputs["y"], due)
+
+
+def test_a_mask_is_converted_once_not_by_every_reader(tmp_path: Path) -> None:
+    nodes = [
+        helper.make_node("Cast", ["mask"], ["kept"], to=FLOAT),
+        helper.make_node("Add", ["x", "kept"], ["sum"]),
+        helper.make_node("Exp", ["sum"], ["y"]),
+    ]
+    mask = helper.make_tensor_value_info("mask", I64, [1, 1, 12])
+    x, y = (helper.make_tensor_value_info(name, FLOAT, [2, 12, 12]) for name in ("x", "y"))
+    made = helper.make_model(
+        helper.make_graph(nodes, "mask", [mask, x], [y]),
+        opset_imports=[helper.make_opsetid("", 17)],
+        ir_version=9,
+    )
+    onnx.save(made, tmp_path / "mask.onnx")
+    graph = t10.compile(tmp_path / "mask.onnx", chip="test-4").plan.graph
+    converting = [
+        spec for spec in graph.operators if any(operand.dtype == "i64" for operand in spec.operands)
+    ]
+    assert [spec.extents for spec in converting] == [(12,)]
