@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import onnx
 import pytest
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
@@ -45,7 +45,7 @@ def model(folder: Path) -> Path:
     constants = [helper.make_tensor(name, I64, [], [value]) for name, value in scalars]
     graph = helper.make_graph(nodes, "wide", inputs, outputs, constants)
     made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
-    onnx.save(made, folder / "wide.onnx")
+    (folder / "wide.onnx").write_bytes(made.SerializeToString())
     return folder / "wide.onnx"
 
 
@@ -55,7 +55,8 @@ def test_integers_beyond_a_word_are_exact(engine: str, tmp_path: Path) -> None:
     a, b = wide(1), wide(2)
     b = np.where((b == 0) | (b == -1), 3, b)
     given = {"a": a, "b": b}
-    due = ReferenceEvaluator(str(path)).run(None, given)
+    reference: Any = ReferenceEvaluator(str(path))
+    due = dict(zip(reference.output_names, reference.run(None, given), strict=True))
     # The reference divides in floats.
     quotient = (a - np.fmod(a, b)) // b
     executable = t10.compile(path, chip="test-16")
@@ -66,8 +67,7 @@ def test_integers_beyond_a_word_are_exact(engine: str, tmp_path: Path) -> None:
     else:
         write_program(executable, lowered(executable), tmp_path / "program")
         found = run_on_host(executable, tmp_path / "program", given)
-    names = [output.name for output in onnx.load(path).graph.output]
-    for name, each in zip(names, due, strict=True):
+    for name, each in due.items():
         np.testing.assert_array_equal(found[name], quotient if name == "Div" else each, err_msg=name)
 
 
@@ -79,7 +79,7 @@ def test_negation_of_the_least_integer_wraps(kind: int, tmp_path: Path) -> None:
     io = [helper.make_tensor_value_info(name, kind, x.shape) for name in ("x", "y")]
     graph = helper.make_graph([helper.make_node("Neg", ["x"], ["y"])], "neg", io[:1], io[1:])
     made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
-    onnx.save(made, tmp_path / "neg.onnx")
+    (tmp_path / "neg.onnx").write_bytes(made.SerializeToString())
     executable = t10.compile(tmp_path / "neg.onnx", chip="test-4")
     due = np.array([least, -(least + 1), 1, 0, -1, -7], dtype)
     np.testing.assert_array_equal(executable.run({"x": x})["y"], due)
@@ -99,7 +99,7 @@ def test_a_mask_is_converted_once_not_by_every_reader(tmp_path: Path) -> None:
         opset_imports=[helper.make_opsetid("", 17)],
         ir_version=9,
     )
-    onnx.save(made, tmp_path / "mask.onnx")
+    (tmp_path / "mask.onnx").write_bytes(made.SerializeToString())
     graph = t10.compile(tmp_path / "mask.onnx", chip="test-4").plan.graph
     converting = [
         spec for spec in graph.operators if any(operand.dtype == "i64" for operand in spec.operands)
