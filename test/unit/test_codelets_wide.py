@@ -100,9 +100,9 @@ def test_two_words_become_the_nearest_float(opcode: str, target: str) -> None:
 @pytest.mark.parametrize("opcode", ["fptosi", "fptoui"])
 def test_floats_saturate_as_two_words(opcode: str) -> None:
     rng = np.random.default_rng(11)
-    x = np.concatenate([FLOATS, np.ldexp(rng.standard_normal(N), rng.integers(0, 63, N))])[:N].astype(
-        np.float32
-    )
+    x = np.concatenate([np.array(FLOATS), np.ldexp(rng.standard_normal(N), rng.integers(0, 63, N))])[
+        :N
+    ].astype(np.float32)
     run(one(f"arith.{opcode}", ("f32",), "i64"), inputs=(x,)).check()
 
 

@@ -6,7 +6,7 @@ A result that can leave its type wraps: its interval is the whole type.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from t10.core.dtypes import numpy_dtype
 from t10.core.scalar import ScalarFunction, ScalarOp, parse_constant
@@ -48,15 +48,13 @@ def type_interval(dtype: str) -> Interval:
     return (0, (1 << bits) - 1) if kind.kind == "u" else (-(1 << bits - 1), (1 << bits - 1) - 1)
 
 
-def intervals(
-    function: ScalarFunction, dtypes: Sequence[str], limit: int, known: Mapping[int, Interval] | None = None
-) -> tuple[Interval, ...]:
+def intervals(function: ScalarFunction, dtypes: Sequence[str], limit: int) -> tuple[Interval, ...]:
     """Return the interval of every value: inputs, whose types are the first of `dtypes`, then operations.
 
-    Indices lie in [0, `limit`). `known` gives narrower intervals of inputs by number.
+    Indices lie in [0, `limit`).
     """
     kinds = [*dtypes[: function.n_inputs], *(op.dtype for op in function.ops)]
-    found = [(known or {}).get(i, type_interval(kinds[i])) for i in range(function.n_inputs)]
+    found = [type_interval(kind) for kind in kinds[: function.n_inputs]]
     for op in function.ops:
         whole = type_interval(op.dtype)
         operands = [found[v] for v in op.operands]
@@ -65,23 +63,19 @@ def intervals(
     return tuple(found)
 
 
-def wide_values(
-    function: ScalarFunction, dtypes: Sequence[str], limit: int, known: Mapping[int, Interval] | None = None
-) -> frozenset[int]:
+def wide_values(function: ScalarFunction, dtypes: Sequence[str], limit: int) -> frozenset[int]:
     """Return the values that take two words."""
     kinds = [*dtypes[: function.n_inputs], *(op.dtype for op in function.ops)]
-    found = enumerate(zip(kinds, intervals(function, dtypes, limit, known), strict=True))
+    found = enumerate(zip(kinds, intervals(function, dtypes, limit), strict=True))
     return frozenset(number for number, (kind, interval) in found if is_wide(kind, interval))
 
 
-def fits_words(
-    function: ScalarFunction, dtypes: Sequence[str], limit: int, known: Mapping[int, Interval] | None = None
-) -> bool:
+def fits_words(function: ScalarFunction, dtypes: Sequence[str], limit: int) -> bool:
     """Return whether a function is exact on low words alone.
 
     Every operation that reads more than low words, and the result if it is wide, must be proved to fit in one word.
     """
-    wide = wide_values(function, dtypes, limit, known)
+    wide = wide_values(function, dtypes, limit)
     return function.result not in wide and not any(
         op.opcode not in LOW_WORD_OPS and not wide.isdisjoint((number, *op.operands))
         for number, op in enumerate(function.ops, function.n_inputs)
@@ -108,10 +102,12 @@ def _of(op: ScalarOp, x: Sequence[Interval], kinds: Sequence[str], limit: int) -
         return x[0] if x[0][0] >= 0 else (0, (1 << bits) - 1)
     if op.opcode in ("arith.extsi", "arith.index_cast", "arith.trunci"):
         return (-1, 0) if kinds[0] == "i1" else x[0]
+    if op.opcode == "math.absi":
+        return 0, _size(x[0])
     rule = _RULES.get(op.opcode)
     if rule is None and op.opcode in _SIGNED and all(low >= 0 for low, _ in x):
         rule = _RULES[_SIGNED[op.opcode]]
-    return None if rule is None else rule(*x)
+    return None if rule is None else rule(x[0], x[1])
 
 
 def _hull(intervals: Sequence[Interval]) -> Interval:
@@ -155,17 +151,28 @@ def _either(a: Interval, b: Interval) -> Interval:
     return 0 if a[0] >= 0 and b[0] >= 0 else -power, power - 1
 
 
-_RULES: dict[str, Callable[..., Interval | None]] = {
-    "arith.addi": lambda a, b: (a[0] + b[0], a[1] + b[1]),
-    "arith.subi": lambda a, b: (a[0] - b[1], a[1] - b[0]),
-    "arith.muli": _product,
+def _sum(a: Interval, b: Interval) -> Interval:
+    return a[0] + b[0], a[1] + b[1]
+
+
+def _difference(a: Interval, b: Interval) -> Interval:
+    return a[0] - b[1], a[1] - b[0]
+
+
+def _greater(a: Interval, b: Interval) -> Interval:
+    return max(a[0], b[0]), max(a[1], b[1])
+
+
+def _less(a: Interval, b: Interval) -> Interval:
+    return min(a[0], b[0]), min(a[1], b[1])
+
+
+_RULES: dict[str, Callable[[Interval, Interval], Interval | None]] = {
+    "arith.addi": _sum, "arith.subi": _difference, "arith.muli": _product,
     "arith.divsi": _quotient, "arith.floordivsi": _quotient, "arith.ceildivsi": _quotient,
-    "arith.remsi": _remainder,
-    "arith.maxsi": lambda a, b: (max(a[0], b[0]), max(a[1], b[1])),
-    "arith.minsi": lambda a, b: (min(a[0], b[0]), min(a[1], b[1])),
+    "arith.remsi": _remainder, "arith.maxsi": _greater, "arith.minsi": _less,
     "arith.andi": _both, "arith.ori": _either, "arith.xori": _either,
     "arith.shrsi": _shifted_right, "arith.shli": _shifted_left,
-    "math.absi": lambda a: (0 if a[0] <= 0 <= a[1] else min(abs(a[0]), abs(a[1])), _size(a)),
 }  # fmt: skip
 _SIGNED = {"arith.divui": "arith.divsi", "arith.remui": "arith.remsi", "arith.shrui": "arith.shrsi",
            "arith.maxui": "arith.maxsi", "arith.minui": "arith.minsi"}  # fmt: skip
