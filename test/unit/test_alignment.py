@@ -100,12 +100,12 @@ def test_what_moves_most_bytes_is_outermost(seed: int) -> None:
 
 
 def test_windows_longer_than_the_pace_count_what_moves() -> None:
-    # Along k 6 of 9 elements of B and all 6 of A's move, along m 9 rows of A: more bytes, and outermost.
-    spec, f_op, ft = specs.matmul(18, 6, 18), (2, 6, 1), ((2, 1, 3), (1, 1, 2), (1, 1, 1))
-    assert align_pace(spec, f_op, ft).loop_order == (2, 0)
+    # Along n 4 x 6 elements of B move, along k 4 x 1 of A and 4 x 4 of B, whose window there is 6 long.
+    spec, f_op, ft = specs.matmul(4, 24, 12), (4, 3, 1), ((1, 1, 3), (1, 2, 2), (1, 1, 1))
+    assert align_pace(spec, f_op, ft).loop_order == (1, 2)
 
 
 def test_sums_that_turn_count_in_their_own_type() -> None:
-    # C turns along m with 4 bytes per element, A and B along k with 2.
-    spec, f_op, ft = specs.matmul(12, 12, 12, "f16"), (1, 2, 2), ((1, 1, 2), (1, 1, 1), (2, 1, 1))
+    # Along m 6 x 6 sums of 4 bytes move, along k 12 x 4 elements of A of 2 bytes.
+    spec, f_op, ft = specs.matmul(12, 12, 16, "f16"), (1, 2, 2), ((1, 1, 2), (1, 1, 1), (2, 1, 1))
     assert align_pace(spec, f_op, ft).loop_order == (0, 2)
