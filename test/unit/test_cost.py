@@ -153,6 +153,21 @@ def test_advances_are_counted_as_the_nest_makes_them(seed: int) -> None:
             assert advance_bytes(spec, plan, axis) == n_bytes
 
 
+def test_windows_longer_than_the_pace_pass_on_what_moves() -> None:
+    spec, plan = three_against_two()
+    size = size_bytes(spec.inputs[0].dtype)
+    # Along k two elements move of each of A's two rows, and two of three in each of B's two columns.
+    assert advance_bytes(spec, plan, 2) == (2 * 2 + 2 * 2) * size
+
+
+def test_sums_move_in_their_own_type() -> None:
+    spec = specs.matmul(12, 12, 16, "f16")
+    ft = ((1, 1, 2), (1, 1, 1), (2, 1, 1))
+    plan = place(spec, (1, 2, 2), ft, align_pace(spec, (1, 2, 2), ft))
+    assert plan is not None
+    assert (advance_bytes(spec, plan, 0), advance_bytes(spec, plan, 2)) == (6 * 6 * 4, 12 * 4 * 2)
+
+
 def test_only_what_ended_elsewhere_goes_home() -> None:
     spec, plan = three_against_two()
     # A is cut in three along k, two of six elements of its row move; the serpentine ends at the last position.
@@ -235,9 +250,9 @@ def test_every_output_of_a_reduction_takes_its_time() -> None:
 
 
 def test_a_gather_copies_no_more_slices_than_it_has_indices() -> None:
-    # A box of the whole table: each of three indices hits, on a worker of its own.
+    # A box of the whole table and as much padding: each of three indices hits once, on a worker of its own.
     spec = specs.gather(3, 8, 30, "f16")
-    cycles = int(gather_cycles(CHIP, spec, np.array([[3, 8, 30]]))[0])
+    cycles = int(gather_cycles(CHIP, spec, np.array([[3, 8, 60]]))[0])
     assert cycles == SUPERVISOR_CYCLES + CHIP.n_workers * (WORKER_CYCLES + SLICE_CYCLES + 2 * 2 + 8)
 
 

@@ -105,3 +105,10 @@ def test_temporal_partitions_of_a_tiny_matmul_are_complete() -> None:
     # The paper's three against two is in the space too.
     wide = TemporalSpace.of(specs.matmul(2, 3, 6)).partitions((2, 3, 1), 0.9).tolist()
     assert [[1, 1, 3], [1, 1, 2], [1, 1, 1]] in wide
+
+
+def test_parts_are_cut_in_no_more_pieces_than_they_have_elements() -> None:
+    # A lies on four cores, but has two rows of two.
+    spec = specs.matmul(2, 4, 2)
+    found = TemporalSpace.of(spec).partitions((1, 4, 1), 0.0)
+    assert sorted(set(map(tuple, found[:, 0].tolist()))) == [(1, 1, 1), (1, 1, 2), (2, 1, 1), (2, 1, 2)]
