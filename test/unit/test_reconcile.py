@@ -10,11 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support import specs
+from support.simulation import plan_of
 
 from t10.chip import load_chip
+from t10.core.plan import CostedPlan, Cycles
+from t10.cost import IpuCostModel
 from t10.errors import InfeasiblePlanError
+from t10.plan.assemble import context_of
+from t10.plan.greedy.algorithm1 import free_bytes, tables_of
 from t10.plan.greedy.reconcile import Problem, reconcile
-from t10.plan.memory.levels import Choice, LevelTable
+from t10.plan.memory.levels import Choice, LevelTable, level_table, scatter_at
 
 CHIP = load_chip("test-4")
 SPEC = specs.matmul(4, 4, 4)
@@ -147,3 +152,52 @@ def test_operators_of_one_kind_have_the_room_that_each_has() -> None:
     one = table((0, 0, 300, 10, 60), (0, 2, 300, 20, 80))
     alive = replace(problem([one, one], 130), live_bytes=np.array([40, 0]))
     assert reconcile(alive, by_run_time=False)[0] == (Choice(0, 0), Choice(0, 2))
+
+
+def test_levels_trade_bytes_at_rest_for_cycles_of_bringing_weights() -> None:
+    cost, spec = IpuCostModel(CHIP), specs.matmul(16, 64, 48)
+    plan = plan_of(spec, (4, 1, 1))
+    slots, size = 48 * 64, 2
+    found = level_table(spec, (CostedPlan(plan, Cycles(compute=1000), 0, 50_000),), (1,), 4, cost)
+    assert found.level.tolist() == [0, 4, 2, 1]
+    assert found.idle_bytes.tolist() == [
+        slots * size // 4,
+        slots * size // 4,
+        slots * size // 2,
+        slots * size,
+    ]
+    # What rests where it is used needs no copy; half of a copy is fetched from one other core.
+    assert found.need_bytes.tolist() == [50_000, 50_000, 50_000, 50_000 - slots * size]
+    half = cost.exchange_cycles(slots * size // 2, 1, neighbour=False)
+    assert (found.cycles - found.run_cycles).tolist()[1:] == [
+        cost.exchange_cycles(slots * size * 3 // 4, 3, neighbour=False), half, 0,
+    ]  # fmt: skip
+    assert [scatter_at(level, 6) for level in (1, 2, 3, 4, 6)] == [1, 2, 3, 2, 6]
+
+
+def test_what_is_free_is_what_nothing_alive_takes() -> None:
+    # x is read by the first and the last, y by the second, z by the last.
+    first = specs.map_unary((64,), dtype="f32", name="a", x="x", o="y")
+    second = specs.map_unary((64,), dtype="f32", name="b", x="y", o="z")
+    last = specs.elementwise((64,), dtype="f32", name="c", a="z", b="x", o="w")
+    graph = specs.chain_graph("g", (first, second, last))
+    cost = IpuCostModel(CHIP)
+    context = context_of(graph, CHIP, cost, ())
+    fronts = tuple((CostedPlan(plan_of(spec, (4,)), Cycles(), 0, 1000),) for spec in graph.operators)
+    tables = tables_of(context, fronts)
+    free = free_bytes(context, fronts, tables, (Choice(0, 0),) * 3, 24)
+    one, base = 64 // 4 * 4, CHIP.shift_buffer_bytes + 24 + 1000
+    assert free.tolist() == [CHIP.capacity_bytes - base - n * one for n in (1, 2, 2)]
+
+
+def test_weights_at_rest_are_not_free() -> None:
+    spec = specs.matmul(16, 64, 48)
+    graph = specs.one_operator_graph(spec)
+    cost = IpuCostModel(CHIP)
+    context = context_of(graph, CHIP, cost, ())
+    fronts = ((CostedPlan(plan_of(spec, (4, 1, 1)), Cycles(), 0, 1000),),)
+    free = [
+        int(free_bytes(context, fronts, tables_of(context, fronts), (Choice(0, level),), 0)[0])
+        for level in (4, 2)
+    ]
+    assert free[0] - free[1] == 48 * 64 * 2 // 4

@@ -9,21 +9,16 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
-import numpy as np
 import pytest
-from support import reference, specs
-from support.simulation import Rows, chip_of, executed, plan_of, random_values, scheduled
+from support import specs
+from support.simulation import Rows, check_simulators, chip_of, plan_of, scheduled
 
 from t10.chip import ChipSpec
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.plan import OperatorPlan
 from t10.core.program import Shift
 from t10.core.schedule import ModulePlan
-from t10.cost import IpuCostModel
-from t10.emit.link import assembled
-from t10.emit.lower import lower
 from t10.plan.verify import verify_module
-from t10.sim.device import run_device
 
 CASES: dict[str, tuple[AxisSizes, AxisSizes, Rows, AxisSizes]] = {
     # Extents, F_op, ft per operand, loop order: outermost first.
@@ -44,22 +39,6 @@ def module(name: str, idle_level: int, chip: ChipSpec) -> ModulePlan:
     return made
 
 
-def chip_with(n_cores: int, shift_buffer_bytes: int) -> ChipSpec:
-    """Return a chip through whose shift buffer so many bytes pass at once."""
-    return chip_of(n_cores, shift_buffer_bytes=shift_buffer_bytes)
-
-
-def check_simulators(made: ModulePlan, chip: ChipSpec) -> None:
-    """Compare both simulators with numpy."""
-    given = random_values((*made.graph.inputs, *made.graph.weights), seed=5)
-    due = reference.run(made.graph, given)
-    program = lower(made, chip, IpuCostModel(chip))
-    on_device = run_device(program, chip, assembled(program.codelets, chip.tile_memory), given, given)
-    for output, expected in due.items():
-        np.testing.assert_array_equal(executed(made, chip, given).outputs[output], expected)
-        np.testing.assert_array_equal(on_device.outputs[output], expected)
-
-
 def partial_shifts(spec: OperatorSpec, plan: OperatorPlan, made: ModulePlan) -> set[int]:
     """Return the directions of shifts that replace part of a window."""
     return {
@@ -75,7 +54,7 @@ def partial_shifts(spec: OperatorSpec, plan: OperatorPlan, made: ModulePlan) -> 
 @pytest.mark.parametrize("idle_level", [0, 1])
 @pytest.mark.parametrize("name", CASES)
 def test_windows_that_move_to_and_fro(name: str, idle_level: int, shift_buffer_bytes: int) -> None:
-    chip = chip_with(prod(CASES[name][1]), shift_buffer_bytes)
+    chip = chip_of(prod(CASES[name][1]), shift_buffer_bytes=shift_buffer_bytes)
     made = module(name, idle_level, chip)
     spec, plan = made.graph.operators[0], made.operators[0].active.plan
     assert max(plan.steps) >= 3
@@ -89,7 +68,7 @@ def test_operands_of_two_types_pass_through_the_buffer_together(shift_buffer_byt
     # Six bytes of a (f16) and eight of the sums (f32) move along m.
     spec = specs.matmul(2, 4, 6, "f16")
     plan = plan_of(spec, (1, 2, 2), ((2, 1, 1), (1, 1, 1), (2, 1, 1)))
-    chip = chip_with(plan.n_cores, shift_buffer_bytes)
+    chip = chip_of(plan.n_cores, shift_buffer_bytes=shift_buffer_bytes)
     made = scheduled(specs.one_operator_graph(spec), (plan,), chip, (0,))
     shifts = [each for each in made.operators[0].body if isinstance(each, Shift)]
     assert {0, 2} <= {number for each in shifts for number in each.operands}
