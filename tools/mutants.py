@@ -142,9 +142,10 @@ def drawn(mutants: Iterable[Mutant], seed: str) -> list[Mutant]:
 class Copy:
     """A private copy of a tree, in which mutants are applied and tests run."""
 
-    def __init__(self, root: Path, folder: Path) -> None:
-        """Copy the tree below `folder`, which is not inside it."""
+    def __init__(self, root: Path, folder: Path, limit_seconds: float = LIMIT_SECONDS) -> None:
+        """Copy the tree below `folder`, which is not inside it; tests of a mutant may take `limit_seconds`."""
         self._root = root
+        self._limit_seconds = limit_seconds
         self._tree = folder / "tree"
         self._log = folder / "log"
         self._passing: set[str] = set()
@@ -181,7 +182,7 @@ class Copy:
         if not child:
             self._run_tests(tests)
         try:
-            status = _status_within(child, LIMIT_SECONDS)
+            status = _status_within(child, self._limit_seconds)
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(child, signal.SIGKILL)
@@ -263,11 +264,13 @@ def _status_within(child: int, seconds: float) -> int | None:
     return None
 
 
-def outcomes(root: Path, mutants: Iterable[Mutant], seconds: float) -> Iterator[Outcome]:
+def outcomes(
+    root: Path, mutants: Iterable[Mutant], seconds: float, limit_seconds: float
+) -> Iterator[Outcome]:
     """Yield what becomes of mutants, one after the other; begin none after `seconds`."""
     end = time.monotonic() + seconds
     with tempfile.TemporaryDirectory(prefix="t10-mutants-") as folder:
-        copy = Copy(root, Path(folder))
+        copy = Copy(root, Path(folder), limit_seconds)
         for mutant in mutants:
             if time.monotonic() >= end:
                 return
@@ -290,6 +293,9 @@ def _arguments() -> argparse.Namespace:
         "--draw", metavar="COMMIT", help="Python only, in the order that a commit's hash gives"
     )
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no mutant later than this")
+    parser.add_argument(
+        "--limit", type=float, default=LIMIT_SECONDS, help="what runs longer is killed (%(default)s s)"
+    )
     return parser.parse_args()
 
 
@@ -306,7 +312,7 @@ def main() -> int:
             with contextlib.suppress(ImportError):
                 importlib.import_module(name)
         found: list[Outcome] = []
-        for outcome in outcomes(root, mutants, arguments.seconds):
+        for outcome in outcomes(root, mutants, arguments.seconds, arguments.limit):
             print(outcome, flush=True)
             found.append(outcome)
     except StaleList as error:

@@ -125,6 +125,7 @@ def test_serpentine_ends_home_after_an_even_number_of_sweeps() -> None:
     )
     # Axis 0 is swept once (odd: ends at 3), axis 2 four times (even: ends at 0).
     assert final_positions(plan) == (3, 0, 0)
+    assert plan.box == (1, 3, 2)
 
 
 def test_halo_and_padding_of_a_compound_dim() -> None:
