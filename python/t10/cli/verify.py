@@ -71,7 +71,7 @@ def run_verify(arguments: Arguments) -> int:
         if arguments.layers or arguments.bisect is not None:
             trial = wrong[0].trial if wrong else cases[0][0]
             blamed = {each.engine for each in wrong}
-            failed = tuple([name for name in names if name in blamed])
+            failed: tuple[Engine, ...] = tuple([name for name in names if name in blamed])
 
             def compiled(path: Path) -> Executable:
                 return _compiled(arguments, path, progress, is_part=True)
