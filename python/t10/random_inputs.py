@@ -27,7 +27,7 @@ class Reach:
 
     `normal` floats are standard normal; `mixed` ones spread over `2 ** -span` to `2 ** span`, with zeros, ones and
     halves among them; `large` ones over `-span` to `span`. Integers are then within 1,000; of all sizes up to 31 bits;
-    and anywhere. `small` integers are 0 or 1, floats standard normal.
+    and anywhere. `small` integers are 0 or 1, indices not negative, floats standard normal.
     """
 
     kind: Literal["small", "normal", "mixed", "large"]
@@ -36,7 +36,11 @@ class Reach:
     def __str__(self) -> str:
         """Return what floats are drawn from, in words."""
         if self.kind in ("small", "normal"):
-            return "standard normal" if self.kind == "normal" else "standard normal, integers 0 or 1"
+            return (
+                "standard normal"
+                if self.kind == "normal"
+                else "standard normal, integers 0 or 1, no negative indices"
+            )
         if self.kind == "mixed":
             return f"scales 2^-{self.span:.0f} to 2^{self.span:.0f}"
         return f"magnitudes up to {self.span:.0e}"
@@ -65,14 +69,18 @@ def random_inputs(
     `declared` are the inputs as the model declares them, where that differs. Integers that are indices, lengths,
     masks, divisors, shifts or exponents stay what they are used as (`t10.input_uses`); of what is a mask the first
     along the last dim is 1, so that no row is empty. `specials` puts NaN, infinities, denormals and the largest number
-    among the floats.
+    among the floats. What nothing reads is 0.
     """
     generator = np.random.default_rng(seed)
     uses = input_uses(graph)
     drawn: Arrays = {}
+    read = {operand.name for spec in graph.operators for operand in spec.operands}
+    sources = {s for name in (*read, *(o.value for o in graph.outputs)) for s in graph.sources_of(name)}
     for value in declared or graph.inputs:
         dtype = numpy_dtype(value.dtype)
-        if dtype.kind == "f":
+        if value.name not in sources:
+            drawn[value.name] = np.zeros(value.shape, dtype)
+        elif dtype.kind == "f":
             drawn[value.name] = _floats(value.shape, dtype, reach, generator, specials=specials)
         else:
             use = uses.get(value.name, Use(is_mask=True))
@@ -114,7 +122,7 @@ def _integers(
     least, most = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
     longest = use.longest
     if use.low is not None and use.high is not None:
-        low, high = max(use.low, least), min(use.high, most)
+        low, high = max(use.low, 0 if reach.kind == "small" else least), min(use.high, most)
         return _bounded(shape, low, max(low, high), use, generator).astype(dtype)
     if longest is not None:
         return np.asarray(generator.integers(1, longest + 1, shape)).astype(dtype)

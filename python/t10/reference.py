@@ -18,8 +18,11 @@ from t10.tolerance import loosest
 
 _FED = {
     f"tensor({name})": np.dtype(kind)
-    for name, kind in (("double", "f8"), ("float", "f4"), ("int64", "i8"), ("int32", "i4"))
-}
+    for name, kind in (("double", "f8"), ("float", "f4"), ("int64", "i8"), ("int32", "i4"), ("int16", "i2"),
+                       ("int8", "i1"), ("uint64", "u8"), ("uint32", "u4"), ("uint16", "u2"), ("uint8", "u1"),
+                       ("bool", "?"))
+}  # fmt: skip
+"""numpy types by the names that sessions have for their inputs' types."""
 
 INPUT_PREFIX = "in."
 REFERENCE_PREFIX = "ref."
@@ -175,7 +178,7 @@ class OnnxRuntime:
         import onnx
 
         options = onnxruntime.SessionOptions()
-        options.log_severity_level = 3
+        options.log_severity_level = 4
         model = self.model
         if with_inner:
             model = type(model)()
@@ -192,9 +195,11 @@ class OnnxRuntime:
             if with_inner not in self._sessions:
                 self._sessions[with_inner] = self._session(with_inner=with_inner)
             session = self._sessions[with_inner]
-            wanted = {value.name: value.type for value in session.get_inputs()}
             given = {**self.fixed, **inputs}
-            feeds = {name: _fed(given[name], kind) for name, kind in wanted.items() if name in given}
+            feeds = {
+                each.name: _fed(given[each.name], each.type) if each.name in given else _unread(each)
+                for each in session.get_inputs()
+            }
             names = [value.name for value in session.get_outputs()]
             results = session.run(names, feeds)
         except Exception as error:  # onnxruntime raises classes of its own without a common base
@@ -205,6 +210,12 @@ class OnnxRuntime:
         return {
             name: np.asarray(each) for name, each in pairs if not isinstance(each, (list, dict, type(None)))
         }
+
+
+def _unread(value: Any) -> NDArray[Any]:
+    """Return zeros for an input that is not given: a compiled model takes no inputs that it does not read."""
+    shape = [extent if isinstance(extent, int) else 1 for extent in value.shape]
+    return np.zeros(shape, _FED.get(value.type, np.float32))
 
 
 def _fed(array: NDArray[Any], kind: str) -> NDArray[Any]:

@@ -222,3 +222,35 @@ def test_parts_keep_half_precision_and_constants_that_shapes_make(
     (found,) = load_onnx(part).graph.input
     assert (found.name, found.type.tensor_type.elem_type) == ("t", half)
     assert run_onnx_runtime(part, {"t": read_arrays(part.with_suffix(".npz"))["in.t"]})["e"].shape == (4, 6)
+
+
+def test_inputs_that_declared_shapes_decide_are_not_drawn(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nodes = [
+        helper.make_node("ReduceSum", ["x", "axes"], ["s"]),
+        helper.make_node("CastLike", ["s", "like"], ["t"]),
+        helper.make_node("Reshape", ["x", "shape"], ["y"]),
+    ]
+    inputs = {
+        "x": (FLOAT, [4, 6, 2]), "axes": (INT64, [1]), "like": (FLOAT, [3]), "shape": (INT64, [2])
+    }  # fmt: skip
+    path = tmp_path / "m.onnx"
+    models.save(path, nodes, inputs, {"s": (FLOAT, [4, 1, 2]), "t": (FLOAT, [4, 1, 2]), "y": (FLOAT, [8, 6])})
+    code, text = verify(capsys, path, "--layers")
+    assert (code, "refuses" in text) == (0, False)
+
+
+def test_inputs_are_tame_where_onnx_runtime_takes_no_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nodes = [helper.make_node("RotaryEmbedding", ["x", "cos", "sin", "places"], ["y"])]
+    stored = {"cos": models.weights(0, 9, 2), "sin": models.weights(1, 9, 2)}
+    inputs = {"x": (FLOAT, [1, 2, 5, 4]), "places": (INT64, [1, 5])}
+    path = models.save(tmp_path / "m.onnx", nodes, inputs, {"y": (FLOAT, [1, 2, 5, 4])}, **stored)
+    model = load_onnx(path)
+    model.opset_import[0].version = 23
+    path.write_bytes(model.SerializeToString())
+    code, text = verify(capsys, path)
+    assert code == 0
+    assert "no negative indices (standard normal: ONNX Runtime refuses them)" in text

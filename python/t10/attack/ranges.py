@@ -78,4 +78,5 @@ def _objection(model: OnnxRuntime, inputs: Arrays, reach: Reach, usual: Arrays, 
 def _next(array: NDArray[Any]) -> NDArray[Any]:
     """Return an input with the last bit of every float changed."""
     with np.errstate(over="ignore"):
-        return np.nextafter(array, array.dtype.type(np.inf)) if array.dtype.kind == "f" else array
+        is_float = array.dtype.kind == "f"
+        return np.asarray(np.nextafter(array, array.dtype.type(np.inf))) if is_float else array

@@ -102,8 +102,10 @@ class Search:
 
     @property
     def _inner(self) -> list[str]:
-        """Return what the nodes give, in order."""
-        return [name for node in self.given.nodes for name in node.output if name in self.given.values]
+        """Return what the nodes give, in order; what has no elements cannot be wrong."""
+        values = self.given.values
+        made = [name for node in self.given.nodes for name in node.output]
+        return [name for name in made if name in values and values[name].size]
 
     def _wrong(self, cut: Part | None) -> tuple[Comparison, ...]:
         """Return what a part gets wrong on any engine; nothing where it cannot be compiled or executed."""

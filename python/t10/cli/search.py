@@ -15,6 +15,7 @@ from t10.cli.options import constants_of
 from t10.cli.terminal import say
 from t10.core.atomic import replaced_file
 from t10.errors import T10Error
+from t10.frontend.declared import use_declared_shapes
 from t10.reference import OnnxRuntime, load_onnx
 
 NEEDS_THE_WHOLE = "no part of the model is wrong by itself: the error needs the whole"
@@ -26,6 +27,8 @@ def search(
 ) -> str:  # fmt: skip
     """Print the first operator that is wrong, write the smallest wrong model, and return the first in words."""
     model = inlined(load_onnx(arguments.model))
+    if arguments.inputs is None:
+        use_declared_shapes(model)
     given = {**constants_of(arguments), **inputs}
     values = OnnxRuntime(model, arguments.model).values(given)
     looking = Search(whole(model, given, values), compile, engines, tolerance)

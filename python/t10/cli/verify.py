@@ -23,6 +23,7 @@ from t10.cli.terminal import progress_bar, say, stdout
 from t10.core.atomic import check_writable
 from t10.driver import Executable, Progress, checked_inputs, compile
 from t10.errors import InputError
+from t10.frontend.declared import use_declared_shapes
 from t10.random_inputs import Reach, random_inputs
 from t10.reference import (
     Comparison,
@@ -138,7 +139,9 @@ def _cases(
             references = model.outputs(inputs)
         yield Trial(0, None, inputs), references
         return
-    model = OnnxRuntime(load_onnx(arguments.model), arguments.model, constants_of(arguments))
+    declared = load_onnx(arguments.model)
+    use_declared_shapes(declared)  # random shapes and axes would not be those that the model was compiled for
+    model = OnnxRuntime(declared, arguments.model, constants_of(arguments))
 
     def draw(seed: int, reach: Reach) -> Arrays:
         graph = executable.plan.graph
