@@ -94,7 +94,7 @@ def relative_error(found: NDArray[Any], reference: NDArray[Any]) -> float:
 def _furthest(found: NDArray[Any], reference: NDArray[Any]) -> tuple[float, tuple[int, ...]]:
     """Return the error as `Comparison` defines it, and the index of the element that is furthest off.
 
-    Integers are subtracted as integers: a float holds not all of them.
+    Integers are subtracted as integers: a float holds not all of them. What f16 does not hold must be infinite in f16.
     """
     if not reference.size:
         return 0.0, ()
@@ -104,6 +104,9 @@ def _furthest(found: NDArray[Any], reference: NDArray[Any]) -> tuple[float, tupl
         largest = float(np.max(np.abs(reference.astype(np.float64))))
     else:
         y, ref = found.astype(np.float64), reference.astype(np.float64)
+        if found.dtype == np.float16:
+            with np.errstate(over="ignore"):
+                ref = np.where(np.isinf(reference.astype(np.float16)), np.copysign(np.inf, ref), ref)
         finite = np.isfinite(ref)
         with np.errstate(invalid="ignore"):
             off = np.where(
