@@ -24,6 +24,8 @@ _FED = {
 }  # fmt: skip
 """numpy types by the names that sessions have for their inputs' types."""
 
+LARGEST_F16 = 65504.0
+
 INPUT_PREFIX = "in."
 REFERENCE_PREFIX = "ref."
 
@@ -94,7 +96,8 @@ def relative_error(found: NDArray[Any], reference: NDArray[Any]) -> float:
 def _furthest(found: NDArray[Any], reference: NDArray[Any]) -> tuple[float, tuple[int, ...]]:
     """Return the error as `Comparison` defines it, and the index of the element that is furthest off.
 
-    Integers are subtracted as integers: a float holds not all of them. What f16 does not hold must be infinite in f16.
+    Integers are subtracted as integers: a float holds not all of them. A finite number that f16 does not hold may be its
+    largest there, or infinite.
     """
     if not reference.size:
         return 0.0, ()
@@ -104,10 +107,9 @@ def _furthest(found: NDArray[Any], reference: NDArray[Any]) -> tuple[float, tupl
         largest = float(np.max(np.abs(reference.astype(np.float64))))
     else:
         y, ref = found.astype(np.float64), reference.astype(np.float64)
-        if found.dtype == np.float16:
-            with np.errstate(over="ignore"):
-                ref = np.where(np.isinf(reference.astype(np.float16)), np.copysign(np.inf, ref), ref)
         finite = np.isfinite(ref)
+        if found.dtype == np.float16:
+            y, ref = (np.where(finite, np.clip(each, -LARGEST_F16, LARGEST_F16), each) for each in (y, ref))
         with np.errstate(invalid="ignore"):
             off = np.where(
                 finite, np.abs(y - ref), np.where((y == ref) | (np.isnan(y) & np.isnan(ref)), 0.0, np.inf)

@@ -36,11 +36,14 @@ def test_error_is_relative_to_the_largest_reference(
     assert relative_error(np.array(found), np.array(reference)) == error
 
 
-def test_what_half_precision_does_not_hold_must_be_infinite() -> None:
+def test_what_half_precision_does_not_hold_is_its_largest_or_infinite() -> None:
     reference = np.array([1e13, -7e4, 2.0], np.float32)
-    assert relative_error(np.array([INF, -INF, 2.0], np.float16), reference) == 0.0
-    assert relative_error(np.array([65504.0, -INF, 2.0], np.float16), reference) == INF
+    for largest in (INF, 65504.0):
+        assert relative_error(np.array([largest, -largest, 2.0], np.float16), reference) == 0.0
+    assert relative_error(np.array([NAN, -INF, 2.0], np.float16), reference) == INF
+    assert relative_error(np.array([INF, INF, 2.0], np.float16), reference) == 2.0
     assert relative_error(np.array([INF, -INF, 2.0], np.float32), reference) == INF
+    assert relative_error(np.array([65504.0], np.float16), np.array([INF], np.float32)) == INF
 
 
 def test_integers_must_be_equal() -> None:

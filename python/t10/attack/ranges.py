@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 from t10.arrays import Arrays
 from t10.errors import InputError
 from t10.random_inputs import LARGE, MIXED, NORMAL, SMALL, Reach
-from t10.reference import OnnxRuntime, relative_error
+from t10.reference import LARGEST_F16, OnnxRuntime, relative_error
 from t10.tolerance import RELATIVE
 
 _LADDERS = ((NORMAL, SMALL), (*MIXED, NORMAL, SMALL), (*LARGE, NORMAL, SMALL))
 """What is tried for the first seed, the second, the third; and again."""
 _NOISE = 0.25
 """Most part of the tolerance that may come from a last bit of the inputs."""
-LARGEST_F16 = 65504.0
 
 
 @dataclass(frozen=True, slots=True)
