@@ -96,8 +96,8 @@ def relative_error(found: NDArray[Any], reference: NDArray[Any]) -> float:
 def _furthest(found: NDArray[Any], reference: NDArray[Any]) -> tuple[float, tuple[int, ...]]:
     """Return the error as `Comparison` defines it, and the index of the element that is furthest off.
 
-    Integers are subtracted as integers: a float holds not all of them. A finite number that f16 does not hold may be its
-    largest there, or infinite.
+    Integers are subtracted as integers: a float holds not all of them. A finite number that f16 does not hold may be
+    its largest there, or infinite.
     """
     if not reference.size:
         return 0.0, ()
