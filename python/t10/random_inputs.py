@@ -6,7 +6,6 @@ random_inputs(graph, seed, reach=LARGE[0])      # as large as their types allow
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 
 from t10.arrays import Arrays
 from t10.core.dtypes import numpy_dtype
-from t10.core.graph import Graph, TensorValue
+from t10.core.graph import Graph
 from t10.input_uses import Use, input_uses
 
 Floats = NDArray[np.float64]
@@ -61,25 +60,23 @@ MOST_INTEGER = 2**40
 def random_inputs(
     graph: Graph,
     seed: int,
-    declared: Sequence[TensorValue] = (),
     reach: Reach = NORMAL,
     *,
     specials: bool = False,
 ) -> Arrays:
     """Return one array per input of a graph; the same arguments give the same arrays.
 
-    `declared` are the inputs as the model declares them, where that differs. Integers that are indices, lengths,
-    masks, divisors, shifts or exponents stay what they are used as (`t10.input_uses`); of what is a mask the first
-    along the last dim is 1, so that no row is empty. `specials` puts NaN, infinities, denormals and the largest number
-    among the floats. What nothing reads is 0.
+    Integers that are indices, lengths, masks, divisors, shifts or exponents stay what they are used as
+    (`t10.input_uses`); of what is a mask the first along the last dim is 1, so that no row is empty. What nothing reads
+    is 0. `specials` puts NaN, infinities, denormals and the largest number among the floats.
     """
     generator = np.random.default_rng(seed)
     uses = input_uses(graph)
     drawn: Arrays = {}
     read = {operand.name for spec in graph.operators for operand in spec.operands}
     sources = {s for name in (*read, *(o.value for o in graph.outputs)) for s in graph.sources_of(name)}
-    for value in declared or graph.inputs:
-        dtype = numpy_dtype(value.dtype)
+    for value in graph.inputs:
+        dtype = numpy_dtype(value.host_dtype)
         if value.name not in sources:
             drawn[value.name] = np.zeros(value.shape, dtype)
         elif dtype.kind == "f":

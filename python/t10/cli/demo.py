@@ -37,7 +37,7 @@ def run_demo(arguments: Arguments) -> int:
         executable = compile(model, arguments.chip, progress=progress)
         console.print(summary(executable.report()))
         start = time.perf_counter()
-        inputs = random_inputs(executable.plan.graph, arguments.seed, executable.inputs)
+        inputs = random_inputs(executable.plan.graph, arguments.seed)
         result = executable.execute(inputs, progress=progress)
         seconds = time.perf_counter() - start
         references = run_onnx_runtime(model, inputs)

@@ -37,7 +37,7 @@ def run_run(arguments: Arguments) -> int:
         raise InputError("--trace needs an engine that counts cycles", hint="take --engine plan or iss")
     check_writable(arguments.outputs, arguments.trace)
     if arguments.inputs is None:
-        inputs = random_inputs(executable.plan.graph, arguments.seed, executable.inputs)
+        inputs = random_inputs(executable.plan.graph, arguments.seed)
     else:
         inputs, _ = given_arrays(read_arrays(arguments.inputs), [value.name for value in executable.inputs])
     console = stdout(quiet=arguments.quiet)

@@ -145,7 +145,7 @@ def _cases(
 
     def draw(seed: int, reach: Reach) -> Arrays:
         graph = executable.plan.graph
-        return random_inputs(graph, seed, executable.inputs, reach, specials=arguments.specials)
+        return random_inputs(graph, seed, reach, specials=arguments.specials)
 
     seeds = range(arguments.seed, arguments.seed + arguments.seeds)
     for trial in trials(draw, seeds, model, tolerance):
