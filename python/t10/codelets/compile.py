@@ -56,8 +56,17 @@ def compile_task(task: Task) -> Compiled:
         compiled = family.compile(task)
         if compiled is not None:
             return compiled
+    if "f64" in {each.dtype for each in (*task.operands, *task.body.ops)}:
+        raise UnsupportedOpError(
+            f"no codelet computes {_opcodes(task)} on f64, which the chip has no arithmetic for",
+            hint="cast to f32 or f16 before and after it, compile with --dtype fp16 or without --keep-f64, or plan "
+            "alone with --no-program",
+        )
     types = ", ".join(operand.dtype for operand in task.operands)
-    opcodes = ", ".join(sorted({op.opcode for op in task.body.ops})) or "a copy"
     raise UnsupportedOpError(
-        f"no codelet computes {opcodes} on {types} with strides {[o.strides for o in task.operands]}"
+        f"no codelet computes {_opcodes(task)} on {types} with strides {[o.strides for o in task.operands]}"
     )
+
+
+def _opcodes(task: Task) -> str:
+    return ", ".join(sorted({op.opcode for op in task.body.ops})) or "a copy"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from t10.codelets.loops.floats import is_float_type, rounded
+from t10.codelets.loops.floats import SPREAD_NAN, is_float_type, rounded
 from t10.codelets.loops.integers import wrapped
 from t10.codelets.loops.scalar import constant
 from t10.codelets.loops.virtual import Value, VirtualCode
@@ -89,9 +89,8 @@ def combined(code: VirtualCode, combine: Combine, x: Word, dtype: str) -> Word:
     if combine not in ("max", "min"):
         value = code.a(f"{FLOATS[combine]} {{d}}, {register}, {{x}}", x=x)
         return rounded(code, value, dtype) if combine == "prod" else value
-    lines = (f"f32cmpne {{f0}}, {register}, {register}", f"{FLOATS[combine]} {{d}}, {register}, {{x}}",
-             "f32cmpne {f1}, {x}, {x}", "or {d}, {d}, {f0}", "or {d}, {d}, {f1}")  # fmt: skip
-    return code.a(*lines, x=x)
+    spread = (line.replace("{y}", register) for line in SPREAD_NAN)
+    return code.a(f"{FLOATS[combine]} {{d}}, {register}, {{x}}", *spread, x=x)
 
 
 def _combined_integers(code: VirtualCode, combine: Combine, x: Value, dtype: str) -> Value:
