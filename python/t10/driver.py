@@ -272,6 +272,7 @@ def compile(
     plan: str | Path | None = None,
     dtype: str | None = None,
     constants: Mapping[str, ArrayLike] | None = None,
+    keep_f64: bool = False,
     frontend: str = "t10",
     executor: Executor | None = None,
     cache: PlanCache | str | Path | None = None,
@@ -284,7 +285,8 @@ def compile(
     for dims that the model leaves open; `options` are the planner's; `cost_model` is ipu, t10-paper or FILE.py;
     `codelets` are files that declare codelets of the user's, whose costs count and whose code is used; `plan` is a
     plan.json or a file of pins whose plans are kept; `dtype` fp16 turns f32, f64 and bf16 into f16; `constants` fixes
-    inputs at compile time; `frontend` onnx-mlir has that read the model first (docs/onnx-mlir.md); `executor` searches
+    inputs at compile time; `keep_f64` leaves f64 that only f32 and f16 go into and come out of as it is, which else is
+    computed in f32; `frontend` onnx-mlir has that read the model first (docs/onnx-mlir.md); `executor` searches
     operators instead of this process's threads; `program` counts the program's bytes and plans beside them; `cache` is
     a folder that keeps what was found for other models and runs (`t10.cache_folder` knows the user's).
 
@@ -298,7 +300,7 @@ def compile(
     chosen, pins = options or Options(), None if plan is None else read_pins(plan)
     code = code_records(cost_model, codelets)
     costs, clock = registry.given(cost_model), _Stopwatch(progress, "import")
-    imported = _imported(model, frontend, shapes, dtype, constants)
+    imported = _imported(model, frontend, shapes, dtype, constants, keep_f64)
     with _using(codelets):
         compiled = compile_module(
             imported.module, spec, chosen, clock.report,
@@ -327,6 +329,7 @@ def _imported(
     shapes: Mapping[str, ShapeOverride] | None,
     dtype: str | None,
     constants: Mapping[str, ArrayLike] | None,
+    keep_f64: bool,
 ) -> ImportedModel:
     """Return a model as linalg; a file may be read by onnx-mlir before T10 reads it."""
     from t10.frontend.imported import ImportedModel
@@ -337,9 +340,10 @@ def _imported(
     if isinstance(model, ImportedModel):
         return model
     if not isinstance(model, (str, Path)):
-        return import_torch(model)
+        return import_torch(model, keep_f64=keep_f64)
     with readable(Path(model), frontend) as file:
-        return replace(import_model(file, shapes=shapes, dtype=dtype, constants=constants), source=str(model))
+        imported = import_model(file, shapes=shapes, dtype=dtype, constants=constants, keep_f64=keep_f64)
+        return replace(imported, source=str(model))
 
 
 @contextmanager

@@ -17,9 +17,11 @@ from support.codelet_runs import END, FIRST_DATA, Run, run_task
 from support.cpp_reference_runs import check_cpp_references
 from support.vector_tasks import RandomTask, elementwise
 
+from t10.codelets.compile import compile_task
 from t10.codelets.vector.family import VectorFamily
 from t10.core.codelet import Compiled
 from t10.core.dtypes import numpy_dtype
+from t10.core.intervals import WIDE_DTYPES
 from t10.core.scalar import ScalarFunction, ScalarOp, identity
 from t10.core.task import Task, TaskOperand
 
@@ -58,6 +60,9 @@ ALL_APART = frozenset({(0, 1), (0, 2), (1, 2)})
 
 
 def compiled(task: Task) -> Compiled:
+    """Return vector code, or what computes integers of 64 bits that are not proved to fit in words."""
+    if any(operand.dtype in WIDE_DTYPES for operand in task.operands):
+        return compile_task(task)
     made = VectorFamily().compile(task)
     assert made is not None
     return made

@@ -47,6 +47,7 @@ class Arguments:
     chip: str = DEFAULT_CHIP
     shapes: tuple[str, ...] = ()
     dtype: str | None = None
+    keep_f64: bool = False
     frontend: str = "t10"
     constants: tuple[str, ...] = ()
     parallelism: float | None = None

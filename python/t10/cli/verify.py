@@ -130,7 +130,7 @@ def _compiled(arguments: Arguments, model: Path, progress: Progress, *, is_part:
         cost_model=arguments.cost_model, codelets=arguments.codelets,
         plan=None if is_part else arguments.plan, dtype=arguments.dtype,
         constants={} if is_part else constants_of(arguments),
-        frontend="t10" if is_part else arguments.frontend, cache=cache_of(arguments),
+        keep_f64=arguments.keep_f64, frontend="t10" if is_part else arguments.frontend, cache=cache_of(arguments),
         program=engine_names(arguments.engine) != ("plan",),
     )  # fmt: skip
 

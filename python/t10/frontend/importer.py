@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from t10.core.guard import reading
 from t10.dialect.mlir import ir, new_context
 from t10.errors import InputError, UnsupportedOpError
+from t10.frontend.double_islands import narrow_islands
 from t10.frontend.imported import ImportedModel
 from t10.frontend.lower import lower
 from t10.frontend.mlir_text import mlir_text
@@ -30,12 +31,14 @@ def import_model(
     shapes: Mapping[str, ShapeOverride] | None = None,
     dtype: str | None = None,
     constants: Mapping[str, ArrayLike] | None = None,
+    keep_f64: bool = False,
     context: Any = None,
 ) -> ImportedModel:
     """Return the model of a file: ONNX (`.onnx`), or MLIR text or bytecode of onnx-mlir or linalg (`.mlir`, `.mlirbc`).
 
     `shapes` gives extents by input name or dim parameter, `dtype` fp16 turns wide floats into f16,
-    `constants` fixes inputs, which are inputs no longer (all of them ONNX only). The module lives in `context`, a new
+    `constants` fixes inputs, which are inputs no longer (all of them ONNX only); `keep_f64` leaves islands of f64
+    as they are (`t10.frontend.double_islands`). The module lives in `context`, a new
     one by default. Raises `InputError` for a file that cannot be read as a model and
     for dims that stay dynamic, and `UnsupportedOpError` naming every node that cannot be lowered.
     """
@@ -43,9 +46,11 @@ def import_model(
     file = Path(path)
     with reading(str(path)):
         if file.suffix in (".mlir", ".mlirbc") and file.is_file():
-            return _import_mlir(file, shapes, dtype, constants, context)
-        loaded = load_onnx(file, shapes=shapes, dtype=dtype, constants=constants)
-        return lift_constants(_lowered(loaded, context, function_name(file.stem)))
+            model = _import_mlir(file, shapes, dtype, constants, context)
+        else:
+            loaded = load_onnx(file, shapes=shapes, dtype=dtype, constants=constants)
+            model = lift_constants(_lowered(loaded, context, function_name(file.stem)))
+        return model if keep_f64 else narrow_islands(model)
 
 
 def import_proto(

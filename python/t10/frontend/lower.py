@@ -15,6 +15,7 @@ from t10.errors import T10Error, UnsupportedOpError
 from t10.frontend.diagnose import leftovers, reason_of, refuse_unsupported, without_types
 from t10.frontend.unsupported import UnsupportedNode
 from t10.passes.patterns.driver import apply_patterns
+from t10.passes.patterns.extreme_of_comparison import EXTREME_OF_COMPARISON
 from t10.passes.patterns.narrow_comparison import NARROW_COMPARISON
 from t10.passes.patterns.narrowed_constant import NARROWED_CONSTANT
 from t10.passes.patterns.run_time_checks import RUN_TIME_CHECKS
@@ -142,7 +143,7 @@ def _tidy(
         signature_entry(value.name, declared=declared.get(value.name, "")) for value in model.graph.output
     ]
     function.attributes["res_attrs"] = ir.ArrayAttr.get(results)
-    apply_patterns(function, (RUN_TIME_CHECKS, NARROW_COMPARISON, NARROWED_CONSTANT))
+    apply_patterns(function, (RUN_TIME_CHECKS, NARROW_COMPARISON, NARROWED_CONSTANT, EXTREME_OF_COMPARISON))
 
 
 def signature_entry(name: str, *, is_weight: bool = False, declared: str = "") -> Any:

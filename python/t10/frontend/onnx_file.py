@@ -41,6 +41,7 @@ from t10.frontend.unsigned_integers import beyond_unsigned, declared_unsigned, e
 from t10.frontend.unsupported import UnsupportedNode, excise, unknown_operators
 from t10.frontend.utf8 import first_not_text
 from t10.frontend.weights import Weights, lift_weights, load_external
+from t10.frontend.wide_operators import compute_in_single
 
 _onnx: Any = onnx  # some of its functions are typed in part only
 
@@ -167,6 +168,7 @@ def _prepared(
     model = infer_shapes(model, source)
     if dtype == HALF:
         model = to_half(model, weights, source)
+    compute_in_single(model)
     model = expand_functions(model)
     refused += _taken_out(model, unknown_operators(model, source))
     lift_weights(model, weights)

@@ -101,10 +101,13 @@ def _constant_power(b: FunctionBuilder, x: int, exponent: float | None) -> int |
     if exponent not in CONSTANT_POWERS:
         return None
     one = b.constant(1.0, b.dtypes[x])
-    if exponent <= 0.0:
-        return {0.0: one}.get(exponent) or (b.divide(one, x) if exponent == -1.0 else b.op("math.rsqrt", x))
+    if abs(exponent) == 0.5:
+        # Other than roots, powers know neither -0 nor -inf.
+        root = b.op("math.sqrt" if exponent > 0.0 else "math.rsqrt", b.shift(x, 0.0))
+        limit = b.constant(math.inf if exponent > 0.0 else 0.0, b.dtypes[x])
+        return b.select(b.compare_with("oeq", x, -math.inf), limit, root)
     if exponent < 2.0:
-        return x if exponent == 1.0 else b.op("math.sqrt", x)
+        return one if exponent == 0.0 else x if exponent == 1.0 else b.divide(one, x)
     square = b.multiply(x, x)
     return square if exponent == 2.0 else b.multiply(square, x if exponent == 3.0 else square)
 
