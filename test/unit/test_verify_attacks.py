@@ -55,6 +55,10 @@ def wrong_exp(x: NDArray[Any]) -> NDArray[Any]:
     return np.exp(x) + x.dtype.type(0.25)
 
 
+def without_nan(x: NDArray[Any]) -> NDArray[Any]:
+    return np.nan_to_num(np.tanh(x), nan=0.0)
+
+
 def wrong_for_negatives(x: NDArray[Any]) -> NDArray[Any]:
     return np.where(x < 0, np.tanh(x) / 2, np.tanh(x)).astype(x.dtype)
 
@@ -142,6 +146,32 @@ def test_a_model_that_is_right_is_cut_into_nothing(
     assert code == 0
     assert "all within the tolerance" in text
     assert not (tmp_path / "part.onnx").exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("--seeds", "0"), ("--bisect", "part"), ("--bisect", "m.onnx")]
+)
+def test_options_that_mean_nothing_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str, value: str
+) -> None:
+    path = chain(tmp_path / "m.onnx")
+    kept = path.read_bytes()
+    code, text = verify(capsys, path, option, value if option == "--seeds" else tmp_path / value)
+    assert (code, text.count("\n")) == (2, 1)
+    assert f"{option} is " in text
+    assert path.read_bytes() == kept
+
+
+def test_nan_and_infinities_must_be_where_the_reference_has_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = helper.make_node("Tanh", ["x"], ["y"])
+    path = models.save(tmp_path / "m.onnx", [node], {"x": (FLOAT, [400])}, {"y": (FLOAT, [400])})
+    assert verify(capsys, path, "--specials", "--seeds", "1")[0] == 0
+    monkeypatch.setitem(scalar_eval.PLAIN, "math.tanh", without_nan)
+    assert verify(capsys, path, "--seeds", "1")[0] == 0
+    code, text = verify(capsys, path, "--specials", "--seeds", "1")
+    assert (code, "expected nan (plan, seed 0" in text) == (1, True)
 
 
 def test_inputs_are_no_wilder_than_the_model_bears(

@@ -50,10 +50,7 @@ class Finding:
 def run_verify(arguments: Arguments) -> int:
     """Compile, execute, compare; return 1 when an output differs by more than its tolerance."""
     check_writable(arguments.outputs, arguments.bisect)
-    if arguments.tolerance is not None and not arguments.tolerance >= 0:
-        raise InputError(f"--tolerance is {arguments.tolerance}, expected a number of at least 0")
-    if arguments.seeds < 1:
-        raise InputError(f"--seeds is {arguments.seeds}, expected at least 1")
+    _check(arguments)
     given = None if arguments.inputs is None else read_arrays(arguments.inputs)
     names = engine_names(arguments.engine)
     console = stdout(quiet=arguments.quiet)
@@ -108,6 +105,17 @@ def show_comparisons(
             *engine, escape(each.name), shape, each.dtype, f"{each.error:.2e}", f"{each.tolerance:.0e}", verdict
         )  # fmt: skip
     console.print(table)
+
+
+def _check(arguments: Arguments) -> None:
+    """Raise `InputError` for values of options that mean nothing."""
+    if arguments.tolerance is not None and not arguments.tolerance >= 0:
+        raise InputError(f"--tolerance is {arguments.tolerance}, expected a number of at least 0")
+    if arguments.seeds < 1:
+        raise InputError(f"--seeds is {arguments.seeds}, expected at least 1")
+    part = arguments.bisect
+    if part is not None and (part.suffix != ".onnx" or part.resolve() == arguments.model.resolve()):
+        raise InputError(f"--bisect is {part}, expected a file .onnx other than the model")
 
 
 def tolerance_of(arguments: Arguments, executable: Executable) -> float:

@@ -7,7 +7,7 @@ A result y of a reference r is right if it has the same bits (0 and -0 are told 
     summed    |y - r| <= ulps units in the last place of the sum of |terms|
     composed  |y - r| <= ulps units in the last place of the largest |r|
 
-in the type of the result. Integers and booleans are always exact.
+in the type of the result; those of f32 where that is double, which no chip computes. Integers and booleans are exact.
 """
 
 from __future__ import annotations
@@ -53,15 +53,17 @@ TOLERANCES: dict[str, Tolerance] = {
     ),
     **dict.fromkeys(
         (
-            "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Cos", "Cosh", "Erf", "Exp", "Log", "Pow", "Sigmoid", "Sin",
-            "Sinh", "Softplus", "Softsign", "Tan", "Tanh",
+            "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Cos", "Cosh", "Erf", "Exp", "Log", "Pow", "Sigmoid",
+            "Sin", "Sinh", "Tan", "Tanh",
         ),
         _FUNCTION,
     ),
+    "Softplus": Tolerance("rounded", 8, 2),
+    "Softsign": Tolerance("rounded", 4, 2),
     **dict.fromkeys(
         (
             "AveragePool", "Conv", "ConvTranspose", "CumSum", "Einsum", "Gemm", "GlobalAveragePool", "MatMul", "Mean",
-            "ReduceL1", "ReduceMean", "ReduceSum", "ReduceSumSquare", "Sum", "Col2Im", "DFT", "STFT", "CausalConvWithState",
+            "ReduceL1", "ReduceMean", "ReduceSum", "ReduceSumSquare", "Sum", "Col2Im", "CausalConvWithState",
         ),
         _SUM,
     ),
