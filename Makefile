@@ -76,9 +76,10 @@ quick: dev  ## pytest without the slow tests, then lit
 	@$(BIN)/lit -sv -j$(JOBS) test
 
 .PHONY: conformance
-conformance: dev  ## All tests of the onnx package against the reviewed list (`make pytest` runs a slice of them)
+conformance: dev  ## All tests of the onnx package, and operator x type x engine (`make pytest` runs a slice of them)
 	@$(BIN)/t10 conformance -j $(JOBS)
 	@$(BIN)/t10 conformance --only 'light/*'
+	@$(BIN)/t10 conformance -j $(JOBS) --only 'grid/*'
 
 .PHONY: fits
 fits: dev  ## 200 random models on random small memories, on every engine (`make pytest` runs a slice of them)
@@ -91,6 +92,10 @@ stages: dev  ## The three stages of the search one by one against native search:
 .PHONY: small-models
 small-models: dev  ## Random small models on chips with more cores than elements: read back, proved, simulated (`make pytest` runs a slice)
 	@$(BIN)/python tools/check_small_models.py 1000
+
+.PHONY: mutants
+mutants: dev  ## Would the tests notice? All mutants of test/mutants, one by one (`make pytest` draws some by the commit)
+	@$(BIN)/python tools/mutants.py
 
 ##@ Before a commit
 

@@ -34,7 +34,6 @@ from t10.cost.ipu import IpuCostModel
 from t10.cost.measured import MeasuredCostModel, recosted
 from t10.errors import InputError
 from t10.report import Report, build_report, write_report
-from t10.unsigned import as_declared, as_planned, declared
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -88,13 +87,11 @@ class Executable:
     """Cycles of every statement as the device simulator times it, by operator; see `with_measured_steps`."""
     parts: Parts | None = field(default=None, repr=False)
     """The plan, lowered, where the model was planned beside its program; see `t10.backend.lowered`."""
-    unsigned: tuple[str, ...] = ()
-    """Inputs and outputs that the model declares as unsigned; the plan's integers have no sign."""
 
     @property
     def inputs(self) -> tuple[TensorValue, ...]:
         """Return name, shape and element type of every input of the model."""
-        return tuple(declared(value, self.unsigned) for value in self.plan.graph.inputs)
+        return self.plan.graph.signature[0]
 
     @property
     def output_names(self) -> tuple[str, ...]:
@@ -113,7 +110,7 @@ class Executable:
         """Return everything the plan simulator saw: outputs, modelled cycles, traffic and a timeline."""
         from t10.sim.plan_level import simulate
 
-        arrays = self.planned_inputs(inputs)
+        arrays = checked_inputs(self.inputs, inputs)
         self.check_weights()
 
         def step(done: int, total: int, operator: str) -> None:
@@ -123,12 +120,7 @@ class Executable:
 
         if progress:
             progress("run", 0, 1)
-        result = simulate(self.plan, self.chip, self.costs(), self.weights, arrays, progress=step)
-        return replace(result, outputs=as_declared(result.outputs, self.unsigned))
-
-    def planned_inputs(self, given: Mapping[str, ArrayLike]) -> Arrays:
-        """Return the inputs as the plan holds them, checked; raises what `checked_inputs` raises."""
-        return as_planned(checked_inputs(self.inputs, given), self.unsigned)
+        return simulate(self.plan, self.chip, self.costs(), self.weights, arrays, progress=step)
 
     def report(self) -> Report:
         """Return what the model costs: modelled cycles, bytes per core, traffic, planner times."""
@@ -189,7 +181,6 @@ class Executable:
             cost_model=self.cost_model,
             code=self.code,
             options=dict(self.options),
-            unsigned=self.unsigned,
             measured=dict(self.measured),
             planner_seconds=dict(self.planner_seconds),
         )
@@ -236,7 +227,6 @@ class Executable:
             options=about.options,
             planner_seconds=about.planner_seconds,
             measured=dict(about.measured),
-            unsigned=about.unsigned,
         )
         return loaded.of_module(opened.path / MODULE_FILE)
 
@@ -327,7 +317,6 @@ def compile(
         code=code,
         options=_as_json(chosen),
         planner_seconds=clock.seconds,
-        unsigned=imported.unsigned,
         parts=compiled.parts,
     )
 

@@ -13,6 +13,7 @@ from support.cpp_reference_runs import check_cpp_references
 from t10.codelets.compile import compile_task
 from t10.codelets.reduce.family import ReduceFamily
 from t10.core.codelet import Compiled
+from t10.core.dtypes import numpy_dtype
 from t10.core.expression import AxisSizes, Combine
 from t10.core.scalar import ScalarFunction, ScalarOp, identity
 from t10.core.task import Task, TaskOperand
@@ -208,12 +209,12 @@ def test_mean_scales_before_it_sums() -> None:
 
 
 def test_maxima_are_widened_at_the_end() -> None:
-    """Four f16 take a slot, as if the maxima were f16."""
+    """Four f16 take two slots, as if the maxima were f16: the second watches for NaNs."""
     cycles: list[int] = []
     for n in (128, 256):
         task = Task((6, n), (operand("f16", n, 1),), operand("f32", 1, 0), "max", WIDENED, (1,))
         cycles.append(check(task, "rows"))
-    assert (cycles[1] - cycles[0]) / 6 / 32 == SUM_SLOTS_PER_VECTOR
+    assert (cycles[1] - cycles[0]) / 6 / 32 == 2 * SUM_SLOTS_PER_VECTOR
     check(
         Task((24, 45), (operand("f16", 48, 1),), operand("f32", 0, 1), "min", WIDENED, (0,), False), "columns"
     )
@@ -255,10 +256,11 @@ def test_single_halves_leave_their_neighbours(rows: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "length", "slots"), [(12, 64, 75), (24, 128, 199), (48, 512, 1_139), (96, 768, 3_289)]
+    ("rows", "length", "slots"), [(12, 64, 121), (24, 128, 346), (48, 512, 2_204), (96, 768, 6_432)]
 )
 def test_maxima_of_rows_take_few_slots(rows: int, length: int, slots: int) -> None:
-    """Not more than poplibs' estimate and 3 %: what is loaded around a result is so while lanes are folded."""
+    """Two slots a vector, where poplibs' maxima, which drop NaNs, take one; what is loaded around a result is so while
+    lanes are folded."""
     task = Task((rows, length), (operand("f16", length, 1),), operand("f16", 1, 0), "max", identity(), (1,))
     assert check(task, "rows") <= 6 * slots
 
@@ -310,14 +312,45 @@ def test_all_workers_take_part() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["f16", "f32"])
-def test_one_vector_per_slot(dtype: str) -> None:
-    """The inner loop takes a slot per eight bytes: poplibs' accumulating loops take the same."""
+@pytest.mark.parametrize(("combine", "slots"), [("sum", 1), ("max", 2), ("min", 2)])
+def test_one_vector_per_slot(combine: Combine, slots: int, dtype: str) -> None:
+    """The inner loop takes a slot per eight bytes, as poplibs' accumulating loops; NaNs are watched for in another."""
     step = 4 if dtype == "f16" else 2
     short, long = (
-        check(Task((6, n), (operand(dtype, n, 1),), operand(dtype, 2, 0), "max", identity(), (1,)))
+        check(Task((6, n), (operand(dtype, n, 1),), operand(dtype, 2, 0), combine, identity(), (1,)))
         for n in (64 * step, 128 * step)
     )
-    assert (long - short) / 6 / 64 == SUM_SLOTS_PER_VECTOR
+    assert (long - short) / 6 / 64 == slots * SUM_SLOTS_PER_VECTOR
+
+
+NAN, INFINITY = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize("place", [None, 0, 5, -1])
+@pytest.mark.parametrize("combine", ["max", "min"])
+@pytest.mark.parametrize("axes", [(0,), (1,)])
+@pytest.mark.parametrize(("source", "target"), [("f16", "f16"), ("f32", "f32"), ("f16", "f32")])
+@pytest.mark.parametrize("initial", [True, False])
+def test_extremes_keep_nans_and_infinities(
+    source: str, target: str, axes: tuple[int], combine: Combine, place: int | None, initial: bool
+) -> None:
+    """One NaN a row or column, or in what was there before; infinities of both signs are none; large sums neither."""
+    body = identity() if source == target else WIDENED
+    for rows, columns in ((7, 24), (6, 27), (3, 9), (24, 45), (2, 66)):
+        row = -(-columns // 4) * 4
+        out = operand(target, 1, 0) if axes == (1,) else operand(target, 0, 1)
+        task = Task((rows, columns), (operand(source, row, 1),), out, combine, body, axes, initial)
+        values = np.full((rows, row), 6e4 if source == "f16" else 3e38)
+        values[::2, ::3], values[1::3, ::2] = INFINITY, -INFINITY
+        before = np.ones(columns if axes == (0,) else rows)
+        if place is not None and axes == (1,):
+            values[::2, place % columns] = NAN
+            before[1::2] = NAN
+        elif place is not None:
+            values[place % rows, ::2] = NAN
+            before[1::2] = NAN
+        flat = values.reshape(-1)[: (rows - 1) * row + columns]
+        check(task, inputs=(flat,), before=before)
 
 
 def random_task(seed: int) -> Task:
@@ -401,3 +434,23 @@ def test_cpp_references_compute_the_same(tmp_path: Path) -> None:
     ]  # fmt: skip
     cases = [(task, found) for task in tasks if (found := REDUCE.compile(task)) is not None]
     check_cpp_references(cases, tmp_path)
+
+
+@pytest.mark.parametrize(("combine", "sign"), [("max", -1), ("min", 1)])
+@pytest.mark.parametrize("dtype", ["f16", "f32"])
+@pytest.mark.parametrize("length", [65, 66, 67])
+def test_what_lies_behind_a_row_is_neutral(combine: Combine, sign: int, dtype: str, length: int) -> None:
+    # Zeros would win against numbers that are all below or all above them.
+    values = sign * np.linspace(1, 2, 6 * 68).astype(numpy_dtype(dtype))
+    task = Task((6, length), (operand(dtype, 68, 1),), operand(dtype, 1, 0), combine, identity(), (1,))
+    check(task, "rows", inputs=[values[: 5 * 68 + length]])
+
+
+def test_straight_code_walks_on_after_every_loop() -> None:
+    x = operand("f32", 100, 40, 12, 1)
+    check(Task((6, 2, 2, 4), (x,), operand("f32", 1, 0, 0, 0), "sum", identity(), (1, 2, 3)))
+
+
+def test_results_at_odd_places_are_stored_one_by_one() -> None:
+    x = operand("f32", 40, 1, 8)
+    check(Task((3, 8, 5), (x,), operand("f32", 9, 1, 0), "sum", identity(), (2,)))

@@ -9,6 +9,7 @@ import pytest
 from t10.core.arrays import Array
 from t10.core.scalar import ScalarFunction, ScalarOp
 from t10.errors import UnsupportedOpError
+from t10.sim.combine import combine_arrays, reduce_axes
 from t10.sim.scalar_eval import evaluate
 from t10.sim.special import erf, erfc
 
@@ -91,6 +92,26 @@ def test_maximumf_hands_nans_on_and_maxnumf_drops_them() -> None:
     a, b = np.array([NAN], np.float32), np.array([1], np.float32)
     assert np.isnan(apply("arith.maximumf", "f32", a, b)).all()
     assert apply("arith.maxnumf", "f32", a, b).tolist() == [1]
+
+
+def test_extremes_order_zeros_by_their_signs() -> None:
+    a, b = np.array([0.0, -0.0, 0.0, -0.0], np.float32), np.array([-0.0, 0.0, 0.0, -0.0], np.float32)
+    for opcode, signs in (("max", [False, False, False, True]), ("min", [True, True, False, True])):
+        assert np.signbit(apply(f"arith.{opcode}imumf", "f32", a, b)).tolist() == signs
+        assert np.signbit(apply(f"arith.{opcode}numf", "f32", a, b)).tolist() == signs
+        for x, y, sign in zip(a, b, signs, strict=True):
+            both = np.array([[x, y]], np.float32)
+            assert np.signbit(reduce_axes(opcode, both, (1,))).tolist() == [[sign]]
+            assert np.signbit(combine_arrays(opcode, both[:, 0], both[:, 1])).tolist() == [sign]
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (3,)])
+def test_powers_of_one_half_are_no_roots(shape: tuple[int, ...]) -> None:
+    half = np.array(0.5, np.float32)
+    infinite, zero = (np.full(shape, value, np.float32) for value in (-np.inf, -0.0))
+    assert (apply("math.powf", "f32", infinite, half) == np.inf).all()
+    assert not np.signbit(apply("math.powf", "f32", zero, half)).any()
+    assert np.isnan(apply("math.powf", "f32", np.full(shape, -1, np.float32), half)).all()
 
 
 def test_f16_rounds_after_every_operation() -> None:

@@ -10,7 +10,7 @@ from t10.codelets.family import CodeletFamily
 from t10.codelets.gather.family import GatherFamily
 from t10.codelets.loops.family import LoopFamily
 from t10.codelets.matrix.family import MatrixFamily
-from t10.codelets.nest import simplified
+from t10.codelets.nest import copied_as_words, simplified
 from t10.codelets.reduce.family import ReduceFamily
 from t10.codelets.vector.family import VectorFamily
 from t10.core.codelet import Compiled
@@ -51,7 +51,7 @@ def using_families(added: Iterable[CodeletFamily]) -> Generator[None]:
 @lru_cache(maxsize=COMPILED_TASKS)
 def compile_task(task: Task) -> Compiled:
     """Return a task as code; raises `UnsupportedOpError` where no family can compute it."""
-    task = simplified(task)
+    task = copied_as_words(simplified(task))
     for family in families():
         compiled = family.compile(task)
         if compiled is not None:

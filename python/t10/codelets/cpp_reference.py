@@ -25,13 +25,17 @@ UNSIGNED_TYPES = {
 }  # fmt: skip
 BITS = {"i8": 8, "i16": 16, "i32": 32, "i64": 64, "index": 64, "ui8": 8, "ui16": 16, "ui32": 32, "ui64": 64}
 
+IS_BELOW = "({0} < {1} || ({0} == {1} && std::signbit({0})))"
+IS_ABOVE = "({1} < {0} || ({0} == {1} && std::signbit({1})))"
+"""How numbers compare where -0 is below +0."""
+
 FLOAT_OPS = {
     "arith.addf": "{0} + {1}", "arith.subf": "{0} - {1}", "arith.mulf": "{0} * {1}", "arith.divf": "{0} / {1}",
     "arith.remf": "std::fmod({0}, {1})", "arith.negf": "-{0}",
-    "arith.maximumf": "({0} != {0} || {1} != {1}) ? {0} + {1} : ({0} < {1} ? {1} : {0})",
-    "arith.minimumf": "({0} != {0} || {1} != {1}) ? {0} + {1} : ({1} < {0} ? {1} : {0})",
-    "arith.maxnumf": "({0} != {0} || {0} < {1}) ? {1} : {0}",
-    "arith.minnumf": "({0} != {0} || {1} < {0}) ? {1} : {0}",
+    "arith.maximumf": f"({{0}} != {{0}} || {{1}} != {{1}}) ? {{0}} + {{1}} : ({IS_BELOW} ? {{1}} : {{0}})",
+    "arith.minimumf": f"({{0}} != {{0}} || {{1}} != {{1}}) ? {{0}} + {{1}} : ({IS_ABOVE} ? {{1}} : {{0}})",
+    "arith.maxnumf": f"({{0}} != {{0}} || {IS_BELOW}) ? {{1}} : {{0}}",
+    "arith.minnumf": f"({{0}} != {{0}} || {IS_ABOVE}) ? {{1}} : {{0}}",
     "math.absf": "std::fabs({0})", "math.exp": "std::exp({0})", "math.exp2": "std::exp2({0})",
     "math.expm1": "std::expm1({0})", "math.log": "std::log({0})", "math.log2": "std::log2({0})",
     "math.log10": "std::log10({0})", "math.log1p": "std::log1p({0})", "math.sqrt": "std::sqrt({0})",

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from numpy.typing import ArrayLike
-from onnx import TensorProto
 
 from t10.core.guard import reading
 from t10.dialect.mlir import ir, new_context
@@ -24,9 +23,6 @@ from t10.frontend.lower import lower
 from t10.frontend.mlir_text import mlir_text
 from t10.frontend.module_weights import lift_constants
 from t10.frontend.onnx_file import LoadedModel, ShapeOverride, load_onnx, prepare
-from t10.unsigned import as_planned
-
-_UNSIGNED = frozenset(number for name, number in TensorProto.DataType.items() if name.startswith("UINT"))
 
 
 def import_model(
@@ -90,19 +86,17 @@ def _lowered(loaded: LoadedModel, context: Any, name: str) -> ImportedModel:
         context=context,
         weight_names=frozenset(loaded.weight_names),
         name=name,
+        declared=loaded.declared,
         source=loaded.source,
         refused=loaded.refused,
     )
-    values = (*loaded.model.graph.input, *loaded.model.graph.output)
-    unsigned = tuple(v.name for v in values if v.type.tensor_type.elem_type in _UNSIGNED)
     return ImportedModel(
         module=module,
-        weights=as_planned(loaded.weights, unsigned),
+        weights=loaded.weights,
         input_names=loaded.input_names,
         output_names=loaded.output_names,
         weight_names=loaded.weight_names,
         source=loaded.source,
-        unsigned=tuple(name for name in unsigned if name not in loaded.weight_names),
     )
 
 

@@ -21,6 +21,7 @@ from t10.frontend.imported import ImportedModel
 from t10.frontend.lower import CLEAN, NAME, WEIGHT
 from t10.frontend.module_weights import lift_constants
 from t10.passes.patterns.driver import apply_patterns
+from t10.passes.patterns.extreme_of_comparison import EXTREME_OF_COMPARISON
 from t10.passes.patterns.run_time_checks import RUN_TIME_CHECKS
 
 TO_LINALG = (
@@ -152,5 +153,5 @@ def _tidy(module: Any, arguments: Sequence[Argument]) -> int:
     results = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value).results
     names = [ir.DictAttr.get({NAME: ir.StringAttr.get(f"output{i}")}) for i in range(len(results))]
     function.attributes["res_attrs"] = ir.ArrayAttr.get(names)
-    apply_patterns(function, (RUN_TIME_CHECKS,))
+    apply_patterns(function, (RUN_TIME_CHECKS, EXTREME_OF_COMPARISON))
     return len(results)

@@ -8,6 +8,18 @@ from t10.core.arrays import Array
 from t10.core.dtypes import numpy_dtype
 from t10.core.expression import AxisSizes, Combine
 
+
+def larger(a: Array, b: Array) -> Array:
+    """Return IEEE 754-2019's maximum: a NaN where one is a NaN, and +0 above -0, which numpy leaves open."""
+    result = np.maximum(a, b)
+    return np.where((a == 0) & (b == 0), a + b, result) if result.dtype.kind == "f" else result
+
+
+def smaller(a: Array, b: Array) -> Array:
+    """Return IEEE 754-2019's minimum: a NaN where one is a NaN, and -0 below +0."""
+    return -larger(-a, -b) if np.result_type(a, b).kind == "f" else np.minimum(a, b)
+
+
 UFUNC: dict[Combine, np.ufunc] = {
     "sum": np.add,
     "prod": np.multiply,
@@ -38,6 +50,8 @@ def neutral(combine: Combine, dtype: str) -> Array:
 def combine_arrays(combine: Combine, first: Array, second: Array) -> Array:
     """Return the combination of two arrays of one type, rounded to it."""
     with np.errstate(all="ignore"):
+        if combine in ("max", "min"):
+            return (larger if combine == "max" else smaller)(first, second)
         return UFUNC[combine](first, second)
 
 
@@ -48,4 +62,15 @@ def reduce_axes(combine: Combine, values: Array, axes: AxisSizes) -> Array:
     with np.errstate(all="ignore"):
         if combine == "sum" and values.dtype == np.float16:
             return np.add.reduce(values, axis=axes, keepdims=True, dtype=np.float32)
-        return UFUNC[combine].reduce(values, axis=axes, keepdims=True, dtype=values.dtype)
+        result = UFUNC[combine].reduce(values, axis=axes, keepdims=True, dtype=values.dtype)
+    return _with_signs_of_zeros(combine, values, result, axes) if values.dtype.kind == "f" else result
+
+
+def _with_signs_of_zeros(combine: Combine, values: Array, result: Array, axes: AxisSizes) -> Array:
+    """Return maxima of floats with +0, minima with -0, wherever there is one among zeros; other results as they are."""
+    if combine not in ("max", "min") or not (result == 0).any():
+        return result
+    wanted = np.signbit(values) == (combine == "min")
+    has_it = ((values == 0) & wanted).any(axis=axes, keepdims=True)
+    zero = values.dtype.type(0.0 if combine == "max" else -0.0)
+    return np.where(result == 0, np.where(has_it, zero, -zero), result)

@@ -15,6 +15,7 @@ from t10.core.arrays import Array
 from t10.core.dtypes import numpy_dtype
 from t10.core.scalar import ScalarFunction, ScalarOp, parse_constant
 from t10.errors import UnsupportedOpError
+from t10.sim.combine import larger, smaller
 from t10.sim.special import erf, erfc
 
 IndexOf = Callable[[int], Array]
@@ -41,7 +42,7 @@ def _divide_truncating(a: Array, b: Array) -> Array:
 
 
 def _divide_rounding_up(a: Array, b: Array) -> Array:
-    return -((-a) // b)
+    return a // b + (np.fmod(a, b) != 0)
 
 
 def _round_half_away(x: Array) -> Array:
@@ -57,18 +58,33 @@ def _subtract(a: Array, b: Array) -> Array:
     return np.logical_xor(a, b) if a.dtype.kind == "b" else a - b
 
 
+def _but_nan(extreme: Operation) -> Operation:
+    """Return an operation that hands out the other operand where one is a NaN."""
+
+    def apply(a: Array, b: Array) -> Array:
+        return extreme(np.where(np.isnan(a), b, a), np.where(np.isnan(b), a, b))
+
+    return apply
+
+
 def _reciprocal_root(x: Array) -> Array:
     return x.dtype.type(1) / np.sqrt(x)
 
 
+def _power(a: Array, b: Array) -> Array:
+    """Return powers; numpy takes the square root for the exponent 1/2, of -0 and -inf, too, which are not as powers."""
+    return np.where(b == 0.5, np.where(a == -np.inf, -a, np.sqrt(a + 0)), np.power(a, b))
+
+
 def _power_of_integer(a: Array, b: Array) -> Array:
-    return np.power(a, b.astype(a.dtype))
+    return _power(a, b.astype(a.dtype))
 
 
 PLAIN: dict[str, Operation] = {
     "arith.addf": np.add, "arith.subf": np.subtract, "arith.mulf": np.multiply, "arith.divf": np.divide,
     "arith.remf": np.fmod, "arith.negf": np.negative,
-    "arith.maximumf": np.maximum, "arith.minimumf": np.minimum, "arith.maxnumf": np.fmax, "arith.minnumf": np.fmin,
+    "arith.maximumf": larger, "arith.minimumf": smaller,
+    "arith.maxnumf": _but_nan(larger), "arith.minnumf": _but_nan(smaller),
     "arith.addi": _ones_complement_add, "arith.subi": _subtract, "arith.muli": np.multiply,
     "arith.divsi": _divide_truncating, "arith.floordivsi": np.floor_divide, "arith.ceildivsi": _divide_rounding_up,
     "arith.remsi": np.fmod, "arith.divui": _unsigned(np.floor_divide), "arith.remui": _unsigned(np.fmod),
@@ -84,7 +100,7 @@ PLAIN: dict[str, Operation] = {
     "math.atan": np.arctan, "math.atan2": np.arctan2, "math.sinh": np.sinh, "math.cosh": np.cosh,
     "math.tanh": np.tanh, "math.asinh": np.arcsinh, "math.acosh": np.arccosh, "math.atanh": np.arctanh,
     "math.floor": np.floor, "math.ceil": np.ceil, "math.trunc": np.trunc, "math.round": _round_half_away,
-    "math.roundeven": np.rint, "math.powf": np.power, "math.fpowi": _power_of_integer, "math.ipowi": np.power,
+    "math.roundeven": np.rint, "math.powf": _power, "math.fpowi": _power_of_integer, "math.ipowi": np.power,
     "math.copysign": np.copysign,
     "math.isnan": np.isnan, "math.isinf": np.isinf, "math.isfinite": np.isfinite,
 }  # fmt: skip
@@ -147,10 +163,10 @@ def _cast(opcode: str, x: Array, dtype: np.dtype[Any]) -> Array:
         if target.kind == "b":
             return np.trunc(x) != 0
         limits = np.iinfo(target)
-        # The largest double not above the limit: the limit itself would round up and wrap.
-        high = np.nextafter(float(limits.max), 0.0) if target.itemsize == 8 else float(limits.max)
-        clipped = np.clip(np.nan_to_num(np.trunc(x.astype(np.float64))), float(limits.min), high)
-        return clipped.astype(target).view(dtype)
+        whole = np.nan_to_num(np.trunc(x.astype(np.float64)))
+        # Limits of 64 bits are no doubles: what reaches the next power of two is the limit.
+        inside = np.clip(whole, float(limits.min), np.nextafter(limits.max + 1.0, 0.0)).astype(target)
+        return np.where(whole >= limits.max + 1.0, limits.max, inside).astype(target).view(dtype)
     if x.dtype.kind == "b" and opcode in ("arith.sitofp", "arith.extsi"):
         return -(x.astype(dtype))
     if opcode == "arith.trunci" and dtype.kind == "b":

@@ -58,6 +58,10 @@ def _expanded(b: FunctionBuilder, op: ScalarOp, operands: tuple[int, ...]) -> in
         return _test(b, op.opcode, operands[0])
     if op.opcode == "math.ipowi":
         return _whole_power(b, *operands)
+    if op.opcode == "arith.uitofp" and b.dtypes[operands[0]] in ("i8", "i16"):
+        # In registers narrow integers lie extended by their sign; without it they fit 32 bits with one.
+        wide = b.op("arith.extui", *operands, dtype="i32")
+        return b.op("arith.sitofp", wide, dtype=op.dtype)
     if op.opcode == "math.fma":
         return _in_f32(b, op.dtype, operands, mathematics.fma)
     if op.opcode in ("math.powf", "math.fpowi"):
@@ -97,10 +101,13 @@ def _constant_power(b: FunctionBuilder, x: int, exponent: float | None) -> int |
     if exponent not in CONSTANT_POWERS:
         return None
     one = b.constant(1.0, b.dtypes[x])
-    if exponent <= 0.0:
-        return {0.0: one}.get(exponent) or (b.divide(one, x) if exponent == -1.0 else b.op("math.rsqrt", x))
+    if abs(exponent) == 0.5:
+        # Other than roots, powers know neither -0 nor -inf.
+        root = b.op("math.sqrt" if exponent > 0.0 else "math.rsqrt", b.shift(x, 0.0))
+        limit = b.constant(math.inf if exponent > 0.0 else 0.0, b.dtypes[x])
+        return b.select(b.compare_with("oeq", x, -math.inf), limit, root)
     if exponent < 2.0:
-        return x if exponent == 1.0 else b.op("math.sqrt", x)
+        return one if exponent == 0.0 else x if exponent == 1.0 else b.divide(one, x)
     square = b.multiply(x, x)
     return square if exponent == 2.0 else b.multiply(square, x if exponent == 3.0 else square)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from t10.codelets.body.rewrite import CLAMP, CLAMP_NUMBER, RECIPROCAL, SIGMOID
@@ -129,19 +131,26 @@ def extreme(s: Selector, op: ScalarOp, part: int) -> Slice:
 def strict_extreme(s: Selector, op: ScalarOp, part: int) -> Slice:
     """Select a maximum or minimum in which a NaN wins: a mask of all ones is one."""
     form = FORM_BY_DTYPE[op.dtype]
+    if op.opcode == "arith.maximumf" and s.is_zero(op.operands[1]):
+        # What is not above zero becomes zero: as short as the maximum itself, and a NaN is not below anything.
+        below = _holds(s, "le", op.operands[0], op.operands[1], form, part)
+        return s.code.aux(sized(s, form, "andc"), s.new(form), s.get(op.operands[0], form, part), below)
     result = extreme(s, op, part)
-    for value in op.operands:
-        constant = s.op(value)
-        if (
-            constant is not None
-            and constant.opcode == "const"
-            and parse_constant(constant.attribute) == parse_constant(constant.attribute)
-        ):
-            continue
-        source = s.get(value, form, part)
-        is_nan = s.code.aux(family(s, form) + "cmpne", s.new(form), source, source)
-        result = s.code.aux(sized(s, form, "or"), s.new(form), result, is_nan)
-    return result
+    sources = [s.get(value, form, part) for value in op.operands if not _is_number(s, value)]
+    if not sources:
+        return result
+    watched = sources[0]
+    if len(sources) == 2:
+        # Magnitudes have a NaN for a sum where one is a NaN; infinities make none.
+        watched = s.code.aux(family(s, form) + "absadd", s.new(form), *sources)
+    is_nan = s.code.aux(family(s, form) + "cmpne", s.new(form), watched, watched)
+    return s.code.aux(sized(s, form, "or"), s.new(form), result, is_nan)
+
+
+def _is_number(s: Selector, value: int) -> bool:
+    """Return whether a value is a constant that is not a NaN."""
+    op = s.op(value)
+    return op is not None and op.opcode == "const" and not math.isnan(parse_constant(op.attribute))
 
 
 def clamp(s: Selector, op: ScalarOp, part: int) -> Slice:

@@ -27,8 +27,10 @@ ARC_SINE = (
     0.02414099872112274,
     0.04223053157329559,
 )
-# pi / 2 in three parts, the first two short enough that their product with a small whole number is exact.
-HALF_PI = (1.5703125, 0.000483751296996, 7.54978995489e-08)
+# pi / 2 in four parts, the first three of seven bits: their product with a whole number below 2^17 is exact.
+HALF_PI = (1.5625, 0.0081787109375, 0.00011730194091796875, 3.139164786504813e-07)
+LARGEST_ANGLE = 2.0**17
+"""Sines, cosines and tangents of f32 from here on are NaNs; f16 has no such numbers."""
 FIRST_WHOLE_FLOAT = 8388608.0
 WHOLE_EXPONENT_BITS = 31
 
@@ -102,7 +104,8 @@ def asinh(b: FunctionBuilder, x: int) -> int:
 def acosh(b: FunctionBuilder, x: int) -> int:
     """Add the inverse hyperbolic cosine of x."""
     above = b.shift(x, -1.0)
-    root = b.op("math.sqrt", b.multiply(above, b.shift(x, 1.0)))
+    # Two roots: the product of -2 and -3 has one, too.
+    root = b.multiply(b.op("math.sqrt", above), b.op("math.sqrt", b.shift(x, 1.0)))
     near = log1p(b, b.add(above, root))
     far = b.shift(b.op("math.log", x), math.log(2.0))
     return b.select(b.compare_with("olt", x, 1e9), near, far)
@@ -115,14 +118,20 @@ def atanh(b: FunctionBuilder, x: int) -> int:
     return b.with_sign_of(b.scale(log1p(b, quotient), 0.5), x)
 
 
-def _quarter_turn(b: FunctionBuilder, x: int) -> tuple[int, int, int]:
-    """Return sine and cosine of what is left of x after whole quarter turns, and the number of turns modulo 4."""
+Wave = tuple[int, int, int]
+"""Sine and cosine of what is left of an argument after whole quarter turns, and the number of turns modulo 4."""
+
+
+def _quarter_turn(b: FunctionBuilder, x: int) -> Wave:
+    """Return the wave at x, within 1.2e-7 below `LARGEST_ANGLE`; NaNs from there on."""
+    # What is too large becomes an infinity, and that times 0 a NaN; other numbers, -0 among them, stay.
+    x = b.add(x, b.scale(b.scale(x, 2.0**128 / LARGEST_ANGLE), 0.0))
     turns = b.floor(b.shift(b.scale(x, 2.0 / math.pi), 0.5))
     rest = x
     for part in HALF_PI:
         rest = b.subtract(rest, b.scale(turns, part))
     square = b.multiply(rest, rest)
-    sine = b.add(rest, b.multiply(b.multiply(rest, square), b.polynomial(square, SINE)))
+    sine = b.multiply(rest, b.shift(b.multiply(square, b.polynomial(square, SINE)), 1.0))
     half = b.subtract(b.constant(1.0), b.scale(square, 0.5))
     cosine = b.add(half, b.multiply(b.multiply(square, square), b.polynomial(square, COSINE)))
     quarter = b.subtract(turns, b.scale(b.floor(b.scale(turns, 0.25)), 4.0))
@@ -226,7 +235,7 @@ def powf(b: FunctionBuilder, x: int, y: int) -> int:
     turned = b.op("arith.andi", is_left, is_odd, dtype="i1")
     power = b.select(turned, b.op("arith.negf", power), power)
     below = b.op("arith.andi", b.compare_with("olt", x, 0.0), b.compare_with("ogt", x, -math.inf), dtype="i1")
-    fraction = b.compare("one", b.floor(y), y)
+    fraction = b.compare("une", b.floor(y), y)
     return b.select(b.op("arith.andi", below, fraction, dtype="i1"), b.constant(math.nan), power)
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from t10.codelets.cpp_reference import cpp_body, cpp_constant, cpp_type
+from t10.codelets.cpp_reference import FLOAT_OPS, cpp_body, cpp_constant, cpp_type
 from t10.codelets.loops.combining import neutral_text
 from t10.codelets.nest import Level, Split
-from t10.core.dtypes import size_bytes
+from t10.core.dtypes import is_float, size_bytes
 from t10.core.expression import Combine
 from t10.core.scalar import ScalarFunction
 from t10.core.task import Task
@@ -13,8 +13,8 @@ from t10.core.task import Task
 COMBINATIONS: dict[Combine, str] = {
     "sum": "{a} + {b}",
     "prod": "{a} * {b}",
-    "max": "({a} != {a} || {b} != {b}) ? {a} + {b} : ({a} < {b} ? {b} : {a})",
-    "min": "({a} != {a} || {b} != {b}) ? {a} + {b} : ({b} < {a} ? {b} : {a})",
+    "max": "{a} < {b} ? {b} : {a}",
+    "min": "{b} < {a} ? {b} : {a}",
     "and": "{a} & {b}",
     "or": "{a} | {b}",
 }
@@ -29,6 +29,8 @@ def combination(combine: Combine, dtype: str, a: str, b: str) -> str:
     if dtype == "i1":
         return TRUTHS[combine].format(a=a, b=b)
     kind = cpp_type(dtype)
+    if is_float(dtype) and combine in ("max", "min"):
+        return f"({FLOAT_OPS[f'arith.{combine}imumf'].format(a, b)})"
     expression = COMBINATIONS[combine].format(a=a, b=b)
     return f"float(half({expression}))" if dtype == "f16" and combine == "prod" else f"{kind}({expression})"
 

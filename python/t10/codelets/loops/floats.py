@@ -34,8 +34,8 @@ ROUNDED: dict[str, tuple[str, ...]] = {
 }
 """Operations whose result is rounded to their type."""
 
-# A NaN's comparison with itself is all ones, which is a NaN again.
-SPREAD_NAN = ("f32cmpne {f0}, {x}, {x}", "f32cmpne {f1}, {y}, {y}", "or {d}, {d}, {f0}", "or {d}, {d}, {f1}")
+# Magnitudes have a NaN for a sum where one is a NaN; its comparison with itself is all ones, which is a NaN again.
+SPREAD_NAN = ("f32absadd {f0}, {x}, {y}", "f32cmpne {f0}, {f0}, {f0}", "or {d}, {d}, {f0}")
 # Where x is a NaN both become y, where y is one both become x.
 AVOID_NAN = ("f32cmpeq {f0}, {x}, {x}", "and {f1}, {x}, {f0}", "andc {f0}, {y}, {f0}", "or {f1}, {f1}, {f0}",
              "f32cmpeq {f0}, {y}, {y}", "and {d}, {y}, {f0}", "andc {f0}, {x}, {f0}", "or {f0}, {d}, {f0}")  # fmt: skip

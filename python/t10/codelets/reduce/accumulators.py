@@ -7,6 +7,9 @@
 | `Accumulators` | AACC[0, 2, 4, 6] | four f16 | sums of f16 |
 | `Products` | AACC[0, 2] | two vectors of four f16 | sums of products of f16 along a row |
 | `Integers` | a register of the MRF | an integer | integers and truth values |
+
+The maximum of a NaN and a number is the number to the instructions, a NaN to us. Beside running maxima and minima,
+sums of magnitudes run along: infinities and large numbers make no NaN of such a sum, and a NaN stays in it.
 """
 
 from __future__ import annotations
@@ -83,6 +86,42 @@ def neutral_bits(combine: Combine, form: Form) -> int:
     return float_bits(neutral_text(combine, "f32"))
 
 
+def is_watched(combine: Combine) -> bool:
+    """Return whether the instruction of a combination drops NaNs."""
+    return combine in ("max", "min")
+
+
+def clear(code: Code, target: Slice) -> None:
+    """Add setting a register or a pair to zero."""
+    if target.width == 2:
+        code.aux("zero", target)
+    else:
+        set_constant(code, target, 0)
+
+
+def watch(code: Code, form: Form, watcher: Slice, value: Slice) -> None:
+    """Add a value to a sum of magnitudes."""
+    text = f"{family(form, watcher.width)}absadd {{}}, {{}}, {{}}"
+    code.add(text, "oii", watcher, watcher, value, is_main=False)
+
+
+def spread_nans(code: Code, form: Form, value: Slice, watcher: Slice) -> Slice:
+    """Add making NaNs, in place, of those lanes whose sum of magnitudes is one: a mask of all ones is a NaN."""
+    text = f"{family(form, value.width)}cmpne {{}}, {{}}, {{}}"
+    code.add(text, "oii", watcher, watcher, watcher, is_main=False)
+    text = f"{'or64' if value.width == 2 else 'or'} {{}}, {{}}, {{}}"
+    code.add(text, "oii", value, value, watcher, is_main=False)
+    return value
+
+
+def combined(code: Code, combine: Combine, form: Form, x: Slice, y: Slice) -> Slice:
+    """Add the combination of two values, in place of the second."""
+    name = family(form, x.width)
+    watcher = code.aux(name + "absadd", code.new("a", x.width), x, y) if is_watched(combine) else None
+    code.add(f"{name}{FLOAT_NAMES[combine]} {{}}, {{}}, {{}}", "oii", y, x, y, is_main=False)
+    return y if watcher is None else spread_nans(code, form, y, watcher)
+
+
 def set_constant(code: Code, target: Slice, bits: int) -> None:
     """Add loading a constant into single registers."""
     file = target.register.file
@@ -111,11 +150,12 @@ class Words:
         self.n_parts = max(1, lanes // 2)
         n_registers = 1 if is_folded else self.n_parts
         self.registers = tuple(code.new("a", self.width) for _ in range(n_registers))
+        self.watchers = tuple(code.new("a", self.width) for _ in self.registers if is_watched(combine))
 
     @property
     def pinned(self) -> tuple[Slice, ...]:
         """Return the registers."""
-        return self.registers
+        return (*self.registers, *self.watchers)
 
     def start(self, code: Code) -> None:
         """Set the neutral element."""
@@ -124,6 +164,8 @@ class Words:
                 code.aux("zero", register)
             else:
                 set_constant(code, register, neutral_bits(self.combine, "w"))
+        for watcher in self.watchers:
+            clear(code, watcher)
 
     def add(self, code: Code, s: Selector, mask: Mask) -> list[Instruction]:
         """Combine part by part, across columns in the order in which they are loaded: the first part last."""
@@ -135,6 +177,8 @@ class Words:
             register = self.registers[part % len(self.registers)]
             text = f"{mnemonic} {{}}, {{}}, {{}}"
             counted.append(code.add(text, "oii", register, register, value, is_main=False))
+            if self.watchers:
+                watch(code, "w", self.watchers[part % len(self.watchers)], value)
         return counted
 
     def _value(self, code: Code, s: Selector, part: int) -> Slice:
@@ -147,18 +191,27 @@ class Words:
     def folded(self, code: Code) -> Slice:
         """Combine the two lanes."""
         (register,) = self.registers
+        result = self._over_lanes(code, register, FLOAT_NAMES[self.combine])
+        for watcher in self.watchers:
+            result = spread_nans(code, "w", result, self._over_lanes(code, watcher, "absadd"))
+        return result
+
+    def _over_lanes(self, code: Code, register: Slice, name: str) -> Slice:
         if self.width == 1:
             return register
-        mnemonic = "f32" + FLOAT_NAMES[self.combine]
-        return code.aux(mnemonic, code.new("a"), register.part(0), register.part(1))
+        return code.aux("f32" + name, code.new("a"), register.part(0), register.part(1))
 
     def vectors(self, code: Code, dtype: str) -> tuple[Slice, ...]:
         """Hand out the registers, rounded where they must be."""
+        registers = self.registers
+        if self.watchers:
+            pairs = zip(registers, self.watchers, strict=True)
+            registers = tuple(spread_nans(code, "w", register, watcher) for register, watcher in pairs)
         if dtype == "f32":
-            return self.registers
-        n = len(self.registers)
+            return registers
+        n = len(registers)
         target = code.new("a", n)
-        for i, register in enumerate(self.registers):
+        for i, register in enumerate(registers):
             code.aux("f32v2tof16", target.part(i), register)
         return tuple(target.part(i, min(2, n)) for i in range(0, n, 2))
 
@@ -168,10 +221,8 @@ class Halves:
 
     form: Form = "h"
 
-    def __init__(
-        self, once: Code, code: Code, combine: Combine, result: int, lanes: int, *, is_widened: bool
-    ) -> None:
-        """`result` is a f16 value; `once` runs before everything; `is_widened`: results are f32."""
+    def __init__(self, code: Code, combine: Combine, result: int, lanes: int, *, is_widened: bool) -> None:
+        """`result` is a f16 value; `is_widened`: results are f32."""
         self.combine: Combine = combine
         self.result = result
         self.width = max(1, lanes // 2)
@@ -179,18 +230,22 @@ class Halves:
         self.lanes = lanes
         self.is_widened = is_widened
         self.register = code.new("a", self.width)
-        self.neutral = once.new("a")
-        set_constant(once, self.neutral, neutral_bits(combine, "h"))
+        self.watchers = (code.new("a", self.width),) if is_watched(combine) else ()
 
     @property
     def pinned(self) -> tuple[Slice, ...]:
-        """Return the register."""
-        return (self.register,)
+        """Return the registers."""
+        return (self.register, *self.watchers)
 
     def start(self, code: Code) -> None:
         """Set the neutral element."""
-        for i in range(self.width):
-            code.aux("mov", self.register.part(i), self.neutral)
+        first = self.register.part(0)
+        set_constant(code, first, neutral_bits(self.combine, "h"))
+        for i in range(1, self.width):
+            code.aux("mov", self.register.part(i), first)
+        for watcher in self.watchers:
+            for first in range(0, self.width, self.part_width):
+                clear(code, watcher.part(first, self.part_width))
 
     def add(self, code: Code, s: Selector, mask: Mask) -> list[Instruction]:
         """Combine four lanes at once."""
@@ -198,29 +253,38 @@ class Halves:
         text = f"{family('h', self.part_width)}{FLOAT_NAMES[self.combine]} {{}}, {{}}, {{}}"
         counted: list[Instruction] = []
         for first in range(0, self.width, self.part_width):
-            part = self.register.part(first, self.part_width)
-            counted.append(
-                code.add(text, "oii", part, part, value.part(first, self.part_width), is_main=False)
-            )
+            part, taken = self.register.part(first, self.part_width), value.part(first, self.part_width)
+            counted.append(code.add(text, "oii", part, part, taken, is_main=False))
+            for watcher in self.watchers:
+                watch(code, "h", watcher.part(first, self.part_width), taken)
         return counted
 
     def folded(self, code: Code) -> Slice:
         """Combine pairs, then halves: the result is in both halves."""
-        mnemonic = "f16v2" + FLOAT_NAMES[self.combine]
-        value = self.register
-        if self.width == 2:
-            value = code.aux(mnemonic, code.new("a"), value.part(0), value.part(1))
-        if self.lanes > 1:
-            swapped = code.aux("swap16", code.new("a"), value)
-            value = code.aux(mnemonic, code.new("a"), value, swapped)
+        value = self._over_lanes(code, self.register, FLOAT_NAMES[self.combine])
+        for watcher in self.watchers:
+            value = spread_nans(code, "h", value, self._over_lanes(code, watcher, "absadd"))
         return code.aux("f16tof32", code.new("a"), value) if self.is_widened else value
 
-    def vectors(self, code: Code, dtype: str) -> tuple[Slice, ...]:
+    def _over_lanes(self, code: Code, value: Slice, name: str) -> Slice:
+        if self.width == 2:
+            value = code.aux("f16v2" + name, code.new("a"), value.part(0), value.part(1))
+        if self.lanes > 1:
+            swapped = code.aux("swap16", code.new("a"), value)
+            value = code.aux("f16v2" + name, code.new("a"), value, swapped)
+        return value
+
+    def vectors(self, code: Code, dtype: str) -> Iterator[Slice]:
         """Hand out the register pair by pair, widened where it must be."""
-        if self.is_widened:
-            singles = [self.register.part(i) for i in range(self.width)]
-            return tuple(code.aux("f16v2tof32", code.new("a", 2), single) for single in singles)
-        return tuple(self.register.part(i, self.part_width) for i in range(0, self.width, self.part_width))
+        for first in range(0, self.width, self.part_width):
+            part = self.register.part(first, self.part_width)
+            for watcher in self.watchers:
+                part = spread_nans(code, "h", part, watcher.part(first, self.part_width))
+            if not self.is_widened:
+                yield part
+                continue
+            for i in range(part.width):
+                yield code.aux("f16v2tof32", code.new("a", 2), part.part(i))
 
 
 class Accumulators:

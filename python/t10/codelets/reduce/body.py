@@ -90,7 +90,7 @@ class Body:
             half = result if dtype == "f16" else self._half_source(result) if combine != "prod" else None
             if half is not None and self.levels[half] == PER_LANE:
                 is_widened = dtype == "f32"
-                return Halves(self.once, self.per_output, combine, half, lanes, is_widened=is_widened)
+                return Halves(self.per_output, combine, half, lanes, is_widened=is_widened)
         is_folded = self.shape.mode != "columns"
         return Words(
             self.per_output, combine, result, lanes, is_folded=is_folded, is_wide=self.dtypes[result] == "f32"

@@ -164,7 +164,7 @@ class ReferenceWriter:
         value = "acc"
         if not task.initial:
             rounded = "float(half(acc))" if dtype == "f16" else "acc"
-            value = combination(task.combine, dtype, f"{cpp_type(dtype)}({out})", f"({rounded})")
+            value = combination(task.combine, dtype, f"{cpp_type(dtype)}({out})", rounded)
         self._line(f"{out} = {f'half({value})' if dtype == 'f16' else value};")
 
 

@@ -9,7 +9,7 @@ from t10.codelets.body.code import Code
 from t10.codelets.body.virtual import Slice
 from t10.codelets.loops.combining import INTEGERS, TRUTHS
 from t10.codelets.loops.memory import LOADS
-from t10.codelets.reduce.accumulators import FLOAT_NAMES, family
+from t10.codelets.reduce.accumulators import combined
 from t10.codelets.reduce.body import Body
 from t10.codelets.reduce.layout import RegisterLayout
 
@@ -126,8 +126,7 @@ def _with_old(layout: RegisterLayout, code: Code, old: Slice, result: Slice) -> 
     if dtype not in ("f16", "f32"):
         table = TRUTHS if dtype == "i1" else INTEGERS
         return code.main(table[task.combine], code.new("m"), old, result)
-    name = family("h" if dtype == "f16" else "w", result.width) + FLOAT_NAMES[task.combine]
-    return code.aux(name, code.new("a", result.width), old, result)
+    return combined(code, task.combine, "h" if dtype == "f16" else "w", old, result)
 
 
 def _store_and_step(layout: RegisterLayout, code: Code, part: int, result: Slice) -> None:

@@ -15,7 +15,7 @@ from typing import Literal
 
 from t10.codelets.nest import Level, Split, levels, split, split_any, split_first
 from t10.codelets.workers import MOST_DEALT
-from t10.core.dtypes import size_bytes
+from t10.core.dtypes import is_float, size_bytes
 from t10.core.task import Task, TaskOperand
 from t10.core.tile import N_WORKERS
 
@@ -121,7 +121,8 @@ def _slots_of_step(shape: Shape, task: Task) -> int:
     widths = [shape.lanes * size_bytes(o.dtype) for i, o in enumerate(task.inputs) if shape.moves(i)]
     loads = sum(-(-width // ACCESS_BYTES) for width in widths)
     if _is_plain(task):
-        return max(1, loads)
+        # What instructions drop NaNs, another one watches for.
+        return max(1, loads) * (2 if task.combine in ("max", "min") and is_float(task.output.dtype) else 1)
     pairs = -(-shape.lanes // 2)
     computed = pairs
     for op in task.body.ops:

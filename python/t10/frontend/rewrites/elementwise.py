@@ -33,6 +33,17 @@ def _gelu(site: Site) -> bool:
     return True
 
 
+def _leaky_relu(site: Site) -> bool:
+    """Select by the sign, as ONNX says it: x is handed through from -0 on."""
+    kind = site.kind(0)
+    if kind not in _FLOATS:
+        return False
+    x, zero = site.input(0), site.scalar(0, kind)
+    below = site.op("Mul", x, site.scalar(site.option("alpha", 0.01), kind))
+    site.op("Where", site.op("Less", x, zero), below, x, output=site.node.output[0])
+    return True
+
+
 def _lp_normalization(site: Site) -> bool:
     """Return x / |x|_p along an axis; 0 where the norm is 0."""
     shape, kind = site.shape(0), site.kind(0)
@@ -73,7 +84,7 @@ def _dropout(site: Site) -> bool:
 
 def _cast(site: Site) -> bool:
     """Go from floats to uint8 over i32: 128 and more have no place in a byte with a sign, which is what there is."""
-    if site.option("to", 0) != KIND.UINT8 or site.kind(0) not in (KIND.FLOAT, KIND.FLOAT16, KIND.DOUBLE):
+    if site.option("to", 0) != KIND.UINT8 or site.kind(0) not in _FLOATS:
         return False
     site.cast(site.cast(site.input(0), KIND.INT32), KIND.UINT8, output=site.node.output[0])
     return True
@@ -88,6 +99,18 @@ def _bit_cast(site: Site) -> bool:
     return True
 
 
+def _sign(site: Site) -> bool:
+    """Keep the sign of a NaN a NaN: what is neither above nor below 0 is handed out, -0 as 0."""
+    kind = site.kind(0)
+    if kind not in _FLOATS:
+        return False
+    x, zero = site.input(0), site.scalar(0, kind)
+    rest = site.op("Where", site.op("Less", x, zero), site.scalar(-1, kind), site.op("Add", x, zero))
+    site.op("Where", site.op("Greater", x, zero), site.scalar(1, kind), rest, output=site.node.output[0])
+    return True
+
+
+_FLOATS = (KIND.FLOAT, KIND.FLOAT16, KIND.DOUBLE)
 _SAME_BITS = frozenset(
     {
         *((KIND.INT8, KIND.UINT8), (KIND.UINT8, KIND.INT8), (KIND.UINT32, KIND.INT32)),
@@ -108,6 +131,15 @@ def _einsum(site: Site) -> bool:
     return True
 
 
+def _neg(site: Site) -> bool:
+    """Subtract integers from zero: they wrap, while a lowering over floats rounds and saturates."""
+    kind = site.kind(0)
+    if kind not in (KIND.INT8, KIND.INT16, KIND.INT32, KIND.INT64):
+        return False
+    site.op("Sub", site.scalar(0, kind), site.input(0), output=site.node.output[0])
+    return True
+
+
 RULES: dict[str, Rule] = {
     "BitCast": _bit_cast,
     "Cast": _cast,
@@ -115,5 +147,8 @@ RULES: dict[str, Rule] = {
     "Dropout": _dropout,
     "Einsum": _einsum,
     "Gelu": _gelu,
+    "LeakyRelu": _leaky_relu,
     "LpNormalization": _lp_normalization,
+    "Neg": _neg,
+    "Sign": _sign,
 }
