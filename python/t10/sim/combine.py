@@ -7,6 +7,7 @@ import numpy as np
 from t10.core.arrays import Array
 from t10.core.dtypes import numpy_dtype
 from t10.core.expression import AxisSizes, Combine
+from t10.sim.narrow import clipped
 
 
 def larger(a: Array, b: Array) -> Array:
@@ -52,7 +53,7 @@ def combine_arrays(combine: Combine, first: Array, second: Array) -> Array:
     with np.errstate(all="ignore"):
         if combine in ("max", "min"):
             return (larger if combine == "max" else smaller)(first, second)
-        return UFUNC[combine](first, second)
+        return clipped(UFUNC[combine](first, second), UFUNC[combine], (first, second))
 
 
 def reduce_axes(combine: Combine, values: Array, axes: AxisSizes) -> Array:
