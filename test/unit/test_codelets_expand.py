@@ -70,8 +70,8 @@ def test_remainders_are_exact(dtype: str, bits: int) -> None:
     rng = np.random.default_rng(0)
     kind = np.float16 if dtype == "f16" else np.float32
     y = np.exp2(rng.uniform(-12, 2, 20000)).astype(kind)
-    x = (y * np.exp2(rng.uniform(-2, bits, y.size))).astype(kind) * rng.choice([-1, 1], y.size).astype(kind)
-    x, y = (values[np.isfinite(x)] for values in (x, y))
+    wide = y * np.exp2(rng.uniform(-2, bits, y.size)) * rng.choice([-1, 1], y.size)
+    x = np.clip(wide, -np.finfo(kind).max, np.finfo(kind).max).astype(kind)
     found, expected = both("arith.remf", x, y, dtype=dtype)
     np.testing.assert_array_equal(found, expected)
     ends = np.array([3, -1, 0, np.inf, 5, np.nan], kind), np.array([np.inf, 1, 0, 2, 0, 1], kind)
