@@ -14,6 +14,7 @@ from t10.passes.fusion.read import read_function
 from t10.passes.fusion.reorder import reorder
 from t10.passes.fusion.reshapes import move_reshapes
 from t10.passes.fusion.views import fold_views
+from t10.passes.fusion.wide import stay_wide
 from t10.passes.fusion.write import write_function
 from t10.passes.import_onnx import ImportOnnx
 from t10.passes.patterns.constant_operand import CONSTANT_OPERAND
@@ -128,6 +129,7 @@ def fuse_function(function: Any, *, narrow: bool = False, orders_kept: bool = Fa
     move_reshapes(graph)
     merge(graph)
     graph.remove_dead()
+    stay_wide(graph)
     with function.location:
         if narrow:
             narrow_sums(graph)

@@ -21,10 +21,12 @@ class ImportOnnx(Pass):
     reads: ClassVar[str] = "operations of the `onnx` dialect, as onnx-mlir prints them"
     leaves: ClassVar[str] = "linalg on tensors of static shape; weights as arguments marked `t10.weight`"
 
+    keep_f64: bool = option(False, help="leave f64 that only f32 and f16 go into and come out of as it is")
     shape: tuple[str, ...] = option((), help="extents of dynamic dims, as name=1x128 or symbolic_dim=1")
 
     def apply(self, module: Any) -> None:
         """Replace what the module holds by its lowering; raises `UnsupportedOpError` naming what cannot be lowered."""
+        from t10.frontend.double_islands import narrow_islands
         from t10.frontend.importer import import_proto
         from t10.frontend.onnx_dialect import to_onnx
         from t10.frontend.shapes import parse_shape
@@ -35,6 +37,7 @@ class ImportOnnx(Pass):
         imported = import_proto(
             model, source="module", shapes=dict(map(parse_shape, self.shape)), context=module.context
         )
+        imported = imported if self.keep_f64 else narrow_islands(imported)
         for op in list(module.body.operations):
             op.operation.erase()
         for attribute in list(module.operation.attributes):

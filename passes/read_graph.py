@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,6 +25,7 @@ from t10.passes.bridge.scalars import constant_of, constant_value
 from t10.passes.bridge.views import VIEW_OPS, is_pure_move, move_as_views, read_view
 
 NAME = "t10.name"
+TYPE = "t10.type"
 WEIGHT = "t10.weight"
 ORDER = "t10.order"
 """Of a weight: the order of the dims that it came with in which it is stored, see `t10.core.orders`."""
@@ -137,7 +138,8 @@ class GraphReader:
             numpy_dtype(dtype)
             name = self.unique(_text(attributes[i], NAME) or f"arg{i}")
             is_weight = WEIGHT in attributes[i]
-            (self.weights if is_weight else inputs).append(TensorValue(name, shape, dtype))
+            declared = _declared(attributes[i], dtype, f"argument {i}")
+            (self.weights if is_weight else inputs).append(TensorValue(name, shape, dtype, declared))
             if ORDER in attributes[i]:
                 self.orders[name] = _order(attributes[i][ORDER], len(shape))
             self.known[argument] = Known(name, shape, dtype, "weight" if is_weight else "activation")
@@ -152,7 +154,8 @@ class GraphReader:
                 known = self._materialized(known)
             if not known.name:
                 raise UnsupportedOpError(f"result {i} of the function is an uninitialised tensor")
-            outputs.append(GraphOutput(_text(attributes[i], NAME) or f"result{i}", known.name))
+            declared = _declared(attributes[i], known.dtype, f"result {i}")
+            outputs.append(GraphOutput(_text(attributes[i], NAME) or f"result{i}", known.name, declared))
         return tuple(outputs)
 
     def _operation(self, op: Any, group: _Group | None) -> None:
@@ -372,6 +375,20 @@ def _dense(attribute: Any, dtype: str, location: str) -> NDArray[Any]:
             hint="pass the tensor as a function argument",
         )
     return values
+
+
+def _declared(attributes: Mapping[str, Any], dtype: str, what: str) -> str:
+    """Return the type without sign that an argument or result is declared of, empty where it is none."""
+    if TYPE not in attributes:
+        return ""
+    found = (
+        str(attributes[TYPE].value) if isinstance(attributes[TYPE], ir.TypeAttr) else str(attributes[TYPE])
+    )
+    if found != f"u{dtype}":
+        raise InputError(
+            f"{what} is declared of type {found} (expected u{dtype}: the tensor's own without sign)"
+        )
+    return found
 
 
 def _order(attribute: Any, rank: int) -> Order:

@@ -35,7 +35,8 @@ def backend_regions() -> dict[str, str]:
     adding = program.codelets[_of(program, "sub_task:product.1")]
     function = program_text(program, Tables(), {}).partition("// Operator product\n")[2].partition("\n}\n")[0]
     function = _CYCLES.sub(r"\1, cycles,", function)
-    vertex_class = codelets_text((adding,)).partition("namespace t10 {\n\n")[2].partition("\n    (void)")[0]
+    classes = codelets_text((adding,))
+    vertex_class = classes[classes.index(f"// {adding.name}") :].partition("\n    const auto one_share")[0]
     return {
         "example": _fenced("mlir", EXAMPLE),
         "program": _fenced("cpp", function + "\n}"),

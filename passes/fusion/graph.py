@@ -30,6 +30,7 @@ class Nest:
     `combine` is an opcode and empty without reduction axes; `init` is what accumulation starts from; `epilogue` (None:
     the accumulated value itself) is over the parallel axes. Every parallel axis is one of `out_dims`, other dims of
     the result are constant 0. `rank` orders nests as in the source; `forced` is the attribute `rtensor.forced`.
+    `sum_type` is the 16-bit type of a sum that is kept in f32, until the operator is made (`wide.py`).
     `is_transpose` marks what stands between two storage orders: nothing is computed in it.
     """
 
@@ -46,6 +47,7 @@ class Nest:
     epilogue: Scalar | None = None
     name: str = ""
     forced: Any = None
+    sum_type: str = ""
     is_transpose: bool = False
 
     @property

@@ -187,6 +187,13 @@ def _n_reads(nest: Nest) -> int:
 
 
 def _is_cheap(graph: FusionGraph, producer: Nest) -> bool:
+    """Return whether computing a nest anew for its readers costs little beside moving its result.
+
+    What makes a float or a truth value of integers of 64 bits takes scalar loops, and its readers with it.
+    """
+    from_wide = any(graph.types[read.value] == "i64" for read in reads(producer.body))
+    if from_wide and (producer.acc_type == "i1" or not _is_integer(producer)):
+        return False
     size = len(producer.extents)
     whole = {
         read.value

@@ -168,7 +168,14 @@ def widen(nest: Nest) -> Nest:
     epilogue: Scalar = rounded
     if nest.epilogue is not None:
         epilogue = rewrite(nest.epilogue, lambda leaf: rounded if isinstance(leaf, Accumulated) else leaf)
-    return replace(nest, body=body, acc_type=wide, init=Constant(nest.init.text, wide), epilogue=epilogue)
+    return replace(
+        nest,
+        body=body,
+        acc_type=wide,
+        init=Constant(nest.init.text, wide),
+        epilogue=epilogue,
+        sum_type=nest.acc_type,
+    )
 
 
 def split_gathers(graph: FusionGraph, nest: Nest) -> None:

@@ -18,9 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 from t10.cache_folder import default_cache_folder
 from t10.chip import ChipSpec
 from t10.core.device import DeviceProgram
+from t10.driver import checked_inputs
 from t10.errors import InputError, VerifyError
 from t10.isa.image import Image
-from t10.unsigned import as_declared
 
 if TYPE_CHECKING:
     from t10.artefact import Folder
@@ -145,7 +145,7 @@ def run_on_tiles(
     from t10.emit.poplar.weights import read_weights
     from t10.sim.device import run_device
 
-    arrays = executable.planned_inputs(inputs)
+    arrays = checked_inputs(executable.inputs, inputs)
     executable.check_weights()
 
     def step(done: int, total: int, operator: str) -> None:
@@ -166,7 +166,7 @@ def run_on_tiles(
             raise InputError(
                 f"{program}: {error.message}", operator=error.operator, details=error.details
             ) from None
-    return replace(result, outputs=as_declared(result.outputs, executable.unsigned))
+    return result
 
 
 def _check_signature(executable: Executable, program: DeviceProgram, folder: Path) -> None:
@@ -198,8 +198,7 @@ def run_on_host(
     """
     from t10.sim.poplar_host import run_poplar_host
 
-    arrays = executable.planned_inputs(inputs)
+    arrays = checked_inputs(executable.inputs, inputs)
     executable.check_weights()
     kept = default_cache_folder()
-    outputs = run_poplar_host(program, arrays, build_folder=None if kept is None else kept / "poplar-host")
-    return as_declared(outputs, executable.unsigned)
+    return run_poplar_host(program, arrays, build_folder=None if kept is None else kept / "poplar-host")

@@ -34,7 +34,6 @@ from t10.cost.ipu import IpuCostModel
 from t10.cost.measured import MeasuredCostModel, recosted
 from t10.errors import InputError
 from t10.report import Report, build_report, write_report
-from t10.unsigned import as_declared, as_planned, declared
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -88,13 +87,11 @@ class Executable:
     """Cycles of every statement as the device simulator times it, by operator; see `with_measured_steps`."""
     parts: Parts | None = field(default=None, repr=False)
     """The plan, lowered, where the model was planned beside its program; see `t10.backend.lowered`."""
-    unsigned: tuple[str, ...] = ()
-    """Inputs and outputs that the model declares as unsigned; the plan's integers have no sign."""
 
     @property
     def inputs(self) -> tuple[TensorValue, ...]:
         """Return name, shape and element type of every input of the model."""
-        return tuple(declared(value, self.unsigned) for value in self.plan.graph.inputs)
+        return self.plan.graph.signature[0]
 
     @property
     def output_names(self) -> tuple[str, ...]:
@@ -113,7 +110,7 @@ class Executable:
         """Return everything the plan simulator saw: outputs, modelled cycles, traffic and a timeline."""
         from t10.sim.plan_level import simulate
 
-        arrays = self.planned_inputs(inputs)
+        arrays = checked_inputs(self.inputs, inputs)
         self.check_weights()
 
         def step(done: int, total: int, operator: str) -> None:
@@ -123,12 +120,7 @@ class Executable:
 
         if progress:
             progress("run", 0, 1)
-        result = simulate(self.plan, self.chip, self.costs(), self.weights, arrays, progress=step)
-        return replace(result, outputs=as_declared(result.outputs, self.unsigned))
-
-    def planned_inputs(self, given: Mapping[str, ArrayLike]) -> Arrays:
-        """Return the inputs as the plan holds them, checked; raises what `checked_inputs` raises."""
-        return as_planned(checked_inputs(self.inputs, given), self.unsigned)
+        return simulate(self.plan, self.chip, self.costs(), self.weights, arrays, progress=step)
 
     def report(self) -> Report:
         """Return what the model costs: modelled cycles, bytes per core, traffic, planner times."""
@@ -189,7 +181,6 @@ class Executable:
             cost_model=self.cost_model,
             code=self.code,
             options=dict(self.options),
-            unsigned=self.unsigned,
             measured=dict(self.measured),
             planner_seconds=dict(self.planner_seconds),
         )
@@ -236,7 +227,6 @@ class Executable:
             options=about.options,
             planner_seconds=about.planner_seconds,
             measured=dict(about.measured),
-            unsigned=about.unsigned,
         )
         return loaded.of_module(opened.path / MODULE_FILE)
 
@@ -282,6 +272,7 @@ def compile(
     plan: str | Path | None = None,
     dtype: str | None = None,
     constants: Mapping[str, ArrayLike] | None = None,
+    keep_f64: bool = False,
     frontend: str = "t10",
     executor: Executor | None = None,
     cache: PlanCache | str | Path | None = None,
@@ -294,7 +285,8 @@ def compile(
     for dims that the model leaves open; `options` are the planner's; `cost_model` is ipu, t10-paper or FILE.py;
     `codelets` are files that declare codelets of the user's, whose costs count and whose code is used; `plan` is a
     plan.json or a file of pins whose plans are kept; `dtype` fp16 turns f32, f64 and bf16 into f16; `constants` fixes
-    inputs at compile time; `frontend` onnx-mlir has that read the model first (docs/onnx-mlir.md); `executor` searches
+    inputs at compile time; `keep_f64` leaves f64 that only f32 and f16 go into and come out of as it is, which else is
+    computed in f32; `frontend` onnx-mlir has that read the model first (docs/onnx-mlir.md); `executor` searches
     operators instead of this process's threads; `program` counts the program's bytes and plans beside them; `cache` is
     a folder that keeps what was found for other models and runs (`t10.cache_folder` knows the user's).
 
@@ -308,7 +300,7 @@ def compile(
     chosen, pins = options or Options(), None if plan is None else read_pins(plan)
     code = code_records(cost_model, codelets)
     costs, clock = registry.given(cost_model), _Stopwatch(progress, "import")
-    imported = _imported(model, frontend, shapes, dtype, constants)
+    imported = _imported(model, frontend, shapes, dtype, constants, keep_f64)
     with _using(codelets):
         compiled = compile_module(
             imported.module, spec, chosen, clock.report,
@@ -327,7 +319,6 @@ def compile(
         code=code,
         options=_as_json(chosen),
         planner_seconds=clock.seconds,
-        unsigned=imported.unsigned,
         parts=compiled.parts,
     )
 
@@ -338,6 +329,7 @@ def _imported(
     shapes: Mapping[str, ShapeOverride] | None,
     dtype: str | None,
     constants: Mapping[str, ArrayLike] | None,
+    keep_f64: bool,
 ) -> ImportedModel:
     """Return a model as linalg; a file may be read by onnx-mlir before T10 reads it."""
     from t10.frontend.imported import ImportedModel
@@ -348,9 +340,10 @@ def _imported(
     if isinstance(model, ImportedModel):
         return model
     if not isinstance(model, (str, Path)):
-        return import_torch(model)
+        return import_torch(model, keep_f64=keep_f64)
     with readable(Path(model), frontend) as file:
-        return replace(import_model(file, shapes=shapes, dtype=dtype, constants=constants), source=str(model))
+        imported = import_model(file, shapes=shapes, dtype=dtype, constants=constants, keep_f64=keep_f64)
+        return replace(imported, source=str(model))
 
 
 @contextmanager

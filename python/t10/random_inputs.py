@@ -1,77 +1,168 @@
-"""Inputs for a model that nobody gave any: reproducible, and within the ranges its gathers can take."""
+"""Inputs for a model that nobody gave any: reproducible, and within the ranges that the model can take.
+
+random_inputs(graph, seed)                      # floats are standard normal, integers small
+random_inputs(graph, seed, reach=LARGE[0])      # as large as their types allow
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from t10.arrays import Arrays
 from t10.core.dtypes import numpy_dtype
-from t10.core.expression import OperatorSpec, Selector
-from t10.core.graph import Graph, TensorValue
+from t10.core.graph import Graph
+from t10.input_uses import Use, input_uses
+
+Floats = NDArray[np.float64]
 
 
-def random_inputs(graph: Graph, seed: int) -> Arrays:
-    """Return one array per input of a graph; the same seed gives the same arrays.
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How far inputs reach: floats and integers that nothing bounds.
 
-    Floats are standard normal. Integers that select rows of a table are below its length; all others, and booleans,
-    are 0 or 1 with a 1 first along the last dim, so that no row of a mask is empty.
+    `normal` floats are standard normal; `mixed` ones spread over `2 ** -span` to `2 ** span`, with zeros, ones and
+    halves among them; `large` ones over `-span` to `span`. Integers are then within 1,000; of all sizes up to 31 bits;
+    and anywhere. `small` integers are 0 or 1, indices not negative, floats standard normal.
+    """
+
+    kind: Literal["small", "normal", "mixed", "large"]
+    span: float = 1.0
+
+    def __str__(self) -> str:
+        """Return what floats are drawn from, in words."""
+        if self.kind in ("small", "normal"):
+            return (
+                "standard normal"
+                if self.kind == "normal"
+                else "standard normal, integers 0 or 1, no negative indices"
+            )
+        if self.kind == "mixed":
+            return f"scales 2^-{self.span:.0f} to 2^{self.span:.0f}"
+        return f"magnitudes up to {self.span:.0e}"
+
+
+SMALL, NORMAL = Reach("small"), Reach("normal")
+MIXED = tuple(Reach("mixed", span) for span in (40, 20, 8, 3))
+LARGE = tuple(Reach("large", span) for span in (1e18, 1e9, 6e4, 1e3, 30))
+"""Wildest first: what a model's own numbers leave room for is tried in this order."""
+
+_SIMPLE = np.array([0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5])
+_SPECIAL = np.array([np.nan, np.inf, -np.inf, -0.0, 1e-42, -6e-8, np.finfo(np.float32).max])
+_ONE_OF = 16
+MOST_INTEGER = 2**40
+"""Integers of 64 bits stay within this: ONNX Runtime adds them up as f64, which holds sums of 2 ** 13 of these."""
+
+
+def random_inputs(
+    graph: Graph,
+    seed: int,
+    reach: Reach = NORMAL,
+    *,
+    specials: bool = False,
+) -> Arrays:
+    """Return one array per input of a graph; the same arguments give the same arrays.
+
+    Integers that are indices, lengths, masks, divisors, shifts or exponents stay what they are used as
+    (`t10.input_uses`); of what is a mask the first along the last dim is 1, so that no row is empty. What nothing reads
+    is 0. `specials` puts NaN, infinities, denormals and the largest number among the floats.
     """
     generator = np.random.default_rng(seed)
-    bounds = index_bounds(graph)
-    return {value.name: _draw(value, bounds.get(value.name), generator) for value in graph.inputs}
-
-
-def index_bounds(graph: Graph) -> dict[str, int]:
-    """Return, for every input that selects elements of tables, the length of the shortest of them."""
-    bounds: dict[str, int] = {}
-    inputs = {value.name for value in graph.inputs}
-    for spec in graph.operators:
-        for selector in spec.selectors:
-            extent = spec.axes[selector.axis].extent
-            for name in _read_by(spec, selector):
-                for source in _origins(graph, name) & inputs:
-                    bounds[source] = min(extent, bounds.get(source, extent))
-    return bounds
-
-
-def _draw(value: TensorValue, bound: int | None, generator: np.random.Generator) -> NDArray[Any]:
-    dtype = numpy_dtype(value.dtype)
-    if dtype.kind == "f":
-        return np.asarray(generator.standard_normal(value.shape)).astype(dtype)
-    drawn = np.asarray(generator.integers(0, 2 if bound is None else bound, value.shape)).astype(dtype)
-    if bound is None and value.shape:
-        drawn[..., 0] = 1
+    uses = input_uses(graph)
+    drawn: Arrays = {}
+    read = {operand.name for spec in graph.operators for operand in spec.operands}
+    sources = {s for name in (*read, *(o.value for o in graph.outputs)) for s in graph.sources_of(name)}
+    for value in graph.inputs:
+        dtype = numpy_dtype(value.host_dtype)
+        if value.name not in sources:
+            drawn[value.name] = np.zeros(value.shape, dtype)
+        elif dtype.kind == "f":
+            drawn[value.name] = _floats(value.shape, dtype, reach, generator, specials=specials)
+        else:
+            use = uses.get(value.name, Use(is_mask=True))
+            drawn[value.name] = _integers(value.shape, dtype, use, reach, generator)
     return drawn
 
 
-def _read_by(spec: OperatorSpec, selector: Selector) -> set[str]:
-    """Return the values of the inputs that a selector's index depends on."""
-    function = selector.index
-    needed = {function.result}
-    for number in range(function.n_inputs + len(function.ops) - 1, function.n_inputs - 1, -1):
-        if number in needed:
-            needed |= set(function.ops[number - function.n_inputs].operands)
-    return {spec.inputs[number].name for number in needed if number < function.n_inputs}
+def _floats(
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    reach: Reach,
+    generator: np.random.Generator,
+    *,
+    specials: bool,
+) -> NDArray[Any]:
+    drawn: Floats = np.asarray(generator.standard_normal(shape))
+    if reach.kind == "mixed":
+        drawn = drawn * np.exp2(generator.uniform(-reach.span, reach.span, shape))
+        drawn = np.where(generator.integers(0, _ONE_OF, shape) == 0, generator.choice(_SIMPLE, shape), drawn)
+    elif reach.kind == "large":
+        drawn = np.asarray(generator.uniform(-reach.span, reach.span, shape))
+    largest = float(np.finfo(dtype).max)
+    drawn = np.clip(drawn, -largest, largest)
+    if specials:
+        place = generator.integers(0, _ONE_OF, shape) == 0
+        drawn = np.where(place, generator.choice(_SPECIAL, shape), drawn)
+    with np.errstate(over="ignore"):
+        return np.asarray(drawn).astype(dtype)
 
 
-def _origins(graph: Graph, value: str) -> set[str]:
-    """Return the inputs and weights a value is computed from, element by element.
+def _integers(
+    shape: tuple[int, ...], dtype: np.dtype[Any], use: Use, reach: Reach, generator: np.random.Generator
+) -> NDArray[Any]:
+    if dtype.kind == "b" or use.is_mask or (reach.kind == "small" and use.low is None):
+        drawn = np.asarray(generator.integers(0, 2, shape)).astype(dtype)
+        if shape:
+            drawn[..., 0] = 1
+        return drawn
+    least, most = max(int(np.iinfo(dtype).min), -MOST_INTEGER), min(int(np.iinfo(dtype).max), MOST_INTEGER)
+    longest = use.longest
+    if use.low is not None and use.high is not None:
+        low, high = max(use.low, 0 if reach.kind == "small" else least), min(use.high, most)
+        return _bounded(shape, low, max(low, high), use, generator).astype(dtype)
+    if longest is not None:
+        return np.asarray(generator.integers(1, longest + 1, shape)).astype(dtype)
+    if use.is_divisor:
+        drawn = np.asarray(generator.integers(1, 101, shape))
+        signs = np.where(generator.integers(0, 2, shape) == 0, 1, -1) if least < 0 else 1
+        return np.asarray(np.where(drawn > 1, drawn * signs, drawn)).astype(dtype)
+    drawn = _any_integers(shape, least, most, reach, generator)
+    points = [p + d for p in sorted(use.points) for d in (-1, 0, 1) if least <= p + d <= most]
+    if points:
+        is_near = generator.integers(0, 2, shape) == 0
+        drawn = np.where(is_near, generator.choice(points, shape), drawn)
+    return np.asarray(drawn).astype(dtype)
 
-    What comes through a sum is not of the size of its terms: a place counted from a mask says nothing about the mask.
-    """
-    spec_by_value = {spec.output.name: spec for spec in graph.operators}
-    found: set[str] = set()
-    stack, seen = [value], {value}
-    while stack:
-        for source in graph.sources_of(stack.pop()):
-            spec = spec_by_value.get(source)
-            if spec is None:
-                found.add(source)
-                continue
-            names = {operand.name for operand in spec.operands if spec.combine == "none"} - seen
-            seen |= names
-            stack.extend(names)
-    return found
+
+def _bounded(
+    shape: tuple[int, ...], low: int, high: int, use: Use, generator: np.random.Generator
+) -> NDArray[Any]:
+    """Return integers from `low` to `high`; of places no two are the same along any dim that is short enough."""
+    if not use.is_place:
+        return np.asarray(generator.integers(low, high + 1, shape))
+    extent = high + 1 if low < 0 else high - low + 1
+    order = generator.permutation(extent)
+    steps = np.asarray(np.indices(shape).sum(axis=0)) if shape else np.zeros((), np.int64)
+    places = np.asarray(order[steps % extent])
+    if low < 0:
+        return np.where(generator.integers(0, 2, shape) == 0, places, places - extent)
+    return places + low
+
+
+def _any_integers(
+    shape: tuple[int, ...], least: int, most: int, reach: Reach, generator: np.random.Generator
+) -> NDArray[Any]:
+    """Return integers of a type that ranges from `least` to `most`, both ends among them where all are wanted."""
+    if reach.kind == "mixed":
+        sizes = np.floor(np.exp2(generator.uniform(0, 31, shape))).astype(np.int64)
+        signs = generator.choice([-1, 1], shape) if least < 0 else 1
+        return np.clip(sizes * signs, least, most)
+    if reach.kind == "normal":
+        return np.asarray(generator.integers(max(least, -1000), min(most, 1000), shape, endpoint=True))
+    drawn = np.asarray(generator.integers(least, most, shape, endpoint=True))
+    if drawn.size > 1:
+        drawn.flat[0], drawn.flat[-1] = most, least
+    return drawn

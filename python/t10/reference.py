@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,12 +14,17 @@ from numpy.typing import NDArray
 from t10.arrays import Arrays
 from t10.core.graph import Graph
 from t10.errors import InputError
+from t10.tolerance import loosest
 
-TOLERANCE_F32 = 1e-4
-TOLERANCE_F16 = 5e-3
-"""Most error of a model that computes in f32, and of one with f16 anywhere, relative to the largest output."""
+_FED = {
+    f"tensor({name})": np.dtype(kind)
+    for name, kind in (("double", "f8"), ("float", "f4"), ("int64", "i8"), ("int32", "i4"), ("int16", "i2"),
+                       ("int8", "i1"), ("uint64", "u8"), ("uint32", "u4"), ("uint16", "u2"), ("uint8", "u1"),
+                       ("bool", "?"))
+}  # fmt: skip
+"""numpy types by the names that sessions have for their inputs' types."""
 
-_FLOATS = {"tensor(double)": np.float64}
+LARGEST_F16 = 65504.0
 
 INPUT_PREFIX = "in."
 REFERENCE_PREFIX = "ref."
@@ -29,7 +34,8 @@ REFERENCE_PREFIX = "ref."
 class Comparison:
     """One output against its reference: `error` = max|y - ref| / max|ref|, over the finite elements of `ref`.
 
-    Infinite, when an element is not finite where the reference is, or is another infinity or NaN than there.
+    Infinite, when an element is not finite where the reference is, or is another infinity or NaN than there. `worst` is
+    the index of the element that is furthest off, `found` and `expected` are what stands there.
     """
 
     name: str
@@ -37,18 +43,27 @@ class Comparison:
     dtype: str
     error: float
     tolerance: float
+    worst: tuple[int, ...] = ()
+    found: float | int | bool = 0
+    expected: float | int | bool = 0
 
     @property
     def is_within(self) -> bool:
         """Return whether the error is at most the tolerance."""
         return self.error <= self.tolerance
 
+    @property
+    def worst_text(self) -> str:
+        """Return the element that is furthest off: `y[3, 0] is 1.5, expected 2`."""
+        place = f"[{', '.join(map(str, self.worst))}]" if self.worst else ""
+        return f"{self.name}{place} is {self.found:.9g}, expected {self.expected:.9g}"
+
 
 def default_tolerance(graph: Graph) -> float:
     """Return the tolerance for a model: that of the least precise floating-point type it holds."""
     dtypes = {value.dtype for value in (*graph.inputs, *graph.weights, *graph.views)}
     dtypes |= {operand.dtype for spec in graph.operators for operand in (*spec.operands, spec.output)}
-    return TOLERANCE_F16 if "f16" in dtypes else TOLERANCE_F32
+    return loosest(dtypes | {"f32"})
 
 
 def compare(
@@ -67,23 +82,61 @@ def compare(
         if found.shape != reference.shape:
             raise InputError(f"output {name} has shape {found.shape}, its reference {reference.shape}")
         limit = tolerance if found.dtype.kind == "f" else 0.0
-        result.append(
-            Comparison(name, found.shape, str(found.dtype), relative_error(found, reference), limit)
-        )
+        error, worst = _furthest(found, reference)
+        there = (found[worst].item(), reference[worst].item()) if found.size else (0, 0)
+        result.append(Comparison(name, found.shape, str(found.dtype), error, limit, worst, *there))
     return tuple(result)
 
 
 def relative_error(found: NDArray[Any], reference: NDArray[Any]) -> float:
-    """Return max|found - reference| / max|reference| in float64; 0 for empty arrays, see `Comparison`."""
+    """Return max|found - reference| / max|reference|; 0 for empty arrays, see `Comparison`."""
+    return _furthest(found, reference)[0]
+
+
+def _furthest(found: NDArray[Any], reference: NDArray[Any]) -> tuple[float, tuple[int, ...]]:
+    """Return the error as `Comparison` defines it, and the index of the element that is furthest off.
+
+    Integers are subtracted as integers: a float holds not all of them. A finite number that f16 does not hold may be
+    its largest there, or infinite.
+    """
     if not reference.size:
-        return 0.0
-    y, ref = found.astype(np.float64), reference.astype(np.float64)
-    finite = np.isfinite(ref)
-    if not np.isfinite(y[finite]).all() or not np.array_equal(y[~finite], ref[~finite], equal_nan=True):
-        return float("inf")
-    largest = float(np.abs(ref[finite]).max(initial=0.0))
-    worst = float(np.abs(y[finite] - ref[finite]).max(initial=0.0))
-    return worst / largest if largest else worst
+        return 0.0, ()
+    if found.dtype.kind in "biu" and reference.dtype.kind in "biu":
+        y, ref = found.astype(object), reference.astype(object)
+        off = np.asarray(np.abs(y - ref)).astype(np.float64)
+        largest = float(np.max(np.abs(reference.astype(np.float64))))
+    else:
+        y, ref = found.astype(np.float64), reference.astype(np.float64)
+        finite = np.isfinite(ref)
+        if found.dtype == np.float16:
+            y, ref = (np.where(finite, np.clip(each, -LARGEST_F16, LARGEST_F16), each) for each in (y, ref))
+        with np.errstate(invalid="ignore"):
+            off = np.where(
+                finite, np.abs(y - ref), np.where((y == ref) | (np.isnan(y) & np.isnan(ref)), 0.0, np.inf)
+            )
+        off = np.where(np.isnan(off), np.inf, off)
+        largest = float(np.abs(ref[finite]).max(initial=0.0))
+    place = tuple(int(i) for i in np.unravel_index(int(np.argmax(off)), off.shape))
+    worst = float(off[place])
+    return (worst / largest if largest and np.isfinite(worst) else worst), place
+
+
+def given_arrays(
+    arrays: Arrays, inputs: Collection[str], outputs: Collection[str] = ()
+) -> tuple[Arrays, Arrays]:
+    """Return inputs and references of a file: an input `x` is the array `x`, or `in.x`; its reference `y` is `ref.y`.
+
+    Arrays that are neither stay among the inputs, under their names, so that what checks inputs refuses them.
+    """
+    found, references = dict(arrays), dict[str, NDArray[Any]]()
+    for name in inputs:
+        if name not in found and INPUT_PREFIX + name in found:
+            found[name] = found.pop(INPUT_PREFIX + name)
+    for name in outputs:
+        key = REFERENCE_PREFIX + name
+        if key not in inputs and key in found:
+            references[name] = found.pop(key)
+    return found, references
 
 
 def split_reference(arrays: Arrays) -> tuple[Arrays, Arrays]:
@@ -100,31 +153,83 @@ def run_onnx_runtime(path: Path, inputs: Arrays) -> Arrays:
 
     Raises `InputError` for a model that ONNX Runtime cannot run.
     """
-    onnxruntime: Any = importlib.import_module("onnxruntime")
-    model = _load(path)
-    _widen(model)
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    try:
-        session = onnxruntime.InferenceSession(
+    return OnnxRuntime(load_onnx(path), path).outputs(inputs)
+
+
+class OnnxRuntime:
+    """A model as ONNX Runtime computes it, every f16 in f32; what it is given and does not take is left out.
+
+    Raises `InputError` for a model that ONNX Runtime cannot run, naming `path`.
+    """
+
+    def __init__(self, model: Any, path: Path, fixed: Mapping[str, NDArray[Any]] | None = None) -> None:
+        """Keep the model, and inputs that are always the same (`fixed`)."""
+        self.path, self.fixed = path, dict(fixed or {})
+        self.model = type(model)()
+        self.model.CopyFrom(model)
+        _widen(self.model)
+        self._sessions: dict[bool, Any] = {}
+
+    def outputs(self, inputs: Arrays) -> Arrays:
+        """Return the outputs by name."""
+        return self._run(inputs, with_inner=False)
+
+    def values(self, inputs: Arrays) -> Arrays:
+        """Return the outputs and what every node of the main graph gives, by name, in the order of the nodes."""
+        return self._run(inputs, with_inner=True)
+
+    def _session(self, *, with_inner: bool) -> Any:
+        onnxruntime: Any = importlib.import_module("onnxruntime")
+        import onnx
+
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 4
+        model = self.model
+        if with_inner:
+            model = type(model)()
+            model.CopyFrom(self.model)
+            known = {value.name for value in model.graph.output}
+            inner = [name for node in model.graph.node for name in node.output if name and name not in known]
+            model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in inner)
+        return onnxruntime.InferenceSession(
             model.SerializeToString(), options, providers=["CPUExecutionProvider"]
         )
-        wanted = {value.name: value.type for value in session.get_inputs()}
-        feeds = {
-            name: array.astype(_FLOATS.get(wanted[name], np.float32)) if array.dtype == np.float16 else array
-            for name, array in inputs.items()
-            if name in wanted
+
+    def _run(self, inputs: Arrays, *, with_inner: bool) -> Arrays:
+        try:
+            if with_inner not in self._sessions:
+                self._sessions[with_inner] = self._session(with_inner=with_inner)
+            session = self._sessions[with_inner]
+            given = {**self.fixed, **inputs}
+            feeds = {
+                each.name: _fed(given[each.name], each.type) if each.name in given else _unread(each)
+                for each in session.get_inputs()
+            }
+            names = [value.name for value in session.get_outputs()]
+            results = session.run(names, feeds)
+        except Exception as error:  # onnxruntime raises classes of its own without a common base
+            if not type(error).__module__.startswith("onnxruntime"):
+                raise
+            raise InputError(f"ONNX Runtime cannot run {self.path}: {error}") from error
+        pairs = zip(names, results, strict=True)
+        return {
+            name: np.asarray(each) for name, each in pairs if not isinstance(each, (list, dict, type(None)))
         }
-        names = [value.name for value in session.get_outputs()]
-        results = session.run(names, feeds)
-    except Exception as error:  # onnxruntime raises classes of its own without a common base
-        if not type(error).__module__.startswith("onnxruntime"):
-            raise
-        raise InputError(f"ONNX Runtime cannot run {path}: {error}") from error
-    return {name: np.asarray(result) for name, result in zip(names, results, strict=True)}
 
 
-def _load(path: Path) -> Any:
+def _unread(value: Any) -> NDArray[Any]:
+    """Return zeros for an input that is not given: a compiled model takes no inputs that it does not read."""
+    shape = [extent if isinstance(extent, int) else 1 for extent in value.shape]
+    return np.zeros(shape, _FED.get(value.type, np.float32))
+
+
+def _fed(array: NDArray[Any], kind: str) -> NDArray[Any]:
+    """Return an input with the type that a session takes, where that differs in size only."""
+    wanted = _FED.get(kind, array.dtype)
+    return array.astype(wanted) if wanted.kind == array.dtype.kind else array
+
+
+def load_onnx(path: Path) -> Any:
     """Return the ONNX model of a file, its external data loaded; text of onnx-mlir is turned back into ONNX."""
     onnx: Any = importlib.import_module("onnx")
     from google.protobuf.message import DecodeError

@@ -38,8 +38,9 @@
 // What crosses the host's link, the program, and the main function.
 // CHECK: b.host_tensor({HostTensor::weight, "arg1", "<f4", {2, 8}, absent,
 // CHECK: b.host_tensor({HostTensor::output, "result0", "<f4", {2, 2}, absent,
+// CHECK: const FloatingPointBehaviour floating_point(/*inv*/ false, /*div0*/ false, /*oflo*/ false, /*esr*/ false, /*nanoo*/ false);
 // CHECK: model.add(product(b, m));
-// CHECK: int main(int argc, char **argv) { return t10::main(argc, argv, {"main", 4, build}); }
+// CHECK: int main(int argc, char **argv) { return t10::main(argc, argv, {"main", 4, floating_point, build}); }
 // README: build/program --ipu --inputs inputs.npz --outputs outputs.npz
 func.func @main(%a: tensor<2x8xf32>, %b: tensor<8x2xf32> {t10.weight}) -> tensor<2x2xf32> {
   %z = arith.constant 0.0 : f32

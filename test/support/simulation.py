@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from support import reference
 from t10.chip import ChipSpec, load_chip
 from t10.core.dtypes import numpy_dtype
 from t10.core.expression import AxisSizes, OperatorSpec
@@ -14,10 +15,13 @@ from t10.core.graph import Graph, TensorValue
 from t10.core.plan import CostedPlan, OperatorPlan
 from t10.core.schedule import ModulePlan
 from t10.cost import IpuCostModel, operator_cycles
+from t10.emit.link import assembled
+from t10.emit.lower import lower
 from t10.plan.memory.room import DataRoom
 from t10.plan.schedule import restore_module
 from t10.plan.search.alignment import align_pace
 from t10.plan.search.placement import place
+from t10.sim.device import run_device
 from t10.sim.plan_level import simulate
 from t10.sim.result import SimResult
 
@@ -59,3 +63,17 @@ def random_values(values: tuple[TensorValue, ...], seed: int = 0, high: int = 4)
 def executed(plan: ModulePlan, chip: ChipSpec, given: dict[str, Array], **options: Any) -> SimResult:
     """Return the simulation of a plan; `given` holds inputs and weights by name."""
     return simulate(plan, chip, IpuCostModel(chip), given, given, **options)
+
+
+def check_simulators(made: ModulePlan, chip: ChipSpec, low: int = 0) -> None:
+    """Compare both simulators with numpy, on random integers from `low` on."""
+    given = {
+        name: values + values.dtype.type(low)
+        for name, values in random_values((*made.graph.inputs, *made.graph.weights), seed=5).items()
+    }
+    due = reference.run(made.graph, given)
+    program = lower(made, chip, IpuCostModel(chip))
+    on_device = run_device(program, chip, assembled(program.codelets, chip.tile_memory), given, given)
+    for output, expected in due.items():
+        np.testing.assert_array_equal(executed(made, chip, given).outputs[output], expected)
+        np.testing.assert_array_equal(on_device.outputs[output], expected)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from random import Random
 
 import pytest
 from support import specs
+from support.random_plans import random_plan
+from support.random_specs import random_operator
 
 from t10.chip import load_chip
 from t10.core.expression import OperatorSpec
@@ -84,3 +87,25 @@ def test_loop_order_is_the_cheapest_of_all() -> None:
 
     assert sorted(pace.loop_order) == [0, 1, 2]
     assert shift_cycles(pace.loop_order) == min(map(shift_cycles, itertools.permutations((0, 1, 2))))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_what_moves_most_bytes_is_outermost(seed: int) -> None:
+    rng = Random(seed)
+    spec = random_operator(rng)
+    plan = random_plan(rng, spec, 24)
+    rotating = [axis for axis, n in enumerate(plan.steps) if n > 1]
+    expected = sorted(rotating, key=lambda axis: (-advance_bytes(spec, plan, axis), axis))
+    assert list(align_pace(spec, plan.f_op, plan.ft).loop_order) == expected
+
+
+def test_windows_longer_than_the_pace_count_what_moves() -> None:
+    # Along n 4 x 6 elements of B move, along k 4 x 1 of A and 4 x 4 of B, whose window there is 6 long.
+    spec, f_op, ft = specs.matmul(4, 24, 12), (4, 3, 1), ((1, 1, 3), (1, 2, 2), (1, 1, 1))
+    assert align_pace(spec, f_op, ft).loop_order == (1, 2)
+
+
+def test_sums_that_turn_count_in_their_own_type() -> None:
+    # Along m 6 x 6 sums of 4 bytes move, along k 12 x 4 elements of A of 2 bytes.
+    spec, f_op, ft = specs.matmul(12, 12, 16, "f16"), (1, 2, 2), ((1, 1, 2), (1, 1, 1), (2, 1, 1))
+    assert align_pace(spec, f_op, ft).loop_order == (0, 2)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 from support.packing import allocate, bound_bytes, peak_bytes
 
-from t10.plan.memory.allocation import Request
+from t10.plan.memory.allocation import Request, live_bytes
 
 REQUESTS = st.lists(st.tuples(st.integers(1, 500), st.integers(0, 9), st.integers(0, 5)), max_size=25)
 
@@ -47,3 +49,10 @@ def test_buffers_of_different_steps_share_addresses() -> None:
 def test_what_lives_longest_lies_lowest() -> None:
     short, long = allocate([Request("short", 800, 1, 1), Request("long", 8, 0, 5)], 0).buffers
     assert (long.address_bytes, short.address_bytes) == (0, 16)
+
+
+def test_bytes_live_from_the_first_moment_to_the_last_and_what_is_taken_over_counts_once() -> None:
+    # The second begins in the moment in which the first ends, on its bytes.
+    requests = [Request("x", 16, 1, 3), Request("y", 16, 3, 4, takes_over="x"), Request("z", 20, 3, 3)]
+    assert live_bytes(requests).tolist() == [0, 16, 16, 48, 16]
+    assert live_bytes([replace(requests[1], takes_over=""), requests[0]]).tolist() == [0, 16, 16, 32, 16]

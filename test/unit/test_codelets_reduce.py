@@ -13,6 +13,7 @@ from support.cpp_reference_runs import check_cpp_references
 from t10.codelets.compile import compile_task
 from t10.codelets.reduce.family import ReduceFamily
 from t10.core.codelet import Compiled
+from t10.core.dtypes import numpy_dtype
 from t10.core.expression import AxisSizes, Combine
 from t10.core.scalar import ScalarFunction, ScalarOp, identity
 from t10.core.task import Task, TaskOperand
@@ -433,3 +434,23 @@ def test_cpp_references_compute_the_same(tmp_path: Path) -> None:
     ]  # fmt: skip
     cases = [(task, found) for task in tasks if (found := REDUCE.compile(task)) is not None]
     check_cpp_references(cases, tmp_path)
+
+
+@pytest.mark.parametrize(("combine", "sign"), [("max", -1), ("min", 1)])
+@pytest.mark.parametrize("dtype", ["f16", "f32"])
+@pytest.mark.parametrize("length", [65, 66, 67])
+def test_what_lies_behind_a_row_is_neutral(combine: Combine, sign: int, dtype: str, length: int) -> None:
+    # Zeros would win against numbers that are all below or all above them.
+    values = sign * np.linspace(1, 2, 6 * 68).astype(numpy_dtype(dtype))
+    task = Task((6, length), (operand(dtype, 68, 1),), operand(dtype, 1, 0), combine, identity(), (1,))
+    check(task, "rows", inputs=[values[: 5 * 68 + length]])
+
+
+def test_straight_code_walks_on_after_every_loop() -> None:
+    x = operand("f32", 100, 40, 12, 1)
+    check(Task((6, 2, 2, 4), (x,), operand("f32", 1, 0, 0, 0), "sum", identity(), (1, 2, 3)))
+
+
+def test_results_at_odd_places_are_stored_one_by_one() -> None:
+    x = operand("f32", 40, 1, 8)
+    check(Task((3, 8, 5), (x,), operand("f32", 9, 1, 0), "sum", identity(), (2,)))

@@ -2,16 +2,39 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
+from math import prod
+from random import Random
+
 import numpy as np
 import pytest
 from support import specs
+from support.paper_plans import split_sum, three_against_two
+from support.random_plans import random_plan
+from support.random_specs import random_operator
 
 from t10.chip import load_chip
+from t10.core import geometry
+from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
+from t10.core.loads import Loads
+from t10.core.movement import ArrivalCosts, Traffic
 from t10.cost import IpuCostModel, operator_cycles
+from t10.cost.exchange import ExchangeCosts
 from t10.cost.fitted import FitTable
+from t10.cost.operator import advance_bytes, home_cycles, n_advances, output_chunk
+from t10.cost.vector import (
+    OUTPUT_CYCLES,
+    SLICE_CYCLES,
+    SUPERVISOR_CYCLES,
+    WORKER_CYCLES,
+    box_cycles,
+    gather_cycles,
+)
 from t10.plan.search.alignment import align_pace
 from t10.plan.search.placement import place
+from t10.plan.verify.rotation import nest_steps
 
 CHIP = load_chip("ipu-mk2")
 COST = IpuCostModel(CHIP)
@@ -99,3 +122,149 @@ def test_only_a_ring_shifts_and_that_takes_time() -> None:
         assert (priced.shift > 0) == (ft is ring)
         cycles.append(priced.total)
     assert cycles[0] < cycles[1]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_advances_are_counted_as_the_nest_makes_them(seed: int) -> None:
+    rng = Random(seed)
+    spec = random_operator(rng)
+    plan = random_plan(rng, spec, 24)
+    made = Counter(axis for axis, _ in nest_steps(plan))
+    for axis in plan.loop_order:
+        assert n_advances(plan, axis) == made[axis]
+        after = tuple(int(a == axis) for a in range(len(plan.f_op)))
+        n_bytes = 0
+        for slot, operand in enumerate(spec.rotatable):
+            if plan.ft[slot][axis] == 1:
+                continue
+            lengths = geometry.window_lengths(plan, slot)
+            n_elements = prod(geometry.partition_shape(operand, lengths))
+            having = [dim for dim in operand.dims if axis in dim.axes]
+            if having[0].is_simple and len(having) == 1:
+                held = [
+                    geometry.dim_indices(having[0], lengths, plan, geometry.window_starts(plan, slot, at))[0]
+                    for at in ((0,) * len(after), after)
+                ]
+                n_elements = n_elements // len(held[0]) * int((held[0] != held[1]).sum())
+            elif all(dim.is_simple for dim in having):
+                break
+            n_bytes += n_elements * size_bytes(spec.acc_dtype if operand is spec.output else operand.dtype)
+        else:
+            assert advance_bytes(spec, plan, axis) == n_bytes
+
+
+def test_windows_longer_than_the_pace_pass_on_what_moves() -> None:
+    spec, plan = three_against_two()
+    size = size_bytes(spec.inputs[0].dtype)
+    # Along k two elements move of each of A's two rows, and two of three in each of B's two columns.
+    assert advance_bytes(spec, plan, 2) == (2 * 2 + 2 * 2) * size
+
+
+def test_sums_move_in_their_own_type() -> None:
+    spec = specs.matmul(12, 12, 16, "f16")
+    ft = ((1, 1, 2), (1, 1, 1), (2, 1, 1))
+    plan = place(spec, (1, 2, 2), ft, align_pace(spec, (1, 2, 2), ft))
+    assert plan is not None
+    assert (advance_bytes(spec, plan, 0), advance_bytes(spec, plan, 2)) == (6 * 6 * 4, 12 * 4 * 2)
+
+
+def test_only_what_ended_elsewhere_goes_home() -> None:
+    spec, plan = three_against_two()
+    # A is cut in three along k, two of six elements of its row move; the serpentine ends at the last position.
+    n_bytes = advance_bytes(spec, replace(plan, ft=(plan.ft[0], (1, 1, 1), plan.ft[2])), 2)
+    assert home_cycles(COST, spec, plan, (0,)) == COST.shift_cycles(n_bytes)
+    # Swept twice, it ends where it began.
+    twice = replace(plan, steps=(2, 1, 3), loop_order=(0, 2))
+    assert home_cycles(COST, spec, twice, (1,)) == 0
+
+
+def test_partial_sums_end_in_chunks_or_whole() -> None:
+    spec, plan = split_sum()
+    n_members, n_whole = output_chunk(spec, replace(plan, reduce="all"))
+    n_elements = prod(geometry.partition_shape(spec.output, geometry.window_lengths(plan, len(spec.inputs))))
+    assert (n_members > 1, n_whole) == (True, n_elements)
+    assert output_chunk(spec, replace(plan, reduce="scatter"))[1] < n_whole
+
+
+def exchange_costs(**given: float) -> ExchangeCosts:
+    """Return coefficients that are 0 where nothing is given."""
+    return ExchangeCosts(**{name: given.get(name, 0.0) for name in ExchangeCosts.__slots__})
+
+
+def test_a_phase_takes_its_port_waiting_and_the_work_inside_cores() -> None:
+    around = CHIP.sync_cycles + CHIP.setup_cycles + CHIP.latency_any_cycles
+    launch, control = CHIP.copy_launch_cycles, CHIP.fragment_cycles
+    costs = exchange_costs(waiting=0.5)
+    # The first fragment's control is part of the set-up.
+    assert costs.phase_cycles(CHIP, Loads(100, 0, 0)) == around + 100 + 50 - control
+    assert costs.phase_cycles(CHIP, Loads(0, 7, 9)) == launch + 7 + launch + 9
+    assert costs.phase_cycles(CHIP, Loads(0, 0, 0)) == 0
+
+
+def test_parts_take_their_words_and_a_fragment_each() -> None:
+    around = CHIP.sync_cycles + CHIP.setup_cycles + CHIP.latency_any_cycles
+    costs, control = exchange_costs(ragged=1), CHIP.fragment_cycles
+    assert costs.parts_cycles(CHIP, 8, 3) == around + 3 * (2 + control) - control
+    # Six bytes lie in up to three words and are scattered, which costs three ends of parts here.
+    scattered = CHIP.copy_launch_cycles + 3
+    assert costs.parts_cycles(CHIP, 6, 3) == around + 3 * (3 + control) - control + scattered
+
+
+def test_an_arrival_takes_its_busiest_core_and_its_copies() -> None:
+    class Plain:
+        def exchange_cycles(self, max_bytes: int, fragments: int, *, neighbour: bool) -> int:
+            return 1000 * max_bytes + fragments + 100 * neighbour
+
+        def copy_cycles(self, n_bytes: int) -> int:
+            return 10 * n_bytes
+
+    sends = Traffic(received_elements=3, sent_elements=5, fragments=2, total_elements=9, copied_elements=4)
+    takes = replace(sends, received_elements=7)
+    assert ArrivalCosts(Plain()).cycles(sends, 2) == 1000 * 10 + 2 + 10 * 8
+    assert ArrivalCosts(Plain()).cycles(takes, 2) == 1000 * 14 + 2 + 10 * 8
+
+
+def test_chunks_that_do_not_fit_the_buffer_come_in_pieces() -> None:
+    spec = specs.matmul(8, 8, 8)
+    fits = CHIP.shift_buffer_bytes // 4
+    whole, rest = (COST.reduce_cycles(spec, 2, 4 * n, n) for n in (fits, 4))
+    assert COST.reduce_cycles(spec, 2, 4 * (fits + 4), fits + 4) == whole + rest
+
+
+def test_one_core_alone_reduces_nothing() -> None:
+    assert COST.all_reduce_cycles(specs.matmul(8, 8, 8), 1, 100) == 0
+    assert COST.all_reduce_cycles(specs.matmul(8, 8, 8), 2, 100) > 0
+
+
+def test_workers_take_whole_quads() -> None:
+    formulas, spec = IpuCostModel(CHIP, FitTable({}, "none")), specs.matmul(8, 8, 8, "f32")
+    one = np.ones(1, np.int64)
+    few, more, many = (int(formulas.combine_cycles_many(spec, one, one * n)[0]) for n in (1, 24, 25))
+    assert CHIP.launch_cycles < few == more < many
+
+
+def test_every_output_of_a_reduction_takes_its_time() -> None:
+    spec = specs.row_reduce(12, 64, "sum", "f32")
+    long, short = (int(box_cycles(CHIP, spec, np.array([box]))[0]) for box in ((1, 768), (12, 64)))
+    assert short - long == CHIP.n_workers * OUTPUT_CYCLES
+
+
+def test_a_gather_copies_no_more_slices_than_it_has_indices() -> None:
+    # A box of more padding than table: each of three indices hits once, on a worker of its own.
+    spec = specs.gather(3, 8, 30, "f16")
+    cycles = int(gather_cycles(CHIP, spec, np.array([[3, 8, 300]]))[0])
+    assert cycles == SUPERVISOR_CYCLES + CHIP.n_workers * (WORKER_CYCLES + SLICE_CYCLES + 2 * 2 + 8)
+
+
+def test_the_matrix_engine_takes_whole_blocks_for_the_busiest_worker() -> None:
+    formulas = IpuCostModel(CHIP, FitTable({}, "none"))
+
+    def cycles(rows: int, columns: int) -> int:
+        spec = specs.matmul(rows, columns, 64)
+        return formulas.sub_task_cycles(spec, (rows, columns, 64))
+
+    n = CHIP.n_workers
+    assert cycles(100 * n, 64) < cycles(100 * n + 1, 64) == cycles(100 * n + 2, 64)
+    assert cycles(100 * n, 64) < cycles(100 * n, 65) == cycles(100 * n, 66)
+    # What is wide is computed as what is long, with the other input streaming.
+    assert cycles(16, 4096) == cycles(4096, 16)

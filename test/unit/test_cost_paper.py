@@ -119,6 +119,8 @@ def test_a_reduction_among_cores_moves_and_adds_chunks() -> None:
     by_hand = 2 * (2 * SYNC + 300) + 3360 + 3 * 1000 * 12 // 8
     assert COST.reduce_cycles(spec, 4, 4000, 1000) == by_hand
     assert COST.reduce_cycles(spec, 1, 4000, 1000) == 0
+    # Three chunks of 10,000 bytes: each passes through the buffer of 8,192 in two phases.
+    assert COST.reduce_cycles(spec, 4, 10_000, 2500) == 6 * (2 * SYNC + 300) + 8400 + 3 * 2500 * 12 // 8
 
 
 def test_an_epilogue_of_one_operation_hides_behind_the_store() -> None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from support.device_programs import CASES, Case, reduction, relayout, ring, with_codelet
 
 from t10.core.codelet import Codelet, Field
-from t10.core.device import HostPiece, HostTensor, Reference
+from t10.core.device import HostPiece, HostTensor, Reference, Variable
 from t10.emit.poplar.codelets_text import assembly_text, codelets_text
 from t10.emit.poplar.names import Names, comment, quoted
 from t10.emit.poplar.slots import slot_table
@@ -245,8 +245,11 @@ def codelet(**changes: Any) -> Codelet:
 
 def test_a_vertex_class_has_one_word_per_field_in_order() -> None:
     text = codelets_text((codelet(),))
-    assert 'class [[poplar::constraint("elem(*x) != elem(*y)")]] Test : public SupervisorVertex {' in text
-    fields = text[text.index("isExternalCodelet") : text.index("bool compute()")].splitlines()[1:-2]
+    assert (
+        'class [[poplar::constraint("elem(*x) != elem(*y)")]] Test : public SupervisorIf<T10_IN_ASSEMBLY> {'
+        in text
+    )
+    fields = text[text.index("isExternalCodelet") : text.index("#if T10_IN_ASSEMBLY\n")].splitlines()[1:-1]
     assert [line.strip() for line in fields] == [
         "Input<Vector<half, VectorLayout::ONE_PTR, 8, true>> x;",
         "InOut<Vector<float, VectorLayout::ONE_PTR, 8>> y;",
@@ -257,6 +260,30 @@ def test_a_vertex_class_has_one_word_per_field_in_order() -> None:
         "float a;",
     ]
     assert "const long long *table = view<const long long>(&this->table[0]);" in text
+
+
+def test_a_supervisor_has_no_cpp_body_and_workers_run_it_where_there_is_no_assembly() -> None:
+    text = codelets_text((codelet(),))
+    head, in_assembly, elsewhere = text[text.index("class [[") :].split("bool compute(")
+    assert head.endswith('#if T10_IN_ASSEMBLY\n  __attribute__((target("supervisor"))) ')
+    assert in_assembly.startswith(") { return true; }")
+    assert in_assembly.endswith("#else\n  ")
+    assert elsewhere.startswith("unsigned worker) {")
+    assert "for (unsigned part = worker; part < 1; ++part)\n      one_share(part);" in elsewhere
+
+
+@pytest.mark.parametrize(
+    ("dtype", "is_cpp", "loop"),
+    [
+        ("f32", False, "for (unsigned part = worker; part < 6; part += numWorkers())"),
+        ("f16", True, "for (unsigned part = worker; part < 6; part += numWorkers())"),
+        ("f16", False, "for (unsigned part = 0; worker == 0 && part < 6; ++part)"),
+        ("i1", False, "for (unsigned part = 0; worker == 0 && part < 6; ++part)"),
+    ],
+)
+def test_workers_do_not_store_into_one_word(dtype: str, is_cpp: bool, loop: str) -> None:
+    fields = (Field("x", "in", "f16", 8), Field("y", "out", dtype, 8), Field("n", "u32"))
+    assert loop in codelets_text((codelet(kind="multi", fields=fields, apart=(), is_cpp=is_cpp),))
 
 
 def test_codelets_of_one_name_must_be_equal() -> None:
@@ -281,6 +308,26 @@ def test_a_field_of_another_type_of_the_same_size_is_connected_as_such(tmp_path:
     other = replace(fill, fields=(Field("out", "out", "i32", 4), *fill.fields[1:]))
     text = written(replace(case, program=with_codelet(case.program, other)), tmp_path)
     assert 'edge_as("out", INT, m.accumulator_mix)' in text
+
+
+def test_scratch_memory_of_a_field_ends_where_that_of_the_next_begins(tmp_path: Path) -> None:
+    case = ring()
+    space = Variable("scratch", "scratch", "ui8", (64,), 4, 0x90000)
+    fill = next(c for c in case.program.codelets if c.name == "Test_fill")
+    added = tuple(Field(name, "scratch", align_bytes=8) for name in ("s", "t", "u"))
+    program = with_codelet(case.program, replace(fill, fields=(*fill.fields, *added)))
+    words = tuple(Reference("scratch", at) for at in ((8, 8, 8, 16), 32, 0))
+    sets = tuple(
+        replace(s, groups=tuple(replace(g, words=(*g.words, *words)) for g in s.groups))
+        if s.kind == "fill"
+        else s
+        for s in program.compute_sets
+    )
+    program = replace(program, compute_sets=sets, variables=(*program.variables, space))
+    text = written(replace(case, program=program), tmp_path)
+    assert 'edge("s", m.scratch, {8, 8, 8, 16}, 32)' in text
+    assert 'edge("t", m.scratch, 32)' in text
+    assert 'edge("u", m.scratch, 0, {8, 8, 8, 16})' in text
 
 
 def test_a_vertex_with_too_few_words_is_refused(tmp_path: Path) -> None:

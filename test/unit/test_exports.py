@@ -234,9 +234,3 @@ def test_integers_shifted_as_unsigned_ones(direction: str, n_bits: int) -> None:
         ),
         np.array([0, 1, 77_777_777, -1, -(2**31), 2**31 - 1], np.int32),
     )
-
-
-def test_unsigned_integers_that_stay_are_refused_by_name() -> None:
-    of = model("g (int32[6] x) => (uint32[6] y) { y = Cast <to: int = 12> (x) }")
-    with pytest.raises(UnsupportedOpError, match="Cast"):
-        import_proto(of, source="m")

@@ -280,3 +280,26 @@ def test_ten_thousand_lines_take_less_than_a_second() -> None:
 
 def test_a_printed_image_begins_with_its_labels() -> None:
     assert image_text(assemble("f: nop\n"), addresses=False).startswith("f:\n  nop")
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("10 - 3 - 2", 5),
+        ("64 / 4 / 2", 8),
+        ("3 >= 3", -1),
+        ("3 <= 3", -1),
+        ("3 > 3", 0),
+        ("(0x7fffffffffffffff + 1) < 0", -1),
+        ("-7 / 2", -3),
+        ("-7 % 2", -1),
+        ("010", 8),
+    ],
+)
+def test_expressions_associate_to_the_left_and_wrap_as_signed_numbers(expression: str, expected: int) -> None:
+    assert value_of(expression) == expected
+
+
+def test_distances_count_what_is_added_to_addresses_and_taken_from_them() -> None:
+    assert assemble("a: nop\nnop\nnop\nb: .space b - 4 - a\n").size_bytes == 12 + 8
+    assert assemble("a: nop\nnop\nnop\nb: .space b + 4 - a\n").size_bytes == 12 + 16

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from support import specs
 from support.agreement import disagreement
-from support.paper_plans import PAPER_PLANS, three_against_two
+from support.paper_plans import PAPER_PLANS, split_sum, three_against_two
 from support.simulation import plan_of
 from support.small_models import chip_of, small_model
 
 from t10.core.legal import PlanRows, breaches, expression_of
+from t10.core.plan import PhaseTerm
 from t10.errors import InfeasiblePlanError
 from t10.plan.search.alignment import align_pace
 from t10.plan.search.producer_layouts import following_plan
@@ -57,3 +58,29 @@ def test_a_breach_is_one_sentence_for_all(changes: dict[str, Any], rule: str, se
     assert found.rule == rule
     assert str(found).startswith(sentence)
     assert f"found {found.found}, expected" in str(verify_operator(spec, wrong)[0])
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"steps": (1, 1, 0)}, "steps[2] = 0, expected at least 1"),
+        ({"rp": (0, -1, 2)}, "rp[1] = -1, expected at least 0"),
+        ({"lengths": (2, 2, 5)}, "f_op[2] = 1 parts of lengths[2] = 5 do not cover extent 6, expected at least 6"),
+        ({"rp": (0, 0, 3)}, "rp[2] = 3 is larger than the smallest partition of 2 elements, expected 2"),
+        ({"rp": (0, 0, 1)}, "rp[2] = 1 in 3 steps does not cover lengths[2] = 6, expected the smallest partition, 2"),
+        ({"phases": ((), (), (PhaseTerm((1,), 1, 3, 6),))}, "phases[2] has stride 6, expected 1 to 5"),
+        ({"phases": ((), (), (PhaseTerm((1,), 1, 1, 2),))}, "phases[2] takes the digit (sigma / 1) mod 1 of 3 cores"),
+        ({"phases": ((), (), (PhaseTerm((1,), 2, 2, 2),))}, "phases[2] takes the digit (sigma / 2) mod 2 of 3 cores"),
+    ],
+)  # fmt: skip
+def test_a_number_out_of_bounds_by_one_is_named(changes: dict[str, Any], sentence: str) -> None:
+    spec, plan = three_against_two()
+    found = [str(each) for each in breaches(PlanRows.of(replace(plan, **changes)), expression_of(spec))]
+    assert any(each.startswith(sentence) for each in found), found
+
+
+def test_partial_sums_are_combined() -> None:
+    spec, plan = split_sum()
+    found = [str(each) for each in breaches(PlanRows.of(replace(plan, reduce="none")), expression_of(spec))]
+    assert len(found) == 1
+    assert found[0].endswith("expected scatter or all")

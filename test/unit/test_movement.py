@@ -1,11 +1,16 @@
 """Routes between layouts: every slot gets the element it asks for, and traffic counts what crosses cores."""
 
+from dataclasses import replace
+
 import numpy as np
+from support import specs
 from support.routes import route, traffic
+from support.simulation import plan_of
 
 from t10.core import movement
 from t10.core.chunks import chunk_slots
 from t10.core.graph import Graph, GraphOutput, TensorValue, View
+from t10.core.scalar import ScalarFunction, ScalarOp
 from t10.core.schedule import ValueLayout
 
 
@@ -45,6 +50,43 @@ def test_views_are_read_through_in_order() -> None:
     assert through.constants == ("-inf",)
     assert (through.ids[1:] == expected).all()
     assert (through.ids[0] == -1).all()
+
+
+def test_of_equal_elements_the_first_cores_is_read() -> None:
+    halo = movement.ElementMap(np.array([[0, 1], [1, 2]], np.int32), np.zeros(2, np.int64))
+    core, slot = movement.home_tables(halo, 3)
+    assert (core.tolist(), slot.tolist()) == ([[0, 0, 1]], [[0, 1, 1]])
+
+
+def test_what_is_taken_comes_in_runs_of_one_source_core_and_stretch() -> None:
+    source = np.array([[0, 0, 0, 1, 1, 1]])
+    core = np.array([[2, 2, 2, 2, 3, 3]])
+    slot = np.array([[5, 6, 8, 9, 10, 11]])
+    takes = np.array([[True, True, True, True, True, False]])
+    found = movement.take_runs(source, core, slot, takes, 7).tolist()
+    # Source, core and slot there; core and slot here; length.
+    assert found == [[0, 2, 5, 7, 0, 2], [0, 2, 8, 7, 2, 1], [1, 2, 9, 7, 3, 1], [1, 3, 10, 7, 4, 1]]
+    assert movement.fill_runs(np.array([[True, True, False, True]]), 7).tolist() == [[7, 0, 2], [7, 3, 1]]
+
+
+def test_slots_that_are_read_though_outside_hold_padding() -> None:
+    spec = specs.matmul(4, 4, 7)
+    even, padded = plan_of(spec, (2, 2, 1)), plan_of(spec, (1, 1, 2))
+    assert padded.lengths[2] * 2 > 7
+    assert [movement.is_padded(spec, operand, padded) for operand in (*spec.inputs, spec.output)] == [
+        True,
+        True,
+        False,
+    ]
+    assert not any(movement.is_padded(spec, operand, even) for operand in spec.inputs)
+    # A product whose inputs are padded with something else, and a square, do not sum over padding.
+    ones = replace(spec, inputs=(replace(spec.inputs[0], pad_value="1.0"), spec.inputs[1]))
+    assert not movement.is_padded(ones, ones.inputs[1], padded)
+    square = replace(spec, body=ScalarFunction(2, (ScalarOp("arith.mulf", (0, 0), "f32"),), 2))
+    assert not movement.is_padded(square, square.inputs[0], padded)
+    # The loop goes on past the end of a row.
+    short = replace(spec.inputs[0], shape=(4, 6))
+    assert movement.is_padded(replace(ones, inputs=(short, spec.inputs[1])), short, even)
 
 
 def test_route_takes_every_element_from_where_it_lies() -> None:

@@ -37,6 +37,10 @@ def test_thinning_keeps_both_ends() -> None:
     assert (kept[0], kept[-1]) == (0, 999)
 
 
+def test_thinning_to_one_keeps_the_fastest() -> None:
+    assert thinned(np.array([4, 1, 2]), np.array([0, 20, 10, 0, 30]), 1).tolist() == [2]
+
+
 def test_same_input_same_plans() -> None:
     first, second = (plan_operator(specs.matmul(64, 96, 80), CHIP, COST, PlanOptions()) for _ in range(2))
     assert first == second

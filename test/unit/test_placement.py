@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support import specs
+from support.paper_plans import block_convolution
 
 from t10.core import geometry
 from t10.core.expression import OperatorSpec
@@ -76,6 +77,55 @@ def test_no_skew_is_no_tiling() -> None:
     assert not is_tiling(spec, replace(plan, phases=((), (), ())))
     one_sided = ((), (), (PhaseTerm((1,), 1, 3, 1),))
     assert not is_tiling(spec, replace(plan, phases=one_sided))
+
+
+def test_of_an_operand_that_turns_along_two_axes_the_last_one_starts_apart_first() -> None:
+    # A lies on four cores; along m and k it turns in two parts each (compute-shift model theorem 1).
+    plan = placed(specs.matmul(4, 4, 4), (1, 4, 1), ((2, 1, 2), (1, 1, 1), (1, 1, 1)))
+    assert geometry.phases(plan)[:, [0, 2]].tolist() == [[0, 0], [0, 2], [2, 0], [2, 2]]
+
+
+def test_cores_that_share_a_sum_are_numbered_one_after_the_other() -> None:
+    plan = placed(specs.matmul(4, 6, 4), (2, 3, 2), ((1, 1, 1),) * 3)
+    assert plan.core_order == (0, 2, 1)
+    assert plan.reduce == "scatter"
+    assert placed(specs.matmul(4, 6, 4), (2, 3, 1), ((1, 1, 1),) * 3).reduce == "none"
+
+
+def test_replicas_of_an_output_lie_in_one_place() -> None:
+    # Four cores hold sums of C, in two windows of m: two cores each, not four that start anywhere.
+    spec = specs.matmul(8, 4, 4)
+    plan = placed(spec, (1, 1, 4), ((1, 1, 1), (1, 1, 1), (2, 1, 1)))
+    assert is_tiling(spec, plan)
+    assert not is_tiling(spec, replace(plan, phases=((PhaseTerm((2,), 1, 4, 2),), (), ())))
+
+
+def test_windows_that_unequal_numbers_of_cores_hold_are_no_tiling() -> None:
+    spec = specs.matmul(4, 4, 4)
+    plan = placed(spec, (1, 4, 1), ((1, 1, 2), (1, 1, 1), (1, 1, 1)))
+    assert not is_tiling(spec, replace(plan, phases=((), (), (PhaseTerm((1,), 3, 2, 2),))))
+
+
+def test_blocks_with_a_halo_begin_at_blocks() -> None:
+    # The cores of the right half of the image start one row into a block of two.
+    spec, plan = block_convolution()
+    halves = replace(plan, f_op=(1, 2, 1, 2, 1, 1, 1), lengths=(1, 2, 4, 2, 3, 3, 3))
+    assert is_tiling(spec, halves)
+    own = (*plan.phases[2], PhaseTerm((3,), 1, 2, 1))
+    assert not is_tiling(spec, replace(halves, phases=(*plan.phases[:2], own, *plan.phases[3:])))
+
+
+def test_one_digit_for_all_only_where_the_output_allows_it() -> None:
+    # ids turn in four parts, the output in two; both miss v only, and the output's replicas would lie apart.
+    spec, ft = specs.gather(8, 4, 6), ((4, 1, 1), (1, 1, 1), (2, 1, 1))
+    assert place(spec, (1, 1, 4), ft, align_pace(spec, (1, 1, 4), ft)) is None
+
+
+def test_one_digit_for_all_only_of_tensors_that_turn_along_one_axis() -> None:
+    # The output turns along i and d: with the digits that ids alone would take it lacks two of its four windows.
+    spec, ft = specs.gather(8, 4, 6), ((2, 1, 1), (1, 1, 1), (2, 2, 1))
+    plan = place(spec, (1, 1, 4), ft, align_pace(spec, (1, 1, 4), ft))
+    assert plan is None or is_tiling(spec, plan)
 
 
 @given(st.data())

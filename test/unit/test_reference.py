@@ -10,7 +10,8 @@ from support import models
 
 from t10.arrays import read_arrays, write_arrays
 from t10.errors import InputError
-from t10.reference import compare, relative_error, run_onnx_runtime, split_reference
+from t10.reference import OnnxRuntime, compare, load_onnx, relative_error, run_onnx_runtime, split_reference
+from t10.tolerance import loosest, tolerance
 
 NAN, INF = float("nan"), float("inf")
 
@@ -26,6 +27,7 @@ NAN, INF = float("nan"), float("inf")
         ([-INF, 1.0], [INF, 1.0], INF),
         ([NAN, 1.0], [NAN, 1.0], 0.0),
         ([], [], 0.0),
+        ([0.0, 1.0], [INF, 1.0], INF),
     ],
 )
 def test_error_is_relative_to_the_largest_reference(
@@ -34,9 +36,42 @@ def test_error_is_relative_to_the_largest_reference(
     assert relative_error(np.array(found), np.array(reference)) == error
 
 
+def test_what_half_precision_does_not_hold_is_its_largest_or_infinite() -> None:
+    reference = np.array([1e13, -7e4, 2.0], np.float32)
+    for largest in (INF, 65504.0):
+        assert relative_error(np.array([largest, -largest, 2.0], np.float16), reference) == 0.0
+    assert relative_error(np.array([NAN, -INF, 2.0], np.float16), reference) == INF
+    assert relative_error(np.array([INF, INF, 2.0], np.float16), reference) == 2.0
+    assert relative_error(np.array([INF, -INF, 2.0], np.float32), reference) == INF
+    assert relative_error(np.array([65504.0], np.float16), np.array([INF], np.float32)) == INF
+
+
 def test_integers_must_be_equal() -> None:
     (result,) = compare({"y": np.array([1000])}, {"y": np.array([1001])}, tolerance=0.5)
     assert not result.is_within
+
+
+def test_integers_are_compared_as_integers() -> None:
+    (result,) = compare({"y": np.array([2**62, 3])}, {"y": np.array([2**62 + 1, 3])}, tolerance=0.5)
+    assert not result.is_within
+    (result,) = compare(
+        {"y": np.array([0, 255], np.uint8)}, {"y": np.array([255, 255], np.uint8)}, tolerance=0.5
+    )
+    assert (result.error, result.worst, result.found, result.expected) == (1.0, (0,), 0, 255)
+
+
+def test_the_worst_element_is_told() -> None:
+    found, expected = np.array([[1.0, 2.0], [3.0, 1.5]]), np.array([[1.0, 2.5], [3.1, 4.0]])
+    (result,) = compare({"y": found}, {"y": expected}, tolerance=1e-4)
+    assert result.worst_text == "y[1, 1] is 1.5, expected 4"
+    (result,) = compare({"y": np.array([1.0, NAN])}, {"y": np.array([5.0, 2.0])}, tolerance=1e-4)
+    assert result.worst_text == "y[1] is nan, expected 2"
+
+
+@pytest.mark.parametrize(("dtype", "most"), [("f16", 5e-3), ("f32", 1e-4), ("ui8", 0.0), ("i1", 0.0)])
+def test_every_type_has_its_tolerance(dtype: str, most: float) -> None:
+    assert tolerance(dtype) == most
+    assert loosest((dtype, "i32")) == most
 
 
 def test_an_output_without_reference_or_of_another_shape_is_refused() -> None:
@@ -55,6 +90,14 @@ def test_half_precision_models_are_computed_in_single(tmp_path: Path) -> None:
     )
     assert single.dtype == np.float32
     assert np.abs(single - np.maximum(x.astype(float) @ w0 + b0, 0) @ w1).max() < 1e-6
+
+
+def test_values_inside_a_model_are_told_in_order(tmp_path: Path) -> None:
+    path = models.mlp(tmp_path / "mlp.onnx")
+    model = load_onnx(path)
+    values = OnnxRuntime(model, path).values({"x": models.weights(7, 4, 24)})
+    assert set(values) == {name for node in model.graph.node for name in node.output}
+    assert {name.name for name in model.graph.output} == {"y"}
 
 
 def test_files_may_hold_references_besides_inputs() -> None:

@@ -123,6 +123,54 @@ def test_resizing(mode: str, coordinates: str, scales: tuple[float, float], excl
     )
 
 
+@pytest.mark.parametrize(
+    ("options", "extent", "scale"),
+    [
+        # What is nearest hangs on the last bit of an f32.
+        (
+            {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"},
+            7,
+            0.6,
+        ),
+        (
+            {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"},
+            7,
+            1.2,
+        ),
+        (
+            {
+                "mode": "nearest",
+                "coordinate_transformation_mode": "asymmetric",
+                "nearest_mode": "round_prefer_ceil",
+            },
+            4,
+            1.2,
+        ),
+        ({"mode": "linear", "antialias": 1}, 8, 0.4),
+        ({"mode": "cubic", "antialias": 1}, 8, 0.6),
+        ({"mode": "linear", "coordinate_transformation_mode": "half_pixel"}, 5, 2.0),
+        ({"mode": "cubic", "coordinate_transformation_mode": "align_corners"}, 5, 2.2),
+    ],
+)
+def test_what_an_element_of_a_resized_row_is_made_of(
+    options: dict[str, Any], extent: int, scale: float
+) -> None:
+    inputs = {"x": draw(1, 1, 4, extent)}
+    node = helper.make_node("Resize", ["x", "", "s"], ["y"], **options)
+    scales = np.array([1, 1, 1, scale], np.float32)
+    agree(model(node, inputs, {"y": (1, None)}, s=scales), inputs)
+
+
+@pytest.mark.parametrize("policy", ["not_larger", "not_smaller"])
+def test_extents_that_keep_their_ratio_are_rounded(policy: str) -> None:
+    # Half of 7 is 4 elements, and 7 eighths of 5 are 4.
+    inputs = {"x": draw(7, 5)}
+    node = helper.make_node(
+        "Resize", ["x", "", "", "n"], ["y"], mode="linear", keep_aspect_ratio_policy=policy
+    )
+    agree(model(node, inputs, {"y": (1, None)}, n=np.array([4, 4], np.int64)), inputs)
+
+
 @pytest.mark.parametrize("how", ["none", "add", "mul", "max", "min"])
 @pytest.mark.parametrize("dtype", [np.float32, np.int32])
 def test_scattering(how: str, dtype: Any) -> None:

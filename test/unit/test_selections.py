@@ -19,7 +19,7 @@ from t10.driver import Executable, compile
 from t10.errors import InputError, UnsupportedOpError
 from t10.frontend import ranks
 from t10.frontend.importer import import_proto
-from t10.frontend.tournament import issue_slots, stages
+from t10.frontend.tournament import PER_PAIR, PER_SELECTED, issue_slots, stages
 from t10.passes.fuse import Fuse
 from t10.passes.read_graph import read_graph
 
@@ -289,3 +289,8 @@ def test_selection_that_cannot_be_is_refused(k: int, axis: int) -> None:
     model.graph.node[0].attribute.append(helper.make_attribute("axis", axis))
     with pytest.raises(InputError, match=rf"operator 'top': TopK takes {k} elements along axis {axis}"):
         import_proto(model, source="model")
+
+
+def test_a_stage_takes_the_slots_of_its_padding_too() -> None:
+    # Ten elements in chunks of four are twelve: per element four comparisons and two selections.
+    assert issue_slots(10, 2, 4) == 12 * (PER_PAIR * 4 + PER_SELECTED * 2)

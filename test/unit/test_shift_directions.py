@@ -7,21 +7,18 @@ shift replaces part of it, at the end when it moves forward and at the beginning
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 
-import numpy as np
 import pytest
-from support import reference, specs
-from support.simulation import Rows, chip_of, executed, plan_of, random_values, scheduled
+from support import specs
+from support.simulation import Rows, check_simulators, chip_of, plan_of, scheduled
 
+from t10.chip import ChipSpec
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.plan import OperatorPlan
 from t10.core.program import Shift
 from t10.core.schedule import ModulePlan
-from t10.cost import IpuCostModel
-from t10.emit.link import assembled
-from t10.emit.lower import lower
 from t10.plan.verify import verify_module
-from t10.sim.device import run_device
 
 CASES: dict[str, tuple[AxisSizes, AxisSizes, Rows, AxisSizes]] = {
     # Extents, F_op, ft per operand, loop order: outermost first.
@@ -32,13 +29,13 @@ CASES: dict[str, tuple[AxisSizes, AxisSizes, Rows, AxisSizes]] = {
 }
 
 
-def module(name: str, idle_level: int) -> ModulePlan:
+def module(name: str, idle_level: int, chip: ChipSpec) -> ModulePlan:
     """Return the schedule of a matmul under a chosen loop order; its weight is b."""
     extents, f_op, ft, loop_order = CASES[name]
     spec = specs.matmul(extents[0], extents[1], extents[2], "f32")
     plan = replace(plan_of(spec, f_op, ft), loop_order=loop_order)
-    made = scheduled(specs.one_operator_graph(spec), (plan,), chip_of(plan.n_cores), (idle_level,))
-    assert verify_module(made, chip_of(plan.n_cores)) == []
+    made = scheduled(specs.one_operator_graph(spec), (plan,), chip, (idle_level,))
+    assert verify_module(made, chip) == []
     return made
 
 
@@ -53,19 +50,26 @@ def partial_shifts(spec: OperatorSpec, plan: OperatorPlan, made: ModulePlan) -> 
     }
 
 
+@pytest.mark.parametrize("shift_buffer_bytes", [8192, 24])
 @pytest.mark.parametrize("idle_level", [0, 1])
 @pytest.mark.parametrize("name", CASES)
-def test_windows_that_move_to_and_fro(name: str, idle_level: int) -> None:
-    made = module(name, idle_level)
+def test_windows_that_move_to_and_fro(name: str, idle_level: int, shift_buffer_bytes: int) -> None:
+    chip = chip_of(prod(CASES[name][1]), shift_buffer_bytes=shift_buffer_bytes)
+    made = module(name, idle_level, chip)
     spec, plan = made.graph.operators[0], made.operators[0].active.plan
     assert max(plan.steps) >= 3
     assert 1 in partial_shifts(spec, plan, made)
     assert (-1 in partial_shifts(spec, plan, made)) == (plan.loop_order[-1] == 2)
-    chip = chip_of(plan.n_cores)
-    given = random_values((*made.graph.inputs, *made.graph.weights), seed=5)
-    due = reference.run(made.graph, given)
-    program = lower(made, chip, IpuCostModel(chip))
-    on_device = run_device(program, chip, assembled(program.codelets, chip.tile_memory), given, given)
-    for output, expected in due.items():
-        np.testing.assert_array_equal(executed(made, chip, given).outputs[output], expected)
-        np.testing.assert_array_equal(on_device.outputs[output], expected)
+    check_simulators(made, chip)
+
+
+@pytest.mark.parametrize("shift_buffer_bytes", [8192, 16, 8])
+def test_operands_of_two_types_pass_through_the_buffer_together(shift_buffer_bytes: int) -> None:
+    # Six bytes of a (f16) and eight of the sums (f32) move along m.
+    spec = specs.matmul(2, 4, 6, "f16")
+    plan = plan_of(spec, (1, 2, 2), ((2, 1, 1), (1, 1, 1), (2, 1, 1)))
+    chip = chip_of(plan.n_cores, shift_buffer_bytes=shift_buffer_bytes)
+    made = scheduled(specs.one_operator_graph(spec), (plan,), chip, (0,))
+    shifts = [each for each in made.operators[0].body if isinstance(each, Shift)]
+    assert {0, 2} <= {number for each in shifts for number in each.operands}
+    check_simulators(made, chip)

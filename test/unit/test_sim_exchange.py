@@ -12,6 +12,7 @@ from t10.core import movement
 from t10.core.graph import Graph, View
 from t10.core.movement import ElementMap
 from t10.core.schedule import Buffer, ValueLayout
+from t10.errors import SimTrap
 from t10.plan.memory.allocation import aligned_size
 from t10.sim import exchange
 from t10.sim.exchange import Source, gather
@@ -83,3 +84,32 @@ def placed(names: tuple[str, ...], homes: list[tuple[ElementMap, int]]) -> tuple
         sources.append(Source(name, name, lies, n_elements))
         address += size
     return memory, sources
+
+
+def two_sources(n_written: int) -> tuple[CoreMemory, list[Source]]:
+    """Return two values of four elements on core 0, right beside each other; the second is written in part."""
+    memory = CoreMemory(2, 64)
+    sources: list[Source] = []
+    for number, name in enumerate("xy"):
+        memory.begin(Buffer(name, 16 * number, 16, 0, 0))
+        lies = ElementMap(np.arange(4, dtype=np.int32).reshape(1, 4), np.zeros(1, np.int64))
+        memory.slots(name, "f32", 1, 4)[:] = np.arange(4) + 4 * number
+        memory.mark_written(name, 1, 4 * n_written if number else 16)
+        sources.append(Source(name, name, lies, 4))
+    return memory, sources
+
+
+def test_values_that_lie_beside_each_other_are_fragments_of_their_own() -> None:
+    wanted = np.array([[-1] * 4, [2, 3, 4, 5]], np.int32)
+    out = np.zeros(wanted.shape, np.float32)
+    moved = gather(*two_sources(4), wanted, np.arange(8), (), out)
+    assert out[1].tolist() == [2, 3, 4, 5]
+    assert (moved.fragments, moved.received_elements, moved.sent_elements) == (2, 4, 4)
+
+
+def test_an_element_that_nobody_wrote_is_not_moved() -> None:
+    wanted = np.array([[-1] * 2, [3, 6]], np.int32)
+    out = np.zeros(wanted.shape, np.float32)
+    gather(*two_sources(3), wanted, np.arange(8), (), out)
+    with pytest.raises(SimTrap, match="poisoned bytes in buffer y: element 2 of y"):
+        gather(*two_sources(2), wanted, np.arange(8), (), out)

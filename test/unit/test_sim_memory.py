@@ -20,11 +20,18 @@ def test_new_buffers_hold_poison(memory: CoreMemory) -> None:
     assert (memory.slots("x", "i32", 4, 8) == -1).all()
 
 
-def test_a_dead_buffers_bytes_are_poisoned_again(memory: CoreMemory) -> None:
-    memory.slots("x", "f32", 4, 8)[:] = 1
+def test_a_dead_buffers_bytes_are_poisoned(memory: CoreMemory) -> None:
+    slots = memory.slots("x", "f32", 4, 8)
+    slots[:] = 1
     memory.end("x")
-    memory.begin(Buffer("y", 32, 32, 1, 1))
+    assert np.isnan(slots).all()
+
+
+def test_a_new_buffer_is_poisoned_whatever_lay_there(memory: CoreMemory) -> None:
+    memory.flat(np.dtype(np.float32))[:] = 1
+    memory.begin(Buffer("y", 48, 32, 0, 0))
     assert np.isnan(memory.slots("y", "f32", 4, 8)).all()
+    assert (memory.slots("x", "f32", 4, 8) == 1).all()
 
 
 @pytest.mark.parametrize("address", [0, 8, 112])
@@ -65,6 +72,20 @@ def test_reading_what_nobody_wrote_is_a_trap_that_names_core_and_address(memory:
     memory.check_written("x", 3, 8)
     with pytest.raises(SimTrap, match="poisoned bytes in buffer x at core 2, address 0x18"):
         memory.check_written("x", 3, 32)
+
+
+def test_what_was_written_stays_written_to_the_byte(memory: CoreMemory) -> None:
+    memory.mark_written("x", 4, 31)
+    memory.mark_written("x", 4, 8)
+    memory.check_written("x", 4, 31)
+    with pytest.raises(SimTrap, match="poisoned bytes in buffer x at core 0, address 0x2f"):
+        memory.check_written("x", 4, 32)
+
+
+@pytest.mark.parametrize("y", [Buffer("y", 16, 16, 0, 1), Buffer("y", 16, 48, 0, 1)])
+def test_only_the_same_bytes_are_taken_over(memory: CoreMemory, y: Buffer) -> None:
+    with pytest.raises(SimTrap, match="takes over other bytes than those of x"):
+        memory.begin(y, takes_over="x")
 
 
 def test_peak_is_the_most_bytes_in_use_at_once(memory: CoreMemory) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,11 +12,16 @@ import numpy as np
 import pytest
 from support.device_programs import CASES, Case, pattern, reduction, ring, with_codelet
 
+import t10.sim.poplar_host
+from t10.codelets.compile import compile_task
 from t10.core.codelet import Field
 from t10.core.device import DeviceProgram, HostPiece, HostTensor, Reference
+from t10.core.scalar import identity
+from t10.core.task import Task, TaskOperand
 from t10.core.tile import TileMemory
 from t10.emit.poplar.write import write_program
 from t10.errors import InputError, SimTrap
+from t10.frontend.half import half_array
 from t10.sim.poplar_host import PoplarHostResult, run_poplar_host, run_program
 from t10.sim.poplar_host.build import VertexCode, build
 from t10.sim.poplar_host.popc import registry_text, vertex_classes
@@ -197,7 +204,7 @@ def test_two_vertices_that_write_the_same_words_stop(tmp_path: Path, objects: Pa
         replace(s, groups=(*s.groups, replace(s.groups[0], tiles=(2,)))) if s.kind == "fill" else s
         for s in case.program.compute_sets
     )
-    with pytest.raises(SimTrap, match=r"Test_fill on tile 2 and .* touch the same words"):
+    with pytest.raises(SimTrap, match=r"Test_fill\.out on tile 2 and .* touch the same words"):
         run(case, tmp_path, objects, replace(case.program, compute_sets=sets))
 
 
@@ -272,6 +279,35 @@ def test_without_a_compiler_there_is_a_hint(
         build(tmp_path, objects)
 
 
+NARROW = """\
+#include <poplar/HalfFloat.hpp>
+extern "C" void narrow(const float *from, unsigned short *to, unsigned n) {
+  for (unsigned i = 0; i < n; ++i) {
+    const poplar::half made(from[i]);
+    std::memcpy(&to[i], &made, sizeof made);
+  }
+}
+"""
+
+
+def test_half_clips_what_is_finite_and_rounds_to_nearest_even(tmp_path: Path) -> None:
+    (tmp_path / "narrow.cpp").write_text(NARROW)
+    include = Path(t10.sim.poplar_host.__file__).parent / "include"
+    library = tmp_path / "narrow.so"
+    command = ["g++", "-std=c++17", "-shared", "-fPIC", f"-I{include}", str(tmp_path / "narrow.cpp"), "-o"]
+    subprocess.run([*command, str(library)], check=True)
+    rng = np.random.default_rng(0)
+    edges = [0, 65504, 65519.996, 65520, 1e5, 3e38, np.inf, 2**-24, 2**-25, 2**-25 * 1.0001, 6.1e-5]
+    of_halves = np.arange(0x7C00, dtype=np.uint16).view(np.float16).astype(np.float32)
+    random = rng.integers(0, 0x7F800001, 100_000, np.uint32).view(np.float32)
+    values = np.concatenate([np.array(edges, np.float32), of_halves, random])
+    values = np.concatenate([values, -values])
+    found = np.zeros(len(values), np.uint16)
+    pointers = (array.ctypes.data_as(ctypes.c_void_p) for array in (values, found))
+    ctypes.CDLL(str(library)).narrow(*pointers, ctypes.c_uint(len(values)))
+    np.testing.assert_array_equal(found, half_array(values).view(np.uint16))
+
+
 def test_vertex_classes_are_found_with_their_fields() -> None:
     text = """\
 namespace t10 {
@@ -291,17 +327,79 @@ public:
   }
 };
 
-class B : public SupervisorVertex {
+class B : public SupervisorIf<T10_IN_ASSEMBLY> {
 public:
   int k;
 
-  bool compute() {
-    return true;
+#if T10_IN_ASSEMBLY
+  __attribute__((target("supervisor"))) bool compute() { return true; }
+#else
+  bool compute(unsigned worker) {
+    return worker > 0.5f;
   }
+#endif
 };
 } // namespace t10
 """
     a, b = vertex_classes(text)
-    assert (a.name, a.fields, a.apart) == ("t10::A", ("a", "b", "n", "f"), (("a", "b"),))
-    assert (b.name, b.fields, b.apart) == ("t10::B", ("k",), ())
+    assert (a.name, a.fields, a.apart, a.is_supervisor) == (
+        "t10::A",
+        ("a", "b", "n", "f"),
+        (("a", "b"),),
+        False,
+    )
+    assert (b.name, b.fields, b.apart, b.is_supervisor) == ("t10::B", ("k",), (), True)
     assert 'poplar_host::field("n", &t10::A::n)' in registry_text(text)
+
+
+@pytest.mark.parametrize("flags", [("-D__IPU__",), ("-D__IPU__", "-DT10_NO_ASSEMBLY"), ()])
+def test_vertex_classes_compile_for_all_that_popc_makes_of_them(
+    flags: tuple[str, ...], tmp_path: Path
+) -> None:
+    # A supervisor of g++'s machine is any function: no attribute of its own says that there is none.
+    task = Task(
+        (1, 512), (TaskOperand("f32", (512, 1)),), TaskOperand("f32", (1, 0)), "sum", identity(), (1,)
+    )
+    pieces = compile_task(task).codelet
+    assert pieces.kind == "supervisor"
+    case = ring()
+    program = replace(case.program, codelets=(*case.program.codelets, pieces))
+    write_program(program, tmp_path, case.weights)
+    (tmp_path / "classes.cpp").write_text(
+        '#include "codelets.cpp"\n#include <type_traits>\n'
+        f"constexpr bool is_supervisor = std::is_base_of_v<poplar::SupervisorVertex, t10::{pieces.name}>;\n"
+        f"static_assert(is_supervisor == {str(flags == ('-D__IPU__',)).lower()});\n"
+        f"static_assert(t10::{pieces.name}::isExternalCodelet == is_supervisor);\n"
+    )
+    include = Path(t10.sim.poplar_host.__file__).parent / "include"
+    command = ["g++", "-std=c++17", "-fsyntax-only", "-DT10_WORKERS=6", *flags, "-Dtarget(x)=unused"]
+    command += [f"-I{include}", "-iquote", str(tmp_path), str(tmp_path / "classes.cpp")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("base", "compute", "message"),
+    [
+        ("SupervisorVertex", "bool compute() {", r"compute lacks __attribute__\(\(target\(\"supervisor"),
+        ("SupervisorIf<T10_IN_ASSEMBLY>", "bool compute(unsigned) {", r"compute lacks __attribute__"),
+        (
+            "SupervisorVertex",
+            '__attribute__((target("supervisor"))) bool compute() { out[0] = 2.5 * x;',
+            r"vertex class A: compute runs on the supervisor, .* names 2\.5",
+        ),
+        ("SupervisorVertex", '__attribute__((target("supervisor"))) bool compute() { half y;', "names half"),
+        ("SupervisorVertex", '__attribute__((target("supervisor"))) bool compute() {', "a host has no super"),
+        (
+            "MultiVertex",
+            '__attribute__((target("supervisor"))) bool compute(unsigned) {',
+            "is no supervisor's but has",
+        ),
+        ("Codelet", "bool compute() {", "derives from Codelet"),
+        ("Vertex", "bool calculate() {", "has no method compute"),
+    ],
+)
+def test_vertex_classes_that_popc_would_refuse_are_refused(base: str, compute: str, message: str) -> None:
+    text = f"class A : public {base} {{\npublic:\n  int n;\n\n  {compute}\n    return true;\n  }}\n}};\n"
+    with pytest.raises(InputError, match=message):
+        vertex_classes(text)

@@ -71,8 +71,10 @@ def test_divisor_rows_are_all_rows_whose_product_divides(number: int, n_axes: in
         (specs.matmul(12, 12, 12), (3, 2, 2)),
         (specs.conv2d(2, 8, 6, 6, 4, 3, 3), (2, 2, 2, 1, 2, 1, 1)),
         (specs.gather(8, 4, 12), (2, 2, 3)),
+        (specs.matmul(13, 13, 13), (5, 3, 1)),  # more padding than that in space alone
+        (specs.conv2d(1, 4, 8, 8, 4, 3, 3), (1, 2, 1, 1, 4, 1, 1)),  # blocks of 2 and of 4 along h
     ],
-    ids=["matmul", "conv", "gather"],
+    ids=["matmul", "conv", "gather", "ragged", "blocks"],
 )
 def test_every_temporal_partition_can_be_aligned_and_pads_little(
     spec: OperatorSpec, f_op: tuple[int, ...]
@@ -103,3 +105,10 @@ def test_temporal_partitions_of_a_tiny_matmul_are_complete() -> None:
     # The paper's three against two is in the space too.
     wide = TemporalSpace.of(specs.matmul(2, 3, 6)).partitions((2, 3, 1), 0.9).tolist()
     assert [[1, 1, 3], [1, 1, 2], [1, 1, 1]] in wide
+
+
+def test_parts_are_cut_in_no_more_pieces_than_they_have_elements() -> None:
+    # A lies on four cores, but has two rows of two.
+    spec = specs.matmul(2, 4, 2)
+    found = TemporalSpace.of(spec).partitions((1, 4, 1), 0.0)
+    assert sorted(set(map(tuple, found[:, 0].tolist()))) == [(1, 1, 1), (1, 1, 2), (2, 1, 1), (2, 1, 2)]

@@ -177,3 +177,35 @@ def test_choices_are_at_most_as_dear_as_what_is_given_and_stable() -> None:
         assert total_cost(relations, orders, tensors) <= total_cost(relations, given, tensors)
         assert all(orders[n] == given[n] for n, each in tensors.items() if each.is_fixed)
         assert choose_orders(tensors, relations) == orders
+
+
+def test_what_relations_cost_is_weighted_bytes() -> None:
+    square = {0: tensor(4, 6, 8), 1: tensor(4, 6, 8)}
+    given, turned, mixed = (0, 1, 2), (0, 2, 1), (1, 0, 2)
+    follow = Follow(0, 1, (0, 1, 2), (0, 1, 2))
+    n_bytes = square[1].n_bytes
+    assert follow.cost({0: given, 1: given}, square) == 0
+    assert follow.cost({0: given, 1: mixed}, square) == REORDERED * n_bytes
+    assert follow.cost({0: given, 1: turned}, square) == TRANSPOSED * n_bytes
+
+
+def test_a_tensor_times_itself_is_read_once() -> None:
+    both = {0: tensor(4, 6), 1: tensor(4, 6)}
+    axes: Axes = (0, 1)
+    n_bytes = TRANSPOSED * both[0].n_bytes
+    orders = {0: (0, 1), 1: (0, 1)}
+    assert product(0, 0, axes, axes, 0).cost(orders, both) == n_bytes
+    assert product(0, 1, axes, axes, 0).cost(orders, both) == 2 * n_bytes
+
+
+def test_of_summed_axes_that_cost_the_same_the_last_is_innermost() -> None:
+    both = {0: tensor(4, 6, 8), 1: tensor(4, 6, 8)}
+    every = product(0, 1, (0, 1, 2), (0, 1, 2), 0, 1)
+    assert every.best_axis({0: (0, 1, 2), 1: (0, 1, 2)}, both) == 1
+
+
+def test_only_dims_with_extent_are_worth_their_bytes_to_the_host() -> None:
+    one = {0: tensor(1, 6, 8)}
+    assert AsGiven(0).cost({0: (0, 1, 2)}, one) == 0
+    assert AsGiven(0).cost({0: (1, 0, 2)}, one) == 1
+    assert AsGiven(0).cost({0: (0, 2, 1)}, one) == TRANSPOSED * one[0].n_bytes

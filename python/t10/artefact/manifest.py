@@ -60,9 +60,6 @@ class Description(Record):
     cost_model: Annotated[str, Field(description="its name, as `--cost-model` takes it")]
     code: Annotated[tuple[CodeRecord, ...], Field(description="users' files that must be named again")]
     options: Annotated[dict[str, Any], Field(description="of the planner")]
-    unsigned: Annotated[
-        tuple[str, ...], Field(description="inputs and outputs that the model declares unsigned")
-    ]
     measured: Annotated[
         dict[str, tuple[int, ...]],
         Field(description="cycles of every statement on the device simulator, by operator"),

@@ -47,6 +47,7 @@ class Arguments:
     chip: str = DEFAULT_CHIP
     shapes: tuple[str, ...] = ()
     dtype: str | None = None
+    keep_f64: bool = False
     frontend: str = "t10"
     constants: tuple[str, ...] = ()
     parallelism: float | None = None
@@ -66,6 +67,10 @@ class Arguments:
     trace: Path | None = None
     tolerance: float | None = None
     seed: int = DEFAULT_SEED
+    seeds: int = 3
+    specials: bool = False
+    layers: bool = False
+    bisect: Path | None = None
     prove: bool = False
     operator: str | None = None
     plot: Path | None = None
@@ -165,7 +170,8 @@ def _add_verify(
         "--inputs",
         type=Path,
         metavar="IN.npz",
-        help="inputs by name; or arrays in.NAME and, instead of ONNX Runtime, references ref.NAME",
+        help="inputs, an array NAME or in.NAME for each; and, instead of ONNX Runtime, references ref.NAME "
+        "(default: random ones)",
     )
     verify.add_argument(
         "--tolerance",
@@ -173,8 +179,40 @@ def _add_verify(
         help="most error relative to the largest output (1e-4 for f32, 5e-3 for f16)",
     )
     add_prove(verify, default=True)
-    verify.add_argument("--outputs", type=Path, metavar="OUT.npz", help="where to write the outputs by name")
+    verify.add_argument(
+        "--engine",
+        choices=("plan", "iss", "poplar-host", "all"),
+        default="plan",
+        help="what executes the model, as `t10 run` has it; all: the three, also compared with each other "
+        "(default: %(default)s)",
+    )
+    verify.add_argument(
+        "--layers",
+        action="store_true",
+        help="compare every value of the model, and name the first operator whose result is wrong",
+    )
+    verify.add_argument(
+        "--bisect",
+        type=Path,
+        metavar="PART.onnx",
+        help="write the smallest part of the model that is wrong by itself, and its inputs to PART.npz",
+    )
+    verify.add_argument(
+        "--outputs", type=Path, metavar="OUT.npz", help="where to write the outputs of the first seed by name"
+    )
     add_seed(verify)
+    verify.add_argument(
+        "--seeds",
+        type=int,
+        default=3,
+        metavar="N",
+        help="random inputs of N seeds: standard normal, mixed scales, large, in turn (default: %(default)s)",
+    )
+    verify.add_argument(
+        "--specials",
+        action="store_true",
+        help="put NaN, infinities, -0, denormals and the largest number among random floats",
+    )
 
 
 def _add_run(commands: Commands, common: argparse.ArgumentParser) -> None:
@@ -190,7 +228,12 @@ def _add_run(commands: Commands, common: argparse.ArgumentParser) -> None:
         "by instruction, or program/program.cpp built with g++ against a host implementation of the Poplar API "
         "(default: %(default)s)",
     )
-    run.add_argument("--inputs", type=Path, metavar="IN.npz", help="inputs by name (default: random ones)")
+    run.add_argument(
+        "--inputs",
+        type=Path,
+        metavar="IN.npz",
+        help="inputs, an array NAME or in.NAME for each (default: random ones)",
+    )
     run.add_argument("--outputs", type=Path, metavar="OUT.npz", help="where to write the outputs by name")
     run.add_argument(
         "--trace", type=Path, metavar="TRACE.json", help="write the timeline, for ui.perfetto.dev"

@@ -61,6 +61,7 @@ def _compile(arguments: Arguments, chip: ChipSpec, progress: Progress) -> tuple[
         arguments.model, chip, shapes_of(arguments), plan_options_of(arguments), progress,
         cost_model=arguments.cost_model, codelets=arguments.codelets,
         plan=arguments.plan, dtype=arguments.dtype, constants=constants_of(arguments),
+        keep_f64=arguments.keep_f64,
         frontend=arguments.frontend, cache=cache_of(arguments), program=arguments.program,
     )  # fmt: skip
     if not arguments.program:

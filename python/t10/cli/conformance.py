@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from t10.cli.arguments import Arguments
+from t10.cli.grid import run_grid
 from t10.cli.terminal import new_table, progress_bar, say, stdout
 from t10.conformance.cases import KINDS, load_cases
 from t10.conformance.expectations import (
@@ -37,6 +38,8 @@ MOST_NAMED = 5
 
 def run_conformance(arguments: Arguments) -> int:
     """Run the tests that are asked for; return 1 if any gives what is not expected. `--summary` runs none."""
+    if arguments.only.startswith("grid/"):
+        return run_grid(arguments)
     listed = list_path(arguments.expectations)
     expected = read_expectations(listed)
     if arguments.summary:

@@ -50,7 +50,7 @@ def _of_module(arguments: Arguments) -> Description:
     if stated_chip != chip.name:
         raise InputError(f"{path} is planned for the chip {stated_chip}, not for {chip.name}")
     return Description(
-        source="", chip=chip, cost_model=cost_model, code=(), options={}, unsigned=(), measured={}, planner_seconds={}
+        source="", chip=chip, cost_model=cost_model, code=(), options={}, measured={}, planner_seconds={}
     )  # fmt: skip
 
 

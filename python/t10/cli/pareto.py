@@ -121,7 +121,13 @@ def _source(arguments: Arguments, progress: Progress) -> _Source:
     chip = load_chip(arguments.chip or DEFAULT_CHIP)
     progress("import", 0, 1)
     shapes, constants = shapes_of(arguments), constants_of(arguments)
-    module = import_model(arguments.model, shapes=shapes, dtype=arguments.dtype, constants=constants).module
+    module = import_model(
+        arguments.model,
+        shapes=shapes,
+        dtype=arguments.dtype,
+        constants=constants,
+        keep_f64=arguments.keep_f64,
+    ).module
     with module.context, ir.Location.unknown():
         graph = fused(module, progress).graph
     name = arguments.cost_model or DEFAULT_COST_MODEL

@@ -19,12 +19,12 @@ from t10.core.atomic import check_writable
 from t10.driver import Executable
 from t10.errors import InputError
 from t10.random_inputs import random_inputs
+from t10.reference import given_arrays
 from t10.report.device_trace import tile_tracks
 from t10.report.table import KINDS, cycles_line, milliseconds_text
 from t10.report.trace import simulated_trace, write_trace
 from t10.sim.device import DeviceResult
 from t10.sim.result import SimResult
-from t10.unsigned import as_declared
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -37,10 +37,9 @@ def run_run(arguments: Arguments) -> int:
         raise InputError("--trace needs an engine that counts cycles", hint="take --engine plan or iss")
     check_writable(arguments.outputs, arguments.trace)
     if arguments.inputs is None:
-        drawn = random_inputs(executable.plan.graph, arguments.seed)
-        inputs = as_declared(drawn, executable.unsigned)
+        inputs = random_inputs(executable.plan.graph, arguments.seed)
     else:
-        inputs = read_arrays(arguments.inputs)
+        inputs, _ = given_arrays(read_arrays(arguments.inputs), [value.name for value in executable.inputs])
     console = stdout(quiet=arguments.quiet)
     program = None if arguments.engine == "plan" else program_of(folder)
     outputs = _executed(arguments, executable, program, inputs, console)

@@ -89,6 +89,12 @@ def searching() -> argparse.ArgumentParser:
         help="turn f32, f64 and bf16 of the model, its inputs and outputs too, into f16",
     )
     parser.add_argument(
+        "--keep-f64",
+        action="store_true",
+        help="leave f64 that only f32 and f16 go into and come out of as it is, which is computed in f32 otherwise; "
+        "programs of such models are refused",
+    )
+    parser.add_argument(
         "--parallelism", type=float, help="least part of the usable cores that must work (default: 0.9)"
     )
     parser.add_argument("--padding", type=float, help="least useful part of every padded axis (default: 0.9)")

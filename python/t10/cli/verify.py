@@ -2,87 +2,216 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from t10.arrays import Arrays, read_arrays, write_arrays
+from t10.attack.engines import Engines, engine_names, prepared
+from t10.attack.ranges import Trial, trials
+from t10.backend import Engine
 from t10.cli.arguments import Arguments
 from t10.cli.cache import cache_of
 from t10.cli.options import chip_of, constants_of, plan_options_of, shapes_of
 from t10.cli.prove import PROVED, prove
+from t10.cli.search import search
 from t10.cli.terminal import progress_bar, say, stdout
 from t10.core.atomic import check_writable
-from t10.driver import Executable, compile
+from t10.driver import Executable, Progress, checked_inputs, compile
 from t10.errors import InputError
-from t10.random_inputs import random_inputs
-from t10.reference import Comparison, compare, default_tolerance, run_onnx_runtime, split_reference
+from t10.frontend.declared import use_declared_shapes
+from t10.random_inputs import Reach, random_inputs
+from t10.reference import (
+    Comparison,
+    OnnxRuntime,
+    compare,
+    default_tolerance,
+    given_arrays,
+    load_onnx,
+)
 from t10.report.table import milliseconds_text
-from t10.unsigned import as_declared
 
 EXIT_DIFFERS = 1
 
 
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One output of an engine on some inputs against ONNX Runtime, or against another engine."""
+
+    trial: Trial
+    engine: str
+    comparison: Comparison
+
+
 def run_verify(arguments: Arguments) -> int:
     """Compile, execute, compare; return 1 when an output differs by more than its tolerance."""
-    check_writable(arguments.outputs)
-    given, references = _given(arguments)
-    options, shapes = plan_options_of(arguments), shapes_of(arguments)
+    check_writable(arguments.outputs, arguments.bisect)
     if arguments.tolerance is not None and not arguments.tolerance >= 0:
         raise InputError(f"--tolerance is {arguments.tolerance}, expected a number of at least 0")
+    if arguments.seeds < 1:
+        raise InputError(f"--seeds is {arguments.seeds}, expected at least 1")
+    given = None if arguments.inputs is None else read_arrays(arguments.inputs)
+    names = engine_names(arguments.engine)
+    console = stdout(quiet=arguments.quiet)
     with progress_bar(quiet=arguments.quiet) as progress:
-        executable = compile(
-            arguments.model, chip_of(arguments), shapes, options, progress,
-            cost_model=arguments.cost_model, codelets=arguments.codelets,
-            plan=arguments.plan, dtype=arguments.dtype, constants=constants_of(arguments),
-            frontend=arguments.frontend, cache=cache_of(arguments),
-        )  # fmt: skip
+        executable = _compiled(arguments, arguments.model, progress)
         if arguments.prove:
             prove(executable, progress)
-        graph = executable.plan.graph
-        inputs = given
-        if arguments.inputs is None:
-            inputs = as_declared(random_inputs(graph, arguments.seed), executable.unsigned)
-        result = executable.execute(inputs, progress=progress)
-    if not references:
-        references = run_onnx_runtime(arguments.model, inputs)
-    if arguments.outputs is not None:
-        write_arrays(arguments.outputs, result.outputs)
-    tolerance = default_tolerance(graph) if arguments.tolerance is None else arguments.tolerance
-    comparisons = compare(result.outputs, references, tolerance)
-    console = stdout(quiet=arguments.quiet)
-    show_comparisons(console, comparisons)
-    say(console, f"{executable.chip.name}: {_time(executable, result.cycles)}; {_source(arguments)}")
-    if arguments.prove:
-        say(console, PROVED)
-    is_right = all(each.is_within for each in comparisons)
+        tolerance = tolerance_of(arguments, executable)
+        cases = list(_cases(arguments, executable, given, tolerance))
+        with prepared(executable, names) as engines:
+            findings, cycles = _executed(arguments, engines, cases, tolerance, progress)
+        show_comparisons(console, *_worst(findings))
+        _tell(console, arguments, executable, cycles, [trial for trial, _ in cases])
+        wrong = [each for each in findings if not each.comparison.is_within]
+        layer = ""
+        if arguments.layers or arguments.bisect is not None:
+            trial = wrong[0].trial if wrong else cases[0][0]
+            blamed = {each.engine for each in wrong}
+            failed: tuple[Engine, ...] = tuple([name for name in names if name in blamed])
+
+            def compiled(path: Path) -> Executable:
+                return _compiled(arguments, path, progress, is_part=True)
+
+            layer = search(
+                console, arguments, trial.inputs, failed or names, compiled, tolerance, is_wrong=bool(wrong)
+            )
     console.print(
-        "[green]verified[/]" if is_right else "[red]FAILED[/]: outputs differ by more than the tolerance"
+        f"[red]FAILED[/]: {escape(_verdict(wrong, layer))}" if wrong or layer else "[green]verified[/]",
+        soft_wrap=True,
     )
-    return 0 if is_right else EXIT_DIFFERS
+    return EXIT_DIFFERS if wrong or layer else 0
 
 
-def show_comparisons(console: Console, comparisons: tuple[Comparison, ...]) -> None:
-    """Print one row per output."""
+def show_comparisons(
+    console: Console, comparisons: Sequence[Comparison], engines: Sequence[str] = ()
+) -> None:
+    """Print one row per output and, where there are several, engine."""
     table = Table(header_style="bold")
+    if len(set(engines)) > 1:
+        table.add_column("engine")
     table.add_column("output")
     table.add_column("shape")
     table.add_column("type")
     table.add_column("max|y-ref| / max|ref|", justify="right")
     table.add_column("tolerance", justify="right")
     table.add_column("")
-    for each in comparisons:
+    for number, each in enumerate(comparisons):
         verdict = "[green]ok[/]" if each.is_within else "[red]differs[/]"
         shape = "x".join(map(str, each.shape)) or "scalar"
+        engine = (engines[number],) if len(set(engines)) > 1 else ()
         table.add_row(
-            escape(each.name), shape, each.dtype, f"{each.error:.2e}", f"{each.tolerance:.0e}", verdict
-        )
+            *engine, escape(each.name), shape, each.dtype, f"{each.error:.2e}", f"{each.tolerance:.0e}", verdict
+        )  # fmt: skip
     console.print(table)
 
 
-def _given(arguments: Arguments) -> tuple[Arrays, Arrays]:
-    """Return the inputs and references of the file given with `--inputs`."""
-    return ({}, {}) if arguments.inputs is None else split_reference(read_arrays(arguments.inputs))
+def tolerance_of(arguments: Arguments, executable: Executable) -> float:
+    """Return the tolerance that was given, or that of the model's types."""
+    return default_tolerance(executable.plan.graph) if arguments.tolerance is None else arguments.tolerance
+
+
+def _compiled(arguments: Arguments, model: Path, progress: Progress, *, is_part: bool = False) -> Executable:
+    """Return a model compiled as the command says; what the command says of inputs and plans is not for its parts."""
+    return compile(
+        model, chip_of(arguments), {} if is_part else shapes_of(arguments), plan_options_of(arguments), progress,
+        cost_model=arguments.cost_model, codelets=arguments.codelets,
+        plan=None if is_part else arguments.plan, dtype=arguments.dtype,
+        constants={} if is_part else constants_of(arguments),
+        keep_f64=arguments.keep_f64, frontend="t10" if is_part else arguments.frontend, cache=cache_of(arguments),
+        program=engine_names(arguments.engine) != ("plan",),
+    )  # fmt: skip
+
+
+def _cases(
+    arguments: Arguments, executable: Executable, given: Arrays | None, tolerance: float
+) -> Iterator[tuple[Trial, Arrays]]:
+    """Yield inputs with their references."""
+    if given is not None:
+        found, references = given_arrays(given, [v.name for v in executable.inputs], executable.output_names)
+        inputs = checked_inputs(executable.inputs, found)
+        if not references:
+            model = OnnxRuntime(load_onnx(arguments.model), arguments.model, constants_of(arguments))
+            references = model.outputs(inputs)
+        yield Trial(0, None, inputs), references
+        return
+    declared = load_onnx(arguments.model)
+    use_declared_shapes(declared)  # random shapes and axes would not be those that the model was compiled for
+    model = OnnxRuntime(declared, arguments.model, constants_of(arguments))
+
+    def draw(seed: int, reach: Reach) -> Arrays:
+        graph = executable.plan.graph
+        return random_inputs(graph, seed, reach, specials=arguments.specials)
+
+    seeds = range(arguments.seed, arguments.seed + arguments.seeds)
+    for trial in trials(draw, seeds, model, tolerance):
+        yield trial, model.outputs(trial.inputs)
+
+
+def _executed(
+    arguments: Arguments, engines: Engines, cases: Sequence[tuple[Trial, Arrays]], tolerance: float,
+    progress: Progress,
+) -> tuple[list[Finding], int | None]:  # fmt: skip
+    """Return how all engines compare on all inputs, and the cycles of the first run."""
+    findings: list[Finding] = []
+    first: int | None = None
+    for number, (trial, references) in enumerate(cases):
+        outputs, cycles = engines.run(trial.inputs, progress)
+        if number == 0:
+            first = cycles
+            if arguments.outputs is not None:
+                write_arrays(arguments.outputs, next(iter(outputs.values())))
+        for engine, found in outputs.items():
+            compared = compare(found, references, tolerance)
+            findings += [Finding(trial, engine, each) for each in compared]
+        findings += [Finding(trial, *each) for each in _against_each_other(outputs, tolerance)]
+    return findings, first
+
+
+def _against_each_other(
+    outputs: Mapping[Engine, Arrays], tolerance: float
+) -> Iterator[tuple[str, Comparison]]:
+    """Yield every other engine against the first one."""
+    first, *others = outputs
+    for engine in others:
+        for each in compare(outputs[engine], outputs[first], tolerance):
+            yield f"{engine} against {first}", each
+
+
+def _worst(findings: Sequence[Finding]) -> tuple[list[Comparison], list[str]]:
+    """Return the worst comparison of every output and engine over all inputs, and the engines."""
+    worst: dict[tuple[str, str], Comparison] = {}
+    for finding in findings:
+        key = (finding.engine, finding.comparison.name)
+        if key not in worst or finding.comparison.error > worst[key].error:
+            worst[key] = finding.comparison
+    return list(worst.values()), [engine for engine, _ in worst]
+
+
+def _tell(
+    console: Console, arguments: Arguments, executable: Executable, cycles: int | None, tried: Sequence[Trial]
+) -> None:
+    """Print what it took, and which inputs there were."""
+    parts = [] if cycles is None else [_time(executable, cycles)]
+    say(console, f"{executable.chip.name}: {'; '.join([*parts, _source(arguments)])}")
+    for trial in tried:
+        if trial.reach is not None:
+            say(console, f"  {trial}")
+    if arguments.prove:
+        say(console, PROVED)
+
+
+def _verdict(wrong: Sequence[Finding], layer: str) -> str:
+    """Return what is wrong first, in one line."""
+    if not wrong:
+        return f"the result of an operator differs by more than the tolerance: {layer}"
+    first = wrong[0]
+    found = f"{first.comparison.worst_text} ({first.engine}, {first.trial})"
+    return f"outputs differ by more than the tolerance: {found}"
 
 
 def _time(executable: Executable, cycles: int) -> str:
@@ -91,6 +220,8 @@ def _time(executable: Executable, cycles: int) -> str:
 
 
 def _source(arguments: Arguments) -> str:
-    if arguments.inputs is None:
-        return f"random inputs (seed {arguments.seed}), reference ONNX Runtime in f32"
-    return f"inputs of {arguments.inputs.name}"
+    if arguments.inputs is not None:
+        return f"inputs of {arguments.inputs.name}"
+    last = arguments.seed + arguments.seeds - 1
+    seeds = f"seeds {arguments.seed} to {last}" if last > arguments.seed else f"seed {last}"
+    return f"random inputs ({seeds}), reference ONNX Runtime in f32"

@@ -10,7 +10,7 @@ from t10.codelets.family import CodeletFamily
 from t10.codelets.gather.family import GatherFamily
 from t10.codelets.loops.family import LoopFamily
 from t10.codelets.matrix.family import MatrixFamily
-from t10.codelets.nest import simplified
+from t10.codelets.nest import copied_as_words, simplified
 from t10.codelets.reduce.family import ReduceFamily
 from t10.codelets.vector.family import VectorFamily
 from t10.core.codelet import Compiled
@@ -51,13 +51,22 @@ def using_families(added: Iterable[CodeletFamily]) -> Generator[None]:
 @lru_cache(maxsize=COMPILED_TASKS)
 def compile_task(task: Task) -> Compiled:
     """Return a task as code; raises `UnsupportedOpError` where no family can compute it."""
-    task = simplified(task)
+    task = copied_as_words(simplified(task))
     for family in families():
         compiled = family.compile(task)
         if compiled is not None:
             return compiled
+    if "f64" in {each.dtype for each in (*task.operands, *task.body.ops)}:
+        raise UnsupportedOpError(
+            f"no codelet computes {_opcodes(task)} on f64, which the chip has no arithmetic for",
+            hint="cast to f32 or f16 before and after it, compile with --dtype fp16 or without --keep-f64, or plan "
+            "alone with --no-program",
+        )
     types = ", ".join(operand.dtype for operand in task.operands)
-    opcodes = ", ".join(sorted({op.opcode for op in task.body.ops})) or "a copy"
     raise UnsupportedOpError(
-        f"no codelet computes {opcodes} on {types} with strides {[o.strides for o in task.operands]}"
+        f"no codelet computes {_opcodes(task)} on {types} with strides {[o.strides for o in task.operands]}"
     )
+
+
+def _opcodes(task: Task) -> str:
+    return ", ".join(sorted({op.opcode for op in task.body.ops})) or "a copy"

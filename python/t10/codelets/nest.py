@@ -15,7 +15,7 @@ from math import prod
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes
 from t10.core.scalar import ScalarFunction
-from t10.core.task import Task
+from t10.core.task import Task, TaskOperand
 from t10.core.tile import N_WORKERS
 
 WORD_BYTES = 4
@@ -60,6 +60,28 @@ def simplified(task: Task) -> Task:
     if task.selectors or not task.reduction_axes or any(task.extents[a] != 1 for a in task.reduction_axes):
         return task
     return replace(task, reduction_axes=(), combine="none" if task.initial else task.combine)
+
+
+def copied_as_words(task: Task) -> Task:
+    """Return the copy of 8-byte elements as one of two words each; other tasks as they are."""
+    is_copy = task.combine == "none" and task.body.is_identity and len(task.inputs) == 1
+    if (
+        not is_copy
+        or size_bytes(task.output.dtype) != 2 * WORD_BYTES
+        or task.inputs[0].dtype != task.output.dtype
+    ):
+        return task
+
+    def words(operand: TaskOperand) -> TaskOperand:
+        return replace(operand, dtype="i32", strides=(*(2 * s for s in operand.strides), 1))
+
+    return replace(
+        task,
+        extents=(*task.extents, 2),
+        inputs=tuple(words(operand) for operand in task.inputs),
+        output=words(task.output),
+        origin=(*task.origin, 0) if task.origin else (),
+    )
 
 
 def levels(task: Task) -> tuple[Level, ...]:

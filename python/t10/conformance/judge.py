@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from t10.arrays import Arrays
 from t10.conformance.cases import Case, DataSet
+from t10.conformance.grid.cases import GridCase
+from t10.conformance.grid.judge import grid_verdict
 from t10.conformance.verdict import Verdict
 from t10.driver import Executable, compile
 from t10.errors import InfeasiblePlanError, InputError, MissingConstantError, T10Error, UnsupportedOpError
@@ -37,8 +39,10 @@ Of these a unit in the last place of the largest element is allowed besides. Bot
 """
 
 
-def judge(case: Case) -> Verdict:
+def judge(case: Case | GridCase) -> Verdict:
     """Return what a test gives. Defects are verdicts too: nothing but an interrupt leaves this function."""
+    if isinstance(case, GridCase):
+        return grid_verdict(case)
     started = time.perf_counter()
     verdict = Verdict(case.name, case.operator, "pass")
     with tempfile.TemporaryDirectory() as folder:

@@ -13,7 +13,10 @@ EXPECTABLE: tuple[Status, ...] = ("pass", "unsupported")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The status of a test and its reason; `constants` names inputs that had to be given as constants."""
+    """The status of a test on the plan simulator and its reason, and `tiles`, `tiles_reason` on that of tiles.
+
+    `constants` names inputs that had to be given as constants; `tiles` is empty where only the plan was executed.
+    """
 
     name: str
     operator: str
@@ -21,3 +24,5 @@ class Verdict:
     reason: str = ""
     constants: tuple[str, ...] = ()
     seconds: float = 0.0
+    tiles: Status | Literal[""] = ""
+    tiles_reason: str = ""

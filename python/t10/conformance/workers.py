@@ -12,12 +12,16 @@ from multiprocessing.connection import wait
 from typing import Any
 
 from t10.conformance.cases import Case
+from t10.conformance.grid.cases import GridCase
 from t10.conformance.verdict import Verdict
 
 _WALL_FACTOR = 10
 """A process may be without a core for most of the time; what sleeps longer than this is stopped too."""
 _POLL_SECONDS = 1.0
+_MOST_JUDGED = 100
+"""Tests that a process runs before another one takes its place: address space of simulated tiles is not given back."""
 
+AnyCase = Case | GridCase
 Progress = Callable[[Verdict, int, int], None]
 
 
@@ -34,13 +38,14 @@ class Limits:
 class _Worker:
     process: Any
     pipe: Any
-    case: Case | None = None
+    case: AnyCase | None = None
     started: float = 0.0
     seconds: int = field(default=0)
+    n_judged: int = field(default=0)
 
 
 def run_cases(
-    cases: Sequence[Case], limits: Limits, jobs: int, progress: Progress | None = None
+    cases: Sequence[AnyCase], limits: Limits, jobs: int, progress: Progress | None = None
 ) -> tuple[Verdict, ...]:
     """Return the verdict of every case, in their order, from `jobs` processes at a time."""
     waiting = list(reversed(cases))
@@ -59,6 +64,9 @@ def run_cases(
             verdicts[verdict.name] = verdict
             if progress:
                 progress(verdict, len(verdicts), len(cases))
+            worker.n_judged += 1
+            if worker.n_judged == _MOST_JUDGED and worker.process.is_alive():
+                _stop(worker)
             if not worker.process.is_alive():
                 workers[place] = worker = _start(cases, limits)
             _give(worker, waiting, limits)
@@ -67,7 +75,7 @@ def run_cases(
     return tuple(verdicts[case.name] for case in cases)
 
 
-def _start(cases: Sequence[Case], limits: Limits) -> _Worker:
+def _start(cases: Sequence[AnyCase], limits: Limits) -> _Worker:
     """Return a process that knows the cases already, because it is a copy of this one."""
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe()
@@ -77,7 +85,7 @@ def _start(cases: Sequence[Case], limits: Limits) -> _Worker:
     return _Worker(process, ours)
 
 
-def _give(worker: _Worker, waiting: list[Case], limits: Limits) -> None:
+def _give(worker: _Worker, waiting: list[AnyCase], limits: Limits) -> None:
     worker.case = waiting.pop() if waiting else None
     if worker.case is None:
         return
@@ -103,7 +111,7 @@ def _answer(worker: _Worker) -> Verdict | None:
     return _died(case, worker.process.exitcode, worker.seconds)
 
 
-def _died(case: Case, code: int, seconds: int) -> Verdict:
+def _died(case: AnyCase, code: int, seconds: int) -> Verdict:
     if code in (-signal.SIGXCPU, -signal.SIGKILL):
         return Verdict(
             case.name, case.operator, "time limit", f"more than {seconds} s", seconds=float(seconds)
@@ -118,7 +126,7 @@ def _stop(worker: _Worker) -> None:
     worker.pipe.close()
 
 
-def _serve(pipe: Any, cases: Sequence[Case], limits: Limits) -> None:
+def _serve(pipe: Any, cases: Sequence[AnyCase], limits: Limits) -> None:
     """Judge cases by name until told to stop."""
     from t10.conformance.judge import judge
 

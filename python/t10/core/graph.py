@@ -17,11 +17,20 @@ ViewKind = Literal["reshape", "slice", "transpose", "broadcast", "concat", "pad"
 
 @dataclass(frozen=True, slots=True)
 class TensorValue:
-    """A named tensor that comes from outside: `shape` in elements, element type by its MLIR name."""
+    """A named tensor that comes from outside: `shape` in elements, element type by its MLIR name.
+
+    `declared` is the type that the model states where that has no sign (`ui8`) and `dtype` the same bits (`i8`).
+    """
 
     name: str
     shape: tuple[int, ...]
     dtype: str
+    declared: str = ""
+
+    @property
+    def host_dtype(self) -> str:
+        """Return the element type of what the host gives."""
+        return self.declared or self.dtype
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +58,11 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class GraphOutput:
-    """A result of the model: its public name and the value it is."""
+    """A result of the model: its public name and the value it is; `declared` as of a `TensorValue`."""
 
     name: str
     value: str
+    declared: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +103,14 @@ class Graph:
 
     @property
     def signature(self) -> tuple[tuple[TensorValue, ...], tuple[TensorValue, ...]]:
-        """Return inputs and outputs with their types; outputs under their public names."""
+        """Return inputs and outputs with the host's types; outputs under their public names."""
         dtypes = {v.name: v.dtype for v in (*self.inputs, *self.weights, *self.views)}
         dtypes |= {op.output.name: op.output.dtype for op in self.operators}
         shapes = self.shape_by_value
-        outputs = tuple(TensorValue(o.name, shapes[o.value], dtypes[o.value]) for o in self.outputs)
-        return self.inputs, outputs
+        outputs = tuple(
+            TensorValue(o.name, shapes[o.value], o.declared or dtypes[o.value]) for o in self.outputs
+        )
+        return tuple(TensorValue(v.name, v.shape, v.host_dtype) for v in self.inputs), outputs
 
     def sources_of(self, value: str) -> tuple[str, ...]:
         """Return the inputs, weights and operator results that a value reads through views, without repeats."""

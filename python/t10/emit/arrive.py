@@ -168,7 +168,7 @@ class Host:
         return tuple(
             HostTensor(
                 each.value.name,
-                each.value.dtype,
+                each.value.host_dtype,
                 each.value.shape,
                 (HostPiece(each.home.buffer, self.homes.element_map(each.home.layout).elements, each.fill),),
             )
@@ -181,7 +181,7 @@ class Host:
         dtypes = {value.name: value.dtype for value in (*graph.inputs, *graph.weights, *graph.views)}
         dtypes |= {spec.output.name: spec.output.dtype for spec in graph.operators}
         return tuple(
-            self.homes.host_output(output.name, output.value, dtypes[output.value])
+            self.homes.host_output(output.name, output.value, output.declared or dtypes[output.value])
             for output in graph.outputs
         )
 

@@ -26,9 +26,17 @@ class CompiledSets:
     )
 
     def number_of(self, nest: VertexNest, work: Work) -> int:
-        """Return a number that nests share which are equal but for the names of their operands, with equal work."""
+        """Return a number that nests share which are equal but for the names of their operands, with equal work.
+
+        An input in the variable of the output has the output's number.
+        """
+        names = [name for name, _ in nest.operands]
+        numbers = [len(names) - 1 if name == names[-1] else n for n, name in enumerate(names)]
         unnamed = replace(
-            nest, operands=tuple((f"{PLACEHOLDER}{n}", o) for n, (_, o) in enumerate(nest.operands))
+            nest,
+            operands=tuple(
+                (f"{PLACEHOLDER}{n}", o) for n, (_, o) in zip(numbers, nest.operands, strict=True)
+            ),
         )
         number = self._number_by_content.setdefault((unnamed, _content(work)), len(self._content))
         if number == len(self._content):

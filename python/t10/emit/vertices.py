@@ -10,6 +10,7 @@ from itertools import combinations
 import numpy as np
 
 from t10.codelets.compile import compile_task
+from t10.codelets.in_place import in_place
 from t10.core.arrays import Bools, Ints
 from t10.core.codelet import Codelet, Compiled, Pointer, Scratch, by_name
 from t10.core.device import PerTile, Reference, VertexGroup
@@ -100,14 +101,25 @@ def vertices(nest: VertexNest, work: Work, lie: Lie) -> Vertices:
     """Return one vertex per core of `work`; raises `UnsupportedOpError` for what no codelet computes."""
     batches: dict[str, list[_Batch]] = {}
     for chosen, task in tasks(nest, work, lie):
-        compiled = compile_task(task)
-        batch = _Batch(work.tiles[chosen], work.offsets[chosen], compiled)
+        offsets = work.offsets[chosen]
+        compiled = in_place(compile_task(task), _at_output(nest, offsets), len(nest.operands) - 1)
+        batch = _Batch(work.tiles[chosen], offsets, compiled)
         batches.setdefault(compiled.codelet.name, []).append(batch)
     groups = tuple(_group(nest, batches[name]) for name in sorted(batches))
     every = [batch.compiled for group in batches.values() for batch in group]
     codelets = by_name(compiled.codelet for compiled in every)
     scratch = max((compiled.scratch_bytes for compiled in every), default=0)
     return Vertices(groups, tuple(codelets[name] for name in sorted(codelets)), scratch)
+
+
+def _at_output(nest: VertexNest, offsets: Ints) -> tuple[int, ...]:
+    """Return the numbers of the inputs that begin where the output does, on all cores of `offsets` (n, operands)."""
+    variable, _ = nest.operands[-1]
+    return tuple(
+        number
+        for number, (name, _) in enumerate(nest.operands[:-1])
+        if name == variable and (offsets[:, number] == offsets[:, -1]).all()
+    )
 
 
 def tasks(nest: VertexNest, work: Work, lie: Lie) -> Iterator[tuple[Ints, Task]]:

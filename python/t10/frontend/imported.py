@@ -14,8 +14,8 @@ class ImportedModel:
     """A model as linalg on tensors with static shapes.
 
     `module` is an MLIR module with one `func.func`; every argument and result carries `t10.name`, weights also
-    `t10.weight`, and locations keep the ONNX node names. `weights` maps weight names to values; a name is absent if
-    the model came without that weight's data.
+    `t10.weight`, inputs and results declared without a sign `t10.type`, and locations keep the ONNX node names.
+    `weights` maps weight names to values; a name is absent if the model came without that weight's data.
     """
 
     module: Any
@@ -24,8 +24,6 @@ class ImportedModel:
     output_names: tuple[str, ...]
     weight_names: tuple[str, ...]
     source: str
-    unsigned: tuple[str, ...] = ()
-    """Inputs and outputs that the model declares as unsigned integers: the module has integers without a sign."""
 
     @property
     def has_all_weights(self) -> bool:

@@ -13,19 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from numpy.typing import ArrayLike
-from onnx import TensorProto
 
 from t10.core.guard import reading
 from t10.dialect.mlir import ir, new_context
 from t10.errors import InputError, UnsupportedOpError
+from t10.frontend.double_islands import narrow_islands
 from t10.frontend.imported import ImportedModel
 from t10.frontend.lower import lower
 from t10.frontend.mlir_text import mlir_text
 from t10.frontend.module_weights import lift_constants
 from t10.frontend.onnx_file import LoadedModel, ShapeOverride, load_onnx, prepare
-from t10.unsigned import as_planned
-
-_UNSIGNED = frozenset(number for name, number in TensorProto.DataType.items() if name.startswith("UINT"))
 
 
 def import_model(
@@ -34,12 +31,14 @@ def import_model(
     shapes: Mapping[str, ShapeOverride] | None = None,
     dtype: str | None = None,
     constants: Mapping[str, ArrayLike] | None = None,
+    keep_f64: bool = False,
     context: Any = None,
 ) -> ImportedModel:
     """Return the model of a file: ONNX (`.onnx`), or MLIR text or bytecode of onnx-mlir or linalg (`.mlir`, `.mlirbc`).
 
     `shapes` gives extents by input name or dim parameter, `dtype` fp16 turns wide floats into f16,
-    `constants` fixes inputs, which are inputs no longer (all of them ONNX only). The module lives in `context`, a new
+    `constants` fixes inputs, which are inputs no longer (all of them ONNX only); `keep_f64` leaves islands of f64
+    as they are (`t10.frontend.double_islands`). The module lives in `context`, a new
     one by default. Raises `InputError` for a file that cannot be read as a model and
     for dims that stay dynamic, and `UnsupportedOpError` naming every node that cannot be lowered.
     """
@@ -47,9 +46,11 @@ def import_model(
     file = Path(path)
     with reading(str(path)):
         if file.suffix in (".mlir", ".mlirbc") and file.is_file():
-            return _import_mlir(file, shapes, dtype, constants, context)
-        loaded = load_onnx(file, shapes=shapes, dtype=dtype, constants=constants)
-        return lift_constants(_lowered(loaded, context, function_name(file.stem)))
+            model = _import_mlir(file, shapes, dtype, constants, context)
+        else:
+            loaded = load_onnx(file, shapes=shapes, dtype=dtype, constants=constants)
+            model = lift_constants(_lowered(loaded, context, function_name(file.stem)))
+        return model if keep_f64 else narrow_islands(model)
 
 
 def import_proto(
@@ -85,19 +86,17 @@ def _lowered(loaded: LoadedModel, context: Any, name: str) -> ImportedModel:
         context=context,
         weight_names=frozenset(loaded.weight_names),
         name=name,
+        declared=loaded.declared,
         source=loaded.source,
         refused=loaded.refused,
     )
-    values = (*loaded.model.graph.input, *loaded.model.graph.output)
-    unsigned = tuple(v.name for v in values if v.type.tensor_type.elem_type in _UNSIGNED)
     return ImportedModel(
         module=module,
-        weights=as_planned(loaded.weights, unsigned),
+        weights=loaded.weights,
         input_names=loaded.input_names,
         output_names=loaded.output_names,
         weight_names=loaded.weight_names,
         source=loaded.source,
-        unsigned=tuple(name for name in unsigned if name not in loaded.weight_names),
     )
 
 

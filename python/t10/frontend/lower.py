@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from t10.passes.patterns.run_time_checks import RUN_TIME_CHECKS
 
 NAME = "t10.name"
 WEIGHT = "t10.weight"
+TYPE = "t10.type"
+"""The type that the model declares of an argument or result without a sign: `t10.type = ui8` of a tensor of i8."""
 
 TO_TORCH = "builtin.module(func.func(convert-torch-onnx-to-torch))"
 TO_LINALG = (
@@ -36,13 +39,15 @@ def lower(
     context: Any,
     weight_names: frozenset[str],
     name: str,
+    declared: Mapping[str, str] = MappingProxyType({}),
     source: str = "model",
     refused: Sequence[UnsupportedNode] = (),
 ) -> Any:
     """Return the module of a prepared model: one `func.func` of linalg on tensors, in `context`.
 
-    Arguments and results carry `t10.name`, weights `t10.weight`. Raises `UnsupportedOpError` naming every node that
-    cannot be lowered, those that were `refused` (and taken out of the model) before among them.
+    Arguments and results carry `t10.name`, weights `t10.weight`, those `declared` without a sign `t10.type`. Raises
+    `UnsupportedOpError` naming every node that cannot be lowered, those that were `refused` (and taken out of the
+    model) before among them.
     """
     if refused or without_types(model, source):
         refuse_unsupported(model, source, refused, _accepts)
@@ -54,7 +59,7 @@ def lower(
             raise
         except Exception as error:  # torch-mlir's importer raises of all kinds for what it does not expect
             refuse_unsupported(model, source, (), _accepts, error)
-        _tidy(module, model, weight_names, name)
+        _tidy(module, model, weight_names, name, declared)
         left = leftovers(module)
         if left:
             listed = "; ".join(f"node {name!r} becomes {kind}" for name, kind in left.items())
@@ -110,12 +115,14 @@ def _accepts(model: Any) -> str:
             module = run_lowering(model, context)
         except Exception as error:
             return f"is not lowered: {reason_of(str(error))}"
-        _tidy(module, model, frozenset(), "node")
+        _tidy(module, model, frozenset(), "node", {})
         kinds = dict.fromkeys(leftovers(module).values())
     return f"becomes {', '.join(kinds)}, which is no tensor expression" if kinds else ""
 
 
-def _tidy(module: Any, model: Any, weight_names: frozenset[str], name: str) -> None:
+def _tidy(
+    module: Any, model: Any, weight_names: frozenset[str], name: str, declared: Mapping[str, str]
+) -> None:
     """Name arguments and results, drop what torch-mlir leaves behind."""
     function = next(op.operation for op in module.body.operations if op.operation.name == "func.func")
     for op in list(module.body.operations):
@@ -125,15 +132,25 @@ def _tidy(module: Any, model: Any, weight_names: frozenset[str], name: str) -> N
         if attribute.startswith("torch."):
             del function.attributes[attribute]
     function.attributes["sym_name"] = ir.StringAttr.get(name)
-    arguments = [_argument(value.name, value.name in weight_names) for value in model.graph.input]
+    arguments = [
+        signature_entry(
+            value.name, is_weight=value.name in weight_names, declared=declared.get(value.name, "")
+        )
+        for value in model.graph.input
+    ]
     function.attributes["arg_attrs"] = ir.ArrayAttr.get(arguments)
-    results = [_argument(value.name, False) for value in model.graph.output]
+    results = [
+        signature_entry(value.name, declared=declared.get(value.name, "")) for value in model.graph.output
+    ]
     function.attributes["res_attrs"] = ir.ArrayAttr.get(results)
     apply_patterns(function, (RUN_TIME_CHECKS, NARROW_COMPARISON, NARROWED_CONSTANT, EXTREME_OF_COMPARISON))
 
 
-def _argument(name: str, is_weight: bool) -> Any:
+def signature_entry(name: str, *, is_weight: bool = False, declared: str = "") -> Any:
+    """Return the attributes of an argument or result; `declared` is its type where that has no sign."""
     entries = {NAME: ir.StringAttr.get(name)}
     if is_weight:
         entries[WEIGHT] = ir.UnitAttr.get()
+    elif declared:
+        entries[TYPE] = ir.TypeAttr.get(ir.Type.parse(declared))
     return ir.DictAttr.get(entries)

@@ -37,10 +37,11 @@ from t10.frontend.rules import check_rules, check_sizes
 from t10.frontend.selections import expand_selections
 from t10.frontend.sequences import expand_sequences
 from t10.frontend.shapes import check_static_inputs, check_static_outputs, infer_shapes, one_line, set_shapes
-from t10.frontend.uint32_bitops import expand_words
+from t10.frontend.unsigned_integers import beyond_unsigned, declared_unsigned, expand_unsigned, without_sign
 from t10.frontend.unsupported import UnsupportedNode, excise, unknown_operators
 from t10.frontend.utf8 import first_not_text
 from t10.frontend.weights import Weights, lift_weights, load_external
+from t10.frontend.wide_operators import compute_in_single
 
 _onnx: Any = onnx  # some of its functions are typed in part only
 
@@ -65,6 +66,8 @@ class LoadedModel:
     weight_names: tuple[str, ...]
     weights: dict[str, NDArray[np.generic]]
     missing: tuple[str, ...]
+    declared: dict[str, str]
+    """Element types of inputs and outputs that are integers without a sign, by name: `ui8`, `ui32`."""
     refused: tuple[UnsupportedNode, ...] = ()
     """Nodes that cannot be compiled and were taken out, so that the others can be looked at; none in a model to use."""
 
@@ -165,18 +168,24 @@ def _prepared(
     model = infer_shapes(model, source)
     if dtype == HALF:
         model = to_half(model, weights, source)
+    compute_in_single(model)
     model = expand_functions(model)
     refused += _taken_out(model, unknown_operators(model, source))
     lift_weights(model, weights)
     model = infer_shapes(model, source)
     check_sizes(model, source)
-    while fold_constants(model) or expand_sequences(model) or expand_words(model) or rewrite(model):
+    while fold_constants(model) or expand_sequences(model) or rewrite(model):
         model = infer_shapes(model, source)
         check_sizes(model, source)
     refused += _taken_out(model, data_dependent(model, source, weights.names))
     refused += _taken_out(model, computed_constants(model, source, weights.names))
     refused += _taken_out(model, beyond_limits(model, source))
+    refused += _taken_out(model, beyond_unsigned(model, source))
+    declared = declared_unsigned(model)
     if not refused:
+        lift_weights(model, weights)
+        expand_unsigned(model)
+        model = infer_shapes(model, source)
         expand_scans(model)
         expand_reversals(model)
         expand_selections(model)
@@ -185,10 +194,12 @@ def _prepared(
         check_static_outputs(model)
         _check(model, source)
     refuse_nan(weights.values, source)
-    return _loaded(model, source, weights, refused)
+    return _loaded(model, source, weights, refused, declared)
 
 
-def _loaded(model: Any, source: str, weights: Weights, refused: list[UnsupportedNode]) -> LoadedModel:
+def _loaded(
+    model: Any, source: str, weights: Weights, refused: list[UnsupportedNode], declared: dict[str, str]
+) -> LoadedModel:
     """Return the model with its inputs before its weights."""
     lifted = frozenset(weights.names)
     inputs = tuple(i.name for i in model.graph.input if i.name not in lifted)
@@ -199,7 +210,8 @@ def _loaded(model: Any, source: str, weights: Weights, refused: list[Unsupported
         input_names=inputs,
         output_names=tuple(o.name for o in model.graph.output),
         weight_names=tuple(weights.names),
-        weights=weights.values,
+        weights={name: without_sign(values) for name, values in weights.values.items()},
+        declared=declared,
         missing=tuple(name for name in weights.names if name not in weights.values),
         refused=tuple(refused),
     )

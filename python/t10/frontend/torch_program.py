@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from t10.dialect.mlir import dialect, extras, ir, new_context, passmanager
 from t10.errors import InputError, UnsupportedOpError
 from t10.frontend.diagnose import leftovers, reason_of
+from t10.frontend.double_islands import narrow_islands
 from t10.frontend.imported import ImportedModel
 from t10.frontend.lower import CLEAN, NAME, WEIGHT
 from t10.frontend.module_weights import lift_constants
@@ -44,7 +45,7 @@ class Argument:
         return self.value is not None
 
 
-def import_torch(program: Any, *, context: Any = None) -> ImportedModel:
+def import_torch(program: Any, *, keep_f64: bool = False, context: Any = None) -> ImportedModel:
     """Return an `ExportedProgram` as linalg on tensors; parameters, buffers and constants become weights by name.
 
     Outputs are `output0`, `output1`, ... Raises `InputError` for dims that stay dynamic and inputs that are not
@@ -59,11 +60,11 @@ def import_torch(program: Any, *, context: Any = None) -> ImportedModel:
             hint="export the module in evaluation mode: torch.export.export(module.eval(), ...)",
         )
     arguments = tuple(_argument(spec, flat) for spec in flat.graph_signature.input_specs)
-    return import_graph(flat.graph, arguments, name="torch_program", context=context)
+    return import_graph(flat.graph, arguments, name="torch_program", keep_f64=keep_f64, context=context)
 
 
 def import_graph(
-    graph: Any, arguments: Sequence[Argument], *, name: str, context: Any = None
+    graph: Any, arguments: Sequence[Argument], *, name: str, keep_f64: bool = False, context: Any = None
 ) -> ImportedModel:
     """Return a functional `torch.fx` graph of ATen operators as linalg; `arguments` are its placeholders in order.
 
@@ -96,7 +97,8 @@ def import_graph(
         weight_names=tuple(each.name for each in arguments if each.is_weight),
         source=name,
     )
-    return lift_constants(model)
+    model = lift_constants(model)
+    return model if keep_f64 else narrow_islands(model)
 
 
 def as_array(tensor: Any, name: str) -> NDArray[np.generic]:

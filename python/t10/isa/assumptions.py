@@ -60,8 +60,8 @@ ASSUMPTIONS: tuple[Assumption, ...] = (
     ),
     Assumption(
         "control of floating point",
-        "FP_ICTL begins as zero: no exceptions, nearest even, no stochastic rounding, f16 saturates. Only NANOO may be "
-        "changed; FP_STS reads as zero.",
+        "FP_ICTL begins as zero, the mode that program.cpp sets: no exceptions, nearest even, no stochastic rounding, "
+        "f16 saturates. Only NANOO may be changed; FP_STS reads as zero.",
         "Fields and their places are public, the reset value is not.",
     ),
     Assumption(

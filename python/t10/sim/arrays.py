@@ -22,7 +22,7 @@ def checked_array(
         given = ", ".join(sorted(arrays)) or "none"
         raise InputError(f"{what} '{tensor.name}' is missing (given: {given})")
     array = np.asarray(arrays[tensor.name])
-    expected = numpy_dtype(tensor.dtype)
+    expected = numpy_dtype(tensor.host_dtype if isinstance(tensor, TensorValue) else tensor.dtype)
     if array.shape != tensor.shape or array.dtype != expected:
         raise InputError(
             f"{what} '{tensor.name}' is {array.dtype} of shape {array.shape}, "

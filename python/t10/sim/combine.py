@@ -72,6 +72,6 @@ def _with_signs_of_zeros(combine: Combine, values: Array, result: Array, axes: A
     if combine not in ("max", "min") or not (result == 0).any():
         return result
     wanted = np.signbit(values) == (combine == "min")
-    has_it = ((values == 0) & wanted).any(axis=axes, keepdims=True)
+    has_it: Array = ((values == 0) & wanted).any(axis=axes, keepdims=True)
     zero = values.dtype.type(0.0 if combine == "max" else -0.0)
     return np.where(result == 0, np.where(has_it, zero, -zero), result)

@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping
 from t10.chip import ChipSpec
 from t10.core.arrays import Array
 from t10.core.costs import Costs
+from t10.core.dtypes import numpy_dtype
 from t10.core.movement import ArrivalCosts
 from t10.core.program import SubTask
 from t10.core.schedule import Home, ModulePlan
@@ -101,7 +102,7 @@ def _place(plan: ModulePlan, mover: Mover, weights: Mapping[str, Array], inputs:
             if layout is None or not mover.memory.is_live(f"{prefix}:{value.name}"):
                 continue
             home = Home(layout, f"{prefix}:{value.name}")
-            mover.place(checked_array(value, arrays, what), home)
+            mover.place(checked_array(value, arrays, what).view(numpy_dtype(value.dtype)), home)
             mover.keep(value.name, home)
 
 
@@ -113,4 +114,9 @@ def _outputs(plan: ModulePlan, mover: Mover, until: str) -> dict[str, Array]:
     if until:
         value = next(spec.output.name for spec in graph.operators if spec.name == until)
         return {value: mover.collect(value, dtypes[value])}
-    return {output.name: mover.collect(output.value, dtypes[output.value]) for output in graph.outputs}
+    return {
+        output.name: mover.collect(output.value, dtypes[output.value]).view(
+            numpy_dtype(output.declared or dtypes[output.value])
+        )
+        for output in graph.outputs
+    }

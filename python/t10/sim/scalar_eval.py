@@ -43,7 +43,7 @@ def _divide_truncating(a: Array, b: Array) -> Array:
 
 
 def _divide_rounding_up(a: Array, b: Array) -> Array:
-    return -((-a) // b)
+    return a // b + (np.fmod(a, b) != 0)
 
 
 def _round_half_away(x: Array) -> Array:
@@ -164,10 +164,10 @@ def _cast(opcode: str, x: Array, dtype: np.dtype[Any]) -> Array:
         if target.kind == "b":
             return np.trunc(x) != 0
         limits = np.iinfo(target)
-        # The largest double not above the limit: the limit itself would round up and wrap.
-        high = np.nextafter(float(limits.max), 0.0) if target.itemsize == 8 else float(limits.max)
-        clipped = np.clip(np.nan_to_num(np.trunc(x.astype(np.float64))), float(limits.min), high)
-        return clipped.astype(target).view(dtype)
+        whole = np.nan_to_num(np.trunc(x.astype(np.float64)))
+        # Limits of 64 bits are no doubles: what reaches the next power of two is the limit.
+        inside = np.clip(whole, float(limits.min), np.nextafter(limits.max + 1.0, 0.0)).astype(target)
+        return np.where(whole >= limits.max + 1.0, limits.max, inside).astype(target).view(dtype)
     if x.dtype.kind == "b" and opcode in ("arith.sitofp", "arith.extsi"):
         return -(x.astype(dtype))
     if opcode == "arith.trunci" and dtype.kind == "b":

@@ -58,6 +58,10 @@ def _expanded(b: FunctionBuilder, op: ScalarOp, operands: tuple[int, ...]) -> in
         return _test(b, op.opcode, operands[0])
     if op.opcode == "math.ipowi":
         return _whole_power(b, *operands)
+    if op.opcode == "arith.uitofp" and b.dtypes[operands[0]] in ("i8", "i16"):
+        # In registers narrow integers lie extended by their sign; without it they fit 32 bits with one.
+        wide = b.op("arith.extui", *operands, dtype="i32")
+        return b.op("arith.sitofp", wide, dtype=op.dtype)
     if op.opcode == "math.fma":
         return _in_f32(b, op.dtype, operands, mathematics.fma)
     if op.opcode in ("math.powf", "math.fpowi"):

@@ -27,9 +27,6 @@ def constant_bits(op: ScalarOp, form: Form) -> int:
         return int(np.float16(value).view(np.uint16)) * 0x10001
     if op.dtype == "f32":
         return int(np.float32(value).view(np.uint32))
-    if op.dtype in ("i64", "index"):
-        # Computed in 32 bits, where the least and the greatest stay such, as in scalar loops.
-        value = min(max(int(value), -(1 << 31)), (1 << 31) - 1)
     # As numpy casts: what does not fit wraps.
     return int(np.array(value).astype(numpy_dtype(op.dtype))) & ALL_ONES
 

@@ -1,7 +1,7 @@
 """Operations on integers and truth values, one register of the main pipe per point.
 
-Integers of 8 and 16 bits lie extended to 32 bits as their type says; of 64-bit ones the low word is computed and the
-high word taken to be its sign extension.
+Integers of 8 and 16 bits lie extended to 32 bits as their type says; of 64-bit ones the low word is computed, where
+`t10.codelets.body.words` proves that it tells the value.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from t10.codelets.gather.rows import DOUBLE, RowLookup
 from t10.codelets.loops.memory import LOADS
 from t10.codelets.loops.scalar import emit_function
 from t10.codelets.loops.virtual import Bank, Value, VirtualCode, allocate
+from t10.codelets.loops.wide import low
 from t10.codelets.reduce.control import END, Control
 from t10.codelets.reduce.layout import RegisterLayout
 from t10.core.codelet import FieldKind, Pointer
@@ -117,7 +118,7 @@ class LookupGenerator:
         def load(i: int) -> Value:
             return _load_index(code, dtypes[i], self.homes.register[f"p{i}"])
 
-        chosen = emit_function(code, expand(lookup.selector.index, dtypes), dtypes, load, {})
+        chosen = low(emit_function(code, expand(lookup.selector.index, dtypes), dtypes, load, {}))
         row_bytes = task.inputs[lookup.table].strides[axis] * size_bytes(task.output.dtype)
         self.state.number(ORIGIN, task.origin[axis] if task.origin else 0, "i32")
         self.state.number("extent", task.extents[axis])

@@ -10,16 +10,23 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import gcd
 
+from t10.codelets.body.expand import expand
 from t10.codelets.loops.picking import inputs_read, picked_axes
 from t10.codelets.nest import Level, levels, split_any
 from t10.codelets.reduce.shape import Shape
 from t10.core.dtypes import size_bytes
 from t10.core.expression import Selector
+from t10.core.intervals import fits_words
+from t10.core.scalar import ScalarFunction
 from t10.core.task import Task, TaskOperand
 from t10.core.tile import N_WORKERS
 
 WORD = 4
 DOUBLE = 8
+MOVES = frozenset(
+    {"const", "arith.addi", "arith.subi", "arith.cmpi", "arith.select", "arith.index_cast", "arith.extsi"}
+)
+"""Operations of index functions that count from the end where an index is negative."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +58,8 @@ def row_lookup(task: Task) -> RowLookup | None:
         return None
     selector = task.selectors[0]
     is_indexed = any(op.opcode == "index" for op in selector.index.ops)
+    if not _is_in_words(selector.index, tuple(operand.dtype for operand in task.inputs)):
+        return None
     if is_indexed or table in inputs_read(selector.index) or task.inputs[table].dtype != task.output.dtype:
         return None
     if not task.initial and task.output.dtype not in ("f16", "f32"):
@@ -60,6 +69,12 @@ def row_lookup(task: Task) -> RowLookup | None:
     if not columns or any(stride for i, stride in enumerate(columns[0].strides[:-1]) if i != table):
         return None
     return _planned(task, [level for level in nest if level is not columns[0]], columns[0], table, axis)
+
+
+def _is_in_words(index: ScalarFunction, dtypes: tuple[str, ...]) -> bool:
+    """Return whether an index that does not fit in a word may count as a miss: the function only moves indices."""
+    function = expand(index, dtypes)
+    return all(op.opcode in MOVES for op in function.ops) or fits_words(function, dtypes, 0)
 
 
 def _planned(task: Task, rows: list[Level], column: Level, table: int, axis: int) -> RowLookup | None:

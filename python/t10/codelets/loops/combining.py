@@ -1,4 +1,7 @@
-"""Combining contributions into an accumulator that stays in one register: `$a7` for floats, `$m6` for integers."""
+"""Combining contributions into an accumulator that stays in one register: `$a7` for floats, `$m6` for integers.
+
+The high word of a 64-bit accumulator lies in the worker's frame.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,18 @@ from t10.codelets.loops.floats import SPREAD_NAN, is_float_type, rounded
 from t10.codelets.loops.integers import wrapped
 from t10.codelets.loops.scalar import constant
 from t10.codelets.loops.virtual import Value, VirtualCode
+from t10.codelets.loops.wide import ACCUMULATOR_HIGH, Pair, Word, emit_wide, low, widened
+from t10.codelets.loops.wide import constant as wide_constant
 from t10.core.dtypes import numpy_dtype
 from t10.core.expression import Combine
-from t10.core.scalar import constant_text
+from t10.core.intervals import WIDE_DTYPES
+from t10.core.scalar import ScalarOp, constant_text
 
 FLOAT_ACCUMULATOR, INTEGER_ACCUMULATOR = "$a7", "$m6"
 FLOATS = {"sum": "f32add", "prod": "f32mul", "max": "f32max", "min": "f32min"}
 INTEGERS = {"sum": "add", "prod": "mul", "max": "max", "min": "min", "and": "and", "or": "or"}
+WIDE = {"sum": "arith.addi", "prod": "arith.muli", "max": "arith.maxsi", "min": "arith.minsi", "and": "arith.andi",
+        "or": "arith.ori"}  # fmt: skip
 TRUTHS = {"sum": "or", "prod": "and", "max": "or", "min": "and", "and": "and", "or": "or"}
 
 
@@ -24,11 +32,10 @@ def accumulator(dtype: str) -> str:
 
 
 def neutral_text(combine: Combine, dtype: str) -> str:
-    """Return the spelling of the value that changes nothing; that of 32 bits for wider integers."""
-    narrow = {"i64": "i32", "index": "i32", "ui64": "ui32"}.get(dtype, dtype)
+    """Return the spelling of the value that changes nothing."""
     if is_float_type(dtype):
         return {"sum": "0.0", "prod": "1.0", "max": "-inf", "min": "inf"}[combine]
-    kind = numpy_dtype(narrow)
+    kind = numpy_dtype(dtype)
     if combine in ("max", "min"):
         limits = (0, 1) if kind.kind == "b" else (int(np.iinfo(kind).min), int(np.iinfo(kind).max))
         return constant_text(limits[combine == "min"])
@@ -37,23 +44,45 @@ def neutral_text(combine: Combine, dtype: str) -> str:
     return "1" if combine == "prod" else "0"
 
 
-def set_accumulator(code: VirtualCode, x: Value, dtype: str) -> None:
-    """Add the move of a value into the accumulator."""
-    code.effect(f"mov {accumulator(dtype)}, {{x}}", x=x)
+def set_accumulator(code: VirtualCode, x: Word, dtype: str) -> None:
+    """Add the move of a value into the accumulator; a high word lies in the frame."""
+    if dtype not in WIDE_DTYPES:
+        code.effect(f"mov {accumulator(dtype)}, {{x}}", x=low(x))
+        return
+    pair = widened(code, x)
+    code.effect(
+        f"mov {INTEGER_ACCUMULATOR}, {{x}}", f"st32 {{h}}, {ACCUMULATOR_HIGH}", x=pair.low, h=pair.high
+    )
+
+
+def accumulated(code: VirtualCode, dtype: str) -> Word:
+    """Add the move of the accumulator into a value."""
+    text = f"mov {{d}}, {accumulator(dtype)}"
+    if is_float_type(dtype):
+        return code.a(text)
+    value = code.m(text)
+    return Pair(value, code.m(f"ld32 {{d}}, {ACCUMULATOR_HIGH}")) if dtype in WIDE_DTYPES else value
 
 
 def set_neutral(code: VirtualCode, combine: Combine, dtype: str) -> None:
     """Add the neutral element's move into the accumulator."""
-    set_accumulator(code, constant(code, neutral_text(combine, dtype), dtype), dtype)
+    text = neutral_text(combine, dtype)
+    value = wide_constant(code, int(text)) if dtype in WIDE_DTYPES else constant(code, text, dtype)
+    set_accumulator(code, value, dtype)
 
 
-def accumulate(code: VirtualCode, combine: Combine, x: Value, dtype: str) -> None:
+def accumulate(code: VirtualCode, combine: Combine, x: Word, dtype: str) -> None:
     """Add one contribution to the accumulator. Sums of f16 are kept in f32, other combinations round each time."""
     set_accumulator(code, combined(code, combine, x, dtype), dtype)
 
 
-def combined(code: VirtualCode, combine: Combine, x: Value, dtype: str) -> Value:
+def combined(code: VirtualCode, combine: Combine, x: Word, dtype: str) -> Word:
     """Add the combination of the accumulator with a value; NaNs stay NaNs in maxima and minima."""
+    if dtype in WIDE_DTYPES:
+        return emit_wide(
+            code, ScalarOp(WIDE[combine], (), dtype), (accumulated(code, dtype), x), (dtype, dtype)
+        )
+    x = low(x)
     if not is_float_type(dtype):
         return _combined_integers(code, combine, x, dtype)
     register = FLOAT_ACCUMULATOR
@@ -66,7 +95,7 @@ def combined(code: VirtualCode, combine: Combine, x: Value, dtype: str) -> Value
 
 def _combined_integers(code: VirtualCode, combine: Combine, x: Value, dtype: str) -> Value:
     register = INTEGER_ACCUMULATOR
-    if dtype in ("ui32", "ui64") and combine in ("max", "min"):
+    if dtype == "ui32" and combine in ("max", "min"):
         less = f"cmpult {{t0}}, {register}, {{x}}"
         move = "movnz" if combine == "max" else "movz"
         return code.m(less, f"mov {{d}}, {register}", f"{move} {{d}}, {{t0}}, {{x}}", x=x)

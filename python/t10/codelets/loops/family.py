@@ -24,7 +24,8 @@ from t10.codelets.loops.scalar import is_supported
 from t10.codelets.nest import WORD_BYTES, Level, Split, levels, share_points, split, split_first
 from t10.core.codelet import Codelet, Compiled, Field, FieldKind, Pointer, Scratch, Word
 from t10.core.dtypes import size_bytes
-from t10.core.task import Task, TaskOperand
+from t10.core.intervals import index_limit
+from t10.core.task import Task
 from t10.core.tile import N_WORKERS
 from t10.errors import UnsupportedOpError
 
@@ -39,10 +40,9 @@ class LoopFamily:
 
     def compile(self, task: Task) -> Compiled | None:
         """Return the task as scalar loops, None for types and operations no codelet knows."""
-        task = copied_as_words(task)
         if not all(is_supported(operand.dtype) for operand in task.operands):
             return None
-        made = _made(self.name, replace(task, origin=()))
+        made = _made(self.name, replace(task, origin=()), index_limit(task.origin, task.extents))
         if made is None:
             return None
         codelet, scratch_bytes = made
@@ -58,11 +58,11 @@ def _walk(task: Task) -> tuple[tuple[Level, ...], tuple[int, ...], Split]:
 
 
 @lru_cache(maxsize=COMPILED_LOOPS)
-def _made(prefix: str, task: Task) -> tuple[Codelet, int] | None:
-    """Return the code of a task and its scratch bytes; both are the same wherever its indices begin."""
+def _made(prefix: str, task: Task, limit: int) -> tuple[Codelet, int] | None:
+    """Return the code of a task and its scratch bytes; both are the same wherever its indices up to `limit` begin."""
     nest, picked, share = _walk(task)
     fields = loop_fields(task, nest, picked, share)
-    generator = Generator(task, nest, picked, share, {field.name: i for i, field in enumerate(fields)})
+    generator = Generator(task, nest, picked, share, {field.name: i for i, field in enumerate(fields)}, limit)
     try:
         assembly = generator.generate()
         cpp_reference = loop_reference(task, nest, picked, share)
@@ -73,28 +73,6 @@ def _made(prefix: str, task: Task) -> tuple[Codelet, int] | None:
     prefix = f"{prefix}_{types}_{task.combine}"
     codelet = named_codelet(prefix, "multi", fields, assembly, cpp_reference, summary)
     return codelet, N_WORKERS * generator.frame_bytes
-
-
-def copied_as_words(task: Task) -> Task:
-    """Return the copy of 8-byte elements as one of two words each; other tasks as they are."""
-    is_copy = task.combine == "none" and task.body.is_identity and len(task.inputs) == 1
-    if (
-        not is_copy
-        or size_bytes(task.output.dtype) != 2 * WORD_BYTES
-        or task.inputs[0].dtype != task.output.dtype
-    ):
-        return task
-
-    def words(operand: TaskOperand) -> TaskOperand:
-        return replace(operand, dtype="i32", strides=(*(2 * s for s in operand.strides), 1))
-
-    return replace(
-        task,
-        extents=(*task.extents, 2),
-        inputs=tuple(words(operand) for operand in task.inputs),
-        output=words(task.output),
-        origin=(*task.origin, 0) if task.origin else (),
-    )
 
 
 def step_name(operand: int, level: int) -> str:

@@ -11,8 +11,10 @@ from t10.codelets.loops import combining, memory
 from t10.codelets.loops.floats import rounded
 from t10.codelets.loops.scalar import emit_function
 from t10.codelets.loops.virtual import Bank, Value, VirtualCode, allocate
+from t10.codelets.loops.wide import FRAME_WORDS, Word, low, saturated
 from t10.codelets.nest import WORD_BYTES, Level, Split
 from t10.codelets.workers import take_share, worker_number
+from t10.core.intervals import WIDE_DTYPES, wide_values
 from t10.core.scalar import ScalarFunction
 from t10.core.task import Task
 
@@ -42,9 +44,18 @@ class Generator:
     """
 
     def __init__(
-        self, task: Task, nest: tuple[Level, ...], picked: tuple[int, ...], share: Split, word: dict[str, int]
+        self,
+        task: Task,
+        nest: tuple[Level, ...],
+        picked: tuple[int, ...],
+        share: Split,
+        word: dict[str, int],
+        limit: int,
     ) -> None:
-        """Lay out the frame: a word for transfers, counters, pointers without register, indices, spilled values."""
+        """Lay out the frame: words for transfers, counters, pointers without register, indices, spilled values.
+
+        No index exceeds `limit`.
+        """
         self.task, self.nest, self.share, self.word = task, nest, share, word
         self.picked = picked
         self.out = len(task.inputs)
@@ -54,7 +65,8 @@ class Generator:
         self.pointer_register = (
             dict(enumerate(POINTER_REGISTERS[: len(task.operands)])) if in_registers else {}
         )
-        n_slots = 1
+        self.limit = limit
+        n_slots = FRAME_WORDS if self._has_wide() else 1
         self.counter_slot = {k: n_slots + k for k in range(len(nest))}
         n_slots += len(nest)
         self.pointer_slot = {} if in_registers else {i: n_slots + i for i in range(len(task.operands))}
@@ -193,10 +205,10 @@ class Generator:
     def _body(self) -> list[str]:
         """Return one point: selectors, body, and its accumulation or store."""
         task, code = self.task, VirtualCode()
-        loaded: dict[int, Value] = {}
+        loaded: dict[int, Word] = {}
         local: dict[int, Value] = {}
 
-        def load(i: int) -> Value:
+        def load(i: int) -> Word:
             if i not in loaded:
                 pointer = self._pointer(code, i)
                 for axis in self.picked:
@@ -208,21 +220,38 @@ class Generator:
         index = {axis: self._index(code, axis) for axis in self.level_of_axis}
         skip = ".LSkip"
         for selector in task.selectors:
-            function = expand(selector.index, self.dtypes)
-            chosen = emit_function(code, function, self.dtypes, load, index)
+            chosen = saturated(code, self._emitted(code, selector.index, load, index))
             if selector.axis in self.picked:
                 local[selector.axis] = self._picked(code, chosen, selector.axis, skip)
                 index[selector.axis] = partial(_same, chosen)
                 continue
             holds = code.m("cmpeq {d}, {x}, {y}", x=chosen, y=index[selector.axis]())
             code.effect(f"brz {{c}}, {skip}", c=holds)
-        value = emit_function(code, expand(task.body, self.dtypes), self.dtypes, load, index)
+        value = self._emitted(code, task.body, load, index)
         if task.combine == "none":
             memory.store(code, task.output.dtype, value, self._pointer(code, self.out))
         else:
             combining.accumulate(code, task.combine, value, task.output.dtype)
         lines = self._allocated(code)
         return [*lines, f"{skip}:"] if task.selectors else lines
+
+    def _emitted(
+        self,
+        code: VirtualCode,
+        function: ScalarFunction,
+        load: Callable[[int], Word],
+        index: dict[int, Callable[[], Value]],
+    ) -> Word:
+        """Add a function; values that are not proved to fit in a word take two."""
+        function = expand(function, self.dtypes)
+        return emit_function(
+            code, function, self.dtypes, load, index, wide_values(function, self.dtypes, self.limit)
+        )
+
+    def _has_wide(self) -> bool:
+        functions = (self.task.body, *(selector.index for selector in self.task.selectors))
+        is_wide = any(wide_values(expand(f, self.dtypes), self.dtypes, self.limit) for f in functions)
+        return is_wide or (self.task.combine != "none" and self.task.output.dtype in WIDE_DTYPES)
 
     def _picked(self, code: VirtualCode, chosen: Value, axis: int, skip: str) -> Value:
         """Add the test that an index lies in this part of an axis; return where, counted from the first point."""
@@ -263,12 +292,10 @@ class Generator:
         if task.combine == "none":
             return []
         dtype = task.output.dtype
-        bank: Bank = "a" if combining.accumulator(dtype) == combining.FLOAT_ACCUMULATOR else "m"
-        lines = f"mov {{d}}, {combining.accumulator(dtype)}"
-        value = code.a(lines) if bank == "a" else code.m(lines)
+        value = combining.accumulated(code, dtype)
         if self._adds_late:
             old = memory.load(code, dtype, self._pointer(code, self.out))
-            value = code.a("f32add {d}, {x}, {y}", x=rounded(code, value, dtype), y=old)
+            value = code.a("f32add {d}, {x}, {y}", x=rounded(code, low(value), dtype), y=low(old))
         memory.store(code, dtype, value, self._pointer(code, self.out))
         return self._allocated(code)
 

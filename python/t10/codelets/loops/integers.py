@@ -1,7 +1,7 @@
 """One operation on integers as instructions on the MRF.
 
-A value is kept sign- or zero-extended to 32 bits as its type says; i1 is 0 or 1. Values of 64 bits are kept as their
-low word: right while the high word is its sign extension.
+A value is kept sign- or zero-extended to 32 bits as its type says; i1 is 0 or 1. Of values of 64 bits that are proved
+to fit in a word only that is kept; others see `t10.codelets.loops.wide`.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def _divide_unsigned(code: VirtualCode, opcode: str, x: Value, y: Value) -> Valu
     if opcode != "arith.ceildivsi":
         return quotient
     rest = _division(code, x, y, is_remainder=True)
-    return code.m("cmpne {d}, {x}, 0", "add {d}, {d}, {y}", x=rest, y=quotient)
+    return code.m("cmpne {d}, {x}, $mzero", "add {d}, {d}, {y}", x=rest, y=quotient)
 
 
 def _divide_signed(code: VirtualCode, opcode: str, x: Value, y: Value) -> Value:

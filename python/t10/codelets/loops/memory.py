@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from t10.codelets.loops.floats import is_float_type
 from t10.codelets.loops.virtual import Value, VirtualCode
+from t10.codelets.loops.wide import Pair, Word
 
 LOADS = {
     "i8": "lds8",
@@ -15,13 +16,9 @@ LOADS = {
     "ui32": "ld32",
 }
 PART_MASKS = {"i1": 0xFF, "i8": 0xFF, "ui8": 0xFF, "i16": 0xFFFF, "ui16": 0xFFFF, "f16": 0xFFFF}
-SATURATED = ("ld32 {d}, {p}, $mzero, 0", "ld32 {t0}, {p}, $mzero, 1", "shrs {t1}, {d}, 31", "cmpeq {t1}, {t1}, {t0}",
-             "brnz {t1}, {L}", "shrs {d}, {t0}, 31", "ldconst {t1}, 0x7fffffff", "xor {d}, {d}, {t1}",
-             "{L}:")  # fmt: skip
-"""64 bits as 32: what does not fit becomes the nearest that does, so that a wild index stays out of range."""
 
 
-def load(code: VirtualCode, dtype: str, pointer: Value | str) -> Value:
+def load(code: VirtualCode, dtype: str, pointer: Value | str) -> Word:
     """Add a load from the address in `pointer` (a value, or a register outside the pools)."""
     uses, p = _pointer(pointer)
     if dtype == "f32":
@@ -30,13 +27,15 @@ def load(code: VirtualCode, dtype: str, pointer: Value | str) -> Value:
         return code.a(f"ldb16 {{d}}, {p}, $mzero, 0", "f16tof32 {d}, {d}", **uses)
     if dtype in LOADS:
         return code.m(f"{LOADS[dtype]} {{d}}, {p}, $mzero, 0", **uses)
-    lines = tuple(line.replace("{p}", p) for line in SATURATED)
-    return code.m(*lines, **uses)
+    return Pair(*(code.m(f"ld32 {{d}}, {p}, $mzero, {i}", **uses) for i in range(2)))
 
 
-def store(code: VirtualCode, dtype: str, x: Value, pointer: Value | str) -> None:
+def store(code: VirtualCode, dtype: str, x: Word, pointer: Value | str) -> None:
     """Add a store to the address in `pointer`; parts of a word are merged into what is there."""
     uses, p = _pointer(pointer)
+    if isinstance(x, Pair):
+        code.effect(f"st32 {{x}}, {p}, $mzero, 0", f"st32 {{h}}, {p}, $mzero, 1", x=x.low, h=x.high, **uses)
+        return
     if dtype in ("f32", "i32", "ui32"):
         code.effect(f"st32 {{x}}, {p}, $mzero, 0", x=x, **uses)
         return

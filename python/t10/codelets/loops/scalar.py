@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from t10.codelets.loops import floats, integers
 from t10.codelets.loops.virtual import Value, VirtualCode
+from t10.codelets.loops.wide import Pair, Word, emit_wide, low
 from t10.core.scalar import ScalarFunction, ScalarOp, parse_constant
 from t10.errors import UnsupportedOpError
 
@@ -24,21 +25,23 @@ def emit_function(
     code: VirtualCode,
     function: ScalarFunction,
     dtypes: tuple[str, ...],
-    load: Callable[[int], Value],
+    load: Callable[[int], Word],
     index: Mapping[int, Callable[[], Value]],
-) -> Value:
+    wide: frozenset[int] = frozenset(),
+) -> Word:
     """Add an expanded function whose input types are the first of `dtypes`; `load` and `index` define its leaves.
 
+    Values whose numbers are in `wide` take two words; other integers of 64 bits fit in their low word.
     Raises `UnsupportedOpError` for operations and types that codelets do not know.
     """
-    values: dict[int, Value] = {}
+    values: dict[int, Word] = {}
     types = [*dtypes, *(op.dtype for op in function.ops)]
     n_inputs = function.n_inputs
     for dtype in types:
         if not is_supported(dtype):
             raise UnsupportedOpError(f"codelets do not compute with elements of type {dtype}")
 
-    def value(number: int) -> Value:
+    def value(number: int) -> Word:
         if number not in values:
             values[number] = load(number)
         return values[number]
@@ -48,7 +51,14 @@ def emit_function(
             values[n_inputs + i] = index[int(op.attribute)]()
             continue
         operands = tuple(value(v) for v in op.operands)
-        values[n_inputs + i] = emit_op(code, op, operands, tuple(types[v] for v in op.operands))
+        kinds = tuple(types[v] for v in op.operands)
+        words = tuple(v for v in operands if not isinstance(v, Pair))
+        if n_inputs + i in wide:
+            values[n_inputs + i] = emit_wide(code, op, operands, kinds)
+        elif len(words) < len(operands):
+            values[n_inputs + i] = low(emit_wide(code, op, operands, kinds))
+        else:
+            values[n_inputs + i] = emit_op(code, op, words, kinds)
     return value(function.result)
 
 
@@ -70,13 +80,10 @@ def emit_op(code: VirtualCode, op: ScalarOp, operands: tuple[Value, ...], dtypes
 
 
 def constant(code: VirtualCode, attribute: str, dtype: str) -> Value:
-    """Add a constant of a type; 64-bit integers are computed in 32 bits, where the least and the greatest stay such."""
+    """Add a constant of a type, the low word of 64 bits."""
     if floats.is_float_type(dtype):
         return code.a(f"ldconst {{d}}, {floats.constant_bits(attribute, dtype):#x}")
-    value = int(parse_constant(attribute))
-    if dtype in ("i64", "index"):
-        value = min(max(value, -(1 << 31)), (1 << 31) - 1)
-    return code.m(f"ldconst {{d}}, {value & 0xFFFFFFFF:#x}")
+    return code.m(f"ldconst {{d}}, {int(parse_constant(attribute)) & 0xFFFFFFFF:#x}")
 
 
 def _convert(code: VirtualCode, op: ScalarOp, x: Value, source: str) -> Value | None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from t10.codelets.body.select import Unselectable
+from t10.codelets.body.words import is_in_words
 from t10.codelets.digest import named_codelet
 from t10.codelets.nest import levels
 from t10.codelets.reduce.cpp_reference import reduction_reference
@@ -36,7 +37,7 @@ class ReduceFamily:
         """Return the task as vector code, None where it reduces nothing or is left to scalar loops."""
         if task.selectors or task.combine == "none" or not any(level.is_reduction for level in levels(task)):
             return None
-        if any(operand.dtype not in COMPUTED for operand in task.operands):
+        if any(operand.dtype not in COMPUTED for operand in task.operands) or not is_in_words(task):
             return None
         cut = pieces(task)
         if cut is not None:

@@ -1,4 +1,7 @@
-"""The vector family: tasks that compute every output element from a few input elements, along dense rows."""
+"""The vector family: tasks that compute every output element from a few input elements, along dense rows.
+
+Integers of 64 bits are computed as words; tasks whose values are not proved to fit are left to scalar loops.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from t10.codelets.body.select import Unselectable
+from t10.codelets.body.words import is_in_words
 from t10.codelets.digest import named
 from t10.codelets.vector.access import pointer_field
 from t10.codelets.vector.cpp_reference import cpp_reference
@@ -31,7 +35,7 @@ class VectorFamily:
 
     def compile(self, task: Task) -> Compiled | None:
         """Return the task as code, None where the family cannot compute it."""
-        if REFUSED & {operand.dtype for operand in task.operands}:
+        if REFUSED & {operand.dtype for operand in task.operands} or not is_in_words(task):
             return None
         try:
             first = _best(task, Effort())

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from t10.core.document import records
+from t10.core.document.check import check_document
 from t10.core.expression import AffineDim, Axis, Operand, OperatorSpec, Selector, Term
 from t10.core.graph import Graph, GraphOutput, TensorValue, View
 from t10.core.operator_body import scheduled_operator
@@ -110,7 +111,7 @@ def decode(document: records.PlanDocument) -> ModulePlan:
         views=tuple(View(**_shallow(view)) for view in document.views),
         outputs=tuple(GraphOutput(**_shallow(output)) for output in document.outputs),
     )
-    return ModulePlan(
+    module = ModulePlan(
         chip=document.chip,
         graph=graph,
         operators=tuple(decoder.planned(operator, where) for where, operator in numbered),
@@ -126,6 +127,8 @@ def decode(document: records.PlanDocument) -> ModulePlan:
         reserved_bytes=document.reserved_bytes,
         optimality=None if document.optimality is None else Optimality(**_shallow(document.optimality)),
     )
+    check_document(document, module, decoder.layouts)
+    return module
 
 
 def _function(record: records.FunctionRecord) -> ScalarFunction:

@@ -41,7 +41,7 @@ def read_document(path: Path | str) -> ModulePlan:
         module = decode(document)
         again = _plain(encode(module))
     except InputError as error:
-        raise InputError(f"{path}: {error.message}", hint=HINT) from None
+        raise InputError(f"{path}: {error.message}", hint=HINT, operator=error.operator) from None
     except (T10Error, ValidationError, ArithmeticError, ValueError, LookupError) as error:
         raise InputError(f"{path}: the plan contradicts itself: {error}", hint=HINT) from None
     found = _plain(document)

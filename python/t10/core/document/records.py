@@ -195,12 +195,19 @@ class OperatorRecord(Record):
     pareto: Annotated[Row, Field(description="row of `fronts`: time x memory front, fastest last")]
 
 
+Declared = Annotated[
+    Literal["", "ui8", "ui16", "ui32", "ui64"],
+    Field(description="type of the host's elements where it has no sign"),
+]
+
+
 class ValueRecord(Record):
     """A tensor from outside."""
 
     name: str
     shape: tuple[Size, ...]
     dtype: str
+    declared: Declared = ""
 
 
 class ViewRecord(Record):
@@ -225,6 +232,7 @@ class OutputRecord(Record):
 
     name: str
     value: str
+    declared: Declared = ""
 
 
 class LayoutRecord(Record):

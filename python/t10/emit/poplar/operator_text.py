@@ -14,6 +14,7 @@ from t10.core.device import (
     Execute,
     OperatorProgram,
     Pattern,
+    PerTile,
     Reference,
     Repeat,
     Step,
@@ -25,6 +26,9 @@ from t10.emit.poplar.names import Names, comment, quoted, wrapped
 from t10.emit.poplar.tables import Tables, table
 from t10.emit.poplar.types import SCRATCH, constant_bits, poplar_type
 from t10.errors import T10Error
+
+END_OF_ROW = -1
+"""As in t10_runtime.hpp."""
 
 
 @dataclass(frozen=True)
@@ -171,6 +175,9 @@ class _Function:
         offset = self.context.tables.per_tile(value.offset_bytes)
         tail = "" if offset == "0" else f", {offset}"
         variable = self.context.variables[value.variable]
+        end = _scratch_end(codelet, number, group) if declared.kind == "scratch" else None
+        if end is not None:
+            tail = f", {offset}, {self.context.tables.per_tile(end)}"
         wanted = SCRATCH if declared.kind == "scratch" else poplar_type(declared.dtype)
         found = poplar_type(variable.dtype)
         member = self._member(value.variable)
@@ -182,6 +189,32 @@ class _Function:
                 f" holds {variable.dtype} (expected elements of {size_bytes(variable.dtype)} bytes)"
             )
         return f"edge_as({quoted(declared.name)}, {wanted.poplar}, {member}{tail})"
+
+
+def _scratch_end(codelet: Codelet, number: int, group: VertexGroup) -> PerTile | None:
+    """Return where a field's scratch memory ends: where that of the next field begins, at the row's end for None.
+
+    Edges that a vertex writes may not overlap.
+    """
+    n_tiles = len(group.tiles)
+    begins = [
+        _each(word.offset_bytes, n_tiles)
+        for field, word in zip(codelet.fields, group.words, strict=True)
+        if field.kind == "scratch" and isinstance(word, Reference)
+    ]
+    own = group.words[number]
+    assert isinstance(own, Reference)
+    ends = tuple(
+        min((begin for begin in row if begin > here), default=END_OF_ROW)
+        for here, row in zip(_each(own.offset_bytes, n_tiles), zip(*begins, strict=True), strict=True)
+    )
+    if len(set(ends)) > 1:
+        return ends
+    return None if ends[0] == END_OF_ROW else ends[0]
+
+
+def _each(values: PerTile, n_tiles: int) -> tuple[int, ...]:
+    return (values,) * n_tiles if isinstance(values, int) else values
 
 
 def _written(codelet: Codelet, group: VertexGroup) -> Iterator[str]:

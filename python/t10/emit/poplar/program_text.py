@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from math import prod
 
 from t10.core.device import DeviceProgram, HostPiece, HostTensor, Variable
 from t10.core.dtypes import numpy_dtype
+from t10.core.floating_point import FLOATING_POINT, FloatingPointMode
 from t10.emit.poplar.names import Names, comment, quoted
 from t10.emit.poplar.operator_text import Context, operator_text
 from t10.emit.poplar.slots import slots_of
@@ -42,11 +44,12 @@ def program_text(program: DeviceProgram, tables: Tables, weight_offsets: Mapping
         parts.append(f"\n{operator_text(context, operator, function)}")
         calls.append(f"  model.add({function}(b, m));\n")
     parts.append(f"\n{_host_tensors(program, tables, members, weight_offsets)}")
+    parts.append(f"\n{_floating_point(FLOATING_POINT)}")
     parts.append(
         "\nSequence build(Builder &b) {\n  const Memory m = add_memory(b);\n  add_host_tensors(b, m);\n"
         f"  Sequence model;\n{''.join(calls)}  return model;\n}}\n\n}} // namespace\n\n"
         f"int main(int argc, char **argv) {{ return t10::main(argc, argv, {{{quoted(program.name)}, "
-        f"{program.n_tiles}, build}}); }}\n"
+        f"{program.n_tiles}, floating_point, build}}); }}\n"
     )
     return "".join(parts)
 
@@ -57,6 +60,12 @@ def _title(program: DeviceProgram) -> str:
     return lines + comment(
         "Row t of every variable lies on tile t. Long lists stand in tables.bin. README.md says how to build."
     )
+
+
+def _floating_point(mode: FloatingPointMode) -> str:
+    flags = ", ".join(f"/*{field.name}*/ {str(getattr(mode, field.name)).lower()}" for field in fields(mode))
+    what = "The floating-point mode that all code of the program is written for."
+    return f"{comment(what)}const FloatingPointBehaviour floating_point({flags});\n"
 
 
 def _memory(variables: tuple[Variable, ...], members: Names) -> str:

@@ -80,14 +80,18 @@ form). 64-bit integers are pairs of 32-bit words on the tiles, the low word firs
 
 Poplar places the variables itself, so addresses differ from those that T10 planned with; alignment and memory elements
 follow from the vertices' fields. What a vertex writes is `InOut`, so that Poplar keeps the part of a variable that it
-does not write; `WriteUndef` marks where a variable's life begins. A vertex may connect the same variable to an `Input`
-and an `InOut` field where it computes in place.
+does not write; `WriteUndef` marks where a variable's life begins. No edge that a vertex writes overlaps another of its
+edges: where it computes in place, one `InOut` field is both.
 
 ## What T10 expects of it
 
 Cycles per vertex are given to Poplar with `setPerfEstimate`; they are what the instruction-set simulator of T10
 measures or its cost model predicts. Exchanges are single `Copy` programs between distinct variables, so each takes one
-phase; parts that stay on their tile become copies inside the tile.
+phase; parts that stay on their tile become copies inside the tile. Every run begins with the floating-point mode that
+the code is written for: no exceptions, no stochastic rounding, f16 overflow saturates.
+
+`popc -O3 --target ipu2 -DT10_NO_ASSEMBLY -o codelets.gp codelets.cpp` builds the C++ bodies for an IPU instead of the
+assembly, to tell an error of the code from one of the rest. Workers run all of them, slowly.
 """
 
 

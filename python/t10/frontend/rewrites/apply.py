@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from t10.frontend.protobuf_fields import replace_all
@@ -19,14 +20,19 @@ def rewrite(model: Any) -> bool:
 
     Called on a model with inferred shapes; what is written may have a rule in turn once its shapes are inferred.
     """
-    graph, by_operator = model.graph, rules()
+    return rewrite_by(model, rules(), MOST_EXTENT)
+
+
+def rewrite_by(model: Any, by_operator: Mapping[str, Rule], most_extent: int | None = None) -> bool:
+    """Rewrite, in place, every node to which a rule applies, none with longer extents; return whether any was."""
+    graph = model.graph
     if not any(node.op_type in by_operator for node in graph.node):
         return False
     facts = _facts(model)
     nodes: list[Any] = []
     has_changed = False
     for node in graph.node:
-        written = _rewritten(node, graph, facts, by_operator)
+        written = _rewritten(node, graph, facts, by_operator, most_extent)
         nodes.extend([node] if written is None else written)
         has_changed = has_changed or written is not None
     if not has_changed:
@@ -35,12 +41,14 @@ def rewrite(model: Any) -> bool:
     return True
 
 
-def _rewritten(node: Any, graph: Any, facts: Facts, by_operator: dict[str, Rule]) -> list[Any] | None:
+def _rewritten(
+    node: Any, graph: Any, facts: Facts, by_operator: Mapping[str, Rule], most_extent: int | None
+) -> list[Any] | None:
     rule = by_operator.get(node.op_type) if node.domain in STANDARD_DOMAINS else None
     if rule is None:
         return None
     extents = [extent for name in (*node.input, *node.output) for extent in facts.shapes.get(name, ())]
-    if max(extents, default=0) > MOST_EXTENT:
+    if most_extent is not None and max(extents, default=0) > most_extent:
         return None
     site = Site(node, graph, facts)
     n_constants = len(graph.initializer)

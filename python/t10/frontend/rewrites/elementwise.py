@@ -143,6 +143,15 @@ def _einsum(site: Site) -> bool:
     return True
 
 
+def _neg(site: Site) -> bool:
+    """Subtract integers from zero: they wrap, while a lowering over floats rounds and saturates."""
+    kind = site.kind(0)
+    if kind not in (KIND.INT8, KIND.INT16, KIND.INT32, KIND.INT64):
+        return False
+    site.op("Sub", site.scalar(0, kind), site.input(0), output=site.node.output[0])
+    return True
+
+
 RULES: dict[str, Rule] = {
     "BitCast": _bit_cast,
     "Cast": _cast,
@@ -153,5 +162,6 @@ RULES: dict[str, Rule] = {
     "LeakyRelu": _leaky_relu,
     "LpNormalization": _lp_normalization,
     "Mod": _mod,
+    "Neg": _neg,
     "Sign": _sign,
 }

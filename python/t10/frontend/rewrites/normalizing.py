@@ -1,10 +1,10 @@
-"""Normalisations over channels."""
+"""Normalisations over channels, and reductions written with others."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from t10.frontend.rewrites.site import Rule, Site
+from t10.frontend.rewrites.site import KIND, Rule, Site
 
 _LOWERED_FROM = 15
 """From this opset on, BatchNormalization is lowered as it is."""
@@ -61,4 +61,53 @@ def _prelu(site: Site) -> bool:
     return True
 
 
-RULES: dict[str, Rule] = {"BatchNormalization": _batch_normalization, "LRN": _local_response, "PRelu": _prelu}
+def _root_of_squares(site: Site) -> bool:
+    """Write the root of a sum of squares: torch-mlir's own lowering aborts where all axes are of extent 1."""
+    axes, kind = _reduced_axes(site), site.kind(0)
+    if not axes or kind not in (KIND.FLOAT, KIND.DOUBLE):
+        return False
+    square = site.op("Mul", site.input(0), site.input(0))
+    total = site.reduce("ReduceSum", square, axes, keep=bool(site.option("keepdims", 1)))
+    site.op("Sqrt", total, output=site.node.output[0])
+    return True
+
+
+def _log_sum_exp(site: Site) -> bool:
+    """Write m + log(sum of exp(x - m)) with the largest element m, or 0 where that is infinite: no power overflows."""
+    shape, axes, kind = site.shape(0), _reduced_axes(site), site.kind(0)
+    if shape is None or axes is None or not kind:
+        return False
+    if not axes:
+        site.give(site.input(0))
+        return True
+    is_float = kind in (KIND.FLOAT, KIND.DOUBLE)
+    inner = kind if is_float else KIND.FLOAT
+    x = site.input(0) if is_float else site.cast(site.input(0), inner)
+    largest = site.reduce("ReduceMax", x, axes, keep=True)
+    shift = site.op("Where", site.op("IsInf", largest), site.scalar(0, inner), largest)
+    total = site.reduce("ReduceSum", site.op("Exp", site.op("Sub", x, shift)), axes, keep=True)
+    result = site.op("Add", site.op("Log", total), shift)
+    if not site.option("keepdims", 1):
+        result = site.reshape(result, [n for axis, n in enumerate(shape) if axis not in axes])
+    site.cast(result, kind, output=site.node.output[0])
+    return True
+
+
+def _reduced_axes(site: Site) -> list[int] | None:
+    """Return the axes that a reduction goes over, none where it hands its input on; None if they are unknown."""
+    shape = site.shape(0)
+    given = site.constant_input(1) if site.input(1) else np.array(site.option("axes", []), np.int64)
+    if shape is None or given is None:
+        return None
+    if given.size or site.option("noop_with_empty_axes", 0):
+        return [int(axis) % len(shape) for axis in given]
+    return list(range(len(shape)))
+
+
+RULES: dict[str, Rule] = {
+    "BatchNormalization": _batch_normalization,
+    "LRN": _local_response,
+    "PRelu": _prelu,
+    "ReduceL2": _root_of_squares,
+    "ReduceLogSumExp": _log_sum_exp,
+}

@@ -2,13 +2,16 @@
 
     DequantizeLinear   y = (x - z) * s
     QuantizeLinear     y = saturate(round(x / s) + z), halves to the even neighbour
-    QLinearMatMul      dequantise, multiply in f32, quantise
+    QLinearMatMul      y = saturate(round(sum of (a - za) * (b - zb) * (sa * sb / sy)) + z)
 
-Scales and zero points are numbers, rows along an axis, or blocks along it. Integers of 8 and 16 bits are exact in f32.
+Scales and zero points are numbers, rows along an axis, or blocks along it. Integers of 8 and 16 bits are exact in f32,
+and so are sums of their products up to 2^24: longer ones are added up in int32.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -129,28 +132,109 @@ def _dynamic_quantize(site: Site) -> bool:
     return True
 
 
-def _operand(site: Site, place: int, *, rows: bool) -> str | None:
-    """Return a factor of a quantised product as f32: its scale and zero point stand behind it; per row or column."""
-    shape, scale = site.shape(place), site.shape(place + 1)
-    if shape is None or scale is None:
+@dataclass(frozen=True, slots=True)
+class _Factor:
+    """An integer operand of a product: places of its values and zero points, and the axis along which those differ."""
+
+    place: int
+    zero: int
+    axis: int
+
+    def centred(self, site: Site) -> str:
+        """Write it as f32, its zero point taken off."""
+        x = site.cast(site.input(self.place), KIND.FLOAT)
+        if not site.input(self.zero):
+            return x
+        return site.op("Sub", x, self.spread(site, self.zero))
+
+    def spread(self, site: Site, place: int) -> str:
+        """Write a scale or zero point of it as f32, in extents that broadcast with it."""
+        shape = site.shape(self.place) or ()
+        spread = _spread(site, site.input(place), site.shape(place) or (), shape, self.axis % len(shape), 0)
+        return site.cast(spread, KIND.FLOAT)
+
+    def largest(self, site: Site) -> int:
+        """Return the largest magnitude that it may have without its zero point."""
+        low, high = RANGES[site.kind(self.place)]
+        zero = site.constant_input(self.zero) if site.input(self.zero) else np.zeros(1)
+        if zero is None:
+            return high - low
+        return max(high - int(zero.min()), int(zero.max()) - low)
+
+
+_EXACT = 2**24
+"""Integers up to here are exact in f32, and so are their sums and products."""
+
+
+def _sum_of(site: Site, products: Sequence[str]) -> str:
+    """Write the sum of exact products in f32 as int32."""
+    made = site.cast(products[0], KIND.INT32)
+    for product in products[1:]:
+        made = site.op("Add", made, site.cast(product, KIND.INT32))
+    return made
+
+
+def _exact_terms(site: Site, x: _Factor, y: _Factor) -> int:
+    """Return how many products of two operands may be added up in f32 without rounding."""
+    return _EXACT // (x.largest(site) * y.largest(site))
+
+
+def _cuts(n: int, most: int) -> list[tuple[int, int]]:
+    return [(first, min(first + most, n)) for first in range(0, n, most)]
+
+
+def _integer_matmul(site: Site, x: _Factor, y: _Factor) -> str | None:
+    """Write the matrix product of integers as int32, in parts whose sums f32 holds."""
+    of_x, of_y = site.shape(x.place), site.shape(y.place)
+    if not of_x or not of_y or site.kind(x.place) not in RANGES or site.kind(y.place) not in RANGES:
         return None
-    axis = len(shape) - 2 if rows and len(shape) > 1 else len(shape) - 1
-    names: list[str] = []
-    for behind in (1, 2):
-        spread = _spread(site, site.input(place + behind), site.shape(place + behind) or (), shape, axis, 0)
-        names.append(site.cast(spread, KIND.FLOAT))
-    return site.op("Mul", site.op("Sub", site.cast(site.input(place), KIND.FLOAT), names[1]), names[0])
+    most = _exact_terms(site, x, y)
+    if most == 0:
+        return None
+    a, b, cuts = x.centred(site), y.centred(site), _cuts(of_x[-1], most)
+    if len(cuts) == 1:
+        return _sum_of(site, [site.op("MatMul", a, b)])
+    rows = max(len(of_y) - 2, 0)
+    parts = [(site.slice(a, len(of_x) - 1, *cut), site.slice(b, rows, *cut)) for cut in cuts]
+    return _sum_of(site, [site.op("MatMul", *part) for part in parts])
+
+
+def _integer_conv(site: Site, x: _Factor, w: _Factor) -> str | None:
+    """Write the convolution of integers as int32, in parts of its channels whose sums f32 holds."""
+    of_x, of_w = site.shape(x.place), site.shape(w.place)
+    if not of_x or not of_w or site.kind(x.place) not in RANGES or site.kind(w.place) not in RANGES:
+        return None
+    channels, window = of_w[1], prod(of_w[2:])
+    most = _exact_terms(site, x, w) // window
+    cuts = _cuts(channels, max(most, 1))
+    if most == 0 or (len(cuts) > 1 and int(site.option("group", 1)) != 1):
+        return None
+    a, b, options = x.centred(site), w.centred(site), _window(site)
+    if len(cuts) == 1:
+        return _sum_of(site, [site.op("Conv", a, b, **options)])
+    parts = [(site.slice(a, 1, *cut), site.slice(b, 1, *cut)) for cut in cuts]
+    return _sum_of(site, [site.op("Conv", *part, **options) for part in parts])
+
+
+def _rescaled(site: Site, total: str, scales: tuple[str, str], made: tuple[int, int]) -> bool:
+    """Write an integer sum as the quantised result: times the quotient of the scales, rounded once."""
+    kind = site.kind(made[1])
+    if kind not in RANGES:
+        return False
+    scale = site.cast(_single(site, made[0]), KIND.FLOAT)
+    factor = site.op("Div", site.op("Mul", *scales), scale)
+    zero = site.cast(_single(site, made[1]), KIND.FLOAT)
+    moved = site.op("Mul", site.cast(total, KIND.FLOAT), factor)
+    _saturated(site, moved, zero, kind, site.node.output[0])
+    return True
 
 
 def _qlinear_matmul(site: Site) -> bool:
-    a, b = _operand(site, 0, rows=True), _operand(site, 3, rows=False)
-    kind = site.kind(7)
-    if a is None or b is None or kind not in RANGES or site.shape(6) is None:
+    x, y = _Factor(0, 2, -2 if len(site.shape(0) or ()) > 1 else -1), _Factor(3, 5, -1)
+    total = _integer_matmul(site, x, y)
+    if total is None:
         return False
-    scale = site.cast(_single(site, 6), KIND.FLOAT)
-    zero = site.cast(_single(site, 7), KIND.FLOAT)
-    _saturated(site, site.op("Div", site.op("MatMul", a, b), scale), zero, kind, site.node.output[0])
-    return True
+    return _rescaled(site, total, (x.spread(site, 1), y.spread(site, 4)), (6, 7))
 
 
 def _single(site: Site, place: int) -> str:
@@ -159,31 +243,15 @@ def _single(site: Site, place: int) -> str:
 
 
 def _qlinear_conv(site: Site) -> bool:
-    shape, kernel = site.shape(0), site.shape(3)
-    kind = site.kind(7)
-    if shape is None or kernel is None or kind not in RANGES:
+    x, w = _Factor(0, 2, 0), _Factor(3, 5, 0)
+    total = _integer_conv(site, x, w)
+    if total is None:
         return False
-    factors: list[str] = []
-    for place, of in ((0, shape), (3, kernel)):
-        scale, zero = (
-            site.cast(_spread(site, site.input(place + k), site.shape(place + k) or (), of, 0, 0), KIND.FLOAT)
-            for k in (1, 2)
-        )
-        centred = site.op("Sub", site.cast(site.input(place), KIND.FLOAT), zero)
-        factors.append(site.op("Mul", centred, scale))
-    made = site.op("Conv", *factors, **_window(site))
+    channels = [-1] + [1] * (len(site.shape(0) or ()) - 2)
     if site.input(8):
-        both = site.op(
-            "Mul",
-            site.cast(_single(site, 1), KIND.FLOAT),
-            site.cast(_single(site, 4), KIND.FLOAT),
-        )
-        bias = site.op("Mul", site.cast(site.input(8), KIND.FLOAT), both)
-        made = site.op("Add", made, site.reshape(bias, [-1] + [1] * (len(shape) - 2)))
-    scale = site.cast(_single(site, 6), KIND.FLOAT)
-    zero = site.cast(_single(site, 7), KIND.FLOAT)
-    _saturated(site, site.op("Div", made, scale), zero, kind, site.node.output[0])
-    return True
+        total = site.op("Add", total, site.reshape(site.input(8), channels))
+    of_weights = site.cast(site.reshape(site.input(4), channels), KIND.FLOAT)
+    return _rescaled(site, total, (site.cast(_single(site, 1), KIND.FLOAT), of_weights), (6, 7))
 
 
 def _window(site: Site) -> dict[str, Any]:
@@ -191,42 +259,20 @@ def _window(site: Site) -> dict[str, Any]:
     return {name: site.option(name, None) for name in names}
 
 
-def _centred(site: Site, place: int, zero: int, axis: int) -> str | None:
-    """Return an operand of an integer product as f32, its zero point taken off."""
-    shape = site.shape(place)
-    if shape is None:
-        return None
-    x = site.cast(site.input(place), KIND.FLOAT)
-    if not site.input(zero):
-        return x
-    spread = _spread(site, site.input(zero), site.shape(zero) or (), shape, axis % len(shape), 0)
-    return site.op("Sub", x, site.cast(spread, KIND.FLOAT))
-
-
-_EXACT_TERMS = 2**24 // (255 * 255)
-"""Sums of so many products of bytes are exact in f32."""
-
-
 def _matmul_integer(site: Site) -> bool:
-    shape = site.shape(0)
-    if shape is None or shape[-1] > _EXACT_TERMS:
-        return False
-    a, b = _centred(site, 0, 2, -2), _centred(site, 1, 3, -1)
-    if a is None or b is None:
-        return False
-    site.cast(site.op("MatMul", a, b), KIND.INT32, output=site.node.output[0])
-    return True
+    total = _integer_matmul(
+        site, _Factor(0, 2, -2 if len(site.shape(0) or ()) > 1 else -1), _Factor(1, 3, -1)
+    )
+    if total is not None:
+        site.give(total)
+    return total is not None
 
 
 def _conv_integer(site: Site) -> bool:
-    kernel = site.shape(1)
-    if kernel is None or prod(kernel[1:]) > _EXACT_TERMS:
-        return False
-    x, w = _centred(site, 0, 2, 0), _centred(site, 1, 3, 0)
-    if x is None or w is None:
-        return False
-    site.cast(site.op("Conv", x, w, **_window(site)), KIND.INT32, output=site.node.output[0])
-    return True
+    total = _integer_conv(site, _Factor(0, 2, 0), _Factor(1, 3, 0))
+    if total is not None:
+        site.give(total)
+    return total is not None
 
 
 RULES: dict[str, Rule] = {

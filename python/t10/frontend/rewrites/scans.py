@@ -1,10 +1,10 @@
-"""Running sums and products, powers over windows, and products with a vector."""
+"""Running sums and products, and products with a vector."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from t10.frontend.rewrites.site import KIND, Rule, Site
+from t10.frontend.rewrites.site import Rule, Site
 
 MOST_STEPS = 512
 """Longer running products are left as they are, and refused by name."""
@@ -39,29 +39,6 @@ def _cumulative_sum(site: Site) -> bool:
     return True
 
 
-def _lp_pool(site: Site) -> bool:
-    """Write (sum of |x|^p over a window)^(1/p) as an average of powers, times the size of the window."""
-    shape, kernel = site.shape(0), site.option("kernel_shape", None)
-    if shape is None or not kernel or len(kernel) != 2 or site.kind(0) != KIND.FLOAT:
-        return False
-    p = int(site.option("p", 2))
-    x = site.input(0)
-    power = site.op("Mul", x, x) if p == 2 else site.op("Pow", site.op("Abs", x), site.scalar(p, KIND.FLOAT))
-    names = ("auto_pad", "ceil_mode", "dilations", "kernel_shape", "pads", "strides")
-    options = {name: site.option(name, None) for name in names}
-    if options["dilations"] is not None and all(step == 1 for step in options["dilations"]):
-        options["dilations"] = None
-    channels = shape[1]
-    if options["ceil_mode"]:
-        return False
-    ones = site.constant(np.ones((channels, 1, *kernel), np.float32))
-    options.pop("ceil_mode")
-    total = site.op("Conv", power, ones, group=channels, **options)
-    root = site.op("Sqrt", total) if p == 2 else site.op("Pow", total, site.scalar(1 / p, KIND.FLOAT))
-    site.give(root)
-    return True
-
-
 def _matmul(site: Site) -> bool:
     """Write a product of a vector and a stack of matrices with a dim of extent 1, which goes again."""
     a, b = site.shape(0), site.shape(1)
@@ -79,6 +56,5 @@ def _matmul(site: Site) -> bool:
 RULES: dict[str, Rule] = {
     "CumProd": _cumulative_product,
     "CumSum": _cumulative_sum,
-    "LpPool": _lp_pool,
     "MatMul": _matmul,
 }

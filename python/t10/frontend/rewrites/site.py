@@ -86,6 +86,11 @@ class Site:
                 return value.decode() if isinstance(value, bytes) else value
         return default
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """Return all attributes of the node by name."""
+        return {a.name: onnx.helper.get_attribute_value(a) for a in self.node.attribute}
+
     def op(self, operator: str, *inputs: str, output: str = "", **attributes: Any) -> str:
         """Write a node of one output and return its name; attributes that are None are left out."""
         return self.several(operator, inputs, (output,), **attributes)[0]

@@ -169,7 +169,7 @@ def _same_missing(
         return None
     modulus = lcm(*(ft[slot][axis] for slot in slots))
     output = len(spec.inputs)
-    if sharers(spec.rotatable[slots[0]], f_op) % modulus or (output in slots and ft[output][axis] != modulus):
+    if output in slots and ft[output][axis] != modulus:
         return None
     return (PhaseTerm(_missing(spec, f_op, slots[0]), 1, modulus, pace.lengths[axis] // modulus),)
 

@@ -106,8 +106,10 @@ void Builder::give(const poplar::VertexRef &vertex, const Field &field, unsigned
   const long long value = field.value[i];
   if (field.kind == Field::pointer) {
     const Tensor row = (*field.variable)[tile];
-    const Tensor rest = row.slice(elements(row, value), row.numElements());
-    graph.connect(vertex[field.name], rest.elementType() == field.type ? rest : rest.reinterpret(field.type));
+    const long long end = field.end[i];
+    const Tensor part =
+        row.slice(elements(row, value), end == end_of_row ? row.numElements() : elements(row, end));
+    graph.connect(vertex[field.name], part.elementType() == field.type ? part : part.reinterpret(field.type));
   } else if (field.kind == Field::unsigned_word) {
     graph.setInitialValue(vertex[field.name], static_cast<unsigned>(value));
   } else if (field.kind == Field::signed_word) {

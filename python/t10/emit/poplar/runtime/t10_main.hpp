@@ -164,6 +164,7 @@ inline Programs make_programs(Builder &builder, const Model &model, bool count_c
     builder.graph.createHostRead("cycles", programs.cycles);
   }
   Sequence run;
+  poplar::setFloatingPointBehaviour(builder.graph, run, model.floating_point, "floating point");
   run.add(builder.transfers(HostTensor::input));
   run.add(body);
   run.add(builder.transfers(HostTensor::output));

@@ -6,6 +6,7 @@
 
 #include "t10_tables.hpp"
 
+#include <poplar/CSRFunctions.hpp>
 #include <poplar/Graph.hpp>
 #include <poplar/Program.hpp>
 
@@ -22,7 +23,9 @@ using poplar::program::Copy;
 using poplar::program::Program;
 using poplar::program::Sequence;
 
-// A field of a vertex: a pointer into row `tile` of a variable, `value` bytes from its beginning, or a plain word.
+constexpr long long end_of_row = -1;
+
+// A field of a vertex: bytes `value` .. `end` - 1 of row `tile` of a variable, or a plain word.
 struct Field {
   enum Kind { pointer, unsigned_word, signed_word, float_bits };
   const char *name;
@@ -30,23 +33,26 @@ struct Field {
   const Tensor *variable;
   Type type;
   PerTile value;
+  PerTile end = end_of_row;
 };
 
-inline Field edge(const char *name, const Tensor &variable, PerTile offset_bytes = 0) {
-  return {name, Field::pointer, &variable, variable.elementType(), offset_bytes};
+inline Field edge(const char *name, const Tensor &variable, PerTile offset_bytes = 0, PerTile end = end_of_row) {
+  return {name, Field::pointer, &variable, variable.elementType(), offset_bytes, end};
 }
 // The same for a field whose elements have another type of the same size.
 inline Field edge_as(const char *name, Type type, const Tensor &variable, PerTile offset_bytes = 0) {
-  return {name, Field::pointer, &variable, type, offset_bytes};
+  return {name, Field::pointer, &variable, type, offset_bytes, end_of_row};
 }
 inline Field u32(const char *name, PerTile value) {
-  return {name, Field::unsigned_word, nullptr, poplar::UNSIGNED_INT, value};
+  return {name, Field::unsigned_word, nullptr, poplar::UNSIGNED_INT, value, end_of_row};
 }
 inline Field i32(const char *name, PerTile value) {
-  return {name, Field::signed_word, nullptr, poplar::INT, value};
+  return {name, Field::signed_word, nullptr, poplar::INT, value, end_of_row};
 }
 // A 32-bit float, given by its bits.
-inline Field f32(const char *name, PerTile bits) { return {name, Field::float_bits, nullptr, poplar::FLOAT, bits}; }
+inline Field f32(const char *name, PerTile bits) {
+  return {name, Field::float_bits, nullptr, poplar::FLOAT, bits, end_of_row};
+}
 
 // Constants that an exchange writes besides what it moves: `rows` are (tile, offset, bytes, count, step), `choice` says
 // which of `values` each row writes. A value is the bits of one element, in as many parts as Poplar has elements for it.
@@ -133,10 +139,12 @@ private:
   template <typename T> std::vector<T> repeated(const Bits &bits) const;
 };
 
-// What a program says of itself: a name, how many tiles it uses, and the function that makes its graph.
+// What a program says of itself: a name, how many tiles it uses, the floating-point mode that its code is written for,
+// and the function that makes its graph.
 struct Model {
   const char *name;
   unsigned n_tiles;
+  poplar::FloatingPointBehaviour floating_point;
   Sequence (*build)(Builder &);
 };
 

@@ -28,6 +28,7 @@ struct EngineData {
   std::map<const Node *, std::vector<Place>> places;
   std::map<std::string, std::pair<char *, char *>> buffers;
   std::uint64_t cycles = 0, n_compute_sets = 0, n_copies = 0, n_bytes_copied = 0;
+  bool is_loaded = false, has_mode = false;
 
   void prepare(const Node &node);
   void prepare_copy(const Node &node);
@@ -91,7 +92,12 @@ void EngineData::prepare_stream(const Node &node) {
   const DataStream &stream = graph->streams.at(node.stream);
   if (stream.to_device != to_device || stream.type != tensor.elementType() || stream.n_elements != tensor.numElements())
     throw control_program_error("stream " + node.stream + " does not fit its tensor");
-  memory->find(tensor, places[&node]);
+  if (to_device && memory->is_constant(tensor))
+    throw control_program_error("stream " + node.stream + " writes a constant");
+  std::vector<Place> &found = places[&node];
+  memory->find(tensor, found);
+  if (to_device)
+    check_copy(node.stream, {}, found, tensor.elementType().size());
 }
 
 void EngineData::prepare(const Node &node) {
@@ -103,8 +109,11 @@ void EngineData::prepare(const Node &node) {
     prepare_copy(node);
   else if ((node.kind == Node::copy_from_stream || node.kind == Node::copy_to_stream) && places.count(&node) == 0)
     prepare_stream(node);
-  else if ((node.kind == Node::undefine || node.kind == Node::end_count) && places.count(&node) == 0)
+  else if ((node.kind == Node::undefine || node.kind == Node::end_count) && places.count(&node) == 0) {
+    if (memory->is_constant(node.target))
+      throw control_program_error("WriteUndef of a constant");
     memory->find(node.target, places[&node]);
+  }
 }
 
 void EngineData::run_stream(const Node &node) {
@@ -135,7 +144,15 @@ void EngineData::run(const Node &node) {
     for (unsigned i = 0; i < node.count; ++i)
       run(*node.children[0]);
     return;
+  case Node::floating_point:
+    has_mode = true;
+    if (poplar_host::tiles() != nullptr)
+      poplar_host::tiles()->set_floating_point(node.count);
+    return;
   case Node::execute:
+    if (!has_mode)
+      throw application_runtime_error("compute set " + batches.at(node.count).name +
+                                      " runs before the floating-point mode is set, and what a device begins with is not public");
     ++n_compute_sets;
     cycles += run_batch(batches.at(node.count));
     return;
@@ -182,9 +199,15 @@ Executable compileGraph(const Graph &graph, ArrayRef<program::Program> programs,
 Engine::Engine(const Graph &graph, ArrayRef<program::Program> programs, const OptionFlags &)
     : data(prepared(graph, programs)) {}
 
-void Engine::load(const Device &) {}
+void Engine::load(const Device &) { data->is_loaded = true; }
 
-void Engine::run(unsigned number, const std::string &) { data->run(*data->programs.at(number)); }
+void Engine::run(unsigned number, const std::string &) {
+  if (!data->is_loaded)
+    throw application_runtime_error("an engine runs before it is loaded onto a device");
+  if (number >= data->programs.size())
+    throw application_runtime_error("there is no program " + std::to_string(number));
+  data->run(*data->programs[number]);
+}
 
 void Engine::connectStream(StringRef handle, void *begin, void *end) {
   if (data->graph->streams.count(handle.str()) == 0)

@@ -3,11 +3,13 @@
 
 #include "registry.hpp"
 
+#include <poplar/CSRFunctions.hpp>
 #include <poplar/CycleCount.hpp>
 #include <poplar/Graph.hpp>
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
 
 namespace poplar {
 
@@ -33,6 +35,7 @@ struct VertexData {
   const poplar_host::VertexType *type;
   long tile;
   std::uint64_t cycles;
+  bool has_cycles;
   std::vector<EdgeData> edges;
   std::vector<std::pair<unsigned, std::uint32_t>> words;
 };
@@ -49,11 +52,25 @@ struct GraphData {
   std::vector<ComputeSetData> compute_sets;
   std::map<std::string, DataStream> streams;
   std::map<std::string, Tensor> host_reads;
+  bool has_codelets = false;
 };
 
 Graph::Graph(const Target &target) : data(std::make_shared<GraphData>()) { data->target = target; }
 
 const Target &Graph::getTarget() const { return data->target; }
+
+// Codelets are linked into the program, which has them all; they must be there and added all the same.
+void Graph::addCodelets(ArrayRef<std::string> files, StringRef) {
+  for (const std::string &file : files)
+    if (!std::ifstream(file))
+      throw poplar_error("cannot read the codelets " + file);
+  data->has_codelets = true;
+}
+
+bool Graph::addCodelets(StringRef file, CodeletFileType, StringRef flags) {
+  addCodelets(std::vector<std::string>{file.str()}, flags);
+  return true;
+}
 
 Tensor Graph::addVariable(const Type &type, ArrayRef<std::size_t> shape, const DebugContext &debug) {
   std::size_t count = 1;
@@ -92,10 +109,11 @@ ComputeSet Graph::addComputeSet(const DebugContext &debug) {
 
 VertexRef Graph::addVertex(ComputeSet set, StringRef vertex_type) {
   const auto found = poplar_host::registry().find(vertex_type.str());
-  if (found == poplar_host::registry().end())
-    throw unknown_vertex_type("no codelet is named " + vertex_type.str());
+  if (!data->has_codelets || found == poplar_host::registry().end())
+    throw unknown_vertex_type(data->has_codelets ? "no codelet is named " + vertex_type.str()
+                                                 : "no codelets are added before vertex " + vertex_type.str());
   const auto number = static_cast<unsigned>(data->vertices.size());
-  data->vertices.push_back({&found->second, -1, 0, {}, {}});
+  data->vertices.push_back({&found->second, -1, 0, false, {}, {}});
   data->compute_sets.at(set.getId()).vertices.push_back(number);
   return VertexRef(number);
 }
@@ -135,6 +153,7 @@ void Graph::initialValue(const FieldRef &field, std::uint32_t bits, char kind) {
 
 void Graph::setPerfEstimate(const VertexRef &vertex, std::uint64_t cycles, std::uint64_t) {
   data->vertices.at(vertex.getId()).cycles = cycles;
+  data->vertices.at(vertex.getId()).has_cycles = true;
 }
 
 inline DataStream add_stream(GraphData &data, DataStream stream) {
@@ -159,6 +178,18 @@ Tensor cycleCount(Graph &graph, program::Sequence &sequence, unsigned tile, Sync
   program::Sequence counted({program::HostCount(true), sequence, program::HostCount(false, count)});
   sequence = counted;
   return count;
+}
+
+void setFloatingPointBehaviour(Graph &, program::Sequence &sequence, const FloatingPointBehaviour &behaviour,
+                               const DebugContext &debug) {
+  if (behaviour.inv || behaviour.div0 || behaviour.oflo)
+    throw poplar_error("floating-point exceptions (inv, div0, oflo) are not modelled on a host");
+  if (behaviour.esr)
+    throw poplar_error("stochastic rounding (esr) is not modelled on a host");
+  if (behaviour.nanoo && poplar_host::tiles() == nullptr)
+    throw poplar_error("f16 overflow to NaN (nanoo) is modelled for assembly only");
+  constexpr unsigned NANOO = 1u << 20;
+  sequence.add(program::HostMode(behaviour.nanoo ? NANOO : 0, debug));
 }
 
 } // namespace poplar

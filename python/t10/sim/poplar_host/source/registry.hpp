@@ -62,7 +62,7 @@ using Apart = std::vector<std::pair<std::string, std::string>>; // fields in dif
 
 struct VertexType {
   std::string name;
-  bool is_multi;
+  bool is_supervisor; // where its code is assembly
   std::size_t size; // bytes of an object
   std::vector<Field> fields;
   Apart apart;
@@ -86,18 +86,17 @@ template <typename V, typename F> Field field(const char *name, F V::*member) {
 template <typename V> void run_vertex(void *object) {
   V &vertex = *static_cast<V *>(object);
   if constexpr (std::is_base_of_v<poplar::MultiVertex, V>) {
-    for (unsigned worker = 0; worker < V::numWorkers(); ++worker)
+    for (unsigned worker = V::numWorkers(); worker-- != 0;) // no order is promised
       vertex.compute(worker);
   } else {
     vertex.compute();
   }
 }
 
-template <typename V> bool add_type(const char *name, std::vector<Field> fields, Apart apart = {}) {
+template <typename V> bool add_type(const char *name, std::vector<Field> fields, Apart apart, bool is_supervisor) {
   static_assert(std::is_trivially_copyable_v<V>, "a vertex is words");
-  const bool is_multi = std::is_base_of_v<poplar::MultiVertex, V>;
   return registry()
-      .emplace(name, VertexType{name, is_multi, sizeof(V), std::move(fields), std::move(apart), run_vertex<V>})
+      .emplace(name, VertexType{name, is_supervisor, sizeof(V), std::move(fields), std::move(apart), run_vertex<V>})
       .second;
 }
 
@@ -115,6 +114,8 @@ public:
   virtual void begin(unsigned n_tiles) = 0;
   // `n_bytes` of a tile's memory, aligned to 64 bytes.
   virtual char *take(unsigned tile, std::size_t n_bytes, const Demand &demand) = 0;
+  // Set $FP_ICTL of all tiles.
+  virtual void set_floating_point(unsigned fp_control) = 0;
   // Run a vertex on a tile and return its cycles: its words are in `object`, pointers as addresses of this machine.
   virtual std::uint64_t run(unsigned tile, const VertexType &type, const char *object) = 0;
 };

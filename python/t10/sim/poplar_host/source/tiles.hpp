@@ -86,6 +86,11 @@ public:
                                " do not fit beside each other (this host reuses no memory: run the C++ bodies)");
   }
 
+  void set_floating_point(unsigned fp_control) override {
+    for (int tile = 0; tile < machine->n_tiles(); ++tile)
+      machine->tile(tile).fp_initial = fp_control;
+  }
+
   std::uint64_t run(unsigned tile, const VertexType &type, const char *object) override {
     const char *own = memory.get() + std::size_t(tile) * bytes();
     char *word = memory.get() + std::size_t(tile) * bytes() + (state - code.shape.base);
@@ -103,7 +108,7 @@ public:
       std::memcpy(word, &value, sizeof value);
       word += sizeof value;
     }
-    const auto kind = type.is_multi ? t10::isa::VertexKind::kMulti : t10::isa::VertexKind::kSupervisor;
+    const auto kind = type.is_supervisor ? t10::isa::VertexKind::kSupervisor : t10::isa::VertexKind::kMulti;
     try {
       return static_cast<std::uint64_t>(machine->run_vertex(static_cast<int>(tile), entry(type), state, kind));
     } catch (const t10::isa::Trap &trap) {

@@ -16,7 +16,7 @@ struct Instance {
 struct Access {
   const char *begin, *end;
   bool is_written;
-  unsigned vertex;
+  unsigned vertex, field;
 };
 
 struct Batch {
@@ -57,20 +57,73 @@ inline Place edge_place(const ComputeSetData &set, const TileMemory &memory, con
   return place;
 }
 
-// Two vertices may not write into one 32-bit word, nor one read what another writes.
+// Edges that are written overlap no other: of one vertex to the byte, of two to the 32-bit word.
 inline void check_accesses(const GraphData &graph, const ComputeSetData &set, std::vector<Access> &accesses) {
   std::sort(accesses.begin(), accesses.end(), [](const Access &a, const Access &b) { return a.begin < b.begin; });
-  const Access *furthest = nullptr, *furthest_written = nullptr;
+  const auto name = [&](const Access &access) {
+    const VertexData &vertex = graph.vertices[access.vertex];
+    return described(set, vertex, vertex.type->fields[access.field].name);
+  };
+  const auto words = [](const Access &access) {
+    return reinterpret_cast<std::uintptr_t>(access.end - 1) / WORD_BYTES;
+  };
+  // Of all edges before, and of those that are written, the one that reaches furthest, and the furthest of another vertex.
+  struct Furthest {
+    const Access *first = nullptr, *other = nullptr;
+    void add(const Access &access) {
+      if (first == nullptr || access.end > first->end) {
+        if (first != nullptr && first->vertex != access.vertex)
+          other = first;
+        first = &access;
+      } else if (access.vertex != first->vertex && (other == nullptr || access.end > other->end)) {
+        other = &access;
+      }
+    }
+  } all, written;
   for (const Access &access : accesses) {
-    const Access *other = access.is_written ? furthest : furthest_written;
-    if (other != nullptr && other->end > access.begin && other->vertex != access.vertex)
-      throw graph_connection_error(described(set, graph.vertices[access.vertex], "") + " and " +
-                                   described(set, graph.vertices[other->vertex], "") +
-                                   " touch the same words, and one writes them");
-    if (furthest == nullptr || access.end > furthest->end)
-      furthest = &access;
-    if (access.is_written && (furthest_written == nullptr || access.end > furthest_written->end))
-      furthest_written = &access;
+    const Furthest &before = access.is_written ? all : written;
+    for (const Access *one : {before.first, before.other}) {
+      if (one == nullptr)
+        continue;
+      if (one->vertex == access.vertex && one->end > access.begin)
+        throw graph_connection_error(name(access) + " and " + name(*one) +
+                                     " overlap, and the vertex writes one of them (expected one edge)");
+      if (one->vertex != access.vertex &&
+          words(*one) >= reinterpret_cast<std::uintptr_t>(access.begin) / WORD_BYTES)
+        throw graph_connection_error(name(access) + " and " + name(*one) + " touch the same words, and one writes them");
+    }
+    all.add(access);
+    if (access.is_written)
+      written.add(access);
+  }
+}
+
+// Every field is given once.
+inline void check_fields(const ComputeSetData &set, const VertexData &vertex) {
+  std::vector<unsigned> times(vertex.type->fields.size());
+  for (const EdgeData &edge : vertex.edges)
+    ++times[edge.field];
+  for (const auto &[field, bits] : vertex.words)
+    ++times[field];
+  for (std::size_t i = 0; i < times.size(); ++i)
+    if (times[i] != 1)
+      throw graph_connection_error(described(set, vertex, vertex.type->fields[i].name) + " is given " +
+                                   std::to_string(times[i]) + " times (expected once)");
+}
+
+// Fields in different memory elements do not overlap; `accesses` ends with those of the vertex.
+inline void check_apart(const ComputeSetData &set, const VertexData &vertex, const std::vector<Access> &accesses) {
+  const auto of_field = [&](const std::string &name) {
+    std::size_t i = accesses.size() - vertex.edges.size();
+    while (vertex.type->fields[accesses[i].field].name != name)
+      ++i;
+    return accesses[i];
+  };
+  for (const auto &[first, second] : vertex.type->apart) {
+    const Access a = of_field(first), b = of_field(second);
+    if (a.begin < b.end && b.begin < a.end)
+      throw memory_elem_constraints_error(described(set, vertex, first) + " and " + second +
+                                          " overlap, but their constraint is different memory elements");
   }
 }
 
@@ -82,8 +135,9 @@ inline Batch make_batch(const GraphData &graph, const TileMemory &memory, const 
     const VertexData &vertex = graph.vertices[number];
     if (vertex.tile < 0)
       throw invalid_tile_mapping(described(set, vertex, "") + " has no tile");
-    if (vertex.edges.size() + vertex.words.size() != vertex.type->fields.size())
-      throw graph_connection_error(described(set, vertex, "") + " has fields without a value, or with two");
+    if (!vertex.has_cycles)
+      throw missing_perf_estimate(described(set, vertex, "") + " has no estimate of its cycles");
+    check_fields(set, vertex);
     const std::size_t object = batch.objects.size();
     batch.objects.resize(object + (vertex.type->size + OBJECT_ALIGNMENT - 1) / OBJECT_ALIGNMENT * OBJECT_ALIGNMENT);
     for (const auto &[field, bits] : vertex.words)
@@ -94,16 +148,13 @@ inline Batch make_batch(const GraphData &graph, const TileMemory &memory, const 
       std::memcpy(&batch.objects[object + field.offset], &place.address, sizeof place.address);
       const std::size_t size = field.type.size();
       const bool is_written = field.direction != poplar_host::Direction::in;
-      const auto begin = reinterpret_cast<std::uintptr_t>(place.address);
-      const auto end = reinterpret_cast<std::uintptr_t>(place.address + place.count * size);
-      accesses.push_back({reinterpret_cast<const char *>(begin - begin % WORD_BYTES),
-                          reinterpret_cast<const char *>((end + WORD_BYTES - 1) / WORD_BYTES * WORD_BYTES), is_written,
-                          number});
+      accesses.push_back({place.address, place.address + place.count * size, is_written, number, edge.field});
       if (is_written)
         batch.guarded.push_back({place.piece, size});
       if (field.direction == poplar_host::Direction::out)
         batch.undefined.push_back({place.address, place.count * size});
     }
+    check_apart(set, vertex, accesses);
     batch.instances.push_back({vertex.type->run, object, &vertex});
     batch.cycles = std::max(batch.cycles, vertex.cycles);
   }

@@ -67,6 +67,12 @@ struct unknown_field : poplar_error {
 struct control_program_error : poplar_error {
   using poplar_error::poplar_error;
 };
+struct memory_elem_constraints_error : poplar_error {
+  using poplar_error::poplar_error;
+};
+struct missing_perf_estimate : poplar_error {
+  using poplar_error::poplar_error;
+};
 struct application_runtime_error : poplar_error {
   using poplar_error::poplar_error;
 };

@@ -39,9 +39,8 @@ public:
   explicit Graph(const Device &device) : Graph(device.getTarget()) {}
 
   const Target &getTarget() const;
-  // Codelets are linked into the program: the registry that was made of codelets.cpp has them all.
-  bool addCodelets(StringRef, CodeletFileType = CodeletFileType::Auto, StringRef = "") { return true; }
-  void addCodelets(ArrayRef<std::string>, StringRef = "") {}
+  bool addCodelets(StringRef file, CodeletFileType type = CodeletFileType::Auto, StringRef flags = "");
+  void addCodelets(ArrayRef<std::string> files, StringRef flags = "");
 
   Tensor addVariable(const Type &type, ArrayRef<std::size_t> shape, const DebugContext &debug = {});
   template <typename T>

@@ -1,4 +1,5 @@
-// 16-bit floats on a host: stored as their bits, computed with as 32-bit floats, rounded to nearest even.
+// 16-bit floats on a host: stored as their bits, computed with as 32-bit floats, rounded to nearest even. As on a tile
+// that makes no NaN of overflow, finite numbers out of range become the largest; infinities stay.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +30,7 @@ private:
     if (magnitude > 0x7f800000)
       return static_cast<std::uint16_t>(sign | 0x7e00 | (magnitude >> 13 & 0x3ff));
     if (magnitude >= 0x477ff000) // rounds to more than the largest half
-      return static_cast<std::uint16_t>(sign | 0x7c00);
+      return static_cast<std::uint16_t>(sign | (magnitude < 0x7f800000 ? 0x7bff : 0x7c00));
     if (magnitude < 0x38800000) { // a denormal half: let the addition of 0.5 round it to a multiple of 2^-24
       float shifted;
       std::memcpy(&shifted, &magnitude, sizeof shifted);

@@ -27,11 +27,11 @@ namespace program {
 
 // One step, not part of Poplar's interface.
 struct Node {
-  enum Kind { sequence, repeat, execute, copy, copy_from_stream, copy_to_stream, undefine, begin_count, end_count };
+  enum Kind { sequence, repeat, execute, copy, copy_from_stream, copy_to_stream, undefine, begin_count, end_count, floating_point };
   Kind kind;
   std::string name;
   std::vector<std::shared_ptr<const Node>> children;
-  unsigned count = 0; // of a repeat; number of the compute set of an execute
+  unsigned count = 0; // of a repeat; number of the compute set of an execute; $FP_CTL
   Tensor source, target;
   std::string stream;
 };
@@ -89,6 +89,13 @@ class HostCount : public Program {
 public:
   explicit HostCount(bool begin, const Tensor &target = {})
       : Program(Node{begin ? Node::begin_count : Node::end_count, "", {}, 0, {}, target, ""}) {}
+};
+
+// Not part of Poplar's interface: sets the floating-point mode of all tiles.
+class HostMode : public Program {
+public:
+  HostMode(unsigned fp_control, const DebugContext &debug)
+      : Program(Node{Node::floating_point, debug.path(), {}, fp_control, {}, {}, ""}) {}
 };
 
 } // namespace program

@@ -1,0 +1,73 @@
+"""The two references: ONNX's reference evaluator, in double where results are rounded, and ONNX Runtime."""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from onnx.reference import ReferenceEvaluator
+
+from t10.conformance.grid.cases import GridCase, build, newest_schemas
+from t10.conformance.grid.tolerances import Tolerance
+
+Arrays = dict[str, NDArray[Any]]
+
+_evaluator: Any = ReferenceEvaluator
+
+
+class References:
+    """What both references give for one model; either may have no kernel for it."""
+
+    def __init__(self, case: GridCase, tolerance: Tolerance) -> None:
+        """Prepare both; a session is made once per model."""
+        self.is_promoted = tolerance.kind != "exact" and _takes_double(case)
+        self._model = build(case, promoted=self.is_promoted)
+        self._session: Any = None
+        self._plain = build(case)
+
+    def evaluator(self, inputs: Mapping[str, NDArray[Any]], *, absolute: bool = False) -> Arrays | None:
+        """Return what the reference evaluator gives, in double where promoted; `absolute` takes magnitudes of inputs."""
+        wide = {name: self._widened(array, absolute=absolute) for name, array in inputs.items()}
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                found = _evaluator(self._model).run(None, wide)
+        except Exception:  # numpy, and whatever an operator's reference is written with
+            return None
+        names = [value.name for value in self._model.graph.output]
+        return {name: np.asarray(value) for name, value in zip(names, found, strict=True)}
+
+    def _widened(self, array: NDArray[Any], *, absolute: bool) -> NDArray[Any]:
+        is_float = array.dtype.kind == "f" or array.dtype.name == "bfloat16"
+        wide = array.astype(np.float64) if self.is_promoted and is_float else array
+        return np.abs(wide) if absolute and is_float else wide
+
+    def runtime(self, inputs: Mapping[str, NDArray[Any]]) -> Arrays | None:
+        """Return what ONNX Runtime gives."""
+        runtime: Any = importlib.import_module("onnxruntime")
+        try:
+            if self._session is None:
+                options = runtime.SessionOptions()
+                options.log_severity_level = 4
+                options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
+                options.intra_op_num_threads = 1
+                self._session = runtime.InferenceSession(
+                    self._plain.SerializeToString(), options, providers=["CPUExecutionProvider"]
+                )
+            found = self._session.run(None, dict(inputs))
+        except Exception:  # onnxruntime raises classes of its own without a common base
+            return None
+        names = [value.name for value in self._plain.graph.output]
+        return {name: np.asarray(value) for name, value in zip(names, found, strict=True)}
+
+
+def _takes_double(case: GridCase) -> bool:
+    """Return whether every input of floating point could be double."""
+    schema = newest_schemas()[case.structure.operator]
+    floats = [v for v, name in case.types.items() if name in ("float16", "float", "bfloat16")]
+    taken = {each.type_param_str: each.allowed_type_strs for each in schema.type_constraints}
+    return bool(floats) and all("tensor(double)" in taken.get(v, ()) for v in floats)

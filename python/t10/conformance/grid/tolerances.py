@@ -1,0 +1,73 @@
+"""What a result may differ by, operator class by operator class: the one place, and what docs/numerics.md states.
+
+A result y of a reference r is right if it has the same bits (0 and -0 are told apart, all NaN are alike), or
+
+    exact     never else
+    rounded   |y - r| <= ulps units in the last place of r
+    summed    |y - r| <= ulps units in the last place of the sum of |terms|
+    composed  |y - r| <= ulps units in the last place of the largest |r|
+
+in the type of the result. Integers and booleans are always exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Class = Literal["exact", "rounded", "summed", "composed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """The class of an operator's results, and units in the last place that f32 and f16 results may differ by."""
+
+    kind: Class
+    ulps_f32: float = 0.0
+    ulps_f16: float = 0.0
+
+    def ulps(self, dtype: str) -> float:
+        """Return the units in the last place of results of a type; float64 has those of f32."""
+        return self.ulps_f16 if dtype in ("float16", "bfloat16") else self.ulps_f32
+
+
+_SUM = Tolerance("summed", 8, 1)
+_COMPOSED = Tolerance("composed", 64, 4)
+_FUNCTION = Tolerance("rounded", 4, 1)
+
+TOLERANCES: dict[str, Tolerance] = {
+    **dict.fromkeys(
+        (
+            "Abs", "Add", "And", "ArgMax", "ArgMin", "BitCast", "BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr",
+            "BitwiseXor", "Cast", "CastLike", "Ceil", "CenterCropPad", "Clip", "Compress", "Concat", "Constant",
+            "ConstantOfShape", "ConvInteger", "DepthToSpace", "DequantizeLinear", "Div", "Dropout", "Equal", "Expand",
+            "EyeLike", "Flatten", "Floor", "Gather", "GatherElements", "GatherND", "GlobalMaxPool", "Greater",
+            "GreaterOrEqual", "Hardmax", "Identity", "IsInf", "IsNaN", "Less", "LessOrEqual", "MatMulInteger", "Max",
+            "MaxPool", "MaxUnpool", "Min", "Mod", "Mul", "Neg", "Not", "OneHot", "Or", "PRelu", "Pad", "QuantizeLinear",
+            "Range", "Reciprocal", "ReduceMax", "ReduceMin", "Relu", "Reshape", "ReverseSequence", "Round", "Scatter",
+            "ScatterElements", "ScatterND", "Shape", "Sign", "Size", "Slice", "SpaceToDepth", "Split", "Sqrt",
+            "Squeeze", "Sub", "TensorScatter", "ThresholdedRelu", "Tile", "TopK", "Transpose", "Trilu", "Unique",
+            "Unsqueeze", "Where", "Xor", "LeakyRelu", "Shrink",
+        ),
+        Tolerance("exact"),
+    ),
+    **dict.fromkeys(
+        (
+            "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Cos", "Cosh", "Erf", "Exp", "Log", "Pow", "Sigmoid", "Sin",
+            "Sinh", "Softplus", "Softsign", "Tan", "Tanh",
+        ),
+        _FUNCTION,
+    ),
+    **dict.fromkeys(
+        (
+            "AveragePool", "Conv", "ConvTranspose", "CumSum", "Einsum", "Gemm", "GlobalAveragePool", "MatMul", "Mean",
+            "ReduceL1", "ReduceMean", "ReduceSum", "ReduceSumSquare", "Sum", "Col2Im", "DFT", "STFT", "CausalConvWithState",
+        ),
+        _SUM,
+    ),
+}  # fmt: skip
+
+
+def tolerance_of(operator: str) -> Tolerance:
+    """Return the tolerance of an operator; what no row names is composed of several steps."""
+    return TOLERANCES.get(operator, _COMPOSED)

@@ -1,0 +1,94 @@
+"""The numbers of the grid: extremes of a type, its full range, small numbers, and small ones with a few specials."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+ValueClass = Literal["extreme", "full", "small", "sparse"]
+VALUE_CLASSES: tuple[ValueClass, ...] = ("extreme", "full", "small", "sparse")
+
+POSITIVE = frozenset({"x_scale", "y_scale", "a_scale", "b_scale", "w_scale", "input_var", "var"})
+"""Inputs that are positive by their meaning: scales and variances."""
+
+_SMALL_INTEGER = 9
+_LEAST_EXPONENT_OF_F16, _MOST_EXPONENT_OF_F16 = -24, 16
+_POWERS = (31, 63, 24, 11, 16)
+"""Where words end, and the integers that f32 and f16 hold exactly."""
+
+
+def is_float(dtype: np.dtype[Any]) -> bool:
+    """Return whether a type is one of floating point, those of ml_dtypes included."""
+    return dtype.kind == "f" or dtype == np.dtype(ml_dtypes.bfloat16)
+
+
+def specials(dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return the extreme values of a type, each once."""
+    if dtype == np.bool_:
+        return np.array([False, True])
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        found = [0, 1, 2, 3, info.max, info.min, info.max - 1, info.min + 1, info.max // 2, 7, 100]
+        found += [-1, -2, -7] if dtype.kind == "i" else [info.max - 7]
+        found += [s * (1 << p) + d for p in (31, 63, 32, 24, 16, 15, 8, 7) for s in (1, -1) for d in (0, -1)]
+        kept = dict.fromkeys(value for value in found if info.min <= value <= info.max)
+        return np.array(list(kept), dtype)
+    info: Any = ml_dtypes.finfo(dtype)
+    largest, normal, least = float(info.max), float(info.smallest_normal), float(info.smallest_subnormal)
+    ones = [
+        0.0,
+        largest,
+        normal,
+        least,
+        normal - least,
+        1.0,
+        0.5,
+        1.5,
+        2.5,
+        3.0,
+        1.0 - float(info.epsneg),
+        88.5,
+    ]
+    ones += [np.inf, 0.75, 10.5, 1e-3, 1e4] + [float(1 << p) for p in _POWERS]
+    with np.errstate(over="ignore"):
+        both = np.array([*ones, *(-x for x in ones), np.nan]).astype(dtype)
+    bits = both.view(f"u{dtype.itemsize}")
+    return both[np.sort(np.unique(bits, return_index=True)[1])]
+
+
+def draw(
+    dtype: np.dtype[Any], shape: tuple[int, ...], kind: ValueClass, seed: tuple[int, ...], number: int
+) -> NDArray[Any]:
+    """Return values of a class; `number` is the input's, so that of two inputs every pair of extremes meets."""
+    rng, n = np.random.default_rng((*seed, number)), int(np.prod(shape))
+    if kind == "extreme":
+        values = specials(dtype)
+        places = np.arange(n) if number == 0 else np.arange(n) // len(values) + number * np.arange(n)
+        return values[places % len(values)].reshape(shape)
+    if dtype == np.bool_:
+        return rng.random(shape) < 0.5
+    if dtype.kind in "iu":
+        if kind == "full":
+            return np.frombuffer(rng.bytes(n * dtype.itemsize), dtype).reshape(shape).copy()
+        low = -_SMALL_INTEGER if dtype.kind == "i" else 0
+        return rng.integers(low, _SMALL_INTEGER + 1, shape).astype(dtype)
+    if kind == "full":
+        bits = np.frombuffer(rng.bytes(n * dtype.itemsize), dtype).reshape(shape).copy()
+        with np.errstate(invalid="ignore"):
+            return np.where(np.isfinite(bits.astype(np.float64)), bits, dtype.type(1)).astype(dtype)
+    found = (rng.standard_normal(shape) * 2).astype(dtype)
+    if kind == "sparse" and n:
+        places = rng.choice(n, max(1, n // 16), replace=False)
+        found.flat[places] = np.array([np.inf, np.nan, -np.inf, 0.0, -0.0]).astype(dtype)[
+            (np.arange(len(places)) + number) % 5
+        ]
+    return found
+
+
+def positive(values: NDArray[Any]) -> NDArray[Any]:
+    """Return values that may be scales or variances: between 1/16 and 4."""
+    found = np.nan_to_num(np.abs(values.astype(np.float64)), nan=1.0, posinf=2.0)
+    return np.clip(found, 1 / 16, 4).astype(values.dtype)

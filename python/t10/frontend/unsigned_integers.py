@@ -1,0 +1,292 @@
+"""Unsigned integers as what is lowered: uint32 as int32 with operators that give the same bits, uint8 in int32.
+
+    uint32   x + y, x * y, bits     the same of int32
+             x < y, max, min        of x and y with their first bit flipped, which orders them alike
+             x / y                  ((x >> 1) / y) << 1, and one more where the rest is not below y
+    uint8    max, min, x < y        as they are: torch-mlir reads them without sign
+             x / y, ReduceMax       in int32, which holds every uint8
+
+The lowering has no casts to uint32, and reads some operands with a sign where their type has none.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from onnx import numpy_helper
+
+from t10.frontend.rewrites.apply import rewrite_by
+from t10.frontend.rewrites.site import KIND, Rule, Site
+from t10.frontend.unsupported import STANDARD_DOMAINS, UnsupportedNode, unsupported
+
+_DECLARED = {KIND.UINT8: "ui8", KIND.UINT32: "ui32"}
+
+_FIRST_BIT = -(2**31)
+_FLOATS = frozenset({KIND.FLOAT, KIND.FLOAT16, KIND.DOUBLE})
+
+_MOVING = frozenset(
+    {
+        *("Compress", "Concat", "DepthToSpace", "Expand", "Flatten", "Gather", "GatherElements", "GatherND"),
+        *("Identity", "Pad", "Reshape", "ReverseSequence", "ScatterElements", "ScatterND", "Shape", "Size", "Slice"),
+        *("SpaceToDepth", "Split", "Squeeze", "Tile", "Transpose", "Trilu", "Unsqueeze", "Where"),
+    }
+)  # fmt: skip
+"""Operators that hand elements on as they are (and may add them up)."""
+
+_SAME_OF_WORDS = _MOVING | {
+    *("Add", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "CumSum", "Einsum", "Equal", "Gemm", "MatMul"),
+    *("Mul", "ReduceProd", "ReduceSum", "ReduceSumSquare", "Sub", "Sum"),
+}  # fmt: skip
+"""Operators whose bits do not depend on the sign."""
+
+_SAME_OF_BYTES = _SAME_OF_WORDS | {
+    *("ArgMax", "ArgMin", "BitShift", "Cast", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Max", "Min"),
+    *("Sign", "TopK"),
+}  # fmt: skip
+"""Operators that torch-mlir, or what is done before it, computes without sign where their type has none."""
+
+
+def beyond_unsigned(model: Any, source: str) -> list[UnsupportedNode]:
+    """Return the nodes that compute with unsigned integers and have no way to. Called with inferred types."""
+    kinds = _kinds(model.graph)
+    found: list[UnsupportedNode] = []
+    for node in model.graph.node:
+        touched = {kinds.get(name) for name in (*node.input, *node.output)}
+        for kind, known in (
+            (KIND.UINT8, _SAME_OF_BYTES | {*_BYTES}),
+            (KIND.UINT32, _SAME_OF_WORDS | {*_WORDS}),
+        ):
+            is_known = node.op_type in known and not _picks(node)
+            if kind in touched and node.domain in STANDARD_DOMAINS and not is_known:
+                reason = f"is not computed with elements of type {KIND.DataType.Name(kind).lower()}"
+                found.append(
+                    unsupported(node, source, reason, "cast them to int32 before it, and the result back")
+                )
+                break
+    return found
+
+
+def expand_unsigned(model: Any) -> None:
+    """Rewrite, in place, what computes with unsigned integers; uint32 is int32 from here on.
+
+    Called on a model with inferred types and shapes, of nodes that are not `beyond_unsigned`.
+    """
+    graph = model.graph
+    words = {name for name, kind in _kinds(graph).items() if kind == KIND.UINT32}
+    rewrite_by(model, {operator: _by_type(operator) for operator in {*_WORDS, *_BYTES}})
+    for value in (*graph.input, *graph.value_info, *graph.output):
+        if value.name in words:
+            value.type.tensor_type.elem_type = KIND.INT32
+    for tensor in graph.initializer:
+        if tensor.data_type == KIND.UINT32:
+            tensor.CopyFrom(
+                numpy_helper.from_array(numpy_helper.to_array(tensor).view(np.int32), tensor.name)
+            )
+
+
+def declared_unsigned(model: Any) -> dict[str, str]:
+    """Return what inputs and outputs that are integers without a sign are declared as."""
+    values = (*model.graph.input, *model.graph.output)
+    kinds = {value.name: value.type.tensor_type.elem_type for value in values}
+    return {name: _DECLARED[kind] for name, kind in kinds.items() if kind in _DECLARED}
+
+
+def without_sign(values: NDArray[Any]) -> NDArray[Any]:
+    """Return the same bits as the lowered model holds them: integers have a sign there."""
+    return values.view(np.dtype(f"i{values.dtype.itemsize}")) if values.dtype.kind == "u" else values
+
+
+def _kinds(graph: Any) -> dict[str, int]:
+    values = (*graph.input, *graph.value_info, *graph.output)
+    kinds = {value.name: value.type.tensor_type.elem_type for value in values}
+    return kinds | {tensor.name: tensor.data_type for tensor in graph.initializer}
+
+
+def _picks(node: Any) -> bool:
+    """Return whether a scatter keeps the larger or smaller of two elements."""
+    return any(
+        attribute.name == "reduction" and attribute.s in (b"max", b"min") for attribute in node.attribute
+    )
+
+
+def _by_type(operator: str) -> Rule:
+    """Return the rule of an operator for the unsigned type that it computes with."""
+
+    def rule(site: Site) -> bool:
+        names = (*site.node.input, *site.node.output)
+        kinds = {site.facts.kinds.get(name) for name in names if name}
+        table = _WORDS if KIND.UINT32 in kinds else _BYTES if KIND.UINT8 in kinds else _SIGNED
+        return operator in table and table[operator](site)
+
+    return rule
+
+
+# --- uint32 --------------------------------------------------------------------------------------------------------
+
+
+def _word(site: Site, value: int) -> str:
+    return site.scalar(value if value < 2**31 else value - 2**32, KIND.INT32)
+
+
+def _flipped(site: Site, x: str, output: str = "") -> str:
+    """Write a word with its first bit flipped: words without sign in the order of those with one."""
+    return site.op("Add", x, _word(site, _FIRST_BIT), output=output)
+
+
+def _ordered(site: Site) -> bool:
+    """Write an operator that depends on the order alone on flipped words; flip what it picks of them back."""
+    node, kinds = site.node, site.facts.kinds
+    inputs = [_flipped(site, name) if kinds.get(name) == KIND.UINT32 else name for name in node.input]
+    names = [site.fresh("picked") if kinds.get(name) == KIND.UINT32 else name for name in node.output]
+    site.several(node.op_type, inputs, names, **site.options)
+    for name, output in zip(names, node.output, strict=True):
+        if name != output:
+            _flipped(site, name, output=output)
+    return True
+
+
+def _clip(site: Site) -> bool:
+    """Write `Min(Max(x, low), high)`, on flipped words where they are words."""
+    is_word = site.kind(0) == KIND.UINT32
+    x, low, high = (_flipped(site, name) if name and is_word else name for name in map(site.input, range(3)))
+    x = site.op("Max", x, low) if low else x
+    x = site.op("Min", x, high) if high else x
+    if is_word:
+        _flipped(site, x, output=site.node.output[0])
+    else:
+        site.give(x)
+    return True
+
+
+def _shifted_right(site: Site, x: str, n_bits: int) -> str:
+    """Write a word shifted to the right by 1 to 30 bits, zeros from the left: of all but its first bit, and of that."""
+    is_set = site.op("Less", x, _word(site, 0))
+    rest = site.op("Div", site.op("Where", is_set, _flipped(site, x), x), _word(site, 1 << n_bits))
+    first = site.op("Where", is_set, _word(site, 1 << (31 - n_bits)), _word(site, 0))
+    return site.op("Add", rest, first)
+
+
+def _shift(site: Site) -> bool:
+    """Write a shift by as many steps as the count has bits."""
+    x, count = site.input(0), site.input(1)
+    is_left = site.option("direction", "") == "LEFT"
+    for bit in (16, 8, 4, 2, 1):
+        bits = site.op("Mod", site.op("Div", count, _word(site, bit)), _word(site, 2))
+        moved = site.op("Mul", x, _word(site, 1 << bit)) if is_left else _shifted_right(site, x, bit)
+        x = site.op("Where", site.op("Equal", bits, _word(site, 0)), x, moved)
+    site.give(x)
+    return True
+
+
+def _quotient(site: Site) -> str:
+    """Write the quotient without sign."""
+    x, y = site.input(0), site.input(1)
+    is_large = site.op("Less", y, _word(site, 0))
+    divisor = site.op("Where", is_large, _word(site, 1), y)
+    half = site.op("Div", _shifted_right(site, x, 1), divisor)
+    double = site.op("Add", half, half)
+    rest = site.op("Sub", x, site.op("Mul", double, divisor))
+    made = site.op("Add", double, _at_least(site, rest, y))
+    return site.op("Where", is_large, _at_least(site, x, y), made)
+
+
+def _at_least(site: Site, x: str, y: str) -> str:
+    """Write 1 where x is not below y without sign, 0 elsewhere."""
+    return site.cast(site.op("GreaterOrEqual", _flipped(site, x), _flipped(site, y)), KIND.INT32)
+
+
+def _divide(site: Site) -> bool:
+    site.give(_quotient(site))
+    return True
+
+
+def _remainder(site: Site) -> bool:
+    product = site.op("Mul", _quotient(site), site.input(1))
+    site.op("Sub", site.input(0), product, output=site.node.output[0])
+    return True
+
+
+def _sign(site: Site) -> bool:
+    site.cast(site.cast(site.input(0), KIND.BOOL), KIND.INT32, output=site.node.output[0])
+    return True
+
+
+def _absolute(site: Site) -> bool:
+    site.give(site.input(0))
+    return True
+
+
+def _absolute_sum(site: Site) -> bool:
+    site.several("ReduceSum", list(site.node.input), list(site.node.output), **site.options)
+    return True
+
+
+def _cast(site: Site) -> bool:
+    """Write a conversion from or to words."""
+    kind, to, output = site.kind(0), int(site.option("to", 0)), site.node.output[0]
+    x = site.input(0)
+    if kind == KIND.UINT32 and to in (KIND.UINT32, KIND.INT32):
+        site.give(x)
+    elif kind == KIND.UINT32 and to in _FLOATS:
+        # Both halves are exact, so that their sum alone rounds.
+        inner = KIND.FLOAT if to == KIND.FLOAT16 else to
+        upper = _shifted_right(site, x, 16)
+        lower = site.op("Sub", x, site.op("Mul", upper, _word(site, 1 << 16)))
+        scaled = site.op("Mul", site.cast(upper, inner), site.scalar(65536, inner))
+        site.cast(site.op("Add", scaled, site.cast(lower, inner)), to, output=output)
+    elif kind == KIND.UINT32 and to == KIND.INT64:
+        wide = site.cast(x, KIND.INT64)
+        moved = site.op("Add", wide, site.scalar(2**32, KIND.INT64))
+        site.op("Where", site.op("Less", x, _word(site, 0)), moved, wide, output=output)
+    elif kind == KIND.UINT32:
+        site.cast(x, to, output=output)
+    elif kind in (KIND.FLOAT, KIND.DOUBLE):
+        limit = site.scalar(2.0**31, kind)
+        is_large = site.op("GreaterOrEqual", x, limit)
+        upper = _flipped(site, site.cast(site.op("Sub", x, limit), KIND.INT32))
+        site.op("Where", is_large, upper, site.cast(x, KIND.INT32), output=output)
+    elif kind:
+        site.cast(x, KIND.INT32, output=output)
+    return bool(kind)
+
+
+_WORDS: dict[str, Rule] = {
+    **dict.fromkeys(("ArgMax", "ArgMin", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Max", "Min"), _ordered),
+    **dict.fromkeys(("ReduceMax", "ReduceMin", "TopK"), _ordered),
+    "Abs": _absolute, "BitShift": _shift, "Cast": _cast, "Clip": _clip, "Div": _divide, "Mod": _remainder,
+    "ReduceL1": _absolute_sum, "Sign": _sign,
+}  # fmt: skip
+
+
+# --- uint8 ---------------------------------------------------------------------------------------------------------
+
+
+def _widened(site: Site) -> bool:
+    """Write the operator in int32, what it makes of it cut to bytes."""
+    node, kinds = site.node, site.facts.kinds
+    inputs = [site.cast(name, KIND.INT32) if kinds.get(name) == KIND.UINT8 else name for name in node.input]
+    names = [site.fresh("wide") if kinds.get(name) == KIND.UINT8 else name for name in node.output]
+    site.several(node.op_type, inputs, names, **site.options)
+    for name, output in zip(names, node.output, strict=True):
+        if name != output:
+            site.cast(name, KIND.UINT8, output=output)
+    return True
+
+
+def _max_pool(site: Site) -> bool:
+    """Write the maximum of bytes as one of f32: torch-mlir pads integers with 0, which may be the largest."""
+    names = [site.fresh("picked"), *site.node.output[1:]]
+    site.several("MaxPool", (site.cast(site.input(0), KIND.FLOAT),), names, **site.options)
+    site.cast(site.cast(names[0], KIND.INT32), site.kind(0), output=site.node.output[0])
+    return True
+
+
+_BYTES: dict[str, Rule] = {
+    **dict.fromkeys(("Div", "Mod", "Pow", "ReduceMax", "ReduceMin"), _widened),
+    "Abs": _absolute, "Clip": _clip, "MaxPool": _max_pool,
+}  # fmt: skip
+
+_SIGNED: dict[str, Rule] = {"MaxPool": lambda site: site.kind(0) == KIND.INT8 and _max_pool(site)}
+"""Rules of types that have a sign."""

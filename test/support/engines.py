@@ -1,0 +1,55 @@
+"""A model on all engines: what the plan simulator, the instruction-set simulator and the emitted C++ compute."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import onnxruntime
+from onnx.reference import ReferenceEvaluator
+
+import t10
+from t10.arrays import Arrays
+from t10.backend import lowered, run_on_tiles, write_program
+from t10.sim.poplar_host import run_poplar_host
+
+
+def on_every_engine(model: Any, inputs: Arrays, folder: Path, chip: str = "test-16") -> dict[str, Arrays]:
+    """Return the outputs by engine."""
+    path = folder / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    executable = t10.compile(path, chip, program=True)
+    write_program(executable, lowered(executable), folder / "program")
+    return {
+        "plan": executable.run(inputs),
+        "iss": dict(run_on_tiles(executable, inputs).outputs),
+        "poplar-host": dict(run_poplar_host(folder / "program", inputs)),
+    }
+
+
+def on_simulators(model: Any, inputs: Arrays, folder: Path, chip: str = "test-16") -> dict[str, Arrays]:
+    """Return the outputs of the plan simulator and of the instruction-set simulator."""
+    path = folder / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    executable = t10.compile(path, chip)
+    return {"plan": executable.run(inputs), "iss": dict(run_on_tiles(executable, inputs).outputs)}
+
+
+def by_runtime(model: Any, inputs: Arrays) -> Arrays:
+    """Return what ONNX Runtime computes as the operators stand: no fusions, which may round elsewhere.
+
+    Raises what it raises where it has no kernel.
+    """
+    runtime: Any = onnxruntime
+    options = runtime.SessionOptions()
+    options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 4
+    session = runtime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    names = [output.name for output in session.get_outputs()]
+    return dict(zip(names, session.run(names, inputs), strict=True))
+
+
+def by_reference(model: Any, inputs: Arrays) -> Arrays:
+    """Return what ONNX's reference evaluator computes."""
+    evaluator: Any = ReferenceEvaluator(model)
+    return dict(zip(evaluator.output_names, evaluator.run(None, inputs), strict=True))

@@ -1,0 +1,127 @@
+"""Pools with `ceil_mode` have the windows, and the counts, that ONNX defines: checked against a definition in loops."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx as untyped_onnx
+import pytest
+from numpy.typing import NDArray
+from onnx import TensorProto, helper
+
+import t10
+from t10.backend import run_on_tiles
+from t10.errors import InputError
+
+onnx: Any = untyped_onnx
+Windows = tuple[list[int], list[int], list[int], list[int]]
+"""Kernel, strides, dilations and pads."""
+
+CASES: dict[str, tuple[tuple[int, ...], Windows]] = {
+    "last-window-in-padding": ((1, 2, 5, 5), ([2, 2], [2, 2], [1, 1], [1, 1, 1, 1])),
+    "reaches-behind": ((1, 2, 4, 4), ([3, 3], [2, 2], [1, 1], [0, 0, 0, 0])),
+    "asymmetric": ((1, 2, 10, 10), ([3, 3], [3, 2], [1, 1], [1, 0, 0, 1])),
+    "dilated": ((1, 2, 9, 9), ([2, 2], [3, 2], [2, 3], [1, 0, 0, 1])),
+    "1d": ((1, 2, 9), ([3], [2], [2], [1, 0])),
+    "3d": ((1, 2, 7, 7, 7), ([3, 2, 3], [2, 2, 2], [1, 2, 1], [0, 1, 0, 1, 0, 1])),
+}
+
+
+def _model(operator: str, shape: tuple[int, ...], windows: Windows, **options: Any) -> Any:
+    kernel, strides, dilations, pads = windows
+    attributes = {
+        "kernel_shape": kernel,
+        "strides": strides,
+        "dilations": dilations,
+        "pads": pads,
+        "ceil_mode": 1,
+    }
+    node = helper.make_node(operator, ["x"], ["y"], **attributes, **options)
+    value = helper.make_tensor_value_info
+    dims = [f"d{i}" for i in range(len(shape))]
+    graph = helper.make_graph(
+        [node], "g", [value("x", TensorProto.FLOAT, shape)], [value("y", TensorProto.FLOAT, dims)]
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10)
+
+
+def _extents(shape: tuple[int, ...], windows: Windows) -> list[int]:
+    found: list[int] = []
+    for n, kernel, stride, dilation, low, high in zip(
+        shape[2:], *windows[:3], windows[3][: len(shape) - 2], windows[3][len(shape) - 2 :], strict=True
+    ):
+        count = -(-(n + low + high - (kernel - 1) * dilation - 1) // stride) + 1
+        found.append(count - int((count - 1) * stride >= n + low))
+    return found
+
+
+def _defined(operator: str, x: NDArray[Any], windows: Windows, with_padding: bool) -> NDArray[Any]:
+    """Return the pool tap by tap."""
+    kernel, strides, dilations, pads = windows
+    rank = len(kernel)
+    y = np.zeros((*x.shape[:2], *_extents(x.shape, windows)))
+    for window in product(*map(range, y.shape[2:])):
+        values: list[NDArray[Any]] = []
+        count = 0
+        for tap in product(*map(range, kernel)):
+            place = [window[i] * strides[i] + tap[i] * dilations[i] - pads[i] for i in range(rank)]
+            is_inside = all(0 <= p < n for p, n in zip(place, x.shape[2:], strict=True))
+            is_given = all(-pads[i] <= place[i] < x.shape[2 + i] + pads[rank + i] for i in range(rank))
+            values += [x[(slice(None), slice(None), *place)].astype(np.float64)] if is_inside else []
+            count += int(is_given if with_padding else is_inside)
+        taps = np.array(values)
+        at = (slice(None), slice(None), *window)
+        if operator == "MaxPool":
+            y[at] = taps.max(axis=0)
+        elif operator == "AveragePool":
+            y[at] = taps.sum(axis=0) / count
+        else:
+            y[at] = np.sqrt((taps**2).sum(axis=0))
+    return y
+
+
+@pytest.mark.parametrize("operator", ["MaxPool", "AveragePool", "AveragePool-with-padding", "LpPool"])
+@pytest.mark.parametrize("case", CASES)
+def test_pools_round_up_as_onnx_defines(operator: str, case: str, tmp_path: Path) -> None:
+    shape, windows = CASES[case]
+    name, _, with_padding = operator.partition("-")
+    options = {"count_include_pad": 1} if with_padding else {}
+    path = tmp_path / "m.onnx"
+    onnx.save(_model(name, shape, windows, **options), path)
+    x = np.random.default_rng(prod(shape)).normal(size=shape).astype(np.float32)
+    executable = t10.compile(path, chip="test-16")
+    expected = _defined(name, x, windows, bool(with_padding))
+    for found in (executable.run({"x": x})["y"], run_on_tiles(executable, {"x": x}).outputs["y"]):
+        assert found.shape == expected.shape
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("auto_pad", ["SAME_UPPER", "SAME_LOWER", "VALID"])
+def test_automatic_padding_counts_elements_alone(auto_pad: str, tmp_path: Path) -> None:
+    """With 4 elements and windows of 3 at steps of 2, SAME pads by 1; VALID rounds up instead."""
+    attributes: dict[str, Any] = {"kernel_shape": [3], "strides": [2], "auto_pad": auto_pad, "ceil_mode": 1}
+    value = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        [helper.make_node("AveragePool", ["x"], ["y"], **attributes)],
+        "g",
+        [value("x", TensorProto.FLOAT, [1, 1, 4])],
+        [value("y", TensorProto.FLOAT, [1, 1, 2])],
+    )
+    path = tmp_path / "m.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10), path)
+    found = t10.compile(path, chip="test-16").run({"x": np.array([[[1, 2, 6, 9]]], np.float32)})["y"]
+    expected = [1.5, 17 / 3] if auto_pad == "SAME_LOWER" else [3.0, 7.5]
+    np.testing.assert_allclose(found, [[expected]], rtol=1e-6)
+
+
+def test_a_declared_shape_that_is_wrong_is_an_error_that_names_it(tmp_path: Path) -> None:
+    shape, windows = CASES["last-window-in-padding"]
+    model = _model("AveragePool", shape, windows)
+    model.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 2, 4, 4]))
+    onnx.save(model, tmp_path / "m.onnx")
+    with pytest.raises(InputError, match=r"AveragePool makes \(3, 3\), the model declares \(4, 4\)"):
+        t10.compile(tmp_path / "m.onnx", chip="test-16")

@@ -1,0 +1,122 @@
+"""Quantised operators and networks: on every engine the integers of ONNX Runtime.
+
+ONNX Runtime runs without its own fusions: these replace QDQ pairs by integer kernels, which round elsewhere. Sums in
+f32 (of QDQ pairs with any scales) depend on their order, and so may the integer they round to: by one, no more.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+from support.engines import by_runtime, on_every_engine, on_simulators
+from support.quantized_models import IMAGE, KINDS, TOKENS, WIDTH, Kind, residual_network, transformer_block
+
+Array = NDArray[Any]
+QUANTUM = 1
+
+
+def check(found: dict[str, dict[str, Array]], due: dict[str, Array], n_quanta: int) -> None:
+    """Compare the integers of all engines."""
+    for engine, outputs in found.items():
+        for name, expected in due.items():
+            assert outputs[name].dtype == expected.dtype
+            distance = np.abs(outputs[name].astype(np.int64) - expected.astype(np.int64))
+            assert distance.max() <= n_quanta, (
+                f"{engine} {name}: {np.count_nonzero(distance)} of {distance.size}"
+            )
+
+
+def integers(kind: Any, *shape: int) -> Array:
+    """Return numbers of the whole range of a type."""
+    limits = np.iinfo(kind)
+    return np.random.default_rng(len(shape)).integers(limits.min, limits.max, shape, kind, endpoint=True)
+
+
+def test_long_sums_and_halves_are_exact(tmp_path: Path) -> None:
+    """Sums beyond 2^24 are no f32, and these scales give many quotients that end in a half."""
+    a, b, x = integers(np.uint8, 24, 600), integers(np.int8, 600, 8), integers(np.uint8, 1, 32, 5, 5)
+    c, d = integers(np.uint8, 64, 8), integers(np.int8, 8, 16)
+    w = integers(np.int8, 6, 32, 3, 3)
+    weights = {
+        "b": b,
+        "d": d,
+        "w": w,
+        "s": np.array(0.1, np.float32),
+        "t": np.array(25, np.float32),
+        "u": np.array(2.5, np.float32),
+        "z": np.array(7, np.uint8),
+        "m": np.array(11, np.uint8),
+        "n": np.array(0, np.int8),
+        "bias": np.arange(6, dtype=np.int32) * 20_000_000,
+    }
+    nodes = [
+        helper.make_node("QLinearMatMul", ["a", "s", "z", "b", "s", "n", "t", "m"], ["p"]),
+        helper.make_node("QLinearConv", ["x", "s", "z", "w", "s", "n", "t", "m"], ["q"], pads=[1, 1, 1, 1]),
+        helper.make_node("QLinearConv", ["x", "s", "z", "w", "s", "n", "t", "m", "bias"], ["r"]),
+        helper.make_node("QLinearMatMul", ["c", "s", "z", "d", "s", "n", "u", "m"], ["h"]),
+        helper.make_node("MatMulInteger", ["a", "b", "z"], ["i"]),
+        helper.make_node("MatMulInteger", ["c", "d", "z"], ["k"]),
+        helper.make_node("ConvInteger", ["x", "w", "z"], ["j"]),
+    ]
+    u8, i32 = TensorProto.UINT8, TensorProto.INT32
+    outputs = {"p": (u8, (24, 8)), "q": (u8, (1, 6, 5, 5)), "r": (u8, (1, 6, 3, 3)), "i": (i32, (24, 8))}
+    outputs |= {"h": (u8, (64, 16)), "j": (i32, (1, 6, 3, 3)), "k": (i32, (64, 16))}
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [
+            helper.make_tensor_value_info(name, u8, value.shape)
+            for name, value in (("a", a), ("c", c), ("x", x))
+        ],
+        [helper.make_tensor_value_info(name, *kind) for name, kind in outputs.items()],
+        [numpy_helper.from_array(value, name) for name, value in weights.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    inputs = {"a": a, "c": c, "x": x}
+    due = by_runtime(model, inputs)
+    assert np.count_nonzero(due["k"] % 250 == 125), "nothing is near a half"
+    assert all(is_spread(due[name]) for name in "hpq")
+    check(on_simulators(model, inputs, tmp_path), due, 0)
+
+
+def is_spread(values: Array) -> bool:
+    """Return whether a network says anything: most of its integers are not at the ends of their range."""
+    limits = np.iinfo(values.dtype)
+    return float(np.mean((values > limits.min) & (values < limits.max))) > 0.4 and len(np.unique(values)) > 8
+
+
+@pytest.mark.parametrize("with_operators", [False, True], ids=["qdq", "qlinear"])
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_residual_networks(kind: Kind, with_operators: bool, tmp_path: Path) -> None:
+    model = residual_network(kind, with_operators=with_operators)
+    inputs = {"x": np.random.default_rng(5).standard_normal(IMAGE).astype(np.float32)}
+    due = by_runtime(model, inputs)
+    assert all(is_spread(values) for values in list(due.values())[:2])
+    check(on_simulators(model, inputs, tmp_path), due, 0 if kind.is_exact else QUANTUM)
+
+
+@pytest.mark.parametrize("with_operators", [False, True], ids=["qdq", "qlinear"])
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_transformer_blocks(kind: Kind, with_operators: bool, tmp_path: Path) -> None:
+    model = transformer_block(kind, with_operators=with_operators)
+    inputs = {"x": np.random.default_rng(6).standard_normal((TOKENS, WIDTH)).astype(np.float32)}
+    due = by_runtime(model, inputs)
+    assert all(is_spread(values) for values in due.values())
+    found = on_simulators(model, inputs, tmp_path)
+    check(found, due, QUANTUM)
+    # Before the first exponential everything is exact.
+    check(found, dict(list(due.items())[:2]), 0 if kind.is_exact else QUANTUM)
+
+
+@pytest.mark.parametrize("of", [residual_network, transformer_block])
+def test_networks_as_poplar_programs(of: Any, tmp_path: Path) -> None:
+    kind = KINDS[1]
+    model = of(kind, with_operators=True)
+    shape = IMAGE if of is residual_network else (TOKENS, WIDTH)
+    inputs = {"x": np.random.default_rng(7).standard_normal(shape).astype(np.float32)}
+    check(on_every_engine(model, inputs, tmp_path), by_runtime(model, inputs), QUANTUM)

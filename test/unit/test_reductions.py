@@ -1,0 +1,76 @@
+"""Partial sums of two, three and four cores, in chunks or whole, through small buffers: both simulators do as numpy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+
+import numpy as np
+import pytest
+from support import specs
+from support.simulation import check_simulators, chip_of, plan_of, scheduled
+
+from t10.core.expression import AxisSizes, OperatorSpec
+from t10.core.plan import PhaseTerm, Reduce
+from t10.core.schedule import Buffer
+from t10.errors import SimTrap
+from t10.sim.memory import CoreMemory
+from t10.sim.partition import Partition
+from t10.sim.product import sum_of_products
+from t10.sim.reduce import Groups, all_reduce, reduction_groups
+
+CASES: dict[str, tuple[OperatorSpec, AxisSizes]] = {
+    "two cores": (specs.matmul(6, 5, 8, "f32"), (1, 1, 2)),
+    "chunks of eight and two": (specs.matmul(4, 5, 8, "f32"), (1, 1, 2)),
+    "three cores": (specs.matmul(7, 5, 9, "f32"), (2, 1, 3)),
+    "four cores, a bias": (specs.linear_relu(5, 7, 8), (1, 1, 4)),
+    "three cores, a bias, three columns": (specs.linear_relu(5, 3, 9, "f32"), (2, 1, 3)),
+    "one core with padding only": (specs.matmul(3, 5, 5, "f32"), (1, 1, 4)),
+    "maxima": (specs.row_reduce(5, 9, "max", "f32"), (1, 4)),
+}
+
+
+def test_axes_that_nothing_depends_on_count_once_per_point() -> None:
+    rows = specs.row_reduce(4, 6, "sum", "f32")
+    spec = replace(rows, inputs=(specs.operand("x", "activation", "f32", (4,), specs.dims(0)),))
+    check_simulators(
+        scheduled(specs.one_operator_graph(spec), (plan_of(spec, (2, 1)),), chip_of(2)), chip_of(2)
+    )
+
+
+def test_every_member_of_an_all_reduce_ends_with_the_whole_sum() -> None:
+    spec = specs.matmul(2, 3, 3, "f32")
+    plan = replace(plan_of(spec, (1, 1, 3)), reduce="all")
+    memory = CoreMemory(3, 64)
+    memory.begin(Buffer("shift", 0, 32, 0, 0))
+    memory.begin(Buffer("c", 32, 32, 0, 0))
+    slots = memory.slots("c", "f32", 3, 6)
+    slots[:] = np.array([[1], [10], [100]])
+    groups = Groups(np.arange(3), np.array([[0, 1, 2]] * 3))
+    all_reduce(memory, spec, plan, Partition(spec.output, 2, plan.lengths, slots), groups)
+    assert (slots == 111).all()
+
+
+def test_partial_sums_on_too_few_cores_are_a_trap() -> None:
+    # Four windows of m, two of them with the same rows: each on one core, where two have partial sums of it.
+    spec = specs.matmul(8, 4, 4)
+    plan = plan_of(spec, (1, 1, 4), ((1, 1, 1), (1, 1, 1), (2, 1, 1)))
+    assert reduction_groups(spec, plan, (0, 0, 0)).members.shape == (4, 2)
+    apart = replace(plan, phases=((PhaseTerm((2,), 1, 4, 2),), (), ()))
+    with pytest.raises(SimTrap, match="partial results lie on 1 cores, expected 2"):
+        reduction_groups(spec, apart, (0, 0, 0))
+
+
+def test_integer_products_are_exact_to_the_last_bit() -> None:
+    largest = np.full((1, 1, 1, 1), 2**31 - 1, np.int32)
+    assert sum_of_products(largest, largest, (2,)).tolist() == [[[[1]]]]
+
+
+@pytest.mark.parametrize("mode", ["scatter", "all"])
+@pytest.mark.parametrize("shift_buffer_bytes", [8192, 32])
+@pytest.mark.parametrize("name", CASES)
+def test_partial_sums_are_combined_once_each(name: str, shift_buffer_bytes: int, mode: Reduce) -> None:
+    spec, f_op = CASES[name]
+    chip = chip_of(prod(f_op), shift_buffer_bytes=shift_buffer_bytes)
+    plan = replace(plan_of(spec, f_op), reduce=mode)
+    check_simulators(scheduled(specs.one_operator_graph(spec), (plan,), chip), chip, low=-9)

@@ -1,0 +1,256 @@
+"""`t10 verify` against what is broken on purpose: it fails, names the operator, and writes the smallest wrong model."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from onnx import TensorProto, helper
+from support import models
+
+from t10.arrays import read_arrays, write_arrays
+from t10.cli import main
+from t10.reference import load_onnx, run_onnx_runtime
+from t10.sim import scalar_eval
+
+ROOT = Path(__file__).resolve().parents[2]
+FLOAT, INT64, UINT8 = TensorProto.FLOAT, TensorProto.INT64, TensorProto.UINT8
+
+
+def chain(path: Path) -> Path:
+    """Write y = relu(tanh(x * w0 + b) * w1 - c)."""
+    nodes = [
+        helper.make_node("MatMul", ["x", "w0"], ["h0"], name="first"),
+        helper.make_node("Add", ["h0", "b"], ["h1"], name="bias"),
+        helper.make_node("Tanh", ["h1"], ["h2"], name="squash"),
+        helper.make_node("MatMul", ["h2", "w1"], ["h3"], name="second"),
+        helper.make_node("Sub", ["h3", "c"], ["h4"], name="lower"),
+        helper.make_node("Relu", ["h4"], ["y"], name="last"),
+    ]
+    stored = {
+        "w0": models.weights(0, 12, 16), "b": models.weights(1, 16), "w1": models.weights(2, 16, 6),
+        "c": models.weights(3, 6),
+    }  # fmt: skip
+    return models.save(path, nodes, {"x": (FLOAT, [5, 12])}, {"y": (FLOAT, [5, 6])}, **stored)
+
+
+def verify(capsys: pytest.CaptureFixture[str], *words: str | Path) -> tuple[int, str]:
+    code = main(["verify", *map(str, words), "--chip", "test-4", "--no-cache"])
+    captured = capsys.readouterr()
+    return code, captured.out + captured.err
+
+
+def operators(path: Path) -> list[str]:
+    return [node.op_type for node in load_onnx(path).graph.node]
+
+
+def wrong_exp(x: NDArray[Any]) -> NDArray[Any]:
+    return np.exp(x) + x.dtype.type(0.25)
+
+
+def wrong_for_negatives(x: NDArray[Any]) -> NDArray[Any]:
+    return np.where(x < 0, np.tanh(x) / 2, np.tanh(x)).astype(x.dtype)
+
+
+def test_a_wrong_operation_is_named_and_cut_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, part = chain(tmp_path / "m.onnx"), tmp_path / "part.onnx"
+    assert verify(capsys, path, "--layers")[0] == 0
+    monkeypatch.setitem(scalar_eval.PLAIN, "math.tanh", wrong_for_negatives)
+    code, text = verify(capsys, path, "--layers", "--bisect", part)
+    assert code == 1
+    assert "FAILED: outputs differ by more than the tolerance: y[" in text
+    assert "first wrong operator: Tanh 'squash', float32: h2[" in text
+    assert f"wrote {part} (1 node)" in text
+    assert operators(part) == ["Tanh"]
+    given = part.with_suffix(".npz")
+    assert verify(capsys, part, "--inputs", given)[0] == 1
+    monkeypatch.undo()
+    assert verify(capsys, part, "--inputs", given)[0] == 0
+
+
+def test_an_error_that_only_a_fusion_makes_is_cut_out_with_what_is_fused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from t10.sim import epilogue
+
+    path, part = chain(tmp_path / "m.onnx"), tmp_path / "part.onnx"
+    right = epilogue.evaluate
+
+    def without_relu(function: Any, inputs: Any, index: Any) -> NDArray[Any]:
+        result = right(function, inputs, index)
+        is_long = len(function.ops) > 2
+        return result + 1 if is_long else result
+
+    monkeypatch.setattr(epilogue, "evaluate", without_relu)
+    code, text = verify(capsys, path, "--bisect", part)
+    assert code == 1
+    assert "fused with others" in text
+    assert len(operators(part)) in (2, 3)
+    assert verify(capsys, part, "--inputs", part.with_suffix(".npz"))[0] == 1
+
+
+def test_a_wrong_codelet_is_found_by_the_engine_that_runs_it(tmp_path: Path) -> None:
+    path, part = chain(tmp_path / "m.onnx"), tmp_path / "part.onnx"
+    # Another process, because compiled codelets are kept.
+    script = (
+        "import sys\n"
+        "from t10.codelets.body import floats\n"
+        "floats.ARITHMETIC['arith.subf'] = 'add'\n"
+        "from t10.cli import main\n"
+        "sys.exit(main(sys.argv[1:]))\n"
+    )
+    words = [
+        "verify",
+        path,
+        "--chip",
+        "test-4",
+        "--engine",
+        "all",
+        "--layers",
+        "--bisect",
+        part,
+        "--seeds",
+        "1",
+    ]
+    result = subprocess.run(
+        [sys.executable, "-c", script, *map(str, words)],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 1, result.stderr
+    rows = [line for line in result.stdout.splitlines() if "differs" in line]
+    assert [row.split("│")[1].strip() for row in rows] == ["iss", "iss against plan"]
+    assert "first wrong operator: Sub 'lower'" in result.stdout
+    assert operators(part) == ["Sub"]
+
+
+def test_a_model_that_is_right_is_cut_into_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, text = verify(capsys, chain(tmp_path / "m.onnx"), "--bisect", tmp_path / "part.onnx")
+    assert code == 0
+    assert "all within the tolerance" in text
+    assert not (tmp_path / "part.onnx").exists()
+
+
+def test_inputs_are_no_wilder_than_the_model_bears(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    node = helper.make_node("Exp", ["x"], ["y"])
+    path = models.save(tmp_path / "exp.onnx", [node], {"x": (FLOAT, [40])}, {"y": (FLOAT, [40])})
+    code, text = verify(capsys, path)
+    assert code == 0
+    assert re.search(
+        r"seed 1: scales 2\^-[83] to .*\(scales 2\^-40 to 2\^40, .*: the model overflows\)", text
+    )
+    assert "seed 2: magnitudes up to 3e+01 (magnitudes up to 1e+18, " in text
+
+
+def test_names_with_dots_and_prefixes_are_taken_as_they_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nodes = [helper.make_node("Add", ["in.x", "layer.0.y"], ["z.0"])]
+    inputs = {"in.x": (FLOAT, [3]), "layer.0.y": (FLOAT, [3])}
+    path = models.save(tmp_path / "m.onnx", nodes, inputs, {"z.0": (FLOAT, [3])})
+    x = models.weights(0, 3)
+    given, out = tmp_path / "in.npz", tmp_path / "out"
+    for names in (("in.x", "layer.0.y"), ("in.in.x", "in.layer.0.y"), ("in.x", "in.layer.0.y")):
+        write_arrays(given, dict.fromkeys(names, x))
+        assert verify(capsys, path, "--inputs", given)[0] == 0
+    write_arrays(given, {"in.x": x, "in.layer.0.y": x, "ref.z.0": 3 * x})
+    assert verify(capsys, path, "--inputs", given)[0] == 1
+    write_arrays(given, {"in.x": x, "in.layer.0.y": x, "ref.other": 3 * x})
+    code, text = verify(capsys, path, "--inputs", given)
+    assert (code, "unknown inputs: ref.other" in text) == (2, True)
+    assert main(["compile", str(path), "-o", str(out), "--chip", "test-4", "--no-program"]) == 0
+    write_arrays(given, {"in.x": x, "in.layer.0.y": x})
+    assert main(["run", str(out), "--inputs", str(given), "--outputs", str(tmp_path / "z.npz")]) == 0
+    assert np.array_equal(read_arrays(tmp_path / "z.npz")["z.0"], x + x)
+
+
+def test_narrower_integers_are_taken_where_the_model_wants_wider_ones(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, given = models.embedding(tmp_path / "m.onnx"), tmp_path / "in.npz"
+    ids = np.arange(12).reshape(2, 6)
+    write_arrays(given, {"ids": ids.astype(np.int32), "mask": ids.astype(np.uint8)})
+    assert verify(capsys, path, "--inputs", given)[0] == 0
+    write_arrays(given, {"ids": ids.astype(np.float32), "mask": ids})
+    code, text = verify(capsys, path, "--inputs", given)
+    assert (code, text.count("\n")) == (2, 1)
+    assert "ids has type float32, expected int64" in text
+
+
+def test_fixed_inputs_are_given_to_onnx_runtime_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nodes = [helper.make_node("Reshape", ["x", "shape"], ["y"])]
+    inputs = {"x": (FLOAT, [4, 6]), "shape": (INT64, [2])}
+    path = models.save(tmp_path / "m.onnx", nodes, inputs, {"y": (FLOAT, [3, 8])})
+    assert verify(capsys, path, "--constant", "shape=3,8", "--layers")[0] == 0
+
+
+def test_parts_keep_half_precision_and_constants_that_shapes_make(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    half = TensorProto.FLOAT16
+    nodes = [
+        helper.make_node("Tanh", ["x"], ["t"], name="squash"),
+        helper.make_node("Shape", ["t"], ["shape"]),
+        helper.make_node("Gather", ["shape", "last"], ["n"]),
+        helper.make_node("Concat", ["n", "rest"], ["wanted"], axis=0),
+        helper.make_node("Exp", ["t"], ["e"], name="grow"),
+        helper.make_node("Reshape", ["e", "wanted"], ["y"]),
+    ]
+    stored = {"last": np.array([1]), "rest": np.array([-1])}
+    path = models.save(tmp_path / "m.onnx", nodes, {"x": (half, [4, 6])}, {"y": (half, [6, 4])}, **stored)
+    monkeypatch.setitem(scalar_eval.PLAIN, "math.exp", wrong_exp)
+    part = tmp_path / "part.onnx"
+    code, text = verify(capsys, path, "--bisect", part)
+    assert (code, "Exp 'grow'" in text) == (1, True)
+    (found,) = load_onnx(part).graph.input
+    assert (found.name, found.type.tensor_type.elem_type) == ("t", half)
+    assert run_onnx_runtime(part, {"t": read_arrays(part.with_suffix(".npz"))["in.t"]})["e"].shape == (4, 6)
+
+
+def test_inputs_that_declared_shapes_decide_are_not_drawn(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nodes = [
+        helper.make_node("ReduceSum", ["x", "axes"], ["s"]),
+        helper.make_node("CastLike", ["s", "like"], ["t"]),
+        helper.make_node("Reshape", ["x", "shape"], ["y"]),
+    ]
+    inputs = {
+        "x": (FLOAT, [4, 6, 2]), "axes": (INT64, [1]), "like": (FLOAT, [3]), "shape": (INT64, [2])
+    }  # fmt: skip
+    path = tmp_path / "m.onnx"
+    models.save(path, nodes, inputs, {"s": (FLOAT, [4, 1, 2]), "t": (FLOAT, [4, 1, 2]), "y": (FLOAT, [8, 6])})
+    code, text = verify(capsys, path, "--layers")
+    assert (code, "refuses" in text) == (0, False)
+
+
+def test_inputs_are_tame_where_onnx_runtime_takes_no_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nodes = [helper.make_node("RotaryEmbedding", ["x", "cos", "sin", "places"], ["y"])]
+    stored = {"cos": models.weights(0, 9, 2), "sin": models.weights(1, 9, 2)}
+    inputs = {"x": (FLOAT, [1, 2, 5, 4]), "places": (INT64, [1, 5])}
+    path = models.save(tmp_path / "m.onnx", nodes, inputs, {"y": (FLOAT, [1, 2, 5, 4])}, **stored)
+    model = load_onnx(path)
+    model.opset_import[0].version = 23
+    path.write_bytes(model.SerializeToString())
+    code, text = verify(capsys, path)
+    assert code == 0
+    assert "no negative indices (standard normal: ONNX Runtime refuses them)" in text
