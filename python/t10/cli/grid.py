@@ -20,7 +20,9 @@ def run_grid(arguments: Arguments) -> int:
     """Run the cases that are asked for; return 1 if an engine computes anything but what the references do."""
     cases = tuple(case for case in load_grid() if fnmatchcase(case.name, arguments.only))
     if not cases:
-        raise InputError(f"--only {arguments.only}: no case has such a name", hint="grid/OPERATOR/TYPES/SHAPE")
+        raise InputError(
+            f"--only {arguments.only}: no case has such a name", hint="grid/OPERATOR/TYPES/SHAPE"
+        )
     with progress_bar(quiet=arguments.quiet) as progress:
 
         def done(verdict: Verdict, n_done: int, n_all: int) -> None:

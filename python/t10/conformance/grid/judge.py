@@ -17,12 +17,12 @@ from t10.backend import run_on_tiles
 from t10.conformance.grid.cases import GridCase, build, inputs_of, with_outputs
 from t10.conformance.grid.choices import choice_for
 from t10.conformance.grid.references import Arrays, References
-from t10.conformance.grid.tolerances import Tolerance, tolerance_of
 from t10.conformance.grid.values import VALUE_CLASSES, ValueClass, is_float
 from t10.conformance.verdict import Status, Verdict
 from t10.driver import Executable, compile
 from t10.errors import InputError, UnsupportedOpError
 from t10.plan.options import PlanOptions
+from t10.tolerances import Tolerance, tolerance_of
 
 CHIP = "test-16"
 _OPTIONS = PlanOptions(reconcile="greedy", max_front=8)
