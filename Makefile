@@ -76,9 +76,10 @@ quick: dev  ## pytest without the slow tests, then lit
 	@$(BIN)/lit -sv -j$(JOBS) test
 
 .PHONY: conformance
-conformance: dev  ## All tests of the onnx package against the reviewed list (`make pytest` runs a slice of them)
+conformance: dev  ## All tests of the onnx package, and operator x type x engine (`make pytest` runs a slice of them)
 	@$(BIN)/t10 conformance -j $(JOBS)
 	@$(BIN)/t10 conformance --only 'light/*'
+	@$(BIN)/t10 conformance -j $(JOBS) --only 'grid/*'
 
 .PHONY: fits
 fits: dev  ## 200 random models on random small memories, on every engine (`make pytest` runs a slice of them)

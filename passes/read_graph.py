@@ -403,4 +403,10 @@ def _order(attribute: Any, rank: int) -> Order:
 
 
 def _text(attributes: Any, key: str) -> str:
-    return ir.StringAttr(attributes[key]).value if key in attributes else ""
+    """Return a string attribute, empty where there is none; raises `InputError` for another attribute."""
+    if key not in attributes:
+        return ""
+    found = attributes[key].maybe_downcast()
+    if not isinstance(found, ir.StringAttr):
+        raise InputError(f"{key} is {found}, expected a string")
+    return found.value

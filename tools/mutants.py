@@ -33,6 +33,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 
 import yaml
 
@@ -116,7 +117,18 @@ def read_mutants(root: Path) -> list[Mutant]:
     found: list[Mutant] = []
     for path in sorted((root / LIST).glob("*.yaml")):
         for file, entries in yaml.load(path.read_text(), yaml.BaseLoader).items():
-            found += [Mutant(file, **{**entry, "tests": tuple(entry["tests"])}) for entry in entries]
+            found += [
+                Mutant(
+                    file,
+                    entry["name"],
+                    entry["old"],
+                    entry["new"],
+                    entry["means"],
+                    tuple(entry["tests"]),
+                    entry.get("equivalent", ""),
+                )
+                for entry in entries
+            ]
     for mutant in found:
         source = root / mutant.file
         if not source.is_file():
@@ -124,13 +136,20 @@ def read_mutants(root: Path) -> list[Mutant]:
         text = mutant.applied(source.read_text())
         if not mutant.is_native:
             compile(text, mutant.file, "exec")
-        gone = [test for test in mutant.tests if not (root / test.partition("::")[0]).is_file()]
+        gone = [test for test in mutant.tests if not _exists(root, test)]
         if gone or not mutant.tests:
             raise StaleList(f"{mutant.name}: there are no tests {', '.join(gone)}")
     names = [mutant.name for mutant in found]
     if len(set(names)) < len(names):
         raise StaleList(f"two mutants are called {max(names, key=names.count)}")
     return found
+
+
+def _exists(root: Path, test: str) -> bool:
+    """Return whether there is a test of that name, or a file of tests."""
+    file, _, function = test.partition("::")
+    path = root / file
+    return path.is_file() and (not function or f"def {function}(" in path.read_text())
 
 
 def drawn(mutants: Iterable[Mutant], seed: str) -> list[Mutant]:
@@ -285,6 +304,12 @@ def _commit(root: Path, name: str) -> str:
     return name
 
 
+def _end(number: int, frame: FrameType | None) -> None:
+    """End as an exception does, so that the copy is removed."""
+    del frame
+    sys.exit(128 + number)
+
+
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--root", type=Path, default=ROOT, help="the tree (default: this one)")
@@ -303,7 +328,7 @@ def main() -> int:
     """Run the mutants that the command line asks for; return the exit status."""
     arguments = _arguments()
     root: Path = arguments.root.resolve()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    signal.signal(signal.SIGTERM, _end)
     try:
         mutants = [mutant for mutant in read_mutants(root) if fnmatch.fnmatch(mutant.name, arguments.only)]
         if arguments.draw:

@@ -7,7 +7,8 @@ from functools import cache
 import pytest
 
 from t10.conformance.cases import KINDS, Case, load_cases
-from t10.conformance.expectations import read_expectations, surprises
+from t10.conformance.expectations import read_expectations
+from t10.conformance.known import read_known, unexpected
 from t10.conformance.workers import Limits, run_cases
 
 N_SHARDS = 4
@@ -41,7 +42,7 @@ def _name(case: Case) -> str:
 
 
 def _found(cases: tuple[Case, ...]) -> tuple[str, ...]:
-    return surprises(run_cases(cases, Limits(), jobs=1), read_expectations())
+    return unexpected(run_cases(cases, Limits(), jobs=1), read_expectations(), read_known())
 
 
 def test_the_list_names_every_test_once() -> None:

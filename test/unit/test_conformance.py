@@ -62,9 +62,10 @@ def negation(name: str, y: list[float]) -> Case:
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     found = [
         verdict("b", "unsupported", "input 'x' is text (expected numbers): no"),
-        verdict("a"),
-        verdict("c", constants=("axes", "k")),
-        Verdict("simple/d", "", "pass"),
+        verdict("a", tiles="pass"),
+        verdict("c", constants=("axes", "k"), tiles="unsupported", tiles_reason="no codelet: none"),
+        Verdict("light/n", "", "pass"),
+        Verdict("simple/d", "", "pass", tiles="unsupported", tiles_reason="no codelet"),
     ]
     write_expectations(found, tmp_path / "list.txt")
     again = read_expectations(tmp_path / "list.txt")
@@ -110,6 +111,19 @@ def test_other_words_for_a_refusal_are_told_apart() -> None:
     assert reworded(found, listed) == ("node/b",)
 
 
+@pytest.mark.parametrize("tiles", ["wrong", "unsupported"])
+def test_what_tiles_give_else_than_listed_is_a_surprise(tiles: Status) -> None:
+    listed = expecting(verdict("a", tiles="pass"))
+    assert surprises([verdict("a", tiles="pass")], listed) == ()
+    assert len(surprises([verdict("a", tiles=tiles, tiles_reason="why")], listed)) == 1
+    also = expecting(verdict("a", tiles=tiles, tiles_reason="why"))
+    assert len(surprises([verdict("a", tiles=tiles, tiles_reason="why")], also)) == (tiles == "wrong")
+
+
+def test_numbers_are_compared_on_tiles_too() -> None:
+    assert judging.judge(negation("right", [-1, -2])).tiles == "pass"
+
+
 def test_tests_of_another_onnx_surprise_only_by_defects() -> None:
     listed = expecting(verdict("a"), version="0.1")
     found = [verdict("new"), verdict("refused", "unsupported", "why"), verdict("bad", "wrong", "1 for 2")]
@@ -143,8 +157,9 @@ def test_the_reviewed_list_holds_what_may_be_expected_and_nothing_of_one_machine
 
 
 def test_the_page_has_a_row_per_operator_and_opset() -> None:
-    page = operators_page(expecting(verdict("a"), verdict("b", "unsupported", "operator 'y': no (try more)")))
-    assert "| Add | 14 | 1 | 0 | 1 | no |" in page
+    refused = verdict("b", "unsupported", "operator 'y': no (try more)")
+    page = operators_page(expecting(verdict("a", tiles="pass"), refused))
+    assert "| Add | 14 | 1 | 0 | 1 | 1 | no |" in page
     for more in ("", " (and 2 more)"):
         reason = f"operator 'y': Foo is of 'x' (expected numbers) (keep it (or not)){more}"
         assert limit_of(reason) == "Foo is of … (expected numbers)"
@@ -154,7 +169,7 @@ def test_the_page_names_types_that_are_refused_once() -> None:
     reasons = (f"input '{name}' is of element type {kind} (expected float) (cast it)" for name, kind in
                (("x", "uint16"), ("y", "uint16"), ("x", "bfloat16")))  # fmt: skip
     page = operators_page(expecting(*(verdict(f"t{i}", "unsupported", r) for i, r in enumerate(reasons))))
-    assert "| Add | 14 | 0 | 0 | 3 | no bfloat16, uint16 |" in page
+    assert "| Add | 14 | 0 | 0 | 0 | 3 | no bfloat16, uint16 |" in page
 
 
 def test_numbers_are_compared_at_the_tolerance_of_the_test() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from t10.reference import run_onnx_runtime
 def test_reversals_of_constant_lengths(tmp_path: Path, lengths: list[int], batch_axis: int) -> None:
     shape = [3, 4, 2] if batch_axis == 0 else [4, 3, 2]
     # Time is the first axis where nothing is said.
-    axes = {"batch_axis": 0, "time_axis": 1} if batch_axis == 0 else {}
+    axes: dict[str, Any] = {"batch_axis": 0, "time_axis": 1} if batch_axis == 0 else {}
     path = save(
         tmp_path / "m.onnx",
         [

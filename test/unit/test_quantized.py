@@ -113,6 +113,7 @@ def test_transformer_blocks(kind: Kind, with_operators: bool, tmp_path: Path) ->
     check(found, dict(list(due.items())[:2]), 0 if kind.is_exact else QUANTUM)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of", [residual_network, transformer_block])
 def test_networks_as_poplar_programs(of: Any, tmp_path: Path) -> None:
     kind = KINDS[1]

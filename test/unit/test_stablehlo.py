@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import t10
+from t10.backend import run_on_tiles
 from t10.errors import InputError, UnsupportedOpError
 
 MLP = """
@@ -95,6 +96,25 @@ def test_dynamic_shapes_are_refused_with_the_type_that_is_dynamic(tmp_path: Path
     )
     with pytest.raises(InputError, match=r"tensor<\?x3xf32>"):
         t10.compile(written(tmp_path, text), chip="test-4")
+
+
+def test_integers_without_sign_are_computed_and_returned_as_such(tmp_path: Path) -> None:
+    text = """func.func @main(%x: tensor<4xui8>, %y: tensor<4xui8>) -> (
+        tensor<4xui8>, tensor<4xui8>, tensor<4xf32>, tensor<4xi1>, tensor<4xui8>) {
+      %0 = stablehlo.maximum %x, %y : tensor<4xui8>
+      %1 = stablehlo.divide %x, %y : tensor<4xui8>
+      %2 = stablehlo.convert %x : (tensor<4xui8>) -> tensor<4xf32>
+      %3 = stablehlo.compare LT, %x, %y : (tensor<4xui8>, tensor<4xui8>) -> tensor<4xi1>
+      return %0, %1, %2, %3, %y : tensor<4xui8>, tensor<4xui8>, tensor<4xf32>, tensor<4xi1>, tensor<4xui8>
+    }"""
+    executable = t10.compile(written(tmp_path, text), chip="test-4")
+    x, y = np.array([255, 128, 200, 3], np.uint8), np.array([2, 129, 7, 9], np.uint8)
+    due = [np.maximum(x, y), x // y, x.astype(np.float32), x < y, y]
+    given = dict(zip([value.name for value in executable.inputs], (x, y), strict=True))
+    for outputs in (executable.run(given), run_on_tiles(executable, given).outputs):
+        for found, expected in zip(outputs.values(), due, strict=True):
+            assert found.dtype == expected.dtype
+            np.testing.assert_array_equal(found, expected)
 
 
 def test_text_that_does_not_parse_is_one_error(tmp_path: Path) -> None:

@@ -105,6 +105,7 @@ def test_what_once_had_no_effect_is_refused(square: Judge, old: str, new: str, m
     ("name", "old", "new", "message"),
     [
         ("two_axes", "t10.order = array<i64: 1, 0>", "t10.order = array<i64: 1, 1>", "names each of 2 dims once"),
+        ("two_axes", "t10.order = array", "t10.name = 7, t10.order = array", "t10.name is 7 : i64, expected a string"),
         ("gather", "value = 0.000000e+00 : f32", "value = 1.000000e+00 : f32", "elsewhere than at its index"),
         ("views", "static_strides = array<i64: 1, 1>", "static_strides = array<i64: 0, 1>", "with strides [0, 1]"),
     ],

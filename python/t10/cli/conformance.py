@@ -21,9 +21,9 @@ from t10.conformance.expectations import (
     merged,
     read_expectations,
     reworded,
-    surprises,
     write_expectations,
 )
+from t10.conformance.known import read_known, unexpected
 from t10.conformance.measured import FILE_NAME, read_measured
 from t10.conformance.summary import COLUMNS, counts_by_kind, reasons
 from t10.conformance.verdict import Verdict
@@ -70,7 +70,7 @@ def run_conformance(arguments: Arguments) -> int:
 
 
 def _judge(verdicts: Sequence[Verdict], expected: Expectations, arguments: Arguments) -> int:
-    unexpected = surprises(verdicts, expected)
+    differing = unexpected(verdicts, expected, read_known())
     others = reworded(verdicts, expected)
     if others:
         listed = ", ".join(others[:MOST_NAMED]) + (", ..." if len(others) > MOST_NAMED else "")
@@ -78,10 +78,10 @@ def _judge(verdicts: Sequence[Verdict], expected: Expectations, arguments: Argum
             f"t10: {len(others)} are refused in other words than the list has (--update takes them over): {listed}",
             file=sys.stderr,
         )
-    for line in unexpected:
+    for line in differing:
         print(line, file=sys.stderr)
-    if unexpected:
-        print(f"t10: {len(unexpected)} tests do not give what is expected of them", file=sys.stderr)
+    if differing:
+        print(f"t10: {len(differing)} tests do not give what is expected of them", file=sys.stderr)
         return EXIT_DIFFERS
     say(stdout(quiet=arguments.quiet), f"{len(verdicts)} tests give what is expected of them")
     return 0
@@ -107,9 +107,10 @@ def _show_measured(console: Console, path: Path) -> None:
 
 
 def _show(console: Console, verdicts: Sequence[Verdict]) -> None:
-    table = new_table("tests of", *COLUMNS)
+    columns = (*COLUMNS, "on tiles")
+    table = new_table("tests of", *columns)
     for kind, row in counts_by_kind(verdicts).items():
-        table.add_row(kind, *(str(row[column]) for column in COLUMNS))
+        table.add_row(kind, *(str(row[column]) for column in columns))
     console.print(table)
     why = Table(header_style="bold")
     why.add_column("n", justify="right")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from t10.arrays import Arrays
+from t10.backend import run_on_tiles
 from t10.conformance.cases import Case, DataSet
-from t10.conformance.grid.cases import GridCase
-from t10.conformance.grid.judge import grid_verdict
-from t10.conformance.verdict import Verdict
+from t10.conformance.grid.cases import GridPack
+from t10.conformance.grid.judge import pack_verdict
+from t10.conformance.verdict import Status, Verdict
 from t10.driver import Executable, compile
 from t10.errors import InfeasiblePlanError, InputError, MissingConstantError, T10Error, UnsupportedOpError
 from t10.plan.options import PlanOptions
@@ -24,6 +25,21 @@ from t10.reference import run_onnx_runtime
 
 _OPTIONS = PlanOptions(reconcile="greedy", max_front=8)
 _LONGEST_REASON = 500
+
+PLAN_ONLY = ("light",)
+"""Kinds of tests that are too large for the simulator of tiles."""
+
+Run = Callable[[Arrays], Mapping[str, NDArray[Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Compiled:
+    """A model, the inputs that were fixed, and why there is no program of it, if so."""
+
+    executable: Executable
+    constants: Arrays
+    refusal: str = ""
+
 
 ROUNDED = frozenset(
     {
@@ -39,24 +55,23 @@ Of these a unit in the last place of the largest element is allowed besides. Bot
 """
 
 
-def judge(case: Case | GridCase) -> Verdict:
+def judge(case: Case | GridPack) -> Verdict:
     """Return what a test gives. Defects are verdicts too: nothing but an interrupt leaves this function."""
-    if isinstance(case, GridCase):
-        return grid_verdict(case)
+    if isinstance(case, GridPack):
+        return pack_verdict(case)
     started = time.perf_counter()
     verdict = Verdict(case.name, case.operator, "pass")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.onnx"
         path.write_bytes(case.model.SerializeToString())
         try:
-            executable, constants = _compiled(path, case)
+            compiled = _compiled(path, case)
         except (UnsupportedOpError, InputError) as error:
             verdict = replace(verdict, status="unsupported", reason=_short(_stated(error, path)))
         except Exception as error:
             verdict = replace(verdict, status="crash", reason=_short(f"{type(error).__name__}: {error}"))
         else:
-            verdict = replace(verdict, constants=tuple(constants))
-            verdict = _executed(verdict, case, path, executable)
+            verdict = _executed(verdict, case, path, compiled)
     return replace(verdict, seconds=time.perf_counter() - started)
 
 
@@ -68,34 +83,68 @@ def _stated(error: T10Error, path: Path) -> str:
     return first.replace(f"{path}: ", "") + more
 
 
-def _executed(verdict: Verdict, case: Case, path: Path, executable: Executable) -> Verdict:
+def _executed(verdict: Verdict, case: Case, path: Path, compiled: _Compiled) -> Verdict:
     """Return the verdict of a model that was compiled: refusing its inputs now would be a defect, too."""
+    executable = compiled.executable
+    status, reason = _tried(case, path, executable.run, executable)
+    verdict = replace(verdict, constants=tuple(compiled.constants), status=status, reason=reason)
+    if status != "pass" or case.kind in PLAN_ONLY:
+        return verdict
+    if compiled.refusal:
+        return replace(verdict, tiles="unsupported", tiles_reason=compiled.refusal)
+    tiles, reason = _tried(case, path, lambda given: run_on_tiles(executable, given).outputs, executable)
+    return replace(verdict, tiles=tiles, tiles_reason=reason)
+
+
+def _tried(case: Case, path: Path, run: Run, executable: Executable) -> tuple[Status, str]:
+    """Return what an engine gives; it may refuse what it has no code for."""
     try:
-        difference = _difference(case, path, executable)
+        difference = _difference(case, path, run, executable)
+    except UnsupportedOpError as error:
+        return "unsupported", _short(_stated(error, path))
     except Exception as error:
-        return replace(verdict, status="crash", reason=_short(f"{type(error).__name__}: {error}"))
-    return replace(verdict, status="wrong" if difference else "pass", reason=difference)
+        return "crash", _short(f"{type(error).__name__}: {error}")
+    return "wrong" if difference else "pass", difference
 
 
-def _compiled(path: Path, case: Case) -> tuple[Executable, Arrays]:
+def _compiled(path: Path, case: Case) -> _Compiled:
     """Return the compiled model, and the inputs that had to be fixed: only those that the compiler asks for."""
     try:
-        return _fitting(path, case, {}), {}
+        return _beside_program(path, case, {})
     except MissingConstantError as error:
         given = _inputs(case, case.data_sets[0])
         constants = {name: given[name] for name in error.inputs if name in given}
         if len(case.data_sets) > 1 or len(constants) < len(error.inputs):
             raise
-    return _fitting(path, case, constants), constants
+    return _beside_program(path, case, constants)
 
 
-def _fitting(path: Path, case: Case, constants: Arrays) -> Executable:
+def _beside_program(path: Path, case: Case, constants: Arrays) -> _Compiled:
+    """Return the model, planned beside its program, or without one where there is no code for it."""
+    if case.kind in PLAN_ONLY:
+        return _Compiled(_fitting(path, case, constants, program=False), constants)
+    try:
+        return _Compiled(_fitting(path, case, constants, program=True), constants)
+    except MissingConstantError:
+        raise
+    except UnsupportedOpError as error:
+        refusal = _short(_stated(error, path))
+    return _Compiled(_fitting(path, case, constants, program=False), constants, refusal)
+
+
+def _fitting(path: Path, case: Case, constants: Arrays, *, program: bool) -> Executable:
+    given: dict[str, Any] = {
+        "options": _OPTIONS,
+        "shapes": case.shapes,
+        "constants": constants,
+        "program": program,
+    }
     for chip in case.chips[:-1]:
         try:
-            return compile(path, chip, options=_OPTIONS, shapes=case.shapes, constants=constants)
+            return compile(path, chip, **given)
         except InfeasiblePlanError:
             continue
-    return compile(path, case.chips[-1], options=_OPTIONS, shapes=case.shapes, constants=constants)
+    return compile(path, case.chips[-1], **given)
 
 
 def _inputs(case: Case, data: DataSet) -> Arrays:
@@ -106,12 +155,12 @@ def _inputs(case: Case, data: DataSet) -> Arrays:
     return {name: array for name, array in given if array is not None}
 
 
-def _difference(case: Case, path: Path, executable: Executable) -> str:
+def _difference(case: Case, path: Path, run: Run, executable: Executable) -> str:
     """Return how outputs differ from the references, empty if they do not."""
     taken = {value.name for value in executable.inputs}
     for number, data in enumerate(case.data_sets):
         given = _inputs(case, data)
-        outputs = executable.run({name: array for name, array in given.items() if name in taken})
+        outputs = run({name: array for name, array in given.items() if name in taken})
         names = [value.name for value in case.model.graph.output]
         expected = data.outputs
         if not expected:

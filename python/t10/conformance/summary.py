@@ -13,12 +13,16 @@ _NUMBER = re.compile(r"\b\d+\b")
 
 
 def counts_by_kind(verdicts: Iterable[Verdict]) -> dict[str, dict[str, int]]:
-    """Return how many tests of every kind have each status; `pass` without constants, `with constants` apart."""
+    """Return how many tests of every kind have each status; `pass` without constants, `with constants` apart.
+
+    `on tiles` counts those of them that pass on the simulator of tiles too.
+    """
     table: dict[str, dict[str, int]] = {}
     for verdict in verdicts:
         kind = verdict.name.partition("/")[0]
-        row = table.setdefault(kind, dict.fromkeys(COLUMNS, 0))
+        row = table.setdefault(kind, dict.fromkeys((*COLUMNS, "on tiles"), 0))
         row["with constants" if verdict.constants else verdict.status] += 1
+        row["on tiles"] += verdict.tiles == "pass"
     return dict(sorted(table.items()))
 
 

@@ -15,7 +15,8 @@ EXPECTABLE: tuple[Status, ...] = ("pass", "unsupported")
 class Verdict:
     """The status of a test on the plan simulator and its reason, and `tiles`, `tiles_reason` on that of tiles.
 
-    `constants` names inputs that had to be given as constants; `tiles` is empty where only the plan was executed.
+    `constants` names inputs that had to be given as constants. `tiles` is empty where only the plan was executed;
+    `host`, that of `poplar-host`, wherever that was not built.
     """
 
     name: str
@@ -26,3 +27,9 @@ class Verdict:
     seconds: float = 0.0
     tiles: Status | Literal[""] = ""
     tiles_reason: str = ""
+    host: Status | Literal[""] = ""
+    host_reason: str = ""
+    n_inputs: int = 0
+    """Classes of inputs that were tried, of a case of the grid."""
+    parts: tuple[Verdict, ...] = ()
+    """Of a pack of the grid: one per case."""

@@ -12,7 +12,7 @@ from multiprocessing.connection import wait
 from typing import Any
 
 from t10.conformance.cases import Case
-from t10.conformance.grid.cases import GridCase
+from t10.conformance.grid.cases import GridPack
 from t10.conformance.verdict import Verdict
 
 _WALL_FACTOR = 10
@@ -21,7 +21,7 @@ _POLL_SECONDS = 1.0
 _MOST_JUDGED = 100
 """Tests that a process runs before another one takes its place: address space of simulated tiles is not given back."""
 
-AnyCase = Case | GridCase
+AnyCase = Case | GridPack
 Progress = Callable[[Verdict, int, int], None]
 
 

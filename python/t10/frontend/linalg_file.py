@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from t10.dialect.location import location_name
-from t10.dialect.mlir import ir
-from t10.errors import InputError
+from t10.dialect.location import location_name, location_text
+from t10.dialect.mlir import ir, signature_attributes
+from t10.errors import InputError, UnsupportedOpError
 from t10.frontend.imported import ImportedModel
-from t10.frontend.lower import NAME, WEIGHT
+from t10.frontend.lower import NAME, TYPE, WEIGHT
 from t10.frontend.module_weights import lift_constants
 
+_CAST = "builtin.unrealized_conversion_cast"
 _IDENTIFIER = re.compile(r"[A-Za-z_][\w.]*")
 
 
@@ -36,6 +37,7 @@ def named_model(module: Any, source: str) -> ImportedModel:
     with module.context, ir.Location.unknown():
         function = only_function(module, source)
         block = function.regions[0].blocks[0]
+        _declare_unsigned(function)
         _named(function, "arg_attrs", "arg", [argument_name(argument) for argument in block.arguments])
         n_results = len(ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value).results)
         results = _named(function, "res_attrs", "result", [""] * n_results)
@@ -58,6 +60,56 @@ def only_function(module: Any, source: str) -> Any:
     if len(bodies) != 1:
         raise InputError(f"{source} has {len(bodies)} functions with a body (expected one)")
     return bodies[0]
+
+
+def _declare_unsigned(function: Any) -> None:
+    """Make arguments and results of integers without a sign signless ones that carry `t10.type`.
+
+    StableHLO's lowering leaves such types at the boundary, and casts between them and what it computes with.
+    """
+    block = function.regions[0].blocks[0]
+    kind = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
+    if not any(_is_unsigned(each) for each in (*kind.inputs, *kind.results)):
+        return
+    terminator = list(block.operations)[-1].operation
+    for i, value in enumerate(terminator.operands):
+        if _is_unsigned(kind.results[i]) and not isinstance(value.owner, ir.Block):
+            cast = value.owner
+            if cast.name != _CAST:
+                raise UnsupportedOpError(
+                    f"{cast.name} makes {value.type}", location=location_text(cast.location)
+                )
+            terminator.operands[i] = cast.operands[0]
+            if not list(cast.results[0].uses):
+                cast.erase()
+    for argument in block.arguments:
+        if _is_unsigned(argument.type):
+            argument.set_type(_signless(argument.type))
+            for cast in [use.owner for use in argument.uses if use.owner.name == _CAST]:
+                cast.results[0].replace_all_uses_with(argument)
+                cast.erase()
+    for key, types in (("arg_attrs", kind.inputs), ("res_attrs", kind.results)):
+        entries = signature_attributes(function, key, len(types))
+        for entry, each in zip(entries, types, strict=True):
+            if _is_unsigned(each):
+                entry[TYPE] = ir.TypeAttr.get(each.element_type)
+        function.attributes[key] = ir.ArrayAttr.get([ir.DictAttr.get(entry) for entry in entries])
+    inputs, results = ([_signless(each) for each in types] for types in (kind.inputs, kind.results))
+    function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, results))
+
+
+def _is_unsigned(kind: Any) -> bool:
+    element = kind.element_type if isinstance(kind, ir.RankedTensorType) else kind
+    return isinstance(element, ir.IntegerType) and element.is_unsigned
+
+
+def _signless(kind: Any) -> Any:
+    """Return a type with its elements without the mark that they have no sign."""
+    if not _is_unsigned(kind):
+        return kind
+    return ir.RankedTensorType.get(
+        kind.shape, ir.IntegerType.get_signless(kind.element_type.width), kind.encoding
+    )
 
 
 def argument_name(argument: Any) -> str:

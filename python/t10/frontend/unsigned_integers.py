@@ -59,6 +59,7 @@ def beyond_unsigned(model: Any, source: str) -> list[UnsupportedNode]:
             (KIND.UINT32, _SAME_OF_WORDS | {*_WORDS}),
         ):
             is_known = node.op_type in known and not _picks(node)
+            is_known &= kind != KIND.UINT32 or node.op_type != "Pow" or kinds.get(node.input[0]) in _FLOATS
             if kind in touched and node.domain in STANDARD_DOMAINS and not is_known:
                 reason = f"is not computed with elements of type {KIND.DataType.Name(kind).lower()}"
                 found.append(
@@ -194,7 +195,7 @@ def _quotient(site: Site) -> str:
 
 def _at_least(site: Site, x: str, y: str) -> str:
     """Write 1 where x is not below y without sign, 0 elsewhere."""
-    return site.cast(site.op("GreaterOrEqual", _flipped(site, x), _flipped(site, y)), KIND.INT32)
+    return site.cast(site.op("Not", site.op("Less", _flipped(site, x), _flipped(site, y))), KIND.INT32)
 
 
 def _divide(site: Site) -> bool:
@@ -223,6 +224,25 @@ def _absolute_sum(site: Site) -> bool:
     return True
 
 
+def _as_float(site: Site, x: str, to: int, output: str = "") -> str:
+    """Write a word as a float: both halves are exact, so that their sum alone rounds."""
+    inner = KIND.FLOAT if to == KIND.FLOAT16 else to
+    upper = _shifted_right(site, x, 16)
+    lower = site.op("Sub", x, site.op("Mul", upper, _word(site, 1 << 16)))
+    scaled = site.op("Mul", site.cast(upper, inner), site.scalar(65536, inner))
+    return site.cast(site.op("Add", scaled, site.cast(lower, inner)), to, output=output)
+
+
+def _power(site: Site) -> bool:
+    """Write a float to the power of an integer as one to the power of a float; integers to one of bytes in int32."""
+    kind, exponent = site.kind(0), site.input(1)
+    if kind not in _FLOATS:
+        return _widened(site)
+    exponent = _as_float(site, exponent, kind) if site.kind(1) == KIND.UINT32 else site.cast(exponent, kind)
+    site.op("Pow", site.input(0), exponent, output=site.node.output[0])
+    return True
+
+
 def _cast(site: Site) -> bool:
     """Write a conversion from or to words."""
     kind, to, output = site.kind(0), int(site.option("to", 0)), site.node.output[0]
@@ -230,12 +250,7 @@ def _cast(site: Site) -> bool:
     if kind == KIND.UINT32 and to in (KIND.UINT32, KIND.INT32):
         site.give(x)
     elif kind == KIND.UINT32 and to in _FLOATS:
-        # Both halves are exact, so that their sum alone rounds.
-        inner = KIND.FLOAT if to == KIND.FLOAT16 else to
-        upper = _shifted_right(site, x, 16)
-        lower = site.op("Sub", x, site.op("Mul", upper, _word(site, 1 << 16)))
-        scaled = site.op("Mul", site.cast(upper, inner), site.scalar(65536, inner))
-        site.cast(site.op("Add", scaled, site.cast(lower, inner)), to, output=output)
+        _as_float(site, x, to, output)
     elif kind == KIND.UINT32 and to == KIND.INT64:
         wide = site.cast(x, KIND.INT64)
         moved = site.op("Add", wide, site.scalar(2**32, KIND.INT64))
@@ -244,9 +259,8 @@ def _cast(site: Site) -> bool:
         site.cast(x, to, output=output)
     elif kind in (KIND.FLOAT, KIND.DOUBLE):
         limit = site.scalar(2.0**31, kind)
-        is_large = site.op("GreaterOrEqual", x, limit)
         upper = _flipped(site, site.cast(site.op("Sub", x, limit), KIND.INT32))
-        site.op("Where", is_large, upper, site.cast(x, KIND.INT32), output=output)
+        site.op("Where", site.op("Less", x, limit), site.cast(x, KIND.INT32), upper, output=output)
     elif kind:
         site.cast(x, KIND.INT32, output=output)
     return bool(kind)
@@ -256,7 +270,7 @@ _WORDS: dict[str, Rule] = {
     **dict.fromkeys(("ArgMax", "ArgMin", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Max", "Min"), _ordered),
     **dict.fromkeys(("ReduceMax", "ReduceMin", "TopK"), _ordered),
     "Abs": _absolute, "BitShift": _shift, "Cast": _cast, "Clip": _clip, "Div": _divide, "Mod": _remainder,
-    "ReduceL1": _absolute_sum, "Sign": _sign,
+    "Pow": _power, "ReduceL1": _absolute_sum, "Sign": _sign,
 }  # fmt: skip
 
 
@@ -284,8 +298,8 @@ def _max_pool(site: Site) -> bool:
 
 
 _BYTES: dict[str, Rule] = {
-    **dict.fromkeys(("Div", "Mod", "Pow", "ReduceMax", "ReduceMin"), _widened),
-    "Abs": _absolute, "Clip": _clip, "MaxPool": _max_pool,
+    **dict.fromkeys(("Div", "Mod", "ReduceMax", "ReduceMin"), _widened),
+    "Abs": _absolute, "Clip": _clip, "MaxPool": _max_pool, "Pow": _power,
 }  # fmt: skip
 
 _SIGNED: dict[str, Rule] = {"MaxPool": lambda site: site.kind(0) == KIND.INT8 and _max_pool(site)}

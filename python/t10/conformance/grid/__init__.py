@@ -1,9 +1,9 @@
 """The grid: every operator of ONNX x every element type it takes x every engine, against two references.
 
-    cases = load_grid()
-    findings = judge_grid(case).findings
+    for pack in packs(load_grid()):
+        findings = judge_cases(pack.cases)
 
-Operators, types and attributes come from ONNX's schemas (`cases.py`), extents and what is structural from its node tests
-and a table of sweeps (`structures.py`), numbers from classes of inputs (`values.py`). What may differ stands in
+Operators, types and attributes come from ONNX's schemas (`cases.py`), extents and what is structural from its node
+tests and a table of sweeps (`structures.py`), numbers from classes of inputs (`values.py`). What may differ stands in
 `t10.tolerances`; which reference is right where the two disagree, in the repository's `test/conformance/choices.txt`.
 """

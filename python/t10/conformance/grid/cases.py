@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -17,7 +17,6 @@ from t10.conformance.grid.structures import (
     Input,
     Structure,
     formals_of,
-    is_structural,
     structures_by_operator,
 )
 from t10.conformance.grid.values import POSITIVE, ValueClass, draw, positive
@@ -43,6 +42,10 @@ _FLOATS = ("float16", "float")
 _EVERY = 3
 """Every structure is tried with these floats, and with one in three of all other types; the first with all types."""
 
+_MOST_PACKED = 8
+HOST_EVERY = 20
+"""One pack in so many runs on `poplar-host` as well."""
+
 _onnx: Any = onnx
 
 
@@ -58,6 +61,7 @@ class GridCase:
 
     @property
     def kind(self) -> str:
+        """Return `grid`."""
         return GRID
 
     @property
@@ -74,6 +78,47 @@ class GridCase:
     def seed(self) -> int:
         """Return a number of the name, the same on every machine."""
         return crc32(self.name.encode())
+
+
+@dataclass(frozen=True, slots=True)
+class GridPack:
+    """Cases of one operator and the same types, which make one model."""
+
+    cases: tuple[GridCase, ...]
+    is_on_host: bool = False
+    """Whether it is built with g++ too, which takes seconds."""
+
+    @property
+    def kind(self) -> str:
+        """Return the kind of its cases."""
+        return GRID
+
+    @property
+    def operator(self) -> str:
+        """Return the operator of its cases."""
+        return self.cases[0].operator
+
+    @property
+    def name(self) -> str:
+        """Return the name of its cases without their shapes; that of the first tells packs apart."""
+        return self.cases[0].name
+
+    def on_host(self) -> GridPack:
+        """Return the same, for every engine."""
+        return GridPack(self.cases, is_on_host=True)
+
+
+def packs(cases: Iterable[GridCase]) -> tuple[GridPack, ...]:
+    """Return cases by operator and types, at most `_MOST_PACKED` in each, ordered by a hash of their names."""
+    groups: dict[str, list[GridCase]] = {}
+    for case in cases:
+        groups.setdefault(case.name.rpartition("/")[0], []).append(case)
+    found = [
+        GridPack(tuple(group[i : i + _MOST_PACKED]), is_on_host=group[i].seed // 8 % HOST_EVERY == 0)
+        for group in groups.values()
+        for i in range(0, len(group), _MOST_PACKED)
+    ]
+    return tuple(sorted(found, key=lambda pack: pack.cases[0].seed))
 
 
 @cache
@@ -108,7 +153,7 @@ def _of_operator(schema: Any, structures: list[Structure]) -> Iterator[GridCase]
     tried_once: set[str] = set()
     for structure in structures:
         for types, result in _assignments(schema, structure):
-            label = "-".join(dict.fromkeys([*types.values(), *([result] if result else [])])) or "fixed"
+            label = _label([*types.values(), *([result] if result else [])])
             others = {*types.values(), *([result] if result else [])} - set(NUMERIC)
             if others:
                 if others <= tried_once:
@@ -120,12 +165,16 @@ def _of_operator(schema: Any, structures: list[Structure]) -> Iterator[GridCase]
                 yield case
 
 
+def _label(types: list[str]) -> str:
+    return "-".join(types if len(set(types)) > 1 or len(types) == 1 else types[:1]) or "fixed"
+
+
 def _assignments(schema: Any, structure: Structure) -> Iterator[tuple[dict[str, str], str]]:
     """Yield types by variable: all alike where they can be, then each on its own beside the default of the others."""
     allowed: dict[str, list[str]] = {}
     formals = formals_of(schema, len(structure.inputs))
     for given, formal in zip(structure.inputs, formals, strict=True):
-        if given is not None and not is_structural(formal):
+        if given is not None and given.value is None:
             names = [_plain(text) for text in sorted(formal.types)]
             allowed[formal.type_str] = sorted((n for n in names if n), key=_order)
     if schema.name in _BY_ATTRIBUTE:
@@ -208,10 +257,7 @@ def _kept(case: GridCase, given: Input) -> NDArray[Any]:
 
 
 def build(case: GridCase, *, promoted: bool = False) -> Any:
-    """Return the model; where it is promoted, all of its floating-point types are double.
-
-    Outputs have the types and shapes that ONNX infers, none where it infers none.
-    """
+    """Return the model, its outputs without types; where it is promoted, all floating-point types are double."""
     schema = newest_schemas()[case.structure.operator]
     names: list[str] = []
     infos: list[Any] = []
@@ -268,3 +314,24 @@ def with_outputs(model: Any, outputs: Mapping[str, NDArray[Any]] | None) -> Any:
             )
         )
     return found
+
+
+def merged(models: Sequence[Any]) -> Any:
+    """Return one model of several: every name of the n-th begins with `cn_`."""
+    nodes: list[Any] = []
+    infos: list[Any] = []
+    outputs: list[Any] = []
+    constants: list[Any] = []
+    for number, model in enumerate(models):
+        renamed = _onnx.compose.add_prefix(model, prefix(number))
+        nodes += renamed.graph.node
+        infos += renamed.graph.input
+        outputs += renamed.graph.output
+        constants += renamed.graph.initializer
+    graph = helper.make_graph(nodes, "grid", infos, outputs, constants)
+    return helper.make_model(graph, opset_imports=models[0].opset_import, ir_version=IR_VERSION)
+
+
+def prefix(number: int) -> str:
+    """Return what the names of the n-th model of a merged one begin with."""
+    return f"c{number}_"

@@ -1,8 +1,9 @@
 """Where the two references disagree: which is right, operator by operator, and why. Reviewed like source.
 
-    Max *float* extreme: runtime: IEEE 754-2019 maximum, NaN wins
+    ReduceMax/*float*/* extreme: reference: NaN wins, as in Max
 
-A line holds patterns of operator, types and class of values, the choice and the reason. The first that fits counts.
+A line holds patterns of a case (operator, types, shape) and of the class of values, the side and the reason; the first
+that fits counts. `either` takes both references, `skip` neither: what every side computes is no more than an artefact.
 """
 
 from __future__ import annotations
@@ -17,25 +18,23 @@ from typing import Literal, cast
 from t10.conformance.expectations import REPOSITORY_LIST
 from t10.errors import InputError
 
-Side = Literal["reference", "runtime", "either"]
+Side = Literal["reference", "runtime", "either", "skip"]
 CHOICES = REPOSITORY_LIST.with_name("choices.txt")
-_LINE = re.compile(r"(\S+) (\S+) (\S+): (reference|runtime|either): (.+)")
+_LINE = re.compile(r"(\S+) (\S+): (reference|runtime|either|skip): (.+)")
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which reference counts where they disagree, for what fits three patterns."""
+    """Which reference counts where they disagree, for what fits both patterns."""
 
-    operator: str
-    types: str
+    case: str
     values: str
     side: Side
     why: str
 
-    def fits(self, operator: str, types: str, values: str) -> bool:
+    def fits(self, case: str, values: str) -> bool:
         """Return whether the patterns match."""
-        pairs = ((operator, self.operator), (types, self.types), (values, self.values))
-        return all(fnmatchcase(text, pattern) for text, pattern in pairs)
+        return fnmatchcase(case, self.case) and fnmatchcase(values, self.values)
 
 
 @cache
@@ -50,13 +49,13 @@ def read_choices(path: Path = CHOICES) -> tuple[Choice, ...]:
         match = _LINE.fullmatch(line)
         if match is None:
             raise InputError(
-                f"{path}:{number}: expected `OPERATOR TYPES VALUES: reference|runtime|either: why`"
+                f"{path}:{number}: expected `OPERATOR/TYPES/SHAPE VALUES: reference|runtime|either|skip: why`"
             )
-        operator, types, values, side, why = match.groups()
-        found.append(Choice(operator, types, values, cast("Side", side), why))
+        case, values, side, why = match.groups()
+        found.append(Choice(case, values, cast("Side", side), why))
     return tuple(found)
 
 
-def choice_for(operator: str, types: str, values: str) -> Choice | None:
-    """Return the first choice that fits, if any."""
-    return next((each for each in read_choices() if each.fits(operator, types, values)), None)
+def choice_for(case: str, values: str) -> Choice | None:
+    """Return the first choice that fits `Operator/types/shape` and a class of values, if any."""
+    return next((each for each in read_choices() if each.fits(case, values)), None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import ml_dtypes
@@ -14,8 +15,8 @@ VALUE_CLASSES: tuple[ValueClass, ...] = ("extreme", "full", "small", "sparse")
 POSITIVE = frozenset({"x_scale", "y_scale", "a_scale", "b_scale", "w_scale", "input_var", "var"})
 """Inputs that are positive by their meaning: scales and variances."""
 
+_ml_dtypes: Any = ml_dtypes  # typed in part only
 _SMALL_INTEGER = 9
-_LEAST_EXPONENT_OF_F16, _MOST_EXPONENT_OF_F16 = -24, 16
 _POWERS = (31, 63, 24, 11, 16)
 """Where words end, and the integers that f32 and f16 hold exactly."""
 
@@ -23,6 +24,24 @@ _POWERS = (31, 63, 24, 11, 16)
 def is_float(dtype: np.dtype[Any]) -> bool:
     """Return whether a type is one of floating point, those of ml_dtypes included."""
     return dtype.kind == "f" or dtype == np.dtype(ml_dtypes.bfloat16)
+
+
+@dataclass(frozen=True, slots=True)
+class FloatLimits:
+    """The largest, the least normal and the least number of a type, and the distances of 1 to its neighbours."""
+
+    largest: float
+    normal: float
+    least: float
+    above_one: float
+    below_one: float
+
+
+def float_limits(dtype: np.dtype[Any]) -> FloatLimits:
+    """Return the limits of a type of floating point."""
+    info = _ml_dtypes.finfo(dtype)
+    numbers = (info.max, info.smallest_normal, info.smallest_subnormal, info.eps, info.epsneg)
+    return FloatLimits(*map(float, numbers))
 
 
 def specials(dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -36,8 +55,8 @@ def specials(dtype: np.dtype[Any]) -> NDArray[Any]:
         found += [s * (1 << p) + d for p in (31, 63, 32, 24, 16, 15, 8, 7) for s in (1, -1) for d in (0, -1)]
         kept = dict.fromkeys(value for value in found if info.min <= value <= info.max)
         return np.array(list(kept), dtype)
-    info: Any = ml_dtypes.finfo(dtype)
-    largest, normal, least = float(info.max), float(info.smallest_normal), float(info.smallest_subnormal)
+    limits = float_limits(dtype)
+    largest, normal, least = limits.largest, limits.normal, limits.least
     ones = [
         0.0,
         largest,
@@ -49,7 +68,7 @@ def specials(dtype: np.dtype[Any]) -> NDArray[Any]:
         1.5,
         2.5,
         3.0,
-        1.0 - float(info.epsneg),
+        1.0 - limits.below_one,
         88.5,
     ]
     ones += [np.inf, 0.75, 10.5, 1e-3, 1e4] + [float(1 << p) for p in _POWERS]

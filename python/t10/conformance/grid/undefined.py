@@ -1,0 +1,71 @@
+"""Where ONNX leaves a result undefined: engines agree there, whatever the references give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from t10.conformance.grid.cases import GridCase, numpy_type
+from t10.conformance.grid.values import is_float
+
+Mask = NDArray[np.bool_]
+
+
+def undefined(case: GridCase, inputs: Mapping[str, NDArray[Any]]) -> Mask | None:
+    """Return the elements of the results that are undefined, None where all are defined."""
+    rule = _RULES.get(case.structure.operator)
+    return None if rule is None else rule(case, inputs)
+
+
+def _cast(case: GridCase, inputs: Mapping[str, NDArray[Any]]) -> Mask | None:
+    """A float beyond the range of an integer, and NaN."""
+    x, result = inputs["x0"], case.result or case.types.get("T2", "")
+    target = numpy_type(result)
+    if not is_float(x.dtype) or target.kind not in "iu":
+        return None
+    with np.errstate(all="ignore"):
+        wide = np.trunc(x.astype(np.float64))
+    info = np.iinfo(target)
+    return ~((wide >= float(info.min)) & (wide < float(info.max) + (1.0 if info.bits < 53 else 0.0)))
+
+
+def _quotient(case: GridCase, inputs: Mapping[str, NDArray[Any]]) -> Mask | None:
+    """An integer divided by 0, and the least divided by -1."""
+    del case
+    x, y = np.broadcast_arrays(inputs["x0"], inputs["x1"])
+    if x.dtype.kind not in "iu":
+        return None
+    overflows = (x == np.iinfo(x.dtype).min) & (y == -1) if x.dtype.kind == "i" else np.zeros(x.shape, bool)
+    return (y == 0) | overflows
+
+
+def _shift(case: GridCase, inputs: Mapping[str, NDArray[Any]]) -> Mask:
+    """A shift by the width of the type or more, or by a negative number."""
+    del case
+    x, y = np.broadcast_arrays(inputs["x0"], inputs["x1"])
+    return (y < 0) | (y >= 8 * x.dtype.itemsize)
+
+
+def _power(case: GridCase, inputs: Mapping[str, NDArray[Any]]) -> Mask | None:
+    """A power of an integer that is no integer of its type."""
+    del case
+    x, y = np.broadcast_arrays(inputs["x0"], inputs["x1"])
+    if x.dtype.kind not in "iu":
+        return None
+    with np.errstate(all="ignore"):
+        exact = np.power(x.astype(np.float64), y.astype(np.float64))
+        info = np.iinfo(x.dtype)
+        return ~((np.abs(exact) < min(2.0**53, float(info.max))) & (exact >= float(info.min)) & (y >= 0))
+
+
+_RULES: dict[str, Callable[[GridCase, Mapping[str, NDArray[Any]]], Mask | None]] = {
+    "Cast": _cast,
+    "CastLike": _cast,
+    "Div": _quotient,
+    "Mod": _quotient,
+    "BitShift": _shift,
+    "Pow": _power,
+}
