@@ -163,7 +163,6 @@ class Copy:
 
     def __init__(self, root: Path, folder: Path, limit_seconds: float = LIMIT_SECONDS) -> None:
         """Copy the tree below `folder`, which is not inside it; tests of a mutant may take `limit_seconds`."""
-        self._root = root
         self._limit_seconds = limit_seconds
         self._tree = folder / "tree"
         self._log = folder / "log"
@@ -175,14 +174,15 @@ class Copy:
         """Apply a mutant, run its tests, and take it back."""
         self._prove([test for test in mutant.tests if test not in self._passing])
         path = self._tree / mutant.file
-        path.write_text(mutant.applied(path.read_text()))
+        text = path.read_text()
+        path.write_text(mutant.applied(text))
         begin = time.monotonic()
         try:
             if mutant.is_native:
                 self._build()
             killer = self._killer(mutant.tests)
         finally:
-            path.write_text((self._root / mutant.file).read_text())
+            path.write_text(text)
             if mutant.is_native:
                 self._build()
         return Outcome(mutant, killer, time.monotonic() - begin)

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+from support import specs
+from support.simulation import chip_of, plan_of, scheduled
+
+from t10.core.codelet import Codelet
 from t10.core.device import ComputeSet, Reference, VertexGroup
+from t10.cost import IpuCostModel
 from t10.emit.builder import Builder
 from t10.emit.device_interface import DeviceInterface
-from t10.emit.link import vertex_state
+from t10.emit.link import SUPERVISOR_STACK_BYTES, check_fits, stack_bytes, vertex_state
+from t10.emit.lower import lower
+from t10.errors import InfeasiblePlanError
 
 FIRST = 0x4D000
 
@@ -33,6 +43,30 @@ def test_another_address_offset_or_tile_is_another_word() -> None:
 
 def test_groups_of_one_compute_set_lie_on_the_same_bytes() -> None:
     assert state_of((group("a"), group("a", 4, (2, 3))), (group("b"),), a=64, b=80) == ([0, 16], 32)
+
+
+def test_the_next_words_begin_behind_the_longest_of_a_set() -> None:
+    longer = VertexGroup("codelet", (2, 3), (Reference("a", 0), 7, 7, 7, 7, 7), 0)
+    assert state_of((group("a"), longer), (group("b"),), a=64, b=80) == ([0, 32], 48)
+
+
+def test_every_worker_has_a_stack_of_its_own() -> None:
+    worker = Codelet("Worker", "multi", (), "", "", "", stack_bytes=32)
+    supervisor = Codelet("Supervisor", "supervisor", (), "", "", "", stack_bytes=48)
+    assert stack_bytes((worker, supervisor)) == SUPERVISOR_STACK_BYTES + 48 + 6 * 32
+
+
+def test_code_is_where_it_can_be_fetched_and_below_the_data() -> None:
+    chip, spec = chip_of(2), specs.matmul(4, 4, 4, "f32")
+    made = scheduled(specs.one_operator_graph(spec), (plan_of(spec, (2, 1, 1)),), chip)
+    program, tile = lower(made, chip, IpuCostModel(chip)), chip.tile_memory
+    check_fits(program, tile)
+    above = replace(program.memory, state=tile.interleaved_base + 16)
+    with pytest.raises(InfeasiblePlanError, match="instructions can be fetched from"):
+        check_fits(replace(program, memory=above), tile)
+    over = replace(program.memory, free=program.memory.data + 16)
+    with pytest.raises(InfeasiblePlanError, match="code, vertex state, stacks and exchanges take"):
+        check_fits(replace(program, memory=over), tile)
 
 
 def test_what_is_not_placed_yet_is_told_apart_by_its_name() -> None:

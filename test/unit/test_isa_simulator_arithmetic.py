@@ -141,3 +141,14 @@ def test_division_rounds_once(x: int, y: int) -> None:
         expected = to_word(pair[0].view(np.float32) / pair[1].view(np.float32))
     found = applied("f32div $a4, $a0, $a2\n f32div $a5, $a1, $a3", pair[0], pair[1])
     assert found.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize(("operation", "mixed"), [("max", 0x0000), ("min", 0x8000)])
+def test_plus_zero_is_above_minus_zero(operation: str, mixed: int) -> None:
+    plus, minus = 0x0000, 0x8000
+    x, y = np.array([[plus, minus, plus, minus], [minus, plus, plus, minus]], np.uint32)
+    due = np.array([mixed, mixed, plus, minus], np.uint32)
+    words = applied(f"f32v2{operation} $a4:5, $a0:1, $a2:3", x << 16, y << 16)
+    assert words.tolist() == (due << 16).tolist()
+    halves = applied(f"f16v4{operation} $a4:5, $a0:1, $a2:3", x | x << 16, y | y << 16)
+    assert halves.tolist() == (due | due << 16).tolist()

@@ -14,9 +14,9 @@ from t10.conformance.grid.cases import GridCase, build, with_outputs
 from t10.conformance.grid.choices import choice_for
 from t10.conformance.grid.finding import Outcome
 from t10.conformance.grid.references import Arrays, References
-from t10.conformance.grid.tolerances import Tolerance
 from t10.conformance.grid.undefined import undefined
 from t10.conformance.grid.values import ValueClass, float_limits, is_float
+from t10.tolerances import Tolerance
 
 
 @dataclass(frozen=True, slots=True)
