@@ -32,7 +32,8 @@ def _rewrite(op: Any, rewriter: Any) -> bool:
     comparison = maker(op.operands[0], "arith.cmpf")
     if comparison is None:
         return False
-    operation = _OPERATIONS.get(_PREDICATES[ir.IntegerAttr(comparison.attributes["predicate"]).value][1:])
+    predicate = _PREDICATES[int(ir.IntegerAttr(comparison.attributes["predicate"]).value)]
+    operation = _OPERATIONS.get(predicate[1:])
     x, y = comparison.operands
     chosen = list(op.operands)[1:]
     if operation is None or x == y or chosen not in ([x, y], [y, x]):

@@ -283,12 +283,10 @@ def compile(
     `model` is a file (ONNX, text of onnx-mlir, StableHLO or linalg), a program of `torch.export`, or an imported model.
     `chip` is a bundled chip's name, a chip file or a `ChipSpec`; `shapes` gives extents by input name or dim parameter
     for dims that the model leaves open; `options` are the planner's; `cost_model` is ipu, t10-paper or FILE.py;
-    `codelets` are files that declare codelets of the user's, whose costs count and whose code is used; `plan` is a
-    plan.json or a file of pins whose plans are kept; `dtype` fp16 turns f32, f64 and bf16 into f16; `constants` fixes
-    inputs at compile time; `keep_f64` leaves f64 that only f32 and f16 go into and come out of as it is, which else is
-    computed in f32; `frontend` onnx-mlir has that read the model first (docs/onnx-mlir.md); `executor` searches
-    operators instead of this process's threads; `program` counts the program's bytes and plans beside them; `cache` is
-    a folder that keeps what was found for other models and runs (`t10.cache_folder` knows the user's).
+    `codelets` are files that declare codelets of yours; `plan` is a plan.json or a file of pins whose plans are kept;
+    `dtype` fp16 turns f32, f64 and bf16 into f16; `constants` fixes inputs; `keep_f64` leaves islands of f64 alone;
+    `frontend` onnx-mlir has that read the model first (docs/onnx-mlir.md); `executor` searches operators, not this
+    process's threads; `program` counts the program's bytes; `cache` is a folder for what was found before.
 
     Raises `InputError`, `UnsupportedOpError` and `InfeasiblePlanError`, each with its cause.
     """
@@ -298,8 +296,8 @@ def compile(
 
     spec = chip if isinstance(chip, ChipSpec) else load_chip(chip)
     chosen, pins = options or Options(), None if plan is None else read_pins(plan)
-    code = code_records(cost_model, codelets)
-    costs, clock = registry.given(cost_model), _Stopwatch(progress, "import")
+    code, costs = code_records(cost_model, codelets), registry.given(cost_model)
+    clock = _Stopwatch(progress, "import")
     imported = _imported(model, frontend, shapes, dtype, constants, keep_f64)
     with _using(codelets):
         compiled = compile_module(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from t10.arrays import Arrays
 from t10.core.graph import Graph
 from t10.errors import InputError
-from t10.tolerance import loosest
+from t10.tolerances import loosest
 
 _FED = {
     f"tensor({name})": np.dtype(kind)

@@ -65,6 +65,43 @@ def test_functions_of_f16_are_rounded_once() -> None:
     np.testing.assert_allclose(found, expected, atol=1e-3)
 
 
+@pytest.mark.parametrize(("dtype", "bits"), [("f32", 23), ("f16", 26)])
+def test_remainders_are_exact(dtype: str, bits: int) -> None:
+    rng = np.random.default_rng(0)
+    kind = np.float16 if dtype == "f16" else np.float32
+    y = np.exp2(rng.uniform(-12, 2, 20000)).astype(kind)
+    wide = y * np.exp2(rng.uniform(-2, bits, y.size)) * rng.choice([-1, 1], y.size)
+    x = np.clip(wide, -np.finfo(kind).max, np.finfo(kind).max).astype(kind)
+    found, expected = both("arith.remf", x, y, dtype=dtype)
+    np.testing.assert_array_equal(found, expected)
+    ends = np.array([3, -1, 0, np.inf, 5, np.nan], kind), np.array([np.inf, 1, 0, 2, 0, 1], kind)
+    np.testing.assert_array_equal(*both("arith.remf", *ends, dtype=dtype))
+    assert np.isnan(both("arith.remf", np.array([1e18], np.float32), np.array([3], np.float32))[0]).all()
+
+
+@pytest.mark.parametrize("opcode", ["math.sin", "math.cos", "math.tan"])
+def test_waves_are_right_or_nan(opcode: str) -> None:
+    """Below 2^17 within 1e-7, a tangent within as much of its slope; NaNs beyond; -0 stays."""
+    x = np.array([1e3, 12345.678, 65504, 1e5, 131071.99], np.float32)
+    exact = {"math.sin": np.sin, "math.cos": np.cos, "math.tan": np.tan}[opcode](x.astype(np.float64))
+    slope = 1 + exact**2 if opcode == "math.tan" else 1
+    assert (np.abs(both(opcode, x)[0] - exact) < 3e-7 * slope).all()
+    beyond = np.array([131072, -1e6, 1e10, 3e38, np.inf, np.nan], np.float32)
+    assert np.isnan(both(opcode, beyond)[0]).all()
+    if opcode != "math.cos":
+        assert np.signbit(both(opcode, np.array([-0.0], np.float32))[0]).all()
+
+
+def test_the_ends_of_acosh_and_of_powers() -> None:
+    x = np.array([-1, -2, -6e4, -3e38, -np.inf, 0.5, 1, np.inf, np.nan], np.float32)
+    np.testing.assert_array_equal(*both("math.acosh", x))
+    x, y = (
+        np.array([-1, 1, np.nan, -1, -2], np.float32),
+        np.array([np.nan, np.nan, 0, np.inf, np.nan], np.float32),
+    )
+    np.testing.assert_array_equal(*both("math.powf", x, y))
+
+
 def test_powers() -> None:
     x, y = np.meshgrid(np.array([0, 0.5, 1, 1.5, 7, -2, -0.5, np.inf], np.float32),
                        np.array([0, 1, 2, 3, -1, -2, 0.5, 2.25], np.float32))  # fmt: skip

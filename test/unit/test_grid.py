@@ -15,12 +15,12 @@ from t10.conformance.grid.cases import GridCase, inputs_of, load_grid, newest_sc
 from t10.conformance.grid.choices import choice_for, read_choices
 from t10.conformance.grid.due import narrowed, near
 from t10.conformance.grid.summary import Defect, by_case, defects, rows
-from t10.conformance.grid.tolerances import TOLERANCES, Tolerance
 from t10.conformance.grid.undefined import undefined
 from t10.conformance.grid.values import specials
 from t10.conformance.known import Known, read_known, stale, unknown
 from t10.conformance.verdict import Verdict
 from t10.errors import InputError
+from t10.tolerances import TOLERANCES, Tolerance
 
 HOLDERS_AND_RANDOM = {
     *(

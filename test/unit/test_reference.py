@@ -11,7 +11,7 @@ from support import models
 from t10.arrays import read_arrays, write_arrays
 from t10.errors import InputError
 from t10.reference import OnnxRuntime, compare, load_onnx, relative_error, run_onnx_runtime, split_reference
-from t10.tolerance import loosest, tolerance
+from t10.tolerances import loosest, tolerance
 
 NAN, INF = float("nan"), float("inf")
 

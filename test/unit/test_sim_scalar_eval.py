@@ -151,3 +151,18 @@ def test_index_and_constants() -> None:
 def test_an_unknown_operation_is_named() -> None:
     with pytest.raises(UnsupportedOpError, match=r"math\.unheard_of"):
         apply("math.unheard_of", "f32", np.zeros(1, np.float32))
+
+
+def test_f16_is_clipped_where_it_overflows() -> None:
+    """The tile makes no infinity of finite numbers; what is infinite in f32, or was so before, is in f16, too."""
+    x = np.array([6e4, -6e4, np.inf, -np.inf, np.nan, 1], np.float16)
+    wanted = np.array([65504, -65504, np.inf, -np.inf, np.nan, 2], np.float16)
+    np.testing.assert_array_equal(apply("arith.addf", "f16", x, x), wanted)
+    np.testing.assert_array_equal(combine_arrays("sum", x, x), wanted)
+    wide = np.array([1e5, -1e6, 65519, 65521, np.inf], np.float32)
+    found = apply("arith.truncf", "f16", wide)
+    np.testing.assert_array_equal(found, np.array([65504, -65504, 65504, 65504, np.inf], np.float16))
+    np.testing.assert_array_equal(apply("arith.sitofp", "f16", np.array([100000, -7])), [65504, -7])
+    powers = apply("math.exp", "f16", np.array([20, 100], np.float16))
+    np.testing.assert_array_equal(powers, np.array([65504, np.inf], np.float16))
+    np.testing.assert_array_equal(apply("arith.divf", "f16", x[5:], x[5:] * 0), [np.inf])

@@ -106,7 +106,7 @@ def cases(kind: Any) -> list[Case]:
     for name in ("ArgMax", "ArgMin"):
         add(name, {"a": x}, np.int64, (ROWS,), axis=1, keepdims=0)
     add("TopK", {"a": x}, shape=(ROWS, 3), constants={"k": np.array([3])})
-    for target in (np.float32, np.int8, np.int32, np.uint8, np.uint32, np.bool_):
+    for target in (np.float32, np.int8, np.int32, np.int64, np.uint8, np.uint32, np.bool_):
         add(f"Cast.{np.dtype(target).name}", {"a": x}, target, to=TO(np.dtype(target)))
     add("Cast.from_i32", {"a": x.astype(np.int32) - 7}, to=TO(np.dtype(kind)))
     add("Cast.from_i8", {"a": x.astype(np.int8)}, to=TO(np.dtype(kind)))

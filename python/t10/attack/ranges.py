@@ -13,7 +13,7 @@ from t10.arrays import Arrays
 from t10.errors import InputError
 from t10.random_inputs import LARGE, MIXED, NORMAL, SMALL, Reach
 from t10.reference import LARGEST_F16, OnnxRuntime, relative_error
-from t10.tolerance import RELATIVE
+from t10.tolerances import RELATIVE
 
 _LADDERS = ((NORMAL, SMALL), (*MIXED, NORMAL, SMALL), (*LARGE, NORMAL, SMALL))
 """What is tried for the first seed, the second, the third; and again."""

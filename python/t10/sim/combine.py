@@ -7,6 +7,7 @@ import numpy as np
 from t10.core.arrays import Array
 from t10.core.dtypes import numpy_dtype
 from t10.core.expression import AxisSizes, Combine
+from t10.sim.narrow import clipped
 
 
 def larger(a: Array, b: Array) -> Array:
@@ -52,7 +53,7 @@ def combine_arrays(combine: Combine, first: Array, second: Array) -> Array:
     with np.errstate(all="ignore"):
         if combine in ("max", "min"):
             return (larger if combine == "max" else smaller)(first, second)
-        return UFUNC[combine](first, second)
+        return clipped(UFUNC[combine](first, second), UFUNC[combine], (first, second))
 
 
 def reduce_axes(combine: Combine, values: Array, axes: AxisSizes) -> Array:
@@ -71,6 +72,6 @@ def _with_signs_of_zeros(combine: Combine, values: Array, result: Array, axes: A
     if combine not in ("max", "min") or not (result == 0).any():
         return result
     wanted = np.signbit(values) == (combine == "min")
-    has_it = ((values == 0) & wanted).any(axis=axes, keepdims=True)
+    has_it: Array = ((values == 0) & wanted).any(axis=axes, keepdims=True)
     zero = values.dtype.type(0.0 if combine == "max" else -0.0)
     return np.where(result == 0, np.where(has_it, zero, -zero), result)

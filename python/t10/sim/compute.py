@@ -16,6 +16,7 @@ from t10.core.dtypes import numpy_dtype
 from t10.core.expression import AxisSizes, OperatorSpec, Selector
 from t10.core.plan import OperatorPlan
 from t10.sim.combine import combine_arrays, neutral, reduce_axes
+from t10.sim.narrow import narrowed
 from t10.sim.partition import Box, Partition, Selection, core_chunks, make_box, points, read, select, write
 from t10.sim.product import Factors, inputs_read, sum_of_products
 from t10.sim.scalar_eval import evaluate
@@ -85,7 +86,7 @@ def compute_sub_task(running: Running, positions: AxisSizes, step: int) -> None:
         arrays = [read(view, chosen, cores) for view, chosen in zip(views, whole, strict=True)]
         piece = _Piece(running, box, cores, arrays)
         value = _product(piece, running.factors) if running.factors else _general(piece, picked)
-        value = value.astype(numpy_dtype(spec.acc_dtype), copy=False)
+        value = narrowed(value, numpy_dtype(spec.acc_dtype))
         if spec.combine != "none":
             value = combine_arrays(spec.combine, read(accumulator, selections[-1], cores), value)
         write(accumulator, selections[-1], cores, value)
@@ -133,7 +134,7 @@ def _general(piece: _Piece, picked: set[int]) -> Array:
     def index(axis: int) -> Array:
         return looked_up[axis] if axis in looked_up else piece.index(axis)
 
-    value = evaluate(spec.body, arrays, index).astype(numpy_dtype(spec.acc_dtype), copy=False)
+    value = narrowed(evaluate(spec.body, arrays, index), numpy_dtype(spec.acc_dtype))
     if spec.combine == "none":
         return value
     for axis in spec.reduction_axes:

@@ -10,6 +10,7 @@ from t10.core.dtypes import numpy_dtype
 from t10.core.expression import AxisSizes, Operand, OperatorSpec
 from t10.core.plan import OperatorPlan
 from t10.core.scalar import identity
+from t10.sim.narrow import narrowed
 from t10.sim.partition import Box, Partition, core_chunks, make_windows
 from t10.sim.scalar_eval import evaluate
 from t10.sim.traps import trap
@@ -43,16 +44,14 @@ def run_epilogue(
             value = evaluate(function, views, lambda axis, cores=cores: _global(windows, axis, cores))
             value = np.broadcast_to(value, np.broadcast_shapes(value.shape, views[0].shape))
             by_dim = _to_dims(spec.output, value)
-            result[cores] = by_dim.reshape(by_dim.shape[0], -1).astype(
-                numpy_dtype(spec.output.dtype), copy=False
-            )
+            result[cores] = narrowed(by_dim.reshape(by_dim.shape[0], -1), numpy_dtype(spec.output.dtype))
             continue
         n_slots = accumulator.slots.shape[1]
         offsets: Ints = np.arange(result.shape[1], dtype=np.int64)
         numbers: Ints = chunk_numbers[cores, None] * result.shape[1] + offsets
         points = _Points(spec, accumulator, np.minimum(numbers, n_slots - 1), windows, cores)
         values = [points.read(partition) for partition in partitions]
-        value = evaluate(function, values, points.index).astype(numpy_dtype(spec.output.dtype), copy=False)
+        value = narrowed(evaluate(function, values, points.index), numpy_dtype(spec.output.dtype))
         # Slots past the end of the partition hold nothing; zero keeps them from looking like forgotten ones.
         result[cores] = np.where(numbers < n_slots, value, value.dtype.type(0))
 

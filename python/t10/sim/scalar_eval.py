@@ -16,6 +16,7 @@ from t10.core.dtypes import numpy_dtype
 from t10.core.scalar import ScalarFunction, ScalarOp, parse_constant
 from t10.errors import UnsupportedOpError
 from t10.sim.combine import larger, smaller
+from t10.sim.narrow import clipped, narrowed
 from t10.sim.special import erf, erfc
 
 IndexOf = Callable[[int], Array]
@@ -144,20 +145,20 @@ def _apply(op: ScalarOp, operands: list[Array], index: IndexOf) -> Array:
         return np.ascontiguousarray(operands[0]).view(dtype)
     if op.opcode == "math.fma":
         wide = operands[0].astype(np.float64) * operands[1].astype(np.float64)
-        return (wide + operands[2]).astype(dtype)
+        return narrowed(wide + operands[2], dtype)
     if op.opcode in CASTS | UNSIGNED_CASTS | TO_INTEGER:
         return _cast(op.opcode, operands[0], dtype)
     operation = PLAIN.get(op.opcode)
     if operation is None:
         raise UnsupportedOpError(f"the simulator does not know the scalar operation {op.opcode}")
     result = operation(*operands)
-    return result if result.dtype == dtype else result.astype(dtype)
+    return narrowed(clipped(result, operation, operands), dtype)
 
 
 def _cast(opcode: str, x: Array, dtype: np.dtype[Any]) -> Array:
     """Return a conversion's result; floats out of an integer's range saturate."""
     if opcode in UNSIGNED_CASTS:
-        return _as_unsigned(x).astype(dtype)
+        return narrowed(_as_unsigned(x), dtype)
     if opcode in TO_INTEGER:
         target = np.dtype(f"u{dtype.itemsize}") if opcode == "arith.fptoui" and dtype.kind == "i" else dtype
         if target.kind == "b":
@@ -171,7 +172,7 @@ def _cast(opcode: str, x: Array, dtype: np.dtype[Any]) -> Array:
         return -(x.astype(dtype))
     if opcode == "arith.trunci" and dtype.kind == "b":
         return (x & 1).astype(np.bool_)
-    return x.astype(dtype)
+    return narrowed(x, dtype)
 
 
 def _compare_floats(predicate: str, a: Array, b: Array) -> Array:

@@ -33,6 +33,9 @@ LARGEST_ANGLE = 2.0**17
 """Sines, cosines and tangents of f32 from here on are NaNs; f16 has no such numbers."""
 FIRST_WHOLE_FLOAT = 8388608.0
 WHOLE_EXPONENT_BITS = 31
+SHORT_LN_2 = 0.693359375
+SPLIT = 4097.0
+"""A float less what its product with this loses has twelve bits."""
 
 
 def erf(b: FunctionBuilder, x: int) -> int:
@@ -76,18 +79,23 @@ def log10(b: FunctionBuilder, x: int) -> int:
     return b.scale(b.op("math.log2", x), math.log10(2.0))
 
 
+def _half_of_power(b: FunctionBuilder, size: int) -> int:
+    """Return e^size / 2, which does not overflow early: a short summand near ln 2 is taken off without rounding."""
+    return b.scale(b.op("math.exp", b.shift(size, -SHORT_LN_2)), math.exp(SHORT_LN_2 - math.log(2.0)))
+
+
 def sinh(b: FunctionBuilder, x: int) -> int:
     """Add the hyperbolic sine of x."""
     e = expm1(b, b.absolute(x))
     near = b.add(e, b.divide(e, b.shift(e, 1.0)))
-    far = b.op("math.exp", b.shift(b.absolute(x), -math.log(2.0)))
+    far = _half_of_power(b, b.absolute(x))
     size = b.select(b.compare_with("olt", b.absolute(x), 16.0), b.scale(near, 0.5), far)
     return b.with_sign_of(size, x)
 
 
 def cosh(b: FunctionBuilder, x: int) -> int:
-    """Add the hyperbolic cosine of x: e^(|x| - ln 2) and its counterpart, so that neither overflows early."""
-    half = b.op("math.exp", b.shift(b.absolute(x), -math.log(2.0)))
+    """Add the hyperbolic cosine of x: e^|x| / 2 and its counterpart."""
+    half = _half_of_power(b, b.absolute(x))
     return b.add(half, b.divide(b.constant(0.25), half))
 
 
@@ -269,13 +277,34 @@ def round_half_even(b: FunctionBuilder, x: int) -> int:
 
 
 def remainder(b: FunctionBuilder, x: int, y: int) -> int:
-    """Add fmod(x, y): exact while the quotient is below 2^24; one correction mends a quotient rounded up."""
+    """Add fmod(x, y): exact where the quotient is below 2^24, a NaN beyond."""
+    return _remainder(b, x, y, 2)
+
+
+def remainder_for_half(b: FunctionBuilder, x: int, y: int) -> int:
+    """Add fmod(x, y) of numbers of f16, exact: no quotient of theirs is beyond 2^40."""
+    return _remainder(b, x, y, 4)
+
+
+def _remainder(b: FunctionBuilder, x: int, y: int, n_steps: int) -> int:
+    """Return fmod(x, y) by as many steps, each of which takes 12 bits off the quotient; a NaN for longer quotients."""
     size, step = b.absolute(x), b.absolute(y)
-    whole = b.op("math.trunc", b.divide(size, step))
-    rest = b.subtract(size, b.multiply(whole, step))
-    rest = b.select(b.compare_with("olt", rest, 0.0), b.add(rest, step), rest)
-    rest = b.select(b.compare("olt", size, step), size, rest)
-    return b.with_sign_of(rest, x)
+    high = b.scale(step, SPLIT)
+    high = b.subtract(high, b.subtract(high, step))
+    low = b.subtract(step, high)
+    rest = size
+    for i in reversed(range(n_steps)):
+        # Products of 12 bits with the halves of the step are exact.
+        factor = 2.0 ** (12 * i)
+        scaled = b.scale(step, factor)
+        whole = b.op("math.trunc", b.divide(rest, scaled))
+        for half in (high, low):
+            rest = b.subtract(rest, b.multiply(whole, b.scale(half, factor)))
+        rest = b.select(b.compare_with("olt", rest, 0.0), b.add(rest, scaled), rest)
+        rest = b.select(b.compare("oge", rest, scaled), b.subtract(rest, scaled), rest)
+    is_near = b.compare("olt", b.scale(size, 2.0 ** (-12 * n_steps)), step)
+    rest = b.select(is_near, rest, b.constant(math.nan))
+    return b.with_sign_of(b.select(b.compare("olt", size, step), size, rest), x)
 
 
 def fma(b: FunctionBuilder, x: int, y: int, z: int) -> int:
@@ -283,7 +312,7 @@ def fma(b: FunctionBuilder, x: int, y: int, z: int) -> int:
     return b.add(b.multiply(x, y), z)
 
 
-FOR_HALF: dict[str, Emit] = {"math.erf": erf_for_half}
+FOR_HALF: dict[str, Emit] = {"math.erf": erf_for_half, "arith.remf": remainder_for_half}
 """Functions whose results are rounded to f16, where that allows less work."""
 UNARY: dict[str, Emit] = {
     "math.erf": erf, "math.erfc": erfc, "math.expm1": expm1, "math.log1p": log1p, "math.log10": log10,

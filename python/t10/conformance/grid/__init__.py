@@ -5,5 +5,5 @@
 
 Operators, types and attributes come from ONNX's schemas (`cases.py`), extents and what is structural from its node
 tests and a table of sweeps (`structures.py`), numbers from classes of inputs (`values.py`). What may differ stands in
-`tolerances.py`; which reference is right where the two disagree, in the repository's `test/conformance/choices.txt`.
+`t10.tolerances`; which reference is right where the two disagree, in the repository's `test/conformance/choices.txt`.
 """

@@ -18,12 +18,12 @@ from t10.conformance.grid.cases import GridCase, GridPack, build, inputs_of, mer
 from t10.conformance.grid.due import Due
 from t10.conformance.grid.finding import Finding, Outcome, worst_of
 from t10.conformance.grid.references import References
-from t10.conformance.grid.tolerances import Tolerance, tolerance_of
 from t10.conformance.grid.values import VALUE_CLASSES, ValueClass
 from t10.conformance.verdict import Status, Verdict
 from t10.driver import compile
 from t10.errors import InputError, T10Error, UnsupportedOpError
 from t10.plan.options import PlanOptions
+from t10.tolerances import Tolerance, tolerance_of
 
 CHIP = "test-16"
 _OPTIONS = PlanOptions(reconcile="greedy", max_front=8)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from onnx.reference import ReferenceEvaluator
 
 from t10.conformance.grid.cases import GridCase, build, newest_schemas
-from t10.conformance.grid.tolerances import Tolerance
+from t10.tolerances import Tolerance
 
 Arrays = dict[str, NDArray[Any]]
 

@@ -30,7 +30,6 @@ _KEPT = frozenset(
             "start",
             "limit",
             "delta",
-            "target_type",
             "grid",
             "size",
             "theta",

@@ -61,6 +61,16 @@ def _power(case: GridCase, inputs: Mapping[str, NDArray[Any]]) -> Mask | None:
         return ~((np.abs(exact) < min(2.0**53, float(info.max))) & (exact >= float(info.min)) & (y >= 0))
 
 
+def _zeros(case: GridCase, inputs: Mapping[str, NDArray[Any]]) -> Mask | None:
+    """The sign of a maximum or minimum of zeros of both signs: ONNX and both references leave it to their order."""
+    values = np.broadcast_arrays(*inputs.values())
+    if not is_float(values[0].dtype):
+        return None
+    best = np.maximum if case.structure.operator == "Max" else np.minimum
+    with np.errstate(all="ignore"):
+        return np.asarray(best.reduce([each.astype(np.float64) for each in values]) == 0)
+
+
 _RULES: dict[str, Callable[[GridCase, Mapping[str, NDArray[Any]]], Mask | None]] = {
     "Cast": _cast,
     "CastLike": _cast,
@@ -68,4 +78,6 @@ _RULES: dict[str, Callable[[GridCase, Mapping[str, NDArray[Any]]], Mask | None]]
     "Mod": _quotient,
     "BitShift": _shift,
     "Pow": _power,
+    "Max": _zeros,
+    "Min": _zeros,
 }

@@ -99,6 +99,18 @@ def _bit_cast(site: Site) -> bool:
     return True
 
 
+def _mod(site: Site) -> bool:
+    """Write fmod of floats as the remainder of magnitudes, which is exact; quotients that are rounded lose it."""
+    kind = site.kind(0)
+    if kind not in _FLOATS or not site.option("fmod", 0):
+        return False
+    x = site.input(0)
+    rest = site.op("Mod", site.op("Abs", x), site.op("Abs", site.input(1)), fmod=0)
+    is_left = site.op("Less", x, site.scalar(0, kind))
+    site.op("Where", is_left, site.op("Neg", rest), rest, output=site.node.output[0])
+    return True
+
+
 def _sign(site: Site) -> bool:
     """Keep the sign of a NaN a NaN: what is neither above nor below 0 is handed out, -0 as 0."""
     kind = site.kind(0)
@@ -149,6 +161,7 @@ RULES: dict[str, Rule] = {
     "Gelu": _gelu,
     "LeakyRelu": _leaky_relu,
     "LpNormalization": _lp_normalization,
+    "Mod": _mod,
     "Neg": _neg,
     "Sign": _sign,
 }

@@ -1,6 +1,7 @@
-"""What a result may differ by, operator class by operator class: the one place, and what docs/numerics.md states.
+"""What a result may differ by: the one place, and what docs/numerics.md states.
 
-A result y of a reference r is right if it has the same bits (0 and -0 are told apart, all NaN are alike), or
+By operator, given the same inputs, a result y of a reference r is right if it has the same bits (0 and -0 are told
+apart, all NaN are alike), or
 
     exact     never else
     rounded   |y - r| <= ulps units in the last place of r
@@ -8,12 +9,18 @@ A result y of a reference r is right if it has the same bits (0 and -0 are told 
     composed  |y - r| <= ulps units in the last place of the largest |r|
 
 in the type of the result; those of f32 where that is double, which no chip computes. Integers and booleans are exact.
+
+By element type, for what a whole model gives (`t10 verify`): the error relative to the largest |r|, because a small
+element may be the difference of large ones.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
+
+from t10.core.dtypes import is_float
 
 Class = Literal["exact", "rounded", "summed", "composed"]
 
@@ -73,3 +80,17 @@ TOLERANCES: dict[str, Tolerance] = {
 def tolerance_of(operator: str) -> Tolerance:
     """Return the tolerance of an operator; what no row names is composed of several steps."""
     return TOLERANCES.get(operator, _COMPOSED)
+
+
+RELATIVE = {"f16": 5e-3, "f32": 1e-4, "f64": 1e-4}
+"""Most error of what a model gives, by the least precise floating-point type in it; `f64` may be computed in f32."""
+
+
+def tolerance(dtype: str) -> float:
+    """Return the most relative error of results of an element type; integers and booleans must be equal."""
+    return RELATIVE[dtype] if is_float(dtype) else 0.0
+
+
+def loosest(dtypes: Iterable[str]) -> float:
+    """Return the tolerance of what is computed from values of these types: that of the least precise one."""
+    return max((tolerance(dtype) for dtype in dtypes), default=0.0)

@@ -1,0 +1,89 @@
+"""Accuracy of functions in units of the last place, on the plan simulator and in assembly (docs/numerics.md)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from support.codelet_runs import run_task
+
+from t10.codelets.compile import compile_task
+from t10.core.scalar import ScalarFunction, ScalarOp
+from t10.core.task import Task, TaskOperand
+
+N = 1024
+Doubles = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracy:
+    """A function's range of arguments, and the most units of the last place of f32 it may be away on a tile."""
+
+    low: float
+    high: float
+    tile: float
+
+
+PLAN, HALF = 4.0, 1.5
+"""The most units anything may be away in f32 on the plan simulator (numpy's promise), and in f16 anywhere."""
+
+FIGURES = {
+    "exp": Accuracy(-80, 80, 0.51), "exp2": Accuracy(-120, 120, 0.51), "expm1": Accuracy(-10, 80, 2),
+    "log": Accuracy(1e-30, 1e30, 0.51), "log2": Accuracy(1e-30, 1e30, 0.51), "log10": Accuracy(1e-30, 1e30, 2.5),
+    "log1p": Accuracy(-0.9, 1e6, 2.5), "sqrt": Accuracy(0, 1e30, 0.51), "rsqrt": Accuracy(1e-30, 1e30, 0.51),
+    "cbrt": Accuracy(-1e6, 1e6, 1), "erf": Accuracy(-4, 4, 3), "tanh": Accuracy(-9, 9, 0.51),
+    "sin": Accuracy(-3, 3, 2.5), "cos": Accuracy(-1.5, 1.5, 2.5), "tan": Accuracy(-1.5, 1.5, 4),
+    "asin": Accuracy(-1, 1, 2.5), "acos": Accuracy(-1, 0.99, 2.5), "atan": Accuracy(-100, 100, 3),
+    "sinh": Accuracy(-80, 80, 4), "cosh": Accuracy(-80, 80, 2.5), "asinh": Accuracy(-1e6, 1e6, 3),
+    "acosh": Accuracy(1.01, 1e6, 3), "atanh": Accuracy(-0.99, 0.99, 3),
+}  # fmt: skip
+
+
+def arguments(name: str, dtype: str) -> NDArray[np.floating]:
+    """Return arguments over a function's range: dense near 0, and evenly spread."""
+    figures = FIGURES[name]
+    rng = np.random.default_rng(0)
+    low, high = max(figures.low, -6e4), min(figures.high, 6e4)
+    if dtype == "f32":
+        low, high = figures.low, figures.high
+    spread = rng.uniform(low, high, N // 2)
+    near = np.exp(rng.uniform(math.log(max(low, 1e-4)), math.log(high), N // 2))
+    near *= rng.choice([-1, 1], near.size) if low < 0 else 1
+    return np.clip(np.concatenate([spread, near]), low, high).astype(
+        np.float16 if dtype == "f16" else np.float32
+    )
+
+
+def exact(name: str, x: NDArray[np.floating]) -> Doubles:
+    """Return a function in f64."""
+    wide = x.astype(np.float64)
+    if name == "erf":
+        return np.array([math.erf(v) for v in wide])
+    names = {"rsqrt": "sqrt", "asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh",
+             "acosh": "arccosh", "atanh": "arctanh"}  # fmt: skip
+    result = getattr(np, names.get(name, name))(wide)
+    return 1 / result if name == "rsqrt" else result
+
+
+def units_away(found: NDArray[np.floating], wanted: Doubles) -> float:
+    """Return the largest distance in units of the last place of the type's exact result, denormals' where it is one."""
+    with np.errstate(over="ignore"):
+        unit = np.spacing(np.abs(wanted).astype(found.dtype)).astype(np.float64)
+    fits = np.isfinite(unit)
+    return float((np.abs(found.astype(np.float64) - wanted)[fits] / unit[fits]).max())
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f16"])
+@pytest.mark.parametrize("name", FIGURES)
+def test_functions_are_as_accurate_as_documented(name: str, dtype: str) -> None:
+    body = ScalarFunction(1, (ScalarOp(f"math.{name}", (0,), dtype),), 1)
+    operand = TaskOperand(dtype, (1,), 8)
+    task = Task((N,), (operand,), operand, "none", body)
+    x = arguments(name, dtype)
+    run = run_task(task, compile_task(task), inputs=[x])
+    plan, tile = (units_away(values, exact(name, x)) for values in (run.expected, run.found))
+    assert plan <= (PLAN if dtype == "f32" else HALF), f"plan: {plan}"
+    assert tile <= (FIGURES[name].tile if dtype == "f32" else HALF), f"tile: {tile}"
