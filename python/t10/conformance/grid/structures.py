@@ -44,7 +44,7 @@ _KEPT = frozenset(
             "cond",
             "M",
         ),
-        *("position_ids", "iou_threshold", "score_threshold", "max_output_boxes_per_class"),
+        *("position_ids", "indices", "iou_threshold", "score_threshold", "max_output_boxes_per_class"),
     }
 )
 """Inputs by name that say what is computed: they keep the values of the node test."""
