@@ -11,6 +11,7 @@ from support import specs
 from support.simulation import check_simulators, chip_of, plan_of, scheduled
 
 from t10.core.expression import AxisSizes, OperatorSpec
+from t10.core.graph import GraphOutput, View
 from t10.core.plan import PhaseTerm, Reduce
 from t10.core.schedule import Buffer
 from t10.errors import SimTrap
@@ -59,6 +60,17 @@ def test_partial_sums_on_too_few_cores_are_a_trap() -> None:
     apart = replace(plan, phases=((PhaseTerm((2,), 1, 4, 2),), (), ()))
     with pytest.raises(SimTrap, match="partial results lie on 1 cores, expected 2"):
         reduction_groups(spec, apart, (0, 0, 0))
+
+
+def test_an_output_that_joins_results_is_found_in_all_of_them() -> None:
+    parts = (
+        specs.elementwise((5,), dtype="f32", name="a", a="x", b="y", o="p"),
+        specs.elementwise((3,), dtype="f32", name="b", a="v", b="w", o="q"),
+    )
+    view = View("c", "concat", ("p", "q"), (8,), "f32", axis=0)
+    graph = replace(specs.chain_graph("g", parts, (view,)), outputs=(GraphOutput("out", "c"),))
+    plans = tuple(plan_of(spec, (2,)) for spec in parts)
+    check_simulators(scheduled(graph, plans, chip_of(2)), chip_of(2))
 
 
 def test_integer_products_are_exact_to_the_last_bit() -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from t10.core.arrays import Array
+from t10.core.expression import Combine
 from t10.core.scalar import ScalarFunction, ScalarOp
 from t10.errors import UnsupportedOpError
 from t10.sim.combine import combine_arrays, reduce_axes
@@ -96,7 +97,8 @@ def test_maximumf_hands_nans_on_and_maxnumf_drops_them() -> None:
 
 def test_extremes_order_zeros_by_their_signs() -> None:
     a, b = np.array([0.0, -0.0, 0.0, -0.0], np.float32), np.array([-0.0, 0.0, 0.0, -0.0], np.float32)
-    for opcode, signs in (("max", [False, False, False, True]), ("min", [True, True, False, True])):
+    wanted: dict[Combine, list[bool]] = {"max": [False, False, False, True], "min": [True, True, False, True]}
+    for opcode, signs in wanted.items():
         assert np.signbit(apply(f"arith.{opcode}imumf", "f32", a, b)).tolist() == signs
         assert np.signbit(apply(f"arith.{opcode}numf", "f32", a, b)).tolist() == signs
         for x, y, sign in zip(a, b, signs, strict=True):

@@ -111,4 +111,9 @@ def test_parts_are_cut_in_no_more_pieces_than_they_have_elements() -> None:
     # A lies on four cores, but has two rows of two.
     spec = specs.matmul(2, 4, 2)
     found = TemporalSpace.of(spec).partitions((1, 4, 1), 0.0)
-    assert sorted(set(map(tuple, found[:, 0].tolist()))) == [(1, 1, 1), (1, 1, 2), (2, 1, 1), (2, 1, 2)]
+    assert sorted({(a, b, c) for a, b, c in found[:, 0].tolist()}) == [
+        (1, 1, 1),
+        (1, 1, 2),
+        (2, 1, 1),
+        (2, 1, 2),
+    ]

@@ -73,5 +73,5 @@ def _with_signs_of_zeros(combine: Combine, values: Array, result: Array, axes: A
         return result
     wanted = np.signbit(values) == (combine == "min")
     has_it: Array = ((values == 0) & wanted).any(axis=axes, keepdims=True)
-    zero = values.dtype.type(0.0 if combine == "max" else -0.0)
+    zero: Array = np.array(0.0 if combine == "max" else -0.0, values.dtype)
     return np.where(result == 0, np.where(has_it, zero, -zero), result)
