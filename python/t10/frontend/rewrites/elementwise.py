@@ -8,6 +8,8 @@ import numpy as np
 
 from t10.frontend.rewrites.site import KIND, Rule, Site
 
+_SELU_ALPHA, _SELU_GAMMA = 1.6732631921768188, 1.0507010221481323
+
 
 def _cast_like(site: Site) -> bool:
     """Only the type of the second input counts: it may well have no elements."""
@@ -152,6 +154,26 @@ def _neg(site: Site) -> bool:
     return True
 
 
+def _selu(site: Site) -> bool:
+    """Say the constants of ONNX: torch-mlir's own have five digits."""
+    alpha, gamma = site.option("alpha", _SELU_ALPHA), site.option("gamma", _SELU_GAMMA)
+    if {"alpha", "gamma"} <= site.options.keys():
+        return False
+    site.op("Selu", site.input(0), alpha=alpha, gamma=gamma, output=site.node.output[0])
+    return True
+
+
+def _softsign(site: Site) -> bool:
+    """Return x / (1 + |x|)."""
+    kind = site.kind(0)
+    if kind not in _FLOATS:
+        return False
+    x = site.input(0)
+    below = site.op("Add", site.op("Abs", x), site.scalar(1, kind))
+    site.op("Div", x, below, output=site.node.output[0])
+    return True
+
+
 RULES: dict[str, Rule] = {
     "BitCast": _bit_cast,
     "Cast": _cast,
@@ -163,5 +185,7 @@ RULES: dict[str, Rule] = {
     "LpNormalization": _lp_normalization,
     "Mod": _mod,
     "Neg": _neg,
+    "Selu": _selu,
     "Sign": _sign,
+    "Softsign": _softsign,
 }
