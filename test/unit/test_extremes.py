@@ -146,3 +146,16 @@ def test_a_shift_by_the_width_or_more_leaves_nothing(dtype: Any, direction: str,
     nodes: list[Node] = [("BitShift", ["x", "n"], ["y"], {"direction": direction})]
     path, found = on_every_engine(tmp_path, nodes, {"x": x, "n": count})
     check(found, run_onnx_runtime(path, {"x": x, "n": count}))
+
+
+@pytest.mark.parametrize("n", [5, 150])
+def test_running_sums_leave_out_what_is_behind(n: int, tmp_path: Path) -> None:
+    """Along axes that are summed up at once, and in chunks."""
+    x = np.random.default_rng(1).integers(-9, 9, (3, n)).astype(np.float32)
+    x[0, n // 2], x[1, [n // 3, n - 2]], x[2, 2] = INF, (INF, -INF), NAN
+    options = [(i, j) for i in (0, 1) for j in (0, 1)]
+    nodes: list[Node] = [
+        ("CumSum", ["x", "axis"], [f"y{i}{j}"], {"exclusive": i, "reverse": j}) for i, j in options
+    ]
+    path, found = on_every_engine(tmp_path, nodes, {"x": x}, {"axis": np.array(1)})
+    check(found, referenced(path, {"x": x}))
