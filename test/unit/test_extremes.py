@@ -51,7 +51,7 @@ def on_every_engine(
     )  # fmt: skip
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
     path = folder / "m.onnx"
-    onnx.save(onnx.shape_inference.infer_shapes(model), path)
+    path.write_bytes(onnx.shape_inference.infer_shapes(model).SerializeToString())
     executable = t10.compile(path, chip="test-16", program=True)
     write_program(executable, lowered(executable), folder / "program")
     found = {
@@ -77,8 +77,8 @@ def check(found: dict[str, Arrays], wanted: Mapping[str, NDArray[Any]]) -> None:
 
 
 def referenced(path: Path, inputs: Arrays) -> Arrays:
-    evaluator = ReferenceEvaluator(str(path))
-    return dict(zip(evaluator.output_names, map(np.asarray, evaluator.run(None, dict(inputs))), strict=True))
+    evaluator: Any = ReferenceEvaluator(str(path))
+    return dict(zip(evaluator.output_names, map(np.asarray, evaluator.run(None, inputs)), strict=True))
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])

@@ -18,10 +18,10 @@ WHOLE = 64
 
 def _cumulative_product(site: Site) -> bool:
     """Write each element as the product of those up to it, chosen by a triangle: a reduction, like any other."""
-    scan = _scan(site)
-    if scan is None or site.shape(0)[scan.axis] > MOST_STEPS:
+    shape, scan = site.shape(0), _scan(site)
+    if scan is None or shape is None or shape[scan.axis] > MOST_STEPS:
         return False
-    chosen = _up_to_each(site, site.input(0), site.shape(0), scan, site.scalar(1, site.kind(0)))
+    chosen = _up_to_each(site, site.input(0), shape, scan, site.scalar(1, site.kind(0)))
     site.reduce("ReduceProd", chosen, [scan.axis + 1], keep=False, output=site.node.output[0])
     return True
 
