@@ -146,6 +146,16 @@ _SAME_BITS = frozenset(
 )
 
 
+def _softsign(site: Site) -> bool:
+    """Write x / (1 + |x|)."""
+    kind, x = site.kind(0), site.input(0)
+    if kind not in _FLOATS:
+        return False
+    below = site.op("Add", site.op("Abs", x), site.scalar(1, kind))
+    site.op("Div", x, below, output=site.node.output[0])
+    return True
+
+
 def _einsum(site: Site) -> bool:
     """Write a product of numbers, which have no letters, as products."""
     equation = str(site.option("equation", ""))
@@ -180,4 +190,5 @@ RULES: dict[str, Rule] = {
     "Mod": _mod,
     "Neg": _neg,
     "Sign": _sign,
+    "Softsign": _softsign,
 }
