@@ -134,7 +134,10 @@ def _unrolled(
             new_memory = site.op("Where", alive[step], new_memory, memory) if new_memory else ""
         state, memory = new, new_memory
     if alive:
-        state, memory = (each and site.op("Where", alive[0], each, site.scalar(0, site.kind(0))) for each in (state, memory))
+        state, memory = (
+            each and site.op("Where", alive[0], each, site.scalar(0, site.kind(0)))
+            for each in (state, memory)
+        )
     return [outputs[step] for step in sorted(outputs)], (state, memory)
 
 
