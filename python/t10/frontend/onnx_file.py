@@ -25,7 +25,7 @@ from t10.frontend.fixed_inputs import fix_inputs
 from t10.frontend.fold import fold_constants
 from t10.frontend.functions import expand_functions
 from t10.frontend.half import to_half
-from t10.frontend.legalize import expand_scans, legalize
+from t10.frontend.legalize import legalize
 from t10.frontend.limits import beyond_limits
 from t10.frontend.nan import refuse_nan
 from t10.frontend.opsets import plain_domain, raise_opset
@@ -187,7 +187,6 @@ def _prepared(
         lift_weights(model, weights)
         expand_unsigned(model)
         model = infer_shapes(model, source)
-        expand_scans(model)
         expand_reversals(model)
         expand_selections(model)
         lift_weights(model, weights)

@@ -113,6 +113,14 @@ def _over_points(draft: Draft, pipeline: Pipeline) -> dict[int, int]:
     return result
 
 
+def over_index(draft: Draft, pipeline: Pipeline, axis: int) -> int:
+    """Return how many points the index of the inner axis has run past the row when the loop ends."""
+    name = f"%index{axis}"
+    steps = [i for i in pipeline.instructions if f"add {name}, {name}," in i.text]
+    turns = 0 if draft.is_drained else sum(pipeline.n_stages - 1 - pipeline.stage(i) for i in steps)
+    return turns * draft.lanes
+
+
 def _is_step(instruction: Instruction, name: str) -> bool:
     """Return whether an instruction moves a pointer; all that do move it equally far."""
     return name in instruction.streams and (

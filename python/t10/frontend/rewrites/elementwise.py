@@ -108,8 +108,23 @@ def _mod(site: Site) -> bool:
         return False
     x = site.input(0)
     rest = site.op("Mod", site.op("Abs", x), site.op("Abs", site.input(1)), fmod=0)
-    is_left = site.op("Less", x, site.scalar(0, kind))
-    site.op("Where", is_left, site.op("Neg", rest), rest, output=site.node.output[0])
+    zero = site.scalar(0, kind)
+    is_left = site.op("Less", x, zero)
+    signed = site.op("Where", is_left, site.op("Neg", rest), rest)
+    # A remainder of zeros, whose sign no comparison sees: x has it.
+    is_zero = site.op("And", site.op("Equal", x, zero), site.op("Equal", rest, zero))
+    site.op("Where", is_zero, x, signed, output=site.node.output[0])
+    return True
+
+
+def _clip(site: Site) -> bool:
+    """Say the limits that are left out: the least and the largest finite number, as ONNX does."""
+    kind = site.kind(0)
+    if kind not in _FLOATS or (site.input(1) and site.input(2)):
+        return False
+    limits = np.finfo(site.dtype(0))
+    low, high = site.input(1) or site.scalar(limits.min, kind), site.input(2) or site.scalar(limits.max, kind)
+    site.op("Clip", site.input(0), low, high, output=site.node.output[0])
     return True
 
 
@@ -131,6 +146,16 @@ _SAME_BITS = frozenset(
         *((KIND.BOOL, KIND.UINT8), (KIND.BOOL, KIND.INT8)),
     }
 )
+
+
+def _softsign(site: Site) -> bool:
+    """Write x / (1 + |x|)."""
+    kind, x = site.kind(0), site.input(0)
+    if kind not in _FLOATS:
+        return False
+    below = site.op("Add", site.op("Abs", x), site.scalar(1, kind))
+    site.op("Div", x, below, output=site.node.output[0])
+    return True
 
 
 def _einsum(site: Site) -> bool:
@@ -178,6 +203,7 @@ RULES: dict[str, Rule] = {
     "BitCast": _bit_cast,
     "Cast": _cast,
     "CastLike": _cast_like,
+    "Clip": _clip,
     "Dropout": _dropout,
     "Einsum": _einsum,
     "Gelu": _gelu,
