@@ -9,7 +9,7 @@ from t10.codelets.body.pipeline import Pipeline
 from t10.codelets.body.virtual import Instruction, printed
 from t10.codelets.vector.access import pointer, stride
 from t10.codelets.vector.layout import gap_levels, in_pack, is_moved
-from t10.codelets.vector.schedule import Bundles, over_index
+from t10.codelets.vector.schedule import Bundles
 from t10.codelets.vector.start import POOL, Start
 from t10.codelets.vector.writer import EXIT
 
@@ -189,12 +189,8 @@ class Emitter(Start):
                 self.op(f"add {pointer(number)}, {pointer(number)}, {temporary}")
         if tail is None:
             return
-        for axis, position in nest.axes:
-            ahead = (
-                over_index(self.draft, self.scheduled.pipeline, axis) if position == len(nest.outer) else 0
-            )
-            if ahead:
-                self.op(f"add %index{axis}, %index{axis}, {-ahead}")
+        for axis, n_points in self.scheduled.over_indices().items():
+            self.op(f"add %index{axis}, %index{axis}, {-n_points}")
         if nest.outer and nest.split == "columns" and not self.draft.has_head:
             self.op("mov %left, %rem")
         elif nest.split == "rows" and not self.draft.has_head:

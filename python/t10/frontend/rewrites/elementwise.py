@@ -36,12 +36,14 @@ def _gelu(site: Site) -> bool:
 
 
 def _leaky_relu(site: Site) -> bool:
-    """Select by the sign, as ONNX says it: x is handed through from -0 on."""
+    """Select by the sign, as ONNX says it: x is handed through from -0 on; the slope is not rounded to f16."""
     kind = site.kind(0)
     if kind not in _FLOATS:
         return False
     x, zero = site.input(0), site.scalar(0, kind)
-    below = site.op("Mul", x, site.scalar(site.option("alpha", 0.01), kind))
+    inner = KIND.FLOAT if kind == KIND.FLOAT16 else kind
+    product = site.op("Mul", site.cast(x, inner), site.scalar(site.option("alpha", 0.01), inner))
+    below = site.cast(product, kind)
     site.op("Where", site.op("Less", x, zero), below, x, output=site.node.output[0])
     return True
 
