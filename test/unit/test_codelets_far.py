@@ -74,6 +74,17 @@ def test_waves_are_right_for_every_finite_argument(name: str, family: str) -> No
     assert worst(name, x, run_task(task, compiled, inputs=[x]).found) < 2e-7
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_far_arguments_lose_no_bits_near_zeros(name: str) -> None:
+    """The slow path is within 4 units of the last place wherever the result lies."""
+    x = np.array([v for v in arguments() if abs(v) >= 131072], np.float32)
+    task = task_of(name, x.size)
+    found = run_task(task, compile_task(task), inputs=[x]).found
+    wanted = np.array([exact(name, float(v)) for v in x])
+    units = np.abs(found - wanted) / np.spacing(np.abs(wanted).astype(np.float32))
+    assert units.max() < 4
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("name", NAMES)
 def test_only_infinities_and_nans_give_nans(name: str, family: str) -> None:

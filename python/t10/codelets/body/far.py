@@ -1,6 +1,6 @@
 """Sines and cosines of huge numbers: a slow path that code branches to where an argument is far, 2^17 or beyond.
 
-The argument is M 2^(e - 150). Its product with 2 / pi, modulo 4 and with 30 bits behind the point, takes 64 bits of
+The argument is M 2^(e - 150). Its product with 2 / pi, modulo 4 and with 55 bits behind the point, takes 88 bits of
 2 / pi from a place on that the exponent e says: M times one byte of them after the other.
 """
 
@@ -22,6 +22,8 @@ FAR_EIGHTH = 9
 TABLE = ".LTwoOverPi"
 TABLE_WORDS = (0x83F9A200, 0x15444E6E, 0x5727FC29, 0xDD34F5D1, 0x9562DBC0, 0x90433C99)
 """The bytes of 2 / pi behind a zero."""
+N_BYTES = 11
+"""How many bytes of them an argument takes."""
 QUARTER, NAN_BITS = 1 << 30, 0x7FC00000
 NAMES = ("t0", "t1", "t2", "t3", "t4", "t5", "d", "f0", "f1", "f2")
 N_INTEGERS, N_FLOATS = 6, 4
@@ -48,33 +50,56 @@ def wave_lines(name: str) -> tuple[str, ...]:
 
     They use `{t0}` to `{t5}`, `{f0}` to `{f2}`, the word `{word}` and labels that begin with `{L}`.
     """
-    return (*_turns(), *_angle(name), *_value())
+    return (*_product(), *_turns(name), *_angle(), *_value())
 
 
-def _turns() -> tuple[str, ...]:
-    """Return the lines that set `{t5}` to quarter turns modulo 4 in units of 2^-30."""
-    lines = ["shl {t1}, {t0}, 1", "shr {t1}, {t1}, 24", "cmpeq {t3}, {t1}, 255", "brnz {t3}, {L}_nan",
-             "shl {t2}, {t0}, 9", "shr {t2}, {t2}, 9", "ldconst {t3}, 0x800000", "or {t2}, {t2}, {t3}",
-             f"add {{t1}}, {{t1}}, {-16 * FAR_EIGHTH}", "shr {t3}, {t1}, 3", "and {t1}, {t1}, 7",
-             f"setzi {{t4}}, {TABLE}", "add {t3}, {t3}, {t4}", "setzi {t5}, 0"]  # fmt: skip
-    for i in range(4):
-        lines += ["shl {t5}, {t5}, 8", f"ldz8 {{t4}}, {{t3}}, $mzero, {i}", "mul {t4}, {t4}, {t2}",
-                  "add {t5}, {t5}, {t4}"]  # fmt: skip
-    lines += ["shl {t5}, {t5}, {t1}", "setzi {t4}, 7", "sub {t1}, {t4}, {t1}"]
-    for i in range(4):
-        lines += [f"ldz8 {{t4}}, {{t3}}, $mzero, {4 + i}", "mul {t4}, {t4}, {t2}", f"shr {{t4}}, {{t4}}, {8 * i + 1}",
-                  "shr {t4}, {t4}, {t1}", "add {t5}, {t5}, {t4}"]  # fmt: skip
+def _product() -> tuple[str, ...]:
+    """Return the lines that set `{t5}`, `{t0}` to two words of M times the bytes of 2 / pi from the exponent's on."""
+    lines = ["st32 {t0}, {word}", "shl {t1}, {t0}, 1", "shr {t1}, {t1}, 24", "cmpeq {t3}, {t1}, 255",
+             "brnz {t3}, {L}_nan", "shl {t2}, {t0}, 9", "shr {t2}, {t2}, 9", "ldconst {t3}, 0x800000",
+             "or {t2}, {t2}, {t3}", f"add {{t1}}, {{t1}}, {-16 * FAR_EIGHTH}", "shr {t3}, {t1}, 3",
+             f"setzi {{t4}}, {TABLE}", "add {t3}, {t3}, {t4}", "setzi {t5}, 0", "setzi {t0}, 0"]  # fmt: skip
+    for i in range(N_BYTES):
+        lines += [f"ldz8 {{t4}}, {{t3}}, $mzero, {i}", "mul {t4}, {t4}, {t2}"]
+        # The byte's last bit is this many bits above the last one of the low word.
+        place = 8 * (7 - i)
+        if place >= 32:
+            lines += [f"shl {{t4}}, {{t4}}, {place - 32}", "add {t5}, {t5}, {t4}"]
+            continue
+        if place > 0:
+            lines += [
+                f"shr {{t1}}, {{t4}}, {32 - place}",
+                "add {t5}, {t5}, {t1}",
+                f"shl {{t4}}, {{t4}}, {place}",
+            ]
+        if place < 0:
+            lines += [f"shr {{t4}}, {{t4}}, {-place}"]
+        lines += ["add {t0}, {t0}, {t4}", "cmpult {t4}, {t0}, {t4}", "add {t5}, {t5}, {t4}"]
     return tuple(lines)
 
 
-def _angle(name: str) -> tuple[str, ...]:
-    """Return the lines that set `{f0}` to the angle from the nearest quarter turn, whose number goes to `{t0}`."""
-    ahead = ("ldconst {t4}, 0x40000000", "add {t5}, {t5}, {t4}") if name == "cos" else ()
+def _turns(name: str) -> tuple[str, ...]:
+    """Return the lines that shift the product to quarter turns modulo 4 in units of 2^-62, with the argument's sign."""
+    ahead = (f"ldconst {{t4}}, {QUARTER:#x}", "add {t5}, {t5}, {t4}") if name == "cos" else ()
     return (
-        "brpos {t0}, {L}_up", "sub {t5}, $mzero, {t5}", "{L}_up:", *ahead,
+        "ld32 {t4}, {word}", "shr {t1}, {t4}, 23", "and {t1}, {t1}, 7",
+        "setzi {t2}, 31", "sub {t2}, {t2}, {t1}", "shr {t3}, {t0}, 1", "shr {t3}, {t3}, {t2}",
+        "shl {t5}, {t5}, {t1}", "or {t5}, {t5}, {t3}", "shl {t0}, {t0}, {t1}",
+        "brpos {t4}, {L}_up",
+        "sub {t0}, $mzero, {t0}", "cmpne {t1}, {t0}, $mzero", "add {t5}, {t5}, {t1}", "sub {t5}, $mzero, {t5}",
+        "{L}_up:", *ahead,
+    )  # fmt: skip
+
+
+def _angle() -> tuple[str, ...]:
+    """Return the lines that set `{f0}` to the angle from the nearest quarter turn, whose number goes to `{t0}`."""
+    return (
+        # The low word has a sign, too: near a quarter turn nothing cancels.
+        "shr {t1}, {t0}, 31", "add {t5}, {t5}, {t1}", "st32 {t0}, {word}", "ld32 {f1}, {word}",
         f"ldconst {{t4}}, {QUARTER // 2:#x}", "add {t5}, {t5}, {t4}", "shr {t0}, {t5}, 30",
         "shl {t5}, {t5}, 2", "shr {t5}, {t5}, 2", "sub {t5}, {t5}, {t4}",
-        "st32 {t5}, {word}", "ld32 {f0}, {word}", "f32fromi32 {f0}, {f0}",
+        "st32 {t5}, {word}", "ld32 {f0}, {word}", "f32fromi32 {f0}, {f0}", "f32fromi32 {f1}, {f1}",
+        f"ldconst {{f2}}, {_bits(2.0**-32)}", "f32mul {f1}, {f1}, {f2}", "f32add {f0}, {f0}, {f1}",
         f"ldconst {{f1}}, {_bits(math.pi / 2 / QUARTER)}", "f32mul {f0}, {f0}, {f1}",
     )  # fmt: skip
 
