@@ -14,7 +14,7 @@ from t10.conformance.grid.cases import GridCase, build, with_outputs
 from t10.conformance.grid.choices import choice_for
 from t10.conformance.grid.finding import Outcome
 from t10.conformance.grid.references import Arrays, References
-from t10.conformance.grid.undefined import undefined
+from t10.conformance.grid.undefined import may_be_nan, undefined
 from t10.conformance.grid.values import ValueClass, float_limits, is_float
 from t10.tolerances import Tolerance
 
@@ -31,6 +31,8 @@ class Due:
     """Most difference, by output, element by element."""
     undefined: NDArray[np.bool_] | None = None
     """Elements that ONNX leaves undefined: engines have the same bits there."""
+    unable: NDArray[np.bool_] | None = None
+    """Elements where a tile may give NaN."""
     is_double: bool = False
     """Whether the reference was computed in double: finite numbers of ONNX Runtime are approximations of it."""
     disagree: bool = False
@@ -71,6 +73,7 @@ class Due:
             tolerance,
             slack,
             undefined(case, inputs),
+            may_be_nan(case, inputs),
             references.is_double and reference is not None,
             choice=_choice_side(case, kind),
         )
@@ -117,6 +120,8 @@ class Due:
                     y, np.asarray(first[name]), self.dtypes[name], Tolerance("exact"), np.zeros(y.shape)
                 )
                 fine = np.where(self.undefined, same, fine)
+            if self.unable is not None and self.unable.shape == fine.shape:
+                fine = fine | (self.unable & np.isnan(y))
             if fine.all():
                 continue
             undecided = self.disagree and not self.choice and bool((right[0] | right[-1]).all())

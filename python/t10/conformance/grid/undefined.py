@@ -13,11 +13,26 @@ from t10.conformance.grid.values import is_float
 
 Mask = NDArray[np.bool_]
 
+_WAVES = ("Sin", "Cos", "Tan")
+_LARGEST_ANGLE = 2.0**17
+_LONGEST_QUOTIENT = 2.0**24
+
 
 def undefined(case: GridCase, inputs: Mapping[str, NDArray[Any]]) -> Mask | None:
     """Return the elements of the results that are undefined, None where all are defined."""
     rule = _RULES.get(case.structure.operator)
     return None if rule is None else rule(case, inputs)
+
+
+def may_be_nan(case: GridCase, inputs: Mapping[str, NDArray[Any]]) -> Mask | None:
+    """Return where a tile gives NaN rather than a number that it cannot compute: angles and quotients too large."""
+    x = inputs.get("x0")
+    if x is None or not is_float(x.dtype) or case.structure.operator not in (*_WAVES, "Mod"):
+        return None
+    if case.structure.operator in _WAVES:
+        return np.abs(x.astype(np.float64)) >= _LARGEST_ANGLE
+    with np.errstate(all="ignore"):
+        return np.abs(x.astype(np.float64) / inputs["x1"].astype(np.float64)) >= _LONGEST_QUOTIENT
 
 
 def _cast(case: GridCase, inputs: Mapping[str, NDArray[Any]]) -> Mask | None:

@@ -110,4 +110,4 @@ def draw(
 def positive(values: NDArray[Any]) -> NDArray[Any]:
     """Return values that may be scales or variances: between 1/16 and 4."""
     found = np.nan_to_num(np.abs(values.astype(np.float64)), nan=1.0, posinf=2.0)
-    return np.clip(found, 1 / 16, 4).astype(values.dtype)
+    return np.clip(found, 1 / 16 if is_float(values.dtype) else 1, 4).astype(values.dtype)
