@@ -159,3 +159,48 @@ def test_running_sums_leave_out_what_is_behind(n: int, tmp_path: Path) -> None:
     ]
     path, found = on_every_engine(tmp_path, nodes, {"x": x}, {"axis": np.array(1)})
     check(found, referenced(path, {"x": x}))
+
+
+@pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
+def test_a_sequence_of_no_steps_ends_at_zero(kind: str, tmp_path: Path) -> None:
+    """As in ONNX Runtime, whatever the initial state is."""
+    rng, n_gates = np.random.default_rng(0), {"RNN": 1, "GRU": 3, "LSTM": 4}[kind]
+    states = ["h", "c"] if kind == "LSTM" else ["h"]
+    read = ["x", "w", "r", "", "lengths", *states]
+    inputs: Arrays = {name: rng.normal(size=(1, 3, 4)).astype(np.float32) for name in states}
+    inputs |= {"x": rng.normal(size=(2, 3, 2)).astype(np.float32), "lengths": np.array([0, 1, 2], np.int32)}
+    weights: Arrays = {
+        name: rng.normal(size=(1, n_gates * 4, width)).astype(np.float32)
+        for name, width in (("w", 2), ("r", 4))
+    }
+    nodes: list[Node] = [(kind, read, ["y", *(f"{name}_end" for name in states)], {"hidden_size": 4})]
+    path, found = on_every_engine(tmp_path, nodes, inputs, weights)
+    wanted = run_onnx_runtime(path, inputs)
+    assert not wanted["h_end"][0, 0].any()
+    for engine, outputs in found.items():
+        for name, expected in wanted.items():
+            np.testing.assert_allclose(outputs[name], expected, 1e-4, 1e-6, err_msg=f"{name} on {engine}")
+
+
+def test_units_of_f16_round_once(tmp_path: Path) -> None:
+    x = np.array([0.3, -0.7, -0.01, 1e-4, -12, 100, -0.0123], np.float16)
+    operators = ("Elu", "Selu", "Softplus", "Softsign")
+    nodes: list[Node] = [(op, ["x"], [op], {}) for op in operators]
+    path, found = on_every_engine(tmp_path, nodes, {"x": x})
+    wanted = run_onnx_runtime(path, {"x": x})
+    for engine, outputs in found.items():
+        for op in operators:
+            away = np.abs(outputs[op].astype(np.float64) - wanted[op])
+            assert (away <= 0.51 * np.spacing(np.abs(outputs[op]))).all(), f"{op} on {engine}"
+
+
+def test_exponentials_of_f16_stay_finite(tmp_path: Path) -> None:
+    """The f16 instructions of a tile make infinities of infinities only."""
+    x = np.array([100, 6e4, 11.1, 12, -100, INF, -INF, NAN], np.float16)
+    nodes: list[Node] = [("Exp", ["x"], ["y"], {}), ("Exp", ["grid"], ["z"], {})]
+    grid = np.tile(x, (3, 5))[:, ::-1].copy()
+    _, found = on_every_engine(tmp_path, nodes, {"x": x, "grid": grid})
+    with np.errstate(over="ignore"):
+        wide = np.exp(np.clip(x.astype(np.float64), -1e3, 7e2))
+    wanted = np.where(np.isinf(x), np.where(x > 0, INF, 0), np.minimum(wide, 65504)).astype(np.float16)
+    check(found, {"y": wanted, "z": np.tile(wanted, (3, 5))[:, ::-1]})

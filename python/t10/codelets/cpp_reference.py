@@ -131,6 +131,10 @@ def cpp_operation(op: ScalarOp, operands: tuple[str, ...], dtypes: tuple[str, ..
     code = op.opcode
     if code == "const":
         return cpp_constant(op.attribute, op.dtype)
+    if op.dtype == "f16" and code in ("math.exp", "math.exp2"):
+        # A finite number has a finite exponential, as the tile's instruction has it; f32 may not hold it.
+        finite = f"({operands[0]} > 64.0f && {operands[0]} < float(INFINITY)) ? 64.0f : {operands[0]}"
+        return _rounded(FLOAT_OPS[code].format(finite), op.dtype)
     if code in FLOAT_OPS:
         return _rounded(FLOAT_OPS[code].format(*operands), op.dtype)
     if code == "math.rsqrt":

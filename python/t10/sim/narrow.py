@@ -26,6 +26,9 @@ def clipped(result: Array, operation: Callable[..., Array], operands: Sequence[A
     """Return an operation's result of f16, without infinities that it has only because f16 is narrow."""
     if result.dtype != np.float16 or not np.isinf(result).any():
         return result
+    if operation in (np.exp, np.exp2):
+        # An instruction of f16 by itself: f32, whose range its result may leave as well, is not in between.
+        return np.where(np.isinf(result) & np.isfinite(operands[0]), LARGEST, result)
     wide = [x.astype(np.float32) if x.dtype == np.float16 else x for x in operands]
     with np.errstate(all="ignore"):
         return _clipped(result, operation(*wide))

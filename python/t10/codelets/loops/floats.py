@@ -41,6 +41,8 @@ SPREAD_NAN = ("f32absadd {f0}, {x}, {y}", "f32cmpne {f0}, {f0}, {f0}", "or {d}, 
 AVOID_NAN = ("f32cmpeq {f0}, {x}, {x}", "and {f1}, {x}, {f0}", "andc {f0}, {y}, {f0}", "or {f1}, {f1}, {f0}",
              "f32cmpeq {f0}, {y}, {y}", "and {d}, {y}, {f0}", "andc {f0}, {x}, {f0}", "or {f0}, {d}, {f0}")  # fmt: skip
 
+OF_HALF = {"math.exp": "f16v2exp", "math.exp2": "f16v2exp2"}
+
 EXACT: dict[str, tuple[str, ...]] = {
     "arith.extf": ("mov {d}, {x}",),
     "arith.negf": (f"ldconst {{f0}}, {MINUS_ONE}", "f32mul {d}, {x}, {f0}"),
@@ -82,6 +84,11 @@ def emit_float(code: VirtualCode, op: ScalarOp, operands: tuple[Value, ...]) -> 
         lines = (line.replace("{word}", TRANSFER) for line in wave_lines(op.attribute))
         near = ("mov {d}, {y}", "mov {t0}, {x}", *is_near("{t1}", "{t0}"), "brnz {t1}, {L}_done")
         return code.a(*near, *lines, **uses)
+    if op.dtype == "f16" and op.opcode in OF_HALF:
+        # Instructions of f16 keep what is finite finite; behind those of f32 it may be infinite.
+        return code.a(
+            "f32tof16 {d}, {x}", f"{OF_HALF[op.opcode]} {{d}}, {{d}}", "f16tof32 {d}, {d}", x=operands[0]
+        )
     if op.opcode in ROUNDED:
         return rounded(code, code.a(*ROUNDED[op.opcode], **uses), op.dtype)
     return None
