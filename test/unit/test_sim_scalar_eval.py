@@ -156,7 +156,7 @@ def test_an_unknown_operation_is_named() -> None:
 
 
 def test_f16_is_clipped_where_it_overflows() -> None:
-    """The tile makes no infinity of finite numbers; what is infinite in f32, or was so before, is in f16, too."""
+    """The tile makes no infinity of finite numbers; what is infinite in f32 is in f16, too, but for its own exponential."""
     x = np.array([6e4, -6e4, np.inf, -np.inf, np.nan, 1], np.float16)
     wanted = np.array([65504, -65504, np.inf, -np.inf, np.nan, 2], np.float16)
     np.testing.assert_array_equal(apply("arith.addf", "f16", x, x), wanted)
@@ -166,7 +166,7 @@ def test_f16_is_clipped_where_it_overflows() -> None:
     np.testing.assert_array_equal(found, np.array([65504, -65504, 65504, 65504, np.inf], np.float16))
     np.testing.assert_array_equal(apply("arith.sitofp", "f16", np.array([100000, -7])), [65504, -7])
     powers = apply("math.exp", "f16", np.array([20, 100], np.float16))
-    np.testing.assert_array_equal(powers, np.array([65504, np.inf], np.float16))
+    np.testing.assert_array_equal(powers, np.array([65504, 65504], np.float16))
     np.testing.assert_array_equal(apply("arith.divf", "f16", x[5:], x[5:] * 0), [np.inf])
     double = apply("arith.truncf", "f16", np.array([1e5, -1e39, 1e300]))
     np.testing.assert_array_equal(double, np.array([65504, -np.inf, np.inf], np.float16))
