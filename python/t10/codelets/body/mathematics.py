@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 
 from t10.codelets.body.builder import FunctionBuilder
-from t10.codelets.body.far import FAR
+from t10.codelets.body.far import FAR, REMAINDER
 
 Emit = Callable[..., int]
 
@@ -289,8 +289,8 @@ def round_half_even(b: FunctionBuilder, x: int) -> int:
 
 
 def remainder(b: FunctionBuilder, x: int, y: int) -> int:
-    """Add fmod(x, y): exact where the quotient is below 2^24, a NaN beyond."""
-    return _remainder(b, x, y, 2)
+    """Add fmod(x, y)."""
+    return b.op(FAR, x, y, _remainder(b, x, y, 2), attribute=REMAINDER)
 
 
 def remainder_for_half(b: FunctionBuilder, x: int, y: int) -> int:
@@ -299,7 +299,7 @@ def remainder_for_half(b: FunctionBuilder, x: int, y: int) -> int:
 
 
 def _remainder(b: FunctionBuilder, x: int, y: int, n_steps: int) -> int:
-    """Return fmod(x, y) by as many steps, each of which takes 12 bits off the quotient; a NaN for longer quotients."""
+    """Return fmod(x, y) by as many steps, each of which takes 12 bits off the quotient, which has no more."""
     size, step = b.absolute(x), b.absolute(y)
     high = b.scale(step, SPLIT)
     high = b.subtract(high, b.subtract(high, step))
@@ -314,8 +314,6 @@ def _remainder(b: FunctionBuilder, x: int, y: int, n_steps: int) -> int:
             rest = b.subtract(rest, b.multiply(whole, b.scale(half, factor)))
         rest = b.select(b.compare_with("olt", rest, 0.0), b.add(rest, scaled), rest)
         rest = b.select(b.compare("oge", rest, scaled), b.subtract(rest, scaled), rest)
-    is_near = b.compare("olt", b.scale(size, 2.0 ** (-12 * n_steps)), step)
-    rest = b.select(is_near, rest, b.constant(math.nan))
     return b.with_sign_of(b.select(b.compare("olt", size, step), size, rest), x)
 
 
