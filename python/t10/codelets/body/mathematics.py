@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 
 from t10.codelets.body.builder import FunctionBuilder
-from t10.codelets.body.far import FAR, REMAINDER
+from t10.codelets.body.far import COSINE, FAR, REMAINDER, SINE
 
 Emit = Callable[..., int]
 
@@ -18,8 +18,6 @@ ERF_BY_TANH = (1.128379225730896, 0.10276973247528076, -0.00019444295321591198, 
                8.522569987690076e-05, -4.948980858898722e-06, 4.468452630135289e-08, 4.733932801315177e-09)  # fmt: skip
 ERF_BY_TANH_FOR_HALF = (1.1283750534057617, 0.1028512567281723, -0.0004098908102605492, -0.00044509710278362036,
                         3.5310073144501075e-05)  # fmt: skip
-SINE = (-0.16666653752326965, 0.008332131430506706, -0.00019510870333760977)
-COSINE = (0.04166664555668831, -0.0013887305976822972, 2.4431239580735564e-05)
 ARC_TANGENT = (-0.3333294093608856, 0.19977329671382904, -0.13872846961021423, 0.0803603082895279)
 ARC_SINE = (
     0.16666753590106964,
@@ -136,9 +134,9 @@ def _quarter_turn(b: FunctionBuilder, x: int) -> Wave:
     for part in HALF_PI:
         rest = b.subtract(rest, b.scale(turns, part))
     square = b.multiply(rest, rest)
-    sine = b.multiply(rest, b.shift(b.multiply(square, b.polynomial(square, SINE)), 1.0))
+    sine = b.multiply(rest, b.shift(b.multiply(square, b.polynomial(square, SINE[1:])), 1.0))
     half = b.subtract(b.constant(1.0), b.scale(square, 0.5))
-    cosine = b.add(half, b.multiply(b.multiply(square, square), b.polynomial(square, COSINE)))
+    cosine = b.add(half, b.multiply(b.multiply(square, square), b.polynomial(square, COSINE[2:])))
     quarter = b.subtract(turns, b.scale(b.floor(b.scale(turns, 0.25)), 4.0))
     return sine, cosine, quarter
 
