@@ -205,6 +205,8 @@ class Emitter(Start):
                 self.op(f"add {pointer(number)}, {pointer(number)}, {temporary}")
         if tail is None:
             return
+        for axis, n_points in self.scheduled.over_indices().items():
+            self.op(f"add %index{axis}, %index{axis}, {-n_points}")
         if nest.outer and nest.split == "columns" and not self.draft.has_head:
             self.op("mov %left, %rem")
         elif nest.split == "rows" and not self.draft.has_head:

@@ -40,6 +40,14 @@ class Scheduled:
         walks = self.draft.prepared.nest.walks
         return {n: points * walks[n].inner * walks[n].size_bytes for n, points in self.over_points.items()}
 
+    def over_indices(self) -> dict[int, int]:
+        """Return how far the index of every axis along the row has run past the row when the loop ends."""
+        if self.draft.is_drained:
+            return {}
+        axes = (axis for axis, _ in self.draft.prepared.nest.axes)
+        found = {axis: _points_over(self.draft, self.pipeline, f"%index{axis}") for axis in axes}
+        return {axis: points for axis, points in found.items() if points}
+
     def slots_of(self) -> float:
         """Return about how many issue slots the busiest worker takes."""
         return slots_of(self.draft.prepared.nest, Effort(self.cost, self.slots_per_row))
@@ -109,11 +117,17 @@ def _over_points(draft: Draft, pipeline: Pipeline) -> dict[int, int]:
     for number in range(len(draft.prepared.nest.walks)):
         if in_pack(draft, number):
             continue
-        steps = [i for i in pipeline.instructions if _is_step(i, pointer(number))]
-        turns = [pipeline.n_stages - 1 - pipeline.stage(i) for i in steps]
-        if any(turns):
-            result[number] = sum(turns) * draft.points_per_turn // len(steps)
+        points = _points_over(draft, pipeline, pointer(number))
+        if points:
+            result[number] = points
     return result
+
+
+def _points_over(draft: Draft, pipeline: Pipeline, name: str) -> int:
+    """Return by how many points the steps of a register run ahead of the last turn."""
+    steps = [i for i in pipeline.instructions if _is_step(i, name)]
+    turns = sum(pipeline.n_stages - 1 - pipeline.stage(i) for i in steps)
+    return turns * draft.points_per_turn // max(1, len(steps))
 
 
 def _is_step(instruction: Instruction, name: str) -> bool:
