@@ -33,7 +33,7 @@ def near(function: ScalarFunction) -> ScalarFunction:
     for op in function.ops:
         operands = tuple(values[v] for v in op.operands)
         if op.opcode == FAR:
-            values.append(operands[1])
+            values.append(operands[-1])
             continue
         values.append(function.n_inputs + len(ops))
         ops.append(ScalarOp(op.opcode, operands, op.dtype, op.attribute))
@@ -91,7 +91,6 @@ def test_remainders_are_exact(dtype: str, bits: int) -> None:
     np.testing.assert_array_equal(found, expected)
     ends = np.array([3, -1, 0, np.inf, 5, np.nan], kind), np.array([np.inf, 1, 0, 2, 0, 1], kind)
     np.testing.assert_array_equal(*both("arith.remf", *ends, dtype=dtype))
-    assert np.isnan(both("arith.remf", np.array([1e18], np.float32), np.array([3], np.float32))[0]).all()
 
 
 @pytest.mark.parametrize("opcode", ["math.sin", "math.cos", "math.tan"])

@@ -1,4 +1,4 @@
-"""Sines, cosines and tangents of huge arguments in assembly: right wherever the argument lies, in every family."""
+"""Sines, cosines, tangents and remainders of huge arguments in assembly: right wherever the argument lies."""
 
 from __future__ import annotations
 
@@ -94,6 +94,37 @@ def test_only_infinities_and_nans_give_nans(name: str, family: str) -> None:
     assert compiled is not None
     found = run_task(task, compiled, inputs=[x]).found
     np.testing.assert_array_equal(np.isnan(found), ~np.isfinite(x))
+
+
+def test_remainders_are_exact_for_all_quotients() -> None:
+    rng = np.random.default_rng(0)
+    x, y = (np.exp2(rng.uniform(-149, 128, 600)) * rng.choice([-1, 1], 600) for _ in range(2))
+    ends = [
+        0.0,
+        -0.0,
+        1e-45,
+        -3e-45,
+        1e-40,
+        1.1754944e-38,
+        1.0,
+        3.0,
+        -(2.0**24),
+        3.4028235e38,
+        np.inf,
+        -np.inf,
+        np.nan,
+    ]
+    pairs = np.array(np.meshgrid(ends, ends)).reshape(2, -1)
+    x, y = (np.concatenate(both).astype(np.float32) for both in zip((x, y), pairs, strict=True))
+    body = ScalarFunction(2, (ScalarOp("arith.remf", (0, 1), "f32"),), 2)
+    operand = TaskOperand("f32", (1,), 8)
+    task = Task((x.size,), (operand, operand), operand, "none", body)
+    with np.errstate(invalid="ignore"):
+        wanted = np.fmod(x, y)
+    found = run_task(task, compile_task(task), inputs=[x, y]).found
+    np.testing.assert_array_equal(found, wanted)
+    is_number = ~np.isnan(wanted)
+    np.testing.assert_array_equal(np.signbit(found)[is_number], np.signbit(wanted)[is_number])
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 64, 100])

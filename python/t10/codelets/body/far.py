@@ -1,7 +1,8 @@
-"""Sines and cosines of huge numbers: a slow path that code branches to where an argument is far, 2^17 or beyond.
+"""Sines, cosines and remainders of huge numbers: a slow path that code branches to where an argument is far.
 
-The argument is M 2^(e - 150). Its product with 2 / pi, modulo 4 and with 55 bits behind the point, takes 88 bits of
-2 / pi from a place on that the exponent e says: M times one byte of them after the other.
+Of sines, 2^17 and beyond are far. The argument is M 2^(e - 150). Its product with 2 / pi, modulo 4 and with 55 bits
+behind the point, takes 88 bits of 2 / pi from a place on that the exponent e says: M times one byte of them after the
+other.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import numpy as np
 from t10.codelets.assembly import Assembly
 
 FAR = "t10.far"
-"""A sine or cosine (the attribute) of the first operand where that is far, else the second operand."""
+"""A sine, cosine or remainder (the attribute) of all operands but the last where they are far, else the last."""
+REMAINDER = "remf"
 FAR_MARK = "far."
 """What an instruction begins with that stands for a branch to the slow path."""
 FAR_EIGHTH = 9
@@ -28,29 +30,67 @@ QUARTER, NAN_BITS = 1 << 30, 0x7FC00000
 NAMES = ("t0", "t1", "t2", "t3", "t4", "t5", "d", "f0", "f1", "f2")
 N_INTEGERS, N_FLOATS = 6, 4
 """Registers of the slow path."""
-FRAME_WORDS = 2 + N_INTEGERS + N_FLOATS
-"""Scratch words of the slow path behind branches: its argument or value, where it returns to, and its registers."""
+FRAME_WORDS = 3 + N_INTEGERS + N_FLOATS
+"""Scratch words of the slow path behind branches: its arguments and value, where it returns to, and its registers."""
 
 # Minimax, as far as a quarter of pi.
 SINE = (1.0, -0.16666653752326965, 0.008332131430506706, -0.00019510870333760977)
 COSINE = (1.0, -0.5, 0.04166664555668831, -0.0013887305976822972, 2.4431239580735564e-05)
 
 
-def is_near(target: str, bits: str) -> tuple[str, ...]:
-    """Return the lines that set an integer register to whether a float, whose bits one holds, is not far."""
+def is_near(name: str) -> tuple[tuple[str, str, str, str], ...]:
+    """Return instructions that set `n` to whether floats, whose bits `x` and `y` hold, are not far; `e` is spare.
+
+    A remainder is far where the quotient may have more than 24 bits, or the divisor is denormal or from 2^113 on.
+    """
+    if name != REMAINDER:
+        return (("shl", "n", "x", "1"), ("shr", "n", "n", "28"), ("cmpslt", "n", "n", str(FAR_EIGHTH)))
     return (
-        f"shl {target}, {bits}, 1",
-        f"shr {target}, {target}, 28",
-        f"cmpslt {target}, {target}, {FAR_EIGHTH}",
-    )
+        ("shl", "e", "y", "1"), ("shr", "e", "e", "24"), ("shl", "n", "x", "1"), ("shr", "n", "n", "24"),
+        ("sub", "n", "n", "e"), ("cmpslt", "n", "n", "23"), ("add", "e", "e", "-1"), ("cmpult", "e", "e", "239"),
+        ("and", "n", "n", "e"),
+    )  # fmt: skip
 
 
-def wave_lines(name: str) -> tuple[str, ...]:
-    """Return the lines that set `{d}` to the sine or cosine of the far float whose bits `{t0}` holds.
+def far_lines(name: str) -> tuple[str, ...]:
+    """Return the lines that set `{d}` to the function of the far float whose bits `{t0}` holds (`{t1}`: the second).
 
     They use `{t0}` to `{t5}`, `{f0}` to `{f2}`, the word `{word}` and labels that begin with `{L}`.
     """
-    return (*_product(), *_turns(name), *_angle(), *_value())
+    return _remainder() if name == REMAINDER else (*_product(), *_turns(name), *_angle(), *_value())
+
+
+def _remainder() -> tuple[str, ...]:
+    """Return the lines of a remainder: one bit of the quotient after the other."""
+    return (
+        "st32 {t0}, {word}", "shl {t0}, {t0}, 1", "shr {t0}, {t0}, 1", "shl {t1}, {t1}, 1", "shr {t1}, {t1}, 1",
+        "ldconst {t4}, 0x7f800000", "cmpult {t5}, {t4}, {t1}", "brnz {t5}, {L}_nan", "cmpult {t4}, {t0}, {t4}",
+        "brz {t4}, {L}_nan", "brz {t1}, {L}_nan",
+        "ldconst {t5}, 0x800000",
+        *_parted("{t0}", "{t2}", "x"), *_parted("{t1}", "{t3}", "y"),
+        "{L}_long:", "cmpult {t4}, {t1}, {t5}", "brz {t4}, {L}_divide", "shl {t1}, {t1}, 1", "add {t3}, {t3}, -1",
+        "bri {L}_long",
+        "{L}_divide:", "sub {t2}, {t2}, {t3}", "brpos {t2}, {L}_step", "ld32 {d}, {word}", "bri {L}_done",
+        "{L}_step:", "cmpult {t4}, {t0}, {t1}", "brnz {t4}, {L}_less", "sub {t0}, {t0}, {t1}", "{L}_less:",
+        "brz {t2}, {L}_short", "add {t2}, {t2}, -1", "shl {t0}, {t0}, 1", "bri {L}_step",
+        "{L}_short:", "cmpslt {t4}, {t3}, 1", "brz {t4}, {L}_normal", "shr {t0}, {t0}, 1", "add {t3}, {t3}, 1",
+        "bri {L}_short",
+        "{L}_normal:", "brz {t0}, {L}_signed", "cmpult {t4}, {t0}, {t5}", "brz {t4}, {L}_whole",
+        "cmpslt {t4}, {t3}, 2", "brnz {t4}, {L}_signed", "shl {t0}, {t0}, 1", "add {t3}, {t3}, -1", "bri {L}_normal",
+        "{L}_whole:", "sub {t0}, {t0}, {t5}", "shl {t3}, {t3}, 23", "or {t0}, {t0}, {t3}",
+        "{L}_signed:", "ld32 {t4}, {word}", "shr {t4}, {t4}, 31", "shl {t4}, {t4}, 31", "or {t0}, {t0}, {t4}",
+        "st32 {t0}, {word}", "ld32 {d}, {word}", "bri {L}_done",
+        "{L}_nan:", f"ldconst {{d}}, {NAN_BITS:#x}", "{L}_done:",
+    )  # fmt: skip
+
+
+def _parted(bits: str, exponent: str, name: str) -> tuple[str, ...]:
+    """Return the lines that part a float without sign into its exponent field, at least 1, and its significand."""
+    return (
+        f"shr {exponent}, {bits}, 23", f"shl {bits}, {bits}, 9", f"shr {bits}, {bits}, 9",
+        f"brz {exponent}, {{L}}_denormal_{name}", f"or {bits}, {bits}, {{t5}}", f"bri {{L}}_parted_{name}",
+        f"{{L}}_denormal_{name}:", f"setzi {exponent}, 1", f"{{L}}_parted_{name}:",
+    )  # fmt: skip
 
 
 def _product() -> tuple[str, ...]:
@@ -140,13 +180,13 @@ def write_table(text: Assembly) -> None:
 class FarPath:
     """The branches to the slow path of one codelet, and what lies there: it changes the near value's register only."""
 
-    branches: list[tuple[str, str, str]] = field(default_factory=list[tuple[str, str, str]])
+    branches: list[tuple[str, list[str], str]] = field(default_factory=list[tuple[str, list[str], str]])
 
     def branch(self, text: str) -> tuple[str, str]:
         """Return the branch that an instruction with `FAR_MARK` stands for, and the label where the slow path ends."""
-        name, is_near, word, value = text.removeprefix(FAR_MARK).replace(",", "").split()
+        name, is_near, *words, value = text.removeprefix(FAR_MARK).replace(",", "").split()
         number = len(self.branches)
-        self.branches.append((name, word, value))
+        self.branches.append((name, words, value))
         return f"brz {is_near}, .Lfar{number}", f".Lback{number}"
 
     def lines(self, base: int, frame: int) -> list[str]:
@@ -156,20 +196,23 @@ class FarPath:
         link, *saved = integers
         floats = [f"$a{i}" for i in range(N_FLOATS)]
         names = dict(zip(NAMES, (*saved, *floats), strict=True))
-        kept = list(zip((*saved, *floats), words[2:], strict=True))
+        kept = list(zip((*saved, *floats), words[3:], strict=True))
         lines: list[str] = []
-        for number, (name, word, value) in enumerate(self.branches):
-            lines += [f".Lfar{number}:", f"st32 {word}, {words[0]}", f"st32 {link}, {words[1]}",
-                      f"call {link}, .Lwave_{name}", f"ld32 {value}, {words[0]}", f"ld32 {link}, {words[1]}",
-                      f"bri .Lback{number}"]  # fmt: skip
-        for name in sorted({name for name, _, _ in self.branches}):
-            label = f".Lwave_{name}"
+        for number, (name, given, value) in enumerate(self.branches):
+            lines += [
+                f".Lfar{number}:",
+                *(f"st32 {register}, {words[i]}" for i, register in enumerate(given)),
+            ]
+            lines += [f"st32 {link}, {words[2]}", f"call {link}, .Lfar_{name}", f"ld32 {value}, {words[0]}",
+                      f"ld32 {link}, {words[2]}", f"bri .Lback{number}"]  # fmt: skip
+        for name, n_given in sorted({(name, len(given)) for name, given, _ in self.branches}):
+            label = f".Lfar_{name}"
             lines += [
                 f"{label}:",
                 *(f"st32 {register}, {word}" for register, word in kept),
-                f"ld32 {saved[0]}, {words[0]}",
+                *(f"ld32 {saved[i]}, {words[i]}" for i in range(n_given)),
             ]
-            lines += [line.format(**names, word=words[0], L=label) for line in wave_lines(name)]
+            lines += [line.format(**names, word=words[0], L=label) for line in far_lines(name)]
             lines += [
                 f"st32 {names['d']}, {words[0]}",
                 *(f"ld32 {register}, {word}" for register, word in kept),

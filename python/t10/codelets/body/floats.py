@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from t10.codelets.body.far import FAR, FAR_EIGHTH, FAR_MARK
+from t10.codelets.body.far import FAR, FAR_MARK, is_near
 from t10.codelets.body.rewrite import CLAMP, CLAMP_NUMBER, RECIPROCAL, SIGMOID
 from t10.codelets.body.select import FORM_BY_DTYPE, Form, Handler, Selector
 from t10.codelets.body.virtual import Operand, Slice
@@ -323,15 +323,16 @@ def to_truth(s: Selector, op: ScalarOp, part: int) -> Slice:
 def far(s: Selector, op: ScalarOp, part: int) -> Slice:
     """Select a branch per lane to where a far argument's value takes the place of the near one's."""
     s.sources.scratch(0)
-    source = s.get(op.operands[0], "w", part)
-    words = [s.code.main("mov", s.new("m"), source.part(i)) for i in range(source.width)]
-    result = s.get(op.operands[1], "w", part)
-    for i, word in enumerate(words):
-        is_near = s.code.main("shl", s.new("m"), word, "1")
-        is_near = s.code.main("shr", s.new("m"), is_near, "28")
-        is_near = s.code.main("cmpslt", s.new("m"), is_near, str(FAR_EIGHTH))
-        text = f"{FAR_MARK}{op.attribute} {{}}, {{}}, {{}}"
-        s.code.add(text, "iib", is_near, word, result.part(i), is_main=True)
+    *sources, last = op.operands
+    parts = [s.get(value, "w", part) for value in sources]
+    lanes = [[s.code.main("mov", s.new("m"), x.part(i)) for x in parts] for i in range(parts[0].width)]
+    result = s.get(last, "w", part)
+    for i, words in enumerate(lanes):
+        names: dict[str, Operand] = dict(zip("xy", words, strict=False))
+        for mnemonic, target, *operands in is_near(op.attribute):
+            names[target] = s.code.main(mnemonic, s.new("m"), *(names.get(name, name) for name in operands))
+        text = f"{FAR_MARK}{op.attribute} {', '.join(['{}'] * (len(words) + 2))}"
+        s.code.add(text, f"i{'i' * len(words)}b", names["n"], *words, result.part(i), is_main=True)
     return result
 
 

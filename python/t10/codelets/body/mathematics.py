@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 
 from t10.codelets.body.builder import FunctionBuilder
-from t10.codelets.body.far import FAR
+from t10.codelets.body.far import COSINE, FAR, REMAINDER, SINE
 
 Emit = Callable[..., int]
 
@@ -18,8 +18,6 @@ ERF_BY_TANH = (1.128379225730896, 0.10276973247528076, -0.00019444295321591198, 
                8.522569987690076e-05, -4.948980858898722e-06, 4.468452630135289e-08, 4.733932801315177e-09)  # fmt: skip
 ERF_BY_TANH_FOR_HALF = (1.1283750534057617, 0.1028512567281723, -0.0004098908102605492, -0.00044509710278362036,
                         3.5310073144501075e-05)  # fmt: skip
-SINE = (-0.16666653752326965, 0.008332131430506706, -0.00019510870333760977)
-COSINE = (0.04166664555668831, -0.0013887305976822972, 2.4431239580735564e-05)
 ARC_TANGENT = (-0.3333294093608856, 0.19977329671382904, -0.13872846961021423, 0.0803603082895279)
 ARC_SINE = (
     0.16666753590106964,
@@ -136,9 +134,9 @@ def _quarter_turn(b: FunctionBuilder, x: int) -> Wave:
     for part in HALF_PI:
         rest = b.subtract(rest, b.scale(turns, part))
     square = b.multiply(rest, rest)
-    sine = b.multiply(rest, b.shift(b.multiply(square, b.polynomial(square, SINE)), 1.0))
+    sine = b.multiply(rest, b.shift(b.multiply(square, b.polynomial(square, SINE[1:])), 1.0))
     half = b.subtract(b.constant(1.0), b.scale(square, 0.5))
-    cosine = b.add(half, b.multiply(b.multiply(square, square), b.polynomial(square, COSINE)))
+    cosine = b.add(half, b.multiply(b.multiply(square, square), b.polynomial(square, COSINE[2:])))
     quarter = b.subtract(turns, b.scale(b.floor(b.scale(turns, 0.25)), 4.0))
     return sine, cosine, quarter
 
@@ -289,8 +287,8 @@ def round_half_even(b: FunctionBuilder, x: int) -> int:
 
 
 def remainder(b: FunctionBuilder, x: int, y: int) -> int:
-    """Add fmod(x, y): exact where the quotient is below 2^24, a NaN beyond."""
-    return _remainder(b, x, y, 2)
+    """Add fmod(x, y)."""
+    return b.op(FAR, x, y, _remainder(b, x, y, 2), attribute=REMAINDER)
 
 
 def remainder_for_half(b: FunctionBuilder, x: int, y: int) -> int:
@@ -299,7 +297,7 @@ def remainder_for_half(b: FunctionBuilder, x: int, y: int) -> int:
 
 
 def _remainder(b: FunctionBuilder, x: int, y: int, n_steps: int) -> int:
-    """Return fmod(x, y) by as many steps, each of which takes 12 bits off the quotient; a NaN for longer quotients."""
+    """Return fmod(x, y) by as many steps, each of which takes 12 bits off the quotient, which has no more."""
     size, step = b.absolute(x), b.absolute(y)
     high = b.scale(step, SPLIT)
     high = b.subtract(high, b.subtract(high, step))
@@ -314,8 +312,6 @@ def _remainder(b: FunctionBuilder, x: int, y: int, n_steps: int) -> int:
             rest = b.subtract(rest, b.multiply(whole, b.scale(half, factor)))
         rest = b.select(b.compare_with("olt", rest, 0.0), b.add(rest, scaled), rest)
         rest = b.select(b.compare("oge", rest, scaled), b.subtract(rest, scaled), rest)
-    is_near = b.compare("olt", b.scale(size, 2.0 ** (-12 * n_steps)), step)
-    rest = b.select(is_near, rest, b.constant(math.nan))
     return b.with_sign_of(b.select(b.compare("olt", size, step), size, rest), x)
 
 

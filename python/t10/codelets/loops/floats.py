@@ -9,7 +9,7 @@ import struct
 
 import numpy as np
 
-from t10.codelets.body.far import FAR, is_near, wave_lines
+from t10.codelets.body.far import FAR, far_lines, is_near
 from t10.codelets.loops.virtual import Value, VirtualCode
 from t10.core.scalar import ScalarOp, parse_constant
 
@@ -81,9 +81,7 @@ def emit_float(code: VirtualCode, op: ScalarOp, operands: tuple[Value, ...]) -> 
     if op.opcode in EXACT:
         return code.a(*EXACT[op.opcode], **uses)
     if op.opcode == FAR:
-        lines = (line.replace("{word}", TRANSFER) for line in wave_lines(op.attribute))
-        near = ("mov {d}, {y}", "mov {t0}, {x}", *is_near("{t1}", "{t0}"), "brnz {t1}, {L}_done")
-        return code.a(*near, *lines, **uses)
+        return _far(code, op.attribute, operands)
     if op.dtype == "f16" and op.opcode in OF_HALF:
         # Instructions of f16 keep what is finite finite; behind those of f32 it may be infinite.
         return code.a(
@@ -92,6 +90,18 @@ def emit_float(code: VirtualCode, op: ScalarOp, operands: tuple[Value, ...]) -> 
     if op.opcode in ROUNDED:
         return rounded(code, code.a(*ROUNDED[op.opcode], **uses), op.dtype)
     return None
+
+
+def _far(code: VirtualCode, name: str, operands: tuple[Value, ...]) -> Value:
+    """Add a function whose far arguments take a slow path."""
+    registers = {"x": "{t0}", "y": "{t1}", "n": "{t2}", "e": "{t3}"}
+    *sources, near = operands
+    uses = {**dict(zip("xy", sources, strict=False)), "near": near}
+    lines = ["mov {d}, {near}", *(f"mov {registers[x]}, {{{x}}}" for x in "xy"[: len(sources)])]
+    for mnemonic, *names in is_near(name):
+        lines.append(f"{mnemonic} {', '.join(registers.get(x, x) for x in names)}")
+    lines += ["brnz {t2}, {L}_done", *(line.replace("{word}", TRANSFER) for line in far_lines(name))]
+    return code.a(*lines, **uses)
 
 
 def rounded(code: VirtualCode, x: Value, dtype: str) -> Value:
