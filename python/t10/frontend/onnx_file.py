@@ -29,6 +29,7 @@ from t10.frontend.legalize import legalize
 from t10.frontend.limits import beyond_limits
 from t10.frontend.nan import refuse_nan
 from t10.frontend.opsets import plain_domain, raise_opset
+from t10.frontend.pool_windows import without_ceil_mode
 from t10.frontend.protobuf_fields import replace_all
 from t10.frontend.protobuf_reader import without_weights
 from t10.frontend.reversals import expand_reversals
@@ -165,7 +166,7 @@ def _prepared(
     check_static_inputs(model, frozenset(weights.names))
     refused = _taken_out(model, unknown_operators(model, source))
     legalize(model)
-    model = infer_shapes(model, source)
+    model = without_ceil_mode(model, source)
     if dtype == HALF:
         model = to_half(model, weights, source)
     compute_in_single(model)

@@ -9,6 +9,7 @@ import struct
 
 import numpy as np
 
+from t10.codelets.body.far import FAR, is_near, wave_lines
 from t10.codelets.loops.virtual import Value, VirtualCode
 from t10.core.scalar import ScalarOp, parse_constant
 
@@ -84,6 +85,10 @@ def emit_float(code: VirtualCode, op: ScalarOp, operands: tuple[Value, ...]) -> 
         return code.a(
             "f32tof16 {d}, {x}", f"{OF_HALF[op.opcode]} {{d}}, {{d}}", "f16tof32 {d}, {d}", x=operands[0]
         )
+    if op.opcode == FAR:
+        lines = (line.replace("{word}", TRANSFER) for line in wave_lines(op.attribute))
+        near = ("mov {d}, {y}", "mov {t0}, {x}", *is_near("{t1}", "{t0}"), "brnz {t1}, {L}_done")
+        return code.a(*near, *lines, **uses)
     if op.opcode in ROUNDED:
         return rounded(code, code.a(*ROUNDED[op.opcode], **uses), op.dtype)
     return None

@@ -8,6 +8,8 @@ import numpy as np
 
 from t10.frontend.rewrites.site import KIND, Rule, Site
 
+_SELU_ALPHA, _SELU_GAMMA = 1.6732631921768188, 1.0507010221481323
+
 
 def _cast_like(site: Site) -> bool:
     """Only the type of the second input counts: it may well have no elements."""
@@ -34,12 +36,14 @@ def _gelu(site: Site) -> bool:
 
 
 def _leaky_relu(site: Site) -> bool:
-    """Select by the sign, as ONNX says it: x is handed through from -0 on."""
+    """Select by the sign, as ONNX says it: x is handed through from -0 on; the slope is not rounded to f16."""
     kind = site.kind(0)
     if kind not in _FLOATS:
         return False
     x, zero = site.input(0), site.scalar(0, kind)
-    below = site.op("Mul", x, site.scalar(site.option("alpha", 0.01), kind))
+    inner = KIND.FLOAT if kind == KIND.FLOAT16 else kind
+    product = site.op("Mul", site.cast(x, inner), site.scalar(site.option("alpha", 0.01), inner))
+    below = site.cast(product, kind)
     site.op("Where", site.op("Less", x, zero), below, x, output=site.node.output[0])
     return True
 
@@ -156,16 +160,6 @@ def _power(site: Site) -> bool:
     return True
 
 
-def _softsign(site: Site) -> bool:
-    """Write x / (1 + |x|)."""
-    kind, x = site.kind(0), site.input(0)
-    if kind not in _FLOATS:
-        return False
-    below = site.op("Add", site.op("Abs", x), site.scalar(1, kind))
-    site.op("Div", x, below, output=site.node.output[0])
-    return True
-
-
 def _einsum(site: Site) -> bool:
     """Write a product of numbers, which have no letters, as products."""
     equation = str(site.option("equation", ""))
@@ -187,6 +181,26 @@ def _neg(site: Site) -> bool:
     return True
 
 
+def _selu(site: Site) -> bool:
+    """Say the constants of ONNX: torch-mlir's own have five digits."""
+    alpha, gamma = site.option("alpha", _SELU_ALPHA), site.option("gamma", _SELU_GAMMA)
+    if {"alpha", "gamma"} <= site.options.keys():
+        return False
+    site.op("Selu", site.input(0), alpha=alpha, gamma=gamma, output=site.node.output[0])
+    return True
+
+
+def _softsign(site: Site) -> bool:
+    """Return x / (1 + |x|)."""
+    kind = site.kind(0)
+    if kind not in _FLOATS:
+        return False
+    x = site.input(0)
+    below = site.op("Add", site.op("Abs", x), site.scalar(1, kind))
+    site.op("Div", x, below, output=site.node.output[0])
+    return True
+
+
 RULES: dict[str, Rule] = {
     "BitCast": _bit_cast,
     "Cast": _cast,
@@ -200,6 +214,7 @@ RULES: dict[str, Rule] = {
     "Mod": _mod,
     "Neg": _neg,
     "Pow": _power,
+    "Selu": _selu,
     "Sign": _sign,
     "Softsign": _softsign,
 }
