@@ -37,7 +37,12 @@ ZEROS = np.array([-0.0, 1, -0.0, NAN, INF, -2.0], np.float32)
 
 
 def on_every_engine(
-    folder: Path, nodes: Sequence[Node], inputs: Arrays, constants: Arrays | None = None
+    folder: Path,
+    nodes: Sequence[Node],
+    inputs: Arrays,
+    constants: Arrays | None = None,
+    *,
+    is_planned_only: bool = False,
 ) -> tuple[Path, dict[str, Arrays]]:
     """Return the model and what each engine makes of it."""
     written = [helper.make_node(op, list(read), list(made), **options) for op, read, made, options in nodes]
@@ -52,7 +57,9 @@ def on_every_engine(
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
     path = folder / "m.onnx"
     path.write_bytes(onnx.shape_inference.infer_shapes(model).SerializeToString())
-    executable = t10.compile(path, chip="test-16", program=True)
+    executable = t10.compile(path, chip="test-16", program=not is_planned_only)
+    if is_planned_only:
+        return path, {"plan": executable.run(inputs)}
     write_program(executable, lowered(executable), folder / "program")
     found = {
         "plan": executable.run(inputs),
@@ -204,3 +211,12 @@ def test_exponentials_of_f16_stay_finite(tmp_path: Path) -> None:
         wide = np.exp(np.clip(x.astype(np.float64), -1e3, 7e2))
     wanted = np.where(np.isinf(x), np.where(x > 0, INF, 0), np.minimum(wide, 65504)).astype(np.float16)
     check(found, {"y": wanted, "z": np.tile(wanted, (3, 5))[:, ::-1]})
+
+
+def test_powers_of_integers_are_cut(tmp_path: Path) -> None:
+    """As a conversion to integers does; only the plan simulator computes in f64."""
+    x, y = np.array([1694128948, 10, 7, -3], np.int32), np.array([0.03, 0.5, 0.9, 3], np.float32)
+    _, found = on_every_engine(
+        tmp_path, [("Pow", ["x", "y"], ["z"], {})], {"x": x, "y": y}, is_planned_only=True
+    )
+    check(found, {"z": np.array([1, 3, 5, -27], np.int32)})

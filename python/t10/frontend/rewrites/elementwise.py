@@ -150,13 +150,13 @@ _SAME_BITS = frozenset(
 )
 
 
-def _softsign(site: Site) -> bool:
-    """Write x / (1 + |x|)."""
-    kind, x = site.kind(0), site.input(0)
-    if kind not in _FLOATS:
+def _power(site: Site) -> bool:
+    """Cut the power of an integer, as ONNX converts it: torch-mlir rounds it. f64 holds every power of 53 bits."""
+    kind = site.kind(0)
+    if kind not in (KIND.INT32, KIND.INT64) or site.kind(1) not in _FLOATS:
         return False
-    below = site.op("Add", site.op("Abs", x), site.scalar(1, kind))
-    site.op("Div", x, below, output=site.node.output[0])
+    power = site.op("Pow", *(site.cast(site.input(place), KIND.DOUBLE) for place in (0, 1)))
+    site.cast(power, kind, output=site.node.output[0])
     return True
 
 
@@ -213,6 +213,7 @@ RULES: dict[str, Rule] = {
     "LpNormalization": _lp_normalization,
     "Mod": _mod,
     "Neg": _neg,
+    "Pow": _power,
     "Selu": _selu,
     "Sign": _sign,
     "Softsign": _softsign,
