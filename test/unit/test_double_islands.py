@@ -146,6 +146,35 @@ def test_weights_of_an_island_are_rounded_and_stay_finite(tmp_path: Path) -> Non
     np.testing.assert_array_equal(kept, masks)
 
 
+@pytest.mark.parametrize("factors", [(1e-60, 1e60), (1e60, 1e-60), (1e-60, 3.0)])
+@pytest.mark.parametrize("extent", [1, 4])
+def test_constants_that_f32_does_not_hold_stay_in_f64(
+    factors: tuple[float, float], extent: int, tmp_path: Path
+) -> None:
+    first, second = (np.linspace(factor, 2 * factor, extent) for factor in factors)
+    nodes = [
+        _cast("x", "wide", DOUBLE),
+        node("Mul", ["wide", "first"], ["p"]),
+        node("Mul", ["p", "second"], ["q"]),
+        _cast("q", "y", SINGLE),
+    ]
+    kind = (SINGLE, [4])
+    path = _saved(tmp_path / "m.onnx", nodes, {"x": kind}, {"y": kind}, first=first, second=second)
+    executable, x = t10.compile(path, chip="test-16"), np.arange(1, 5, dtype=np.float32)
+    np.testing.assert_array_equal(executable.run({"x": x})["y"], (x * first * second).astype(np.float32))
+    with pytest.raises(UnsupportedOpError, match="on f64, which the chip has no arithmetic for"):
+        lowered(executable)
+
+
+@pytest.mark.parametrize("kind", [TensorProto.INT32, TensorProto.UINT8, TensorProto.UINT32])
+def test_integers_of_up_to_32_bits_come_out_of_an_island(kind: int, tmp_path: Path) -> None:
+    nodes = [_cast("x", "wide", DOUBLE), node("Floor", ["wide"], ["f"]), _cast("f", "y", kind)]
+    path = _saved(tmp_path / "m.onnx", nodes, {"x": (SINGLE, [4])}, {"y": (kind, [4])})
+    executable, x = t10.compile(path, chip="test-16"), np.array([0, 1.5, 126.9, 200], np.float32)
+    for found in (executable.run({"x": x})["y"], run_on_tiles(executable, {"x": x}).outputs["y"]):
+        np.testing.assert_array_equal(found, np.floor(x))
+
+
 def test_comparisons_in_f64_are_made_in_f32(tmp_path: Path) -> None:
     nodes = [
         _cast("x", "wide", DOUBLE),

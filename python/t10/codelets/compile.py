@@ -59,8 +59,8 @@ def compile_task(task: Task) -> Compiled:
     if "f64" in {each.dtype for each in (*task.operands, *task.body.ops)}:
         raise UnsupportedOpError(
             f"no codelet computes {_opcodes(task)} on f64, which the chip has no arithmetic for",
-            hint="cast to f32 or f16 before and after it, compile with --dtype fp16 or without --keep-f64, or plan "
-            "alone with --no-program",
+            hint="cast to f32 or f16 before and after it, with constants that f32 holds, compile with --dtype fp16, or "
+            "plan alone with --no-program; --keep-f64 keeps f64 that f32 could replace",
         )
     types = ", ".join(operand.dtype for operand in task.operands)
     raise UnsupportedOpError(

@@ -7,8 +7,9 @@
 ```
 
 An island is what f64 values are computed from each other, anywhere in the module. It is narrowed where nothing but f32,
-f16, weights and constants come in, and nothing but f32, f16 and comparisons come out: an input or output of f64 keeps
-its type and what hangs together with it, and so do integers of more than 16 bits, which f64 holds and f32 does not.
+f16, weights and constants come in, and nothing but f32, f16, comparisons and integers of up to 32 bits come out: an
+input or output of f64 keeps its type and what hangs together with it. So do integers of more than 16 bits that come in,
+and weights and constants that f32 makes infinite or zero: f64 holds them and f32 does not.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from t10.frontend.lower import NAME
 
 WIDE, NARROW = "f64", "f32"
 LARGEST = float(np.finfo(np.float32).max)
+MASKED = float(np.finfo(np.float64).max)
+"""The largest number of f64. It stands for the largest there is: models mask with it, and f32 has a largest one too."""
 _INTEGERS = ("i1", "i8", "i16")
 """Integers that f32 holds."""
 _NARROWED = ("linalg", "math", "tensor")
@@ -34,7 +37,7 @@ _NARROWED = ("linalg", "math", "tensor")
 _ARITH = frozenset(
     f"arith.{name}"
     for name in (
-        "addf", "cmpf", "constant", "divf", "extf", "maximumf", "maxnumf", "minimumf", "minnumf", "mulf", "negf",
+        "addf", "cmpf", "divf", "extf", "maximumf", "maxnumf", "minimumf", "minnumf", "mulf", "negf",
         "remf", "select", "sitofp", "subf", "truncf", "uitofp",
     )
 )  # fmt: skip
@@ -48,7 +51,8 @@ def narrow_islands(model: ImportedModel) -> ImportedModel:
     with model.module.context, function.location:
         _split_constants(function)
         weights = dict(_weights(function, model.weight_names))
-        islands = _Islands(function, weights.values())
+        held = [value for name, value in weights.items() if _is_wide(value) and _is_held(model.weights[name])]
+        islands = _Islands(function, held)
         rounded = {name for name, value in weights.items() if islands.is_narrowed(value)}
         islands.narrow()
     values = {name: _rounded(each) if name in rounded else each for name, each in model.weights.items()}
@@ -66,8 +70,17 @@ def _weights(function: Any, names: Iterable[str]) -> Iterator[tuple[str, Any]]:
 
 
 def _rounded(values: NDArray[Any]) -> NDArray[np.float32]:
-    """Return values rounded to f32; finite ones beyond its range become the largest it has."""
+    """Return values rounded to f32, the largest of f64 to the largest it has."""
     return np.where(np.isinf(values), values, np.clip(values, -LARGEST, LARGEST)).astype(np.float32)
+
+
+def _is_held(values: NDArray[Any]) -> bool:
+    """Return whether f32 holds values to within its accuracy: it makes none infinite, and only zeros zero."""
+    with np.errstate(over="ignore", under="ignore"):
+        narrow = values.astype(np.float32)
+    is_masked = np.abs(values) == MASKED
+    has_changed = (np.isinf(narrow) & ~is_masked) != np.isinf(values)
+    return not (has_changed | ((narrow == 0) != (values == 0))).any()
 
 
 def _is_wide(value: Any) -> bool:
@@ -79,7 +92,10 @@ def _element(kind: Any) -> Any:
 
 
 class _Islands:
-    """The f64 values of a function, joined where an operation has several; those of `kept` sets stay f64."""
+    """The f64 values of a function, joined where an operation has several; those of `kept` sets stay f64.
+
+    `weights` are the arguments that may be narrowed.
+    """
 
     def __init__(self, function: Any, weights: Iterable[Any]) -> None:
         self.function = function
@@ -143,8 +159,12 @@ def _split_constants(function: Any) -> None:
 
 def _may_narrow(op: Any) -> bool:
     """Return whether an operation on f64 is one on f32 as well."""
+    if op.name == "arith.constant":
+        return not _is_wide(op.results[0]) or _is_held(_values_of(op.attributes["value"]))
     if op.name in ("arith.sitofp", "arith.uitofp"):
         return str(_element(op.operands[0].type)) in _INTEGERS
+    if op.name in ("arith.fptosi", "arith.fptoui"):
+        return str(_element(op.results[0].type)) in (*_INTEGERS, "i32")
     return op.name in _ARITH or op.name.partition(".")[0] in _NARROWED
 
 
@@ -153,13 +173,23 @@ def _narrow_type(kind: Any) -> Any:
     return ir.RankedTensorType.get(kind.shape, narrow) if isinstance(kind, ir.RankedTensorType) else narrow
 
 
-def _constant(attribute: Any) -> Any:
-    """Return a constant's value in f32."""
+def _values_of(attribute: Any) -> NDArray[np.float64]:
+    """Return the values of a constant in f64."""
     if isinstance(attribute, ir.FloatAttr):
-        return ir.FloatAttr.get(ir.F32Type.get(), float(_rounded(np.array(attribute.value))))
-    kind = _narrow_type(attribute.type)
+        return np.array(attribute.value)
     if attribute.is_splat:
-        return ir.DenseElementsAttr.get_splat(kind, _constant(attribute.get_splat_value()))
+        return np.array(attribute.get_splat_value().value)
     values = elements(attribute, WIDE)
     assert values is not None, "a resource is a weight"
-    return ir.DenseElementsAttr.get(_rounded(values), type=kind)
+    return values
+
+
+def _constant(attribute: Any) -> Any:
+    """Return a constant's value in f32."""
+    values = _rounded(_values_of(attribute))
+    if isinstance(attribute, ir.FloatAttr):
+        return ir.FloatAttr.get(ir.F32Type.get(), float(values))
+    kind = _narrow_type(attribute.type)
+    if attribute.is_splat:
+        return ir.DenseElementsAttr.get_splat(kind, ir.FloatAttr.get(ir.F32Type.get(), float(values)))
+    return ir.DenseElementsAttr.get(values, type=kind)

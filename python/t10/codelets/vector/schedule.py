@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from t10.codelets.assembly import LARGEST_REPEAT_BODY
 from t10.codelets.body.code import Code
+from t10.codelets.body.far import FAR_MARK
 from t10.codelets.body.pipeline import Pipeline, least_interval, pipelined, straight
 from t10.codelets.body.select import Unselectable
 from t10.codelets.body.virtual import Instruction
@@ -76,12 +77,14 @@ def schedule(draft: Draft) -> Scheduled:
     pins = pin(draft)
     instructions = draft.main.instructions
     extra = max(8, len(instructions) // 2)
-    is_store = [i in draft.stores for i in instructions]
+    # Turns beyond a row's end read what is not theirs: far or not, it takes the same time.
+    is_store = [i in draft.stores or i.text.startswith(FAR_MARK) for i in instructions]
     stages = MOST_STAGES_DRAINED if draft.is_drained else MOST_STAGES
     pipeline = pipelined(instructions, draft.fusions, is_store, pins.free, pins.placement, extra, stages)
     if pipeline is None or pipeline.interval > LARGEST_REPEAT_BODY:
         raise Unselectable("too many values at once")
     slots = pipeline.interval + _longer(draft)
+    slots += draft.far_frame is not None
     once, per_row, single = (_straight(code, pins) for code in (draft.once, draft.per_row, draft.tail))
     return Scheduled(draft, pins, pipeline, slots, _over_points(draft, pipeline), once, per_row, single)
 

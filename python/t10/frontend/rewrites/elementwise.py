@@ -8,6 +8,8 @@ import numpy as np
 
 from t10.frontend.rewrites.site import KIND, Rule, Site
 
+_SELU_ALPHA, _SELU_GAMMA = 1.6732631921768188, 1.0507010221481323
+
 
 def _cast_like(site: Site) -> bool:
     """Only the type of the second input counts: it may well have no elements."""
@@ -108,8 +110,23 @@ def _mod(site: Site) -> bool:
         return False
     x = site.input(0)
     rest = site.op("Mod", site.op("Abs", x), site.op("Abs", site.input(1)), fmod=0)
-    is_left = site.op("Less", x, site.scalar(0, kind))
-    site.op("Where", is_left, site.op("Neg", rest), rest, output=site.node.output[0])
+    zero = site.scalar(0, kind)
+    is_left = site.op("Less", x, zero)
+    signed = site.op("Where", is_left, site.op("Neg", rest), rest)
+    # A remainder of zeros, whose sign no comparison sees: x has it.
+    is_zero = site.op("And", site.op("Equal", x, zero), site.op("Equal", rest, zero))
+    site.op("Where", is_zero, x, signed, output=site.node.output[0])
+    return True
+
+
+def _clip(site: Site) -> bool:
+    """Say the limits that are left out: the least and the largest finite number, as ONNX does."""
+    kind = site.kind(0)
+    if kind not in _FLOATS or (site.input(1) and site.input(2)):
+        return False
+    limits = np.finfo(site.dtype(0))
+    low, high = site.input(1) or site.scalar(limits.min, kind), site.input(2) or site.scalar(limits.max, kind)
+    site.op("Clip", site.input(0), low, high, output=site.node.output[0])
     return True
 
 
@@ -133,6 +150,16 @@ _SAME_BITS = frozenset(
 )
 
 
+def _softsign(site: Site) -> bool:
+    """Write x / (1 + |x|)."""
+    kind, x = site.kind(0), site.input(0)
+    if kind not in _FLOATS:
+        return False
+    below = site.op("Add", site.op("Abs", x), site.scalar(1, kind))
+    site.op("Div", x, below, output=site.node.output[0])
+    return True
+
+
 def _einsum(site: Site) -> bool:
     """Write a product of numbers, which have no letters, as products."""
     equation = str(site.option("equation", ""))
@@ -154,10 +181,31 @@ def _neg(site: Site) -> bool:
     return True
 
 
+def _selu(site: Site) -> bool:
+    """Say the constants of ONNX: torch-mlir's own have five digits."""
+    alpha, gamma = site.option("alpha", _SELU_ALPHA), site.option("gamma", _SELU_GAMMA)
+    if {"alpha", "gamma"} <= site.options.keys():
+        return False
+    site.op("Selu", site.input(0), alpha=alpha, gamma=gamma, output=site.node.output[0])
+    return True
+
+
+def _softsign(site: Site) -> bool:
+    """Return x / (1 + |x|)."""
+    kind = site.kind(0)
+    if kind not in _FLOATS:
+        return False
+    x = site.input(0)
+    below = site.op("Add", site.op("Abs", x), site.scalar(1, kind))
+    site.op("Div", x, below, output=site.node.output[0])
+    return True
+
+
 RULES: dict[str, Rule] = {
     "BitCast": _bit_cast,
     "Cast": _cast,
     "CastLike": _cast_like,
+    "Clip": _clip,
     "Dropout": _dropout,
     "Einsum": _einsum,
     "Gelu": _gelu,
@@ -165,5 +213,7 @@ RULES: dict[str, Rule] = {
     "LpNormalization": _lp_normalization,
     "Mod": _mod,
     "Neg": _neg,
+    "Selu": _selu,
     "Sign": _sign,
+    "Softsign": _softsign,
 }
