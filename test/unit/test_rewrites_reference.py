@@ -99,6 +99,13 @@ def test_slopes_are_not_rounded_to_f16() -> None:
     np.testing.assert_array_equal(found, np.array([-6552, -0.3, 5], np.float16))
 
 
+def test_products_of_f16_go_beyond_its_range() -> None:
+    x = np.array([[300, 400, 1e-3, 2e-2]], np.float16)
+    node = helper.make_node("ReduceProd", ["x"], ["y"], keepdims=0)
+    found = computed(model(node, {"x": x}, TensorProto.FLOAT16, ()), {"x": x})
+    np.testing.assert_array_equal(found, np.float16(np.prod(x, dtype=np.float64)))
+
+
 def test_running_means_of_a_batch_may_be_infinite() -> None:
     x = draw(2, 3, 4)
     x[0, 1, 2] = np.inf

@@ -156,7 +156,7 @@ def test_an_unknown_operation_is_named() -> None:
 
 
 def test_f16_is_clipped_where_it_overflows() -> None:
-    """The tile makes no infinity of finite numbers; what is infinite in f32 is in f16, too, but for its own exponential."""
+    """The tile makes no infinity of finite numbers; what is infinite in f32 is so in f16, but for exponentials."""
     x = np.array([6e4, -6e4, np.inf, -np.inf, np.nan, 1], np.float16)
     wanted = np.array([65504, -65504, np.inf, -np.inf, np.nan, 2], np.float16)
     np.testing.assert_array_equal(apply("arith.addf", "f16", x, x), wanted)

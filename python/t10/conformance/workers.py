@@ -27,7 +27,7 @@ Progress = Callable[[Verdict, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one test may use: processor time of all its threads, and address space."""
+    """What one model of a test may use: processor time of all its threads, and address space."""
 
     cpu_seconds: int = 30
     memory_bytes: int = 8 << 30
@@ -90,7 +90,10 @@ def _give(worker: _Worker, waiting: list[AnyCase], limits: Limits) -> None:
     if worker.case is None:
         return
     worker.started = time.monotonic()
-    worker.seconds = limits.network_cpu_seconds if worker.case.kind == "light" else limits.cpu_seconds
+    n_models = len(worker.case.cases) if isinstance(worker.case, GridPack) else 1
+    worker.seconds = (
+        limits.network_cpu_seconds if worker.case.kind == "light" else limits.cpu_seconds * n_models
+    )
     worker.pipe.send((worker.case.name, worker.seconds))
 
 

@@ -173,7 +173,7 @@ def _executed(
                 outcome: Outcome = "no reference"
                 text = "neither reference has a kernel"
                 if each is not None:
-                    outcome, text = each.compared(_of_case(outputs, i), inputs[i], _of_case(first, i))
+                    outcome, text = each.compared(_of_case(outputs, i), inputs[i], _of_case(first, i), engine)
                 found[i].append(Finding(engine, kind, outcome, text))
     return [tuple(each) for each in found]
 

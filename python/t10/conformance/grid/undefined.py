@@ -86,6 +86,17 @@ def _zeros(case: GridCase, inputs: Mapping[str, NDArray[Any]]) -> Mask | None:
         return np.asarray(best.reduce([each.astype(np.float64) for each in values]) == 0)
 
 
+def _quantized(case: GridCase, inputs: Mapping[str, NDArray[Any]]) -> Mask | None:
+    """A quotient beyond 32 bits or f16, of which the reference makes the least integer, and NaN; engines saturate."""
+    del case
+    x, scale = inputs["x0"].astype(np.float64), inputs.get("x1")
+    if scale is None:
+        return None
+    most = float(np.finfo(np.float16).max) if inputs["x0"].dtype == np.float16 else 2.0**31
+    with np.errstate(all="ignore"):
+        return ~(np.abs(x / scale.astype(np.float64).min()) < most)
+
+
 _RULES: dict[str, Callable[[GridCase, Mapping[str, NDArray[Any]]], Mask | None]] = {
     "Cast": _cast,
     "CastLike": _cast,
@@ -93,6 +104,7 @@ _RULES: dict[str, Callable[[GridCase, Mapping[str, NDArray[Any]]], Mask | None]]
     "Mod": _quotient,
     "BitShift": _shift,
     "Pow": _power,
+    "QuantizeLinear": _quantized,
     "Max": _zeros,
     "Min": _zeros,
 }

@@ -95,6 +95,16 @@ def _root_of_squares(site: Site) -> bool:
     return True
 
 
+def _product(site: Site) -> bool:
+    """Write a product of f16 over f32: what it goes through may be much larger or smaller than what comes out."""
+    if site.kind(0) != KIND.FLOAT16:
+        return False
+    others = [site.input(1)] if site.input(1) else []
+    wide = site.op("ReduceProd", site.cast(site.input(0), KIND.FLOAT), *others, **site.options)
+    site.cast(wide, KIND.FLOAT16, output=site.node.output[0])
+    return True
+
+
 def _log_sum_exp(site: Site) -> bool:
     """Write m + log(sum of exp(x - m)) with the largest element m, or 0 where that is infinite: no power overflows."""
     shape, axes, kind = site.shape(0), _reduced_axes(site), site.kind(0)
@@ -133,4 +143,5 @@ RULES: dict[str, Rule] = {
     "PRelu": _prelu,
     "ReduceL2": _root_of_squares,
     "ReduceLogSumExp": _log_sum_exp,
+    "ReduceProd": _product,
 }
