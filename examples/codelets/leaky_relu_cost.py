@@ -5,9 +5,9 @@ from t10.cost import register_cost
 
 
 def is_leaky_relu(spec: OperatorSpec) -> bool:
-    """Return whether an operator is max(x, 0) + slope * min(x, 0), as an ONNX LeakyRelu becomes."""
+    """Return whether an operator is x < 0 ? slope * x : x, as an ONNX LeakyRelu becomes."""
     opcodes = [op.opcode.removeprefix("arith.") for op in spec.body.ops if op.opcode != "const"]
-    return spec.kind == "elementwise" and opcodes == ["cmpf", "select", "cmpf", "select", "mulf", "addf"]
+    return spec.kind == "elementwise" and opcodes == ["cmpf", "mulf", "select"]
 
 
 def leaky_relu_cycles(spec: OperatorSpec, boxes):

@@ -54,7 +54,7 @@ TOLERANCES: dict[str, Tolerance] = {
             "Range", "Reciprocal", "ReduceMax", "ReduceMin", "Relu", "Reshape", "ReverseSequence", "Round", "Scatter",
             "ScatterElements", "ScatterND", "Shape", "Sign", "Size", "Slice", "SpaceToDepth", "Split", "Sqrt",
             "Squeeze", "Sub", "TensorScatter", "ThresholdedRelu", "Tile", "TopK", "Transpose", "Trilu", "Unique",
-            "Unsqueeze", "Where", "Xor", "LeakyRelu", "Shrink",
+            "Unsqueeze", "Where", "Xor", "Shrink",
         ),
         Tolerance("exact"),
     ),
@@ -68,6 +68,9 @@ TOLERANCES: dict[str, Tolerance] = {
     "Pow": Tolerance("rounded", 70, 1),
     "Softplus": Tolerance("rounded", 8, 2),
     "Softsign": Tolerance("rounded", 4, 2),
+    "Gelu": Tolerance("summed", 8, 2),
+    "LeakyRelu": Tolerance("rounded", 0, 1),
+    **dict.fromkeys(("GRU", "LSTM", "RNN"), Tolerance("composed", 64, 32)),
     **dict.fromkeys(
         (
             "AveragePool", "Conv", "ConvTranspose", "CumSum", "Einsum", "Gemm", "GlobalAveragePool", "MatMul", "Mean",

@@ -288,6 +288,27 @@ def test_indices() -> None:
         run(Task(extents, (), output, "none", body, origin=(5, 3))).check()
 
 
+@pytest.mark.parametrize("columns", [5, 7, 9])
+def test_indices_of_what_is_left_after_the_loop(columns: int) -> None:
+    """A pipelined loop has computed the index of the next turn when it ends: elements behind it go on where it was."""
+    ops = (ScalarOp("index", (), "index", "1"), ScalarOp("arith.index_cast", (1,), "i32"),
+           ScalarOp("arith.sitofp", (2,), "f32"), ScalarOp("arith.divf", (0, 3), "f32"),
+           ScalarOp("arith.truncf", (4,), "f16"))  # fmt: skip
+    operand, output = TaskOperand("f32", (columns, 1)), TaskOperand("f16", (columns, 1))
+    run(Task((3, columns), (operand,), output, "none", ScalarFunction(1, ops, 5), origin=(0, 56))).check()
+
+
+@pytest.mark.parametrize("extents", [(3, 5), (4, 61), (2, 203), (1, 29)])
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_indices_along_a_row_go_on_behind_the_pipelined_loop(extents: tuple[int, int], dtype: str) -> None:
+    ops = (ScalarOp("index", (), "index", "1"), ScalarOp("arith.index_cast", (1,), "i32"),
+           ScalarOp("arith.sitofp", (2,), dtype), ScalarOp("arith.divf", (0, 3), dtype),
+           ScalarOp("index", (), "index", "1"), ScalarOp("arith.index_cast", (5,), "i32"),
+           ScalarOp("arith.sitofp", (6,), dtype), ScalarOp("arith.addf", (4, 7), dtype))  # fmt: skip
+    x, output = (TaskOperand(dtype, (stride, 1)) for stride in (extents[1] + 5, extents[1] + extents[1] % 2))
+    run(Task(extents, (x,), output, "none", ScalarFunction(1, ops, 8), origin=(0, 3))).check()
+
+
 def test_random_bodies_over_random_strides() -> None:
     n_compiled = 0
     for seed in range(N_RANDOM):

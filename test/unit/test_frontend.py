@@ -199,7 +199,7 @@ def test_node_that_becomes_a_loop_is_named() -> None:
 
 
 @pytest.mark.parametrize(("axis", "exclusive", "reverse"), [(0, 0, 0), (1, 1, 0), (-1, 0, 1), (0, 1, 1)])
-def test_running_sum_is_a_triangular_product(axis: int, exclusive: int, reverse: int) -> None:
+def test_running_sum_goes_either_way(axis: int, exclusive: int, reverse: int) -> None:
     node = helper.make_node(
         "CumSum", ["x", "axis"], ["y"], name="running", exclusive=exclusive, reverse=reverse
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,9 +43,11 @@ def _saved(folder: Path, operator: Any, inputs: dict[str, Array], **constants: A
     return folder / "m.onnx"
 
 
-def _on_engines(path: Path, inputs: dict[str, Array], program: Path | None = None) -> list[dict[str, Array]]:
+def _on_engines(
+    path: Path, inputs: dict[str, Array], program: Path | None = None
+) -> Sequence[Mapping[str, Array]]:
     executable = t10.compile(path, chip="test-16")
-    found = [executable.run(inputs), run_on_tiles(executable, inputs).outputs]
+    found: list[Mapping[str, Array]] = [executable.run(inputs), run_on_tiles(executable, inputs).outputs]
     if program is not None:
         write_program(executable, lowered(executable), program)
         found.append(run_on_host(executable, program, inputs))

@@ -138,8 +138,7 @@ REDUCTIONS = {"row": np.max, "column": np.min, "columns": np.max, "all": np.min}
 def test_functions_at_the_ends_of_their_ranges(tmp_path: Path) -> None:
     values = [0.0, -0.0, 1.0, -1.0, 0.5, 1e-3, -60000.0, 3e38, -3e38, 1e-40, INF, -INF, NAN]
     x = np.array(values, np.float32)
-    waves = np.where(np.abs(x) < 131072, x, NAN)  # what is beyond is a NaN on the chip
-    nodes = [helper.make_node(op, ["w" if op in ("Sin", "Cos", "Tan") else "x"], [op]) for op in FUNCTIONS]
+    nodes = [helper.make_node(op, ["x"], [op]) for op in FUNCTIONS]
     powers = {"half": 0.5, "minus_half": -0.5, "zero": 0.0, "minus_one": -1.0, "three": 3.0, "odd": 1.75}
     nodes += [helper.make_node("Pow", ["x", name], [f"Pow_{name}"]) for name in powers]
     nodes += [helper.make_node("Pow", ["x", "y"], ["Pow_of_two"])]
@@ -148,11 +147,11 @@ def test_functions_at_the_ends_of_their_ranges(tmp_path: Path) -> None:
     path = save(
         tmp_path / "m.onnx",
         nodes,
-        {"x": spec, "y": spec, "w": spec},
+        {"x": spec, "y": spec},
         {node.output[0]: spec for node in nodes},
         **{name: np.array(value, np.float32) for name, value in powers.items()},
     )
-    inputs = {"x": x, "y": y, "w": waves}
+    inputs = {"x": x, "y": y}
     check_on_every_engine(path, inputs, run_onnx_runtime(path, inputs), rtol=1e-5)
 
 

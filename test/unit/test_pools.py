@@ -31,7 +31,7 @@ CASES: dict[str, tuple[tuple[int, ...], Windows]] = {
 }
 
 
-def _model(operator: str, shape: tuple[int, ...], windows: Windows, **options: Any) -> Any:
+def _model(operator: str, shape: tuple[int, ...], windows: Windows, opset: int = 22, **options: Any) -> Any:
     kernel, strides, dilations, pads = windows
     attributes = {
         "kernel_shape": kernel,
@@ -46,7 +46,7 @@ def _model(operator: str, shape: tuple[int, ...], windows: Windows, **options: A
     graph = helper.make_graph(
         [node], "g", [value("x", TensorProto.FLOAT, shape)], [value("y", TensorProto.FLOAT, dims)]
     )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
 
 
 def _extents(shape: tuple[int, ...], windows: Windows) -> list[int]:
@@ -116,6 +116,36 @@ def test_automatic_padding_counts_elements_alone(auto_pad: str, tmp_path: Path) 
     found = t10.compile(path, chip="test-16").run({"x": np.array([[[1, 2, 6, 9]]], np.float32)})["y"]
     expected = [1.5, 17 / 3] if auto_pad == "SAME_LOWER" else [3.0, 7.5]
     np.testing.assert_allclose(found, [[expected]], rtol=1e-6)
+
+
+@pytest.mark.parametrize("operator", ["MaxPool", "AveragePool", "AveragePool-with-padding"])
+@pytest.mark.parametrize("opset", [11, 18])
+def test_shapes_of_old_opsets_are_inferred_right(operator: str, opset: int, tmp_path: Path) -> None:
+    """ONNX's own inference counts a window in the padding, also in what reads the pool."""
+    shape, (kernel, strides, _, pads) = CASES["last-window-in-padding"]
+    name, _, with_padding = operator.partition("-")
+    options = {"count_include_pad": 1} if with_padding else {}
+    pool = helper.make_node(
+        name, ["x"], ["p"], kernel_shape=kernel, strides=strides, pads=pads, ceil_mode=1, **options
+    )
+    again = helper.make_node(name, ["p"], ["q"], kernel_shape=[2, 2], strides=[2, 2], ceil_mode=1, **options)
+    value = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        [pool, again, helper.make_node("Add", ["q", "b"], ["y"])],
+        "g",
+        [value("x", TensorProto.FLOAT, shape), value("b", TensorProto.FLOAT, [1, 2, 2, 2])],
+        [value("y", TensorProto.FLOAT, ["n", "c", "h", "w"])],
+    )
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8),
+        tmp_path / "m.onnx",
+    )
+    x = np.random.default_rng(opset).normal(size=shape).astype(np.float32)
+    offset = np.ones((1, 2, 2, 2), np.float32)
+    found = t10.compile(tmp_path / "m.onnx", chip="test-16").run({"x": x, "b": offset})["y"]
+    first = _defined(name, x, CASES["last-window-in-padding"][1], bool(with_padding))
+    expected = _defined(name, first, ([2, 2], [2, 2], [1, 1], [0, 0, 0, 0]), bool(with_padding)) + offset
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_a_declared_shape_that_is_wrong_is_an_error_that_names_it(tmp_path: Path) -> None:

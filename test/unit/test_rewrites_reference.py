@@ -76,6 +76,37 @@ def test_determinants_of_large_matrices_are_refused() -> None:
         computed(model(helper.make_node("Det", ["x"], ["y"]), {"x": x}, TensorProto.FLOAT, ()), {"x": x})
 
 
+@pytest.mark.parametrize("factor", ["alpha", "beta"])
+def test_fractions_of_integers_are_refused(factor: str) -> None:
+    inputs = {name: np.ones((2, 2), np.int32) for name in "abc"}
+    node = helper.make_node("Gemm", ["a", "b", "c"], ["y"], **{factor: 0.5})
+    with pytest.raises(UnsupportedOpError, match=f"{factor} = 0.5"):
+        import_proto(model(node, inputs, TensorProto.INT32, (2, 2)), source="m")
+    whole = helper.make_node("Gemm", ["a", "b", "c"], ["y"], **{factor: 3.0})
+    agree(model(whole, inputs, TensorProto.INT32, (2, 2)), inputs)
+
+
+def test_ignored_classes_may_be_infinite() -> None:
+    inputs = {"x": np.array([[1, -2], [np.inf, 3]], np.float32), "t": np.array([1, 0])}
+    node = helper.make_node("NegativeLogLikelihoodLoss", ["x", "t"], ["y"], ignore_index=0)
+    agree(model(node, inputs, TensorProto.FLOAT, ()), inputs)
+
+
+def test_slopes_are_not_rounded_to_f16() -> None:
+    x = np.array([-65504, -3, 5], np.float16)
+    node = helper.make_node("LeakyRelu", ["x"], ["y"], alpha=0.1)
+    found = computed(model(node, {"x": x}, TensorProto.FLOAT16, (3,)), {"x": x})
+    np.testing.assert_array_equal(found, np.array([-6552, -0.3, 5], np.float16))
+
+
+def test_running_means_of_a_batch_may_be_infinite() -> None:
+    x = draw(2, 3, 4)
+    x[0, 1, 2] = np.inf
+    inputs = {"x": x, **{name: np.ones(3, np.float32) for name in ("scale", "bias", "mean", "var")}}
+    node = helper.make_node("BatchNormalization", [*inputs], ["n", "y", "v"], training_mode=1)
+    agree(model(node, inputs, TensorProto.FLOAT, (3,)), inputs)
+
+
 @pytest.mark.parametrize("k", [-2, 0, 1, 9])
 def test_diagonals(k: int) -> None:
     x = draw(3, 5)

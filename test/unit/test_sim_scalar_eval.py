@@ -168,3 +168,5 @@ def test_f16_is_clipped_where_it_overflows() -> None:
     powers = apply("math.exp", "f16", np.array([20, 100], np.float16))
     np.testing.assert_array_equal(powers, np.array([65504, np.inf], np.float16))
     np.testing.assert_array_equal(apply("arith.divf", "f16", x[5:], x[5:] * 0), [np.inf])
+    double = apply("arith.truncf", "f16", np.array([1e5, -1e39, 1e300]))
+    np.testing.assert_array_equal(double, np.array([65504, -np.inf, np.inf], np.float16))

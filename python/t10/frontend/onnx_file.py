@@ -25,10 +25,11 @@ from t10.frontend.fixed_inputs import fix_inputs
 from t10.frontend.fold import fold_constants
 from t10.frontend.functions import expand_functions
 from t10.frontend.half import to_half
-from t10.frontend.legalize import expand_scans, legalize
+from t10.frontend.legalize import legalize
 from t10.frontend.limits import beyond_limits
 from t10.frontend.nan import refuse_nan
 from t10.frontend.opsets import plain_domain, raise_opset
+from t10.frontend.pool_windows import without_ceil_mode
 from t10.frontend.protobuf_fields import replace_all
 from t10.frontend.protobuf_reader import without_weights
 from t10.frontend.reversals import expand_reversals
@@ -165,7 +166,7 @@ def _prepared(
     check_static_inputs(model, frozenset(weights.names))
     refused = _taken_out(model, unknown_operators(model, source))
     legalize(model)
-    model = infer_shapes(model, source)
+    model = without_ceil_mode(model, source)
     if dtype == HALF:
         model = to_half(model, weights, source)
     compute_in_single(model)
@@ -186,7 +187,6 @@ def _prepared(
         lift_weights(model, weights)
         expand_unsigned(model)
         model = infer_shapes(model, source)
-        expand_scans(model)
         expand_reversals(model)
         expand_selections(model)
         lift_weights(model, weights)

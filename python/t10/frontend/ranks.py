@@ -3,6 +3,9 @@
 rank[i]  = number of j with x[j] > x[i], or x[j] = x[i] and j < i
 value[r] = max over i of (x[i] where rank[i] = r)
 place[r] = max over i of (i where rank[i] = r)
+
+A NaN is above all numbers, as ONNX Runtime ranks it: it is compared as an infinity that stands before all others of the
+row if the largest come first, and behind all others if the smallest do. As an extreme (ArgMax and ArgMin) it wins.
 """
 
 from __future__ import annotations
@@ -42,7 +45,7 @@ class Ranks:
 
     def first(self, x: Tensor, k: int) -> Candidates:
         """Return the first `k` of every row, in order; equal elements by place, the smaller first."""
-        if k == 1:
+        if k == 1 and (self.is_largest or x.kind != _FLOAT):
             value = self.extreme(x)
             return Candidates(value, self.place_of(x, value, is_last=False))
         sizes = stages(self.n, k, prod(x.shape) // self.n)
@@ -57,15 +60,14 @@ class Ranks:
         return self.made.reduce(operator, x, self.axis, word, keep=True)
 
     def place_of(self, x: Tensor, extreme: Tensor, *, is_last: bool) -> Tensor:
-        """Return the first place, or the last, that holds the extreme.
-
-        No comparison with a NaN holds, and so nothing is beaten by it: what comes out is a place of the row anyway.
-        """
+        """Return the first place, or the last, that holds the extreme, which is a NaN where there is one."""
         made = self.made
         places = self._places(x, self.axis, self.n, self.n, "places")
-        beaten = made.compare("Less" if self.is_largest else "Greater", x, extreme, "beaten")
+        is_extreme = made.compare("Equal", x, extreme, "is_extreme")
+        if x.kind == _FLOAT:
+            is_extreme = made.compare("Or", is_extreme, self._is_nan(x, "is_nan"), "is_extreme.or.nan")
         other = made.scalar(0 if is_last else self.n - 1, places.kind, "other")
-        chosen = made.where(beaten, other, places, "candidate")
+        chosen = made.where(is_extreme, places, other, "candidate")
         return made.reduce("ReduceMax" if is_last else "ReduceMin", chosen, self.axis, "index", keep=True)
 
     def is_first(self, x: Tensor) -> Tensor:
@@ -80,7 +82,7 @@ class Ranks:
         extent = left.value.shape[axis]
         n_chunks = -(-extent // size)
         value = made.pad(
-            left.value, axis, n_chunks * size - extent, self._worst(left.value), f"{stage}padded"
+            left.value, axis, n_chunks * size - extent, self._behind_all(left.value), f"{stage}padded"
         )
         if extent == self.n:
             place = self._places(value, axis, n_chunks * size, self.n, f"{stage}places")
@@ -98,11 +100,12 @@ class Ranks:
 
     def _ranked(self, given: Candidates, axis: int, k: int, stage: str) -> Candidates:
         """Return the first `k` along an axis: pairs are compared, ranks counted, and each rank picks its element."""
-        made, extent = self.made, given.value.shape[axis]
-        row = made.unsqueeze(given.value, [axis], f"{stage}row")
-        column = made.unsqueeze(given.value, [axis + 1], f"{stage}column")
-        slots = self._places(row, axis + 1, extent, extent, f"{stage}slots")
-        own = self._places(column, axis, extent, extent, f"{stage}own")
+        made = self.made
+        value, order = self._ordered(given.value, axis, stage)
+        row = made.unsqueeze(value, [axis], f"{stage}row")
+        column = made.unsqueeze(value, [axis + 1], f"{stage}column")
+        slots = made.unsqueeze(order, [axis], f"{stage}slots")
+        own = made.unsqueeze(order, [axis + 1], f"{stage}own")
         wins = made.compare("Greater" if self.is_largest else "Less", row, column, f"{stage}wins")
         ties = made.compare("Equal", row, column, f"{stage}ties")
         earlier = made.compare("Less", slots, own, f"{stage}earlier")
@@ -117,15 +120,37 @@ class Ranks:
         place = made.unsqueeze(given.place, [axis], f"{stage}place.row")
         worst = made.scalar(self._worst(row), row.kind, "worst")
         largest = "ReduceMax" if self.is_largest else "ReduceMin"
-        value = made.where(here, row, worst, f"{stage}value")
+        picked = made.unsqueeze(given.value, [axis], f"{stage}picked")
+        value = made.where(here, picked, worst, f"{stage}value")
         place = made.where(here, place, zero, f"{stage}place")
         return Candidates(
             made.reduce(largest, value, axis + 1, f"{stage}values"),
             made.reduce("ReduceMax", place, axis + 1, f"{stage}indices"),
         )
 
+    def _ordered(self, x: Tensor, axis: int, stage: str) -> tuple[Tensor, Tensor]:
+        """Return what is compared, and what says who comes first among equals: a NaN is an outermost infinity."""
+        made, extent = self.made, x.shape[axis]
+        order = self._places(x, axis, extent, extent, f"{stage}order")
+        if x.kind != _FLOAT:
+            return x, order
+        is_nan = self._is_nan(x, f"{stage}is_nan")
+        moved = made.scalar(-extent if self.is_largest else extent, order.kind, f"{stage}outermost")
+        outer = made.elementwise("Add", [order, moved], order.kind, f"{stage}outer")
+        infinity = made.scalar(np.inf, _FLOAT, "infinity")
+        return made.where(is_nan, infinity, x, f"{stage}key"), made.where(
+            is_nan, outer, order, f"{stage}rank.key"
+        )
+
+    def _is_nan(self, x: Tensor, word: str) -> Tensor:
+        return self.made.elementwise("IsNaN", [x], onnx.TensorProto.BOOL, word)
+
+    def _behind_all(self, x: Tensor) -> Any:
+        """Return what comes after every other value, the smallest of which come before NaN."""
+        return np.nan if x.kind == _FLOAT and not self.is_largest else self._worst(x)
+
     def _worst(self, x: Tensor) -> Any:
-        """Return what comes after every other value."""
+        """Return what changes no extreme."""
         if x.kind == _FLOAT:
             return -np.inf if self.is_largest else np.inf
         limits = np.iinfo(x.dtype)

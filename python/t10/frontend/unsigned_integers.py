@@ -170,14 +170,15 @@ def _shifted_right(site: Site, x: str, n_bits: int) -> str:
 
 
 def _shift(site: Site) -> bool:
-    """Write a shift by as many steps as the count has bits."""
+    """Write a shift by as many steps as the count has bits; nothing is left by a count of 32 and more."""
     x, count = site.input(0), site.input(1)
     is_left = site.option("direction", "") == "LEFT"
     for bit in (16, 8, 4, 2, 1):
         bits = site.op("Mod", site.op("Div", count, _word(site, bit)), _word(site, 2))
         moved = site.op("Mul", x, _word(site, 1 << bit)) if is_left else _shifted_right(site, x, bit)
         x = site.op("Where", site.op("Equal", bits, _word(site, 0)), x, moved)
-    site.give(x)
+    is_left = site.op("Less", _flipped(site, count), _word(site, 32 - _FIRST_BIT))
+    site.op("Where", is_left, x, _word(site, 0), output=site.node.output[0])
     return True
 
 
@@ -289,6 +290,21 @@ def _widened(site: Site) -> bool:
     return True
 
 
+def _shift_within(site: Site) -> bool:
+    """Shift by less than the width: by more, which engines do not agree on, 0 or the sign is left."""
+    kind, n_bits = site.kind(0), 8 * site.dtype(0).itemsize
+    x, count = site.input(0), site.input(1)
+    is_within = site.op("Less", count, site.scalar(n_bits, kind))
+    if site.dtype(0).kind == "i":
+        is_within = site.op("And", is_within, site.op("Greater", count, site.scalar(-1, kind)))
+    if site.dtype(0).kind == "i" and site.option("direction", "") == "RIGHT":
+        count = site.op("Where", is_within, count, site.scalar(n_bits - 1, kind))
+    else:
+        x = site.op("Where", is_within, x, site.scalar(0, kind))
+    site.op("BitShift", x, count, output=site.node.output[0], **site.options)
+    return True
+
+
 def _max_pool(site: Site) -> bool:
     """Write the maximum of bytes as one of f32: torch-mlir pads integers with 0, which may be the largest."""
     names = [site.fresh("picked"), *site.node.output[1:]]
@@ -299,8 +315,11 @@ def _max_pool(site: Site) -> bool:
 
 _BYTES: dict[str, Rule] = {
     **dict.fromkeys(("Div", "Mod", "ReduceMax", "ReduceMin"), _widened),
-    "Abs": _absolute, "Clip": _clip, "MaxPool": _max_pool, "Pow": _power,
+    "Abs": _absolute, "BitShift": _shift_within, "Clip": _clip, "MaxPool": _max_pool, "Pow": _power,
 }  # fmt: skip
 
-_SIGNED: dict[str, Rule] = {"MaxPool": lambda site: site.kind(0) == KIND.INT8 and _max_pool(site)}
+_SIGNED: dict[str, Rule] = {
+    "BitShift": _shift_within,
+    "MaxPool": lambda site: site.kind(0) == KIND.INT8 and _max_pool(site),
+}
 """Rules of types that have a sign."""

@@ -15,8 +15,9 @@ from t10.frontend.unsupported import STANDARD_DOMAINS
 _T = onnx.TensorProto
 COMPOSITE = frozenset(
     {
-        "GlobalLpPool", "LRN", "LpNormalization", "LpPool", "Mean", "MeanVarianceNormalization", "Mish",
-        "NegativeLogLikelihoodLoss", "ReduceL2", "ReduceLogSumExp", "Softplus", "SoftmaxCrossEntropyLoss",
+        "Celu", "Elu", "Gelu", "GlobalLpPool", "LRN", "LpNormalization", "LpPool", "Mean", "MeanVarianceNormalization",
+        "Mish", "NegativeLogLikelihoodLoss", "ReduceL2", "ReduceLogSumExp", "Selu", "Sigmoid", "Softplus", "Softsign",
+        "SoftmaxCrossEntropyLoss", "Swish",
     }
 )  # fmt: skip
 """Operators that are written with several: sums, powers and exponentials that are no result of the model's.

@@ -1,4 +1,4 @@
-"""Narrowing to f16 as the tile does: finite numbers beyond the range become the largest, infinities stay.
+"""Narrowing to f16 as the tile does: what is finite in f32 beyond the range becomes the largest, infinities stay.
 
 No f16 instruction of the tile makes an infinity of finite numbers (FP_CTL.NANOO is off); the plan simulator follows it.
 """
@@ -34,4 +34,6 @@ def clipped(result: Array, operation: Callable[..., Array], operands: Sequence[A
 def _clipped(result: Array, wide: Array) -> Array:
     if wide.dtype.kind == "b" or not np.isinf(result).any():
         return result
-    return np.where(np.isinf(result) & np.isfinite(wide), np.copysign(LARGEST, result), result)
+    with np.errstate(all="ignore"):
+        is_finite = np.isfinite(wide.astype(np.float32))
+    return np.where(np.isinf(result) & is_finite, np.copysign(LARGEST, result), result)

@@ -3,7 +3,7 @@
 `expand` leaves what one or a few instructions compute:
 
 - any type: `const`, `index`, `arith.*` but `remf`, casts, `arith.select`, `math.absi`
-- floats: `math.absf exp exp2 log log2 tanh sqrt rsqrt floor trunc copysign`
+- floats: `math.absf exp exp2 log log2 tanh sqrt rsqrt floor trunc copysign`, `t10.far`
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from t10.codelets.body.far import FAR, FAR_EIGHTH, FAR_MARK
 from t10.codelets.body.rewrite import CLAMP, CLAMP_NUMBER, RECIPROCAL, SIGMOID
 from t10.codelets.body.select import FORM_BY_DTYPE, Form, Handler, Selector
 from t10.codelets.body.virtual import Operand, Slice
@@ -319,6 +320,21 @@ def to_truth(s: Selector, op: ScalarOp, part: int) -> Slice:
     return s.code.aux(family(s, "w") + "cmpne", s.new("w"), whole, zero)
 
 
+def far(s: Selector, op: ScalarOp, part: int) -> Slice:
+    """Select a branch per lane to where a far argument's value takes the place of the near one's."""
+    s.sources.scratch(0)
+    source = s.get(op.operands[0], "w", part)
+    words = [s.code.main("mov", s.new("m"), source.part(i)) for i in range(source.width)]
+    result = s.get(op.operands[1], "w", part)
+    for i, word in enumerate(words):
+        is_near = s.code.main("shl", s.new("m"), word, "1")
+        is_near = s.code.main("shr", s.new("m"), is_near, "28")
+        is_near = s.code.main("cmpslt", s.new("m"), is_near, str(FAR_EIGHTH))
+        text = f"{FAR_MARK}{op.attribute} {{}}, {{}}, {{}}"
+        s.code.add(text, "iib", is_near, word, result.part(i), is_main=True)
+    return result
+
+
 def same_bits(s: Selector, op: ScalarOp, part: int) -> Slice:
     """Select a bitcast between types of 32 or of 16 bits."""
     form = FORM_BY_DTYPE.get(op.dtype, "w")
@@ -334,5 +350,6 @@ HANDLERS: dict[str, Handler] = {
     "arith.cmpf": compare,
     "arith.select": select, "arith.extf": extend, "arith.truncf": truncate, "arith.sitofp": from_integer,
     "arith.uitofp": from_integer, "arith.bitcast": same_bits, "arith.fptosi": to_truth, "arith.fptoui": to_truth,
+    FAR: far,
     **dict.fromkeys(("arith.andi", "arith.ori", "arith.xori", "arith.addi", "arith.subi", "arith.muli"), combine_masks),
 }  # fmt: skip

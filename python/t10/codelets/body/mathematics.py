@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 
 from t10.codelets.body.builder import FunctionBuilder
+from t10.codelets.body.far import FAR
 
 Emit = Callable[..., int]
 
@@ -29,8 +30,6 @@ ARC_SINE = (
 )
 # pi / 2 in four parts, the first three of seven bits: their product with a whole number below 2^17 is exact.
 HALF_PI = (1.5625, 0.0081787109375, 0.00011730194091796875, 3.139164786504813e-07)
-LARGEST_ANGLE = 2.0**17
-"""Sines, cosines and tangents of f32 from here on are NaNs; f16 has no such numbers."""
 FIRST_WHOLE_FLOAT = 8388608.0
 WHOLE_EXPONENT_BITS = 31
 SHORT_LN_2 = 0.693359375
@@ -131,9 +130,7 @@ Wave = tuple[int, int, int]
 
 
 def _quarter_turn(b: FunctionBuilder, x: int) -> Wave:
-    """Return the wave at x, within 1.2e-7 below `LARGEST_ANGLE`; NaNs from there on."""
-    # What is too large becomes an infinity, and that times 0 a NaN; other numbers, -0 among them, stay.
-    x = b.add(x, b.scale(b.scale(x, 2.0**128 / LARGEST_ANGLE), 0.0))
+    """Return the wave at x, within 1.2e-7 unless x is far; NaNs for infinities."""
     turns = b.floor(b.shift(b.scale(x, 2.0 / math.pi), 0.5))
     rest = x
     for part in HALF_PI:
@@ -154,16 +151,31 @@ def _turned(b: FunctionBuilder, even: int, odd: int, quarter: int) -> int:
     return b.select(is_upper, b.op("arith.negf", value), value)
 
 
-def sin(b: FunctionBuilder, x: int) -> int:
-    """Add the sine of x."""
+def sin_for_half(b: FunctionBuilder, x: int) -> int:
+    """Add the sine of x, a number of f16: none of these is far."""
     sine, cosine, quarter = _quarter_turn(b, x)
     return _turned(b, sine, cosine, quarter)
 
 
-def cos(b: FunctionBuilder, x: int) -> int:
-    """Add the cosine of x."""
+def cos_for_half(b: FunctionBuilder, x: int) -> int:
+    """Add the cosine of x, a number of f16."""
     sine, cosine, quarter = _quarter_turn(b, x)
     return _turned(b, cosine, b.op("arith.negf", sine), quarter)
+
+
+def tan_for_half(b: FunctionBuilder, x: int) -> int:
+    """Add the tangent of x, a number of f16."""
+    return b.divide(sin_for_half(b, x), cos_for_half(b, x))
+
+
+def sin(b: FunctionBuilder, x: int) -> int:
+    """Add the sine of x."""
+    return b.op(FAR, x, sin_for_half(b, x), attribute="sin")
+
+
+def cos(b: FunctionBuilder, x: int) -> int:
+    """Add the cosine of x."""
+    return b.op(FAR, x, cos_for_half(b, x), attribute="cos")
 
 
 def tan(b: FunctionBuilder, x: int) -> int:
@@ -312,7 +324,10 @@ def fma(b: FunctionBuilder, x: int, y: int, z: int) -> int:
     return b.add(b.multiply(x, y), z)
 
 
-FOR_HALF: dict[str, Emit] = {"math.erf": erf_for_half, "arith.remf": remainder_for_half}
+FOR_HALF: dict[str, Emit] = {
+    "math.erf": erf_for_half, "arith.remf": remainder_for_half, "math.sin": sin_for_half, "math.cos": cos_for_half,
+    "math.tan": tan_for_half,
+}  # fmt: skip
 """Functions whose results are rounded to f16, where that allows less work."""
 UNARY: dict[str, Emit] = {
     "math.erf": erf, "math.erfc": erfc, "math.expm1": expm1, "math.log1p": log1p, "math.log10": log10,

@@ -2,7 +2,7 @@
 
 Everything here keeps results bit by bit, but for two: a quotient that is rounded to f16 afterwards, and whose divisor
 does not change in the inner loop, becomes a product with the reciprocal (within one unit of the last place of f16);
-and 1 / (1 + e^-x) becomes the sigmoid, which rounds once instead of four times.
+and 1 / (1 + e^-x) becomes the sigmoid, which rounds once instead of four times, to f16 too where all of it is of f16.
 """
 
 from __future__ import annotations
@@ -106,7 +106,8 @@ class _Rewriter:
         """Return a conversion by way of f32, or of a constant; None where it is done as it stands."""
         b = self.b
         if op.opcode in ("arith.extf", "arith.truncf"):
-            return self.float_cast(op, value)
+            narrow = self.narrow_argument(value) if op.dtype == "f16" else None
+            return self.float_cast(op, value) if narrow is None else b.op(SIGMOID, narrow, dtype="f16")
         if op.opcode in ("arith.sitofp", "arith.uitofp") and op.dtype == "f16" and b.dtypes[value] != "i1":
             return b.op("arith.truncf", b.op(op.opcode, value, dtype="f32"), dtype="f16")
         if op.opcode in ("arith.fptosi", "arith.fptoui") and op.dtype != "i1":
@@ -142,6 +143,12 @@ class _Rewriter:
             if self.constant(one) == 1.0 and minus and self.constant(minus.operands[1]) == -1.0:
                 return minus.operands[0]
         return None
+
+    def narrow_argument(self, value: int) -> int | None:
+        """Return the f16 of whose f32 a value is the sigmoid: rounded to f16, it is one instruction."""
+        wide = self.made(value, SIGMOID)
+        source = self.made(wide.operands[0], "arith.extf") if wide else None
+        return source.operands[0] if source and self.b.dtypes[source.operands[0]] == "f16" else None
 
     def negated(self, value: int) -> int:
         known = self.constant(value)

@@ -9,6 +9,7 @@ import struct
 
 import numpy as np
 
+from t10.codelets.body.far import FAR, is_near, wave_lines
 from t10.codelets.loops.virtual import Value, VirtualCode
 from t10.core.scalar import ScalarOp, parse_constant
 
@@ -77,6 +78,10 @@ def emit_float(code: VirtualCode, op: ScalarOp, operands: tuple[Value, ...]) -> 
     uses = dict(zip("xyz", operands, strict=False))
     if op.opcode in EXACT:
         return code.a(*EXACT[op.opcode], **uses)
+    if op.opcode == FAR:
+        lines = (line.replace("{word}", TRANSFER) for line in wave_lines(op.attribute))
+        near = ("mov {d}, {y}", "mov {t0}, {x}", *is_near("{t1}", "{t0}"), "brnz {t1}, {L}_done")
+        return code.a(*near, *lines, **uses)
     if op.opcode in ROUNDED:
         return rounded(code, code.a(*ROUNDED[op.opcode], **uses), op.dtype)
     return None

@@ -7,6 +7,7 @@ from functools import partial
 
 from t10.codelets.assembly import Assembly
 from t10.codelets.body.expand import expand
+from t10.codelets.body.far import TABLE, write_table
 from t10.codelets.loops import combining, memory
 from t10.codelets.loops.floats import rounded
 from t10.codelets.loops.scalar import emit_function
@@ -97,6 +98,8 @@ class Generator:
         self._loops(0, n_parallel, reduce)
         self.text.label(END)
         self.text.op("exitz $mzero")
+        if any(TABLE in line for line in self.text.lines):
+            write_table(self.text)
         return self.text
 
     def _indexed(self) -> frozenset[int]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from t10.codelets.body.code import Code, Numbering
 from t10.codelets.body.expand import expand, value_dtypes
+from t10.codelets.body.far import FAR_MARK, FRAME_WORDS
 from t10.codelets.body.forms import RULES, constant_bits
 from t10.codelets.body.rewrite import rewritten
 from t10.codelets.body.select import FORM_BY_DTYPE, Form, Selector, Unselectable, natural_form
@@ -65,6 +66,8 @@ class Draft:
     scratch: Scratch
     parked: Parked
     has_head: bool
+    far_frame: int | None
+    """The first word of the slow path's scratch memory, None without far arguments."""
 
     @property
     def is_drained(self) -> bool:
@@ -176,9 +179,10 @@ def draft(
         tail = Code(numbering)
         one = VectorSources(nest, constants, scratch, 1, None)
         store(selector(tail, 1, one, ALONG_ROW, row), one, function.result, dtype)
+    has_far = any(i.text.startswith(FAR_MARK) for c in (once, per_row, main) for i in c.instructions)
     return Draft(
         prepared, lanes, pack, once, per_row, main, frozenset(stores), sources.fusions(stores), tail, constants,
-        scratch, parked, has_head,
+        scratch, parked, has_head, scratch.take(FRAME_WORDS)[1] if has_far else None,
     )  # fmt: skip
 
 

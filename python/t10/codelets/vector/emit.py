@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from t10.codelets.assembly import Assembly
+from t10.codelets.body.far import FAR_MARK, write_table
 from t10.codelets.body.pipeline import Pipeline
 from t10.codelets.body.virtual import Instruction, printed
 from t10.codelets.vector.access import pointer, stride
@@ -25,6 +24,10 @@ class Emitter(Start):
         self._rows()
         self.assembly.label(EXIT)
         self.op("exitz $mzero")
+        if self.draft.far_frame is not None:
+            for line in self.far.lines(self.pins.names["%scratch"], self.draft.far_frame):
+                self.assembly.lines.append(line)
+            write_table(self.assembly)
         if self.draft.constants.in_pool:
             self.assembly.align()
             self.assembly.label(POOL)
@@ -161,7 +164,10 @@ class Emitter(Start):
             self.assembly.label(".Lskip")
         self._after_loop()
 
-    def _repeat(self, body: Sequence[tuple[str, str]]) -> None:
+    def _repeat(self, body: Bundles) -> None:
+        if any(main.startswith(FAR_MARK) for main, _ in body):
+            self._repeat_with_branches(body)
+            return
         resolved = [(self.resolved(main), self.resolved(aux)) for main, aux in body]
         if self._is_aligned():
             self.assembly.bundle(self.resolved(f"rpt %n, {len(body) - 1}"), "fnop")
@@ -169,6 +175,16 @@ class Emitter(Start):
             self.op(f"rpt %n, {len(body) - 1}")
         for main, aux in resolved:
             self.assembly.bundle(main, aux)
+
+    def _repeat_with_branches(self, body: Bundles) -> None:
+        """Add a loop that may branch to the slow path, which `rpt` may not."""
+        top, end = self.assembly.new_label("Lturn"), self.assembly.new_label("Lturned")
+        self.op(f"brz %n, {end}")
+        self.op("add %turns, %n, -1")
+        self.assembly.label(top)
+        self.straight(body)
+        self.op(f"brnzdec %turns, {top}")
+        self.assembly.label(end)
 
     def _is_aligned(self) -> bool:
         """Return whether the next instruction lies at a multiple of eight bytes: bundles are two words, others one."""
@@ -189,6 +205,8 @@ class Emitter(Start):
                 self.op(f"add {pointer(number)}, {pointer(number)}, {temporary}")
         if tail is None:
             return
+        for axis, n_points in self.scheduled.over_indices().items():
+            self.op(f"add %index{axis}, %index{axis}, {-n_points}")
         if nest.outer and nest.split == "columns" and not self.draft.has_head:
             self.op("mov %left, %rem")
         elif nest.split == "rows" and not self.draft.has_head:

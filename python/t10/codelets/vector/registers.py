@@ -72,6 +72,8 @@ def symbols(draft: Draft) -> list[str]:
         if i == last or (draft.prepared.levels[i] != ONCE and i not in parked.pointers)
     ]  # fmt: skip
     result.append("%n")
+    if draft.far_frame is not None:
+        result.append("%turns")
     if draft.tail is not None:
         result += (
             ["%left", "%rem"] if nest.outer and nest.split == "columns" and not draft.has_head else ["%left"]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from t10.codelets.assembly import LARGEST_REPEAT_BODY
 from t10.codelets.body.code import Code
+from t10.codelets.body.far import FAR_MARK
 from t10.codelets.body.pipeline import Pipeline, least_interval, pipelined, straight
 from t10.codelets.body.select import Unselectable
 from t10.codelets.body.virtual import Instruction
@@ -39,6 +40,14 @@ class Scheduled:
         walks = self.draft.prepared.nest.walks
         return {n: points * walks[n].inner * walks[n].size_bytes for n, points in self.over_points.items()}
 
+    def over_indices(self) -> dict[int, int]:
+        """Return how far the index of every axis along the row has run past the row when the loop ends."""
+        if self.draft.is_drained:
+            return {}
+        axes = (axis for axis, _ in self.draft.prepared.nest.axes)
+        found = {axis: _points_over(self.draft, self.pipeline, f"%index{axis}") for axis in axes}
+        return {axis: points for axis, points in found.items() if points}
+
     def slots_of(self) -> float:
         """Return about how many issue slots the busiest worker takes."""
         return slots_of(self.draft.prepared.nest, Effort(self.cost, self.slots_per_row))
@@ -68,12 +77,14 @@ def schedule(draft: Draft) -> Scheduled:
     pins = pin(draft)
     instructions = draft.main.instructions
     extra = max(8, len(instructions) // 2)
-    is_store = [i in draft.stores for i in instructions]
+    # Turns beyond a row's end read what is not theirs: far or not, it takes the same time.
+    is_store = [i in draft.stores or i.text.startswith(FAR_MARK) for i in instructions]
     stages = MOST_STAGES_DRAINED if draft.is_drained else MOST_STAGES
     pipeline = pipelined(instructions, draft.fusions, is_store, pins.free, pins.placement, extra, stages)
     if pipeline is None or pipeline.interval > LARGEST_REPEAT_BODY:
         raise Unselectable("too many values at once")
     slots = pipeline.interval + _longer(draft)
+    slots += draft.far_frame is not None
     once, per_row, single = (_straight(code, pins) for code in (draft.once, draft.per_row, draft.tail))
     return Scheduled(draft, pins, pipeline, slots, _over_points(draft, pipeline), once, per_row, single)
 
@@ -106,11 +117,17 @@ def _over_points(draft: Draft, pipeline: Pipeline) -> dict[int, int]:
     for number in range(len(draft.prepared.nest.walks)):
         if in_pack(draft, number):
             continue
-        steps = [i for i in pipeline.instructions if _is_step(i, pointer(number))]
-        turns = [pipeline.n_stages - 1 - pipeline.stage(i) for i in steps]
-        if any(turns):
-            result[number] = sum(turns) * draft.points_per_turn // len(steps)
+        points = _points_over(draft, pipeline, pointer(number))
+        if points:
+            result[number] = points
     return result
+
+
+def _points_over(draft: Draft, pipeline: Pipeline, name: str) -> int:
+    """Return by how many points the steps of a register run ahead of the last turn."""
+    steps = [i for i in pipeline.instructions if _is_step(i, name)]
+    turns = sum(pipeline.n_stages - 1 - pipeline.stage(i) for i in steps)
+    return turns * draft.points_per_turn // max(1, len(steps))
 
 
 def _is_step(instruction: Instruction, name: str) -> bool:

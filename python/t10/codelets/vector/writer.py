@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from t10.codelets.assembly import Assembly
+from t10.codelets.body.far import FAR_MARK, FarPath
 from t10.codelets.vector.layout import WordLayout, layout
 from t10.codelets.vector.schedule import Bundles, Scheduled
 
@@ -20,6 +21,7 @@ class Writer:
         self.pins = scheduled.pins
         self.layout: WordLayout = layout(self.draft, {} if self.steps_back else scheduled.over_bytes())
         self.assembly = Assembly()
+        self.far = FarPath()
         self.temporaries = [f"$m{i}" for i in self.pins.free["m"]]
 
     @property
@@ -51,7 +53,11 @@ class Writer:
 
     def bundle(self, main: str, aux: str) -> None:
         """Add a main and an aux instruction that issue together; either may be missing."""
-        if main and aux:
+        if main.startswith(FAR_MARK):
+            branch, back = self.far.branch(main)
+            self.bundle(branch, aux)
+            self.assembly.label(back)
+        elif main and aux:
             self.assembly.bundle(self.resolved(main), self.resolved(aux))
         elif main or aux:
             self.op(main or aux)

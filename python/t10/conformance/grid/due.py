@@ -59,7 +59,7 @@ class Due:
         first = reference if reference is not None else runtime
         if first is None:
             return None
-        plain = _types_of_outputs(case, runtime)
+        plain = _types_of_outputs(case, runtime, inputs)
         dtypes = {name: plain.get(name, array.dtype) for name, array in first.items()}
         magnitudes = references.evaluator(inputs, absolute=True) if tolerance.kind == "summed" else None
         slack = {
@@ -153,12 +153,15 @@ def _choice_side(case: GridCase, kind: str) -> str:
     return "" if choice is None else choice.side
 
 
-def _types_of_outputs(case: GridCase, runtime: Arrays | None) -> dict[str, np.dtype[Any]]:
+def _types_of_outputs(
+    case: GridCase, runtime: Arrays | None, inputs: Mapping[str, NDArray[Any]]
+) -> dict[str, np.dtype[Any]]:
     """Return the types of outputs as the model has them, by name; else what ONNX Runtime gives."""
     try:
         model = with_outputs(build(case), None)
     except Exception:
-        return {} if runtime is None else {name: array.dtype for name, array in runtime.items()}
+        outputs = runtime or References(case, Tolerance("exact")).evaluator(inputs) or {}
+        return {name: array.dtype for name, array in outputs.items()}
     return {
         value.name: np.dtype(helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type))
         for value in model.graph.output
@@ -175,6 +178,8 @@ def _slack(
     size = np.abs(reference.astype(np.float64))
     if magnitude is not None and magnitude.shape == size.shape:
         size = np.abs(magnitude.astype(np.float64))
+        # What a reference makes NaN the other may not: it has the slack of the largest.
+        size = np.where(np.isnan(size), size[np.isfinite(size)].max(initial=0.0), size)
     elif tolerance.kind != "rounded":
         size = np.full(size.shape, size[np.isfinite(size)].max(initial=0.0))
     limits = float_limits(dtype)

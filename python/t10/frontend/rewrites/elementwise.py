@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from t10.errors import UnsupportedOpError
 from t10.frontend.rewrites.site import KIND, Rule, Site
 
+_SELU_ALPHA, _SELU_GAMMA = 1.6732631921768188, 1.0507010221481323
+
 
 def _cast_like(site: Site) -> bool:
     """Only the type of the second input counts: it may well have no elements."""
@@ -37,12 +39,14 @@ def _gelu(site: Site) -> bool:
 
 
 def _leaky_relu(site: Site) -> bool:
-    """Select by the sign, as ONNX says it: x is handed through from -0 on."""
+    """Select by the sign, as ONNX says it: x is handed through from -0 on; the slope is not rounded to f16."""
     kind = site.kind(0)
     if kind not in _FLOATS:
         return False
     x, zero = site.input(0), site.scalar(0, kind)
-    below = site.op("Mul", x, site.scalar(site.option("alpha", 0.01), kind))
+    inner = KIND.FLOAT if kind == KIND.FLOAT16 else kind
+    product = site.op("Mul", site.cast(x, inner), site.scalar(site.option("alpha", 0.01), inner))
+    below = site.cast(product, kind)
     site.op("Where", site.op("Less", x, zero), below, x, output=site.node.output[0])
     return True
 
@@ -109,8 +113,23 @@ def _mod(site: Site) -> bool:
         return False
     x = site.input(0)
     rest = site.op("Mod", site.op("Abs", x), site.op("Abs", site.input(1)), fmod=0)
-    is_left = site.op("Less", x, site.scalar(0, kind))
-    site.op("Where", is_left, site.op("Neg", rest), rest, output=site.node.output[0])
+    zero = site.scalar(0, kind)
+    is_left = site.op("Less", x, zero)
+    signed = site.op("Where", is_left, site.op("Neg", rest), rest)
+    # A remainder of zeros, whose sign no comparison sees: x has it.
+    is_zero = site.op("And", site.op("Equal", x, zero), site.op("Equal", rest, zero))
+    site.op("Where", is_zero, x, signed, output=site.node.output[0])
+    return True
+
+
+def _clip(site: Site) -> bool:
+    """Say the limits that are left out: the least and the largest finite number, as ONNX does."""
+    kind = site.kind(0)
+    if kind not in _FLOATS or (site.input(1) and site.input(2)):
+        return False
+    limits = np.finfo(site.dtype(0))
+    low, high = site.input(1) or site.scalar(limits.min, kind), site.input(2) or site.scalar(limits.max, kind)
+    site.op("Clip", site.input(0), low, high, output=site.node.output[0])
     return True
 
 
@@ -132,6 +151,16 @@ _SAME_BITS = frozenset(
         *((KIND.BOOL, KIND.UINT8), (KIND.BOOL, KIND.INT8)),
     }
 )
+
+
+def _softsign(site: Site) -> bool:
+    """Write x / (1 + |x|)."""
+    kind, x = site.kind(0), site.input(0)
+    if kind not in _FLOATS:
+        return False
+    below = site.op("Add", site.op("Abs", x), site.scalar(1, kind))
+    site.op("Div", x, below, output=site.node.output[0])
+    return True
 
 
 def _einsum(site: Site) -> bool:
@@ -227,10 +256,31 @@ def _inverse(site: Site, x: str, power: str, kind: int) -> str:
     return site.op("Where", is_one, power, site.scalar(0, kind))
 
 
+def _selu(site: Site) -> bool:
+    """Say the constants of ONNX: torch-mlir's own have five digits."""
+    alpha, gamma = site.option("alpha", _SELU_ALPHA), site.option("gamma", _SELU_GAMMA)
+    if {"alpha", "gamma"} <= site.options.keys():
+        return False
+    site.op("Selu", site.input(0), alpha=alpha, gamma=gamma, output=site.node.output[0])
+    return True
+
+
+def _softsign(site: Site) -> bool:
+    """Return x / (1 + |x|)."""
+    kind = site.kind(0)
+    if kind not in _FLOATS:
+        return False
+    x = site.input(0)
+    below = site.op("Add", site.op("Abs", x), site.scalar(1, kind))
+    site.op("Div", x, below, output=site.node.output[0])
+    return True
+
+
 RULES: dict[str, Rule] = {
     "BitCast": _bit_cast,
     "Cast": _cast,
     "CastLike": _cast_like,
+    "Clip": _clip,
     "Dropout": _dropout,
     "Einsum": _einsum,
     "Gelu": _gelu,
@@ -239,5 +289,7 @@ RULES: dict[str, Rule] = {
     "Mod": _mod,
     "Neg": _neg,
     "Pow": _power,
+    "Selu": _selu,
     "Sign": _sign,
+    "Softsign": _softsign,
 }

@@ -40,11 +40,12 @@ def _loss(site: Site, scores: str) -> bool:
     if site.input(2):
         column = site.reshape(site.input(2), places.shape)
         weight = site.reduce("ReduceSum", site.op("Where", is_meant, column, zero), [1], keep=False)
+    loss = site.op("Neg", site.op("Mul", picked, weight) if weight else picked)
     ignored = site.option("ignore_index", None)
     if ignored is not None:
-        counts = site.op("Equal", target, site.scalar(int(ignored), KIND.INT32))
-        weight = site.op("Where", counts, zero, weight or site.scalar(1, kind))
-    loss = site.op("Neg", site.op("Mul", picked, weight) if weight else picked)
+        is_ignored = site.op("Equal", target, site.scalar(int(ignored), KIND.INT32))
+        loss = site.op("Where", is_ignored, zero, loss)
+        weight = site.op("Where", is_ignored, zero, weight or site.scalar(1, kind))
     _reduced(site, loss, weight, rank - 1)
     return True
 

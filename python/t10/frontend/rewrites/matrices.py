@@ -6,7 +6,8 @@ from itertools import combinations
 
 import numpy as np
 
-from t10.frontend.rewrites.site import Rule, Site
+from t10.errors import UnsupportedOpError
+from t10.frontend.rewrites.site import KIND, Rule, Site
 
 MOST_ROWS = 6
 """Determinants are expanded by rows into `n 2^(n-1)` products; of larger matrices an elimination would be needed."""
@@ -56,4 +57,19 @@ def _expanded(
     return total
 
 
-RULES: dict[str, Rule] = {"Det": _det, "EyeLike": _eye_like}
+def _gemm(site: Site) -> bool:
+    """Refuse fractions as factors of integers, which would be cut; others are lowered as they are."""
+    if site.kind(0) in (0, KIND.FLOAT, KIND.FLOAT16, KIND.DOUBLE, KIND.BFLOAT16):
+        return False
+    factors = {"alpha": site.option("alpha", 1.0), "beta": site.option("beta", 1.0) if site.input(2) else 1.0}
+    for name, factor in factors.items():
+        if not float(factor).is_integer():
+            raise UnsupportedOpError(
+                f"Gemm of integers with {name} = {factor:g}",
+                operator=site.node.name or site.stem,
+                hint="cast to float first",
+            )
+    return False
+
+
+RULES: dict[str, Rule] = {"Det": _det, "EyeLike": _eye_like, "Gemm": _gemm}

@@ -13,9 +13,11 @@ _LOWERED_FROM = 15
 
 
 def _batch_normalization(site: Site) -> bool:
-    """Write (x - mean) * (scale / sqrt(variance + epsilon)) + bias, as at inference."""
+    """Write (x - mean) * (scale / sqrt(variance + epsilon)) + bias, as at inference; in training if means are read."""
     shape, kind = site.shape(0), site.kind(0)
     is_read = any(site.output(place) for place in range(1, len(site.node.output)))
+    if is_read and shape is not None and kind and site.option("training_mode", 0):
+        return _batch_statistics(site, len(shape), kind)
     if site.facts.opset >= _LOWERED_FROM or shape is None or len(shape) < 2 or not kind or is_read:
         return False
     column = (shape[1], *[1] * (len(shape) - 2))
@@ -24,6 +26,27 @@ def _batch_normalization(site: Site) -> bool:
     centred = site.op("Sub", site.input(0), site.reshape(site.input(3), column))
     scaled = site.op("Mul", centred, site.reshape(factor, column))
     site.give(site.op("Add", scaled, site.reshape(site.input(2), column)))
+    return True
+
+
+def _batch_statistics(site: Site, rank: int, kind: int) -> bool:
+    """Write the normalisation by statistics of the batch, and these mixed into the running ones."""
+    inner = KIND.FLOAT if kind == KIND.FLOAT16 else kind
+    x, scale, bias, *running = (site.cast(site.input(place), inner) for place in range(5))
+    axes, momentum = [0, *range(2, rank)], float(site.option("momentum", 0.9))
+    mean = site.reduce("ReduceMean", x, axes, keep=True)
+    centred = site.op("Sub", x, mean)
+    variance = site.reduce("ReduceMean", site.op("Mul", centred, centred), axes, keep=True)
+    noise = site.scalar(site.option("epsilon", 1e-5), inner)
+    column, channels = (-1, *[1] * (rank - 2)), (-1,)
+    factor = site.op("Div", site.reshape(scale, column), site.op("Sqrt", site.op("Add", variance, noise)))
+    scaled = site.op("Add", site.op("Mul", centred, factor), site.reshape(bias, column))
+    site.cast(scaled, kind, output=site.node.output[0])
+    for place, (old, new) in enumerate(zip(running, (mean, variance), strict=True), start=1):
+        if site.output(place):
+            kept = site.op("Mul", old, site.scalar(momentum, inner))
+            added = site.op("Mul", site.reshape(new, channels), site.scalar(1 - momentum, inner))
+            site.cast(site.op("Add", kept, added), site.kind(place + 2), output=site.node.output[place])
     return True
 
 

@@ -1,7 +1,8 @@
 """RNN, GRU and LSTM as their steps, one after another.
 
 What depends on the input alone is one product for all steps; every step multiplies the state. Sequences that end
-earlier keep their state, and their outputs are 0 from there on.
+earlier keep their state, and their outputs are 0 from there on. The state of one of length 0 is 0 at the end, not the
+initial one: ONNX's text is silent, ONNX Runtime has it so.
 """
 
 from __future__ import annotations
@@ -132,6 +133,11 @@ def _unrolled(
             new = site.op("Where", alive[step], new, state)
             new_memory = site.op("Where", alive[step], new_memory, memory) if new_memory else ""
         state, memory = new, new_memory
+    if alive:
+        state, memory = (
+            each and site.op("Where", alive[0], each, site.scalar(0, site.kind(0)))
+            for each in (state, memory)
+        )
     return [outputs[step] for step in sorted(outputs)], (state, memory)
 
 

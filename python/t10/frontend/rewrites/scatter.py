@@ -1,10 +1,11 @@
 """Writing at computed places, as comparisons and reductions: every element asks which update is meant for it.
 
     hit[o, i] = (index[i] = o)
-    y[o]      = sum over i of (update[i] where hit[o, i]), or x[o] where nothing hits
+    y[o]      = max over i of (update[i] where hit[o, i]), or x[o] where nothing hits
 
-Sums become products, maxima or minima as the operator says. Where several updates hit one element and no reduction is
-named, ONNX leaves the result open; here it is their sum.
+Maxima become sums, products or minima as the operator says. Where several updates hit one element and no reduction is
+named, ONNX leaves the result open; here it is the largest of them. A maximum moves its one update as it is: a sum with
+zeros would lose the sign of -0.
 """
 
 from __future__ import annotations
@@ -123,7 +124,7 @@ def _combined(site: Site, data: str, pairs: _Pairs, kind: int) -> str:
     """Return data with all that hits it."""
     how = str(site.option("reduction", "none"))
     operator, join, start = {
-        "none": ("ReduceSum", "", 0),
+        "none": ("ReduceMax", "", _lowest(kind)),
         "add": ("ReduceSum", "Add", 0),
         "mul": ("ReduceProd", "Mul", 1),
         "max": ("ReduceMax", "Max", _lowest(kind)),

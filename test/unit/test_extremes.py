@@ -1,0 +1,161 @@
+"""Operators at the ends of their types: NaN, infinities and zeros with a sign, the same on all engines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from numpy.typing import NDArray
+from onnx import helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+import t10
+from t10.backend import ENGINES, lowered, run_on_host, run_on_tiles, write_program
+from t10.reference import run_onnx_runtime
+
+INF, NAN = np.inf, np.nan
+Arrays = dict[str, NDArray[Any]]
+Node = tuple[str, Sequence[str], Sequence[str], Mapping[str, Any]]
+ROWS = np.array(
+    [
+        *(
+            [1, NAN, 3, INF],
+            [NAN, NAN, 1, 2],
+            [-INF, -INF, -INF, -INF],
+            [INF, 2, INF, 1],
+            [0.0, -0.0, 0, -0.0],
+        ),
+        *([-0.0, 0.0, 3, 3], [NAN, -INF, NAN, INF], [NAN, NAN, NAN, NAN]),
+    ],
+    np.float32,
+)
+ZEROS = np.array([-0.0, 1, -0.0, NAN, INF, -2.0], np.float32)
+
+
+def on_every_engine(
+    folder: Path, nodes: Sequence[Node], inputs: Arrays, constants: Arrays | None = None
+) -> tuple[Path, dict[str, Arrays]]:
+    """Return the model and what each engine makes of it."""
+    written = [helper.make_node(op, list(read), list(made), **options) for op, read, made, options in nodes]
+    graph = helper.make_graph(
+        written,
+        "extremes",
+        [helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
+         for name, x in inputs.items()],
+        [helper.make_value_info(name, onnx.TypeProto()) for node in written for name in node.output],
+        [numpy_helper.from_array(x, name) for name, x in (constants or {}).items()],
+    )  # fmt: skip
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+    path = folder / "m.onnx"
+    path.write_bytes(onnx.shape_inference.infer_shapes(model).SerializeToString())
+    executable = t10.compile(path, chip="test-16", program=True)
+    write_program(executable, lowered(executable), folder / "program")
+    found = {
+        "plan": executable.run(inputs),
+        "iss": dict(run_on_tiles(executable, inputs).outputs),
+        "poplar-host": run_on_host(executable, folder / "program", inputs),
+    }
+    assert set(found) == set(ENGINES)
+    return path, found
+
+
+def check(found: dict[str, Arrays], wanted: Mapping[str, NDArray[Any]]) -> None:
+    """Compare values, NaNs and signs of zeros."""
+    for engine, outputs in found.items():
+        for name, expected in wanted.items():
+            case = f"{name} on {engine}"
+            np.testing.assert_array_equal(outputs[name], expected, case)
+            if expected.dtype.kind == "f":
+                zeros = expected == 0
+                np.testing.assert_array_equal(
+                    np.signbit(outputs[name])[zeros], np.signbit(expected)[zeros], case
+                )
+
+
+def referenced(path: Path, inputs: Arrays) -> Arrays:
+    evaluator: Any = ReferenceEvaluator(str(path))
+    return dict(zip(evaluator.output_names, map(np.asarray, evaluator.run(None, inputs)), strict=True))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_a_limit_that_clip_leaves_out_is_the_largest_number(dtype: Any, tmp_path: Path) -> None:
+    x = np.array([0.0, -0.0, 1, -1, INF, -INF, NAN, 6e4], dtype)
+    nodes: list[Node] = [
+        ("Clip", ["x", "low"], ["above"], {}), ("Clip", ["x", "", "high"], ["below"], {}),
+        ("Clip", ["x"], ["free"], {}),
+    ]  # fmt: skip
+    limits = {"low": np.array(-1, dtype), "high": np.array(1, dtype)}
+    _, found = on_every_engine(tmp_path, nodes, {"x": x}, limits)
+    least, most = np.finfo(dtype).min, np.finfo(dtype).max
+    check(
+        found, {"above": np.clip(x, -1, most), "below": np.clip(x, least, 1), "free": np.clip(x, least, most)}
+    )
+
+
+def test_scattered_elements_keep_their_signs(tmp_path: Path) -> None:
+    nodes: list[Node] = [
+        ("ScatterND", ["x", "at", "u"], ["nd"], {}), ("ScatterElements", ["x", "places", "u"], ["elements"], {}),
+    ]  # fmt: skip
+    updates = np.array([-0.0, -INF], np.float32)
+    at = {"at": np.array([[1], [3]]), "places": np.array([1, 3])}
+    path, found = on_every_engine(tmp_path, nodes, {"x": ZEROS, "u": updates}, at)
+    check(found, run_onnx_runtime(path, {"x": ZEROS, "u": updates}))
+
+
+def test_a_remainder_of_nothing_has_the_sign_of_the_dividend(tmp_path: Path) -> None:
+    x = np.array([-0.0, -0.0, 0, -3, 5, -6, 6], np.float32)
+    y = np.array([2, INF, 3, 3, -3, 3, -3], np.float32)
+    _, found = on_every_engine(tmp_path, [("Mod", ["x", "y"], ["rest"], {"fmod": 1})], {"x": x, "y": y})
+    check(found, {"rest": np.fmod(x, y)})
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_selections_rank_nans_and_infinities(k: int, tmp_path: Path) -> None:
+    """An extreme is the first NaN, if there is one; TopK takes NaN for the largest, as ONNX Runtime does."""
+    nodes: list[Node] = [
+        *((op, ["x"], [op], {"axis": 1}) for op in ("ArgMax", "ArgMin", "Hardmax")),
+        ("ArgMax", ["x"], ["last"], {"axis": 1, "select_last_index": 1}),
+        *(("TopK", ["x", "k"], [f"value{i}", f"place{i}"], {"axis": 1, "largest": i}) for i in (0, 1)),
+    ]
+    path, found = on_every_engine(tmp_path, nodes, {"x": ROWS}, {"k": np.array([k])})
+    wanted = referenced(path, {"x": ROWS})
+    runtime = run_onnx_runtime(path, {"x": ROWS})
+    check(found, wanted | {name: runtime[name] for name in runtime if name[:5] in ("value", "place")})
+
+
+@pytest.mark.parametrize("largest", [0, 1])
+def test_ranks_in_stages_keep_nans(largest: int, tmp_path: Path) -> None:
+    """A long axis is ranked by chunks, the last of which is padded."""
+    x = np.random.default_rng(0).integers(-3, 4, (2, 3000)).astype(np.float32)
+    x[0, [5, 77, 2999]], x[0, [0, 80, 2000]], x[0, 10:20], x[1] = NAN, INF, -INF, NAN
+    nodes: list[Node] = [("TopK", ["x", "k"], ["value", "place"], {"axis": 1, "largest": largest})]
+    path, found = on_every_engine(tmp_path, nodes, {"x": x}, {"k": np.array([20])})
+    check(found, run_onnx_runtime(path, {"x": x}))
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint32])
+@pytest.mark.parametrize("direction", ["LEFT", "RIGHT"])
+def test_a_shift_by_the_width_or_more_leaves_nothing(dtype: Any, direction: str, tmp_path: Path) -> None:
+    n_bits = 8 * np.dtype(dtype).itemsize
+    x = np.array([1, 255, 129, 255, 7, 200], dtype)
+    count = np.array([0, n_bits - 1, n_bits, n_bits + 1, 4 * n_bits + 1, np.iinfo(dtype).max], dtype)
+    nodes: list[Node] = [("BitShift", ["x", "n"], ["y"], {"direction": direction})]
+    path, found = on_every_engine(tmp_path, nodes, {"x": x, "n": count})
+    check(found, run_onnx_runtime(path, {"x": x, "n": count}))
+
+
+@pytest.mark.parametrize("n", [5, 150])
+def test_running_sums_leave_out_what_is_behind(n: int, tmp_path: Path) -> None:
+    """Along axes that are summed up at once, and in chunks."""
+    x = np.random.default_rng(1).integers(-9, 9, (3, n)).astype(np.float32)
+    x[0, n // 2], x[1, [n // 3, n - 2]], x[2, 2] = INF, (INF, -INF), NAN
+    options = [(i, j) for i in (0, 1) for j in (0, 1)]
+    nodes: list[Node] = [
+        ("CumSum", ["x", "axis"], [f"y{i}{j}"], {"exclusive": i, "reverse": j}) for i, j in options
+    ]
+    path, found = on_every_engine(tmp_path, nodes, {"x": x}, {"axis": np.array(1)})
+    check(found, referenced(path, {"x": x}))
