@@ -184,7 +184,7 @@ def _neg(site: Site) -> bool:
     return True
 
 
-_WHOLE = {
+_WHOLE: dict[int, int] = {
     **dict.fromkeys((KIND.INT8, KIND.UINT8, KIND.INT16, KIND.UINT16, KIND.INT32), KIND.INT32),
     KIND.INT64: KIND.INT64,
 }
@@ -262,17 +262,6 @@ def _selu(site: Site) -> bool:
     if {"alpha", "gamma"} <= site.options.keys():
         return False
     site.op("Selu", site.input(0), alpha=alpha, gamma=gamma, output=site.node.output[0])
-    return True
-
-
-def _softsign(site: Site) -> bool:
-    """Return x / (1 + |x|)."""
-    kind = site.kind(0)
-    if kind not in _FLOATS:
-        return False
-    x = site.input(0)
-    below = site.op("Add", site.op("Abs", x), site.scalar(1, kind))
-    site.op("Div", x, below, output=site.node.output[0])
     return True
 
 

@@ -20,7 +20,12 @@ MOST_ENTRIES = 1 << 22
 """Most entries of a table of places: they are written down one by one."""
 
 
-_POOLED = {KIND.FLOAT: KIND.FLOAT, KIND.FLOAT16: KIND.FLOAT16, KIND.INT8: KIND.FLOAT, KIND.UINT8: KIND.FLOAT}
+_POOLED: dict[int, int] = {
+    KIND.FLOAT: KIND.FLOAT,
+    KIND.FLOAT16: KIND.FLOAT16,
+    KIND.INT8: KIND.FLOAT,
+    KIND.UINT8: KIND.FLOAT,
+}
 """Types that are pooled with places, and the type that their elements are compared in."""
 
 
