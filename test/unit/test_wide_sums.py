@@ -173,6 +173,34 @@ def test_the_root_mean_square_survives_large_activations(tmp_path: Path) -> None
     _assert_close(found, _wide(ROWS) / np.sqrt((_wide(ROWS) ** 2).mean(1, keepdims=True)), rtol=2e-3)
 
 
+STORED: dict[str, tuple[list[Any], bool]] = {
+    "MatMul": ([node("MatMul", ["x", "ones"], ["sum"]), node("Sqrt", ["sum"], ["y"])], True),
+    "ReduceSum": ([node("ReduceSum", ["x", "axes"], ["sum"]), node("Sqrt", ["sum"], ["y"])], False),
+    "ReduceSum, read twice": (
+        [
+            node("ReduceSum", ["x", "axes"], ["sum"]),
+            node("Sqrt", ["sum"], ["root"]),
+            node("Mul", ["ones", "sum"], ["column"]),
+            node("ReduceMin", ["column", "all"], ["less"]),
+            node("Sub", ["sum", "less"], ["nothing"]),
+            node("Add", ["root", "nothing"], ["y"]),
+        ],
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_what_leaves_an_operator_is_clipped(name: str, tmp_path: Path) -> None:
+    nodes, is_clipped = STORED[name]
+    x = np.full((1, 4096), 100, np.float16)
+    read = {each for operator in nodes for each in operator.input}
+    constants = {"axes": np.array([1]), "all": np.array([0, 1]), "ones": np.ones((4096, 1), np.float16)}
+    path = _saved(tmp_path / "m.onnx", nodes, x, **{key: constants[key] for key in constants if key in read})
+    found = _on_engines(t10.compile(path, chip="test-16"), x)
+    _assert_close(found, np.array([[np.sqrt(65504 if is_clipped else 409_600)]]))
+
+
 def test_the_log_of_a_sum_of_large_powers(tmp_path: Path) -> None:
     """The power of the largest number of f32 that has one is that of 88; infinite elements stay what they are."""
     x = np.array([[300, 200, 1], [-np.inf, -np.inf, -np.inf], [np.inf, 0, 1]], np.float16)

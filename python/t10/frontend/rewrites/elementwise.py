@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from t10.errors import UnsupportedOpError
 from t10.frontend.rewrites.site import KIND, Rule, Site
 
 _SELU_ALPHA, _SELU_GAMMA = 1.6732631921768188, 1.0507010221481323
@@ -181,23 +184,84 @@ def _neg(site: Site) -> bool:
     return True
 
 
+_WHOLE: dict[int, int] = {
+    **dict.fromkeys((KIND.INT8, KIND.UINT8, KIND.INT16, KIND.UINT16, KIND.INT32), KIND.INT32),
+    KIND.INT64: KIND.INT64,
+}
+"""Integers that have powers, and the type that these are multiplied in."""
+_MOST_EXPONENT = 63
+"""Powers of 2 and more with larger exponents are beyond every integer; those of 0, 1 and -1 repeat."""
+
+
+def _power(site: Site) -> bool:
+    """Write the power of an integer as products, which are exact and wrap: a power of floats does neither."""
+    kind, given, shape = site.kind(0), site.constant_input(1), site.shape(0)
+    if kind in _WHOLE and given is not None and not _are_whole(given):
+        raise UnsupportedOpError(
+            f"Pow of {site.dtype(0)} is not computed for exponents that are no integers",
+            operator=site.node.name or site.stem,
+            hint="cast the base to a float before it",
+        )
+    if kind not in _WHOLE or (given is None and site.kind(1) not in _WHOLE):
+        return False
+    inner = _WHOLE[kind]
+    x = site.cast(site.input(0), inner)
+    if given is not None and given.size == 1 and shape is not None and given.ndim <= len(shape):
+        power = _power_of(site, x, int(given.item()), inner)
+    else:
+        own = _WHOLE.get(site.kind(1), KIND.INT64)
+        power = _powers_of(site, x, site.cast(site.input(1), own), inner, own)
+    site.cast(power, kind, output=site.node.output[0])
+    return True
+
+
+def _are_whole(values: NDArray[Any]) -> bool:
+    """Return whether constants are integers, of whatever type, that int64 holds."""
+    return bool((np.abs(values) < 2**62).all() and (values == np.trunc(values)).all())
+
+
+def _power_of(site: Site, x: str, exponent: int, kind: int) -> str:
+    """Write a power by squaring."""
+    made, square, n = "", x, abs(exponent)
+    while n:
+        if n & 1:
+            made = site.op("Mul", made, square) if made else square
+        n >>= 1
+        square = site.op("Mul", square, square) if n else square
+    made = made or site.op("Add", site.op("Mul", x, site.scalar(0, kind)), site.scalar(1, kind))
+    return _inverse(site, x, made, kind) if exponent < 0 else made
+
+
+def _powers_of(site: Site, x: str, exponents: str, kind: int, own: int) -> str:
+    """Write powers by squaring, a bit of the exponents after the other; these are of type `own`."""
+    is_negative = site.op("Less", exponents, site.scalar(0, own))
+    parity = site.op("Mod", exponents, site.scalar(2, own))
+    n = site.op("Where", is_negative, site.op("Neg", exponents), exponents)
+    n = site.op("Min", n, site.op("Add", parity, site.scalar(_MOST_EXPONENT - 1, own)))
+    made, square = site.scalar(1, kind), x
+    squares = [x]
+    for _ in range(5):
+        square = site.op("Mul", square, square)
+        squares.append(square)
+    for bit, square in reversed(list(enumerate(squares))):
+        is_below = site.op("Less", n, site.scalar(1 << bit, own))
+        made = site.op("Where", is_below, made, site.op("Mul", made, square))
+        n = site.op("Where", is_below, n, site.op("Sub", n, site.scalar(1 << bit, own)))
+    return site.op("Where", is_negative, _inverse(site, x, made, kind), made)
+
+
+def _inverse(site: Site, x: str, power: str, kind: int) -> str:
+    """Write 1 / power, cut: that of 1 and -1 is itself, of larger numbers 0; of 0 it is undefined."""
+    is_one = site.op("Equal", site.op("Abs", x), site.scalar(1, kind))
+    return site.op("Where", is_one, power, site.scalar(0, kind))
+
+
 def _selu(site: Site) -> bool:
     """Say the constants of ONNX: torch-mlir's own have five digits."""
     alpha, gamma = site.option("alpha", _SELU_ALPHA), site.option("gamma", _SELU_GAMMA)
     if {"alpha", "gamma"} <= site.options.keys():
         return False
     site.op("Selu", site.input(0), alpha=alpha, gamma=gamma, output=site.node.output[0])
-    return True
-
-
-def _softsign(site: Site) -> bool:
-    """Return x / (1 + |x|)."""
-    kind = site.kind(0)
-    if kind not in _FLOATS:
-        return False
-    x = site.input(0)
-    below = site.op("Add", site.op("Abs", x), site.scalar(1, kind))
-    site.op("Div", x, below, output=site.node.output[0])
     return True
 
 

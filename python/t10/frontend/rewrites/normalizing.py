@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
 from t10.frontend.rewrites.site import KIND, Rule, Site
@@ -126,6 +128,21 @@ def _log_sum_exp(site: Site) -> bool:
     return True
 
 
+def _mean(site: Site) -> bool:
+    """Write the mean of integers as their sum in int64, divided towards zero as ONNX Runtime does."""
+    axes, shape, kind = _reduced_axes(site), site.shape(0), site.kind(0)
+    if axes is None or shape is None or kind not in (KIND.INT32, KIND.INT64):
+        return False
+    if not axes:
+        site.give(site.input(0))
+        return True
+    wide = site.cast(site.input(0), KIND.INT64)
+    total = site.reduce("ReduceSum", wide, axes, keep=bool(site.option("keepdims", 1)))
+    n_summed = site.scalar(max(1, prod(shape[axis] for axis in axes)), KIND.INT64)
+    site.cast(site.op("Div", total, n_summed), kind, output=site.node.output[0])
+    return True
+
+
 def _reduced_axes(site: Site) -> list[int] | None:
     """Return the axes that a reduction goes over, none where it hands its input on; None if they are unknown."""
     shape = site.shape(0)
@@ -143,5 +160,6 @@ RULES: dict[str, Rule] = {
     "PRelu": _prelu,
     "ReduceL2": _root_of_squares,
     "ReduceLogSumExp": _log_sum_exp,
+    "ReduceMean": _mean,
     "ReduceProd": _product,
 }

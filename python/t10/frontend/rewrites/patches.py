@@ -20,6 +20,15 @@ MOST_ENTRIES = 1 << 22
 """Most entries of a table of places: they are written down one by one."""
 
 
+_POOLED: dict[int, int] = {
+    KIND.FLOAT: KIND.FLOAT,
+    KIND.FLOAT16: KIND.FLOAT16,
+    KIND.INT8: KIND.FLOAT,
+    KIND.UINT8: KIND.FLOAT,
+}
+"""Types that are pooled with places, and the type that their elements are compared in."""
+
+
 def _are_few(*groups: Shape) -> bool:
     """Return whether extents are those of tensors, and a table of all their combinations is small."""
     extents = [extent for group in groups for extent in group]
@@ -48,9 +57,10 @@ def _windows(
 def _max_pool(site: Site) -> bool:
     """Write a MaxPool whose places are read, too."""
     shape, kernel = site.shape(0), site.option("kernel_shape", None)
-    if shape is None or not kernel or not site.output(1) or site.kind(0) not in (KIND.FLOAT, KIND.FLOAT16):
+    kind = site.kind(0)
+    if shape is None or not kernel or not site.output(1) or kind not in _POOLED:
         return False
-    rank = len(kernel)
+    inner, rank = _POOLED[kind], len(kernel)
     if site.option("ceil_mode", 0) or site.option("auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
         return False
     strides, dilations = (tuple(site.option(name, [1] * rank)) for name in ("strides", "dilations"))
@@ -64,13 +74,15 @@ def _max_pool(site: Site) -> bool:
         return False
     table = _windows(spatial, tuple(kernel), strides, dilations, tuple(pads[:rank]), out)
     n_places, is_inside = prod(spatial), table >= 0
-    flat = site.reshape(site.input(0), (shape[0], shape[1], n_places))
+    x = site.input(0) if inner == kind else site.cast(site.input(0), inner)
+    flat = site.reshape(x, (shape[0], shape[1], n_places))
     taps = site.op("Gather", flat, site.constant(np.maximum(table, 0)), axis=2)
-    lowest = site.scalar(-np.inf, site.kind(0))
+    lowest = site.scalar(-np.inf, inner)
     taps = site.op("Where", site.constant(is_inside), taps, lowest) if not is_inside.all() else taps
     largest = site.reduce("ReduceMax", taps, [3], keep=True)
     if site.output(0):
-        site.reshape(largest, (*shape[:2], *out), output=site.output(0))
+        whole = largest if inner == kind else site.cast(site.cast(largest, KIND.INT32), kind)
+        site.reshape(whole, (*shape[:2], *out), output=site.output(0))
     places = site.constant(
         _stored(table, spatial, is_column_major=bool(site.option("storage_order", 0))), np.int32
     )

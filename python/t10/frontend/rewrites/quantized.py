@@ -113,7 +113,10 @@ def _converted(site: Site, value: str, kind: int) -> None:
 
 
 def _dynamic_quantize(site: Site) -> bool:
-    """Write scale = (max(0, x) - min(0, x)) / 255, zero point = saturate(round(-min / scale))."""
+    """Write scale = (max(0, x) - min(0, x)) / 255, zero point = saturate(round(-min / scale)).
+
+    The scale of zeros alone is 1, as ONNX Runtime has it: ONNX would divide by 0.
+    """
     shape = site.shape(0)
     if shape is None:
         return False
@@ -122,7 +125,9 @@ def _dynamic_quantize(site: Site) -> bool:
     x = site.input(0)
     least = site.op("Min", site.reduce("ReduceMin", x, axes, keep=False) if axes else x, zero)
     most = site.op("Max", site.reduce("ReduceMax", x, axes, keep=False) if axes else x, zero)
-    scale = site.op("Div", site.op("Sub", most, least), high)
+    span = site.op("Sub", most, least)
+    is_zero = site.op("Equal", span, zero)
+    scale = site.op("Where", is_zero, site.scalar(1, KIND.FLOAT), site.op("Div", span, high))
     level = site.op("Div", site.op("Sub", zero, least), scale)
     bounded = site.op("Min", site.op("Max", site.op("Round", level), zero), high)
     _saturated(site, site.op("Div", x, scale), bounded, KIND.UINT8, site.node.output[0])
