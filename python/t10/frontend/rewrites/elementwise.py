@@ -265,6 +265,17 @@ def _selu(site: Site) -> bool:
     return True
 
 
+def _softsign(site: Site) -> bool:
+    """Return x / (1 + |x|)."""
+    kind = site.kind(0)
+    if kind not in _FLOATS:
+        return False
+    x = site.input(0)
+    below = site.op("Add", site.op("Abs", x), site.scalar(1, kind))
+    site.op("Div", x, below, output=site.node.output[0])
+    return True
+
+
 RULES: dict[str, Rule] = {
     "BitCast": _bit_cast,
     "Cast": _cast,
