@@ -52,7 +52,7 @@ class _Scan:
 
 def _scan(site: Site) -> _Scan | None:
     shape, axis = site.shape(0), site.constant_input(1)
-    if not shape or not all(shape) or axis is None or axis.size != 1 or not site.kind(0):
+    if not shape or not all(shape) or axis is None or not site.kind(0):
         return None
     place = int(axis.reshape(())) % len(shape)
     return _Scan(place, bool(site.option("exclusive", 0)), bool(site.option("reverse", 0)))
