@@ -27,11 +27,13 @@ func.func @top(%arg0: tensor<4x12xf16> {onnx.name = "x"}) -> (tensor<4x3xf16> {o
 
 // -----
 
-// The place of the largest: the maximum, then the least place that is not beaten by it.
+// The place of the largest: the maximum, then the least place of it or of a NaN.
 // CHECK-LABEL: func.func @arg
 // CHECK: op_name = "where.max"
-// CHECK: arith.cmpf olt
-// CHECK: arith.select
+// CHECK: arith.cmpf oeq
+// CHECK-NEXT: arith.cmpf une
+// CHECK-NEXT: arith.ori
+// CHECK-NEXT: arith.select
 // CHECK: arith.minimumf
 // CHECK: op_name = "where.index"
 // CHECK-NOT: op_name
