@@ -124,7 +124,7 @@ def test_shapes_of_old_opsets_are_inferred_right(operator: str, opset: int, tmp_
     """ONNX's own inference counts a window in the padding, also in what reads the pool."""
     shape, (kernel, strides, _, pads) = CASES["last-window-in-padding"]
     name, _, with_padding = operator.partition("-")
-    options = {"count_include_pad": 1} if with_padding else {}
+    options: dict[str, Any] = {"count_include_pad": 1} if with_padding else {}
     pool = helper.make_node(
         name, ["x"], ["p"], kernel_shape=kernel, strides=strides, pads=pads, ceil_mode=1, **options
     )

@@ -153,8 +153,8 @@ _SAME_BITS = frozenset(
 )
 
 
-def _power(site: Site) -> bool:
-    """Cut the power of an integer, as ONNX converts it: torch-mlir rounds it. f64 holds every power of 53 bits."""
+def _cut_power(site: Site) -> bool:
+    """Cut the power of an integer by a float, as ONNX converts it: torch-mlir rounds. f64 holds powers of 53 bits."""
     kind = site.kind(0)
     if kind not in (KIND.INT32, KIND.INT64) or site.kind(1) not in _FLOATS:
         return False
@@ -203,7 +203,7 @@ def _power(site: Site) -> bool:
             hint="cast the base to a float before it",
         )
     if kind not in _WHOLE or (given is None and site.kind(1) not in _WHOLE):
-        return False
+        return _cut_power(site)
     inner = _WHOLE[kind]
     x = site.cast(site.input(0), inner)
     if given is not None and given.size == 1 and shape is not None and given.ndim <= len(shape):
