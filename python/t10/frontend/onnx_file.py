@@ -34,6 +34,7 @@ from t10.frontend.protobuf_fields import replace_all
 from t10.frontend.protobuf_reader import without_weights
 from t10.frontend.reversals import expand_reversals
 from t10.frontend.rewrites.apply import rewrite
+from t10.frontend.rewrites.quantized_contributed import expand_contributed
 from t10.frontend.rules import check_rules, check_sizes
 from t10.frontend.selections import expand_selections
 from t10.frontend.sequences import expand_sequences
@@ -161,6 +162,8 @@ def _prepared(
     fix_inputs(model, constants or {})
     load_external(model, folder, weights, own)
     lift_weights(model, weights)
+    if dtype != HALF:  # In f16 the sums of integers would be no integers.
+        expand_contributed(model)
     model = raise_opset(model)
     use_declared_shapes(model)
     check_static_inputs(model, frozenset(weights.names))
@@ -171,6 +174,8 @@ def _prepared(
         model = to_half(model, weights, source)
     compute_in_single(model)
     model = expand_functions(model)
+    if dtype != HALF:
+        expand_contributed(model)
     refused += _taken_out(model, unknown_operators(model, source))
     lift_weights(model, weights)
     model = infer_shapes(model, source)

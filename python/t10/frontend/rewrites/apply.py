@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from t10.frontend.protobuf_fields import replace_all
@@ -23,8 +23,16 @@ def rewrite(model: Any) -> bool:
     return rewrite_by(model, rules(), MOST_EXTENT)
 
 
-def rewrite_by(model: Any, by_operator: Mapping[str, Rule], most_extent: int | None = None) -> bool:
-    """Rewrite, in place, every node to which a rule applies, none with longer extents; return whether any was."""
+def rewrite_by(
+    model: Any,
+    by_operator: Mapping[str, Rule],
+    most_extent: int | None = None,
+    domains: Sequence[str] = STANDARD_DOMAINS,
+) -> bool:
+    """Rewrite, in place, every node of some domains to which a rule applies, none with longer extents.
+
+    Returns whether there was any.
+    """
     graph = model.graph
     if not any(node.op_type in by_operator for node in graph.node):
         return False
@@ -32,7 +40,8 @@ def rewrite_by(model: Any, by_operator: Mapping[str, Rule], most_extent: int | N
     nodes: list[Any] = []
     has_changed = False
     for node in graph.node:
-        written = _rewritten(node, graph, facts, by_operator, most_extent)
+        rule = by_operator.get(node.op_type) if node.domain in domains else None
+        written = None if rule is None else _rewritten(node, graph, facts, rule, most_extent)
         nodes.extend([node] if written is None else written)
         has_changed = has_changed or written is not None
     if not has_changed:
@@ -41,12 +50,7 @@ def rewrite_by(model: Any, by_operator: Mapping[str, Rule], most_extent: int | N
     return True
 
 
-def _rewritten(
-    node: Any, graph: Any, facts: Facts, by_operator: Mapping[str, Rule], most_extent: int | None
-) -> list[Any] | None:
-    rule = by_operator.get(node.op_type) if node.domain in STANDARD_DOMAINS else None
-    if rule is None:
-        return None
+def _rewritten(node: Any, graph: Any, facts: Facts, rule: Rule, most_extent: int | None) -> list[Any] | None:
     extents = [extent for name in (*node.input, *node.output) for extent in facts.shapes.get(name, ())]
     if most_extent is not None and max(extents, default=0) > most_extent:
         return None

@@ -1,0 +1,132 @@
+"""Quantised operators that ONNX Runtime adds to ONNX's, written with ONNX's own before anything asks for their types.
+
+    QLinearAdd   y = saturate(round((a - za) * (sa / sy) + (b - zb) * (sb / sy)) + z)
+    QLinearMul   y = saturate(round((a - za) * (b - zb) * (sa * sb / sy)) + z)
+    QGemm        y = saturate(round((sum of (a - za) * (b - zb) + c) * (alpha * sa * sb / sy)) + z)
+
+Without a scale of its result, QGemm makes floats.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from t10.frontend.rewrites.apply import rewrite_by
+from t10.frontend.rewrites.site import KIND, Rule, Site
+
+DOMAIN = "com.microsoft"
+
+_COERCED = 13
+"""Before this opset a Softmax takes the dims from its axis on as one."""
+
+
+def expand_contributed(model: Any) -> None:
+    """Write, in place, the quantised operators of ONNX Runtime that are no functions of the model with ONNX's own."""
+    own = {function.name for function in model.functions if function.domain == DOMAIN}
+    rules = {operator: rule for operator, rule in RULES.items() if operator not in own}
+    rewrite_by(model, rules, domains=(DOMAIN,))
+
+
+def _centred(site: Site, place: int, zero: int) -> str:
+    """Write integers as f32, their zero point taken off."""
+    x = site.cast(site.input(place), KIND.FLOAT)
+    return site.op("Sub", x, site.cast(site.input(zero), KIND.FLOAT)) if site.input(zero) else x
+
+
+def _real(site: Site, place: int) -> str:
+    """Write what integers stand for whose scale and zero point are the next two inputs."""
+    return site.op("Mul", _centred(site, place, place + 2), site.input(place + 1))
+
+
+def _quantized(site: Site, value: str, scale: str, zero: int) -> bool:
+    """Write a float as the quantised result; without a zero point its type is not known.
+
+    What quantises has a rule in turn: it makes no value of the node's name, which the names here start with.
+    """
+    if not site.input(zero):
+        return False
+    site.give(site.op("QuantizeLinear", value, scale, site.input(zero)))
+    return True
+
+
+def _rounded(site: Site, quotient: str, zero: int) -> bool:
+    """Write a value in units of the result as the quantised result."""
+    return _quantized(site, quotient, site.scalar(1, KIND.FLOAT), zero)
+
+
+def _add(site: Site) -> bool:
+    terms = [
+        site.op("Mul", _centred(site, place, place + 2), site.op("Div", site.input(place + 1), site.input(6)))
+        for place in (0, 3)
+    ]
+    return _rounded(site, site.op("Add", *terms), 7)
+
+
+def _mul(site: Site) -> bool:
+    factor = site.op("Div", site.op("Mul", site.input(1), site.input(4)), site.input(6))
+    product = site.op("Mul", _centred(site, 0, 2), _centred(site, 3, 5))
+    return _rounded(site, site.op("Mul", product, factor), 7)
+
+
+def _gemm(site: Site) -> bool:
+    factors = [site.input(place) for place in (0, 3)]
+    for i, name in enumerate(("transA", "transB")):
+        if site.option(name, 0):
+            factors[i] = site.transpose(factors[i], [1, 0])
+    total = site.op("MatMulInteger", *factors, site.input(2), site.input(5))
+    if site.input(6):
+        total = site.op("Add", total, site.input(6))
+    alpha = site.scalar(site.option("alpha", 1.0), KIND.FLOAT)
+    scale = site.op("Mul", site.op("Mul", alpha, site.input(1)), site.input(4))
+    moved = site.cast(total, KIND.FLOAT)
+    if not site.input(7):
+        site.give(site.op("Mul", moved, scale))
+        return True
+    return _rounded(site, site.op("Mul", moved, site.op("Div", scale, site.input(7))), 8)
+
+
+def _pool(site: Site) -> bool:
+    """Write a mean of integers; one over the channels' place in another order of dims has no rule."""
+    if site.option("channels_last", 0):
+        return False
+    options = {name: value for name, value in site.options.items() if name != "channels_last"}
+    mean = site.op(site.node.op_type.removeprefix("QLinear"), _centred(site, 0, 2), **options)
+    return _rounded(site, site.op("Mul", mean, site.op("Div", site.input(1), site.input(3))), 4)
+
+
+def _function(site: Site) -> bool:
+    """Write a function of one operand, such as QLinearSigmoid."""
+    made = site.op(site.node.op_type.removeprefix("QLinear"), _real(site, 0), **site.options)
+    return _quantized(site, made, site.input(3), 4)
+
+
+def _softmax(site: Site) -> bool:
+    axis, rank = int(site.option("axis", -1)), len(site.shape(0) or ())
+    is_last = axis == -1 or (rank > 0 and axis == rank - 1)
+    if not is_last and min(int(site.option("opset", _COERCED)), site.facts.opset) < _COERCED:
+        return False
+    return _quantized(site, site.op("Softmax", _real(site, 0), axis=axis), site.input(3), 4)
+
+
+def _concat(site: Site) -> bool:
+    parts = [_real(site, place) for place in range(2, len(site.node.input), 3)]
+    return _quantized(site, site.concat(parts, int(site.option("axis", 0))), site.input(0), 1)
+
+
+def _where(site: Site) -> bool:
+    chosen = site.op("Where", site.input(0), _real(site, 1), _real(site, 4))
+    return _quantized(site, chosen, site.input(7), 8)
+
+
+RULES: dict[str, Rule] = {
+    "QGemm": _gemm,
+    "QLinearAdd": _add,
+    "QLinearAveragePool": _pool,
+    "QLinearConcat": _concat,
+    "QLinearGlobalAveragePool": _pool,
+    "QLinearLeakyRelu": _function,
+    "QLinearMul": _mul,
+    "QLinearSigmoid": _function,
+    "QLinearSoftmax": _softmax,
+    "QLinearWhere": _where,
+}
