@@ -338,6 +338,11 @@ def _imported(
     if isinstance(model, ImportedModel):
         return model
     if not isinstance(model, (str, Path)):
+        if not hasattr(model, "run_decompositions"):
+            raise InputError(
+                f"the model is of type {type(model).__name__} (expected a file, a torch.export program or an imported model)",
+                hint="save a model in memory to a file: onnx.save(model, path)",
+            )
         return import_torch(model, keep_f64=keep_f64)
     with readable(Path(model), frontend) as file:
         imported = import_model(file, shapes=shapes, dtype=dtype, constants=constants, keep_f64=keep_f64)

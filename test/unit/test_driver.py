@@ -153,6 +153,12 @@ def test_what_does_not_fit_names_operator_and_bytes(tmp_path: Path) -> None:
         t10.compile(models.too_large(tmp_path / "model.onnx"), chip="test-4")
 
 
+def test_a_model_in_memory_is_refused_with_what_to_do() -> None:
+    given: Any = object()
+    with pytest.raises(InputError, match="the model is of type object"):
+        t10.compile(given, chip="test-16")
+
+
 def test_loading_what_is_no_folder_says_how_to_make_one(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="t10 compile"):
         Executable.load(tmp_path / "none")
