@@ -340,7 +340,7 @@ def _imported(
     if not isinstance(model, (str, Path)):
         if not hasattr(model, "run_decompositions"):
             raise InputError(
-                f"the model is of type {type(model).__name__} (expected a file, torch.export program or imported model)",
+                f"the model is of type {type(model).__name__} (expected a file, exported program or imported model)",
                 hint="save a model in memory to a file: onnx.save(model, path)",
             )
         return import_torch(model, keep_f64=keep_f64)
