@@ -30,11 +30,9 @@ def test_activations_of_f16_round_once(operator: str, tmp_path: Path) -> None:
     x = np.concatenate([np.linspace(-20, 20, 501), [-6.1e-05, -88, 88, -1000, 0]]).astype(np.float16)
     onnx.save(_model(operator, TensorProto.FLOAT16, len(x)), tmp_path / "m.onnx")
     executable = t10.compile(tmp_path / "m.onnx", chip="test-16")
+    evaluator: Any = ReferenceEvaluator(_model(operator, TensorProto.DOUBLE, len(x)))
     with np.errstate(all="ignore"):
-        exact: Any = ReferenceEvaluator(_model(operator, TensorProto.DOUBLE, len(x))).run(
-            None, {"x": x.astype(np.float64)}
-        )
-    expected: Any = np.asarray(exact[0])
+        expected: Any = np.asarray(evaluator.run(None, {"x": x.astype(np.float64)})[0])
     unit = np.spacing(np.abs(expected).astype(np.float16)).astype(np.float64)
     for found in (executable.run({"x": x})["y"], run_on_tiles(executable, {"x": x}).outputs["y"]):
         assert np.max(np.abs(found.astype(np.float64) - expected) / unit) <= (4 if operator == "Gelu" else 2)
