@@ -3,49 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import gcd
 from random import Random
 
 import pytest
 from support.isa_programs import Bench
 
-from t10.core.dtypes import size_bytes
-from t10.core.task import Task
-from t10.core.tile import IPU_MEMORY, WIDE_BYTES
-from t10.profile.boxes import random_boxes
-from t10.profile.measure import counted_cycles, run_cycles
-from t10.profile.model import task_of
+from t10.core.tile import IPU_MEMORY
+from t10.profile.check import check
 from t10.profile.table import classes_of_table
 
 CLASSES = classes_of_table()
-BOXES = 4
+BOXES = 8
 OPERANDS = 0x70000
 KNOWN = replace(IPU_MEMORY, end=OPERANDS)
 """What counting knows: what lies behind it is data."""
 
 
-def _displaced(task: Task, rng: Random) -> tuple[Task, tuple[int, ...]]:
-    """Return a task whose operands begin anywhere, some in memory that is not interleaved or together, and where."""
-    offsets = tuple(rng.randrange(0, WIDE_BYTES, size_bytes(each.dtype)) for each in task.operands)
-    operands = [
-        replace(each, align_bytes=gcd(offset, WIDE_BYTES), is_interleaved=rng.random() < 0.7)
-        for each, offset in zip(task.operands, offsets, strict=True)
-    ]
-    apart = frozenset(pair for pair in task.apart if rng.random() < 0.5)
-    return replace(task, inputs=tuple(operands[:-1]), output=operands[-1], apart=apart), offsets
-
-
 @pytest.mark.parametrize("number", range(len(CLASSES)))
 def test_what_is_counted_is_what_a_run_takes(number: int) -> None:
-    one, rng = CLASSES[number], Random(number)
-    tasks = [task_of(one, box) for box in random_boxes(one, 11, BOXES)[:BOXES]]
-    n_counted = 0
-    for task, offsets in [(task, ()) for task in tasks] + [_displaced(task, rng) for task in tasks]:
-        counted = counted_cycles(task, offsets)
-        if counted is not None:
-            n_counted += 1
-            assert counted == run_cycles(task, offsets), (task, offsets)
-    assert n_counted or one.spec.selectors or "look-up" in one.title, one.title
+    found = check(CLASSES[number], BOXES, seed=11)
+    assert not found.wrong
+    assert found.n_counted or found.one.spec.selectors or not found.n_run
 
 
 def _bench(text: str, *, is_counting: bool = False) -> Bench:

@@ -69,6 +69,7 @@ def profile(one: OperatorClass, n_samples: int, seed: int = SEED) -> Profile | N
 
 
 def task_of(one: OperatorClass, box: AxisSizes) -> Task:
+    """Return the task of a class's step over a box, its operands as they lie best."""
     if one.step == "epilogue":
         return epilogue(one.spec, box)
     return sub_task(one.spec, box, initial=one.step == "sub_task")
