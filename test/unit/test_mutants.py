@@ -38,6 +38,17 @@ halves.py:
   means: another word
   tests: [test_halves.py]
 """
+STALE = {
+    "its old text occurs 0 times in halves.py, expected once": ("old: n // 2", "old: n / 2"),
+    "its old text occurs 3 times in halves.py, expected once": ("old: n // 2", "old: n"),
+    "rounds-up: its old text occurs 0 times": ("old: n // 2", "old: -(-n // 2)"),
+    "there is no file quarters.py": ("halves.py:\n", "quarters.py:\n"),
+    "there are no tests test_quarters.py": ("tests: [test_halves.py]", "tests: [test_quarters.py]"),
+    "two mutants are called rounds-up": ("name: never-ends", "name: rounds-up"),
+    "there are no tests test_halves.py::test_none": ("test_halves.py::test_odd", "test_halves.py::test_none"),
+}
+"""Changes of the list, and what is said of each."""
+
 NATIVE = """
 halves.cpp:
 - name: built-for-ever
@@ -110,24 +121,9 @@ def test_equivalent_mutants_pass_until_a_test_kills_them(tmp_path: Path) -> None
     assert "is listed as equivalent: no number is odd" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
-        ("old: n // 2", "old: n / 2", "its old text occurs 0 times in halves.py, expected once"),
-        ("old: n // 2", "old: n", "its old text occurs 3 times in halves.py, expected once"),
-        ("old: n // 2", "old: -(-n // 2)", "its old text occurs 0 times"),
-        ("halves.py:\n", "quarters.py:\n", "there is no file quarters.py"),
-        ("tests: [test_halves.py]", "tests: [test_quarters.py]", "there are no tests test_quarters.py"),
-        ("name: never-ends", "name: rounds-up", "two mutants are called rounds-up"),
-        (
-            "test_halves.py::test_odd",
-            "test_halves.py::test_none",
-            "there are no tests test_halves.py::test_none",
-        ),
-    ],
-)
-def test_a_stale_list_is_an_error(tmp_path: Path, old: str, new: str, said: str) -> None:
-    done = run(tree(tmp_path, LIST.replace(old, new)), "--only", "rounds-up")
+@pytest.mark.parametrize(("said", "change"), STALE.items())
+def test_a_stale_list_is_an_error(tmp_path: Path, said: str, change: tuple[str, str]) -> None:
+    done = run(tree(tmp_path, LIST.replace(*change)), "--only", "rounds-up")
     assert done.returncode == 2
     assert said in done.stderr
 
