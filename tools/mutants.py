@@ -6,13 +6,13 @@
     python tools/mutants.py --draw HEAD --seconds 75     # Python only, in an order drawn from a commit, for so long
 
 A mutant is a small change of meaning: a sign, a bound, a dropped term. It is applied in a private copy of the tree, so
-that the tree is never touched, whenever this is interrupted. It is killed where one of its tests fails or runs past the
-limit, and survives where all pass. Tests are first run without the mutant, once each: they must pass. A mutant that no
-test can kill is listed with `equivalent`, the reason why.
+that the tree is never touched; the copy goes when this ends, and when it is interrupted. A mutant is killed where one
+of its tests fails or runs past the limit, and survives where all pass. Tests are first run without the mutant, once
+each: they must pass. A mutant that no test can kill is listed with `equivalent`, the reason why.
 
 Every file of test/mutants maps source files to lists of mutants: `name`, `old` (text that occurs exactly once in the
 source), `new`, `means` (what goes wrong), `tests` (pytest node ids), and `equivalent`. The exit status is 1 where a
-mutant survives or an equivalent one is killed, 2 where the list is stale.
+mutant survives or an equivalent one is killed, 2 where the list is stale, 130 after an interrupt (128 + the signal).
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
+from typing import NoReturn
 
 import yaml
 
@@ -56,10 +57,25 @@ PRELOADED = (
 LIMIT_SECONDS = 120
 PASSED, FAILED = 0, 1
 NATIVE = (".cpp", ".h")
+ENDING = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
+"""Signals that ask to end. They are blocked, and asked for while children run: nothing is ever left half done."""
+
+POLL_SECONDS = 0.02
+GRACE_SECONDS = 2.0
+"""How long processes may take to end before they are killed."""
 
 
 class StaleList(Exception):
     """A mutant that is not one change of the sources, or whose tests do not pass without it."""
+
+
+class Interrupted(Exception):
+    """A signal asks to end; its number is the argument."""
+
+    def __init__(self, number: int) -> None:
+        """Remember the number."""
+        super().__init__(number)
+        self.number = number
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,14 +193,12 @@ class Copy:
         text = path.read_text()
         path.write_text(mutant.applied(text))
         begin = time.monotonic()
-        try:
-            if mutant.is_native:
-                self._build()
-            killer = self._killer(mutant.tests)
-        finally:
-            path.write_text(text)
-            if mutant.is_native:
-                self._build()
+        if mutant.is_native:
+            self._build()
+        killer = self._killer(mutant.tests)
+        path.write_text(text)
+        if mutant.is_native:
+            self._build()
         return Outcome(mutant, killer, time.monotonic() - begin)
 
     def _prove(self, tests: list[str]) -> None:
@@ -197,14 +211,7 @@ class Copy:
 
     def _killer(self, tests: Sequence[str]) -> str:
         """Return the first test that fails, `time` where they run too long, empty where all pass."""
-        child = os.fork()
-        if not child:
-            self._run_tests(tests)
-        try:
-            status = _status_within(child, self._limit_seconds)
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(child, signal.SIGKILL)
+        status = _status_within(lambda: self._run_tests(tests), self._log, self._limit_seconds)
         if status == PASSED:
             return ""
         if status is None:
@@ -216,12 +223,8 @@ class Copy:
             raise StaleList(f"pytest could not run {' '.join(tests)}:\n{log[-4000:]}")
         return found[1] if found else "crash"
 
-    def _run_tests(self, tests: Sequence[str]) -> None:
-        """Run tests in this process, which is a child, and end it."""
-        os.setsid()
-        log = os.open(self._log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        os.dup2(log, 1)
-        os.dup2(log, 2)
+    def _run_tests(self, tests: Sequence[str]) -> int:
+        """Run tests in this process, which is a child; return the exit status of pytest."""
         os.chdir(self._tree)
         sys.path.insert(0, str(self._tree / "python"))
         # An installation in place leads imports to the tree it was made from.
@@ -233,54 +236,93 @@ class Copy:
         os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
         sys.dont_write_bytecode = True
         pytest = importlib.import_module("pytest")
-        status = int(
+        return int(
             pytest.main(
                 ["-x", "-q", "-p", "no:cacheprovider", "--tb=short", f"--rootdir={self._tree}", *tests]
             )
         )
-        sys.stdout.flush()
-        os._exit(status)
 
     def _build(self) -> None:
         """Build the native modules of the copy."""
         build = str(self._tree / "build")
         if not self._is_configured:
             python = f"-DPython_EXECUTABLE={sys.executable}"
-            _quietly(
-                [
-                    "cmake",
-                    "-B",
-                    build,
-                    "-S",
-                    str(self._tree),
-                    "-G",
-                    "Ninja",
-                    "-DCMAKE_BUILD_TYPE=Release",
-                    python,
-                ]
+            self._do(
+                "cmake",
+                "-S",
+                str(self._tree),
+                "-B",
+                build,
+                "-G",
+                "Ninja",
+                "-DCMAKE_BUILD_TYPE=Release",
+                python,
             )
             self._is_configured = True
-        _quietly(["cmake", "--build", build, "-j2"])
+        self._do("cmake", "--build", build, "-j2")
+
+    def _do(self, *command: str) -> None:
+        """Run a command of the build; raise with what it says where it fails."""
+        if _status_within(lambda: os.execvp(command[0], command), self._log, float("inf")) != PASSED:
+            said = self._log.read_text(errors="replace")[-4000:]
+            raise StaleList(f"{' '.join(command)} fails:\n{said}")
 
 
-def _quietly(command: list[str]) -> None:
-    """Run a command of the build; raise with what it says where it fails."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise StaleList(f"{' '.join(command)} fails:\n{(done.stdout + done.stderr)[-4000:]}")
+def _status_within(work: Callable[[], int], log: Path, seconds: float) -> int | None:
+    """Return the exit status of a child (negative: the signal it died of), None if it runs on for so long.
 
-
-def _status_within(child: int, seconds: float) -> int | None:
-    """Return the exit status of a child (negative: the signal it died of), None if it runs on for so long."""
+    The child is a process group of its own and writes into a log. Raises `Interrupted`; nothing runs on in any case.
+    """
+    child = os.fork()
+    if not child:
+        _run_as_child(work, log)
+    # The child does the same: killing the group must work from now on, and from its first moment on.
+    with contextlib.suppress(OSError):
+        os.setpgid(child, child)
     end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        found, status = os.waitpid(child, os.WNOHANG)
-        if found:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.02)
-    os.killpg(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return None
+    try:
+        while time.monotonic() < end:
+            found, status = os.waitpid(child, os.WNOHANG)
+            if found:
+                return os.waitstatus_to_exitcode(status)
+            asked = signal.sigtimedwait(ENDING, POLL_SECONDS)
+            if asked is not None:
+                raise Interrupted(asked.si_signo)
+        return None
+    finally:
+        _end_group(child)
+
+
+def _run_as_child(work: Callable[[], int], log: Path) -> NoReturn:
+    """Run in this process, which is a child, and end it, whatever happens: the rest of the program is its parent's."""
+    status = os.EX_SOFTWARE
+    try:
+        os.setpgid(0, 0)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+        file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        os.dup2(file, 1)
+        os.dup2(file, 2)
+        status = work()
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
+def _end_group(group: int) -> None:
+    """End what is left of a process group, and wait until it is gone: it might still write into the copy."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        end = time.monotonic() + GRACE_SECONDS
+        while time.monotonic() < end:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(-group, os.WNOHANG)
+            try:
+                os.killpg(group, number)
+            except ProcessLookupError:
+                return
+            time.sleep(POLL_SECONDS)
 
 
 def outcomes(
@@ -304,12 +346,6 @@ def _commit(root: Path, name: str) -> str:
     return name
 
 
-def _end(number: int, frame: FrameType | None) -> None:
-    """End as an exception does, so that the copy is removed."""
-    del frame
-    sys.exit(128 + number)
-
-
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--root", type=Path, default=ROOT, help="the tree (default: this one)")
@@ -328,7 +364,8 @@ def main() -> int:
     """Run the mutants that the command line asks for; return the exit status."""
     arguments = _arguments()
     root: Path = arguments.root.resolve()
-    signal.signal(signal.SIGTERM, _end)
+    signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    found: list[Outcome] = []
     try:
         mutants = [mutant for mutant in read_mutants(root) if fnmatch.fnmatch(mutant.name, arguments.only)]
         if arguments.draw:
@@ -336,13 +373,16 @@ def main() -> int:
         for name in PRELOADED:
             with contextlib.suppress(ImportError):
                 importlib.import_module(name)
-        found: list[Outcome] = []
         for outcome in outcomes(root, mutants, arguments.seconds, arguments.limit):
             print(outcome, flush=True)
             found.append(outcome)
     except StaleList as error:
         print(f"mutants: {error}", file=sys.stderr)
         return 2
+    except Interrupted as end:
+        name = signal.Signals(end.number).name
+        print(f"mutants: ended by {name} after {len(found)} mutants", file=sys.stderr)
+        return 128 + end.number
     killed = sum(1 for outcome in found if outcome.killer)
     alive = sum(1 for outcome in found if not outcome.killer and not outcome.mutant.equivalent)
     same = len(found) - killed - alive

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
+import numpy as np
 import pytest
 from support import specs
 from support.simulation import chip_of, plan_of
@@ -13,11 +14,12 @@ from t10.chip import load_chip
 from t10.core import movement
 from t10.core.expression import Axis, OperatorSpec
 from t10.core.graph import Graph
-from t10.core.plan import OperatorPlan
+from t10.core.plan import CostedPlan, Cycles, OperatorPlan
 from t10.cost import IpuCostModel
 from t10.plan import ForcedPartition, PlanOptions, plan_module
 from t10.plan.assemble import assemble, context_of, output_layout
 from t10.plan.fronts.operator_fronts import operator_fronts
+from t10.plan.greedy.chain import followed
 from t10.plan.memory.levels import Choice, level_table
 from t10.plan.search.placement import natural_core_order
 from t10.plan.search.producer_layouts import following_plan
@@ -90,6 +92,61 @@ def test_following_is_never_slower(chip_name: str, graph: Graph) -> None:
     alone = assemble(context_of(graph, chip, cost), fronts, choices, None)
     cycles = [sum(s.active.cycles.total for s in plan.operators) for plan in (planned, alone)]
     assert cycles[0] <= cycles[1]
+
+
+THREE = tuple(
+    specs.map_unary((16, 24), "math.absf", name=name, x=x, o=o)
+    for name, x, o in [("first", "x", "y"), ("mid", "y", "z"), ("last", "z", "out")]
+)
+
+
+def after_following(
+    operators: tuple[OperatorSpec, ...],
+    plans: tuple[OperatorPlan, ...],
+    active_bytes: tuple[int, ...],
+    free_bytes: list[int],
+) -> list[OperatorPlan]:
+    """Return the plans of three operators after some have followed, of fronts that held one plan each."""
+    chip = chip_of(16)
+    context = context_of(specs.chain_graph("three", operators), chip, IpuCostModel(chip))
+    fronts = tuple((CostedPlan(plan, Cycles(), 0, n),) for plan, n in zip(plans, active_bytes, strict=True))
+    after = followed(context, fronts, (Choice(0, 0),) * 3, np.array(free_bytes), PlanOptions())
+    return [front[choice.plan].plan for front, choice in zip(*after, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("free_bytes", "expected"),
+    [
+        # On eight cores instead of sixteen, operands and results take 96 bytes instead of 48.
+        ([0, 95, 48], [(4, 2), (4, 4), (4, 4)]),
+        ([0, 96, 47], [(4, 2), (4, 4), (4, 4)]),
+        ([0, 96, 48], [(4, 2), (4, 2), (4, 4)]),
+        ([0, 96, 143], [(4, 2), (4, 2), (4, 4)]),
+        ([0, 96, 144], [(4, 2), (4, 2), (4, 2)]),
+    ],
+)
+def test_an_operator_follows_where_what_that_takes_is_free(
+    free_bytes: list[int], expected: list[tuple[int, ...]]
+) -> None:
+    plans = (plan_of(THREE[0], (4, 2)), plan_of(THREE[1], (4, 4)), plan_of(THREE[2], (4, 4)))
+    found = after_following(THREE, plans, (192, 96, 96), free_bytes)
+    assert [plan.f_op for plan in found] == expected
+
+
+def test_an_operator_does_not_follow_where_that_gains_nothing() -> None:
+    # Cores 1 and 2 hold each other's parts of the two operands: one of them must be fetched, whichever plan it is.
+    operators = (
+        specs.map_unary((16, 24), "math.absf", name="one", o="a"),
+        specs.map_unary((16, 24), "math.absf", name="other", o="b"),
+        specs.elementwise((16, 24)),
+    )
+    orders = [(0, 1), (1, 0)]
+    for order in orders:
+        plans = tuple(
+            replace(plan_of(spec, (2, 2)), core_order=its)
+            for spec, its in zip(operators, (*orders, order), strict=True)
+        )
+        assert after_following(operators, plans, (192,) * 3, [1024] * 3) == list(plans)
 
 
 def test_a_forced_operator_does_not_follow() -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from t10.codelets.body.expand import expand
+from t10.codelets.body.expand import CONSTANT_POWERS, expand
 from t10.codelets.body.far import FAR
+from t10.core.dtypes import numpy_dtype
 from t10.core.scalar import ScalarFunction, ScalarOp
 from t10.sim.scalar_eval import evaluate
 
@@ -138,6 +139,25 @@ def test_whole_powers() -> None:
     x, y = np.array([2, 3, -3, 10, 7], np.int32), np.array([10, 5, 3, 0, 1], np.int32)
     function = one("math.ipowi", 2, "i32")
     np.testing.assert_array_equal(run(expand(function, ("i32", "i32")), x, y), x**y)
+
+
+@pytest.mark.parametrize("exponent", CONSTANT_POWERS)
+def test_constant_powers(exponent: float) -> None:
+    x = np.array([-np.inf, -3, -1, -0.0, 0.0, 0.25, 4, np.inf, np.nan], np.float32)
+    ops = (ScalarOp("const", (), "f32", str(exponent)), ScalarOp("math.powf", (0, 1), "f32"))
+    function = ScalarFunction(1, ops, 2)
+    found, expected = np.broadcast_arrays(run(expand(function, ("f32",)), x), run(function, x))
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    np.testing.assert_array_equal(np.signbit(found[expected == 0]), np.signbit(expected[expected == 0]))
+
+
+@pytest.mark.parametrize("dtype", ["i8", "i16"])
+def test_narrow_integers_without_sign_become_floats(dtype: str) -> None:
+    kind = numpy_dtype(dtype)
+    x = np.array([0, 1, -1, np.iinfo(kind).max, np.iinfo(kind).min], kind)
+    function = one("arith.uitofp", 1)
+    found = run(expand(function, (dtype,)), x)
+    np.testing.assert_array_equal(found, x.view(f"u{x.itemsize}").astype(np.float32))
 
 
 def test_constant_powers_need_no_logarithm() -> None:

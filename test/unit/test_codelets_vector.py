@@ -98,6 +98,22 @@ def test_extremes_treat_nans_as_numpy_does(opcode: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize(
+    "limits", [("min", 0.0), ("max", 0.0), ("min", 1.0, "max", -1.0), ("max", 0.0, "min", 1.0)]
+)
+def test_limits_leave_nans_as_they_are(limits: tuple[str | float, ...], dtype: str) -> None:
+    ops: list[ScalarOp] = []
+    for kind, limit in zip(limits[::2], limits[1::2], strict=True):
+        ops.append(ScalarOp("const", (), dtype, str(limit)))
+        ops.append(ScalarOp(f"arith.{kind}imumf", (len(ops) - 1, len(ops)), dtype))
+    x = TaskOperand(dtype, (1,))
+    task = Task((N,), (x,), x, "none", ScalarFunction(1, tuple(ops), len(ops)))
+    made = run(task, inputs=[with_specials(dtype, 1)])
+    made.check()
+    assert np.isnan(made.found).sum() == 2
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("opcode", EXACT_UNARY + UNARY)
 def test_functions(opcode: str, dtype: str) -> None:
     x = values(dtype)

@@ -10,7 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from support.isa_float_models import larger, one_over, one_over_root, sigmoid, smaller, to_half, to_word
+from support.isa_float_models import (
+    MODELS,
+    larger,
+    one_over,
+    one_over_root,
+    sigmoid,
+    smaller,
+    to_half,
+    to_word,
+)
+from support.isa_forms import Inputs
 from support.isa_programs import Bench
 
 Array = NDArray[Any]
@@ -131,6 +141,15 @@ def test_functions_are_the_f32_nearest_to_the_value_in_double(mnemonic: str) -> 
     distance = np.abs(found.astype(np.int64) - expected.astype(np.int64))
     assert distance.max() <= 1
     assert np.count_nonzero(distance) <= 2
+
+
+@pytest.mark.parametrize("mnemonic", ["exp", "exp2", "ln", "log2", "tanh", "sigm"])
+def test_functions_of_every_f16_are_rounded_once(mnemonic: str) -> None:
+    # Rounded to f32 first, some of them would come to lie halfway between two f16.
+    every = np.arange(1 << 16, dtype=np.uint16).view(np.uint32)
+    function = f"f16v2{mnemonic}"
+    found = applied(f"{function} $a4, $a0\n {function} $a5, $a1", every, every)
+    assert np.array_equal(found, MODELS[function](Inputs({"x": every}))["d"])
 
 
 @settings(max_examples=60, deadline=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -26,7 +27,8 @@ halves.py:
 - name: never-ends
   old: return n // 2
   new: |-
-    while n:
+    __import__("pathlib").Path("begun").write_text(f"{__import__('os').getpid()}\\n")
+        while n:
             pass
   means: it runs on and on
   tests: [test_halves.py]
@@ -36,11 +38,35 @@ halves.py:
   means: another word
   tests: [test_halves.py]
 """
+STALE = {
+    "its old text occurs 0 times in halves.py, expected once": ("old: n // 2", "old: n / 2"),
+    "its old text occurs 3 times in halves.py, expected once": ("old: n // 2", "old: n"),
+    "rounds-up: its old text occurs 0 times": ("old: n // 2", "old: -(-n // 2)"),
+    "there is no file quarters.py": ("halves.py:\n", "quarters.py:\n"),
+    "there are no tests test_quarters.py": ("tests: [test_halves.py]", "tests: [test_quarters.py]"),
+    "two mutants are called rounds-up": ("name: never-ends", "name: rounds-up"),
+    "there are no tests test_halves.py::test_none": ("test_halves.py::test_odd", "test_halves.py::test_none"),
+}
+"""Changes of the list, and what is said of each."""
+
+NATIVE = """
+halves.cpp:
+- name: built-for-ever
+  old: int halves;
+  new: int moieties;
+  means: the build runs on and on
+  tests: [test_halves.py]
+"""
 TESTS = """
 import time
 from halves import half
 def test_even(): assert half(4) == 2
 def test_odd(): assert half(5) == 2
+"""
+BUILD = """
+cmake_minimum_required(VERSION 3.16)
+project(halves LANGUAGES NONE)
+add_custom_target(halves ALL COMMAND sh -c "echo $$ > begun; sleep 1000; true" VERBATIM)
 """
 
 
@@ -49,6 +75,8 @@ def tree(folder: Path, text: str = LIST) -> Path:
     (folder / "test" / "mutants").mkdir(parents=True)
     (folder / "python").mkdir()
     (folder / "halves.py").write_text('NAME = "half"\ndef half(n):\n    return n // 2\n')
+    (folder / "halves.cpp").write_text("int halves;")
+    (folder / "CMakeLists.txt").write_text(BUILD)
     (folder / "test_halves.py").write_text(TESTS)
     (folder / "pyproject.toml").write_text(
         '[tool.pytest.ini_options]\npythonpath = ["."]\naddopts = ["-ra"]\n'
@@ -93,24 +121,9 @@ def test_equivalent_mutants_pass_until_a_test_kills_them(tmp_path: Path) -> None
     assert "is listed as equivalent: no number is odd" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
-        ("old: n // 2", "old: n / 2", "its old text occurs 0 times in halves.py, expected once"),
-        ("old: n // 2", "old: n", "its old text occurs 3 times in halves.py, expected once"),
-        ("old: n // 2", "old: -(-n // 2)", "its old text occurs 0 times"),
-        ("halves.py:\n", "quarters.py:\n", "there is no file quarters.py"),
-        ("tests: [test_halves.py]", "tests: [test_quarters.py]", "there are no tests test_quarters.py"),
-        ("name: never-ends", "name: rounds-up", "two mutants are called rounds-up"),
-        (
-            "test_halves.py::test_odd",
-            "test_halves.py::test_none",
-            "there are no tests test_halves.py::test_none",
-        ),
-    ],
-)
-def test_a_stale_list_is_an_error(tmp_path: Path, old: str, new: str, said: str) -> None:
-    done = run(tree(tmp_path, LIST.replace(old, new)), "--only", "rounds-up")
+@pytest.mark.parametrize(("said", "change"), STALE.items())
+def test_a_stale_list_is_an_error(tmp_path: Path, said: str, change: tuple[str, str]) -> None:
+    done = run(tree(tmp_path, LIST.replace(*change)), "--only", "rounds-up")
     assert done.returncode == 2
     assert said in done.stderr
 
@@ -123,19 +136,36 @@ def test_tests_must_pass_without_the_mutant(tmp_path: Path) -> None:
     assert "test_halves.py::test_odd fails without any mutant" in done.stderr
 
 
-def test_an_interrupted_run_leaves_no_mutant_behind(tmp_path: Path) -> None:
-    root = tree(tmp_path)
+@pytest.mark.parametrize("name", ["never-ends", "built-for-ever"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_leaves_nothing_behind(tmp_path: Path, name: str, number: signal.Signals) -> None:
+    root, copies = tree(tmp_path / "root", LIST + NATIVE), tmp_path / "copies"
+    copies.mkdir()
     before = contents(root)
-    command = [sys.executable, str(TOOL), "--root", str(root)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        # The first is judged; the second never ends.
-        assert process.stdout.readline().startswith("killed")
-        time.sleep(1)
-        process.send_signal(signal.SIGTERM)
-        process.communicate()
-    assert process.returncode == 128 + signal.SIGTERM
+    with subprocess.Popen(
+        [sys.executable, str(TOOL), "--root", str(root), "--only", name],
+        env={**os.environ, "TMPDIR": str(copies)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        endless = ""
+        while not endless.endswith("\n"):
+            assert process.poll() is None
+            time.sleep(0.05)
+            endless = "".join(path.read_text() for path in copies.rglob("begun"))
+        for _ in range(3):
+            os.killpg(process.pid, number)
+            time.sleep(0.05)
+        said, told = process.communicate()
+    assert process.returncode == 128 + number
+    assert said == ""
+    assert told == f"mutants: ended by {number.name} after 0 mutants\n"
+    assert not list(copies.iterdir())
     assert contents(root) == before
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(endless), 0)
 
 
 def test_the_list_is_long_and_drawn_by_the_commit() -> None:

@@ -79,6 +79,25 @@ def test_what_first_fit_does_not_find_is_solved(monkeypatch: pytest.MonkeyPatch,
     assert gaps[400] < gaps[0]
 
 
+def test_more_rounds_of_repair_are_never_worse(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = Random(6)
+    first_fit_alone(monkeypatch)
+    gained = 0
+    for _ in range(20):
+        blocks = [
+            Block(first, first + rng.randrange(8), 8 * rng.randrange(1, 40))
+            for first in (rng.randrange(20) for _ in range(40))
+        ]
+        bound = bound_of(blocks)
+        peaks: list[int] = []
+        for n_rounds in range(7):
+            monkeypatch.setattr("t10.plan.memory.packing.REPAIR_ROUNDS", n_rounds)
+            peaks.append(peak(blocks, packed_starts(blocks, bound)))
+        assert peaks == sorted(peaks, reverse=True)
+        gained += peaks[0] - peaks[-1]
+    assert gained
+
+
 def transformer(rng: Random, n_layers: int) -> list[Request]:
     """Return the buffers of a chain of equal layers whose copies fill a core at some steps, as large batches do.
 

@@ -13,7 +13,8 @@ from support.simulation import check_simulators, chip_of, plan_of, scheduled
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.graph import GraphOutput, View
 from t10.core.plan import PhaseTerm, Reduce
-from t10.core.schedule import Buffer
+from t10.core.scalar import ScalarFunction, ScalarOp
+from t10.core.schedule import Arrival, Buffer
 from t10.errors import SimTrap
 from t10.sim.memory import CoreMemory
 from t10.sim.partition import Partition
@@ -76,6 +77,39 @@ def test_an_output_that_joins_results_is_found_in_all_of_them() -> None:
 def test_integer_products_are_exact_to_the_last_bit() -> None:
     largest = np.full((1, 1, 1, 1), 2**31 - 1, np.int32)
     assert sum_of_products(largest, largest, (2,)).tolist() == [[[[1]]]]
+
+
+def test_padding_adds_nothing_to_products_of_sums() -> None:
+    # c = sum over k of (a + 1) (b + 1): where a and b are padded with zeros, the product is one.
+    spec = specs.matmul(3, 4, 5, "f32")
+    ops = (
+        ScalarOp("const", (), "f32", "1.0"),
+        ScalarOp("arith.addf", (0, 2), "f32"),
+        ScalarOp("arith.addf", (1, 2), "f32"),
+        ScalarOp("arith.mulf", (3, 4), "f32"),
+    )
+    spec = replace(spec, body=ScalarFunction(2, ops, 5))
+    for parts in (2, 3, 4):
+        chip = chip_of(parts)
+        check_simulators(
+            scheduled(specs.one_operator_graph(spec), (plan_of(spec, (1, 1, parts)),), chip), chip
+        )
+
+
+@pytest.mark.parametrize("dtype", ["f16", "f32"])
+def test_padding_of_what_is_read_in_place_does_not_count(dtype: str) -> None:
+    # Nothing writes what follows the columns of a; it holds NaNs.
+    first = specs.matmul(3, 5, 2, dtype, name="first", a="x", b="w", c="a")
+    second = specs.matmul(3, 4, 5, dtype)
+    for parts in (2, 3, 4):
+        chip = chip_of(parts)
+        made = scheduled(
+            specs.chain_graph("g", (first, second)),
+            (plan_of(first, (1, parts, 1)), plan_of(second, (1, 1, parts))),
+            chip,
+        )
+        assert made.operators[1].arrivals[0] == Arrival(0, "in_place", "value:a")
+        check_simulators(made, chip)
 
 
 @pytest.mark.parametrize("mode", ["scatter", "all"])

@@ -199,6 +199,70 @@ def test_quantising_there_and_back(dtype: Any, axis: int | None) -> None:
     agree(model(node, inputs, {"y": (1, None)}, s=scale.astype(np.float32), z=zero), inputs)
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.float16])
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+def test_quotients_between_two_levels_and_beyond_the_last(dtype: Any, kind: Any) -> None:
+    x = np.concatenate([np.arange(-600, 601) * 0.25, draw(4000) * 9]).astype(kind)
+    for scale in (0.5, 0.1):
+        node = helper.make_node("QuantizeLinear", ["x", "s", "z"], ["y"])
+        outputs = {"y": (helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), None)}
+        of = model(node, {"x": x}, outputs, 19, s=kind(scale), z=dtype(3))
+        imported = import_proto(of, source="m")
+        with imported.module.context:
+            found = run_module(imported.module, {"x": x, **imported.weights})["y"]
+        # ONNX divides in the type of both: a quotient of f16 may be rounded to one halfway between two levels.
+        due = np.clip(
+            np.rint(x / kind(scale)).astype(np.float32) + 3, np.iinfo(dtype).min, np.iinfo(dtype).max
+        )
+        np.testing.assert_array_equal(found.view(dtype), due.astype(dtype))
+
+
+@pytest.mark.parametrize("x", [[3, 9], [-9, -3], [0, 0], [-1, 7.3]])
+def test_ranges_are_found_with_zero_in_them(x: list[float]) -> None:
+    inputs = {"x": np.array(x, np.float32)}
+    node = helper.make_node("DynamicQuantizeLinear", ["x"], ["y", "s", "z"])
+    agree(model(node, inputs, {"y": (2, None), "s": (1, None), "z": (2, None)}), inputs)
+
+
+@pytest.mark.parametrize(("dtype", "zero"), [(np.uint8, 0), (np.uint8, 255), (np.int8, -128), (np.int8, 127)])
+@pytest.mark.parametrize("is_constant", [True, False])
+def test_long_sums_of_integers_are_exact(dtype: Any, zero: int, is_constant: bool) -> None:
+    far = np.iinfo(dtype).max if zero <= 0 else np.iinfo(dtype).min
+    a, b = (np.abs(far - RANDOM.integers(0, 3, shape)).astype(dtype) if far >= 0 else
+            (far + RANDOM.integers(0, 3, shape)).astype(dtype) for shape in ((2, 601), (601, 2)))  # fmt: skip
+    zeros = {"za": dtype(zero), "zb": dtype(zero)}
+    inputs = {"a": a, "b": b} | ({} if is_constant else {name: np.array(z) for name, z in zeros.items()})
+    node = helper.make_node("MatMulInteger", ["a", "b", "za", "zb"], ["y"])
+    agree(model(node, inputs, {"y": (6, None)}, **(zeros if is_constant else {})), inputs)
+
+
+def test_scales_are_multiplied_before_they_are_divided() -> None:
+    # Their quotient is exactly one half then: every other result lies between two levels.
+    scales = np.float32(0.81513757), np.float32(0.91362804)
+    made = 2 * (scales[0] * scales[1])
+    assert scales[0] * (scales[1] / made) != 0.5
+    inputs = {"a": np.arange(-8, 8, dtype=np.int8)[:, None], "b": np.arange(-8, 8, dtype=np.int8)[None]}
+    constants = {
+        "sa": scales[0],
+        "za": np.int8(0),
+        "sb": scales[1],
+        "zb": np.int8(0),
+        "sy": made,
+        "zy": np.int8(0),
+    }
+    node = helper.make_node("QLinearMatMul", ["a", "sa", "za", "b", "sb", "zb", "sy", "zy"], ["y"])
+    agree(model(node, inputs, {"y": (3, None)}, **constants), inputs)
+
+
+def test_blocks_of_scales_are_as_long_as_they_must_be() -> None:
+    q, scale = np.arange(10, dtype=np.int8).reshape(2, 5), np.array([[1, 2, 4], [8, 16, 32]], np.float32)
+    node = helper.make_node("DequantizeLinear", ["q", "s"], ["y"], axis=1)
+    imported = import_proto(model(node, {"q": q}, {"y": (1, [2, 5])}, 21, s=scale), source="m")
+    with imported.module.context:
+        found = run_module(imported.module, {"q": q, **imported.weights})["y"]
+    np.testing.assert_array_equal(found, q * scale[:, [0, 0, 1, 1, 2]])
+
+
 def test_bytes_without_sign_are_given_and_returned_as_such(tmp_path: Path) -> None:
     """And so they are by a program that was saved and loaded again."""
     x = np.array([0, 100, 200, 255], np.uint8)

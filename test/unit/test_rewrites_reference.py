@@ -250,3 +250,46 @@ def test_only_the_shape_of_what_a_shape_is_taken_of_counts() -> None:
     with pytest.raises(MissingConstantError) as raised:
         import_proto(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]), source="m")
     assert raised.value.inputs == ("pads",)
+
+
+CORNERS = np.array([-np.inf, -4, -2.5, -1, -0.0, 0.0, 0.5, 3, np.inf, np.nan], np.float32)
+
+
+@pytest.mark.parametrize(
+    ("operator", "options", "constants", "expected"),
+    [
+        ("LeakyRelu", {"alpha": -0.5}, {}, [np.inf, 2, 1.25, 0.5, -0.0, 0.0, 0.5, 3, np.inf, np.nan]),
+        (
+            "Mod",
+            {"fmod": 1},
+            {"b": np.array(-2, np.float32)},
+            [np.nan, -0.0, -0.5, -1, -0.0, 0.0, 0.5, 1, np.nan, np.nan],
+        ),
+    ],
+)
+def test_corners_are_exact_to_the_sign_of_zero(
+    operator: str, options: dict[str, float], constants: dict[str, Array], expected: list[float]
+) -> None:
+    node = helper.make_node(operator, ["x", *constants], ["y"], **options)
+    of = model(node, {"x": CORNERS}, TensorProto.FLOAT, CORNERS.shape, **constants)
+    found = computed(of, {"x": CORNERS})
+    np.testing.assert_array_equal(found, expected)
+    is_zero = found == 0
+    np.testing.assert_array_equal(np.signbit(found[is_zero]), np.signbit(expected)[is_zero])
+
+
+def test_gelu_by_tanh_is_that_of_onnx() -> None:
+    x = np.linspace(-6, 6, 241, dtype=np.float32)
+    node = helper.make_node("Gelu", ["x"], ["y"], approximate="tanh")
+    found = computed(model(node, {"x": x}, TensorProto.FLOAT, x.shape), {"x": x})
+    wide = x.astype(np.float64)
+    due = 0.5 * wide * (1 + np.tanh(np.sqrt(2 / np.pi) * (wide + 0.044715 * wide**3)))
+    np.testing.assert_allclose(found, due, rtol=2e-6)
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_rows_without_length_stay_zero_when_normalized(p: int) -> None:
+    x = np.array([[0, 0], [3, -4]], np.float32)
+    node = helper.make_node("LpNormalization", ["x"], ["y"], p=p)
+    found = computed(model(node, {"x": x}, TensorProto.FLOAT, x.shape), {"x": x})
+    np.testing.assert_allclose(found, x / [[1], [7 if p == 1 else 5]], rtol=1e-6)

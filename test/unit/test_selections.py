@@ -114,6 +114,13 @@ def test_places_of_halves_are_exact_beyond_what_halves_hold() -> None:
     assert _fused(_arg("ArgMax", x, axis=1, select_last_index=1), x)["y"].tolist() == [[4999]]
 
 
+def test_places_are_exact_beyond_what_floats_hold() -> None:
+    # 2^24 + 1 is no f32: it would become 2^24, which stands before it.
+    x = np.zeros((1, 2**24 + 3), np.float32)
+    x[0, 2**24 + 1] = 1
+    assert _fused(_arg("ArgMax", x, axis=1), x)["y"].tolist() == [[2**24 + 1]]
+
+
 @pytest.mark.parametrize("size", [4, 6, 16])
 def test_stages_change_nothing_even_where_chunks_are_padded(
     size: int, monkeypatch: pytest.MonkeyPatch

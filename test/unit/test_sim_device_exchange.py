@@ -11,7 +11,8 @@ from support.small_device import BASE, pattern, run_row
 from t10.chip import ChipSpec, load_chip
 from t10.core.device import Copy, CopyKind, Pattern, Variable
 from t10.cost.ipu import IpuCostModel
-from t10.sim.device.exchange import LoadedCopy
+from t10.errors import VerifyError
+from t10.sim.device.exchange import LoadedCopy, check
 from t10.sim.device.phase import ExchangeModel, PhaseTime, floor_plan, phase_time
 
 CHIP = load_chip("test-64")
@@ -144,6 +145,33 @@ def test_what_makes_whole_words_at_the_receiver_is_gathered_in_its_order():
     back = timed([[0, 0, 0, 1, 0, 2, 50, 2, 4]])
     assert back.busy_cycles[0] == 26 + CHIP.fragment_cycles
     assert back.copy_cycles < spread.copy_cycles - CHIP.copy_launch_cycles
+
+
+@pytest.mark.parametrize("n_bytes", [16, 32])
+@pytest.mark.parametrize("first", [0, 4, 8, 12])
+@pytest.mark.parametrize("step", [-8, -4, 4, 8])
+@pytest.mark.parametrize("what", ["reads", "writes"])
+def test_spans_that_leave_their_variable_are_refused(n_bytes: int, first: int, step: int, what: str):
+    inside, span = (16, 4), (first, step)
+    at, to = (span, inside) if what == "reads" else (inside, span)
+    x = Variable("x", "buffer", "ui8", (n_bytes if what == "reads" else 32,), 2, BASE + SOURCE)
+    y = replace(x, name="y", shape=(n_bytes if what == "writes" else 32,), address_bytes=BASE + TARGET)
+    loaded = LoadedCopy(
+        Copy("c", "operator", "relayout", ("x",), "y", "ui8", "p", 0, 0),
+        pattern("p", [[0, 0, at[0], 1, to[0], 4, 3, at[1], to[1]]]),
+        (x,),
+        y,
+        np.array([SOURCE], np.int64),
+        TARGET,
+        np.zeros((1, 1), np.uint8),
+    )
+    touched = [first + number * step + byte for number in range(3) for byte in range(4)]
+    if min(touched) >= 0 and max(touched) < n_bytes:
+        check(loaded, 2)
+        return
+    low, high = min(touched), max(touched) + 1
+    with pytest.raises(VerifyError, match=rf"{what} bytes \[{low}, {high}\) of .*, which has {n_bytes}$"):
+        check(loaded, 2)
 
 
 def test_constants_are_written_by_their_tile():

@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 from t10.core.arrays import Array
+from t10.core.dtypes import numpy_dtype
 from t10.core.expression import Combine
+from t10.core.neutral import neutral_value
 from t10.core.scalar import ScalarFunction, ScalarOp
 from t10.errors import UnsupportedOpError
-from t10.sim.combine import combine_arrays, reduce_axes
+from t10.sim.combine import combine_arrays, neutral, reduce_axes
 from t10.sim.scalar_eval import evaluate
 from t10.sim.special import erf, erfc
 
@@ -52,6 +54,8 @@ def test_error_function_saturates(value: float) -> None:
         ("arith.divsi", (-7, 2), -3),
         ("arith.floordivsi", (-7, 2), -4),
         ("arith.ceildivsi", (7, 2), 4),
+        ("arith.ceildivsi", (8, 2), 4),
+        ("arith.ceildivsi", (-7, 2), -3),
         ("arith.remsi", (-7, 2), -1),
         ("arith.divui", (-1, 2), (1 << 31) - 1),
         ("arith.remui", (-1, 10), 5),
@@ -89,10 +93,17 @@ def test_unsigned_comparison_sees_minus_one_as_largest() -> None:
     assert apply("arith.cmpi", "i1", a, b, attribute="sgt").tolist() == [False]
 
 
+def test_truth_values_are_minus_one_and_zero_with_a_sign() -> None:
+    a, b = np.array([True, False]), np.array([False, False])
+    assert apply("arith.cmpi", "i1", a, b, attribute="slt").tolist() == [True, False]
+    assert apply("arith.cmpi", "i1", a, b, attribute="ult").tolist() == [False, False]
+
+
 def test_maximumf_hands_nans_on_and_maxnumf_drops_them() -> None:
     a, b = np.array([NAN], np.float32), np.array([1], np.float32)
     assert np.isnan(apply("arith.maximumf", "f32", a, b)).all()
-    assert apply("arith.maxnumf", "f32", a, b).tolist() == [1]
+    for opcode in ("arith.maxnumf", "arith.minnumf"):
+        assert apply(opcode, "f32", a, b).tolist() == apply(opcode, "f32", b, a).tolist() == [1]
 
 
 def test_extremes_order_zeros_by_their_signs() -> None:
@@ -116,6 +127,34 @@ def test_powers_of_one_half_are_no_roots(shape: tuple[int, ...]) -> None:
     assert np.isnan(apply("math.powf", "f32", np.full(shape, -1, np.float32), half)).all()
 
 
+def test_a_multiply_add_rounds_once() -> None:
+    x, y = np.array([1 + 2**-12], np.float32), np.array([-1 - 2**-11], np.float32)
+    assert apply("math.fma", "f32", x, x, y).tolist() == [2**-24]
+
+
+def test_sums_of_f16_are_f32() -> None:
+    total = reduce_axes("sum", np.array([[2048, 1]], np.float16), (1,))
+    assert total.dtype == np.float32
+    assert total.tolist() == [[2049]]
+
+
+@pytest.mark.parametrize("dtype", ["i1", "i8", "i32", "i64", "f16", "f32"])
+def test_neutral_elements_change_nothing(dtype: str) -> None:
+    kind = numpy_dtype(dtype)
+    combines: tuple[Combine, ...] = ("sum", "prod", "max", "min")
+    if kind.kind == "f":
+        values = np.array([-np.inf, -2, 0, 2, np.inf], kind)
+    else:
+        values = (
+            np.array([False, True]) if kind.kind == "b" else np.array([np.iinfo(kind).min, -1, 0, 6], kind)
+        )
+        combines = (*combines, "and", "or")
+    for combine in combines:
+        element = np.full_like(values, neutral(combine, dtype))
+        np.testing.assert_array_equal(combine_arrays(combine, element, values), values)
+        np.testing.assert_array_equal(np.full_like(values, neutral_value(combine, dtype)), element)
+
+
 def test_f16_rounds_after_every_operation() -> None:
     # 2048 + 1 is not an f16; rounding after the first addition loses both ones.
     body = ScalarFunction(
@@ -135,6 +174,9 @@ def test_round_goes_away_from_zero_and_roundeven_to_even(value: float, rounded: 
 
 def test_conversions() -> None:
     assert apply("arith.fptosi", "i32", np.array([-2.7, 1e20], np.float32)).tolist() == [-2, (1 << 31) - 1]
+    # 2^63 and 2^64 are one above what 64 bits hold.
+    assert apply("arith.fptosi", "i64", np.array([2.0**63, -(2.0**64)])).tolist() == [2**63 - 1, -(2**63)]
+    assert apply("arith.fptoui", "i64", np.array([2.0**64, -1.0])).view(np.uint64).tolist() == [2**64 - 1, 0]
     assert apply("arith.uitofp", "f32", np.array([-1], np.int8)).tolist() == [255]
     assert apply("arith.sitofp", "f32", np.array([True])).tolist() == [-1]
     assert apply("arith.extui", "i32", np.array([True])).tolist() == [1]
