@@ -9,7 +9,7 @@ from t10.dialect.mlir import ir, passmanager, walk
 from t10.errors import InputError
 from t10.passes.fusion.merge import merge
 from t10.passes.fusion.narrow import narrow_sums
-from t10.passes.fusion.normalize import normalize, resolve_gathers
+from t10.passes.fusion.normalize import mark_products, normalize, resolve_gathers
 from t10.passes.fusion.read import read_function
 from t10.passes.fusion.reorder import reorder
 from t10.passes.fusion.reshapes import move_reshapes
@@ -120,6 +120,8 @@ def fuse_function(function: Any, *, narrow: bool = False, orders_kept: bool = Fa
     """
     graph = read_function(function)
     graph.remove_dead()
+    if not narrow:
+        mark_products(graph)
     fold_views(graph)
     with function.location:
         normalize(graph, wide_sums=not narrow)

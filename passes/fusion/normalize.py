@@ -17,12 +17,13 @@ from t10.passes.bridge.tree import (
     Index,
     Read,
     Scalar,
+    reads,
     rewrite,
     substitute_axes,
     tables,
     visit,
 )
-from t10.passes.fusion.graph import PARALLEL, REDUCTION, FusionGraph, Nest, with_leaves
+from t10.passes.fusion.graph import PARALLEL, REDUCTION, FusionGraph, Nest, is_product, with_leaves
 
 
 def normalize(graph: FusionGraph, *, wide_sums: bool = True) -> None:
@@ -176,6 +177,23 @@ def widen(nest: Nest) -> Nest:
         epilogue=epilogue,
         sum_type=nest.acc_type,
     )
+
+
+def mark_products(graph: FusionGraph) -> None:
+    """Take products of 16-bit floats that are summed in f32 and then rounded, as MatMul is imported, for 16-bit sums.
+
+    To be done before casts are folded into what reads them: a product of casts to f32 is one of f32.
+    """
+    for nest in graph.nests():
+        rounding = graph.only_user(nest.result)
+        if nest.combine != "arith.addf" or nest.acc_type != "f32" or not is_product(nest):
+            continue
+        if not isinstance(rounding, Nest) or not isinstance(rounding.body, Apply):
+            continue
+        kinds = {graph.types[read.value] for read in reads(nest.body)}
+        is_rounded = rounding.body.opcode == "arith.truncf" and isinstance(rounding.body.operands[0], Read)
+        if is_rounded and kinds == {rounding.acc_type}:
+            graph.add(replace(nest, sum_type=rounding.acc_type))
 
 
 def split_gathers(graph: FusionGraph, nest: Nest) -> None:

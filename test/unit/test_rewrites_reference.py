@@ -86,6 +86,14 @@ def test_fractions_of_integers_are_refused(factor: str) -> None:
     agree(model(whole, inputs, TensorProto.INT32, (2, 2)), inputs)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32])
+@pytest.mark.parametrize("names", [["a", "b"], ["a", "b", ""]])
+def test_a_product_without_a_third_operand_is_scaled(dtype: Any, names: list[str]) -> None:
+    inputs = {"a": (4 * draw(5, 3)).astype(dtype), "b": (4 * draw(2, 5)).astype(dtype)}
+    node = helper.make_node("Gemm", names, ["y"], alpha=-3.0, beta=7.0, transA=1, transB=1)
+    agree(model(node, inputs, helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), (3, 2)), inputs)
+
+
 def test_ignored_classes_may_be_infinite() -> None:
     inputs = {"x": np.array([[1, -2], [np.inf, 3]], np.float32), "t": np.array([1, 0])}
     node = helper.make_node("NegativeLogLikelihoodLoss", ["x", "t"], ["y"], ignore_index=0)

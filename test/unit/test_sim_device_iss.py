@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import resource
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -41,6 +43,19 @@ def test_the_same_run_takes_the_same_cycles():
     first, second = execute(ring()), execute(ring())
     assert first.timeline == second.timeline
     assert first.vertices == second.vertices
+
+
+def test_a_run_gives_its_memory_back():
+    def address_space_bytes() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+
+    case = ring()
+    execute(case)
+    before = address_space_bytes()
+    for _ in range(8):
+        execute(case)
+    one_run = case.program.n_tiles * IPU_MEMORY.size_bytes
+    assert address_space_bytes() - before < 2 * one_run
 
 
 def test_longer_vectors_take_longer():

@@ -24,17 +24,19 @@ IMAGE = np.random.default_rng(1).uniform(50, 150, (1, 2, 56, 56)).astype(np.floa
 ROWS = np.random.default_rng(2).normal(0, 1000, (8, 192)).astype(np.float16)
 
 
-def _saved(path: Path, nodes: list[Any], x: Array, **constants: Any) -> Path:
+def _saved(
+    path: Path, nodes: list[Any], x: Array, outputs: tuple[str, ...] = ("y",), /, **constants: Any
+) -> Path:
     half = TensorProto.FLOAT16
     graph = helper.make_graph(
         nodes,
         "g",
         [helper.make_tensor_value_info("x", half, x.shape)],
-        [helper.make_tensor_value_info("y", half, [f"d{i}" for i in range(x.ndim)])],
+        [helper.make_tensor_value_info(name, half, None) for name in outputs],
         [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
-    onnx.save(model, path)
+    onnx.save(onnx.shape_inference.infer_shapes(model), path)
     return path
 
 
@@ -173,32 +175,187 @@ def test_the_root_mean_square_survives_large_activations(tmp_path: Path) -> None
     _assert_close(found, _wide(ROWS) / np.sqrt((_wide(ROWS) ** 2).mean(1, keepdims=True)), rtol=2e-3)
 
 
-STORED: dict[str, tuple[list[Any], bool]] = {
-    "MatMul": ([node("MatMul", ["x", "ones"], ["sum"]), node("Sqrt", ["sum"], ["y"])], True),
-    "ReduceSum": ([node("ReduceSum", ["x", "axes"], ["sum"]), node("Sqrt", ["sum"], ["y"])], False),
-    "ReduceSum, read twice": (
+def _mean(x: Array) -> Array:
+    return x.mean(1, keepdims=True)
+
+
+def _norm(x: Array) -> Array:
+    return np.abs(x).sum(1, keepdims=True)
+
+
+Case = tuple[list[Any], dict[str, Callable[[Array], Array]]]
+SHARED: dict[str, Case] = {
+    "a mean of squares that is an output, too": (
         [
-            node("ReduceSum", ["x", "axes"], ["sum"]),
-            node("Sqrt", ["sum"], ["root"]),
-            node("Mul", ["ones", "sum"], ["column"]),
-            node("ReduceMin", ["column", "all"], ["less"]),
-            node("Sub", ["sum", "less"], ["nothing"]),
-            node("Add", ["root", "nothing"], ["y"]),
+            node("Mul", ["x", "x"], ["square"]),
+            node("ReduceMean", ["square", "axes"], ["mean"]),
+            node("Sqrt", ["mean"], ["root"]),
+            node("Div", ["x", "root"], ["y"]),
         ],
-        True,
+        {"y": lambda x: x / np.sqrt(_mean(x * x)), "mean": lambda x: _mean(x * x)},
     ),
+    "two functions of a sum": (
+        [
+            node("ReduceL1", ["x", "axes"], ["sum"]),
+            node("Sqrt", ["sum"], ["y"]),
+            node("Log", ["sum"], ["log"]),
+        ],
+        {"y": lambda x: np.sqrt(_norm(x)), "log": lambda x: np.log(_norm(x))},
+    ),
+    "a sum that rows are divided by": (
+        [node("ReduceL1", ["x", "axes"], ["sum"]), node("Div", ["x", "sum"], ["y"])],
+        {"y": lambda x: x / _norm(x)},
+    ),
+    "a product of sums that rows are divided by, and an output": (
+        [
+            node("ReduceL1", ["x", "axes"], ["sum"]),
+            node("Mul", ["sum", "sum"], ["square"]),
+            node("Sqrt", ["square"], ["root"]),
+            node("Div", ["x", "root"], ["y"]),
+            node("Div", ["sum", "root"], ["one"]),
+        ],
+        {"y": lambda x: x / _norm(x), "root": _norm, "one": lambda x: _norm(x) / _norm(x)},
+    ),
+    "a variance as a difference of means": (
+        [
+            node("ReduceMean", ["x", "axes"], ["mean"]),
+            node("Mul", ["x", "x"], ["square"]),
+            node("ReduceMean", ["square", "axes"], ["squares"]),
+            node("Mul", ["mean", "mean"], ["squared"]),
+            node("Sub", ["squares", "squared"], ["variance"]),
+            node("Sqrt", ["variance"], ["y"]),
+        ],
+        {"y": lambda x: x.std(1, keepdims=True)},
+    ),
+    "a sum that a maximum is compared with": (
+        [
+            node("ReduceL1", ["x", "axes"], ["sum"]),
+            node("ReduceMax", ["x", "axes"], ["max"]),
+            node("Div", ["max", "sum"], ["y"]),
+            node("Less", ["sum", "max"], ["less"]),
+            node("Cast", ["less"], ["number"], to=TensorProto.FLOAT16),
+        ],
+        {"y": lambda x: x.max(1, keepdims=True) / _norm(x), "number": lambda x: np.zeros((8, 1))},
+    ),
+}
+PRODUCTS: dict[str, Case] = {
+    "a scale": (
+        [node("MatMul", ["x", "ones"], ["sum"]), node("Mul", ["sum", "small"], ["y"])],
+        {"y": lambda x: x.sum(1, keepdims=True).repeat(4, 1) * 2.0**-5},
+    ),
+    "a quotient and a bias": (
+        [
+            node("MatMul", ["x", "ones"], ["sum"]),
+            node("Div", ["sum", "many"], ["mean"]),
+            node("Add", ["mean", "bias"], ["y"]),
+        ],
+        {"y": lambda x: x.sum(1, keepdims=True) / 32 + _wide(BIAS)},
+    ),
+    "the bias of a Gemm": (
+        [node("Gemm", ["x", "ones", "negative"], ["y"])],
+        {"y": lambda x: x.sum(1, keepdims=True) - np.full(4, 60_000.0)},
+    ),
+    "the scale of a Gemm, which f16 does not hold": (
+        [node("Gemm", ["x", "ones"], ["y"], alpha=2e-8)],
+        {"y": lambda x: x.sum(1, keepdims=True).repeat(4, 1) * 2e-8},
+    ),
+    "a root of a sum of squares": (
+        [node("Einsum", ["x", "x"], ["sum"], equation="ij,ij->i"), node("Sqrt", ["sum"], ["y"])],
+        {"y": lambda x: np.sqrt((x * x).sum(1))},
+    ),
+    "attention": (
+        [
+            node("Transpose", ["x"], ["t"], perm=[1, 0]),
+            node("MatMul", ["x", "t"], ["product"]),
+            node("Mul", ["product", "tiny"], ["y"]),
+        ],
+        {"y": lambda x: x @ x.T * 2.0**-14},
+    ),
+}
+SUMMANDS = np.random.default_rng(3).uniform(300, 600, (8, 192)).astype(np.float16)
+BIAS = np.array([-1000, 0, 1, 2000], np.float16)
+CONSTANTS: dict[str, Any] = {
+    "axes": np.array([1]),
+    "ones": np.ones((192, 4), np.float16),
+    "small": np.float16(2.0**-5),
+    "tiny": np.float16(2.0**-14),
+    "many": np.float16(32),
+    "bias": BIAS,
+    "negative": np.full(4, -60_000, np.float16),
+}  # fmt: skip
+
+
+def _assert_outputs(path: Path, x: Array, case: Case) -> None:
+    """Compare a model's outputs on plan and tiles with those of float64, clipped to f16."""
+    nodes, outputs = case
+    read = {each for operator in nodes for each in operator.input}
+    _saved(path, nodes, x, tuple(outputs), **{key: CONSTANTS[key] for key in CONSTANTS if key in read})
+    executable = t10.compile(path, chip="test-16", program=True)
+    tiles = run_on_tiles(executable, {"x": x}).outputs
+    for engine, found in (("plan", executable.run({"x": x})), ("iss", tiles)):
+        for name, value in outputs.items():
+            wanted = np.clip(value(_wide(x)), -65504, 65504)
+            np.testing.assert_allclose(found[name], wanted, 1.5e-3, 1e-6, err_msg=f"{engine}, {name}")
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_sums_that_other_operators_compute_with_are_wide(name: str, tmp_path: Path) -> None:
+    _assert_outputs(tmp_path / "m.onnx", ROWS, SHARED[name])
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_biases_scales_and_roots_of_products_are_wide(name: str, tmp_path: Path) -> None:
+    _assert_outputs(tmp_path / "m.onnx", SUMMANDS, PRODUCTS[name])
+
+
+STORED: dict[str, list[Any]] = {
+    "a product with two readers": [
+        node("MatMul", ["x", "ones"], ["sum"]),
+        node("Mul", ["sum", "small"], ["y"]),
+        node("Mul", ["sum", "tiny"], ["z"]),
+    ],
+    "a sum that a larger tensor is multiplied with": [
+        node("ReduceSum", ["x", "axes"], ["sum"]),
+        node("Mul", ["sum", "row"], ["y"]),
+    ],
+    "a function behind a product": [
+        node("MatMul", ["x", "ones"], ["sum"]),
+        node("Relu", ["sum"], ["positive"]),
+        node("Mul", ["positive", "small"], ["y"]),
+    ],
 }
 
 
 @pytest.mark.parametrize("name", STORED)
-def test_what_leaves_an_operator_is_clipped(name: str, tmp_path: Path) -> None:
-    nodes, is_clipped = STORED[name]
-    x = np.full((1, 4096), 100, np.float16)
-    read = {each for operator in nodes for each in operator.input}
-    constants = {"axes": np.array([1]), "all": np.array([0, 1]), "ones": np.ones((4096, 1), np.float16)}
-    path = _saved(tmp_path / "m.onnx", nodes, x, **{key: constants[key] for key in constants if key in read})
-    found = _on_engines(t10.compile(path, chip="test-16"), x)
-    _assert_close(found, np.array([[np.sqrt(65504 if is_clipped else 409_600)]]))
+def test_what_is_stored_or_met_by_large_tensors_is_clipped(name: str, tmp_path: Path) -> None:
+    outputs = ("y", "z") if name == "a product with two readers" else ("y",)
+    constants = {**CONSTANTS, "row": np.array([[1, 1, 1, 2]], np.float16) / 32}
+    read = {each for operator in STORED[name] for each in operator.input}
+    path = _saved(
+        tmp_path / "m.onnx",
+        STORED[name],
+        SUMMANDS,
+        outputs,
+        **{key: constants[key] for key in constants if key in read},
+    )
+    found = _on_engines(t10.compile(path, chip="test-16"), SUMMANDS)
+    for engine, value in found.items():
+        np.testing.assert_allclose(value[:, :3], np.full((8, 3), 65504 / 32), 1e-3, err_msg=engine)
+
+
+def test_casts_of_the_model_round(tmp_path: Path) -> None:
+    """A product of f32 that the model rounds is rounded there, and so is what is made of a sum in f32."""
+    single, half = TensorProto.FLOAT, TensorProto.FLOAT16
+    nodes = [
+        node("Cast", ["x"], ["wide"], to=single),
+        node("MatMul", ["wide", "ones"], ["sum"]),
+        node("Cast", ["sum"], ["rounded"], to=half),
+        node("Mul", ["rounded", "small"], ["y"]),
+    ]
+    path = _saved(
+        tmp_path / "m.onnx", nodes, SUMMANDS, ones=np.ones((192, 4), np.float32), small=CONSTANTS["small"]
+    )
+    _assert_close(_on_engines(t10.compile(path, chip="test-16"), SUMMANDS), np.full((8, 4), 65504 / 32))
 
 
 def test_the_log_of_a_sum_of_large_powers(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import onnx
 
 from t10.frontend.protobuf_fields import replace_all
@@ -35,9 +36,17 @@ def compute_in_single(model: Any) -> None:
     }
     nodes: list[Any] = []
     for node in graph.node:
-        is_composite = node.op_type in COMPOSITE and node.domain in STANDARD_DOMAINS
-        nodes.extend(_in_single(node, kinds) if is_composite else [node])
+        is_single = node.domain in STANDARD_DOMAINS and (node.op_type in COMPOSITE or _has_fine_scale(node))
+        nodes.extend(_in_single(node, kinds) if is_single else [node])
     replace_all(graph.node, nodes)
+
+
+def _has_fine_scale(node: Any) -> bool:
+    """Return whether a product is scaled by a number that is none of f16."""
+    scales = [each.f for each in node.attribute if each.name in ("alpha", "beta")]
+    return node.op_type == "Gemm" and any(
+        float(np.float16(np.clip(each, -65504, 65504))) != each for each in scales
+    )
 
 
 def _in_single(node: Any, kinds: dict[str, int]) -> list[Any]:

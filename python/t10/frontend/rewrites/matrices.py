@@ -9,6 +9,7 @@ import numpy as np
 from t10.errors import UnsupportedOpError
 from t10.frontend.rewrites.site import KIND, Rule, Site
 
+FLOATS = (KIND.FLOAT, KIND.FLOAT16, KIND.DOUBLE, KIND.BFLOAT16)
 MOST_ROWS = 6
 """Determinants are expanded by rows into `n 2^(n-1)` products; of larger matrices an elimination would be needed."""
 
@@ -58,18 +59,25 @@ def _expanded(
 
 
 def _gemm(site: Site) -> bool:
-    """Refuse fractions as factors of integers, which would be cut; others are lowered as they are."""
-    if site.kind(0) in (0, KIND.FLOAT, KIND.FLOAT16, KIND.DOUBLE, KIND.BFLOAT16):
-        return False
+    """Scale a product without a third operand by itself: the lowering leaves its `alpha` out.
+
+    Fractions as factors of integers, which would be cut, are refused.
+    """
     factors = {"alpha": site.option("alpha", 1.0), "beta": site.option("beta", 1.0) if site.input(2) else 1.0}
+    kind = site.kind(0)
     for name, factor in factors.items():
-        if not float(factor).is_integer():
+        if kind not in (0, *FLOATS) and not float(factor).is_integer():
             raise UnsupportedOpError(
                 f"Gemm of integers with {name} = {factor:g}",
                 operator=site.node.name or site.stem,
                 hint="cast to float first",
             )
-    return False
+    if kind == 0 or site.input(2) or factors["alpha"] == 1.0:
+        return False
+    kept = {name: value for name, value in site.options.items() if name not in factors}
+    product = site.op("Gemm", site.input(0), site.input(1), **kept)
+    site.op("Mul", product, site.scalar(factors["alpha"], kind), output=site.node.output[0])
+    return True
 
 
 RULES: dict[str, Rule] = {"Det": _det, "EyeLike": _eye_like, "Gemm": _gemm}
