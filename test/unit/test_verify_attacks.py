@@ -16,8 +16,9 @@ from onnx import TensorProto, helper
 from support import models
 
 from t10.arrays import read_arrays, write_arrays
+from t10.attack.shaking import Shaken
 from t10.cli import main
-from t10.reference import load_onnx, run_onnx_runtime
+from t10.reference import OnnxRuntime, load_onnx, run_onnx_runtime
 from t10.sim import scalar_eval
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -278,6 +279,20 @@ def test_arguments_that_are_sums_are_no_larger_than_last_bits_allow(
     )
     code, text = verify(capsys, path)
     assert (code, "magnitudes up to 3e+01: a last bit on the way decides" in text) == (0, True)
+
+
+def test_a_tie_that_the_order_of_a_sum_decides_is_shaken(tmp_path: Path) -> None:
+    nodes = [
+        helper.make_node("ReduceSum", ["x"], ["s"], keepdims=0),
+        helper.make_node("Round", ["s"], ["y"]),
+    ]
+    path = models.save(tmp_path / "m.onnx", nodes, {"x": (FLOAT, [4])}, {"y": (FLOAT, [])})
+    model = OnnxRuntime(load_onnx(path), path)
+    for half in (1.5, 2.5):  # one of which a last bit more, the other a last bit less, does not change
+        inputs = {"x": np.array([half / 2, half / 4, half / 8, half / 8], np.float32)}
+        values = {**inputs, **model.values(inputs)}
+        shaken = list(Shaken(model, values, is_half=False).outputs(inputs, values))
+        assert {float(each["y"]) for each in shaken} == {half - 0.5, half + 0.5}
 
 
 def test_names_with_dots_and_prefixes_are_taken_as_they_are(

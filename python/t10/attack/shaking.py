@@ -7,6 +7,7 @@ if their sums were taken in another order. In f16, which the reference computes 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -69,13 +70,18 @@ class Shaken:
         self._factors = tuple(factors)
         self._model = OnnxRuntime(changed, model.path, model.fixed)
 
-    def outputs(self, inputs: Arrays, values: Arrays) -> Arrays:
-        """Return the outputs for some inputs; `values` as they are without factors."""
-        generator = np.random.default_rng(0)
-        factors = {name: self._factor(name, values[_value(name)], generator) for name in self._factors}
-        return self._model.outputs({**inputs, **factors})
+    def outputs(self, inputs: Arrays, values: Arrays) -> Iterator[Arrays]:
+        """Yield the outputs for some inputs, last bits up or down at random, and the other way; `values` are exact."""
+        for sign in (-1, 1):
+            generator = np.random.default_rng(0)
+            factors = {
+                name: self._factor(name, values[_value(name)], sign, generator) for name in self._factors
+            }
+            yield self._model.outputs({**inputs, **factors})
 
-    def _factor(self, name: str, value: NDArray[Any], generator: np.random.Generator) -> NDArray[Any]:
+    def _factor(
+        self, name: str, value: NDArray[Any], sign: int, generator: np.random.Generator
+    ) -> NDArray[Any]:
         """Return by what a value is multiplied: rounded to f16, and a last bit off, as far as it may differ so."""
         factor = np.ones(value.shape)
         if self._is_half and name.startswith(_RESULT):
@@ -83,8 +89,8 @@ class Shaken:
             safe = np.where(is_held, value, 1)
             factor = safe.astype(np.float16) / safe.astype(np.float64)
         if name in self._inexact:
-            factor = factor * (1 + _LAST_BIT * generator.choice([-1, 1], value.shape))
-        return factor.astype(value.dtype)
+            factor = factor * (1 + sign * _LAST_BIT * generator.choice([-1, 1], value.shape))
+        return np.asarray(factor).astype(value.dtype)
 
 
 def _value(factor: str) -> str:
