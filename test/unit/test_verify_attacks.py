@@ -295,6 +295,36 @@ def test_a_tie_that_the_order_of_a_sum_decides_is_shaken(tmp_path: Path) -> None
         assert {float(each["y"]) for each in shaken} == {half - 0.5, half + 0.5}
 
 
+def test_floats_are_cast_to_integers_that_hold_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nodes = [helper.make_node("Cast", ["x"], ["y"], to=TensorProto.INT32)]
+    path = models.save(tmp_path / "m.onnx", nodes, {"x": (FLOAT, [400])}, {"y": (TensorProto.INT32, [400])})
+    code, text = verify(capsys, path)
+    assert (
+        code,
+        "seed 2: magnitudes up to 1e+09 (magnitudes up to 1e+18: no integer holds them)" in text,
+    ) == (0, True)
+    code, text = verify(capsys, path, "--specials")
+    assert (code, "seed 0: standard normal (special numbers: no integer holds them)" in text) == (0, True)
+
+
+def test_integers_are_compared_where_no_last_bit_decides_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    half = TensorProto.FLOAT16
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["h"]),
+        helper.make_node("Floor", ["h"], ["f"]),
+        helper.make_node("Cast", ["f"], ["y"], to=TensorProto.INT32),
+    ]
+    stored = {"w": models.weights(0, 23, 31).astype(np.float16)}
+    outputs = {"y": (TensorProto.INT32, [11, 31])}
+    path = models.save(tmp_path / "m.onnx", nodes, {"x": (half, [11, 23])}, outputs, **stored)
+    text = verify(capsys, path, "--seed", "2")[1]
+    assert "magnitudes up to 3e+01: a last bit on the way decides" in text
+
+
 def test_names_with_dots_and_prefixes_are_taken_as_they_are(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -56,8 +56,14 @@ def trials(
             inputs = draw(seed, reach, False)
             reason = "" if reach == SMALL else steadiness.objection(inputs, reach, draw(seed, NORMAL, False))
             if not reason:
+                if specials:
+                    wilder = draw(seed, reach, True)
+                    if steadiness.is_cast_whole(wilder):
+                        inputs = wilder
+                    else:
+                        refused["no integer holds them"] = ["special numbers"]
                 texts = tuple(f"{', '.join(each)}: {why}" for why, each in refused.items())
-                yield Trial(seed, reach, draw(seed, reach, True) if specials else inputs, texts)
+                yield Trial(seed, reach, inputs, texts)
                 break
             refused.setdefault(reason, []).append(str(reach))
 
@@ -86,11 +92,31 @@ class _Steadiness:
             if not (np.abs(value) < limit).all():
                 return "the model overflows"
         all_values = {**inputs, **values}
+        if not self._are_cast_whole(all_values):
+            return "no integer holds them"
         self._shaken = self._shaken or Shaken(self._model, all_values, is_half=self._is_half)
-        most = _NOISE * self._tolerance
         is_steady = all(
-            relative_error(shaken[name], exact[name]) <= most
+            relative_error(shaken[name], array)
+            <= (_NOISE * self._tolerance if array.dtype.kind == "f" else 0)
             for shaken in self._shaken.outputs(inputs, all_values)
-            for name in exact
+            for name, array in exact.items()
         )
         return "" if is_steady else "a last bit on the way decides"
+
+    def is_cast_whole(self, inputs: Arrays) -> bool:
+        """Return whether integers hold all floats that are cast to them: of others, nothing says what they become."""
+        try:
+            return self._are_cast_whole({**inputs, **self._model.values(inputs)})
+        except InputError:
+            return False
+
+    def _are_cast_whole(self, values: Arrays) -> bool:
+        for node in self._model.model.graph.node:
+            if node.op_type not in ("Cast", "CastLike") or node.input[0] not in values:
+                continue
+            before, after = values[node.input[0]], values[node.output[0]]
+            if before.dtype.kind == "f" and after.dtype.kind in "iu":
+                limits, whole = np.iinfo(after.dtype), np.trunc(before)
+                if not ((whole >= float(limits.min)) & (whole < float(limits.max) + 1)).all():
+                    return False
+        return True
