@@ -325,6 +325,23 @@ def test_integers_are_compared_where_no_last_bit_decides_them(
     assert "magnitudes up to 3e+01: a last bit on the way decides" in text
 
 
+def test_pools_that_onnx_infers_wrong_shapes_for_are_attacked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options: dict[str, Any] = {
+        "kernel_shape": [2, 2],
+        "strides": [2, 2],
+        "pads": [1, 1, 1, 1],
+        "ceil_mode": 1,
+    }
+    nodes = [helper.make_node("AveragePool", ["x"], ["p"], **options), helper.make_node("Relu", ["p"], ["y"])]
+    path = models.save(
+        tmp_path / "m.onnx", nodes, {"x": (FLOAT, [1, 1, 3, 3])}, {"y": (FLOAT, ["n", "c", "h", "w"])}
+    )
+    code, text = verify(capsys, path)
+    assert (code, "1x1x2x2" in text) == (0, True)
+
+
 def test_names_with_dots_and_prefixes_are_taken_as_they_are(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

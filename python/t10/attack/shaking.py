@@ -62,8 +62,9 @@ class Shaken:
         del graph.node[:]
         graph.node.extend(copied)
         graph.input.extend(
+            # Extents are left out: those that ONNX infers of a pool with `ceil_mode` may be wrong.
             helper.make_tensor_value_info(
-                name, helper.np_dtype_to_tensor_dtype(dtype), values[_value(name)].shape
+                name, helper.np_dtype_to_tensor_dtype(dtype), [None] * values[_value(name)].ndim
             )
             for name, dtype in factors.items()
         )
