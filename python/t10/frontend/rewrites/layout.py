@@ -25,7 +25,7 @@ def _space_to_depth(site: Site) -> bool:
 
 
 def _depth_to_space(site: Site) -> bool:
-    """Write channels as blocks of b x b pixels: (b1 b2 c, h w) -> (c, h b1 w b2), or from (c b1 b2, h w) in mode CRD."""
+    """Write channels as blocks of b x b pixels: (b1 b2 c, h w) -> (c, h b1 w b2), (c b1 b2, h w) -> ... in mode CRD."""
     shape = site.shape(0)
     size = int(site.option("blocksize", 0))
     if shape is None or len(shape) != 4 or size < 1 or shape[1] % (size * size):
