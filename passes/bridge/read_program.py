@@ -343,7 +343,8 @@ class _ProgramReader(GraphReader):
             read = self.lookup(resident.op.results[0]).name
             for spec, plan, number in self.readers.get(read, ()):
                 same = spec.operands[number].shape == shape
-                if same and operand_layout(spec, plan, number, found.scatter) == found:
+                # Without `scatter`, which is of one reader: others may hold fewer copies of a window.
+                if same and operand_layout(spec, plan, number) == replace(found, scatter=1):
                     scatter = found.scatter
                     return ValueLayout("operand", name, plan.n_cores, dtype, spec.name, number, plan, scatter)
             raise Invalid(f"{name} rests in a layout in which no operator reads it")

@@ -51,7 +51,8 @@ LARGE = tuple(Reach("large", span) for span in (1e18, 1e9, 6e4, 1e3, 30))
 """Wildest first: what a model's own numbers leave room for is tried in this order."""
 
 _SIMPLE = np.array([0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5])
-_SPECIAL = np.array([np.nan, np.inf, -np.inf, -0.0, 1e-42, -6e-8, np.finfo(np.float32).max])
+_SPECIAL = np.array([np.nan, np.inf, -np.inf, -0.0, 1e-42, -6e-8])
+_MOST = float(np.finfo(np.float32).max)
 _ONE_OF = 16
 MOST_INTEGER = 2**40
 """Integers of 64 bits stay within this: ONNX Runtime adds them up as f64, which holds sums of 2 ** 13 of these."""
@@ -68,7 +69,8 @@ def random_inputs(
 
     Integers that are indices, lengths, masks, divisors, shifts or exponents stay what they are used as
     (`t10.input_uses`); of what is a mask the first along the last dim is 1, so that no row is empty. What nothing reads
-    is 0. `specials` puts NaN, infinities, denormals and the largest number among the floats.
+    is 0. `specials` puts NaN, infinities and denormals among the floats, and the largest number where nothing is added
+    up: there, the order decides what overflows. The rest is as it is without.
     """
     generator = np.random.default_rng(seed)
     uses = input_uses(graph)
@@ -80,34 +82,39 @@ def random_inputs(
         if value.name not in sources:
             drawn[value.name] = np.zeros(value.shape, dtype)
         elif dtype.kind == "f":
-            drawn[value.name] = _floats(value.shape, dtype, reach, generator, specials=specials)
+            drawn[value.name] = _floats(value.shape, dtype, reach, generator)
         else:
             use = uses.get(value.name, Use(is_mask=True))
             drawn[value.name] = _integers(value.shape, dtype, use, reach, generator)
-    return drawn
+    if not specials:
+        return drawn
+    is_summing = any(spec.combine in ("sum", "prod") for spec in graph.operators)
+    special = _SPECIAL if is_summing else np.append(_SPECIAL, _MOST)
+    strewing = np.random.default_rng((seed, 1))
+    return {name: _strewn(array, special, strewing) for name, array in drawn.items()}
+
+
+def _strewn(array: NDArray[Any], special: Floats, generator: np.random.Generator) -> NDArray[Any]:
+    """Return floats with special ones among them."""
+    if array.dtype.kind != "f":
+        return array
+    place = generator.integers(0, _ONE_OF, array.shape) == 0
+    with np.errstate(over="ignore"):
+        return np.where(place, generator.choice(special, array.shape).astype(array.dtype), array)
 
 
 def _floats(
-    shape: tuple[int, ...],
-    dtype: np.dtype[Any],
-    reach: Reach,
-    generator: np.random.Generator,
-    *,
-    specials: bool,
+    shape: tuple[int, ...], dtype: np.dtype[Any], reach: Reach, generator: np.random.Generator
 ) -> NDArray[Any]:
     drawn: Floats = np.asarray(generator.standard_normal(shape))
+    largest = float(np.finfo(dtype).max)
     if reach.kind == "mixed":
         drawn = drawn * np.exp2(generator.uniform(-reach.span, reach.span, shape))
         drawn = np.where(generator.integers(0, _ONE_OF, shape) == 0, generator.choice(_SIMPLE, shape), drawn)
     elif reach.kind == "large":
-        drawn = np.asarray(generator.uniform(-reach.span, reach.span, shape))
-    largest = float(np.finfo(dtype).max)
-    drawn = np.clip(drawn, -largest, largest)
-    if specials:
-        place = generator.integers(0, _ONE_OF, shape) == 0
-        drawn = np.where(place, generator.choice(_SPECIAL, shape), drawn)
-    with np.errstate(over="ignore"):
-        return np.asarray(drawn).astype(dtype)
+        span = min(reach.span, largest)
+        drawn = np.asarray(generator.uniform(-span, span, shape))
+    return np.asarray(np.clip(drawn, -largest, largest)).astype(dtype)
 
 
 def _integers(

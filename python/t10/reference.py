@@ -35,7 +35,8 @@ class Comparison:
     """One output against its reference: `error` = max|y - ref| / max|ref|, over the finite elements of `ref`.
 
     Infinite, when an element is not finite where the reference is, or is another infinity or NaN than there. `worst` is
-    the index of the element that is furthest off, `found` and `expected` are what stands there.
+    the index of the element that is furthest off, `found` and `expected` are what stands there. `note` says where
+    another reference than ONNX Runtime counts.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Comparison:
     worst: tuple[int, ...] = ()
     found: float | int | bool = 0
     expected: float | int | bool = 0
+    note: str = ""
 
     @property
     def is_within(self) -> bool:
@@ -93,32 +95,41 @@ def relative_error(found: NDArray[Any], reference: NDArray[Any]) -> float:
     return _furthest(found, reference)[0]
 
 
+def either(found: NDArray[Any], first: NDArray[Any], second: NDArray[Any], tolerance: float) -> NDArray[Any]:
+    """Return elements of the first reference where they are within the tolerance, else those of the second."""
+    off, largest = _differences(found, first)
+    return np.where(off <= (tolerance * largest if found.dtype.kind == "f" else 0.0), first, second)
+
+
 def _furthest(found: NDArray[Any], reference: NDArray[Any]) -> tuple[float, tuple[int, ...]]:
-    """Return the error as `Comparison` defines it, and the index of the element that is furthest off.
+    """Return the error as `Comparison` defines it, and the index of the element that is furthest off."""
+    if not reference.size:
+        return 0.0, ()
+    off, largest = _differences(found, reference)
+    place = tuple(int(i) for i in np.unravel_index(int(np.argmax(off)), off.shape))
+    worst = float(off[place])
+    return (worst / largest if largest and np.isfinite(worst) else worst), place
+
+
+def _differences(found: NDArray[Any], reference: NDArray[Any]) -> tuple[NDArray[np.float64], float]:
+    """Return by how much every element is off, and the largest finite magnitude of the reference.
 
     Integers are subtracted as integers: a float holds not all of them. A finite number that f16 does not hold may be
     its largest there, or infinite.
     """
-    if not reference.size:
-        return 0.0, ()
     if found.dtype.kind in "biu" and reference.dtype.kind in "biu":
         y, ref = found.astype(object), reference.astype(object)
         off = np.asarray(np.abs(y - ref)).astype(np.float64)
-        largest = float(np.max(np.abs(reference.astype(np.float64))))
-    else:
-        y, ref = found.astype(np.float64), reference.astype(np.float64)
-        finite = np.isfinite(ref)
-        if found.dtype == np.float16:
-            y, ref = (np.where(finite, np.clip(each, -LARGEST_F16, LARGEST_F16), each) for each in (y, ref))
-        with np.errstate(invalid="ignore"):
-            off = np.where(
-                finite, np.abs(y - ref), np.where((y == ref) | (np.isnan(y) & np.isnan(ref)), 0.0, np.inf)
-            )
-        off = np.where(np.isnan(off), np.inf, off)
-        largest = float(np.abs(ref[finite]).max(initial=0.0))
-    place = tuple(int(i) for i in np.unravel_index(int(np.argmax(off)), off.shape))
-    worst = float(off[place])
-    return (worst / largest if largest and np.isfinite(worst) else worst), place
+        return off, float(np.abs(reference.astype(np.float64)).max(initial=0.0))
+    y, ref = found.astype(np.float64), reference.astype(np.float64)
+    finite = np.isfinite(ref)
+    if found.dtype == np.float16:
+        y, ref = (np.where(finite, np.clip(each, -LARGEST_F16, LARGEST_F16), each) for each in (y, ref))
+    with np.errstate(invalid="ignore"):
+        off = np.where(
+            finite, np.abs(y - ref), np.where((y == ref) | (np.isnan(y) & np.isnan(ref)), 0.0, np.inf)
+        )
+    return np.where(np.isnan(off), np.inf, off), float(np.abs(ref[finite]).max(initial=0.0))
 
 
 def given_arrays(
@@ -178,6 +189,18 @@ class OnnxRuntime:
         """Return the outputs and what every node of the main graph gives, by name, in the order of the nodes."""
         return self._run(inputs, with_inner=True)
 
+    def feeds(self, inputs: Arrays) -> Arrays:
+        """Return all inputs of the model, with the types that it has in f32."""
+        self.outputs(inputs)
+        return self._feeds(self._sessions[False], inputs)
+
+    def _feeds(self, session: Any, inputs: Arrays) -> Arrays:
+        given = {**self.fixed, **inputs}
+        return {
+            each.name: _fed(given[each.name], each.type) if each.name in given else _unread(each)
+            for each in session.get_inputs()
+        }
+
     def _session(self, *, with_inner: bool) -> Any:
         onnxruntime: Any = importlib.import_module("onnxruntime")
         import onnx
@@ -200,13 +223,8 @@ class OnnxRuntime:
             if with_inner not in self._sessions:
                 self._sessions[with_inner] = self._session(with_inner=with_inner)
             session = self._sessions[with_inner]
-            given = {**self.fixed, **inputs}
-            feeds = {
-                each.name: _fed(given[each.name], each.type) if each.name in given else _unread(each)
-                for each in session.get_inputs()
-            }
             names = [value.name for value in session.get_outputs()]
-            results = session.run(names, feeds)
+            results = session.run(names, self._feeds(session, inputs))
         except Exception as error:  # onnxruntime raises classes of its own without a common base
             if not type(error).__module__.startswith("onnxruntime"):
                 raise

@@ -16,6 +16,7 @@ from onnx import TensorProto, helper
 import t10
 from t10.backend import run_on_tiles
 from t10.errors import InputError
+from t10.reference import run_onnx_runtime
 
 onnx: Any = untyped_onnx
 Windows = tuple[list[int], list[int], list[int], list[int]]
@@ -146,6 +147,34 @@ def test_shapes_of_old_opsets_are_inferred_right(operator: str, opset: int, tmp_
     first = _defined(name, x, CASES["last-window-in-padding"][1], bool(with_padding))
     expected = _defined(name, first, ([2, 2], [2, 2], [1, 1], [0, 0, 0, 0]), bool(with_padding)) + offset
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("operator", ["MaxPool", "AveragePool"])
+def test_outputs_without_a_declared_shape_have_the_windows_that_onnx_runtime_has(
+    operator: str, tmp_path: Path
+) -> None:
+    options: dict[str, Any] = {
+        "kernel_shape": [2, 2],
+        "strides": [2, 2],
+        "pads": [1, 1, 1, 1],
+        "ceil_mode": 1,
+    }
+    graph = helper.make_graph(
+        [helper.make_node(operator, ["x"], ["p"], **options), helper.make_node("Relu", ["p"], ["y"])],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 2, 3, 3])],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("p", "y")],
+    )
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=8),
+        tmp_path / "m.onnx",
+    )
+    x = np.random.default_rng(0).normal(size=(1, 2, 3, 3)).astype(np.float32)
+    found = t10.compile(tmp_path / "m.onnx", chip="test-16").run({"x": x})
+    expected = run_onnx_runtime(tmp_path / "m.onnx", {"x": x})
+    for name, array in expected.items():
+        assert found[name].shape == array.shape == (1, 2, 2, 2)
+        np.testing.assert_allclose(found[name], array, rtol=1e-6)
 
 
 def test_a_declared_shape_that_is_wrong_is_an_error_that_names_it(tmp_path: Path) -> None:

@@ -8,9 +8,13 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
+from onnx import TensorProto, helper
+from support import models
 from support.random_plans import random_plan
 
+import t10
 from t10.chip import load_chip
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
@@ -176,3 +180,25 @@ def test_the_checker_accepts_what_was_written(read: tuple[Any, ReadModule]) -> N
     VerifyPlan(chip=TEST_CHIP.name).apply(module)
     run(make("t10-place", f"chip={TEST_CHIP.name}"), module)
     VerifyPlan(chip=TEST_CHIP.name).apply(module)
+
+
+def test_an_input_whose_readers_hold_different_numbers_of_copies_is_read(tmp_path: Path) -> None:
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"]),
+        helper.make_node("GlobalAveragePool", ["c"], ["m"]),
+        helper.make_node("Mul", ["m", "s"], ["y"]),
+        helper.make_node("Reshape", ["y", "column"], ["a"]),
+        helper.make_node("Reshape", ["x", "one"], ["b"]),
+        helper.make_node("MatMul", ["a", "b"], ["z"]),
+    ]
+    stored = {
+        "w": models.weights(0, 3, 1, 1, 1), "s": models.weights(1, 1, 3, 1, 1), "column": np.array([3, 1]),
+        "one": np.array([1, 1]),
+    }  # fmt: skip
+    outputs = {"y": (TensorProto.FLOAT, [1, 3, 1, 1]), "z": (TensorProto.FLOAT, [3, 1])}
+    inputs = {"x": (TensorProto.FLOAT, [1, 1, 1, 1])}
+    path = models.save(tmp_path / "m.onnx", nodes, inputs, outputs, **stored)
+    x = np.full((1, 1, 1, 1), 1.5, np.float32)
+    found = t10.compile(path, chip="test-16").run({"x": x})
+    product = stored["w"].reshape(3, 1) * stored["s"].reshape(3, 1) * x.item()
+    np.testing.assert_allclose(found["z"], product * x.item(), rtol=1e-6)

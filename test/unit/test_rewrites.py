@@ -184,6 +184,15 @@ def test_scattering(how: str, dtype: Any) -> None:
     agree(model(node, inputs, {"y": (kind, None)}), inputs)
 
 
+@pytest.mark.parametrize("mode", ["DCR", "CRD"])
+@pytest.mark.parametrize("dtype", [np.float32, np.uint8])
+def test_blocks_of_pixels_are_channels_in_either_order(mode: str, dtype: Any) -> None:
+    # Blocks of 2 by 2 in a tensor of 3 channels: the two orders differ in every channel but the first and last.
+    inputs = {"x": RANDOM.integers(0, 255, (2, 12, 5, 7)).astype(dtype)}
+    node = helper.make_node("DepthToSpace", ["x"], ["y"], blocksize=2, mode=mode)
+    agree(model(node, inputs, {"y": (helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), None)}), inputs)
+
+
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8])
 @pytest.mark.parametrize("axis", [None, 0, 1])
 def test_quantising_there_and_back(dtype: Any, axis: int | None) -> None:

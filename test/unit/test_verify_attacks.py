@@ -16,8 +16,9 @@ from onnx import TensorProto, helper
 from support import models
 
 from t10.arrays import read_arrays, write_arrays
+from t10.attack.shaking import Shaken
 from t10.cli import main
-from t10.reference import load_onnx, run_onnx_runtime
+from t10.reference import OnnxRuntime, load_onnx, run_onnx_runtime
 from t10.sim import scalar_eval
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -174,6 +175,58 @@ def test_nan_and_infinities_must_be_where_the_reference_has_them(
     assert (code, "expected nan (plan, seed 0" in text) == (1, True)
 
 
+def test_what_is_decided_otherwise_than_onnx_runtime_has_it_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nodes = [
+        helper.make_node("ArgMax", ["x"], ["place"], axis=1),
+        helper.make_node("MaxPool", ["x"], ["pooled"], kernel_shape=[3]),
+        helper.make_node("GlobalMaxPool", ["x"], ["most"]),
+        helper.make_node("Relu", ["pooled"], ["y"]),
+    ]
+    outputs = {"place": (INT64, [2, 1, 17]), "most": (FLOAT, [2, 13, 1]), "y": (FLOAT, [2, 13, 15])}
+    path = models.save(tmp_path / "m.onnx", nodes, {"x": (FLOAT, [2, 13, 17])}, outputs)
+    code, text = verify(capsys, path, "--specials", "--layers")
+    assert (code, "17 values" in text) == (0, False)
+    for name in outputs:
+        assert re.search(
+            rf"as ONNX's reference evaluator has it: {name}\[.*\] is .*, expected .* by ONNX", text
+        )
+    assert "evaluator" not in verify(capsys, path)[1]
+
+
+def test_no_reference_has_what_is_wrong(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes = [
+        helper.make_node("ReduceMax", ["x"], ["y"], axes=[1]),
+        helper.make_node("Tanh", ["y"], ["z"]),
+    ]
+    outputs = {"y": (FLOAT, [17, 1]), "z": (FLOAT, [17, 1])}
+    path = models.save(tmp_path / "m.onnx", nodes, {"x": (FLOAT, [17, 13])}, outputs)
+    assert verify(capsys, path, "--specials")[0] == 0
+    monkeypatch.setitem(scalar_eval.PLAIN, "math.tanh", without_nan)
+    code, text = verify(capsys, path, "--specials")
+    assert (code, "FAILED: outputs differ by more than the tolerance: z[" in text) == (1, True)
+
+
+def test_infinities_that_the_order_of_a_sum_decides_are_not_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    half = TensorProto.FLOAT16
+    for kind, most in ((FLOAT, "1e+18"), (half, "3e+01")):
+        nodes = [
+            helper.make_node("MatMul", ["x", "w"], ["h"]),
+            helper.make_node("Sigmoid", ["h"], ["y"]),
+            helper.make_node("ReduceMean", ["x"], ["m"], axes=[1]),
+        ]
+        inputs = {"x": (kind, [97, 13]), "w": (kind, [13, 11])}
+        outputs = {"y": (kind, [97, 11]), "m": (kind, [97, 1])}
+        path = models.save(tmp_path / "m.onnx", nodes, inputs, outputs)
+        code, text = verify(capsys, path, "--specials")
+        assert (code, f"seed 2: magnitudes up to {most}" in text) == (0, True), text
+
+
 def test_inputs_are_no_wilder_than_the_model_bears(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -185,6 +238,108 @@ def test_inputs_are_no_wilder_than_the_model_bears(
         r"seed 1: scales 2\^-[83] to .*\(scales 2\^-40 to 2\^40, .*: the model overflows\)", text
     )
     assert "seed 2: magnitudes up to 3e+01 (magnitudes up to 1e+18, " in text
+
+
+def test_huge_arguments_of_waves_are_reached(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes = [
+        helper.make_node("Transpose", ["x"], ["t"]),
+        helper.make_node("Sin", ["t"], ["s"]),
+        helper.make_node("Cos", ["t"], ["c"]),
+        helper.make_node("Mul", ["s", "c"], ["y"]),
+    ]
+    for kind, most in ((FLOAT, 1e17), (TensorProto.FLOAT16, 1e4)):
+        path = models.save(tmp_path / "m.onnx", nodes, {"x": (kind, [17, 13])}, {"y": (kind, [13, 17])})
+        code, text = verify(capsys, path)
+        assert (code, "decides" in text) == (0, False)
+
+        def near_only(x: NDArray[Any], most: float = most) -> NDArray[Any]:
+            return np.where(np.abs(x) < most, np.sin(x), 0).astype(x.dtype)
+
+        with monkeypatch.context() as patch:
+            patch.setitem(scalar_eval.PLAIN, "math.sin", near_only)
+            code, text = verify(capsys, path)
+        assert code == 1
+        assert "(plan, seed 2: magnitudes up to " in text
+
+
+def test_arguments_that_are_sums_are_no_larger_than_last_bits_allow(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["s"]), helper.make_node("Sin", ["s"], ["y"])]
+    inputs = {"x": (FLOAT, [17, 13]), "w": (FLOAT, [13, 11])}
+    path = models.save(tmp_path / "m.onnx", nodes, inputs, {"y": (FLOAT, [17, 11])})
+    code, text = verify(capsys, path)
+    assert (code, "magnitudes up to 3e+01: a last bit on the way decides" in text) == (0, True)
+    nodes = [helper.make_node("Add", ["x", "w"], ["s"]), helper.make_node("Sin", ["s"], ["y"])]
+    half = TensorProto.FLOAT16
+    path = models.save(
+        tmp_path / "half.onnx", nodes, {"x": (half, [170]), "w": (half, [170])}, {"y": (half, [170])}
+    )
+    code, text = verify(capsys, path)
+    assert (code, "magnitudes up to 3e+01: a last bit on the way decides" in text) == (0, True)
+
+
+def test_a_tie_that_the_order_of_a_sum_decides_is_shaken(tmp_path: Path) -> None:
+    nodes = [
+        helper.make_node("ReduceSum", ["x"], ["s"], keepdims=0),
+        helper.make_node("Round", ["s"], ["y"]),
+    ]
+    path = models.save(tmp_path / "m.onnx", nodes, {"x": (FLOAT, [4])}, {"y": (FLOAT, [])})
+    model = OnnxRuntime(load_onnx(path), path)
+    for half in (1.5, 2.5):  # one of which a last bit more, the other a last bit less, does not change
+        inputs = {"x": np.array([half / 2, half / 4, half / 8, half / 8], np.float32)}
+        values = {**inputs, **model.values(inputs)}
+        shaken = list(Shaken(model, values, is_half=False).outputs(inputs, values))
+        assert {float(each["y"]) for each in shaken} == {half - 0.5, half + 0.5}
+
+
+def test_floats_are_cast_to_integers_that_hold_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nodes = [helper.make_node("Cast", ["x"], ["y"], to=TensorProto.INT32)]
+    path = models.save(tmp_path / "m.onnx", nodes, {"x": (FLOAT, [400])}, {"y": (TensorProto.INT32, [400])})
+    code, text = verify(capsys, path)
+    assert (
+        code,
+        "seed 2: magnitudes up to 1e+09 (magnitudes up to 1e+18: no integer holds them)" in text,
+    ) == (0, True)
+    code, text = verify(capsys, path, "--specials")
+    assert (code, "seed 0: standard normal (special numbers: no integer holds them)" in text) == (0, True)
+
+
+def test_integers_are_compared_where_no_last_bit_decides_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    half = TensorProto.FLOAT16
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["h"]),
+        helper.make_node("Floor", ["h"], ["f"]),
+        helper.make_node("Cast", ["f"], ["y"], to=TensorProto.INT32),
+    ]
+    stored = {"w": models.weights(0, 23, 31).astype(np.float16)}
+    outputs = {"y": (TensorProto.INT32, [11, 31])}
+    path = models.save(tmp_path / "m.onnx", nodes, {"x": (half, [11, 23])}, outputs, **stored)
+    text = verify(capsys, path, "--seed", "2")[1]
+    assert "magnitudes up to 3e+01: a last bit on the way decides" in text
+
+
+def test_pools_that_onnx_infers_wrong_shapes_for_are_attacked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options: dict[str, Any] = {
+        "kernel_shape": [2, 2],
+        "strides": [2, 2],
+        "pads": [1, 1, 1, 1],
+        "ceil_mode": 1,
+    }
+    nodes = [helper.make_node("AveragePool", ["x"], ["p"], **options), helper.make_node("Relu", ["p"], ["y"])]
+    path = models.save(
+        tmp_path / "m.onnx", nodes, {"x": (FLOAT, [1, 1, 3, 3])}, {"y": (FLOAT, ["n", "c", "h", "w"])}
+    )
+    code, text = verify(capsys, path)
+    assert (code, "1x1x2x2" in text) == (0, True)
 
 
 def test_names_with_dots_and_prefixes_are_taken_as_they_are(

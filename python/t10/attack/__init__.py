@@ -1,5 +1,6 @@
 """Trying to break a compiled model: inputs drawn to hurt, all engines, and where it goes wrong.
 
-`ranges` draws inputs as wild as the comparison bears; `engines` executes them; `cutting` makes models of some of a
-model's nodes; `search` looks for what is wrong among them.
+`ranges` draws inputs as wild as the comparison bears, which `shaking` finds out; `engines` executes them; `judging`
+says which results are right; `cutting` makes models of some of a model's nodes; `search` looks for what is wrong among
+them.
 """

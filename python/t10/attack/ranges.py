@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from t10.arrays import Arrays
+from t10.attack.shaking import Shaken
 from t10.errors import InputError
 from t10.random_inputs import LARGE, MIXED, NORMAL, SMALL, Reach
 from t10.reference import LARGEST_F16, OnnxRuntime, relative_error
@@ -18,7 +17,7 @@ from t10.tolerances import RELATIVE
 _LADDERS = ((NORMAL, SMALL), (*MIXED, NORMAL, SMALL), (*LARGE, NORMAL, SMALL))
 """What is tried for the first seed, the second, the third; and again."""
 _NOISE = 0.25
-"""Most part of the tolerance that may come from a last bit of the inputs."""
+"""Most part of the tolerance that may come from last bits on the way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,43 +38,85 @@ class Trial:
 
 
 def trials(
-    draw: Callable[[int, Reach], Arrays], seeds: range, model: OnnxRuntime, tolerance: float
+    draw: Callable[[int, Reach, bool], Arrays],
+    seeds: range,
+    model: OnnxRuntime,
+    tolerance: float,
+    *,
+    specials: bool,
 ) -> Iterator[Trial]:
-    """Yield inputs of every seed: standard normal, of mixed scales, large, and so on in turn."""
+    """Yield inputs of every seed: standard normal, of mixed scales, large, and so on in turn.
+
+    `draw` takes the seed, the reach, and whether there are special numbers: what the model bears is seen without.
+    """
+    steadiness = _Steadiness(model, tolerance)
     for number, seed in enumerate(seeds):
         refused: dict[str, list[str]] = {}
         for reach in _LADDERS[number % len(_LADDERS)]:
-            inputs = draw(seed, reach)
-            reason = "" if reach == SMALL else _objection(model, inputs, reach, draw(seed, NORMAL), tolerance)
+            inputs = draw(seed, reach, False)
+            reason = "" if reach == SMALL else steadiness.objection(inputs, reach, draw(seed, NORMAL, False))
             if not reason:
+                if specials:
+                    wilder = draw(seed, reach, True)
+                    if steadiness.is_cast_whole(wilder):
+                        inputs = wilder
+                    else:
+                        refused["no integer holds them"] = ["special numbers"]
                 texts = tuple(f"{', '.join(each)}: {why}" for why, each in refused.items())
                 yield Trial(seed, reach, inputs, texts)
                 break
             refused.setdefault(reason, []).append(str(reach))
 
 
-def _objection(model: OnnxRuntime, inputs: Arrays, reach: Reach, usual: Arrays, tolerance: float) -> str:
-    """Return why a comparison on these inputs would say nothing, or nothing."""
-    try:
-        exact = model.outputs(inputs)
-        if reach == NORMAL:
-            return ""
-        values, normal = model.values(inputs), model.values(usual)
-    except InputError:
-        return "ONNX Runtime refuses them"
-    limit = LARGEST_F16 if tolerance >= RELATIVE["f16"] else np.inf
-    for name, value in values.items():
-        if value.dtype.kind != "f" or name not in normal or not (np.abs(normal[name]) < limit).all():
-            continue
-        if not (np.abs(value) < limit).all():
-            return "the model overflows"
-    shaken = model.outputs({name: _next(array) for name, array in inputs.items()})
-    is_steady = all(relative_error(shaken[name], exact[name]) <= _NOISE * tolerance for name in exact)
-    return "" if is_steady else "the last bit of an input decides"
+class _Steadiness:
+    """Whether a comparison on some inputs says something."""
 
+    def __init__(self, model: OnnxRuntime, tolerance: float) -> None:
+        self._model, self._tolerance = model, tolerance
+        self._is_half = tolerance >= RELATIVE["f16"]
+        self._shaken: Shaken | None = None
 
-def _next(array: NDArray[Any]) -> NDArray[Any]:
-    """Return an input with the last bit of every float changed."""
-    with np.errstate(over="ignore"):
-        is_float = array.dtype.kind == "f"
-        return np.asarray(np.nextafter(array, array.dtype.type(np.inf))) if is_float else array
+    def objection(self, inputs: Arrays, reach: Reach, usual: Arrays) -> str:
+        """Return why a comparison on these inputs would say nothing, or nothing."""
+        try:
+            exact = self._model.outputs(inputs)
+            if reach == NORMAL:
+                return ""
+            values, normal = self._model.values(inputs), self._model.values(usual)
+        except InputError:
+            return "ONNX Runtime refuses them"
+        limit = LARGEST_F16 if self._is_half else np.inf
+        for name, value in values.items():
+            if value.dtype.kind != "f" or name not in normal or not (np.abs(normal[name]) < limit).all():
+                continue
+            if not (np.abs(value) < limit).all():
+                return "the model overflows"
+        all_values = {**inputs, **values}
+        if not self._are_cast_whole(all_values):
+            return "no integer holds them"
+        self._shaken = self._shaken or Shaken(self._model, all_values, is_half=self._is_half)
+        is_steady = all(
+            relative_error(shaken[name], array)
+            <= (_NOISE * self._tolerance if array.dtype.kind == "f" else 0)
+            for shaken in self._shaken.outputs(inputs, all_values)
+            for name, array in exact.items()
+        )
+        return "" if is_steady else "a last bit on the way decides"
+
+    def is_cast_whole(self, inputs: Arrays) -> bool:
+        """Return whether integers hold all floats that are cast to them: of others, nothing says what they become."""
+        try:
+            return self._are_cast_whole({**inputs, **self._model.values(inputs)})
+        except InputError:
+            return False
+
+    def _are_cast_whole(self, values: Arrays) -> bool:
+        for node in self._model.model.graph.node:
+            if node.op_type not in ("Cast", "CastLike") or node.input[0] not in values:
+                continue
+            before, after = values[node.input[0]], values[node.output[0]]
+            if before.dtype.kind == "f" and after.dtype.kind in "iu":
+                limits, whole = np.iinfo(after.dtype), np.trunc(before)
+                if not ((whole >= float(limits.min)) & (whole < float(limits.max) + 1)).all():
+                    return False
+        return True

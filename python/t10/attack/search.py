@@ -17,10 +17,11 @@ import numpy as np
 from t10.arrays import Arrays
 from t10.attack.cutting import Part, Whole, ancestors, part
 from t10.attack.engines import prepared
+from t10.attack.judging import Judge
 from t10.backend import Engine
 from t10.driver import Executable, checked_inputs
 from t10.errors import T10Error
-from t10.reference import Comparison, OnnxRuntime, compare
+from t10.reference import Comparison, OnnxRuntime
 
 Compile = Callable[[Path], Executable]
 MOST_PARTS = 200
@@ -123,10 +124,12 @@ class Search:
             path.write_bytes(cut.model.SerializeToString())
             executable = self.compile(path)
             inputs = checked_inputs(executable.inputs, fitting(executable, cut.inputs))
-            references = OnnxRuntime(cut.model, path).outputs({**cut.inputs, **inputs})
+            model, given = OnnxRuntime(cut.model, path), {**cut.inputs, **inputs}
+            references = model.outputs(given)
             with prepared(executable, self.engines) as engines:
                 outputs, _ = engines.run(inputs)
-        compared = (each for found in outputs.values() for each in compare(found, references, self.tolerance))
+        judge = Judge(model, self.tolerance)
+        compared = (each for found in outputs.values() for each in judge.compared(found, references, given))
         return tuple(each for each in compared if not each.is_within)
 
     def _maker(self, value: str) -> int:

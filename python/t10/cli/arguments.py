@@ -212,7 +212,7 @@ def _add_verify(
     verify.add_argument(
         "--specials",
         action="store_true",
-        help="put NaN, infinities, -0, denormals and the largest number among random floats",
+        help="put NaN, infinities, -0 and denormals among random floats; the largest number, too, if nothing is summed",
     )
 
 

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from t10.arrays import Arrays, read_arrays, write_arrays
 from t10.attack.engines import Engines, engine_names, prepared
+from t10.attack.judging import Judge
 from t10.attack.ranges import Trial, trials
 from t10.backend import Engine
 from t10.cli.arguments import Arguments
@@ -59,11 +60,12 @@ def run_verify(arguments: Arguments) -> int:
         if arguments.prove:
             prove(executable, progress)
         tolerance = tolerance_of(arguments, executable)
-        cases = list(_cases(arguments, executable, given, tolerance))
+        judge, cases = _cases(arguments, executable, given, tolerance)
         with prepared(executable, names) as engines:
-            findings, cycles = _executed(arguments, engines, cases, tolerance, progress)
+            findings, cycles = _executed(arguments, engines, cases, tolerance, judge, progress)
         show_comparisons(console, *_worst(findings))
         _tell(console, arguments, executable, cycles, [trial for trial, _ in cases])
+        _tell_notes(console, findings)
         wrong = [each for each in findings if not each.comparison.is_within]
         layer = ""
         if arguments.layers or arguments.bisect is not None:
@@ -137,32 +139,30 @@ def _compiled(arguments: Arguments, model: Path, progress: Progress, *, is_part:
 
 def _cases(
     arguments: Arguments, executable: Executable, given: Arrays | None, tolerance: float
-) -> Iterator[tuple[Trial, Arrays]]:
-    """Yield inputs with their references."""
+) -> tuple[Judge | None, list[tuple[Trial, Arrays]]]:
+    """Return inputs with their references, and who judges by these; nobody does where references are given."""
     if given is not None:
         found, references = given_arrays(given, [v.name for v in executable.inputs], executable.output_names)
         inputs = checked_inputs(executable.inputs, found)
-        if not references:
-            model = OnnxRuntime(load_onnx(arguments.model), arguments.model, constants_of(arguments))
-            references = model.outputs(inputs)
-        yield Trial(0, None, inputs), references
-        return
+        if references:
+            return None, [(Trial(0, None, inputs), references)]
+        model = OnnxRuntime(load_onnx(arguments.model), arguments.model, constants_of(arguments))
+        return Judge(model, tolerance), [(Trial(0, None, inputs), model.outputs(inputs))]
     declared = load_onnx(arguments.model)
     use_declared_shapes(declared)  # random shapes and axes would not be those that the model was compiled for
     model = OnnxRuntime(declared, arguments.model, constants_of(arguments))
 
-    def draw(seed: int, reach: Reach) -> Arrays:
-        graph = executable.plan.graph
-        return random_inputs(graph, seed, reach, specials=arguments.specials)
+    def draw(seed: int, reach: Reach, specials: bool) -> Arrays:
+        return random_inputs(executable.plan.graph, seed, reach, specials=specials)
 
     seeds = range(arguments.seed, arguments.seed + arguments.seeds)
-    for trial in trials(draw, seeds, model, tolerance):
-        yield trial, model.outputs(trial.inputs)
+    tried = trials(draw, seeds, model, tolerance, specials=arguments.specials)
+    return Judge(model, tolerance), [(trial, model.outputs(trial.inputs)) for trial in tried]
 
 
 def _executed(
     arguments: Arguments, engines: Engines, cases: Sequence[tuple[Trial, Arrays]], tolerance: float,
-    progress: Progress,
+    judge: Judge | None, progress: Progress,
 ) -> tuple[list[Finding], int | None]:  # fmt: skip
     """Return how all engines compare on all inputs, and the cycles of the first run."""
     findings: list[Finding] = []
@@ -174,7 +174,11 @@ def _executed(
             if arguments.outputs is not None:
                 write_arrays(arguments.outputs, next(iter(outputs.values())))
         for engine, found in outputs.items():
-            compared = compare(found, references, tolerance)
+            compared = (
+                judge.compared(found, references, trial.inputs)
+                if judge is not None
+                else compare(found, references, tolerance)
+            )
             findings += [Finding(trial, engine, each) for each in compared]
         findings += [Finding(trial, *each) for each in _against_each_other(outputs, tolerance)]
     return findings, first
@@ -211,6 +215,18 @@ def _tell(
             say(console, f"  {trial}")
     if arguments.prove:
         say(console, PROVED)
+
+
+def _tell_notes(console: Console, findings: Sequence[Finding]) -> None:
+    """Print of every output where ONNX Runtime has another result than ONNX's reference evaluator, which is right."""
+    told: set[str] = set()
+    for finding in findings:
+        name, note = finding.comparison.name, finding.comparison.note
+        if note and name not in told:
+            told.add(name)
+            say(
+                console, f"  as ONNX's reference evaluator has it: {note} ({finding.engine}, {finding.trial})"
+            )
 
 
 def _verdict(wrong: Sequence[Finding], layer: str) -> str:

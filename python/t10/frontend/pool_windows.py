@@ -7,6 +7,7 @@ ONNX's shape inference counts a last window that begins behind the elements; bef
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,6 +77,8 @@ def without_ceil_mode(model: Any, source: str) -> Any:
 
     Raises `InputError` where the model declares another result than a pool makes.
     """
+    outputs = deepcopy(list(model.graph.output))
+    declared = {value.name: _shape(value) for value in outputs}
     while True:
         model = infer_shapes(model, source)
         shapes = {value.name: _shape(value) for value in (*model.graph.input, *model.graph.value_info)}
@@ -87,10 +90,9 @@ def without_ceil_mode(model: Any, source: str) -> Any:
             return model
         nodes = list(model.graph.node)
         spatial = shapes[nodes[place].input[0]][2:]
-        nodes[place : place + 1] = _explicit(
-            nodes[place], windows_of(nodes[place], spatial), _declared(model)
-        )
+        nodes[place : place + 1] = _explicit(nodes[place], windows_of(nodes[place], spatial), declared)
         replace_all(model.graph.node, nodes)
+        replace_all(model.graph.output, outputs)  # what was inferred with windows in the padding is wrong
 
 
 def _rounds_up(node: Any) -> bool:
@@ -126,10 +128,6 @@ def _explicit(node: Any, windows: tuple[Windows, ...], declared: dict[str, Shape
     kept = [a for a in node.attribute if a.name not in dropped]
     replace_all(node.attribute, [*kept, onnx.helper.make_attribute("pads", [*low, *high])])
     return [*before, node]
-
-
-def _declared(model: Any) -> dict[str, Shape]:
-    return {value.name: _shape(value) for value in model.graph.output}
 
 
 def _shape(value: Any) -> Shape:

@@ -24,6 +24,21 @@ def _space_to_depth(site: Site) -> bool:
     return True
 
 
+def _depth_to_space(site: Site) -> bool:
+    """Write channels as blocks of b x b pixels: (b1 b2 c, h w) -> (c, h b1 w b2), (c b1 b2, h w) -> ... in mode CRD."""
+    shape = site.shape(0)
+    size = int(site.option("blocksize", 0))
+    if shape is None or len(shape) != 4 or size < 1 or shape[1] % (size * size):
+        return False
+    n, c, h, w = shape
+    c //= size * size
+    is_crd = site.option("mode", "DCR") == "CRD"
+    split = site.reshape(site.input(0), (n, c, size, size, h, w) if is_crd else (n, size, size, c, h, w))
+    moved = site.transpose(split, (0, 1, 4, 2, 5, 3) if is_crd else (0, 3, 4, 1, 5, 2))
+    site.reshape(moved, (n, c, h * size, w * size), output=site.node.output[0])
+    return True
+
+
 def _one_hot(site: Site) -> bool:
     """Write on where a place equals the index, a negative one counted from the end; off elsewhere and out of range."""
     shape, depth = site.shape(0), site.constant_input(1)
@@ -170,5 +185,6 @@ RULES: dict[str, Rule] = {
     "OneHot": _one_hot,
     "Pad": _any_pad,
     "Slice": _slice,
+    "DepthToSpace": _depth_to_space,
     "SpaceToDepth": _space_to_depth,
 }
