@@ -65,7 +65,7 @@ TOLERANCES: dict[str, Tolerance] = {
         ),
         _FUNCTION,
     ),
-    "Pow": Tolerance("rounded", 70, 1),
+    "Pow": Tolerance("rounded", 134, 1),
     "Softplus": Tolerance("rounded", 8, 2),
     "Softsign": Tolerance("rounded", 4, 2),
     "Gelu": Tolerance("summed", 8, 2),

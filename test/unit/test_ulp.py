@@ -87,3 +87,47 @@ def test_functions_are_as_accurate_as_documented(name: str, dtype: str) -> None:
     plan, tile = (units_away(values, exact(name, x)) for values in (run.expected, run.found))
     assert plan <= (PLAN if dtype == "f32" else HALF), f"plan: {plan}"
     assert tile <= (FIGURES[name].tile if dtype == "f32" else HALF), f"tile: {tile}"
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f16"])
+@pytest.mark.parametrize("exponent", [1 / 3, 2.7, -1.3, 7.0, -8.0, 100.5, 1e-3, 0.4999])
+def test_powers_of_constants_are_as_accurate_as_documented(exponent: float, dtype: str) -> None:
+    """Over all results that are finite and no denormals; of f32 from denormal arguments on."""
+    kind = np.float16 if dtype == "f16" else np.float32
+    exponent = float(kind(exponent))
+    ops = (ScalarOp("const", (), dtype, repr(exponent)), ScalarOp("math.powf", (0, 1), dtype))
+    operand = TaskOperand(dtype, (1,), 8)
+    task = Task((N,), (operand,), operand, "none", ScalarFunction(1, ops, 2))
+    least, most = (-14, 15.9) if dtype == "f16" else (-126, 127.9)
+    ends = sorted((least / exponent, most / exponent))
+    low, high = max(ends[0], least - 20 if dtype == "f32" else least), min(ends[1], most)
+    x = np.exp2(np.random.default_rng(0).uniform(low, high, N)).astype(kind)
+    run = run_task(task, compile_task(task), inputs=[x])
+    assert units_away(run.found, x.astype(np.float64) ** exponent) <= (2.5 if dtype == "f32" else HALF)
+
+
+@pytest.mark.parametrize("exponent", [1.3, -0.3, 3.5, 5.0, -5.0, 6.0, -6.0, 1e5])
+def test_powers_of_constants_at_the_ends(exponent: float) -> None:
+    x = np.array([0, -0.0, 1, -1, 2, -2, 1e-40, 3e38, np.inf, -np.inf, np.nan, 0.5], np.float32)
+    ops = (ScalarOp("const", (), "f32", repr(exponent)), ScalarOp("math.powf", (0, 1), "f32"))
+    operand = TaskOperand("f32", (1,), 8)
+    task = Task((len(x),), (operand,), operand, "none", ScalarFunction(1, ops, 2))
+    found = run_task(task, compile_task(task), inputs=[x]).found
+    with np.errstate(all="ignore"):
+        wanted = x ** np.float32(exponent)
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    is_number = ~np.isnan(wanted)
+    np.testing.assert_array_equal(np.signbit(found)[is_number], np.signbit(wanted)[is_number])
+
+
+def test_powers_lose_with_the_size_of_the_result() -> None:
+    rng = np.random.default_rng(0)
+    x = np.exp2(rng.uniform(-126, 127, N)).astype(np.float32)
+    y = (rng.uniform(-126, 127, N) / np.log2(x.astype(np.float64))).astype(np.float32)
+    operand = TaskOperand("f32", (1,), 8)
+    body = ScalarFunction(2, (ScalarOp("math.powf", (0, 1), "f32"),), 2)
+    task = Task((N,), (operand, operand), operand, "none", body)
+    found = run_task(task, compile_task(task), inputs=[x, y]).found
+    exact = x.astype(np.float64) ** y.astype(np.float64)
+    away = np.abs(found - exact) / np.spacing(exact.astype(np.float32))
+    assert (away <= 2 + 1.05 * np.abs(np.log2(exact))).all()

@@ -26,8 +26,9 @@ void make(Machine* self, Word base, Words words, Ints lines, Memory memory,
     throw std::invalid_argument("words must be (n, 10) and lines (n,)");
   const auto [begin, end, interleaved_base, element_bytes, n_workers] = shape;
   if (memory.shape(1) != end - begin) throw std::invalid_argument("the memory is as long as its map says");
-  new (self) Machine(int(memory.shape(0)), Program(base, words.data(), lines.data(), words.shape(0)),
-                     {begin, end, interleaved_base, element_bytes, n_workers}, memory.data(), counts);
+  Program program(base, words.data(), lines.data(), words.shape(0));
+  new (self) Machine(int(memory.shape(0)), std::move(program), {begin, end, interleaved_base, element_bytes, n_workers},
+                     memory.data(), counts);
 }
 
 std::size_t run(Machine& machine, Ints tiles, Addresses entries, Addresses states, bool is_supervisor, Cycles cycles) {

@@ -9,7 +9,9 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import lru_cache, partial
+
+import numpy as np
 
 from t10.codelets.body import mathematics
 from t10.codelets.body.builder import FunctionBuilder
@@ -65,9 +67,15 @@ def _expanded(b: FunctionBuilder, op: ScalarOp, operands: tuple[int, ...]) -> in
     if op.opcode == "math.fma":
         return _in_f32(b, op.dtype, operands, mathematics.fma)
     if op.opcode in ("math.powf", "math.fpowi"):
-        plain = _constant_power(b, operands[0], _constant(b, operands[1]))
+        exponent = _constant(b, operands[1])
+        plain = _constant_power(b, operands[0], exponent)
         if plain is not None:
             return plain
+        if exponent is not None and mathematics.is_plain_exponent(exponent):
+            is_half = op.dtype == "f16"
+            emit = mathematics.constant_power_for_half if is_half else mathematics.constant_power
+            rounded = float((np.float16 if b.dtypes[operands[1]] == "f16" else np.float32)(exponent))
+            return _in_f32(b, op.dtype, operands[:1], partial(emit, exponent=rounded))
     if op.opcode == "math.fpowi":
         exponent = b.op("arith.sitofp", operands[1], dtype="f32")
         return _in_f32(b, op.dtype, (operands[0], exponent), mathematics.powf)

@@ -31,6 +31,11 @@ HALF_PI = (1.5625, 0.0081787109375, 0.00011730194091796875, 3.139164786504813e-0
 FIRST_WHOLE_FLOAT = 8388608.0
 WHOLE_EXPONENT_BITS = 31
 SHORT_LN_2 = 0.693359375
+ROUNDING = 12582912.0
+"""A small float plus this, less this, is the nearest whole number."""
+LOGARITHM_HIGH, LOGARITHM_LOW = 2.8857421875, -0.0003521057078614831
+"""2 / ln 2 in two parts, the first of twelve bits."""
+LOGARITHM = (0.961798906326294, 0.5766911506652832, 0.43238332867622375)
 SPLIT = 4097.0
 """A float less what its product with this loses has twelve bits."""
 
@@ -257,6 +262,78 @@ def powf(b: FunctionBuilder, x: int, y: int) -> int:
     return b.select(b.op("arith.andi", below, fraction, dtype="i1"), b.constant(math.nan), power)
 
 
+def constant_power(b: FunctionBuilder, x: int, exponent: float) -> int:
+    """Add x to the power of a constant that `is_plain_exponent`, within 2.5 units of the last place."""
+    return _signed_power(b, x, exponent, _fine_power(b, b.absolute(x), exponent))
+
+
+def constant_power_for_half(b: FunctionBuilder, x: int, exponent: float) -> int:
+    """Add x to the power of such a constant by one logarithm, good enough to be rounded to f16."""
+    power = b.op("math.exp2", b.scale(b.op("math.log2", b.absolute(x)), exponent))
+    return _signed_power(b, x, exponent, power)
+
+
+def is_plain_exponent(exponent: float) -> bool:
+    """Return whether a number, and its halves of twelve bits, are far from the ends of f32."""
+    return 2.0**-100 < abs(exponent) < 2.0**100
+
+
+def _signed_power(b: FunctionBuilder, x: int, exponent: float, power: int) -> int:
+    """Return x to the power of a constant, given that of |x|."""
+    if exponent.is_integer():
+        return b.with_sign_of(power, x) if exponent % 2.0 else power
+    below = b.op("arith.andi", b.compare_with("olt", x, 0.0), b.compare_with("ogt", x, -math.inf), dtype="i1")
+    return b.select(below, b.constant(math.nan), power)
+
+
+def _fine_power(b: FunctionBuilder, size: int, exponent: float) -> int:
+    """Return size^exponent for size >= 0 as 2^(exponent * log2(size)), with a logarithm in two words.
+
+    size = 2^e m, m near 1. With s = (m - 1) / (m + 1), log2(size) = e + 2 / ln 2 (s + s^3 / 3 + ...): all but the first
+    two summands are small enough for one word.
+    """
+    is_tiny = b.compare_with("olt", size, 2.0**-100)
+    scaled = b.select(is_tiny, b.scale(size, 2.0**64), size)
+    moved = b.select(is_tiny, b.constant(-64.0), b.constant(0.0))
+    logarithm = b.op("math.log2", scaled)
+    e = b.shift(b.shift(logarithm, ROUNDING), -ROUNDING)
+    m = b.multiply(scaled, b.op("math.exp2", b.op("arith.negf", e)))
+    e = b.add(e, moved)
+    # s = s_high + s_low: products of numbers of twelve bits are exact.
+    above, below = b.shift(m, -1.0), b.shift(m, 1.0)
+    reciprocal = b.divide(b.constant(1.0), below)
+    s = b.multiply(above, reciprocal)
+    s_high, below_high = _leading_bits(b, s), _leading_bits(b, below)
+    below_low = b.subtract(m, b.shift(below_high, -1.0))
+    rest = b.subtract(b.subtract(above, b.multiply(s_high, below_high)), b.multiply(s_high, below_low))
+    s_low = b.multiply(rest, reciprocal)
+    # total + low is the logarithm, high its leading bits.
+    square = b.multiply(s, s)
+    low = b.multiply(b.multiply(s, square), b.polynomial(square, LOGARITHM))
+    low = b.add(b.add(low, b.scale(s, LOGARITHM_LOW)), b.scale(s_low, LOGARITHM_HIGH))
+    first = b.scale(s_high, LOGARITHM_HIGH)
+    total = b.add(e, first)
+    low = b.add(low, b.subtract(first, b.subtract(total, e)))
+    high = _leading_bits(b, total)
+    low = b.add(b.subtract(total, high), low)
+    mantissa, binary = math.frexp(exponent)
+    leading = math.ldexp(round(mantissa * 4096.0), binary - 12)
+    # The power is 2^(product + left); where it overflows or vanishes, one word is enough.
+    longest = b.scale(high, leading)
+    shorter = b.add(b.scale(high, exponent - leading), b.scale(low, exponent))
+    product = b.add(longest, shorter)
+    left = b.subtract(shorter, b.subtract(product, longest))
+    power = b.multiply(b.op("math.exp2", product), b.shift(b.scale(left, math.log(2.0)), 1.0))
+    rough = b.scale(b.add(logarithm, moved), exponent)
+    return b.select(b.compare_with("olt", b.absolute(rough), 200.0), power, b.op("math.exp2", rough))
+
+
+def _leading_bits(b: FunctionBuilder, x: int) -> int:
+    """Return the twelve leading bits of x."""
+    product = b.scale(x, SPLIT)
+    return b.subtract(product, b.subtract(product, x))
+
+
 def cbrt(b: FunctionBuilder, x: int) -> int:
     """Add the cube root: by logarithms, then one step of Newton's."""
     size = b.absolute(x)
@@ -299,8 +376,7 @@ def remainder_for_half(b: FunctionBuilder, x: int, y: int) -> int:
 def _remainder(b: FunctionBuilder, x: int, y: int, n_steps: int) -> int:
     """Return fmod(x, y) by as many steps, each of which takes 12 bits off the quotient, which has no more."""
     size, step = b.absolute(x), b.absolute(y)
-    high = b.scale(step, SPLIT)
-    high = b.subtract(high, b.subtract(high, step))
+    high = _leading_bits(b, step)
     low = b.subtract(step, high)
     rest = size
     for i in reversed(range(n_steps)):
