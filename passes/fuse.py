@@ -85,13 +85,18 @@ class Fuse(Pass):
 
 
 def _unname_moves(module: Any) -> None:
-    """Take the names off operators that cleaning has left as copies (`x + 0`) or as one constant (`x or true`)."""
+    """Take the names off operators that cleaning has left as copies (`x + 0`) or one constant (sums of `x - x`)."""
     for op in walk(module):
         generic = op.operation
         if generic.name != "linalg.generic" or "op_name" not in generic.attributes:
             continue
-        written = list(generic.regions[0].blocks[0].operations)[-1].operation.operands[0]
-        is_constant = not isinstance(written.owner, ir.Block) and constant_value(written) is not None
+        block = generic.regions[0].blocks[0]
+        written = list(block.operations)[-1].operation.operands[0]
+        if isinstance(written.owner, ir.Block):
+            source = generic.operands[list(block.arguments).index(written)].owner
+            is_constant = not isinstance(source, ir.Block) and source.name == "linalg.fill"
+        else:
+            is_constant = constant_value(written) is not None
         if is_constant or is_pure_move(generic):
             for name in ("op_name", "kind"):
                 del generic.attributes[name]

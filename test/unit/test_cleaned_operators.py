@@ -36,6 +36,12 @@ CASES: list[Case] = [
     ),
     (there_and_back(helper.make_node("Expand", ["wide", "s"], ["t"])), UINT8, [5, 1], (UINT8, [5, 3])),
     ([helper.make_node("ReduceMin", ["x"], ["y"], axes=[0])], INT32, [1], (INT32, [1])),
+    (
+        [helper.make_node("Sub", ["x", "x"], ["d"]), helper.make_node("CumSum", ["d", "axis"], ["y"])],
+        INT32,
+        [5, 7],
+        (INT32, [5, 7]),
+    ),
     ([helper.make_node("ArgMax", ["x"], ["y"], axis=0, keepdims=0)], FLOAT, [1], (INT64, [])),
 ]
 
@@ -47,7 +53,9 @@ def test_what_only_copies_is_no_operator(
     # Another operator beside it, because a program without any is not expanded.
     nodes = [*nodes, helper.make_node("Neg", ["a"], ["b"])]
     inputs, outputs = {"x": (kind, shape), "a": (FLOAT, [3])}, {"y": made, "b": (FLOAT, [3])}
-    stored = {"s": np.array([5, 3])} if any("s" in node.input for node in nodes) else {}
+    read = {name for node in nodes for name in node.input}
+    constants = {"s": np.array([5, 3]), "axis": np.array(1)}
+    stored = {name: array for name, array in constants.items() if name in read}
     path = models.save(tmp_path / "m.onnx", nodes, inputs, outputs, **stored)
     given = {
         "x": np.arange(np.prod(shape)).reshape(shape).astype(helper.tensor_dtype_to_np_dtype(kind)),
