@@ -7,6 +7,8 @@ from typing import Any, ClassVar
 
 from t10.dialect.mlir import ir, passmanager, walk
 from t10.errors import InputError
+from t10.passes.bridge.scalars import constant_value
+from t10.passes.bridge.views import is_pure_move
 from t10.passes.fusion.merge import merge
 from t10.passes.fusion.narrow import narrow_sums
 from t10.passes.fusion.normalize import mark_products, normalize, resolve_gathers
@@ -65,6 +67,7 @@ class Fuse(Pass):
             if function.name == "func.func" and len(function.regions[0].blocks) == 1:
                 fuse_function(function, narrow=self.partials == "f16", orders_kept=self.orders == "keep")
         clean.run(module.operation)
+        _unname_moves(module)
         for op in module.body.operations:
             if op.operation.name == "func.func":
                 _order_constants(op.operation)
@@ -79,6 +82,24 @@ class Fuse(Pass):
         return ImportOnnx.is_done(module) and all(
             _is_fused(op.operation) for f in functions for op in _top_level(f)
         )
+
+
+def _unname_moves(module: Any) -> None:
+    """Take the names off operators that cleaning has left as copies (`x + 0`) or one constant (sums of `x - x`)."""
+    for op in walk(module):
+        generic = op.operation
+        if generic.name != "linalg.generic" or "op_name" not in generic.attributes:
+            continue
+        block = generic.regions[0].blocks[0]
+        written = list(block.operations)[-1].operation.operands[0]
+        if isinstance(written.owner, ir.Block):
+            source = generic.operands[list(block.arguments).index(written)].owner
+            is_constant = not isinstance(source, ir.Block) and source.name == "linalg.fill"
+        else:
+            is_constant = constant_value(written) is not None
+        if is_constant or is_pure_move(generic):
+            for name in ("op_name", "kind"):
+                del generic.attributes[name]
 
 
 def _order_constants(function: Any) -> None:

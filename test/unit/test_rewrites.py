@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from onnx import numpy_helper
+from onnx.reference import ReferenceEvaluator as UntypedEvaluator
 from support.linalg_numpy import run_module
 
 import t10
@@ -25,6 +26,7 @@ from t10.passes.fuse import Fuse
 
 Array = NDArray[Any]
 helper: Any = onnx.helper  # some of its functions are typed in part only
+evaluator: Any = UntypedEvaluator
 RANDOM = np.random.default_rng(5)
 
 
@@ -182,6 +184,22 @@ def test_scattering(how: str, dtype: Any) -> None:
     inputs = {"x": x, "i": np.array([[2], [-4]]), "u": (draw(2, 5) * 10).astype(dtype)}
     node = helper.make_node("ScatterND", ["x", "i", "u"], ["y"], reduction=how)
     agree(model(node, inputs, {"y": (kind, None)}), inputs)
+
+
+@pytest.mark.parametrize("aligned", [0, 1])
+def test_cubic_samples_at_the_border_are_those_of_the_evaluator(aligned: int) -> None:
+    # ONNX Runtime goes on beyond the border as if there were no end; ONNX's text takes the value of the border.
+    inputs = {"x": draw(1, 2, 5, 6), "grid": draw(1, 7, 9, 2) * np.float32(1.3)}
+    node = helper.make_node(
+        "GridSample", ["x", "grid"], ["y"], mode="cubic", padding_mode="border", align_corners=aligned
+    )
+    of = model(node, inputs, {"y": (1, None)}, opset=20)
+    (expected,) = evaluator(of).run(None, inputs)
+    imported = import_proto(onnx.ModelProto.FromString(of.SerializeToString()), source="m")
+    with imported.module.context:
+        Fuse(orders="keep").apply(imported.module)
+        found = run_module(imported.module, {**inputs, **imported.weights})
+    np.testing.assert_allclose(found["y"], expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("mode", ["DCR", "CRD"])

@@ -16,6 +16,7 @@ from onnx import TensorProto, helper
 from support import models
 
 from t10.arrays import read_arrays, write_arrays
+from t10.attack.judging import Judge
 from t10.attack.shaking import Shaken
 from t10.cli import main
 from t10.reference import OnnxRuntime, load_onnx, run_onnx_runtime
@@ -340,6 +341,43 @@ def test_pools_that_onnx_infers_wrong_shapes_for_are_attacked(
     )
     code, text = verify(capsys, path)
     assert (code, "1x1x2x2" in text) == (0, True)
+
+
+def test_a_model_that_onnx_runtime_spoils_is_compared_as_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "s", "z"], ["d"]),
+        helper.make_node("DequantizeLinear", ["w", "s", "z"], ["v"]),
+        helper.make_node("MatMul", ["d", "v"], ["m"]),
+        helper.make_node("Add", ["m", "b"], ["y"]),
+    ]
+    stored = {
+        "s": np.float32(0.02), "z": np.int8(0), "b": models.weights(0, 8),
+        "w": np.arange(-64, 64, dtype=np.int8).reshape(16, 8),
+    }  # fmt: skip
+    path = tmp_path / "m.onnx"
+    models.save(path, nodes, {"x": (FLOAT, [1, 13, 16])}, {"y": (FLOAT, [1, 13, 8])}, **stored)
+    model = load_onnx(path)
+    model.opset_import[0].version = 21
+    path.write_bytes(model.SerializeToString())
+    assert verify(capsys, path)[0] == 0
+
+
+def test_references_are_mixed_element_by_element(
+    tmp_path: Path,
+) -> None:
+    nodes = [helper.make_node("Identity", ["x"], ["y"])]
+    path = models.save(tmp_path / "m.onnx", nodes, {"x": (FLOAT, [3])}, {"y": (FLOAT, [3])})
+    judge = Judge(OnnxRuntime(load_onnx(path), path), 1e-4)
+    given = {"x": np.array([1e-3, 2e-3, 3e-3], np.float32)}
+    # ONNX Runtime's large last element leaves the others within the tolerance, which is relative to the largest.
+    (compared,) = judge.compared({"y": given["x"]}, {"y": np.array([0, 0, 1e12], np.float32)}, given)
+    assert compared.is_within
+    assert "expected 9.99999996e+11 by ONNX Runtime" in compared.note
+    (compared,) = judge.compared({"y": given["x"] * 2}, {"y": np.array([0, 0, 1e12], np.float32)}, given)
+    assert (compared.is_within, compared.note) == (False, "")
 
 
 def test_names_with_dots_and_prefixes_are_taken_as_they_are(

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from t10.arrays import Arrays
-from t10.reference import Comparison, OnnxRuntime, compare, either
+from t10.reference import Comparison, OnnxRuntime, compare, nearer
 
 
 class Judge:
@@ -50,7 +50,7 @@ class Judge:
         name = wrong.name
         if name not in others or others[name].shape != wrong.shape:
             return wrong
-        taken = either(found[name], references[name], others[name], self._tolerance)
+        taken = nearer(found[name], references[name], others[name])
         (again,) = compare({name: found[name]}, {name: taken}, self._tolerance)
         return replace(again, note=f"{wrong.worst_text} by ONNX Runtime") if again.is_within else wrong
 

@@ -105,7 +105,12 @@ def _inside(number: _Numbers, y: str, extent: int, how: _Sampling, *, is_tap: bo
         return y
     low, high = (0.0, extent - 1.0) if how.is_aligned else (-0.5, extent - 0.5)
     if how.padding == "border":
-        return site.op("Min", site.op("Max", y, number.constant(0.0)), number.constant(extent - 1.0))
+        clamped = site.op("Min", site.op("Max", y, number.constant(0.0)), number.constant(extent - 1.0))
+        if is_tap or how.mode != "cubic":
+            return clamped
+        # The outer half of a border row is inside: its value changes there, because taps on either side do.
+        below, above = site.op("Less", y, number.constant(low)), site.op("Greater", y, number.constant(high))
+        return site.op("Where", site.op("Or", below, above), clamped, y)
     span = high - low
     if span <= 0:
         return number.times(y, 0.0)
