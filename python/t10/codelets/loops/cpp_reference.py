@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from t10.codelets.cpp_reference import FLOAT_OPS, cpp_body, cpp_constant, cpp_type
 from t10.codelets.loops.combining import neutral_text
+from t10.codelets.loops.picking import picks_one
 from t10.codelets.nest import Level, Split
 from t10.core.dtypes import is_float, size_bytes
 from t10.core.expression import Combine
@@ -91,7 +92,7 @@ def _before(task: Task) -> list[str]:
     if task.combine == "none":
         return []
     dtype = task.output.dtype
-    adds_late = task.combine == "sum" and dtype == "f16"
+    adds_late = task.combine == "sum" and dtype == "f16" and not picks_one(task)
     value = cpp_constant(neutral_text(task.combine, dtype), dtype)
     if not task.initial and not adds_late:
         value = f"{cpp_type(dtype)}(out[p{len(task.inputs)}])"
@@ -125,6 +126,8 @@ def _point(task: Task, nest: tuple[Level, ...], picked: tuple[int, ...], share: 
     out = f"out[p{len(task.inputs)}]"
     if task.combine == "none":
         effect = f"{out} = {body[-1]};"
+    elif picks_one(task):
+        effect = f"acc = {body[-1]};"
     else:
         effect = f"acc = {combination(task.combine, task.output.dtype, 'acc', f'({body[-1]})')};"
     return [*lines, *body[:-1], effect, *(["}" * len(task.selectors)] if task.selectors else [])]
@@ -142,6 +145,6 @@ def _after(task: Task) -> list[str]:
     if task.combine == "none":
         return []
     out = f"out[p{len(task.inputs)}]"
-    if task.combine == "sum" and task.output.dtype == "f16" and not task.initial:
+    if task.combine == "sum" and task.output.dtype == "f16" and not task.initial and not picks_one(task):
         return [f"{out} = half(float(half(acc)) + float({out}));"]
     return [f"{out} = {'half(acc)' if task.output.dtype == 'f16' else 'acc'};"]

@@ -10,6 +10,7 @@ from t10.codelets.body.expand import expand
 from t10.codelets.body.far import TABLE, write_table
 from t10.codelets.loops import combining, memory
 from t10.codelets.loops.floats import rounded
+from t10.codelets.loops.picking import picks_one
 from t10.codelets.loops.scalar import emit_function
 from t10.codelets.loops.virtual import Bank, Value, VirtualCode, allocate
 from t10.codelets.loops.wide import FRAME_WORDS, Word, low, saturated
@@ -233,6 +234,8 @@ class Generator:
         value = self._emitted(code, task.body, load, index)
         if task.combine == "none":
             memory.store(code, task.output.dtype, value, self._pointer(code, self.out))
+        elif picks_one(task):
+            combining.set_accumulator(code, value, task.output.dtype)
         else:
             combining.accumulate(code, task.combine, value, task.output.dtype)
         lines = self._allocated(code)
@@ -288,7 +291,10 @@ class Generator:
     @property
     def _adds_late(self) -> bool:
         """Return whether a sum is rounded by itself before it meets the old value: sums of f16."""
-        return self.task.combine == "sum" and self.task.output.dtype == "f16" and not self.task.initial
+        task = self.task
+        return (
+            task.combine == "sum" and task.output.dtype == "f16" and not task.initial and not picks_one(task)
+        )
 
     def _after_reduction(self) -> list[str]:
         task, code = self.task, VirtualCode()
