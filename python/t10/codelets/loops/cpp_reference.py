@@ -92,7 +92,7 @@ def _before(task: Task) -> list[str]:
     if task.combine == "none":
         return []
     dtype = task.output.dtype
-    adds_late = task.combine == "sum" and dtype == "f16" and not picks_one(task)
+    adds_late = task.combine == "sum" and dtype == "f16"
     value = cpp_constant(neutral_text(task.combine, dtype), dtype)
     if not task.initial and not adds_late:
         value = f"{cpp_type(dtype)}(out[p{len(task.inputs)}])"
@@ -145,6 +145,6 @@ def _after(task: Task) -> list[str]:
     if task.combine == "none":
         return []
     out = f"out[p{len(task.inputs)}]"
-    if task.combine == "sum" and task.output.dtype == "f16" and not task.initial and not picks_one(task):
+    if task.combine == "sum" and task.output.dtype == "f16" and not task.initial:
         return [f"{out} = half(float(half(acc)) + float({out}));"]
     return [f"{out} = {'half(acc)' if task.output.dtype == 'f16' else 'acc'};"]

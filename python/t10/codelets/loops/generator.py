@@ -291,10 +291,7 @@ class Generator:
     @property
     def _adds_late(self) -> bool:
         """Return whether a sum is rounded by itself before it meets the old value: sums of f16."""
-        task = self.task
-        return (
-            task.combine == "sum" and task.output.dtype == "f16" and not task.initial and not picks_one(task)
-        )
+        return self.task.combine == "sum" and self.task.output.dtype == "f16" and not self.task.initial
 
     def _after_reduction(self) -> list[str]:
         task, code = self.task, VirtualCode()

@@ -20,11 +20,8 @@ def picked_axes(task: Task) -> tuple[int, ...]:
 
 def picks_one(task: Task) -> bool:
     """Return whether a sum has one term at most, which is moved: adding it to 0 would lose the sign of -0."""
-    return (
-        task.combine == "sum"
-        and bool(task.reduction_axes)
-        and set(task.reduction_axes) <= set(picked_axes(task))
-    )
+    reduced = set(task.reduction_axes)
+    return task.initial and task.combine == "sum" and bool(reduced) and reduced <= set(picked_axes(task))
 
 
 def inputs_read(function: ScalarFunction) -> frozenset[int]:
