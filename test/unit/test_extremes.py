@@ -139,6 +139,14 @@ def test_rows_that_are_looked_up_keep_signs_of_zeros(
     check(found, {"y": np.take(x, i, axis)})
 
 
+def test_what_a_scatter_adds_is_rounded_once_and_leaves_zeros(tmp_path: Path) -> None:
+    x, i = np.array([1, -0.0, 0, -0.0], np.float16), np.array([[0], [0], [3]], np.int64)
+    u = np.array([2048, 1, -0.0], np.float16)
+    nodes: list[Node] = [("ScatterND", ["x", "i", "u"], ["y"], {"reduction": "add"})]
+    _, found = on_every_engine(tmp_path, nodes, {"x": x, "i": i, "u": u})
+    check(found, {"y": np.array([2050, -0.0, 0, -0.0], np.float16)})
+
+
 @pytest.mark.parametrize("k", [1, 3])
 def test_selections_rank_nans_and_infinities(k: int, tmp_path: Path) -> None:
     """An extreme is the first NaN, if there is one; TopK takes NaN for the largest, as ONNX Runtime does."""
