@@ -34,7 +34,7 @@ Run = Callable[[Arrays], Mapping[str, NDArray[Any]]]
 
 @dataclass(frozen=True, slots=True)
 class _Compiled:
-    """A model, the inputs that were fixed, and why there is no program of it, if so."""
+    """A compiled model, the inputs that were fixed, and, where it has no program, why."""
 
     executable: Executable
     constants: Arrays

@@ -20,7 +20,7 @@ COMPOSITE = frozenset(
         "SoftmaxCrossEntropyLoss", "Swish",
     }
 )  # fmt: skip
-"""Operators that are written with several: sums, powers and exponentials that are no result of the model's.
+"""Operators lowered to several steps, whose sums, powers and exponentials may leave the range of f16.
 
 A sum or mean alone (`ReduceMean`, `AveragePool`, `ReduceL1`) is one operator of T10's, which keeps it in f32 by itself.
 """

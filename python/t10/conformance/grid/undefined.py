@@ -65,7 +65,7 @@ def _shift(case: GridCase, inputs: Mapping[str, NDArray[Any]]) -> Mask:
 
 
 def _power(case: GridCase, inputs: Mapping[str, NDArray[Any]]) -> Mask | None:
-    """A power of an integer that is no integer of its type."""
+    """Where the power of an integer does not fit its type."""
     del case
     x, y = np.broadcast_arrays(inputs["x0"], inputs["x1"])
     if x.dtype.kind not in "iu":

@@ -212,7 +212,7 @@ def _power(site: Site) -> bool:
     kind, given, shape = site.kind(0), site.constant_input(1), site.shape(0)
     if kind in _WHOLE and given is not None and not _are_whole(given):
         raise UnsupportedOpError(
-            f"Pow of {site.dtype(0)} is not computed for exponents that are no integers",
+            f"Pow of {site.dtype(0)} takes integer exponents only",
             operator=site.node.name or site.stem,
             hint="cast the base to a float before it",
         )

@@ -21,7 +21,7 @@ _COERCED = 13
 
 
 def expand_contributed(model: Any) -> None:
-    """Write, in place, the quantised operators of ONNX Runtime that are no functions of the model with ONNX's own."""
+    """Replace ONNX Runtime's quantised operators by ONNX's own, in place; functions that the model defines stay."""
     own = {function.name for function in model.functions if function.domain == DOMAIN}
     rules = {operator: rule for operator, rule in RULES.items() if operator not in own}
     rewrite_by(model, rules, domains=(DOMAIN,))
