@@ -130,10 +130,10 @@ def test_a_floored_remainder_of_nothing_has_the_sign_of_the_divisor(tmp_path: Pa
 @pytest.mark.parametrize("kind", [np.float32, np.float16])
 @pytest.mark.parametrize(("shape", "axis"), [((3, 7, 5), 1), ((6, 8), 0), ((64, 16), 0)])
 def test_rows_that_are_looked_up_keep_signs_of_zeros(
-    shape: tuple[int, ...], axis: int, kind: type, tmp_path: Path
+    shape: tuple[int, ...], axis: int, kind: type[np.floating[Any]], tmp_path: Path
 ) -> None:
     """A look-up moves its one row: added to 0, it would lose them."""
-    x = np.array([-0.0, 0.0, -1.0], kind)[np.arange(np.prod(shape)) % 3].reshape(shape)
+    x: NDArray[Any] = np.array([-0.0, 0.0, -1.0], kind)[np.arange(np.prod(shape)) % 3].reshape(shape)
     i = np.array([2, 0, shape[axis] - 1], np.int64)
     _, found = on_every_engine(tmp_path, [("Gather", ["x", "i"], ["y"], {"axis": axis})], {"x": x, "i": i})
     check(found, {"y": np.take(x, i, axis)})

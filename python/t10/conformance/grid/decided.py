@@ -117,9 +117,9 @@ def _reduce_mean(case: GridCase, inputs: list[Array | None], shape: Sequence[int
     if x is None or x.dtype != np.int64:
         return None
     axes = _reduced_axes(inputs, x.ndim)
-    total = np.sum(x, axis=axes, dtype=np.int64).reshape(shape).astype(object)
+    total = np.sum(x, axis=axes, dtype=np.int64).reshape(shape)
     n = math.prod(x.shape[axis] for axis in axes)
-    return np.vectorize(lambda y: int(abs(y) // n * (1 if y > 0 else -1)), otypes=[np.int64])(total)
+    return total // n + ((total < 0) & (total % n != 0))
 
 
 def _gemm(case: GridCase, inputs: list[Array | None], shape: Sequence[int]) -> Array | None:

@@ -156,8 +156,8 @@ def _executed(
     for kind in value_classes(cases[0], tolerance):
         inputs = [inputs_of(case, kind) for case in cases]
         due = [
-            Due.of(case, *each, tolerance_of(case.structure.operator, _reduction(case)), kind)
-            for case, *each in zip(cases, references, inputs, strict=True)
+            Due.of(case, each, given, tolerance_of(case.structure.operator, _reduction(case)), kind)
+            for case, each, given in zip(cases, references, inputs, strict=True)
         ]
         given = {prefix(i) + name: array for i, each in enumerate(inputs) for name, array in each.items()}
         given = {name: array for name, array in given.items() if name in taken}
