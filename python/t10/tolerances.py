@@ -81,8 +81,13 @@ TOLERANCES: dict[str, Tolerance] = {
 }  # fmt: skip
 
 
-def tolerance_of(operator: str) -> Tolerance:
-    """Return the tolerance of an operator; what no row names is composed of several steps."""
+def tolerance_of(operator: str, reduction: str = "") -> Tolerance:
+    """Return the tolerance of an operator; what no row names is composed of several steps.
+
+    A scatter whose `reduction` adds or multiplies is a sum, which may go in any order.
+    """
+    if reduction in ("add", "mul") and operator.startswith("Scatter"):
+        return _SUM
     return TOLERANCES.get(operator, _COMPOSED)
 
 

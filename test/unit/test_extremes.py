@@ -120,6 +120,33 @@ def test_a_remainder_of_nothing_has_the_sign_of_the_dividend(tmp_path: Path) -> 
     check(found, {"rest": np.fmod(x, y)})
 
 
+def test_a_floored_remainder_of_nothing_has_the_sign_of_the_divisor(tmp_path: Path) -> None:
+    x = np.array([-0.0, 0, 0, -3, 5, -6, 6, 6, -0.0, -3], np.float32)
+    y = np.array([2, -INF, -3, 3, -3, 3, -3, 3, -2, INF], np.float32)
+    _, found = on_every_engine(tmp_path, [("Mod", ["x", "y"], ["rest"], {"fmod": 0})], {"x": x, "y": y})
+    check(found, {"rest": np.mod(x, y)})
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float16])
+@pytest.mark.parametrize(("shape", "axis"), [((3, 7, 5), 1), ((6, 8), 0), ((64, 16), 0)])
+def test_rows_that_are_looked_up_keep_signs_of_zeros(
+    shape: tuple[int, ...], axis: int, kind: type[np.floating[Any]], tmp_path: Path
+) -> None:
+    """A look-up moves its one row: added to 0, it would lose them."""
+    x: NDArray[Any] = np.array([-0.0, 0.0, -1.0], kind)[np.arange(np.prod(shape)) % 3].reshape(shape)
+    i = np.array([2, 0, shape[axis] - 1], np.int64)
+    _, found = on_every_engine(tmp_path, [("Gather", ["x", "i"], ["y"], {"axis": axis})], {"x": x, "i": i})
+    check(found, {"y": np.take(x, i, axis)})
+
+
+def test_what_a_scatter_adds_is_rounded_once_and_leaves_zeros(tmp_path: Path) -> None:
+    x, i = np.array([1, -0.0, 0, -0.0], np.float16), np.array([[0], [0], [3]], np.int64)
+    u = np.array([2048, 1, -0.0], np.float16)
+    nodes: list[Node] = [("ScatterND", ["x", "i", "u"], ["y"], {"reduction": "add"})]
+    _, found = on_every_engine(tmp_path, nodes, {"x": x, "i": i, "u": u})
+    check(found, {"y": np.array([2050, -0.0, 0, -0.0], np.float16)})
+
+
 @pytest.mark.parametrize("k", [1, 3])
 def test_selections_rank_nans_and_infinities(k: int, tmp_path: Path) -> None:
     """An extreme is the first NaN, if there is one; TopK takes NaN for the largest, as ONNX Runtime does."""

@@ -13,6 +13,7 @@ import pytest
 from t10.conformance.grid import choices, judge
 from t10.conformance.grid.cases import GridCase, inputs_of, load_grid, newest_schemas, packs
 from t10.conformance.grid.choices import choice_for, read_choices
+from t10.conformance.grid.decided import decided
 from t10.conformance.grid.due import narrowed, near
 from t10.conformance.grid.summary import Defect, by_case, defects, rows
 from t10.conformance.grid.undefined import undefined
@@ -149,6 +150,43 @@ def test_what_onnx_leaves_undefined() -> None:
     assert quotient is not None
     assert quotient.tolist() == [True, False, True]
     assert undefined(case_of("Add/int8/61x61"), {"x0": least, "x1": least}) is None
+
+
+def test_what_is_decided_is_computed_apart_from_both_references() -> None:
+    inf, nan, most = np.inf, np.nan, np.iinfo(np.int64).max
+
+    def of(name: str, *inputs: Any, shape: tuple[int, ...]) -> Any:
+        found = decided(case_of(name), {f"x{i}": np.asarray(x) for i, x in enumerate(inputs)}, shape)
+        assert found is not None
+        return found["y0"]
+
+    def same(found: Any, due: Any) -> None:
+        np.testing.assert_array_equal(found, due)
+        np.testing.assert_array_equal(np.signbit(found), np.signbit(due))
+
+    x = np.array([-0.0, 0.0, inf, -3, 7], np.float32)
+    same(of("Clip/float/sweep0", x, np.float32(0), np.float32(5), shape=(5,)), [0.0, 0.0, 5, 0, 5])
+    same(
+        of("Clip/float/sweep0", x, np.float32(-5), np.float32(-0.0), shape=(5,)), [-0.0, -0.0, -0.0, -3, -0.0]
+    )
+    window = np.array([[[1, nan, 2, -0.0, 0.0]]], np.float32)
+    found = of("MaxPool/float/maxpool_1d_default", window, shape=(1, 1, 4))
+    np.testing.assert_array_equal(found, [[[nan, nan, 2, 0]]])
+    assert not np.signbit(found[0, 0, 3])
+    whole = np.array([[[most], [most], [-5]], [[-3], [-3], [-2]], [[1], [2], [5]]])
+    same(of("ReduceMean/int64/sweep0", whole, shape=(3, 1)), [[-2], [-2], [2]])
+    rows = np.array([[2**30, 2**30]], np.int32)
+    same(
+        of("Gemm/int32/sweep1", rows, np.array([[2], [2]], np.int32), np.array([7], np.int32), shape=(1, 1)),
+        [[7]],
+    )
+    same(of("PRelu/float/61x61", x, np.float32(-0.0), shape=(5,)), [-0.0, 0.0, inf, 0.0, 7])
+    channels = np.array([[[1.0], [2.0], [inf], [1.0], [3.0]]])
+    found = of("LRN/float/lrn", channels, shape=(1, 5, 1))[0, :, 0]
+    np.testing.assert_allclose(
+        found[[0, 4]], [1 / (2 + 2e-4 / 3 * 5) ** 0.5, 3 / (2 + 2e-4 / 3 * 10) ** 0.5], rtol=1e-6
+    )
+    np.testing.assert_array_equal(found[1:4], [0, nan, 0])
 
 
 def test_choices_are_read_and_a_line_that_is_none_is_refused(tmp_path: Path) -> None:

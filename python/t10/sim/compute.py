@@ -7,6 +7,7 @@ for it is never read: it lies outside the output.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
@@ -85,9 +86,11 @@ def compute_sub_task(running: Running, positions: AxisSizes, step: int) -> None:
     for cores in core_chunks(plan.n_cores, _elements_per_core(running, box, picked), CHUNK_ELEMENTS):
         arrays = [read(view, chosen, cores) for view, chosen in zip(views, whole, strict=True)]
         piece = _Piece(running, box, cores, arrays)
-        value = _product(piece, running.factors) if running.factors else _general(piece, picked)
+        value, hits = (_product(piece, running.factors), None) if running.factors else _general(piece, picked)
         value = narrowed(value, numpy_dtype(spec.acc_dtype))
-        if spec.combine != "none":
+        if hits is not None:
+            value = np.where(hits, value, read(accumulator, selections[-1], cores))
+        elif spec.combine != "none":
             value = combine_arrays(spec.combine, read(accumulator, selections[-1], cores), value)
         write(accumulator, selections[-1], cores, value)
 
@@ -126,8 +129,11 @@ def _product(piece: _Piece, factors: Factors) -> Array:
         return sum_of_products(values[0], values[1], reduction)
 
 
-def _general(piece: _Piece, picked: set[int]) -> Array:
-    """Return the contributions of any body: evaluated for every point, then combined over the reduction axes."""
+def _general(piece: _Piece, picked: set[int]) -> tuple[Array, Array | None]:
+    """Return the contributions of any body: evaluated for every point, then combined over the reduction axes.
+
+    A sum of one term at most comes with where it has one: it is moved, since adding it to 0 would lose the sign of -0.
+    """
     spec = piece.running.spec
     arrays, conditions, looked_up = _pick(piece, picked)
 
@@ -136,7 +142,9 @@ def _general(piece: _Piece, picked: set[int]) -> Array:
 
     value = narrowed(evaluate(spec.body, arrays, index), numpy_dtype(spec.acc_dtype))
     if spec.combine == "none":
-        return value
+        return value, None
+    if spec.combine == "sum" and picked.issuperset(spec.reduction_axes):
+        return value, reduce(np.logical_and, conditions)
     for axis in spec.reduction_axes:
         inside = None if axis in picked else piece.inside(axis)
         if inside is not None:
@@ -148,7 +156,7 @@ def _general(piece: _Piece, picked: set[int]) -> Array:
     value = np.broadcast_to(value, np.broadcast_shapes(value.shape, tuple(shape)))
     for condition in conditions:
         value = np.where(condition, value, neutral(spec.combine, spec.acc_dtype))
-    return reduce_axes(spec.combine, value, tuple(a + 1 for a in spec.reduction_axes))
+    return reduce_axes(spec.combine, value, tuple(a + 1 for a in spec.reduction_axes)), None
 
 
 def _pick(piece: _Piece, picked: set[int]) -> tuple[list[Array], list[Array], dict[int, Array]]:

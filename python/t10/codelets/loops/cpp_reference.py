@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from t10.codelets.cpp_reference import FLOAT_OPS, cpp_body, cpp_constant, cpp_type
 from t10.codelets.loops.combining import neutral_text
+from t10.codelets.loops.picking import picks_one
 from t10.codelets.nest import Level, Split
 from t10.core.dtypes import is_float, size_bytes
 from t10.core.expression import Combine
@@ -125,6 +126,8 @@ def _point(task: Task, nest: tuple[Level, ...], picked: tuple[int, ...], share: 
     out = f"out[p{len(task.inputs)}]"
     if task.combine == "none":
         effect = f"{out} = {body[-1]};"
+    elif picks_one(task):
+        effect = f"acc = {body[-1]};"
     else:
         effect = f"acc = {combination(task.combine, task.output.dtype, 'acc', f'({body[-1]})')};"
     return [*lines, *body[:-1], effect, *(["}" * len(task.selectors)] if task.selectors else [])]

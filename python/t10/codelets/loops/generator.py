@@ -10,6 +10,7 @@ from t10.codelets.body.expand import expand
 from t10.codelets.body.far import TABLE, write_table
 from t10.codelets.loops import combining, memory
 from t10.codelets.loops.floats import rounded
+from t10.codelets.loops.picking import picks_one
 from t10.codelets.loops.scalar import emit_function
 from t10.codelets.loops.virtual import Bank, Value, VirtualCode, allocate
 from t10.codelets.loops.wide import FRAME_WORDS, Word, low, saturated
@@ -233,6 +234,8 @@ class Generator:
         value = self._emitted(code, task.body, load, index)
         if task.combine == "none":
             memory.store(code, task.output.dtype, value, self._pointer(code, self.out))
+        elif picks_one(task):
+            combining.set_accumulator(code, value, task.output.dtype)
         else:
             combining.accumulate(code, task.combine, value, task.output.dtype)
         lines = self._allocated(code)

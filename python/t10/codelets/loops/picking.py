@@ -18,6 +18,12 @@ def picked_axes(task: Task) -> tuple[int, ...]:
     )
 
 
+def picks_one(task: Task) -> bool:
+    """Return whether a sum has one term at most, which is moved: adding it to 0 would lose the sign of -0."""
+    reduced = set(task.reduction_axes)
+    return task.initial and task.combine == "sum" and bool(reduced) and reduced <= set(picked_axes(task))
+
+
 def inputs_read(function: ScalarFunction) -> frozenset[int]:
     """Return the inputs that a function's result depends on."""
     needed = {function.result}

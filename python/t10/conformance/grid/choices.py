@@ -3,7 +3,8 @@
     ReduceMax/*float*/* extreme: reference: NaN wins, as in Max
 
 A line holds patterns of a case (operator, types, shape) and of the class of values, the side and the reason; the first
-that fits counts. `either` takes both references, `skip` neither: what every side computes is no more than an artefact.
+that fits counts. `decided` takes what `t10.conformance.grid.decided` computes and neither reference, `either` takes
+both, `skip` none: what every side computes is no more than an artefact.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from typing import Literal, cast
 from t10.conformance.expectations import REPOSITORY_LIST
 from t10.errors import InputError
 
-Side = Literal["reference", "runtime", "either", "skip"]
+Side = Literal["reference", "runtime", "decided", "either", "skip"]
 CHOICES = REPOSITORY_LIST.with_name("choices.txt")
-_LINE = re.compile(r"(\S+) (\S+): (reference|runtime|either|skip): (.+)")
+_LINE = re.compile(r"(\S+) (\S+): (reference|runtime|decided|either|skip): (.+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ def read_choices(path: Path = CHOICES) -> tuple[Choice, ...]:
         match = _LINE.fullmatch(line)
         if match is None:
             raise InputError(
-                f"{path}:{number}: expected `OPERATOR/TYPES/SHAPE VALUES: reference|runtime|either|skip: why`"
+                f"{path}:{number}: expected `OPERATOR/TYPES/SHAPE VALUES: reference|runtime|decided|either|skip: why`"
             )
         case, values, side, why = match.groups()
         found.append(Choice(case, values, cast("Side", side), why))

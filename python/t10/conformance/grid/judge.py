@@ -155,7 +155,10 @@ def _executed(
     found: list[list[Finding]] = [[] for _ in cases]
     for kind in value_classes(cases[0], tolerance):
         inputs = [inputs_of(case, kind) for case in cases]
-        due = [Due.of(*each, tolerance, kind) for each in zip(cases, references, inputs, strict=True)]
+        due = [
+            Due.of(case, each, given, tolerance_of(case.structure.operator, _reduction(case)), kind)
+            for case, each, given in zip(cases, references, inputs, strict=True)
+        ]
         given = {prefix(i) + name: array for i, each in enumerate(inputs) for name, array in each.items()}
         given = {name: array for name, array in given.items() if name in taken}
         first: Mapping[str, NDArray[Any]] = {}
@@ -176,6 +179,12 @@ def _executed(
                     outcome, text = each.compared(_of_case(outputs, i), inputs[i], _of_case(first, i), engine)
                 found[i].append(Finding(engine, kind, outcome, text))
     return [tuple(each) for each in found]
+
+
+def _reduction(case: GridCase) -> str:
+    """Return how a scatter combines what hits one place, empty for other operators."""
+    value = case.structure.attributes.get("reduction", b"")
+    return value.decode() if isinstance(value, bytes) else str(value)
 
 
 def _ended(engine: str, kind: str, error: Exception) -> Finding:

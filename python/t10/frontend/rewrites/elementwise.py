@@ -109,17 +109,29 @@ def _bit_cast(site: Site) -> bool:
 def _mod(site: Site) -> bool:
     """Write fmod of floats as the remainder of magnitudes, which is exact; quotients that are rounded lose it."""
     kind = site.kind(0)
-    if kind not in _FLOATS or not site.option("fmod", 0):
+    if kind not in _FLOATS or any(entry.key == _SIGNED for entry in site.node.metadata_props):
         return False
-    x = site.input(0)
-    rest = site.op("Mod", site.op("Abs", x), site.op("Abs", site.input(1)), fmod=0)
-    zero = site.scalar(0, kind)
+    x, y, zero = site.input(0), site.input(1), site.scalar(0, kind)
+    if not site.option("fmod", 0):
+        # What is left over is between 0 and y; where it is a zero, it has the sign of y.
+        rest = _remainder(site, x, y)
+        nothing = site.op("Where", site.op("Less", y, zero), site.scalar(-0.0, kind), zero)
+        site.op("Where", site.op("Equal", rest, zero), nothing, rest, output=site.node.output[0])
+        return True
+    rest = _remainder(site, site.op("Abs", x), site.op("Abs", y))
     is_left = site.op("Less", x, zero)
     signed = site.op("Where", is_left, site.op("Neg", rest), rest)
     # A remainder of zeros, whose sign no comparison sees: x has it.
     is_zero = site.op("And", site.op("Equal", x, zero), site.op("Equal", rest, zero))
     site.op("Where", is_zero, x, signed, output=site.node.output[0])
     return True
+
+
+def _remainder(site: Site, x: str, y: str) -> str:
+    """Write a remainder of which signs of zeros do not count."""
+    rest = site.op("Mod", x, y, fmod=0)
+    site.nodes[-1].metadata_props.add(key=_SIGNED)
+    return rest
 
 
 def _clip(site: Site) -> bool:
@@ -144,6 +156,8 @@ def _sign(site: Site) -> bool:
     return True
 
 
+_SIGNED = "t10.signed"
+"""Metadata of a remainder that is written, with what gives zeros their signs behind it."""
 _FLOATS = (KIND.FLOAT, KIND.FLOAT16, KIND.DOUBLE)
 _SAME_BITS = frozenset(
     {

@@ -37,7 +37,7 @@ def _scatter_elements(site: Site) -> bool:
     if shape is None or places is None or kind not in _TYPES or not shape or not all((*shape, *places)):
         return False
     axis = int(site.option("axis", 0)) % len(shape)
-    inner = KIND.INT32 if kind in _NARROW else kind
+    inner = _inner(site, kind)
     data, updates = (site.cast(site.input(i), inner) if kind != inner else site.input(i) for i in (0, 2))
     region, rests = data, list[tuple[int, str]]()
     for dim, (extent, written) in enumerate(zip(shape, places, strict=True)):
@@ -63,7 +63,7 @@ def _scatter_nd(site: Site) -> bool:
     n_coordinates = places[-1]
     rows, row = prod(shape[:n_coordinates]), prod(shape[n_coordinates:])
     n_updates = prod(places[:-1])
-    inner = KIND.INT32 if kind in _NARROW else kind
+    inner = _inner(site, kind)
     data, updates = (site.cast(site.input(i), inner) if kind != inner else site.input(i) for i in (0, 2))
     line = site.reshape(_linear(site, shape, places), (1, n_updates, 1))
     hit = site.op("Equal", line, _places(site, rows, 3, 0))
@@ -82,7 +82,7 @@ def _tensor_scatter(site: Site) -> bool:
     axis = int(site.option("axis", -2)) % len(shape)
     n_batches, n_rows, n_updates, inside = shape[0], shape[axis], written[axis], prod(shape[axis + 1 :])
     outside = prod(shape[1:axis])
-    inner = KIND.INT32 if kind in _NARROW else kind
+    inner = _inner(site, kind)
     data, updates = (site.cast(site.input(i), inner) if kind != inner else site.input(i) for i in (0, 1))
     row = site.constant(np.arange(n_updates, dtype=np.int32).reshape(1, 1, 1, n_updates, 1))
     if site.input(2):
@@ -95,6 +95,13 @@ def _tensor_scatter(site: Site) -> bool:
     made = _combined(site, site.reshape(data, (n_batches, outside, n_rows, inside)), pairs, inner)
     _give(site, site.reshape(made, shape), kind, inner)
     return True
+
+
+def _inner(site: Site, kind: int) -> int:
+    """Return the type in which updates meet: sums and products of f16 round once."""
+    if kind == KIND.FLOAT16 and str(site.option("reduction", "none")) in ("add", "mul"):
+        return KIND.FLOAT
+    return KIND.INT32 if kind in _NARROW else kind
 
 
 def _linear(site: Site, shape: Shape, places: Shape) -> str:
@@ -132,6 +139,11 @@ def _combined(site: Site, data: str, pairs: _Pairs, kind: int) -> str:
     }[how]
     chosen = site.op("Where", pairs.hit, pairs.updates, site.scalar(start, kind))
     total = site.reduce(operator, chosen, [pairs.axis], keep=False)
+    if how == "add" and kind in (KIND.FLOAT, KIND.FLOAT16, KIND.DOUBLE):
+        # Where nothing hits, the sum is 0, which would make 0 of -0.
+        total = site.op(
+            "Where", site.op("Equal", total, site.scalar(0, kind)), site.scalar(-0.0, kind), total
+        )
     if join:
         return site.op(join, data, total)
     counted = site.op("Where", pairs.hit, site.scalar(1, KIND.INT32), site.scalar(0, KIND.INT32))
