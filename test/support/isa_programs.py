@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import DTypeLike, NDArray
 
 from t10.core.codelet import CodeletKind
-from t10.core.tile import IPU_MEMORY
+from t10.core.tile import IPU_MEMORY, TileMemory
 from t10.isa.assembler import assemble
 from t10.isa.tile import Machine, Registers, Trap
 
@@ -20,9 +20,9 @@ Array = NDArray[Any]
 class Bench:
     """One tile with a program in it. The first label of the program is where workers or the supervisor begin."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, memory: TileMemory = IPU_MEMORY, *, is_counting: bool = False) -> None:
         """Assemble the program, aligned to 8 bytes."""
-        self.machine = Machine(1, assemble(".align 8\n" + text))
+        self.machine = Machine(1, assemble(".align 8\n" + text), memory, is_counting=is_counting)
         self.memory = self.machine.memory(0)
 
     def put(self, address: int, data: Array) -> None:

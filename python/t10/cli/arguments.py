@@ -77,6 +77,7 @@ class Arguments:
     graph: Path | None = None
     stats: bool = False
     exchange: bool = False
+    check: bool = False
     as_json: bool = False
     rows: int | None = None
     plots: bool = True
@@ -303,6 +304,11 @@ def _add_profile(commands: Commands, common: argparse.ArgumentParser) -> None:
         "--exchange",
         action="store_true",
         help="fit the communication model to the exchange simulator instead: phases on the chip, 40 per kind",
+    )
+    profile.add_argument(
+        "--check",
+        action="store_true",
+        help="count the cycles of random sub-tasks from their code, run them, and compare, instead of fitting",
     )
     profile.add_argument("--samples", type=int, help="shapes per class (default: 160), or phases per kind")
     profile.add_argument(

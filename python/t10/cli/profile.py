@@ -14,7 +14,8 @@ from t10.core.graph import Graph
 from t10.cost.classes import OperatorClass, class_of
 from t10.cost.combine import combine_operator
 from t10.driver import Progress, compile
-from t10.errors import UnsupportedOpError
+from t10.errors import UnsupportedOpError, VerifyError
+from t10.profile.check import Checked, check
 from t10.profile.exchange import SAMPLES as EXCHANGE_SAMPLES
 from t10.profile.exchange import fit_exchange, write_exchange_fit
 from t10.profile.model import Profile, profile
@@ -38,6 +39,8 @@ def run_profile(arguments: Arguments) -> int:
     if arguments.exchange:
         return _run_exchange(arguments)
     n_samples = arguments.samples or SAMPLES
+    if arguments.check:
+        return _run_check(arguments, n_samples)
     with progress_bar(quiet=arguments.quiet) as progress:
         classes = _classes(arguments, progress)
         profiles: list[Profile] = []
@@ -60,6 +63,31 @@ def run_profile(arguments: Arguments) -> int:
     if arguments.plot is not None:
         accuracy_picture(profiles, arguments.plot)
         say(console, f"wrote {arguments.plot}")
+    return 0
+
+
+def _run_check(arguments: Arguments, n_samples: int) -> int:
+    """Compare counted with run cycles; raises `VerifyError` where they differ."""
+    with progress_bar(quiet=arguments.quiet) as progress:
+        classes = _classes(arguments, progress)
+        found: list[Checked] = []
+        for number, one in enumerate(classes):
+            progress("check", number, len(classes))
+            found.append(check(one, n_samples, arguments.seed))
+    title = "Cycles of random sub-tasks, counted from their code and run (modelled: no silicon)"
+    table = new_table("kind", "classes", "run", "branch on data", "counted", "counted = run", title=title)
+    for kind in (*sorted({kind_of(each.one) for each in found}), "all"):
+        members = [each for each in found if kind in (kind_of(each.one), "all")]
+        n_run, n_counted = sum(each.n_run for each in members), sum(each.n_counted for each in members)
+        n_right = n_counted - sum(len(each.wrong) for each in members)
+        numbers = (len(members), n_run, n_run - n_counted, n_counted, n_right)
+        table.add_row(kind, *(f"{number:,}" for number in numbers))
+    stdout(quiet=arguments.quiet).print(table)
+    wrong = tuple(f"{each.one.title}: {text}" for each in found for text in each.wrong)
+    if wrong:
+        raise VerifyError(
+            f"{len(wrong)} sub-tasks do not take what is counted: {wrong[0]}", details=wrong[1:]
+        )
     return 0
 
 
@@ -103,9 +131,9 @@ def classes_of(graph: Graph) -> Iterable[OperatorClass]:
 def _by_kind(profiles: list[Profile]) -> Table:
     title = "Errors on held-back shapes (fitted model against the instruction-set simulator)"
     table = new_table("kind", "classes", "shapes", "median", "p99", title=title)
-    kinds = sorted({kind_of(one) for one in profiles})
+    kinds = sorted({kind_of(one.one) for one in profiles})
     for kind in (*kinds, "all"):
-        members = [one for one in profiles if kind in (kind_of(one), "all")]
+        members = [one for one in profiles if kind in (kind_of(one.one), "all")]
         errors = errors_of(members)
         table.add_row(kind, str(len(members)), str(errors.n), f"{errors.median:.2%}", f"{errors.p99:.2%}")
     return table

@@ -20,13 +20,15 @@ using Cycles = nb::ndarray<std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::
 using Memory = nb::ndarray<std::uint8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 // `shape`: base, end, interleaved base, bytes of an element, workers.
-Machine* make(Word base, Words words, Ints lines, Memory memory, std::tuple<Word, Word, Word, Word, int> shape) {
+Machine* make(Word base, Words words, Ints lines, Memory memory, std::tuple<Word, Word, Word, Word, int> shape,
+              bool counts) {
   if (words.shape(1) != 2 + kMostOperands || lines.shape(0) != words.shape(0))
     throw std::invalid_argument("words must be (n, 10) and lines (n,)");
   const auto [begin, end, interleaved_base, element_bytes, n_workers] = shape;
   if (memory.shape(1) != end - begin) throw std::invalid_argument("the memory is as long as its map says");
-  return new Machine(int(memory.shape(0)), Program(base, words.data(), lines.data(), words.shape(0)),
-                     {begin, end, interleaved_base, element_bytes, n_workers}, memory.data());
+  Program program(base, words.data(), lines.data(), words.shape(0));
+  return new Machine(int(memory.shape(0)), std::move(program), {begin, end, interleaved_base, element_bytes, n_workers},
+                     memory.data(), counts);
 }
 
 std::size_t run(Machine& machine, Ints tiles, Addresses entries, Addresses states, bool is_supervisor, Cycles cycles) {

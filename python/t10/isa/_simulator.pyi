@@ -15,11 +15,13 @@ class Machine:
         lines: NDArray[np.int32],
         memory: NDArray[np.uint8],
         shape: tuple[int, int, int, int, int],
+        counts: bool,
     ) -> None:
         """Take an image's words (n, 10) and lines (n,), and the memory (tiles, bytes), which is used in place.
 
         `shape` is the address of the memory's first byte, that after its last, that of the interleaved region, the
-        bytes of a memory element, and the number of workers. Raises ValueError for words that no assembler makes.
+        bytes of a memory element, and the number of workers. One that `counts` runs only what decides how many cycles
+        there are: to branch on data is a trap. Raises ValueError for words that no assembler makes.
         """
 
     def run_vertices(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from t10.isa.instructions import INSTRUCTIONS
@@ -35,6 +36,7 @@ namespace {
 def operations_text() -> str:
     """Return the C++ source: a function per form the simulator executes, and the table of all forms."""
     functions = [_function(number, record) for number, record in enumerate(INSTRUCTIONS) if record.code]
+    functions += [_advancing(number, r) for number, r in enumerate(INSTRUCTIONS) if _advance(r)]
     rows = [_row(number, record) for number, record in enumerate(INSTRUCTIONS)]
     return (
         _HEAD
@@ -45,15 +47,29 @@ def operations_text() -> str:
     )
 
 
-def _function(number: int, record: Instruction) -> str:
-    """Return the function of a form: operands read, code, operands written."""
+def _function(number: int, record: Instruction, name: str = "op", first: int = 0) -> str:
+    """Return the function of a form: operands read, code, operands written. The first operand has number `first`."""
     is_wide = any(operand.kind == "areg_pair" for operand in record.operands)
-    reads = [_read(i, operand, is_wide) for i, operand in enumerate(record.operands)]
-    writes = [_write(i, operand, record) for i, operand in enumerate(record.operands) if operand.role != "in"]
+    numbered = list(enumerate(record.operands, first))
+    reads = [_read(i, operand, is_wide) for i, operand in numbered]
+    writes = [_write(i, operand, record) for i, operand in numbered if operand.role != "in"]
     return (
-        f"void op_{number}([[maybe_unused]] Context& c, [[maybe_unused]] const std::int32_t* o)"
+        f"void {name}_{number}([[maybe_unused]] Context& c, [[maybe_unused]] const std::int32_t* o)"
         f" {{  // {record.syntax}\n" + "".join(reads) + f"  {record.code}\n" + "".join(writes) + "}\n"
     )
+
+
+def _advance(record: Instruction) -> str:
+    """Return what a load or store that steps on does to its delta; "" for all others."""
+    steps = record.group in ("load", "store") and record.mnemonic.endswith("step")
+    return record.code.split(";")[1].strip() + ";" if steps else ""
+
+
+def _advancing(number: int, record: Instruction) -> str:
+    """Return the function of a form that only steps on."""
+    at = len(record.operands) - 2
+    step = replace(record, operands=record.operands[at:], code=_advance(record))
+    return _function(number, step, "advance", at)
 
 
 def _read(i: int, operand: OperandRecord, is_wide: bool) -> str:
@@ -103,6 +119,8 @@ def _row(number: int, record: Instruction) -> str:
         record.mode != "supervisor",
         record.mode != "worker",
         record.group == "control",
+        record.group in ("system", "exchange"),
+        record.group == "store",
         record.can_repeat,
     )
     operands = ", ".join(
@@ -110,7 +128,8 @@ def _row(number: int, record: Instruction) -> str:
         for operand in record.operands
     )
     return (
-        f'    {{"{record.mnemonic}", {f"op_{number}" if record.code else "nullptr"}, {record.slots}, '
+        f'    {{"{record.mnemonic}", {f"op_{number}" if record.code else "nullptr"}, '
+        f"{f'advance_{number}' if _advance(record) else 'nullptr'}, {record.slots}, "
         + ", ".join(str(flag).lower() for flag in flags)
         + f", {len(record.operands)}, {{{operands}}}}},\n"
     )

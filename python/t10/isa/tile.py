@@ -60,6 +60,8 @@ class Machine:
         image: Image,
         memory: TileMemory = IPU_MEMORY,
         bytes_of_tiles: NDArray[np.uint8] | None = None,
+        *,
+        is_counting: bool = False,
     ) -> None:
         """Load the image; raises `InputError` where it was made for other records or does not fit the memory."""
         if n_forms() != len(INSTRUCTIONS):
@@ -86,6 +88,7 @@ class Machine:
             lines,
             self.memories,
             (memory.base, memory.end, memory.interleaved_base, memory.element_bytes, N_WORKERS),
+            is_counting,
         )
         self.set_options()
 

@@ -1,9 +1,13 @@
-"""What a task takes on one tile: its codelet, assembled, executed instruction by instruction on made-up data."""
+"""What a task takes on one tile: its codelet, assembled, and counted or executed on made-up data.
+
+Counting executes only what decides where control goes: no floats, and loops that come back as they were at once. It
+gives the cycles of a run wherever code does not branch on data; there the codelet is run.
+"""
 
 from __future__ import annotations
 
 import struct
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -16,7 +20,7 @@ from t10.core.task import Task, TaskOperand
 from t10.core.tile import ADDRESS_BITS, ALIGNMENT_BYTES, IPU_MEMORY, OVERREAD_BYTES
 from t10.emit.link import assembled, stack_bytes
 from t10.isa.image import Image
-from t10.isa.tile import Machine
+from t10.isa.tile import Machine, Trap
 
 CODE_BYTES = 0x8000
 MEMORY = replace(
@@ -29,7 +33,10 @@ It has room for all operands of the largest sub-task in elements of their own.
 STATE = MEMORY.base + CODE_BYTES
 SCRATCH = STATE + 0x1000
 STACK_TOP = MEMORY.interleaved_base - OVERREAD_BYTES
+CODE_MEMORY = replace(MEMORY, end=MEMORY.interleaved_base)
+"""Code, state, scratch and stacks of it: an address beyond is an operand's, and what is read there is data."""
 KEPT_MACHINES = 64
+KEPT_COUNTERS = 1024
 
 
 def cycles_of(task: Task, offsets_bytes: tuple[int, ...] = ()) -> int | None:
@@ -38,6 +45,36 @@ def cycles_of(task: Task, offsets_bytes: tuple[int, ...] = ()) -> int | None:
     Operands lie in memory elements of their own in the interleaved region, at offsets of less than 16 bytes in them.
     Raises `UnsupportedOpError` for what no codelet computes.
     """
+    placed = _placed(task, offsets_bytes)
+    if placed is None:
+        return None
+    counted = _counted(placed)
+    return _run(task, placed) if counted is None else counted
+
+
+def counted_cycles(task: Task, offsets_bytes: tuple[int, ...] = ()) -> int | None:
+    """Return the cycles of a task as `cycles_of` does, None where only a run can tell: code branches on data."""
+    placed = _placed(task, offsets_bytes)
+    return None if placed is None else _counted(placed)
+
+
+def run_cycles(task: Task, offsets_bytes: tuple[int, ...] = ()) -> int | None:
+    """Return the cycles of a task as `cycles_of` does, from a run of every instruction."""
+    placed = _placed(task, offsets_bytes)
+    return None if placed is None else _run(task, placed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """A task as code, the addresses of its operands, and the words of its vertex."""
+
+    compiled: Compiled
+    addresses: tuple[int, ...]
+    state: bytes
+
+
+def _placed(task: Task, offsets_bytes: tuple[int, ...]) -> _Placed | None:
+    """Return a task where it lies; None where it does not fit a tile."""
     addresses = _addresses(task)
     if addresses is None:
         return None
@@ -47,14 +84,32 @@ def cycles_of(task: Task, offsets_bytes: tuple[int, ...] = ()) -> int | None:
         return None
     if offsets_bytes:
         addresses = [address + more for address, more in zip(addresses, offsets_bytes, strict=True)]
-    machine, image = _machine(compiled.codelet)
-    memory = machine.memory(0)
-    for number, (operand, address) in enumerate(zip(task.inputs, addresses, strict=False)):
-        _fill(memory, task, operand, address, number)
-    words = [_word(word, addresses, scratch) for word in compiled.words]
+    state = b"".join(_word(word, addresses, scratch) for word in compiled.words)
+    return _Placed(compiled, tuple(addresses), state)
+
+
+def _counted(placed: _Placed) -> int | None:
+    """Return the cycles of a vertex, None where its code reads what it works on to decide how to go on."""
+    try:
+        return _vertex(*_counter(placed.compiled.codelet), placed)
+    except Trap:
+        return None
+
+
+def _run(task: Task, placed: _Placed) -> int:
+    """Return the cycles of a vertex that works on made-up data."""
+    machine, image = _machine(placed.compiled.codelet)
+    for number, (operand, address) in enumerate(zip(task.inputs, placed.addresses, strict=False)):
+        _fill(machine.memory(0), task, operand, address, number)
+    return _vertex(machine, image, placed)
+
+
+def _vertex(machine: Machine, image: Image, placed: _Placed) -> int:
+    """Run or count a vertex, its state written first."""
     at = STATE - MEMORY.base
-    memory[at : at + 4 * len(words)] = np.frombuffer(b"".join(words), np.uint8)
-    return machine.run_vertex(0, image.symbols[compiled.codelet.entry], STATE, compiled.codelet.kind)
+    machine.memory(0)[at : at + len(placed.state)] = np.frombuffer(placed.state, np.uint8)
+    codelet = placed.compiled.codelet
+    return machine.run_vertex(0, image.symbols[codelet.entry], STATE, codelet.kind)
 
 
 def codelet_of(task: Task) -> Compiled:
@@ -65,13 +120,31 @@ def codelet_of(task: Task) -> Compiled:
 @lru_cache(maxsize=KEPT_MACHINES)
 def _machine(codelet: Codelet) -> tuple[Machine, Image]:
     """Return a tile with a codelet's code in it."""
-    image = assembled((codelet,), MEMORY)
+    image = _image(codelet)
     machine = Machine(1, image, MEMORY)
+    _set_stacks(machine, codelet)
+    return machine, image
+
+
+@lru_cache(maxsize=KEPT_COUNTERS)
+def _counter(codelet: Codelet) -> tuple[Machine, Image]:
+    """Return a tile that counts a codelet's cycles and has no memory for operands."""
+    image = _image(codelet)
+    machine = Machine(1, image, CODE_MEMORY, is_counting=True)
+    _set_stacks(machine, codelet)
+    return machine, image
+
+
+@lru_cache(maxsize=KEPT_COUNTERS)
+def _image(codelet: Codelet) -> Image:
+    return assembled((codelet,), MEMORY)
+
+
+def _set_stacks(machine: Machine, codelet: Codelet) -> None:
     worker = codelet.stack_bytes if codelet.kind == "multi" else 0
     machine.set_options(
         stack_top=STACK_TOP, worker_stack_bytes=-(-worker // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
     )
-    return machine, image
 
 
 def _addresses(task: Task) -> list[int] | None:

@@ -48,7 +48,7 @@ def profile(one: OperatorClass, n_samples: int, seed: int = SEED) -> Profile | N
     found: list[tuple[AxisSizes, int, str, bool]] = []
     try:
         for number, box in enumerate((*boxes, *further)):
-            task = _task(one, box)
+            task = task_of(one, box)
             measured = cycles_of(task)
             if measured is not None:
                 is_test = number < len(boxes) and number % TEST_EVERY == TEST_EVERY - 1
@@ -68,7 +68,8 @@ def profile(one: OperatorClass, n_samples: int, seed: int = SEED) -> Profile | N
     return Profile(one, table, cycles, predicted(one.variants(table), model, len(table)), is_test, model)
 
 
-def _task(one: OperatorClass, box: AxisSizes) -> Task:
+def task_of(one: OperatorClass, box: AxisSizes) -> Task:
+    """Return the task of a class's step over a box, its operands as they lie best."""
     if one.step == "epilogue":
         return epilogue(one.spec, box)
     return sub_task(one.spec, box, initial=one.step == "sub_task")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from t10.core.atomic import replaced_file
+from t10.cost.classes import OperatorClass
 from t10.profile.model import Profile
 from t10.profile.table import errors_of
 
@@ -27,7 +28,7 @@ def accuracy_picture(profiles: Sequence[Profile], path: Path) -> None:
     axes = figure.add_subplot()
     by_kind: dict[str, list[Profile]] = {}
     for one in profiles:
-        by_kind.setdefault(kind_of(one), []).append(one)
+        by_kind.setdefault(kind_of(one.one), []).append(one)
     low, high = 1e9, 1.0
     for kind, members in sorted(by_kind.items()):
         measured = np.concatenate([p.cycles[p.is_test] for p in members])
@@ -51,8 +52,8 @@ def accuracy_picture(profiles: Sequence[Profile], path: Path) -> None:
         )
 
 
-def kind_of(one: Profile) -> str:
-    """Return the kind of operator a profile is of."""
-    if one.one.step == "epilogue":
+def kind_of(one: OperatorClass) -> str:
+    """Return the kind of operators of a class."""
+    if one.step == "epilogue":
         return "epilogue"
-    return "product" if one.one.matrix is not None else one.one.spec.kind
+    return "product" if one.matrix is not None else one.spec.kind

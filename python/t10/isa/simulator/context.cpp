@@ -70,6 +70,13 @@ void Context::bad_address(Word address, Word size) const {
   throw Trap(Cause::kInvalidAddress, why, address);
 }
 
+std::uint8_t* Context::outside(Word address, Word size) const {
+  static thread_local std::uint8_t nothing[16];
+  if (!is_counting || (address - memory_base) % size != 0) bad_address(address, size);
+  was_outside = true;
+  return nothing;
+}
+
 void Context::conflict(Word first, Word second) const {
   throw Trap(Cause::kConflict, "accesses at " + hex(first) + " and " + hex(second) + " are in one memory bank", first);
 }

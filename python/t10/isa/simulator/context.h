@@ -44,6 +44,9 @@ struct Context {
   int n_workers = 0;
   Word overflow16 = kLargest16;
   WriteWatch* watch = nullptr;
+  // Where cycles are counted: memory elsewhere is none of the counter's, and what is read there is data.
+  bool is_counting = false;
+  mutable bool was_outside = false;
 
   float even[16];  // AACC[2i]
   float odd[16];   // AACC[2i + 1], each half of it turned by `head`
@@ -76,12 +79,13 @@ struct Context {
 
   // Memory. Errors are out of line: none of it costs where nothing is wrong.
   [[noreturn]] void bad_address(Word address, Word size) const;
+  std::uint8_t* outside(Word address, Word size) const;  // counting: what lies elsewhere is data
   [[noreturn]] void conflict(Word first, Word second) const;
   [[noreturn]] void shared_word(Word address) const;
 
   std::uint8_t* at(Word address, Word size) const {
     const Word offset = address - memory_base;
-    if (offset > memory_bytes - size || (offset & (size - 1)) != 0) bad_address(address, size);
+    if (offset > memory_bytes - size || (offset & (size - 1)) != 0) return outside(address, size);
     return memory + offset;
   }
   Word load8(Word address) const { return *at(address, 1); }

@@ -3,6 +3,7 @@
 #include "machine.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 
 namespace t10::isa {
@@ -38,8 +39,8 @@ struct Cursor {
   Word remaining = 0;
 };
 
-Machine::Machine(int n_tiles, Program program, const TileShape& shape, std::uint8_t* memory)
-    : shape_(shape), program_(std::move(program)), tiles_(std::size_t(n_tiles)) {
+Machine::Machine(int n_tiles, Program program, const TileShape& shape, std::uint8_t* memory, bool is_counting)
+    : shape_(shape), is_counting_(is_counting), program_(is_counting ? program.slice() : std::move(program)), tiles_(std::size_t(n_tiles)) {
   const Word element = shape.element_bytes;
   if (shape.n_workers < 1 || shape.n_workers > kMostWorkers || shape.end < shape.base || element < 16 ||
       (element & (element - 1)) != 0)
@@ -54,6 +55,7 @@ Machine::Machine(int n_tiles, Program program, const TileShape& shape, std::uint
     std::uint8_t* bytes = memory + std::size_t(number) * shape.memory_bytes();
     const auto connect = [&](Context& context, int worker) {
       context.connect(shape, bytes);
+      context.is_counting = is_counting_;
       context.weights = &tile.weights;
       context.tile = &tile;
       context.worker = worker;
@@ -132,6 +134,98 @@ void Machine::run_worker(Context& c, Word address) {
   }
 }
 
+// Registers that hold data (`tainted`), after an instruction of a slice. Data that decides anything is a trap.
+inline void follow(const Context& c, const Entry& entry, Word& tainted) {
+  const bool is_data = (tainted & entry.reads) != 0;
+  if (is_data && (entry.is_control || (entry.stores && !c.was_outside)))
+    throw Trap(Cause::kInvalidOperation, text_of(entry) + " depends on data");
+  const bool makes = is_data || entry.reads_floats || c.was_outside;
+  tainted = (tainted & ~Word(entry.makes)) | (makes ? entry.makes : 0) | (is_data ? entry.changes : 0);
+  c.was_outside = false;
+}
+
+// The same of a slice. A loop that comes back as it was, but for its counter, is taken at once.
+void Machine::count_worker(Context& c, Word address) {
+  struct Turn {
+    const Entry* at = nullptr;
+    Word counter;
+    std::int64_t slots;
+    std::int64_t n_stores;
+    std::array<Word, 12> registers;
+  };
+  std::array<Turn, 16> turns;
+  const Entry* entry = nullptr;
+  std::int64_t slots = 0;
+  std::int64_t n_stores = 0;
+  Word tainted = 0;
+  const auto act = [&](const Entry& one) {
+    one.main(c, one.main_operands);
+    n_stores += one.stores && !c.was_outside ? 1 : 0;
+    if (tainted != 0 || c.was_outside || one.reads_floats) follow(c, one, tainted);
+  };
+  try {
+    entry = entry_at(address);
+    for (;;) {
+      slots += entry->slots;
+      if (!entry->is_control) {
+        if (entry->main != nullptr) act(*entry);
+        entry += entry->words;
+        continue;
+      }
+      c.action = Action::kNone;
+      c.following = program_.address_of(entry + entry->words);
+      act(*entry);
+      switch (c.action) {
+        case Action::kNone: entry += entry->words; break;
+        case Action::kJump: {
+          check_limit(slots * shape_.n_workers);
+          const Entry* target = entry_at(c.target);
+          if (entry->counts_alone) {
+            Turn& turn = turns[std::size_t(entry - program_.begin()) % turns.size()];
+            const Word counter = Word(entry->main_operands[0]);
+            bool is_same = turn.at == entry && turn.counter == c.m[counter] + 1 && turn.n_stores == n_stores;
+            for (Word n = 0; is_same && n < 12; n++)
+              is_same = n == counter || (target->live >> n & 1) == 0 || turn.registers[n] == c.m[n];
+            if (is_same) {
+              slots += (slots - turn.slots) * (std::int64_t(c.m[counter]) + 1);
+              check_limit(slots * shape_.n_workers);
+              c.m[counter] = 0;
+              turn.at = nullptr;
+              entry += entry->words;
+              break;
+            }
+            turn = {entry, c.m[counter], slots, n_stores, {}};
+            std::copy(c.m, c.m + 12, turn.registers.begin());
+          }
+          entry = target;
+          break;
+        }
+        case Action::kExit: c.slots = slots; return;
+        case Action::kRepeat: {
+          if (!entry->repeat_checked) bad_repeat();
+          const Entry* first = entry + entry->words;
+          const Entry* last = first + 2 * c.n_bundles;
+          std::int64_t body = 0;
+          bool is_empty = true;
+          for (const Entry* e = first; e != last; e += 2) {
+            body += e->slots;
+            is_empty = is_empty && e->main == nullptr;
+          }
+          slots += body * c.count;
+          check_limit(slots * shape_.n_workers);
+          for (Word i = is_empty ? 0 : c.count; i != 0; i--)
+            for (entry = first; entry != last; entry += 2)
+              if (entry->main != nullptr) act(*entry);
+          entry = last;
+        }
+      }
+    }
+  } catch (Trap& trap) {
+    c.slots = slots;
+    locate(trap, c, entry);
+  }
+}
+
 // One bundle of a worker; returns whether it goes on.
 bool Machine::step(Context& c, Cursor& cursor) {
   const Entry* entry = cursor.at;
@@ -190,7 +284,7 @@ void Machine::launch(Tile& tile, Word entry, Word state, Word stride_words) {
   if (options.round_robin || trace) {
     run_stepped(tile, entry);
   } else {
-    for (Context& worker : tile.workers) run_worker(worker, entry);
+    for (Context& worker : tile.workers) is_counting_ ? count_worker(worker, entry) : run_worker(worker, entry);
   }
   std::int64_t least = tile.workers[0].slots;
   std::int64_t most = least;
@@ -226,6 +320,7 @@ const Entry* Machine::supervise(Tile& tile, const Entry* entry, std::int64_t* re
   c.action = Action::kNone;
   c.following = program_.address_of(entry + entry->words);
   execute(c, *entry);
+  if (c.was_outside) throw Trap(Cause::kInvalidOperation, text_of(*entry) + " depends on data");
   if (trace) write_trace(c, entry, issue);
   bundles_ += 1;
   tile.now = std::max(tile.now, issue + 1);

@@ -41,8 +41,8 @@ struct Options {
 class Machine {
  public:
   // `memory` is n_tiles * shape.memory_bytes() bytes that outlive the machine. Throws std::invalid_argument for a shape
-  // of no tile.
-  Machine(int n_tiles, Program program, const TileShape& shape, std::uint8_t* memory);
+  // of no tile. A machine that counts runs a slice of the program; memory elsewhere holds data, which no branch may read.
+  Machine(int n_tiles, Program program, const TileShape& shape, std::uint8_t* memory, bool is_counting = false);
 
   // Runs one vertex; returns its cycles. Throws Trap.
   std::int64_t run_vertex(int tile, Word entry, Word state, VertexKind kind);
@@ -68,6 +68,7 @@ class Machine {
  private:
   std::int64_t run_supervisor(Tile& tile, Word entry, Word state);
   void run_worker(Context& worker, Word entry);
+  void count_worker(Context& worker, Word entry);
   void run_stepped(Tile& tile, Word entry);
   bool step(Context& worker, struct Cursor& cursor);
   const Entry* supervise(Tile& tile, const Entry* entry, std::int64_t* ready);
@@ -77,6 +78,7 @@ class Machine {
   void check_limit(std::int64_t cycles) const;
 
   TileShape shape_;
+  bool is_counting_;
   Program program_;
   std::vector<Tile> tiles_;
   std::vector<std::uint8_t> writers_;

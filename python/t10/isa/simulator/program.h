@@ -24,11 +24,14 @@ constexpr int kMostOperands = 8;
 struct Form {
   const char* mnemonic;
   Operation operation;
+  Operation advance;  // of a load or store that steps on: only its step; else null
   std::uint8_t slots;
   bool is_aux;
   bool for_worker;
   bool for_supervisor;
   bool is_control;
+  bool is_system;
+  bool is_store;
   bool can_repeat;
   int n_operands;
   OperandInfo operands[kMostOperands];
@@ -58,6 +61,12 @@ struct Entry {
   bool repeat_checked = false;  // rpt: the body keeps the rules
   bool waits_for_workers = false;  // sync
   bool waits_for_weights = false;  // ld64putcs, ld128putcs
+  // Of a slice:
+  bool counts_alone = false;  // brnzdec: its loop runs the same whatever its counter says
+  bool stores = false;
+  bool reads_floats = false;
+  std::uint16_t live = 0;  // bit n: $mn is read from here on
+  std::uint16_t reads = 0, makes = 0, changes = 0;  // registers read, written, read and written
 };
 
 class Program {
@@ -77,6 +86,9 @@ class Program {
     return &entries_[index];
   }
   int line_of(Word address) const;
+
+  // The program without what decides neither where control goes nor when (slice.cpp).
+  Program slice() const;
 
   // Words of data: address and value.
   const std::vector<std::pair<Word, Word>>& data() const { return data_; }

@@ -1,0 +1,117 @@
+"""Cycles counted from a codelet's code are those of a run, whatever its operands hold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+from support.isa_programs import Bench
+
+from t10.core.tile import IPU_MEMORY
+from t10.profile.check import check
+from t10.profile.table import classes_of_table
+
+CLASSES = classes_of_table()
+BOXES = 8
+OPERANDS = 0x70000
+KNOWN = replace(IPU_MEMORY, end=OPERANDS)
+"""What counting knows: what lies behind it is data."""
+
+
+@pytest.mark.parametrize("number", range(len(CLASSES)))
+def test_what_is_counted_is_what_a_run_takes(number: int) -> None:
+    found = check(CLASSES[number], BOXES, seed=11)
+    assert not found.wrong
+    assert found.n_counted or found.one.spec.selectors or not found.n_run
+
+
+def _bench(text: str, *, is_counting: bool = False) -> Bench:
+    """Return a tile whose workers have a few words of stack."""
+    bench = Bench(text, KNOWN if is_counting else IPU_MEMORY, is_counting=is_counting)
+    bench.machine.set_options(stack_top=OPERANDS, worker_stack_bytes=16)
+    return bench
+
+
+class _Loops:
+    """Random nests of loops that step through operands, spill counters, and now and then look at what they count."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = Random(seed)
+        self.n_labels = 0
+
+    def text(self) -> str:
+        """Return a program; pointers are $m0 and $m1, counters from $m4 on."""
+        state = (
+            "ld32 $m0, $mvertex_base, $mzero, 0\n mov $m1, $m0\n setzi $m2, 0\n add $m8, $mworker_base, -16"
+        )
+        return f"ENTRY: {state}\n{self.block(0)} exitz $mzero\n"
+
+    def block(self, depth: int) -> str:
+        return "".join(self.rng.choice(self.PARTS)(self, depth) for _ in range(self.rng.randint(1, 4)))
+
+    def straight(self, depth: int) -> str:
+        del depth
+        lines = (
+            "ld32step $a0, $mzero, $m0+=, 1",
+            "{ st32step $a0, $mzero, $m1+=, 1 ; f32add $a1, $a0, $a0 }",
+            "add $m2, $m2, 3",
+            "st32 $m2, $m8, $mzero, 0",
+            "ld32 $m2, $m8, $mzero, 0",
+            "ld32 $m3, $m0, $mzero, 0",
+            "atom $m3, $a0",
+            "f32sqrt $a2, $a1",
+            "and $m2, $m2, 7",
+        )
+        return "".join(f" {line}\n" for line in self.rng.choices(lines, k=self.rng.randint(1, 3)))
+
+    def loop(self, depth: int) -> str:
+        if depth == 3:
+            return self.straight(depth)
+        label, counter = self.label(), f"$m{4 + depth}"
+        masked = f"mov {counter}, $m2\n and {counter}, {counter}, 3"
+        trips = self.rng.choice((f"setzi {counter}, {self.rng.randint(0, 5)}", masked))
+        looked = f" add $m2, $m2, {counter}\n" if self.rng.random() < 0.3 else ""
+        return f" {trips}\n{label}:\n{self.block(depth + 1)}{looked} brnzdec {counter}, {label}\n"
+
+    def repeat(self, depth: int) -> str:
+        del depth
+        step = self.rng.choice(("add $m2, $m2, 1", "ld32step $a0, $mzero, $m0+=, 1"))
+        return f" .align 8\n {{ rpt {self.rng.randint(0, 6)}, 0 ; fnop }}\n {{ {step} ; fnop }}\n"
+
+    def branch(self, depth: int) -> str:
+        label = self.label()
+        return (
+            f" and $m3, $m2, {self.rng.choice((1, 3))}\n brz $m3, {label}\n{self.straight(depth)}{label}:\n"
+        )
+
+    def label(self) -> str:
+        self.n_labels += 1
+        return f"L{self.n_labels}"
+
+    PARTS = (straight, straight, loop, loop, repeat, branch)
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_loops_are_counted_as_they_run(seed: int) -> None:
+    text = _Loops(seed).text()
+    assert _bench(text, is_counting=True).run(OPERANDS) == _bench(text).run(OPERANDS)
+
+
+def test_a_branch_on_what_is_read_from_operands_is_not_counted() -> None:
+    load = "ENTRY: ld32 $m0, $mvertex_base, $mzero, 0\n ld32 $m1, $m0, $mzero, 0\n"
+    end = " brz $m1, 1f\n nop\n1: exitz $mzero\n"
+    for text in (
+        load + end,
+        load + " add $m1, $m1, 1\n" + end,
+        f"ENTRY: f32add $a0, $a0, $a0\n atom $m1, $a0\n{end}",
+    ):
+        assert "depends on data" in str(_bench(text, is_counting=True).trap(OPERANDS))
+
+
+def test_data_that_is_spilled_and_decides_is_not_counted() -> None:
+    text = (
+        "ENTRY: ld32 $m0, $mvertex_base, $mzero, 0\n ld32 $m1, $m0, $mzero, 0\n st32 $m1, $mvertex_base, $mzero, 1\n"
+        " ld32 $m2, $mvertex_base, $mzero, 1\n1: brnzdec $m2, 1b\n exitz $mzero\n"
+    )
+    assert "depends on data" in str(_bench(text, is_counting=True).trap(OPERANDS))
