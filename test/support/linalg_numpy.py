@@ -36,7 +36,7 @@ BINARY: dict[str, Callable[[Array, Array], Array]] = {
     "arith.minimumf": np.minimum, "arith.maxnumf": np.fmax, "arith.minnumf": np.fmin, "arith.maxsi": np.maximum,
     "arith.minsi": np.minimum, "arith.andi": np.bitwise_and, "arith.ori": np.bitwise_or, "arith.xori": np.bitwise_xor,
     "math.powf": np.power, "arith.divsi": lambda a, b: np.trunc(a / b).astype(a.dtype), "arith.remsi": np.fmod,
-    "arith.remf": np.fmod,
+    "arith.remf": np.fmod, "arith.shli": np.left_shift, "arith.shrsi": np.right_shift,
     "math.fpowi": np.power, "arith.floordivsi": np.floor_divide,
 }  # fmt: skip
 CASTS = frozenset(

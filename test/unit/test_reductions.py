@@ -96,6 +96,16 @@ def test_padding_adds_nothing_to_products_of_sums() -> None:
         )
 
 
+def test_squares_of_f16_are_rounded_before_they_are_summed() -> None:
+    # Above 2048 every second integer is an f16; products of two operands are not rounded, these are.
+    ops = (ScalarOp("arith.mulf", (0, 0), "f16"), ScalarOp("arith.extf", (1,), "f32"))
+    rows = specs.row_reduce(3, 7, "sum")
+    output = replace(rows.output, dtype="f32")
+    spec = replace(rows, body=ScalarFunction(1, ops, 2), output=output, epilogue=None)
+    plans = (plan_of(spec, (3, 1)),)
+    check_simulators(scheduled(specs.one_operator_graph(spec), plans, chip_of(3)), chip_of(3), low=50)
+
+
 @pytest.mark.parametrize("dtype", ["f16", "f32"])
 def test_padding_of_what_is_read_in_place_does_not_count(dtype: str) -> None:
     # Nothing writes what follows the columns of a; it holds NaNs.

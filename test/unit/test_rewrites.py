@@ -251,16 +251,27 @@ def test_ranges_are_found_with_zero_in_them(x: list[float]) -> None:
     agree(model(node, inputs, {"y": (2, None), "s": (1, None), "z": (2, None)}), inputs)
 
 
-@pytest.mark.parametrize(("dtype", "zero"), [(np.uint8, 0), (np.uint8, 255), (np.int8, -128), (np.int8, 127)])
-@pytest.mark.parametrize("is_constant", [True, False])
-def test_long_sums_of_integers_are_exact(dtype: Any, zero: int, is_constant: bool) -> None:
-    far = np.iinfo(dtype).max if zero <= 0 else np.iinfo(dtype).min
-    a, b = (np.abs(far - RANDOM.integers(0, 3, shape)).astype(dtype) if far >= 0 else
-            (far + RANDOM.integers(0, 3, shape)).astype(dtype) for shape in ((2, 601), (601, 2)))  # fmt: skip
-    zeros = {"za": dtype(zero), "zb": dtype(zero)}
-    inputs = {"a": a, "b": b} | ({} if is_constant else {name: np.array(z) for name, z in zeros.items()})
+@pytest.mark.parametrize(
+    ("dtype", "zero", "is_constant"),
+    [(np.uint8, 0, True), (np.uint8, 255, True), (np.int8, 127, True), (np.int8, -128, False)],
+)
+def test_long_sums_of_integers_are_exact(dtype: Any, zero: int, is_constant: bool, tmp_path: Path) -> None:
+    ends = np.iinfo(dtype)
+    far = (
+        ends.max - RANDOM.integers(0, 3, (4, 601))
+        if zero <= 0
+        else ends.min + RANDOM.integers(0, 3, (4, 601))
+    )
+    inputs, zeros = {"a": far.astype(dtype), "b": far.T.astype(dtype)}, {"za": dtype(zero), "zb": dtype(zero)}
+    due = (far - zero) @ (far - zero).T
+    assert (due > 2**24).all()
+    assert (due.astype(np.float32) != due).any()
+    inputs |= {} if is_constant else {name: np.array(value) for name, value in zeros.items()}
     node = helper.make_node("MatMulInteger", ["a", "b", "za", "zb"], ["y"])
-    agree(model(node, inputs, {"y": (6, None)}, **(zeros if is_constant else {})), inputs)
+    of = model(node, inputs, {"y": (6, [4, 4])}, **(zeros if is_constant else {}))
+    (tmp_path / "m.onnx").write_bytes(of.SerializeToString())
+    found = t10.compile(tmp_path / "m.onnx", chip="test-4").run(inputs)["y"]
+    np.testing.assert_array_equal(found, due)
 
 
 def test_scales_are_multiplied_before_they_are_divided() -> None:
@@ -278,7 +289,7 @@ def test_scales_are_multiplied_before_they_are_divided() -> None:
         "zy": np.int8(0),
     }
     node = helper.make_node("QLinearMatMul", ["a", "sa", "za", "b", "sb", "zb", "sy", "zy"], ["y"])
-    agree(model(node, inputs, {"y": (3, None)}, **constants), inputs)
+    agree(model(node, inputs, {"y": (3, None)}, 18, **constants), inputs)
 
 
 def test_blocks_of_scales_are_as_long_as_they_must_be() -> None:

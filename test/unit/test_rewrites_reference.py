@@ -301,3 +301,13 @@ def test_rows_without_length_stay_zero_when_normalized(p: int) -> None:
     node = helper.make_node("LpNormalization", ["x"], ["y"], p=p)
     found = computed(model(node, {"x": x}, TensorProto.FLOAT, x.shape), {"x": x})
     np.testing.assert_allclose(found, x / [[1], [7 if p == 1 else 5]], rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int32])
+@pytest.mark.parametrize("direction", ["LEFT", "RIGHT"])
+def test_shifts_by_the_width_or_more_leave_the_sign(dtype: Any, direction: str) -> None:
+    width = 8 * np.dtype(dtype).itemsize
+    inputs = {"x": np.array([-8, 8, -1, -8], dtype), "n": np.array([width, width + 1, 100, -1], dtype)}
+    node = helper.make_node("BitShift", ["x", "n"], ["y"], direction=direction)
+    found = computed(model(node, inputs, helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), (4,)), inputs)
+    assert found.tolist() == ([0, 0, 0, 0] if direction == "LEFT" else [-1, 0, -1, -1])
