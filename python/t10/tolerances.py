@@ -68,8 +68,10 @@ TOLERANCES: dict[str, Tolerance] = {
     "Pow": Tolerance("rounded", 134, 1),
     "Softplus": Tolerance("rounded", 8, 2),
     "Softsign": Tolerance("rounded", 4, 2),
-    "Gelu": Tolerance("summed", 8, 2),
+    "Gelu": Tolerance("summed", 4, 1),
+    # The slope is a number of f16, as in ONNX Runtime; the reference multiplies by one in double.
     "LeakyRelu": Tolerance("rounded", 0, 1),
+    # States are stored in f16 after every step; 4 ulp do not do for GRU.
     **dict.fromkeys(("GRU", "LSTM", "RNN"), Tolerance("composed", 64, 32)),
     **dict.fromkeys(
         (
