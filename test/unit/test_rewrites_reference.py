@@ -241,6 +241,20 @@ def test_the_previewed_attention_is_its_function_body() -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("kind", [np.uint8, np.int32])
+@pytest.mark.parametrize("attributes", [{"is_causal": 1}, {"left_window_size": 1}, {}])
+def test_a_mask_of_integers_is_that_of_floats(kind: Any, attributes: Any) -> None:
+    """The function body of ONNX makes integers of -infinity, which wrap or are 0."""
+    inputs = {name: draw(1, 2, 4, 8) for name in "qkv"}
+    inputs["m"] = (np.arange(16).reshape(4, 4) * 5 % 9 - (0 if kind is np.uint8 else 4)).astype(kind)
+    node = helper.make_node("Attention", list("qkvm"), ["y"], **attributes)
+    plain = {**inputs, "m": inputs["m"].astype(np.float32)}
+    of = [model(node, given, TensorProto.FLOAT, (1, 2, 4, 8)) for given in (plain, inputs)]
+    reference: Any = ReferenceEvaluator(of[0])
+    (expected,) = reference.run(None, plain)
+    np.testing.assert_allclose(computed(of[1], inputs), expected, rtol=1e-5, atol=1e-5)
+
+
 def test_only_the_shape_of_what_a_shape_is_taken_of_counts() -> None:
     """The pads decide how long the padded rows are, the rows themselves do not."""
     nodes = [

@@ -19,6 +19,10 @@ EXPANDED = frozenset(
     }
 )  # fmt: skip
 """ONNX function operators that the lowering does not know, or lowers worse than their bodies."""
+_INTEGERS = frozenset(
+    onnx.TensorProto.DataType.Value(name)
+    for name in ("INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64")
+)
 PREVIEWED = ("ai.onnx.preview", "FlexAttention")
 """The operator of ONNX's preview domain that is a function; its opset says what domain its body is written in."""
 
@@ -47,6 +51,7 @@ def _inlined(model: Any, operators: frozenset[str]) -> Any:
         return model
     _type_constants(model)
     _state_defaults(model, present)
+    _convert_masks(model)
     model = inliner.inline_selected_functions(model, present, inline_schema_functions=True)
     _forget_absent(model)
     return model
@@ -71,6 +76,27 @@ def _type_constants(model: Any) -> None:
             model.graph.value_info.append(info)
     # It asks for the type of an operand that is left out, too, and makes no use of it.
     model.graph.value_info.append(onnx.helper.make_tensor_value_info("", onnx.TensorProto.FLOAT, []))
+
+
+def _convert_masks(model: Any) -> None:
+    """Convert masks of integers that Attention adds: its body makes integers of -infinity, whose sums wrap."""
+    kinds = {
+        value.name: value.type.tensor_type.elem_type
+        for value in (*model.graph.input, *model.graph.value_info)
+    }
+    nodes: list[Any] = []
+    for node in model.graph.node:
+        mask = node.input[3] if node.op_type == "Attention" and len(node.input) > 3 else ""
+        if kinds.get(mask) in _INTEGERS and kinds.get(node.input[0]):
+            node.input[3] = f"{next(name for name in node.output if name)}.mask"
+            to = kinds[node.input[0]]
+            nodes.append(onnx.helper.make_node("Cast", [mask], [node.input[3]], name=node.input[3], to=to))
+            known = next(v for v in (*model.graph.input, *model.graph.value_info) if v.name == mask)
+            model.graph.value_info.add().CopyFrom(known)
+            model.graph.value_info[-1].name = node.input[3]
+            model.graph.value_info[-1].type.tensor_type.elem_type = to
+        nodes.append(node)
+    replace_all(model.graph.node, nodes)
 
 
 def _forget_absent(model: Any) -> None:
