@@ -13,12 +13,8 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from t10.conformance.grid.structures import (
-    Input,
-    Structure,
-    formals_of,
-    structures_by_operator,
-)
+from t10.conformance.grid.structure import Input, Structure, formals_of
+from t10.conformance.grid.structures import structures_by_operator
 from t10.conformance.grid.values import POSITIVE, ValueClass, draw, positive
 
 GRID = "grid"
@@ -110,9 +106,9 @@ class GridPack:
 
 def packs(cases: Iterable[GridCase]) -> tuple[GridPack, ...]:
     """Return cases by operator and types, at most `_MOST_PACKED` in each, ordered by a hash of their names."""
-    groups: dict[str, list[GridCase]] = {}
+    groups: dict[tuple[str, bool], list[GridCase]] = {}
     for case in cases:
-        groups.setdefault(case.name.rpartition("/")[0], []).append(case)
+        groups.setdefault((case.name.rpartition("/")[0], case.structure.is_variation), []).append(case)
     found = [
         GridPack(tuple(group[i : i + _MOST_PACKED]), is_on_host=group[i].seed // 8 % HOST_EVERY == 0)
         for group in groups.values()
@@ -152,7 +148,8 @@ def operators_without_cases() -> tuple[str, ...]:
 def _of_operator(schema: Any, structures: list[Structure]) -> Iterator[GridCase]:
     tried_once: set[str] = set()
     for structure in structures:
-        for types, result in _assignments(schema, structure):
+        assignments = _assignments(schema, structure)
+        for types, result in _few(assignments) if structure.is_variation else assignments:
             label = _label([*types.values(), *([result] if result else [])])
             others = {*types.values(), *([result] if result else [])} - set(NUMERIC)
             if others:
@@ -161,8 +158,16 @@ def _of_operator(schema: Any, structures: list[Structure]) -> Iterator[GridCase]
                 tried_once |= others
             name = f"{GRID}/{schema.name}/{label}/{structure.label}"
             case = GridCase(name, structure, types, result, schema.since_version)
-            if structure is structures[0] or label in _FLOATS or case.seed % _EVERY == 0:
+            is_first = structure is structures[0] or structure.is_variation or not types
+            if is_first or label in _FLOATS or case.seed % _EVERY == 0:
                 yield case
+
+
+def _few(assignments: Iterable[tuple[dict[str, str], str]]) -> list[tuple[dict[str, str], str]]:
+    """Return the first types with `float` and the first with `int32`; of others the very first."""
+    every = list(assignments)
+    found = [next((each for each in every if kind in each[0].values()), None) for kind in ("float", "int32")]
+    return [each for each in found if each is not None] or every[:1]
 
 
 def _label(types: list[str]) -> str:

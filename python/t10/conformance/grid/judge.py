@@ -134,8 +134,11 @@ def value_classes(case: GridCase, tolerance: Tolerance) -> Iterator[ValueClass]:
     """Yield the classes of values that a case is tried with.
 
     Sums of floats over their whole range depend on the order of summation as a whole: they are tried with small
-    numbers, and with specials among small numbers.
+    numbers, and with specials among small numbers. Variations of attributes move numbers: small ones tell.
     """
+    if case.structure.is_variation:
+        yield "small"
+        return
     has_float = any("float" in name or name == "double" for name in case.types.values())
     in_order = tolerance.kind in ("summed", "composed") and has_float
     for kind in VALUE_CLASSES:

@@ -29,6 +29,7 @@ class References:
         self._is_cast_to_half = case.structure.operator in ("Cast", "CastLike") and case.name.split("/")[
             2
         ].endswith("-float16")
+        self._masks = {f"x{i}" for i, e in enumerate(case.structure.inputs) if e and e.formal == "attn_mask"}
         self._model = build(case, promoted=self.is_promoted)
         self._session: Any = None
         self._plain = build(case)
@@ -38,6 +39,9 @@ class References:
         if self._is_cast_to_half:
             return {"y0": inputs["x0"].astype(np.float64)}
         wide = {name: self._widened(array, absolute=absolute) for name, array in inputs.items()}
+        for name in self._masks & wide.keys():  # the evaluator makes an integer of -infinity
+            if wide[name].dtype.kind in "iu":
+                wide[name] = wide[name].astype(np.float64)
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")

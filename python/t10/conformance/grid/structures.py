@@ -2,20 +2,20 @@
 
 An operator's structures are those of its node tests in the onnx package. Where all inputs are data of one shape, or
 broadcast to one, the shapes of `_SHAPES` join them: 1s, primes, sizes that split over cores. Operators with structure
-of their own get more from `SWEEPS`.
+of their own get more from `SWEEPS`; values of attributes that none of these have follow (`varied`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from onnx import helper
 
 from t10.conformance.cases import Case, load_cases
+from t10.conformance.grid.attributes import varied
+from t10.conformance.grid.structure import Input, Structure, formals_of
 from t10.conformance.grid.sweeps import SWEEPS, Shape
 from t10.conformance.grid.values import POSITIVE
 
@@ -66,28 +66,6 @@ _SHAPES: tuple[tuple[Shape, Shape], ...] = (
 """Of a first input and of all others; the first is large enough that every pair of extremes meets."""
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
-    """One input: its formal name and type in the schema, its shape, and its values where they are structural."""
-
-    formal: str
-    type_name: str
-    shape: Shape
-    value: NDArray[Any] | None = field(default=None, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Structure:
-    """A node without element types; an input that is left out is None."""
-
-    operator: str
-    label: str
-    inputs: tuple[Input | None, ...]
-    n_outputs: int
-    attributes: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    is_elementwise: bool = False
-
-
 def structures_by_operator(schemas: Mapping[str, Any]) -> dict[str, list[Structure]]:
     """Return the structures of every operator of ONNX's own domain that is not one of control flow."""
     found: dict[str, list[Structure]] = {}
@@ -100,13 +78,9 @@ def structures_by_operator(schemas: Mapping[str, Any]) -> dict[str, list[Structu
             found.setdefault(operator, []).append(structure)
     for operator, schema in schemas.items():
         tests = _different(found.get(operator, []))
-        found[operator] = [*_broadcast(tests), *_swept(operator, schema), *tests[:_MOST_TESTS]]
+        chosen = [*_broadcast(tests), *_swept(operator, schema), *tests[:_MOST_TESTS]]
+        found[operator] = [*chosen, *varied(schema, tests, chosen)]
     return found
-
-
-def formals_of(schema: Any, n: int) -> list[Any]:
-    """Return the formal of every one of n inputs; the last may stand for many."""
-    return [schema.inputs[min(i, len(schema.inputs) - 1)] for i in range(n)]
 
 
 def _is_structural(formal: Any) -> bool:

@@ -73,6 +73,19 @@ _SLICES = tuple(
 _LOOK_UPS = (
     Sweep(((13, 7),), {"axis": 0}, {"indices": (np.arange(21).reshape(3, 7) * 5 % 13).astype(np.int64)}),
 )
+
+
+def _recurrent(n_gates: int, **attributes: int) -> tuple[Sweep, ...]:
+    """Return a cell of one and of two directions, of 4 steps, 2 rows, 5 inputs and 3 states."""
+    return tuple(
+        Sweep(
+            ((4, 2, 5), (n, 3 * n_gates, 5), (n, 3 * n_gates, 3), (n, 6 * n_gates)),
+            {"hidden_size": 3, "direction": direction, **attributes},
+        )
+        for n, direction in ((1, "reverse"), (2, "bidirectional"))
+    )
+
+
 _SUMS_ALONG = (Sweep(((3, 17),), {}, {"axis": np.array(1, np.int64)}),)
 
 SWEEPS: Mapping[str, tuple[Sweep, ...]] = {
@@ -96,6 +109,11 @@ SWEEPS: Mapping[str, tuple[Sweep, ...]] = {
         Sweep(((1, 61), (61, 32), (32,))),
     ),
     "ConvTranspose": (Sweep(((1, 3, 5, 7), (3, 4, 3, 3)), {"strides": [2, 2], "pads": [1, 1, 1, 1]}),),
+    "DepthToSpace": tuple(Sweep(((2, 18, 4, 5),), {"blocksize": 3, "mode": mode}) for mode in ("CRD", "DCR")),
+    "SpaceToDepth": (Sweep(((2, 5, 6, 9),), {"blocksize": 3}),),
+    "RNN": _recurrent(1),
+    "GRU": _recurrent(3, linear_before_reset=1),
+    "LSTM": _recurrent(4),
     "Transpose": (Sweep(((3, 7, 16),), {"perm": [2, 0, 1]}), Sweep(((61, 61),), {"perm": [1, 0]})),
     "Concat": (Sweep(((3, 1, 5), (3, 7, 5), (3, 16, 5)), {"axis": 1}),),
     "Reshape": (Sweep(((61, 16),), {}, _ints(shape=(4, 61, 4))),),
