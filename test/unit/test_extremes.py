@@ -247,3 +247,41 @@ def test_powers_of_integers_are_cut(tmp_path: Path) -> None:
         tmp_path, [("Pow", ["x", "y"], ["z"], {})], {"x": x, "y": y}, is_planned_only=True
     )
     check(found, {"z": np.array([1, 3, 5, -27], np.int32)})
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "is_planned_only"),
+    [
+        (
+            np.array([-0.3254, -945e-6, 0.5, 3], np.float16),
+            np.array([-1e-38, 3e6, 0.1, 2], np.float32),
+            False,
+        ),
+        (np.array([-2, -1e-30, 9, -3], np.float32), np.array([-2e-308, 3e300, 0.5, 3]), True),
+        (
+            np.array([-1e-38, -2, -1, -np.inf], np.float32),
+            np.array([2**32 - 1, 31, 2**24 + 1, 3], np.uint32),
+            False,
+        ),
+    ],
+)
+def test_exponents_are_not_rounded_to_the_type_of_the_base(
+    tmp_path: Path, x: Any, y: Any, is_planned_only: bool
+) -> None:
+    with np.errstate(all="ignore"):
+        wanted = np.power(x.astype(np.float64), y.astype(np.float64)).astype(x.dtype)
+    _, found = on_every_engine(
+        tmp_path, [("Pow", ["x", "y"], ["z"], {})], {"x": x, "y": y}, is_planned_only=is_planned_only
+    )
+    check(found, {"z": wanted})
+
+
+@pytest.mark.parametrize("exponent", [0.1, 0.5, 3.0])
+def test_a_constant_exponent_in_f64_takes_no_f64(tmp_path: Path, exponent: float) -> None:
+    """What rounds to f32 within its accuracy is computed in it, on every engine."""
+    x = np.array([1, 4, 0.25, 9], np.float32)
+    _, found = on_every_engine(
+        tmp_path, [("Pow", ["x", "y"], ["z"], {})], {"x": x}, {"y": np.array(exponent)}
+    )
+    for outputs in found.values():
+        np.testing.assert_allclose(outputs["z"], x**exponent, rtol=1e-6)

@@ -235,12 +235,24 @@ def _as_float(site: Site, x: str, to: int, output: str = "") -> str:
 
 
 def _power(site: Site) -> bool:
-    """Write a float to the power of an integer as one to the power of a float; integers to one of bytes in int32."""
+    """Write a float to the power of an integer as one to the power of a float; integers to one of bytes in int32.
+
+    Single precision makes odd words even: the sign of the result is that of the word itself.
+    """
     kind, exponent = site.kind(0), site.input(1)
     if kind not in _FLOATS:
         return _widened(site)
-    exponent = _as_float(site, exponent, kind) if site.kind(1) == KIND.UINT32 else site.cast(exponent, kind)
-    site.op("Pow", site.input(0), exponent, output=site.node.output[0])
+    if site.kind(1) != KIND.UINT32:
+        site.op("Pow", site.input(0), site.cast(exponent, kind), output=site.node.output[0])
+        return True
+    inner = KIND.FLOAT if kind == KIND.FLOAT16 else kind
+    x, zero, one = site.cast(site.input(0), inner), site.scalar(0, inner), _word(site, 1)
+    power = site.op("Pow", site.op("Abs", x), _as_float(site, exponent, inner))
+    even = site.op("Mul", _shifted_right(site, exponent, 1), _word(site, 2))
+    is_odd = site.op("Equal", site.op("Sub", exponent, even), one)
+    is_below = site.op("Or", site.op("Less", x, zero), site.op("Less", site.op("Reciprocal", x), zero))
+    signed = site.op("Where", site.op("And", is_odd, is_below), site.op("Neg", power), power)
+    site.cast(signed, kind, output=site.node.output[0])
     return True
 
 

@@ -159,6 +159,7 @@ def _sign(site: Site) -> bool:
 _SIGNED = "t10.signed"
 """Metadata of a remainder that is written, with what gives zeros their signs behind it."""
 _FLOATS = (KIND.FLOAT, KIND.FLOAT16, KIND.DOUBLE)
+_WIDTHS: dict[int, int] = {KIND.FLOAT16: 16, KIND.FLOAT: 32, KIND.DOUBLE: 64}
 _SAME_BITS = frozenset(
     {
         *((KIND.INT8, KIND.UINT8), (KIND.UINT8, KIND.INT8), (KIND.UINT32, KIND.INT32)),
@@ -175,6 +176,28 @@ def _cut_power(site: Site) -> bool:
     power = site.op("Pow", *(site.cast(site.input(place), KIND.DOUBLE) for place in (0, 1)))
     site.cast(power, kind, output=site.node.output[0])
     return True
+
+
+def _mixed_power(site: Site) -> bool:
+    """Compute the power of a float by a wider one in that type: torch-mlir rounds the exponent first."""
+    kind, own, given = site.kind(0), site.kind(1), site.constant_input(1)
+    if own == KIND.DOUBLE and given is not None and _is_alike(given):
+        own = KIND.FLOAT
+    if kind not in _WIDTHS or _WIDTHS.get(own, 0) <= _WIDTHS[kind]:
+        return False
+    power = site.op("Pow", *(site.cast(site.input(place), own) for place in (0, 1)))
+    site.cast(power, kind, output=site.node.output[0])
+    return True
+
+
+def _is_alike(exponents: NDArray[Any]) -> bool:
+    """Return whether exponents are as finite, zero, whole and even in f32 as they are."""
+    with np.errstate(over="ignore"):
+        narrow = exponents.astype(np.float32).astype(np.float64)
+    if not (np.isfinite(exponents) & np.isfinite(narrow) & ((exponents == 0) == (narrow == 0))).all():
+        return False
+    wide, rounded = (np.where(x == np.trunc(x), np.fmod(x, 2), 0.5) for x in (exponents, narrow))
+    return bool((wide == rounded).all())
 
 
 def _einsum(site: Site) -> bool:
@@ -217,7 +240,7 @@ def _power(site: Site) -> bool:
             hint="cast the base to a float before it",
         )
     if kind not in _WHOLE or (given is None and site.kind(1) not in _WHOLE):
-        return _cut_power(site)
+        return _cut_power(site) or _mixed_power(site)
     inner = _WHOLE[kind]
     x = site.cast(site.input(0), inner)
     if given is not None and given.size == 1 and shape is not None and given.ndim <= len(shape):
