@@ -119,6 +119,19 @@ def test_automatic_padding_counts_elements_alone(auto_pad: str, tmp_path: Path) 
     np.testing.assert_allclose(found, [[expected]], rtol=1e-6)
 
 
+@pytest.mark.parametrize("case", ["last-window-in-padding", "1d", "3d"])
+def test_a_window_of_nothing_but_infinity_has_it_in_f64(case: str, tmp_path: Path) -> None:
+    """Padding is below every number."""
+    shape, windows = CASES[case]
+    model = _model("MaxPool", shape, windows)
+    model.graph.input[0].type.tensor_type.elem_type = TensorProto.DOUBLE
+    model.graph.output[0].type.tensor_type.elem_type = TensorProto.DOUBLE
+    onnx.save(model, tmp_path / "m.onnx")
+    found = t10.compile(tmp_path / "m.onnx", chip="test-16").run({"x": np.full(shape, -np.inf)})
+    assert found["y"].size > 1
+    assert (found["y"] == -np.inf).all()
+
+
 @pytest.mark.parametrize("operator", ["MaxPool", "AveragePool", "AveragePool-with-padding"])
 @pytest.mark.parametrize("opset", [11, 18])
 def test_shapes_of_old_opsets_are_inferred_right(operator: str, opset: int, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from t10.frontend.pool_windows import windows_of
 from t10.frontend.rewrites.site import KIND, Rule, Shape, Site
 
 MOST_ENTRIES = 1 << 22
@@ -58,6 +59,8 @@ def _max_pool(site: Site) -> bool:
     """Write a MaxPool whose places are read, too."""
     shape, kernel = site.shape(0), site.option("kernel_shape", None)
     kind = site.kind(0)
+    if shape is not None and kernel and not site.output(1) and kind == KIND.DOUBLE:
+        return _max_pool_of_doubles(site, shape)
     if shape is None or not kernel or not site.output(1) or kind not in _POOLED:
         return False
     inner, rank = _POOLED[kind], len(kernel)
@@ -92,6 +95,20 @@ def _max_pool(site: Site) -> bool:
     planes = np.arange(shape[0] * shape[1], dtype=np.int32).reshape(*shape[:2], 1) * n_places
     whole = site.op("Add", first, site.constant(planes))
     site.reshape(site.cast(whole, KIND.INT64), (*shape[:2], *out), output=site.output(1))
+    return True
+
+
+def _max_pool_of_doubles(site: Site, shape: Shape) -> bool:
+    """Pad with -infinity first: torch-mlir pads with the least finite number, which is larger."""
+    windows = windows_of(site.node, shape[2:])
+    pads = [0, 0, *(axis.low for axis in windows), 0, 0, *(axis.reach for axis in windows)]
+    if not any(pads) or min(pads) < 0:
+        return False
+    padded = site.op("Pad", site.input(0), site.constant(pads, np.int64), site.scalar(-np.inf, KIND.DOUBLE))
+    site.op(
+        "MaxPool", padded, output=site.node.output[0], kernel_shape=[axis.kernel for axis in windows],
+        strides=[axis.stride for axis in windows], dilations=[axis.dilation for axis in windows],
+    )  # fmt: skip
     return True
 
 
