@@ -16,6 +16,9 @@ from onnx import TensorProto, helper, numpy_helper
 from support.engines import by_runtime, on_every_engine, on_simulators
 from support.quantized_models import IMAGE, KINDS, TOKENS, WIDTH, Kind, residual_network, transformer_block
 
+import t10
+from t10.errors import UnsupportedOpError
+
 Array = NDArray[Any]
 QUANTUM = 1
 
@@ -121,3 +124,20 @@ def test_networks_as_poplar_programs(of: Any, tmp_path: Path) -> None:
     shape = IMAGE if of is residual_network else (TOKENS, WIDTH)
     inputs = {"x": np.random.default_rng(7).standard_normal(shape).astype(np.float32)}
     check(on_every_engine(model, inputs, tmp_path), by_runtime(model, inputs), QUANTUM)
+
+
+@pytest.mark.parametrize("kind", [TensorProto.INT16, TensorProto.UINT16])
+def test_numbers_of_16_bits_are_refused_by_the_operator_that_makes_them(kind: int, tmp_path: Path) -> None:
+    node = helper.make_node("QuantizeLinear", ["x", "scale"], ["y"], name="narrow", output_dtype=kind)
+    graph = helper.make_graph(
+        [node],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [3])],
+        [helper.make_tensor_value_info("y", kind, [3])],
+        [numpy_helper.from_array(np.array(0.1, np.float32), "scale")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    path = tmp_path / "m.onnx"
+    path.write_bytes(model.SerializeToString())
+    with pytest.raises(UnsupportedOpError, match="'narrow': QuantizeLinear makes 'y' of 16 bits"):
+        t10.compile(path, chip="test-16")

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from t10.errors import UnsupportedOpError
 from t10.frontend.rewrites.site import KIND, Rule, Shape, Site
 
 RANGES: dict[int, tuple[int, int]] = {
@@ -96,6 +97,12 @@ def _quantize(site: Site) -> bool:
 
 def _saturated(site: Site, quotient: str, zero: str, kind: int, output: str) -> None:
     """Write a rounded quotient, moved by a zero point, as an integer of a type that it may be out of the range of."""
+    if kind in (KIND.INT16, KIND.UINT16):
+        raise UnsupportedOpError(
+            f"{site.node.op_type} makes {site.node.output[0]!r} of 16 bits (expected int8 or uint8)",
+            operator=site.node.name or site.stem,
+            hint="quantise to one of these",
+        )
     rounded = site.op("Round", quotient)
     moved = site.op("Add", rounded, zero) if zero else rounded
     low, high = RANGES[kind]
