@@ -31,10 +31,12 @@ class Trial:
 
     def __str__(self) -> str:
         """Return where the inputs come from, in words."""
-        if self.reach is None:
-            return "the given inputs"
-        refused = f" ({'; '.join(self.refused)})" if self.refused else ""
-        return f"seed {self.seed}: {self.reach}{refused}"
+        return "the given inputs" if self.reach is None else f"seed {self.seed}: {self.reach}"
+
+    @property
+    def story(self) -> str:
+        """Return the same, and what was tried before it."""
+        return f"{self} ({'; '.join(self.refused)})" if self.refused else str(self)
 
 
 def trials(

@@ -212,7 +212,7 @@ def _tell(
     say(console, f"{executable.chip.name}: {'; '.join([*parts, _source(arguments)])}")
     for trial in tried:
         if trial.reach is not None:
-            say(console, f"  {trial}")
+            say(console, f"  {trial.story}")
     if arguments.prove:
         say(console, PROVED)
 
