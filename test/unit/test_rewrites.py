@@ -86,6 +86,27 @@ def test_recurrent_operators(operator: str, direction: str, lengths: tuple[int, 
     agree(model(node, inputs, {"y": (1, None), "last": (1, None)}, opset=14), inputs)
 
 
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("Affine", {"activation_alpha": [0.5]}),
+        ("ScaledTanh", {"activation_alpha": [0.5], "activation_beta": [2.0]}),
+    ],
+)
+def test_activations_whose_numbers_have_no_default_state_them(
+    name: str, given: dict[str, list[float]]
+) -> None:
+    inputs = {"x": draw(2, 2, 4), "w": draw(1, 3, 4), "r": draw(1, 3, 3)}
+    for options in (given, {}):
+        node = helper.make_node("RNN", list(inputs), ["y"], hidden_size=3, activations=[name], **options)
+        of = model(node, inputs, {"y": (1, None)}, opset=14)
+        if options:
+            import_proto(onnx.ModelProto.FromString(of.SerializeToString()), source="m")
+            continue
+        with pytest.raises(UnsupportedOpError, match=rf"RNN activates by {name.lower()} without"):
+            import_proto(onnx.ModelProto.FromString(of.SerializeToString()), source="m")
+
+
 @settings(max_examples=8)
 @given(
     group=st.integers(1, 2),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from t10.errors import UnsupportedOpError
 from t10.frontend.rewrites.site import Site
 
 _DEFAULTS = {"RNN": ("Tanh",), "GRU": ("Sigmoid", "Tanh"), "LSTM": ("Sigmoid", "Tanh", "Tanh")}
@@ -14,15 +15,16 @@ _PLAIN = {
     "softsign": "Softsign",
     "softplus": "Softplus",
 }
-_ALPHAS = {
-    "affine": 1.0,
+_ALPHAS: dict[str, float | None] = {
+    "affine": None,
     "leakyrelu": 0.01,
     "thresholdedrelu": 1.0,
-    "scaledtanh": 1.0,
+    "scaledtanh": None,
     "hardsigmoid": 0.2,
     "elu": 1.0,
 }
-_BETAS = {"affine": 0.0, "scaledtanh": 1.0, "hardsigmoid": 0.5}
+_BETAS: dict[str, float | None] = {"affine": 0.0, "scaledtanh": None, "hardsigmoid": 0.5}
+"""Numbers that are left out; None where ONNX states none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,8 @@ class Activation:
 def activations(site: Site, n_directions: int) -> tuple[Activation, ...] | None:
     """Return the activations of all directions of a node, None if there is one that ONNX does not know.
 
-    More may be given than are used: the default that ONNX states for an RNN is for two directions.
+    More may be given than are used: the default that ONNX states for an RNN is for two directions. Raises
+    `UnsupportedOpError` for one whose numbers are left out and have no default.
     """
     default = _DEFAULTS[site.node.op_type] * n_directions
     given = site.option("activations", None)
@@ -68,5 +71,11 @@ def activations(site: Site, n_directions: int) -> tuple[Activation, ...] | None:
         # The numbers are listed for those activations alone that have any.
         alpha = alphas.pop(0) if name in _ALPHAS and alphas else _ALPHAS.get(name, 0.0)
         beta = betas.pop(0) if name in _BETAS and betas else _BETAS.get(name, 0.0)
+        if alpha is None or beta is None:
+            raise UnsupportedOpError(
+                f"{site.node.op_type} activates by {name} without numbers of it, for which ONNX states no default",
+                operator=site.node.name or site.stem,
+                hint="state activation_alpha and activation_beta",
+            )
         found.append(Activation(name, float(alpha), float(beta)))
     return tuple(found)
