@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from t10.codelets.body.allocate import Lifetime, place
 from t10.codelets.body.pipeline import Dependences, Pipeline
@@ -36,7 +37,9 @@ def straight(
     `pinned` registers live before and after, `live` ones after. Raises `Unselectable` where registers do not suffice
     even one by one.
     """
-    for times in (*(_early(instructions, window) for window in WINDOWS), list(range(len(instructions)))):
+    dependences = Dependences(instructions)
+    early = (_early(instructions, dependences, window) for window in WINDOWS)
+    for times in chain(early, [list(range(len(instructions)))]):
         lifetimes = _lifetimes(instructions, times, pinned, live)
         placement = place(lifetimes, max(times, default=0) + 2, free)
         if placement is not None:
@@ -45,8 +48,7 @@ def straight(
     raise Unselectable("more values than registers")
 
 
-def _early(instructions: Sequence[Instruction], window: int) -> list[int]:
-    dependences = Dependences(instructions)
+def _early(instructions: Sequence[Instruction], dependences: Dependences, window: int) -> list[int]:
     taken: tuple[set[int], set[int]] = (set(), set())
     times: list[int] = []
     for i, instruction in enumerate(instructions):
