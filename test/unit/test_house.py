@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,9 @@ MAX_FUNCTION_LINES = 60
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|NotImplementedError|mark\.skip|mark\.xfail|XFAIL)\b")
 ONE_MACHINE = re.compile(r"(^|[^.a-zA-Z])/(work|tmp|root|home)/[a-z.]|\.\./shared")
 BARE_IGNORE = re.compile(r"# *noqa(?!: *[A-Z]+[0-9]+)|# *type: *ignore|# *pyright: *ignore(?!\[)")
+
+
+MODELS = {".onnx", ".npz", ".mlir", ".safetensors"}
 
 
 def _files(*suffixes: str) -> Iterator[Path]:
@@ -75,3 +79,10 @@ def test_no_path_of_one_machine() -> None:
 
 def test_ignore_comments_name_their_rule() -> None:
     assert _hits(BARE_IGNORE, ".py", ".pyi") == []
+
+
+def test_no_model_is_left_in_the_root() -> None:
+    found = subprocess.run(
+        ["git", "ls-files", ":(glob)*"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert not [name for name in found.stdout.splitlines() if Path(name).suffix in MODELS]
