@@ -34,7 +34,7 @@ _NO_FLAGS = frozenset(
 )
 """Integers of a default 0 or 1 that are counts, types or places, or that no reference takes."""
 _NO_CHOICES = frozenset({"equation", "pattern", "delimiter", "locale", "value_string"})
-"""Strings that are no choice of one of several."""
+"""Strings that may be anything: there are no values to go through."""
 _MOST_SETTINGS = 24
 """Structures that are made of others by replacing attributes, per operator."""
 

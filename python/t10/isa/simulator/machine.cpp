@@ -29,6 +29,22 @@ inline void execute(Context& c, const Entry& entry) {
              "rpt: the body must begin at a multiple of 8 and hold only bundles, without control or system instructions");
 }
 
+// The body of an rpt: its bundles, the slots of one pass, and whether a slice has left anything of it to do.
+struct Repeated {
+  Repeated(const Entry* repeat, Word n_bundles) : first(repeat + repeat->words), last(first + 2 * n_bundles) {
+    if (!repeat->repeat_checked) bad_repeat();
+    for (const Entry* entry = first; entry != last; entry += 2) {
+      slots += entry->slots;
+      acts = acts || entry->main != nullptr;
+    }
+  }
+
+  const Entry* first;
+  const Entry* last;
+  std::int64_t slots = 0;
+  bool acts = false;
+};
+
 }  // namespace
 
 // A worker between two bundles.
@@ -115,16 +131,12 @@ void Machine::run_worker(Context& c, Word address) {
           break;
         case Action::kExit: c.slots = slots; return;
         case Action::kRepeat: {
-          if (!entry->repeat_checked) bad_repeat();
-          const Entry* first = entry + entry->words;
-          const Entry* last = first + 2 * c.n_bundles;
-          std::int64_t body = 0;
-          for (const Entry* e = first; e != last; e += 2) body += e->slots;
-          slots += body * c.count;
+          const Repeated body(entry, c.n_bundles);
+          slots += body.slots * c.count;
           check_limit(slots * shape_.n_workers);
           for (Word i = c.count; i != 0; i--)
-            for (entry = first; entry != last; entry += 2) execute(c, *entry);
-          entry = last;
+            for (entry = body.first; entry != body.last; entry += 2) execute(c, *entry);
+          entry = body.last;
         }
       }
     }
@@ -202,21 +214,13 @@ void Machine::count_worker(Context& c, Word address) {
         }
         case Action::kExit: c.slots = slots; return;
         case Action::kRepeat: {
-          if (!entry->repeat_checked) bad_repeat();
-          const Entry* first = entry + entry->words;
-          const Entry* last = first + 2 * c.n_bundles;
-          std::int64_t body = 0;
-          bool is_empty = true;
-          for (const Entry* e = first; e != last; e += 2) {
-            body += e->slots;
-            is_empty = is_empty && e->main == nullptr;
-          }
-          slots += body * c.count;
+          const Repeated body(entry, c.n_bundles);
+          slots += body.slots * c.count;
           check_limit(slots * shape_.n_workers);
-          for (Word i = is_empty ? 0 : c.count; i != 0; i--)
-            for (entry = first; entry != last; entry += 2)
+          for (Word i = body.acts ? c.count : 0; i != 0; i--)
+            for (entry = body.first; entry != body.last; entry += 2)
               if (entry->main != nullptr) act(*entry);
-          entry = last;
+          entry = body.last;
         }
       }
     }
