@@ -33,10 +33,10 @@ from t10.arrays import read_arrays  # noqa: E402 - needs the path above
 from t10.backend import Lowered, lowered, run_on_host, write_program  # noqa: E402 - needs the path above
 from t10.chip import load_chip  # noqa: E402 - needs the path above
 from t10.codelets.compile import compile_task  # noqa: E402 - needs the path above
+from t10.codelets.image import assembled  # noqa: E402 - needs the path above
 from t10.core.device import DeviceProgram  # noqa: E402 - needs the path above
 from t10.driver import Executable, compile  # noqa: E402 - needs the path above
 from t10.emit.exchange_code import exchange_code_bytes  # noqa: E402 - needs the path above
-from t10.emit.link import assembled  # noqa: E402 - needs the path above
 from t10.emit.lower import lower  # noqa: E402 - needs the path above
 from t10.random_inputs import random_inputs  # noqa: E402 - needs the path above
 from t10.reference import compare, default_tolerance, run_onnx_runtime, split_reference  # noqa: E402 - needs the path above

@@ -47,7 +47,8 @@ def lowered(executable: Executable) -> Lowered:
     Raises `UnsupportedOpError` for what no codelet computes, naming the operator, and `InfeasiblePlanError` where the
     model was planned without regard to its program, which finds no room.
     """
-    from t10.emit.link import assembled, linked
+    from t10.codelets.image import assembled
+    from t10.emit.link import linked
 
     with users_codelets(executable):
         program = linked(executable.parts or lowered_parts(executable), executable.plan, executable.chip)
@@ -102,7 +103,7 @@ def shipped(program: Path, chip: ChipSpec) -> Lowered:
 
     Raises `InputError` with file and place for what is missing or wrong there.
     """
-    from t10.emit.link import stack_bytes
+    from t10.codelets.image import stack_bytes
     from t10.emit.poplar.codelets_text import SIMULATOR
     from t10.emit.poplar.description import PROGRAM_FILE, read_program
     from t10.isa.assembler import assemble

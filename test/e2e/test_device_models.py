@@ -13,8 +13,9 @@ from support.device_ir import plain, through_ir
 
 from t10.arrays import read_arrays
 from t10.backend import Lowered, lowered, write_program
+from t10.codelets.image import ASSEMBLY_HEADER
 from t10.driver import Executable, compile
-from t10.emit.link import ASSEMBLY_HEADER, check_fits
+from t10.emit.link import check_fits
 from t10.emit.poplar.program_text import program_text
 from t10.emit.poplar.tables import Tables
 from t10.isa.assembler import assemble

@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from support import reference
 from t10.chip import ChipSpec, load_chip
+from t10.codelets.image import assembled
 from t10.core.dtypes import numpy_dtype
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.graph import Graph, TensorValue
 from t10.core.plan import CostedPlan, OperatorPlan
 from t10.core.schedule import ModulePlan
 from t10.cost import IpuCostModel, operator_cycles
-from t10.emit.link import assembled
 from t10.emit.lower import lower
 from t10.plan.memory.room import DataRoom
 from t10.plan.schedule import restore_module

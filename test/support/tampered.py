@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from support.linalg_numpy import run_module
 from support.tampering import Edit, edits
 from t10.chip import ChipSpec, load_chip
+from t10.codelets.image import assembled
 from t10.core.device import DeviceProgram, HostPiece, HostTensor
 from t10.core.dtypes import numpy_dtype
 from t10.core.orders import stored_weights
@@ -25,7 +26,6 @@ from t10.cost import CostModel
 from t10.dialect.aliases import with_aliases
 from t10.dialect.mlir import ir, new_context
 from t10.dialect.verify import verify_layouts
-from t10.emit.link import assembled
 from t10.emit.poplar.write import write_program
 from t10.errors import InputError, SimTrap, T10Error
 from t10.passes.bridge.annotate import CHIP

@@ -13,7 +13,7 @@ from support.random_specs import random_operator
 from t10.core.expression import AffineDim, Operand, OperatorSpec
 from t10.core.geometry import partition_shape
 from t10.core.runs import epilogue_run, epilogue_run_axes, even_run
-from t10.emit.tasks import axis_strides
+from t10.core.task_nest import axis_strides
 
 BIASED = specs.linear_relu(24, 40, 36)
 

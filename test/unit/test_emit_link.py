@@ -8,12 +8,13 @@ import pytest
 from support import specs
 from support.simulation import chip_of, plan_of, scheduled
 
+from t10.codelets.image import SUPERVISOR_STACK_BYTES, stack_bytes
 from t10.core.codelet import Codelet
 from t10.core.device import ComputeSet, Reference, VertexGroup
 from t10.cost import IpuCostModel
 from t10.emit.builder import Builder
 from t10.emit.device_interface import DeviceInterface
-from t10.emit.link import SUPERVISOR_STACK_BYTES, check_fits, stack_bytes, vertex_state
+from t10.emit.link import check_fits, vertex_state
 from t10.emit.lower import lower
 from t10.errors import InfeasiblePlanError
 

@@ -11,22 +11,22 @@ from support.random_fits import random_case
 
 from t10.backend import lowered
 from t10.chip import ChipSpec, load_chip
+from t10.codelets.count import cycles_of
 from t10.core.expression import Combine, OperatorSpec
 from t10.cost.classes import class_of
 from t10.cost.combine import combine_operator
 from t10.cost.fitted import bundled_table, read_table
 from t10.cost.ipu import IpuCostModel
 from t10.cost.kernel_variants import KernelVariant
+from t10.cost.work import sub_task
 from t10.driver import Executable, compile
 from t10.errors import InputError
 from t10.profile.boxes import further_boxes, random_boxes
 from t10.profile.fit import fit, nonnegative_least_squares
 from t10.profile.fit_variants import fit_variants, predicted
-from t10.profile.measure import cycles_of
 from t10.profile.model import profile
 from t10.profile.shape_classes import shape_classes
 from t10.profile.table import classes_of_table, write_fits
-from t10.profile.work import sub_task
 from t10.random_inputs import random_inputs
 from t10.sim.device import run_device
 

@@ -12,10 +12,10 @@ from support.bodies import Body, with_statements
 from support.random_cases import Case, small_case
 from support.simulation import chip_of, executed, plan_of, random_values, scheduled
 
+from t10.codelets.image import assembled
 from t10.core.program import Arrive, Epilogue, Fill, Reduce, Shift, Statement, SubTask
 from t10.core.schedule import ModulePlan
 from t10.cost import IpuCostModel
-from t10.emit.link import assembled
 from t10.emit.lower import lower
 from t10.errors import SimTrap
 from t10.plan.verify import verify_module

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from support import reference
 from support.random_cases import Case, planned_case, small_case
 
+from t10.codelets.image import assembled
 from t10.cost import IpuCostModel
-from t10.emit.link import assembled
 from t10.emit.lower import lower
 from t10.sim.device import DeviceResult, run_device
 

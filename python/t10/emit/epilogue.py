@@ -15,13 +15,13 @@ from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes
 from t10.core.scalar import ScalarFunction, identity
 from t10.core.task import TaskOperand
+from t10.core.task_nest import axis_strides, uses_position
 from t10.cost import CostModel
 from t10.cost.operator import epilogue_cycles, output_chunk
 from t10.emit.builder import Builder
 from t10.emit.contiguous_parts import window_parts
 from t10.emit.lowering_context import OperatorContext
 from t10.emit.reduction import groups
-from t10.emit.tasks import axis_strides, uses_position
 from t10.emit.vertices import VertexNest, Work, renamed
 
 

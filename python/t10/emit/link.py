@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 import numpy as np
 
 from t10.chip import ChipSpec
+from t10.codelets.image import assembled, stack_bytes
 from t10.core.codelet import Codelet, by_name
 from t10.core.device import (
     ComputeSet,
@@ -22,7 +22,7 @@ from t10.core.device import (
     VertexGroup,
 )
 from t10.core.schedule import ModulePlan
-from t10.core.tile import ALIGNMENT_BYTES, N_WORKERS, TileMemory, TileRange
+from t10.core.tile import ALIGNMENT_BYTES, TileMemory, TileRange
 from t10.emit.arrive import Host
 from t10.emit.builder import SHIFT_BUFFER, Builder
 from t10.emit.compiled_sets import named
@@ -30,30 +30,8 @@ from t10.emit.exchange_code import exchange_code_bytes
 from t10.emit.loop_rolling import rolled
 from t10.emit.vertices import SCRATCH, Lie
 from t10.errors import InfeasiblePlanError, naming
-from t10.isa.assembler import assemble
-from t10.isa.image import Image
 
 WORD_BYTES = 4
-SUPERVISOR_STACK_BYTES = 256
-KEPT_IMAGES = 4
-
-ASSEMBLY_HEADER = """// Codelets of one program, written by T10, a section each; see docs/ipu-backend.md.
-#include "poplar/StackSizeDefs.hpp"
-#include "poplar/TileConstants.hpp"
-
-"""
-
-
-def codelets_text(codelets: tuple[Codelet, ...]) -> str:
-    """Return the assembly of codelets as one file."""
-    parts = [f"// {c.summary}\n{c.assembly}" for c in codelets]
-    return ASSEMBLY_HEADER + "\n".join(parts)
-
-
-@lru_cache(maxsize=KEPT_IMAGES)
-def assembled(codelets: tuple[Codelet, ...], memory: TileMemory) -> Image:
-    """Return the assembled codelets, from the bottom of the tile's memory on."""
-    return assemble(codelets_text(codelets), memory=memory, source="codelets.S")
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,13 +230,6 @@ def check_fits(program: DeviceProgram, tile: TileMemory) -> None:
             hint="plan and place the data beside the program (program=True; program for t10-reconcile and t10-place), "
             "or take a chip whose reserved_bytes covers it",
         )
-
-
-def stack_bytes(codelets: tuple[Codelet, ...]) -> int:
-    """Return the bytes of the supervisor's and all workers' stacks."""
-    supervisor = max((c.stack_bytes for c in codelets if c.kind == "supervisor"), default=0)
-    worker = max((c.stack_bytes for c in codelets if c.kind == "multi"), default=0)
-    return SUPERVISOR_STACK_BYTES + supervisor + N_WORKERS * worker
 
 
 def exchange_bytes(builder: Builder, address_by_name: Mapping[str, int]) -> int:

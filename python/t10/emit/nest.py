@@ -17,11 +17,11 @@ from t10.core.program import Fill, Shift, Statement, SubTask
 from t10.core.scalar import ScalarFunction, ScalarOp, constant_text
 from t10.core.schedule import ScheduledOperator
 from t10.core.task import TaskOperand
+from t10.core.task_nest import axis_strides, uses_position
 from t10.cost import CostModel
 from t10.emit.builder import Builder, flat_operand
 from t10.emit.contiguous_parts import ContiguousPart, lacks_terms, sub_task_parts
 from t10.emit.lowering_context import OperatorContext
-from t10.emit.tasks import axis_strides, uses_position
 from t10.emit.vertices import VertexNest, Work, renamed
 
 Cores = Bools

@@ -17,8 +17,8 @@ from t10.core.device import PerTile, Reference, VertexGroup
 from t10.core.expression import AxisSizes, Combine, Selector
 from t10.core.scalar import ScalarFunction
 from t10.core.task import Task, TaskOperand
+from t10.core.task_nest import alignment_bytes, named_axes, simplified
 from t10.core.tile import TileRange, are_apart
-from t10.emit.tasks import alignment_bytes, named_axes, simplified
 
 SCRATCH = "scratch"
 

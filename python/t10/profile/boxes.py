@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from t10.core.expression import AxisSizes
 from t10.cost.classes import OperatorClass
+from t10.cost.work import box_bytes
 from t10.profile.shape_classes import shape_classes
-from t10.profile.work import box_bytes
 
 LARGEST_EXTENT = 512
 BOXES_PER_SHAPE_CLASS = 24

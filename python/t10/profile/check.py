@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from math import gcd
 from random import Random
 
+from t10.codelets.count import counted_cycles, run_cycles
 from t10.core.dtypes import size_bytes
 from t10.core.task import Task
 from t10.core.tile import WIDE_BYTES
 from t10.cost.classes import OperatorClass
 from t10.errors import UnsupportedOpError
 from t10.profile.boxes import random_boxes
-from t10.profile.measure import counted_cycles, run_cycles
 from t10.profile.model import task_of
 
 PART_INTERLEAVED = 0.7

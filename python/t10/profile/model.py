@@ -6,16 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from t10.codelets.count import codelet_of, cycles_of
 from t10.core.arrays import Bools, Floats, Ints
 from t10.core.expression import AxisSizes
 from t10.core.task import Task
 from t10.cost.classes import OperatorClass
+from t10.cost.work import epilogue, sub_task
 from t10.errors import UnsupportedOpError
 from t10.profile.boxes import further_boxes, random_boxes
 from t10.profile.fit_variants import Model, fit_variants, predicted
-from t10.profile.measure import codelet_of, cycles_of
 from t10.profile.variant_of_codelet import variants_of
-from t10.profile.work import epilogue, sub_task
 
 SEED = 0
 TEST_EVERY = 4

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from t10.chip import ChipSpec
+from t10.codelets.count import cycles_of
 from t10.core.arrays import Ints
 from t10.core.device import Copy, Exchange, Execute, Step
 from t10.core.schedule import ModulePlan
@@ -19,7 +20,6 @@ from t10.core.tile import WIDE_BYTES, TileRange
 from t10.emit.builder import Job
 from t10.emit.link import Parts, buffer_of
 from t10.emit.vertices import Lie, Work, tasks
-from t10.profile.measure import cycles_of
 from t10.sim.device.phase import ExchangeModel, pattern_time
 
 Progress = Callable[[str, int, int], None]

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from t10.codelets.compile import compile_task
+from t10.codelets.image import assembled, stack_bytes
 from t10.core.codelet import Codelet, Compiled, Pointer, Scratch
 from t10.core.dtypes import numpy_dtype, size_bytes
 from t10.core.task import Task, TaskOperand
 from t10.core.tile import ADDRESS_BITS, ALIGNMENT_BYTES, IPU_MEMORY, OVERREAD_BYTES
-from t10.emit.link import assembled, stack_bytes
 from t10.isa.image import Image
 from t10.isa.tile import Machine, Trap
 

@@ -10,8 +10,8 @@ from t10.core.expression import AxisSizes, Operand, OperatorSpec
 from t10.core.geometry import partition_shape
 from t10.core.scalar import ScalarFunction, identity
 from t10.core.task import Task, TaskOperand
+from t10.core.task_nest import axis_strides, simplified
 from t10.core.tile import WIDE_BYTES
-from t10.emit.tasks import axis_strides, simplified
 
 
 def sub_task(spec: OperatorSpec, box: AxisSizes, *, initial: bool = True, simplify: bool = True) -> Task:
