@@ -10,8 +10,13 @@ import pytest
 from support.codelet_runs import run_task
 from support.cpp_reference_runs import check_cpp_references
 
+from t10.codelets.body.select import Unselectable
 from t10.codelets.compile import compile_task
 from t10.codelets.reduce.family import ReduceFamily
+from t10.codelets.reduce.generator import Generator
+from t10.codelets.reduce.numbers import Numbers
+from t10.codelets.reduce.shape import Shape, shapes
+from t10.codelets.reduce.structure import structure
 from t10.core.codelet import Compiled
 from t10.core.dtypes import numpy_dtype
 from t10.core.expression import AxisSizes, Combine
@@ -388,6 +393,26 @@ def test_random_reductions(seed: int) -> None:
     found = REDUCE.compile(task)
     if found is not None:
         run_task(task, found, seed=seed).check(rtol=HALF, atol=HALF * 8)
+
+
+def generated(task: Task, shape: Shape, numbers: Numbers) -> object:
+    """Return text and fields of a task's code, and the words it has with some numbers; None where there is none."""
+    try:
+        generator = Generator(task, shape)
+        lines = generator.generate().lines
+    except Unselectable:
+        return None
+    words = [word(numbers) if callable(word) else word for word in generator.state.words]
+    return lines, generator.state.fields, words, generator.scratch_bytes
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_code_of_a_structure_is_that_of_the_task(seed: int) -> None:
+    task = random_task(seed)
+    for shape in shapes(task):
+        numbers = Numbers(task, shape)
+        example = structure(task, shape).example()
+        assert generated(task, shape, numbers) == generated(*example, numbers)
 
 
 def test_tasks_of_one_structure_share_a_codelet() -> None:

@@ -13,13 +13,15 @@ from t10.codelets.assembly import Assembly
 from t10.codelets.body.select import Unselectable
 from t10.codelets.digest import named_codelet
 from t10.codelets.gather.cpp_reference import lookup_reference
-from t10.codelets.gather.generator import KEPT_REGISTERS, ORIGIN, LookupGenerator
-from t10.codelets.gather.rows import RowLookup, row_lookup
+from t10.codelets.gather.generator import KEPT_REGISTERS, LookupGenerator, numbers
+from t10.codelets.gather.rows import row_lookup
+from t10.codelets.gather.structure import LookupStructure, structure
+from t10.codelets.reduce.state import Pattern
 from t10.core.codelet import Compiled
 from t10.core.task import Task
 from t10.errors import T10Error
 
-COMPILED_LOOKUPS = 4096
+LOOKUPS = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,33 +34,33 @@ class GatherFamily:
         """Return the task as a look-up, None where it is something else."""
         if len(task.selectors) != 1:
             return None
-        compiled = _compiled(self.name, replace(task, origin=()))
-        if compiled is None or not task.origin:
-            return compiled
         # Cores differ in where their part of the table begins: that is one word.
-        place = [field.name for field in compiled.codelet.fields].index(ORIGIN)
-        first = task.origin[task.selectors[0].axis]
-        return replace(compiled, words=(*compiled.words[:place], first, *compiled.words[place + 1 :]))
+        lookup = _lookup(replace(task, origin=()))
+        pattern = None if lookup is None else _pattern(self.name, structure(lookup))
+        if lookup is None or pattern is None:
+            return None
+        first = task.origin[lookup.selector.axis] if task.origin else 0
+        return pattern.compiled(numbers(lookup, first))
 
 
-@lru_cache(maxsize=COMPILED_LOOKUPS)
-def _compiled(prefix: str, task: Task) -> Compiled | None:
-    """Return a look-up in a table that begins at 0."""
-    lookup = row_lookup(task)
-    if lookup is None:
-        return None
+_lookup = lru_cache(maxsize=LOOKUPS)(row_lookup)
+
+
+@lru_cache(maxsize=LOOKUPS)
+def _pattern(prefix: str, structure: LookupStructure) -> Pattern | None:
+    """Return the code of a structure, None where its index function takes too many registers."""
     for kept in KEPT_REGISTERS:
         try:
-            generator = LookupGenerator(lookup, kept)
+            generator = LookupGenerator(structure.example(), kept)
             assembly = generator.generate()
         except (Unselectable, T10Error):
             continue
-        return _written(prefix, lookup, generator, assembly)
+        return _written(prefix, generator, assembly)
     return None
 
 
-def _written(prefix: str, lookup: RowLookup, generator: LookupGenerator, assembly: Assembly) -> Compiled:
-    task = lookup.task
+def _written(prefix: str, generator: LookupGenerator, assembly: Assembly) -> Pattern:
+    lookup, task = generator.lookup, generator.task
     types = "_".join(operand.dtype for operand in task.operands)
     summary = "rows of a table " + ("added" if lookup.is_added else "copied")
     apart = ((f"in{lookup.table}", "out"),) if generator.is_paced else ()
@@ -71,4 +73,4 @@ def _written(prefix: str, lookup: RowLookup, generator: LookupGenerator, assembl
         summary,
         apart,
     )
-    return Compiled(codelet, generator.state.words, generator.scratch_bytes)
+    return Pattern(codelet, generator.state.words, generator.scratch_bytes)

@@ -12,6 +12,7 @@ from t10.codelets.loops.virtual import Bank, Value, VirtualCode, allocate
 from t10.codelets.loops.wide import low
 from t10.codelets.reduce.control import END, Control
 from t10.codelets.reduce.layout import RegisterLayout
+from t10.codelets.reduce.numbers import Numbers
 from t10.core.codelet import FieldKind, Pointer
 from t10.core.dtypes import size_bytes
 from t10.core.task import Task
@@ -23,6 +24,14 @@ ORIGIN = "origin"
 """The field with the index of the first row that is here."""
 MISS, DONE = ".LMiss", ".LDone"
 FLOATS = tuple(f"$a{n}" for n in range(8))
+
+
+def numbers(lookup: RowLookup, first: int) -> Numbers:
+    """Return the numbers of a look-up in a part of a table that begins with row `first`."""
+    task, axis = lookup.task, lookup.selector.axis
+    row_bytes = task.inputs[lookup.table].strides[axis] * size_bytes(task.output.dtype)
+    own = {ORIGIN: first, "extent": task.extents[axis], "stride": row_bytes}
+    return Numbers(lookup.words, lookup.shape, has_working=True, own=own)
 
 
 class LookupRegisterLayout(RegisterLayout):
@@ -86,8 +95,8 @@ class LookupGenerator:
 
     def generate(self) -> Assembly:
         """Return the code; raises `Unselectable` where the index function needs too many registers."""
-        steps = self.lookup.shape.steps
-        self.state.number("count", steps - 1 if self.is_paced or self.lookup.is_added else steps)
+        ahead = int(self.is_paced or self.lookup.is_added)
+        self.state.number("count", lambda n: n.shape.steps - ahead)
         index = self._index()
         self.control.prologue((), clears=False)
         for name in self.layout.wished:
@@ -113,16 +122,14 @@ class LookupGenerator:
         """Return the code that finds a row: its address in the working pointer, or a jump to `MISS`."""
         task, lookup, code = self.task, self.lookup, VirtualCode()
         dtypes = tuple(operand.dtype for operand in task.inputs)
-        axis = lookup.selector.axis
 
         def load(i: int) -> Value:
             return _load_index(code, dtypes[i], self.homes.register[f"p{i}"])
 
         chosen = low(emit_function(code, expand(lookup.selector.index, dtypes), dtypes, load, {}))
-        row_bytes = task.inputs[lookup.table].strides[axis] * size_bytes(task.output.dtype)
-        self.state.number(ORIGIN, task.origin[axis] if task.origin else 0, "i32")
-        self.state.number("extent", task.extents[axis])
-        self.state.number("stride", row_bytes, "i32")
+        self.state.number(ORIGIN, lambda n: n.own[ORIGIN], "i32")
+        self.state.number("extent", lambda n: n.own["extent"])
+        self.state.number("stride", lambda n: n.own["stride"], "i32")
 
         def with_number(mnemonic: str, x: Value, name: str) -> Value:
             """Add an operation with a number of the state, in its register or loaded."""
@@ -191,8 +198,8 @@ class LookupGenerator:
         text.op(f"st64pace $a0:1, {pair}+=, $mzero, 0")
         if self.lookup.has_rest:
             # The pair's first pointer has been packed with bits of the third: count the row's bytes instead.
-            n_bytes = self.state.number("rest", (self.lookup.shape.steps - 1) * DOUBLE)
-            text.op(f"ld32 $m0, $mvertex_base, $mzero, {n_bytes}", "rest")
+            rest = self.state.number("rest", lambda n: (n.shape.steps - 1) * DOUBLE)
+            text.op(f"ld32 $m0, $mvertex_base, $mzero, {rest}", "rest")
             text.op(f"ld32 $a0, {self.working}, $m0, 0")
             text.op(f"add $m0, {out}, $m0")
             text.op("st32 $a0, $m0, $mzero, 2")

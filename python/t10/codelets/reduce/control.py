@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from t10.codelets.assembly import Assembly
-from t10.codelets.nest import share_points
 from t10.codelets.reduce.layout import OUT_PACE, RegisterLayout
+from t10.codelets.reduce.numbers import Numbers
 from t10.codelets.reduce.schedule import Bundle
+from t10.codelets.reduce.sources import access
+from t10.codelets.reduce.state import Number
 from t10.codelets.workers import deal, take_share, worker_number
 from t10.core.codelet import Scratch
 from t10.core.tile import N_WORKERS
@@ -59,8 +61,7 @@ class Control:
             register = homes.register.get(name, "$m2")
             self.field(register, "out" if i == self.layout.out else f"in{i}")
             if share.level is not None and self.shape.parallel[0].strides[i]:
-                stride = self.shape.parallel[0].strides[i] * self.layout.sizes[i]
-                self.state.number(f"stride{i}", stride, "i32")
+                self.state.number(f"stride{i}", partial(Numbers.stride, operand=i), "i32")
                 self.field("$m3" if register == "$m2" else "$m2", f"stride{i}")
                 other = "$m3" if register == "$m2" else "$m2"
                 text.op(f"mul {other}, {other}, {first}")
@@ -75,13 +76,13 @@ class Control:
     def _deal(self) -> None:
         """Write: every sixth point of the shared level, from the worker's number on."""
         text, shape = self.text, self.shape
-        self.state.number("last", shape.parallel[0].extent - 1)
+        self.state.number("last", lambda n: n.shape.parallel[0].extent - 1)
         has_rest = shape.column == 0 and bool(shape.tail)
         register = self.homes.register.get("c0", "$m2")
         deal(text, self.field, register, END, keep="$m1" if has_rest else "")
         self.homes.write(text, "c0", register)
         if has_rest:
-            self.state.number("rest", shape.tail)
+            self.state.number("rest", lambda n: n.shape.tail)
             text.op(f"mul $m2, {register}, {N_WORKERS}")
             text.op("cmpeq $m1, $m2, $m1", "the last vector is mine")
             self.field("$m2", "rest")
@@ -90,9 +91,8 @@ class Control:
 
     def _take_share(self) -> None:
         """Write: a stretch of the shared level, in units that share no word."""
-        shape, level = self.shape, self.shape.parallel[0]
-        self.state.number("share", share_points(level.extent, shape.share.unit))
-        self.state.number("extent0", level.extent)
+        self.state.number("share", lambda n: n.share)
+        self.state.number("extent0", lambda n: n.shape.parallel[0].extent)
         take_share(self.text, self.field, "extent0", END)
         self.homes.write(self.text, "c0", "$m2")
 
@@ -101,14 +101,15 @@ class Control:
         text, homes, shape = self.text, self.homes, self.shape
         for i, pace in self.layout.pace_values.items():
             if pace not in (0, 1):
-                self.state.number(f"pace{i}", pace, "i32")
+                n_bytes = access(self.task, shape, i).n_bytes
+                self.state.number(f"pace{i}", partial(Numbers.pace, operand=i, n_bytes=n_bytes), "i32")
                 self.field(homes.register[f"pace{i}"], f"pace{i}")
         if (
             shape.mode == "columns"
             and shape.tail
             and not (shape.share.level is not None and shape.column == 0)
         ):
-            self.state.number("rest", shape.tail)
+            self.state.number("rest", lambda n: n.shape.tail)
             homes.set(text, "rest", lambda register: self.field(register, "rest"))
         k = len(shape.parallel) - 1
         for i in self.layout.operands:
@@ -151,7 +152,7 @@ class Control:
             return
         text, name = self.text, f"c{k}"
         if not (k == 0 and self.shape.share.level is not None):
-            self._count(name, f"extent{k}", self.shape.parallel[k].extent)
+            self._count(name, f"extent{k}", lambda n: n.shape.parallel[k].extent)
         top = f".LOut{k}"
         text.label(top)
         self.parallel(k + 1, output)
@@ -165,7 +166,7 @@ class Control:
                 )
         self._again(name, top)
 
-    def _count(self, name: str, field: str, extent: int) -> None:
+    def _count(self, name: str, field: str, extent: Number) -> None:
         """Write: a counter begins at its extent less one."""
         self.state.number(field, extent)
 
@@ -205,7 +206,7 @@ class Control:
             inner()
             return
         name = f"r{k}"
-        self._count(name, f"outer{k}", self.shape.outer[k].extent)
+        self._count(name, f"outer{k}", lambda n: n.shape.outer[k].extent)
         top = f".LReduce{k}"
         self.text.label(top)
         self.reduce(k + 1, inner)

@@ -8,7 +8,7 @@ from t10.codelets.loops.cpp_reference import combination, share_statements
 from t10.codelets.reduce.layout import OUT_PACE
 from t10.codelets.reduce.shape import PER_LANE, Shape
 from t10.codelets.reduce.sources import access
-from t10.codelets.state import State
+from t10.codelets.reduce.state import State
 from t10.core.dtypes import size_bytes
 from t10.core.task import Task
 from t10.core.tile import N_WORKERS

@@ -10,6 +10,7 @@ A number wins over a NaN in maxima and minima, as in the instructions; scalar lo
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from t10.codelets.body.select import Unselectable
 from t10.codelets.body.words import is_in_words
@@ -17,14 +18,19 @@ from t10.codelets.digest import named_codelet
 from t10.codelets.nest import levels
 from t10.codelets.reduce.cpp_reference import reduction_reference
 from t10.codelets.reduce.generator import Generator
+from t10.codelets.reduce.numbers import Numbers
 from t10.codelets.reduce.pieces import pieces
-from t10.codelets.reduce.shape import Shape, shapes
+from t10.codelets.reduce.shape import shapes
+from t10.codelets.reduce.state import Pattern
+from t10.codelets.reduce.structure import Structure, structure
 from t10.codelets.sequence import in_sequence
 from t10.core.codelet import Compiled
 from t10.core.task import Task
 from t10.errors import UnsupportedOpError
 
 COMPUTED = frozenset({"f16", "f32", "i32", "i16", "i8", "i1", "ui8", "ui16"})
+
+PATTERNS = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,19 +58,28 @@ class ReduceFamily:
         """Return the task as one launch of the workers, None where no shape suits."""
         for shape in shapes(task):
             try:
-                return self._compiled(task, shape)
-            except (Unselectable, UnsupportedOpError):
+                pattern = _pattern(self.name, structure(task, shape))
+            except Unselectable:
                 continue
+            if pattern is not None:
+                return pattern.compiled(Numbers(task, shape))
         return None
 
-    def _compiled(self, task: Task, shape: Shape) -> Compiled:
+
+@lru_cache(maxsize=PATTERNS)
+def _pattern(prefix: str, structure: Structure) -> Pattern | None:
+    """Return the code of a structure, None where registers or instructions do not suffice."""
+    task, shape = structure.example()
+    try:
         generator = Generator(task, shape)
         assembly = generator.generate()
         cpp_reference = reduction_reference(
             task, shape, generator.state, generator.steps, walks_outer=generator.walks_outer
         )
-        types = "_".join(operand.dtype for operand in task.operands)
-        prefix = f"{self.name}_{shape.mode}_{types}_{task.combine}"
-        summary = f"reduction by {shape.mode}, {shape.lanes} lanes, combine {task.combine}"
-        codelet = named_codelet(prefix, "multi", generator.state.fields, assembly, cpp_reference, summary)
-        return Compiled(codelet, generator.state.words, generator.scratch_bytes)
+    except (Unselectable, UnsupportedOpError):
+        return None
+    types = "_".join(operand.dtype for operand in task.operands)
+    prefix = f"{prefix}_{shape.mode}_{types}_{task.combine}"
+    summary = f"reduction by {shape.mode}, {shape.lanes} lanes, combine {task.combine}"
+    codelet = named_codelet(prefix, "multi", generator.state.fields, assembly, cpp_reference, summary)
+    return Pattern(codelet, generator.state.words, generator.scratch_bytes)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from math import prod
 
 from t10.codelets.assembly import Assembly
@@ -14,15 +16,15 @@ from t10.codelets.reduce.body import Body, uses_accumulators
 from t10.codelets.reduce.control import END, Control
 from t10.codelets.reduce.finish import PART_TYPES, finished
 from t10.codelets.reduce.layout import RegisterLayout
+from t10.codelets.reduce.numbers import Numbers
 from t10.codelets.reduce.output import OutputWriter, Write
 from t10.codelets.reduce.schedule import Free, Registers, straight
-from t10.codelets.reduce.shape import MOST_UNROLLED, Shape
+from t10.codelets.reduce.shape import LEAST_REPEATED, MOST_UNROLLED, Shape
+from t10.codelets.reduce.state import Number
 from t10.core.task import Task
 from t10.core.tile import N_WORKERS
 
 FLOAT_REGISTERS = 8
-LEAST_REPEATED = 4
-"""Steps from which on the inner loop is a repeat block."""
 
 
 class Generator:
@@ -150,27 +152,29 @@ class Generator:
         form = self.body.accumulator.form
         per_word = 2 if form == "h" else 1
         neutral = neutral_bits(self.task.combine, form) if self.task.combine != "sum" else 0
-        n_words = self.shape.lanes // per_word
-        keep = [_mask(self.shape.tail - word * per_word, per_word) for word in range(n_words)]
-        self.state.number("rest", self.shape.tail)
+        self.state.number("rest", lambda n: n.shape.tail)
 
         def masked(x: Slice, part: int) -> Slice:
             words = range(part * x.width, (part + 1) * x.width)
-            kept = self._words(code, [(f"keep{n}", keep[n]) for n in words], x.width)
+            keep = [(f"keep{n}", partial(_kept, first=n * per_word, per_word=per_word)) for n in words]
+            kept = self._words(code, keep, x.width)
             wide = "64" if x.width == 2 else ""
             result = code.aux(f"and{wide}", code.new("a", x.width), x, kept)
             if not neutral:
                 return result
-            fill = self._words(code, [(f"fill{n}", neutral & ~keep[n]) for n in words], x.width)
-            return code.aux(f"or{wide}", code.new("a", x.width), result, fill)
+            fill = [
+                (f"fill{n}", partial(_filled, neutral=neutral, first=n * per_word, per_word=per_word))
+                for n in words
+            ]
+            return code.aux(f"or{wide}", code.new("a", x.width), result, self._words(code, fill, x.width))
 
         self.body.step(code, masked, is_stepping=False)
 
-    def _words(self, code: Code, words: list[tuple[str, int]], width: int) -> Slice:
+    def _words(self, code: Code, words: Sequence[tuple[str, Number]], width: int) -> Slice:
         """Add loading words of the state into registers."""
         target = code.new("a", width)
         for i, (name, value) in enumerate(words):
-            place = self.state.number(name, value & 0xFFFFFFFF)
+            place = self.state.number(name, value)
             code.add(f"ld32 {{}}, $mvertex_base, $mzero, {place}", "o", target.part(i), is_main=True)
         return target
 
@@ -218,16 +222,23 @@ class Generator:
         pipeline = pipelined(one.instructions, (), marks, free, registers.pinned)
         if pipeline is None:
             raise Unselectable("no schedule of the inner loop")
-        self.state.number("count", self.shape.steps - (pipeline.n_stages - 1))
-        self.steps = f"int(count) + {pipeline.n_stages - 1}"
+        ahead = pipeline.n_stages - 1
+        self.state.number("count", lambda n: n.shape.steps - ahead)
+        self.steps = f"int(count) + {ahead}"
         return pipeline
 
 
-def _mask(n_kept: int, per_word: int) -> int:
-    """Return the word that keeps the first elements of a word."""
+def _kept(numbers: Numbers, first: int, per_word: int) -> int:
+    """Return the mask of a row's last elements in a word, whose own first one is number `first` of a vector."""
+    n_kept = numbers.shape.tail - first
     if n_kept >= per_word:
         return 0xFFFFFFFF
     return (1 << (max(n_kept, 0) * 32 // per_word)) - 1
+
+
+def _filled(numbers: Numbers, neutral: int, first: int, per_word: int) -> int:
+    """Return the neutral elements of a word that go where `_kept` keeps nothing."""
+    return neutral & ~_kept(numbers, first, per_word) & 0xFFFFFFFF
 
 
 def _written(instructions: list[Instruction]) -> list[Register]:

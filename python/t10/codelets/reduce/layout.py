@@ -7,11 +7,10 @@ from t10.codelets.nest import WORD_BYTES
 from t10.codelets.reduce.homes import RegisterHomes
 from t10.codelets.reduce.shape import PER_LANE, Shape
 from t10.codelets.reduce.sources import access
-from t10.codelets.state import State
+from t10.codelets.reduce.state import State
 from t10.core.codelet import FieldKind, Pointer
 from t10.core.dtypes import size_bytes
 from t10.core.task import Task
-from t10.core.tile import N_WORKERS
 
 OUT_PACE = "out_pace"
 """The field, and its register, by which the last store of a vector of outputs moves the output's pointer."""
@@ -141,46 +140,21 @@ class RegisterLayout:
     def out_pace(self, n_parts: int, n_bytes: int) -> str:
         """Return the field with how far the last of an output's `n_parts` stores moves, in stores of `n_bytes`."""
         k = len(self.shape.parallel) - 1
-        self.state.number(OUT_PACE, self._step_bytes(self.out, k) // n_bytes - (n_parts - 1), "i32")
+        out, ends_early = self.out, self.ends_early
+        self.state.number(
+            OUT_PACE, lambda n: n.step(out, k, ends_early=ends_early) // n_bytes - (n_parts - 1), "i32"
+        )
         return OUT_PACE
 
     def step(self, operand: int, k: int) -> str:
         """Return the field with the bytes an operand's pointer moves after one point of a parallel level."""
         name = f"step{operand}_{k}"
-        self.state.number(name, self._step_bytes(operand, k), "i32")
+        ends_early = self.ends_early
+        self.state.number(name, lambda n: n.step(operand, k, ends_early=ends_early), "i32")
         return name
-
-    def _step_bytes(self, operand: int, k: int) -> int:
-        parallel = self.shape.parallel
-        if k + 1 < len(parallel):
-            back = parallel[k + 1].extent * parallel[k + 1].strides[operand]
-        else:
-            back = 0 if self.has_working or operand not in self.moving else self.moved(operand)
-        is_every_sixth = k == 0 and self.shape.is_dealt
-        stride = parallel[k].strides[operand] * (N_WORKERS if is_every_sixth else 1)
-        return (stride - back) * self.sizes[operand]
-
-    def moved(self, operand: int) -> int:
-        """Return how many elements an input's pointer moves from the beginning to the end of an output."""
-        outer = self.shape.outer
-        if not outer:
-            return self._moved_inside(operand, -1)
-        if self.ends_early:
-            return (outer[0].extent - 1) * outer[0].strides[operand] + self._moved_inside(operand, 0)
-        return outer[0].extent * outer[0].strides[operand]
-
-    def _moved_inside(self, operand: int, k: int) -> int:
-        """Return how many elements the loops inside outer reduction `k` move an input's pointer."""
-        outer, inner = self.shape.outer, self.shape.inner
-        if k + 1 < len(outer):
-            return outer[k + 1].extent * outer[k + 1].strides[operand]
-        if self.shape.mode == "rows":
-            return self.shape.steps * self.shape.lanes * inner.strides[operand]
-        return inner.extent * inner.strides[operand]
 
     def outer_step(self, operand: int, k: int) -> str:
         """Return the field with the bytes a working pointer moves after one point of an outer reduction."""
-        back = self._moved_inside(operand, k)
         name = f"move{operand}_{k}"
-        self.state.number(name, (self.shape.outer[k].strides[operand] - back) * self.sizes[operand], "i32")
+        self.state.number(name, lambda n: n.outer_step(operand, k), "i32")
         return name

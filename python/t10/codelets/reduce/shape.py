@@ -23,6 +23,8 @@ Mode = Literal["rows", "columns", "points"]
 ACCESS_BYTES = 8
 MOST_UNROLLED = 16
 """Bundles of a whole reduction up to which no loop is made of it."""
+LEAST_REPEATED = 4
+"""Steps from which on the inner loop is a repeat block."""
 
 COST_OF_TAIL, COST_OF_STRAIGHT, COST_OF_LOOP = 5, 2, 4
 COST_OF_RESULT: dict[Mode, int] = {"rows": 6, "columns": 5, "points": 6}

@@ -2,8 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from t10.codelets.assembly import Assembly
-from t10.core.codelet import Field, FieldKind, Word
+from t10.codelets.reduce.numbers import Numbers
+from t10.core.codelet import Codelet, Compiled, Field, FieldKind, Pointer, Scratch
+
+Number = Callable[[Numbers], int]
+"""What a word is for a task; it depends on nothing else."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pattern:
+    """The code of all tasks of one structure, and what its words are."""
+
+    codelet: Codelet
+    words: tuple[Pointer | Scratch | Number, ...]
+    scratch_bytes: int
+
+    def compiled(self, numbers: Numbers) -> Compiled:
+        """Return a task of these numbers as code."""
+        words = (word(numbers) if callable(word) else word for word in self.words)
+        return Compiled(self.codelet, tuple(words), self.scratch_bytes)
 
 
 class State:
@@ -12,7 +33,7 @@ class State:
     def __init__(self) -> None:
         """Begin with an empty state."""
         self._fields: dict[str, Field] = {}
-        self._words: list[Word] = []
+        self._words: list[Pointer | Scratch | Number] = []
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -20,25 +41,18 @@ class State:
         return tuple(self._fields.values())
 
     @property
-    def words(self) -> tuple[Word, ...]:
+    def words(self) -> tuple[Pointer | Scratch | Number, ...]:
         """Return the words."""
         return tuple(self._words)
 
     def pointer(
-        self,
-        name: str,
-        kind: FieldKind,
-        word: Word,
-        dtype: str = "",
-        align_bytes: int = 4,
-        *,
-        is_interleaved: bool = False,
+        self, name: str, kind: FieldKind, word: Pointer | Scratch, dtype: str = "", align_bytes: int = 4
     ) -> None:
         """Add a pointer."""
-        self._fields[name] = Field(name, kind, dtype, align_bytes, is_interleaved)
+        self._fields[name] = Field(name, kind, dtype, align_bytes)
         self._words.append(word)
 
-    def number(self, name: str, value: int, kind: FieldKind = "u32") -> int:
+    def number(self, name: str, value: Number, kind: FieldKind = "u32") -> int:
         """Return the place of a number's word, adding it where it is new."""
         if name not in self._fields:
             self._fields[name] = Field(name, kind)
