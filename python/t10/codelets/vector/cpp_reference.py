@@ -5,7 +5,7 @@ from __future__ import annotations
 from t10.codelets.cpp_reference import cpp_body, cpp_type
 from t10.codelets.vector.access import point_parts, pointer_field
 from t10.codelets.vector.draft import Draft
-from t10.codelets.vector.layout import WordLayout, alike, counts_turns, gap_levels, is_moved
+from t10.codelets.vector.layout import WordLayout, counts_turns, gap_levels, is_moved
 from t10.codelets.vector.nest import RowNest
 
 
@@ -52,7 +52,7 @@ def _row_points(draft: Draft) -> str:
 
 
 def _row_word(nest: RowNest, number: int, level: int) -> str:
-    return f"row{alike(nest, number)}_{level}"
+    return f"row{nest.alike[number]}_{level}"
 
 
 def _flat_reference(nest: RowNest) -> str:
@@ -114,13 +114,12 @@ def _point(nest: RowNest) -> list[str]:
 def _steps(draft: Draft, layout: WordLayout, level: int) -> list[str]:
     """Return the steps of offsets at the end of a point of an outer axis."""
     nest = draft.prepared.nest
-    names = {field.name for field in layout.fields}
     lines: list[str] = []
     for number, walk in enumerate(nest.walks):
         if level not in gap_levels(draft, number):
             continue
         name = f"gap{number}_{level}"
-        assert name in names
+        assert name in layout.by_name
         step = f"{name} / {walk.size_bytes}"
         if level == len(nest.outer) - 1 and nest.split == "rows" and is_moved(draft, number):
             # The word counts from where the row's loads ended; offsets here stay at its beginning.

@@ -75,6 +75,12 @@ class Draft:
         return any(walk.inner not in (0, 1) for walk in self.prepared.nest.walks)
 
     @property
+    def steps_back(self) -> bool:
+        """Return whether pointers that ran ahead are brought back after the loop; else the words of gaps do it."""
+        nest = self.prepared.nest
+        return self.tail is not None or bool(nest.outer and nest.split == "columns")
+
+    @property
     def points_per_turn(self) -> int:
         """Return how many points a turn of the loop along a row takes."""
         return self.lanes // self.prepared.nest.point_elements

@@ -195,7 +195,7 @@ class Emitter(Start):
         nest, tail = self.nest, self.draft.tail
         over = self.scheduled.over_bytes()
         for number, n_bytes in over.items():
-            if self.steps_back:
+            if self.draft.steps_back:
                 self._step_back(number, n_bytes)
         for number, walk in enumerate(nest.walks):
             if in_pack(self.draft, number) and is_moved(self.draft, number):

@@ -6,6 +6,7 @@ Integers of 64 bits are computed as words; tasks whose values are not proved to 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from t10.codelets.body.select import Unselectable
@@ -42,15 +43,23 @@ class VectorFamily:
             if first is None:
                 return None
             # What a point takes decides how points are shared, and is known only now.
-            second = _best(task, Effort(first.cost, first.slots_per_row)) or first
+            second = _best(task, Effort(first.applied.cost, first.applied.slots_per_row)) or first
             across = _across(task)
-            is_better = across is not None and across.slots_of() < second.slots_of()
+            is_better = across is not None and across.applied.slots_of() < second.applied.slots_of()
             return _compiled(across if across is not None and is_better else second)
         except (Unselectable, UnsupportedOpError):
             return None
 
 
-def _best(task: Task, effort: Effort) -> Scheduled | None:
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """The instructions of a skeleton, and the nest that is computed by them."""
+
+    pattern: Scheduled
+    applied: Scheduled
+
+
+def _best(task: Task, effort: Effort) -> _Way | None:
     """Return the best way to compute a task whose points take an effort; None where there is no way."""
     refused: frozenset[Split] = frozenset()
     # A way to share that takes more registers than there are leaves the next best.
@@ -58,16 +67,16 @@ def _best(task: Task, effort: Effort) -> Scheduled | None:
         if _can_index(nest.axes, len(nest.outer), nest.split):
             way = _best_way(skeleton(nest), task.apart)
             if way is not None:
-                return way.applied(nest)
+                return _Way(way, way.applied(nest))
         refused |= frozenset((nest.split,))
     return None
 
 
-def _across(task: Task) -> Scheduled | None:
+def _across(task: Task) -> _Way | None:
     """Return the best way with rows across the dense axis; None where there is no way."""
     nest = across_nest(task)
     way = None if nest is None else _best_way(skeleton(nest), task.apart)
-    return None if nest is None or way is None else way.applied(nest)
+    return None if nest is None or way is None else _Way(way, way.applied(nest))
 
 
 @lru_cache(maxsize=4096)
@@ -110,23 +119,29 @@ def _drafts(prepared: Prepared, apart: frozenset[tuple[int, int]], *, is_frugal:
                     continue
 
 
-def _compiled(way: Scheduled) -> Compiled:
-    """Return a way as a codelet and its words; the name tells codelets apart by their text."""
+def _compiled(way: _Way) -> Compiled:
+    codelet = _codelet(way.pattern, way.applied.draft.prepared.nest.alike)
+    return Compiled(codelet, tuple(way.applied.layout().words), scratch_bytes(way.applied.draft))
+
+
+@lru_cache(maxsize=4096)
+def _codelet(pattern: Scheduled, alike: tuple[int, ...]) -> Codelet:
+    """Return the code of a pattern's nests whose walks are alike; the name tells codelets apart by their text."""
+    way = pattern.applied(replace(pattern.draft.prepared.nest, alike=alike))
     emitter = Emitter(way)
     assembly = emitter.run()
     body = cpp_reference(way.draft, emitter.layout)
     text = assembly.text(PLACEHOLDER, "multi")
-    name = named(f"Vector_{_words(way.draft)}", tuple(emitter.layout.fields), text, body)
-    codelet = Codelet(
+    name = named(f"Vector_{_words(way.draft)}", emitter.layout.fields, text, body)
+    return Codelet(
         name=name,
         kind="multi",
-        fields=tuple(emitter.layout.fields),
+        fields=emitter.layout.fields,
         assembly=text.replace(PLACEHOLDER, name),
         cpp_reference=body,
         summary=_summary(way.draft),
         apart=_apart(way.draft),
     )
-    return Compiled(codelet, tuple(emitter.layout.words), scratch_bytes(way.draft))
 
 
 def _words(way: Draft) -> str:

@@ -7,7 +7,7 @@ from math import prod
 
 from t10.codelets.vector.access import point_parts, pointer_field
 from t10.codelets.vector.draft import Draft
-from t10.codelets.vector.nest import RowNest, Walk
+from t10.codelets.vector.nest import RowNest
 from t10.core.codelet import Field, FieldKind, Pointer, Scratch, Word
 from t10.core.tile import N_WORKERS
 
@@ -16,20 +16,25 @@ from t10.core.tile import N_WORKERS
 class WordLayout:
     """Fields in order, with their words."""
 
-    fields: list[Field] = field(default_factory=list[Field])
+    by_name: dict[str, Field] = field(default_factory=dict[str, Field])
     words: list[Word] = field(default_factory=list[Word])
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """Return the fields."""
+        return tuple(self.by_name.values())
 
     def add(
         self, name: str, word: Word, kind: FieldKind = "u32", dtype: str = "", align_bytes: int = 4
     ) -> None:
         """Add a field, unless there is one of that name."""
-        if name not in {f.name for f in self.fields}:
-            self.fields.append(Field(name, kind, dtype, align_bytes))
+        if name not in self.by_name:
+            self.by_name[name] = Field(name, kind, dtype, align_bytes)
             self.words.append(word)
 
     def number(self, name: str) -> int:
         """Return the number of a field."""
-        return [f.name for f in self.fields].index(name)
+        return list(self.by_name).index(name)
 
 
 def is_moved(draft: Draft, number: int) -> bool:
@@ -141,19 +146,10 @@ def start_levels(nest: RowNest, number: int) -> tuple[int, ...]:
 
     Walks that lie alike have the words of the first of them.
     """
-    if nest.split == "columns" or alike(nest, number) != number:
+    if nest.split == "columns" or nest.alike[number] != number:
         return ()
     outer = nest.walks[number].outer
     return tuple(j for j in range(1 if nest.split == "rows" else len(outer)) if outer[j])
-
-
-def alike(nest: RowNest, number: int) -> int:
-    """Return the first walk whose elements lie at the same bytes from its first one as those of a walk."""
-    return next(i for i, walk in enumerate(nest.walks) if _steps(walk) == _steps(nest.walks[number]))
-
-
-def _steps(walk: Walk) -> tuple[int, ...]:
-    return tuple(stride * walk.size_bytes for stride in (*walk.outer, walk.inner))
 
 
 def start_halves(nest: RowNest) -> int:

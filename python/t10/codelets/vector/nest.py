@@ -59,7 +59,8 @@ class RowNest:
     points, rows counted as if they were `padded` long ("flat"): worker w takes `per_worker` from `w * per_worker` on.
 
     If `across` is not 0, a point is as many neighbouring elements, and rows run across the dense axis of the output:
-    what does not vary along them stays in registers.
+    what does not vary along them stays in registers. `alike` gives, per walk, the first whose elements lie at the same
+    bytes from its first one.
     """
 
     function: ScalarFunction
@@ -70,6 +71,7 @@ class RowNest:
     origin: AxisSizes
     split: Split
     per_worker: int
+    alike: tuple[int, ...]
     across: int = 0
 
     @property
@@ -140,7 +142,10 @@ class _Axis:
 
 
 def skeleton(nest: RowNest) -> RowNest:
-    """Return a nest with other numbers that is computed by the same instructions, the same one for all such nests."""
+    """Return a nest with other numbers that is computed by the same instructions, the same one for all such nests.
+
+    Which of its walks are `alike` is left out.
+    """
     inner = ROW_UNIT + nest.inner % ROW_UNIT
     walks = tuple(
         replace(walk, outer=tuple(min(stride, 1) for stride in walk.outer), inner=min(walk.inner, 2))
@@ -153,6 +158,7 @@ def skeleton(nest: RowNest) -> RowNest:
         walks=walks,
         origin=(0,) * len(nest.origin),
         per_worker=inner if nest.per_worker >= nest.inner else 1,
+        alike=(),
     )
 
 
@@ -216,7 +222,7 @@ def nest_of(task: Task, effort: Effort, refused: frozenset[Split] = frozenset())
     return RowNest(
         function, tuple(a.extent for a in axes), inner.extent, walks,
         tuple((a, position.get(a, -1)) for a in named),
-        tuple(task.origin[a] if task.origin else 0 for a in named), split, per_worker,
+        tuple(task.origin[a] if task.origin else 0 for a in named), split, per_worker, _alike(walks),
     )  # fmt: skip
 
 
@@ -251,7 +257,14 @@ def across_nest(task: Task) -> RowNest | None:
     if len(outer) > MOST_OUTER_AXES:
         return None
     extents = tuple(a.extent for a in outer)
-    return RowNest(function, extents, across.extent, walks, (), (), "rows", _share(extents[0], 1), lanes)
+    share = _share(extents[0], 1)
+    return RowNest(function, extents, across.extent, walks, (), (), "rows", share, _alike(walks), lanes)
+
+
+def _alike(walks: tuple[Walk, ...]) -> tuple[int, ...]:
+    """Return `RowNest.alike`."""
+    steps = [tuple(stride * walk.size_bytes for stride in (*walk.outer, walk.inner)) for walk in walks]
+    return tuple(map(steps.index, steps))
 
 
 def _n_kept(axis: _Axis, dense: _Axis) -> int:

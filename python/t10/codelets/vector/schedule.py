@@ -12,7 +12,7 @@ from t10.codelets.body.select import Unselectable
 from t10.codelets.body.virtual import Instruction
 from t10.codelets.vector.access import pointer
 from t10.codelets.vector.draft import Draft
-from t10.codelets.vector.layout import in_pack
+from t10.codelets.vector.layout import WordLayout, in_pack, layout
 from t10.codelets.vector.nest import Effort, RowNest, slots_of
 from t10.codelets.vector.registers import Pins, pin
 
@@ -34,6 +34,10 @@ class Scheduled:
     once: Bundles
     per_row: Bundles
     single: Bundles
+
+    def layout(self) -> WordLayout:
+        """Return the fields and words of a vertex."""
+        return layout(self.draft, {} if self.draft.steps_back else self.over_bytes())
 
     def over_bytes(self) -> dict[int, int]:
         """Return how many bytes every walk's pointer has run past the row when the loop ends."""

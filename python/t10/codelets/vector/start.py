@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from t10.codelets.vector.access import pointer, pointer_field, stride
 from t10.codelets.vector.layout import (
-    alike,
     counts_turns,
     scratch_bytes_per_worker,
     start_halves,
@@ -109,7 +108,7 @@ class Start(Writer):
         groups: dict[int, list[int]] = {}
         for number in range(len(self.nest.walks)):
             if pointer(number) in self.pins.names or number in self.draft.parked.pointers:
-                groups.setdefault(alike(self.nest, number), []).append(number)
+                groups.setdefault(self.nest.alike[number], []).append(number)
         for numbers in groups.values():
             self._start(numbers)
         if self.nest.split == "flat":
@@ -130,7 +129,7 @@ class Start(Writer):
     def _start(self, numbers: list[int]) -> None:
         """Set pointers that lie alike to this worker's first elements."""
         _, second, third = self.temporaries[:3]
-        has_offset = self._offset(alike(self.nest, numbers[0]), second, third)
+        has_offset = self._offset(self.nest.alike[numbers[0]], second, third)
         for number in numbers:
             word = self.draft.parked.pointers.get(number)
             at = pointer(number) if word is None else third

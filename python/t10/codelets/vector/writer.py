@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from t10.codelets.assembly import Assembly
 from t10.codelets.body.far import FAR_MARK, FarPath
-from t10.codelets.vector.layout import WordLayout, layout
+from t10.codelets.vector.layout import WordLayout
 from t10.codelets.vector.schedule import Bundles, Scheduled
 
 EXIT = ".Lexit"
@@ -19,15 +19,10 @@ class Writer:
         self.draft = scheduled.draft
         self.nest = scheduled.draft.prepared.nest
         self.pins = scheduled.pins
-        self.layout: WordLayout = layout(self.draft, {} if self.steps_back else scheduled.over_bytes())
+        self.layout: WordLayout = scheduled.layout()
         self.assembly = Assembly()
         self.far = FarPath()
         self.temporaries = [f"$m{i}" for i in self.pins.free["m"]]
-
-    @property
-    def steps_back(self) -> bool:
-        """Return whether pointers that ran ahead are brought back after the loop; else the words of gaps do it."""
-        return self.draft.tail is not None or bool(self.nest.outer and self.nest.split == "columns")
 
     def op(self, text: str, comment: str = "") -> None:
         """Add an instruction by itself."""
