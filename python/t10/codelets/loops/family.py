@@ -25,7 +25,7 @@ from t10.codelets.nest import WORD_BYTES, Level, Split, levels, share_points, sp
 from t10.core.codelet import Codelet, Compiled, Field, FieldKind, Pointer, Scratch, Word
 from t10.core.dtypes import size_bytes
 from t10.core.intervals import index_limit
-from t10.core.task import Task
+from t10.core.task import Task, TaskOperand
 from t10.core.tile import N_WORKERS
 from t10.errors import UnsupportedOpError
 
@@ -42,11 +42,13 @@ class LoopFamily:
         """Return the task as scalar loops, None for types and operations no codelet knows."""
         if not all(is_supported(operand.dtype) for operand in task.operands):
             return None
-        made = _made(self.name, replace(task, origin=()), index_limit(task.origin, task.extents))
+        nest, picked, share = _walk(task)
+        limit = index_limit(task.origin, task.extents)
+        made = _made(self.name, *_structure(task, nest), picked, share, limit)
         if made is None:
             return None
         codelet, scratch_bytes = made
-        return Compiled(codelet, _words(task, *_walk(task)), scratch_bytes)
+        return Compiled(codelet, _words(task, nest, picked, share), scratch_bytes)
 
 
 def _walk(task: Task) -> tuple[tuple[Level, ...], tuple[int, ...], Split]:
@@ -57,10 +59,26 @@ def _walk(task: Task) -> tuple[tuple[Level, ...], tuple[int, ...], Split]:
     return nest, picked, share
 
 
+def _structure(task: Task, nest: tuple[Level, ...]) -> tuple[Task, tuple[Level, ...]]:
+    """Return a task and its loops with other numbers, the same ones for all that the same code computes."""
+    operands = [TaskOperand(o.dtype, tuple(int(s != 0) for s in o.strides)) for o in task.operands]
+    example = replace(
+        task,
+        extents=(2,) * len(task.extents),
+        inputs=tuple(operands[:-1]),
+        output=operands[-1],
+        origin=(),
+        apart=frozenset(),
+    )
+    still = (0,) * len(operands)
+    return example, tuple(Level(level.axis, 2, still, level.is_reduction) for level in nest)
+
+
 @lru_cache(maxsize=COMPILED_LOOPS)
-def _made(prefix: str, task: Task, limit: int) -> tuple[Codelet, int] | None:
-    """Return the code of a task and its scratch bytes; both are the same wherever its indices up to `limit` begin."""
-    nest, picked, share = _walk(task)
+def _made(
+    prefix: str, task: Task, nest: tuple[Level, ...], picked: tuple[int, ...], share: Split, limit: int
+) -> tuple[Codelet, int] | None:
+    """Return the code of a structure, none of whose indices exceeds `limit`, and its scratch bytes."""
     fields = loop_fields(task, nest, picked, share)
     generator = Generator(task, nest, picked, share, {field.name: i for i, field in enumerate(fields)}, limit)
     try:
