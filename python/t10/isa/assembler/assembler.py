@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from t10.core.tile import IPU_MEMORY, TileMemory
 from t10.isa.assembler import conditions, directives
@@ -17,10 +17,10 @@ from t10.isa.assembler.headers import known_constants
 from t10.isa.assembler.instruction import Parsed, parse_instruction
 from t10.isa.assembler.layout import finish
 from t10.isa.assembler.lines import Line, Problem, Reporter, TooManyErrors
-from t10.isa.assembler.output import Output
+from t10.isa.assembler.output import Output, Words
 from t10.isa.assembler.preprocessor import Preprocessor
 from t10.isa.assembler.registers import NAMES, Register, register_name
-from t10.isa.assembler.statement import ASSIGNMENT, Statement, statements_of
+from t10.isa.assembler.statement import ASSIGNMENT, Statement, is_constant, statements_of
 from t10.isa.assembler.symbols import Symbols
 from t10.isa.assembler.text_macros import (
     TextMacro,
@@ -89,6 +89,20 @@ def flattened(
     return tuple(assembler.flat), image
 
 
+T = TypeVar("T")
+KEPT_LINES = 65536
+_STATEMENTS: Final[dict[str, tuple[Statement, ...]]] = {}
+"""Statements of lines, where registers have their own names only."""
+_WORDS: Final[dict[str, dict[str, Words]]] = {"": {}, "worker": {}, "supervisor": {}}
+"""By mode: the words of lines that are instructions without labels and symbols."""
+
+
+def _keep(known: dict[str, T], text: str, value: T) -> None:
+    if len(known) >= KEPT_LINES:
+        known.clear()
+    known[text] = value
+
+
 @dataclass(slots=True)
 class _Frame:
     """Text being assembled: the file, or one expansion."""
@@ -124,7 +138,7 @@ class Assembler:
         self._conditions = Conditions(self.symbols)
         self._macros: dict[str, TextMacro] = {}
         self._aliases: dict[str, Register] = {}
-        self._cache: dict[str, tuple[Statement, ...]] = {}
+        self._cache = _STATEMENTS
         self._frames: list[_Frame] = []
         self._collection: _Collection | None = None
         self._bundle: list[tuple[Parsed, Line]] | None = None
@@ -151,13 +165,38 @@ class Assembler:
         self._frames.append(_Frame(self._statements(lines), self._conditions.depth))
 
     def _statements(self, lines: list[Line]) -> Iterator[tuple[Line, Statement]]:
-        cache = self._cache
+        """Yield statements; lines that are known as nothing but instructions go straight to the output."""
+        output, is_plain = self.output, self._is_plain()
         for line in lines:
-            found = cache.get(line.text)
+            text = line.text
+            words = _WORDS[output.mode].get(text) if is_plain else None
+            if words is not None:
+                output.put(words, line)
+                continue
+            mark = output.mark()
+            found = self._cache.get(text)
             if found is None:
-                found = cache[line.text] = statements_of(line.text)
+                found = statements_of(text)
+                _keep(self._cache, text, found)
             for statement in found:
                 yield line, statement
+            was_plain, is_plain = is_plain, self._is_plain()
+            if was_plain and is_plain and all(is_constant(statement) for statement in found):
+                _keep(_WORDS[output.mode], text, output.since(mark))
+
+    def _is_plain(self) -> bool:
+        """Return whether an instruction means what it always does and, so far, all of them are right."""
+        return not (
+            self._aliases
+            or self._macros
+            or self._bundle is not None
+            or self._collection is not None
+            or self.flat is not None
+            or self.output.is_special
+            or self.symbols.redefines
+            or self.reporter.diagnostics
+            or not self._conditions.is_active
+        )
 
     def _go(self) -> None:
         """Assemble statement after statement; an expansion goes on top and is finished first."""
@@ -332,7 +371,7 @@ class Assembler:
             return
         name, register = alias
         self._aliases[name] = register
-        self._cache.clear()
+        self._cache = {}
 
     def _alias(self, statement: Statement) -> tuple[str, Register] | None:
         """Return the name that an assignment gives to a register, and the register; None for other statements."""

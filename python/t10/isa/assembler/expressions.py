@@ -286,6 +286,13 @@ def _relative(node: Node, left: Value, right: Value) -> Value:
     raise Unknown("address", node.column)
 
 
+def names(node: Node) -> frozenset[str]:
+    """Return what an expression's value depends on: symbols, local labels, and `.`."""
+    if node.operands:
+        return frozenset[str]().union(*map(names, node.operands))
+    return frozenset() if node.kind == "int" else frozenset((node.name or node.kind,))
+
+
 def bind(node: Node, fix: Callable[[Node], Node]) -> Node:
     """Return the tree with local labels and `.`, which mean something else further down, replaced by `fix`."""
     if node.kind in ("local", "."):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -37,8 +38,9 @@ def finish(output: Output, reporter: Reporter, source: str, text: str, base_addr
     sizes = _numbers(output.sizes, output, reporter)
     stacks = _numbers(output.stacks, output, reporter)
     rows, origins = _joined(output, bases, base_address, whole)
-    lines = np.fromiter((_line_in(origin, source) for origin in origins), np.int32, len(origins))
-    words = np.array(rows, np.int32).reshape(len(rows), _HEAD + MOST_OPERANDS)
+    lines = np.array([_line_in(origin, source) for origin in origins], np.int32)
+    flat = np.fromiter(chain.from_iterable(rows), np.int32, len(rows) * (_HEAD + MOST_OPERANDS))
+    words = flat.reshape(len(rows), _HEAD + MOST_OPERANDS)
     symbols = {
         name: bases[place.section] + place.offset
         for name, place in output.symbols.places().items()

@@ -52,6 +52,15 @@ class RepeatSite:
     column: int
 
 
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The words of a line of instructions; `repeat_words` are those of a `rpt` among them, which begins in `column`."""
+
+    rows: tuple[Row, ...]
+    repeat_words: int
+    column: int
+
+
 class Output:
     """Sections, and the lists of what is left to do."""
 
@@ -89,6 +98,32 @@ class Output:
     def filler(self) -> Row:
         """Return the instruction that fills gaps in code."""
         return (SOLO, forms_of("nop", "")[0].number, *ZEROS)
+
+    @property
+    def is_special(self) -> bool:
+        """Return whether an instruction here may be refused, or written in another way than it stands."""
+        return self.allows_optimizations or bool(self.section.partial)
+
+    def mark(self) -> tuple[int, int]:
+        """Return how much there is in this section, for `since`."""
+        return len(self.section.rows), len(self.repeats)
+
+    def since(self, mark: tuple[int, int]) -> Words:
+        """Return the words that were added to this section since then."""
+        repeats = self.repeats[mark[1] :]
+        rows = tuple(self.section.rows[mark[0] :])
+        return Words(rows, repeats[0].n_words, repeats[0].column) if repeats else Words(rows, 0, 0)
+
+    def put(self, words: Words, line: Line) -> None:
+        """Append the words of a line."""
+        section = self.section
+        if words.repeat_words:
+            section.alignment = max(section.alignment, BUNDLE_BYTES)
+            self.repeats.append(
+                RepeatSite(section, len(section.rows), words.repeat_words, line, words.column)
+            )
+        section.rows += words.rows
+        section.origins += [line] * len(words.rows)
 
     def solo(self, parsed: Parsed, line: Line) -> None:
         """Append an instruction by itself."""

@@ -46,6 +46,7 @@ _DIRECTIVE: Final = re.compile(
 """What makes text need the compiler; `#` before any other word begins a comment."""
 _MACROS: Final = (*PREDEFINED, "__ASSEMBLER__", "__LINE__", "__FILE__", "FUNCTION_IS_WORKER")
 """Names that are macros without a `#define` in the text; numbers of bundled headers are known anyway."""
+_MARK: Final = re.compile(r"[#\\]|/\*")
 _FOLDER: Final = re.compile(rf'["<](\w[\w/]{{0,200}}/)(?:{_BUNDLED})[">]')
 _COMMENT: Final = re.compile(r'"(?:\\.|[^"\\])*"|//.*\Z|/\*.*?(?:\*/|\Z)')
 _MARKER: Final = re.compile(r'# (\d+) "((?:\\.|[^"\\])*)"((?: \d)*)\s*\Z')
@@ -67,9 +68,8 @@ class Preprocessor:
 
     def run(self, text: str, file: str) -> list[Line]:
         """Return the logical lines of a file; empty ones are left out. Reports what the preprocessor refuses."""
-        is_plain = not _DIRECTIVE.search(text) and not any(
-            name in text for name in (*_MACROS, *self._defines)
-        )
+        has_macros = any(name in text for name in (*_MACROS, *self._defines))
+        is_plain = not has_macros and not any(_DIRECTIVE.search(line) for line in _marked(text))
         return list(_plain_lines(text, file) if is_plain else self._compiled(text, file))
 
     def _compiled(self, text: str, file: str) -> Iterator[Line]:
@@ -176,11 +176,19 @@ def _run(command: list[str], text: str, folder: str) -> str | None:
     return said.decode("utf-8", "replace") if process.returncode else None
 
 
+def _marked(text: str) -> Iterator[str]:
+    """Yield the lines of a text that may be directives of the preprocessor."""
+    for match in _MARK.finditer(text):
+        begin, end = text.rfind("\n", 0, match.start()) + 1, text.find("\n", match.end())
+        yield text[begin : end if end >= 0 else len(text)]
+
+
 def _plain_lines(text: str, file: str) -> Iterator[Line]:
     """Yield the lines of text without directives."""
     for number, written in enumerate(text.split("\n"), 1):
         raw = _without_comments(written) if "//" in written else written
-        if raw.strip() and raw.lstrip()[0] != "#":
+        stripped = raw.lstrip()
+        if stripped and stripped[0] != "#":
             yield Line(raw, raw, file, number)
 
 
@@ -203,4 +211,6 @@ def _marked_lines(text: str, sources: _Sources) -> Iterator[Line]:
 
 def _without_comments(raw: str) -> str:
     """Return a line with comments replaced by spaces, so that columns stay."""
+    if '"' not in raw and "/*" not in raw:
+        return raw.partition("//")[0].ljust(len(raw))
     return _COMMENT.sub(lambda match: match[0] if match[0][0] == '"' else " " * len(match[0]), raw)

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from t10.isa.assembler.expressions import names
+from t10.isa.assembler.headers import CONSTANTS
 from t10.isa.assembler.instruction import Parsed
 
 _LABEL: Final = re.compile(r"\s*([A-Za-z_.][\w.$]*|\d+)\s*:(?!:)")
@@ -30,6 +32,15 @@ class Statement:
     rest_column: int
     name: str = ""
     parsed: Parsed | None = None
+
+
+def is_constant(statement: Statement) -> bool:
+    """Return whether a statement is a brace, or an instruction whose operands are known wherever it stands."""
+    if statement.labels:
+        return False
+    if statement.parsed is None:
+        return statement.word in ("{", "}")
+    return all(names(node) <= CONSTANTS.keys() for _, node in statement.parsed.nodes)
 
 
 def statements_of(text: str) -> tuple[Statement, ...]:

@@ -13,7 +13,10 @@ MOST_CHAIN = 50
 
 
 class Symbols:
-    """Values by name. Before sections are placed, labels are `Relative`; afterwards everything is a number."""
+    """Values by name. Before sections are placed, labels are `Relative`; afterwards everything is a number.
+
+    `redefines` tells whether one of the architecture's constants has another value here.
+    """
 
     def __init__(self, constants: Mapping[str, int]) -> None:
         """Begin with nothing defined but the architecture's constants."""
@@ -22,6 +25,7 @@ class Symbols:
         self.labels: dict[str, Line] = {}
         self.locals: dict[int, list[Relative]] = {}
         self.here = Relative(0, 0)
+        self.redefines = False
         self._bases: Sequence[int] | None = None
         self._chain = 0
 
@@ -35,6 +39,7 @@ class Symbols:
             raise Problem(f"label '{name}' is defined before, at {before.file}:{before.number}", column)
         if name in self.values:
             raise Problem(f"'{name}' is set before, it cannot be a label", column)
+        self.redefines = self.redefines or name in self._constants
         self.labels[name] = line
         self.values[name] = place
 
@@ -42,6 +47,7 @@ class Symbols:
         """Set a symbol to an expression, to its value where that is known. Raises Problem."""
         if name in self.labels:
             raise Problem(f"'{name}' is a label, it cannot be set", column)
+        self.redefines = self.redefines or name in self._constants
         try:
             self.values[name] = evaluate(node, self.lookup)
         except Unknown:
