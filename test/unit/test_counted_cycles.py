@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from random import Random
 
 import pytest
 from support.isa_programs import Bench
 
+from t10.codelets.compile import compile_task
+from t10.codelets.count import cycles_of
 from t10.core.tile import IPU_MEMORY
+from t10.profile.boxes import random_boxes
 from t10.profile.check import check
+from t10.profile.model import task_of
 from t10.profile.table import classes_of_table
 
 CLASSES = classes_of_table()
@@ -24,6 +30,26 @@ def test_what_is_counted_is_what_a_run_takes(number: int) -> None:
     found = check(CLASSES[number], BOXES, seed=11)
     assert not found.wrong
     assert found.n_counted or found.one.spec.selectors or not found.n_run
+
+
+def test_threads_count_as_one_does() -> None:
+    rng = Random(5)
+    tasks = [task_of(one, box) for one in CLASSES[::9] for box in random_boxes(one, 5, BOXES)[:BOXES]]
+    alone = [cycles_of(task) for task in tasks]
+    orders = [rng.sample(range(len(tasks)), len(tasks)) for _ in range(4)]
+
+    def counted(order: list[int]) -> list[int | None]:
+        return [cycles_of(tasks[i]) for i in order]
+
+    compile_task.cache_clear()
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor(len(orders)) as pool:
+            found = list(pool.map(counted, orders))
+    finally:
+        sys.setswitchinterval(before)
+    assert found == [[alone[i] for i in order] for order in orders]
 
 
 def _bench(text: str, *, is_counting: bool = False) -> Bench:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +19,8 @@ from t10.codelets.image import assembled, stack_bytes
 from t10.core.codelet import Codelet, Compiled, Pointer, Scratch
 from t10.core.dtypes import numpy_dtype, size_bytes
 from t10.core.task import Task, TaskOperand
-from t10.core.tile import ADDRESS_BITS, ALIGNMENT_BYTES, IPU_MEMORY, OVERREAD_BYTES
-from t10.isa.image import Image
-from t10.isa.tile import Machine, Trap
+from t10.core.tile import ADDRESS_BITS, ALIGNMENT_BYTES, IPU_MEMORY, OVERREAD_BYTES, TileMemory
+from t10.isa.tile import Machine
 
 CODE_BYTES = 0x8000
 MEMORY = replace(
@@ -68,7 +68,7 @@ def run_cycles(task: Task, offsets_bytes: tuple[int, ...] = ()) -> int | None:
 class _Placed:
     """A task as code, the addresses of its operands, and the words of its vertex."""
 
-    compiled: Compiled
+    codelet: Codelet
     addresses: tuple[int, ...]
     state: bytes
 
@@ -84,32 +84,31 @@ def _placed(task: Task, offsets_bytes: tuple[int, ...]) -> _Placed | None:
         return None
     if offsets_bytes:
         addresses = [address + more for address, more in zip(addresses, offsets_bytes, strict=True)]
-    state = b"".join(_word(word, addresses, scratch) for word in compiled.words)
-    return _Placed(compiled, tuple(addresses), state)
+    return _Placed(compiled.codelet, tuple(addresses), _state(compiled, addresses, scratch))
 
 
 def _counted(placed: _Placed) -> int | None:
     """Return the cycles of a vertex, None where its code reads what it works on to decide how to go on."""
-    try:
-        return _vertex(*_counter(placed.compiled.codelet), placed)
-    except Trap:
-        return None
+    codelet = placed.codelet
+    machine, entry = _counter(codelet)
+    return machine.count(entry, STATE, placed.state, codelet.kind)
 
 
 def _run(task: Task, placed: _Placed) -> int:
     """Return the cycles of a vertex that works on made-up data."""
-    machine, image = _machine(placed.compiled.codelet)
-    for number, (operand, address) in enumerate(zip(task.inputs, placed.addresses, strict=False)):
-        _fill(machine.memory(0), task, operand, address, number)
-    return _vertex(machine, image, placed)
+    codelet = placed.codelet
+    machine, entry = _machine(codelet)
+    memory = machine.memory(0)
+    with _running:
+        for number, (operand, address) in enumerate(zip(task.inputs, placed.addresses, strict=False)):
+            _fill(memory, task, operand, address, number)
+        at = STATE - MEMORY.base
+        memory[at : at + len(placed.state)] = np.frombuffer(placed.state, np.uint8)
+        return machine.run_vertex(0, entry, STATE, codelet.kind)
 
 
-def _vertex(machine: Machine, image: Image, placed: _Placed) -> int:
-    """Run or count a vertex, its state written first."""
-    at = STATE - MEMORY.base
-    machine.memory(0)[at : at + len(placed.state)] = np.frombuffer(placed.state, np.uint8)
-    codelet = placed.compiled.codelet
-    return machine.run_vertex(0, image.symbols[codelet.entry], STATE, codelet.kind)
+_running = Lock()
+"""Machines that run have memories that threads would fill at once; a count holds the interpreter's lock."""
 
 
 def codelet_of(task: Task) -> Compiled:
@@ -118,33 +117,25 @@ def codelet_of(task: Task) -> Compiled:
 
 
 @lru_cache(maxsize=KEPT_MACHINES)
-def _machine(codelet: Codelet) -> tuple[Machine, Image]:
-    """Return a tile with a codelet's code in it."""
-    image = _image(codelet)
-    machine = Machine(1, image, MEMORY)
-    _set_stacks(machine, codelet)
-    return machine, image
+def _machine(codelet: Codelet) -> tuple[Machine, int]:
+    """Return a tile with a codelet's code in it, and the code's address."""
+    return _tile(codelet, MEMORY, is_counting=False)
 
 
 @lru_cache(maxsize=KEPT_COUNTERS)
-def _counter(codelet: Codelet) -> tuple[Machine, Image]:
-    """Return a tile that counts a codelet's cycles and has no memory for operands."""
-    image = _image(codelet)
-    machine = Machine(1, image, CODE_MEMORY, is_counting=True)
-    _set_stacks(machine, codelet)
-    return machine, image
+def _counter(codelet: Codelet) -> tuple[Machine, int]:
+    """Return a tile that counts a codelet's cycles and has no memory for operands, and the code's address."""
+    return _tile(codelet, CODE_MEMORY, is_counting=True)
 
 
-@lru_cache(maxsize=KEPT_COUNTERS)
-def _image(codelet: Codelet) -> Image:
-    return assembled((codelet,), MEMORY)
-
-
-def _set_stacks(machine: Machine, codelet: Codelet) -> None:
+def _tile(codelet: Codelet, memory: TileMemory, *, is_counting: bool) -> tuple[Machine, int]:
+    image = assembled((codelet,), MEMORY)
+    machine = Machine(1, image, memory, is_counting=is_counting)
     worker = codelet.stack_bytes if codelet.kind == "multi" else 0
     machine.set_options(
         stack_top=STACK_TOP, worker_stack_bytes=-(-worker // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
     )
+    return machine, image.symbols[codelet.entry]
 
 
 def _addresses(task: Task) -> list[int] | None:
@@ -187,13 +178,16 @@ def _fill(memory: NDArray[np.uint8], task: Task, operand: TaskOperand, address: 
     memory[at : at + data.nbytes] = data.view(np.uint8)
 
 
-def _word(word: object, addresses: list[int], scratch: int) -> bytes:
-    """Return the four bytes of a word."""
-    if isinstance(word, Pointer):
-        return struct.pack("<I", addresses[word.operand] + word.offset_bytes)
-    if isinstance(word, Scratch):
-        return struct.pack("<I", scratch + word.offset_bytes)
-    if isinstance(word, float):
-        return struct.pack("<f", word)
-    assert isinstance(word, int)
-    return struct.pack("<I", word & 0xFFFFFFFF)
+def _state(compiled: Compiled, addresses: list[int], scratch: int) -> bytes:
+    """Return the words of a vertex."""
+    words: list[int] = []
+    for word in compiled.words:
+        if isinstance(word, int):
+            words.append(word & 0xFFFFFFFF)
+        elif isinstance(word, Pointer):
+            words.append(addresses[word.operand] + word.offset_bytes)
+        elif isinstance(word, Scratch):
+            words.append(scratch + word.offset_bytes)
+        else:
+            words.append(int.from_bytes(struct.pack("<f", word), "little"))
+    return struct.pack(f"<{len(words)}I", *words)

@@ -59,6 +59,10 @@ class Codelet:
     is_cpp: bool = False
     """It is the code on an IPU too; `assembly` stands in for it on our simulator only."""
 
+    def __hash__(self) -> int:
+        """Hash the name, which few codelets share."""
+        return hash(self.name)
+
     @property
     def entry(self) -> str:
         """Return the symbol of the first instruction."""

@@ -6,6 +6,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
+#include <cstring>
+
 #include "simulator/machine.h"
 
 namespace nb = nanobind;
@@ -45,6 +47,20 @@ std::size_t run(Machine& machine, Ints tiles, Addresses entries, Addresses state
   if (machine.trace) return go();
   nb::gil_scoped_release release;
   return go();
+}
+
+// Counts a vertex whose words are `bytes`, all under the interpreter's lock: threads may share a counter. -1 for a trap.
+std::int64_t count(Machine& machine, Word entry, Word state, nb::bytes bytes, bool is_supervisor) {
+  Context& c = machine.tile(0).supervisor;
+  const Word offset = state - c.memory_base;
+  if (offset > c.memory_bytes || bytes.size() > c.memory_bytes - offset)
+    throw std::invalid_argument("the words of the vertex lie outside the memory");
+  std::memcpy(c.memory + offset, bytes.data(), bytes.size());
+  try {
+    return machine.run_vertex(0, entry, state, is_supervisor ? VertexKind::kSupervisor : VertexKind::kMulti);
+  } catch (const Trap&) {
+    return -1;
+  }
 }
 
 Context& context_of(Machine& machine, int tile, int worker) {
@@ -112,6 +128,7 @@ NB_MODULE(_simulator, module) {
   nb::class_<Machine>(module, "Machine")
       .def("__init__", &make, nb::keep_alive<1, 5>())
       .def("run_vertices", &run)
+      .def("count", &count)
       .def("registers", &registers)
       .def("set_register", &set_register)
       .def("trap", &trap_of)

@@ -34,6 +34,13 @@ class Machine:
     ) -> int:
         """Run one vertex per row, fill in `cycles`; return how many ended well, `trap` tells why the next did not."""
 
+    def count(self, entry: int, state: int, words: bytes, is_supervisor: bool) -> int:
+        """Write a vertex's words to tile 0 and return the cycles of a run of it; -1 where that traps.
+
+        It holds the interpreter's lock, so threads may share a machine that counts. Raises ValueError for words outside
+        the memory.
+        """
+
     def registers(self, tile: int, worker: int) -> tuple[int, ...]:
         """Return m0..m15, a0..a15 and AACC[0..31] as bits; worker -1 is the supervisor."""
 

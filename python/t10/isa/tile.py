@@ -122,6 +122,14 @@ class Machine:
         """Run a vertex and return its cycles; raises `Trap`. See `run_vertices`."""
         return int(self.run_vertices([tile], [entry], [state], kind)[0])
 
+    def count(self, entry: int, state: int, words: bytes, kind: CodeletKind = "multi") -> int | None:
+        """Return the cycles of a vertex of tile 0 whose `words` are written to `state` first; None where it traps.
+
+        Threads may share a machine whose vertices are only counted.
+        """
+        cycles = self._native.count(entry, state, words, kind == "supervisor")
+        return None if cycles < 0 else cycles
+
     def run_vertices(
         self,
         tiles: NDArray[np.int32] | Sequence[int],
