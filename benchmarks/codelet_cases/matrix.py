@@ -6,8 +6,9 @@ The formula takes weights that lie block by block; ours are loaded from rows as 
 from __future__ import annotations
 
 from codelet_cases.case import Case
+from t10.codelets.counter import cycles_where_it_lies
 from t10.codelets.matrix.engine import Engine, engine_for
-from t10.codelets.matrix.family import best_way
+from t10.codelets.matrix.family import compiled, ways
 from t10.codelets.matrix.stream import Access, Registers, Stream
 from t10.core.scalar import ScalarFunction, ScalarOp
 from t10.core.task import Task, TaskOperand
@@ -64,7 +65,7 @@ def formula(engine: Engine, rows: int, columns: int, depth: int) -> float:
 
 def inner_share(task: Task) -> float | None:
     """Return the least share of the engine's peak that a row loop of the task's codelet reaches."""
-    found = best_way(task)
+    found = min(ways(task), key=lambda way: cycles_where_it_lies(task, compiled(way)), default=None)
     if found is None:
         return None
     structure = found.structure

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 from support.codelet_runs import run_task
 
-from t10.codelets.matrix.direct import Direct
+from t10.codelets.compile import compile_task
+from t10.codelets.counter import cycles_where_it_lies
 from t10.codelets.matrix.engine import ENGINES, Engine, engine_for
-from t10.codelets.matrix.estimate import cycles
-from t10.codelets.matrix.family import MatrixFamily, best_way
+from t10.codelets.matrix.family import MatrixFamily, compiled, ways
 from t10.codelets.matrix.stream import Access, Kit, Registers, Stream
+from t10.codelets.reduce.family import ReduceFamily
 from t10.core.codelet import Compiled
 from t10.core.scalar import ScalarFunction, ScalarOp
 from t10.core.task import Task, TaskOperand
@@ -235,12 +236,14 @@ def test_wide_starts_need_an_aligned_output(align: int, types: tuple[str, str]) 
 
 
 @pytest.mark.parametrize("types", TYPES)
-def test_estimates_are_close(types: tuple[str, str]) -> None:
-    for m, n, k in ((64, 64, 64), (16, 64, 16), (12, 24, 48), (30, 40, 80)):
+def test_the_way_taken_is_the_least_counted(types: tuple[str, str]) -> None:
+    for m, n, k in ((1, 16, 64), (3, 40, 30), (8, 8, 8), (16, 64, 16), (12, 24, 48), (7, 5, 90)):
         task = matmul(m, n, k, *types)
-        found = best_way(task)
-        assert isinstance(found, Direct)
-        assert cycles(found) == pytest.approx(check(task, FAMILY.compile(task)), rel=0.1)
+        every = [compiled(way) for way in ways(task)]
+        every += [way for way in [ReduceFamily().compile(task)] if way is not None]
+        taken = compile_task(task)
+        assert cycles_where_it_lies(task, taken) == min(cycles_where_it_lies(task, way) for way in every)
+        assert cycles_where_it_lies(task, taken) == run_task(task, taken).cycles
 
 
 def test_one_text_for_all_sizes() -> None:

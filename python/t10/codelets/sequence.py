@@ -92,11 +92,15 @@ def _assembly(state: _State, first: Codelet, second: Codelet) -> Assembly:
         text.op("runall $m1, $m0, 0")
     text.op(f"sync {LOCAL}")
     text.op("br $lr")
-    for label, codelet, numbers in zip(labels, (first, second), state.numbers, strict=True):
+    for part, codelet in enumerate((first, second)):
         text.align()
         text.lines.append(".worker")
-        text.label(label)
-        text.lines += _worker_lines(codelet, numbers)
+        text.label(labels[part])
+        lines = _worker_lines(codelet, state.numbers[part])
+        if part == 1 and first.name == second.name:
+            # One codelet twice: its labels would be defined twice.
+            lines = [line.replace(".L_", ".L_again_") for line in lines]
+        text.lines += lines
     return text
 
 

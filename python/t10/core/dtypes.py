@@ -24,6 +24,7 @@ NUMPY_BY_DTYPE: dict[str, np.dtype[Any]] = {
     "index": np.dtype(np.int64),
 }
 """numpy type of every element type that can be planned; `bf16` and 8-bit floats have none and are refused."""
+_SIZES = {name: kind.itemsize for name, kind in NUMPY_BY_DTYPE.items()}
 
 
 def numpy_dtype(dtype: str) -> np.dtype[Any]:
@@ -40,7 +41,8 @@ def numpy_dtype(dtype: str) -> np.dtype[Any]:
 
 def size_bytes(dtype: str) -> int:
     """Return the size of one element in bytes."""
-    return numpy_dtype(dtype).itemsize
+    found = _SIZES.get(dtype)
+    return numpy_dtype(dtype).itemsize if found is None else found
 
 
 def is_float(dtype: str) -> bool:

@@ -11,7 +11,7 @@ Bundle = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class _Item:
+class Item:
     """A label, a solo instruction, a bundle, or a repeat (whose `main` is the count and `aux` the body's length)."""
 
     kind: str
@@ -23,29 +23,29 @@ class _Item:
 class WorkerCode:
     """Instructions in order; `write` puts them into an `Assembly` at a multiple of eight bytes."""
 
-    items: list[_Item] = field(default_factory=list[_Item])
+    items: list[Item] = field(default_factory=list[Item])
 
     def label(self, name: str) -> None:
         """Define a label here."""
-        self.items.append(_Item("label", name))
+        self.items.append(Item("label", name))
 
     def op(self, text: str) -> None:
         """Add one instruction by itself."""
-        self.items.append(_Item("op", text))
+        self.items.append(Item("op", text))
 
     def bundles(self, bundles: Iterable[Bundle]) -> None:
         """Add bundles; a bundle with one empty half becomes a solo instruction."""
         for main, aux in bundles:
             if main and aux:
-                self.items.append(_Item("bundle", main, aux))
+                self.items.append(Item("bundle", main, aux))
             elif main or aux:
-                self.items.append(_Item("op", main or aux))
+                self.items.append(Item("op", main or aux))
 
     def repeat(self, count: str, body: Iterable[Bundle]) -> None:
         """Repeat bundles `count` times, 0 times included."""
         body = list(body)
-        self.items.append(_Item("repeat", count, str(len(body))))
-        self.items += [_Item("bundle", main, aux) for main, aux in body]
+        self.items.append(Item("repeat", count, str(len(body))))
+        self.items += [Item("bundle", main, aux) for main, aux in body]
 
     def write(self, assembly: Assembly) -> None:
         """Write the code; a `rpt` stands alone or with an empty half, whichever aligns its body without a slot."""

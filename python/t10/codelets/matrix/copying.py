@@ -29,7 +29,6 @@ MOST_SLACK = 2
 """Lines that are copied, at most, per line that is needed."""
 
 COUNT, PLANES, LINE_STEP, PLANE_STEP, ELEMENT_STEP, GROUPS, LEFT, ZEROS, PITCH = range(len(LINE_WORDS))
-SLOTS_PER_LINE = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +66,6 @@ class Lines:
             self.pitch_bytes // WORD_BYTES - -(-self.elements // engine.word_elements),
             self.pitch_bytes,
         )
-
-    def slots(self, engine: Engine, stage: Stage) -> float:
-        """Return the slots a worker takes for its share."""
-        groups = -(-self.elements // engine.word_elements)
-        per_group = 3.0 if engine.in_dtype == "f32" else 3.5 if stage.in_runs else 6.0
-        return -(-self.count * self.planes // N_WORKERS) * (SLOTS_PER_LINE + per_group * groups)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from math import prod
 
+from t10.codelets.counter import cycles_where_it_lies, least_counted
 from t10.codelets.matrix.cpp_reference import reference_text
 from t10.codelets.matrix.direct import WIDE_BYTES, Direct, direct
-from t10.codelets.matrix.estimate import cycles, dot_cycles
+from t10.codelets.matrix.engine import WORD_BYTES
 from t10.codelets.matrix.product import products
 from t10.codelets.matrix.shape import Structure
 from t10.codelets.matrix.staging import MOST_SCRATCH_BYTES, staged
 from t10.codelets.matrix.stream import Access
 from t10.codelets.matrix.supervisor import codelet_text
+from t10.codelets.reduce.family import ReduceFamily
 from t10.core.codelet import Codelet, Compiled, Field, Pointer, Scratch, Word
+from t10.core.dtypes import size_bytes
 from t10.core.task import Task
+from t10.core.tile import N_WORKERS
 
 APART: frozenset[Access] = frozenset(("pair", "triple"))
 BANKED: frozenset[Access] = frozenset(("cross", "packed", "triple"))
 CODELETS = 4096
+VECTOR_UNIT = ReduceFamily()
+OUTPUT_SLOTS = 4
+"""Slots of an output of the vector unit besides its products, at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,28 +38,41 @@ class MatrixFamily:
 
     def compile(self, task: Task) -> Compiled | None:
         """Return the task as code, None where it is no product of two operands of the engine's types."""
-        best = best_way(task)
-        return None if best is None else _compiled(best)
+        best = least_counted(task, map(compiled, ways(task)))
+        if best is None:
+            return None
+        cycles = cycles_where_it_lies(task, best)
+        if _least_dot_cycles(task) >= cycles:
+            return best
+        other = VECTOR_UNIT.compile(task)
+        return best if other is None or cycles <= cycles_where_it_lies(task, other) else None
 
 
-def best_way(task: Task) -> Direct | None:
-    """Return the fastest way to compute a task on the engine; None where there is none or the vector unit is faster."""
+def ways(task: Task) -> Iterator[Direct]:
+    """Yield the ways to compute a task on the engine."""
     seen = tuple(products(task))
-    ways = [direct(product) for product in (*seen, *(copied for one in seen for copied in staged(one)))]
-    fitting = [way for way in ways if way is not None and way.scratch_bytes <= MOST_SCRATCH_BYTES]
-    if not fitting:
-        return None
-    best = min(fitting, key=cycles)
-    return best if cycles(best) <= dot_cycles(seen[0]) else None
+    for product in (*seen, *(copied for one in seen for copied in staged(one))):
+        found = direct(product)
+        if found is not None and found.scratch_bytes <= MOST_SCRATCH_BYTES:
+            yield found
 
 
-def _compiled(found: Direct) -> Compiled:
+def _least_dot_cycles(task: Task) -> int:
+    """Return what the vector unit takes at least: two loads for a word of products, and a few slots per output."""
+    n_outputs = prod(task.extents[a] for a in task.parallel_axes)
+    n_words = -(-task.n_points // n_outputs * size_bytes(task.inputs[0].dtype) // WORD_BYTES)
+    return N_WORKERS * -(-n_outputs // N_WORKERS) * (2 * n_words + OUTPUT_SLOTS)
+
+
+def compiled(found: Direct) -> Compiled:
+    """Return a way as a codelet and its words."""
     product, structure = found.product, found.structure
     numbers = found.numbers()
     pointers: dict[str, Word] = {"x": Pointer(product.x), "w": Pointer(product.w), "out": Pointer(2)}
     pointers["scratch"] = Scratch()
-    words = tuple(pointers[name] if name in pointers else numbers[name] for name in structure.words())
-    return Compiled(_codelet(structure), words, found.scratch_bytes)
+    codelet = _codelet(structure)
+    words = tuple([pointers.get(one.name) or numbers[one.name] for one in codelet.fields])
+    return Compiled(codelet, words, found.scratch_bytes)
 
 
 @lru_cache(maxsize=CODELETS)

@@ -18,6 +18,7 @@ already are zero. Along the columns a sum that begins from zero gives the same a
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from t10.codelets.matrix.engine import BLOCK_WORDS, Engine
@@ -35,6 +36,7 @@ LINE_WORDS = (
 )  # fmt: skip
 """Words that describe the lines of an operand to copy (see `copying`)."""
 Width = Literal[8, 16]
+STRUCTURES = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,4 +230,10 @@ class Structure:
 
     def word(self, name: str) -> int:
         """Return the number of a word."""
-        return self.words().index(name)
+        return _places(self)[name]
+
+
+@lru_cache(maxsize=STRUCTURES)
+def _places(structure: Structure) -> dict[str, int]:
+    """Return the numbers of a structure's words."""
+    return {name: place for place, name in enumerate(structure.words())}

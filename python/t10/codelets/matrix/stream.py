@@ -15,9 +15,10 @@ is read beyond the rows, so that no access strays into another memory element.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
-from t10.codelets.matrix.code import Bundle, WorkerCode
+from t10.codelets.matrix.code import Bundle, Item, WorkerCode
 from t10.codelets.matrix.engine import BLOCK_WORDS, WORD_BYTES, Engine
 
 Access = Literal["triple", "packed", "pair", "cross", "single", "word"]
@@ -38,6 +39,7 @@ STEPPING: frozenset[Access] = frozenset(("single", "word"))
 JUMP_INPUT, JUMP_OUTPUT, STAY = 1, 2, 3
 """Selectors of a pace: fields of the stride register (0 is one word on)."""
 
+LOOPS = 1024
 WIDE_PARTIALS = 4
 """Partials that a wide start loads."""
 
@@ -133,6 +135,11 @@ class Stream:
 
         After a wide start it goes on with `point`, which packs addresses: those of partials behind the first ones.
         """
+        code.items += _loop(self, point)
+
+    def loop(self, point: str) -> WorkerCode:
+        """Return what `write` adds."""
+        code = WorkerCode()
         steps, rows = self.engine.phases, self.least_rows
         begin = steps + self.lag
         first = -steps - self.lead if self.accumulates else -1
@@ -149,6 +156,7 @@ class Stream:
         code.repeat(self.registers.count, self._steady())
         for t in range(begin, last):
             code.bundles(self._bundles(t, rows))
+        return code
 
     def write_row(self, code: WorkerCode) -> None:
         """Add one row by itself; pointers step on to the next."""
@@ -248,6 +256,12 @@ class Stream:
         if self.access == "packed":
             return loads.output_pair()
         return loads.paced()
+
+
+@lru_cache(maxsize=LOOPS)
+def _loop(stream: Stream, point: str) -> tuple[Item, ...]:
+    """Return what a row loop consists of: many codelets have the same."""
+    return tuple(stream.loop(point).items)
 
 
 @dataclass(frozen=True, slots=True)

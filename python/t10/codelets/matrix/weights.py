@@ -88,10 +88,3 @@ def loads_while_waiting(channels: list[list[str]], moves: list[str]) -> list[str
 def load_bytes(engine: Engine, kit: Kit, load: Load, channel: int) -> int:
     """Return the bytes of the instructions before those of a channel."""
     return INSTRUCTION_BYTES * sum(len(lines) for lines in channel_loads(engine, kit, load, "$m6")[:channel])
-
-
-def load_cycles(engine: Engine, kit: Kit, load: Load, address_cycles: int) -> int:
-    """Return the cycles of a load: one per instruction, and the wait for every new address."""
-    channels = channel_loads(engine, kit, load, "$m6")
-    waits = (len(channels) - 1) * (address_cycles - 2) if load.skip_words is None else 0
-    return sum(len(lines) for lines in channels) + waits

@@ -14,13 +14,14 @@ from functools import lru_cache
 
 from t10.codelets.body.select import Unselectable
 from t10.codelets.body.words import is_in_words
+from t10.codelets.counter import least_counted
 from t10.codelets.digest import named_codelet
 from t10.codelets.nest import levels
 from t10.codelets.reduce.cpp_reference import reduction_reference
 from t10.codelets.reduce.generator import Generator
 from t10.codelets.reduce.numbers import Numbers
-from t10.codelets.reduce.pieces import pieces
-from t10.codelets.reduce.shape import shapes
+from t10.codelets.reduce.pieces import is_counted, pieces
+from t10.codelets.reduce.shape import NEAR, estimated_slots, shapes
 from t10.codelets.reduce.state import Pattern
 from t10.codelets.reduce.structure import Structure, structure
 from t10.codelets.sequence import in_sequence
@@ -31,6 +32,8 @@ from t10.errors import UnsupportedOpError
 COMPUTED = frozenset({"f16", "f32", "i32", "i16", "i8", "i1", "ui8", "ui16"})
 
 PATTERNS = 4096
+KEPT_TASKS = 64
+MOST_SHAPES = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,29 +44,54 @@ class ReduceFamily:
 
     def compile(self, task: Task) -> Compiled | None:
         """Return the task as vector code, None where it reduces nothing or is left to scalar loops."""
+        return _compiled(self, task)
+
+    def compile_any(self, task: Task) -> Compiled | None:
+        """Do what `compile` does, each time anew."""
         if task.selectors or task.combine == "none" or not any(level.is_reduction for level in levels(task)):
             return None
         if any(operand.dtype not in COMPUTED for operand in task.operands) or not is_in_words(task):
             return None
-        cut = pieces(task)
-        if cut is not None:
-            partial, final = self.compile_at_once(cut.partial), self.compile_at_once(cut.final)
-            if partial is not None and final is not None:
-                prefix = f"{self.name}_pieces_{'_'.join(operand.dtype for operand in task.operands)}_{task.combine}"
-                summary = f"reduction of pieces, then of their results, combine {task.combine}"
-                return in_sequence(prefix, partial, final, len(task.inputs), cut.n_bytes, summary)
-        return self.compile_at_once(task)
+        in_pieces = self.in_pieces(task)
+        if in_pieces and not is_counted(task):
+            return in_pieces[0]
+        return least_counted(task, (*self.at_once(task), *in_pieces))
 
-    def compile_at_once(self, task: Task) -> Compiled | None:
-        """Return the task as one launch of the workers, None where no shape suits."""
+    def at_once(self, task: Task, most: int = MOST_SHAPES) -> list[Compiled]:
+        """Return the task as one launch of the workers, in at most so many shapes, about as good as the best."""
+        found: list[Compiled] = []
+        least = 0
         for shape in shapes(task):
+            slots = estimated_slots(shape, task)
+            if len(found) == most or (found and slots > NEAR * least):
+                break
             try:
                 pattern = _pattern(self.name, structure(task, shape))
             except Unselectable:
                 continue
             if pattern is not None:
-                return pattern.compiled(Numbers(task, shape))
-        return None
+                least = least or slots
+                found.append(pattern.compiled(Numbers(task, shape)))
+        return found
+
+    def in_pieces(self, task: Task) -> list[Compiled]:
+        """Return the task as two launches of the workers, one for pieces of rows; none where that is not better."""
+        cut = pieces(task)
+        if cut is None:
+            return []
+        prefix = f"{self.name}_pieces_{'_'.join(operand.dtype for operand in task.operands)}_{task.combine}"
+        summary = f"reduction of pieces, then of their results, combine {task.combine}"
+        return [
+            in_sequence(prefix, partial, final, len(task.inputs), cut.n_bytes, summary)
+            for partial in self.at_once(cut.partial, 1)
+            for final in self.at_once(cut.final, 1)
+        ]
+
+
+@lru_cache(maxsize=KEPT_TASKS)
+def _compiled(family: ReduceFamily, task: Task) -> Compiled | None:
+    """Return what `compile` does: products are tried on the vector unit before they are left to it."""
+    return family.compile_any(task)
 
 
 @lru_cache(maxsize=PATTERNS)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from t10.codelets.nest import WORD_BYTES, Level, indexed_axes, levels
-from t10.codelets.reduce.shape import estimated_slots
+from t10.codelets.reduce.shape import NEAR, estimated_slots, shapes
 from t10.core.dtypes import size_bytes
 from t10.core.scalar import ScalarFunction, ScalarOp, identity
 from t10.core.task import Task, TaskOperand
@@ -19,8 +19,8 @@ from t10.core.tile import N_WORKERS
 
 LAUNCH_SLOTS = 16
 """About what a launch costs: the prologue of the workers, and the supervisor's work in slots of six cycles."""
-WORTH = 1.15
-"""How much faster pieces must be before they are worth their code."""
+UNEVEN = 1.15
+"""How uneven work must be shared for pieces to pay off."""
 BRIDGES = frozenset({"f16", "f32", "i32"})
 
 
@@ -34,25 +34,34 @@ class SplitReduction:
 
 
 def pieces(task: Task) -> SplitReduction | None:
-    """Return the reduction in two where that is clearly faster, else None."""
+    """Return the reduction in two, in the pieces that are estimated to be the best; None where they are slow."""
     if indexed_axes(task) or task.selectors or task.output.dtype not in BRIDGES:
         return None
     nest = levels(task)
     rows = [level for level in nest if not level.is_reduction]
     reductions = [level for level in nest if level.is_reduction]
-    if not reductions:
+    found = shapes(task)
+    if not found or found[0].unevenness <= UNEVEN:
         return None
-    whole = LAUNCH_SLOTS + estimated_slots(task)
-    best: tuple[float, SplitReduction] | None = None
+    whole = LAUNCH_SLOTS + estimated_slots(found[0], task)
+    most = NEAR * whole if is_counted(task) else whole / UNEVEN
+    best: SplitReduction | None = None
     for cut in reductions:
         for n in range(2, N_WORKERS + 1):
             if cut.extent % n or cut.extent < 2 * n or (cut.extent % 4 == 0) > (cut.extent // n % 4 == 0):
                 continue
-            found = _cut(task, rows, reductions, cut, n)
-            slots = 2 * LAUNCH_SLOTS + estimated_slots(found.partial) + estimated_slots(found.final)
-            if slots * WORTH < whole and (best is None or slots < best[0]):
-                best = (slots, found)
-    return best[1] if best else None
+            split = _cut(task, rows, reductions, cut, n)
+            slots = 2 * LAUNCH_SLOTS + sum(
+                estimated_slots(shapes(part)[0], part) for part in (split.partial, split.final)
+            )
+            if slots < most:
+                most, best = slots, split
+    return best
+
+
+def is_counted(task: Task) -> bool:
+    """Return whether pieces can be counted: integers that are passed on in memory are data to the counter."""
+    return task.output.dtype in ("f16", "f32")
 
 
 def _cut(task: Task, rows: list[Level], reductions: list[Level], cut: Level, n: int) -> SplitReduction:

@@ -28,6 +28,8 @@ LEAST_REPEATED = 4
 
 COST_OF_TAIL, COST_OF_STRAIGHT, COST_OF_LOOP = 5, 2, 4
 COST_OF_RESULT: dict[Mode, int] = {"rows": 6, "columns": 5, "points": 6}
+NEAR = 1.4
+"""Ways are counted whose slots, as estimated, are so many times those of the best."""
 COST_OF_HALF = 7
 """About how many slots things cost that are not inner steps: to choose between shapes."""
 SLOTS_OF_LANE = {"math.exp": 3, "math.exp2": 3, "math.log": 6, "math.log2": 6, "math.tanh": 5, "math.sqrt": 5,
@@ -70,6 +72,19 @@ class Shape:
         is_single = self.share.level is not None and self.share.unit == 1
         return is_single and self.parallel[0].extent <= MOST_DEALT
 
+    @property
+    def most_shared(self) -> int:
+        """Return the points of the shared level that the busiest worker takes."""
+        unit = self.share.unit
+        return -(-self.parallel[0].extent // (unit * N_WORKERS)) * unit
+
+    @property
+    def unevenness(self) -> float:
+        """Return how many times as much as in the mean the busiest worker does."""
+        if self.share.level is None:
+            return N_WORKERS
+        return self.most_shared * N_WORKERS / self.parallel[0].extent
+
     def level_of_input(self, number: int) -> int:
         """Return in which loop an input changes, see `PER_OUTPUT`..."""
         is_moving = self.moves(number)
@@ -92,17 +107,17 @@ def shapes(task: Task) -> tuple[Shape, ...]:
         return ()
     found = [_rows(task, nest, lanes) for lanes in (4, 2)]
     found += [_columns(task, nest, lanes) for lanes in (8, 4, 2)]
-    candidates = [shape for shape in found if shape is not None]
-    return tuple(sorted((*candidates, _points(task, nest)), key=lambda shape: _cost(shape, task)))
+    candidates = [*(shape for shape in found if shape is not None), _points(task, nest)]
+    return tuple(
+        sorted(candidates, key=lambda shape: (estimated_slots(shape, task), -shape.lanes, shape.mode))
+    )
 
 
-def estimated_slots(task: Task) -> int:
-    """Return about how many slots the busiest worker takes in the best shape of a task with reduction levels."""
-    return min(_cost(shape, task)[0] for shape in shapes(task))
+def estimated_slots(shape: Shape, task: Task) -> int:
+    """Return about how many slots the busiest worker takes: inner steps, loops, remainders and results.
 
-
-def _cost(shape: Shape, task: Task) -> tuple[int, int, str]:
-    """Return about how many slots the busiest worker takes: inner steps, loops, remainders and results."""
+    It tells which shapes are worth a count.
+    """
     n_outer = prod(level.extent for level in shape.outer)
     per_step = _slots_of_step(shape, task)
     n_slots = shape.steps * per_step
@@ -113,9 +128,8 @@ def _cost(shape: Shape, task: Task) -> tuple[int, int, str]:
     per_output = n_outer * per_outer + COST_OF_RESULT[shape.mode] + half + 1
     n_outputs = prod(level.extent for level in shape.parallel)
     if shape.share.level is not None:
-        units = -(-shape.parallel[0].extent // shape.share.unit)
-        n_outputs = n_outputs // shape.parallel[0].extent * -(-units // N_WORKERS) * shape.share.unit
-    return per_output * n_outputs, -shape.lanes, shape.mode
+        n_outputs = n_outputs // shape.parallel[0].extent * shape.most_shared
+    return per_output * n_outputs
 
 
 def _slots_of_step(shape: Shape, task: Task) -> int:

@@ -36,7 +36,11 @@ class VectorFamily:
 
     def compile(self, task: Task) -> Compiled | None:
         """Return the task as code, None where the family cannot compute it."""
-        if REFUSED & {operand.dtype for operand in task.operands} or not is_in_words(task):
+        if (
+            task.reduction_axes
+            or REFUSED & {operand.dtype for operand in task.operands}
+            or not is_in_words(task)
+        ):
             return None
         try:
             first = _best(task, Effort())

@@ -195,6 +195,9 @@ class Output:
             position = next(i for i, o in enumerate(parsed.form.record.operands) if o.kind == "csr")
             values[position] = csr_number(parsed, self.mode)
         for position, node in parsed.nodes:
+            if node.kind == "symbol" and not self.symbols.is_defined(node.name):
+                left.append((position, node))
+                continue
             try:
                 value = evaluate(node, self.symbols.lookup)
             except Unknown:
