@@ -14,7 +14,7 @@ from t10.codelets.body.select import Unselectable
 from t10.codelets.compile import compile_task
 from t10.codelets.counter import cycles_where_it_lies
 from t10.codelets.reduce.family import ReduceFamily
-from t10.codelets.reduce.generator import Generator
+from t10.codelets.reduce.generator import Generator, slots_of_step
 from t10.codelets.reduce.numbers import Numbers
 from t10.codelets.reduce.shape import Shape, shapes
 from t10.codelets.reduce.structure import structure
@@ -412,7 +412,7 @@ def test_code_of_a_structure_is_that_of_the_task(seed: int) -> None:
     task = random_task(seed)
     for shape in shapes(task):
         numbers = Numbers(task, shape)
-        example = structure(task, shape).example()
+        example = structure(task, shape, slots_of_step).example()
         assert generated(task, shape, numbers) == generated(*example, numbers)
 
 

@@ -40,11 +40,15 @@ class LookupStructure:
         )
 
 
+def _one(structure: Structure) -> int:
+    return 1
+
+
 def structure(lookup: RowLookup) -> LookupStructure:
     """Return the structure of a look-up: rows are copied in a loop, however short they are."""
     task = lookup.task
     return LookupStructure(
-        loops=replace(loops_of(lookup.words, lookup.shape), steps=MANY),
+        loops=replace(loops_of(lookup.words, lookup.shape, _one), steps=MANY),
         dtypes=tuple(operand.dtype for operand in task.operands),
         index=lookup.selector.index,
         is_apart=task.are_apart(lookup.table, len(task.inputs)),

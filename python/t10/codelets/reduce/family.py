@@ -18,7 +18,7 @@ from t10.codelets.counter import least_counted
 from t10.codelets.digest import named_codelet
 from t10.codelets.nest import levels
 from t10.codelets.reduce.cpp_reference import reduction_reference
-from t10.codelets.reduce.generator import Generator
+from t10.codelets.reduce.generator import Generator, slots_of_step
 from t10.codelets.reduce.numbers import Numbers
 from t10.codelets.reduce.pieces import is_counted, pieces
 from t10.codelets.reduce.shape import NEAR, estimated_slots, shapes
@@ -66,7 +66,7 @@ class ReduceFamily:
             if len(found) == most or (found and slots > NEAR * least):
                 break
             try:
-                pattern = _pattern(self.name, structure(task, shape))
+                pattern = _pattern(self.name, structure(task, shape, slots_of_step))
             except Unselectable:
                 continue
             if pattern is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from functools import lru_cache, partial
 from math import prod
 
 from t10.codelets.assembly import Assembly
@@ -21,10 +21,12 @@ from t10.codelets.reduce.output import OutputWriter, Write
 from t10.codelets.reduce.schedule import Free, Registers, straight
 from t10.codelets.reduce.shape import LEAST_REPEATED, MOST_UNROLLED, Shape
 from t10.codelets.reduce.state import Number
+from t10.codelets.reduce.structure import Structure
 from t10.core.task import Task
 from t10.core.tile import N_WORKERS
 
 FLOAT_REGISTERS = 8
+STRUCTURES = 4096
 
 
 class Generator:
@@ -57,9 +59,8 @@ class Generator:
         """Return the code; raises `Unselectable` where registers or instructions do not suffice."""
         one = Code(self.body.numbering)
         counted = self.body.step(one)
-        cost = max(sum(i.slots for i in one.instructions if i.is_main == main) for main in (True, False))
         total = prod(level.extent for level in self.shape.outer) * self.shape.steps
-        is_unrolled = total * cost <= MOST_UNROLLED
+        is_unrolled = total * _slots(one) <= MOST_UNROLLED
         self.walks_outer = not is_unrolled
         self.layout.ends_early = is_unrolled
         is_repeated = not is_unrolled and self.shape.steps >= LEAST_REPEATED
@@ -226,6 +227,23 @@ class Generator:
         self.state.number("count", lambda n: n.shape.steps - ahead)
         self.steps = f"int(count) + {ahead}"
         return pipeline
+
+
+def _slots(code: Code) -> int:
+    """Return the slots of code that runs as it likes."""
+    return max(sum(i.slots for i in code.instructions if i.is_main == main) for main in (True, False))
+
+
+@lru_cache(maxsize=STRUCTURES)
+def slots_of_step(structure: Structure) -> int:
+    """Return the slots of one inner step of a structure; 1 of one that cannot be computed."""
+    try:
+        body = Generator(*structure.example()).body
+        one = Code(body.numbering)
+        body.step(one)
+    except Unselectable:
+        return 1
+    return _slots(one)
 
 
 def _kept(numbers: Numbers, first: int, per_word: int) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from t10.codelets.nest import WORD_BYTES, Level, indexed_axes, levels
-from t10.codelets.reduce.shape import NEAR, estimated_slots, shapes
+from t10.codelets.reduce.shape import estimated_slots, shapes
 from t10.core.dtypes import size_bytes
 from t10.core.scalar import ScalarFunction, ScalarOp, identity
 from t10.core.task import Task, TaskOperand
@@ -21,6 +21,8 @@ LAUNCH_SLOTS = 16
 """About what a launch costs: the prologue of the workers, and the supervisor's work in slots of six cycles."""
 UNEVEN = 1.15
 """How uneven work must be shared for pieces to pay off."""
+WORTH_A_COUNT = 1.1
+"""Pieces are counted whose slots, as estimated, are so many times those of the whole."""
 BRIDGES = frozenset({"f16", "f32", "i32"})
 
 
@@ -44,7 +46,7 @@ def pieces(task: Task) -> SplitReduction | None:
     if not found or found[0].unevenness <= UNEVEN:
         return None
     whole = LAUNCH_SLOTS + estimated_slots(found[0], task)
-    most = NEAR * whole if is_counted(task) else whole / UNEVEN
+    most = WORTH_A_COUNT * whole if is_counted(task) else whole / UNEVEN
     best: SplitReduction | None = None
     for cut in reductions:
         for n in range(2, N_WORKERS + 1):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from t10.codelets.nest import Level, Split
 from t10.codelets.reduce.shape import LEAST_REPEATED, MOST_UNROLLED, Mode, Shape
@@ -80,30 +81,34 @@ class Structure:
         return task, shape((*strides, 0))
 
 
-def structure(task: Task, shape: Shape) -> Structure:
+def structure(task: Task, shape: Shape, slots_of_step: Callable[[Structure], int]) -> Structure:
     """Return the structure of a task in a shape; raises `Unselectable` where an operand suits no access."""
     n_points = shape.steps
     for level in shape.outer:
         n_points *= level.extent
-    is_short = n_points <= MOST_UNROLLED
-    return Structure(
-        dtypes=tuple(operand.dtype for operand in task.operands),
+    found = Structure(
+        dtypes=tuple([operand.dtype for operand in task.operands]),
         body=task.body,
         combine=task.combine,
         initial=task.initial,
         n_axes=len(task.extents),
         mode=shape.mode,
         lanes=shape.lanes,
-        parallel=tuple(tuple(map(bool, level.strides)) for level in shape.parallel),
-        outer=tuple(tuple(map(bool, level.strides)) for level in shape.outer),
-        extents=tuple(level.extent if is_short else MANY for level in shape.outer),
-        paces=tuple(_pace(task, shape, i) for i in range(len(task.operands))),
-        steps=shape.steps if is_short or shape.steps < LEAST_REPEATED else MANY,
+        parallel=tuple([tuple(map(bool, level.strides)) for level in shape.parallel]),
+        outer=tuple([tuple(map(bool, level.strides)) for level in shape.outer]),
+        extents=(MANY,) * len(shape.outer),
+        paces=tuple([_pace(task, shape, i) for i in range(len(task.operands))]),
+        steps=MANY if n_points <= MOST_UNROLLED or shape.steps >= LEAST_REPEATED else shape.steps,
         has_tail=bool(shape.tail),
         share=shape.share,
         is_dealt=shape.is_dealt,
         column=shape.column,
     )
+    if n_points > MOST_UNROLLED:
+        return found
+    if n_points * slots_of_step(found) <= MOST_UNROLLED:
+        return replace(found, steps=shape.steps, extents=tuple(level.extent for level in shape.outer))
+    return found if shape.steps >= LEAST_REPEATED else replace(found, steps=shape.steps)
 
 
 def _pace(task: Task, shape: Shape, operand: int) -> int:
