@@ -9,7 +9,7 @@ from t10.core import geometry
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, Operand, Selector
 from t10.core.scalar import ScalarFunction, ScalarOp
-from t10.core.task import Task
+from t10.core.task import Task, TaskOperand
 from t10.core.tile import WIDE_BYTES
 
 
@@ -51,20 +51,19 @@ def simplified(task: Task) -> Task:
     reduction axes by falling stride of the first operand that has one.
     """
     named = named_axes((task.body, *(s.index for s in task.selectors)), task.selectors)
+    rows = list(zip(*[operand.strides for operand in task.operands], strict=True))
     axes = [
-        _Axis(a, extent, tuple(o.strides[a] for o in task.operands), a in task.reduction_axes)
+        _Axis(a, extent, rows[a], a in task.reduction_axes)
         for a, extent in enumerate(task.extents)
         if extent != 1 or a in named
     ]
     axes.sort(key=lambda axis: (axis.is_reduced, *_order(axis)))
     axes = _merged(axes, named)
     numbers = {axis.number: i for i, axis in enumerate(axes)}
-    n_operands = len(task.operands)
-
-    def strides(operand: int) -> AxisSizes:
-        return tuple(axis.strides[operand] for axis in axes)
-
-    inputs = tuple(replace(o, strides=strides(i)) for i, o in enumerate(task.inputs))
+    operands = [
+        TaskOperand(o.dtype, tuple([axis.strides[i] for axis in axes]), o.align_bytes, o.is_interleaved)
+        for i, o in enumerate(task.operands)
+    ]
     reduced = tuple(i for i, axis in enumerate(axes) if axis.is_reduced)
     combine, initial = task.combine, task.initial
     if combine != "none" and not reduced and initial:
@@ -72,9 +71,9 @@ def simplified(task: Task) -> Task:
         combine = "none"
     return replace(
         task,
-        extents=tuple(axis.extent for axis in axes),
-        inputs=inputs,
-        output=replace(task.output, strides=strides(n_operands - 1)),
+        extents=tuple([axis.extent for axis in axes]),
+        inputs=tuple(operands[:-1]),
+        output=operands[-1],
         combine=combine,
         reduction_axes=reduced,
         initial=initial,
@@ -86,7 +85,7 @@ def simplified(task: Task) -> Task:
 
 def _order(axis: _Axis) -> tuple[int, ...]:
     """Return the sort key of an axis among its kind: the largest stride first, the output's before the inputs'."""
-    return tuple(-stride for stride in reversed(axis.strides))
+    return tuple([-stride for stride in reversed(axis.strides)])
 
 
 def _merged(axes: list[_Axis], named: frozenset[int]) -> list[_Axis]:

@@ -11,7 +11,7 @@ target[plane * lines + line][k] = source[plane * plane_step + line * line_step +
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import gcd
 
 from t10.codelets.matrix.code import Bundle, WorkerCode
@@ -85,6 +85,10 @@ class WeightLines:
         return lines_of(loops, self.element_step, self.elements, self.pitch_bytes, self.in_line_chain)
 
 
+_Cut = tuple[int, int, int, int, int]
+"""Number and distance of lines, those of planes, and how many loops go from line to line."""
+
+
 @dataclass(frozen=True, slots=True)
 class Copies:
     """What of a product is copied: all lines of the streaming input, the weights block by block."""
@@ -116,35 +120,30 @@ def lines_of(
     if not order:
         return Lines(1, 1, 0, 0, element_step, elements, pitch_bytes, (0,) * len(loops), 0)
     cuts = range(len(order), 0, -1) if in_line_chain is None else (in_line_chain,)
-    found = [
-        _cut(loops, order, cut, Lines(0, 0, 0, 0, element_step, elements, pitch_bytes, (), cut))
-        for cut in cuts
-    ]
-    best = min(found, key=lambda lines: lines.count * lines.planes)
-    return best if best.count * best.planes <= MOST_SLACK * needed else None
-
-
-def _cut(loops: Sequence[tuple[int, int]], order: list[int], cut: int, lines: Lines) -> Lines:
-    """Return the lines with the first `cut` loops of `order` going from line to line."""
-    count, line_step = _chain([loops[i] for i in order[:cut]])
-    planes, plane_step = _chain([loops[i] for i in order[cut:]])
+    best: _Cut | None = None
+    for cut in cuts:
+        found = (*_chain([loops[i] for i in order[:cut]]), *_chain([loops[i] for i in order[cut:]]), cut)
+        if best is None or found[0] * found[2] < best[0] * best[2]:
+            best = found
+    if best is None or best[0] * best[2] > MOST_SLACK * needed:
+        return None
+    count, line_step, planes, plane_step, cut = best
     strides = [0] * len(loops)
     for place, i in enumerate(order):
         number = loops[i][1] // line_step if place < cut else loops[i][1] // plane_step * count
-        strides[i] = number * lines.pitch_bytes
-    return replace(
-        lines, count=count, planes=planes, line_step=line_step, plane_step=plane_step, strides=tuple(strides)
+        strides[i] = number * pitch_bytes
+    return Lines(
+        count, planes, line_step, plane_step, element_step, elements, pitch_bytes, tuple(strides), cut
     )
 
 
 def _chain(loops: list[tuple[int, int]]) -> tuple[int, int]:
     """Return the number of lines that loops reach in steps of their common distance, and that distance."""
-    step = 0
-    for _, stride in loops:
+    step = span = 0
+    for extent, stride in loops:
         step = gcd(step, stride)
-    if not step:
-        return 1, 0
-    return sum((extent - 1) * stride for extent, stride in loops) // step + 1, step
+        span += (extent - 1) * stride
+    return (span // step + 1, step) if step else (1, 0)
 
 
 def copy_code(engine: Engine, stage: Stage) -> WorkerCode:

@@ -15,7 +15,6 @@ from itertools import permutations
 
 from t10.codelets.matrix.copying import Copies
 from t10.codelets.matrix.engine import Engine, engine_for
-from t10.core.dtypes import size_bytes
 from t10.core.products import is_product
 from t10.core.task import Task, TaskOperand
 
@@ -33,8 +32,8 @@ class ProductLoop:
 
     def is_inside(self, outer: ProductLoop) -> bool:
         """Return whether this and an outer loop walk on evenly, as one."""
-        steps = ((self.x, outer.x), (self.w, outer.w), (self.out, outer.out))
-        return all(far == near * self.extent for near, far in steps)
+        n = self.extent
+        return outer.x == self.x * n and outer.w == self.w * n and outer.out == self.out * n
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +98,9 @@ class _Parts:
     w: int
 
     def loop(self, axis: int) -> ProductLoop:
-        task = self.task
-        x, w = task.inputs[self.x], task.inputs[self.w]
-        return ProductLoop(
-            task.extents[axis], *(o.strides[axis] * size_bytes(o.dtype) for o in (x, w, task.output))
-        )
+        task, size = self.task, self.engine.in_bytes
+        x, w = task.inputs[self.x].strides[axis] * size, task.inputs[self.w].strides[axis] * size
+        return ProductLoop(task.extents[axis], x, w, task.output.strides[axis] * self.engine.out_bytes)
 
     def axes(self, *, reduced: bool) -> list[int]:
         """Return the axes of more than one point."""

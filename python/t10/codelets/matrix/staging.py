@@ -60,7 +60,10 @@ def _copied(product: Product, pitch: int, *, copies_x: bool, copies_w: bool) -> 
         x_lines = lines_of([(loop.extent, loop.x) for loop in loops], inner.x, inner.extent, pitch)
         if x_lines is None:
             return None
-        moved = [replace(loop, x=stride) for loop, stride in zip(loops, x_lines.strides, strict=True)]
+        moved = [
+            ProductLoop(loop.extent, stride, loop.w, loop.out)
+            for loop, stride in zip(loops, x_lines.strides, strict=True)
+        ]
         rows, outs, sums = (
             moved[: len(rows)],
             moved[len(rows) : len(rows) + len(outs)],
@@ -73,8 +76,11 @@ def _copied(product: Product, pitch: int, *, copies_x: bool, copies_w: bool) -> 
         if lines is None:
             return None
         weights = WeightLines(columns.w, tuple(walked[1:]), inner.w, inner.extent, pitch, lines.in_line_chain)
-        columns = replace(columns, w=lines.strides[0])
-        sums = [replace(loop, w=stride) for loop, stride in zip(sums, lines.strides[1:], strict=True)]
+        columns = ProductLoop(columns.extent, columns.x, lines.strides[0], columns.out)
+        sums = [
+            ProductLoop(loop.extent, loop.x, stride, loop.out)
+            for loop, stride in zip(sums, lines.strides[1:], strict=True)
+        ]
     copied = ([inner.x] if copies_x else []) + ([inner.w] if copies_w else [])
     stage = Stage(copies_x, copies_w, all(step == engine.in_bytes for step in copied))
     filled, sums = absorbed(ProductLoop(pitch // engine.in_bytes, engine.in_bytes, engine.in_bytes, 0), sums)
