@@ -292,7 +292,7 @@ def test_few_long_rows_are_reduced_in_pieces(combine: Combine, dtype: str, initi
         task = Task(
             (rows, n), (operand(dtype, n, 1),), operand(dtype, 1, 0), combine, identity(), (1,), initial
         )
-        at_once = REDUCE.at_once(task)[0]
+        at_once = REDUCE.at_once(task, shapes(task))[0]
         cycles = check(task, "pieces")
         assert cycles * 1.1 < run_task(task, at_once).cycles
 
@@ -485,8 +485,8 @@ def test_results_at_odd_places_are_stored_one_by_one() -> None:
 @pytest.mark.parametrize("seed", range(40))
 def test_the_shape_taken_is_the_least_counted(seed: int) -> None:
     task = random_task(seed)
-    taken = REDUCE.compile(task)
-    every = [*REDUCE.at_once(task), *REDUCE.in_pieces(task)] if taken is not None else []
+    taken, found = REDUCE.compile(task), shapes(task)
+    every = [*REDUCE.at_once(task, found), *REDUCE.in_pieces(task, found)] if taken is not None else []
     cycles = [cycles_where_it_lies(task, way) for way in every]
     assert taken is None or cycles_where_it_lies(task, taken) == min(cycles)
 

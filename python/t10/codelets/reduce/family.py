@@ -21,7 +21,7 @@ from t10.codelets.reduce.cpp_reference import reduction_reference
 from t10.codelets.reduce.generator import Generator, slots_of_step
 from t10.codelets.reduce.numbers import Numbers
 from t10.codelets.reduce.pieces import is_counted, pieces
-from t10.codelets.reduce.shape import NEAR, estimated_slots, shapes
+from t10.codelets.reduce.shape import NEAR, Shape, estimated_slots, shapes
 from t10.codelets.reduce.state import Pattern
 from t10.codelets.reduce.structure import Structure, structure
 from t10.codelets.sequence import in_sequence
@@ -52,16 +52,17 @@ class ReduceFamily:
             return None
         if any(operand.dtype not in COMPUTED for operand in task.operands) or not is_in_words(task):
             return None
-        in_pieces = self.in_pieces(task)
+        found = shapes(task)
+        in_pieces = self.in_pieces(task, found)
         if in_pieces and not is_counted(task):
             return in_pieces[0]
-        return least_counted(task, (*self.at_once(task), *in_pieces))
+        return least_counted(task, (*self.at_once(task, found), *in_pieces))
 
-    def at_once(self, task: Task, most: int = MOST_SHAPES) -> list[Compiled]:
+    def at_once(self, task: Task, shapes: tuple[Shape, ...], most: int = MOST_SHAPES) -> list[Compiled]:
         """Return the task as one launch of the workers, in at most so many shapes, about as good as the best."""
         found: list[Compiled] = []
         least = 0
-        for shape in shapes(task):
+        for shape in shapes:
             slots = estimated_slots(shape, task)
             if len(found) == most or (found and slots > NEAR * least):
                 break
@@ -74,17 +75,17 @@ class ReduceFamily:
                 found.append(pattern.compiled(Numbers(task, shape)))
         return found
 
-    def in_pieces(self, task: Task) -> list[Compiled]:
+    def in_pieces(self, task: Task, found: tuple[Shape, ...]) -> list[Compiled]:
         """Return the task as two launches of the workers, one for pieces of rows; none where that is not better."""
-        cut = pieces(task)
+        cut = pieces(task, found)
         if cut is None:
             return []
         prefix = f"{self.name}_pieces_{'_'.join(operand.dtype for operand in task.operands)}_{task.combine}"
         summary = f"reduction of pieces, then of their results, combine {task.combine}"
         return [
             in_sequence(prefix, partial, final, len(task.inputs), cut.n_bytes, summary)
-            for partial in self.at_once(cut.partial, 1)
-            for final in self.at_once(cut.final, 1)
+            for partial in self.at_once(cut.partial, shapes(cut.partial), 1)
+            for final in self.at_once(cut.final, shapes(cut.final), 1)
         ]
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from t10.codelets.nest import WORD_BYTES, Level, indexed_axes, levels
-from t10.codelets.reduce.shape import estimated_slots, shapes
+from t10.codelets.reduce.shape import Shape, estimated_slots, shapes
 from t10.core.dtypes import size_bytes
 from t10.core.scalar import ScalarFunction, ScalarOp, identity
 from t10.core.task import Task, TaskOperand
@@ -35,16 +35,15 @@ class SplitReduction:
     n_bytes: int
 
 
-def pieces(task: Task) -> SplitReduction | None:
-    """Return the reduction in two, in the pieces that are estimated to be the best; None where they are slow."""
+def pieces(task: Task, found: tuple[Shape, ...]) -> SplitReduction | None:
+    """Return a reduction of some shapes in two, in the pieces that are estimated to be the best; None of slow ones."""
     if indexed_axes(task) or task.selectors or task.output.dtype not in BRIDGES:
+        return None
+    if not found or found[0].unevenness <= UNEVEN:
         return None
     nest = levels(task)
     rows = [level for level in nest if not level.is_reduction]
     reductions = [level for level in nest if level.is_reduction]
-    found = shapes(task)
-    if not found or found[0].unevenness <= UNEVEN:
-        return None
     whole = LAUNCH_SLOTS + estimated_slots(found[0], task)
     most = WORTH_A_COUNT * whole if is_counted(task) else whole / UNEVEN
     best: SplitReduction | None = None
