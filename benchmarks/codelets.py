@@ -3,6 +3,7 @@
     python benchmarks/codelets.py                 all families
     python benchmarks/codelets.py matrix          one of them
     python benchmarks/codelets.py --markdown      as a table for a page
+    python benchmarks/codelets.py --counting      what it takes to count their cycles, in milliseconds of CPU time
 
 A vertex starts when its tile does; the formulas count from there as well.
 """
@@ -14,6 +15,7 @@ import sys
 from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
+from time import process_time
 
 from codelet_cases.case import Case
 
@@ -49,6 +51,24 @@ def measure(case: Case) -> tuple[str, ...]:
     )
 
 
+def counting(cases: Iterable[Case]) -> str:
+    """Return what a count takes, from a task to its cycles, where all codelets are known."""
+    from t10.codelets.compile import compile_task
+    from t10.codelets.count import cycles_of
+    from t10.codelets.counter import counted
+
+    tasks = [case.task for case in cases]
+    seconds = 0.0
+    for _ in range(2):
+        compile_task.cache_clear()
+        counted.cache_clear()
+        begin = process_time()
+        for task in tasks:
+            cycles_of(task)
+        seconds = process_time() - begin
+    return f"{len(tasks)} tasks, {1e3 * seconds / len(tasks):.2f} ms each"
+
+
 def print_table(rows: Iterable[tuple[str, ...]], *, markdown: bool) -> None:
     """Print rows under the header."""
     table = [HEADER, *rows]
@@ -68,11 +88,15 @@ def main() -> int:
     )
     parser.add_argument("families", nargs="*", help=f"of {', '.join(known_families())} (default: all)")
     parser.add_argument("--markdown", action="store_true", help="print Markdown tables")
+    parser.add_argument("--counting", action="store_true", help="print what a count takes")
     arguments = parser.parse_args()
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "test"))
     for family in arguments.families or known_families():
         cases: tuple[Case, ...] = import_module(f"codelet_cases.{family}").cases()
         print(f"\n## {family}\n")
+        if arguments.counting:
+            print(counting(cases))
+            continue
         print_table((measure(case) for case in cases), markdown=arguments.markdown)
     return 0
 

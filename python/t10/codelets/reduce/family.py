@@ -32,7 +32,7 @@ from t10.errors import UnsupportedOpError
 COMPUTED = frozenset({"f16", "f32", "i32", "i16", "i8", "i1", "ui8", "ui16"})
 
 PATTERNS = 4096
-KEPT_TASKS = 64
+KEPT_TASKS = 8
 MOST_SHAPES = 2
 
 
