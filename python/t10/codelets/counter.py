@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
+import numpy as np
+
 from t10.codelets.image import assembled, stack_bytes
 from t10.core.codelet import ENTRY_PREFIX, Codelet, Compiled, Pointer, Scratch
 from t10.core.dtypes import size_bytes
@@ -23,6 +25,7 @@ from t10.core.tile import (
     WIDE_BYTES,
     TileMemory,
 )
+from t10.isa.image import DATA
 from t10.isa.tile import Machine
 
 CODE_BYTES = 0x8000
@@ -38,7 +41,9 @@ SCRATCH = STATE + 0x1000
 STACK_TOP = MEMORY.interleaved_base - OVERREAD_BYTES
 CODE_MEMORY = replace(MEMORY, end=MEMORY.interleaved_base)
 """Code, state, scratch and stacks of it: an address beyond is an operand's, and what is read there is data."""
-KEPT_COUNTERS = 1024
+_SHARED = np.zeros((1, CODE_MEMORY.size_bytes), np.uint8)
+"""The memory of counters, which count one after another, but of those with data beside their code."""
+KEPT_COUNTERS = 4096
 KEPT_COUNTS = 16384
 SLOW = 1 << 62
 """More cycles than anything takes."""
@@ -60,7 +65,8 @@ def _counter(codelet: Codelet) -> tuple[Machine, int]:
 def tile_of(codelet: Codelet, memory: TileMemory, *, is_counting: bool) -> tuple[Machine, int]:
     """Return a tile with a codelet's code in it, and the code's address."""
     image = assembled((_nameless(codelet),), MEMORY)
-    machine = Machine(1, image, memory, is_counting=is_counting)
+    is_shared = is_counting and not np.any(image.words[:, 0] == DATA)
+    machine = Machine(1, image, memory, _SHARED if is_shared else None, is_counting=is_counting)
     worker = codelet.stack_bytes if codelet.kind == "multi" else 0
     machine.set_options(
         stack_top=STACK_TOP, worker_stack_bytes=-(-worker // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
