@@ -10,6 +10,7 @@ import pytest
 from support.codelet_runs import Run, run_task
 from support.cpp_reference_runs import check_cpp_references
 
+from t10.codelets.compile import compile_task
 from t10.codelets.loops.family import LoopFamily
 from t10.codelets.nest import levels, share_points, split
 from t10.core.expression import AxisSizes, Combine, Selector
@@ -338,3 +339,13 @@ def test_cpp_references_compute_the_same(tmp_path: Path) -> None:
     check_cpp_references(
         [(task, found) for task in tasks if (found := LOOPS.compile(task)) is not None], tmp_path
     )
+
+
+def test_what_a_repeat_block_cannot_count_is_left_to_loops() -> None:
+    """Its count has 16 bits; taken modulo that, only the rest of the elements would be added."""
+    n = (1 << 16) + 24
+    task = Task(
+        (n,), (TaskOperand("i8", (1,), 16, True),), TaskOperand("i8", (0,), 16, True), "sum", identity(), (0,)
+    )
+    run = run_task(task, compile_task(task), inputs=(np.ones(n, np.int8),))
+    assert run.found == n % 256

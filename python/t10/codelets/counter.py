@@ -44,7 +44,7 @@ CODE_MEMORY = replace(MEMORY, end=MEMORY.interleaved_base)
 _SHARED = np.zeros((1, CODE_MEMORY.size_bytes), np.uint8)
 """The memory of counters, which count one after another, but of those with data beside their code."""
 KEPT_COUNTERS = 4096
-KEPT_COUNTS = 16384
+KEPT_COUNTS = 1 << 14
 SLOW = 1 << 62
 """More cycles than anything takes."""
 

@@ -34,6 +34,8 @@ COMPUTED = frozenset({"f16", "f32", "i32", "i16", "i8", "i1", "ui8", "ui16"})
 PATTERNS = 4096
 KEPT_TASKS = 8
 MOST_SHAPES = 2
+MOST_REPEATED = 0xFFFF
+"""How often a repeat block goes round at most: its count has 16 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,8 @@ class ReduceFamily:
         found: list[Compiled] = []
         least = 0
         for shape in shapes:
+            if shape.steps > MOST_REPEATED:
+                continue
             slots = estimated_slots(shape, task)
             if len(found) == most or (found and slots > NEAR * least):
                 break
