@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 
-from t10.codelets.family import CodeletFamily
+from t10.codelets.family import CodeletFamily, OwnFamily
 from t10.codelets.gather.family import GatherFamily
 from t10.codelets.loops.family import LoopFamily
 from t10.codelets.matrix.family import MatrixFamily
@@ -14,38 +14,45 @@ from t10.codelets.nest import copied_as_words, simplified
 from t10.codelets.reduce.family import ReduceFamily
 from t10.codelets.vector.family import VectorFamily
 from t10.core.codelet import Compiled
+from t10.core.scalar import ScalarFunction
 from t10.core.task import Task
 from t10.errors import UnsupportedOpError
 
 COMPILED_TASKS = 65536
 
-_registered: list[CodeletFamily] = []
+_own: list[OwnFamily] = []
 
 
 def families() -> tuple[CodeletFamily, ...]:
     """Return all families, the best for what it can do first."""
-    return (*_registered, GatherFamily(), MatrixFamily(), VectorFamily(), ReduceFamily(), LoopFamily())
+    return (*_own, GatherFamily(), MatrixFamily(), VectorFamily(), ReduceFamily(), LoopFamily())
 
 
-def register_families(added: Iterable[CodeletFamily]) -> None:
-    """Put families in front of all others, from now on; the first of `added` comes first."""
-    first = tuple(added)
-    if first:
-        _registered[:0] = first
-        compile_task.cache_clear()
+def own_digest() -> str:
+    """Return a text that differs whenever the families in front of the bundled ones do, empty where none are."""
+    return " ".join(family.digest for family in _own)
+
+
+def may_be_own(body: ScalarFunction) -> bool:
+    """Return whether a family in front of the bundled ones may compute tasks of such a body."""
+    return any(family.may_compute(body) for family in _own)
 
 
 @contextmanager
-def using_families(added: Iterable[CodeletFamily]) -> Generator[None]:
-    """Put families in front of all others while inside."""
-    before = list(_registered)
-    register_families(added)
+def using_families(added: Iterable[OwnFamily]) -> Generator[None]:
+    """Put families in front of all others while inside; the first of `added` comes first."""
+    before, first = list(_own), tuple(added)
+    _use((*first, *before))
     try:
         yield
     finally:
-        if _registered != before:
-            _registered[:] = before
-            compile_task.cache_clear()
+        _use(before)
+
+
+def _use(families: Sequence[OwnFamily]) -> None:
+    if list(families) != _own:
+        _own[:] = families
+        compile_task.cache_clear()
 
 
 @lru_cache(maxsize=COMPILED_TASKS)

@@ -5,18 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from threading import Lock
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from t10.codelets.compile import compile_task
 from t10.codelets.counter import MEMORY, STATE, addresses, counted, scratch, span, tile_of, words
-from t10.core.codelet import Codelet, Compiled
+from t10.core.codelet import Codelet
 from t10.core.dtypes import numpy_dtype
 from t10.core.task import Task, TaskOperand
 from t10.isa.tile import Machine
 
 KEPT_MACHINES = 64
+Hits = Literal["all", "some", "none"]
+"""Which indices of look-ups find their rows: code takes longest where all do, and least where none do."""
 
 
 def cycles_of(task: Task, offsets_bytes: tuple[int, ...] = ()) -> int | None:
@@ -38,10 +41,10 @@ def counted_cycles(task: Task, offsets_bytes: tuple[int, ...] = ()) -> int | Non
     return None if placed is None else counted(placed.codelet, placed.words)
 
 
-def run_cycles(task: Task, offsets_bytes: tuple[int, ...] = ()) -> int | None:
+def run_cycles(task: Task, offsets_bytes: tuple[int, ...] = (), hits: Hits = "all") -> int | None:
     """Return the cycles of a task as `cycles_of` does, from a run of every instruction."""
     placed = _placed(task, offsets_bytes)
-    return None if placed is None else _run(task, placed)
+    return None if placed is None else _run(task, placed, hits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +70,14 @@ def _placed(task: Task, offsets_bytes: tuple[int, ...]) -> _Placed | None:
     return _Placed(compiled.codelet, tuple(places), words(compiled, places, at))
 
 
-def _run(task: Task, placed: _Placed) -> int:
+def _run(task: Task, placed: _Placed, hits: Hits = "all") -> int:
     """Return the cycles of a vertex that works on made-up data."""
     codelet = placed.codelet
     machine, entry = _machine(codelet)
     memory = machine.memory(0)
     with _running:
         for number, (operand, address) in enumerate(zip(task.inputs, placed.addresses, strict=False)):
-            _fill(memory, task, operand, address, number)
+            _fill(memory, task, operand, address, number, hits)
         at = STATE - MEMORY.base
         memory[at : at + len(placed.words)] = np.frombuffer(placed.words, np.uint8)
         return machine.run_vertex(0, entry, STATE, codelet.kind)
@@ -84,19 +87,16 @@ _running = Lock()
 """Machines that run have memories that threads would fill at once; a count holds the interpreter's lock."""
 
 
-def codelet_of(task: Task) -> Compiled:
-    """Return the code that computes a task."""
-    return compile_task(task)
-
-
 @lru_cache(maxsize=KEPT_MACHINES)
 def _machine(codelet: Codelet) -> tuple[Machine, int]:
     """Return a tile that runs a codelet, and the code's address."""
     return tile_of(codelet, MEMORY, is_counting=False)
 
 
-def _fill(memory: NDArray[np.uint8], task: Task, operand: TaskOperand, address: int, number: int) -> None:
-    """Put values into an operand: small numbers, and indices of which every part of a selected axis has its share."""
+def _fill(
+    memory: NDArray[np.uint8], task: Task, operand: TaskOperand, address: int, number: int, hits: Hits
+) -> None:
+    """Put values into an operand: small numbers, and indices spread over the selected axes or behind them."""
     n = span(task, operand)
     kind = numpy_dtype(operand.dtype)
     values = np.arange(n) * 7 + number
@@ -106,6 +106,7 @@ def _fill(memory: NDArray[np.uint8], task: Task, operand: TaskOperand, address: 
         data = (values % 2).astype(kind)
     else:
         largest = max((task.extents[s.axis] for s in task.selectors), default=16)
-        data = (values % largest).astype(kind)
+        last = 2 * largest if hits == "some" else largest
+        data = (values % last + (largest if hits == "none" else 0)).astype(kind)
     at = address - MEMORY.base
     memory[at : at + data.nbytes] = data.view(np.uint8)

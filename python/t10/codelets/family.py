@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from t10.core.codelet import Compiled
+from t10.core.scalar import ScalarFunction
 from t10.core.task import Task
 
 
@@ -22,4 +23,17 @@ class CodeletFamily(Protocol):
 
     def compile(self, task: Task) -> Compiled | None:
         """Return the task as code, None where the family cannot compute it."""
+        ...
+
+
+class OwnFamily(CodeletFamily, Protocol):
+    """A family that somebody puts in front of the bundled ones."""
+
+    @property
+    def digest(self) -> str:
+        """Return a text that differs whenever tasks or their code do."""
+        ...
+
+    def may_compute(self, body: ScalarFunction) -> bool:
+        """Return False only where no task of such a body is computed."""
         ...

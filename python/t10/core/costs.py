@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Protocol, runtime_checkable
 
+import numpy as np
+
+from t10.core import geometry
+from t10.core.arrays import Bools, Ints
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.movement import MoveCosts
+from t10.core.plan import OperatorPlan
+from t10.core.runs import epilogue_run
 
 
 class Costs(MoveCosts, Protocol):
@@ -43,9 +50,74 @@ class Costs(MoveCosts, Protocol):
 
 
 @runtime_checkable
-class PlanCosts(Protocol):
-    """Cycles of the statements of one plan, as they were measured."""
+class WindowCosts(Protocol):
+    """What a cost model says that looks at how operands lie in what a core holds of them, not at extents alone.
 
-    def statement_cycles(self, operator: str, number: int) -> int | None:
-        """Return the cycles of statement `number` of an operator's body; None where they were not measured."""
+    Windows are lengths per axis (compute-shift model, w_a); a step reads a box of them.
+    """
+
+    def step_cycles_many(self, spec: OperatorSpec, boxes: Ints, windows: Ints, adds: Bools) -> Ints:
+        """Return the cycles of compute steps: boxes (n, axes), windows (n, rotatable operands, axes).
+
+        Those of `adds` (n,) combine with what is there, others begin.
+        """
         ...
+
+    def fill_cycles_many(self, spec: OperatorSpec, n_slots: Ints) -> Ints:
+        """Return the cycles in which a core fills so many accumulators with the neutral element."""
+        ...
+
+    def end_cycles_many(self, spec: OperatorSpec, windows: Ints, n_members: Ints) -> Ints:
+        """Return the cycles in which accumulators become results: windows (n, axes) of the output.
+
+        Of `n_members` (n,) cores with the same window each has a chunk.
+        """
+        ...
+
+
+def step_cycles(costs: Costs, spec: OperatorSpec, plan: OperatorPlan, *, adds: bool) -> int:
+    """Return the cycles of one compute step of a plan, that combines with what is there or begins."""
+    windows = tuple([geometry.window_lengths(plan, slot) for slot in range(len(spec.rotatable))])
+    return box_cycles(costs, spec, plan.box, windows, adds=adds)
+
+
+def box_cycles(
+    costs: Costs, spec: OperatorSpec, box: AxisSizes, windows: tuple[AxisSizes, ...], *, adds: bool
+) -> int:
+    """Return the cycles of one compute step over a box of the windows of every rotatable operand."""
+    if not isinstance(costs, WindowCosts):
+        return costs.sub_task_cycles(spec, box)
+    return int(costs.step_cycles_many(spec, _row(box), _row(windows), np.array([adds]))[0])
+
+
+def fill_cycles(costs: Costs, spec: OperatorSpec, plan: OperatorPlan) -> int:
+    """Return the cycles in which accumulators are filled: where they rotate; elsewhere the first steps begin."""
+    if not rotates_output(spec, plan):
+        return 0
+    return window_fill_cycles(costs, spec, geometry.window_lengths(plan, len(spec.inputs)))
+
+
+def window_fill_cycles(costs: Costs, spec: OperatorSpec, windows: AxisSizes) -> int:
+    """Return the cycles in which accumulators over windows of the output are filled."""
+    if not isinstance(costs, WindowCosts):
+        return 0
+    n_slots = prod(geometry.partition_shape(spec.output, windows))
+    return int(costs.fill_cycles_many(spec, np.array([n_slots]))[0])
+
+
+def end_cycles(costs: Costs, spec: OperatorSpec, windows: AxisSizes, n_members: int, n_slots: int) -> int:
+    """Return the cycles of the epilogue, a copy where there is none, over a core's `n_slots` of an output's windows."""
+    if isinstance(costs, WindowCosts):
+        return int(costs.end_cycles_many(spec, _row(windows), np.array([n_members]))[0])
+    if spec.epilogue is None:
+        return 0
+    return costs.epilogue_cycles(spec, n_slots, epilogue_run(spec, windows, n_slots))
+
+
+def rotates_output(spec: OperatorSpec, plan: OperatorPlan) -> bool:
+    """Return whether accumulators pass from core to core between the steps."""
+    return spec.combine != "none" and prod(plan.ft[-1]) > 1
+
+
+def _row(numbers: object) -> Ints:
+    return np.array([numbers], np.int64)

@@ -42,6 +42,17 @@ def chunk_slots_many(n_slots: Ints, n_parts: Ints) -> Ints:
     return chunk + np.where((n_parts > 1) & (chunk > 1), chunk % 2, 0)
 
 
+def partition_elements(operand: Operand, windows: Ints) -> Ints:
+    """Return the elements of an operand's partition per candidate; `windows` are its w_a, shape (n, axes)."""
+    total = np.ones(len(windows), np.int64)
+    for dim in operand.dims:
+        extent = np.ones(len(windows), np.int64)
+        for term in dim.terms:
+            extent = extent + term.coefficient * (windows[:, term.axis] - 1)
+        total = total * extent
+    return total
+
+
 def ring_length(plan: OperatorPlan, slot: int) -> int:
     """Return prod(ft) of rotatable operand number `slot`."""
     return prod(plan.ft[slot])

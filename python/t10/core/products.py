@@ -27,13 +27,19 @@ def zero_padded_axes(spec: OperatorSpec, plan: OperatorPlan) -> frozenset[int]:
 
     Both inputs must walk the axis by itself. Code then runs over whole parts, which end at whole words.
     """
+    return frozenset(
+        axis
+        for axis in zero_addable_axes(spec)
+        if plan.f_op[axis] * plan.lengths[axis] > spec.axes[axis].extent
+    )
+
+
+def zero_addable_axes(spec: OperatorSpec) -> frozenset[int]:
+    """Return the summed axes of a product along which zeros may follow both inputs: they add nothing."""
     if spec.combine != "sum" or spec.selectors or not is_product(spec.body):
         return frozenset()
     if any(operand.pad_value not in ("", "0", "0.0") for operand in spec.inputs):
         return frozenset()
     return frozenset(
-        axis
-        for axis in spec.reduction_axes
-        if plan.f_op[axis] * plan.lengths[axis] > spec.axes[axis].extent
-        and all(axis in operand.simple_axes for operand in spec.inputs)
+        axis for axis in spec.reduction_axes if all(axis in operand.simple_axes for operand in spec.inputs)
     )

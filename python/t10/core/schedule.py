@@ -141,7 +141,7 @@ class Optimality:
     `cycles` of the plan; `bound_cycles`: no choice among the plans, idle levels and layouts considered takes fewer (0
     where no bound was computed); `literal_cycles` and `aware_cycles`: what both readings of Algorithm 1 come to (0
     where they find no plan or were not tried). `n_choices` says how often the whole model was chosen until it fitted
-    beside its program.
+    beside its program. `n_states` are the plans and layouts, of all operators together, that the bound ranges over.
     """
 
     method: Literal["exact", "greedy"]
@@ -150,6 +150,7 @@ class Optimality:
     literal_cycles: int = 0
     aware_cycles: int = 0
     n_choices: int = 1
+    n_states: int = 0
 
     @property
     def gap(self) -> float | None:

@@ -19,10 +19,10 @@ from t10.core.device import (
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.task import TaskOperand
+from t10.core.vertex_nest import VertexNest, Work
 from t10.emit.device_interface import DeviceInterface
 from t10.emit.kept import Kept
 from t10.emit.patterns import received_bytes
-from t10.emit.vertices import VertexNest, Work
 
 T = TypeVar("T")
 

@@ -8,16 +8,15 @@ import numpy as np
 
 from t10.core.device import Pattern, Step
 from t10.core.dtypes import size_bytes
+from t10.core.partial_sums import combine_nest, combine_work
 from t10.core.program import ReduceMode
-from t10.core.scalar import identity
-from t10.core.task import TaskOperand
+from t10.core.vertex_nest import renamed
 from t10.cost import CostModel
 from t10.cost.operator import combine_cycles, output_chunk
 from t10.emit.builder import Builder
 from t10.emit.lowering_context import OperatorContext
 from t10.emit.patterns import moved
 from t10.emit.reduction import Round, all_rounds, groups, scatter_rounds
-from t10.emit.vertices import VertexNest, Work
 from t10.errors import T10Error
 
 EVEN_BYTES = 8
@@ -56,24 +55,16 @@ def combine_partials(
             )
         )
         # Its cycles are counted with the reduction's, as the cost model does.
-        steps.append(_combine(builder, context, one, buffer, item_bytes))
+        steps.append(_combine(builder, context, one, buffer))
     return steps
 
 
-def _combine(builder: Builder, context: OperatorContext, one: Round, buffer: str, item_bytes: int) -> Step:
+def _combine(builder: Builder, context: OperatorContext, one: Round, buffer: str) -> Step:
     """Return the execution that combines what arrived with the accumulators."""
-    spec = context.spec
-    nest = VertexNest(
-        identity(),
-        spec.combine,
-        (0,),
-        (
-            (buffer, TaskOperand(spec.acc_dtype, (one.stride, 1))),
-            (context.accumulator, TaskOperand(spec.acc_dtype, (0, 1))),
-        ),
+    spec, tiles = context.spec, np.flatnonzero(one.widths > 0)
+    work = combine_work(
+        spec.acc_dtype, one.n_parts, tiles, one.first[tiles], one.widths[tiles], replaces=one.replaces
     )
-    tiles = np.flatnonzero(one.widths > 0)
-    extents = np.column_stack([np.full(len(tiles), one.n_parts), one.widths[tiles]])
-    offsets = np.column_stack([np.zeros(len(tiles), np.int64), one.first[tiles] * item_bytes])
-    work = Work(tiles, extents, offsets, np.full(len(tiles), one.replaces))
+    made = [(combine_nest(spec.acc_dtype, spec.combine, one.stride), work)]
+    ((nest, work),) = renamed(made, (buffer, context.accumulator))
     return builder.execute(spec.name, "combine", nest, work, 0)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from t10.core.codelet import POINTERS
 from t10.core.device import Reference, VertexGroup
-from t10.emit.vertices import Lie, VertexNest, Vertices, Work, vertices
+from t10.core.vertex_nest import Lie, VertexNest, Work
+from t10.emit.vertices import Vertices, vertices
 
 PLACEHOLDER = "operand "
 

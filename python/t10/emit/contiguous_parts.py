@@ -44,7 +44,7 @@ def sub_task_parts(
 ) -> tuple[ContiguousPart, ...]:
     """Return the parts of the sub-task at a loop state, in the order in which they must run.
 
-    Along axes in `whole` nothing is cut off: what lies outside the tensor are zeros that change nothing.
+    Along axes in `whole` nothing is cut off: what lies outside the tensor changes nothing that is inside.
     """
     begin, sizes = _box(plan, positions)
     return _parts(spec, plan, begin, sizes, tuple(range(len(spec.rotatable))), whole)
@@ -63,11 +63,8 @@ def lacks_terms(
     """Return which cores have outputs at a loop state but nothing to add to them: their reduction is all padding."""
     begin, sizes = _box(plan, positions)
     found: list[Bools] = []
-    base = geometry.coordinates(plan) * np.array(plan.lengths)
     for axis, size in enumerate(sizes):
-        inside = np.maximum(
-            spec.axes[axis].extent - base[:, axis], plan.lengths[axis] if axis in whole else 0
-        )
+        inside = _inside(spec, plan, axis, whole)
         segments = _segments(begin[:, axis], size, plan.lengths[axis], {plan.lengths[axis]}, inside)
         found.append(sum((s.length for s in segments), np.zeros(plan.n_cores, np.int64)) > 0)
     has_terms = np.ones(plan.n_cores, np.bool_)
@@ -96,16 +93,13 @@ def _parts(
     whole: frozenset[int] = frozenset(),
 ) -> tuple[ContiguousPart, ...]:
     """Return the product of every axis's segments, reduction axes innermost so that first parts come first."""
-    base = geometry.coordinates(plan) * np.array(plan.lengths)
     by_axis: list[list[_Segment]] = []
     for axis, size in enumerate(sizes):
         moduli = {plan.lengths[axis]}
         moduli |= {
             geometry.window_lengths(plan, slot)[axis] for slot in slots if axis in spec.rotatable[slot].axes
         }
-        inside = np.maximum(
-            spec.axes[axis].extent - base[:, axis], plan.lengths[axis] if axis in whole else 0
-        )
+        inside = _inside(spec, plan, axis, whole)
         by_axis.append(_segments(begin[:, axis], size, plan.lengths[axis], moduli, inside))
     result: list[ContiguousPart] = []
     for chosen in product(*by_axis):
@@ -118,6 +112,16 @@ def _parts(
             first &= chosen[axis].is_first
         result.append(ContiguousPart(np.stack([segment.local for segment in chosen], axis=1), extents, first))
     return tuple(result)
+
+
+def _inside(spec: OperatorSpec, plan: OperatorPlan, axis: int, whole: frozenset[int]) -> Ints:
+    """Return how many local indices of every core's part of an axis its sub-tasks run over, from the first on."""
+    inside = spec.axes[axis].extent - geometry.coordinates(plan)[:, axis] * plan.lengths[axis]
+    if axis not in whole:
+        return np.maximum(inside, 0)
+    # A core of whose outputs all are padding has nothing to do.
+    is_idle = (inside <= 0) & (axis not in spec.reduction_axes)
+    return np.where(is_idle, 0, np.maximum(inside, plan.lengths[axis]))
 
 
 def _segments(begin: Ints, size: int, length: int, moduli: set[int], inside: Ints) -> list[_Segment]:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from t10.core.device import CopyKind, Exchange, Execute, Pattern, VariableRole, VertexKind
 
 if TYPE_CHECKING:
-    from t10.emit.vertices import VertexNest, Work
+    from t10.core.vertex_nest import VertexNest, Work
 
 
 class DeviceInterface(ABC):

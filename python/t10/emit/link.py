@@ -23,12 +23,13 @@ from t10.core.device import (
 )
 from t10.core.schedule import ModulePlan
 from t10.core.tile import ALIGNMENT_BYTES, TileMemory, TileRange
+from t10.core.vertex_nest import Lie
 from t10.emit.arrive import Host
 from t10.emit.builder import SHIFT_BUFFER, Builder
 from t10.emit.compiled_sets import named
 from t10.emit.exchange_code import exchange_code_bytes
 from t10.emit.loop_rolling import rolled
-from t10.emit.vertices import SCRATCH, Lie
+from t10.emit.vertices import SCRATCH
 from t10.errors import InfeasiblePlanError, naming
 
 WORD_BYTES = 4

@@ -130,7 +130,7 @@ class _Lowering:
                 case Arrive(operand):
                     steps.append(self._arrive(context, arrivals[operand]))
                 case Fill():
-                    steps += fill(self.builder, context, initial[number])
+                    steps += fill(self.builder, self.cost, context, initial[number])
                 case SubTask(positions):
                     steps += sub_task(self.builder, self.cost, context, positions, initial[number])
                 case Shift():

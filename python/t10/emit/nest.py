@@ -8,6 +8,7 @@ import numpy as np
 
 from t10.core import geometry
 from t10.core.arrays import Bools, Ints
+from t10.core.costs import fill_cycles, step_cycles
 from t10.core.device import Step
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, OperatorSpec
@@ -18,11 +19,11 @@ from t10.core.scalar import ScalarFunction, ScalarOp, constant_text
 from t10.core.schedule import ScheduledOperator
 from t10.core.task import TaskOperand
 from t10.core.task_nest import axis_strides, uses_position
+from t10.core.vertex_nest import VertexNest, Work, renamed
 from t10.cost import CostModel
 from t10.emit.builder import Builder, flat_operand
 from t10.emit.contiguous_parts import ContiguousPart, lacks_terms, sub_task_parts
 from t10.emit.lowering_context import OperatorContext
-from t10.emit.vertices import VertexNest, Work, renamed
 
 Cores = Bools
 
@@ -92,7 +93,7 @@ def sub_task(
 ) -> list[Step]:
     """Return the executions of one sub-task, one per part; `begins` (cores,) where its outputs hold nothing yet."""
     spec, plan = context.spec, context.plan
-    cycles = cost.sub_task_cycles(spec, plan.box)
+    cycles = step_cycles(cost, spec, plan, adds=spec.combine != "none" and not begins.any())
     note = f"box {'x'.join(map(str, plan.box))} at position {list(positions)}"
     steps: list[Step] = []
     key = ("sub-task", builder.kind_of(spec), plan, context.whole, positions, begins.tobytes())
@@ -123,17 +124,20 @@ def sub_task_work(
 
 
 def whole_axes(spec: OperatorSpec, scheduled: ScheduledOperator) -> frozenset[int]:
-    """Return the summed axes whose padding holds zeros in every input: those that arrive, or that the host filled.
+    """Return the axes along which sub-tasks run over whole parts, padding and all: no core then has other code to run.
 
-    A result that is read where another operator left it has anything in its padding.
+    Results in padding are nobody's. Sums are over whole parts where padding holds zeros in every input: those that
+    arrive, or that the host filled. A result that is read where another operator left it has anything in its padding.
     """
+    # What is looked up has to be an index.
+    parallel = frozenset(() if spec.selectors else set(range(len(spec.axes))) - set(spec.reduction_axes))
     if any(
         arrival.kind == "in_place" and not arrival.buffer.startswith(("idle:", "input:"))
         for arrival in scheduled.arrivals
         if arrival.operand < len(spec.inputs)
     ):
-        return frozenset()
-    return zero_padded_axes(spec, scheduled.active.plan)
+        return parallel
+    return parallel | zero_padded_axes(spec, scheduled.active.plan)
 
 
 def operand_offsets(context: OperatorContext, nest: VertexNest, part: ContiguousPart, chosen: Ints) -> Ints:
@@ -146,7 +150,7 @@ def operand_offsets(context: OperatorContext, nest: VertexNest, part: Contiguous
     return np.stack(columns, axis=1)
 
 
-def fill(builder: Builder, context: OperatorContext, cores: Cores) -> list[Step]:
+def fill(builder: Builder, cost: CostModel, context: OperatorContext, cores: Cores) -> list[Step]:
     """Return the execution that puts the neutral element into the accumulators of `cores`, if there are any."""
     spec, tiles = context.spec, np.flatnonzero(cores)
     if not tiles.size:
@@ -154,7 +158,7 @@ def fill(builder: Builder, context: OperatorContext, cores: Cores) -> list[Step]
     body = ScalarFunction(0, (ScalarOp("const", (), spec.acc_dtype, neutral_text(spec)),), 0)
     nest = VertexNest(body, "none", (), ((context.accumulator, flat_operand(spec.acc_dtype)),))
     work = flat_work(tiles, np.full(len(tiles), context.n_output_slots), np.zeros((len(tiles), 1), np.int64))
-    return [builder.execute(spec.name, "fill", nest, work, 0)]
+    return [builder.execute(spec.name, "fill", nest, work, fill_cycles(cost, spec, context.plan))]
 
 
 def flat_work(tiles: Ints, extents: Ints, offsets: Ints) -> Work:

@@ -3,80 +3,18 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import combinations
+from dataclasses import dataclass
 
 import numpy as np
 
 from t10.codelets.compile import compile_task
 from t10.codelets.in_place import in_place
-from t10.core.arrays import Bools, Ints
+from t10.core.arrays import Ints
 from t10.core.codelet import Codelet, Compiled, Pointer, Scratch, by_name
 from t10.core.device import PerTile, Reference, VertexGroup
-from t10.core.expression import AxisSizes, Combine, Selector
-from t10.core.scalar import ScalarFunction
-from t10.core.task import Task, TaskOperand
-from t10.core.task_nest import alignment_bytes, named_axes, simplified
-from t10.core.tile import TileRange, are_apart
+from t10.core.vertex_nest import Lie, VertexNest, Work, tasks
 
 SCRATCH = "scratch"
-
-
-@dataclass(frozen=True, slots=True)
-class VertexNest:
-    """A loop nest that many cores run: body and operands (inputs, then the output) as (variable, strides)."""
-
-    body: ScalarFunction
-    combine: Combine
-    reduction_axes: AxisSizes
-    operands: tuple[tuple[str, TaskOperand], ...]
-    selectors: tuple[Selector, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Work:
-    """What cores `tiles` (n,) do in a nest: `extents` (n, axes), byte offsets (n, operands), whether they begin.
-
-    `origin` (n, axes) is the global index of the first point; None where nothing depends on it.
-    """
-
-    tiles: Ints
-    extents: Ints
-    offsets: Ints
-    initial: Bools
-    origin: Ints | None = None
-
-
-def renamed(
-    made: Iterable[tuple[VertexNest, Work]], names: tuple[str, ...]
-) -> Iterator[tuple[VertexNest, Work]]:
-    """Yield the same nests on variables `names`, in the order of their operands."""
-    for nest, work in made:
-        operands = tuple((name, operand) for name, (_, operand) in zip(names, nest.operands, strict=True))
-        yield replace(nest, operands=operands), work
-
-
-@dataclass(frozen=True, slots=True)
-class Lie:
-    """How operands lie, by number: which in the interleaved region, which pairs in memory elements apart."""
-
-    interleaved: frozenset[int]
-    apart: frozenset[tuple[int, int]]
-
-    @classmethod
-    def best(cls, n_operands: int) -> Lie:
-        """Return that everything is granted."""
-        return cls(frozenset(range(n_operands)), frozenset(combinations(range(n_operands), 2)))
-
-    @classmethod
-    def of(cls, places: Sequence[TileRange]) -> Lie:
-        """Return how operands lie in these places."""
-        pairs = combinations(range(len(places)), 2)
-        return cls(
-            frozenset(n for n, place in enumerate(places) if place.is_interleaved),
-            frozenset((i, j) for i, j in pairs if are_apart(places[i], places[j])),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,55 +57,6 @@ def _at_output(nest: VertexNest, offsets: Ints) -> tuple[int, ...]:
         number
         for number, (name, _) in enumerate(nest.operands[:-1])
         if name == variable and (offsets[:, number] == offsets[:, -1]).all()
-    )
-
-
-def tasks(nest: VertexNest, work: Work, lie: Lie) -> Iterator[tuple[Ints, Task]]:
-    """Yield every different task of `work`, and the rows of `work` that do it."""
-    rows = [work.extents, work.initial[:, None].astype(np.int64)]
-    if work.origin is not None:
-        # Where a task begins matters along the axes that its functions name.
-        named = named_axes((nest.body, *(s.index for s in nest.selectors)), nest.selectors)
-        matters = np.array([axis in named for axis in range(work.origin.shape[1])], np.bool_)
-        rows.append(np.where(matters, work.origin, 0))
-    kinds, of_kind = np.unique(np.column_stack(rows), axis=0, return_inverse=True)
-    of_kind = of_kind.reshape(-1)
-    n_axes = work.extents.shape[1]
-    for number, kind in enumerate(kinds.tolist()):
-        chosen = np.flatnonzero(of_kind == number)
-        origin = tuple(kind[n_axes + 1 :])
-        task = _task(nest, tuple(kind[:n_axes]), bool(kind[n_axes]), origin, work.offsets[chosen], lie)
-        yield chosen, simplified(task)
-
-
-def _task(
-    nest: VertexNest,
-    extents: AxisSizes,
-    initial: bool,
-    origin: AxisSizes,
-    offsets: Ints,
-    lie: Lie,
-) -> Task:
-    """Return the task of a group of cores; its operands are aligned as the worst of theirs."""
-    operands = [
-        replace(
-            operand,
-            align_bytes=alignment_bytes(operand.dtype, tuple(np.unique(column).tolist())),
-            is_interleaved=number in lie.interleaved,
-        )
-        for number, ((_, operand), column) in enumerate(zip(nest.operands, offsets.T, strict=True))
-    ]
-    return Task(
-        extents=extents,
-        inputs=tuple(operands[:-1]),
-        output=operands[-1],
-        combine=nest.combine,
-        body=nest.body,
-        reduction_axes=nest.reduction_axes,
-        initial=initial,
-        selectors=nest.selectors,
-        origin=origin,
-        apart=lie.apart,
     )
 
 

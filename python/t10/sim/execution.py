@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from t10.core.costs import Costs, PlanCosts
+from t10.core.costs import Costs
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import Arrival, Home, Phase, ScheduledOperator
@@ -54,22 +54,17 @@ class Execution:
     owners: Groups | None = None
     phase: Phase = "arrive"
     is_filled: bool = False
+    touched: set[AxisSizes] = field(default_factory=set[AxisSizes])
+    """Positions along the parallel axes at which sub-tasks were executed."""
     is_finished: bool = False
     n_sub_tasks: int = 0
-    statement: int = 0
-    """Number of the statement that is executed, in the operator's body."""
 
     def __post_init__(self) -> None:
         """Let all windows stand where the program begins."""
         self.positions = [(0,) * len(self.spec.axes) for _ in self.spec.rotatable]
 
-    def charge(self, kind: PhaseKind, modelled: int, total_bytes: int = 0, most_bytes: int = 0) -> None:
-        """Record a phase of the statement that is executed: its cycles as they were measured, if they were."""
-        cost = self.machine.cost
-        measured = (
-            cost.statement_cycles(self.spec.name, self.statement) if isinstance(cost, PlanCosts) else None
-        )
-        cycles = modelled if measured is None else measured
+    def charge(self, kind: PhaseKind, cycles: int, total_bytes: int = 0, most_bytes: int = 0) -> None:
+        """Record a phase of the statement that is executed."""
         if cycles or kind != "compute":
             self.machine.timeline.add(self.spec.name, kind, cycles, total_bytes, most_bytes)
 

@@ -33,8 +33,7 @@ def _run(run: Execution) -> Home:
     for arrival in run.scheduled.arrivals:
         if arrival.kind == "in_place":
             statements.take_in_place(run, arrival)
-    for number, statement in enumerate(run.scheduled.body):
-        run.statement = number
+    for statement in run.scheduled.body:
         _enter(run, _phase_of(statement))
         _execute(run, statement)
     _enter(run, "finish")

@@ -11,10 +11,10 @@ from math import prod
 
 from t10.core import geometry, movement
 from t10.core.chunks import chunk_slots
+from t10.core.costs import end_cycles, fill_cycles, rotates_output, step_cycles
 from t10.core.dtypes import size_bytes
 from t10.core.expression import Operand
 from t10.core.program import Arrive, Fill, Reduce, Shift, SubTask
-from t10.core.runs import epilogue_run
 from t10.core.schedule import Arrival, ValueLayout
 from t10.sim.combine import neutral
 from t10.sim.compute import Running, compute_sub_task
@@ -83,7 +83,7 @@ def fill(run: Execution, _: Fill) -> None:
     if run.is_filled or run.spec.combine == "none":
         raise run.trap("the accumulators are filled twice, or nothing is combined in them")
     run.rotatable(run.output_slot).slots[:] = neutral(run.spec.combine, run.spec.acc_dtype)
-    run.charge("compute", 0)
+    run.charge("compute", fill_cycles(run.machine.cost, run.spec, run.plan))
     run.is_filled = True
 
 
@@ -101,7 +101,10 @@ def sub_task(run: Execution, statement: SubTask) -> None:
     compute_sub_task(running, statement.positions, run.last_sub_task)
     n_bytes = accumulator.slots.shape[1] * size_bytes(spec.acc_dtype)
     run.machine.memory.mark_written(run.accumulator_buffer, plan.n_cores, n_bytes)
-    run.charge("compute", run.machine.cost.sub_task_cycles(spec, plan.box))
+    outputs = tuple(p for axis, p in enumerate(statement.positions) if axis in spec.output.axes)
+    adds = spec.combine != "none" and (rotates_output(spec, plan) or outputs in run.touched)
+    run.touched.add(outputs)
+    run.charge("compute", step_cycles(run.machine.cost, spec, plan, adds=adds))
     run.step_done()
 
 
@@ -170,10 +173,7 @@ def epilogue(run: Execution) -> None:
     slots = memory.slots(run.result.buffer, spec.output.dtype, plan.n_cores, n_slots)
     run_epilogue(spec, plan, run.positions[run.output_slot], accumulator, inputs, slots, ranks)
     memory.mark_written(run.result.buffer, plan.n_cores, n_slots * size_bytes(spec.output.dtype))
-    modelled = 0
-    if spec.epilogue is not None:
-        modelled = run.machine.cost.epilogue_cycles(
-            spec, n_slots, epilogue_run(spec, accumulator.lengths, n_slots)
-        )
+    n_members = 1 if run.owners is None else run.owners.members.shape[1]
+    modelled = end_cycles(run.machine.cost, spec, accumulator.lengths, n_members, n_slots)
     run.charge("compute", modelled)
     run.is_finished = True

@@ -26,9 +26,11 @@ def place(
     A value occupies the bundles after its first write up to its last read, modulo `interval`.
     """
     arcs: dict[Register, int] = {}
+    room = {file: interval * len(registers) for file, registers in free.items()}
     for register, life in lifetimes.items():
         length = max(life.last - life.first, 1)
-        if length > interval:
+        room[register.file] -= length * register.width
+        if length > interval or room[register.file] < 0:
             return None
         arcs[register] = _arc(life.first + 1, length, interval)
     result: Placement = {}

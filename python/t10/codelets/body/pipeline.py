@@ -7,7 +7,7 @@ value lives longer than the interval (there are no rotating registers).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from t10.codelets.body.allocate import Lifetime, place
@@ -18,6 +18,10 @@ MOST_STAGES = 4
 
 MOST_EXTRA = 12
 """How many bundles more than the least an iteration may take before another way is tried."""
+
+
+GROWTH = 8
+"""Further on, intervals are tried in strides of a part in so many of what they are beyond the least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +62,8 @@ def pipelined(
     """
     dependences = Dependences(instructions)
     lives = _Lives(instructions, pinned)
-    least = least_interval(instructions, fusions)
-    for interval in range(least, least + extra + 1):
+
+    def at(interval: int) -> Pipeline | None:
         for loads_late in (True, False):
             times = _times(instructions, fusions, dependences, interval, loads_late=loads_late)
             if times is None or not dependences.hold(times, interval):
@@ -72,7 +76,26 @@ def pipelined(
                 return Pipeline(
                     tuple(instructions), tuple(fusions), interval, aligned, {**pinned, **placement}
                 )
-    return None
+        return None
+
+    return _shortest(at, least_interval(instructions, fusions), extra)
+
+
+def _shortest(at: Callable[[int], Pipeline | None], least: int, extra: int) -> Pipeline | None:
+    """Return the pipeline of the shortest interval found from `least` on, in strides that grow, then back in halves.
+
+    Long bodies have hundreds of intervals to try.
+    """
+    fails, interval = least - 1, least
+    found = at(interval)
+    while found is None and interval < least + extra:
+        fails, interval = interval, min(interval + 1 + (interval - least) // GROWTH, least + extra)
+        found = at(interval)
+    while found is not None and found.interval - fails > 1:
+        middle = (found.interval + fails) // 2
+        shorter = at(middle)
+        fails, found = (middle, found) if shorter is None else (fails, shorter)
+    return found
 
 
 class Dependences:

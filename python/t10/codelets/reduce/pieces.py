@@ -85,7 +85,7 @@ def _cut(task: Task, rows: list[Level], reductions: list[Level], cut: Level, n: 
         inputs=tuple(_operand(task.inputs[i], i, [*rows, piece, *inner]) for i in range(len(task.inputs))),
         output=bridge,
         combine=task.combine,
-        body=_widened(task.body) if is_sum else task.body,
+        body=widened(task.body) if is_sum else task.body,
         reduction_axes=tuple(range(len(rows) + 1, len(rows) + 1 + len(inner))),
         apart=frozenset(pair for pair in task.apart if len(task.inputs) not in pair),
     )
@@ -107,7 +107,7 @@ def _operand(operand: TaskOperand, number: int, nest: list[Level]) -> TaskOperan
     return replace(operand, strides=tuple(level.strides[number] for level in nest))
 
 
-def _widened(body: ScalarFunction) -> ScalarFunction:
+def widened(body: ScalarFunction) -> ScalarFunction:
     """Return a body of f16 whose result is widened."""
     op = ScalarOp("arith.extf", (body.result,), "f32")
     return ScalarFunction(body.n_inputs, (*body.ops, op), body.n_inputs + len(body.ops))

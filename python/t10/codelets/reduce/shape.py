@@ -10,6 +10,7 @@ points   neither (or misaligned): one element at a time, any strides
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import prod
 from typing import Literal
 
@@ -21,6 +22,7 @@ from t10.core.tile import N_WORKERS
 
 Mode = Literal["rows", "columns", "points"]
 ACCESS_BYTES = 8
+KEPT_TASKS = 8
 MOST_UNROLLED = 16
 """Bundles of a whole reduction up to which no loop is made of it."""
 LEAST_REPEATED = 4
@@ -100,6 +102,7 @@ class Shape:
         return any(level.strides[number] for level in self.reductions)
 
 
+@lru_cache(maxsize=KEPT_TASKS)
 def shapes(task: Task) -> tuple[Shape, ...]:
     """Return the ways to walk a task that has reduction levels, the best first."""
     nest = levels(task)

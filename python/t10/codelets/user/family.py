@@ -9,6 +9,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from itertools import permutations
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from t10.codelets.user.source import UserAssembly
 from t10.core.codelet import Codelet, CodeletKind, Compiled, Field, FieldKind, Pointer, Scratch, Word
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes
+from t10.core.scalar import ScalarFunction
 from t10.core.task import Task, TaskOperand
 from t10.core.tile import N_WORKERS
 from t10.errors import InputError
@@ -46,6 +48,17 @@ class UserFamily:
     def __post_init__(self) -> None:
         """Set the name, which no bundled family has."""
         object.__setattr__(self, "name", f"User_{self.declaration.name}")
+
+    @property
+    def digest(self) -> str:
+        """Return a text that differs whenever the declaration or its code does."""
+        assembly = "" if self.assembly is None else self.assembly.text
+        parts = (self.declaration.model_dump_json(), assembly, self.cpp_reference or "")
+        return sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+    def may_compute(self, body: ScalarFunction) -> bool:
+        """Return whether the declaration is for such a body."""
+        return any(True for pattern in self.patterns for _ in matches(pattern, body))
 
     def compile(self, task: Task) -> Compiled | None:
         """Return the task as the user's codelet, None where the declaration does not cover it."""

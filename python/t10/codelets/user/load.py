@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from t10.codelets.family import CodeletFamily
+from t10.codelets.family import OwnFamily
 from t10.codelets.user.arithmetic import check_names
 from t10.codelets.user.declaration import OUTPUT, CodeletDeclaration, read_declarations
 from t10.codelets.user.family import ANY, UserFamily
@@ -14,7 +14,7 @@ from t10.codelets.user.source import UserAssembly, read_assembly
 from t10.errors import InputError
 
 
-def load_families(paths: Iterable[Path | str]) -> tuple[CodeletFamily, ...]:
+def load_families(paths: Iterable[Path | str]) -> tuple[OwnFamily, ...]:
     """Return the families that files declare, those of later files and later declarations first.
 
     Raises `InputError` for a file that is missing or wrong, assembly that does not assemble (with line and column), an

@@ -69,7 +69,7 @@ def _best(task: Task, effort: Effort) -> _Way | None:
     # A way to share that takes more registers than there are leaves the next best.
     while (nest := nest_of(task, effort, refused)) is not None:
         if _can_index(nest.axes, len(nest.outer), nest.split):
-            way = _best_way(skeleton(nest), task.apart)
+            way = best_way(skeleton(nest), task.apart)
             if way is not None:
                 return _Way(way, way.applied(nest))
         refused |= frozenset((nest.split,))
@@ -79,12 +79,12 @@ def _best(task: Task, effort: Effort) -> _Way | None:
 def _across(task: Task) -> _Way | None:
     """Return the best way with rows across the dense axis; None where there is no way."""
     nest = across_nest(task)
-    way = None if nest is None else _best_way(skeleton(nest), task.apart)
+    way = None if nest is None else best_way(skeleton(nest), task.apart)
     return None if nest is None or way is None else _Way(way, way.applied(nest))
 
 
 @lru_cache(maxsize=4096)
-def _best_way(nest: RowNest, apart: frozenset[tuple[int, int]]) -> Scheduled | None:
+def best_way(nest: RowNest, apart: frozenset[tuple[int, int]]) -> Scheduled | None:
     """Return the first of the cheapest ways that fit in the registers; a frugal one if no other does."""
     prepared = prepare(nest)
     for is_frugal in (False, True):

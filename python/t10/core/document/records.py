@@ -275,6 +275,9 @@ class OptimalityRecord(Record):
     n_choices: Annotated[
         Count, Field(description="how often the whole model was chosen until it fitted beside its program")
     ] = 1
+    n_states: Annotated[
+        Size, Field(description="plans and layouts of all operators that the bound ranges over")
+    ] = 0
 
 
 class PlanDocument(Record):

@@ -175,7 +175,7 @@ nb::tuple schedule(const Runs &runs, const Fills &fills, const Offsets &sources,
     made = t10::TransferMaker(given, n_tiles)
                .make(rows_of(runs), std::int64_t(runs.shape(0)), rows_of(fills), std::int64_t(fills.shape(0)),
                      sources.data(), target_offset);
-    plan = t10::best_schedule(made.list, n_tiles);
+    plan = t10::best_schedule(made.list, n_tiles, given.fragment_cycles);
     std::vector<std::int64_t> sent(n_tiles, 0), received(n_tiles, 0), taken(n_tiles, 0);
     const bool has_places = std::int64_t(places.shape(0)) >= n_tiles;
     const FloorPlan floor{places.data(), row_eighths, column_eighths};

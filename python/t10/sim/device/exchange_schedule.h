@@ -20,6 +20,11 @@ constexpr std::size_t LOOK_AHEAD = 96;  // waiting transfers of one port that ar
 // A schedule at most this much longer than its busiest port needs is good enough.
 constexpr std::int64_t GOOD_NUMERATOR = 102, GOOD_DENOMINATOR = 100;
 
+// Parts of the busiest port's time that transfers are cut into, the fewest cycles of a part, and the most parts that are
+// worth looking at.
+constexpr std::int64_t CUTS[] = {16, 48}, LEAST_CUT = 8;
+constexpr std::size_t MOST_CUT = std::size_t{1} << 17;
+
 struct Port {
   std::int64_t until = 0, left = 0, load = 0;
   std::uint64_t mask = 0;
@@ -205,16 +210,47 @@ inline std::vector<Transfer> taken_apart(const std::vector<Transfer> &transfers,
   return result;
 }
 
-// Schedule transfers; `transfers` become those that were scheduled.
-inline Schedule best_schedule(std::vector<Transfer> &transfers, std::int64_t n_tiles) {
-  Schedule first = Scheduler(transfers, n_tiles).run();
-  if (first.cycles * GOOD_DENOMINATOR <= first.bound * GOOD_NUMERATOR) return first;
-  std::vector<Transfer> apart = taken_apart(transfers, n_tiles, first.bound);
-  if (apart.size() == transfers.size()) return first;
-  Schedule second = Scheduler(apart, n_tiles).run();
-  if (second.cycles >= first.cycles) return first;
-  transfers = std::move(apart);
-  return second;
+// Return transfers of at most `most` cycles: longer ones are cut between their fragments, further cuts cost fragments.
+//
+// Ports that wait for each other's long transfers to end, wait less where these come in parts.
+inline std::vector<Transfer> cut_up(const std::vector<Transfer> &transfers, std::int64_t most,
+                                    std::int64_t fragment_cycles) {
+  std::vector<Transfer> result;
+  for (const Transfer &each : transfers) {
+    const std::int64_t n = (each.cycles + most - 1) / most;
+    const std::int64_t fragments = std::max(each.fragments, n);
+    const std::int64_t cycles = each.cycles + (fragments - each.fragments) * fragment_cycles;
+    const auto share = [n](std::int64_t whole, std::int64_t i) { return whole * (i + 1) / n - whole * i / n; };
+    for (std::int64_t i = 0; i < n; ++i) {
+      result.push_back(each);
+      result.back().n_bytes = share(each.n_bytes, i);
+      result.back().fragments = share(fragments, i);
+      result.back().cycles = share(cycles, i);
+    }
+  }
+  return result;
+}
+
+inline bool is_good(const Schedule &schedule, std::int64_t bound) {
+  return schedule.cycles * GOOD_DENOMINATOR <= bound * GOOD_NUMERATOR;
+}
+
+// Schedule transfers; `transfers` become those that were scheduled. What the busiest port needs is said of them uncut.
+inline Schedule best_schedule(std::vector<Transfer> &transfers, std::int64_t n_tiles, std::int64_t fragment_cycles) {
+  Schedule best = Scheduler(transfers, n_tiles).run();
+  const std::int64_t bound = best.bound;
+  const auto attempt = [&](std::vector<Transfer> others) {
+    if (others.size() == transfers.size() || others.size() > MOST_CUT) return;
+    Schedule found = Scheduler(others, n_tiles).run();
+    if (found.cycles >= best.cycles) return;
+    best = std::move(found);
+    transfers = std::move(others);
+  };
+  if (!is_good(best, bound)) attempt(taken_apart(transfers, n_tiles, bound));
+  for (const std::int64_t cuts : CUTS)
+    if (!is_good(best, bound)) attempt(cut_up(transfers, std::max<std::int64_t>(bound / cuts, LEAST_CUT), fragment_cycles));
+  best.bound = bound;
+  return best;
 }
 
 }  // namespace t10

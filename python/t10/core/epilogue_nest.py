@@ -1,0 +1,127 @@
+"""What follows the accumulation as loop nests: over a core's window of the output, or over its chunk of one.
+
+Of several cores that have sums of one window, the one of rank k ends with chunk k of its slots in a row. A chunk is at
+most one partial row, whole rows, and another partial row per dim: a nest for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from math import prod
+
+import numpy as np
+
+from t10.core import geometry
+from t10.core.arrays import Ints
+from t10.core.chunks import chunk_slots
+from t10.core.dtypes import size_bytes
+from t10.core.expression import AxisSizes, OperatorSpec
+from t10.core.scalar import identity
+from t10.core.task import TaskOperand
+from t10.core.task_nest import axis_strides, uses_position
+from t10.core.vertex_nest import VertexNest, Work
+
+Box = tuple[AxisSizes, AxisSizes]
+"""First coordinates and extents per dim."""
+
+
+def epilogue_nest(spec: OperatorSpec, lengths: AxisSizes) -> VertexNest:
+    """Return the nest over the parallel axes in the operator's order; reduction axes have extent 1.
+
+    Operands are the accumulator, the epilogue's inputs, the result; they have numbers for names.
+    """
+    strides = axis_strides(spec.output, lengths)
+    inputs = [TaskOperand(operand.dtype, axis_strides(operand, lengths)) for operand in spec.epilogue_inputs]
+    operands = (TaskOperand(spec.acc_dtype, strides), *inputs, TaskOperand(spec.output.dtype, strides))
+    named = tuple((str(number), operand) for number, operand in enumerate(operands))
+    return VertexNest(spec.epilogue or identity(), "none", (), named)
+
+
+def nest_offsets(nest: VertexNest, slots: Ints) -> Ints:
+    """Return the byte offsets of every operand at slot coordinates (cores, axes)."""
+    return np.stack(
+        [(slots * np.array(o.strides)).sum(axis=1) * size_bytes(o.dtype) for _, o in nest.operands], axis=1
+    )
+
+
+def chunk_nests(spec: OperatorSpec, lengths: AxisSizes, n_members: int) -> Iterator[tuple[VertexNest, Work]]:
+    """Yield the nests of an epilogue over chunks of windows, and what the cores of every rank do in them.
+
+    Where the position matters, origins are slot coordinates in the window.
+    """
+    nest = epilogue_nest(spec, lengths)
+    shape = geometry.partition_shape(spec.output, lengths)
+    n_slots = prod(shape)
+    chunk = chunk_slots(n_slots, n_members)
+    has_position = uses_position((nest.body,), ())
+    if _is_flat(nest) and not has_position:
+        yield _flat(nest, n_members, chunk, n_slots)
+        return
+    axis_of_dim = [dim.terms[0].axis if dim.terms else -1 for dim in spec.output.dims]
+    by_rank = [
+        _boxes(shape, rank * chunk, min(chunk, max(n_slots - rank * chunk, 0))) for rank in range(n_members)
+    ]
+    for number in range(max(map(len, by_rank))):
+        boxes = {rank: own[number] for rank, own in enumerate(by_rank) if number < len(own)}
+        work = _boxed(nest, chunk, boxes, axis_of_dim, len(lengths))
+        yield nest, work if has_position else replace(work, origin=None)
+
+
+def _is_flat(nest: VertexNest) -> bool:
+    """Return whether every input is walked as the accumulator is, or not at all."""
+    strides = nest.operands[0][1].strides
+    return all(o.strides == strides or not any(o.strides) for _, o in nest.operands[:-1])
+
+
+def _flat(nest: VertexNest, n_members: int, chunk: int, n_slots: int) -> tuple[VertexNest, Work]:
+    """Return a nest over the slots of a chunk."""
+    strides = nest.operands[0][1].strides
+    operands = tuple(
+        (name, TaskOperand(o.dtype, (1,) if any(o.strides) or o.strides == strides else (0,)))
+        for name, o in nest.operands[:-1]
+    )
+    name, result = nest.operands[-1]
+    flat = VertexNest(nest.body, "none", (), (*operands, (name, TaskOperand(result.dtype, (1,)))))
+    first = np.arange(n_members, dtype=np.int64) * chunk
+    ranks = np.flatnonzero(first < n_slots)
+    first = first[ranks]
+    columns = [first * o.strides[0] * size_bytes(o.dtype) for _, o in operands]
+    offsets = np.column_stack([*columns, np.zeros(len(ranks), np.int64)])
+    widths = np.minimum(n_slots - first, chunk)
+    return flat, Work(ranks, widths[:, None], offsets, np.ones(len(ranks), np.bool_))
+
+
+def _boxed(nest: VertexNest, chunk: int, boxes: dict[int, Box], axis_of_dim: list[int], n_axes: int) -> Work:
+    """Return the work on one box of each of some ranks."""
+    ranks = np.array(list(boxes), np.int64)
+    first = np.zeros((len(ranks), n_axes), np.int64)
+    extents = np.ones((len(ranks), n_axes), np.int64)
+    for row, (begin, size) in enumerate(boxes.values()):
+        for d, axis in enumerate(axis_of_dim):
+            if axis >= 0:
+                first[row, axis], extents[row, axis] = begin[d], size[d]
+    offsets = nest_offsets(nest, first)
+    offsets[:, -1] -= ranks * chunk * size_bytes(nest.operands[-1][1].dtype)
+    return Work(ranks, extents, offsets, np.ones(len(ranks), np.bool_), first)
+
+
+def _boxes(shape: tuple[int, ...], first: int, count: int) -> list[Box]:
+    """Return a run of row-major slots as boxes, in order."""
+    if count <= 0:
+        return []
+    if not shape:
+        return [((), ())]
+    inner = prod(shape[1:])
+    boxes: list[Box] = []
+    row, offset = divmod(first, inner)
+    if offset or count < inner:
+        here = min(count, inner - offset)
+        boxes += [((row, *f), (1, *e)) for f, e in _boxes(shape[1:], offset, here)]
+        count, row = count - here, row + 1
+    n_rows, rest = divmod(count, inner)
+    if n_rows:
+        boxes.append(((row, *(0,) * (len(shape) - 1)), (n_rows, *shape[1:])))
+    if rest:
+        boxes += [((row + n_rows, *f), (1, *e)) for f, e in _boxes(shape[1:], 0, rest)]
+    return boxes
