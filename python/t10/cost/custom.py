@@ -21,11 +21,13 @@ from typing import Any, cast, get_args
 
 import numpy as np
 
-from t10.core.arrays import Ints
+from t10.core.arrays import Bools, Ints
+from t10.core.costs import WindowCosts
 from t10.core.expression import OperatorKind, OperatorSpec
 from t10.core.loads import Loads, MoveRates
 from t10.core.movement import LoadCosts
-from t10.cost.model import CostModel, PlainForms
+from t10.cost.counted import slots_and_runs
+from t10.cost.model import CostModel, PlainForms, least_costs
 from t10.cost.trace import Row, Table
 from t10.errors import InputError, T10Error
 
@@ -120,6 +122,12 @@ class CustomCostModel(PlainForms):
             return None
         return " ".join((base, *(f"{cost.name!r}={cost.version!r}" for cost in self.costs)))
 
+    @property
+    def least(self) -> CostModel:
+        """Return the same functions laid over what bounds the base from below; itself where the base is quick."""
+        base = least_costs(self.base)
+        return self if base is self.base else CustomCostModel(base, self.costs, self.label)
+
     def sub_task_cycles_many(self, spec: OperatorSpec, boxes: Ints) -> Ints:
         """Return the cycles of one compute step for every row of `boxes`, shape (candidates, axes)."""
         own = self.own_cost(spec)
@@ -136,6 +144,26 @@ class CustomCostModel(PlainForms):
             return self.base.epilogue_cycles_many(spec, n_slots, runs)
         before_runs = cast("Callable[[OperatorSpec, Ints], Ints]", self.base.epilogue_cycles_many)
         return before_runs(spec, n_slots)
+
+    def step_cycles_many(self, spec: OperatorSpec, boxes: Ints, windows: Ints, adds: Bools) -> Ints:
+        """Return the cycles of compute steps; see `t10.core.costs.WindowCosts`."""
+        if isinstance(self.base, WindowCosts) and self.own_cost(spec) is None:
+            return self.base.step_cycles_many(spec, boxes, windows, adds)
+        return self.sub_task_cycles_many(spec, boxes)
+
+    def fill_cycles_many(self, spec: OperatorSpec, n_slots: Ints) -> Ints:
+        """Return the cycles in which a core fills so many accumulators, 0 where the base does not say."""
+        if isinstance(self.base, WindowCosts):
+            return self.base.fill_cycles_many(spec, n_slots)
+        return np.zeros_like(n_slots)
+
+    def end_cycles_many(self, spec: OperatorSpec, windows: Ints, n_members: Ints) -> Ints:
+        """Return the cycles in which accumulators become results; see `t10.core.costs.WindowCosts`."""
+        own = self.own_cost(spec)
+        has_own = spec.epilogue is not None and own is not None and own.epilogue is not None
+        if isinstance(self.base, WindowCosts) and not has_own:
+            return self.base.end_cycles_many(spec, windows, n_members)
+        return self.epilogue_cycles_many(spec, *slots_and_runs(spec, windows, n_members))
 
     def exchange_cycles(self, max_bytes: int, fragments: int, *, neighbour: bool) -> int:
         """Return the cycles of one exchange phase; see `CostModel`."""

@@ -14,11 +14,9 @@ Every value is a double that holds an integer or a fraction; integers are exact 
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
-from math import ceil, floor, sqrt, trunc
 
 import numpy as np
 
@@ -103,16 +101,6 @@ class Formula:
                 values.append(_COLUMNS[opcode](values[a], values[b], values[c]))
         return values[self.result]
 
-    def evaluate_one(self, inputs: Sequence[int]) -> float:
-        """Return the result for one row: the same bits without arrays, many times faster for a single row."""
-        values: list[float] = [*map(float, inputs), *self.constants]
-        for opcode, a, b, c in self.instructions:
-            if opcode == _SELECT:
-                values.append(values[b] if values[a] else values[c])
-            else:
-                values.append(_SCALARS[opcode](values[a], values[b]))
-        return values[self.result]
-
 
 def folded(opcode: Opcode, *operands: float) -> float:
     """Return what an operation gives on single numbers, with the bits it has on columns."""
@@ -170,36 +158,3 @@ _BY_OPCODE: dict[Opcode, OnColumns] = {
     Opcode.SELECT: lambda a, b, c: np.where(a != 0, b, c),
 }
 _COLUMNS = tuple(_BY_OPCODE[opcode] for opcode in Opcode)
-
-
-def _quotient(rounded: Callable[[float], int]) -> Callable[[float, float], float]:
-    return lambda a, b: float(rounded(a / b)) if b else 0.0
-
-
-_SCALAR_BY_OPCODE: dict[Opcode, Callable[[float, float], float]] = {
-    Opcode.ADD: operator.add,
-    Opcode.SUB: operator.sub,
-    Opcode.MUL: operator.mul,
-    Opcode.DIV: lambda a, b: a / b,
-    Opcode.FLOOR_DIV: _quotient(floor),
-    Opcode.CEIL_DIV: _quotient(ceil),
-    Opcode.MOD: lambda a, b: a - b * floor(a / b) if b else 0.0,
-    Opcode.MIN: min,
-    Opcode.MAX: max,
-    Opcode.NEG: lambda a, _: -a,
-    Opcode.ABS: lambda a, _: abs(a),
-    Opcode.FLOOR: lambda a, _: float(floor(a)),
-    Opcode.CEIL: lambda a, _: float(ceil(a)),
-    Opcode.TRUNC: lambda a, _: float(trunc(a)),
-    Opcode.SQRT: lambda a, _: sqrt(a),
-    Opcode.LT: lambda a, b: float(a < b),
-    Opcode.LE: lambda a, b: float(a <= b),
-    Opcode.EQ: lambda a, b: float(a == b),
-    Opcode.NE: lambda a, b: float(a != b),
-    Opcode.AND: lambda a, b: float(a != 0 and b != 0),
-    Opcode.OR: lambda a, b: float(a != 0 or b != 0),
-    Opcode.NOT: lambda a, _: float(a == 0),
-}
-_SELECT = int(Opcode.SELECT)
-_SCALARS = tuple(_SCALAR_BY_OPCODE.get(opcode, operator.add) for opcode in Opcode)
-"""By opcode; choices are made without."""

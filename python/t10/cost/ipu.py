@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Hashable
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
 from t10.chip import ChipSpec, load_chip
-from t10.core.arrays import Ints
+from t10.codelets.compile import own_digest
+from t10.core.arrays import Bools, Ints
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.loads import Loads, MoveRates
-from t10.cost.combine import Boxes, combine_operator
+from t10.cost.bound.step import LeastSteps
+from t10.cost.closed_forms import ClosedForms
+from t10.cost.code_digest import code_digest
+from t10.cost.combine import even_slots
+from t10.cost.counted import CountedSteps, slots_and_runs
 from t10.cost.exchange import ExchangeCosts, exchange_costs
-from t10.cost.fitted import FitTable, bundled_table
-from t10.cost.matrix import MatrixAxes, matrix_axes, product_cycles
 from t10.cost.model import PlainForms, chip_fingerprint
-from t10.cost.vector import box_cycles, combine_quad_cycles, elementwise_cycles, gather_cycles, load_cycles
+from t10.cost.steps import Steps
 
-EVEN_BYTES = 8
-"""Parts of a reduction arrive at multiples of so many bytes."""
-
-MEASURED_CHIP = "ipu-mk2"
-"""The chip on whose core costs were measured."""
+COUNTED_CHIP = "ipu-mk2"
+"""The chip for whose core code is generated and counted."""
 
 
 def compute_part(chip: ChipSpec) -> tuple[object, ...]:
@@ -36,34 +36,48 @@ def compute_part(chip: ChipSpec) -> tuple[object, ...]:
 
 
 @lru_cache(maxsize=1)
-def measured_compute() -> tuple[object, ...]:
-    """Return what decides how long compute steps take on the core that costs were measured on."""
-    return compute_part(load_chip(MEASURED_CHIP))
-
-
-@lru_cache(maxsize=1024)
-def _matrix_axes(spec: OperatorSpec) -> MatrixAxes | None:
-    return matrix_axes(spec)
+def counted_compute() -> tuple[object, ...]:
+    """Return what decides how long compute steps take on the core that code is generated for."""
+    return compute_part(load_chip(COUNTED_CHIP))
 
 
 @dataclass(frozen=True, slots=True)
 class IpuCostModel(PlainForms):
-    """The `CostModel` of a chip built like an IPU. Numbers are modelled, not measured on silicon."""
+    """The `CostModel` of a chip built like an IPU. Numbers are modelled, not measured on silicon.
+
+    On a core that computes as an IPU's does a step takes what is counted from its code (`t10.cost.counted`), on others
+    what closed forms say. With `is_least`, the numbers are lower bounds of that, quick and traceable.
+    """
 
     chip: ChipSpec
-    table: FitTable = field(default_factory=bundled_table)
     name: str = "ipu"
     exchange: ExchangeCosts = field(default_factory=exchange_costs)
+    is_least: bool = False
 
     @property
-    def is_fitted(self) -> bool:
-        """Return whether compute steps are priced as they were measured: by a core that computes as an IPU's does."""
-        return compute_part(self.chip) == measured_compute()
+    def is_counted(self) -> bool:
+        """Return whether compute steps are priced from their code: it runs on a core that computes as an IPU's does."""
+        return compute_part(self.chip) == counted_compute()
+
+    @property
+    def least(self) -> IpuCostModel:
+        """Return the model whose numbers are never above this one's and are quick; itself where its own are."""
+        return replace(self, is_least=True) if self.is_counted and not self.is_least else self
 
     def fingerprint(self) -> str:
-        """Return a text that differs whenever any number differs: the chip, and what was fitted."""
-        fitted = self.table.digest if self.is_fitted else ""
-        return f"ipu {chip_fingerprint(self.chip)} {fitted} {self.exchange.digest}"
+        """Return a text that differs whenever any number differs: the chip, the code, what was fitted to exchanges."""
+        code = f"{code_digest()} {own_digest()}" if self.is_counted else ""
+        return f"ipu {chip_fingerprint(self.chip)} {code} {self.exchange.digest} {self.is_least}"
+
+    def steps_alike(self, spec: OperatorSpec) -> Hashable:
+        """Return all of an operator but what follows its steps; see `t10.cost.model.AlikeCosts`."""
+        output = replace(spec.output, dtype=spec.acc_dtype)
+        alone = replace(spec, name="", output=output, epilogue=None, epilogue_inputs=(), location="")
+        return own_digest(), alone
+
+    def reductions_alike(self, spec: OperatorSpec) -> Hashable:
+        """Return what of an operator reductions look at; see `t10.cost.model.AlikeCosts`."""
+        return own_digest(), spec.acc_dtype, spec.combine
 
     @property
     def move_rates(self) -> MoveRates:
@@ -74,29 +88,42 @@ class IpuCostModel(PlainForms):
         """Return the cycles of a relayout or set-up with these loads."""
         return self.exchange.phase_cycles(self.chip, loads)
 
+    @property
+    def _steps(self) -> Steps:
+        if not self.is_counted:
+            return ClosedForms(self.chip)
+        return LeastSteps() if self.is_least else CountedSteps(self.chip)
+
     def sub_task_cycles_many(self, spec: OperatorSpec, boxes: Ints) -> Ints:
         """Return the cycles of one compute step for every row of `boxes`, shape (candidates, axes)."""
-        fitted = self.table.predicted(spec, "sub_task", boxes) if self.is_fitted else None
-        if fitted is not None:
-            return fitted + self.chip.launch_cycles
-        roles = _matrix_axes(spec)
-        if roles is not None:
-            cycles = product_cycles(self.chip, spec, roles, boxes)
-        elif spec.selectors:
-            cycles = gather_cycles(self.chip, spec, boxes)
-        else:
-            cycles = box_cycles(self.chip, spec, boxes)
-        return cycles + self.chip.launch_cycles
+        return self.chip.launch_cycles + self._steps.sub_task(spec, boxes)
 
     def epilogue_cycles_many(self, spec: OperatorSpec, n_slots: Ints, runs: Ints) -> Ints:
         """Return the cycles of the epilogue for every candidate; the closed form does not ask for the runs."""
         if spec.epilogue is None:
             return np.zeros_like(n_slots)
-        fitted = self.table.epilogue(spec, n_slots, runs) if self.is_fitted else None
-        if fitted is not None:
-            return fitted + self.chip.launch_cycles
-        dtypes = (spec.acc_dtype, *(operand.dtype for operand in spec.epilogue_inputs))
-        return self.chip.launch_cycles + elementwise_cycles(self.chip, spec.epilogue, dtypes, n_slots)
+        return self.chip.launch_cycles + self._steps.epilogue(spec, n_slots, runs)
+
+    def step_cycles_many(self, spec: OperatorSpec, boxes: Ints, windows: Ints, adds: Bools) -> Ints:
+        """Return the cycles of compute steps; see `t10.core.costs.WindowCosts`."""
+        steps = self._steps
+        if not isinstance(steps, CountedSteps):
+            return self.sub_task_cycles_many(spec, boxes)
+        return self.chip.launch_cycles + steps.step(spec, boxes, windows, adds)
+
+    def fill_cycles_many(self, spec: OperatorSpec, n_slots: Ints) -> Ints:
+        """Return the cycles in which a core fills so many accumulators, 0 where nothing is counted."""
+        steps = self._steps
+        if not isinstance(steps, CountedSteps):
+            return np.zeros_like(n_slots)
+        return self.chip.launch_cycles + steps.fill(spec, n_slots)
+
+    def end_cycles_many(self, spec: OperatorSpec, windows: Ints, n_members: Ints) -> Ints:
+        """Return the cycles in which accumulators become results; see `t10.core.costs.WindowCosts`."""
+        steps = self._steps
+        if not isinstance(steps, CountedSteps):
+            return self.epilogue_cycles_many(spec, *slots_and_runs(spec, windows, n_members))
+        return self.chip.launch_cycles + steps.end(spec, windows, n_members)
 
     def exchange_cycles(self, max_bytes: int, fragments: int, *, neighbour: bool) -> int:
         """Return the cycles of one exchange phase in which no core sends or receives more than `max_bytes`."""
@@ -126,15 +153,19 @@ class IpuCostModel(PlainForms):
         larger than the buffer comes in pieces. Then they are combined with the core's own.
         """
         del chunk_bytes
+        if spec.combine == "none":
+            return n_members * 0
         rounds = n_members - 1
         item_bytes = size_bytes(spec.acc_dtype)
         buffer_slots = self.chip.shift_buffer_bytes // item_bytes
         piece = np.maximum(np.minimum(n_slots, buffer_slots), 1)
-        at_once = np.maximum(buffer_slots // _even(piece, item_bytes), 1)
+        at_once = np.maximum(buffer_slots // even_slots(piece, spec.acc_dtype), 1)
         n_pieces = -(-n_slots // piece)
         last = n_slots - (n_pieces - 1) * piece
         full, rest = np.divmod(rounds, at_once)
-        total = (n_pieces - 1) * self._scatter_rounds(spec, piece, at_once, full, rest)
+        # Nothing is asked of pieces and phases that there are not: an answer may take counting.
+        pieces = np.minimum(n_pieces - 1, 1) * piece
+        total = (n_pieces - 1) * self._scatter_rounds(spec, pieces, at_once, full, rest)
         total = total + self._scatter_rounds(spec, last, at_once, full, rest)
         return np.where(rounds > 0, total, 0)
 
@@ -142,24 +173,22 @@ class IpuCostModel(PlainForms):
         self, spec: OperatorSpec, n_slots: Ints, at_once: Ints, full: Ints, rest: Ints
     ) -> Ints:
         """Return the cycles in which pieces of `n_slots` come: `at_once` in `full` phases, `rest` in a further one."""
-        total = full * self._combined(spec, n_slots, at_once, at_once)
+        total = full * self._combined(spec, n_slots, at_once, np.minimum(full, 1) * at_once)
         return total + np.where(rest > 0, self._combined(spec, n_slots, rest, rest), 0)
 
     def _combined(self, spec: OperatorSpec, n_slots: Ints, n_received: Ints, n_parts: Ints) -> Ints:
         """Return the cycles of a phase that brings every core parts of `n_slots` elements, and of combining them."""
-        moved = self.exchange.parts_cycles(self.chip, n_slots * size_bytes(spec.acc_dtype), n_received)
-        return moved + self.combine_cycles_many(spec, n_parts, n_slots)
+        return self._moved(spec, n_slots, n_received) + self.combine_cycles_many(spec, n_parts, n_slots)
 
-    def combine_cycles_many(self, spec: OperatorSpec, n_parts: Ints, n_slots: Ints) -> Ints:
-        """Return the cycles in which a core combines `n_parts` parts of `n_slots` elements each, launch included."""
-        if self.is_fitted and spec.combine != "none":
-            one = combine_operator(spec.acc_dtype, spec.combine)
-            fitted = self.table.predicted(one, "combine", Boxes(n_parts, n_slots))
-            if fitted is not None:
-                return fitted + self.chip.launch_cycles
-        quads = _quads(n_parts * n_slots, self.chip)
-        adds = self.chip.n_workers * quads * (2 * load_cycles(spec.acc_dtype) + combine_quad_cycles(spec))
-        return adds + self.chip.launch_cycles
+    def _moved(self, spec: OperatorSpec, n_slots: Ints, n_received: Ints) -> Ints:
+        """Return the cycles of a phase that brings every core `n_received` parts of `n_slots` elements."""
+        return self.exchange.parts_cycles(self.chip, n_slots * size_bytes(spec.acc_dtype), n_received)
+
+    def combine_cycles_many(
+        self, spec: OperatorSpec, n_parts: Ints, n_slots: Ints, *, is_whole: bool = False
+    ) -> Ints:
+        """Return the cycles in which a core combines parts, launch included; see `t10.cost.steps.Steps`."""
+        return self.chip.launch_cycles + self._steps.combine(spec, n_parts, n_slots, is_whole=is_whole)
 
     def all_reduce_cycles_many(self, spec: OperatorSpec, n_members: Ints, n_slots: Ints) -> Ints:
         """Return the cycles of an all-reduce for every candidate; 0 where it has one member.
@@ -168,22 +197,24 @@ class IpuCostModel(PlainForms):
         with its own; of more than two members, its own part is copied among the others'. What many cores want of one
         is sent to all of them at once, so receiving takes the time.
         """
+        if spec.combine == "none":
+            return n_members * 0
         others = n_members - 1
         item_bytes = size_bytes(spec.acc_dtype)
         n_parts = np.where(others > 1, n_members, 1)
         room = self.chip.shift_buffer_bytes // item_bytes // n_parts
-        at_once = np.maximum(room - room % _even(1, item_bytes), 1)
+        at_once = np.maximum(room - room % even_slots(1, spec.acc_dtype), 1)
         full, rest = np.divmod(n_slots, at_once)
-        total = full * self._all_combined(spec, at_once, others)
-        total = total + np.where(rest > 0, self._all_combined(spec, rest, others), 0)
+        total = full * self._all_combined(spec, np.minimum(full, 1) * at_once, n_parts, others)
+        total = total + np.where(rest > 0, self._all_combined(spec, rest, n_parts, others), 0)
         return np.where(others > 0, total, 0)
 
-    def _all_combined(self, spec: OperatorSpec, n_slots: Ints, others: Ints) -> Ints:
+    def _all_combined(self, spec: OperatorSpec, n_slots: Ints, n_parts: Ints, others: Ints) -> Ints:
         """Return the cycles of one phase of an all-reduce."""
         n_bytes = n_slots * size_bytes(spec.acc_dtype)
         own = np.where(others > 1, self.exchange.own_part_cycles(self.chip, n_bytes), 0)
-        # Where its own part is among them it is not added to what was there: as many additions.
-        return own + self._combined(spec, n_slots, others, others)
+        combined = self.combine_cycles_many(spec, n_parts, n_slots, is_whole=True)
+        return own + self._moved(spec, n_slots, others) + combined
 
     def _phase_cycles(self, neighbour: bool) -> int:
         chip = self.chip
@@ -196,14 +227,3 @@ class IpuCostModel(PlainForms):
         words = -(-n_bytes // chip.exchange_bytes_per_cycle)
         copied = -(-n_bytes // chip.copy_bytes_per_cycle)
         return self._phase_cycles(True) + words + chip.copy_launch_cycles + copied
-
-
-def _even(n_slots: Ints | int, item_bytes: int) -> Any:
-    """Return slots rounded up to whole eight bytes."""
-    step = max(EVEN_BYTES // item_bytes, 1)
-    return -(-n_slots // step) * step
-
-
-def _quads(n_elements: Ints, chip: ChipSpec) -> Ints:
-    """Return how many groups of four elements the busiest worker has."""
-    return -(-n_elements // (4 * chip.n_workers))

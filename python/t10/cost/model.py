@@ -6,8 +6,9 @@ The `_many` forms answer for many candidates at once and give exactly the number
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from hashlib import sha256
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -59,6 +60,37 @@ class CostModel(Costs, Protocol):
     def all_reduce_cycles_many(self, spec: OperatorSpec, n_members: Ints, n_slots: Ints) -> Ints:
         """Return the cycles of an all-reduce for every candidate."""
         ...
+
+
+@runtime_checkable
+class BoundedCosts(Protocol):
+    """What a cost model says whose answers are slow: another that bounds them from below and is quick.
+
+    Search asks for the answers themselves only where a plan might be among the best.
+    """
+
+    @property
+    def least(self) -> CostModel:
+        """Return the model whose numbers are never above this one's; itself where it is quick."""
+        ...
+
+
+@runtime_checkable
+class AlikeCosts(Protocol):
+    """What a cost model says that knows on what of an operator its answers depend. It can be hashed."""
+
+    def steps_alike(self, spec: OperatorSpec) -> Hashable:
+        """Return a value that is equal for operators whose sub-tasks have equal answers."""
+        ...
+
+    def reductions_alike(self, spec: OperatorSpec) -> Hashable:
+        """Return a value that is equal for operators whose reductions have equal answers."""
+        ...
+
+
+def least_costs(cost: CostModel) -> CostModel:
+    """Return what bounds a cost model from below and is quick; the model itself where that is quick."""
+    return cost.least if isinstance(cost, BoundedCosts) else cost
 
 
 class PlainForms:

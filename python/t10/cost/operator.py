@@ -9,10 +9,10 @@ from math import prod
 
 from t10.core import geometry
 from t10.core.chunks import chunk_slots
+from t10.core.costs import end_cycles, fill_cycles, rotates_output, step_cycles
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.plan import Cycles, OperatorPlan, final_positions
-from t10.core.runs import epilogue_run
 from t10.cost.model import CostModel
 
 
@@ -69,20 +69,32 @@ def combine_cycles(cost: CostModel, spec: OperatorSpec, plan: OperatorPlan) -> i
 
 
 def epilogue_cycles(cost: CostModel, spec: OperatorSpec, plan: OperatorPlan) -> int:
-    """Return the cycles of the epilogue on the elements that each core ends with; 0 without one."""
-    _, n_slots = output_chunk(spec, plan)
+    """Return the cycles in which the elements that each core ends with become results; 0 where they are that."""
+    n_members, n_slots = output_chunk(spec, plan)
+    if spec.epilogue is None and n_members == 1 and spec.acc_dtype == spec.output.dtype:
+        return 0
     windows = geometry.window_lengths(plan, len(spec.inputs))
-    return cost.epilogue_cycles(spec, n_slots, epilogue_run(spec, windows, n_slots))
+    return end_cycles(cost, spec, windows, 1 if plan.reduce == "all" else n_members, n_slots)
+
+
+def compute_cycles(cost: CostModel, spec: OperatorSpec, plan: OperatorPlan) -> int:
+    """Return the cycles of all compute steps of a nest, and of filling accumulators that rotate."""
+    n_begin = n_steps = plan.n_sub_tasks
+    if spec.combine != "none":
+        n_begin = 0 if rotates_output(spec, plan) else prod(plan.steps[axis] for axis in spec.output.axes)
+    total = fill_cycles(cost, spec, plan)
+    for n_each, adds in ((n_begin, False), (n_steps - n_begin, True)):
+        total += n_each * step_cycles(cost, spec, plan, adds=adds) if n_each else 0
+    return total
 
 
 def operator_cycles(cost: CostModel, spec: OperatorSpec, plan: OperatorPlan) -> Cycles:
     """Return the cycles of an operator's nest, reduction and epilogue (in `compute`); nothing that comes before it."""
-    compute = plan.n_sub_tasks * cost.sub_task_cycles(spec, plan.box)
     shift = sum(
         n_advances(plan, a) * cost.shift_cycles(advance_bytes(spec, plan, a)) for a in plan.loop_order
     )
     return Cycles(
-        compute=compute + epilogue_cycles(cost, spec, plan),
+        compute=compute_cycles(cost, spec, plan) + epilogue_cycles(cost, spec, plan),
         shift=shift,
         reduce=combine_cycles(cost, spec, plan),
     )

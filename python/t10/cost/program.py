@@ -6,8 +6,9 @@ give the numbers of the cost model's own `_many` functions: a formula that does 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -16,13 +17,14 @@ import numpy as np
 from t10.core.arrays import Floats, Ints
 from t10.core.expression import OperatorSpec
 from t10.cost.formula import Formula
-from t10.cost.model import CostModel
+from t10.cost.model import AlikeCosts, CostModel
 from t10.cost.trace import trace_table
 from t10.errors import T10Error
 
 N_SAMPLES = 128
 MAX_SAMPLE_BYTES = 1 << 21
 MAX_SAMPLE_MEMBERS = 1 << 12
+KEPT_FUNCTIONS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +62,12 @@ class CostProgram:
 def cost_program(cost: CostModel, spec: OperatorSpec) -> CostProgram:
     """Return the functions of `cost` for `spec`."""
     n_elements = prod(spec.output.shape)
+    known = cost if isinstance(cost, AlikeCosts) else None
+    # What is asked of an operator as large is asked of all that are alike.
+    most_elements = 1 << n_elements.bit_length()
     return CostProgram(
-        sub_task=cost_function(
+        sub_task=_shared(
+            None if known is None else (cost, known.steps_alike(spec)),
             lambda boxes: cost.sub_task_cycles_many(spec, boxes),
             tuple((1, 2 * extent if extent > 1 else 1) for extent in spec.extents),
         ),
@@ -69,11 +75,31 @@ def cost_program(cost: CostModel, spec: OperatorSpec) -> CostProgram:
             lambda t: cost.epilogue_cycles_many(spec, t[:, 0], t[:, 1]), ((0, n_elements), (1, n_elements))
         ),
         shift=cost_function(lambda t: cost.shift_cycles_many(t[:, 0]), ((0, MAX_SAMPLE_BYTES),)),
-        reduce=cost_function(
+        reduce=_shared(
+            None if known is None else (cost, known.reductions_alike(spec)),
             lambda t: cost.reduce_cycles_many(spec, t[:, 0], t[:, 1], t[:, 2]),
-            ((1, MAX_SAMPLE_MEMBERS), (0, MAX_SAMPLE_BYTES), (0, n_elements)),
+            ((1, MAX_SAMPLE_MEMBERS), (0, MAX_SAMPLE_BYTES), (0, most_elements)),
         ),
     )
+
+
+def _shared(
+    alike: Hashable | None, function: Callable[[Any], Any], ranges: tuple[tuple[int, int], ...]
+) -> CostFunction:
+    """Return `cost_function`'s result, once for operators that are alike; None: this one is like no other."""
+    if alike is None:
+        return cost_function(function, ranges)
+    shared = _function_of(alike, ranges)
+    if not shared:
+        shared.append(cost_function(function, ranges))
+    return shared[0]
+
+
+@lru_cache(maxsize=KEPT_FUNCTIONS)
+def _function_of(*known: Hashable) -> list[CostFunction]:
+    """Return where the function of operators that are alike is kept."""
+    del known
+    return []
 
 
 def cost_function(function: Callable[[Any], Any], ranges: tuple[tuple[int, int], ...]) -> CostFunction:
@@ -91,7 +117,9 @@ def cost_function(function: Callable[[Any], Any], ranges: tuple[tuple[int, int],
     ):  # whatever a traced array cannot do; a mistake of the function's own shows when it is called
         return called
     samples = _samples(ranges)
-    return formula if np.array_equal(formula.evaluate(samples), called.evaluate(samples)) else called
+    # A formula has a value where its branch is not taken, numpy a warning besides.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return formula if np.array_equal(formula.evaluate(samples), called.evaluate(samples)) else called
 
 
 def _samples(ranges: tuple[tuple[int, int], ...]) -> Ints:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from t10.cost.formula import N_OPERANDS, Formula, Instruction, Opcode, folded
@@ -16,15 +14,6 @@ _LOGIC = frozenset({Opcode.AND, Opcode.OR, Opcode.NOT})
 _COMPARED = {Opcode.EQ: 1.0, Opcode.LE: 1.0, Opcode.NE: 0.0, Opcode.LT: 0.0}
 """What comparisons of a number with itself give."""
 _ROUNDING = frozenset({Opcode.FLOOR, Opcode.CEIL, Opcode.TRUNC})
-_OPCODES = tuple(Opcode)
-
-
-@dataclass(frozen=True, slots=True)
-class Recording:
-    """A formula and what numpy would hold every one of its values in: enough to record it again among others."""
-
-    formula: Formula
-    kinds: tuple[Kind, ...]
 
 
 class Recorder:
@@ -59,21 +48,8 @@ class Recorder:
         a, b, c = (*operands, 0, 0)[:3]
         return self._value((opcode, a, b, c), kind, instruction=(int(opcode), a, b, c))
 
-    def replayed(self, recording: Recording, inputs: Sequence[int]) -> int:
-        """Return the value of a recording whose inputs are values of this recorder, integers.
-
-        Simplified as if the traced function had been called on them: what is known of them folds.
-        """
-        formula = recording.formula
-        values = list(inputs)
-        values += map(self.constant, formula.constants, recording.kinds[len(inputs) :])
-        for (opcode, a, b, c), kind in zip(formula.instructions, recording.kinds[len(values) :], strict=True):
-            operands = (values[a], values[b], values[c])[: N_OPERANDS[opcode]]
-            values.append(self.operation(_OPCODES[opcode], kind, *operands))
-        return values[formula.result]
-
-    def recording(self, result: int) -> Recording:
-        """Return the program that computes `result`, without what it does not need, to be recorded again."""
+    def formula(self, result: int) -> Formula:
+        """Return the program that computes `result`, without what it does not need."""
         needed: set[int] = set()
         todo = [result]
         while todo:
@@ -89,13 +65,12 @@ class Recorder:
             operands = [number[v] for v in self._operands(value)]
             a, b, c = (*operands, 0, 0)[:3]
             instructions.append((self._instructions[value][0], a, b, c))
-        formula = Formula(
+        return Formula(
             n_inputs=self.n_inputs,
             constants=tuple(self._constants[v] for v in constants),
             instructions=tuple(instructions),
             result=number[result],
         )
-        return Recording(formula, tuple(self._kinds[v] for v in number))
 
     def _operands(self, value: int) -> tuple[int, ...]:
         if value not in self._instructions:

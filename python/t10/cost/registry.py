@@ -2,7 +2,6 @@
 
 ```
 cost_model("ipu", chip)                           cost_model("t10-paper", chip)
-cost_model("fit.json", chip)                      ipu with costs that `t10 profile` fitted
 cost_model(given("mine.py"), chip)                what mine.py registers with `register_cost`, over the default model;
                                                   or its function `cost_model(chip)`, if it has one
 cost_model(given("mine.py:conservative"), chip)   what its function `conservative(chip)` returns
@@ -32,7 +31,6 @@ from t10.cost.custom import (
     UserCost,
     takes_runs,
 )
-from t10.cost.fitted import read_table
 from t10.cost.ipu import IpuCostModel
 from t10.cost.model import CostModel
 from t10.cost.paper import paper_cost_model
@@ -42,7 +40,6 @@ Factory = Callable[[ChipSpec], CostModel]
 
 DEFAULT_COST_MODEL = "ipu"
 FILE_SUFFIX = ".py"
-TABLE_SUFFIX = ".json"
 FILE_FUNCTION = "cost_model"
 """The function of a file that is called where none is named."""
 MEMBERS = (
@@ -149,13 +146,9 @@ def stated(name: str, digest: str | None, *, also: str | CodeFile = "") -> str |
     """Return the cost model that a module or a folder names, of a Python file the one that was given for it.
 
     That is `also` or a file of `giving`, with this digest, or, where none is stated, of the same name. Raises
-    InputError where there is none, and for a table that is not the one of the digest.
+    InputError where there is none.
     """
     if not _is_file(name):
-        if name.endswith(TABLE_SUFFIX) and digest not in (None, found := digest_of(name)):
-            raise InputError(
-                f"cost model {name} is not the one that was planned with: {found}, expected {digest}"
-            )
         return name
     path, function = _split(name)
     files = [each for each in (also, *_given) if isinstance(each, CodeFile) and each.function == function]
@@ -174,9 +167,7 @@ def stated(name: str, digest: str | None, *, also: str | CodeFile = "") -> str |
 
 def digest_of(model: str | CodeFile) -> str | None:
     """Return the digest of a cost model's file; None for a model that has none."""
-    if isinstance(model, CodeFile):
-        return model.digest
-    return _digest(_content(Path(model))) if model.endswith(TABLE_SUFFIX) else None
+    return model.digest if isinstance(model, CodeFile) else None
 
 
 def name_of(model: str | CodeFile) -> str:
@@ -236,16 +227,12 @@ def _remade(source: str | CodeFile, chip: ChipSpec, files: tuple[CodeFile, ...])
 def _cost_model(source: str | CodeFile, chip: ChipSpec) -> CostModel:
     if isinstance(source, CodeFile):
         return _model_of_file(source, chip)
-    if source.endswith(TABLE_SUFFIX):
-        fitted = IpuCostModel(chip, read_table(source), source)
-        return CustomCostModel(fitted, tuple(_costs)) if _costs else fitted
     if _is_file(source):
         raise InputError(f"cost model '{source}' is a Python file, which runs only where it is given")
     if source not in _factories:
         known = ", ".join(cost_model_names())
         raise InputError(
-            f"unknown cost model '{source}' (expected one of {known}, or FILE.py, or FILE.py:FUNCTION, "
-            "or FIT.json)"
+            f"unknown cost model '{source}' (expected one of {known}, or FILE.py, or FILE.py:FUNCTION)"
         )
     model = _checked(_factories[source](chip), source)
     is_of_today = takes_runs(model.epilogue_cycles_many)
@@ -254,8 +241,6 @@ def _cost_model(source: str | CodeFile, chip: ChipSpec) -> CostModel:
 
 def file_of(name: str) -> Path | None:
     """Return the file that a cost model is read from, None for bundled and registered ones."""
-    if name.endswith(TABLE_SUFFIX):
-        return Path(name)
     return _split(name)[0] if _is_file(name) else None
 
 

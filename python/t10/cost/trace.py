@@ -21,7 +21,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from t10.cost.formula import Formula, Opcode
-from t10.cost.recorder import Kind, Recorder, Recording
+from t10.cost.recorder import Kind, Recorder
 
 N_ROWS = 1021
 """How many rows a traced array says to have: a number that no function has a reason to know."""
@@ -42,33 +42,7 @@ def trace_table(
     values = list(range(n_columns))
     for column, number in (fixed or {}).items():
         values[column] = recorder.constant(number, "int")
-    return _finished(recorder, function(Table(recorder, tuple(values)))).formula
-
-
-def record_table(function: Callable[[Any], object], n_columns: int) -> Recording | None:
-    """Return `function` of an integer array of shape (n, n_columns), to be evaluated or `replayed`.
-
-    None where the function returns None. Raises TraceError.
-    """
-    recorder = Recorder(n_columns)
-    result = function(Table(recorder, tuple(range(n_columns))))
-    return None if result is None else _finished(recorder, result)
-
-
-def replayed(recording: Recording, rows: Sequence[Row]) -> Row:
-    """Return what the function of a recording gives for traced rows of integers, many times faster than calling it."""
-    recorder = rows[0].recorder
-    return Row(recorder, recorder.replayed(recording, [row.value for row in rows]))
-
-
-def traced_rows(columns: Sequence[object]) -> list[Row]:
-    """Return columns as traced rows; none where any is something else."""
-    rows = [column for column in columns if isinstance(column, Row) and column.kind == "int"]
-    return rows if len(rows) == len(columns) else []
-
-
-def _finished(recorder: Recorder, result: object) -> Recording:
-    return recorder.recording(_value(recorder, result))
+    return recorder.formula(_value(recorder, function(Table(recorder, tuple(values)))))
 
 
 class _Traced(NDArrayOperatorsMixin):

@@ -8,10 +8,12 @@ from math import prod
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, Operand, OperatorSpec
 from t10.core.geometry import partition_shape
-from t10.core.scalar import ScalarFunction, identity
+from t10.core.runs import epilogue_run_axes
+from t10.core.scalar import ScalarFunction, ScalarOp, identity
 from t10.core.task import Task, TaskOperand
-from t10.core.task_nest import axis_strides, simplified
+from t10.core.task_nest import alignment_bytes, axis_strides, simplified, uses_position
 from t10.core.tile import WIDE_BYTES
+from t10.errors import UnsupportedOpError
 
 
 def sub_task(spec: OperatorSpec, box: AxisSizes, *, initial: bool = True, simplify: bool = True) -> Task:
@@ -19,13 +21,22 @@ def sub_task(spec: OperatorSpec, box: AxisSizes, *, initial: bool = True, simpli
 
     Axes are those of the operator unless it is simplified.
     """
-    inputs = tuple(_operand(operand, box) for operand in spec.inputs)
-    output = _operand(spec.output, box, spec.acc_dtype)
-    task = apart(
+    task = step(spec, box, (box,) * len(spec.rotatable), initial=initial)
+    return simplified(task) if simplify else task
+
+
+def step(spec: OperatorSpec, box: AxisSizes, windows: tuple[AxisSizes, ...], *, initial: bool = True) -> Task:
+    """Return the task of one compute step over a box of the windows (axes) of every rotatable operand.
+
+    A step may begin at any multiple of the box in a window.
+    """
+    dtypes = (*(operand.dtype for operand in spec.inputs), spec.acc_dtype)
+    operands = [_in_window(*each, box) for each in zip(spec.rotatable, dtypes, windows, strict=True)]
+    return apart(
         Task(
             extents=box,
-            inputs=inputs,
-            output=output,
+            inputs=tuple(operands[:-1]),
+            output=operands[-1],
             combine=spec.combine,
             body=spec.body,
             reduction_axes=spec.reduction_axes,
@@ -34,18 +45,50 @@ def sub_task(spec: OperatorSpec, box: AxisSizes, *, initial: bool = True, simpli
             origin=(0,) * len(box),
         )
     )
-    return simplified(task) if simplify else task
 
 
-def epilogue(spec: OperatorSpec, extents: AxisSizes) -> Task:
-    """Return the task of an epilogue over `extents` points of every parallel axis (1 for reduction axes)."""
+def end(spec: OperatorSpec, windows: AxisSizes) -> Task:
+    """Return the task that makes results of accumulators, over windows (axes) of the output."""
+    lengths = tuple(n if axis in spec.output.axes else 1 for axis, n in enumerate(windows))
     function: ScalarFunction = spec.epilogue or identity()
     inputs = (
-        _operand(spec.output, extents, spec.acc_dtype),
-        *(_operand(operand, extents) for operand in spec.epilogue_inputs),
+        _operand(spec.output, lengths, spec.acc_dtype),
+        *(_operand(operand, lengths) for operand in spec.epilogue_inputs),
     )
-    output = _operand(spec.output, extents)
-    return simplified(apart(Task(extents, inputs, output, "none", function, origin=(0,) * len(extents))))
+    result = _operand(spec.output, lengths)
+    return _made_of_accumulators(Task(lengths, inputs, result, "none", function, origin=(0,) * len(lengths)))
+
+
+def rows(spec: OperatorSpec, n_slots: int, run: int) -> Task:
+    """Return the task of an epilogue on `n_slots` elements, `run` of them in a row that all operands walk evenly."""
+    function: ScalarFunction = spec.epilogue or identity()
+    run_axes = frozenset(epilogue_run_axes(spec))
+    outer = spec.output.axes - run_axes
+
+    def operand(one: Operand, dtype: str) -> TaskOperand:
+        strides = (run if one.axes & outer else 0, 1 if one.axes & run_axes else 0)
+        return TaskOperand(dtype, strides, WIDE_BYTES, is_interleaved=True)
+
+    if uses_position((function,), ()):
+        raise UnsupportedOpError("an epilogue that names an axis has no price by rows", operator=spec.name)
+    accumulator, result = (operand(spec.output, dtype) for dtype in (spec.acc_dtype, spec.output.dtype))
+    inputs = (accumulator, *(operand(each, each.dtype) for each in spec.epilogue_inputs))
+    extents = (-(-n_slots // run), run)
+    return simplified(apart(Task(extents, inputs, result, "none", function, origin=(0, 0))))
+
+
+def _made_of_accumulators(task: Task) -> Task:
+    """Return an epilogue's task whose result takes the place of its accumulators where they are of one type."""
+    task = apart(task)
+    if task.inputs[0].dtype == task.output.dtype:
+        task = replace(task, apart=task.apart - {(0, len(task.inputs))})
+    return simplified(task)
+
+
+def fill(dtype: str, neutral: str, n_slots: int) -> Task:
+    """Return the task that fills accumulators with a constant, in MLIR's spelling."""
+    body = ScalarFunction(0, (ScalarOp("const", (), dtype, neutral),), 0)
+    return Task((n_slots,), (), TaskOperand(dtype, (1,), WIDE_BYTES, is_interleaved=True), "none", body)
 
 
 def box_bytes(spec: OperatorSpec, box: AxisSizes) -> int:
@@ -56,6 +99,14 @@ def box_bytes(spec: OperatorSpec, box: AxisSizes) -> int:
 
 def _operand(operand: Operand, box: AxisSizes, dtype: str = "") -> TaskOperand:
     return TaskOperand(dtype or operand.dtype, axis_strides(operand, box), WIDE_BYTES, is_interleaved=True)
+
+
+def _in_window(operand: Operand, dtype: str, window: AxisSizes, box: AxisSizes) -> TaskOperand:
+    """Return an operand of a step: where the window is longer than the box, the box begins at any multiple of it."""
+    strides = axis_strides(operand, window)
+    offsets = tuple(n * s for n, w, s in zip(box, window, strides, strict=True) if w > n)
+    align = alignment_bytes(dtype, tuple(offset * size_bytes(dtype) for offset in offsets))
+    return TaskOperand(dtype, strides, align, is_interleaved=True)
 
 
 def apart(task: Task) -> Task:

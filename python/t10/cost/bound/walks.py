@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from t10.core.expression import AffineDim, Operand
-from t10.cost.kernel_variants import Boxes, Column, both, chosen, either, never, product
+from t10.cost.bound.columns import Boxes, Column, both, chosen, either, never, product
 
 Strides = Mapping[int, Column]
 """Elements from one point of an axis to the next in an operand's part of a box, by axis."""
@@ -58,7 +58,7 @@ def united_loops(boxes: Boxes, order: Sequence[int], operands: Sequence[Operand]
     current = boxes[:, 0] * 0 + 1
     steps = tuple(current * 0 for _ in strides)
     result: list[WalkLoop] = []
-    for number, chain in enumerate(reversed(_chains(order, operands))):
+    for number, chain in enumerate(reversed(chains_of(order, operands))):
         extent, own = product(boxes, chain), [each.get(chain[-1], 0) for each in strides]
         begins = current == 1
         walks = both(*(stride == current * step for stride, step in zip(own, steps, strict=True)))
@@ -71,7 +71,7 @@ def united_loops(boxes: Boxes, order: Sequence[int], operands: Sequence[Operand]
     return [*result, WalkLoop(current, steps)]
 
 
-def _chains(order: Sequence[int], operands: Sequence[Operand]) -> list[list[int]]:
+def chains_of(order: Sequence[int], operands: Sequence[Operand]) -> list[list[int]]:
     """Return axes in chains that all operands walk on evenly whatever their extents, outermost first."""
     result: list[list[int]] = []
     for axis in order:

@@ -1,0 +1,86 @@
+"""Lower bounds of look-ups of rows (`t10.codelets.gather`): whatever the indices are, a row is copied or cleared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from t10.codelets.gather.family import GatherFamily
+from t10.core.dtypes import size_bytes
+from t10.core.expression import OperatorSpec
+from t10.core.tile import N_WORKERS
+from t10.cost.bound.columns import Boxes, Column, chosen, product
+from t10.cost.bound.paths import LAUNCH_CYCLES, SLOT_CYCLES, least_slots, loop, own_lines
+from t10.cost.bound.roles import LoopRoles, loop_roles
+from t10.cost.work import sub_task
+
+WORD, DOUBLE = 4, 8
+ROWS, SELECTED, ACCESSES, ODD_ACCESSES = 24, 16, 12, 11
+"""Extents of the boxes that the generator is asked about, and the accesses of a row."""
+FEW_ROWS = 6
+"""Of fewer rows workers share the pieces."""
+PIECE = 6
+"""Slots by which a piece of a row may take less than a row."""
+
+
+@dataclass(frozen=True, slots=True)
+class LookupCosts:
+    """The least slots of a look-up once, and of a row beside its accesses; and of a look-up of one row, all told."""
+
+    start: int
+    row: int
+    alone: int
+
+
+def gather_bound(spec: OperatorSpec, boxes: Boxes) -> tuple[Column, Column] | None:
+    """Return where a task with selectors is a look-up of rows of words, and cycles that it does not fall below.
+
+    None where it is none.
+    """
+    roles, size = loop_roles(spec), size_bytes(spec.acc_dtype)
+    doubles, words = (_costs(spec, roles, n_bytes) for n_bytes in (DOUBLE, WORD))
+    if doubles is None or words is None:
+        return None
+    run, rows = product(boxes, roles.run), product(boxes, roles.rows)
+    is_double = run * size % DOUBLE == 0
+    accesses = chosen(is_double, run * size // DOUBLE, run * size // WORD)
+    start, row, alone = (
+        chosen(is_double, getattr(doubles, name), getattr(words, name)) for name in ("start", "row", "alone")
+    )
+    whole = start + -(-rows // N_WORKERS) * (row + accesses)
+    pieces = chosen(accesses % 3 == 0, 3, 1) * chosen(accesses % 2 == 0, 2, 1)
+    share = -(-(rows * pieces) // N_WORKERS)
+    cut = alone + share * (accesses // pieces) + (share - 1) * (row - PIECE)
+    least = chosen(rows < FEW_ROWS, cut, whole) if len(roles.rows) < 2 else np.minimum(whole, cut)
+    return run * size % WORD == 0, LAUNCH_CYCLES + SLOT_CYCLES * least
+
+
+@lru_cache(maxsize=1024)
+def _costs(spec: OperatorSpec, roles: LoopRoles, access_bytes: int) -> LookupCosts | None:
+    """Return what the code of a look-up takes, None where it is none."""
+    if not roles.run or not roles.rows:
+        return None
+    many = _code(spec, roles, ROWS, ACCESSES * DOUBLE + access_bytes % DOUBLE)
+    one = _code(spec, roles, 1, ODD_ACCESSES * access_bytes)
+    if many is None or one is None:
+        return None
+    first, last = loop(many, ".LOut0")
+    # Vectors are cleared one in a bundle, and copied so at best; a copy that is paced takes the last one outside.
+    row = least_slots(many, first, last)
+    total, alone = (least_slots(lines, 0, lines.index(".LEnd:"), ".LEnd") + 1 for lines in (many, one))
+    return LookupCosts(total - row, row - _is_paced(many), alone - _is_paced(one))
+
+
+def _is_paced(lines: list[str]) -> bool:
+    return any("pace" in line for line in lines)
+
+
+def _code(spec: OperatorSpec, roles: LoopRoles, n_rows: int, n_bytes: int) -> list[str] | None:
+    """Return the lines of a look-up of rows of so many bytes."""
+    extents = dict.fromkeys(range(len(spec.axes)), 1)
+    extents |= dict.fromkeys(roles.selected, SELECTED)
+    extents |= {roles.run[-1]: n_bytes // size_bytes(spec.acc_dtype), roles.rows[-1]: n_rows}
+    compiled = GatherFamily().compile(sub_task(spec, tuple(extents.values()), simplify=False))
+    return None if compiled is None else own_lines(compiled.codelet)

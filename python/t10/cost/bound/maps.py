@@ -1,0 +1,250 @@
+"""Lower bounds of maps: elementwise tasks and epilogues, which run along rows of vectors (`t10.codelets.vector`).
+
+Workers share the columns of a row, whole rows, or all points; or rows run across the dense axis. What a turn, a row and
+a beginning take is asked of the generator, once per function and per way that operands lie along a row. Operands may
+lie in longer windows than the box: loops are united where they may be, which takes the least.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from t10.core.dtypes import size_bytes
+from t10.core.expression import OperatorSpec
+from t10.core.tile import N_WORKERS
+from t10.cost.bound.columns import Boxes, Column, chosen, product
+from t10.cost.bound.paths import LAUNCH_CYCLES, SLOT_CYCLES
+from t10.cost.bound.point_map import NO_AXIS, PAIR, QUAD, Map
+from t10.cost.bound.row_costs import (
+    BEYOND,
+    LEAST_START,
+    RowCosts,
+    aligned_costs,
+    least_of,
+    quads,
+    row_costs,
+    selected,
+)
+from t10.cost.bound.walks import axis_order, innermost, united_loops
+from t10.cost.combine import combine_operator
+
+WORD_BYTES = 4
+"""What is longer is copied word by word."""
+FLAT_ROW = 2
+"""Slots of a row, beside those of a row that is not cut, where workers share all points."""
+TAIL_ROW, HEAD_ROW = 2, 6
+"""Slots of a row with points left over at its end, and of one that may begin within a word, beside those points."""
+SHORT_SLOTS = 2
+"""Slots that the addition of a few vectors may take less than rows say."""
+
+
+def map_bound(spec: OperatorSpec, boxes: Boxes) -> Column | None:
+    """Return cycles that no sub-task falls below that computes every output from one point; None where unknown."""
+    one = Map.of_sub_task(spec)
+    if not _is_computed(one):
+        return None
+    loose = _loose_slots(one, product(boxes, axis_order(spec.output)))
+    found = row_costs(one)
+    is_copy_of_words = not spec.body.ops and size_bytes(spec.output.dtype) > WORD_BYTES
+    if found is None or is_copy_of_words:
+        return LAUNCH_CYCLES + SLOT_CYCLES * loose
+    row, rest = innermost(united_loops(boxes, axis_order(spec.output), one.operands))
+    groups = tuple(loop.extent for loop in reversed(rest))
+    some, many = found
+    if some != many:
+        n_loops: Column = 0
+        for group in groups:
+            n_loops = n_loops + chosen(group > 1, 1, 0)
+        some = selected(n_loops >= len(one.chains) - 1, many, some)
+    outer = [boxes[:, axis] for chain in one.chains[:-1] for axis in chain]
+    slots = _slots(one, some, row.extent, groups, outer)
+    if one.chains[-1] != NO_AXIS:
+        # Along another axis than the last, windows may leave other elements between neighbours.
+        slots = chosen(boxes[:, one.chains[-1][-1]] > 1, slots, loose)
+    return LAUNCH_CYCLES + SLOT_CYCLES * slots
+
+
+def single_term_bound(spec: OperatorSpec, boxes: Boxes) -> Column:
+    """Return cycles that no sub-task falls below whose sums have one term each: a map, bounded loosely."""
+    points = product(boxes, axis_order(spec.output))
+    return LAUNCH_CYCLES + SLOT_CYCLES * _loose_slots(Map.of_sub_task(spec), points)
+
+
+def addition_bound(spec: OperatorSpec, n_slots: Column) -> Column | None:
+    """Return cycles that no addition of one part of `n_slots` elements to what is there falls below."""
+    part = combine_operator(spec.acc_dtype, spec.combine)
+    one = Map(part.body, (replace(part.output, name="part"), part.output), part.extents, spec.combine)
+    costs = aligned_costs(one)
+    if costs is None:
+        return None
+    slots = _slots(one, costs, n_slots, is_aligned=True) - SHORT_SLOTS
+    return LAUNCH_CYCLES + SLOT_CYCLES * slots
+
+
+def epilogue_map_bound(spec: OperatorSpec, n_slots: Column, runs: Column) -> Column | None:
+    """Return cycles that no epilogue on `n_slots` elements falls below, `runs` of which lie in an even row.
+
+    What the loops around a row are is not said: those count for which it takes the least.
+    """
+    one = Map.of_epilogue(spec)
+    if not _is_computed(one):
+        return None
+    if one.may_stride(one.chains[-1][-1]) or row_costs(one) is None:
+        # Runs do not say whether an operand lies in another order.
+        return LAUNCH_CYCLES + SLOT_CYCLES * _loose_slots(one, n_slots)
+    is_in_place = one.operands[0].dtype == one.operands[-1].dtype
+    found = [aligned_costs(way) for way in ([one, replace(one, is_in_place=True)] if is_in_place else [one])]
+    known = [each for each in found if each is not None]
+    if len(known) < len(found):
+        return None
+    costs = least_of(known)
+    if len(one.chains) == 1:
+        return LAUNCH_CYCLES + SLOT_CYCLES * _slots(one, costs, n_slots, is_aligned=True)
+    n_rows = np.maximum(n_slots // runs, 1)
+    outer = (n_rows,) if len(one.chains) == 2 and len(one.chains[0]) == 1 else ()
+    rows = _slots(one, costs, runs, (n_rows,), outer, is_aligned=True)
+    # More than a row, and less than two, is no single row.
+    is_loose = np.logical_or(runs == 1, np.logical_and(n_rows == 1, n_slots > runs))
+    slots = chosen(is_loose, _loose_slots(one, n_slots), rows)
+    if _may_join(one):
+        # Where an axis between is of one point, rows may go on further.
+        slots = np.minimum(slots, _slots(one, costs, n_slots, is_aligned=True))
+    return LAUNCH_CYCLES + SLOT_CYCLES * slots
+
+
+def _may_join(one: Map) -> bool:
+    """Return whether rows may go on where axes between are of one point, or where all outer axes count as one."""
+    outer, last = [axis for chain in one.chains[:-1] for axis in chain], one.chains[-1][-1]
+    is_one_loop = all(bool(o.axes.intersection(outer)) == (last in o.axes) for o in one.operands)
+    return is_one_loop or any(
+        all((axis in o.axes) == (last in o.axes) for o in one.operands) for axis in outer
+    )
+
+
+def _slots(
+    one: Map,
+    costs: RowCosts,
+    run: Column,
+    groups: Sequence[Column] = (),
+    outer: Sequence[Column] = (),
+    *,
+    is_aligned: bool = False,
+) -> Column:
+    """Return the slots of the busiest worker, whatever workers share; `outer` are the axes around rows if known.
+
+    `is_aligned`: operands begin at whole vectors.
+    """
+    n_rows: Column = run * 0 + 1
+    for group in groups:
+        n_rows = n_rows * group
+    is_one = n_rows == 1
+    quad = _quad(costs, run, is_one)
+    once = chosen(run % one.lanes == 0, costs.one, costs.one_left)
+    once = once + _columns(costs, run, quad, costs.one_pair)
+    # Less than a vector needs no pipeline, and a single point is the same along every row.
+    few = costs.point if is_aligned else LEAST_START + 2 * len(one.operands)
+    one_row = chosen(run < (PAIR if is_aligned else QUAD), few, once)
+    if not groups:
+        return one_row
+    row = chosen(run % QUAD == 0, costs.row, costs.left)
+    whole_row = row + _row_points(one, costs, run)
+    # Shares of rows begin at whole words, and so do those of columns.
+    per_word = max(QUAD // one.out_bytes, 1)
+    unit: Column = 1
+    for n in (2, 4):
+        unit = chosen(run % (per_word * 2 // n) == 0, unit, n) if n <= per_word else unit
+    by_rows = n_rows
+    for group in groups:
+        most = np.minimum(-(-group // (N_WORKERS * unit)) * unit, group)
+        by_rows = np.minimum(by_rows, most * (n_rows // group))
+    shared = np.minimum(
+        n_rows * (row + _columns(costs, run, quad, costs.pair)),
+        _flat(run, n_rows, quad, row, whole_row),
+    )
+    if per_word > 1:
+        shared = chosen(run % per_word == 0, shared, BEYOND)
+    ways = costs.start + np.minimum(by_rows * whole_row, shared)
+    if costs.has_across:
+        ways = np.minimum(ways, _across(one, costs, run, n_rows, outer))
+    return chosen(is_one, one_row, ways)
+
+
+def _quad(costs: RowCosts, run: Column, is_one: Column) -> Column:
+    """Return the slots of four points of rows that several workers share."""
+    even = np.minimum(np.minimum(costs.even_quad, PAIR * costs.even_pair), QUAD * costs.even_point)
+    odd = np.minimum(np.minimum(costs.odd_quad, PAIR * costs.odd_pair), QUAD * costs.odd_point)
+    is_whole = np.logical_or(run % QUAD == 0, is_one)
+    return chosen(is_whole, costs.whole, chosen(run % PAIR == 0, even, odd))
+
+
+def _columns(costs: RowCosts, run: Column, quad: Column, pair: Column) -> Column:
+    """Return the slots of the points of a row for the busiest of the workers that share its columns."""
+
+    def points(n: Column) -> Column:
+        return n // QUAD * quad + n % QUAD // PAIR * pair + n % PAIR * costs.single
+
+    share = np.minimum(-(-run // (N_WORKERS * QUAD)) * QUAD, run)
+    last = run - (-(-run // share) - 1) * share
+    return np.maximum(points(share), points(last))
+
+
+def _row_points(one: Map, costs: RowCosts, run: Column) -> Column:
+    """Return the slots of the points of a whole row.
+
+    A row of no whole vectors has a part that is done singly, and where it begins within a word, another one.
+    """
+    begins = TAIL_ROW + (HEAD_ROW if one.out_bytes == 2 else 0)
+    quads, pairs = run // QUAD, run // PAIR
+    odd = np.minimum(
+        quads * costs.odd_quad + run % QUAD * costs.single, pairs * costs.odd_pair + costs.single
+    )
+    odd = np.minimum(odd + begins, run * costs.odd_point)
+    even = np.minimum(quads * costs.even_quad + PAIR * costs.single + TAIL_ROW, pairs * costs.even_pair)
+    even = np.minimum(even, run * costs.even_point)
+    return chosen(run % QUAD == 0, quads * costs.whole, chosen(run % PAIR == 0, even, odd))
+
+
+def _flat(run: Column, n_rows: Column, quad: Column, row: Column, whole_row: Column) -> Column:
+    """Return the slots of the busiest worker where workers share all points, rows padded to whole vectors."""
+    padded = -(-run // QUAD) * QUAD
+    flat = -(-(n_rows * padded) // (N_WORKERS * QUAD)) * QUAD
+    part = flat % padded
+    crossed = flat // padded * (whole_row + FLAT_ROW)
+    return crossed + chosen(part > 0, row + FLAT_ROW, 0) + part // QUAD * quad
+
+
+def _across(one: Map, costs: RowCosts, run: Column, n_rows: Column, outer: Sequence[Column]) -> Column:
+    """Return the slots of the busiest worker where rows run along some of the `outer` axes."""
+    chunks = run // one.lanes
+    if 0 < len(outer) <= 2:
+        result: Column = BEYOND
+        for extent in (*outer, n_rows) if len(outer) == 2 else outer:
+            share = -(-(chunks * (n_rows // extent)) // N_WORKERS)
+            slots = share * (costs.across_row + extent * costs.across)
+            result = np.minimum(result, chosen(extent > 1, slots, BEYOND))
+    else:
+        result = (
+            -(-chunks // N_WORKERS) * costs.across_row + -(-(chunks * n_rows) // N_WORKERS) * costs.across
+        )
+    return chosen(run % one.lanes == 0, costs.across_start + result, BEYOND)
+
+
+def _loose_slots(one: Map, points: Column) -> Column:
+    """Return slots that no code for so many points falls below, whichever axis its rows run along."""
+    return LEAST_START + -(-points // N_WORKERS) * _least_quad(one) // QUAD
+
+
+def _least_quad(one: Map) -> int:
+    """Return the least slots of four points along rows of any axis, at least 1.
+
+    Where elements are not neighbours, loops are drained: the first and the last turn take less than others.
+    """
+    return max(min((slots for slots in quads(one) if slots is not None), default=1) * 3 // 4, 1)
+
+
+def _is_computed(one: Map) -> bool:
+    """Return whether the generator computes a map in some way."""
+    return any(slots is not None for slots in quads(one))

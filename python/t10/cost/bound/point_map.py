@@ -1,0 +1,95 @@
+"""Maps: elementwise tasks and epilogues as functions at every point, and their tasks over boxes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from t10.codelets.nest import copied_as_words
+from t10.core.dtypes import size_bytes
+from t10.core.expression import AxisSizes, Combine, Operand, OperatorSpec
+from t10.core.scalar import ScalarFunction, identity
+from t10.core.task import Task, TaskOperand
+from t10.core.task_nest import axis_strides
+from t10.core.tile import WIDE_BYTES
+from t10.cost.bound.walks import axis_order, chains_of
+from t10.cost.work import apart
+
+QUAD, PAIR = 4, 2
+NO_AXIS = [-1]
+"""The axes of a map at a single point."""
+ROW_POINTS, OUTER_POINTS = 48, 12
+"""Extents of the boxes that the generator is asked about: rows of whole vectors at multiples of 16 bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """A function of some operands at every point of axes of such extents, the last one the output.
+
+    What it gives replaces what the output holds, or is combined with it. `is_in_place`: the output is the first input.
+    """
+
+    function: ScalarFunction
+    operands: tuple[Operand, ...]
+    extents: AxisSizes
+    combine: Combine = "none"
+    is_in_place: bool = False
+
+    @classmethod
+    def of_sub_task(cls, spec: OperatorSpec) -> Map:
+        """Return what sub-tasks of one point per output compute."""
+        return cls(spec.body, (*spec.inputs, replace(spec.output, dtype=spec.acc_dtype)), spec.extents)
+
+    @classmethod
+    def of_epilogue(cls, spec: OperatorSpec) -> Map:
+        """Return what an epilogue computes, a copy where there is none."""
+        accumulator = replace(spec.output, dtype=spec.acc_dtype)
+        operands = (accumulator, *spec.epilogue_inputs, spec.output)
+        return cls(spec.epilogue or identity(), operands, spec.extents)
+
+    @property
+    def chains(self) -> list[list[int]]:
+        """Return the axes of more than one point in chains that all operands walk evenly, outermost first."""
+        order = [axis for axis in axis_order(self.operands[-1]) if self.extents[axis] > 1]
+        return chains_of(order, self.operands) or [NO_AXIS]
+
+    @property
+    def out_bytes(self) -> int:
+        """Return the bytes of an element of the output."""
+        return size_bytes(self.operands[-1].dtype)
+
+    @property
+    def lanes(self) -> int:
+        """Return the points of a turn where several are computed at once."""
+        return QUAD if any(size_bytes(operand.dtype) < QUAD for operand in self.operands) else PAIR
+
+    @property
+    def is_simple(self) -> bool:
+        """Return whether operands are indexed by single axes: then rows lie in all of them as in the output."""
+        return all(dim.is_simple or not dim.terms for operand in self.operands for dim in operand.dims)
+
+    def may_stride(self, axis: int) -> bool:
+        """Return whether an operand may have other elements between neighbours along an axis."""
+        last = [[dim for dim in o.dims if dim.terms][-1] for o in self.operands if axis in o.axes]
+        return any(not dim.is_simple or axis not in dim.axes for dim in last)
+
+
+def box_of(one: Map, axis: int, left: int = 0, outer: AxisSizes = ()) -> AxisSizes:
+    """Return a box of a row, `left` points longer than whole vectors, within loops over `outer`."""
+    return tuple(
+        ROW_POINTS + left if a == axis else OUTER_POINTS if a in outer else 1 for a in range(len(one.extents))
+    )
+
+
+def task_of(one: Map, box: AxisSizes, *, is_wide: bool = False) -> Task:
+    """Return the task of a map over a box, its operands in windows as large or twice as large."""
+    window = tuple(2 * n for n in box) if is_wide else box
+    operands = tuple(
+        TaskOperand(each.dtype, axis_strides(each, window), WIDE_BYTES, is_interleaved=True)
+        for each in one.operands
+    )
+    inputs, output = operands[:-1], operands[-1]
+    is_new = one.combine == "none"
+    task = apart(Task(box, inputs, output, one.combine, one.function, initial=is_new, origin=(0,) * len(box)))
+    if one.is_in_place:
+        task = replace(task, apart=task.apart - {(0, len(inputs))})
+    return copied_as_words(task)

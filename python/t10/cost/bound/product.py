@@ -1,0 +1,382 @@
+"""A lower bound of a product on the matrix engine (`t10.codelets.matrix`), over every way to compute it there.
+
+```
+for groups and blocks of columns:                      sums begin, from zero
+    for window positions and blocks of the inner axis:
+        load a block of weights, launch                six workers: rows through the engine
+```
+
+A block takes the load of its weights, the slots of the busiest worker, and what a launch costs; operands lie as well as
+they can. Where lines are no whole words or not contiguous they are copied first. What the formula leaves out makes ways
+slower: the bound is never above the count of any of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from typing import Literal
+
+import numpy as np
+
+from t10.core.expression import AffineDim, Operand, OperatorSpec
+from t10.core.products import is_product
+from t10.core.tile import N_WORKERS
+from t10.cost.bound.columns import Boxes, Column, always, both, chosen, either, product
+from t10.cost.bound.rows import BLOCK_WORDS, Engine, Launches, Rows, launches
+from t10.cost.bound.walks import WalkLoop, axis_order, strides_of, united_loops
+
+Cut = Literal["", "columns", "lines"]
+IMPOSSIBLE = 1 << 40
+"""Cycles of a box that no way computes."""
+MOST_SCRATCH_BYTES = 1 << 16
+WORD_BYTES = 8
+ENGINES = {
+    ("f16", "f32"): Engine(phases=4, columns=8, per_word=4, per_store=2),
+    ("f16", "f16"): Engine(phases=4, columns=16, per_word=4, per_store=4),
+    ("f32", "f32"): Engine(phases=8, columns=16, per_word=2, per_store=2),
+}
+"""Modes by types of inputs and output."""
+
+# Cycles of the supervisor.
+VERTEX, SUMS, SECOND_PASS = 31, 21, 38
+"""Before the first launch and after the last one; more where sums have several blocks, where words are left over."""
+LAUNCH = 12
+"""From a launch to the first bundle, and from the last one to the supervisor."""
+TURN, REACH_BACK, REACH_BACK_SUMS = 3, 58, 18
+"""From workers that end together to the next load; where the last block of columns reaches back, and with sums."""
+ONE_SUM, NEXT_SUM, NEXT_SUM_EVEN = 3, 5, 16
+"""To begin a sum of one block; between sums of several, and more where workers end together."""
+ADDRESS, MOST_SKIPPED = 6, 5
+"""A load that waits for its address, and the words that are loaded in vain rather than that."""
+MOVES = 15
+"""A load of few words: as long takes going on to the next block."""
+COPY_X, COPY_W = 33, 44
+"""A launch that copies lines, with its preparation."""
+
+# Slots of workers that copy.
+COPY = 25
+"""Besides the lines."""
+LINE, RUN, ODD_RUN = 14, 17, 19
+"""A line besides its words: any, one of contiguous f16, one that begins in the middle of 32 bits."""
+
+
+def product_bound(spec: OperatorSpec, boxes: Boxes, *, in_windows: bool = False) -> Column | None:
+    """Return cycles (n,) that no way on the matrix engine falls below; None for what never goes there.
+
+    Launches are left out. `IMPOSSIBLE` where none of its ways can compute a box. With `in_windows`, steps may add to
+    what is there, and operands may lie in windows that are longer than the box along axes of which it has a part.
+    """
+    if len(spec.inputs) != 2 or spec.combine != "sum" or spec.selectors or not is_product(spec.body):
+        return None
+    first, second = spec.inputs
+    engine = ENGINES.get((first.dtype, spec.acc_dtype))
+    if engine is None or first.dtype != second.dtype:
+        return None
+    if any(_is_tangled(operand, frozenset(spec.reduction_axes)) for operand in spec.inputs):
+        return product(boxes, ()) * VERTEX
+    ways = [
+        _Way(spec, boxes, engine, x, w, in_windows, cut)
+        for x, w in ((first, second), (second, first))
+        for cut in (_cuts(spec, x, w) if in_windows else ("",))
+    ]
+    return reduce(np.minimum, [way.cycles() for way in ways])
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """Columns that lie side by side in the output, `step` elements apart in the weights, in blocks of up to `width`.
+
+    There are `outs` blocks in all, `beside` of them next to each other, the last one of which reaches back where it
+    `overlaps`. They `fit` where there are such columns, or one alone.
+    """
+
+    n: Column
+    step: Column
+    width: Column
+    outs: Column
+    beside: Column
+    overlaps: Column
+    fit: Column
+
+
+@dataclass(frozen=True, slots=True)
+class _Inner:
+    """What a row sums: lines of `n` elements, `sums` of them, `apart` of which never are one line in copies either.
+
+    `has_lines` where they are contiguous in the streaming input, `gap` elements apart in the weights; `pixel` is the
+    streaming input's last axis, if that is one of them.
+    """
+
+    n: Column
+    sums: Column
+    apart: Column
+    has_lines: Column
+    gap: Column
+    pixel: Column
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """A product with `x` streaming past blocks of `w`.
+
+    In longer windows columns or lines may be `cut`: columns are no longer than the output's last axis, lines of several
+    reduced axes are not contiguous.
+    """
+
+    spec: OperatorSpec
+    boxes: Boxes
+    engine: Engine
+    x: Operand
+    w: Operand
+    in_windows: bool
+    cut: Cut
+
+    def cycles(self) -> Column:
+        """Return the least cycles, `IMPOSSIBLE` where the output's columns do not lie as the engine needs them."""
+        engine, columns, inner = self.engine, self._columns(), self._inner()
+        is_whole = inner.n % engine.per_word == 0
+        copies_x = np.logical_not(both(is_whole, inner.has_lines))
+        copies_w = np.logical_not(both(is_whole, inner.gap == 1))
+        lies = both(is_whole, inner.has_lines, inner.gap == 1, inner.pixel % engine.per_word == 0)
+        words = -(-inner.n // engine.per_word)
+        # Lines that are copied may become one.
+        sums = chosen(lies, inner.sums, inner.apart)
+        deep = chosen(lies, words, -(-inner.sums // inner.apart) * words)
+        kit, blocks = np.minimum(deep, BLOCK_WORDS), sums * -(-deep // BLOCK_WORDS)
+        is_second = both(deep > BLOCK_WORDS, deep % BLOCK_WORDS > 0)
+        dense = words if len(self.spec.reduction_axes) == 1 else chosen(inner.has_lines, words, kit)
+        step = chosen(copies_w, dense, columns.step // engine.per_word)
+        is_wide = both(np.logical_not(copies_w), columns.step % (2 * engine.per_word) == 0)
+        # Where the last block of columns reaches back, what adds loads its new ones alone; sums begin with all.
+        most, new = (
+            _load(kit, step, columns.width, 1, is_wide),
+            _load(kit, step, columns.n, columns.beside, is_wide),
+        )
+        first = np.maximum(new if self.in_windows else most, chosen(columns.overlaps, 0, MOVES))
+        left = _load(deep % BLOCK_WORDS, step, columns.n // columns.beside, 1, is_wide)
+        load = np.maximum(deep // BLOCK_WORDS, 1) * first + chosen(is_second, left, 0)
+        # Where lines stay apart, blocks have fewer words.
+        row_words = words if len(self.spec.reduction_axes) == 1 else chosen(inner.has_lines, words, 1)
+        slots = launches(engine, self._rows(lies), columns.n, np.minimum(row_words, BLOCK_WORDS), blocks > 1)
+        # Where weights are copied code is as for sums of several blocks.
+        is_deep = either(blocks > 1, copies_w)
+        turn, between = _pauses(columns, slots, blocks > 1)
+        work = N_WORKERS * (slots.begin + (blocks - 1) * slots.add)
+        cycles = VERTEX - turn + columns.outs * (blocks * (LAUNCH + turn) + sums * load + work)
+        cycles = cycles + chosen(is_deep, SUMS + (columns.outs - 1) * between, columns.outs * ONE_SUM)
+        # Lines are filled up to whole blocks where both inputs are copied; else what is left takes a pass of its own.
+        passes = lies if len(self.spec.reduction_axes) > 1 else np.logical_not(both(copies_x, copies_w))
+        is_second = both(is_second, passes)
+        cycles = cycles + chosen(is_second, SECOND_PASS + N_WORKERS * columns.outs * slots.again, 0)
+        result: Column = IMPOSSIBLE
+        for x_slots, w_slots in self._copies(columns, inner):
+            x_copy = chosen(copies_x, COPY_X + N_WORKERS * (COPY + x_slots), 0)
+            # Copies take the registers that hold a worker's share.
+            w_copy = (
+                columns.outs * chosen(is_second, 2, 1) * (COPY_W + N_WORKERS * (COPY + w_slots + slots.setup))
+            )
+            result = np.minimum(result, cycles + x_copy + chosen(copies_w, w_copy, N_WORKERS * slots.setup))
+        held = chosen(copies_x, self._points(), 0) + chosen(
+            copies_w, self._weight_lines(columns, inner) * inner.n, 0
+        )
+        fits = held * (WORD_BYTES // engine.per_word) <= MOST_SCRATCH_BYTES
+        return chosen(both(columns.fit, inner.n > 1, fits), result, IMPOSSIBLE)
+
+    @property
+    def _one(self) -> Column:
+        return product(self.boxes, ())
+
+    @property
+    def _skips(self) -> bool:
+        """Return whether rows may leave elements of the streaming input out."""
+        return any(term.coefficient > 1 for dim in self.x.dims for term in dim.terms)
+
+    def _is_whole(self, *axes: int) -> Column:
+        """Return where no window is longer than the box along axes: the box has all of them."""
+        if not self.in_windows:
+            return always(self._one)
+        return both(*(self.boxes[:, axis] >= self.spec.extents[axis] for axis in axes))
+
+    def _columns(self) -> _Columns:
+        """Return the columns: axes of the weights alone, from the output's last one on."""
+        boxes, output, most = self.boxes, self.spec.output, self.engine.columns
+        order, steps, weights = axis_order(output), strides_of(output, boxes), strides_of(self.w, boxes)
+        own = _own_columns(self.spec, self.x, self.w)
+        columns, step = self._one, self._one * 0
+        for axis in own[:-2:-1] if self.cut == "columns" else reversed(own):
+            extent, begins = boxes[:, axis], columns == 1
+            walks = both(steps[axis] == columns, either(begins, weights[axis] == columns * step))
+            is_in = both(extent > 1, walks)
+            step = chosen(both(is_in, begins), weights[axis], step)
+            columns = columns * chosen(is_in, extent, 1)
+        n = product(boxes, own)
+        groups = product(boxes, [axis for axis in order if axis in self.w.axes and axis in self.x.axes])
+        fit = either(columns > 1, n == 1)
+        if self.engine.per_store > 2:
+            # An f16 alone is no access of the engine's.
+            fit = both(fit, columns % self.engine.per_store == 0)
+        beside, overlaps = -(-columns // most), both(columns > most, columns % most != 0)
+        outs = groups * (n // columns) * beside
+        return _Columns(columns, step, np.minimum(columns, most), outs, beside, overlaps, fit)
+
+    def _inner(self) -> _Inner:
+        """Return the inner axis: reduced axes that both inputs walk evenly, from the streaming input's last one on."""
+        boxes, reduced, line = self.boxes, self.spec.reduction_axes, _line(self.x)
+        steps, weights = strides_of(self.x, boxes), strides_of(self.w, boxes)
+        inner, gap, apart, inside = self._one, self._one, self._one, self._one
+        for dim in reversed(self.x.dims):
+            for axis in [axis for axis in reversed(dim.axes) if axis in reduced]:
+                extent, begins = boxes[:, axis], inner == 1
+                step = weights.get(axis, self._one * 0)
+                is_in = both(steps[axis] == inner, either(begins, step == inner * gap))
+                gap = chosen(both(is_in, begins, extent > 1), step, gap)
+                inner = chosen(is_in, inner * extent, inner)
+                # Lines of other rows lie between its own.
+                apart = apart * chosen(inside > 1, extent, 1)
+            inside = inside * product(boxes, [axis for axis in dim.axes if axis not in reduced])
+        if len(reduced) == 1:
+            gap = weights.get(reduced[0], self._one * 0)
+        n, has_lines = product(boxes, reduced), inner > 1
+        if self.cut == "lines" and line is not None:
+            has_lines = both(has_lines, self._is_whole(line))
+        inner, apart = chosen(has_lines, inner, n), chosen(has_lines, apart, 1)
+        return _Inner(inner, n // inner, apart, has_lines, gap, boxes[:, line] if line in reduced else inner)
+
+    def _rows(self, lies: Column) -> Rows:
+        """Return the rows: axes that the weights lack."""
+        boxes, output = self.boxes, self.spec.output
+        order = [axis for axis in axis_order(output) if axis not in self.w.axes]
+        n, loops = product(boxes, order), united_loops(boxes, order, (self.x, output))
+        if len(loops) > 2:
+            # They are not all in one launch; in one they would take less.
+            return Rows(n, [WalkLoop(n, (n * 0, n * 0))])
+        if self._skips:
+            # What lies between is not copied: rows that are far apart need not be.
+            loops = [WalkLoop(one.extent, (chosen(lies, one.steps[0], 0), one.steps[1])) for one in loops]
+        return Rows(n, loops)
+
+    def _points(self) -> Column:
+        """Return how many elements of the streaming input there are, at least."""
+        result = self._one
+        for dim in self.x.dims:
+            result = result * _positions(dim, self.boxes)
+        return result
+
+    def _weight_lines(self, columns: _Columns, inner: _Inner) -> Column:
+        """Return how many lines of weights are copied for a block, at least."""
+        width = columns.n // columns.beside if self.in_windows else columns.width
+        if any(len(dim.terms) > 1 for dim in self.w.dims):
+            return np.maximum(width, inner.sums)
+        return width * inner.sums
+
+    def _copies(self, columns: _Columns, inner: _Inner) -> list[tuple[Column, Column]]:
+        """Return the slots of a worker's lines of the streaming input, and of a block of weights, by ways to copy."""
+        boxes, reduced, w_lines = self.boxes, self.spec.reduction_axes, self._weight_lines(columns, inner)
+        dims = [dim for dim in self.x.dims if dim.terms]
+        if len(reduced) == 1 and all(dim.axes == reduced or reduced[0] not in dim.axes for dim in dims):
+            lines = product(boxes, [axis for dim in dims for axis in dim.axes if axis != reduced[0]])
+            x_step = inner.n if _line(self.x) == reduced[0] and not self._skips else self._one * 0
+            return [
+                (
+                    self._share(inner, lines, inner.n, x_step),
+                    self._share(inner, w_lines, inner.n, columns.step),
+                )
+            ]
+        # Which axis is the inner one is not known where none is contiguous; shares of lines differ by ways.
+        points, whole = self._points(), self._line(inner, inner.n)
+        scattered, w_slots = 3 * points // 2 // N_WORKERS, w_lines * whole // N_WORKERS
+        near = dims[-2].terms if len(dims) > 1 and _line(self.x) in reduced else ()
+        rows = [term for term in near if term.axis not in reduced]
+        if len(near) < 2 or len(rows) != 1:
+            x_slots = points // inner.n * whole // N_WORKERS
+            return [(x_slots if len(reduced) == 1 else chosen(inner.has_lines, x_slots, scattered), w_slots)]
+        # Lines of several pixels, which rows next to each other share, or none longer than these are apart.
+        extent = boxes[:, rows[0].axis]
+        length = chosen(extent > 1, np.minimum(rows[0].coefficient * inner.pixel, inner.n), inner.n)
+        long = points // (_positions(dims[-2], boxes) * inner.pixel) * extent * whole // N_WORKERS
+        x_short, w_short = (
+            chosen(
+                length == inner.pixel,
+                self._share(inner, lines, length),
+                lines * self._line(inner, length) // N_WORKERS,
+            )
+            for lines in (points // length, w_lines * -(-inner.n // length))
+        )
+        is_one = inner.n == inner.pixel
+        ways = ((chosen(is_one, x_short, long), chosen(is_one, w_short, w_slots)), (x_short, w_short))
+        return [(chosen(inner.has_lines, x_slots, scattered), w_slots) for x_slots, w_slots in ways]
+
+    def _share(self, inner: _Inner, lines: Column, elements: Column, step: Column = 0) -> Column:
+        """Return the slots of the busiest worker; its lines, every sixth, begin on 32 bits, or none of them does."""
+        own = self._line(inner, elements)
+        share = -(-lines // N_WORKERS) * own
+        if self.engine.per_word == 2:
+            return share
+        is_whole = self._is_whole(*self.spec.reduction_axes)
+        is_odd = both(inner.has_lines, inner.gap == 1, elements % 2 == 1, step % 2 == 1, is_whole)
+        # The first worker's lines begin on 32 bits.
+        odd = -(-(lines - 1) // N_WORKERS) * (own + ODD_RUN - RUN + elements // self.engine.per_word)
+        return chosen(is_odd, np.maximum(share, odd), share)
+
+    def _line(self, inner: _Inner, elements: Column) -> Column:
+        """Return the slots of a line."""
+        words, left = elements // self.engine.per_word, elements % self.engine.per_word
+        if self.engine.per_word == 2:
+            return LINE + 3 * words + 2 * left
+        in_runs = always(words) if self.cut == "lines" else both(inner.has_lines, inner.gap == 1)
+        return chosen(in_runs, RUN + 3 * words, LINE + 6 * words) + np.minimum(6 * left, left + 7)
+
+
+def _own_columns(spec: OperatorSpec, x: Operand, w: Operand) -> list[int]:
+    """Return the axes of columns, as the output has them: those of the weights alone."""
+    return [axis for axis in axis_order(spec.output) if axis in w.axes and axis not in x.axes]
+
+
+def _cuts(spec: OperatorSpec, x: Operand, w: Operand) -> tuple[Cut, ...]:
+    """Return how windows may cut what is united in boxes."""
+    columns: tuple[Cut, ...] = ("columns",) if len(_own_columns(spec, x, w)) > 1 else ()
+    lines: tuple[Cut, ...] = (
+        ("lines",) if len(spec.reduction_axes) > 1 and _line(x) in spec.reduction_axes else ()
+    )
+    return ("", *columns, *lines)
+
+
+def _pauses(columns: _Columns, slots: Launches, is_many: Column) -> tuple[Column, Column]:
+    """Return the cycles from a launch's end to the next load, and those more between sums."""
+    alone = np.maximum(REACH_BACK - N_WORKERS * slots.spread, 0)
+    sums, plain = chosen(slots.is_even, REACH_BACK_SUMS, 0), chosen(slots.is_even, TURN, 0)
+    turn = chosen(columns.overlaps, chosen(is_many, sums, alone) + 1, plain)
+    return turn, NEXT_SUM + chosen(slots.is_even, NEXT_SUM_EVEN, 0)
+
+
+def _load(n: Column, step: Column, columns: Column, blocks: Column, is_wide: Column) -> Column:
+    """Return the cycles of loading `n` words for every column of some blocks, by block; columns `step` words apart."""
+    is_wide = both(is_wide, n > 1)
+    own, skip = chosen(is_wide, -(-n // 2), n), step - n
+    most = chosen(is_wide, 2 * MOST_SKIPPED, MOST_SKIPPED)
+    between = chosen(skip <= most, chosen(is_wide, -(-skip // 2), skip), ADDRESS)
+    return columns * (own + between) // blocks - between
+
+
+def _positions(dim: AffineDim, boxes: Boxes) -> Column:
+    """Return how many different indices a dim has, at least."""
+    if len(dim.terms) < 2:
+        return product(boxes, dim.axes)
+    far, near = sorted(dim.terms, key=lambda term: -term.coefficient)[:2]
+    steps, extent = boxes[:, far.axis], boxes[:, near.axis]
+    if near.coefficient != 1:
+        return np.maximum(steps, extent)
+    return steps * np.minimum(extent, far.coefficient) + np.maximum(extent - far.coefficient, 0)
+
+
+def _is_tangled(operand: Operand, reduced: frozenset[int]) -> bool:
+    """Return whether an axis occurs in several dims, or several reduced axes in one: what roles they have is open."""
+    axes = [axis for dim in operand.dims for axis in dim.axes]
+    return len(axes) > len(set(axes)) or any(len(reduced.intersection(dim.axes)) > 1 for dim in operand.dims)
+
+
+def _line(operand: Operand) -> int | None:
+    """Return the axis of an operand's last dim, if it is one."""
+    dims = [dim for dim in operand.dims if dim.terms]
+    return dims[-1].terms[0].axis if dims and dims[-1].is_simple else None

@@ -1,0 +1,430 @@
+"""The lower bound of what the Reduce family (`t10.codelets.reduce`) takes: along rows, across columns, point by point.
+
+Its code is known (`t10.codelets.reduce.pace`); what is left to a formula are the loops: how many outputs the busiest
+worker has, how many passes each of them takes, and of how many steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import product as combinations
+
+import numpy as np
+
+from t10.codelets.reduce.pace import Along, Kernel, Mode, Pace, kernels_of_pieces, pace
+from t10.core.dtypes import size_bytes
+from t10.core.expression import Operand, OperatorSpec
+from t10.core.tile import N_WORKERS
+from t10.cost.bound.columns import Boxes, Column, always, both, chosen, either, product
+from t10.cost.bound.walks import WalkLoop, axis_order, innermost, united_loops
+
+ACCESS_BYTES, WORD_BYTES = 8, 4
+PAIR = 2
+LAUNCH_CYCLES = 12
+"""What a vertex of workers takes besides its busiest worker."""
+IMPOSSIBLE = 1 << 40
+FAR = 1 << 32
+"""More cycles than steps of an output take."""
+MOST_WRITTEN_OUT = 16 * N_WORKERS
+"""Steps up to which those of a piece may be written out."""
+MOVING_CYCLES = 18
+"""What a worker takes to find where it begins in an operand."""
+
+LEVEL_CYCLES, POINTER_CYCLES = 30, 12
+"""What a pass of a loop around another one takes at least, and what it takes to move an input's pointer there."""
+
+Members = tuple[bool, ...]
+"""Whether each input does something."""
+
+
+def reduction_bound(spec: OperatorSpec, boxes: Boxes, *, initial: bool = True) -> Column | None:
+    """Return cycles that the Reduce family's code never falls below; None where it never takes the operator.
+
+    `IMPOSSIBLE` for boxes that reduce nothing. Where not `initial`, the step adds to what is there.
+    """
+    reduced = frozenset(spec.reduction_axes)
+    if not reduced or spec.selectors:
+        return None
+    nest = _Nest.of(spec, boxes, initial)
+    is_plain = all(_has_plain_loops(operand, reduced) for operand in spec.inputs)
+    best = nest.best() if is_plain else nest.loosely()
+    return None if best is None else chosen(nest.n_terms > 1, LAUNCH_CYCLES + best, IMPOSSIBLE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Nest:
+    """A reduction's loops, innermost first, over outputs and over contributions."""
+
+    spec: OperatorSpec
+    boxes: Boxes
+    kernel: Kernel
+    sizes: tuple[int, ...]
+    outputs: tuple[WalkLoop, ...]
+    contributions: tuple[WalkLoop, ...]
+    n_outputs: Column
+    n_terms: Column
+
+    @classmethod
+    def of(cls, spec: OperatorSpec, boxes: Boxes, initial: bool) -> _Nest:
+        """Return the loops of an operator over boxes."""
+        operands = (*spec.inputs, spec.output)
+        dtypes = (*(operand.dtype for operand in spec.inputs), spec.acc_dtype)
+        reduced = frozenset(spec.reduction_axes)
+        order = [axis for operand in spec.inputs for axis in axis_order(operand) if axis in reduced]
+        outputs = united_loops(boxes, axis_order(spec.output), operands)
+        contributions = united_loops(boxes, tuple(dict.fromkeys([*order, *spec.reduction_axes])), operands)
+        return cls(
+            spec,
+            boxes,
+            Kernel(dtypes, spec.combine, spec.body, initial),
+            tuple(size_bytes(dtype) for dtype in dtypes),
+            tuple(outputs),
+            tuple(contributions),
+            _product([loop.extent for loop in outputs]),
+            _product([loop.extent for loop in contributions]),
+        )
+
+    def best(self) -> Column | None:
+        """Return what the best way takes, None where there is none."""
+        ways = [*self.rows(), *self.points()]
+        if not ways:
+            return None
+        one_by_one = reduce(np.minimum, ways) + self.around_outputs()
+        pieces = self.pieces()
+        others = [] if pieces is None else [pieces]
+        return reduce(np.minimum, [one_by_one, *self.columns(), *others])
+
+    def loosely(self) -> Column | None:
+        """Return what the fastest steps alone take, whatever the loops."""
+        paces = [own for own, _ in self.row_ways()] + [own for _, own in self.point_ways()]
+        columns = combinations((8, 4, 2), self.members(axis_order(self.spec.output)), self.moving())
+        for lanes, members, (_, moving) in columns:
+            own = self.step_pace("columns", lanes, members, moving)
+            paces += [own] if own is not None else []
+        if not paces:
+            return None
+        once = min(own.once - own.single for own in paces)
+        per_eight = min(own.step * 8 // own.lanes for own in paces)
+        return once + self.n_outputs * self.n_terms * per_eight // (8 * N_WORKERS)
+
+    def rows(self) -> list[Column]:
+        """Return what walks along rows take: lanes are neighbours of one sum."""
+        return [
+            chosen(inner >= own.lanes, self.cycles(own, self.busiest(), inner), IMPOSSIBLE)
+            for own, inner in self.row_ways()
+        ]
+
+    def row_ways(self) -> list[tuple[Pace, Column]]:
+        """Return the ways to walk along rows, and the extent of the loop that they walk, 0 where there is none."""
+        result: list[tuple[Pace, Column]] = []
+        for lanes, members in combinations((4, 2), self.members(self.spec.reduction_axes)):
+            own = self.row_pace(lanes, members)
+            if own is not None:
+                result.append((own, self.row(lanes, members)))
+        return result
+
+    def row(self, lanes: int, members: Members) -> Column:
+        """Return the extent of the loop that some inputs walk in vectors of so many lanes, 0 where there is none."""
+        result: Column = 0
+        # What all inputs walk is contiguous only where no loop is inside it.
+        loops = [innermost(self.contributions)[0]] if self.are_alike else self.contributions
+        for loop in loops:
+            is_row = both(self.is_contiguous(loop, members), self.is_aligned(loop, members, lanes))
+            result = np.maximum(result, chosen(is_row, loop.extent, 0))
+        return result
+
+    def columns(self) -> list[Column]:
+        """Return what walks across columns take: lanes are neighbouring outputs."""
+        axes = [axis for axis in axis_order(self.spec.output) if self.may_be_column(axis)]
+        column, _ = innermost(self.outputs)
+        result: list[Column] = []
+        for lanes, members, (when, moving) in combinations((8, 4, 2), self.members(axes), self.moving()):
+            own = self.step_pace("columns", lanes, members, moving)
+            if own is not None:
+                result.append(self.column(own, column, members, when))
+        return result
+
+    def column(self, own: Pace, column: WalkLoop, members: Members, when: Column) -> Column:
+        """Return what a walk takes whose vectors lie along the innermost loop over outputs, if they can."""
+        is_column = both(
+            when,
+            column.steps[-1] == 1,
+            column.extent > 1,
+            self.is_contiguous(column, members),
+            self.is_aligned(column, (*members, True), own.lanes),
+        )
+        n_vectors, others = -(-column.extent // own.lanes), self.n_outputs // column.extent
+        vectors = -(-n_vectors // N_WORKERS) * others
+        for loop in self.outputs if len(self.outputs) > 1 else ():
+            # The loop of columns itself has the output's step of one.
+            share = -(-loop.extent // N_WORKERS) * (others // loop.extent) * n_vectors
+            vectors = np.minimum(vectors, chosen(loop.steps[-1] == 1, vectors, share))
+        return chosen(is_column, self.cycles(own, vectors, self.longest), IMPOSSIBLE)
+
+    def points(self) -> list[Column]:
+        """Return what walks point by point take."""
+        return [
+            chosen(when, self.cycles(own, self.busiest(), self.longest), IMPOSSIBLE)
+            for when, own in self.point_ways()
+        ]
+
+    def point_ways(self) -> list[tuple[Column, Pace]]:
+        """Return the ways to walk point by point, and where inputs move so."""
+        ways = [(when, self.step_pace("points", 1, (), moving)) for when, moving in self.moving()]
+        return [(when, own) for when, own in ways if own is not None]
+
+    def pieces(self) -> Column | None:
+        """Return what rows in n pieces take, which workers share, and whose results are then reduced.
+
+        That is done where workers cannot share outputs evenly. None where it is never done.
+        """
+        kernels = kernels_of_pieces(self.kernel)
+        if kernels is None:
+            return None
+        first, last = replace(self, kernel=kernels[0]), _finals(kernels[1])
+        ways = [(own, inner >= own.lanes, inner) for own, inner in first.row_ways()]
+        ways += [(own, when, self.longest) for when, own in first.point_ways()]
+        if not ways or not last:
+            return None
+        output = min(min(own.unrolled, own.repeated) - self.more(own) for own, *_ in ways)
+        total = reduce(np.minimum, [chosen(when, self.in_all(own, inner), FAR) for own, when, inner in ways])
+        alone = _busiest([loop.extent for loop in self.outputs])
+        best: Column = IMPOSSIBLE
+        for n in range(2, N_WORKERS + 1):
+            share = -(-(self.n_outputs * n) // N_WORKERS)
+            if not self.may_unite:
+                share = np.minimum(self.n_outputs, alone * n)
+            best = np.minimum(best, chosen(self.can_cut(n), share * (output + total // n), IMPOSSIBLE))
+        once = LAUNCH_CYCLES + min(own.once for own, *_ in ways)
+        is_worth = N_WORKERS * 10 * self.busiest() > 11 * self.n_outputs
+        if len(self.contributions) > 1:
+            # Passes cost less in pieces that are short enough to be written out.
+            written = [both(when, self.n_terms <= MOST_WRITTEN_OUT * own.lanes) for own, when, _ in ways]
+            is_worth = either(is_worth, *written)
+        return chosen(is_worth, best + once + self._ending(last), IMPOSSIBLE)
+
+    def in_all(self, own: Pace, inner: Column) -> Column:
+        """Return what all steps and passes of an output take, however they are cut in pieces."""
+        steps = own.step * (self.n_terms // own.lanes)
+        more = self.more(own)
+        return steps + more * (self.n_terms // np.maximum(inner, 1)) if more else steps
+
+    def more(self, own: Pace) -> int:
+        """Return what a pass of a piece takes besides its steps."""
+        return min(own.moved, own.passed) if len(self.contributions) > 1 else 0
+
+    def can_cut(self, n: int) -> Column:
+        """Return whether a loop can be cut in n pieces; no vector of four lies across two of them."""
+        if len(self.contributions) > 1:
+            return self.n_terms % n == 0
+        extent = self.n_terms
+        if n % 4 == 0:
+            return extent % (4 * n) == 0
+        can = both(extent % n == 0, extent >= 2 * n)
+        # Of fours that are cut in two or six, no half may be left.
+        return both(can, extent % (4 * n) != 2 * n) if n % 2 == 0 else can
+
+    def _ending(self, paces: tuple[Pace, ...]) -> Column:
+        """Return the least that reducing the results of pieces takes."""
+        once = min(own.once for own in paces)
+        output = min(own.unrolled + own.step * 2 // own.lanes for own in paces)
+        single = max(own.single for own in paces)
+        share = -(-self.n_outputs // N_WORKERS)
+        return once + share * output - chosen(self.n_outputs == 1, single, 0)
+
+    @property
+    def may_unite(self) -> bool:
+        """Return whether pieces and outputs may be one loop: all inputs walk both, or neither."""
+        return any(
+            all((a in o.axes) == (r in o.axes) for o in self.spec.inputs)
+            for a in self.spec.output.axes
+            for r in self.spec.reduction_axes
+        )
+
+    @property
+    def are_alike(self) -> bool:
+        """Return whether all inputs walk all that is reduced."""
+        return self.members(self.spec.reduction_axes) == [(True,) * len(self.spec.inputs)]
+
+    @property
+    def longest(self) -> Column:
+        """Return the extent of the longest loop over contributions."""
+        return reduce(np.maximum, [loop.extent for loop in self.contributions])
+
+    def busiest(self) -> Column:
+        """Return the outputs of the busiest worker; no two workers write into one word.
+
+        In an output's longer window, all rows may begin alike in a word.
+        """
+        per_word = max(WORD_BYTES // self.sizes[-1], 1)
+        if per_word == 1:
+            return _busiest([loop.extent for loop in self.outputs])
+        spec, result, is_allowed = self.spec, self.n_outputs, always(self.n_outputs)
+        inner = [self.boxes[:, axis] < spec.extents[axis] for axis in axis_order(spec.output)[1:]]
+        for loop in reversed(self.outputs):
+            step = loop.steps[-1]
+            if inner:
+                step = chosen(both(step > 1, either(*inner)), per_word, step)
+            unit = chosen(step % per_word == 0, 1, per_word)
+            if per_word > PAIR:
+                unit = chosen(both(step % PAIR == 0, step % per_word != 0), PAIR, unit)
+            share = np.minimum(-(-loop.extent // (N_WORKERS * unit)) * unit, loop.extent)
+            share = share * (self.n_outputs // loop.extent)
+            result = np.minimum(result, chosen(is_allowed, share, self.n_outputs))
+            is_allowed = both(is_allowed, either(loop.extent == 1, step % per_word == 0))
+        return result
+
+    def members(self, axes: Sequence[int]) -> list[Members]:
+        """Return which inputs walk an axis, in all ways that there are."""
+        return sorted({tuple(axis in operand.axes for operand in self.spec.inputs) for axis in axes})
+
+    def moving(self) -> list[tuple[Column, Members]]:
+        """Return which inputs move within an output, in all ways that there are, and where it is so."""
+        reduced = frozenset(self.spec.reduction_axes)
+        result: list[tuple[Column, Members]] = [(always(self.n_terms), ())]
+        for operand in self.spec.inputs:
+            own = tuple(sorted(reduced & operand.axes))
+            sometimes = product(self.boxes, own) > 1
+            ways = [(sometimes, True), (np.logical_not(sometimes), False)]
+            if not own or len(own) == len(reduced):
+                ways = [(always(self.n_terms), bool(own))]
+            result = [(both(c, w), (*m, moves)) for c, m in result for w, moves in ways]
+        return result
+
+    def may_be_column(self, axis: int) -> bool:
+        """Return whether an output's axis may be contiguous: nowhere strided, nor outside of all that is reduced."""
+        for operand in self.spec.inputs:
+            if any(term.axis == axis and term.coefficient > 1 for dim in operand.dims for term in dim.terms):
+                return False
+            places = [number for number, dim in enumerate(operand.dims) if axis in dim.axes]
+            behind = {a for dim in operand.dims[places[0] + 1 :] for a in dim.axes} if places else set[int]()
+            if behind.issuperset(self.spec.reduction_axes):
+                return False
+        return True
+
+    def around_outputs(self) -> Column:
+        """Return what loops around the innermost one over outputs take, along rows and point by point."""
+        if len(self.outputs) == 1:
+            return 0
+        extent = self.outputs[-1].extent
+        for loop in reversed(self.outputs[:-1]):
+            extent = chosen(loop.extent > 1, loop.extent, extent)
+        others, shared = self.n_outputs // extent, -(-extent // N_WORKERS)
+        passes = self.busiest() // extent
+        # Shared, the innermost loop becomes the outermost. Shares of outputs below a word are not known.
+        is_shared = shared * others == self.busiest() if self.sizes[-1] >= WORD_BYTES else always(extent)
+        passes = chosen(is_shared, np.minimum(shared, passes), passes)
+        cycles = LEVEL_CYCLES + POINTER_CYCLES * min(self.n_moving, 1)
+        return cycles * chosen(others == 1, 0, passes)
+
+    @property
+    def n_moving(self) -> int:
+        """Return how many inputs move along any loop over outputs at least."""
+        return min((sum(each) for each in self.members(axis_order(self.spec.output))), default=0)
+
+    def is_contiguous(self, loop: WalkLoop, members: Members) -> Column:
+        """Return whether some inputs are contiguous along a loop, and others stand still."""
+        steps = zip(loop.steps, members, strict=False)
+        return both(always(loop.extent), *(step == 1 if walks else step == 0 for step, walks in steps))
+
+    def is_aligned(self, along: WalkLoop, members: Members, lanes: int) -> Column:
+        """Return whether the vectors of some operands along a loop begin at multiples of what one access takes."""
+        result = always(self.n_terms)
+        for number, (size, walks) in enumerate(zip(self.sizes, members, strict=False)):
+            unit = max(min(ACCESS_BYTES, lanes * size) // size, 1)
+            if walks and unit > 1:
+                # The loop itself moves by one element.
+                result = both(result, self.beyond(number, unit) == along.extent - 1)
+        return result
+
+    def beyond(self, number: int, unit: int) -> Column:
+        """Return how many elements an operand's loops move beyond multiples of a unit, in all."""
+        loops = (*self.outputs, *self.contributions)
+        terms = [(loop.extent - 1) * (loop.steps[number] % unit) for loop in loops]
+        return reduce(np.add, terms)
+
+    def row_pace(self, lanes: int, members: Members) -> Pace | None:
+        """Return the pace along rows that some inputs walk; the others may move in outer reductions."""
+        reduced = frozenset(self.spec.reduction_axes)
+        ways = [
+            (
+                Along(False, walks, walks),
+                *((Along(False, False, True),) if not walks and o.axes & reduced else ()),
+            )
+            for walks, o in zip(members, self.spec.inputs, strict=True)
+        ]
+        found = [own for way in combinations(*ways) if (own := self.pace("rows", lanes, way)) is not None]
+        return reduce(Pace.or_better, found) if found and any(members) else None
+
+    def step_pace(self, mode: Mode, lanes: int, columns: Members, moving: Members) -> Pace | None:
+        """Return the pace across columns or point by point: inputs that move may stand still in the inner reduction."""
+        reduced = frozenset(self.spec.reduction_axes)
+        ways: list[list[Along]] = []
+        for number, (operand, moves) in enumerate(zip(self.spec.inputs, moving, strict=True)):
+            is_column = bool(columns) and columns[number]
+            inner = [moves] if not moves or operand.axes >= reduced else [True, False]
+            ways.append([Along(is_column, one, moves) for one in inner])
+        found = [own for way in combinations(*ways) if (own := self.pace(mode, lanes, way)) is not None]
+        return reduce(Pace.or_better, found) if found else None
+
+    def pace(self, mode: Mode, lanes: int, inputs: tuple[Along, ...]) -> Pace | None:
+        """Return the pace of a way to walk."""
+        is_plain = len(self.spec.inputs) == 1 and all(op.opcode == "arith.extf" for op in self.spec.body.ops)
+        kinds = set(self.kernel.dtypes)
+        widest = 1 if not kinds <= {"f16", "f32"} else 4 if "f16" in kinds else 2
+        if lanes > widest * (2 if mode == "columns" and is_plain and widest > 1 else 1):
+            return None
+        return pace(self.kernel, mode, lanes, inputs)
+
+    def cycles(self, own: Pace, outputs: Column, inner: Column) -> Column:
+        """Return the cycles of the busiest worker, which has `outputs`; their inner loop is `inner` points long."""
+        once = chosen(self.n_outputs == 1, own.once - own.single, own.once + MOVING_CYCLES * self.n_moving)
+        per_step = own.lanes if own.mode == "rows" else 1
+        n_steps = self.n_terms // per_step
+        if len(self.contributions) == 1:
+            outers, n_whole, short = 1, n_steps, own.unrolled
+            long: Column = own.repeated
+        else:
+            outers = self.n_terms // np.maximum(inner, 1)
+            n_whole = outers * (inner // per_step)
+            short = own.unrolled - own.moved + own.moved * outers
+            long = chosen(outers == 1, own.repeated, own.around + own.passed * outers)
+        output = own.step * n_steps + chosen(n_whole <= own.most_unrolled, short, long)
+        # What is left over of a pass is less than a step, of which `n_steps` may have a share.
+        tail = max(own.tail - own.step * (per_step - 1) // per_step, 0)
+        if per_step > 1 and tail:
+            output = output + tail * (outers * np.minimum(inner % per_step, 1))
+        return once + outputs * output
+
+
+def _has_plain_loops(operand: Operand, reduced: frozenset[int]) -> bool:
+    """Return whether no axis is in two dims of an operand, and no dim has two axes that are reduced."""
+    axes = [axis for dim in operand.dims for axis in dim.axes]
+    return len(axes) == len(set(axes)) and all(
+        len(reduced.intersection(dim.axes)) < 2 for dim in operand.dims
+    )
+
+
+def _finals(kernel: Kernel) -> tuple[Pace, ...]:
+    """Return the ways to reduce the results of pieces."""
+    inputs = (Along(False, True, True),)
+    found = (pace(kernel, "points", 1, inputs), pace(kernel, "rows", 2, inputs))
+    return tuple(one for one in found if one is not None)
+
+
+def _busiest(extents: Sequence[Column]) -> Column:
+    """Return the points of the busiest worker where workers share the loop that is dealt out best."""
+    shares = [
+        -(-extent // N_WORKERS) * _product([other for j, other in enumerate(extents) if j != i])
+        for i, extent in enumerate(extents)
+    ]
+    return reduce(np.minimum, shares)
+
+
+def _product(columns: Sequence[Column]) -> Column:
+    result: Column = columns[0] if columns else 1
+    for column in columns[1:]:
+        result = result * column
+    return result

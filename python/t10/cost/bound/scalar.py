@@ -1,0 +1,80 @@
+"""Lower bounds of scalar loops (`t10.codelets.loops`): point by point, by the shortest way through their code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from t10.codelets.loops.family import LoopFamily
+from t10.codelets.loops.picking import picked_axes
+from t10.codelets.nest import simplified
+from t10.core.expression import AxisSizes, OperatorSpec
+from t10.core.tile import N_WORKERS
+from t10.cost.bound.columns import Boxes, Column, chosen, product
+from t10.cost.bound.paths import LAUNCH_CYCLES, SLOT_CYCLES, least_slots, loop, own_lines
+from t10.cost.work import sub_task
+
+POINTS, TERMS, SELECTED = 48, 6, 16
+"""Extents of the boxes that the generator is asked about."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopCosts:
+    """The least slots of scalar loops once, of an output beside its terms, and of a term; and of one output alone."""
+
+    start: int
+    output: int
+    term: int
+    alone: int
+
+
+def scalar_bound(spec: OperatorSpec, boxes: Boxes) -> Column | None:
+    """Return cycles that scalar loops over `boxes` do not fall below; None where they cannot compute a step."""
+    walked = _walked(spec)
+    single, costs = _costs(spec, ()), _costs(spec, walked)
+    if single is None or costs is None:
+        return None
+    points = product(boxes, tuple(sorted(spec.output.axes)))
+    outputs = -(-points // N_WORKERS)
+    terms = product(boxes, walked)
+    slots = costs.start + outputs * (costs.output + terms * costs.term)
+    if walked:
+        # What has one term is no sum.
+        slots = chosen(terms == 1, single.start + outputs * single.output, slots)
+    # A single output is no loop.
+    slots = chosen(points == 1, np.minimum(slots, single.alone), slots)
+    return LAUNCH_CYCLES + SLOT_CYCLES * slots
+
+
+@lru_cache(maxsize=1024)
+def _walked(spec: OperatorSpec) -> AxisSizes:
+    """Return the reduced axes that loops walk: those that are not looked up."""
+    picked = picked_axes(sub_task(spec, (2,) * len(spec.axes), simplify=False))
+    return tuple(axis for axis in spec.reduction_axes if axis not in picked)
+
+
+@lru_cache(maxsize=1024)
+def _costs(spec: OperatorSpec, walked: AxisSizes) -> LoopCosts | None:
+    """Return what scalar loops take over one axis of outputs, and one of the `walked` ones if there are any."""
+    order = [axis for dim in spec.output.dims for axis in dim.axes]
+    many, one = (_code(spec, order[-1:], n_points, walked[-1:]) for n_points in (POINTS, 1))
+    if many is None or one is None:
+        return None
+    total, alone = (least_slots(lines, 0, lines.index(".LEnd:"), ".LEnd") + 1 for lines in (many, one))
+    if not order:
+        return LoopCosts(0, total, 0, alone)
+    output = least_slots(many, *loop(many, ".LLevel0"))
+    term = least_slots(many, *loop(many, ".LLevel1")) if walked else 0
+    return LoopCosts(total - output, output - term, term, alone)
+
+
+def _code(spec: OperatorSpec, rows: Sequence[int], n_points: int, sums: AxisSizes) -> list[str] | None:
+    """Return the lines of loops over one axis of outputs, and one of terms."""
+    extents = dict.fromkeys(range(len(spec.axes)), 1)
+    extents |= dict.fromkeys((axis for axis in spec.reduction_axes if axis not in _walked(spec)), SELECTED)
+    extents |= dict.fromkeys(rows, n_points) | dict.fromkeys(sums, TERMS)
+    compiled = LoopFamily().compile(simplified(sub_task(spec, tuple(extents.values()), simplify=False)))
+    return None if compiled is None else own_lines(compiled.codelet)

@@ -1,0 +1,151 @@
+"""The lower bound of a step: the least over the codelet families that may compute it. Launches are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
+
+import numpy as np
+
+from t10.codelets.compile import may_be_own
+from t10.core.dtypes import size_bytes
+from t10.core.expression import OperatorSpec
+from t10.core.scalar import ScalarFunction, identity
+from t10.cost.bound.columns import Boxes, Column, chosen, product
+from t10.cost.bound.gather import gather_bound
+from t10.cost.bound.maps import addition_bound, epilogue_map_bound, map_bound, single_term_bound
+from t10.cost.bound.product import product_bound
+from t10.cost.bound.reduction import reduction_bound
+from t10.cost.bound.scalar import scalar_bound
+from t10.cost.combine import Boxes as Parts
+from t10.cost.combine import combine_operator
+
+LEAST_CYCLES = 60
+"""No codelet takes fewer: `runall` and `sync`, and a worker's share, pointers and end."""
+VECTOR_RATE = 8
+"""Points a cycle on the vector unit that no code exceeds."""
+WORD_BYTES = 4
+EVEN_SLOTS = 8
+"""So many elements of any type make whole words of eight bytes."""
+SINGLE_SHARE = 12
+"""How much less a look-up takes at least where columns to look up are rows, since there is one."""
+SLACK_CYCLES, SLACK_PART = 24, 64
+"""What code may take less than families' formulas say, in cycles and as one of so many parts."""
+ODD_CYCLES = 72
+"""What an epilogue over a chunk of no whole words may take less."""
+
+
+def sub_task_bound(spec: OperatorSpec, boxes: Boxes) -> Column:
+    """Return cycles that no sub-task over `boxes`, (n, axes), falls below, whatever windows they lie in."""
+    if spec.selectors:
+        return _selected(spec, boxes)
+    if not spec.reduction_axes:
+        rows = map_bound(spec, boxes)
+        rows = scalar_bound(spec, boxes) if rows is None else rows
+        return _loosely(spec, boxes) if rows is None else rows
+    placeless = replace(spec, body=_without_places(spec.body))
+    sums = _sums(placeless, boxes)
+    sums = scalar_bound(placeless, boxes) if sums is None else sums
+    rows = _loosely(spec, boxes) if sums is None else sums
+    # What sums one term is no sum.
+    is_single = product(boxes, spec.reduction_axes) == 1
+    return chosen(is_single, single_term_bound(spec, boxes), rows)
+
+
+def _loosely(spec: OperatorSpec, boxes: Boxes) -> Column:
+    return LEAST_CYCLES + product(boxes, tuple(range(len(spec.axes)))) // VECTOR_RATE
+
+
+def _without_places(body: ScalarFunction) -> ScalarFunction:
+    """Return a body that takes no longer: where it asks where it is, it is told a constant."""
+    ops = [replace(op, opcode="const", attribute="0") if op.opcode == "index" else op for op in body.ops]
+    return replace(body, ops=tuple(ops))
+
+
+def _sums(spec: OperatorSpec, boxes: Boxes) -> Column | None:
+    """Return the bound of sums on the matrix engine or the vector unit, None where they go to neither."""
+    cycles = _least([product_bound(spec, boxes, in_windows=True), reduction_bound(spec, boxes)])
+    if cycles is None:
+        return None
+    return np.maximum(cycles - cycles // SLACK_PART - SLACK_CYCLES, LEAST_CYCLES)
+
+
+def _least(bounds: Sequence[Column | None]) -> Column | None:
+    """Return the least of those bounds that there are, None where there are none."""
+    found = [bound for bound in bounds if bound is not None]
+    return reduce(np.minimum, found) if found else None
+
+
+def _selected(spec: OperatorSpec, boxes: Boxes) -> Column:
+    """Return the bound of a sub-task with selectors."""
+    scalar = scalar_bound(spec, boxes)
+    if scalar is None:
+        return LEAST_CYCLES + boxes[:, 0] * 0
+    rows = gather_bound(spec, boxes)
+    if rows is not None:
+        return chosen(rows[0], rows[1], scalar)
+    # A table of one column is one of rows.
+    is_single = product(boxes, tuple(selector.axis for selector in spec.selectors)) == 1
+    return chosen(is_single, scalar // SINGLE_SHARE, scalar)
+
+
+def epilogue_bound(spec: OperatorSpec, n_slots: Column, runs: Column) -> Column:
+    """Return cycles that no epilogue on `n_slots` elements falls below, `runs` of which lie in an even row.
+
+    Code for chunks that do not begin at whole words of eight bytes may take less than that for others.
+    """
+    rows = epilogue_map_bound(spec, n_slots, runs)
+    if rows is None:
+        return LEAST_CYCLES + n_slots // VECTOR_RATE
+    return np.maximum(rows - np.minimum(n_slots % EVEN_SLOTS, 1) * ODD_CYCLES, LEAST_CYCLES)
+
+
+def combine_bound(spec: OperatorSpec, n_parts: Column, n_slots: Column, *, is_whole: bool = False) -> Column:
+    """Return cycles that no combining of `n_parts` parts of `n_slots` elements with what is there falls below.
+
+    With `is_whole` a core's own part is one of several, and their sum replaces what is there.
+    """
+    one = combine_operator(spec.acc_dtype, spec.combine)
+    # Whole parts begin at even places: what is odd about them is left out.
+    boxes = Parts(n_parts, n_slots // EVEN_SLOTS * EVEN_SLOTS if is_whole else n_slots)
+    sums, addition = reduction_bound(one, boxes, initial=is_whole), addition_bound(spec, n_slots)
+    if sums is None or addition is None:
+        return LEAST_CYCLES + n_parts * n_slots // VECTOR_RATE
+    if is_whole:
+        sums = chosen(n_slots < EVEN_SLOTS, LEAST_CYCLES, sums)
+    least = chosen(n_parts == 1, addition, sums)
+    # Less than a word of bytes is read and written in ways of its own.
+    return chosen(n_slots < WORD_BYTES, LEAST_CYCLES, least) if size_bytes(spec.acc_dtype) == 1 else least
+
+
+class LeastSteps:
+    """Cycles that steps never fall below, as `t10.cost.steps.Steps`; nothing is known of somebody's own codelets.
+
+    Formulas have a value where their branch is not taken, numpy a warning besides.
+    """
+
+    __slots__ = ()
+
+    def sub_task(self, spec: OperatorSpec, boxes: Boxes) -> Column:
+        """Return cycles that no compute step over `boxes` (n, axes) falls below."""
+        if may_be_own(spec.body):
+            return boxes[:, 0] * 0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return sub_task_bound(spec, boxes)
+
+    def epilogue(self, spec: OperatorSpec, n_slots: Column, runs: Column) -> Column:
+        """Return cycles that no epilogue falls below."""
+        if may_be_own(spec.epilogue or identity()):
+            return n_slots * 0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return epilogue_bound(spec, n_slots, runs)
+
+    def combine(
+        self, spec: OperatorSpec, n_parts: Column, n_slots: Column, *, is_whole: bool = False
+    ) -> Column:
+        """Return cycles that no combination of parts falls below."""
+        if may_be_own(identity()):
+            return n_slots * 0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return combine_bound(spec, n_parts, n_slots, is_whole=is_whole)

@@ -1,0 +1,273 @@
+"""What steps take, counted from the code that the codelets' generators write for them; launches are left out.
+
+A step of given shapes runs the same code on every core, and that code's cycles are counted by the rules of the tile's
+simulator (docs/tile-simulator.md). Nothing is fitted: what can be compiled has a price. Operands lie as well as they
+can; what placement does not grant is found out when a plan is timed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
+from threading import Lock
+
+import numpy as np
+
+from t10.chip import ChipSpec
+from t10.codelets.compile import own_digest
+from t10.codelets.count import cycles_of
+from t10.core.arrays import Bools, Ints
+from t10.core.epilogue_nest import chunk_nests
+from t10.core.expression import AxisSizes, OperatorSpec
+from t10.core.geometry import chunk_slots_many, partition_elements
+from t10.core.neutral import neutral_value
+from t10.core.partial_sums import combine_nest, combine_work
+from t10.core.products import zero_addable_axes
+from t10.core.runs import epilogue_run_axes
+from t10.core.scalar import constant_text
+from t10.core.task import Task
+from t10.core.task_nest import simplified
+from t10.core.vertex_nest import MOST_OFFSETS, Lie, VertexNest, Work, different_offsets, tasks
+from t10.cost.bound.step import LeastSteps
+from t10.cost.closed_forms import ClosedForms
+from t10.cost.combine import combine_operator, even_slots
+from t10.cost.steps import Steps
+from t10.cost.work import end, fill, rows, step, sub_task
+from t10.errors import UnsupportedOpError
+
+KEPT_OPERATORS = 4096
+KEPT_BOXES = 1 << 18
+UNKNOWN = -1
+_lock = Lock()
+Kept = dict[AxisSizes, int]
+
+
+@dataclass(frozen=True, slots=True)
+class CountedSteps:
+    """Cycles of steps on a core of `chip`, counted from their code.
+
+    What no codelet computes has the closed form as its price, at least what search bounds it by.
+    """
+
+    chip: ChipSpec
+
+    def sub_task(self, spec: OperatorSpec, boxes: Ints) -> Ints:
+        """Return the cycles of one compute step for every row of `boxes` (n, axes)."""
+        cycles = _each(_kept("sub_task", *_computed(spec)), boxes, lambda box: sub_task(spec, box))
+        return self._known(cycles, lambda steps: steps.sub_task(spec, boxes))
+
+    def step(self, spec: OperatorSpec, boxes: Ints, windows: Ints, adds: Bools) -> Ints:
+        """Return the cycles of compute steps over boxes (n, axes) of windows (n, rotatable operands, axes).
+
+        Those of `adds` (n,) combine with what is there. A step takes as long as its slowest core: where an axis is no
+        whole number of boxes, the last core's box ends with the tensor, and code for less may be slower.
+        """
+        rests = _rests(spec, boxes)
+        cycles = self._step(spec, boxes, windows, adds)
+        for cut in _subsets(np.flatnonzero((rests < boxes).any(axis=0)).tolist()):
+            rows = np.flatnonzero((rests[:, cut] < boxes[:, cut]).all(axis=1))
+            parts = boxes[rows]
+            parts[:, cut] = rests[rows][:, cut]
+            last = self._step(spec, parts, windows[rows], adds[rows])
+            cycles[rows] = np.maximum(cycles[rows], last)
+        return cycles
+
+    def _step(self, spec: OperatorSpec, boxes: Ints, windows: Ints, adds: Bools) -> Ints:
+        """Return the cycles of steps over these boxes exactly; see `step`."""
+        n, n_axes = boxes.shape
+        # Along axes that an operand has not, its window does not count.
+        seen = np.where(_has_axes(spec), windows, 1)
+        # A zero would be an empty box.
+        table = np.concatenate(
+            [adds[:, None] + 1, boxes, seen.reshape(n, len(spec.rotatable) * n_axes)], axis=1
+        )
+
+        def task_of(row: AxisSizes) -> Task:
+            parts = [row[first : first + n_axes] for first in range(1, len(row), n_axes)]
+            return simplified(step(spec, parts[0], tuple(parts[1:]), initial=row[0] == 1))
+
+        cycles = _each(_kept("step", *_computed(spec)), table, task_of)
+        return self._known(cycles, lambda steps: steps.sub_task(spec, boxes))
+
+    def fill(self, spec: OperatorSpec, n_slots: Ints) -> Ints:
+        """Return the cycles in which a core fills so many accumulators, 0 where no codelet does."""
+        neutral = constant_text(neutral_value(spec.combine, spec.acc_dtype))
+        kept = _kept("fill", spec.acc_dtype, neutral)
+        cycles = _each(kept, n_slots[:, None], lambda row: fill(spec.acc_dtype, neutral, *row))
+        return np.maximum(cycles, 0)
+
+    def combine(self, spec: OperatorSpec, n_parts: Ints, n_slots: Ints, *, is_whole: bool = False) -> Ints:
+        """Return the cycles in which a core combines parts of so many elements with its own, 0 where there are none.
+
+        See `Steps`.
+        """
+        one = combine_operator(spec.acc_dtype, spec.combine)
+        table = np.stack(np.broadcast_arrays(n_parts, n_slots), axis=1)
+        cycles = _each_of(
+            _kept("combine", one, is_whole),
+            table,
+            lambda box: _combined_cycles(spec, *box, is_whole=is_whole),
+        )
+        return self._known(cycles, lambda steps: steps.combine(spec, n_parts, n_slots, is_whole=is_whole))
+
+    def epilogue(self, spec: OperatorSpec, n_slots: Ints, runs: Ints) -> Ints:
+        """Return the cycles of an epilogue, a copy where there is none, on so many elements of a core.
+
+        `runs` of them lie in a row that all operands walk evenly.
+        """
+        table = np.stack([n_slots, np.maximum(np.minimum(runs, n_slots), 1)], axis=1)
+        cycles = _each(_kept("epilogue", spec), table, lambda row: rows(spec, *row))
+        return self._known(cycles, lambda steps: steps.epilogue(spec, n_slots, runs))
+
+    def end(self, spec: OperatorSpec, windows: Ints, n_members: Ints) -> Ints:
+        """Return the cycles in which accumulators become results, windows (n, axes) of the output.
+
+        `n_members` (n,) cores share a window, each has a chunk.
+        """
+        is_output = np.array([axis in spec.output.axes for axis in range(windows.shape[1])], np.bool_)
+        table = np.concatenate([n_members[:, None], np.where(is_output, windows, 1)], axis=1)
+        launch = self.chip.launch_cycles
+
+        def cycles_of_row(row: AxisSizes) -> int | None:
+            return (
+                _chunk_cycles(spec, row[1:], row[0], launch)
+                if row[0] > 1
+                else _cycles(end(spec, row[1:]), own_digest())
+            )
+
+        cycles = _each_of(_kept("end", spec, launch), table, cycles_of_row)
+        return self._known(
+            cycles, lambda steps: steps.epilogue(spec, *slots_and_runs(spec, windows, n_members))
+        )
+
+    def _known(self, cycles: Ints, otherwise: Callable[[Steps], Ints]) -> Ints:
+        """Return what was counted; where no code was found, what closed forms give, at least their bound."""
+        is_unknown = cycles == UNKNOWN
+        if not is_unknown.any():
+            return cycles
+        return np.where(
+            is_unknown, np.maximum(otherwise(ClosedForms(self.chip)), otherwise(LeastSteps())), cycles
+        )
+
+
+def slots_and_runs(spec: OperatorSpec, windows: Ints, n_members: Ints) -> tuple[Ints, Ints]:
+    """Return (n_slots, runs) by which epilogues over chunks of windows (n, axes) are priced without them."""
+    n_slots = chunk_slots_many(partition_elements(spec.output, windows), n_members)
+    return n_slots, np.minimum(windows[:, list(epilogue_run_axes(spec))].prod(axis=1), n_slots)
+
+
+def _rests(spec: OperatorSpec, boxes: Ints) -> Ints:
+    """Return the extents of the last boxes (n, axes), which end with the tensor where padding may not follow it.
+
+    It may along parallel axes, unless indices are looked up, and along sums that zeros do not change.
+    """
+    padded = zero_addable_axes(spec) | (frozenset[int]() if spec.selectors else spec.output.axes)
+    is_cut = np.array([axis not in padded for axis in range(len(spec.axes))])
+    rests = np.array(spec.extents) % np.maximum(boxes, 1)
+    return np.where(is_cut & (rests > 0), rests, boxes)
+
+
+def _subsets(axes: list[int]) -> Iterator[list[int]]:
+    """Yield all choices of at least one axis."""
+    for n in range(1, len(axes) + 1):
+        yield from map(list, combinations(axes, n))
+
+
+@lru_cache(maxsize=KEPT_OPERATORS)
+def _has_axes(spec: OperatorSpec) -> Bools:
+    """Return which rotatable operands have which axes, shape (operands, axes)."""
+    return np.array([[axis in o.axes for axis in range(len(spec.axes))] for o in spec.rotatable], np.bool_)
+
+
+@lru_cache(maxsize=KEPT_OPERATORS)
+def _kept_of(*step: Hashable) -> Kept:
+    """Return what was counted of a step, by box."""
+    del step
+    return {}
+
+
+def _kept(*step: Hashable) -> Kept:
+    """Return what was counted of a step, by box, with somebody's own families in front."""
+    return _kept_of(*step, own_digest())
+
+
+@lru_cache(maxsize=KEPT_OPERATORS)
+def _computed(spec: OperatorSpec) -> tuple[Hashable, ...]:
+    """Return all that tasks of compute steps have of an operator: no extents, no shapes, nothing that follows."""
+    operands = tuple([(operand.dims, operand.dtype) for operand in spec.inputs])
+    kinds = tuple([axis.kind for axis in spec.axes])
+    return kinds, operands, spec.output.dims, spec.acc_dtype, spec.combine, spec.body, spec.selectors
+
+
+def _each(kept: Kept, boxes: Ints, task_of: Callable[[AxisSizes], Task]) -> Ints:
+    """Return the cycles of the tasks of boxes (n, axes), each counted once; 0 for empty ones."""
+    return _each_of(kept, boxes, lambda box: _cycles(task_of(box), own_digest()))
+
+
+def _each_of(kept: Kept, boxes: Ints, cycles: Callable[[AxisSizes], int | None]) -> Ints:
+    """Return what `cycles` says of boxes (n, axes), asked once of each; 0 for empty ones."""
+    rows: list[AxisSizes] = list(map(tuple, boxes.tolist()))
+    for row in rows:
+        if row not in kept:
+            if len(kept) >= KEPT_BOXES:
+                kept.clear()
+            kept[row] = _counted(row, cycles)
+    return np.array([kept[row] for row in rows], np.int64).reshape(len(rows))
+
+
+@lru_cache(maxsize=KEPT_BOXES)
+def _cycles(task: Task, own: str, offsets_bytes: tuple[int, ...] = ()) -> int | None:
+    """Return what `cycles_of` does, once: tasks of different operators may be the same."""
+    del own
+    return cycles_of(task, offsets_bytes)
+
+
+def _counted(box: AxisSizes, cycles: Callable[[AxisSizes], int | None]) -> int:
+    if not all(box):
+        return 0
+    try:
+        with _lock:
+            found = cycles(box)
+    except UnsupportedOpError:
+        return UNKNOWN
+    return UNKNOWN if found is None else found
+
+
+def _combined_cycles(spec: OperatorSpec, n_parts: int, n_slots: int, *, is_whole: bool) -> int | None:
+    """Return the cycles in which the slowest core combines parts of `n_slots` elements with its own; None if not known.
+
+    Chunks begin one behind the other.
+    """
+    first = np.arange(1 if is_whole else MOST_OFFSETS, dtype=np.int64) * n_slots
+    nest = combine_nest(spec.acc_dtype, spec.combine, even_slots(n_slots, spec.acc_dtype))
+    ranks, widths = np.arange(len(first)), np.full(len(first), n_slots)
+    replaces = is_whole and n_parts > 1
+    return _slowest(nest, combine_work(spec.acc_dtype, n_parts, ranks, first, widths, replaces=replaces))
+
+
+def _chunk_cycles(spec: OperatorSpec, windows: AxisSizes, n_members: int, launch_cycles: int) -> int | None:
+    """Return the cycles of an epilogue over chunks of windows (axes), all launches but one; None if not known.
+
+    Parts of chunks follow each other; each takes as long as the core with most to do.
+    """
+    total = -launch_cycles
+    for nest, work in chunk_nests(spec, windows, n_members):
+        cycles = _slowest(nest, work)
+        if cycles is None:
+            return None
+        total += launch_cycles + cycles
+    return total
+
+
+def _slowest(nest: VertexNest, work: Work) -> int | None:
+    """Return the cycles of the core with most to do, operands in elements of their own; None if not known."""
+    most = 0
+    for chosen, task in tasks(nest, work, Lie.best(len(nest.operands))):
+        for offsets in different_offsets(work, chosen):
+            cycles = _cycles(task, own_digest(), tuple(offsets))
+            if cycles is None:
+                return None
+            most = max(most, cycles)
+    return most
