@@ -19,7 +19,8 @@ from t10.passes.planning import (
 )
 from t10.passes.read_graph import read_graph
 from t10.plan.fronts.canonical import searched_as
-from t10.plan.search.operator import front_that_fits, search_space
+from t10.plan.search.listed import front_that_fits
+from t10.plan.search.operator import search_space
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from t10.plan.fronts.operator_fronts import operator_fronts
 from t10.plan.options import ForcedPartition, PlanOptions
 from t10.plan.schedule import plan_module, schedule_module
 from t10.plan.search.alignment import Pace, align_pace
-from t10.plan.search.operator import align, pareto_front, placed, plan_operator
+from t10.plan.search.listed import align, pareto_front, placed
+from t10.plan.search.operator import plan_operator
 from t10.plan.search.placement import place
 
 __all__ = [

@@ -28,7 +28,8 @@ from t10.plan.memory.allocation import Request, aligned_size, live_bytes
 from t10.plan.memory.buffers import buffer_requests
 from t10.plan.memory.levels import Choice
 from t10.plan.options import PlanOptions
-from t10.plan.search.operator import ROOMY_BYTES, least_plan
+from t10.plan.search.listed import ROOMY_BYTES
+from t10.plan.search.operator import least_plan
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,10 @@ from math import prod
 from threading import Event
 
 from t10.chip import ChipSpec
+from t10.codelets.compile import own_digest
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
-from t10.cost import CostModel
+from t10.cost import CostModel, IpuCostModel
 from t10.errors import T10Error
 from t10.plan.fronts.cache import PlanCache
 from t10.plan.fronts.canonical import searched_as
@@ -86,8 +87,10 @@ def operator_fronts(
         done(todo[place], front)
 
     calls = [(searches[n].spec, chip, cost, searches[n].options) for n in todo]
+    # What somebody registered in this process is not known in others.
+    is_portable = type(cost) is IpuCostModel and cost.is_counted and not own_digest()
     try:
-        parallel_map(Work(solve, calls, [searches[n].weight for n in todo]), searched, executor)
+        parallel_map(Work(solve, calls, [searches[n].weight for n in todo], is_portable), searched, executor)
     except CallError as failure:
         raise _named(failure, graph.operators[searches[todo[failure.number]].steps[0]]) from failure.__cause__
     front_by_step = {step: found[n] for n, search in enumerate(searches) for step in search.steps}

@@ -1,18 +1,26 @@
 """Spreading independent calls over an executor: results as they come, one and the same error whatever the order.
 
 Without an executor the calls run on as many threads as the process may use cores, which helps as far as they release
-the interpreter's lock; a single call, or a single core, needs no thread.
+the interpreter's lock; a single call, or a single core, needs no thread. What takes longer than a moment gets helpers,
+processes that take calls from the other end; what may get them holds the lock, so that a thread more would not help.
 """
 
 from __future__ import annotations
 
 import os
+import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from threading import Event
 from typing import Any, Generic, TypeVar
 
+from t10.plan.fronts.helper import Helper, HelperFailedError, started
+
+MOST_HELPERS = 3
+SHORT_SECONDS, POLL_SECONDS = 0.5, 0.02
+"""Calls get no helpers before this process has worked for so long: starting one takes about that, or more."""
 T = TypeVar("T")
 Arguments = tuple[Any, ...]
 Done = Callable[[int, T], None]
@@ -29,12 +37,14 @@ class Work(Generic[T]):
 
     `function` and what it takes and returns must be such that the executor can carry them: for one that uses other
     processes, a function of a module and values that can be pickled. On threads of this process the function is called
-    with the keyword `stop`, an event that is set when the result is not wanted any more.
+    with the keyword `stop`, an event that is set when the result is not wanted any more. With `is_portable` a process
+    that knows nothing of this one may make the calls, which hold the interpreter's lock most of the time.
     """
 
     function: Callable[..., T]
     arguments: Sequence[Arguments]
     weights: Sequence[float]
+    is_portable: bool = False
 
     def order(self) -> list[int]:
         """Return the numbers of the calls in the order in which they start."""
@@ -64,14 +74,16 @@ def parallel_map(work: Work[T], done: Done[T], executor: Executor | None = None)
     """
     n_threads = min(usable_cores(), len(work.arguments))
     if executor is not None:
-        _collect(_started(work, executor, {}), done)
+        _collect(_started(work, executor), done)
     elif n_threads > 1:
-        stop = Event()
+        here = _Here(work, deque(work.order()), [Future() for _ in work.arguments])
         pool = ThreadPoolExecutor(n_threads, thread_name_prefix="t10-search")
         try:
-            _collect(_started(work, pool, {"stop": stop}), done)
+            for number in range(n_threads):
+                pool.submit(here.run, is_helped=work.is_portable and 0 < number <= MOST_HELPERS)
+            _collect(_Flight({future: number for number, future in enumerate(here.futures)}), done)
         finally:
-            stop.set()
+            here.stop.set()
             pool.shutdown(wait=True, cancel_futures=True)
     else:
         _call_here(work, done)
@@ -111,11 +123,60 @@ class _Flight(Generic[T]):
             self.failed, self.error = number, error
 
 
-def _started(work: Work[T], executor: Executor, keywords: dict[str, Any]) -> _Flight[T]:
+@dataclass(frozen=True, slots=True)
+class _Here(Generic[T]):
+    """Calls that threads of this process make, or see to: what is left of them, costliest first, and their futures."""
+
+    work: Work[T]
+    left: deque[int]
+    futures: list[Future[T]]
+    stop: Event = field(default_factory=Event)
+    start: float = field(default_factory=time.process_time)
+
+    def run(self, *, is_helped: bool) -> None:
+        """Make calls as long as there are some; where it `is_helped`, let a process make them, from a moment on.
+
+        That takes the other end: calls of about the same cost often have much in common, which one process finds once.
+        """
+        helper: Helper | None = None
+        if is_helped:
+            while self.left and time.process_time() - self.start < SHORT_SECONDS:
+                if self.stop.wait(POLL_SECONDS):
+                    return
+            helper = started() if self.left else None
+        try:
+            while self.left:
+                try:
+                    number = self.left.popleft() if helper is None else self.left.pop()
+                except IndexError:  # another thread was faster
+                    return
+                if self.futures[number].set_running_or_notify_cancel():
+                    helper = self._make(number, helper)
+        finally:
+            if helper is not None:
+                helper.end()
+
+    def _make(self, number: int, helper: Helper | None) -> Helper | None:
+        """Make a call, by the helper if it can; returns the helper, None where there is none any more."""
+        work, future = self.work, self.futures[number]
+        if helper is not None:
+            try:
+                future.set_result(helper.call(work.function, work.arguments[number], self.stop))
+                return helper
+            except HelperFailedError:
+                helper.end()
+        try:
+            future.set_result(work.function(*work.arguments[number], stop=self.stop))
+        except BaseException as error:
+            future.set_exception(error)
+        return None
+
+
+def _started(work: Work[T], executor: Executor) -> _Flight[T]:
     """Hand all calls to the executor."""
     flight = _Flight[T]({})
     for number in work.order():
-        future = executor.submit(work.function, *work.arguments[number], **keywords)
+        future = executor.submit(work.function, *work.arguments[number])
         flight.number_by_future[future] = number
     return flight
 

@@ -19,7 +19,8 @@ from t10.cost import CostModel
 from t10.errors import InfeasiblePlanError, InputError, VerifyError
 from t10.plan.options import ForcedPartition, PlanOptions
 from t10.plan.search.alignment import align_pace, require_legal
-from t10.plan.search.operator import SearchProgress, front_that_fits, plan_operator
+from t10.plan.search.listed import front_that_fits
+from t10.plan.search.operator import SearchProgress, plan_operator
 from t10.plan.verify import verify_operator
 
 MOST_NAMED = 8

@@ -17,7 +17,8 @@ from t10.errors import InfeasiblePlanError
 from t10.plan.fronts.pinned import check_pace
 from t10.plan.options import PlanOptions
 from t10.plan.search.alignment import align_pace
-from t10.plan.search.operator import PartitionFactors, ft_of_pace, no_such_pace, operator_space
+from t10.plan.search.listed import PartitionFactors
+from t10.plan.search.operator import ft_of_pace, no_such_pace, operator_space
 from t10.plan.search.placement import place
 from t10.plan.search.space import partitions_within
 from t10.plan.search.temporal import TemporalSpace

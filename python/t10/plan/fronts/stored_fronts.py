@@ -21,7 +21,7 @@ from t10.cost import CostModel
 from t10.errors import T10Error
 from t10.plan.memory.operator_bound import least_bytes
 from t10.plan.options import PlanOptions
-from t10.plan.search.operator import align, pareto_front, placed
+from t10.plan.search.listed import align, pareto_front, placed
 
 FORMAT = "t10-front 1"
 KIND = "front"

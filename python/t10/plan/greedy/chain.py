@@ -31,7 +31,7 @@ from t10.plan.memory.allocation import aligned_size
 from t10.plan.memory.levels import Choice
 from t10.plan.options import PlanOptions
 from t10.plan.search.evaluate import evaluate
-from t10.plan.search.operator import costed
+from t10.plan.search.listed import costed
 from t10.plan.search.producer_layouts import following_plan
 
 

@@ -52,6 +52,7 @@ class JointChoice:
             bound_cycles=min(self.bound_cycles, cycles),
             literal_cycles=self.greedy_cycles.get("literal", 0),
             aware_cycles=self.greedy_cycles.get("aware", 0),
+            n_states=sum(map(len, self.states)),
         )
 
 

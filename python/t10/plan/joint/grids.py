@@ -14,12 +14,13 @@ import numpy as np
 from t10.core.arrays import Ints
 from t10.core.expression import OperatorSpec
 from t10.core.plan import CostedPlan
+from t10.cost.model import least_costs
 from t10.plan.assemble import Context
 from t10.plan.options import PlanOptions
 from t10.plan.search.alignment import align_pace
 from t10.plan.search.evaluate import evaluate
-from t10.plan.search.operator import costed
-from t10.plan.search.pareto import front_indices
+from t10.plan.search.listed import costed
+from t10.plan.search.pareto import fastest
 from t10.plan.search.placement import place
 from t10.plan.search.space import searched_partitions
 
@@ -35,13 +36,18 @@ def grid_plans(
     if not len(rows):
         return ()
     ft = np.ones((len(rows), len(spec.rotatable), rows.shape[1]), np.int64)
-    priced = evaluate(spec, context.cost, rows, ft)
-    best = front_indices(priced.cycles, priced.active_bytes)[::-1][:most]
+    least = evaluate(spec, least_costs(context.cost), rows, ft)
+    best, _ = fastest(
+        least.cycles,
+        least.active_bytes,
+        lambda some: evaluate(spec, context.cost, rows[some], ft[some]).cycles,
+        most,
+    )
+    priced = evaluate(spec, context.cost, rows[best], ft[best])
     ones = tuple((1,) * rows.shape[1] for _ in spec.rotatable)
     found: list[CostedPlan] = []
-    for number in best.tolist():
-        f_op = tuple(rows[number].tolist())
-        plan = place(spec, f_op, ones, align_pace(spec, f_op, ones))
+    for number, row in enumerate(rows[best].tolist()):
+        plan = place(spec, tuple(row), ones, align_pace(spec, tuple(row), ones))
         if plan is not None:
             found.append(costed(plan, priced, number))
     return tuple(found)

@@ -7,20 +7,24 @@ Operators that only differ in names, with producers in equal states, share one t
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
+import numpy as np
+
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.plan import CostedPlan, OperatorPlan
+from t10.cost.model import least_costs
 from t10.cost.operator import output_chunk
 from t10.plan.assemble import Context
 from t10.plan.joint.grids import grid_plans
 from t10.plan.memory.liveness import unshaped
 from t10.plan.options import PlanOptions
 from t10.plan.search.alternatives import alternatives, evaluate_plans
-from t10.plan.search.operator import costed
+from t10.plan.search.listed import costed
 from t10.plan.search.pareto import Front
 from t10.plan.search.producer_layouts import following_plan
 
@@ -127,14 +131,30 @@ def _priced(
     for priced in grids:
         if priced.cycles.total <= limit:
             chosen[priced.plan] = replace(priced, cycles=replace(priced.cycles, relayout=0))
-    following: list[CostedPlan] = []
     new = [plan for plan in dict.fromkeys(offered) if plan not in chosen]
-    for priced in _costed_all(context, spec, new):
-        if priced.cycles.total - priced.cycles.relayout <= limit:
-            following.append(replace(priced, cycles=replace(priced.cycles, relayout=0)))
-    following.sort(key=lambda priced: (priced.cycles.total, priced.active_bytes))
-    chosen |= {priced.plan: priced for priced in following[: breadth.following]}
+    for priced in _cheapest(context, spec, new, breadth.following):
+        if priced.cycles.total <= limit:
+            chosen[priced.plan] = priced
     return _ordered(chosen)
+
+
+def _cheapest(
+    context: Context, spec: OperatorSpec, plans: Sequence[OperatorPlan], most: int
+) -> list[CostedPlan]:
+    """Return the `most` plans that take the fewest cycles without what moves before them, few of the others priced."""
+    if not plans:
+        return []
+    bounds = evaluate_plans(spec, least_costs(context.cost), plans)
+    least = bounds.cycles - bounds.relayout
+    found: list[tuple[int, int, int, CostedPlan]] = []
+    order: list[int] = np.argsort(least, kind="stable").tolist()
+    for number in order:
+        if len(found) >= most and least[number] > found[most - 1][0]:
+            break
+        (priced,) = _costed_all(context, spec, [plans[number]])
+        priced = replace(priced, cycles=replace(priced.cycles, relayout=0))
+        insort(found, (priced.cycles.total, priced.active_bytes, number, priced), key=lambda one: one[:3])
+    return [priced for *_, priced in found[:most]]
 
 
 def _with_whole_sums(context: Context, spec: OperatorSpec, states: States) -> States:

@@ -98,11 +98,13 @@ def _of_exchanges(
             weight = _passed_bytes(spec, plan, arrival.operand) // BYTES_PER_CYCLE
             yield Wish((SHIFT, arrival.buffer), weight)
     output = len(spec.inputs)
+    n_members, n_slots = output_chunk(spec, plan)
+    n_bytes = (n_members - 1) * n_slots * size_bytes(spec.acc_dtype)
     if ring_length(plan, output) > 1:
-        weight = _passed_bytes(spec, plan, output) // BYTES_PER_CYCLE
-        for name in (f"accumulator:{spec.name}", f"value:{spec.output.name}"):
-            if name in buffers:
-                yield Wish((SHIFT, name), weight)
+        n_bytes += _passed_bytes(spec, plan, output)
+    for name in (f"accumulator:{spec.name}", f"value:{spec.output.name}"):
+        if name in buffers:
+            yield Wish((SHIFT, name), n_bytes // BYTES_PER_CYCLE)
 
 
 def _passed_bytes(spec: OperatorSpec, plan: OperatorPlan, slot: int) -> int:

@@ -108,16 +108,27 @@ nb::tuple as_tuple(const std::int32_t *values, std::size_t n) {
   return nb::tuple(result);
 }
 
-Hooks hooks(const Problem &problem, const std::vector<Axes> &f_op, nb::handle place, nb::handle poll) {
+Hooks hooks(const Problem &problem, const std::vector<Axes> &f_op, nb::handle place, nb::handle price,
+            nb::handle poll) {
   Hooks result;
-  result.is_placeable = [&problem, &f_op, place](std::size_t f_row, const std::vector<std::int32_t> &ft) {
-    const nb::gil_scoped_acquire locked;
+  const auto ask = [&problem, &f_op](nb::handle question, std::size_t f_row, const std::vector<std::int32_t> &ft,
+                                     auto... more) {
     const std::size_t n = problem.n_axes;
     const std::vector<std::int32_t> factors(f_op[f_row].begin(), f_op[f_row].begin() + static_cast<std::ptrdiff_t>(n));
     nb::list rows;
     for (std::size_t slot = 0; slot < problem.slots.size(); ++slot) rows.append(as_tuple(ft.data() + slot * n, n));
-    return nb::cast<bool>(place(as_tuple(factors.data(), n), nb::tuple(rows)));
+    return question(as_tuple(factors.data(), n), nb::tuple(rows), more...);
   };
+  result.is_placeable = [ask, place](std::size_t f_row, const std::vector<std::int32_t> &ft) {
+    const nb::gil_scoped_acquire locked;
+    return nb::cast<bool>(ask(place, f_row, ft));
+  };
+  if (!price.is_none())
+    result.price = [ask, price](std::size_t f_row, const std::vector<std::int32_t> &ft, double least_step,
+                                double least_rest, double most) {
+      const nb::gil_scoped_acquire locked;
+      return nb::cast<double>(ask(price, f_row, ft, least_step, least_rest, most));
+    };
   result.poll = [poll, last = std::chrono::steady_clock::now()](double done) mutable {
     const auto now = std::chrono::steady_clock::now();
     if (now - last < kPollInterval) return;
@@ -155,8 +166,8 @@ std::unique_ptr<ComputeBound> bound_of(nb::handle task, const Int64Matrix &f_op,
   return compute_bound(problem, rows, *least);
 }
 
-nb::tuple search(nb::handle task, const Int64Matrix &f_op, nb::handle program, const ShiftTable &shift,
-                 const ComputeBound *bound, nb::handle place, nb::handle poll, bool is_pruning, bool is_bytes_only) {
+nb::tuple search(nb::handle task, const Int64Matrix &f_op, nb::handle program, nb::handle price,
+                 const ShiftTable &shift, const ComputeBound *bound, nb::handle place, nb::handle poll, bool is_pruning, bool is_bytes_only) {
   Problem problem = read_problem(task);
   problem.shift_per_byte = shift.rate();
   const std::vector<Axes> rows = read_f_op(f_op, problem);
@@ -167,7 +178,7 @@ nb::tuple search(nb::handle task, const Int64Matrix &f_op, nb::handle program, c
   Engine engine(problem, rows,
                 {costs.sub_task.get(), costs.epilogue.get(), costs.reduce.get(), &shift, bound, costs.least_epilogue.get(),
                  costs.least_reduce.get()},
-                {is_pruning, is_bytes_only}, hooks(problem, rows, place, poll));
+                {is_pruning, is_bytes_only}, hooks(problem, rows, place, price, poll));
   {
     const nb::gil_scoped_release unlocked;
     engine.run();
@@ -177,7 +188,7 @@ nb::tuple search(nb::handle task, const Int64Matrix &f_op, nb::handle program, c
     front.emplace_back(point.f_row, point.ft, static_cast<std::int64_t>(point.cycles), point.n_bytes);
   const Statistics &found = engine.statistics();
   return nb::make_tuple(front, nb::make_tuple(found.n_partitions, found.n_opened, found.n_evaluated,
-                                              found.n_placements, found.n_boxes));
+                                              found.n_placements, found.n_boxes, found.n_exact));
 }
 
 double count(nb::handle task, const Int64Matrix &f_op) {
@@ -213,8 +224,9 @@ NB_MODULE(_search, m) {
   nb::class_<ComputeBound>(m, "ComputeBound").def_prop_ro("n_entries", &ComputeBound::n_entries);
   m.def("compute_bound", &bound_of, nb::arg("task"), nb::arg("f_op").noconvert(), nb::arg("sub_task"),
         "Return what bounds the compute cycles of all plans under some F_op, None for costs that cannot be bounded.");
-  m.def("search", &search, nb::arg("task"), nb::arg("f_op").noconvert(), nb::arg("program"), nb::arg("shift"),
-        nb::arg("bound").none(), nb::arg("place"), nb::arg("poll").none(), nb::kw_only(), nb::arg("is_pruning") = true,
+  m.def("search", &search, nb::arg("task"), nb::arg("f_op").noconvert(), nb::arg("program"), nb::arg("price").none(),
+        nb::arg("shift"), nb::arg("bound").none(), nb::arg("place"), nb::arg("poll").none(), nb::kw_only(),
+        nb::arg("is_pruning") = true,
         nb::arg("is_bytes_only") = false, "Return the front of all plans and what the search did.");
   m.def("count", &count, nb::arg("task"), nb::arg("f_op").noconvert(),
         "Return how many combinations of ft rows there are, each row by itself within the constraints.");

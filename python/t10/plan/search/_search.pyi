@@ -37,6 +37,7 @@ def search(
     task: object,
     f_op: NDArray[np.int64],
     program: object,
+    price: Callable[[tuple[int, ...], tuple[tuple[int, ...], ...], float, float, float], float] | None,
     shift: ShiftTable,
     bound: ComputeBound | None,
     place: Callable[[tuple[int, ...], tuple[tuple[int, ...], ...]], bool],
@@ -44,16 +45,20 @@ def search(
     *,
     is_pruning: bool = True,
     is_bytes_only: bool = False,
-) -> tuple[list[tuple[int, list[int], int, int]], tuple[int, int, int, int, int]]:
-    """Return the front of all placeable plans that fit, and (partitions, cases, plans priced, placed, sub-tasks).
+) -> tuple[list[tuple[int, list[int], int, int]], tuple[int, int, int, int, int, int]]:
+    """Return the front of all placeable plans that fit, and counts.
 
+    These are (partitions, cases, plans priced, placed, sub-tasks, plans priced after a bound).
     `task` is a `t10.plan.search.task.SearchTask`, `program` a `t10.cost.program.CostProgram`, `f_op` int64 [n, axis] in
-    lexicographic order, `bound` that of these rows: with it fewer plans are looked at. A plan of the front, least bytes
-    first, is (row of `f_op`, ft rows of all slots one after the other, cycles, bytes per core); of plans equal in both
-    the lexicographically first. `place(f_op, ft)` says whether a plan has a placement that no theorem gives.
-    `poll(done)` is called about ten times per second with the share of F_op that are done; what it raises ends the
-    search. Without `is_pruning` every plan is priced; with `is_bytes_only` all cycles are taken to be 0. Raises
-    ValueError for more than 16 axes or operands, and for costs that are not whole numbers from 0 on.
+    lexicographic order. Where `price(f_op, ft, least_step, least_rest, most)` is given, `program` has lower bounds
+    only: plans that would enter the front are priced by it, fetches and shifts aside. It gets the bounds of a step and
+    of what follows all steps, and may give a lower bound where that is above `most`. `bound` is that of these rows:
+    with it fewer plans are looked at.
+    A plan of the front, least bytes first, is (row of `f_op`, ft rows of all slots one after the other, cycles, bytes
+    per core); of plans equal in both the lexicographically first. `place(f_op, ft)` says whether a plan has a placement
+    that no theorem gives. `poll(done)` is called about ten times per second with the share of F_op that are done; what
+    it raises ends the search. Without `is_pruning` every plan is priced; with `is_bytes_only` all cycles are taken to
+    be 0. Raises ValueError for more than 16 axes or operands, and for costs that are not whole numbers from 0 on.
     """
 
 def count(task: object, f_op: NDArray[np.int64]) -> float:

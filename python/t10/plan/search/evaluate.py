@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from t10.core.arrays import Bools, Ints
+from t10.core.costs import WindowCosts
 from t10.core.dtypes import size_bytes
-from t10.core.expression import Operand, OperatorSpec
-from t10.core.geometry import chunk_slots_many
+from t10.core.expression import OperatorSpec
+from t10.core.geometry import chunk_slots_many, partition_elements
 from t10.core.runs import epilogue_run_axes
 from t10.core.tile import ALIGNMENT_BYTES
 from t10.cost import CostModel
@@ -51,17 +52,6 @@ def padded_lengths(spec: OperatorSpec, f_op: Ints, ft: Ints) -> Ints:
     return -(-lengths // multiple) * multiple
 
 
-def partition_elements(operand: Operand, windows: Ints) -> Ints:
-    """Return the elements of an operand's partition per candidate; `windows` are its w_a, shape (n, axes)."""
-    total = np.ones(len(windows), np.int64)
-    for dim in operand.dims:
-        extent = np.ones(len(windows), np.int64)
-        for term in dim.terms:
-            extent = extent + term.coefficient * (windows[:, term.axis] - 1)
-        total = total * extent
-    return total
-
-
 def evaluate(
     spec: OperatorSpec, cost: CostModel, f_op: Ints, ft: Ints, is_whole: Mask | None = None
 ) -> Evaluation:
@@ -73,9 +63,7 @@ def evaluate(
     steps = ft.max(axis=1)
     pace = lengths // steps
     advance = np.zeros_like(lengths)
-    weight_bytes = np.zeros(len(f_op), np.int64)
-    active_bytes = np.zeros(len(f_op), np.int64)
-    relayout = np.zeros(len(f_op), np.int64)
+    weight_bytes, active_bytes, relayout = np.zeros((3, len(f_op)), np.int64)
     for slot, operand in enumerate(spec.rotatable):
         is_output = slot == len(spec.inputs)
         size = size_bytes(spec.acc_dtype if is_output else operand.dtype)
@@ -110,12 +98,9 @@ def evaluate(
         reduce = np.where(is_whole, cost.all_reduce_cycles_many(spec, members, n_out), reduce)
         chunk = np.where(is_whole, n_out, chunk)
     active_bytes += result_bytes(spec, n_out, chunk, members)
-    runs = np.minimum(out_windows[:, list(epilogue_run_axes(spec))].prod(axis=1), chunk)
-    epilogue = cost.epilogue_cycles_many(spec, chunk, runs)
-    compute, shift = _nests(spec, cost, steps, np.where(steps > 1, pace, lengths), advance)
     return Evaluation(
-        compute=compute + epilogue,
-        shift=shift,
+        compute=compute_cycles(spec, cost, lengths, ft, members, is_whole),
+        shift=nest_shift_cycles(steps, cost.shift_cycles_many(advance)),
         reduce=reduce,
         relayout=relayout,
         weight_bytes=weight_bytes,
@@ -123,10 +108,62 @@ def evaluate(
     )
 
 
-def _nests(spec: OperatorSpec, cost: CostModel, steps: Ints, boxes: Ints, advance: Ints) -> tuple[Ints, Ints]:
-    """Return the cycles of all sub-tasks and of all shifts; steps, boxes and bytes that move by axis, (n, axes)."""
-    compute = steps.prod(axis=1) * cost.sub_task_cycles_many(spec, boxes)
-    return compute, nest_shift_cycles(steps, cost.shift_cycles_many(advance))
+def compute_cycles(
+    spec: OperatorSpec, cost: CostModel, lengths: Ints, ft: Ints, members: Ints, is_whole: Mask | None = None
+) -> Ints:
+    """Return the cycles of all steps of every nest and of what ends it; see `evaluate`.
+
+    Lengths (n, axes) of parts; `members` (n,) cores have sums of the same elements.
+    """
+    steps, out_windows = ft.max(axis=1), lengths // ft[:, -1]
+    if isinstance(cost, WindowCosts):
+        return _steps(spec, cost, steps, lengths, ft) + _ends(spec, cost, out_windows, members, is_whole)
+    n_out = partition_elements(spec.output, out_windows)
+    chunk = chunk_slots_many(n_out, members)
+    chunk = chunk if is_whole is None else np.where(is_whole, n_out, chunk)
+    compute = steps.prod(axis=1) * cost.sub_task_cycles_many(spec, _boxes(lengths, steps))
+    return compute + _epilogues(spec, cost, out_windows, chunk)
+
+
+def _boxes(lengths: Ints, steps: Ints) -> Ints:
+    """Return the extents of one compute step of every nest, (n, axes): the pace where it rotates, else all."""
+    return np.where(steps > 1, lengths // steps, lengths)
+
+
+def _steps(spec: OperatorSpec, cost: WindowCosts, steps: Ints, lengths: Ints, ft: Ints) -> Ints:
+    """Return the cycles of all steps of every nest, and of filling accumulators that rotate.
+
+    Elsewhere the first step that touches an output begins, and the others combine with it.
+    """
+    windows, boxes = lengths[:, None, :] // ft, _boxes(lengths, steps)
+    n_begin = n_steps = steps.prod(axis=1)
+    total = np.zeros_like(n_steps)
+    if spec.combine != "none":
+        rotates = ft[:, -1].prod(axis=1) > 1
+        n_begin = np.where(rotates, 0, steps[:, sorted(spec.output.axes)].prod(axis=1))
+        rows = np.flatnonzero(rotates)
+        total[rows] = cost.fill_cycles_many(spec, partition_elements(spec.output, windows[rows, -1]))
+    for n_each, adds in ((n_begin, False), (n_steps - n_begin, True)):
+        rows = np.flatnonzero(n_each)
+        cycles = cost.step_cycles_many(spec, boxes[rows], windows[rows], np.full(len(rows), adds))
+        total[rows] += n_each[rows] * cycles
+    return total
+
+
+def _epilogues(spec: OperatorSpec, cost: CostModel, windows: Ints, n_slots: Ints) -> Ints:
+    """Return the cycles of epilogues on so many elements of windows (n, axes) of the output, by their runs."""
+    runs = np.minimum(windows[:, list(epilogue_run_axes(spec))].prod(axis=1), n_slots)
+    return cost.epilogue_cycles_many(spec, n_slots, runs)
+
+
+def _ends(spec: OperatorSpec, cost: WindowCosts, windows: Ints, members: Ints, is_whole: Mask | None) -> Ints:
+    """Return the cycles in which accumulators become results: windows (n, axes) of the output, by core."""
+    total = np.zeros(len(windows), np.int64)
+    is_needed = spec.epilogue is not None or spec.acc_dtype != spec.output.dtype
+    rows = np.flatnonzero(is_needed | (members > 1))
+    n_members = members if is_whole is None else np.where(is_whole, 1, members)
+    total[rows] = cost.end_cycles_many(spec, windows[rows], n_members[rows])
+    return total
 
 
 def nest_shift_cycles(steps: Ints, advance_cycles: Ints) -> Ints:

@@ -17,39 +17,43 @@ from t10.chip import ChipSpec
 from t10.core.arrays import Ints
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.legal import PlanRows
-from t10.core.plan import CostedPlan, Cycles, OperatorPlan
+from t10.core.plan import CostedPlan
 from t10.core.space import PartitionSpace
 from t10.cost import CostModel
+from t10.cost.model import least_costs
 from t10.cost.program import CostProgram, cost_program
 from t10.errors import InfeasiblePlanError, T10Error
 from t10.plan.memory.operator_bound import least_bytes
 from t10.plan.options import PlanOptions
 from t10.plan.search import _search
-from t10.plan.search.alignment import Pace, align_pace, require_legal
-from t10.plan.search.alternatives import evaluate_plans
-from t10.plan.search.evaluate import Evaluation, evaluate, padded_lengths
-from t10.plan.search.pareto import front_indices, thinned
+from t10.plan.search.alignment import align_pace, require_legal
+from t10.plan.search.evaluate import evaluate, padded_lengths
+from t10.plan.search.exact import ExactPrices
+from t10.plan.search.listed import (
+    FtRows,
+    PartitionFactors,
+    align,
+    costed,
+    limits_bytes,
+    pareto_front,
+    placed,
+    too_large,
+)
 from t10.plan.search.placement import place
 from t10.plan.search.space import partitions_within, searched_partitions
 from t10.plan.search.task import SearchTask, compute_bound, search_task, shift_table
 from t10.plan.search.temporal import TemporalSpace
 
-FtRows = tuple[AxisSizes, ...]
-PartitionFactors = tuple[AxisSizes, FtRows]
 Found = tuple[PartitionFactors, int, int]
 """A plan on the front: its partition, its cycles, its bytes per core."""
-Counts = tuple[int, int, int, int, int]
-"""F_op, cases, plans priced, plans that had to be placed, sub-tasks."""
+Counts = tuple[int, int, int, int, int, int]
+"""F_op, cases, plans priced, plans that had to be placed, sub-tasks, plans priced after a bound."""
 SearchProgress = Callable[[float], object]
 """Called about ten times per second, in the thread that searches, with the share that is done; may raise to end it."""
 
 UNLIMITED_BYTES = 1 << 62
-MOST_COPIES = 2
-"""Plans are looked at up to this many times the memory there is: about half of what they hold may be in place."""
 MOST_NAMED = 8
 """Paces that an error lists."""
-ROOMY_BYTES = 1 << 23
-"""Memory of a core in which any plan worth looking at fits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,8 @@ class SearchStatistics:
 
     `n_partitions` F_op; `n_plans` combinations of ft rows under them (each row by itself within the constraints);
     `n_cases` pairs of an F_op and padded lengths whose plans were looked at; `n_priced` plans priced exactly;
-    `n_placed` plans whose placement had to be looked for; `n_sub_tasks` different sub-tasks priced.
+    `n_placed` plans whose placement had to be looked for; `n_sub_tasks` different sub-tasks priced, or bounded where
+    prices are slow; `n_exact` plans priced exactly after that.
     """
 
     n_partitions: int
@@ -67,6 +72,7 @@ class SearchStatistics:
     n_priced: int
     n_placed: int
     n_sub_tasks: int
+    n_exact: int
     seconds: float
 
 
@@ -81,6 +87,8 @@ class SearchResult:
 @dataclass(frozen=True, slots=True)
 class _Space:
     """What is searched: F_op rows, under each all ft, the operator's numbers, and its costs.
+
+    `program` has the costs, or lower bounds of them, in a form that is quick.
 
     `ft` (n, operands, axes) are those of a single F_op where a user has fixed some of it; None for all there are.
     """
@@ -97,7 +105,7 @@ class _Space:
     ) -> tuple[list[Found], Counts]:
         """Return the front, least bytes first, and the counts of the search."""
         if self.ft is not None:
-            return self._listed(self.ft), (1, 1, len(self.ft), len(self.ft), len(self.ft))
+            return self._listed(self.ft), (1, 1, len(self.ft), len(self.ft), len(self.ft), 0)
         n_axes = len(self.spec.axes)
         limit_bytes = 0 if is_bytes_only else self.task.capacity_bytes
         table = shift_table(self.cost, limit_bytes, self.task.shift_granule_bytes)
@@ -106,6 +114,7 @@ class _Space:
             self.task,
             self.rows,
             self.program,
+            None if least_costs(self.cost) is self.cost else ExactPrices(self.spec, self.cost).price,
             table,
             compute_bound(self.task, self.rows, self.program.sub_task) if is_bounding else None,
             self._is_placeable,
@@ -206,7 +215,7 @@ def _searched(
             hint="leave ft to the search",
         )
     _check_prices(spec, front, {(cycles, n_bytes) for _, cycles, n_bytes in found})
-    n_partitions, n_cases, n_priced, n_placed, n_sub_tasks = counts
+    n_partitions, n_cases, n_priced, n_placed, n_sub_tasks, n_exact = counts
     statistics = SearchStatistics(
         n_partitions=n_partitions,
         n_plans=int(_search.count(space.task, space.rows)),
@@ -214,6 +223,7 @@ def _searched(
         n_priced=n_priced,
         n_placed=n_placed,
         n_sub_tasks=n_sub_tasks,
+        n_exact=n_exact,
         seconds=time.perf_counter() - start,
     )
     return SearchResult(front, statistics)
@@ -242,75 +252,6 @@ def least_plan(spec: OperatorSpec, chip: ChipSpec, cost: CostModel, options: Pla
         raise InfeasiblePlanError(f"f_op {list(f_op)} has no placement with its ft", operator=spec.name)
     arrays = evaluate(spec, cost, np.array([f_op], np.int64), np.array([ft], np.int64))
     return costed(plan, arrays, 0)
-
-
-def align(
-    spec: OperatorSpec, partitions: tuple[PartitionFactors, ...]
-) -> tuple[tuple[PartitionFactors, Pace], ...]:
-    """Return every partition with its pace; partitions that cannot be aligned are left out."""
-    result: list[tuple[PartitionFactors, Pace]] = []
-    for partition in partitions:
-        try:
-            result.append((partition, align_pace(spec, *partition)))
-        except InfeasiblePlanError:
-            continue
-    return tuple(result)
-
-
-def placed(
-    spec: OperatorSpec, aligned: tuple[tuple[PartitionFactors, Pace], ...]
-) -> tuple[OperatorPlan, ...]:
-    """Return the plans that have a placement."""
-    plans = (place(spec, f_op, ft, pace) for (f_op, ft), pace in aligned)
-    return tuple(plan for plan in plans if plan is not None)
-
-
-def pareto_front(
-    spec: OperatorSpec, plans: tuple[OperatorPlan, ...], cost: CostModel, options: PlanOptions
-) -> tuple[CostedPlan, ...]:
-    """Return the plans that no other beats in cycles and bytes, with their costs, fastest last."""
-    if not plans:
-        return ()
-    priced = evaluate_plans(spec, cost, plans)
-    indices = thinned(front_indices(priced.cycles, priced.active_bytes), priced.cycles, options.max_front)
-    rows: list[int] = indices.tolist()
-    return tuple(costed(plans[row], priced, row) for row in rows)
-
-
-def costed(plan: OperatorPlan, priced: Evaluation, row: int) -> CostedPlan:
-    """Return a plan with row `row` of an evaluation as its price."""
-    cycles = Cycles(
-        compute=int(priced.compute[row]),
-        shift=int(priced.shift[row]),
-        reduce=int(priced.reduce[row]),
-        relayout=int(priced.relayout[row]),
-    )
-    return CostedPlan(plan, cycles, int(priced.weight_bytes[row]), int(priced.active_bytes[row]))
-
-
-def front_that_fits(
-    spec: OperatorSpec,
-    plans: tuple[OperatorPlan, ...],
-    chip: ChipSpec,
-    cost: CostModel,
-    options: PlanOptions,
-) -> tuple[CostedPlan, ...]:
-    """Return the front of plans that are listed, fastest last: those of them that fit, as `search_operator` finds them.
-
-    Of plans equal in cycles and bytes the first counts. Raises `InfeasiblePlanError` where none fits.
-    """
-    priced = evaluate_plans(spec, cost, plans)
-    room, front = room_bytes(chip), front_indices(priced.cycles, priced.active_bytes)
-    needs: list[int] = []
-    for limit in limits_bytes(chip):
-        within = front[priced.active_bytes[front] <= limit]
-        numbers: list[int] = within.tolist()
-        needs = [_need_bytes(spec, plans[i], int(priced.active_bytes[i]), room) for i in numbers]
-        fitting = within[np.array(needs, np.int64) <= room]
-        if len(fitting):
-            rows: list[int] = thinned(fitting, priced.cycles, options.max_front).tolist()
-            return tuple(costed(plans[row], priced, row) for row in rows)
-    raise _too_large(spec, chip, min(needs, default=int(priced.active_bytes[front[0]])))
 
 
 def ft_of_pace(spec: OperatorSpec, f_op: AxisSizes, rp: AxisSizes) -> Ints:
@@ -343,16 +284,6 @@ def no_such_pace(
     )
 
 
-def room_bytes(chip: ChipSpec) -> int:
-    """Return what a core has for what operators hold."""
-    return chip.capacity_bytes - chip.shift_buffer_bytes
-
-
-def limits_bytes(chip: ChipSpec) -> tuple[int, int]:
-    """Return up to how many bytes plans are looked at: first those a model is likely to have room for, then any."""
-    return MOST_COPIES * room_bytes(chip), max(ROOMY_BYTES, chip.sram_bytes)
-
-
 def _rows(spec: OperatorSpec, chip: ChipSpec, options: PlanOptions) -> tuple[Ints, float]:
     """Return every F_op to search and the least padding; under a forced F_op, ft may pad however much."""
     forced = options.forced_for(spec.name)
@@ -383,7 +314,7 @@ def _made(
         ft=ft,
         task=search_task(spec, chip, cost, padding),
         cost=cost,
-        program=cost_program(cost, spec),
+        program=cost_program(least_costs(cost), spec),
     )
 
 
@@ -406,28 +337,13 @@ def _front(
         fitting = [plan for plan, need in zip(found, needs, strict=True) if need <= room]
         if fitting:
             return fitting, counts
-    raise _too_large(space.spec, chip, min(needs, default=_smallest(space)[2]))
+    raise too_large(space.spec, chip, min(needs, default=_smallest(space)[2]))
 
 
 def _least_bytes(spec: OperatorSpec, partition: PartitionFactors) -> int:
     """Return what a partition takes at least in a model; what cannot be placed takes more than there is."""
     aligned = placed(spec, align(spec, (partition,)))
     return least_bytes(spec, aligned[0]) if aligned else UNLIMITED_BYTES
-
-
-def _need_bytes(spec: OperatorSpec, plan: OperatorPlan, n_bytes: int, room: int) -> int:
-    """Return what a plan of `n_bytes`, all operands as copies, takes at least in a model, if these are too many."""
-    return n_bytes if n_bytes <= room else least_bytes(spec, plan)
-
-
-def _too_large(spec: OperatorSpec, chip: ChipSpec, need: int) -> InfeasiblePlanError:
-    """Return the error of an operator of which nothing fits, with what the smallest of its plans needs."""
-    return InfeasiblePlanError(
-        f"needs at least {need} bytes per core, {room_bytes(chip)} are available on {chip.name}",
-        operator=spec.name,
-        location=spec.location or None,
-        hint="use a chip with more cores, a smaller batch, or fp16",
-    )
 
 
 def _smallest(space: _Space) -> Found:

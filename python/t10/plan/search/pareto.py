@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
 from t10.core.arrays import Floats, Ints
 from t10.core.plan import CostedPlan
 
+PRICED_TOGETHER = 8
+"""Candidates that are priced at a time where prices are slow."""
 Front = tuple[CostedPlan, ...]
 """Plans of one operator that no other beats, fastest last."""
 
@@ -19,6 +23,31 @@ def front_indices(cycles: Ints, n_bytes: Ints) -> Ints:
     is_better = np.ones(len(order), np.bool_)
     is_better[1:] = cycles[order][1:] < best[:-1]
     return order[is_better]
+
+
+def fastest(least: Ints, n_bytes: Ints, price: Callable[[Ints], Ints], most: int) -> tuple[Ints, Ints]:
+    """Return (candidates, cycles) of the `most` fastest on the front, fastest first, of which few are priced.
+
+    `least` (n,) bounds the cycles from below; `price` gives those of some candidates.
+    """
+    order = np.argsort(least, kind="stable")
+    rows, cycles = (np.empty(0, np.int64) for _ in range(2))
+    front = np.empty(0, np.int64)
+    for first in range(0, len(order), PRICED_TOGETHER):
+        batch = order[first : first + PRICED_TOGETHER]
+        if (cycles[front] <= least[batch[0]]).sum() >= most:
+            break
+        beaten = [((cycles <= least[i]) & (n_bytes[rows] <= n_bytes[i])).any() for i in batch.tolist()]
+        batch = batch[~np.array(beaten, np.bool_)]
+        if not len(batch):
+            continue
+        rows, cycles = np.concatenate([rows, batch]), np.concatenate([cycles, price(batch)])
+        # Ties keep the first candidate, whatever was priced first.
+        order_of_rows = np.argsort(rows, kind="stable")
+        rows, cycles = rows[order_of_rows], cycles[order_of_rows]
+        front = front_indices(cycles, n_bytes[rows])
+    best = front[::-1][:most]
+    return rows[best], cycles[best]
 
 
 def thinned(indices: Ints, cycles: Ints, most: int) -> Ints:

@@ -123,15 +123,28 @@ void Engine::price_still() {
   const std::vector<std::int32_t> ft(problem_.slots.size() * problem_.n_axes, 1);
   chunk_.resize(kChunk);
   statistics_.n_evaluated += f_op_.size();
-  for (std::size_t i = 0; i < f_op_.size(); ++i) {
+  std::vector<std::size_t> rows(f_op_.size());
+  std::iota(rows.begin(), rows.end(), std::size_t{0});
+  // The fastest first: the front then beats most of the others before they are priced exactly.
+  if (!is_exact())
+    std::stable_sort(rows.begin(), rows.end(),
+                     [&](std::size_t a, std::size_t b) { return still_cycles(a) < still_cycles(b); });
+  for (const std::size_t i : rows) {
     const Still &one = still_[i];
     if (one.n_bytes > problem_.capacity_bytes) continue;
-    const double cycles = settings_.is_bytes_only ? 0.0 : one.fetch + boxes_[one.box] + reductions_[one.reduction];
-    Point point{one.n_bytes, cycles, i, {}};
-    if (!front_.wants(point)) continue;
+    Point point{one.n_bytes, still_cycles(i), i, {}};
+    if (is_bounding() && front_.beats(point.n_bytes, point.cycles, i)) continue;
     point.ft = ft;
-    front_.insert(std::move(point));
+    if (!is_exact())
+      point.cycles = exact_cycles(point, boxes_[one.box], reductions_[one.reduction], one.fetch);
+    if (front_.wants(point)) front_.insert(std::move(point));
   }
+}
+
+// Cycles of an F_op without rotation, or a lower bound of them.
+double Engine::still_cycles(std::size_t f_row) const {
+  const Still &one = still_[f_row];
+  return settings_.is_bytes_only ? 0.0 : one.fetch + boxes_[one.box] + reductions_[one.reduction];
 }
 
 // Returns the F_op, alternating between the fastest and the smallest without rotation.
@@ -140,9 +153,7 @@ std::vector<std::size_t> Engine::order() const {
   std::vector<std::size_t> by_time(n);
   std::iota(by_time.begin(), by_time.end(), std::size_t{0});
   std::vector<std::size_t> by_bytes = by_time;
-  const auto cycles = [&](std::size_t i) {
-    return settings_.is_bytes_only ? 0.0 : still_[i].fetch + boxes_[still_[i].box] + reductions_[still_[i].reduction];
-  };
+  const auto cycles = [&](std::size_t i) { return still_cycles(i); };
   std::sort(by_time.begin(), by_time.end(), [&](std::size_t a, std::size_t b) {
     return cycles(a) != cycles(b) ? cycles(a) < cycles(b) : a < b;
   });
@@ -362,16 +373,47 @@ void Engine::flush() {
   boxes_.indices(leaf_boxes_.data(), leaves_.size(), leaf_answers_.data());
   answer();
   statistics_.n_evaluated += leaves_.size();
-  for (std::size_t i = 0; i < leaves_.size(); ++i) {
+  leaf_order_.resize(leaves_.size());
+  std::iota(leaf_order_.begin(), leaf_order_.end(), std::size_t{0});
+  const auto compute = [&](std::size_t i) { return leaves_[i].n_sub_tasks * boxes_[leaf_answers_[i]]; };
+  for (std::size_t i = 0; i < leaves_.size(); ++i)
+    if (!settings_.is_bytes_only) leaves_[i].cycles += compute(i);
+  // The fastest first: they beat most of the others before those are priced exactly.
+  if (!is_exact())
+    std::stable_sort(leaf_order_.begin(), leaf_order_.end(),
+                     [&](std::size_t a, std::size_t b) { return leaves_[a].cycles < leaves_[b].cycles; });
+  for (const std::size_t i : leaf_order_) {
     const Leaf &leaf = leaves_[i];
-    const double cycles = settings_.is_bytes_only ? 0.0 : leaf.cycles + leaf.n_sub_tasks * boxes_[leaf_answers_[i]];
     const Case &one = chunk_[leaf.number];
-    if (front_.beats(leaf.n_bytes, cycles, one.opened->f_row)) continue;
-    offer({leaf.n_bytes, cycles, one.opened->f_row, ft_of(one, leaf_rows_.data() + leaf.rows)});
+    const std::size_t f_row = one.opened->f_row;
+    if (is_bounding() && front_.beats(leaf.n_bytes, leaf.cycles, f_row)) continue;
+    Point point{leaf.n_bytes, leaf.cycles, f_row, ft_of(one, leaf_rows_.data() + leaf.rows)};
+    if (!is_exact()) {
+      const double rest = reductions_[reduction_of(leaf)];
+      point.cycles = exact_cycles(point, boxes_[leaf_answers_[i]], rest, leaf.cycles - compute(i) - rest);
+    }
+    offer(std::move(point));
   }
   leaves_.clear();
   leaf_rows_.clear();
   leaf_boxes_.clear();
+}
+
+// Returns what a plan takes, of which `moved` are fetches and shifts, or more than would bring it on the front.
+double Engine::exact_cycles(const Point &point, double least_step, double least_rest, double moved) {
+  hooks_.poll(done_);
+  ++statistics_.n_exact;
+  const double most = is_bounding() ? front_.most(point.n_bytes) : std::numeric_limits<double>::infinity();
+  return moved + hooks_.price(point.f_row, point.ft, least_step, least_rest, most - moved);
+}
+
+// Returns under which number the reduction and epilogue of a plan are priced.
+std::uint32_t Engine::reduction_of(const Leaf &leaf) const {
+  const Case &one = chunk_[leaf.number];
+  std::size_t row = 0;
+  for (std::size_t i = 0; i < one.n_movers; ++i)
+    if (one.movers[i] == problem_.output()) row = leaf_rows_[leaf.rows + i];
+  return one.slots[problem_.output()]->answer[row];
 }
 
 void Engine::answer() {

@@ -2,7 +2,8 @@
 //
 // 1. Every F_op without rotation, exactly. 2. F_op by F_op, most promising first, those skipped of which a lower bound
 // of time and memory says that the front beats all their plans. 3. In an F_op, the operands' ft rows one after the
-// other, with such bounds for every choice made. 4. What is left is priced exactly, many plans at a time.
+// other, with such bounds for every choice made. 4. What is left is priced, many plans at a time. Where exact prices are
+// slow, prices are lower bounds up to here, and plans that would enter the front are priced exactly, one at a time.
 
 #pragma once
 
@@ -40,6 +41,11 @@ struct Settings {
 
 struct Hooks {
   std::function<bool(std::size_t f_row, const std::vector<std::int32_t> &ft)> is_placeable;
+  // Cycles of a plan but for fetches and shifts, where the cost functions are only lower bounds of them; else empty.
+  // Gives a lower bound where that is above `most`; a step takes `least_step`, what follows the steps `least_rest`.
+  std::function<double(std::size_t f_row, const std::vector<std::int32_t> &ft, double least_step, double least_rest,
+                       double most)>
+      price;
   std::function<void(double done)> poll;  // called now and then; may throw to end the search
 };
 
@@ -48,7 +54,8 @@ struct Statistics {
   std::size_t n_opened = 0;               // cases, an F_op and padded lengths, whose ft rows were combined
   std::size_t n_evaluated = 0;            // plans priced
   std::size_t n_placements = 0;           // plans whose placement had to be looked for
-  std::size_t n_boxes = 0;                // different sub-tasks priced
+  std::size_t n_boxes = 0;                // different sub-tasks priced, or bounded
+  std::size_t n_exact = 0;                // plans priced exactly after a bound
 };
 
 class Engine {
@@ -119,6 +126,7 @@ class Engine {
   };
 
   void price_still();
+  double still_cycles(std::size_t f_row) const;
   void bound_outputs();
   OutputKey output_key(const Axes &f_op) const;
   void add_cases(const OutputKey &key, std::size_t number, OutputCases &cases) const;
@@ -137,6 +145,10 @@ class Engine {
   bool is_hopeless(const Prefix &prefix, const Rest &rest) const;
   void flush();
   void answer();
+  bool is_exact() const { return !hooks_.price || settings_.is_bytes_only; }
+  bool is_bounding() const { return settings_.is_pruning || is_exact(); }
+  double exact_cycles(const Point &point, double least_step, double least_rest, double moved);
+  std::uint32_t reduction_of(const Leaf &leaf) const;
   void offer(Point point);
   bool is_placeable(const Point &point);
   void tick();
@@ -167,6 +179,7 @@ class Engine {
   std::vector<Case> chunk_;
   std::size_t n_chunk_ = 0;
   std::vector<Leaf> leaves_;
+  std::vector<std::size_t> leaf_order_;
   std::vector<std::uint32_t> leaf_rows_;
   std::vector<std::int32_t> leaf_boxes_;
   std::vector<std::uint32_t> leaf_answers_;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -100,6 +101,12 @@ class Front {
       if (!is_faster(marks_[i], whole(bound.at(marks_[i + 1].n_bytes)), f_row)) return false;
     }
     return false;
+  }
+
+  // Returns the most cycles with which a plan of so many bytes might be on the front.
+  double most(std::int64_t n_bytes) const {
+    const std::size_t i = upper(n_bytes);
+    return i == 0 ? std::numeric_limits<double>::infinity() : points_[i - 1].cycles;
   }
 
   // Whether a plan would be on the front.

@@ -1,0 +1,108 @@
+"""A process that makes calls for this one, which its interpreter's lock leaves a core for.
+
+It is started by a command, not forked, runs nothing of the calling program, and ends with it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from socket import socketpair
+from threading import Event
+from typing import Any
+
+from t10.core.garbage import rare_collections
+
+POLL_SECONDS = 0.1
+PROGRAM = """
+import sys
+descriptor, parent, *sys.path = sys.argv[1:]
+from t10.plan.fronts.helper import serve
+serve(int(descriptor), int(parent))
+"""
+"""What a helper runs; it finds modules where this process does, not where it happens to be."""
+
+
+class HelperFailedError(Exception):
+    """A helper did not return a result: make the call here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Helper:
+    """A process that makes one call at a time."""
+
+    process: subprocess.Popen[bytes]
+    connection: Connection[Any, Any]
+
+    def call(self, function: Callable[..., Any], arguments: Sequence[Any], stop: Event) -> Any:
+        """Return what a function of a module returns; raises `HelperFailedError`, also soon after `stop` is set."""
+        try:
+            self.connection.send((function, tuple(arguments)))
+            while not self.connection.poll(POLL_SECONDS):
+                if stop.is_set():
+                    raise HelperFailedError
+            is_result, result = self.connection.recv()
+        # Whatever cannot be sent or read back, and an end of the process.
+        except Exception as error:
+            raise HelperFailedError from error
+        if not is_result:
+            raise HelperFailedError
+        return result
+
+    def end(self) -> None:
+        """End the process, whatever it does."""
+        self.connection.close()
+        self.process.kill()
+        self.process.wait()
+
+
+def started() -> Helper | None:
+    """Return a new helper, None where this process is no plain Python interpreter or none can be started."""
+    if not Path(sys.executable or "").name.startswith("python"):
+        return None
+    ours, theirs = (Connection(end.detach()) for end in socketpair())
+    paths = [path for path in sys.path if path]
+    command = [sys.executable, "-c", PROGRAM, str(theirs.fileno()), str(os.getpid()), *paths]
+    try:
+        # Its errors are found again where the call is made here.
+        nothing = subprocess.DEVNULL
+        process = subprocess.Popen(
+            command, pass_fds=[theirs.fileno()], stdin=nothing, stdout=nothing, stderr=nothing
+        )
+    except OSError:
+        ours.close()
+        return None
+    finally:
+        theirs.close()
+    return Helper(process, ours)
+
+
+@dataclass(frozen=True, slots=True)
+class _Orphaned:
+    """Says, as an event does, whether the process of this number is no longer the one that started this one."""
+
+    parent: int
+
+    def is_set(self) -> bool:
+        return os.getppid() != self.parent
+
+
+def serve(descriptor: int, parent: int) -> None:
+    """Make the calls that come over a pipe until it is closed; interruptions are left to the `parent`."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    connection, stop = Connection(descriptor), _Orphaned(parent)
+    with rare_collections(), suppress(EOFError, OSError):
+        while not stop.is_set():
+            function, arguments = connection.recv()
+            try:
+                answer = (True, function(*arguments, stop=stop))
+            except Exception:  # it is raised again where the call is made by the one that asked
+                answer = (False, None)
+            connection.send(answer)

@@ -1,0 +1,101 @@
+"""Exact prices of single plans, for a search that goes by lower bounds: asked part by part, as long as it matters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import lcm, prod
+from typing import Literal
+
+from t10.core.chunks import chunk_slots
+from t10.core.costs import box_cycles, end_cycles, window_fill_cycles
+from t10.core.dtypes import size_bytes
+from t10.core.expression import AxisSizes, OperatorSpec
+from t10.core.geometry import partition_shape
+from t10.cost import CostModel
+from t10.plan.search.listed import FtRows
+
+Part = (
+    tuple[Literal["begin", "add"], AxisSizes, tuple[AxisSizes, ...]]
+    | tuple[Literal["fill"], AxisSizes]
+    | tuple[Literal["rest"], AxisSizes, int]
+)
+"""A step over a box of windows; accumulators filled, over windows; reduction and epilogue among so many members."""
+Chunk = tuple[int, int]
+"""So many members, and the elements of each."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExactPrices:
+    """The prices of one operator's plans under a cost model whose answers are slow: nothing is asked twice.
+
+    They equal those of `t10.plan.search.evaluate`.
+    """
+
+    spec: OperatorSpec
+    cost: CostModel
+    known: dict[Part, int] = field(default_factory=dict[Part, int])
+    reductions: dict[Chunk, int] = field(default_factory=dict[Chunk, int])
+
+    def price(self, f_op: AxisSizes, ft: FtRows, least_step: float, least_rest: float, most: float) -> float:
+        """Return the cycles of a plan but for fetches and shifts, or a lower bound of them that is above `most`.
+
+        A step takes at least `least_step`, what follows the steps at least `least_rest`.
+        """
+        total = 0.0
+        unknown: list[tuple[int, float, Part]] = []
+        for n, part in self._parts(f_op, ft):
+            least = least_rest if part[0] == "rest" else 0.0 if part[0] == "fill" else least_step
+            cycles = self.known.get(part)
+            total += n * (least if cycles is None else cycles)
+            if cycles is None:
+                unknown.append((n, least, part))
+        for n, least, part in unknown:
+            if total > most:
+                break
+            cycles = self.known[part] = self._cycles(part)
+            total += n * (cycles - least)
+        return total
+
+    def _parts(self, f_op: AxisSizes, ft: FtRows) -> Iterator[tuple[int, Part]]:
+        """Yield how often a plan does what; what is asked most quickly, or counts most, comes first."""
+        spec = self.spec
+        factors = tuple(zip(*ft, strict=True))
+        steps = tuple(map(max, factors))
+        lengths = [-(-n // f) for n, f in zip(spec.extents, f_op, strict=True)]
+        lengths = [-(-n // of) * of for n, of in zip(lengths, (lcm(*each) for each in factors), strict=True)]
+        windows = [tuple([n // t for n, t in zip(lengths, row, strict=True)]) for row in ft]
+        ring, n_steps = prod(ft[-1]), prod(steps)
+        yield 1, ("rest", windows[-1], prod(f_op[axis] for axis in spec.reduction_axes) // ring)
+        n_begin = n_steps
+        if spec.combine != "none":
+            n_begin = prod(steps[axis] for axis in spec.output.axes) if ring == 1 else 0
+            if ring > 1:
+                yield 1, ("fill", windows[-1])
+        box = tuple([n // each for n, each in zip(lengths, steps, strict=True)])
+        if n_steps > n_begin:
+            yield n_steps - n_begin, ("add", box, tuple(windows))
+        if n_begin:
+            yield n_begin, ("begin", box, tuple(windows))
+
+    def _cycles(self, part: Part) -> int:
+        """Return the cycles of a part, from the cost model."""
+        spec = self.spec
+        if part[0] == "rest":
+            return self._rest(part[1], part[2])
+        if part[0] == "fill":
+            return window_fill_cycles(self.cost, spec, part[1])
+        return box_cycles(self.cost, spec, part[1], part[2], adds=part[0] == "add")
+
+    def _rest(self, windows: AxisSizes, n_members: int) -> int:
+        """Return the cycles of reduction and epilogue over windows of the output that so many cores have sums of."""
+        spec = self.spec
+        n_slots = chunk_slots(prod(partition_shape(spec.output, windows)), n_members)
+        if n_members == 1:
+            is_result = spec.epilogue is None and spec.acc_dtype == spec.output.dtype
+            return 0 if is_result else end_cycles(self.cost, spec, windows, 1, n_slots)
+        chunk = n_members, n_slots
+        if chunk not in self.reductions:
+            n_bytes = n_slots * size_bytes(spec.acc_dtype)
+            self.reductions[chunk] = self.cost.reduce_cycles(spec, n_members, n_bytes, n_slots)
+        return self.reductions[chunk] + end_cycles(self.cost, spec, windows, n_members, n_slots)
