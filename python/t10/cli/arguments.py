@@ -288,17 +288,21 @@ def _add_profile(commands: Commands, common: argparse.ArgumentParser) -> None:
     profile = commands.add_parser(
         "profile",
         parents=[common],
-        help="measure codelets on the instruction-set simulator and fit their costs",
+        help="count, bound and run random sub-tasks, and compare with a linear regression",
     )
     profile.add_argument(
         "models",
         type=Path,
         nargs="*",
         metavar="MODEL",
-        help="whose operators (default: the bundled table's classes)",
+        help="whose operators (default: operators of every kind, type and arrangement, made in code)",
     )
     profile.add_argument(
-        "-o", dest="output", type=Path, metavar="FIT.json", help="where to write the fitted table"
+        "-o",
+        dest="output",
+        type=Path,
+        metavar="FILE",
+        help="write every sub-task with its cycles as .json or .csv, or the fitted communication model",
     )
     profile.add_argument(
         "--exchange",
@@ -308,11 +312,14 @@ def _add_profile(commands: Commands, common: argparse.ArgumentParser) -> None:
     profile.add_argument(
         "--check",
         action="store_true",
-        help="count the cycles of random sub-tasks from their code, run them, and compare, instead of fitting",
+        help="only compare counts and bounds with runs, without the regression; like the plain form, it fails where "
+        "a count differs from its run or a bound is above it",
     )
-    profile.add_argument("--samples", type=int, help="shapes per class (default: 160), or phases per kind")
     profile.add_argument(
-        "--plot", type=Path, metavar="FILE.png", help="draw modelled against measured cycles"
+        "--samples", type=int, help="sub-tasks per compute step (default: 80), or phases per kind"
+    )
+    profile.add_argument(
+        "--plot", type=Path, metavar="FILE.png", help="draw counted and regressed against run cycles"
     )
     profile.add_argument(
         "--chip", default="test-16", help="chip that models are planned for (default: %(default)s)"

@@ -66,7 +66,7 @@ def _compile(arguments: Arguments, chip: ChipSpec, progress: Progress) -> tuple[
     )  # fmt: skip
     if not arguments.program:
         return executable, None
-    # A program is written with what its steps take; a plan alone is priced by fits.
+    # A program is there to check the plan's price against.
     executable = executable.with_measured_steps(progress)
     return executable, lowered(executable)
 

@@ -1,33 +1,30 @@
-"""`t10 profile`: run codelets on random shapes on the instruction-set simulator and fit the linear cost model."""
+"""`t10 profile`: random sub-tasks counted, bounded and run, and what a linear regression would say of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
+import numpy as np
 from rich.table import Table
 
 from t10.chip import load_chip
 from t10.cli.arguments import Arguments
 from t10.cli.terminal import new_table, progress_bar, say, stdout
 from t10.core.atomic import check_writable
-from t10.core.graph import Graph
-from t10.cost.classes import OperatorClass, class_of
-from t10.cost.combine import combine_operator
 from t10.driver import Progress, compile
 from t10.errors import UnsupportedOpError, VerifyError
-from t10.profile.check import Checked, check
+from t10.profile.compute_step import ComputeStep, steps_of
 from t10.profile.exchange import SAMPLES as EXCHANGE_SAMPLES
 from t10.profile.exchange import fit_exchange, write_exchange_fit
-from t10.profile.model import Profile, profile
-from t10.profile.picture import accuracy_picture, kind_of
-from t10.profile.table import classes_of_table, errors_of, write_fits
+from t10.profile.operators import made_steps
+from t10.profile.picture import accuracy_picture
+from t10.profile.step_profile import StepProfile, check_samples_file, errors_of, profiled, write_samples
 
-WORST_SHOWN = 12
-SAMPLES = 160
+SAMPLES = 80
 
 
 def run_profile(arguments: Arguments) -> int:
-    """Measure and fit the classes of the bundled table, or those of models, and print how accurate the fits are.
+    """Count, bound and run random sub-tasks of compute steps; raises `VerifyError` where these contradict each other.
 
     With `--exchange`, the communication model is fitted instead.
     """
@@ -38,57 +35,82 @@ def run_profile(arguments: Arguments) -> int:
         check_picture(arguments.plot)
     if arguments.exchange:
         return _run_exchange(arguments)
-    n_samples = arguments.samples or SAMPLES
-    if arguments.check:
-        return _run_check(arguments, n_samples)
+    check_samples_file(arguments.output)
     with progress_bar(quiet=arguments.quiet) as progress:
-        classes = _classes(arguments, progress)
-        profiles: list[Profile] = []
-        for number, one in enumerate(classes):
-            progress("profile", number, len(classes))
-            found = profile(one, n_samples, arguments.seed)
-            if found is not None:
-                profiles.append(found)
-    if not profiles:
-        raise UnsupportedOpError("no codelet computes any of these operators")
+        profiles, n_steps = _profiles(arguments, progress)
     console = stdout(quiet=arguments.quiet)
-    console.print(_by_kind(profiles))
-    console.print(_worst(profiles))
+    console.print(_by_kind(profiles, has_regression=not arguments.check))
+    if len(profiles) < n_steps:
+        say(console, f"no codelet computes {n_steps - len(profiles)} of {n_steps} steps")
     if arguments.output is not None:
-        write_fits(arguments.output, profiles, arguments.seed, n_samples)
-        say(
-            console,
-            f"wrote {arguments.output}: {len(profiles)} classes (use it with --cost-model {arguments.output})",
-        )
+        write_samples(arguments.output, profiles)
+        say(console, f"wrote {arguments.output}")
     if arguments.plot is not None:
         accuracy_picture(profiles, arguments.plot)
         say(console, f"wrote {arguments.plot}")
-    return 0
-
-
-def _run_check(arguments: Arguments, n_samples: int) -> int:
-    """Compare counted with run cycles; raises `VerifyError` where they differ."""
-    with progress_bar(quiet=arguments.quiet) as progress:
-        classes = _classes(arguments, progress)
-        found: list[Checked] = []
-        for number, one in enumerate(classes):
-            progress("check", number, len(classes))
-            found.append(check(one, n_samples, arguments.seed))
-    title = "Cycles of random sub-tasks, counted from their code and run (modelled: no silicon)"
-    table = new_table("kind", "classes", "run", "branch on data", "counted", "counted = run", title=title)
-    for kind in (*sorted({kind_of(each.one) for each in found}), "all"):
-        members = [each for each in found if kind in (kind_of(each.one), "all")]
-        n_run, n_counted = sum(each.n_run for each in members), sum(each.n_counted for each in members)
-        n_right = n_counted - sum(len(each.wrong) for each in members)
-        numbers = (len(members), n_run, n_run - n_counted, n_counted, n_right)
-        table.add_row(kind, *(f"{number:,}" for number in numbers))
-    stdout(quiet=arguments.quiet).print(table)
-    wrong = tuple(f"{each.one.title}: {text}" for each in found for text in each.wrong)
-    if wrong:
+    faults = tuple(fault for each in profiles for fault in each.faults)
+    if faults:
         raise VerifyError(
-            f"{len(wrong)} sub-tasks do not take what is counted: {wrong[0]}", details=wrong[1:]
+            f"{len(faults)} sub-tasks do not take what is counted, or take less than their bound: {faults[0]}",
+            details=faults[1:],
         )
     return 0
+
+
+def _profiles(arguments: Arguments, progress: Progress) -> tuple[list[StepProfile], int]:
+    """Return what was found out about the steps that codelets compute, and how many steps there are."""
+    steps = _steps(arguments, progress)
+    found: list[StepProfile] = []
+    for number, one in enumerate(steps):
+        progress("profile", number, len(steps))
+        try:
+            found.append(profiled(one, arguments.samples or SAMPLES, arguments.seed))
+        except UnsupportedOpError:
+            continue
+    if not any(each.samples for each in found):
+        raise UnsupportedOpError("no codelet computes any of these operators")
+    return found, len(steps)
+
+
+def _steps(arguments: Arguments, progress: Progress) -> tuple[ComputeStep, ...]:
+    """Return the steps of the models' operators, or of those made in code where there are no models."""
+    if not arguments.models:
+        return made_steps()
+    return steps_of(
+        compile(model, arguments.chip, progress=progress).plan.graph for model in arguments.models
+    )
+
+
+def _by_kind(profiles: Sequence[StepProfile], *, has_regression: bool) -> Table:
+    title = "Random sub-tasks: cycles counted from their code, bounded, and run (modelled: no silicon)"
+    columns = (
+        "kind",
+        "steps",
+        "run",
+        "counted = run",
+        "on data",
+        "in limits",
+        "bound: 10 %",
+        "median",
+        "most",
+    )
+    regression = ("regression: median", "p99") if has_regression else ()
+    table = new_table(*columns, *regression, title=title)
+    for kind in (*sorted({each.one.kind for each in profiles}), "all"):
+        members = [each for each in profiles if kind in (each.one.kind, "all")]
+        samples = [sample for each in members for sample in each.samples]
+        n_data = sum(sample.counted is None for sample in samples)
+        n_right = sum(sample.counted == sample.run for sample in samples)
+        n_limited = sum(s.limits is not None and s.limits[0] <= s.run <= s.limits[1] for s in samples)
+        numbers = [f"{number:,}" for number in (len(members), len(samples), n_right, n_data, n_limited)]
+        well = [sample.bound_ratio for sample in samples if sample.is_placed_well]
+        numbers += [f"{np.quantile(well, q):.2f}" for q in (0.1, 0.5)] if well else [""] * 2
+        numbers.append(f"{max((sample.bound_ratio for sample in samples), default=0):.2f}")
+        if has_regression:
+            errors = errors_of(members)
+            numbers += [f"{np.quantile(errors, q):.0%}" for q in (0.5, 0.99)] if len(errors) else [""] * 2
+        table.add_row(kind, *numbers)
+    return table
 
 
 def _run_exchange(arguments: Arguments) -> int:
@@ -105,44 +127,3 @@ def _run_exchange(arguments: Arguments) -> int:
         write_exchange_fit(arguments.output, found, chip, n_samples, arguments.seed)
         say(console, f"wrote {arguments.output}")
     return 0
-
-
-def _classes(arguments: Arguments, progress: Progress) -> tuple[OperatorClass, ...]:
-    """Return the classes of the models' operators, or of the bundled table where there are no models."""
-    if not arguments.models:
-        return classes_of_table()
-    found: dict[str, OperatorClass] = {}
-    for model in arguments.models:
-        graph = compile(model, arguments.chip, progress=progress).plan.graph
-        found |= {one.key: one for one in classes_of(graph)}
-    return tuple(found[key] for key in sorted(found))
-
-
-def classes_of(graph: Graph) -> Iterable[OperatorClass]:
-    """Yield the classes of all operators of a graph, and those of combining their partial sums."""
-    for spec in graph.operators:
-        yield class_of(spec, "sub_task")
-        if spec.combine != "none":
-            yield class_of(combine_operator(spec.acc_dtype, spec.combine), "combine")
-        if spec.epilogue is not None:
-            yield class_of(spec, "epilogue")
-
-
-def _by_kind(profiles: list[Profile]) -> Table:
-    title = "Errors on held-back shapes (fitted model against the instruction-set simulator)"
-    table = new_table("kind", "classes", "shapes", "median", "p99", title=title)
-    kinds = sorted({kind_of(one.one) for one in profiles})
-    for kind in (*kinds, "all"):
-        members = [one for one in profiles if kind in (kind_of(one.one), "all")]
-        errors = errors_of(members)
-        table.add_row(kind, str(len(members)), str(errors.n), f"{errors.median:.2%}", f"{errors.p99:.2%}")
-    return table
-
-
-def _worst(profiles: list[Profile]) -> Table:
-    title = f"Classes with the largest median error ({WORST_SHOWN} of {len(profiles)})"
-    table = new_table("class", "median", "p99", title=title)
-    for one in sorted(profiles, key=lambda p: -errors_of([p]).median)[:WORST_SHOWN]:
-        errors = errors_of([one])
-        table.add_row(one.one.title, f"{errors.median:.2%}", f"{errors.p99:.2%}")
-    return table

@@ -69,6 +69,9 @@ def _executed(
     by_kind = {kind: sum(getattr(op.cycles, kind) for op in result.operators) for kind in KINDS}
     time = milliseconds_text(result.cycles / executable.chip.clock_hz * 1000)
     say(console, f"{result.cycles:,} cycles, {time} (modelled, {source}): {cycles_line(by_kind)}")
+    if isinstance(result, DeviceResult):
+        planned = executable.report().total_cycles
+        say(console, f"planned: {planned:,} cycles ({result.cycles / max(planned, 1) - 1:+.2%})")
     if arguments.trace is not None:
         trace = simulated_trace(executable.plan, executable.chip, result.timeline)
         if isinstance(result, DeviceResult):

@@ -1,1 +1,1 @@
-"""Costs measured: codelets run on the instruction-set simulator, and linear models fitted to what that takes."""
+"""Costs checked: random sub-tasks counted and run, exchanges fitted and simulated, statements of plans timed."""

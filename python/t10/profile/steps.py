@@ -1,35 +1,33 @@
 """The statements of a plan, timed: what is emitted for them, where it lies, on the simulators that execute it.
 
 Every different compute set runs once on the instruction-set simulator, every different exchange once on that of the
-exchange; so a plan pays for what its placement did not grant.
+exchange. A check of prices: what placement did not grant shows here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from t10.chip import ChipSpec
 from t10.codelets.count import cycles_of
-from t10.core.arrays import Ints
 from t10.core.device import Copy, Exchange, Execute, Step
 from t10.core.schedule import ModulePlan
-from t10.core.tile import WIDE_BYTES, TileRange
+from t10.core.tile import TileRange
+from t10.core.vertex_nest import Lie, different_offsets, tasks
 from t10.emit.builder import Job
 from t10.emit.link import Parts, buffer_of
-from t10.emit.vertices import Lie, Work, tasks
 from t10.sim.device.phase import ExchangeModel, pattern_time
 
 Progress = Callable[[str, int, int], None]
-MOST_OFFSETS = 8
 
 
 def timed(
     parts: Parts, plan: ModulePlan, chip: ChipSpec, progress: Progress | None = None
-) -> tuple[Parts, dict[str, tuple[int, ...]]]:
-    """Return the parts with the cycles of every job and copy, and by operator those of every statement of its body.
+) -> dict[str, tuple[int, ...]]:
+    """Return by operator the cycles of every statement of its body.
 
     Launches are included. A job that does not fit one tile side by side keeps its modelled cycles.
     """
@@ -37,26 +35,25 @@ def timed(
     places = {b.name: TileRange(memory.base + b.address_bytes, b.size_bytes, memory) for b in plan.buffers}
     clock = _Clock(parts, chip, {name: places[buffer_of(name)] for name in parts.builder.variables})
     builder = parts.builder
-    jobs: dict[str, Job] = {}
+    jobs: dict[str, int] = {}
     for number, (name, job) in enumerate(builder.jobs.items()):
         if progress:
             progress("measure", number, len(builder.jobs))
-        jobs[name] = replace(job, cycles=clock.job(job))
-    copies = {name: replace(copy, cycles=clock.copy(copy)) for name, copy in builder.copies.items()}
+        jobs[name] = clock.job(job)
+    copies = {name: clock.copy(copy) for name, copy in builder.copies.items()}
 
     def cycles(step: Step) -> int:
         match step:
             case Execute(name):
-                return jobs[name].cycles
+                return jobs[name]
             case Exchange(name):
-                return copies[name].cycles
+                return copies[name]
             case _:
                 return sum(cycles(each) for each in step.body) * step.count
 
-    by_operator = {
+    return {
         each.operator: tuple(sum(map(cycles, steps)) for steps in each.statements) for each in parts.operators
     }
-    return replace(parts, builder=replace(builder, jobs=jobs, copies=copies)), by_operator
 
 
 @dataclass(slots=True)
@@ -78,7 +75,7 @@ class _Clock:
             found = [
                 cycles_of(task, tuple(offsets))
                 for chosen, task in tasks(nest, work, lie)
-                for offsets in _offsets(work, chosen)
+                for offsets in different_offsets(work, chosen)
             ]
             known = [each for each in found if each is not None]
             self._jobs[key] = (
@@ -106,9 +103,3 @@ class _Clock:
                 is_neighbour=copy.kind == "shift",
             ).cycles
         return self._copies[key]
-
-
-def _offsets(work: Work, chosen: Ints) -> list[list[int]]:
-    """Return the different offsets at which operands begin on some tiles, as far as code asks for them."""
-    different = np.unique(work.offsets[chosen] % WIDE_BYTES, axis=0)
-    return different[:MOST_OFFSETS].tolist()
