@@ -58,12 +58,9 @@ def lowered(executable: Executable) -> Lowered:
 def lowered_parts(executable: Executable) -> Parts:
     """Return the parts of the program of a model that was planned by itself, or is of a folder; raises as `lowered`."""
     from t10.passes.pipeline import device_parts
-    from t10.profile.steps import timed
 
-    plan, chip = executable.plan, executable.chip
     with users_codelets(executable):
-        parts = device_parts(plan, chip, executable.costs())
-        return timed(parts, plan, chip)[0] if executable.measured else parts
+        return device_parts(executable.plan, executable.chip, executable.costs())
 
 
 def users_codelets(executable: Executable) -> AbstractContextManager[None]:

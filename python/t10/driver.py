@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,8 +30,6 @@ from t10.core.graph import TensorValue
 from t10.core.orders import stored_weights
 from t10.core.schedule import ModulePlan
 from t10.cost import CostModel, registry
-from t10.cost.ipu import IpuCostModel
-from t10.cost.measured import MeasuredCostModel, recosted
 from t10.errors import InputError
 from t10.report import Report, build_report, write_report
 
@@ -84,9 +82,15 @@ class Executable:
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     planner_seconds: Mapping[str, float] = field(default_factory=dict[str, float])
     measured: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
-    """Cycles of every statement as the device simulator times it, by operator; see `with_measured_steps`."""
+    """Cycles of every statement as the device simulator times it, by operator, beside those of `plan`, which are its
+    price; see `with_measured_steps`."""
     parts: Parts | None = field(default=None, repr=False)
     """The plan, lowered, where the model was planned beside its program; see `t10.backend.lowered`."""
+
+    @property
+    def timed_cycles(self) -> int | None:
+        """Return what the emitted program takes on the device simulator, None where its statements were not timed."""
+        return sum(map(sum, self.measured.values())) if self.measured else None
 
     @property
     def inputs(self) -> tuple[TensorValue, ...]:
@@ -130,39 +134,34 @@ class Executable:
             source=self.source,
             cost_model=self.cost_model,
             planner_seconds=self.planner_seconds,
+            timed_cycles=self.timed_cycles,
         )
 
     def costs(self) -> CostModel:
         """Return the cost model that the model was planned under; raises `InputError` where its file is not there."""
         try:
             with registry.using_cost_files(_cost_files(self.codelets)):
-                base = registry.cost_model(self.cost_file or self.cost_model, self.chip)
+                return registry.cost_model(self.cost_file or self.cost_model, self.chip)
         except InputError as error:
             raise InputError(
                 f"the model was planned under cost model {self.cost_model}: {error.message}",
                 hint=error.hint or "go where its file is, or compile again under another one (--cost-model)",
             ) from None
-        return (
-            cast("CostModel", MeasuredCostModel(cast("IpuCostModel", base), self.measured))
-            if self.measured
-            else base
-        )
 
     def with_measured_steps(self, progress: Progress | None = None) -> Executable:
         """Return the executable with its statements timed as they run on the device simulator, where they lie.
 
-        The plan stays; its cycles, and those the plan simulator counts, are then those of the code that is emitted. A
-        model that was planned under other costs than fits to that simulator stays as it is. Raises what
-        `backend.lowered` raises.
+        The plan and its price stay: what is timed is a check of the price. A model that was planned under other costs
+        than fits to that simulator stays as it is. Raises what `backend.lowered` raises.
         """
         from t10.backend import lowered_parts, users_codelets
         from t10.profile.steps import timed
 
-        if not getattr(self.costs(), "is_fitted", False):
+        if not getattr(self.costs(), "is_counted", False):
             return self
         with users_codelets(self):
-            parts, measured = timed(self.parts or lowered_parts(self), self.plan, self.chip, progress)
-        return replace(self, measured=measured, plan=recosted(self.plan, measured), parts=parts)
+            parts = self.parts or lowered_parts(self)
+            return replace(self, measured=timed(parts, self.plan, self.chip, progress), parts=parts)
 
     def save(self, folder: str | Path) -> None:
         """Write the executable to a folder; the folder that was written there before is replaced as a whole.

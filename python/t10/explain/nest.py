@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from math import prod
 
 from t10.core import geometry
+from t10.core.costs import rotates_output, step_cycles
 from t10.core.expression import OperatorSpec
 from t10.core.plan import OperatorPlan, PhaseTerm, final_positions
 from t10.cost import CostModel
@@ -67,7 +68,7 @@ def _loops(
     if number == len(plan.loop_order):
         box = plan.box
         names = ", ".join(f"{axis.name} {size}" for axis, size in zip(spec.axes, box, strict=True))
-        return [(depth, f"compute {names}", _cycles(cost.sub_task_cycles(spec, box)))]
+        return [(depth, f"compute {names}", _cycles(_step_cycles(spec, plan, cost)))]
     axis = plan.loop_order[number]
     name, steps = spec.axes[axis].name, plan.steps[axis]
     back = ", then back" if number else ""
@@ -81,6 +82,12 @@ def _loops(
         *_loops(spec, plan, cost, number + 1, depth + 1),
         (depth + 1, shift, _cycles(cost.shift_cycles(n_bytes))),
     ]
+
+
+def _step_cycles(spec: OperatorSpec, plan: OperatorPlan, cost: CostModel) -> int:
+    """Return the cycles of a step as most of them are: that combines with what is there, if any does."""
+    is_repeated = rotates_output(spec, plan) or any(plan.steps[axis] > 1 for axis in spec.reduction_axes)
+    return step_cycles(cost, spec, plan, adds=spec.combine != "none" and is_repeated)
 
 
 def _after(

@@ -25,8 +25,12 @@ def build_report(
     source: str = "",
     cost_model: str = DEFAULT_COST_MODEL,
     planner_seconds: Mapping[str, float] | None = None,
+    timed_cycles: int | None = None,
 ) -> records.Report:
-    """Return the report of a planned model; `source` names the model's file, `planner_seconds` are by stage."""
+    """Return the report of a planned model; `source` names the model's file, `planner_seconds` are by stage.
+
+    `timed_cycles` are what its program takes on the device simulator, where that was found out.
+    """
     total = total_cycles(plan)
     peaks = step_peaks(plan)
     idle_by_weight = {b.name: b.size_bytes for b in plan.buffers if b.name.startswith("idle:")}
@@ -52,6 +56,7 @@ def build_report(
         cost_model=cost_model,
         optimality=_optimality(plan.optimality),
         total_cycles=total.total,
+        timed_cycles=timed_cycles,
         total_milliseconds=milliseconds(total.total, chip.clock_hz),
         cycles=cycles_record(total),
         peak_bytes=plan.peak_bytes,
@@ -94,6 +99,7 @@ def _optimality(found: Optimality | None) -> records.OptimalityReport | None:
         literal_cycles=found.literal_cycles,
         aware_cycles=found.aware_cycles,
         n_choices=found.n_choices,
+        n_states=found.n_states,
     )
 
 

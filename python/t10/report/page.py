@@ -115,7 +115,7 @@ def _optimality(report: Report) -> str:
     """Return how good the plan is known to be, where that was computed."""
     if report.optimality is None:
         return ""
-    return f'<p class="note">Plan: {escape(optimality_text(report.optimality, report.total_cycles))}.</p>'
+    return f'<p class="note">Plan: {escape(optimality_text(report))}.</p>'
 
 
 def _facts(report: Report) -> str:

@@ -73,6 +73,9 @@ class OptimalityReport(Record):
         int,
         Field(ge=1, description="how often the whole model was chosen until it fitted beside its program"),
     ] = 1
+    n_states: Annotated[
+        Size, Field(description="plans and layouts of all operators that the bound ranges over")
+    ] = 0
 
 
 class Report(Record):
@@ -92,6 +95,10 @@ class Report(Record):
         Field(description="how good the plan is known to be, where that was computed"),
     ] = None
     total_cycles: Annotated[Size, Field(description="modelled")]
+    timed_cycles: Annotated[
+        Size | None,
+        Field(description="what the emitted program takes on the device simulator: a check of total_cycles"),
+    ] = None
     total_milliseconds: Annotated[float, Field(description="modelled")]
     cycles: Annotated[CyclesRecord, Field(description="modelled, by kind")]
     peak_bytes: Annotated[

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from t10.report.records import OperatorReport, OptimalityReport, Report
+    from t10.report.records import OperatorReport, Report
 
 PLAIN_WIDTH = 120
 KINDS = ("compute", "shift", "reduce", "relayout", "setup")
@@ -45,9 +45,14 @@ def summary(report: Report) -> RenderableType:
         "time",
         f"{milliseconds_text(report.total_milliseconds)}, {report.total_cycles:,} cycles {modelled(report)}",
     )
+    if report.timed_cycles is not None:
+        more = report.timed_cycles / max(report.total_cycles, 1) - 1
+        table.add_row(
+            "timed", f"{report.timed_cycles:,} cycles as emitted, on the device simulator ({more:+.2%})"
+        )
     table.add_row("", breakdown(report))
     if report.optimality is not None:
-        table.add_row("plan", optimality_text(report.optimality, report.total_cycles))
+        table.add_row("plan", optimality_text(report))
     share = report.peak_bytes / report.capacity_bytes if report.capacity_bytes else 0.0
     where = f", in {escape(report.peak_operator)}" if report.peak_operator else ""
     table.add_row(
@@ -104,18 +109,21 @@ def operator_table(operators: Sequence[OperatorReport], title: str = "") -> Tabl
     return table
 
 
-def optimality_text(known: OptimalityReport, total_cycles: int) -> str:
-    """Return how good a plan of `total_cycles` is known to be, as one sentence.
-
-    Bounds hold for the prices that were searched with: where steps were measured after that, it says so.
-    """
+def optimality_text(report: Report) -> str:
+    """Return how good a plan is known to be, as one sentence."""
+    known = report.optimality
+    assert known is not None
     if known.method == "greedy":
         text = "chosen by Algorithm 1"
     elif known.gap is None:
         text = "chosen together, without a bound"
     else:
         near = f"within {known.gap:.3%} of the optimum" if known.gap >= SMALLEST_GAP else "optimal"
-        text = f"{near}: no choice takes fewer than {known.bound_cycles:,} cycles"
+        n_operators = len(report.operators)
+        text = (
+            f"{near} over {known.n_states:,} states of {n_operators:,} operators: "
+            f"no choice takes fewer than {known.bound_cycles:,} cycles"
+        )
     others = [
         f"{reading} {cycles / max(known.cycles, 1) - 1:+.2%}"
         for reading, cycles in (("literal", known.literal_cycles), ("aware", known.aware_cycles))
@@ -124,10 +132,7 @@ def optimality_text(known: OptimalityReport, total_cycles: int) -> str:
     text = f"{text}; Algorithm 1: {', '.join(others)}" if others else text
     if known.n_choices > 1:
         text = f"{text}; chosen {known.n_choices} times until there was room for the program"
-    if known.cycles == total_cycles:
-        return text
-    before = f"which had the plan at {known.cycles:,} cycles before its steps were measured"
-    return f"{text}; all this by fitted costs, {before}"
+    return text
 
 
 def modelled(report: Report) -> str:
