@@ -43,7 +43,7 @@ from t10.reference import compare, default_tolerance, run_onnx_runtime, split_re
 from t10.sim.device import run_device  # noqa: E402 - needs the path above
 
 BUNDLED = ROOT / "examples" / "models"
-MOST_RATIO = 1.10
+MOST_RATIO = 1.02
 COLUMNS = (
     "model                     chip      tiles   ISS cycles plan cycles  ratio compute      error  tolerance"
     "  equal"
@@ -93,7 +93,7 @@ def _row(name: str, path: Path, chip_name: str, *, is_host: bool) -> bool:
     """Print what one model does on one chip; return whether numbers and cycles are as they should be."""
     begin = time.perf_counter()
     chip = load_chip(chip_name)
-    executable = compile(path, chip, program=True).with_measured_steps()
+    executable = compile(path, chip, program=True)
     made = lowered(executable)
     compiled = time.perf_counter()
     given = path.with_suffix(".npz")
