@@ -12,7 +12,7 @@
 // COMPILE: model {{.*}}(1 operators)
 // COMPILE: chip {{.*}}test-4: 4 cores
 // COMPILE: cycles (modelled, ipu)
-// COMPILE: plan {{ *}}optimal: no choice takes fewer than
+// COMPILE: plan {{ *}}optimal over {{[0-9]+}} states of 1 operators: no choice takes fewer than
 // COMPILE: wrote {{.*}}: module.mlir, plan.json, report.json, weights.npz
 
 // PLAN: "format": "t10-plan"

@@ -14,7 +14,7 @@
 // A function of the user's prices compute steps; what is lowered carries it.
 // FILE: t10.cost_model = "{{.*}}slow_products.py"
 // FILE: cycles = 1000000 : i64, kind = "sub_task"
-// UNKNOWN: error: unknown cost model 'fast' (expected one of ipu, t10-paper, or FILE.py, or FILE.py:FUNCTION, or FIT.json)
+// UNKNOWN: error: unknown cost model 'fast' (expected one of ipu, t10-paper, or FILE.py, or FILE.py:FUNCTION)
 // NONE: error: cost model file {{.*}}.none.py does not exist
 func.func @main(%a: tensor<2x6xf32>, %b: tensor<6x3xf32>) -> tensor<2x3xf32> {
   %zero = arith.constant 0.0 : f32

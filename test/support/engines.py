@@ -31,7 +31,7 @@ def on_simulators(model: Any, inputs: Arrays, folder: Path, chip: str = "test-16
     """Return the outputs of the plan simulator and of the instruction-set simulator."""
     path = folder / "model.onnx"
     path.write_bytes(model.SerializeToString())
-    executable = t10.compile(path, chip)
+    executable = t10.compile(path, chip, program=True)
     return {"plan": executable.run(inputs), "iss": dict(run_on_tiles(executable, inputs).outputs)}
 
 

@@ -9,7 +9,7 @@ from t10.core.space import PartitionSpace
 from t10.cost import CostModel
 from t10.plan.fronts.stages import partitions_or_space, placed_plans
 from t10.plan.options import PlanOptions
-from t10.plan.search.operator import front_that_fits
+from t10.plan.search.listed import front_that_fits
 
 UNLIMITED = 1 << 60
 

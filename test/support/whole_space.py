@@ -12,7 +12,7 @@ from t10.errors import InfeasiblePlanError
 from t10.plan.options import PlanOptions
 from t10.plan.search.alignment import align_pace
 from t10.plan.search.evaluate import evaluate
-from t10.plan.search.operator import PartitionFactors
+from t10.plan.search.listed import PartitionFactors
 from t10.plan.search.placement import place
 from t10.plan.search.space import searched_partitions
 from t10.plan.search.temporal import TemporalSpace

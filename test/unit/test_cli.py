@@ -292,22 +292,30 @@ def test_how_good_the_plan_is_stands_in_summary_page_and_files(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, out = models.mlp(tmp_path / "mlp.onnx"), tmp_path / "out"
-    # Steps of a program are measured after the search: what it has proved is told with the prices it is proved for.
     code, text, _ = run(capsys, "compile", path, "-o", out, "--chip", "test-4")
     assert code == 0
     report = read_report(out / "report.json")
     assert report.optimality is not None
     assert "no choice takes fewer" in text
-    is_measured = report.optimality.cycles != report.total_cycles
-    assert is_measured
-    assert "by fitted costs" in " ".join(text.replace("│", " ").split())
+    assert f"over {report.optimality.n_states} states of 2 operators" in " ".join(
+        text.replace("│", " ").split()
+    )
+    # One figure everywhere, of which the proof speaks; beside it what the program takes on the device simulator.
+    assert report.optimality.cycles == report.total_cycles
     assert report.total_cycles == sum(op.active.cycles.total for op in Executable.load(out).plan.operators)
-    # Without a program the plan stays priced as it was searched, and the proof is of its own cycles.
+    assert f"{report.total_cycles:,} cycles (modelled" in text
+    assert f"{report.timed_cycles:,} cycles as emitted" in text
+    code, ran, _ = run(capsys, "run", out, "--engine", "plan")
+    assert (code, f"{report.total_cycles:,} cycles, " in ran) == (0, True)
+    code, ran, _ = run(capsys, "run", out, "--engine", "iss")
+    assert (code, f"{report.timed_cycles:,} cycles, " in ran) == (0, True)
+    assert f"planned: {report.total_cycles:,} cycles" in ran
     code, text, _ = run(capsys, "compile", path, "-o", out, "--chip", "test-4", "--no-program")
     assert code == 0
     assert "no choice takes fewer" in text
-    assert "by fitted costs" not in text
-    known = read_report(out / "report.json").optimality
+    alone = read_report(out / "report.json")
+    assert (alone.total_cycles, alone.timed_cycles) == (report.total_cycles, None)
+    known = alone.optimality
     assert known is not None
     assert (
         known.bound_cycles

@@ -246,10 +246,3 @@ def test_the_name_of_a_file_alone_runs_nothing() -> None:
     assert not ran()
     cost_model(file, CHIP)
     assert ran()
-
-
-def test_a_table_is_data_and_checked_against_its_digest() -> None:
-    Path("fit.json").write_text("{}", encoding="utf-8")
-    assert stated("fit.json", None) == "fit.json"
-    with pytest.raises(InputError, match=r"fit\.json is not the one .*: sha256:.*, expected sha256:0"):
-        stated("fit.json", "sha256:0")

@@ -15,14 +15,19 @@ import pytest
 import yaml
 from support.codelet_runs import run_task
 from support.cpp_reference_runs import check_cpp_references
+from support.specs import elementwise
 
+from t10.chip import load_chip
 from t10.codelets.compile import compile_task, using_families
+from t10.codelets.count import cycles_of
 from t10.codelets.user import cost_files, load_families
 from t10.codelets.user.arithmetic import evaluated
 from t10.codelets.user.pattern import matches, parse_body
 from t10.core.codelet import Compiled, Pointer
 from t10.core.scalar import ScalarFunction, ScalarOp
 from t10.core.task import Task, TaskOperand
+from t10.cost.ipu import IpuCostModel
+from t10.cost.work import sub_task
 from t10.emit.poplar.codelets_text import SIMULATOR, assembly_text, codelets_text
 from t10.errors import InputError
 from t10.isa.assembler import assemble
@@ -95,6 +100,23 @@ def test_the_assembly_of_a_user_computes_a_task(n: int) -> None:
     compiled = compiled_by_example(task)
     assert compiled.codelet.name.startswith("User_VectorAddFloat")
     run_task(task, compiled).check()
+
+
+def test_steps_are_priced_by_the_codelet_that_is_used():
+    """Prices, bounds and what is kept for later are of one codelet, and of the bundled ones again without it."""
+    spec = elementwise((4096,), dtype="f32")
+    boxes = np.array([[n] for n in (1, 7, 100, 1001)])
+    model = IpuCostModel(load_chip("ipu-mk2"))
+    bundled, fingerprint = model.sub_task_cycles_many(spec, boxes), model.fingerprint()
+    with using_families(load_families([EXAMPLES])):
+        own = model.sub_task_cycles_many(spec, boxes)
+        counted = [cycles_of(sub_task(spec, (n,))) for (n,) in boxes.tolist()]
+        assert (own - load_chip("ipu-mk2").launch_cycles).tolist() == counted
+        assert (own != bundled).any()
+        assert (model.least.sub_task_cycles_many(spec, boxes) <= own).all()
+        assert model.fingerprint() != fingerprint
+    assert model.sub_task_cycles_many(spec, boxes).tolist() == bundled.tolist()
+    assert model.fingerprint() == fingerprint
 
 
 @pytest.mark.parametrize(("n_rows", "n_columns"), [(2, 4), (3, 28), (17, 100)])

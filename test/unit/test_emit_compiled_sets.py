@@ -8,8 +8,9 @@ from t10.core.device import Reference
 from t10.core.scalar import identity
 from t10.core.task import TaskOperand
 from t10.core.tile import IPU_MEMORY, TileRange
+from t10.core.vertex_nest import Lie, VertexNest, Work
 from t10.emit.compiled_sets import CompiledSets, named
-from t10.emit.vertices import Lie, VertexNest, Work, vertices
+from t10.emit.vertices import vertices
 
 WORK = Work(
     np.arange(2),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from math import factorial
 from multiprocessing import get_context
@@ -9,8 +10,10 @@ from threading import Event, Lock, get_ident
 from typing import Any
 
 import pytest
+from support import calls
 
 from t10.plan.fronts import parallel_map as module
+from t10.plan.fronts.helper import Helper, started
 from t10.plan.fronts.parallel_map import CallError, CancelledCall, Work, parallel_map, usable_cores
 
 
@@ -158,3 +161,60 @@ def test_calls_that_the_executor_gives_up_are_errors() -> None:
 
 def test_there_is_a_core() -> None:
     assert usable_cores() >= 1
+
+
+@pytest.fixture
+def helpers_at_once(two_cores: None, monkeypatch: pytest.MonkeyPatch) -> list[Helper]:
+    """Let helpers start with the first call; the list has those that did."""
+    found: list[Helper] = []
+
+    def start() -> Helper | None:
+        helper = started()
+        assert helper is not None
+        found.append(helper)
+        return helper
+
+    monkeypatch.setattr(module, "SHORT_SECONDS", 0.0)
+    monkeypatch.setattr(module, "started", start)
+    return found
+
+
+def portable(function: Any, arguments: list[int]) -> Work[Any]:
+    return Work(function, [(argument,) for argument in arguments], [1.0] * len(arguments), is_portable=True)
+
+
+def test_calls_that_take_a_while_are_made_by_another_process_too(helpers_at_once: list[Helper]) -> None:
+    found = [process for _, process in results(portable(calls.process_of, list(range(60))))]
+    (helper,) = helpers_at_once
+    assert set(found) == {os.getpid(), helper.process.pid}
+    assert helper.process.poll() is not None
+
+
+def test_short_calls_and_those_bound_to_this_process_get_no_helper(
+    two_cores: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "started", lambda: pytest.fail("a helper was started"))
+    assert {p for _, p in results(portable(calls.process_of, [0, 1, 2]))} == {os.getpid()}
+    monkeypatch.setattr(module, "SHORT_SECONDS", 0.0)
+    assert {p for _, p in results(work(calls.process_of, 5))} == {os.getpid()}
+
+
+def test_what_a_helper_leaves_undone_is_done_here(helpers_at_once: list[Helper]) -> None:
+    home = os.getpid()
+    assert results(portable(calls.dies_elsewhere, [home] * 40)) == [(i, home) for i in range(40)]
+    assert len(helpers_at_once) == 1
+
+
+def test_an_error_in_a_helper_is_the_error_of_the_call(helpers_at_once: list[Helper]) -> None:
+    with pytest.raises(CallError) as caught:
+        results(portable(calls.fails, list(range(4))))
+    assert repr(caught.value.__cause__) == "ValueError('call 0')"
+
+
+def test_an_interruption_leaves_no_helper_behind(helpers_at_once: list[Helper]) -> None:
+    def done(number: int, result: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        parallel_map(portable(calls.sleeps, [0, 1, 2, 3]), done)
+    assert all(helper.process.poll() is not None for helper in helpers_at_once)

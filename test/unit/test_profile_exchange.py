@@ -15,6 +15,7 @@ from t10.core.loads import UNITS, core_loads, phase_loads
 from t10.cost.exchange import ExchangeCosts, exchange_costs
 from t10.profile.collective import collectives
 from t10.profile.exchange import Timed, fit_exchange, timed, write_exchange_fit
+from t10.profile.fit import fit, nonnegative_least_squares
 from t10.profile.random_phases import MAKERS, random_phases
 
 CHIP = load_chip("test-64")
@@ -83,3 +84,20 @@ def test_the_command_prints_errors_and_writes_what_the_cost_model_reads(
     written = json.loads(out.read_text())
     assert (written["chip"], written["samples"]) == ("test-16", 4)
     assert set(written) >= {each.name for each in fields(ExchangeCosts)}
+
+
+def test_least_squares_find_what_made_the_data_and_never_a_negative() -> None:
+    rng = np.random.default_rng(0)
+    table = rng.random((40, 4))
+    truth = np.array([2.0, 0.0, 0.5, 3.0])
+    np.testing.assert_allclose(nonnegative_least_squares(table, table @ truth), truth, atol=1e-9)
+    against = nonnegative_least_squares(table, table @ np.array([1.0, -1.0, 1.0, 1.0]))
+    assert (against >= 0).all()
+    assert against[1] == 0
+
+
+def test_what_a_model_cannot_tell_apart_it_does_not_price_at_the_cheaper() -> None:
+    # One feature, 1 and 4 cycles for the same box: least squares of relative errors would say 1.18.
+    one = np.ones(40)
+    cycles = np.where(np.arange(40) % 2, 1.0, 4.0)
+    assert 1.5 < fit({"one": one}, cycles)["one"] < 2.5

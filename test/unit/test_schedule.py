@@ -154,7 +154,7 @@ def test_elementwise_chain_stays_where_it_is() -> None:
 
 def test_tight_memory_spreads_weights_and_sets_them_up() -> None:
     """At first weights that rotate where they rest are enough; with a little less memory they are not."""
-    layers = specs.mlp_graph(128, (256,) * 9)
+    layers = specs.mlp_graph(512, (128,) * 6)
     roomy = tight = plan_module(layers, CHIP)
     assert n_setups(roomy) == 0
     while n_setups(tight) == 0:

@@ -27,7 +27,10 @@ from t10.plan.search.task import compute_bound, search_task
 Ints = NDArray[np.int64]
 CHIP = load_chip("test-16")
 COST = IpuCostModel(CHIP)
+OTHER_CORE = {"n_workers": 4}
+"""What makes a chip's core one that nothing is counted of: closed forms are quick enough to price whole spaces."""
 N_RANDOM = 300
+N_COUNTED = 24
 N_ROW_BY_ROW = 60
 
 
@@ -39,11 +42,11 @@ def found_front(
     return [((p.plan.f_op, p.plan.ft), p.cycles.total, p.active_bytes) for p in result.front]
 
 
-def random_case(seed: int) -> tuple[OperatorSpec, ChipSpec, PlanOptions]:
+def random_case(seed: int, largest: int = 400) -> tuple[OperatorSpec, ChipSpec, PlanOptions]:
     """Return a random operator, a small chip (with little memory at times), and options."""
     rng = Random(seed)
-    spec = random_operator(rng, largest=400)
-    chip = load_chip(rng.choice(["test-4", "test-16"]))
+    spec = random_operator(rng, largest=largest)
+    chip = load_chip(rng.choice(["test-4", "test-16"])).model_copy(update=OTHER_CORE)
     if rng.random() < 0.3:
         chip = chip.model_copy(update={"n_cores": rng.choice([6, 9, 12])})
     options = rng.choice(
@@ -60,6 +63,18 @@ def test_fronts_of_random_operators_equal_brute_force(first: int) -> None:
         expected = whole_front(spec, chip, cost, options)
         assert found_front(spec, chip, cost, options) == expected, f"seed {seed}"
         assert found_front(spec, chip, cost, options, is_pruning=False) == expected, f"seed {seed}"
+
+
+@pytest.mark.parametrize("first", range(0, N_COUNTED, 6))
+def test_so_they_do_where_steps_are_counted_and_bounds_prune(first: int) -> None:
+    for seed in range(first, first + 6):
+        spec, other, options = random_case(seed, largest=120)
+        chip = other.model_copy(update={"n_workers": CHIP.n_workers})
+        cost = IpuCostModel(chip)
+        assert cost.least is not cost
+        assert found_front(spec, chip, cost, options) == whole_front(spec, chip, cost, options), (
+            f"seed {seed}"
+        )
 
 
 def test_so_they_do_where_epilogues_are_priced_by_their_runs() -> None:
@@ -156,7 +171,7 @@ def test_threads_find_the_same_fronts() -> None:
 def test_operators_that_differ_behind_their_loop_nests_share_its_bound() -> None:
     rows, padding = searched_partitions(specs.matmul(64, 48, 80), CHIP.n_cores, PlanOptions())
     bounds = [
-        compute_bound(search_task(spec, CHIP, COST, padding), rows, cost_program(COST, spec).sub_task)
+        compute_bound(search_task(spec, CHIP, COST, padding), rows, cost_program(COST.least, spec).sub_task)
         for spec in (specs.matmul(64, 48, 80), specs.linear_relu(64, 48, 80), specs.matmul(64, 48, 96))
     ]
     assert bounds[0] is not None

@@ -13,7 +13,8 @@ from t10.plan.options import PlanOptions
 from t10.plan.search.operator import search_operator
 
 CHIP = load_chip("ipu-mk2")
-COST = IpuCostModel(CHIP)
+COST = IpuCostModel(CHIP).least
+"""Bounds of steps, not counts: they are quick. `test_search` counts the whole spaces of small operators."""
 OPTIONS = PlanOptions(max_front=10_000)
 
 BERT_LARGE = {

@@ -88,6 +88,20 @@ def test_all_gather_among_few_is_sent_one_by_one():
     assert timed(rows).transfer_cycles == 3 * 100 + 2 * CHIP.fragment_cycles
 
 
+def test_long_transfers_come_in_parts_where_ports_would_wait_for_them():
+    """Rows lie 14 to a tile; tiles take a quarter of 64 of them, from five or six others."""
+    rows: list[list[int]] = []
+    for target in range(56):
+        first = target // 4 * 64
+        for source in range(first // 14, (first + 63) // 14 + 1):
+            begin, end = max(first, source * 14), min(first + 64, source * 14 + 14)
+            at, to = (begin - source * 14) * 256 + target % 4 * 64, (begin - first) * 64
+            rows.append([0, source, at, target, to, 64, end - begin, 256, 64])
+    time = timed(rows)
+    assert time.transfer_cycles <= 1.1 * time.bound_cycles
+    assert time.n_bytes == sum(row[5] * row[6] for row in rows if row[1] != row[3])
+
+
 def test_random_patterns_take_little_longer_than_their_busiest_port():
     random = np.random.default_rng(7)
     for _ in range(20):

@@ -28,10 +28,12 @@ from t10.plan.fronts.stages import aligned_space, partitions_of
 from t10.plan.memory.operator_bound import least_bytes
 from t10.plan.options import ForcedPartition, PlanOptions
 from t10.plan.search.alignment import align_pace
-from t10.plan.search.operator import MOST_COPIES, operator_space, plan_operator, search_space
+from t10.plan.search.listed import MOST_COPIES
+from t10.plan.search.operator import operator_space, plan_operator, search_space
 
 OPTIONS = PlanOptions()
-CHIP = load_chip("test-16")
+CHIP = load_chip("test-16").model_copy(update={"n_workers": 4})
+"""A core that closed forms price: what is asked here is not what steps take."""
 COST = IpuCostModel(CHIP)
 FEW_FRONTS = PlanOptions(max_front=3)
 

@@ -1,0 +1,170 @@
+"""Bounds of steps against what their code takes: never above it, and near it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from math import prod
+from random import Random
+
+import numpy as np
+import pytest
+from support.random_steps import random_box, random_epilogue, random_look_up, random_map
+
+from t10.chip import load_chip
+from t10.codelets.count import cycles_of
+from t10.core.chunks import chunk_slots
+from t10.core.expression import AxisSizes, OperatorSpec
+from t10.core.runs import epilogue_run
+from t10.core.task import Task
+from t10.cost.bound.step import combine_bound, epilogue_bound, sub_task_bound
+from t10.cost.combine import combine_operator
+from t10.cost.counted import CountedSteps
+from t10.cost.trace import trace_table
+from t10.cost.work import step, sub_task
+from t10.errors import UnsupportedOpError
+
+SEED = 14
+BOXES = 6
+Ratios = list[float]
+
+
+def _ratios(found: Iterator[tuple[OperatorSpec, AxisSizes, int, Task]]) -> Ratios:
+    """Return bound / count of every task that fits a tile; none is above 1."""
+    result: Ratios = []
+    for spec, box, bound, task in found:
+        try:
+            count = cycles_of(task)
+        except UnsupportedOpError:
+            continue
+        if count is not None:
+            assert bound <= count, f"box {box} of {spec}: bound {bound}, counted {count}"
+            result.append(bound / count)
+    return result
+
+
+def _drawn(
+    make: Callable[[Random], OperatorSpec], n: int, seed: str
+) -> Iterator[tuple[Random, OperatorSpec, AxisSizes]]:
+    rng = Random(f"{SEED} {seed}")
+    for _ in range(n):
+        spec = make(rng)
+        for _ in range(BOXES):
+            yield rng, spec, random_box(rng, spec)
+
+
+def _bound(spec: OperatorSpec, box: AxisSizes) -> int:
+    return int(np.broadcast_to(sub_task_bound(spec, np.array([box], np.int64)), (1,))[0])
+
+
+def test_maps_are_bounded_where_operands_are_as_large_as_the_box():
+    drawn = _drawn(random_map, 60, "maps")
+    found = _ratios((spec, box, _bound(spec, box), sub_task(spec, box)) for _, spec, box in drawn)
+    assert len(found) > 300
+    assert np.quantile(found, 0.5) >= 0.85
+    assert np.quantile(found, 0.25) >= 0.5
+
+
+def test_maps_are_bounded_where_operands_lie_in_longer_windows():
+    def tasks() -> Iterator[tuple[OperatorSpec, AxisSizes, int, Task]]:
+        for rng, spec, box in _drawn(random_map, 60, "windows"):
+            windows = tuple(tuple(n * rng.choice((1, 1, 2, 3)) for n in box) for _ in spec.rotatable)
+            yield spec, box, _bound(spec, box), step(spec, box, windows)
+
+    found = _ratios(tasks())
+    assert len(found) > 300
+    assert np.quantile(found, 0.5) >= 0.65
+
+
+def test_maps_of_whole_vectors_are_bounded_closely():
+    """What planners cut: rows of multiples of eight points, of floats."""
+
+    def tasks() -> Iterator[tuple[OperatorSpec, AxisSizes, int, Task]]:
+        for _, spec, box in _drawn(random_map, 60, "whole vectors"):
+            whole = (*box[:-1], -(-box[-1] // 8) * 8)
+            if spec.acc_dtype in ("f16", "f32"):
+                yield spec, whole, _bound(spec, whole), sub_task(spec, whole)
+
+    found = _ratios(tasks())
+    assert np.quantile(found, 0.5) >= 0.9
+    assert np.quantile(found, 0.1) >= 0.6
+
+
+@pytest.mark.parametrize("n_members", [1, 2, 3, 8])
+def test_epilogues_are_bounded(n_members: int):
+    steps = CountedSteps(load_chip("test-16"))
+    found: list[float] = []
+    for _, spec, box in _drawn(random_epilogue, 25, f"epilogues {n_members}"):
+        windows = tuple(1 if axis in spec.reduction_axes else n for axis, n in enumerate(box))
+        n_slots = chunk_slots(prod(windows), n_members)
+        run = epilogue_run(spec, windows, n_slots)
+        bound = int(np.broadcast_to(epilogue_bound(spec, np.array([n_slots]), np.array([run])), (1,))[0])
+        cycles = int(steps.end(spec, np.array([windows]), np.array([n_members]))[0])
+        assert bound <= cycles, (spec, windows, bound, cycles)
+        found.append(bound / cycles)
+    assert len(found) > 100
+    # What chunks take beside whole rows, a part of a row before and one behind, no bound knows.
+    assert np.quantile(found, 0.5) >= (0.8 if n_members == 1 else 0.45)
+    assert np.quantile(found, 0.25) >= (0.6 if n_members == 1 else 0.25)
+
+
+def test_look_ups_are_bounded_whatever_their_indices_are():
+    """No row is here where the part of the table begins far behind it: less is done then."""
+
+    def tasks(*, is_here: bool) -> Iterator[tuple[OperatorSpec, AxisSizes, int, Task]]:
+        for _, spec, box in _drawn(random_look_up, 60, "look-ups"):
+            task = sub_task(spec, box, simplify=False)
+            (selector,) = task.selectors
+            origin = tuple(0 if is_here or axis != selector.axis else 1 << 20 for axis in range(len(box)))
+            yield spec, box, _bound(spec, box), replace(task, origin=origin)
+
+    here, away = _ratios(tasks(is_here=True)), _ratios(tasks(is_here=False))
+    assert len(here) > 300
+    assert np.quantile(here, 0.5) >= 0.43
+    # Rows of a single element are bounded loosely.
+    assert np.quantile(away, 0.5) >= 0.45
+
+
+def test_additions_of_one_part_are_bounded_closely():
+    for dtype in ("f16", "f32"):
+        spec = combine_operator(dtype, "sum")
+        for n_slots in (*range(1, 70), 128, 1000, 1001, 4096):
+            bound = int(np.broadcast_to(combine_bound(spec, np.array([1]), np.array([n_slots])), (1,))[0])
+            count = cycles_of(sub_task(spec, (1, n_slots), initial=False))
+            assert count is not None
+            assert bound <= count
+            assert n_slots < 100 or bound >= 0.9 * count
+
+
+def test_formulas_give_what_numpy_gives():
+    rng = Random(SEED)
+    for make in (random_map, random_look_up, random_epilogue):
+        for _ in range(6):
+            spec = make(rng)
+            n_axes = len(spec.axes)
+            boxes = np.array([random_box(rng, spec) for _ in range(40)], np.int64)
+
+            def bound(table: np.ndarray, spec: OperatorSpec = spec) -> np.ndarray:
+                return sub_task_bound(spec, table)
+
+            expected = np.broadcast_to(bound(boxes), (len(boxes),))
+            assert (trace_table(bound, n_axes).evaluate(boxes) == expected).all()
+            if spec.epilogue is not None:
+                rows = np.array([(prod(box), max(prod(box[-2:]), 1)) for box in boxes.tolist()], np.int64)
+                formula = trace_table(lambda t, spec=spec: epilogue_bound(spec, t[:, 0], t[:, 1]), 2)
+                expected = np.broadcast_to(epilogue_bound(spec, rows[:, 0], rows[:, 1]), (len(rows),))
+                assert (formula.evaluate(rows) == expected).all()
+
+
+@pytest.mark.parametrize("adds", [False, True])
+def test_sums_of_one_term_are_bounded(adds: bool):
+    """They are maps, and no sums."""
+
+    def tasks() -> Iterator[tuple[OperatorSpec, AxisSizes, int, Task]]:
+        for _, spec, drawn in _drawn(random_epilogue, 20, f"single terms {adds}"):
+            box = (*drawn[:-1], 1)
+            yield spec, box, _bound(spec, box), sub_task(spec, box, initial=not adds)
+
+    found = _ratios(tasks())
+    assert len(found) > 80
+    assert np.quantile(found, 0.5) >= 0.25

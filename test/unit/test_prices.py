@@ -1,0 +1,77 @@
+"""What a plan is priced at is what its program takes where nothing is short."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.specs import conv2d, gather, linear_relu, matmul, one_operator_graph
+
+from t10.chip import load_chip
+from t10.core.expression import AxisSizes, OperatorSpec
+from t10.core.plan import CostedPlan
+from t10.core.program import ReduceMode
+from t10.cost import cost_model
+from t10.emit.lower import lowered_parts
+from t10.passes.program_room import ProgramRoom
+from t10.plan.schedule import restore_module
+from t10.plan.search.alignment import align_pace
+from t10.plan.search.evaluate import evaluate
+from t10.plan.search.listed import costed
+from t10.plan.search.placement import place
+from t10.profile.steps import timed
+
+CHIP = load_chip("test-16")
+COST = cost_model("ipu", CHIP)
+
+
+def pinned(spec: OperatorSpec, f_op: AxisSizes, mode: ReduceMode = "scatter") -> CostedPlan:
+    """Return the plan of an operator that is cut like this and rotates nothing, with its price."""
+    ft = ((1,) * len(f_op),) * len(spec.rotatable)
+    plan = place(spec, f_op, ft, align_pace(spec, f_op, ft))
+    assert plan is not None
+    is_whole = mode == "all"
+    if plan.reduce != "none":
+        plan = replace(plan, reduce=mode)
+    table = np.array([f_op], np.int64), np.array([ft], np.int64)
+    return costed(plan, evaluate(spec, COST, *table, np.array([is_whole])), 0)
+
+
+def priced_and_timed(spec: OperatorSpec, priced: CostedPlan) -> tuple[dict[str, int], dict[str, int]]:
+    """Return the cycles of a plan's statements by kind: its price, and what they take as emitted and placed."""
+    module = ProgramRoom(CHIP, COST)(restore_module(one_operator_graph(spec), CHIP, COST, (priced,), (0,)))
+    by_operator = timed(lowered_parts(module, CHIP, COST), module, CHIP)
+    cycles = module.operators[0].active.cycles
+    took = {"compute": 0, "shift": 0, "reduce": 0}
+    kinds = {
+        "Fill": "compute",
+        "SubTask": "compute",
+        "Epilogue": "compute",
+        "Shift": "shift",
+        "Reduce": "reduce",
+    }
+    for statement, each in zip(module.operators[0].body, by_operator[spec.name], strict=True):
+        if (kind := kinds.get(type(statement).__name__)) is not None:
+            took[kind] += each
+    return {kind: getattr(cycles, kind) for kind in took}, took
+
+
+@pytest.mark.parametrize(
+    ("spec", "f_op"),
+    [
+        (matmul(64, 24, 64), (2, 1, 8)),
+        (matmul(33, 26, 64), (2, 1, 8)),
+        (linear_relu(64, 24, 64), (2, 1, 8)),
+        (linear_relu(16, 94, 64), (2, 1, 8)),
+        (linear_relu(24, 16, 60), (3, 1, 5)),
+        (linear_relu(16, 30, 64), (4, 2, 2)),
+        (conv2d(1, 32, 7, 14, 16, 1, 1), (1, 1, 1, 5, 2, 1, 1)),
+        (gather(128, 1024, 16), (13, 1, 1)),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("mode", ["scatter", "all"])
+def test_a_plan_takes_its_price(spec: OperatorSpec, f_op: AxisSizes, mode: ReduceMode) -> None:
+    priced, took = priced_and_timed(spec, pinned(spec, f_op, mode))
+    assert took == priced
