@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from t10.core.expression import OperatorSpec
 from t10.cost import IpuCostModel
+from t10.cost.counted import slots_and_runs
 
 Ints = NDArray[np.int64]
 
@@ -28,3 +29,7 @@ class RowByRow(IpuCostModel):
         share = -(-rows // 6)
         where: Any = np.where
         return 40 + share * (7 + where(runs % 4 == 0, 5, 11) * -(-runs // 4))
+
+    def end_cycles_many(self, spec: OperatorSpec, windows: Ints, n_members: Ints) -> Ints:
+        """Return the cycles of the epilogue over windows: what lies there is not counted from code."""
+        return self.epilogue_cycles_many(spec, *slots_and_runs(spec, windows, n_members))

@@ -440,7 +440,7 @@ def test_loading_takes_time_in_proportion_to_the_number_of_weights() -> None:
         return time.process_time() - started
 
     seconds(100)
-    assert seconds(4000) < 16 * seconds(500)
+    assert min(seconds(4000) / seconds(500) for _ in range(3)) < 16
 
 
 @pytest.mark.parametrize(
