@@ -112,11 +112,12 @@ class CountedSteps:
         )
         return self._known(cycles, lambda steps: steps.combine(spec, n_parts, n_slots, is_whole=is_whole))
 
-    def epilogue(self, spec: OperatorSpec, n_slots: Ints, runs: Ints) -> Ints:
+    def epilogue(self, spec: OperatorSpec, n_slots: Ints, runs: Ints, n_members: Ints | None = None) -> Ints:
         """Return the cycles of an epilogue, a copy where there is none, on so many elements of a core.
 
-        `runs` of them lie in a row that all operands walk evenly.
+        `runs` of them lie in a row that all operands walk evenly; chunks take as long here as windows.
         """
+        del n_members
         table = np.stack([n_slots, np.maximum(np.minimum(runs, n_slots), 1)], axis=1)
         cycles = _each(_kept("epilogue", spec), table, lambda row: rows(spec, *row))
         return self._known(cycles, lambda steps: steps.epilogue(spec, n_slots, runs))
@@ -139,7 +140,7 @@ class CountedSteps:
 
         cycles = _each_of(_kept("end", spec, launch), table, cycles_of_row)
         return self._known(
-            cycles, lambda steps: steps.epilogue(spec, *slots_and_runs(spec, windows, n_members))
+            cycles, lambda steps: steps.epilogue(spec, *slots_and_runs(spec, windows, n_members), n_members)
         )
 
     def _known(self, cycles: Ints, otherwise: Callable[[Steps], Ints]) -> Ints:
@@ -148,7 +149,9 @@ class CountedSteps:
         if not is_unknown.any():
             return cycles
         return np.where(
-            is_unknown, np.maximum(otherwise(ClosedForms(self.chip)), otherwise(LeastSteps())), cycles
+            is_unknown,
+            np.maximum(otherwise(ClosedForms(self.chip)), otherwise(LeastSteps(self.chip.launch_cycles))),
+            cycles,
         )
 
 

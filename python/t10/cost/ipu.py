@@ -92,7 +92,7 @@ class IpuCostModel(PlainForms):
     def _steps(self) -> Steps:
         if not self.is_counted:
             return ClosedForms(self.chip)
-        return LeastSteps() if self.is_least else CountedSteps(self.chip)
+        return LeastSteps(self.chip.launch_cycles) if self.is_least else CountedSteps(self.chip)
 
     def sub_task_cycles_many(self, spec: OperatorSpec, boxes: Ints) -> Ints:
         """Return the cycles of one compute step for every row of `boxes`, shape (candidates, axes)."""
@@ -122,8 +122,17 @@ class IpuCostModel(PlainForms):
         """Return the cycles in which accumulators become results; see `t10.core.costs.WindowCosts`."""
         steps = self._steps
         if not isinstance(steps, CountedSteps):
-            return self.epilogue_cycles_many(spec, *slots_and_runs(spec, windows, n_members))
+            return self.chunk_cycles_many(spec, *slots_and_runs(spec, windows, n_members), n_members)
         return self.chip.launch_cycles + steps.end(spec, windows, n_members)
+
+    def chunk_cycles_many(self, spec: OperatorSpec, n_slots: Ints, runs: Ints, n_members: Ints) -> Ints:
+        """Return the cycles in which accumulators become results; see `t10.cost.model.ChunkCosts`."""
+        if not self.is_least:
+            return self.epilogue_cycles_many(spec, n_slots, runs)
+        cycles = self.chip.launch_cycles + self._steps.epilogue(spec, n_slots, runs, n_members)
+        if spec.epilogue is None and spec.acc_dtype == spec.output.dtype:
+            return np.where(n_members > 1, cycles, 0)
+        return cycles
 
     def exchange_cycles(self, max_bytes: int, fragments: int, *, neighbour: bool) -> int:
         """Return the cycles of one exchange phase in which no core sends or receives more than `max_bytes`."""

@@ -69,7 +69,7 @@ class ComputeStep:
         if self.step == "combine":
             return int(combine_bound(self.spec, row[:, 0], row[:, 1])[0])
         n_slots, run = self._slots(box)
-        return int(epilogue_bound(self.spec, np.array([n_slots]), np.array([run]))[0])
+        return int(epilogue_bound(self.spec, np.array([n_slots]), np.array([run]), np.array([1]))[0])
 
     def _slots(self, box: AxisSizes) -> tuple[int, int]:
         """Return the elements of an epilogue's box, and how many of them lie in a row that all operands walk evenly."""

@@ -54,6 +54,10 @@ def gather_bound(spec: OperatorSpec, boxes: Boxes) -> tuple[Column, Column] | No
     share = -(-(rows * pieces) // N_WORKERS)
     cut = alone + share * (accesses // pieces) + (share - 1) * (row - PIECE)
     least = chosen(rows < FEW_ROWS, cut, whole) if len(roles.rows) < 2 else np.minimum(whole, cut)
+    if len(roles.run) > 1:
+        # In longer windows rows may be shorter, and more.
+        loose = np.minimum(start, alone) + -(-(rows * accesses) // N_WORKERS)
+        least = np.minimum(least, loose)
     return run * size % WORD == 0, LAUNCH_CYCLES + SLOT_CYCLES * least
 
 

@@ -23,7 +23,6 @@ from t10.cost.bound.row_costs import (
     LEAST_START,
     RowCosts,
     aligned_costs,
-    least_of,
     quads,
     row_costs,
     selected,
@@ -39,6 +38,8 @@ TAIL_ROW, HEAD_ROW = 2, 6
 """Slots of a row with points left over at its end, and of one that may begin within a word, beside those points."""
 SHORT_SLOTS = 2
 """Slots that the addition of a few vectors may take less than rows say."""
+ODD_CYCLES = 72
+"""What an epilogue over a part of no whole vectors may take less."""
 
 
 def map_bound(spec: OperatorSpec, boxes: Boxes) -> Column | None:
@@ -84,31 +85,52 @@ def addition_bound(spec: OperatorSpec, n_slots: Column) -> Column | None:
     return LAUNCH_CYCLES + SLOT_CYCLES * slots
 
 
-def epilogue_map_bound(spec: OperatorSpec, n_slots: Column, runs: Column) -> Column | None:
-    """Return cycles that no epilogue on `n_slots` elements falls below, `runs` of which lie in an even row.
+def window_map_bound(spec: OperatorSpec, n_slots: Column, runs: Column) -> Column | None:
+    """Return cycles that no epilogue over a window of `n_slots` falls below, `runs` of which lie in an even row.
 
-    What the loops around a row are is not said: those count for which it takes the least.
+    Results take the place of accumulators of their type. What the loops around a row are is not said: those count for
+    which it takes the least.
+    """
+    one = replace(Map.of_epilogue(spec), is_in_place=spec.acc_dtype == spec.output.dtype)
+    return _epilogue_cycles(one, n_slots, runs) if _is_computed(one) else None
+
+
+def chunk_map_bound(
+    spec: OperatorSpec, n_slots: Column, runs: Column, launch_cycles: int = 0
+) -> Column | None:
+    """Return cycles that no epilogue over chunks of windows falls below: `n_slots`, one or an even number.
+
+    That of the first core counts, whose chunk begins with a row: whole rows, and in a launch of its own what is left of
+    one. Its code is for all cores, and their chunks may begin within eight bytes.
     """
     one = Map.of_epilogue(spec)
     if not _is_computed(one):
         return None
-    if one.may_stride(one.chains[-1][-1]) or row_costs(one) is None:
+    even = np.maximum(n_slots // one.lanes * one.lanes, 1)
+    whole = _epilogue_cycles(one, even, np.minimum(runs, even))
+    if len(one.chains) > 1:
+        left = n_slots % runs
+        rest = launch_cycles + _epilogue_cycles(one, np.maximum(left, 1), np.maximum(left, 1))
+        rows = _epilogue_cycles(one, n_slots - left, runs) + chosen(left > 0, rest - ODD_CYCLES, 0)
+        whole = np.minimum(rows, whole) if _may_join(one) else rows
+    found = row_costs(one)
+    slots = LEAST_START + 2 * len(one.operands) + (0 if found is None else found[0].single)
+    single = LAUNCH_CYCLES + SLOT_CYCLES * slots
+    return chosen(n_slots == 1, single, whole - chosen(n_slots % one.lanes == 0, 0, ODD_CYCLES))
+
+
+def _epilogue_cycles(one: Map, n_slots: Column, runs: Column) -> Column:
+    """Return cycles that no epilogue falls below over rows of `runs`."""
+    costs = None if one.may_stride(one.chains[-1][-1]) else aligned_costs(one)
+    if costs is None:
         # Runs do not say whether an operand lies in another order.
         return LAUNCH_CYCLES + SLOT_CYCLES * _loose_slots(one, n_slots)
-    is_in_place = one.operands[0].dtype == one.operands[-1].dtype
-    found = [aligned_costs(way) for way in ([one, replace(one, is_in_place=True)] if is_in_place else [one])]
-    known = [each for each in found if each is not None]
-    if len(known) < len(found):
-        return None
-    costs = least_of(known)
     if len(one.chains) == 1:
         return LAUNCH_CYCLES + SLOT_CYCLES * _slots(one, costs, n_slots, is_aligned=True)
     n_rows = np.maximum(n_slots // runs, 1)
     outer = (n_rows,) if len(one.chains) == 2 and len(one.chains[0]) == 1 else ()
     rows = _slots(one, costs, runs, (n_rows,), outer, is_aligned=True)
-    # More than a row, and less than two, is no single row.
-    is_loose = np.logical_or(runs == 1, np.logical_and(n_rows == 1, n_slots > runs))
-    slots = chosen(is_loose, _loose_slots(one, n_slots), rows)
+    slots = chosen(runs == 1, _loose_slots(one, n_slots), rows)
     if _may_join(one):
         # Where an axis between is of one point, rows may go on further.
         slots = np.minimum(slots, _slots(one, costs, n_slots, is_aligned=True))
@@ -145,7 +167,7 @@ def _slots(
     once = chosen(run % one.lanes == 0, costs.one, costs.one_left)
     once = once + _columns(costs, run, quad, costs.one_pair)
     # Less than a vector needs no pipeline, and a single point is the same along every row.
-    few = costs.point if is_aligned else LEAST_START + 2 * len(one.operands)
+    few = costs.point if is_aligned else LEAST_START + 2 * len(one.operands) + costs.single
     one_row = chosen(run < (PAIR if is_aligned else QUAD), few, once)
     if not groups:
         return one_row

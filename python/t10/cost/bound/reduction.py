@@ -274,6 +274,13 @@ class _Nest:
             share = share * (self.n_outputs // loop.extent)
             result = np.minimum(result, chosen(is_allowed, share, self.n_outputs))
             is_allowed = both(is_allowed, either(loop.extent == 1, step % per_word == 0))
+        # Where an axis lies in a longer window, words are apart along those around it.
+        order = axis_order(spec.output)
+        for place, axis in enumerate(order[1:], 1):
+            n_rows = product(self.boxes, order[:place])
+            share = -(-n_rows // N_WORKERS) * (self.n_outputs // n_rows)
+            is_cut = self.boxes[:, axis] < spec.extents[axis]
+            result = np.minimum(result, chosen(is_cut, share, self.n_outputs))
         return result
 
     def members(self, axes: Sequence[int]) -> list[Members]:

@@ -159,12 +159,11 @@ def _aligned_row(one: Map, costs: RowCosts) -> dict[str, Column]:
     axis = one.chains[-1][-1]
     cut, pairs = (_nest(one, box_of(one, axis, left), "columns") for left in (1, 2))
     way = None if cut is None else _way(cut)
-    if cut is None or pairs is None or way is None or way.draft.lanes != one.lanes:
+    if cut is None or pairs is None or way is None or way.draft.lanes != one.lanes or way.draft.tail is None:
         return {}
     if one.lanes == QUAD and _turns(pairs).get(PAIR, BEYOND) < way.cost * PAIR:
         return {}
     start, row, _ = _overheads(way, cut[0])
-    assert way.draft.tail is not None
     single = len(way.single) + _longer(way.draft.tail.instructions) + 1
     pair = 2 * single if one.lanes == QUAD else costs.pair
     left = max(start + row - len(way.single) - 2, 0)

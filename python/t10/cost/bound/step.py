@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
@@ -14,7 +14,13 @@ from t10.core.expression import OperatorSpec
 from t10.core.scalar import ScalarFunction, identity
 from t10.cost.bound.columns import Boxes, Column, chosen, product
 from t10.cost.bound.gather import gather_bound
-from t10.cost.bound.maps import addition_bound, epilogue_map_bound, map_bound, single_term_bound
+from t10.cost.bound.maps import (
+    addition_bound,
+    chunk_map_bound,
+    map_bound,
+    single_term_bound,
+    window_map_bound,
+)
 from t10.cost.bound.product import product_bound
 from t10.cost.bound.reduction import reduction_bound
 from t10.cost.bound.scalar import scalar_bound
@@ -32,8 +38,6 @@ SINGLE_SHARE = 12
 """How much less a look-up takes at least where columns to look up are rows, since there is one."""
 SLACK_CYCLES, SLACK_PART = 24, 64
 """What code may take less than families' formulas say, in cycles and as one of so many parts."""
-ODD_CYCLES = 72
-"""What an epilogue over a chunk of no whole words may take less."""
 
 
 def sub_task_bound(spec: OperatorSpec, boxes: Boxes) -> Column:
@@ -90,15 +94,18 @@ def _selected(spec: OperatorSpec, boxes: Boxes) -> Column:
     return chosen(is_single, scalar // SINGLE_SHARE, scalar)
 
 
-def epilogue_bound(spec: OperatorSpec, n_slots: Column, runs: Column) -> Column:
+def epilogue_bound(
+    spec: OperatorSpec, n_slots: Column, runs: Column, n_members: Column, launch_cycles: int = 0
+) -> Column:
     """Return cycles that no epilogue on `n_slots` elements falls below, `runs` of which lie in an even row.
 
-    Code for chunks that do not begin at whole words of eight bytes may take less than that for others.
+    They are all of a window that a core has alone, or a chunk of one that `n_members` cores have sums of. Launches are
+    left out but for those between the parts of a chunk.
     """
-    rows = epilogue_map_bound(spec, n_slots, runs)
-    if rows is None:
+    window, chunk = window_map_bound(spec, n_slots, runs), chunk_map_bound(spec, n_slots, runs, launch_cycles)
+    if window is None or chunk is None:
         return LEAST_CYCLES + n_slots // VECTOR_RATE
-    return np.maximum(rows - np.minimum(n_slots % EVEN_SLOTS, 1) * ODD_CYCLES, LEAST_CYCLES)
+    return np.maximum(chosen(n_members == 1, window, chunk), LEAST_CYCLES)
 
 
 def combine_bound(spec: OperatorSpec, n_parts: Column, n_slots: Column, *, is_whole: bool = False) -> Column:
@@ -119,13 +126,14 @@ def combine_bound(spec: OperatorSpec, n_parts: Column, n_slots: Column, *, is_wh
     return chosen(n_slots < WORD_BYTES, LEAST_CYCLES, least) if size_bytes(spec.acc_dtype) == 1 else least
 
 
+@dataclass(frozen=True, slots=True)
 class LeastSteps:
     """Cycles that steps never fall below, as `t10.cost.steps.Steps`; nothing is known of somebody's own codelets.
 
-    Formulas have a value where their branch is not taken, numpy a warning besides.
+    A launch takes `launch_cycles`. Formulas have a value where their branch is not taken, numpy a warning besides.
     """
 
-    __slots__ = ()
+    launch_cycles: int
 
     def sub_task(self, spec: OperatorSpec, boxes: Boxes) -> Column:
         """Return cycles that no compute step over `boxes` (n, axes) falls below."""
@@ -134,12 +142,18 @@ class LeastSteps:
         with np.errstate(divide="ignore", invalid="ignore"):
             return sub_task_bound(spec, boxes)
 
-    def epilogue(self, spec: OperatorSpec, n_slots: Column, runs: Column) -> Column:
-        """Return cycles that no epilogue falls below."""
+    def epilogue(
+        self, spec: OperatorSpec, n_slots: Column, runs: Column, n_members: Column | None = None
+    ) -> Column:
+        """Return cycles that no epilogue falls below, of a window or a chunk where `n_members` does not say which."""
         if may_be_own(spec.epilogue or identity()):
             return n_slots * 0
         with np.errstate(divide="ignore", invalid="ignore"):
-            return epilogue_bound(spec, n_slots, runs)
+            ways = [
+                epilogue_bound(spec, n_slots, runs, n, self.launch_cycles)
+                for n in ((1, 2) if n_members is None else (n_members,))
+            ]
+            return reduce(np.minimum, ways)
 
     def combine(
         self, spec: OperatorSpec, n_parts: Column, n_slots: Column, *, is_whole: bool = False

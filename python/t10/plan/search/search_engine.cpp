@@ -432,7 +432,7 @@ void Engine::answer() {
           chunk_slots(static_cast<std::int64_t>(columns[1][k]), static_cast<std::int64_t>(columns[0][k])));
       chunk_bytes[k] = chunk[k] * item_bytes;
     }
-    const double *const slots[2] = {chunk.data(), columns[2]};
+    const double *const slots[3] = {chunk.data(), columns[2], columns[0]};
     costs_.epilogue->evaluate(slots, n, epilogue.data());
     const double *const members[3] = {columns[0], chunk_bytes.data(), chunk.data()};
     costs_.reduce->evaluate(members, n, out);
