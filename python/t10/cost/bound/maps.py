@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from t10.core.dtypes import size_bytes
-from t10.core.expression import OperatorSpec
+from t10.core.expression import Operand, OperatorSpec
 from t10.core.tile import N_WORKERS
 from t10.cost.bound.columns import Boxes, Column, chosen, product
 from t10.cost.bound.paths import LAUNCH_CYCLES, SLOT_CYCLES
@@ -23,6 +23,7 @@ from t10.cost.bound.row_costs import (
     LEAST_START,
     RowCosts,
     aligned_costs,
+    least_apart,
     quads,
     row_costs,
     selected,
@@ -36,6 +37,8 @@ FLAT_ROW = 2
 """Slots of a row, beside those of a row that is not cut, where workers share all points."""
 TAIL_ROW, HEAD_ROW = 2, 6
 """Slots of a row with points left over at its end, and of one that may begin within a word, beside those points."""
+MOST_LEVELS = 1
+"""How many innermost axes of one point are looked behind."""
 SHORT_SLOTS = 2
 """Slots that the addition of a few vectors may take less than rows say."""
 ODD_CYCLES = 72
@@ -47,12 +50,42 @@ def map_bound(spec: OperatorSpec, boxes: Boxes) -> Column | None:
     one = Map.of_sub_task(spec)
     if not _is_computed(one):
         return None
-    loose = _loose_slots(one, product(boxes, axis_order(spec.output)))
-    found = row_costs(one)
-    is_copy_of_words = not spec.body.ops and size_bytes(spec.output.dtype) > WORD_BYTES
-    if found is None or is_copy_of_words:
-        return LAUNCH_CYCLES + SLOT_CYCLES * loose
-    row, rest = innermost(united_loops(boxes, axis_order(spec.output), one.operands))
+    if not spec.body.ops and size_bytes(spec.output.dtype) > WORD_BYTES:
+        slots = _loose_slots(one, product(boxes, axis_order(spec.output)))
+    else:
+        slots = _map_slots(one, boxes)
+    return LAUNCH_CYCLES + SLOT_CYCLES * slots
+
+
+def single_term_bound(spec: OperatorSpec, boxes: Boxes) -> Column:
+    """Return cycles that no sub-task falls below whose sums have one term each: a map, of which some begin sums."""
+    reduced = frozenset(spec.reduction_axes)
+
+    def without(operand: Operand) -> Operand:
+        dims = [
+            replace(dim, terms=tuple(term for term in dim.terms if term.axis not in reduced))
+            for dim in operand.dims
+        ]
+        return replace(operand, dims=tuple(dims))
+
+    single = replace(spec, inputs=tuple(map(without, spec.inputs)))
+    one, points = Map.of_sub_task(single), product(boxes, axis_order(spec.output))
+    if not _is_computed(one):
+        return LAUNCH_CYCLES + SLOT_CYCLES * _loose_slots(one, points)
+    slots = _map_slots(one, boxes)
+    if any(reduced & operand.axes for operand in spec.inputs):
+        # Windows may be longer along what is summed.
+        slots = np.minimum(slots, _apart_slots(one, points))
+    return LAUNCH_CYCLES + SLOT_CYCLES * slots
+
+
+def _map_slots(one: Map, boxes: Boxes, n_levels: int = MOST_LEVELS) -> Column:
+    """Return slots that no code for boxes of a map falls below."""
+    points = product(boxes, axis_order(one.operands[-1]))
+    loose, found = _loose_slots(one, points), row_costs(one)
+    if found is None:
+        return loose
+    row, rest = innermost(united_loops(boxes, axis_order(one.operands[-1]), one.operands))
     groups = tuple(loop.extent for loop in reversed(rest))
     some, many = found
     if some != many:
@@ -62,16 +95,20 @@ def map_bound(spec: OperatorSpec, boxes: Boxes) -> Column | None:
         some = selected(n_loops >= len(one.chains) - 1, many, some)
     outer = [boxes[:, axis] for chain in one.chains[:-1] for axis in chain]
     slots = _slots(one, some, row.extent, groups, outer)
-    if one.chains[-1] != NO_AXIS:
+    last = one.chains[-1][-1]
+    if one.chains[-1] == NO_AXIS:
+        return slots
+    if n_levels:
         # Along another axis than the last, windows may leave other elements between neighbours.
-        slots = chosen(boxes[:, one.chains[-1][-1]] > 1, slots, loose)
-    return LAUNCH_CYCLES + SLOT_CYCLES * slots
+        inner = one.within(last)
+        loose = np.minimum(_map_slots(inner, boxes, n_levels - 1), _apart_slots(inner, points))
+    return chosen(boxes[:, last] > 1, slots, loose)
 
 
-def single_term_bound(spec: OperatorSpec, boxes: Boxes) -> Column:
-    """Return cycles that no sub-task falls below whose sums have one term each: a map, bounded loosely."""
-    points = product(boxes, axis_order(spec.output))
-    return LAUNCH_CYCLES + SLOT_CYCLES * _loose_slots(Map.of_sub_task(spec), points)
+def _apart_slots(one: Map, points: Column) -> Column:
+    """Return slots that no code falls below where elements of an operand are no neighbours along rows."""
+    share = -(-points // N_WORKERS)
+    return LEAST_START + 2 * len(one.operands) + np.maximum(share - 1, 0) * least_apart(one)
 
 
 def addition_bound(spec: OperatorSpec, n_slots: Column) -> Column | None:

@@ -135,6 +135,27 @@ def quads(one: Map) -> tuple[int | None, ...]:
     return tuple(found)
 
 
+@lru_cache(maxsize=4096)
+def least_apart(one: Map) -> int:
+    """Return the least slots of a point along rows of any axis in which an operand's elements are no neighbours.
+
+    At least 1; of bodies that cannot be computed so nothing more is known.
+    """
+    found: list[float] = []
+    for chain in one.chains:
+        for number, operand in enumerate(one.operands):
+            if chain[-1] not in operand.axes:
+                continue
+            task = task_of(one, box_of(one, chain[-1]), apart_operand=number)
+            nest = nest_of(task, Effort(), SPLITS - {"columns"})
+            try:
+                turns = {} if nest is None else _turns((nest, task.apart))
+            except (Unselectable, UnsupportedOpError):
+                continue
+            found += [slots / lanes for lanes, slots in turns.items()]
+    return max(int(min(found, default=1)), 1)
+
+
 def selected(condition: Column, first: RowCosts, second: RowCosts) -> RowCosts:
     """Return the first where a condition holds, else the second."""
     pairs = [(getattr(first, name), getattr(second, name)) for name in FIELDS]
