@@ -45,19 +45,22 @@ ODD_CYCLES = 72
 """What an epilogue over a part of no whole vectors may take less."""
 
 
-def map_bound(spec: OperatorSpec, boxes: Boxes) -> Column | None:
-    """Return cycles that no sub-task falls below that computes every output from one point; None where unknown."""
+def map_bound(spec: OperatorSpec, boxes: Boxes, *, is_whole: bool = False) -> Column | None:
+    """Return cycles that no sub-task falls below that computes every output from one point; None where unknown.
+
+    With `is_whole` operands are as large as the box.
+    """
     one = Map.of_sub_task(spec)
     if not _is_computed(one):
         return None
     if not spec.body.ops and size_bytes(spec.output.dtype) > WORD_BYTES:
         slots = _loose_slots(one, product(boxes, axis_order(spec.output)))
     else:
-        slots = _map_slots(one, boxes)
+        slots = _map_slots(one, boxes, is_whole)
     return LAUNCH_CYCLES + SLOT_CYCLES * slots
 
 
-def single_term_bound(spec: OperatorSpec, boxes: Boxes) -> Column:
+def single_term_bound(spec: OperatorSpec, boxes: Boxes, *, is_whole: bool = False) -> Column:
     """Return cycles that no sub-task falls below whose sums have one term each: a map, of which some begin sums."""
     reduced = frozenset(spec.reduction_axes)
 
@@ -72,14 +75,14 @@ def single_term_bound(spec: OperatorSpec, boxes: Boxes) -> Column:
     one, points = Map.of_sub_task(single), product(boxes, axis_order(spec.output))
     if not _is_computed(one):
         return LAUNCH_CYCLES + SLOT_CYCLES * _loose_slots(one, points)
-    slots = _map_slots(one, boxes)
-    if any(reduced & operand.axes for operand in spec.inputs):
+    slots = _map_slots(one, boxes, is_whole)
+    if not is_whole and any(reduced & operand.axes for operand in spec.inputs):
         # Windows may be longer along what is summed.
         slots = np.minimum(slots, _apart_slots(one, points))
     return LAUNCH_CYCLES + SLOT_CYCLES * slots
 
 
-def _map_slots(one: Map, boxes: Boxes, n_levels: int = MOST_LEVELS) -> Column:
+def _map_slots(one: Map, boxes: Boxes, is_whole: bool, n_levels: int = MOST_LEVELS) -> Column:
     """Return slots that no code for boxes of a map falls below."""
     points = product(boxes, axis_order(one.operands[-1]))
     loose, found = _loose_slots(one, points), row_costs(one)
@@ -101,7 +104,9 @@ def _map_slots(one: Map, boxes: Boxes, n_levels: int = MOST_LEVELS) -> Column:
     if n_levels:
         # Along another axis than the last, windows may leave other elements between neighbours.
         inner = one.within(last)
-        loose = np.minimum(_map_slots(inner, boxes, n_levels - 1), _apart_slots(inner, points))
+        loose = _map_slots(inner, boxes, is_whole, n_levels - 1)
+        if not is_whole:
+            loose = np.minimum(loose, _apart_slots(inner, points))
     return chosen(boxes[:, last] > 1, slots, loose)
 
 

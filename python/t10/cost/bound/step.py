@@ -40,21 +40,24 @@ SLACK_CYCLES, SLACK_PART = 24, 64
 """What code may take less than families' formulas say, in cycles and as one of so many parts."""
 
 
-def sub_task_bound(spec: OperatorSpec, boxes: Boxes) -> Column:
-    """Return cycles that no sub-task over `boxes`, (n, axes), falls below, whatever windows they lie in."""
+def sub_task_bound(spec: OperatorSpec, boxes: Boxes, *, is_whole: bool = False) -> Column:
+    """Return cycles that no sub-task over `boxes`, (n, axes), falls below, whatever windows they lie in.
+
+    With `is_whole` windows are as large as the box, and sums begin: what plans do in which nothing rotates.
+    """
     if spec.selectors:
-        return _selected(spec, boxes)
+        return _selected(spec, boxes, is_whole)
     if not spec.reduction_axes:
-        rows = map_bound(spec, boxes)
+        rows = map_bound(spec, boxes, is_whole=is_whole)
         rows = scalar_bound(spec, boxes) if rows is None else rows
         return _loosely(spec, boxes) if rows is None else rows
     placeless = replace(spec, body=_without_places(spec.body))
-    sums = _sums(placeless, boxes)
+    sums = _sums(placeless, boxes, is_whole)
     sums = scalar_bound(placeless, boxes) if sums is None else sums
     rows = _loosely(spec, boxes) if sums is None else sums
     # What sums one term is no sum.
     is_single = product(boxes, spec.reduction_axes) == 1
-    return chosen(is_single, single_term_bound(spec, boxes), rows)
+    return chosen(is_single, single_term_bound(spec, boxes, is_whole=is_whole), rows)
 
 
 def _loosely(spec: OperatorSpec, boxes: Boxes) -> Column:
@@ -67,9 +70,13 @@ def _without_places(body: ScalarFunction) -> ScalarFunction:
     return replace(body, ops=tuple(ops))
 
 
-def _sums(spec: OperatorSpec, boxes: Boxes) -> Column | None:
+def _sums(spec: OperatorSpec, boxes: Boxes, is_whole: bool) -> Column | None:
     """Return the bound of sums on the matrix engine or the vector unit, None where they go to neither."""
-    cycles = _least([product_bound(spec, boxes, in_windows=True), reduction_bound(spec, boxes)])
+    ways = [
+        product_bound(spec, boxes, in_windows=not is_whole),
+        reduction_bound(spec, boxes, in_windows=not is_whole),
+    ]
+    cycles = _least(ways)
     if cycles is None:
         return None
     return np.maximum(cycles - cycles // SLACK_PART - SLACK_CYCLES, LEAST_CYCLES)
@@ -81,12 +88,12 @@ def _least(bounds: Sequence[Column | None]) -> Column | None:
     return reduce(np.minimum, found) if found else None
 
 
-def _selected(spec: OperatorSpec, boxes: Boxes) -> Column:
+def _selected(spec: OperatorSpec, boxes: Boxes, is_whole: bool) -> Column:
     """Return the bound of a sub-task with selectors."""
     scalar = scalar_bound(spec, boxes)
     if scalar is None:
         return LEAST_CYCLES + boxes[:, 0] * 0
-    rows = gather_bound(spec, boxes)
+    rows = gather_bound(spec, boxes, is_whole=is_whole)
     if rows is not None:
         return chosen(rows[0], rows[1], scalar)
     # A table of one column is one of rows.
@@ -135,12 +142,12 @@ class LeastSteps:
 
     launch_cycles: int
 
-    def sub_task(self, spec: OperatorSpec, boxes: Boxes) -> Column:
-        """Return cycles that no compute step over `boxes` (n, axes) falls below."""
+    def sub_task(self, spec: OperatorSpec, boxes: Boxes, *, is_whole: bool = False) -> Column:
+        """Return cycles that no compute step over `boxes` (n, axes) falls below; see `sub_task_bound`."""
         if may_be_own(spec.body):
             return boxes[:, 0] * 0
         with np.errstate(divide="ignore", invalid="ignore"):
-            return sub_task_bound(spec, boxes)
+            return sub_task_bound(spec, boxes, is_whole=is_whole)
 
     def epilogue(
         self, spec: OperatorSpec, n_slots: Column, runs: Column, n_members: Column | None = None
