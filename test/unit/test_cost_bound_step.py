@@ -57,7 +57,7 @@ SUMS_IN_WINDOWS = (
         ((1, 29, 1, 15, 16, 3, 7, 2), (1, 29, 1, 15, 16, 1, 7, 1), (1, 29, 1, 15, 16, 1, 7, 1)),
     ),
 )
-"""Operands, reduced axes, types, a box and windows in which code is faster than where operands are as large as the box."""
+"""Operands, reduced axes, types, a box and windows in which code is faster than where operands are no larger than it."""
 
 
 def _ratios(found: Iterator[tuple[OperatorSpec, AxisSizes, int, Task]]) -> Ratios:

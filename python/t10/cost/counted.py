@@ -78,7 +78,7 @@ class CountedSteps:
         """Return the cycles of steps over these boxes exactly; see `step`."""
         n, n_axes = boxes.shape
         # Along axes that an operand has not, its window does not count.
-        seen = np.where(_has_axes(spec), windows, 1)
+        seen = np.where(has_axes(spec), windows, 1)
         # A zero would be an empty box.
         table = np.concatenate(
             [adds[:, None] + 1, boxes, seen.reshape(n, len(spec.rotatable) * n_axes)], axis=1
@@ -148,10 +148,10 @@ class CountedSteps:
         is_unknown = cycles == UNKNOWN
         if not is_unknown.any():
             return cycles
+        launch = self.chip.launch_cycles
+        bounds = [otherwise(LeastSteps(launch, is_whole=is_whole)) for is_whole in (False, True)]
         return np.where(
-            is_unknown,
-            np.maximum(otherwise(ClosedForms(self.chip)), otherwise(LeastSteps(self.chip.launch_cycles))),
-            cycles,
+            is_unknown, np.maximum(otherwise(ClosedForms(self.chip)), np.maximum(*bounds)), cycles
         )
 
 
@@ -179,7 +179,7 @@ def _subsets(axes: list[int]) -> Iterator[list[int]]:
 
 
 @lru_cache(maxsize=KEPT_OPERATORS)
-def _has_axes(spec: OperatorSpec) -> Bools:
+def has_axes(spec: OperatorSpec) -> Bools:
     """Return which rotatable operands have which axes, shape (operands, axes)."""
     return np.array([[axis in o.axes for axis in range(len(spec.axes))] for o in spec.rotatable], np.bool_)
 

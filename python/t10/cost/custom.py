@@ -27,7 +27,7 @@ from t10.core.expression import OperatorKind, OperatorSpec
 from t10.core.loads import Loads, MoveRates
 from t10.core.movement import LoadCosts
 from t10.cost.counted import slots_and_runs
-from t10.cost.model import ChunkCosts, CostModel, PlainForms, least_costs
+from t10.cost.model import ChunkCosts, CostModel, PlainForms, WholeCosts, least_costs
 from t10.cost.trace import Row, Table
 from t10.errors import InputError, T10Error
 
@@ -144,6 +144,16 @@ class CustomCostModel(PlainForms):
             return self.base.epilogue_cycles_many(spec, n_slots, runs)
         before_runs = cast("Callable[[OperatorSpec, Ints], Ints]", self.base.epilogue_cycles_many)
         return before_runs(spec, n_slots)
+
+    def sees_windows(self, spec: OperatorSpec) -> bool:
+        """Return whether the base, which steps are left to, says more of some; see `t10.cost.model.WholeCosts`."""
+        is_base = isinstance(self.base, WholeCosts) and self.base.sees_windows(spec)
+        return is_base and self.own_cost(spec) is None
+
+    def whole_cycles_many(self, spec: OperatorSpec, boxes: Ints) -> Ints:
+        """Return the cycles of steps whose operands are as large as the box."""
+        assert isinstance(self.base, WholeCosts)
+        return self.base.whole_cycles_many(spec, boxes)
 
     def chunk_cycles_many(self, spec: OperatorSpec, n_slots: Ints, runs: Ints, n_members: Ints) -> Ints:
         """Return the cycles in which accumulators become results; see `t10.cost.model.ChunkCosts`."""

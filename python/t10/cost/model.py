@@ -76,6 +76,19 @@ class BoundedCosts(Protocol):
 
 
 @runtime_checkable
+class WholeCosts(Protocol):
+    """What a cost model says that bounds steps: more of those whose operands are as large as the box."""
+
+    def sees_windows(self, spec: OperatorSpec) -> bool:
+        """Return whether it says more of them; else it is not asked."""
+        ...
+
+    def whole_cycles_many(self, spec: OperatorSpec, boxes: Ints) -> Ints:
+        """Return the cycles of compute steps that add to nothing, with operands as large as the box."""
+        ...
+
+
+@runtime_checkable
 class ChunkCosts(Protocol):
     """What a cost model says to which it matters how many cores have sums of the same elements."""
 

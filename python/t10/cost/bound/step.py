@@ -137,17 +137,19 @@ def combine_bound(spec: OperatorSpec, n_parts: Column, n_slots: Column, *, is_wh
 class LeastSteps:
     """Cycles that steps never fall below, as `t10.cost.steps.Steps`; nothing is known of somebody's own codelets.
 
-    A launch takes `launch_cycles`. Formulas have a value where their branch is not taken, numpy a warning besides.
+    A launch takes `launch_cycles`. With `is_whole`, operands of sub-tasks are as large as the box. Formulas have a value
+    where their branch is not taken, numpy a warning besides.
     """
 
     launch_cycles: int
+    is_whole: bool = False
 
-    def sub_task(self, spec: OperatorSpec, boxes: Boxes, *, is_whole: bool = False) -> Column:
-        """Return cycles that no compute step over `boxes` (n, axes) falls below; see `sub_task_bound`."""
+    def sub_task(self, spec: OperatorSpec, boxes: Boxes) -> Column:
+        """Return cycles that no compute step over `boxes` (n, axes) falls below."""
         if may_be_own(spec.body):
             return boxes[:, 0] * 0
         with np.errstate(divide="ignore", invalid="ignore"):
-            return sub_task_bound(spec, boxes, is_whole=is_whole)
+            return sub_task_bound(spec, boxes, is_whole=self.is_whole)
 
     def epilogue(
         self, spec: OperatorSpec, n_slots: Column, runs: Column, n_members: Column | None = None
