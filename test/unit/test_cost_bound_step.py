@@ -57,7 +57,7 @@ SUMS_IN_WINDOWS = (
         ((1, 29, 1, 15, 16, 3, 7, 2), (1, 29, 1, 15, 16, 1, 7, 1), (1, 29, 1, 15, 16, 1, 7, 1)),
     ),
 )
-"""Operands, reduced axes, types, a box and windows in which code is faster than where operands are no larger than it."""
+"""Operands, reduced axes, types, a box and windows; where operands are no longer than the box, code is slower."""
 
 
 def _ratios(found: Iterator[tuple[OperatorSpec, AxisSizes, int, Task]]) -> Ratios:

@@ -24,6 +24,7 @@ from t10.cost.bound.row_costs import (
     RowCosts,
     aligned_costs,
     least_apart,
+    least_of,
     quads,
     row_costs,
     selected,
@@ -158,7 +159,7 @@ def chunk_map_bound(
     found = row_costs(one)
     slots = LEAST_START + 2 * len(one.operands) + (0 if found is None else found[0].single)
     single = LAUNCH_CYCLES + SLOT_CYCLES * slots
-    return chosen(n_slots == 1, single, whole - chosen(n_slots % one.lanes == 0, 0, ODD_CYCLES))
+    return chosen(n_slots < one.lanes, single, whole - chosen(n_slots % one.lanes == 0, 0, ODD_CYCLES))
 
 
 def _epilogue_cycles(one: Map, n_slots: Column, runs: Column) -> Column:
@@ -172,11 +173,28 @@ def _epilogue_cycles(one: Map, n_slots: Column, runs: Column) -> Column:
     n_rows = np.maximum(n_slots // runs, 1)
     outer = (n_rows,) if len(one.chains) == 2 and len(one.chains[0]) == 1 else ()
     rows = _slots(one, costs, runs, (n_rows,), outer, is_aligned=True)
-    slots = chosen(runs == 1, _loose_slots(one, n_slots), rows)
+    slots = chosen(runs == 1, np.maximum(_loose_slots(one, n_slots), _outer_slots(one, n_slots)), rows)
     if _may_join(one):
         # Where an axis between is of one point, rows may go on further.
         slots = np.minimum(slots, _slots(one, costs, n_slots, is_aligned=True))
     return LAUNCH_CYCLES + SLOT_CYCLES * slots
+
+
+def _outer_slots(one: Map, points: Column) -> Column:
+    """Return slots that no code falls below for rows along another axis than the last, of which there is one point."""
+    found: list[RowCosts] = []
+    while one.chains[-1] != NO_AXIS:
+        one = one.within(one.chains[-1][-1])
+        costs = None if one.may_stride(one.chains[-1][-1]) else row_costs(one)
+        if costs is None:
+            return LEAST_START
+        found += costs
+    least = least_of(found)
+    once = np.minimum(min(least.one, least.one_left), least.start + min(least.row, least.left))
+    evens = (least.whole, least.even_quad, PAIR * least.even_pair, QUAD * least.even_point)
+    quad = min(*evens, least.odd_quad, PAIR * least.odd_pair, QUAD * least.odd_point)
+    few = LEAST_START + 2 * len(one.operands) + least.single
+    return np.minimum(few, once) + -(-points // N_WORKERS) // QUAD * quad
 
 
 def _may_join(one: Map) -> bool:

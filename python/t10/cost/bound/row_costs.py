@@ -244,7 +244,12 @@ def _turn_costs(one: Map, axis: int, outer: AxisSizes, nest: tuple[RowNest, Lie]
     for left in (2, 1):
         cut = _nest(one, box_of(one, axis, left, outer), split) if one.is_simple else None
         slots.append(slots[0] if cut is None else _turns(cut))
-    whole = min(n * QUAD // lanes for lanes, n in slots[0].items())
+    way = _way(nest)
+    if way is None:
+        whole = min(n * QUAD // lanes for lanes, n in slots[0].items())
+    else:
+        # Other rows of whole vectors are computed by the same instructions.
+        whole = way.slots * QUAD // way.draft.lanes
     cut = _nest(one, box_of(one, axis, 1), "columns")
     tails = [] if cut is None else [_straight(each) + 1 for each in _drafts(cut) if each.tail is not None]
     single = min([*tails, *(each[1] for each in slots if 1 in each)])

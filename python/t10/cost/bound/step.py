@@ -137,8 +137,8 @@ def combine_bound(spec: OperatorSpec, n_parts: Column, n_slots: Column, *, is_wh
 class LeastSteps:
     """Cycles that steps never fall below, as `t10.cost.steps.Steps`; nothing is known of somebody's own codelets.
 
-    A launch takes `launch_cycles`. With `is_whole`, operands of sub-tasks are as large as the box. Formulas have a value
-    where their branch is not taken, numpy a warning besides.
+    A launch takes `launch_cycles`. With `is_whole`, operands of sub-tasks are as large as the box. Formulas have a
+    value where their branch is not taken, numpy a warning besides.
     """
 
     launch_cycles: int
