@@ -15,6 +15,8 @@ LIMITS = {"i8": (-128.0, 127.0), "i16": (-32768.0, 32767.0), "ui8": (0.0, 255.0)
           "i32": (-LARGEST, LARGEST), "ui32": (0.0, 2 * LARGEST)}  # fmt: skip
 """Range of an integer type by its name; wider ones are computed as 32 bits."""
 
+MASKS = {"arith.andi": "and", "arith.ori": "or"}
+
 
 def is_supported(dtype: str) -> bool:
     """Return whether codelets compute with elements of a type."""
@@ -35,6 +37,7 @@ def emit_function(
     Raises `UnsupportedOpError` for operations and types that codelets do not know.
     """
     values: dict[int, Word] = {}
+    bits: dict[int, Value] = {}
     types = [*dtypes, *(op.dtype for op in function.ops)]
     n_inputs = function.n_inputs
     for dtype in types:
@@ -46,12 +49,25 @@ def emit_function(
             values[number] = load(number)
         return values[number]
 
+    def plain(number: int) -> Word:
+        """Return a value; where it is a truth value, as 0 or 1."""
+        found = value(number)
+        if types[number] != "i1" or isinstance(found, Pair):
+            return found
+        if number not in bits:
+            bits[number] = floats.as_bit(code, found)
+        return bits[number]
+
     for i, op in enumerate(function.ops):
         if op.opcode == "index":
             values[n_inputs + i] = index[int(op.attribute)]()
             continue
-        operands = tuple(value(v) for v in op.operands)
         kinds = tuple(types[v] for v in op.operands)
+        masks = _of_masks(code, op, tuple(value(v) for v in op.operands), kinds)
+        if masks is not None:
+            values[n_inputs + i] = masks
+            continue
+        operands = tuple(plain(v) for v in op.operands)
         words = tuple(v for v in operands if not isinstance(v, Pair))
         if n_inputs + i in wide:
             values[n_inputs + i] = emit_wide(code, op, operands, kinds)
@@ -59,7 +75,21 @@ def emit_function(
             values[n_inputs + i] = low(emit_wide(code, op, operands, kinds))
         else:
             values[n_inputs + i] = emit_op(code, op, words, kinds)
-    return value(function.result)
+    return plain(function.result)
+
+
+def _of_masks(
+    code: VirtualCode, op: ScalarOp, operands: tuple[Word, ...], dtypes: tuple[str, ...]
+) -> Value | None:
+    """Add an operation on truth values that are masks, or a choice of floats by one; None for others."""
+    words = [v for v in operands if not isinstance(v, Pair) and v.bank == "a"]
+    if len(words) < len(operands) or "i1" not in dtypes:
+        return None
+    if op.opcode == "arith.select":
+        return floats.select(code, *words)
+    if op.opcode in MASKS:
+        return code.a(f"{MASKS[op.opcode]} {{d}}, {{x}}, {{y}}", x=words[0], y=words[1])
+    return None
 
 
 def emit_op(code: VirtualCode, op: ScalarOp, operands: tuple[Value, ...], dtypes: tuple[str, ...]) -> Value:
@@ -67,7 +97,8 @@ def emit_op(code: VirtualCode, op: ScalarOp, operands: tuple[Value, ...], dtypes
     if op.opcode == "const":
         return constant(code, op.attribute, op.dtype)
     if op.opcode == "arith.select":
-        return integers.select(code, operands[0], operands[1], operands[2])
+        choice = floats.select if operands[1].bank == "a" else integers.select
+        return choice(code, operands[0], operands[1], operands[2])
     if op.opcode == "arith.cmpf":
         return floats.compare(code, op.attribute, operands[0], operands[1])
     if op.opcode == "arith.cmpi":

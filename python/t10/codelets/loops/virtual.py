@@ -39,9 +39,10 @@ class _Step:
 
 @dataclass(slots=True)
 class VirtualCode:
-    """Code under construction."""
+    """Code under construction; `has_transfers` where it moves words from one register file to the other by the frame."""
 
     steps: list[_Step] = field(default_factory=list[_Step])
+    has_transfers: bool = False
     n_values: int = 0
     n_labels: int = 0
 
