@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from t10.codelets.loops import floats, integers
 from t10.codelets.loops.virtual import Value, VirtualCode
@@ -36,46 +37,55 @@ def emit_function(
     Values whose numbers are in `wide` take two words; other integers of 64 bits fit in their low word.
     Raises `UnsupportedOpError` for operations and types that codelets do not know.
     """
-    values: dict[int, Word] = {}
-    bits: dict[int, Value] = {}
     types = [*dtypes, *(op.dtype for op in function.ops)]
-    n_inputs = function.n_inputs
     for dtype in types:
         if not is_supported(dtype):
             raise UnsupportedOpError(f"codelets do not compute with elements of type {dtype}")
-
-    def value(number: int) -> Word:
-        if number not in values:
-            values[number] = load(number)
-        return values[number]
-
-    def plain(number: int) -> Word:
-        """Return a value; where it is a truth value, as 0 or 1."""
-        found = value(number)
-        if types[number] != "i1" or isinstance(found, Pair):
-            return found
-        if number not in bits:
-            bits[number] = floats.as_bit(code, found)
-        return bits[number]
-
-    for i, op in enumerate(function.ops):
+    values = _Values(code, types, load)
+    for number, op in enumerate(function.ops, function.n_inputs):
         if op.opcode == "index":
-            values[n_inputs + i] = index[int(op.attribute)]()
+            values.found[number] = index[int(op.attribute)]()
             continue
         kinds = tuple(types[v] for v in op.operands)
-        masks = _of_masks(code, op, tuple(value(v) for v in op.operands), kinds)
+        masks = _of_masks(code, op, tuple(values.get(v) for v in op.operands), kinds)
         if masks is not None:
-            values[n_inputs + i] = masks
+            values.found[number] = masks
             continue
-        operands = tuple(plain(v) for v in op.operands)
+        operands = tuple(values.plain(v) for v in op.operands)
         words = tuple(v for v in operands if not isinstance(v, Pair))
-        if n_inputs + i in wide:
-            values[n_inputs + i] = emit_wide(code, op, operands, kinds)
+        if number in wide:
+            values.found[number] = emit_wide(code, op, operands, kinds)
         elif len(words) < len(operands):
-            values[n_inputs + i] = low(emit_wide(code, op, operands, kinds))
+            values.found[number] = low(emit_wide(code, op, operands, kinds))
         else:
-            values[n_inputs + i] = emit_op(code, op, words, kinds)
-    return plain(function.result)
+            values.found[number] = emit_op(code, op, words, kinds)
+    return values.plain(function.result)
+
+
+@dataclass(slots=True)
+class _Values:
+    """The values of a function by number, inputs loaded when they are asked for first."""
+
+    code: VirtualCode
+    types: list[str]
+    load: Callable[[int], Word]
+    found: dict[int, Word] = field(default_factory=dict[int, Word])
+    bits: dict[int, Value] = field(default_factory=dict[int, Value])
+
+    def get(self, number: int) -> Word:
+        """Return a value; a truth value may be a mask."""
+        if number not in self.found:
+            self.found[number] = self.load(number)
+        return self.found[number]
+
+    def plain(self, number: int) -> Word:
+        """Return a value; a truth value as 0 or 1."""
+        found = self.get(number)
+        if self.types[number] != "i1" or isinstance(found, Pair):
+            return found
+        if number not in self.bits:
+            self.bits[number] = floats.as_bit(self.code, found)
+        return self.bits[number]
 
 
 def _of_masks(

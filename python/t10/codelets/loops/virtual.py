@@ -39,7 +39,7 @@ class _Step:
 
 @dataclass(slots=True)
 class VirtualCode:
-    """Code under construction; `has_transfers` where it moves words from one register file to the other by the frame."""
+    """Code under construction; with `has_transfers` words go by the frame from one register file to the other."""
 
     steps: list[_Step] = field(default_factory=list[_Step])
     has_transfers: bool = False
