@@ -37,6 +37,8 @@ ANOTHER_ROW = 3
 """Slots of a pointer that moves in the innermost loop, and of another one for which it leaves no register."""
 ANOTHER_FILL = 4
 """Slots of what fills a pipeline by which schedules of the same instructions differ."""
+TURN = ".Lturn"
+"""What the label of a loop along a row begins with."""
 Lie = frozenset[tuple[int, int]]
 
 
@@ -317,6 +319,7 @@ def _overheads(way: Scheduled | None, nest: RowNest) -> tuple[int, int, int]:
     code = [line for line in lines[first:last] if line.startswith("  ")]
     start = sum(line.startswith("  ") for line in lines[:end]) + 1 - len(code) - SLACK
     body = next((int(line.split(", ")[1].split()[0]) + 1 for line in code if "rpt " in line), 0)
+    body = body or sum(line.startswith("  ") for line in _turn(lines[first:last]))
     pipeline, made = way.pipeline, way.draft
     row, stages = len(code) - body, pipeline.n_stages - 1
     fill = sum(bool(m or a) for block in range(stages) for m, a in turn(pipeline, 0, block))
@@ -334,6 +337,15 @@ def _overheads(way: Scheduled | None, nest: RowNest) -> tuple[int, int, int]:
             start -= ANOTHER_START if walk.outer[0] else 0
             row -= ANOTHER_ROW if walk.outer[-1] else 0
     return max(start, 0), max(row, 0), fill
+
+
+def _turn(lines: Sequence[str]) -> Sequence[str]:
+    """Return the lines of a loop along a row that is too long to be repeated."""
+    first = next(
+        (i for i, line in enumerate(lines) if line.startswith(TURN) and line.endswith(":")), len(lines)
+    )
+    ends = (i for i in range(first, len(lines)) if lines[i].endswith(f", {lines[first][:-1]}"))
+    return lines[first : next(ends, first - 1) + 1]
 
 
 def _way(nest: tuple[RowNest, Lie]) -> Scheduled | None:
