@@ -266,9 +266,21 @@ class _Way:
     def _weight_lines(self, columns: _Columns, inner: _Inner) -> Column:
         """Return how many lines of weights are copied for a block, at least."""
         width = columns.n // columns.beside if self.in_windows else columns.width
-        if any(len(dim.terms) > 1 for dim in self.w.dims):
-            return np.maximum(width, inner.sums)
-        return width * inner.sums
+        if not any(len(dim.terms) > 1 for dim in self.w.dims):
+            return width * inner.sums
+        least = np.maximum(width, inner.sums)
+        own = _own_columns(self.spec, self.x, self.w)
+        if not own:
+            return least
+        # Lines of several columns and positions are the same only along the dim that has both.
+        beside = next((dim.axes for dim in self.w.dims if own[-1] in dim.axes), ())
+        shared = [axis for axis in beside if axis in self.spec.reduction_axes]
+        n_shared = product(self.boxes, shared)
+        if shared == [next((a for a in reversed(axis_order(self.x)) if a in self.spec.reduction_axes), None)]:
+            # It is what lines walk.
+            n_shared = chosen(both(inner.has_lines, n_shared > 1), 1, n_shared)
+        is_own = self.boxes[:, own[-1]] > 1
+        return chosen(is_own, np.maximum(least, width * (inner.sums // n_shared)), least)
 
     def _copies(self, columns: _Columns, inner: _Inner) -> list[tuple[Column, Column]]:
         """Return the slots of a worker's lines of the streaming input, and of a block of weights, by ways to copy."""
