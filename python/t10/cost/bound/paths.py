@@ -14,7 +14,7 @@ LAUNCH_CYCLES, SLOT_CYCLES = 12, 6
 def least_slots(lines: Sequence[str], first: int, last: int, *never: str) -> int:
     """Return the least slots from line `first` of a codelet to line `last`.
 
-    Bodies of `rpt` are left out, other loops run once; branches to the labels `never` are not taken. Raises `ValueError`
+    Bodies of `rpt` are left out, other loops run once; branches to labels `never` are not taken. Raises `ValueError`
     where no way leads there.
     """
     labels = {line[:-1]: i for i, line in enumerate(lines) if line.endswith(":")}
