@@ -5,7 +5,8 @@
          gather_cycles                                   port_cycles           settle_cycles
 ```
 
-Each of the three is that of the core with most of it. Bytes wanted by several cores are sent once; a core's bytes are
+Each of the three is that of the core with most of it; transfers take no less than the busiest port, and where they are
+scheduled what they take. Bytes wanted by several cores are sent once; a core's bytes are
 cut wherever the set of cores that want them changes, and every piece costs its sender and its receivers a fragment.
 Pieces that are not whole words travel packed.
 """
@@ -57,7 +58,10 @@ class MoveRates:
 
 @dataclass(frozen=True, slots=True)
 class Loads:
-    """Cycles of the busiest port, and of the most work inside any core before and behind the exchange."""
+    """Cycles of the busiest port, and of the most work inside any core before and behind the exchange.
+
+    Of a phase that was scheduled, `port_cycles` are those until its last transfer ends.
+    """
 
     port_cycles: int = 0
     gather_cycles: int = 0
@@ -65,19 +69,19 @@ class Loads:
 
 
 def phase_loads(runs: Runs, fills: Runs, n_cores: int, item_bytes: int, rates: MoveRates) -> Loads:
-    """Return the loads of a phase.
+    """Return the loads of a phase, its transfers scheduled.
 
     `runs` (n, 6): number of the source, core and slot there, core and slot here, elements; sorted by core here, then
     slot. `fills` (n, 3): core, slot, elements. Slot 0 of every source and of the target begins at a multiple of eight
     bytes.
     """
     return Loads(
-        *_loads.phase_loads(runs, fills, rates.numbers, item_bytes, np.zeros((n_cores, 4), np.int64))
+        *_loads.phase_loads(runs, fills, rates.numbers, item_bytes, True, np.zeros((n_cores, 4), np.int64))
     )
 
 
 def core_loads(runs: Runs, fills: Runs, n_cores: int, item_bytes: int, rates: MoveRates) -> NDArray[np.int64]:
     """Return by core, (cores, 4): units before the exchange, cycles sent and received, units behind it."""
     table = np.zeros((n_cores, 4), np.int64)
-    _loads.phase_loads(runs, fills, rates.numbers, item_bytes, table)
+    _loads.phase_loads(runs, fills, rates.numbers, item_bytes, False, table)
     return table

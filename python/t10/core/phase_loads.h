@@ -14,8 +14,9 @@
 #include <utility>
 #include <vector>
 
-#include "strided_runs.h"
+#include "exchange_schedule.h"
 #include "move_rates.h"
+#include "strided_runs.h"
 
 namespace t10 {
 
@@ -55,8 +56,9 @@ class PhaseLoads {
     fills_.back().second += length;
   }
 
-  // All groups were given: what every core does. Once only: what was given is let go on the way.
-  Loads finish() {
+  // All groups were given: what every core does. Once only: what was given is let go on the way. With `is_scheduled`, the
+  // cycles of a port are those until the last transfer ends, operands in memory elements of their own.
+  Loads finish(bool is_scheduled) {
     clear();
     work_inside();
     offer_all();
@@ -68,7 +70,9 @@ class PhaseLoads {
     land();
     send();
     scatter();
-    return largest();
+    Loads result = largest();
+    if (is_scheduled && result.port > 0) result.port = scheduled();
+    return result;
   }
 
   // Some groups were given: no more than what `finish` would return of all. `sent_bytes` is the most any core sends.
@@ -106,10 +110,10 @@ class PhaseLoads {
     std::int32_t core, group;
   };
 
-  struct Transfer {
+  struct Draft {
     std::int32_t core;
     std::size_t first_target, n_targets;
-    Int n_bytes = 0, fragments = 0;
+    Int n_bytes = 0, fragments = 0, cycles = 0;
     Int packed_ranges = 0, packed_end = -1, packed_units = 0, landing_ranges = 0;
     bool lands_as_words = true;
   };
@@ -332,7 +336,7 @@ class PhaseLoads {
       transfers_.back().n_targets = targets_.size();
       all_targets_.insert(all_targets_.end(), targets_.begin(), targets_.end());
     }
-    Transfer &transfer = transfers_[found->second];
+    Draft &transfer = transfers_[found->second];
     const Int n = end - begin;
     transfer.n_bytes += n;
     if (has_words) {
@@ -353,7 +357,7 @@ class PhaseLoads {
       return std::tie(a.group, a.transfer, a.to) < std::tie(b.group, b.transfer, b.to);
     });
     for (std::size_t i = 0; i < landings_.size();) {
-      Transfer &transfer = transfers_[static_cast<std::size_t>(landings_[i].transfer)];
+      Draft &transfer = transfers_[static_cast<std::size_t>(landings_[i].transfer)];
       const std::size_t first = i;
       Int n_ranges = 0;
       while (i < landings_.size() && landings_[i].group == landings_[first].group &&
@@ -373,18 +377,19 @@ class PhaseLoads {
 
   // What transfers cost their ports, and the gathering of those in several ranges or in another order.
   void send() {
-    for (const Transfer &each : transfers_) {
+    for (Draft &each : transfers_) {
       const auto core = static_cast<std::size_t>(each.core);
       const bool is_packed = each.packed_ranges > 0, is_direct = is_packed && each.lands_as_words;
       if (each.packed_ranges > 1 || is_direct) before_[core] += rates_.row + each.packed_units;
       const Int padding = is_packed && !is_direct ? kWordBytes - 1 : 0;
       const Int fragments = each.fragments + (is_direct ? each.landing_ranges : is_packed ? 1 : 0);
-      const Int cycles = rates_.transfer(each.n_bytes + padding, fragments);
-      sent_[core] += cycles;
+      each.fragments = rates_.fragments(each.n_bytes + padding, fragments);
+      each.cycles = rates_.transfer(each.n_bytes + padding, each.fragments);
+      sent_[core] += each.cycles;
       for (std::size_t i = 0; i < each.n_targets; ++i) {
         const auto group = static_cast<std::size_t>(all_targets_[each.first_target + i]);
-        received_[group] += cycles;
-        if (is_member(group, each.core)) own_received_[core] += cycles;
+        received_[group] += each.cycles;
+        if (is_member(group, each.core)) own_received_[core] += each.cycles;
       }
     }
   }
@@ -436,6 +441,27 @@ class PhaseLoads {
     return units + rates_.ragged_ends(begin, end);
   }
 
+  // When the last transfer ends. What lies apart keeps no port waiting for another one of its core.
+  Int scheduled() const {
+    std::vector<Transfer> list(transfers_.size());
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      const Draft &draft = transfers_[i];
+      Transfer &each = list[i];
+      each.source = draft.core;
+      for (std::size_t t = 0; t < draft.n_targets; ++t) {
+        each_member(static_cast<std::size_t>(all_targets_[draft.first_target + t]), [&](std::size_t core) {
+          if (static_cast<std::int32_t>(core) != draft.core) each.targets.push_back(static_cast<std::int32_t>(core));
+        });
+      }
+      std::sort(each.targets.begin(), each.targets.end());
+      each.writes.assign(each.targets.size(), 0);
+      each.n_bytes = draft.n_bytes;
+      each.fragments = draft.fragments;
+      each.cycles = draft.cycles;
+    }
+    return best_schedule(list, static_cast<Int>(n_), rates_.fragment_cycles).cycles;
+  }
+
   Int received_of(std::size_t core) const {
     const std::int32_t group = group_of_core_[core];
     return group < 0 ? 0 : received_[static_cast<std::size_t>(group)] - own_received_[core];
@@ -467,7 +493,7 @@ class PhaseLoads {
   std::vector<std::vector<Landing>> local_;
   std::vector<Wanted> pieces_;
   std::map<std::vector<std::int32_t>, std::size_t> numbers_;
-  std::vector<Transfer> transfers_;
+  std::vector<Draft> transfers_;
   std::vector<std::int32_t> all_targets_;
   std::vector<Landing> landings_, others_;
   std::vector<Int> bounds_;

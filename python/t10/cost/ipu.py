@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -19,7 +19,7 @@ from t10.cost.closed_forms import ClosedForms
 from t10.cost.code_digest import code_digest
 from t10.cost.combine import even_slots
 from t10.cost.counted import CountedSteps, slots_and_runs
-from t10.cost.exchange import ExchangeCosts, exchange_costs
+from t10.cost.exchange import exchange_rates, own_part_cycles, parts_cycles, phase_cycles
 from t10.cost.model import PlainForms, chip_fingerprint
 from t10.cost.steps import Steps
 
@@ -51,7 +51,6 @@ class IpuCostModel(PlainForms):
 
     chip: ChipSpec
     name: str = "ipu"
-    exchange: ExchangeCosts = field(default_factory=exchange_costs)
     is_least: bool = False
 
     @property
@@ -65,9 +64,9 @@ class IpuCostModel(PlainForms):
         return replace(self, is_least=True) if self.is_counted and not self.is_least else self
 
     def fingerprint(self) -> str:
-        """Return a text that differs whenever any number differs: the chip, the code, what was fitted to exchanges."""
+        """Return a text that differs whenever any number differs: the chip, the code, what exchanges take."""
         code = f"{code_digest()} {own_digest()}" if self.is_counted else ""
-        return f"ipu {chip_fingerprint(self.chip)} {code} {self.exchange.digest} {self.is_least}"
+        return f"ipu {chip_fingerprint(self.chip)} {code} {self.move_rates.numbers} {self.is_least}"
 
     def steps_alike(self, spec: OperatorSpec) -> Hashable:
         """Return all of an operator but what follows its steps; see `t10.cost.model.AlikeCosts`."""
@@ -82,11 +81,11 @@ class IpuCostModel(PlainForms):
     @property
     def move_rates(self) -> MoveRates:
         """Return the rates at which loads of relayouts and set-ups are counted."""
-        return self.exchange.rates(self.chip)
+        return exchange_rates(self.chip)
 
     def move_cycles(self, loads: Loads) -> int:
         """Return the cycles of a relayout or set-up with these loads."""
-        return self.exchange.phase_cycles(self.chip, loads)
+        return phase_cycles(self.chip, loads)
 
     @property
     def _steps(self) -> Steps:
@@ -182,7 +181,7 @@ class IpuCostModel(PlainForms):
 
     def _moved(self, spec: OperatorSpec, n_slots: Ints, n_received: Ints) -> Ints:
         """Return the cycles of a phase that brings every core `n_received` parts of `n_slots` elements."""
-        return self.exchange.parts_cycles(self.chip, n_slots * size_bytes(spec.acc_dtype), n_received)
+        return parts_cycles(self.chip, n_slots * size_bytes(spec.acc_dtype), n_received)
 
     def combine_cycles_many(
         self, spec: OperatorSpec, n_parts: Ints, n_slots: Ints, *, is_whole: bool = False
@@ -212,7 +211,7 @@ class IpuCostModel(PlainForms):
     def _all_combined(self, spec: OperatorSpec, n_slots: Ints, n_parts: Ints, others: Ints) -> Ints:
         """Return the cycles of one phase of an all-reduce."""
         n_bytes = n_slots * size_bytes(spec.acc_dtype)
-        own = np.where(others > 1, self.exchange.own_part_cycles(self.chip, n_bytes), 0)
+        own = np.where(others > 1, own_part_cycles(self.chip, n_bytes), 0)
         combined = self.combine_cycles_many(spec, n_parts, n_slots, is_whole=True)
         return own + self._moved(spec, n_slots, others) + combined
 
@@ -225,5 +224,4 @@ class IpuCostModel(PlainForms):
         """Return the cycles of one round of a shift: exchange into the shift buffer, copy to where it belongs."""
         chip = self.chip
         words = -(-n_bytes // chip.exchange_bytes_per_cycle)
-        copied = -(-n_bytes // chip.copy_bytes_per_cycle)
-        return self._phase_cycles(True) + words + chip.copy_launch_cycles + copied
+        return self._phase_cycles(True) + words + own_part_cycles(chip, n_bytes)

@@ -11,7 +11,6 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -47,10 +46,10 @@ nb::tuple count(const t10::PartitionCells &wanted, const std::vector<std::shared
   {
     const nb::gil_scoped_release unlocked;
     t10::MoveCounter counter(wanted, {homes.begin(), homes.end()}, view ? view->get() : nullptr, pricing);
-    counts = counter.count(budget ? *budget : std::numeric_limits<Int>::max());
+    counts = counter.count(budget);
   }
   return nb::make_tuple(counts.received, counts.sent, counts.fragments, counts.total, counts.copied,
-                        counts.loads.port, counts.loads.before, counts.loads.behind, counts.is_complete);
+                        counts.loads.port, counts.loads.before, counts.loads.behind);
 }
 
 bool in_place(const t10::PartitionCells &wanted, const t10::ElementLocator &home) {

@@ -12,8 +12,8 @@
 #include <tuple>
 #include <vector>
 
+#include "../../core/exchange_schedule.h"
 #include "device_memory.h"
-#include "exchange_schedule.h"
 #include "exchange_transfers.h"
 
 namespace nb = nanobind;

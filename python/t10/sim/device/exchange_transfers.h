@@ -8,11 +8,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <iterator>
 #include <map>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "../../core/exchange_schedule.h"
 #include "device_memory.h"
 
 namespace t10 {
@@ -34,17 +36,11 @@ struct Piece {
   bool is_words() const { return ((from | to | n) & (WORD - 1)) == 0; }
 };
 
-// What tile `source` sends to all `targets` (ascending) at once; bit e of a mask stands for memory element e.
-struct Transfer {
-  std::int32_t source = 0;
-  std::vector<std::int32_t> targets;
-  std::int64_t n_bytes = 0, fragments = 0, cycles = 0;
-  // Of packed segments: how many ranges they are at the sender, where the last one ended, cycles of gathering, the most
-  // ranges at any receiver, and whether they are whole words at all of them.
+// A transfer in the making. Of packed segments: how many ranges they are at the sender, where the last one ended, cycles of
+// gathering, the most ranges at any receiver, and whether they are whole words at all of them.
+struct Draft : Transfer {
   std::int64_t packed_ranges = 0, packed_end = -1, packed_eighths = 0, landing_ranges = 0;
   bool lands_as_words = true;
-  std::uint64_t reads = 0;
-  std::vector<std::uint64_t> writes;
 };
 
 struct Transfers {
@@ -156,8 +152,9 @@ class TransferMaker {
     for (auto &pieces : by_source) cut(pieces);
     for (const auto &[key, rows] : whole) send_whole(runs, rows, source_offsets, target_offset);
     land();
-    for (Transfer &each : made_.list) finish(each);
+    for (Draft &each : drafts_) finish(each);
     for (std::int64_t tile = 0; tile < n_tiles_; ++tile) scatter(tile);
+    made_.list.assign(std::make_move_iterator(drafts_.begin()), std::make_move_iterator(drafts_.end()));
     return std::move(made_);
   }
 
@@ -210,14 +207,14 @@ class TransferMaker {
       is_words = is_words && pieces[i].is_words();
     }
     waiting.swap(again);
-    const auto [found, is_new] = numbers.try_emplace(targets, made_.list.size());
+    const auto [found, is_new] = numbers.try_emplace(targets, drafts_.size());
     if (is_new) {
-      made_.list.emplace_back();
-      made_.list.back().source = pieces[active[0]].source;
-      made_.list.back().targets = targets;
-      made_.list.back().writes.assign(targets.size(), 0);
+      drafts_.emplace_back();
+      drafts_.back().source = pieces[active[0]].source;
+      drafts_.back().targets = targets;
+      drafts_.back().writes.assign(targets.size(), 0);
     }
-    Transfer &transfer = made_.list[found->second];
+    Draft &transfer = drafts_[found->second];
     const std::int64_t n = end - begin;
     transfer.n_bytes += n;
     transfer.reads |= element_mask(rates_, begin, n);
@@ -262,7 +259,7 @@ class TransferMaker {
           ++n_ranges;
           are_words = are_words && ((begin | end) & (WORD - 1)) == 0;
         });
-        Transfer &transfer = made_.list[number];
+        Draft &transfer = drafts_[number];
         transfer.landing_ranges = std::max(transfer.landing_ranges, n_ranges);
         transfer.lands_as_words = transfer.lands_as_words && are_words;
       }
@@ -273,7 +270,7 @@ class TransferMaker {
   void scatter(std::int64_t tile) {
     std::vector<Scattered> rest;
     for (const Scattered &piece : scattered_[tile]) {
-      if (piece.transfer < 0 || !made_.list[piece.transfer].lands_as_words) rest.push_back(piece);
+      if (piece.transfer < 0 || !drafts_[piece.transfer].lands_as_words) rest.push_back(piece);
     }
     std::sort(rest.begin(), rest.end(), [](const Scattered &a, const Scattered &b) { return a.to < b.to; });
     std::int64_t &eighths = made_.after[tile];
@@ -289,7 +286,7 @@ class TransferMaker {
   void send_whole(const Run *runs, const std::vector<std::int32_t> &rows, const std::int64_t *source_offsets,
                   std::int64_t target_offset) {
     const Run &first = runs[rows[0]];
-    Transfer transfer;
+    Draft transfer;
     transfer.source = first.source_tile;
     const std::int64_t from = source_offsets[first.source] + first.source_offset;
     bool is_words = true;
@@ -326,11 +323,11 @@ class TransferMaker {
                          run.target_step);
       }
     }
-    made_.list.push_back(std::move(transfer));
+    drafts_.push_back(std::move(transfer));
   }
 
   // Price a transfer. A single range that is scattered anyway needs no gathering: the words that cover it are sent.
-  void finish(Transfer &transfer) {
+  void finish(Draft &transfer) {
     const bool is_packed = transfer.packed_ranges > 0, is_direct = is_packed && transfer.lands_as_words;
     if (transfer.packed_ranges > 1 || is_direct) {
       made_.before[transfer.source] += ROW_EIGHTHS + transfer.packed_eighths;
@@ -346,6 +343,7 @@ class TransferMaker {
   ExchangeRates rates_;
   std::int64_t n_tiles_;
   Transfers made_;
+  std::vector<Draft> drafts_;
   std::vector<std::vector<Scattered>> scattered_;
 };
 

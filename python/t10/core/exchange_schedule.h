@@ -3,17 +3,28 @@
 // A transfer keeps its sender's send port and all its receivers' receive ports busy from begin to end. A tile may send and
 // receive at the same time unless what it reads and what it writes then share a memory element. Whenever ports become
 // free, the transfers that can begin are started, the one first whose busiest port has most left to do.
+//
+// Planner, plan simulator and device simulator schedule with this.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <queue>
 #include <tuple>
+#include <utility>
 #include <vector>
 
-#include "exchange_transfers.h"
-
 namespace t10 {
+
+// What tile `source` sends to all `targets` (ascending) at once; bit e of a mask stands for memory element e.
+struct Transfer {
+  std::int32_t source = 0;
+  std::vector<std::int32_t> targets;
+  std::int64_t n_bytes = 0, fragments = 0, cycles = 0;
+  std::uint64_t reads = 0;
+  std::vector<std::uint64_t> writes;
+};
 
 constexpr std::size_t LOOK_AHEAD = 96;  // waiting transfers of one port that are looked at
 
@@ -43,7 +54,9 @@ class Scheduler {
  public:
   Scheduler(const std::vector<Transfer> &transfers, std::int64_t n_tiles)
       : transfers_(transfers), n_tiles_(n_tiles), send_(n_tiles), receive_(n_tiles), started_(transfers.size(), 0),
-        seen_(transfers.size(), -1) {}
+        seen_(transfers.size(), -1) {
+    for (const Transfer &each : transfers) ring_ = std::max({ring_, each.source + 1, each.targets.back() + 1});
+  }
 
   Schedule run() {
     Schedule result;
@@ -92,7 +105,7 @@ class Scheduler {
   };
 
   std::int64_t distance(const Transfer &transfer) const {
-    return (transfer.targets[0] - transfer.source + n_tiles_) % n_tiles_;
+    return (transfer.targets[0] - transfer.source + ring_) % ring_;
   }
 
   // Queue every transfer at its ports, near targets first: tiles that all send to all then take turns.
@@ -179,6 +192,7 @@ class Scheduler {
 
   const std::vector<Transfer> &transfers_;
   std::int64_t n_tiles_;
+  std::int32_t ring_ = 1;  // tiles up to the last one that takes part: how many a chip has beyond decides nothing
   std::vector<Port> send_, receive_;
   std::vector<std::uint8_t> started_;
   std::vector<std::int64_t> seen_;
