@@ -56,7 +56,7 @@ def collectives(chip: ChipSpec, count: int, seed: int) -> dict[str, list[Collect
 
 def _shift(random: Random, chip: ChipSpec) -> Collective:
     """Return a shift along rings in rounds through the shift buffer, and the copies out of it."""
-    length = int(random.integers(2, 65))
+    length = int(random.integers(2, min(64, chip.n_cores) + 1))
     n_bytes = 4 * int(2 ** random.uniform(0, 13))
     n_used = chip.n_cores // length * length
     core: Ints = np.arange(n_used, dtype=np.int64)[:, None]
