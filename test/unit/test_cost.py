@@ -70,7 +70,7 @@ def test_elementwise_add_is_that_of_poplibs_within_two_percent() -> None:
 
 
 def test_a_shift_of_32_kib_takes_four_rounds_through_the_buffer() -> None:
-    # Per round 90 + 40 + 100 + 8192 / 4 to exchange and 60 + 4 + 8192 / 8 to copy a row back (timing reference, section 8).
+    # Per round 90 + 40 + 100 + 8192 / 4 to exchange, 60 + 4 + 8192 / 8 to copy a row back (timing reference, 8).
     assert COST.shift_cycles(32 * 1024) == 4 * (230 + 2048 + 60 + 4 + 1024)
     assert COST.shift_cycles(0) == 0
 

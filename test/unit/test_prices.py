@@ -12,7 +12,10 @@ from t10.chip import load_chip
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.plan import CostedPlan
 from t10.core.program import ReduceMode
+from t10.core.schedule import ModulePlan
 from t10.cost import cost_model
+from t10.emit.demands import demands
+from t10.emit.link import buffer_of
 from t10.emit.lower import lowered_parts
 from t10.passes.program_room import ProgramRoom
 from t10.plan.schedule import restore_module
@@ -38,23 +41,30 @@ def pinned(spec: OperatorSpec, f_op: AxisSizes, mode: ReduceMode = "scatter") ->
     return costed(plan, evaluate(spec, COST, *table, np.array([is_whole])), 0)
 
 
+def placed(spec: OperatorSpec, priced: CostedPlan) -> ModulePlan:
+    """Return a model of one operator, its buffers placed beside its program."""
+    return ProgramRoom(CHIP, COST)(restore_module(one_operator_graph(spec), CHIP, COST, (priced,), (0,)))
+
+
 def priced_and_timed(spec: OperatorSpec, priced: CostedPlan) -> tuple[dict[str, int], dict[str, int]]:
     """Return the cycles of a plan's statements by kind: its price, and what they take as emitted and placed."""
-    module = ProgramRoom(CHIP, COST)(restore_module(one_operator_graph(spec), CHIP, COST, (priced,), (0,)))
+    module = placed(spec, priced)
     by_operator = timed(lowered_parts(module, CHIP, COST), module, CHIP)
     cycles = module.operators[0].active.cycles
-    took = {"compute": 0, "shift": 0, "reduce": 0}
+    took = {"compute": 0, "shift": 0, "reduce": 0, "arrive": 0}
     kinds = {
         "Fill": "compute",
         "SubTask": "compute",
         "Epilogue": "compute",
         "Shift": "shift",
         "Reduce": "reduce",
+        "Arrive": "arrive",
     }
     for statement, each in zip(module.operators[0].body, by_operator[spec.name], strict=True):
         if (kind := kinds.get(type(statement).__name__)) is not None:
             took[kind] += each
-    return {kind: getattr(cycles, kind) for kind in took}, took
+    arrive = cycles.relayout + cycles.setup
+    return {"compute": cycles.compute, "shift": cycles.shift, "reduce": cycles.reduce, "arrive": arrive}, took
 
 
 @pytest.mark.parametrize(
@@ -75,3 +85,16 @@ def priced_and_timed(spec: OperatorSpec, priced: CostedPlan) -> tuple[dict[str, 
 def test_a_plan_takes_its_price(spec: OperatorSpec, f_op: AxisSizes, mode: ReduceMode) -> None:
     priced, took = priced_and_timed(spec, pinned(spec, f_op, mode))
     assert took == priced
+
+
+def test_what_combines_partial_sums_weighs_what_it_takes() -> None:
+    """Its cycles are charged with the exchange before it; its wishes are worth as much as those of other code."""
+    spec = matmul(64, 24, 64)
+    module = placed(spec, pinned(spec, (2, 1, 8)))
+    parts = lowered_parts(module, CHIP, COST)
+    (job,) = (each for each in parts.builder.jobs.values() if each.kind == "combine")
+    buffers = {buffer_of(name) for name in job.names}
+    weights = [wish.weight for wish in demands(parts) if set(wish.names) == buffers]
+    cycles = module.operators[0].active.cycles
+    assert weights
+    assert 40 < max(weights) < cycles.reduce

@@ -1,6 +1,6 @@
 """What an IPU's exchange phases take: work inside cores beside what the chip's file says, and phases in closed form.
 
-The exchange charges these rates (docs/device-simulator.md); a relayout or set-up is scheduled as it runs (`t10.core.loads`).
+The exchange charges these rates (docs/device-simulator.md). Relayouts and set-ups are scheduled (`t10.core.loads`).
 """
 
 from __future__ import annotations
