@@ -14,8 +14,8 @@ from t10.core.plan import CostedPlan
 from t10.core.program import ReduceMode
 from t10.core.schedule import ModulePlan
 from t10.cost import cost_model
+from t10.emit.builder import SHIFT_BUFFER
 from t10.emit.demands import demands
-from t10.emit.link import buffer_of
 from t10.emit.lower import lowered_parts
 from t10.passes.program_room import ProgramRoom
 from t10.plan.schedule import restore_module
@@ -92,9 +92,8 @@ def test_what_combines_partial_sums_weighs_what_it_takes() -> None:
     spec = matmul(64, 24, 64)
     module = placed(spec, pinned(spec, (2, 1, 8)))
     parts = lowered_parts(module, CHIP, COST)
-    (job,) = (each for each in parts.builder.jobs.values() if each.kind == "combine")
-    buffers = {buffer_of(name) for name in job.names}
-    weights = [wish.weight for wish in demands(parts) if set(wish.names) == buffers]
+    # Nothing else reads the shift buffer.
+    weights = [wish.weight for wish in demands(parts) if SHIFT_BUFFER in wish.names]
     cycles = module.operators[0].active.cycles
     assert weights
-    assert 40 < max(weights) < cycles.reduce
+    assert max(weights) in range(40, cycles.reduce)
