@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from t10.codelets.body.allocate import Lifetime, place
-from t10.codelets.body.virtual import File, Fusion, Instruction, Placement, Register, printed
+from t10.codelets.body.virtual import File, Fusion, Instruction, Operand, Placement, Register, printed
 
 MOST_STAGES = 4
 """Loads run ahead of stores by fewer iterations than this: as much is read past the end of an operand."""
@@ -19,9 +20,12 @@ MOST_STAGES = 4
 MOST_EXTRA = 12
 """How many bundles more than the least an iteration may take before another way is tried."""
 
-
 GROWTH = 8
 """Further on, intervals are tried in strides of a part in so many of what they are beyond the least."""
+
+KEPT_LOOPS = 4096
+Parts = tuple[str, tuple[Operand, ...], str, bool, tuple[str, ...], int]
+"""The fields of an instruction, which compare by value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,15 @@ class Pipeline:
         return self.times[self.instructions.index(instruction)] // self.interval
 
 
+@dataclass(frozen=True, slots=True)
+class _Timed:
+    """What is found out about a loop; see `Pipeline`."""
+
+    interval: int
+    times: tuple[int, ...]
+    placement: Placement
+
+
 def pipelined(
     instructions: Sequence[Instruction],
     fusions: Sequence[Fusion],
@@ -60,10 +73,44 @@ def pipelined(
 
     `free` are physical registers by file; `pinned` virtual registers that live through the whole loop and where.
     """
-    dependences = Dependences(instructions)
-    lives = _Lives(instructions, pinned)
+    number = {instruction: i for i, instruction in enumerate(instructions)}
+    found = _timed(
+        tuple([(i.text, i.operands, i.roles, i.is_main, i.streams, i.slots) for i in instructions]),
+        tuple([(number[fusion.load], number[fusion.store], fusion.text) for fusion in fusions]),
+        tuple(is_store),
+        tuple(free.items()),
+        tuple(pinned.items()),
+        extra,
+        most_stages,
+    )
+    if found is None:
+        return None
+    return Pipeline(
+        tuple(instructions), tuple(fusions), found.interval, found.times, {**pinned, **found.placement}
+    )
 
-    def at(interval: int) -> Pipeline | None:
+
+@lru_cache(maxsize=KEPT_LOOPS)
+def _timed(
+    parts: tuple[Parts, ...],
+    pairs: tuple[tuple[int, int, str], ...],
+    is_store: tuple[bool, ...],
+    free: tuple[tuple[File, tuple[int, ...]], ...],
+    pinned: tuple[tuple[Register, int], ...],
+    extra: int,
+    most_stages: int,
+) -> _Timed | None:
+    """Return times and registers of the loop whose instructions have these fields; fusions are of two of them.
+
+    Nests that differ in what no instruction shows ask for the same loop again and again.
+    """
+    instructions = [Instruction(*fields) for fields in parts]
+    fusions = [Fusion(instructions[load], instructions[store], text) for load, store, text in pairs]
+    dependences = Dependences(instructions)
+    lives = _Lives(instructions, dict(pinned))
+    registers = dict(free)
+
+    def at(interval: int) -> _Timed | None:
         for loads_late in (True, False):
             times = _times(instructions, fusions, dependences, interval, loads_late=loads_late)
             if times is None or not dependences.hold(times, interval):
@@ -71,17 +118,15 @@ def pipelined(
             aligned = _with_stores_last(times, is_store, interval, most_stages)
             if aligned is None:
                 continue
-            placement = place(lives.at(aligned), interval, free)
+            placement = place(lives.at(aligned), interval, registers)
             if placement is not None:
-                return Pipeline(
-                    tuple(instructions), tuple(fusions), interval, aligned, {**pinned, **placement}
-                )
+                return _Timed(interval, aligned, placement)
         return None
 
     return _shortest(at, least_interval(instructions, fusions), extra)
 
 
-def _shortest(at: Callable[[int], Pipeline | None], least: int, extra: int) -> Pipeline | None:
+def _shortest(at: Callable[[int], _Timed | None], least: int, extra: int) -> _Timed | None:
     """Return the pipeline of the shortest interval found from `least` on, in strides that grow, then back in halves.
 
     Long bodies have hundreds of intervals to try.
