@@ -89,11 +89,11 @@ def test_a_plan_takes_its_price(spec: OperatorSpec, f_op: AxisSizes, mode: Reduc
 
 def test_what_combines_partial_sums_weighs_what_it_takes() -> None:
     """Its cycles are charged with the exchange before it; its wishes are worth as much as those of other code."""
-    spec = matmul(64, 24, 64)
-    module = placed(spec, pinned(spec, (2, 1, 8)))
+    spec = matmul(64, 256, 64)
+    module = placed(spec, pinned(spec, (1, 2, 2)))
     parts = lowered_parts(module, CHIP, COST)
     # Nothing else reads the shift buffer.
     weights = [wish.weight for wish in demands(parts) if SHIFT_BUFFER in wish.names]
     cycles = module.operators[0].active.cycles
     assert weights
-    assert max(weights) in range(40, cycles.reduce)
+    assert max(weights) in range(cycles.reduce // 4, cycles.reduce)
