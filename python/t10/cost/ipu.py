@@ -14,6 +14,7 @@ from t10.core.arrays import Bools, Ints
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.loads import Loads, MoveRates
+from t10.core.placed_costs import StepLies
 from t10.cost.bound.step import LeastSteps
 from t10.cost.closed_forms import ClosedForms
 from t10.cost.code_digest import code_digest
@@ -46,12 +47,18 @@ class IpuCostModel(PlainForms):
     """The `CostModel` of a chip built like an IPU. Numbers are modelled, not measured on silicon.
 
     On a core that computes as an IPU's does a step takes what is counted from its code (`t10.cost.counted`), on others
-    what closed forms say. With `is_least`, the numbers are lower bounds of that, quick and traceable.
+    what closed forms say. With `is_least`, the numbers are lower bounds of that, quick and traceable. Operands of steps
+    lie as `lies` says, as well as they can without it.
     """
 
     chip: ChipSpec
     name: str = "ipu"
     is_least: bool = False
+    lies: StepLies | None = None
+
+    def lying(self, lies: StepLies) -> IpuCostModel:
+        """Return the model of steps whose operands lie so."""
+        return replace(self, lies=lies)
 
     @property
     def is_counted(self) -> bool:
@@ -66,7 +73,9 @@ class IpuCostModel(PlainForms):
     def fingerprint(self) -> str:
         """Return a text that differs whenever any number differs: the chip, the code, what exchanges take."""
         code = f"{code_digest()} {own_digest()}" if self.is_counted else ""
-        return f"ipu {chip_fingerprint(self.chip)} {code} {self.move_rates.numbers} {self.is_least}"
+        return (
+            f"ipu {chip_fingerprint(self.chip)} {code} {self.move_rates.numbers} {self.is_least} {self.lies}"
+        )
 
     def steps_alike(self, spec: OperatorSpec) -> Hashable:
         """Return all of an operator but what follows its steps; see `t10.cost.model.AlikeCosts`."""
@@ -91,7 +100,7 @@ class IpuCostModel(PlainForms):
     def _steps(self) -> Steps:
         if not self.is_counted:
             return ClosedForms(self.chip)
-        return LeastSteps() if self.is_least else CountedSteps(self.chip)
+        return LeastSteps() if self.is_least else CountedSteps(self.chip, self.lies)
 
     def sub_task_cycles_many(self, spec: OperatorSpec, boxes: Ints) -> Ints:
         """Return the cycles of one compute step for every row of `boxes`, shape (candidates, axes)."""

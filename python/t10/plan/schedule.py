@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from t10.chip import ChipSpec
 from t10.core.garbage import rare_collections
 from t10.core.graph import Graph
+from t10.core.placed_costs import placed_costs
 from t10.core.plan import CostedPlan
 from t10.core.schedule import ModulePlan, Optimality, ScheduledOperator, most_bytes
-from t10.cost import CostModel, IpuCostModel
+from t10.cost import CostModel, IpuCostModel, operator_cycles
 from t10.errors import InfeasiblePlanError
 from t10.plan.assemble import Context, assemble, context_of, cycles_of, fronts_at_levels
 from t10.plan.fit.explain_fit import explaining
@@ -75,8 +76,25 @@ def schedule_module(
     plan = _scheduled(
         context, fronts_at_levels(context, fronts, context.level_by_operator), options, progress, counted
     )
+    plan = as_placed(plan, chip, cost)
     known = plan.optimality or Optimality("greedy", sum_of_cycles(plan))
     return replace(plan, optimality=replace(known, n_choices=counted.n_plans))
+
+
+def as_placed(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> ModulePlan:
+    """Return a plan whose steps cost what they take where its buffers lie."""
+    costs = placed_costs(cost, plan, chip.tile_memory)
+    operators: list[ScheduledOperator] = []
+    for spec, scheduled in zip(plan.graph.operators, plan.operators, strict=True):
+        run = operator_cycles(costs[spec.name], spec, scheduled.active.plan)
+        cycles = replace(scheduled.active.cycles, compute=run.compute, reduce=run.reduce)
+        operators.append(replace(scheduled, active=replace(scheduled.active, cycles=cycles)))
+    plan = replace(plan, operators=tuple(operators))
+    if plan.optimality is None:
+        return plan
+    total = sum_of_cycles(plan)
+    bound = min(plan.optimality.bound_cycles, total)
+    return replace(plan, optimality=replace(plan.optimality, cycles=total, bound_cycles=bound))
 
 
 @dataclass(slots=True)
@@ -278,7 +296,7 @@ def costed_arrivals(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> Module
         layouts[spec.output.name] = scheduled.output_layout
         priced = replace(active, cycles=cycles_of(context, spec, active.plan, arrivals))
         operators.append(replace(scheduled, active=priced, arrivals=arrivals))
-    return replace(plan, operators=tuple(operators))
+    return as_placed(replace(plan, operators=tuple(operators)), chip, cost)
 
 
 def with_costs(plan: ModulePlan, known: ModulePlan) -> ModulePlan | None:
