@@ -10,22 +10,42 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <stdexcept>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "exchange_schedule.h"
+#include "memory_elements.h"
 #include "move_rates.h"
 #include "strided_runs.h"
 
 namespace t10 {
 
+// Where the target and the sources of a phase begin in the memories of cores; without sources all lie apart.
+struct Places {
+  MemoryElements elements;
+  std::int64_t target = 0;
+  std::vector<std::int64_t> sources;
+
+  Places() = default;
+  // Element bytes, the offset of the interleaved region, the target, the sources; or nothing.
+  explicit Places(const std::vector<std::int64_t> &given) {
+    if (given.empty()) return;
+    if (given.size() < 4) throw std::invalid_argument("Places: a phase has a target and at least one source");
+    elements = {given[0], given[1]};
+    target = given[2];
+    sources.assign(given.begin() + 3, given.end());
+  }
+};
+
 class PhaseLoads {
  public:
   using Int = std::int64_t;
 
-  PhaseLoads(const LoadRates &rates, Int item_bytes, Int n_cores)
-      : rates_(rates), item_bytes_(item_bytes), n_(static_cast<std::size_t>(n_cores)), group_of_core_(n_, -1) {}
+  PhaseLoads(const LoadRates &rates, Int item_bytes, Int n_cores, const Places &places = {})
+      : rates_(rates), places_(places), item_bytes_(item_bytes), n_(static_cast<std::size_t>(n_cores)),
+        group_of_core_(n_, -1) {}
 
   // Begins a group; what it takes and fills follows in the order of its slots.
   void begin_group(const std::int32_t *cores, std::size_t n_members) {
@@ -57,7 +77,7 @@ class PhaseLoads {
   }
 
   // All groups were given: what every core does. Once only: what was given is let go on the way. With `is_scheduled`, the
-  // cycles of a port are those until the last transfer ends, operands in memory elements of their own.
+  // cycles of a port are those until the last transfer ends.
   Loads finish(bool is_scheduled) {
     clear();
     work_inside();
@@ -116,6 +136,7 @@ class PhaseLoads {
     Int n_bytes = 0, fragments = 0, cycles = 0;
     Int packed_ranges = 0, packed_end = -1, packed_units = 0, landing_ranges = 0;
     bool lands_as_words = true;
+    std::uint64_t reads = 0;
   };
 
   // What a sender's packed bytes are to one group.
@@ -335,10 +356,12 @@ class PhaseLoads {
       transfers_.back().first_target = all_targets_.size();
       transfers_.back().n_targets = targets_.size();
       all_targets_.insert(all_targets_.end(), targets_.begin(), targets_.end());
+      all_writes_.resize(all_targets_.size(), 0);
     }
     Draft &transfer = transfers_[found->second];
     const Int n = end - begin;
     transfer.n_bytes += n;
+    if (!places_.sources.empty()) touch(transfer, begin, n);
     if (has_words) {
       ++transfer.fragments;
       return;
@@ -349,6 +372,18 @@ class PhaseLoads {
     if (begin != transfer.packed_end) ++transfer.packed_ranges;
     transfer.packed_end = end;
     transfer.packed_units += rates_.packed(begin, n);
+  }
+
+  // Notes which memory elements a segment is read from and written to.
+  void touch(Draft &transfer, Int begin, Int n) {
+    const auto source = static_cast<std::size_t>(begin >> kVariableShift);
+    const Int offset = begin & ((Int{1} << kVariableShift) - 1);
+    transfer.reads |= places_.elements.mask(places_.sources.at(source) + offset, n);
+    for (const std::size_t i : served_) {
+      const auto at = std::lower_bound(targets_.begin(), targets_.end(), pieces_[i].group) - targets_.begin();
+      const Int to = places_.target + bytes(pieces_[i].here) + begin - pieces_[i].from;
+      all_writes_[transfer.first_target + static_cast<std::size_t>(at)] |= places_.elements.mask(to, n);
+    }
   }
 
   // Finds out which packed transfers are whole words wherever they arrive.
@@ -441,20 +476,27 @@ class PhaseLoads {
     return units + rates_.ragged_ends(begin, end);
   }
 
-  // When the last transfer ends. What lies apart keeps no port waiting for another one of its core.
+  // When the last transfer ends.
   Int scheduled() const {
     std::vector<Transfer> list(transfers_.size());
+    std::vector<std::pair<std::int32_t, std::uint64_t>> targets;
     for (std::size_t i = 0; i < list.size(); ++i) {
       const Draft &draft = transfers_[i];
-      Transfer &each = list[i];
-      each.source = draft.core;
-      for (std::size_t t = 0; t < draft.n_targets; ++t) {
-        each_member(static_cast<std::size_t>(all_targets_[draft.first_target + t]), [&](std::size_t core) {
-          if (static_cast<std::int32_t>(core) != draft.core) each.targets.push_back(static_cast<std::int32_t>(core));
+      targets.clear();
+      for (std::size_t t = draft.first_target; t < draft.first_target + draft.n_targets; ++t) {
+        each_member(static_cast<std::size_t>(all_targets_[t]), [&](std::size_t core) {
+          if (static_cast<std::int32_t>(core) != draft.core)
+            targets.emplace_back(static_cast<std::int32_t>(core), all_writes_[t]);
         });
       }
-      std::sort(each.targets.begin(), each.targets.end());
-      each.writes.assign(each.targets.size(), 0);
+      std::sort(targets.begin(), targets.end());
+      Transfer &each = list[i];
+      for (const auto &[core, writes] : targets) {
+        each.targets.push_back(core);
+        each.writes.push_back(writes);
+      }
+      each.source = draft.core;
+      each.reads = draft.reads;
       each.n_bytes = draft.n_bytes;
       each.fragments = draft.fragments;
       each.cycles = draft.cycles;
@@ -480,6 +522,7 @@ class PhaseLoads {
   }
 
   LoadRates rates_;
+  Places places_;
   Int item_bytes_;
   std::size_t n_;
   std::vector<std::int32_t> group_of_core_;
@@ -495,6 +538,7 @@ class PhaseLoads {
   std::map<std::vector<std::int32_t>, std::size_t> numbers_;
   std::vector<Draft> transfers_;
   std::vector<std::int32_t> all_targets_;
+  std::vector<std::uint64_t> all_writes_;
   std::vector<Landing> landings_, others_;
   std::vector<Int> bounds_;
   std::vector<std::size_t> active_, waiting_, served_, again_;

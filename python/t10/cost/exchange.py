@@ -48,14 +48,15 @@ def phase_cycles(chip: ChipSpec, loads: Loads) -> int:
     return total
 
 
-def parts_cycles(chip: ChipSpec, n_bytes: Any, n_parts: Any) -> Any:
+def parts_cycles(chip: ChipSpec, n_bytes: Any, n_parts: Any, n_sent: Any = 0) -> Any:
     """Return the cycles of a phase in which every core takes `n_parts` parts of `n_bytes` from others.
 
-    Arrays, or what records formulas; parts that are not whole words travel packed and are scattered.
+    Arrays, or what records formulas; parts that are not whole words travel packed and are scattered. A core whose
+    memory elements are shared sends its `n_sent` parts while it takes nothing.
     """
     ragged = np.minimum(n_bytes % WORD_BYTES, 1)
     words = -(-(n_bytes + ragged * (WORD_BYTES - 1)) // chip.exchange_bytes_per_cycle)
-    port = n_parts * (words + chip.fragment_cycles) - chip.fragment_cycles
+    port = (n_parts + n_sent) * (words + chip.fragment_cycles) - chip.fragment_cycles
     rates = exchange_rates(chip)
     is_odd, is_short = n_bytes % 2 == 1, n_bytes < SHORT_BYTES
     per_byte = np.where(

@@ -186,11 +186,17 @@ class IpuCostModel(PlainForms):
 
     def _combined(self, spec: OperatorSpec, n_slots: Ints, n_received: Ints, n_parts: Ints) -> Ints:
         """Return the cycles of a phase that brings every core parts of `n_slots` elements, and of combining them."""
-        return self._moved(spec, n_slots, n_received) + self.combine_cycles_many(spec, n_parts, n_slots)
+        moved = self._moved(spec, n_slots, n_received, n_received)
+        return moved + self.combine_cycles_many(spec, n_parts, n_slots)
 
-    def _moved(self, spec: OperatorSpec, n_slots: Ints, n_received: Ints) -> Ints:
-        """Return the cycles of a phase that brings every core `n_received` parts of `n_slots` elements."""
-        return parts_cycles(self.chip, n_slots * size_bytes(spec.acc_dtype), n_received)
+    def _moved(self, spec: OperatorSpec, n_slots: Ints, n_received: Ints, n_sent: Ints | int) -> Ints:
+        """Return the cycles of a phase that brings every core `n_received` parts of `n_slots` elements.
+
+        Where the shift buffer and the accumulators share memory elements, cores send theirs one after the other.
+        """
+        is_apart = self.lies is None or bool(self.lies.combine.apart)
+        n_bytes = n_slots * size_bytes(spec.acc_dtype)
+        return parts_cycles(self.chip, n_bytes, n_received, 0 if is_apart else n_sent)
 
     def combine_cycles_many(
         self, spec: OperatorSpec, n_parts: Ints, n_slots: Ints, *, is_whole: bool = False
@@ -222,7 +228,7 @@ class IpuCostModel(PlainForms):
         n_bytes = n_slots * size_bytes(spec.acc_dtype)
         own = np.where(others > 1, own_part_cycles(self.chip, n_bytes), 0)
         combined = self.combine_cycles_many(spec, n_parts, n_slots, is_whole=True)
-        return own + self._moved(spec, n_slots, others) + combined
+        return own + self._moved(spec, n_slots, others, 1) + combined
 
     def _phase_cycles(self, neighbour: bool) -> int:
         chip = self.chip
@@ -233,4 +239,6 @@ class IpuCostModel(PlainForms):
         """Return the cycles of one round of a shift: exchange into the shift buffer, copy to where it belongs."""
         chip = self.chip
         words = -(-n_bytes // chip.exchange_bytes_per_cycle)
+        if self.lies is not None and not self.lies.is_shift_apart:
+            words = 2 * words + chip.fragment_cycles
         return self._phase_cycles(True) + words + own_part_cycles(chip, n_bytes)

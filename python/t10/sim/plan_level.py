@@ -21,7 +21,7 @@ from t10.core.arrays import Array
 from t10.core.costs import Costs
 from t10.core.dtypes import numpy_dtype
 from t10.core.movement import ArrivalCosts
-from t10.core.placed_costs import placed_costs
+from t10.core.placed_costs import placed_costs, tile_ranges
 from t10.core.program import SubTask
 from t10.core.schedule import Home, ModulePlan
 from t10.errors import InputError
@@ -58,7 +58,7 @@ def simulate(
         raise InputError(f"there is no operator '{until}' to stop after")
     memory = CoreMemory(chip.n_cores, chip.sram_bytes, plan.reserved_bytes)
     homes: dict[str, Home] = {}
-    mover = Mover(graph, memory, homes, ArrivalCosts(cost).rates)
+    mover = Mover(graph, memory, homes, ArrivalCosts(cost).rates, tile_ranges(plan, chip.tile_memory))
     machine = Machine(memory, mover, Timeline(), cost, Lifetimes(plan, memory))
     machine.lifetimes.enter(0, "arrive")
     _place(plan, mover, weights, inputs)

@@ -19,7 +19,7 @@ from t10.core.canonical import canonical
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph, View
-from t10.core.loads import Loads
+from t10.core.loads import Loads, Places
 from t10.core.movement import ArrivalCosts, Traffic, is_padded, operand_of, view_ids
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import Arrival, ArrivalKind, ValueLayout
@@ -126,10 +126,14 @@ class Mover:
         number: int,
         layouts: Mapping[str, ValueLayout],
         buffer: str,
+        places: Places | None = None,
     ) -> Arrival:
-        """Return the relayout or set-up of operand `number` from the layouts its sources have."""
+        """Return the relayout or set-up of operand `number` from the layouts its sources have.
+
+        `places` is where it lies and they do, if they share memory elements.
+        """
         operand = operand_of(spec, number)
-        counted = self.traffic(spec, plan, number, layouts)
+        counted = self.traffic(spec, plan, number, layouts, places)
         size = size_bytes(operand.dtype)
         kind: ArrivalKind = "setup" if operand.role == "weight" else "relayout"
         return Arrival(
@@ -156,13 +160,19 @@ class Mover:
         return self._prices.cycles(counted, size_bytes(operand_of(spec, number).dtype))
 
     def traffic(
-        self, spec: OperatorSpec, plan: OperatorPlan, number: int, layouts: Mapping[str, ValueLayout]
+        self,
+        spec: OperatorSpec,
+        plan: OperatorPlan,
+        number: int,
+        layouts: Mapping[str, ValueLayout],
+        places: Places | None = None,
     ) -> Traffic:
         """Return what the arrival of operand `number` moves."""
         key, reading = self._key(spec, plan, number, layouts)
-        if key not in self._traffic:
-            self._traffic[key] = self._count(key[:3], spec, plan, reading, layouts, None)
-        return self._traffic[key]
+        where = key if places is None or not self._rates else (*key, places)
+        if where not in self._traffic:
+            self._traffic[where] = self._count(key[:3], spec, plan, reading, layouts, None, places)
+        return self._traffic[where]
 
     def lies_in_place(self, spec: OperatorSpec, plan: OperatorPlan, number: int, layout: ValueLayout) -> bool:
         """Return whether operand `number` asks for exactly the slots that a value has on every core."""
@@ -183,6 +193,7 @@ class Mover:
         reading: _Reading,
         layouts: Mapping[str, ValueLayout],
         budget: int | None,
+        places: Places | None = None,
     ) -> Traffic:
         """Return what moves into an operand, scheduled; with a budget no more. `key` says which operand it is."""
         homes = [self._locator(layouts[source]) for source in reading.sources]
@@ -192,7 +203,14 @@ class Mover:
             padded = self._padded[key] = is_padded(spec, operand, plan)
         wanted, size = self._cells(key, spec, plan), size_bytes(operand.dtype)
         received, sent, fragments, total, copied, port, gather, settle = _moves.count(
-            wanted, homes, reading.view, budget, self._rates, size, padded
+            wanted,
+            homes,
+            reading.view,
+            budget,
+            self._rates,
+            size,
+            padded,
+            places.numbers if places else (),
         )
         return Traffic(received, sent, fragments, total, copied, Loads(port, gather, settle))
 

@@ -85,11 +85,12 @@ struct Counts {
   Loads loads;
 };
 
-// How elements become bytes: what moving them costs, their size, and whether slots outside the tensor are filled.
+// How elements become bytes: what moving them costs, their size, whether slots outside the tensor are filled, and where all lies.
 struct Pricing {
   LoadRates rates;
   Int item_bytes;
   bool is_padded;
+  Places places;
 };
 
 // Which slots of a home have been sent, one row of bits per core; rows nobody took from cost nothing.
@@ -152,7 +153,7 @@ class MoveCounter {
       throw std::invalid_argument("count: operands of 2^32 slots and more are not supported");
     if (pricing) {
       item_bytes_ = pricing->item_bytes;
-      loads_.emplace(pricing->rates, pricing->item_bytes, n_rows);
+      loads_.emplace(pricing->rates, pricing->item_bytes, n_rows, pricing->places);
     }
   }
 

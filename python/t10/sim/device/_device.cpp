@@ -166,7 +166,7 @@ nb::tuple schedule(const Runs &runs, const Fills &fills, const Offsets &sources,
       throw std::out_of_range("fill " + std::to_string(i) + " names a tile that is not there");
     }
   }
-  const t10::ExchangeRates given{rates[0], rates[1], rates[2], rates[3], rates[4], rates[5]};
+  const t10::ExchangeRates given{rates[0], rates[1], rates[2], rates[3], {rates[4], rates[5]}};
   t10::Transfers made;
   t10::Schedule plan;
   std::int64_t last = 0, fragments = 0, most = 0;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "../../core/exchange_schedule.h"
+#include "../../core/memory_elements.h"
 #include "device_memory.h"
 
 namespace t10 {
@@ -22,7 +23,7 @@ namespace t10 {
 // What a transfer and a copy cost; see docs/device-simulator.md for where the numbers come from.
 struct ExchangeRates {
   std::int64_t exchange_bytes_per_cycle, fragment_cycles, copy_bytes_per_cycle, largest_words;
-  std::int64_t element_bytes, interleaved_offset;  // 0: no memory elements, nothing is serialised
+  MemoryElements elements;
 };
 
 constexpr std::int64_t WORD = 4, EIGHTH = 8;  // copies are counted in eighths of a cycle
@@ -48,18 +49,6 @@ struct Transfers {
   std::vector<std::int64_t> before, after;  // eighths of a cycle per tile: copies before and after the exchange
   std::int64_t crossing_bytes = 0;
 };
-
-inline std::uint64_t element_mask(const ExchangeRates &rates, std::int64_t offset, std::int64_t n) {
-  if (rates.element_bytes == 0) return 0;
-  const auto number = [&](std::int64_t at) {
-    const std::int64_t first = rates.interleaved_offset / rates.element_bytes;
-    return at < rates.interleaved_offset ? at / rates.element_bytes
-                                         : first + (at - rates.interleaved_offset) / (2 * rates.element_bytes);
-  };
-  std::uint64_t mask = 0;
-  for (std::int64_t e = number(offset); e <= number(offset + n - 1); ++e) mask |= std::uint64_t(1) << (e & 63);
-  return mask;
-}
 
 // Eighths of a cycle per byte of a copy whose two sides differ by `distance` modulo eight.
 inline std::int64_t eighths_per_byte(const ExchangeRates &rates, std::int64_t distance) {
@@ -217,12 +206,12 @@ class TransferMaker {
     Draft &transfer = drafts_[found->second];
     const std::int64_t n = end - begin;
     transfer.n_bytes += n;
-    transfer.reads |= element_mask(rates_, begin, n);
+    transfer.reads |= rates_.elements.mask(begin, n);
     for (const std::size_t i : active) {
       const Piece &piece = pieces[i];
       const std::int64_t to = piece.to + begin - piece.from;
       const auto at = std::lower_bound(targets.begin(), targets.end(), piece.target) - targets.begin();
-      transfer.writes[at] |= element_mask(rates_, to, n);
+      transfer.writes[at] |= rates_.elements.mask(to, n);
       if (!is_words) scattered_[piece.target].push_back({std::int64_t(found->second), to, n});
     }
     if (is_words) {
@@ -297,7 +286,7 @@ class TransferMaker {
       is_words = is_words && ((from | to | run.n_bytes | step | run.source_step) & (WORD - 1)) == 0;
       const std::int64_t low = std::min<std::int64_t>(to, to + (run.count - 1) * step);
       const std::int64_t span = (run.count - 1) * std::abs(step) + run.n_bytes;
-      targets.emplace_back(run.target_tile, element_mask(rates_, low, span));
+      targets.emplace_back(run.target_tile, rates_.elements.mask(low, span));
     }
     std::sort(targets.begin(), targets.end());
     for (const auto &[tile, mask] : targets) {
@@ -309,7 +298,7 @@ class TransferMaker {
       transfer.writes.push_back(mask);
     }
     transfer.n_bytes = std::int64_t(first.n_bytes) * first.count;
-    transfer.reads = element_mask(rates_, from, (first.count - 1) * std::abs(first.source_step) + first.n_bytes);
+    transfer.reads = rates_.elements.mask(from, (first.count - 1) * std::abs(first.source_step) + first.n_bytes);
     if (is_words) {
       transfer.fragments = first.count;
     } else {
