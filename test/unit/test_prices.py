@@ -6,24 +6,36 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.specs import conv2d, gather, linear_relu, matmul, one_operator_graph
+from support.specs import (
+    conv2d,
+    gather,
+    layer_norm_graph,
+    linear_relu,
+    matmul,
+    mlp_graph,
+    one_operator_graph,
+    softmax_graph,
+)
 
-from t10.chip import load_chip
+from t10.chip import ChipSpec, load_chip
 from t10.core.expression import AxisSizes, OperatorSpec
+from t10.core.graph import Graph
 from t10.core.plan import CostedPlan
 from t10.core.program import ReduceMode
 from t10.core.schedule import ModulePlan
-from t10.cost import cost_model
+from t10.core.tile import OVERREAD_BYTES
+from t10.cost import IpuCostModel, cost_model, operator_cycles
 from t10.emit.builder import SHIFT_BUFFER
 from t10.emit.demands import demands
 from t10.emit.lower import lowered_parts
 from t10.passes.program_room import ProgramRoom
-from t10.plan.schedule import restore_module
+from t10.plan.schedule import plan_module, restore_module, sum_of_cycles
 from t10.plan.search.alignment import align_pace
 from t10.plan.search.evaluate import evaluate
 from t10.plan.search.listed import costed
 from t10.plan.search.placement import place
 from t10.profile.steps import timed
+from t10.sim.plan_level import simulate
 
 CHIP = load_chip("test-16")
 COST = cost_model("ipu", CHIP)
@@ -97,3 +109,43 @@ def test_what_combines_partial_sums_weighs_what_it_takes() -> None:
     cycles = module.operators[0].active.cycles
     assert weights
     assert max(weights) in range(cycles.reduce // 8, cycles.reduce)
+
+
+@pytest.mark.parametrize("is_full", [False, True])
+@pytest.mark.parametrize(
+    "graph",
+    [mlp_graph(32, (64, 128, 64)), softmax_graph(64, 48), layer_norm_graph(32, 96)],
+    ids=lambda graph: graph.name,
+)
+def test_a_placed_plan_takes_its_price_where_operands_share_memory_elements(
+    graph: Graph, is_full: bool
+) -> None:
+    """Operands that are one buffer, results in the place of operands; and, in full memory, whatever is not granted."""
+    plan, chip = plan_module(graph, CHIP, cost=COST), CHIP
+    if is_full:
+        size = max(plan.end_bytes, plan.peak_bytes) + OVERREAD_BYTES
+        chip = CHIP.model_copy(update={"sram_bytes": size // 8 * 8})
+        plan = plan_module(graph, chip)
+    costs = IpuCostModel(chip)
+    took = timed(lowered_parts(plan, chip, costs), plan, chip)
+    for spec, scheduled in zip(plan.graph.operators, plan.operators, strict=True):
+        assert sum(took[spec.name]) == scheduled.active.cycles.total
+    if graph.name == "layer_norm":
+        pairs = zip(plan.graph.operators, plan.operators, strict=True)
+        assert any(
+            each.active.cycles.compute > operator_cycles(costs, spec, each.active.plan).compute
+            for spec, each in pairs
+        )
+    assert simulated_cycles(plan, chip, costs) == sum_of_cycles(plan)
+
+
+def simulated_cycles(plan: ModulePlan, chip: ChipSpec, costs: IpuCostModel) -> int:
+    """Return the cycles of a plan as the plan simulator counts them."""
+    rng = np.random.default_rng(0)
+    values = {
+        value.name: rng.random(value.shape).astype(np.float16)
+        for value in (*plan.graph.inputs, *plan.graph.weights)
+    }
+    weights = {value.name: values[value.name] for value in plan.graph.weights}
+    inputs = {value.name: values[value.name] for value in plan.graph.inputs}
+    return sum(each.cycles for each in simulate(plan, chip, costs, weights, inputs).timeline)
