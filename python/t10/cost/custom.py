@@ -15,7 +15,7 @@ T10 §4.3.1: the costs of special operators and of custom kernels are functions 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from inspect import Parameter, signature
 from typing import Any, cast, get_args
 
@@ -26,6 +26,7 @@ from t10.core.costs import WindowCosts
 from t10.core.expression import OperatorKind, OperatorSpec
 from t10.core.loads import Loads, MoveRates
 from t10.core.movement import LoadCosts
+from t10.core.placed_costs import PlacedCosts, StepLies
 from t10.cost.counted import slots_and_runs
 from t10.cost.model import ChunkCosts, CostModel, PlainForms, WholeCosts, least_costs
 from t10.cost.trace import Row, Table
@@ -191,6 +192,10 @@ class CustomCostModel(PlainForms):
     def copy_cycles(self, n_bytes: int) -> int:
         """Return the cycles in which every core copies or fills at most `n_bytes` of its own memory."""
         return self.base.copy_cycles(n_bytes)
+
+    def lying(self, lies: StepLies) -> CustomCostModel:
+        """Return the model of steps whose operands lie so, where the base looks at that."""
+        return replace(self, base=self.base.lying(lies)) if isinstance(self.base, PlacedCosts) else self
 
     @property
     def move_rates(self) -> MoveRates | None:
