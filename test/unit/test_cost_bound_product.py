@@ -89,7 +89,7 @@ def test_no_way_takes_less_than_the_bound() -> None:
         found += shares(spec, [random_box(rng, spec) for _ in range(BOXES)])
     assert len(found) > SPECS * BOXES / 2
     tenth, median = np.quantile(found, (0.1, 0.5))
-    assert tenth >= 0.38
+    assert tenth >= 0.48
     assert median >= 0.88
 
 
@@ -141,7 +141,7 @@ KINDS = {
     "values": Kind(*VALUES, draw(6, 32, 64, 99), 0.7, 0.9),
     "image": Kind(*image(1), windows(64, 14, 14, 48), 0.7, 0.82),
     "strided image": Kind(*image(2), windows(64, 14, 14, 48), 0.7, 0.82),
-    "depthwise": Kind(*DEPTHWISE, windows(16, 14, 14), 0.18, 0.25),
+    "depthwise": Kind(*DEPTHWISE, windows(16, 14, 14), 0.5, 0.55),
 }
 N_SHARES, N_CORNERS = 30, 16
 

@@ -91,8 +91,8 @@ def test_maps_are_bounded_where_operands_are_as_large_as_the_box():
     drawn = _drawn(random_map, 60, "maps")
     found = _ratios((spec, box, _bound(spec, box), sub_task(spec, box)) for _, spec, box in drawn)
     assert len(found) > 300
-    assert np.quantile(found, 0.5) >= 0.85
-    assert np.quantile(found, 0.25) >= 0.5
+    assert np.quantile(found, 0.5) >= 0.9
+    assert np.quantile(found, 0.25) >= 0.6
 
 
 def test_maps_are_bounded_where_operands_lie_in_longer_windows():
@@ -103,7 +103,7 @@ def test_maps_are_bounded_where_operands_lie_in_longer_windows():
 
     found = _ratios(tasks())
     assert len(found) > 300
-    assert np.quantile(found, 0.5) >= 0.65
+    assert np.quantile(found, 0.5) >= 0.75
 
 
 def test_maps_of_whole_vectors_are_bounded_closely():
@@ -116,8 +116,8 @@ def test_maps_of_whole_vectors_are_bounded_closely():
                 yield spec, whole, _bound(spec, whole), sub_task(spec, whole)
 
     found = _ratios(tasks())
-    assert np.quantile(found, 0.5) >= 0.9
-    assert np.quantile(found, 0.1) >= 0.6
+    assert np.quantile(found, 0.5) >= 0.95
+    assert np.quantile(found, 0.1) >= 0.7
 
 
 @pytest.mark.parametrize("n_members", [1, 2, 3, 8])
@@ -128,15 +128,16 @@ def test_epilogues_are_bounded(n_members: int):
         windows = tuple(1 if axis in spec.reduction_axes else n for axis, n in enumerate(box))
         n_slots = chunk_slots(prod(windows), n_members)
         run = epilogue_run(spec, windows, n_slots)
-        columns = (np.array([number]) for number in (n_slots, run, n_members))
-        bound = int(np.broadcast_to(epilogue_bound(spec, *columns, steps.chip.launch_cycles), (1,))[0])
+        slots, runs, members = (np.array([number]) for number in (n_slots, run, n_members))
+        found_bound = epilogue_bound(spec, slots, runs, members, steps.chip.launch_cycles)
+        bound = int(np.broadcast_to(found_bound, (1,))[0])
         cycles = int(steps.end(spec, np.array([windows]), np.array([n_members]))[0])
         assert bound <= cycles, (spec, windows, bound, cycles)
         found.append(bound / cycles)
     assert len(found) > 100
-    # What chunks take beside whole rows, a part of a row before and one behind, no bound knows.
-    assert np.quantile(found, 0.5) >= (0.8 if n_members == 1 else 0.45)
-    assert np.quantile(found, 0.25) >= (0.6 if n_members == 1 else 0.25)
+    # What chunks take beside whole rows and what is left of one, other parts of rows, no bound knows.
+    assert np.quantile(found, 0.5) >= (0.95 if n_members == 1 else 0.75)
+    assert np.quantile(found, 0.25) >= (0.9 if n_members == 1 else 0.35)
 
 
 def test_look_ups_are_bounded_closely():
@@ -165,7 +166,7 @@ def test_look_ups_are_bounded_in_longer_windows():
             windows = tuple(tuple(n * rng.choice((1, 1, 2, 3)) for n in box) for _ in spec.rotatable)
             yield spec, box, _bound(spec, box), simplified(step(spec, box, windows))
 
-    assert np.quantile(_ratios(tasks()), 0.5) >= 0.4
+    assert np.quantile(_ratios(tasks()), 0.5) >= 0.55
 
 
 def test_sums_are_bounded_in_longer_windows():
@@ -215,8 +216,12 @@ def test_formulas_give_what_numpy_gives():
                 rows = np.array(
                     [(prod(box), prod(box[-2:]), rng.choice((1, 2, 8))) for box in boxes.tolist()], np.int64
                 )
-                formula = trace_table(lambda t, spec=spec: epilogue_bound(spec, *t.T, 40), 3)
-                expected = np.broadcast_to(epilogue_bound(spec, *rows.T, 40), (len(rows),))
+
+                def end_bound(table: np.ndarray, spec: OperatorSpec = spec) -> np.ndarray:
+                    return epilogue_bound(spec, table[:, 0], table[:, 1], table[:, 2], 40)
+
+                formula = trace_table(end_bound, 3)
+                expected = np.broadcast_to(end_bound(rows), (len(rows),))
                 assert (formula.evaluate(rows) == expected).all()
 
 
@@ -231,4 +236,4 @@ def test_sums_of_one_term_are_bounded(adds: bool):
 
     found = _ratios(tasks())
     assert len(found) > 80
-    assert np.quantile(found, 0.5) >= 0.25
+    assert np.quantile(found, 0.5) >= 0.5

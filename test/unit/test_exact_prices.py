@@ -32,7 +32,7 @@ class AnyCosts(IpuCostModel):
     """A model whose answers are any numbers, another one for every question: what is asked otherwise differs."""
 
     def step_cycles_many(self, spec: OperatorSpec, boxes: Ints, windows: Ints, adds: Bools) -> Ints:
-        return _any("step", spec, boxes, *windows.transpose(1, 0, 2), adds[:, None])
+        return _any("step", spec, boxes, *windows.transpose(1, 0, 2), adds[:, None].astype(np.int64))
 
     def fill_cycles_many(self, spec: OperatorSpec, n_slots: Ints) -> Ints:
         return _any("fill", spec, n_slots[:, None])

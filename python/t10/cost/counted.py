@@ -147,9 +147,8 @@ class CountedSteps:
             )
 
         cycles = _each_of(_kept("end", spec, lie, launch), table, cycles_of_row)
-        return self._known(
-            cycles, lambda steps: steps.epilogue(spec, *slots_and_runs(spec, windows, n_members), n_members)
-        )
+        n_slots, runs = slots_and_runs(spec, windows, n_members)
+        return self._known(cycles, lambda steps: steps.epilogue(spec, n_slots, runs, n_members))
 
     def _known(self, cycles: Ints, otherwise: Callable[[Steps], Ints]) -> Ints:
         """Return what was counted; where no code was found, what closed forms give, at least their bound."""

@@ -68,8 +68,8 @@ class ComputeStep:
             return int(sub_task_bound(self.spec, row, is_whole=is_whole)[0])
         if self.step == "combine":
             return int(combine_bound(self.spec, row[:, 0], row[:, 1])[0])
-        numbers = [np.array([n]) for n in self._slots(box)]
-        ways = [epilogue_bound(self.spec, *numbers, np.array([n])) for n in ((1,) if is_whole else (1, 2))]
+        n_slots, run = (np.array([n]) for n in self._slots(box))
+        ways = [epilogue_bound(self.spec, n_slots, run, n) for n in ((1,) if is_whole else (1, 2))]
         return min(int(each[0]) for each in ways)
 
     def _slots(self, box: AxisSizes) -> tuple[int, int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
 
 import numpy as np
 
@@ -102,6 +103,10 @@ def _map_slots(one: Map, boxes: Boxes, is_whole: bool, n_levels: int = MOST_LEVE
     last = one.chains[-1][-1]
     if one.chains[-1] == NO_AXIS:
         return slots
+    if not is_whole and len(axis_order(one.operands[-1])) > 1:
+        # In longer windows what is one row may be several, of which workers take one each.
+        is_united = row.extent > boxes[:, last]
+        slots = chosen(is_united, np.minimum(slots, _any_rows(one, some, points)), slots)
     if n_levels:
         # Along another axis than the last, windows may leave other elements between neighbours.
         inner = one.within(last)
@@ -189,10 +194,15 @@ def _outer_slots(one: Map, points: Column) -> Column:
         if costs is None:
             return LEAST_START
         found += costs
-    least = least_of(found)
-    once = np.minimum(min(least.one, least.one_left), least.start + min(least.row, least.left))
+    return _any_rows(one, least_of(found), points)
+
+
+def _any_rows(one: Map, least: RowCosts, points: Column) -> Column:
+    """Return slots that no code falls below however points make rows."""
+    many = least.start + np.minimum(least.row, least.left)
+    once = np.minimum(np.minimum(least.one, least.one_left), many)
     evens = (least.whole, least.even_quad, PAIR * least.even_pair, QUAD * least.even_point)
-    quad = min(*evens, least.odd_quad, PAIR * least.odd_pair, QUAD * least.odd_point)
+    quad = reduce(np.minimum, (*evens, least.odd_quad, PAIR * least.odd_pair, QUAD * least.odd_point))
     few = LEAST_START + 2 * len(one.operands) + least.single
     return np.minimum(few, once) + -(-points // N_WORKERS) // QUAD * quad
 
