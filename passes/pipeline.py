@@ -108,7 +108,7 @@ def compile_module(
         if plan is None:
             raise T10Error("the module says something else than what was planned")
         text = written_text(module)
-    parts = room.parts if isinstance(room, ProgramRoom) else None
+    parts = room.parts(plan) if isinstance(room, ProgramRoom) else None
     return CompiledModule(text, plan, read.constants, read.orders, parts)
 
 
