@@ -47,8 +47,8 @@ def lowered_parts(
 ) -> Parts:
     """Return a planned model lowered for a chip as far as that does not depend on where its buffers lie.
 
-    Only cycles do: with `is_placed` they are those of operands where they lie. What `kept` holds of lowering another plan
-    of the model is not made again. Raises what `lower` raises.
+    Only cycles do: with `is_placed` they are those of operands where they lie. What `kept` holds of lowering another
+    plan of the model is not made again. Raises what `lower` raises.
     """
     check_target(chip)
     sizes = {buffer.name: buffer.size_bytes for buffer in plan.buffers}
