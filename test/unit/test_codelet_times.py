@@ -59,7 +59,7 @@ def test_iterations_overlap_and_share_nothing(seed: int) -> None:
     is_store = [instruction in stores for instruction in code.instructions]
     pipeline = pipelined(code.instructions, fusions, is_store, FREE, {}, extra=30)
     if pipeline is None:  # a fusion need not be possible
-        fusions = []
+        fusions.clear()
         pipeline = pipelined(code.instructions, fusions, is_store, FREE, {}, extra=30)
     assert pipeline is not None
     interval = pipeline.interval

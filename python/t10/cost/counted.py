@@ -81,7 +81,7 @@ class CountedSteps:
         """Return the cycles of steps over these boxes exactly; see `step`."""
         n, n_axes = boxes.shape
         # Along axes that an operand has not, its window does not count.
-        seen = np.where(_has_axes(spec), windows, 1)
+        seen = np.where(has_axes(spec), windows, 1)
         # A zero would be an empty box.
         table = np.concatenate(
             [adds[:, None] + 1, boxes, seen.reshape(n, len(spec.rotatable) * n_axes)], axis=1
@@ -120,11 +120,12 @@ class CountedSteps:
         )
         return self._known(cycles, lambda steps: steps.combine(spec, n_parts, n_slots, is_whole=is_whole))
 
-    def epilogue(self, spec: OperatorSpec, n_slots: Ints, runs: Ints) -> Ints:
+    def epilogue(self, spec: OperatorSpec, n_slots: Ints, runs: Ints, n_members: Ints | None = None) -> Ints:
         """Return the cycles of an epilogue, a copy where there is none, on so many elements of a core.
 
-        `runs` of them lie in a row that all operands walk evenly.
+        `runs` of them lie in a row that all operands walk evenly; chunks take as long here as windows.
         """
+        del n_members
         table = np.stack([n_slots, np.maximum(np.minimum(runs, n_slots), 1)], axis=1)
         cycles = _each(_kept("epilogue", spec), table, lambda row: rows(spec, *row))
         return self._known(cycles, lambda steps: steps.epilogue(spec, n_slots, runs))
@@ -147,7 +148,7 @@ class CountedSteps:
 
         cycles = _each_of(_kept("end", spec, lie, launch), table, cycles_of_row)
         return self._known(
-            cycles, lambda steps: steps.epilogue(spec, *slots_and_runs(spec, windows, n_members))
+            cycles, lambda steps: steps.epilogue(spec, *slots_and_runs(spec, windows, n_members), n_members)
         )
 
     def _known(self, cycles: Ints, otherwise: Callable[[Steps], Ints]) -> Ints:
@@ -155,8 +156,10 @@ class CountedSteps:
         is_unknown = cycles == UNKNOWN
         if not is_unknown.any():
             return cycles
+        launch = self.chip.launch_cycles
+        bounds = [otherwise(LeastSteps(launch, is_whole=is_whole)) for is_whole in (False, True)]
         return np.where(
-            is_unknown, np.maximum(otherwise(ClosedForms(self.chip)), otherwise(LeastSteps())), cycles
+            is_unknown, np.maximum(otherwise(ClosedForms(self.chip)), np.maximum(*bounds)), cycles
         )
 
 
@@ -184,7 +187,7 @@ def _subsets(axes: list[int]) -> Iterator[list[int]]:
 
 
 @lru_cache(maxsize=KEPT_OPERATORS)
-def _has_axes(spec: OperatorSpec) -> Bools:
+def has_axes(spec: OperatorSpec) -> Bools:
     """Return which rotatable operands have which axes, shape (operands, axes)."""
     return np.array([[axis in o.axes for axis in range(len(spec.axes))] for o in spec.rotatable], np.bool_)
 

@@ -28,7 +28,7 @@ from t10.core.loads import Loads, MoveRates
 from t10.core.movement import LoadCosts
 from t10.core.placed_costs import PlacedCosts, StepLies
 from t10.cost.counted import slots_and_runs
-from t10.cost.model import CostModel, PlainForms, least_costs
+from t10.cost.model import ChunkCosts, CostModel, PlainForms, WholeCosts, least_costs
 from t10.cost.trace import Row, Table
 from t10.errors import InputError, T10Error
 
@@ -146,6 +146,27 @@ class CustomCostModel(PlainForms):
         before_runs = cast("Callable[[OperatorSpec, Ints], Ints]", self.base.epilogue_cycles_many)
         return before_runs(spec, n_slots)
 
+    def sees_windows(self, spec: OperatorSpec) -> bool:
+        """Return whether the base, which steps are left to, says more of some; see `t10.cost.model.WholeCosts`."""
+        is_base = isinstance(self.base, WholeCosts) and self.base.sees_windows(spec)
+        return is_base and self.own_cost(spec) is None
+
+    def whole_cycles_many(self, spec: OperatorSpec, boxes: Ints) -> Ints:
+        """Return the cycles of steps whose operands are as large as the box."""
+        assert isinstance(self.base, WholeCosts)
+        return self.base.whole_cycles_many(spec, boxes)
+
+    def chunk_cycles_many(self, spec: OperatorSpec, n_slots: Ints, runs: Ints, n_members: Ints) -> Ints:
+        """Return the cycles in which accumulators become results; see `t10.cost.model.ChunkCosts`."""
+        is_base = self.base_takes_runs and not self._has_own_epilogue(spec)
+        if isinstance(self.base, ChunkCosts) and is_base:
+            return self.base.chunk_cycles_many(spec, n_slots, runs, n_members)
+        return self.epilogue_cycles_many(spec, n_slots, runs)
+
+    def _has_own_epilogue(self, spec: OperatorSpec) -> bool:
+        own = self.own_cost(spec)
+        return spec.epilogue is not None and own is not None and own.epilogue is not None
+
     def step_cycles_many(self, spec: OperatorSpec, boxes: Ints, windows: Ints, adds: Bools) -> Ints:
         """Return the cycles of compute steps; see `t10.core.costs.WindowCosts`."""
         if isinstance(self.base, WindowCosts) and self.own_cost(spec) is None:
@@ -160,9 +181,7 @@ class CustomCostModel(PlainForms):
 
     def end_cycles_many(self, spec: OperatorSpec, windows: Ints, n_members: Ints) -> Ints:
         """Return the cycles in which accumulators become results; see `t10.core.costs.WindowCosts`."""
-        own = self.own_cost(spec)
-        has_own = spec.epilogue is not None and own is not None and own.epilogue is not None
-        if isinstance(self.base, WindowCosts) and not has_own:
+        if isinstance(self.base, WindowCosts) and not self._has_own_epilogue(spec):
             return self.base.end_cycles_many(spec, windows, n_members)
         return self.epilogue_cycles_many(spec, *slots_and_runs(spec, windows, n_members))
 

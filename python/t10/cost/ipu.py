@@ -19,7 +19,7 @@ from t10.cost.bound.step import LeastSteps
 from t10.cost.closed_forms import ClosedForms
 from t10.cost.code_digest import code_digest
 from t10.cost.combine import even_slots
-from t10.cost.counted import CountedSteps, slots_and_runs
+from t10.cost.counted import CountedSteps, has_axes, slots_and_runs
 from t10.cost.exchange import exchange_rates, own_part_cycles, parts_cycles, phase_cycles
 from t10.cost.model import PlainForms, chip_fingerprint
 from t10.cost.steps import Steps
@@ -100,7 +100,7 @@ class IpuCostModel(PlainForms):
     def _steps(self) -> Steps:
         if not self.is_counted:
             return ClosedForms(self.chip)
-        return LeastSteps() if self.is_least else CountedSteps(self.chip, self.lies)
+        return LeastSteps(self.chip.launch_cycles) if self.is_least else CountedSteps(self.chip, self.lies)
 
     def sub_task_cycles_many(self, spec: OperatorSpec, boxes: Ints) -> Ints:
         """Return the cycles of one compute step for every row of `boxes`, shape (candidates, axes)."""
@@ -115,9 +115,13 @@ class IpuCostModel(PlainForms):
     def step_cycles_many(self, spec: OperatorSpec, boxes: Ints, windows: Ints, adds: Bools) -> Ints:
         """Return the cycles of compute steps; see `t10.core.costs.WindowCosts`."""
         steps = self._steps
-        if not isinstance(steps, CountedSteps):
-            return self.sub_task_cycles_many(spec, boxes)
-        return self.chip.launch_cycles + steps.step(spec, boxes, windows, adds)
+        if isinstance(steps, CountedSteps):
+            return self.chip.launch_cycles + steps.step(spec, boxes, windows, adds)
+        cycles = self.sub_task_cycles_many(spec, boxes)
+        if not self.is_least:
+            return cycles
+        is_whole = ~adds & ((windows == boxes[:, None, :]) | ~has_axes(spec)).all(axis=(1, 2))
+        return np.where(is_whole, self.whole_cycles_many(spec, boxes), cycles)
 
     def fill_cycles_many(self, spec: OperatorSpec, n_slots: Ints) -> Ints:
         """Return the cycles in which a core fills so many accumulators, 0 where nothing is counted."""
@@ -130,8 +134,29 @@ class IpuCostModel(PlainForms):
         """Return the cycles in which accumulators become results; see `t10.core.costs.WindowCosts`."""
         steps = self._steps
         if not isinstance(steps, CountedSteps):
-            return self.epilogue_cycles_many(spec, *slots_and_runs(spec, windows, n_members))
+            return self.chunk_cycles_many(spec, *slots_and_runs(spec, windows, n_members), n_members)
         return self.chip.launch_cycles + steps.end(spec, windows, n_members)
+
+    def sees_windows(self, spec: OperatorSpec) -> bool:
+        """Return whether a bound of steps is higher where windows are no longer than the box: of bounds it is."""
+        del spec
+        return self.is_least
+
+    def whole_cycles_many(self, spec: OperatorSpec, boxes: Ints) -> Ints:
+        """Return the cycles of steps whose operands are as large as the box; see `t10.cost.model.WholeCosts`."""
+        if not self.is_least:
+            return self.sub_task_cycles_many(spec, boxes)
+        steps = LeastSteps(self.chip.launch_cycles, is_whole=True)
+        return self.chip.launch_cycles + steps.sub_task(spec, boxes)
+
+    def chunk_cycles_many(self, spec: OperatorSpec, n_slots: Ints, runs: Ints, n_members: Ints) -> Ints:
+        """Return the cycles in which accumulators become results; see `t10.cost.model.ChunkCosts`."""
+        if not self.is_least:
+            return self.epilogue_cycles_many(spec, n_slots, runs)
+        cycles = self.chip.launch_cycles + self._steps.epilogue(spec, n_slots, runs, n_members)
+        if spec.epilogue is None and spec.acc_dtype == spec.output.dtype:
+            return np.where(n_members > 1, cycles, 0)
+        return cycles
 
     def exchange_cycles(self, max_bytes: int, fragments: int, *, neighbour: bool) -> int:
         """Return the cycles of one exchange phase in which no core sends or receives more than `max_bytes`."""
