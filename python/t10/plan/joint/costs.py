@@ -93,7 +93,7 @@ class JointCosts:
         n_cores = context.chip.n_cores
         self.maker_by_value = {spec.output.name: step for step, spec in enumerate(graph.operators)}
         self.maker_by_value |= {value: step for value, (step, _) in context.reader_by_input.items()}
-        self.fixed = {w.name: linear_layout(w.name, w.dtype, n_cores) for w in graph.weights}
+        self.fixed = {w.name: linear_layout(w, n_cores) for w in graph.weights}
         self.fixed |= input_layouts(context)
         self.shapes = graph.shape_by_value
         self.results = {value for output in graph.outputs for value in graph.sources_of(output.value)}

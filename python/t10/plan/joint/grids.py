@@ -32,7 +32,7 @@ def grid_plans(
     if not spec.reduction_axes:
         return ()
     rows, _ = searched_partitions(spec, context.chip.n_cores, replace(options, exhaustive=False))
-    rows = rows[_leaves_grid(spec, rows)]
+    rows = rows[leaves_grid(spec, rows)]
     if not len(rows):
         return ()
     ft = np.ones((len(rows), len(spec.rotatable), rows.shape[1]), np.int64)
@@ -53,7 +53,7 @@ def grid_plans(
     return tuple(found)
 
 
-def _leaves_grid(spec: OperatorSpec, rows: Ints) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+def leaves_grid(spec: OperatorSpec, rows: Ints) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
     """Return which F_op split a reduction axis and leave chunks that are slices of the first long dim of a part."""
     members = rows[:, list(spec.reduction_axes)].prod(axis=1)
     lengths = -(-np.array(spec.extents) // rows)
