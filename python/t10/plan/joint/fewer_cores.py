@@ -12,7 +12,6 @@ from itertools import product
 
 import numpy as np
 
-from t10.core.arrays import Ints
 from t10.core.expression import OperatorSpec
 from t10.core.plan import CostedPlan
 from t10.cost.model import least_costs
@@ -21,12 +20,11 @@ from t10.plan.joint.grids import leaves_grid
 from t10.plan.search.alignment import align_pace
 from t10.plan.search.evaluate import evaluate
 from t10.plan.search.listed import costed
-from t10.plan.search.pareto import fastest
+from t10.plan.search.pareto import front_indices
 from t10.plan.search.placement import place
 from t10.plan.search.space import has_few_partitions, operator_partitions
 
 RUNGS = (1, 4, 16, 64, 256, 1024)
-UNKNOWN = -1
 
 
 def rungs_of(spec: OperatorSpec, n_cores: int) -> list[int]:
@@ -40,7 +38,7 @@ def few_core_plans(
 ) -> tuple[CostedPlan, ...]:
     """Return plans without rotation of no more than `limit_cycles`, for every rung on which partitions are few.
 
-    Up to `most` of all, and as many that leave a grid.
+    Up to `most` of all, and as many that leave a grid: the fastest of the fronts of bounds; only they are priced.
     """
     rungs = rungs_of(spec, context.chip.n_cores)
     if not rungs:
@@ -50,23 +48,11 @@ def few_core_plans(
     least = evaluate(spec, least_costs(context.cost), rows, ft)
     is_fast = least.cycles - least.relayout <= limit_cycles
     n_cores = rows.prod(axis=1)
-    cycles = np.full(len(rows), UNKNOWN)
-
-    def price(numbers: Ints) -> Ints:
-        new = numbers[cycles[numbers] == UNKNOWN]
-        if len(new):
-            cycles[new] = evaluate(spec, context.cost, rows[new], ft[new]).cycles
-        return cycles[numbers]
-
     chosen: set[int] = set()
     kinds = (is_fast, is_fast & leaves_grid(spec, rows)) if spec.reduction_axes else (is_fast,)
     for rung, is_wanted in product(rungs, kinds):
         within = np.flatnonzero(is_wanted & (n_cores <= rung))
-
-        def price_within(some: Ints, within: Ints = within) -> Ints:
-            return price(within[some])
-
-        best, _ = fastest(least.cycles[within], least.active_bytes[within], price_within, most)
+        best = front_indices(least.cycles[within], least.active_bytes[within])[::-1][:most]
         chosen.update(within[best].tolist())
     numbers = np.array(sorted(chosen), np.int64)
     priced = evaluate(spec, context.cost, rows[numbers], ft[numbers])

@@ -7,7 +7,6 @@ Operators that only differ in names, with producers in equal states, share one t
 
 from __future__ import annotations
 
-from bisect import insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
@@ -26,7 +25,7 @@ from t10.plan.memory.liveness import unshaped
 from t10.plan.options import PlanOptions
 from t10.plan.search.alternatives import alternatives, evaluate_plans
 from t10.plan.search.listed import costed
-from t10.plan.search.pareto import PRICED_TOGETHER, Front
+from t10.plan.search.pareto import Front
 from t10.plan.search.producer_layouts import following_plan
 from t10.plan.search.reader_layouts import leading_plans
 
@@ -43,7 +42,7 @@ class Breadth:
     of_front: int
     following: int
     grids: int
-    per_rung: int = 2
+    per_rung: int = 1
     leading: int = 4
 
 
@@ -201,7 +200,7 @@ def _priced(
 def _cheapest(
     context: Context, spec: OperatorSpec, plans: Sequence[OperatorPlan], most: int
 ) -> list[CostedPlan]:
-    """Return the plans that take the fewest cycles without what moves before them, few of the others priced.
+    """Return the plans that take the fewest cycles without what moves before them, as far as bounds tell.
 
     `most` are returned per rung of cores on which the operator has few partitions, and beyond.
     """
@@ -218,20 +217,11 @@ def _cheapest(
 def _cheapest_of(
     context: Context, spec: OperatorSpec, plans: Sequence[OperatorPlan], most: int
 ) -> list[CostedPlan]:
-    """Return the `most` plans that take the fewest cycles without what moves before them, few of the others priced."""
+    """Return the `most` plans with the least bounds of cycles without what moves before them: only those are priced."""
     bounds = evaluate_plans(spec, least_costs(context.cost), plans)
-    least = bounds.cycles - bounds.relayout
-    found: list[tuple[int, int, int, CostedPlan]] = []
-    order: list[int] = np.argsort(least, kind="stable").tolist()
-    for first in range(0, len(order), PRICED_TOGETHER):
-        batch = order[first : first + PRICED_TOGETHER]
-        if len(found) >= most and least[batch[0]] > found[most - 1][0]:
-            break
-        priced = _costed_all(context, spec, [plans[number] for number in batch])
-        for number, each in zip(batch, priced, strict=True):
-            alone = replace(each, cycles=replace(each.cycles, relayout=0))
-            insort(found, (alone.cycles.total, alone.active_bytes, number, alone), key=lambda one: one[:3])
-    return [priced for *_, priced in found[:most]]
+    order = np.argsort(bounds.cycles - bounds.relayout, kind="stable")[:most].tolist()
+    priced = _costed_all(context, spec, [plans[number] for number in order])
+    return [replace(each, cycles=replace(each.cycles, relayout=0)) for each in priced]
 
 
 def _with_whole_sums(context: Context, spec: OperatorSpec, states: States) -> States:
