@@ -219,7 +219,7 @@ def _cheapest_of(
 ) -> list[CostedPlan]:
     """Return the `most` plans with the least bounds of cycles without what moves before them: only those are priced."""
     bounds = evaluate_plans(spec, least_costs(context.cost), plans)
-    order = np.argsort(bounds.cycles - bounds.relayout, kind="stable")[:most].tolist()
+    order: list[int] = np.argsort(bounds.cycles - bounds.relayout, kind="stable")[:most].tolist()
     priced = _costed_all(context, spec, [plans[number] for number in order])
     return [replace(each, cycles=replace(each.cycles, relayout=0)) for each in priced]
 
