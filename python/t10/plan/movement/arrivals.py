@@ -40,6 +40,8 @@ KEPT_CELLS = 4096
 
 BOUND_PIECES = 2_000
 """How many runs of elements a bound looks at: a fifth of a millisecond."""
+FINE_PIECES = 128_000
+"""How many a bound looks at that a choice relies on: some milliseconds, a small part of what all of them take."""
 
 
 class _Numbers:
@@ -143,17 +145,27 @@ class Mover:
         )
 
     def bound(
-        self, spec: OperatorSpec, plan: OperatorPlan, number: int, layouts: Mapping[str, ValueLayout]
+        self,
+        spec: OperatorSpec,
+        plan: OperatorPlan,
+        number: int,
+        layouts: Mapping[str, ValueLayout],
+        *,
+        is_fine: bool = False,
     ) -> int:
-        """Return cycles that the arrival of operand `number` takes at least.
+        """Return cycles that the arrival of operand `number` takes at least; a fine bound looks at more.
 
         Exact where counting is quick (`is_exact` says so), else what some of the cores fetch.
         """
         key, reading = self._key(spec, plan, number, layouts)
-        counted = self._traffic.get(key) or self._bounds.get(key)
+        counted = self._traffic.get(key) or self._bounds.get((key, is_fine))
         if counted is None:
-            counted, is_complete = self._count(key[:3], spec, plan, reading, layouts, BOUND_PIECES)
-            (self._traffic if is_complete else self._bounds)[key] = counted
+            n_pieces = FINE_PIECES if is_fine else BOUND_PIECES
+            counted, is_complete = self._count(key[:3], spec, plan, reading, layouts, n_pieces)
+            if is_complete:
+                self._traffic[key] = counted
+            else:
+                self._bounds[key, is_fine] = counted
         return self._prices.cycles(counted, size_bytes(operand_of(spec, number).dtype))
 
     def is_exact(
