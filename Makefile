@@ -93,6 +93,10 @@ stages: dev  ## The three stages of the search one by one against native search:
 small-models: dev  ## Random small models on chips with more cores than elements: read back, proved, simulated (`make pytest` runs a slice)
 	@$(BIN)/python tools/check_small_models.py 1000
 
+.PHONY: exhaustive
+exhaustive: dev  ## pytest with all cases of which `make pytest` draws some by the commit
+	@T10_ALL_CASES=1 $(BIN)/pytest -q -n $(JOBS) --dist worksteal
+
 .PHONY: mutants
 mutants: dev  ## Would the tests notice? All mutants of test/mutants, one by one (`make pytest` draws some by the commit)
 	@$(BIN)/python tools/mutants.py

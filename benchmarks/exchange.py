@@ -3,7 +3,7 @@
     python benchmarks/exchange.py [--chip ipu-mk2] [--seed 0] [--count 40] [--json FILE]
 
 Printed per kind: what share of the schedule's length its busiest port is busy, and how far predicted cycles are from
-simulated ones. `t10 profile --exchange` fits the model's coefficients; the seed here should be another one.
+simulated ones.
 """
 
 from __future__ import annotations

@@ -19,11 +19,17 @@ settings.register_profile(
 settings.load_profile("ci")
 
 
+def _shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of this run: the workers of pytest-xdist have theirs in it."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _plan_cache_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Keep plans in a folder of the session; matplotlib goes on using its own (it would look at all fonts anew)."""
+    """Keep plans in a folder of the run, which its workers share; matplotlib goes on using its own."""
     with pytest.MonkeyPatch.context() as patch:
         own = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         patch.setenv("MPLCONFIGDIR", os.environ.get("MPLCONFIGDIR") or str(own / "matplotlib"))
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("XDG_CACHE_HOME", str(_shared_folder(tmp_path_factory) / "cache"))
         yield

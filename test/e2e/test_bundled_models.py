@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.draw import one_of_each
 
 from t10.arrays import read_arrays
 from t10.driver import compile
@@ -13,6 +14,7 @@ from t10.reference import compare, default_tolerance, run_onnx_runtime, split_re
 
 MODELS = Path(__file__).resolve().parents[2] / "examples" / "models"
 ARCHITECTURES = sorted(path.stem for path in MODELS.glob("*_fp[13]*.onnx"))
+PRECISIONS = [ARCHITECTURES[i : i + 2] for i in range(0, len(ARCHITECTURES), 2)]
 SINGLE = ("mlp", "conv", "depthwise", "gather", "softmax", "functions", "local_function", "external")
 
 
@@ -41,7 +43,7 @@ def test_it_runs_right_on_64_cores(name: str) -> None:
     check(name, "test-64")
 
 
-@pytest.mark.parametrize("name", ARCHITECTURES)
+@pytest.mark.parametrize("name", one_of_each(PRECISIONS))
 def test_it_runs_right_on_1472_cores(name: str) -> None:
     check(name, "ipu-mk2")
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from support.device_ir import plain, through_ir
+from support.draw import one_of_each
 
 from t10.arrays import read_arrays
 from t10.backend import Lowered, lowered, write_program
@@ -26,7 +27,8 @@ from t10.sim.poplar_host import run_program
 Array = NDArray[Any]
 MODELS = Path(__file__).resolve().parents[2] / "examples" / "models"
 ARCHITECTURES = ("bert", "vit", "resnet18", "nerf", "opt", "llama2", "retnet")
-NAMES = [f"{name}_{dtype}" for name in ARCHITECTURES for dtype in ("fp16", "fp32")]
+PRECISIONS = [[f"{name}_{dtype}" for dtype in ("fp16", "fp32")] for name in ARCHITECTURES]
+NAMES = [name for names in PRECISIONS for name in names]
 
 
 @lru_cache(maxsize=2)
@@ -67,13 +69,13 @@ def test_its_assembly_computes_what_onnx_runtime_does_on_16_tiles(name: str) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", one_of_each(PRECISIONS))
 def test_its_assembly_computes_what_onnx_runtime_does_on_64_tiles(name: str) -> None:
     check(name, "test-64")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", one_of_each(PRECISIONS))
 def test_its_poplar_program_computes_the_same(name: str, tmp_path: Path) -> None:
     """With C++ bodies within the tolerance, with the assembly bit for bit what the device simulator computes."""
     executable, made = compiled(name, "test-16")

@@ -7,12 +7,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.draw import drawn
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "resnet18.py"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("dtype", drawn(["float32", "float16"], 1))
 def test_full_resnet18_equals_onnx_runtime(dtype: str) -> None:
     done = subprocess.run(
         [sys.executable, SCRIPT, "--dtype", dtype], capture_output=True, text=True, check=False, timeout=900

@@ -12,7 +12,7 @@ from t10.conformance.known import read_known, unexpected
 from t10.conformance.workers import Limits, run_cases
 
 N_SHARDS = 4
-EVERY = 15
+EVERY = 45
 SMALL_KINDS = KINDS[:-1]
 SMALLEST_NETWORK = "light/squeezenet"
 

@@ -11,6 +11,7 @@ from support.codelet_runs import Run, run_task
 from support.cpp_reference_runs import check_cpp_references
 
 from t10.codelets.compile import compile_task
+from t10.codelets.counter import addresses, counted, scratch, words
 from t10.codelets.loops.family import LoopFamily
 from t10.codelets.nest import levels, share_points, split
 from t10.core.expression import AxisSizes, Combine, Selector
@@ -161,6 +162,45 @@ def test_floats_saturate_as_integers(opcode: str, target: str) -> None:
 @pytest.mark.parametrize("dtype", ["f32", "f16", "i32", "i1", "i64"])
 def test_selection(dtype: str) -> None:
     run(one("arith.select", ("i1", dtype, dtype), dtype)).check()
+
+
+@pytest.mark.parametrize("opcode", ["divsi", "floordivsi", "ceildivsi", "remsi"])
+def test_divisors_of_any_size(opcode: str) -> None:
+    least, most = -(2**31), 2**31 - 1
+    x = np.array([least, least, most, most, least, 0, -1, 1, 7, -7, most, -5] * 2, np.int32)[:23]
+    y = np.array([1, 2, most, least, least, least, most, least, -2, 3, -1, least] * 2, np.int32)[:23]
+    run(one(f"arith.{opcode}", ("i32", "i32"), "i32"), inputs=(x, y)).check()
+    x, y = x.view(np.uint32), y.view(np.uint32)
+    run(one(f"arith.{opcode}", ("ui32", "ui32"), "ui32"), inputs=(x, y)).check()
+
+
+CHOICES = {
+    "by floats": (("f32", "f32"), [("arith.cmpf", (0, 1), "i1", "ult"), ("arith.select", (2, 1, 0), "f32", "")]),
+    "by integers": (("i32", "f32"), [("index", (), "index", "0"), ("arith.index_cast", (2,), "i32", ""),
+                    ("arith.cmpi", (0, 3), "i1", "slt"), ("math.floor", (1,), "f32", ""),
+                    ("arith.select", (4, 1, 5), "f32", "")]),
+    "of truths": (("i1", "f32"), [("arith.cmpf", (1, 1), "i1", "une"), ("arith.select", (2, 2, 0), "i1", ""),
+                  ("arith.xori", (2, 3), "i1", ""), ("arith.ori", (2, 4), "i1", ""), ("arith.andi", (2, 5), "i1", ""),
+                  ("arith.select", (6, 1, 1), "f32", ""), ("arith.cmpf", (7, 1), "i1", "oeq"),
+                  ("arith.ori", (8, 5), "i1", "")]),
+    "of quotients": (("i32", "i32"), [("arith.floordivsi", (0, 1), "i32", ""), ("arith.remsi", (0, 2), "i32", "")]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_what_is_chosen_takes_the_same_time(name: str) -> None:
+    """Choices and divisions have no branch on data: they are counted."""
+    dtypes, lines = CHOICES[name]
+    ops = tuple(ScalarOp(*line) for line in lines)
+    body = ScalarFunction(len(dtypes), ops, len(dtypes) + len(ops) - 1)
+    task = Task((23,), tuple(operand(d, 1) for d in dtypes), operand(ops[-1].dtype, 1), "none", body)
+    rng = np.random.default_rng(5)
+    made = {"i32": whole("i32", 6), "f32": floats("f32", 7), "i1": rng.integers(0, 2, 23).astype(bool)}
+    run(task, inputs=tuple(made[d] for d in dtypes)).check()
+    compiled = LOOPS.compile(task)
+    assert compiled is not None
+    lies = addresses(task)
+    assert counted(compiled.codelet, words(compiled, lies[:-1], scratch(compiled, lies[-1]))) is not None
 
 
 def test_long_bodies_spill() -> None:

@@ -21,7 +21,7 @@ from t10.core.expression import OperatorSpec
 from t10.core.loads import Loads
 from t10.core.movement import ArrivalCosts, Traffic
 from t10.cost import IpuCostModel, operator_cycles
-from t10.cost.exchange import ExchangeCosts
+from t10.cost.exchange import parts_cycles, phase_cycles
 from t10.cost.operator import advance_bytes, home_cycles, n_advances, output_chunk
 from t10.cost.vector import (
     OUTPUT_CYCLES,
@@ -70,8 +70,8 @@ def test_elementwise_add_is_that_of_poplibs_within_two_percent() -> None:
 
 
 def test_a_shift_of_32_kib_takes_four_rounds_through_the_buffer() -> None:
-    # Per round 90 + 40 + 100 + 8192 / 4 to exchange and 60 + 8192 / 8 to copy back (timing reference, section 8).
-    assert COST.shift_cycles(32 * 1024) == 4 * (230 + 2048 + 60 + 1024)
+    # Per round 90 + 40 + 100 + 8192 / 4 to exchange, 60 + 4 + 8192 / 8 to copy a row back (timing reference, 8).
+    assert COST.shift_cycles(32 * 1024) == 4 * (230 + 2048 + 60 + 4 + 1024)
     assert COST.shift_cycles(0) == 0
 
 
@@ -186,28 +186,24 @@ def test_partial_sums_end_in_chunks_or_whole() -> None:
     assert output_chunk(spec, replace(plan, reduce="scatter"))[1] < n_whole
 
 
-def exchange_costs(**given: float) -> ExchangeCosts:
-    """Return coefficients that are 0 where nothing is given."""
-    return ExchangeCosts(**{name: given.get(name, 0.0) for name in ExchangeCosts.__slots__})
-
-
-def test_a_phase_takes_its_port_waiting_and_the_work_inside_cores() -> None:
+def test_a_phase_takes_its_port_and_the_work_inside_cores() -> None:
     around = CHIP.sync_cycles + CHIP.setup_cycles + CHIP.latency_any_cycles
     launch, control = CHIP.copy_launch_cycles, CHIP.fragment_cycles
-    costs = exchange_costs(waiting=0.5)
     # The first fragment's control is part of the set-up.
-    assert costs.phase_cycles(CHIP, Loads(100, 0, 0)) == around + 100 + 50 - control
-    assert costs.phase_cycles(CHIP, Loads(0, 7, 9)) == launch + 7 + launch + 9
-    assert costs.phase_cycles(CHIP, Loads(0, 0, 0)) == 0
+    assert phase_cycles(CHIP, Loads(100, 0, 0)) == around + 100 - control
+    assert phase_cycles(CHIP, Loads(0, 7, 9)) == launch + 7 + launch + 9
+    assert phase_cycles(CHIP, Loads(0, 0, 0)) == 0
 
 
 def test_parts_take_their_words_and_a_fragment_each() -> None:
     around = CHIP.sync_cycles + CHIP.setup_cycles + CHIP.latency_any_cycles
-    costs, control = exchange_costs(ragged=1), CHIP.fragment_cycles
-    assert costs.parts_cycles(CHIP, 8, 3) == around + 3 * (2 + control) - control
-    # Six bytes lie in up to three words and are scattered, which costs three ends of parts here.
-    scattered = CHIP.copy_launch_cycles + 3
-    assert costs.parts_cycles(CHIP, 6, 3) == around + 3 * (3 + control) - control + scattered
+    control, launch = CHIP.fragment_cycles, CHIP.copy_launch_cycles
+    assert parts_cycles(CHIP, 8, 3) == around + 3 * (2 + control) - control
+    # Six bytes lie in up to three words and are scattered: a row, a cycle per byte and four for the ragged end.
+    assert parts_cycles(CHIP, 6, 3) == around + 3 * (3 + control) - control + launch + 4 + 3 * (6 + 4)
+    # From eight bytes on a byte takes three quarters of a cycle.
+    assert parts_cycles(CHIP, 10, 1) == around + 4 + launch + 4 + 8 + 4
+    assert parts_cycles(CHIP, 5, 1) == around + 2 + launch + 4 + 10 + 4
 
 
 def test_an_arrival_takes_its_busiest_core_and_its_copies() -> None:

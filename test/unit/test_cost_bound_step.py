@@ -9,7 +9,10 @@ from random import Random
 
 import numpy as np
 import pytest
+from support.random_products import Dims, product_of, random_product
+from support.random_products import random_box as random_product_box
 from support.random_steps import random_box, random_epilogue, random_look_up, random_map
+from support.specs import dim
 
 from t10.chip import load_chip
 from t10.codelets.count import cycles_of
@@ -17,6 +20,7 @@ from t10.core.chunks import chunk_slots
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.runs import epilogue_run
 from t10.core.task import Task
+from t10.core.task_nest import simplified
 from t10.cost.bound.step import combine_bound, epilogue_bound, sub_task_bound
 from t10.cost.combine import combine_operator
 from t10.cost.counted import CountedSteps
@@ -27,6 +31,33 @@ from t10.errors import UnsupportedOpError
 SEED = 14
 BOXES = 6
 Ratios = list[float]
+
+
+def _dims(*axes: tuple[int, ...]) -> Dims:
+    return [dim(*((axis, 1) for axis in each)) for each in axes]
+
+
+SUMS_IN_WINDOWS = (
+    (
+        (_dims((0,), (1,), (3,)), _dims((0,), (1,), (2,), (3,)), _dims((0,), (1,), (2,))),
+        {3},
+        ("f16", "f16"),
+        (3, 2, 1, 8),
+        ((3, 2, 1, 8), (3, 2, 1, 8), (3, 2, 3, 8)),
+    ),
+    (
+        (
+            _dims((0,), (1,), (3,), (4, 6), (5, 7)),
+            _dims((1,), (2,), (6,), (7,), (3,)),
+            _dims((0,), (1,), (2,), (4,), (5,)),
+        ),
+        {3, 6, 7},
+        ("f16", "f32"),
+        (1, 29, 1, 15, 16, 1, 7, 1),
+        ((1, 29, 1, 15, 16, 3, 7, 2), (1, 29, 1, 15, 16, 1, 7, 1), (1, 29, 1, 15, 16, 1, 7, 1)),
+    ),
+)
+"""Operands, reduced axes, types, a box and windows; where operands are no longer than the box, code is slower."""
 
 
 def _ratios(found: Iterator[tuple[OperatorSpec, AxisSizes, int, Task]]) -> Ratios:
@@ -98,7 +129,8 @@ def test_epilogues_are_bounded(n_members: int):
         windows = tuple(1 if axis in spec.reduction_axes else n for axis, n in enumerate(box))
         n_slots = chunk_slots(prod(windows), n_members)
         run = epilogue_run(spec, windows, n_slots)
-        bound = int(np.broadcast_to(epilogue_bound(spec, np.array([n_slots]), np.array([run])), (1,))[0])
+        columns = (np.array([number]) for number in (n_slots, run, n_members))
+        bound = int(np.broadcast_to(epilogue_bound(spec, *columns, steps.chip.launch_cycles), (1,))[0])
         cycles = int(steps.end(spec, np.array([windows]), np.array([n_members]))[0])
         assert bound <= cycles, (spec, windows, bound, cycles)
         found.append(bound / cycles)
@@ -123,6 +155,42 @@ def test_look_ups_are_bounded_whatever_their_indices_are():
     assert np.quantile(here, 0.5) >= 0.43
     # Rows of a single element are bounded loosely.
     assert np.quantile(away, 0.5) >= 0.45
+
+
+def _in_windows(rng: Random, spec: OperatorSpec, box: AxisSizes) -> Task:
+    """Return a step over a box, some of whose operands lie in longer windows, that begins or adds."""
+    windows = tuple(tuple(n * rng.choice((1, 1, 2, 3)) for n in box) for _ in spec.rotatable)
+    return simplified(step(spec, box, windows, initial=rng.random() < 0.7))
+
+
+def test_look_ups_are_bounded_in_longer_windows():
+    """There what is one row of a table in a box may be several."""
+
+    def tasks() -> Iterator[tuple[OperatorSpec, AxisSizes, int, Task]]:
+        for rng, spec, box in _drawn(random_look_up, 60, "look-ups in windows"):
+            windows = tuple(tuple(n * rng.choice((1, 1, 2, 3)) for n in box) for _ in spec.rotatable)
+            yield spec, box, _bound(spec, box), simplified(step(spec, box, windows))
+
+    assert np.quantile(_ratios(tasks()), 0.5) >= 0.4
+
+
+def test_sums_are_bounded_in_longer_windows():
+    """In the window of an output, shares may be of single elements; in that of an input, lines that are not copied."""
+
+    def tasks() -> Iterator[tuple[OperatorSpec, AxisSizes, int, Task]]:
+        rng = Random(f"{SEED} products in windows")
+        for _ in range(150):
+            spec = random_product(rng)
+            for _ in range(2):
+                box = random_product_box(rng, spec)
+                yield spec, box, _bound(spec, box), _in_windows(rng, spec, box)
+        for operands, reduced, types, box, windows in SUMS_IN_WINDOWS:
+            spec = product_of(operands, reduced, types)
+            yield spec, box, _bound(spec, box), simplified(step(spec, box, windows))
+
+    found = _ratios(tasks())
+    assert len(found) > 200
+    assert np.quantile(found, 0.5) >= 0.7
 
 
 def test_additions_of_one_part_are_bounded_closely():
@@ -150,9 +218,11 @@ def test_formulas_give_what_numpy_gives():
             expected = np.broadcast_to(bound(boxes), (len(boxes),))
             assert (trace_table(bound, n_axes).evaluate(boxes) == expected).all()
             if spec.epilogue is not None:
-                rows = np.array([(prod(box), max(prod(box[-2:]), 1)) for box in boxes.tolist()], np.int64)
-                formula = trace_table(lambda t, spec=spec: epilogue_bound(spec, t[:, 0], t[:, 1]), 2)
-                expected = np.broadcast_to(epilogue_bound(spec, rows[:, 0], rows[:, 1]), (len(rows),))
+                rows = np.array(
+                    [(prod(box), prod(box[-2:]), rng.choice((1, 2, 8))) for box in boxes.tolist()], np.int64
+                )
+                formula = trace_table(lambda t, spec=spec: epilogue_bound(spec, *t.T, 40), 3)
+                expected = np.broadcast_to(epilogue_bound(spec, *rows.T, 40), (len(rows),))
                 assert (formula.evaluate(rows) == expected).all()
 
 

@@ -89,6 +89,8 @@ class _Loops:
             "ld32 $m2, $m8, $mzero, 0",
             "ld32 $m3, $m0, $mzero, 0",
             "atom $m3, $a0",
+            "st32 $m3, $m8, $mzero, 1",
+            "ld32 $m3, $m8, $mzero, 1",
             "f32sqrt $a2, $a1",
             "and $m2, $m2, 7",
         )
@@ -144,3 +146,19 @@ def test_data_that_is_spilled_and_decides_is_not_counted() -> None:
         " ld32 $m2, $mvertex_base, $mzero, 1\n1: brnzdec $m2, 1b\n exitz $mzero\n"
     )
     assert "depends on data" in str(_bench(text, is_counting=True).trap(OPERANDS))
+
+
+def test_data_that_is_spilled_and_read_back_is_counted() -> None:
+    """Words that held data decide again once something else is stored there; data never says where to store."""
+    load = "ENTRY: ld32 $m0, $mvertex_base, $mzero, 0\n ld32 $m1, $m0, $mzero, 0\n setzi $m5, 9\n"
+    spill = " st32 $m1, $mvertex_base, $mzero, 1\n ld32 $m2, $mvertex_base, $mzero, 1\n"
+    kept = " setzi $m3, 7\n st32 $m3, $mvertex_base, $mzero, 1\n ld32 $m2, $mvertex_base, $mzero, 1\n"
+    end = "1: brnzdec $m2, 1b\n exitz $mzero\n"
+    turns = f"2:{spill} add $m1, $m2, $m1\n brnzdec $m5, 2b\n"
+    for text in (f"{load}{spill}{kept}{end}", f"{load}{turns}{kept}{end}"):
+        assert _bench(text, is_counting=True).run(OPERANDS) == _bench(text).run(OPERANDS)
+    for text in (
+        f"{load}{turns}{end}",
+        f"{load} and $m1, $m1, 0\n st32 $m5, $mvertex_base, $m1, 0\n{kept}{end}",
+    ):
+        assert "depends on data" in str(_bench(text, is_counting=True).trap(OPERANDS))

@@ -11,7 +11,7 @@ import pytest
 from support.fit_runs import Outcome, run_case
 from support.random_fits import named_cases, random_case
 
-SHARES, CASES_PER_SHARE = 4, 16
+SHARES, CASES_PER_SHARE = 4, 9
 N_SEEDS = 2000
 MOST_REFUSED = 0.3
 NAMED = {case.name: case for case in named_cases()}

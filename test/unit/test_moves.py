@@ -54,10 +54,8 @@ def test_bounds_are_not_above_what_an_arrival_takes(first: int, monkeypatch: pyt
         case = random_moves.random_arriving(seed)
         mover, arguments = mover_of(case), (case.spec, case.plan, case.number, case.layouts)
         bound = mover.bound(*arguments)
-        is_exact = mover.is_exact(*arguments)
         cycles = mover.arrival(*arguments, "").cycles
-        assert bound == cycles if is_exact else bound <= cycles, f"seed {seed}"
-        assert mover.is_exact(*arguments)
+        assert bound <= cycles, f"seed {seed}"
         assert mover.bound(*arguments) == cycles
 
 
@@ -136,7 +134,6 @@ def test_a_bound_of_much_is_quick_and_close() -> None:
     case, _ = large(1000)
     mover, arguments = mover_of(case), (case.spec, case.plan, case.number, case.layouts)
     bound = mover.bound(*arguments)
-    assert not mover.is_exact(*arguments)
     cycles = mover.arrival(*arguments, "").cycles
     assert 0.9 * cycles < bound <= cycles
 

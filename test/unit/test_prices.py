@@ -6,21 +6,36 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.specs import conv2d, gather, linear_relu, matmul, one_operator_graph
+from support.specs import (
+    conv2d,
+    gather,
+    layer_norm_graph,
+    linear_relu,
+    matmul,
+    mlp_graph,
+    one_operator_graph,
+    softmax_graph,
+)
 
-from t10.chip import load_chip
+from t10.chip import ChipSpec, load_chip
 from t10.core.expression import AxisSizes, OperatorSpec
+from t10.core.graph import Graph
 from t10.core.plan import CostedPlan
 from t10.core.program import ReduceMode
-from t10.cost import cost_model
+from t10.core.schedule import ModulePlan
+from t10.core.tile import OVERREAD_BYTES
+from t10.cost import IpuCostModel, cost_model, operator_cycles
+from t10.emit.builder import SHIFT_BUFFER
+from t10.emit.demands import demands
 from t10.emit.lower import lowered_parts
 from t10.passes.program_room import ProgramRoom
-from t10.plan.schedule import restore_module
+from t10.plan.schedule import plan_module, restore_module, sum_of_cycles
 from t10.plan.search.alignment import align_pace
 from t10.plan.search.evaluate import evaluate
 from t10.plan.search.listed import costed
 from t10.plan.search.placement import place
 from t10.profile.steps import timed
+from t10.sim.plan_level import simulate
 
 CHIP = load_chip("test-16")
 COST = cost_model("ipu", CHIP)
@@ -38,23 +53,30 @@ def pinned(spec: OperatorSpec, f_op: AxisSizes, mode: ReduceMode = "scatter") ->
     return costed(plan, evaluate(spec, COST, *table, np.array([is_whole])), 0)
 
 
+def placed(spec: OperatorSpec, priced: CostedPlan) -> ModulePlan:
+    """Return a model of one operator, its buffers placed beside its program."""
+    return ProgramRoom(CHIP, COST)(restore_module(one_operator_graph(spec), CHIP, COST, (priced,), (0,)))
+
+
 def priced_and_timed(spec: OperatorSpec, priced: CostedPlan) -> tuple[dict[str, int], dict[str, int]]:
     """Return the cycles of a plan's statements by kind: its price, and what they take as emitted and placed."""
-    module = ProgramRoom(CHIP, COST)(restore_module(one_operator_graph(spec), CHIP, COST, (priced,), (0,)))
+    module = placed(spec, priced)
     by_operator = timed(lowered_parts(module, CHIP, COST), module, CHIP)
     cycles = module.operators[0].active.cycles
-    took = {"compute": 0, "shift": 0, "reduce": 0}
+    took = {"compute": 0, "shift": 0, "reduce": 0, "arrive": 0}
     kinds = {
         "Fill": "compute",
         "SubTask": "compute",
         "Epilogue": "compute",
         "Shift": "shift",
         "Reduce": "reduce",
+        "Arrive": "arrive",
     }
     for statement, each in zip(module.operators[0].body, by_operator[spec.name], strict=True):
         if (kind := kinds.get(type(statement).__name__)) is not None:
             took[kind] += each
-    return {kind: getattr(cycles, kind) for kind in took}, took
+    arrive = cycles.relayout + cycles.setup
+    return {"compute": cycles.compute, "shift": cycles.shift, "reduce": cycles.reduce, "arrive": arrive}, took
 
 
 @pytest.mark.parametrize(
@@ -75,3 +97,55 @@ def priced_and_timed(spec: OperatorSpec, priced: CostedPlan) -> tuple[dict[str, 
 def test_a_plan_takes_its_price(spec: OperatorSpec, f_op: AxisSizes, mode: ReduceMode) -> None:
     priced, took = priced_and_timed(spec, pinned(spec, f_op, mode))
     assert took == priced
+
+
+def test_what_combines_partial_sums_weighs_what_it_takes() -> None:
+    """Its cycles are charged with the exchange before it; its wishes are worth as much as those of other code."""
+    spec = matmul(64, 256, 64)
+    module = placed(spec, pinned(spec, (1, 2, 2)))
+    parts = lowered_parts(module, CHIP, COST)
+    # Nothing else reads the shift buffer.
+    weights = [wish.weight for wish in demands(parts) if SHIFT_BUFFER in wish.names]
+    cycles = module.operators[0].active.cycles
+    assert weights
+    assert max(weights) in range(cycles.reduce // 8, cycles.reduce)
+
+
+@pytest.mark.parametrize("is_full", [False, True])
+@pytest.mark.parametrize(
+    "graph",
+    [mlp_graph(32, (64, 128, 64)), softmax_graph(64, 48), layer_norm_graph(32, 96)],
+    ids=lambda graph: graph.name,
+)
+def test_a_placed_plan_takes_its_price_where_operands_share_memory_elements(
+    graph: Graph, is_full: bool
+) -> None:
+    """Operands that are one buffer, results in the place of operands; and, in full memory, whatever is not granted."""
+    plan, chip = plan_module(graph, CHIP, cost=COST), CHIP
+    if is_full:
+        size = max(plan.end_bytes, plan.peak_bytes) + OVERREAD_BYTES
+        chip = CHIP.model_copy(update={"sram_bytes": size // 8 * 8})
+        plan = plan_module(graph, chip)
+    costs = IpuCostModel(chip)
+    took = timed(lowered_parts(plan, chip, costs), plan, chip)
+    for spec, scheduled in zip(plan.graph.operators, plan.operators, strict=True):
+        assert sum(took[spec.name]) == scheduled.active.cycles.total
+    if graph.name == "layer_norm":
+        pairs = zip(plan.graph.operators, plan.operators, strict=True)
+        assert any(
+            each.active.cycles.compute > operator_cycles(costs, spec, each.active.plan).compute
+            for spec, each in pairs
+        )
+    assert simulated_cycles(plan, chip, costs) == sum_of_cycles(plan)
+
+
+def simulated_cycles(plan: ModulePlan, chip: ChipSpec, costs: IpuCostModel) -> int:
+    """Return the cycles of a plan as the plan simulator counts them."""
+    rng = np.random.default_rng(0)
+    values = {
+        value.name: rng.random(value.shape).astype(np.float16)
+        for value in (*plan.graph.inputs, *plan.graph.weights)
+    }
+    weights = {value.name: values[value.name] for value in plan.graph.weights}
+    inputs = {value.name: values[value.name] for value in plan.graph.inputs}
+    return sum(each.cycles for each in simulate(plan, chip, costs, weights, inputs).timeline)

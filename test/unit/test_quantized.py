@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
+from support.draw import commit, drawn
 from support.engines import by_runtime, on_every_engine, on_simulators
 from support.quantized_models import IMAGE, KINDS, TOKENS, WIDTH, Kind, residual_network, transformer_block
 
@@ -21,6 +22,15 @@ from t10.errors import UnsupportedOpError
 
 Array = NDArray[Any]
 QUANTUM = 1
+WAYS = [(kind, with_operators) for kind in KINDS for with_operators in (False, True)]
+N_DRAWN = 4
+"""How many ways to write a network are run; `make exhaustive` runs all."""
+
+
+def named(way: tuple[Kind, bool]) -> str:
+    """Return a name for a test."""
+    kind, with_operators = way
+    return f"{kind}-{'qlinear' if with_operators else 'qdq'}"
 
 
 def check(found: dict[str, dict[str, Array]], due: dict[str, Array], n_quanta: int) -> None:
@@ -93,9 +103,9 @@ def is_spread(values: Array) -> bool:
     return float(np.mean((values > limits.min) & (values < limits.max))) > 0.4 and len(np.unique(values)) > 8
 
 
-@pytest.mark.parametrize("with_operators", [False, True], ids=["qdq", "qlinear"])
-@pytest.mark.parametrize("kind", KINDS, ids=str)
-def test_residual_networks(kind: Kind, with_operators: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", drawn(WAYS, N_DRAWN), ids=named)
+def test_residual_networks(way: tuple[Kind, bool], tmp_path: Path) -> None:
+    kind, with_operators = way
     model = residual_network(kind, with_operators=with_operators)
     inputs = {"x": np.random.default_rng(5).standard_normal(IMAGE).astype(np.float32)}
     due = by_runtime(model, inputs)
@@ -103,9 +113,9 @@ def test_residual_networks(kind: Kind, with_operators: bool, tmp_path: Path) -> 
     check(on_simulators(model, inputs, tmp_path), due, 0 if kind.is_exact else QUANTUM)
 
 
-@pytest.mark.parametrize("with_operators", [False, True], ids=["qdq", "qlinear"])
-@pytest.mark.parametrize("kind", KINDS, ids=str)
-def test_transformer_blocks(kind: Kind, with_operators: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", drawn(WAYS, N_DRAWN, f"{commit()} blocks"), ids=named)
+def test_transformer_blocks(way: tuple[Kind, bool], tmp_path: Path) -> None:
+    kind, with_operators = way
     model = transformer_block(kind, with_operators=with_operators)
     inputs = {"x": np.random.default_rng(6).standard_normal((TOKENS, WIDTH)).astype(np.float32)}
     due = by_runtime(model, inputs)

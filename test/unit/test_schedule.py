@@ -11,6 +11,7 @@ from t10.chip import load_chip
 from t10.core import movement
 from t10.core.dtypes import size_bytes
 from t10.core.graph import Graph, View
+from t10.core.placed_costs import placed_costs
 from t10.core.schedule import Buffer, ModulePlan, moment
 from t10.cost import IpuCostModel, operator_cycles
 from t10.errors import InfeasiblePlanError
@@ -118,9 +119,9 @@ def test_arrivals_in_place_lie_where_they_are_wanted(plan: ModulePlan) -> None:
 
 
 def test_cycles_are_the_closed_forms_plus_arrivals(plan: ModulePlan) -> None:
-    cost = IpuCostModel(CHIP)
+    costs = placed_costs(IpuCostModel(CHIP), plan, CHIP.tile_memory)
     for spec, scheduled in zip(plan.graph.operators, plan.operators, strict=True):
-        run, cycles = operator_cycles(cost, spec, scheduled.active.plan), scheduled.active.cycles
+        run, cycles = operator_cycles(costs[spec.name], spec, scheduled.active.plan), scheduled.active.cycles
         assert (cycles.compute, cycles.reduce) == (run.compute, run.reduce)
         assert cycles.shift >= run.shift
         arrived = sum(arrival.cycles for arrival in scheduled.arrivals)

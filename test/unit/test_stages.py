@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from support import specs
 from support.bundled import bundled_kinds, bundled_models
+from support.draw import drawn
 from support.random_specs import random_operator
 from support.stages import UNLIMITED, staged_front
 
@@ -36,6 +37,13 @@ CHIP = load_chip("test-16").model_copy(update={"n_workers": 4})
 """A core that closed forms price: what is asked here is not what steps take."""
 COST = IpuCostModel(CHIP)
 FEW_FRONTS = PlanOptions(max_front=3)
+N_MODELS, N_KINDS = 20, 100
+"""How many models and kinds of operators are drawn; `make stages` searches all on more cores."""
+
+
+def stem(path: Path) -> str:
+    """Return the name of a model's file."""
+    return path.stem
 
 
 def staged(path: Path, chip: str, most: int) -> Any:
@@ -51,7 +59,7 @@ def staged(path: Path, chip: str, most: int) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", bundled_models(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", drawn(bundled_models(), N_MODELS, name=stem), ids=stem)
 def test_the_passes_leave_the_fronts_that_are_searched_in_one_call(path: Path) -> None:
     chip = load_chip("test-4")
     listed, searched = staged(path, chip.name, UNLIMITED), staged(path, chip.name, 0)
@@ -62,12 +70,11 @@ def test_the_passes_leave_the_fronts_that_are_searched_in_one_call(path: Path) -
 
 @pytest.mark.slow
 def test_so_do_the_stages_on_more_cores() -> None:
-    n_kinds = 0
-    for path, spec in bundled_kinds(COST, bundled_models()):
+    kinds = list(bundled_kinds(COST, bundled_models()))
+    assert len(kinds) > 300
+    for path, spec in drawn(kinds, N_KINDS, name=lambda kind: f"{stem(kind[0])} {kind[1]}"):
         expected = plan_operator(spec, CHIP, COST, OPTIONS)
         assert staged_front(spec, CHIP, COST, OPTIONS) == expected, f"{path.stem}: {spec}"
-        n_kinds += 1
-    assert n_kinds > 300
 
 
 def test_the_stages_find_the_fronts_of_random_operators() -> None:

@@ -302,12 +302,12 @@ def _add_profile(commands: Commands, common: argparse.ArgumentParser) -> None:
         dest="output",
         type=Path,
         metavar="FILE",
-        help="write every sub-task with its cycles as .json or .csv, or the fitted communication model",
+        help="write every sub-task with its cycles as .json or .csv",
     )
     profile.add_argument(
         "--exchange",
         action="store_true",
-        help="fit the communication model to the exchange simulator instead: phases on the chip, 40 per kind",
+        help="hold modelled exchange phases on the chip against the exchange simulator instead, 40 per kind",
     )
     profile.add_argument(
         "--check",

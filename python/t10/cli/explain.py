@@ -9,8 +9,10 @@ from t10.cli.arguments import Arguments
 from t10.cli.operators import list_operators
 from t10.cli.options import loaded
 from t10.cli.terminal import say, say_json, stdout
+from t10.core.placed_costs import placed_costs
 from t10.explain import explain_operator
 from t10.explain.table import explanation_parts
+from t10.plan.fronts.pinned import check_names
 
 
 def run_explain(arguments: Arguments) -> int:
@@ -18,8 +20,10 @@ def run_explain(arguments: Arguments) -> int:
     executable = loaded(Folder.open(arguments.folder), arguments)
     if arguments.operator is None:
         return list_operators(arguments, executable.plan.graph, executable.plan)
+    check_names((arguments.operator,), executable.plan.graph)
+    costs = placed_costs(executable.costs(), executable.plan, executable.chip.tile_memory)
     explained = explain_operator(
-        executable.plan, arguments.operator, executable.costs(), executable.cost_model
+        executable.plan, arguments.operator, costs[arguments.operator], executable.cost_model
     )
     if arguments.plot is not None:
         from t10.explain.picture import explanation_picture

@@ -12,10 +12,10 @@ from t10.cli.arguments import Arguments
 from t10.cli.terminal import new_table, progress_bar, say, stdout
 from t10.core.atomic import check_writable
 from t10.driver import Progress, compile
-from t10.errors import UnsupportedOpError, VerifyError
+from t10.errors import InputError, UnsupportedOpError, VerifyError
 from t10.profile.compute_step import ComputeStep, steps_of
 from t10.profile.exchange import SAMPLES as EXCHANGE_SAMPLES
-from t10.profile.exchange import fit_exchange, write_exchange_fit
+from t10.profile.exchange import exchange_errors
 from t10.profile.operators import made_steps
 from t10.profile.picture import accuracy_picture
 from t10.profile.step_profile import StepProfile, check_samples_file, errors_of, profiled, write_samples
@@ -26,7 +26,7 @@ SAMPLES = 80
 def run_profile(arguments: Arguments) -> int:
     """Count, bound and run random sub-tasks of compute steps; raises `VerifyError` where these contradict each other.
 
-    With `--exchange`, the communication model is fitted instead.
+    With `--exchange`, the communication model is held against the exchange simulator instead.
     """
     check_writable(arguments.output, arguments.plot)
     if arguments.plot is not None:
@@ -114,16 +114,13 @@ def _by_kind(profiles: Sequence[StepProfile], *, has_regression: bool) -> Table:
 
 
 def _run_exchange(arguments: Arguments) -> int:
-    """Fit the communication model to random phases on a chip and print how accurate it is on others."""
-    chip, n_samples = load_chip(arguments.chip), arguments.samples or EXCHANGE_SAMPLES
-    found = fit_exchange(chip, n_samples, arguments.seed)
-    console = stdout(quiet=arguments.quiet)
-    title = "Errors on held-back phases (model against the exchange simulator)"
-    table = new_table("kind", "phases", "median", "p99", "most", title=title)
-    for each in found.errors:
-        table.add_row(each.kind, str(each.n), f"{each.median:.2%}", f"{each.p99:.2%}", f"{each.most:.2%}")
-    console.print(table)
+    """Print how far modelled exchange phases on a chip are from simulated ones."""
     if arguments.output is not None:
-        write_exchange_fit(arguments.output, found, chip, n_samples, arguments.seed)
-        say(console, f"wrote {arguments.output}")
+        raise InputError("--exchange only prints: -o does not go with it")
+    found = exchange_errors(load_chip(arguments.chip), arguments.samples or EXCHANGE_SAMPLES, arguments.seed)
+    title = "Errors on random phases (model against the exchange simulator)"
+    table = new_table("kind", "phases", "median", "p99", "most", title=title)
+    for each in found:
+        table.add_row(each.kind, str(each.n), f"{each.median:.2%}", f"{each.p99:.2%}", f"{each.most:.2%}")
+    stdout(quiet=arguments.quiet).print(table)
     return 0

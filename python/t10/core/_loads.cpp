@@ -75,14 +75,14 @@ Groups groups_of(const Rows &rows, const Fills &fills, std::int64_t n_cores) {
 }
 
 nb::tuple phase_loads(const Rows &rows, const Fills &fills, const std::vector<std::int64_t> &rates,
-                      std::int64_t item_bytes, Table &table) {
+                      std::int64_t item_bytes, bool is_scheduled, const std::vector<std::int64_t> &places, Table &table) {
   const auto n_cores = static_cast<std::int64_t>(table.shape(0));
   t10::Loads found;
   {
     const nb::gil_scoped_release unlocked;
-    t10::PhaseLoads loads(t10::LoadRates(rates), item_bytes, n_cores);
+    t10::PhaseLoads loads(t10::LoadRates(rates), item_bytes, n_cores, t10::Places(places));
     groups_of(rows, fills, n_cores).give(loads);
-    found = loads.finish();
+    found = loads.finish(is_scheduled);
     for (std::int64_t core = 0; core < n_cores; ++core) {
       const auto [before, sent, received, behind] = loads.of_core(static_cast<std::size_t>(core));
       std::int64_t *row = table.data() + 4 * core;
@@ -101,5 +101,5 @@ NB_MODULE(_loads, module) {
   module.doc() = "Native loads of exchange phases (see _loads.pyi for meanings and units).";
   module.attr("UNITS") = t10::kUnits;
   module.def("phase_loads", &phase_loads, nb::arg("runs"), nb::arg("fills"), nb::arg("rates"), nb::arg("item_bytes"),
-             nb::arg("table"));
+             nb::arg("is_scheduled"), nb::arg("places"), nb::arg("table"));
 }

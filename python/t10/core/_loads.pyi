@@ -13,9 +13,14 @@ def phase_loads(
     fills: NDArray[np.int32],
     rates: Sequence[int],
     item_bytes: int,
+    is_scheduled: bool,
+    places: Sequence[int],
     table: NDArray[np.int64],
 ) -> tuple[int, int, int]:
     """Return the cycles of the busiest port, and of the most work inside any core before and behind the exchange.
+
+    `is_scheduled`: the first is the cycles until the last transfer ends instead. `places` are the numbers of
+    `t10.core.loads.Places`; where there are none, sources and target lie in memory elements of their own.
 
     `runs` (n, 6): number of the source, core and slot there, core and slot here, elements; sorted by core here, then
     slot. `fills` (n, 3): core, slot, elements. `rates` are those of `t10.core.loads.MoveRates`. `table` (cores, 4)

@@ -5,19 +5,22 @@
          gather_cycles                                   port_cycles           settle_cycles
 ```
 
-Each of the three is that of the core with most of it. Bytes wanted by several cores are sent once; a core's bytes are
+Each of the three is that of the core with most of it; transfers take no less than the busiest port, and where they are
+scheduled what they take. Bytes wanted by several cores are sent once; a core's bytes are
 cut wherever the set of cores that want them changes, and every piece costs its sender and its receivers a fragment.
 Pieces that are not whole words travel packed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from t10.core import _loads
+from t10.core.tile import TileRange, are_apart
 
 UNITS = _loads.UNITS
 """Rates of work inside cores are in this part of a cycle."""
@@ -57,27 +60,72 @@ class MoveRates:
 
 @dataclass(frozen=True, slots=True)
 class Loads:
-    """Cycles of the busiest port, and of the most work inside any core before and behind the exchange."""
+    """Cycles of the busiest port, and of the most work inside any core before and behind the exchange.
+
+    Of a phase that was scheduled, `port_cycles` are those until its last transfer ends.
+    """
 
     port_cycles: int = 0
     gather_cycles: int = 0
     settle_cycles: int = 0
 
 
-def phase_loads(runs: Runs, fills: Runs, n_cores: int, item_bytes: int, rates: MoveRates) -> Loads:
-    """Return the loads of a phase.
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where a phase's target and sources begin in memory, as offsets, where some of them share memory elements.
+
+    Elements have `element_bytes`; from `interleaved_offset` on they come in pairs. A core that reads and writes one
+    element does one after the other.
+    """
+
+    element_bytes: int
+    interleaved_offset: int
+    target: int
+    sources: tuple[int, ...]
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """Return all numbers in the order in which native code takes them."""
+        return self.element_bytes, self.interleaved_offset, self.target, *self.sources
+
+
+def shared_places(target: TileRange, sources: Sequence[TileRange]) -> Places | None:
+    """Return the places of a phase, None where sources and target lie in memory elements of their own."""
+    if all(are_apart(source, target) for source in sources):
+        return None
+    memory = target.memory
+    return Places(
+        memory.element_bytes,
+        memory.interleaved_base - memory.base,
+        target.address_bytes - memory.base,
+        tuple(source.address_bytes - memory.base for source in sources),
+    )
+
+
+def phase_loads(
+    runs: Runs, fills: Runs, n_cores: int, item_bytes: int, rates: MoveRates, places: Places | None = None
+) -> Loads:
+    """Return the loads of a phase, its transfers scheduled; apart without `places`.
 
     `runs` (n, 6): number of the source, core and slot there, core and slot here, elements; sorted by core here, then
     slot. `fills` (n, 3): core, slot, elements. Slot 0 of every source and of the target begins at a multiple of eight
     bytes.
     """
     return Loads(
-        *_loads.phase_loads(runs, fills, rates.numbers, item_bytes, np.zeros((n_cores, 4), np.int64))
+        *_loads.phase_loads(
+            runs,
+            fills,
+            rates.numbers,
+            item_bytes,
+            True,
+            places.numbers if places else (),
+            np.zeros((n_cores, 4), np.int64),
+        )
     )
 
 
 def core_loads(runs: Runs, fills: Runs, n_cores: int, item_bytes: int, rates: MoveRates) -> NDArray[np.int64]:
     """Return by core, (cores, 4): units before the exchange, cycles sent and received, units behind it."""
     table = np.zeros((n_cores, 4), np.int64)
-    _loads.phase_loads(runs, fills, rates.numbers, item_bytes, table)
+    _loads.phase_loads(runs, fills, rates.numbers, item_bytes, False, (), table)
     return table

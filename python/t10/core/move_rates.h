@@ -52,13 +52,17 @@ struct LoadRates {
     return row + count * (n * per_byte + ragged_ends(to, to + n));
   }
 
+  // Fragments of a transfer, cut where one is too long for an instruction.
+  std::int64_t fragments(std::int64_t n_bytes, std::int64_t pieces) const {
+    return pieces + ((n_bytes + kWordBytes - 1) / kWordBytes - 1) / largest_words;
+  }
+
   std::int64_t transfer(std::int64_t n_bytes, std::int64_t fragments) const {
-    fragments += ((n_bytes + kWordBytes - 1) / kWordBytes - 1) / largest_words;
     return (n_bytes + bytes_per_cycle - 1) / bytes_per_cycle + fragments * fragment_cycles;
   }
 };
 
-// What the busiest core does: cycles of a port, and of work inside it before and behind the exchange.
+// What the busiest core does: cycles of a port (of a phase that was scheduled: until the last transfer ends), and of work inside it before and behind the exchange.
 struct Loads {
   std::int64_t port = 0, before = 0, behind = 0;
 };

@@ -19,7 +19,7 @@ from t10.core.arrays import Ints
 from t10.core.chunks import chunk_slots
 from t10.core.expression import Operand, OperatorSpec
 from t10.core.graph import Graph, View
-from t10.core.loads import Loads, MoveRates
+from t10.core.loads import Loads, MoveRates, Places
 from t10.core.plan import OperatorPlan, final_positions
 from t10.core.products import zero_padded_axes
 from t10.core.schedule import ValueLayout
@@ -272,11 +272,15 @@ def copy_choice(home: ElementMap, n_cores: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True)
 class Pricing:
-    """How elements become bytes: at which rates loads are counted, size of an element, whether slots are padded."""
+    """How elements become bytes: at which rates loads are counted, size of an element, whether slots are padded.
+
+    `places` is where sources and target lie if they share memory elements.
+    """
 
     rates: MoveRates
     item_bytes: int
     is_padded: bool
+    places: Places | None = None
 
 
 def take_runs(

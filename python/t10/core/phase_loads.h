@@ -10,21 +10,42 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <stdexcept>
 #include <tuple>
 #include <utility>
 #include <vector>
 
-#include "strided_runs.h"
+#include "exchange_schedule.h"
+#include "memory_elements.h"
 #include "move_rates.h"
+#include "strided_runs.h"
 
 namespace t10 {
+
+// Where the target and the sources of a phase begin in the memories of cores; without sources all lie apart.
+struct Places {
+  MemoryElements elements;
+  std::int64_t target = 0;
+  std::vector<std::int64_t> sources;
+
+  Places() = default;
+  // Element bytes, the offset of the interleaved region, the target, the sources; or nothing.
+  explicit Places(const std::vector<std::int64_t> &given) {
+    if (given.empty()) return;
+    if (given.size() < 4) throw std::invalid_argument("Places: a phase has a target and at least one source");
+    elements = {given[0], given[1]};
+    target = given[2];
+    sources.assign(given.begin() + 3, given.end());
+  }
+};
 
 class PhaseLoads {
  public:
   using Int = std::int64_t;
 
-  PhaseLoads(const LoadRates &rates, Int item_bytes, Int n_cores)
-      : rates_(rates), item_bytes_(item_bytes), n_(static_cast<std::size_t>(n_cores)), group_of_core_(n_, -1) {}
+  PhaseLoads(const LoadRates &rates, Int item_bytes, Int n_cores, const Places &places = {})
+      : rates_(rates), places_(places), item_bytes_(item_bytes), n_(static_cast<std::size_t>(n_cores)),
+        group_of_core_(n_, -1) {}
 
   // Begins a group; what it takes and fills follows in the order of its slots.
   void begin_group(const std::int32_t *cores, std::size_t n_members) {
@@ -55,8 +76,9 @@ class PhaseLoads {
     fills_.back().second += length;
   }
 
-  // All groups were given: what every core does. Once only: what was given is let go on the way.
-  Loads finish() {
+  // All groups were given: what every core does. Once only: what was given is let go on the way. With `is_scheduled`, the
+  // cycles of a port are those until the last transfer ends.
+  Loads finish(bool is_scheduled) {
     clear();
     work_inside();
     offer_all();
@@ -68,7 +90,9 @@ class PhaseLoads {
     land();
     send();
     scatter();
-    return largest();
+    Loads result = largest();
+    if (is_scheduled && result.port > 0) result.port = scheduled();
+    return result;
   }
 
   // Some groups were given: no more than what `finish` would return of all. `sent_bytes` is the most any core sends.
@@ -106,12 +130,13 @@ class PhaseLoads {
     std::int32_t core, group;
   };
 
-  struct Transfer {
+  struct Draft {
     std::int32_t core;
     std::size_t first_target, n_targets;
-    Int n_bytes = 0, fragments = 0;
+    Int n_bytes = 0, fragments = 0, cycles = 0;
     Int packed_ranges = 0, packed_end = -1, packed_units = 0, landing_ranges = 0;
     bool lands_as_words = true;
+    std::uint64_t reads = 0;
   };
 
   // What a sender's packed bytes are to one group.
@@ -331,10 +356,12 @@ class PhaseLoads {
       transfers_.back().first_target = all_targets_.size();
       transfers_.back().n_targets = targets_.size();
       all_targets_.insert(all_targets_.end(), targets_.begin(), targets_.end());
+      all_writes_.resize(all_targets_.size(), 0);
     }
-    Transfer &transfer = transfers_[found->second];
+    Draft &transfer = transfers_[found->second];
     const Int n = end - begin;
     transfer.n_bytes += n;
+    if (!places_.sources.empty()) touch(transfer, begin, n);
     if (has_words) {
       ++transfer.fragments;
       return;
@@ -347,13 +374,25 @@ class PhaseLoads {
     transfer.packed_units += rates_.packed(begin, n);
   }
 
+  // Notes which memory elements a segment is read from and written to.
+  void touch(Draft &transfer, Int begin, Int n) {
+    const auto source = static_cast<std::size_t>(begin >> kVariableShift);
+    const Int offset = begin & ((Int{1} << kVariableShift) - 1);
+    transfer.reads |= places_.elements.mask(places_.sources.at(source) + offset, n);
+    for (const std::size_t i : served_) {
+      const auto at = std::lower_bound(targets_.begin(), targets_.end(), pieces_[i].group) - targets_.begin();
+      const Int to = places_.target + bytes(pieces_[i].here) + begin - pieces_[i].from;
+      all_writes_[transfer.first_target + static_cast<std::size_t>(at)] |= places_.elements.mask(to, n);
+    }
+  }
+
   // Finds out which packed transfers are whole words wherever they arrive.
   void land() {
     std::sort(landings_.begin(), landings_.end(), [](const Landing &a, const Landing &b) {
       return std::tie(a.group, a.transfer, a.to) < std::tie(b.group, b.transfer, b.to);
     });
     for (std::size_t i = 0; i < landings_.size();) {
-      Transfer &transfer = transfers_[static_cast<std::size_t>(landings_[i].transfer)];
+      Draft &transfer = transfers_[static_cast<std::size_t>(landings_[i].transfer)];
       const std::size_t first = i;
       Int n_ranges = 0;
       while (i < landings_.size() && landings_[i].group == landings_[first].group &&
@@ -373,18 +412,19 @@ class PhaseLoads {
 
   // What transfers cost their ports, and the gathering of those in several ranges or in another order.
   void send() {
-    for (const Transfer &each : transfers_) {
+    for (Draft &each : transfers_) {
       const auto core = static_cast<std::size_t>(each.core);
       const bool is_packed = each.packed_ranges > 0, is_direct = is_packed && each.lands_as_words;
       if (each.packed_ranges > 1 || is_direct) before_[core] += rates_.row + each.packed_units;
       const Int padding = is_packed && !is_direct ? kWordBytes - 1 : 0;
       const Int fragments = each.fragments + (is_direct ? each.landing_ranges : is_packed ? 1 : 0);
-      const Int cycles = rates_.transfer(each.n_bytes + padding, fragments);
-      sent_[core] += cycles;
+      each.fragments = rates_.fragments(each.n_bytes + padding, fragments);
+      each.cycles = rates_.transfer(each.n_bytes + padding, each.fragments);
+      sent_[core] += each.cycles;
       for (std::size_t i = 0; i < each.n_targets; ++i) {
         const auto group = static_cast<std::size_t>(all_targets_[each.first_target + i]);
-        received_[group] += cycles;
-        if (is_member(group, each.core)) own_received_[core] += cycles;
+        received_[group] += each.cycles;
+        if (is_member(group, each.core)) own_received_[core] += each.cycles;
       }
     }
   }
@@ -436,6 +476,34 @@ class PhaseLoads {
     return units + rates_.ragged_ends(begin, end);
   }
 
+  // When the last transfer ends.
+  Int scheduled() const {
+    std::vector<Transfer> list(transfers_.size());
+    std::vector<std::pair<std::int32_t, std::uint64_t>> targets;
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      const Draft &draft = transfers_[i];
+      targets.clear();
+      for (std::size_t t = draft.first_target; t < draft.first_target + draft.n_targets; ++t) {
+        each_member(static_cast<std::size_t>(all_targets_[t]), [&](std::size_t core) {
+          if (static_cast<std::int32_t>(core) != draft.core)
+            targets.emplace_back(static_cast<std::int32_t>(core), all_writes_[t]);
+        });
+      }
+      std::sort(targets.begin(), targets.end());
+      Transfer &each = list[i];
+      for (const auto &[core, writes] : targets) {
+        each.targets.push_back(core);
+        each.writes.push_back(writes);
+      }
+      each.source = draft.core;
+      each.reads = draft.reads;
+      each.n_bytes = draft.n_bytes;
+      each.fragments = draft.fragments;
+      each.cycles = draft.cycles;
+    }
+    return best_schedule(list, static_cast<Int>(n_), rates_.fragment_cycles).cycles;
+  }
+
   Int received_of(std::size_t core) const {
     const std::int32_t group = group_of_core_[core];
     return group < 0 ? 0 : received_[static_cast<std::size_t>(group)] - own_received_[core];
@@ -454,6 +522,7 @@ class PhaseLoads {
   }
 
   LoadRates rates_;
+  Places places_;
   Int item_bytes_;
   std::size_t n_;
   std::vector<std::int32_t> group_of_core_;
@@ -467,8 +536,9 @@ class PhaseLoads {
   std::vector<std::vector<Landing>> local_;
   std::vector<Wanted> pieces_;
   std::map<std::vector<std::int32_t>, std::size_t> numbers_;
-  std::vector<Transfer> transfers_;
+  std::vector<Draft> transfers_;
   std::vector<std::int32_t> all_targets_;
+  std::vector<std::uint64_t> all_writes_;
   std::vector<Landing> landings_, others_;
   std::vector<Int> bounds_;
   std::vector<std::size_t> active_, waiting_, served_, again_;

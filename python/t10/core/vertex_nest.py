@@ -74,6 +74,15 @@ class Lie:
         )
 
 
+def lying(task: Task, lie: Lie) -> Task:
+    """Return a task whose operands lie so."""
+    *inputs, output = (
+        replace(operand, is_interleaved=number in lie.interleaved)
+        for number, operand in enumerate(task.operands)
+    )
+    return replace(task, inputs=tuple(inputs), output=output, apart=lie.apart)
+
+
 def tasks(nest: VertexNest, work: Work, lie: Lie) -> Iterator[tuple[Ints, Task]]:
     """Yield every different task of `work`, and the rows of `work` that do it."""
     rows = [work.extents, work.initial[:, None].astype(np.int64)]

@@ -29,9 +29,9 @@ class ClosedForms:
             return gather_cycles(self.chip, spec, boxes)
         return box_cycles(self.chip, spec, boxes)
 
-    def epilogue(self, spec: OperatorSpec, n_slots: Ints, runs: Ints) -> Ints:
-        """Return the cycles of the epilogue, a copy where there is none; the runs of its rows do not count here."""
-        del runs
+    def epilogue(self, spec: OperatorSpec, n_slots: Ints, runs: Ints, n_members: Ints | None = None) -> Ints:
+        """Return the cycles of the epilogue, a copy where there is none; neither runs nor chunks count here."""
+        del runs, n_members
         dtypes = (spec.acc_dtype, *(operand.dtype for operand in spec.epilogue_inputs))
         return elementwise_cycles(self.chip, spec.epilogue or identity(), dtypes, n_slots)
 

@@ -2,7 +2,7 @@
 
 A step of given shapes runs the same code on every core, and that code's cycles are counted by the rules of the tile's
 simulator (docs/tile-simulator.md). Nothing is fitted: what can be compiled has a price. Operands lie as well as they
-can; what placement does not grant is found out when a plan is timed.
+can, until a plan is placed: then as they do.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.geometry import chunk_slots_many, partition_elements
 from t10.core.neutral import neutral_value
 from t10.core.partial_sums import combine_nest, combine_work
+from t10.core.placed_costs import StepLies
 from t10.core.products import zero_addable_axes
 from t10.core.runs import epilogue_run_axes
 from t10.core.scalar import constant_text
 from t10.core.task import Task
 from t10.core.task_nest import simplified
-from t10.core.vertex_nest import MOST_OFFSETS, Lie, VertexNest, Work, different_offsets, tasks
+from t10.core.vertex_nest import MOST_OFFSETS, Lie, VertexNest, Work, different_offsets, lying, tasks
 from t10.cost.bound.step import LeastSteps
 from t10.cost.closed_forms import ClosedForms
 from t10.cost.combine import combine_operator, even_slots
@@ -48,10 +49,12 @@ Kept = dict[AxisSizes, int]
 class CountedSteps:
     """Cycles of steps on a core of `chip`, counted from their code.
 
-    What no codelet computes has the closed form as its price, at least what search bounds it by.
+    What no codelet computes has the closed form as its price, at least what search bounds it by. Operands lie as `lies`
+    says, as well as they can without it.
     """
 
     chip: ChipSpec
+    lies: StepLies | None = None
 
     def sub_task(self, spec: OperatorSpec, boxes: Ints) -> Ints:
         """Return the cycles of one compute step for every row of `boxes` (n, axes)."""
@@ -78,7 +81,7 @@ class CountedSteps:
         """Return the cycles of steps over these boxes exactly; see `step`."""
         n, n_axes = boxes.shape
         # Along axes that an operand has not, its window does not count.
-        seen = np.where(_has_axes(spec), windows, 1)
+        seen = np.where(has_axes(spec), windows, 1)
         # A zero would be an empty box.
         table = np.concatenate(
             [adds[:, None] + 1, boxes, seen.reshape(n, len(spec.rotatable) * n_axes)], axis=1
@@ -86,16 +89,20 @@ class CountedSteps:
 
         def task_of(row: AxisSizes) -> Task:
             parts = [row[first : first + n_axes] for first in range(1, len(row), n_axes)]
-            return simplified(step(spec, parts[0], tuple(parts[1:]), initial=row[0] == 1))
+            task = step(spec, parts[0], tuple(parts[1:]), initial=row[0] == 1)
+            return simplified(lying(task, lie) if lie else task)
 
-        cycles = _each(_kept("step", *_computed(spec)), table, task_of)
+        lie = self.lies and self.lies.sub_task
+        cycles = _each(_kept("step", lie, *_computed(spec)), table, task_of)
         return self._known(cycles, lambda steps: steps.sub_task(spec, boxes))
 
     def fill(self, spec: OperatorSpec, n_slots: Ints) -> Ints:
         """Return the cycles in which a core fills so many accumulators, 0 where no codelet does."""
         neutral = constant_text(neutral_value(spec.combine, spec.acc_dtype))
-        kept = _kept("fill", spec.acc_dtype, neutral)
-        cycles = _each(kept, n_slots[:, None], lambda row: fill(spec.acc_dtype, neutral, *row))
+        is_wide = self.lies is None or len(spec.inputs) in self.lies.sub_task.interleaved
+        lie = Lie(frozenset({0} if is_wide else ()), frozenset())
+        kept = _kept("fill", spec.acc_dtype, neutral, lie)
+        cycles = _each(kept, n_slots[:, None], lambda row: lying(fill(spec.acc_dtype, neutral, *row), lie))
         return np.maximum(cycles, 0)
 
     def combine(self, spec: OperatorSpec, n_parts: Ints, n_slots: Ints, *, is_whole: bool = False) -> Ints:
@@ -105,18 +112,20 @@ class CountedSteps:
         """
         one = combine_operator(spec.acc_dtype, spec.combine)
         table = np.stack(np.broadcast_arrays(n_parts, n_slots), axis=1)
+        lie = self.lies.combine if self.lies else Lie.best(2)
         cycles = _each_of(
-            _kept("combine", one, is_whole),
+            _kept("combine", one, is_whole, lie),
             table,
-            lambda box: _combined_cycles(spec, *box, is_whole=is_whole),
+            lambda box: _combined_cycles(spec, *box, lie, is_whole=is_whole),
         )
         return self._known(cycles, lambda steps: steps.combine(spec, n_parts, n_slots, is_whole=is_whole))
 
-    def epilogue(self, spec: OperatorSpec, n_slots: Ints, runs: Ints) -> Ints:
+    def epilogue(self, spec: OperatorSpec, n_slots: Ints, runs: Ints, n_members: Ints | None = None) -> Ints:
         """Return the cycles of an epilogue, a copy where there is none, on so many elements of a core.
 
-        `runs` of them lie in a row that all operands walk evenly.
+        `runs` of them lie in a row that all operands walk evenly; chunks take as long here as windows.
         """
+        del n_members
         table = np.stack([n_slots, np.maximum(np.minimum(runs, n_slots), 1)], axis=1)
         cycles = _each(_kept("epilogue", spec), table, lambda row: rows(spec, *row))
         return self._known(cycles, lambda steps: steps.epilogue(spec, n_slots, runs))
@@ -128,18 +137,18 @@ class CountedSteps:
         """
         is_output = np.array([axis in spec.output.axes for axis in range(windows.shape[1])], np.bool_)
         table = np.concatenate([n_members[:, None], np.where(is_output, windows, 1)], axis=1)
-        launch = self.chip.launch_cycles
+        launch, lie = self.chip.launch_cycles, self.lies and self.lies.end
 
         def cycles_of_row(row: AxisSizes) -> int | None:
             return (
-                _chunk_cycles(spec, row[1:], row[0], launch)
+                _chunk_cycles(spec, row[1:], row[0], lie, launch)
                 if row[0] > 1
-                else _cycles(end(spec, row[1:]), own_digest())
+                else _cycles(end(spec, row[1:], lie), own_digest())
             )
 
-        cycles = _each_of(_kept("end", spec, launch), table, cycles_of_row)
+        cycles = _each_of(_kept("end", spec, lie, launch), table, cycles_of_row)
         return self._known(
-            cycles, lambda steps: steps.epilogue(spec, *slots_and_runs(spec, windows, n_members))
+            cycles, lambda steps: steps.epilogue(spec, *slots_and_runs(spec, windows, n_members), n_members)
         )
 
     def _known(self, cycles: Ints, otherwise: Callable[[Steps], Ints]) -> Ints:
@@ -147,8 +156,10 @@ class CountedSteps:
         is_unknown = cycles == UNKNOWN
         if not is_unknown.any():
             return cycles
+        launch = self.chip.launch_cycles
+        bounds = [otherwise(LeastSteps(launch, is_whole=is_whole)) for is_whole in (False, True)]
         return np.where(
-            is_unknown, np.maximum(otherwise(ClosedForms(self.chip)), otherwise(LeastSteps())), cycles
+            is_unknown, np.maximum(otherwise(ClosedForms(self.chip)), np.maximum(*bounds)), cycles
         )
 
 
@@ -176,7 +187,7 @@ def _subsets(axes: list[int]) -> Iterator[list[int]]:
 
 
 @lru_cache(maxsize=KEPT_OPERATORS)
-def _has_axes(spec: OperatorSpec) -> Bools:
+def has_axes(spec: OperatorSpec) -> Bools:
     """Return which rotatable operands have which axes, shape (operands, axes)."""
     return np.array([[axis in o.axes for axis in range(len(spec.axes))] for o in spec.rotatable], np.bool_)
 
@@ -235,7 +246,9 @@ def _counted(box: AxisSizes, cycles: Callable[[AxisSizes], int | None]) -> int:
     return UNKNOWN if found is None else found
 
 
-def _combined_cycles(spec: OperatorSpec, n_parts: int, n_slots: int, *, is_whole: bool) -> int | None:
+def _combined_cycles(
+    spec: OperatorSpec, n_parts: int, n_slots: int, lie: Lie, *, is_whole: bool
+) -> int | None:
     """Return the cycles in which the slowest core combines parts of `n_slots` elements with its own; None if not known.
 
     Chunks begin one behind the other.
@@ -244,27 +257,30 @@ def _combined_cycles(spec: OperatorSpec, n_parts: int, n_slots: int, *, is_whole
     nest = combine_nest(spec.acc_dtype, spec.combine, even_slots(n_slots, spec.acc_dtype))
     ranks, widths = np.arange(len(first)), np.full(len(first), n_slots)
     replaces = is_whole and n_parts > 1
-    return _slowest(nest, combine_work(spec.acc_dtype, n_parts, ranks, first, widths, replaces=replaces))
+    work = combine_work(spec.acc_dtype, n_parts, ranks, first, widths, replaces=replaces)
+    return _slowest(nest, work, lie)
 
 
-def _chunk_cycles(spec: OperatorSpec, windows: AxisSizes, n_members: int, launch_cycles: int) -> int | None:
+def _chunk_cycles(
+    spec: OperatorSpec, windows: AxisSizes, n_members: int, lie: Lie | None, launch_cycles: int
+) -> int | None:
     """Return the cycles of an epilogue over chunks of windows (axes), all launches but one; None if not known.
 
     Parts of chunks follow each other; each takes as long as the core with most to do.
     """
     total = -launch_cycles
     for nest, work in chunk_nests(spec, windows, n_members):
-        cycles = _slowest(nest, work)
+        cycles = _slowest(nest, work, lie or Lie.best(len(nest.operands)))
         if cycles is None:
             return None
         total += launch_cycles + cycles
     return total
 
 
-def _slowest(nest: VertexNest, work: Work) -> int | None:
-    """Return the cycles of the core with most to do, operands in elements of their own; None if not known."""
+def _slowest(nest: VertexNest, work: Work, lie: Lie) -> int | None:
+    """Return the cycles of the core with most to do; None if not known."""
     most = 0
-    for chosen, task in tasks(nest, work, Lie.best(len(nest.operands))):
+    for chosen, task in tasks(nest, work, lie):
         for offsets in different_offsets(work, chosen):
             cycles = _cycles(task, own_digest(), tuple(offsets))
             if cycles is None:

@@ -15,7 +15,7 @@ T10 §4.3.1: the costs of special operators and of custom kernels are functions 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from inspect import Parameter, signature
 from typing import Any, cast, get_args
 
@@ -26,8 +26,9 @@ from t10.core.costs import WindowCosts
 from t10.core.expression import OperatorKind, OperatorSpec
 from t10.core.loads import Loads, MoveRates
 from t10.core.movement import LoadCosts
+from t10.core.placed_costs import PlacedCosts, StepLies
 from t10.cost.counted import slots_and_runs
-from t10.cost.model import CostModel, PlainForms, least_costs
+from t10.cost.model import ChunkCosts, CostModel, PlainForms, WholeCosts, least_costs
 from t10.cost.trace import Row, Table
 from t10.errors import InputError, T10Error
 
@@ -145,6 +146,27 @@ class CustomCostModel(PlainForms):
         before_runs = cast("Callable[[OperatorSpec, Ints], Ints]", self.base.epilogue_cycles_many)
         return before_runs(spec, n_slots)
 
+    def sees_windows(self, spec: OperatorSpec) -> bool:
+        """Return whether the base, which steps are left to, says more of some; see `t10.cost.model.WholeCosts`."""
+        is_base = isinstance(self.base, WholeCosts) and self.base.sees_windows(spec)
+        return is_base and self.own_cost(spec) is None
+
+    def whole_cycles_many(self, spec: OperatorSpec, boxes: Ints) -> Ints:
+        """Return the cycles of steps whose operands are as large as the box."""
+        assert isinstance(self.base, WholeCosts)
+        return self.base.whole_cycles_many(spec, boxes)
+
+    def chunk_cycles_many(self, spec: OperatorSpec, n_slots: Ints, runs: Ints, n_members: Ints) -> Ints:
+        """Return the cycles in which accumulators become results; see `t10.cost.model.ChunkCosts`."""
+        is_base = self.base_takes_runs and not self._has_own_epilogue(spec)
+        if isinstance(self.base, ChunkCosts) and is_base:
+            return self.base.chunk_cycles_many(spec, n_slots, runs, n_members)
+        return self.epilogue_cycles_many(spec, n_slots, runs)
+
+    def _has_own_epilogue(self, spec: OperatorSpec) -> bool:
+        own = self.own_cost(spec)
+        return spec.epilogue is not None and own is not None and own.epilogue is not None
+
     def step_cycles_many(self, spec: OperatorSpec, boxes: Ints, windows: Ints, adds: Bools) -> Ints:
         """Return the cycles of compute steps; see `t10.core.costs.WindowCosts`."""
         if isinstance(self.base, WindowCosts) and self.own_cost(spec) is None:
@@ -159,9 +181,7 @@ class CustomCostModel(PlainForms):
 
     def end_cycles_many(self, spec: OperatorSpec, windows: Ints, n_members: Ints) -> Ints:
         """Return the cycles in which accumulators become results; see `t10.core.costs.WindowCosts`."""
-        own = self.own_cost(spec)
-        has_own = spec.epilogue is not None and own is not None and own.epilogue is not None
-        if isinstance(self.base, WindowCosts) and not has_own:
+        if isinstance(self.base, WindowCosts) and not self._has_own_epilogue(spec):
             return self.base.end_cycles_many(spec, windows, n_members)
         return self.epilogue_cycles_many(spec, *slots_and_runs(spec, windows, n_members))
 
@@ -172,6 +192,10 @@ class CustomCostModel(PlainForms):
     def copy_cycles(self, n_bytes: int) -> int:
         """Return the cycles in which every core copies or fills at most `n_bytes` of its own memory."""
         return self.base.copy_cycles(n_bytes)
+
+    def lying(self, lies: StepLies) -> CustomCostModel:
+        """Return the model of steps whose operands lie so, where the base looks at that."""
+        return replace(self, base=self.base.lying(lies)) if isinstance(self.base, PlacedCosts) else self
 
     @property
     def move_rates(self) -> MoveRates | None:

@@ -1,15 +1,10 @@
-"""What an IPU's exchange phases take beyond what the chip's file says: coefficients fitted to the exchange simulator.
+"""What an IPU's exchange phases take: work inside cores beside what the chip's file says, and phases in closed form.
 
-`t10 profile --exchange` fits them (docs/cost-model.md); they lie in `data/ipu-exchange.json`.
+The exchange charges these rates (docs/device-simulator.md). Relayouts and set-ups are scheduled (`t10.core.loads`).
 """
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, fields
-from functools import lru_cache
-from hashlib import sha256
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -18,77 +13,63 @@ from t10.chip import ChipSpec
 from t10.core.loads import UNITS, Loads, MoveRates
 
 WORD_BYTES = 4
-DATA_FILE = "ipu-exchange.json"
+SHORT_BYTES = 8
 
 
-@dataclass(frozen=True, slots=True)
-class ExchangeCosts:
-    """Cycles of work inside cores around an exchange; meanings as in `MoveRates`.
+def exchange_rates(chip: ChipSpec) -> MoveRates:
+    """Return the rates at which loads are counted on a chip."""
+    return MoveRates(
+        bytes_per_cycle=chip.exchange_bytes_per_cycle,
+        fragment_cycles=chip.fragment_cycles,
+        largest_words=chip.largest_transfer_words,
+        copy_8=UNITS // 8 * max(8 // chip.copy_bytes_per_cycle, 1),
+        copy_4=UNITS // 2,
+        copy_2=UNITS * 3 // 4,
+        copy_1=UNITS * 3 // 2,
+        short_even=UNITS,
+        short_odd=UNITS * 2,
+        long_even=UNITS * 3 // 4,
+        long_odd=UNITS * 3 // 2,
+        row=UNITS * 4,
+        ragged=UNITS * 4,
+    )
 
-    `waiting` is by what part of its own work the busiest port is kept waiting by others.
+
+def phase_cycles(chip: ChipSpec, loads: Loads) -> int:
+    """Return the cycles of a phase with these loads, work inside cores included."""
+    total = 0
+    if loads.port_cycles:
+        # The first fragment's control is part of the set-up.
+        total += chip.sync_cycles + chip.setup_cycles + chip.latency_any_cycles
+        total += loads.port_cycles - chip.fragment_cycles
+    for inside in (loads.gather_cycles, loads.settle_cycles):
+        if inside:
+            total += chip.copy_launch_cycles + inside
+    return total
+
+
+def parts_cycles(chip: ChipSpec, n_bytes: Any, n_parts: Any, n_sent: Any = 0) -> Any:
+    """Return the cycles of a phase in which every core takes `n_parts` parts of `n_bytes` from others.
+
+    Arrays, or what records formulas; parts that are not whole words travel packed and are scattered. A core whose
+    memory elements are shared sends its `n_sent` parts while it takes nothing.
     """
-
-    copy_4: float
-    copy_2: float
-    copy_1: float
-    short_even: float
-    short_odd: float
-    long_even: float
-    long_odd: float
-    row: float
-    ragged: float
-    waiting: float
-
-    def rates(self, chip: ChipSpec) -> MoveRates:
-        """Return the rates at which loads are counted on a chip."""
-        units = {name: round(getattr(self, name) * UNITS) for name in self.__slots__ if name != "waiting"}
-        return MoveRates(
-            bytes_per_cycle=chip.exchange_bytes_per_cycle,
-            fragment_cycles=chip.fragment_cycles,
-            largest_words=chip.largest_transfer_words,
-            copy_8=-(-UNITS // chip.copy_bytes_per_cycle),
-            **units,
-        )
-
-    def phase_cycles(self, chip: ChipSpec, loads: Loads) -> int:
-        """Return the cycles of a phase with these loads, work inside cores included."""
-        total = 0
-        if loads.port_cycles:
-            waiting = round(loads.port_cycles * self.waiting)
-            # The first fragment's control is part of the set-up.
-            total += chip.sync_cycles + chip.setup_cycles + chip.latency_any_cycles
-            total += loads.port_cycles + waiting - chip.fragment_cycles
-        for inside in (loads.gather_cycles, loads.settle_cycles):
-            if inside:
-                total += chip.copy_launch_cycles + inside
-        return total
-
-    def parts_cycles(self, chip: ChipSpec, n_bytes: Any, n_parts: Any) -> Any:
-        """Return the cycles of a phase in which every core takes `n_parts` parts of `n_bytes` from others.
-
-        Arrays, or what records formulas; parts that are not whole words travel packed and are scattered.
-        """
-        ragged = np.minimum(n_bytes % WORD_BYTES, 1)
-        words = -(-(n_bytes + ragged * (WORD_BYTES - 1)) // chip.exchange_bytes_per_cycle)
-        port = n_parts * (words + chip.fragment_cycles) - chip.fragment_cycles
-        rates = self.rates(chip)
-        scattered = rates.row + n_parts * (n_bytes * rates.long_even + rates.ragged)
-        inside = ragged * (chip.copy_launch_cycles + -(-scattered // UNITS))
-        return chip.sync_cycles + chip.setup_cycles + chip.latency_any_cycles + port + inside
-
-    def own_part_cycles(self, chip: ChipSpec, n_bytes: Any) -> Any:
-        """Return the cycles in which every core copies a part of its own."""
-        rates = self.rates(chip)
-        return chip.copy_launch_cycles + -(-(rates.row + n_bytes * rates.copy_8) // UNITS)
-
-    @property
-    def digest(self) -> str:
-        """Return a text that differs whenever a number differs."""
-        return sha256(repr(self).encode()).hexdigest()[:16]
+    ragged = np.minimum(n_bytes % WORD_BYTES, 1)
+    words = -(-(n_bytes + ragged * (WORD_BYTES - 1)) // chip.exchange_bytes_per_cycle)
+    port = (n_parts + n_sent) * (words + chip.fragment_cycles) - chip.fragment_cycles
+    rates = exchange_rates(chip)
+    is_odd, is_short = n_bytes % 2 == 1, n_bytes < SHORT_BYTES
+    per_byte = np.where(
+        is_short,
+        np.where(is_odd, rates.short_odd, rates.short_even),
+        np.where(is_odd, rates.long_odd, rates.long_even),
+    )
+    scattered = rates.row + n_parts * (n_bytes * per_byte + rates.ragged)
+    inside = ragged * (chip.copy_launch_cycles + -(-scattered // UNITS))
+    return chip.sync_cycles + chip.setup_cycles + chip.latency_any_cycles + port + inside
 
 
-@lru_cache(maxsize=1)
-def exchange_costs() -> ExchangeCosts:
-    """Return the fitted coefficients that come with T10."""
-    found = json.loads((files("t10.cost") / "data" / DATA_FILE).read_text(encoding="utf-8"))
-    return ExchangeCosts(**{each.name: float(found[each.name]) for each in fields(ExchangeCosts)})
+def own_part_cycles(chip: ChipSpec, n_bytes: Any) -> Any:
+    """Return the cycles in which every core copies a part of its own."""
+    rates = exchange_rates(chip)
+    return chip.copy_launch_cycles + -(-(rates.row + n_bytes * rates.copy_8) // UNITS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -14,12 +14,13 @@ from t10.core.arrays import Bools, Ints
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.loads import Loads, MoveRates
+from t10.core.placed_costs import StepLies
 from t10.cost.bound.step import LeastSteps
 from t10.cost.closed_forms import ClosedForms
 from t10.cost.code_digest import code_digest
 from t10.cost.combine import even_slots
-from t10.cost.counted import CountedSteps, slots_and_runs
-from t10.cost.exchange import ExchangeCosts, exchange_costs
+from t10.cost.counted import CountedSteps, has_axes, slots_and_runs
+from t10.cost.exchange import exchange_rates, own_part_cycles, parts_cycles, phase_cycles
 from t10.cost.model import PlainForms, chip_fingerprint
 from t10.cost.steps import Steps
 
@@ -46,13 +47,18 @@ class IpuCostModel(PlainForms):
     """The `CostModel` of a chip built like an IPU. Numbers are modelled, not measured on silicon.
 
     On a core that computes as an IPU's does a step takes what is counted from its code (`t10.cost.counted`), on others
-    what closed forms say. With `is_least`, the numbers are lower bounds of that, quick and traceable.
+    what closed forms say. With `is_least`, the numbers are lower bounds of that, quick and traceable. Operands of steps
+    lie as `lies` says, as well as they can without it.
     """
 
     chip: ChipSpec
     name: str = "ipu"
-    exchange: ExchangeCosts = field(default_factory=exchange_costs)
     is_least: bool = False
+    lies: StepLies | None = None
+
+    def lying(self, lies: StepLies) -> IpuCostModel:
+        """Return the model of steps whose operands lie so."""
+        return replace(self, lies=lies)
 
     @property
     def is_counted(self) -> bool:
@@ -65,9 +71,11 @@ class IpuCostModel(PlainForms):
         return replace(self, is_least=True) if self.is_counted and not self.is_least else self
 
     def fingerprint(self) -> str:
-        """Return a text that differs whenever any number differs: the chip, the code, what was fitted to exchanges."""
+        """Return a text that differs whenever any number differs: the chip, the code, what exchanges take."""
         code = f"{code_digest()} {own_digest()}" if self.is_counted else ""
-        return f"ipu {chip_fingerprint(self.chip)} {code} {self.exchange.digest} {self.is_least}"
+        return (
+            f"ipu {chip_fingerprint(self.chip)} {code} {self.move_rates.numbers} {self.is_least} {self.lies}"
+        )
 
     def steps_alike(self, spec: OperatorSpec) -> Hashable:
         """Return all of an operator but what follows its steps; see `t10.cost.model.AlikeCosts`."""
@@ -82,17 +90,17 @@ class IpuCostModel(PlainForms):
     @property
     def move_rates(self) -> MoveRates:
         """Return the rates at which loads of relayouts and set-ups are counted."""
-        return self.exchange.rates(self.chip)
+        return exchange_rates(self.chip)
 
     def move_cycles(self, loads: Loads) -> int:
         """Return the cycles of a relayout or set-up with these loads."""
-        return self.exchange.phase_cycles(self.chip, loads)
+        return phase_cycles(self.chip, loads)
 
     @property
     def _steps(self) -> Steps:
         if not self.is_counted:
             return ClosedForms(self.chip)
-        return LeastSteps() if self.is_least else CountedSteps(self.chip)
+        return LeastSteps(self.chip.launch_cycles) if self.is_least else CountedSteps(self.chip, self.lies)
 
     def sub_task_cycles_many(self, spec: OperatorSpec, boxes: Ints) -> Ints:
         """Return the cycles of one compute step for every row of `boxes`, shape (candidates, axes)."""
@@ -107,9 +115,13 @@ class IpuCostModel(PlainForms):
     def step_cycles_many(self, spec: OperatorSpec, boxes: Ints, windows: Ints, adds: Bools) -> Ints:
         """Return the cycles of compute steps; see `t10.core.costs.WindowCosts`."""
         steps = self._steps
-        if not isinstance(steps, CountedSteps):
-            return self.sub_task_cycles_many(spec, boxes)
-        return self.chip.launch_cycles + steps.step(spec, boxes, windows, adds)
+        if isinstance(steps, CountedSteps):
+            return self.chip.launch_cycles + steps.step(spec, boxes, windows, adds)
+        cycles = self.sub_task_cycles_many(spec, boxes)
+        if not self.is_least:
+            return cycles
+        is_whole = ~adds & ((windows == boxes[:, None, :]) | ~has_axes(spec)).all(axis=(1, 2))
+        return np.where(is_whole, self.whole_cycles_many(spec, boxes), cycles)
 
     def fill_cycles_many(self, spec: OperatorSpec, n_slots: Ints) -> Ints:
         """Return the cycles in which a core fills so many accumulators, 0 where nothing is counted."""
@@ -122,8 +134,29 @@ class IpuCostModel(PlainForms):
         """Return the cycles in which accumulators become results; see `t10.core.costs.WindowCosts`."""
         steps = self._steps
         if not isinstance(steps, CountedSteps):
-            return self.epilogue_cycles_many(spec, *slots_and_runs(spec, windows, n_members))
+            return self.chunk_cycles_many(spec, *slots_and_runs(spec, windows, n_members), n_members)
         return self.chip.launch_cycles + steps.end(spec, windows, n_members)
+
+    def sees_windows(self, spec: OperatorSpec) -> bool:
+        """Return whether a bound of steps is higher where windows are no longer than the box: of bounds it is."""
+        del spec
+        return self.is_least
+
+    def whole_cycles_many(self, spec: OperatorSpec, boxes: Ints) -> Ints:
+        """Return the cycles of steps whose operands are as large as the box; see `t10.cost.model.WholeCosts`."""
+        if not self.is_least:
+            return self.sub_task_cycles_many(spec, boxes)
+        steps = LeastSteps(self.chip.launch_cycles, is_whole=True)
+        return self.chip.launch_cycles + steps.sub_task(spec, boxes)
+
+    def chunk_cycles_many(self, spec: OperatorSpec, n_slots: Ints, runs: Ints, n_members: Ints) -> Ints:
+        """Return the cycles in which accumulators become results; see `t10.cost.model.ChunkCosts`."""
+        if not self.is_least:
+            return self.epilogue_cycles_many(spec, n_slots, runs)
+        cycles = self.chip.launch_cycles + self._steps.epilogue(spec, n_slots, runs, n_members)
+        if spec.epilogue is None and spec.acc_dtype == spec.output.dtype:
+            return np.where(n_members > 1, cycles, 0)
+        return cycles
 
     def exchange_cycles(self, max_bytes: int, fragments: int, *, neighbour: bool) -> int:
         """Return the cycles of one exchange phase in which no core sends or receives more than `max_bytes`."""
@@ -178,11 +211,17 @@ class IpuCostModel(PlainForms):
 
     def _combined(self, spec: OperatorSpec, n_slots: Ints, n_received: Ints, n_parts: Ints) -> Ints:
         """Return the cycles of a phase that brings every core parts of `n_slots` elements, and of combining them."""
-        return self._moved(spec, n_slots, n_received) + self.combine_cycles_many(spec, n_parts, n_slots)
+        moved = self._moved(spec, n_slots, n_received, n_received)
+        return moved + self.combine_cycles_many(spec, n_parts, n_slots)
 
-    def _moved(self, spec: OperatorSpec, n_slots: Ints, n_received: Ints) -> Ints:
-        """Return the cycles of a phase that brings every core `n_received` parts of `n_slots` elements."""
-        return self.exchange.parts_cycles(self.chip, n_slots * size_bytes(spec.acc_dtype), n_received)
+    def _moved(self, spec: OperatorSpec, n_slots: Ints, n_received: Ints, n_sent: Ints | int) -> Ints:
+        """Return the cycles of a phase that brings every core `n_received` parts of `n_slots` elements.
+
+        Where the shift buffer and the accumulators share memory elements, cores send theirs one after the other.
+        """
+        is_apart = self.lies is None or bool(self.lies.combine.apart)
+        n_bytes = n_slots * size_bytes(spec.acc_dtype)
+        return parts_cycles(self.chip, n_bytes, n_received, 0 if is_apart else n_sent)
 
     def combine_cycles_many(
         self, spec: OperatorSpec, n_parts: Ints, n_slots: Ints, *, is_whole: bool = False
@@ -212,9 +251,9 @@ class IpuCostModel(PlainForms):
     def _all_combined(self, spec: OperatorSpec, n_slots: Ints, n_parts: Ints, others: Ints) -> Ints:
         """Return the cycles of one phase of an all-reduce."""
         n_bytes = n_slots * size_bytes(spec.acc_dtype)
-        own = np.where(others > 1, self.exchange.own_part_cycles(self.chip, n_bytes), 0)
+        own = np.where(others > 1, own_part_cycles(self.chip, n_bytes), 0)
         combined = self.combine_cycles_many(spec, n_parts, n_slots, is_whole=True)
-        return own + self._moved(spec, n_slots, others) + combined
+        return own + self._moved(spec, n_slots, others, 1) + combined
 
     def _phase_cycles(self, neighbour: bool) -> int:
         chip = self.chip
@@ -225,5 +264,6 @@ class IpuCostModel(PlainForms):
         """Return the cycles of one round of a shift: exchange into the shift buffer, copy to where it belongs."""
         chip = self.chip
         words = -(-n_bytes // chip.exchange_bytes_per_cycle)
-        copied = -(-n_bytes // chip.copy_bytes_per_cycle)
-        return self._phase_cycles(True) + words + chip.copy_launch_cycles + copied
+        if self.lies is not None and not self.lies.is_shift_apart:
+            words = 2 * words + chip.fragment_cycles
+        return self._phase_cycles(True) + words + own_part_cycles(chip, n_bytes)

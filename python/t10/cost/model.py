@@ -76,6 +76,31 @@ class BoundedCosts(Protocol):
 
 
 @runtime_checkable
+class WholeCosts(Protocol):
+    """What a cost model says that bounds steps: more of those whose operands are as large as the box."""
+
+    def sees_windows(self, spec: OperatorSpec) -> bool:
+        """Return whether it says more of them; else it is not asked."""
+        ...
+
+    def whole_cycles_many(self, spec: OperatorSpec, boxes: Ints) -> Ints:
+        """Return the cycles of compute steps that add to nothing, with operands as large as the box."""
+        ...
+
+
+@runtime_checkable
+class ChunkCosts(Protocol):
+    """What a cost model says to which it matters how many cores have sums of the same elements."""
+
+    def chunk_cycles_many(self, spec: OperatorSpec, n_slots: Ints, runs: Ints, n_members: Ints) -> Ints:
+        """Return the cycles in which accumulators become results: `n_slots` (n,) of a core, in rows of `runs`.
+
+        They are a window, or a chunk of one that `n_members` cores have sums of.
+        """
+        ...
+
+
+@runtime_checkable
 class AlikeCosts(Protocol):
     """What a cost model says that knows on what of an operator its answers depend. It can be hashed."""
 

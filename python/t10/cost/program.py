@@ -17,7 +17,7 @@ import numpy as np
 from t10.core.arrays import Floats, Ints
 from t10.core.expression import OperatorSpec
 from t10.cost.formula import Formula
-from t10.cost.model import AlikeCosts, CostModel
+from t10.cost.model import AlikeCosts, ChunkCosts, CostModel, WholeCosts
 from t10.cost.trace import trace_table
 from t10.errors import T10Error
 
@@ -49,11 +49,14 @@ CostFunction = Formula | CostCallable
 class CostProgram:
     """A cost model's functions for one operator; inputs in this order, one row per candidate.
 
-    `sub_task`: the box, one number per axis. `epilogue`: accumulated elements of a core, and how many of them are a
-    run. `shift`: bytes that a core passes on. `reduce`: members, bytes of a chunk, elements of a chunk. All in cycles.
+    `sub_task`: the box, one number per axis. `whole`: the same where operands are as large as the box and nothing adds;
+    None where that makes no difference. `epilogue`: accumulated elements of a core, how many of them are a run, and how
+    many cores have sums of the same window. `shift`: bytes that a core passes on. `reduce`: members, bytes of a chunk,
+    elements of a chunk. All in cycles.
     """
 
     sub_task: CostFunction
+    whole: CostFunction | None
     epilogue: CostFunction
     shift: CostFunction
     reduce: CostFunction
@@ -65,14 +68,21 @@ def cost_program(cost: CostModel, spec: OperatorSpec) -> CostProgram:
     known = cost if isinstance(cost, AlikeCosts) else None
     # What is asked of an operator as large is asked of all that are alike.
     most_elements = 1 << n_elements.bit_length()
+    extents = tuple((1, 2 * extent if extent > 1 else 1) for extent in spec.extents)
+    steps = None if known is None else (cost, known.steps_alike(spec))
+    whole: CostFunction | None = None
+    if isinstance(cost, WholeCosts) and cost.sees_windows(spec):
+        whole = _shared(
+            None if steps is None else ("whole", *steps),
+            lambda boxes: cost.whole_cycles_many(spec, boxes),
+            extents,
+        )
     return CostProgram(
-        sub_task=_shared(
-            None if known is None else (cost, known.steps_alike(spec)),
-            lambda boxes: cost.sub_task_cycles_many(spec, boxes),
-            tuple((1, 2 * extent if extent > 1 else 1) for extent in spec.extents),
-        ),
+        sub_task=_shared(steps, lambda boxes: cost.sub_task_cycles_many(spec, boxes), extents),
+        whole=whole,
         epilogue=cost_function(
-            lambda t: cost.epilogue_cycles_many(spec, t[:, 0], t[:, 1]), ((0, n_elements), (1, n_elements))
+            lambda t: _epilogue(cost, spec, t[:, 0], t[:, 1], t[:, 2]),
+            ((0, n_elements), (1, n_elements), (1, MAX_SAMPLE_MEMBERS)),
         ),
         shift=cost_function(lambda t: cost.shift_cycles_many(t[:, 0]), ((0, MAX_SAMPLE_BYTES),)),
         reduce=_shared(
@@ -81,6 +91,12 @@ def cost_program(cost: CostModel, spec: OperatorSpec) -> CostProgram:
             ((1, MAX_SAMPLE_MEMBERS), (0, MAX_SAMPLE_BYTES), (0, most_elements)),
         ),
     )
+
+
+def _epilogue(cost: CostModel, spec: OperatorSpec, n_slots: Ints, runs: Ints, n_members: Ints) -> Ints:
+    if isinstance(cost, ChunkCosts):
+        return cost.chunk_cycles_many(spec, n_slots, runs, n_members)
+    return cost.epilogue_cycles_many(spec, n_slots, runs)
 
 
 def _shared(

@@ -15,8 +15,11 @@ class Steps(Protocol):
         """Return the cycles of one compute step for every row of `boxes` (n, axes)."""
         ...
 
-    def epilogue(self, spec: OperatorSpec, n_slots: Ints, runs: Ints) -> Ints:
-        """Return the cycles of an epilogue on so many elements, `runs` of them in a row that operands walk evenly."""
+    def epilogue(self, spec: OperatorSpec, n_slots: Ints, runs: Ints, n_members: Ints | None = None) -> Ints:
+        """Return the cycles of an epilogue on so many elements, `runs` of them in a row that operands walk evenly.
+
+        They are all of a window that a core has alone, or a chunk of one that `n_members` cores have sums of.
+        """
         ...
 
     def combine(self, spec: OperatorSpec, n_parts: Ints, n_slots: Ints, *, is_whole: bool = False) -> Ints:

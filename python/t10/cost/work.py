@@ -13,6 +13,7 @@ from t10.core.scalar import ScalarFunction, ScalarOp, identity
 from t10.core.task import Task, TaskOperand
 from t10.core.task_nest import alignment_bytes, axis_strides, simplified, uses_position
 from t10.core.tile import WIDE_BYTES
+from t10.core.vertex_nest import Lie, lying
 from t10.errors import UnsupportedOpError
 
 
@@ -47,8 +48,11 @@ def step(spec: OperatorSpec, box: AxisSizes, windows: tuple[AxisSizes, ...], *, 
     )
 
 
-def end(spec: OperatorSpec, windows: AxisSizes) -> Task:
-    """Return the task that makes results of accumulators, over windows (axes) of the output."""
+def end(spec: OperatorSpec, windows: AxisSizes, lie: Lie | None = None) -> Task:
+    """Return the task that makes results of accumulators, over windows (axes) of the output.
+
+    Without `lie`, results take the place of their accumulators where they are of one type; all else lies apart.
+    """
     lengths = tuple(n if axis in spec.output.axes else 1 for axis, n in enumerate(windows))
     function: ScalarFunction = spec.epilogue or identity()
     inputs = (
@@ -56,7 +60,8 @@ def end(spec: OperatorSpec, windows: AxisSizes) -> Task:
         *(_operand(operand, lengths) for operand in spec.epilogue_inputs),
     )
     result = _operand(spec.output, lengths)
-    return _made_of_accumulators(Task(lengths, inputs, result, "none", function, origin=(0,) * len(lengths)))
+    task = Task(lengths, inputs, result, "none", function, origin=(0,) * len(lengths))
+    return simplified(lying(task, lie)) if lie else _made_of_accumulators(task)
 
 
 def rows(spec: OperatorSpec, n_slots: int, run: int) -> Task:

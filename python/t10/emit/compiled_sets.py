@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from t10.codelets.count import cycles_of
 from t10.core.codelet import POINTERS
 from t10.core.device import Reference, VertexGroup
-from t10.core.vertex_nest import Lie, VertexNest, Work
+from t10.core.vertex_nest import Lie, VertexNest, Work, different_offsets, tasks
 from t10.emit.vertices import Vertices, vertices
 
 PLACEHOLDER = "operand "
@@ -56,6 +57,18 @@ class CompiledSets:
             groups = self._number_by_groups.setdefault(made.groups, len(self._number_by_groups))
             found = self._made[number, lie] = (groups, made)
         return found
+
+    def cycles(self, number: int) -> int:
+        """Return what a nest takes where its operands lie as it demands, launch left out; 0 for code on data."""
+        nest, work = self._content[number]
+        return max(
+            (
+                cycles_of(task, tuple(offsets)) or 0
+                for chosen, task in tasks(nest, work, Lie.best(len(nest.operands)))
+                for offsets in different_offsets(work, chosen)
+            ),
+            default=0,
+        )
 
     def demands(self, number: int) -> Lie:
         """Return what the fastest code for a nest demands of its operands."""

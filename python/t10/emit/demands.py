@@ -11,13 +11,18 @@ from t10.emit.link import Parts, buffer_of
 
 
 def demands(parts: Parts) -> tuple[Wish, ...]:
-    """Return a wish per demand of a job; it weighs the modelled cycles of all executions of the job."""
+    """Return a wish per demand of a job; it weighs the modelled cycles of all executions of the job.
+
+    Those of combining partial sums are charged with the exchange before it, so that they are counted here.
+    """
     builder = parts.builder
     executions = Counter(name for each in parts.operators for name in _executed(each.steps))
     result: list[Wish] = []
     for name, job in builder.jobs.items():
-        weight = (1 + job.cycles) * executions[name]
-        best = builder.kept.compiled.demands(job.number)
+        compiled = builder.kept.compiled
+        cycles = compiled.cycles(job.number) if job.kind == "combine" else job.cycles
+        weight = (1 + cycles) * executions[name]
+        best = compiled.demands(job.number)
         buffers = tuple(buffer_of(variable) for variable in job.names)
         result += (Wish((buffers[one],), weight) for one in sorted(best.interleaved))
         result += (Wish((buffers[one], buffers[other]), weight) for one, other in sorted(best.apart))

@@ -241,7 +241,7 @@ def assemble(
         )
         layout = output_layout(spec, priced.plan)
         layouts[spec.output.name] = layout
-        active = replace(priced, cycles=cycles_of(context, spec, priced.plan, arrivals))
+        active = replace(priced, cycles=cycles_of(context.cost, spec, priced.plan, arrivals))
         operators.append(scheduled_operator(spec, active, arrivals, layout, front))
     requests = buffer_requests(graph, operators, layouts, chip.shift_buffer_bytes)
     buffers = tuple(placed(request, chip.reserved_bytes) for request in requests)
@@ -305,10 +305,10 @@ def is_last_use(context: Context, step: int, name: str) -> bool:
 
 
 def cycles_of(
-    context: Context, spec: OperatorSpec, plan: OperatorPlan, arrivals: tuple[Arrival, ...]
+    cost: CostModel, spec: OperatorSpec, plan: OperatorPlan, arrivals: tuple[Arrival, ...]
 ) -> Cycles:
     """Return the cycles of an operator with its exact arrivals, and with weights used in place shifted home."""
-    run = operator_cycles(context.cost, spec, plan)
+    run = operator_cycles(cost, spec, plan)
     resident = tuple(
         arrival.operand
         for arrival in arrivals
@@ -316,7 +316,7 @@ def cycles_of(
     )
     return replace(
         run,
-        shift=run.shift + home_cycles(context.cost, spec, plan, resident),
+        shift=run.shift + home_cycles(cost, spec, plan, resident),
         relayout=sum(arrival.cycles for arrival in arrivals if arrival.kind == "relayout"),
         setup=sum(arrival.cycles for arrival in arrivals if arrival.kind == "setup"),
     )

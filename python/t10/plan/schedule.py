@@ -7,10 +7,14 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 
 from t10.chip import ChipSpec
+from t10.core.expression import OperatorSpec
 from t10.core.garbage import rare_collections
 from t10.core.graph import Graph
+from t10.core.loads import shared_places
+from t10.core.movement import operand_of
+from t10.core.placed_costs import placed_costs, tile_ranges
 from t10.core.plan import CostedPlan
-from t10.core.schedule import ModulePlan, Optimality, ScheduledOperator, most_bytes
+from t10.core.schedule import Arrival, ModulePlan, Optimality, ScheduledOperator, most_bytes
 from t10.cost import CostModel, IpuCostModel
 from t10.errors import InfeasiblePlanError
 from t10.plan.assemble import Context, assemble, context_of, cycles_of, fronts_at_levels
@@ -75,8 +79,40 @@ def schedule_module(
     plan = _scheduled(
         context, fronts_at_levels(context, fronts, context.level_by_operator), options, progress, counted
     )
+    plan = as_placed(context, plan)
     known = plan.optimality or Optimality("greedy", sum_of_cycles(plan))
     return replace(plan, optimality=replace(known, n_choices=counted.n_plans))
+
+
+def as_placed(context: Context, plan: ModulePlan) -> ModulePlan:
+    """Return a plan with what its steps and arrivals take where its buffers lie."""
+    memory, graph = context.chip.tile_memory, plan.graph
+    costs, places = placed_costs(context.cost, plan, memory), tile_ranges(plan, memory)
+    layouts = {layout.value: layout for layout in (*plan.weight_layouts, *plan.input_layouts)}
+    homes = {value.name: f"idle:{value.name}" for value in graph.weights}
+    homes |= {value.name: f"input:{value.name}" for value in graph.inputs}
+    operators: list[ScheduledOperator] = []
+    for spec, scheduled in zip(graph.operators, plan.operators, strict=True):
+        active = scheduled.active
+
+        def arrived(arrival: Arrival, spec: OperatorSpec = spec, active: CostedPlan = active) -> Arrival:
+            if arrival.kind == "in_place":
+                return arrival
+            sources = graph.sources_of(operand_of(spec, arrival.operand).name)
+            shared = shared_places(places[arrival.buffer], [places[homes[source]] for source in sources])
+            return context.mover.arrival(spec, active.plan, arrival.operand, layouts, arrival.buffer, shared)
+
+        arrivals = tuple(arrived(arrival) for arrival in scheduled.arrivals)
+        layouts[spec.output.name] = scheduled.output_layout
+        homes[spec.output.name] = f"value:{spec.output.name}"
+        priced = replace(active, cycles=cycles_of(costs[spec.name], spec, active.plan, arrivals))
+        operators.append(replace(scheduled, active=priced, arrivals=arrivals))
+    plan = replace(plan, operators=tuple(operators))
+    if plan.optimality is None:
+        return plan
+    total = sum_of_cycles(plan)
+    bound = min(plan.optimality.bound_cycles, total)
+    return replace(plan, optimality=replace(plan.optimality, cycles=total, bound_cycles=bound))
 
 
 @dataclass(slots=True)
@@ -263,22 +299,8 @@ def check_room(plan: ModulePlan, chip: ChipSpec) -> None:
 
 
 def costed_arrivals(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> ModulePlan:
-    """Return a plan with what its arrivals move and take, and with the cycles of its operators, by a cost model."""
-    context = context_of(plan.graph, chip, cost)
-    layouts = {layout.value: layout for layout in (*plan.weight_layouts, *plan.input_layouts)}
-    operators: list[ScheduledOperator] = []
-    for spec, scheduled in zip(plan.graph.operators, plan.operators, strict=True):
-        active = scheduled.active
-        arrivals = tuple(
-            arrival
-            if arrival.kind == "in_place"
-            else context.mover.arrival(spec, active.plan, arrival.operand, layouts, arrival.buffer)
-            for arrival in scheduled.arrivals
-        )
-        layouts[spec.output.name] = scheduled.output_layout
-        priced = replace(active, cycles=cycles_of(context, spec, active.plan, arrivals))
-        operators.append(replace(scheduled, active=priced, arrivals=arrivals))
-    return replace(plan, operators=tuple(operators))
+    """Return a placed plan with what its arrivals move and take, and with the cycles of its operators."""
+    return as_placed(context_of(plan.graph, chip, cost), plan)
 
 
 def with_costs(plan: ModulePlan, known: ModulePlan) -> ModulePlan | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +13,6 @@ from t10.core.device import Pattern
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.cost.combine import combine_operator
-from t10.cost.exchange import ExchangeCosts
 from t10.cost.ipu import IpuCostModel
 from t10.emit.patterns import in_order, moved, pattern
 from t10.emit.reduction import Groups, all_rounds, scatter_rounds
@@ -26,11 +24,11 @@ MOST_SLOTS_LOG2 = 13
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Collective:
-    """Phases that belong together, and their modelled cycles under coefficients; additions are left out of both."""
+    """Phases that belong together, and their modelled cycles; additions are left out of both."""
 
     patterns: tuple[Pattern, ...]
     is_neighbour: bool
-    modelled: Callable[[ExchangeCosts], int]
+    cycles: int
 
 
 class _OnlyExchange(IpuCostModel):
@@ -58,7 +56,7 @@ def collectives(chip: ChipSpec, count: int, seed: int) -> dict[str, list[Collect
 
 def _shift(random: Random, chip: ChipSpec) -> Collective:
     """Return a shift along rings in rounds through the shift buffer, and the copies out of it."""
-    length = int(random.integers(2, 65))
+    length = int(random.integers(2, min(64, chip.n_cores) + 1))
     n_bytes = 4 * int(2 ** random.uniform(0, 13))
     n_used = chip.n_cores // length * length
     core: Ints = np.arange(n_used, dtype=np.int64)[:, None]
@@ -70,7 +68,7 @@ def _shift(random: Random, chip: ChipSpec) -> Collective:
         patterns.append(pattern(in_order(0, source, begin // 4 + slot, core, slot), 4))
         patterns.append(pattern(in_order(0, core, slot, core, begin // 4 + slot), 4))
     cycles = IpuCostModel(chip).shift_cycles(n_bytes)
-    return Collective(tuple(patterns), is_neighbour=True, modelled=lambda costs: cycles)
+    return Collective(tuple(patterns), is_neighbour=True, cycles=cycles)
 
 
 def _scatter(random: Random, chip: ChipSpec) -> Collective:
@@ -82,13 +80,10 @@ def _scatter(random: Random, chip: ChipSpec) -> Collective:
     rounds = scatter_rounds(who, n_slots, chip.shift_buffer_bytes // item_bytes, EVEN_BYTES // item_bytes)
     chunk = chunk_slots(n_slots, n_members)
 
-    def modelled(costs: ExchangeCosts) -> int:
-        model = _OnlyExchange(chip, exchange=costs)
-        spec = combine_operator(dtype, "sum")
-        return model.reduce_cycles(spec, n_members, chunk * item_bytes, chunk)
-
+    spec = combine_operator(dtype, "sum")
+    cycles = _OnlyExchange(chip).reduce_cycles(spec, n_members, chunk * item_bytes, chunk)
     return Collective(
-        tuple(moved(each.moves, item_bytes) for each in rounds), is_neighbour=False, modelled=modelled
+        tuple(moved(each.moves, item_bytes) for each in rounds), is_neighbour=False, cycles=cycles
     )
 
 
@@ -98,12 +93,8 @@ def _all(random: Random, chip: ChipSpec) -> Collective:
     n_slots = int(2 ** random.uniform(0, 10))
     n_members = who.members.shape[1]
     rounds = all_rounds(who, n_slots, chip.shift_buffer_bytes // 4, EVEN_BYTES // 4)
-
-    def modelled(costs: ExchangeCosts) -> int:
-        model = _OnlyExchange(chip, exchange=costs)
-        return model.all_reduce_cycles(combine_operator("f32", "sum"), n_members, n_slots)
-
-    return Collective(tuple(moved(each.moves, 4) for each in rounds), is_neighbour=False, modelled=modelled)
+    cycles = _OnlyExchange(chip).all_reduce_cycles(combine_operator("f32", "sum"), n_members, n_slots)
+    return Collective(tuple(moved(each.moves, 4) for each in rounds), is_neighbour=False, cycles=cycles)
 
 
 def _members(random: Random, chip: ChipSpec, most: int) -> Groups:

@@ -61,15 +61,16 @@ class ComputeStep:
             step(self.spec, box, windows, initial=self.step == "sub_task" and rng.random() > PART_ADDED)
         )
 
-    def bound(self, box: AxisSizes) -> int:
-        """Return the cycles that no code for a box falls below, wherever its operands lie."""
+    def bound(self, box: AxisSizes, *, is_whole: bool) -> int:
+        """Return the cycles that no code for a box falls below, in windows that are longer or (`is_whole`) are not."""
         row = np.array([box], np.int64)
         if self.step == "sub_task":
-            return int(sub_task_bound(self.spec, row)[0])
+            return int(sub_task_bound(self.spec, row, is_whole=is_whole)[0])
         if self.step == "combine":
             return int(combine_bound(self.spec, row[:, 0], row[:, 1])[0])
-        n_slots, run = self._slots(box)
-        return int(epilogue_bound(self.spec, np.array([n_slots]), np.array([run]))[0])
+        numbers = [np.array([n]) for n in self._slots(box)]
+        ways = [epilogue_bound(self.spec, *numbers, np.array([n])) for n in ((1,) if is_whole else (1, 2))]
+        return min(int(each[0]) for each in ways)
 
     def _slots(self, box: AxisSizes) -> tuple[int, int]:
         """Return the elements of an epilogue's box, and how many of them lie in a row that all operands walk evenly."""

@@ -60,8 +60,7 @@ class Sample:
             return f"{place}: counted {self.counted}, run {self.run}"
         if self.limits is not None and not self.limits[0] <= self.run <= self.limits[1]:
             return f"{place}: from {self.limits[0]} to {self.limits[1]}, run {self.run}"
-        is_above = self.is_placed_well and self.bound > self.cycles
-        return f"{place}: bounded by {self.bound}, takes {self.cycles}" if is_above else ""
+        return f"{place}: bounded by {self.bound}, takes {self.cycles}" if self.bound > self.cycles else ""
 
 
 def samples(one: ComputeStep, n: int, seed: int) -> tuple[Sample, ...]:
@@ -83,7 +82,8 @@ def _sample(one: ComputeStep, box: AxisSizes, rng: Random, number: int) -> Sampl
         task = one.other_task(box, rng)
         task, offsets = _displaced(task, rng) if number == DISPLACED else (task, (0,) * len(task.operands))
         placement = _placement(task, offsets)
-    counted, bound = counted_cycles(task, offsets), 0 if number == DISPLACED else one.bound(box)
+    bound = 0 if number == DISPLACED else one.bound(box, is_whole=number % 2 == 0)
+    counted = counted_cycles(task, offsets)
     most = run_cycles(task, offsets)
     if most is None:
         return None

@@ -14,6 +14,7 @@ import numpy as np
 from t10.chip import ChipSpec
 from t10.codelets.count import cycles_of
 from t10.core.device import Copy, Exchange, Execute, Step
+from t10.core.placed_costs import tile_ranges
 from t10.core.schedule import ModulePlan
 from t10.core.tile import TileRange
 from t10.core.vertex_nest import Lie, different_offsets, tasks
@@ -31,8 +32,7 @@ def timed(
 
     Launches are included. A job that does not fit one tile side by side keeps its modelled cycles.
     """
-    memory = chip.tile_memory
-    places = {b.name: TileRange(memory.base + b.address_bytes, b.size_bytes, memory) for b in plan.buffers}
+    places = tile_ranges(plan, chip.tile_memory)
     clock = _Clock(parts, chip, {name: places[buffer_of(name)] for name in parts.builder.variables})
     builder = parts.builder
     jobs: dict[str, int] = {}

@@ -109,7 +109,7 @@ def gather(
     loads = NO_LOADS
     if pricing is not None:
         n_cores, took, filled = memory.n_cores, np.concatenate(runs), np.concatenate(fills)
-        loads = phase_loads(took, filled, n_cores, pricing.item_bytes, pricing.rates)
+        loads = phase_loads(took, filled, n_cores, pricing.item_bytes, pricing.rates, pricing.places)
     return Traffic(
         int(received.max(initial=0)), int(sent.max()), fragments, int(received.sum()), copied, loads
     )

@@ -14,12 +14,14 @@ After the first line nothing sees a whole tensor: what is computed comes from th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from t10.chip import ChipSpec
 from t10.core.arrays import Array
 from t10.core.costs import Costs
 from t10.core.dtypes import numpy_dtype
 from t10.core.movement import ArrivalCosts
+from t10.core.placed_costs import placed_costs, tile_ranges
 from t10.core.program import SubTask
 from t10.core.schedule import Home, ModulePlan
 from t10.errors import InputError
@@ -56,12 +58,13 @@ def simulate(
         raise InputError(f"there is no operator '{until}' to stop after")
     memory = CoreMemory(chip.n_cores, chip.sram_bytes, plan.reserved_bytes)
     homes: dict[str, Home] = {}
-    mover = Mover(graph, memory, homes, ArrivalCosts(cost).rates)
+    mover = Mover(graph, memory, homes, ArrivalCosts(cost).rates, tile_ranges(plan, chip.tile_memory))
     machine = Machine(memory, mover, Timeline(), cost, Lifetimes(plan, memory))
     machine.lifetimes.enter(0, "arrive")
     _place(plan, mover, weights, inputs)
     n_steps = sum(isinstance(s, SubTask) for scheduled in plan.operators for s in scheduled.body)
     n_done = 0
+    costs = placed_costs(cost, plan, chip.tile_memory)
     results: list[OperatorResult] = []
     last = until if until is not None else ""
     for number, scheduled in enumerate(plan.operators):
@@ -76,7 +79,7 @@ def simulate(
 
         first = len(machine.timeline.records)
         homes[specs[name].output.name] = run_operator(
-            Execution(machine, specs[name], scheduled, number, step_done)
+            Execution(replace(machine, cost=costs[name]), specs[name], scheduled, number, step_done)
         )
         results.append(machine.timeline.operator_result(name, first))
         if name == last:

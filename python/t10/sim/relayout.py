@@ -6,6 +6,8 @@ it where the operand's layout wants it; what crosses cores is measured, not pred
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -16,10 +18,11 @@ from t10.core.arrays import Array
 from t10.core.dtypes import numpy_dtype, size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
-from t10.core.loads import MoveRates
+from t10.core.loads import MoveRates, Places, shared_places
 from t10.core.movement import ElementMap, Pricing, Traffic
 from t10.core.scalar import parse_constant
 from t10.core.schedule import Home, ValueLayout
+from t10.core.tile import TileRange
 from t10.sim.exchange import CHUNK_SLOTS, Source, gather
 from t10.sim.memory import CoreMemory
 from t10.sim.partition import core_chunks
@@ -33,13 +36,18 @@ class Mover:
     """Moves values of one graph between the layouts they have and those that operands need."""
 
     def __init__(
-        self, graph: Graph, memory: CoreMemory, homes: dict[str, Home], rates: MoveRates | None = None
+        self,
+        graph: Graph,
+        memory: CoreMemory,
+        homes: dict[str, Home],
+        rates: MoveRates | None = None,
+        places: Mapping[str, TileRange] | None = None,
     ) -> None:
         """Keep the graph; `homes` is where inputs, weights and finished operators lie (it grows as they finish).
 
-        Loads of exchanges are counted at `rates`, where there are any.
+        Loads of exchanges are counted at `rates`, where there are any; `places` says where buffers lie.
         """
-        self.rates = rates
+        self.rates, self.places = rates, places or {}
         self.graph = graph
         self.memory = memory
         self.homes = homes
@@ -76,12 +84,12 @@ class Mover:
         """Fill a buffer with a value in the wanted layout, read through views from where its sources lie."""
         target = self.element_map(wanted)
         slots = self.memory.slots(buffer, wanted.dtype, *target.elements.shape)
-        moved = self._gather(value, target, wanted.dtype, slots, self._pricing(wanted))
+        moved = self._gather(value, target, wanted.dtype, slots, self._pricing(value, wanted, buffer))
         slots[target.elements < 0] = padding(self.specs.get(wanted.operator), wanted)
         self._mark(buffer, wanted.dtype, target.elements)
         return moved
 
-    def _pricing(self, wanted: ValueLayout) -> Pricing | None:
+    def _pricing(self, value: str, wanted: ValueLayout, buffer: str) -> Pricing | None:
         """Return how the loads of filling a layout are counted."""
         if self.rates is None:
             return None
@@ -91,7 +99,15 @@ class Mover:
             and wanted.plan is not None
             and movement.is_padded(spec, movement.operand_of(spec, wanted.operand), wanted.plan)
         )
-        return Pricing(self.rates, size_bytes(wanted.dtype), padded)
+        places = self._shared(buffer, [self.homes[s].buffer for s in self.graph.sources_of(value)])
+        return Pricing(self.rates, size_bytes(wanted.dtype), padded, places)
+
+    def _shared(self, target: str, sources: list[str]) -> Places | None:
+        """Return where a phase reads and writes if that shares memory elements; slots count from the memory's begin."""
+        if not self.places:
+            return None
+        shared = shared_places(self.places[target], [self.places[source] for source in sources])
+        return shared and replace(shared, sources=(0,) * len(sources))
 
     def keep(self, value: str, home: Home) -> None:
         """Record where a value lies."""

@@ -7,21 +7,23 @@ value lives longer than the interval (there are no rotating registers).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from t10.codelets.body.allocate import Lifetime, place
-from t10.codelets.body.virtual import File, Fusion, Instruction, Placement, Register, printed
+from t10.codelets.body._times import Body
+from t10.codelets.body.virtual import File, Fusion, Instruction, Placement, Register, Slice, printed
+
+Free = dict[File, tuple[int, ...]]
+"""Physical registers by file."""
+
+FILES: tuple[File, File] = ("a", "m")
+CELLS_PER_REGISTER = 4
 
 MOST_STAGES = 4
 """Loads run ahead of stores by fewer iterations than this: as much is read past the end of an operand."""
 
 MOST_EXTRA = 12
 """How many bundles more than the least an iteration may take before another way is tried."""
-
-
-GROWTH = 8
-"""Further on, intervals are tried in strides of a part in so many of what they are beyond the least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +49,82 @@ class Pipeline:
         return self.times[self.instructions.index(instruction)] // self.interval
 
 
+class Times:
+    """Times and registers for instructions in an order in which they could run one by one.
+
+    `pinned` are virtual registers that live all the time, and where.
+    """
+
+    def __init__(self, instructions: Sequence[Instruction], pinned: Placement) -> None:
+        """Find what is read, written and stepped."""
+        self._numbers: dict[Register, int] = {}
+        self._pinned = pinned
+        streams: dict[str, int] = {}
+        rows = [
+            (
+                i.is_main,
+                self._cells(i.reads),
+                self._cells(i.writes),
+                [streams.setdefault(stream, len(streams)) for stream in i.streams],
+            )
+            for i in instructions
+        ]
+        registers = [(FILES.index(r.file), r.width, r.number) for r in self._numbers]
+        self._body = Body(rows, registers, [register in pinned for register in self._numbers])
+
+    def _cells(self, slices: tuple[Slice, ...]) -> list[int]:
+        numbers = self._numbers
+        return [
+            CELLS_PER_REGISTER * numbers.setdefault(slice_.register, len(numbers)) + slice_.first + i
+            for slice_ in slices
+            for i in range(slice_.width)
+        ]
+
+    def pipelined(
+        self,
+        fusions: Sequence[tuple[int, int]],
+        is_store: Sequence[bool],
+        free: Free,
+        least: int,
+        extra: int,
+        most_stages: int,
+    ) -> tuple[int, tuple[int, ...], Placement] | None:
+        """Return the shortest interval found from `least` on, times and registers; see `pipelined`."""
+        found = self._body.pipelined(fusions, is_store, _files(free), least, extra, most_stages)
+        return None if found is None else (found[0], tuple(found[1]), self._placement(found[2]))
+
+    def straight(self, free: Free) -> tuple[list[int], Placement] | None:
+        """Return times of code that runs once, each as early as can be; one by one if that takes fewer registers."""
+        found = self._body.straight(_files(free))
+        return None if found is None else (found[1], self._placement(found[2]))
+
+    def ahead(
+        self, windows: Sequence[int], free: Free, live: Sequence[Slice]
+    ) -> tuple[list[int], Placement] | None:
+        """Return times of code that runs once; instructions run ahead of those before them by a window at most.
+
+        It is the first window that registers allow, else one instruction runs after the other; `live` live behind it.
+        """
+        known = [self._numbers[slice_.register] for slice_ in live if slice_.register in self._numbers]
+        found = self._body.ahead(windows, _files(free), known)
+        return None if found is None else (found[1], self._placement(found[2]))
+
+    def _placement(self, places: Sequence[int]) -> Placement:
+        placed = {
+            register: place for register, place in zip(self._numbers, places, strict=True) if place >= 0
+        }
+        return {**self._pinned, **placed}
+
+
+def _files(free: Free) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    return free["a"], free["m"]
+
+
 def pipelined(
     instructions: Sequence[Instruction],
     fusions: Sequence[Fusion],
     is_store: Sequence[bool],
-    free: dict[File, tuple[int, ...]],
+    free: Free,
     pinned: Placement,
     extra: int = MOST_EXTRA,
     most_stages: int = MOST_STAGES,
@@ -59,81 +132,13 @@ def pipelined(
     """Return the shortest interval found, None where registers do not suffice at `extra` bundles more than the least.
 
     `free` are physical registers by file; `pinned` virtual registers that live through the whole loop and where.
+    Intervals are tried in strides that grow, then back in halves: long bodies have hundreds of them.
     """
-    dependences = Dependences(instructions)
-    lives = _Lives(instructions, pinned)
-
-    def at(interval: int) -> Pipeline | None:
-        for loads_late in (True, False):
-            times = _times(instructions, fusions, dependences, interval, loads_late=loads_late)
-            if times is None or not dependences.hold(times, interval):
-                continue
-            aligned = _with_stores_last(times, is_store, interval, most_stages)
-            if aligned is None:
-                continue
-            placement = place(lives.at(aligned), interval, free)
-            if placement is not None:
-                return Pipeline(
-                    tuple(instructions), tuple(fusions), interval, aligned, {**pinned, **placement}
-                )
-        return None
-
-    return _shortest(at, least_interval(instructions, fusions), extra)
-
-
-def _shortest(at: Callable[[int], Pipeline | None], least: int, extra: int) -> Pipeline | None:
-    """Return the pipeline of the shortest interval found from `least` on, in strides that grow, then back in halves.
-
-    Long bodies have hundreds of intervals to try.
-    """
-    fails, interval = least - 1, least
-    found = at(interval)
-    while found is None and interval < least + extra:
-        fails, interval = interval, min(interval + 1 + (interval - least) // GROWTH, least + extra)
-        found = at(interval)
-    while found is not None and found.interval - fails > 1:
-        middle = (found.interval + fails) // 2
-        shorter = at(middle)
-        fails, found = (middle, found) if shorter is None else (fails, shorter)
-    return found
-
-
-class Dependences:
-    """Which instruction must follow which, and by how many bundles."""
-
-    def __init__(self, instructions: Sequence[Instruction]) -> None:
-        """Find them from what is read, written and stepped, in the order given."""
-        self.before: list[list[tuple[int, int]]] = [[] for _ in instructions]
-        self.after: list[list[tuple[int, int]]] = [[] for _ in instructions]
-        self.streams: dict[str, list[int]] = {}
-        writers: dict[object, list[int]] = {}
-        readers: dict[object, list[int]] = {}
-        for i, instruction in enumerate(instructions):
-            for slice_ in instruction.reads:
-                for cell in slice_.cells:
-                    self._add(writers.get(cell, []), i, 1)
-                    readers.setdefault(cell, []).append(i)
-            for slice_ in instruction.writes:
-                for cell in slice_.cells:
-                    self._add(readers.get(cell, []), i, 0)
-                    self._add(writers.get(cell, []), i, 1)
-                    writers.setdefault(cell, []).append(i)
-            for stream in instruction.streams:
-                self._add(self.streams.get(stream, [])[-1:], i, 1)
-                self.streams.setdefault(stream, []).append(i)
-
-    def _add(self, sources: Sequence[int], target: int, delay: int) -> None:
-        for source in sources:
-            if source != target:
-                self.before[target].append((source, delay))
-                self.after[source].append((target, delay))
-
-    def hold(self, times: Sequence[int], interval: int) -> bool:
-        """Return whether times respect all of them, also between iterations."""
-        within = all(times[i] >= times[j] + d for i, row in enumerate(self.before) for j, d in row)
-        return within and all(
-            times[chain[-1]] - times[chain[0]] < interval for chain in self.streams.values()
-        )
+    number = {instruction: i for i, instruction in enumerate(instructions)}
+    pairs = [(number[fusion.load], number[fusion.store]) for fusion in fusions]
+    least = least_interval(instructions, fusions)
+    found = Times(instructions, pinned).pipelined(pairs, is_store, free, least, extra, most_stages)
+    return None if found is None else Pipeline(tuple(instructions), tuple(fusions), *found)
 
 
 def least_interval(instructions: Sequence[Instruction], fusions: Sequence[Fusion]) -> int:
@@ -142,150 +147,21 @@ def least_interval(instructions: Sequence[Instruction], fusions: Sequence[Fusion
     return max(n_main, len(instructions) - n_main - len(fusions), 1)
 
 
-def _times(
-    instructions: Sequence[Instruction],
-    fusions: Sequence[Fusion],
-    dependences: Dependences,
-    interval: int,
-    *,
-    loads_late: bool = True,
-) -> tuple[int, ...] | None:
-    """Return times in which no pipe is used twice: everything as early as it can, but loads, if late, just in time."""
-    number = {instruction: i for i, instruction in enumerate(instructions)}
-    times: dict[int, int] = {}
-    taken: tuple[set[int], set[int]] = (set(), set())
-    fused = {number[f.load] for f in fusions} | {number[f.store] for f in fusions}
-    waiting: list[int] = []
-    for i, instruction in enumerate(instructions):
-        if i in fused or (loads_late and _can_wait(instruction, dependences, i, waiting)):
-            waiting.append(i)
-            continue
-        earliest = max((times[j] + d for j, d in dependences.before[i] if j in times), default=0)
-        _take(times, taken[instruction.is_main], i, _upwards(earliest, interval), interval)
-    for fusion in reversed(fusions):
-        pair = number[fusion.load], number[fusion.store]
-        if not _place_fusion(times, taken[True], dependences, pair, interval):
-            return None
-    for i in reversed([i for i in waiting if i not in fused]):
-        latest = min((times[j] - d for j, d in dependences.after[i] if j in times), default=0)
-        _take(times, taken[instructions[i].is_main], i, _downwards(latest, interval), interval)
-    if len(times) < len(instructions):
-        return None
-    return tuple(times[i] for i in range(len(instructions)))
-
-
-def _can_wait(instruction: Instruction, dependences: Dependences, i: int, waiting: list[int]) -> bool:
-    """Return whether nothing that has a time already must come before an instruction."""
-    return instruction.is_load and all(j in waiting for j, _ in dependences.before[i])
-
-
-def _upwards(first: int, interval: int) -> Iterator[int]:
-    return iter(range(first, first + interval))
-
-
-def _downwards(last: int, interval: int) -> Iterator[int]:
-    return iter(range(last, last - interval, -1))
-
-
-def _take(times: dict[int, int], taken: set[int], i: int, candidates: Iterator[int], interval: int) -> None:
-    for time in candidates:
-        if time % interval not in taken:
-            taken.add(time % interval)
-            times[i] = time
-            return
-
-
-def _place_fusion(
-    times: dict[int, int], taken: set[int], dependences: Dependences, pair: tuple[int, int], interval: int
-) -> bool:
-    """Give a load and a store times that are equal modulo the interval, close to what needs them."""
-    load, store = pair
-    latest = min((times[j] - d for j, d in dependences.after[load] if j in times), default=-1)
-    earliest = max((times[j] + d for j, d in dependences.before[store] if j in times), default=0)
-    following = min((times[j] - d for j, d in dependences.after[store] if j in times), default=None)
-    best: tuple[int, int, int] | None = None
-    for at in range(earliest, earliest + interval):
-        if at % interval in taken or (following is not None and at > following):
-            continue
-        loaded = latest - (latest - at) % interval
-        cost = (at - earliest) + (latest - loaded)
-        if best is None or cost < best[0]:
-            best = (cost, loaded, at)
-    if best is None:
-        return False
-    taken.add(best[2] % interval)
-    times[load], times[store] = best[1], best[2]
-    return True
-
-
-def _with_stores_last(
-    times: Sequence[int], is_store: Sequence[bool], interval: int, most_stages: int
-) -> tuple[int, ...] | None:
-    """Return times from 0 on, shifted so that all stores lie in the last stage; None where they cannot."""
-    if not any(is_store):
-        return None
-    first = min(times)
-    length = max(times) - first
-    store = min(time for time, stores in zip(times, is_store, strict=True) if stores) - first
-    fitting = (
-        ((length + shift) // interval, shift)
-        for shift in range(interval)
-        if (store + shift) // interval == (length + shift) // interval
-    )
-    n_before, shift = min(fitting, default=(most_stages, 0))
-    if n_before >= most_stages:
-        return None
-    return tuple(time - first + shift for time in times)
-
-
-class _Lives:
-    """Who writes and reads every virtual register but `pinned` ones, by number of the instruction."""
-
-    def __init__(self, instructions: Sequence[Instruction], pinned: Placement) -> None:
-        users: dict[Register, tuple[list[int], list[int]]] = {}
-        for i, instruction in enumerate(instructions):
-            for slice_ in instruction.writes:
-                if slice_.register not in pinned:
-                    users.setdefault(slice_.register, ([], []))[0].append(i)
-        for i, instruction in enumerate(instructions):
-            for slice_ in instruction.reads:
-                if slice_.register in users:
-                    users[slice_.register][1].append(i)
-        self._users = [(register, writes, [*writes, *reads]) for register, (writes, reads) in users.items()]
-
-    def at(self, times: Sequence[int]) -> dict[Register, Lifetime]:
-        """Return when every register is written first and read last, instructions issuing at `times`."""
-        return {
-            register: Lifetime(min(times[i] for i in writes), max(times[i] for i in every))
-            for register, writes, every in self._users
-        }
-
-
 def straight(
-    instructions: Sequence[Instruction], free: dict[File, tuple[int, ...]], pinned: Placement
+    instructions: Sequence[Instruction], free: Free, pinned: Placement
 ) -> list[tuple[str, str]] | None:
     """Return code that runs once as bundles (main, aux) of text, None where registers do not suffice.
 
     First as early as possible, then, if that takes too many registers, one instruction after the other.
     """
-    dependences = Dependences(instructions)
-    lives = _Lives(instructions, pinned)
-    interval = 2 * len(instructions) + 2
-    early = _times(instructions, (), dependences, interval)
-    for times in (early, tuple(range(len(instructions)))):
-        if times is None:
-            continue
-        first = min(times)
-        shifted = [t - first for t in times]
-        placement = place(lives.at(shifted), interval, free)
-        if placement is not None:
-            return _bundled(instructions, shifted, {**pinned, **placement})
-    return None
+    found = Times(instructions, pinned).straight(free)
+    return None if found is None else bundled(instructions, *found)
 
 
-def _bundled(
+def bundled(
     instructions: Sequence[Instruction], times: Sequence[int], placement: Placement
 ) -> list[tuple[str, str]]:
+    """Return instructions as bundles (main, aux) of text, in the order of their times."""
     rows: dict[int, list[str]] = {}
     for instruction, time in zip(instructions, times, strict=True):
         row = rows.setdefault(time, ["", ""])

@@ -138,6 +138,8 @@ class LookupGenerator:
             y = code.m(f"ld32 {{d}}, $mvertex_base, $mzero, {self.state.place(name)}")
             return code.m(f"{mnemonic} {{d}}, {{x}}, {{y}}", x=x, y=y)
 
+        if code.has_transfers:
+            raise Unselectable("an index function that moves words between register files")
         local = with_number("sub", chosen, ORIGIN)
         holds = with_number("cmpult", local, "extent")
         code.effect(f"brz {{c}}, {MISS}", c=holds)

@@ -13,8 +13,10 @@ from t10.codelets.body.far import FAR, far_lines, is_near
 from t10.codelets.loops.virtual import Value, VirtualCode
 from t10.core.scalar import ScalarOp, parse_constant
 
-TRANSFER = "$m11, $mzero, 0"
-"""Where a word goes from one register file to the other: the first word of a worker's frame."""
+TRANSFER, TRANSFER_TRUE = "$m11, $mzero, 0", "$m11, $mzero, 1"
+"""Where words go from one register file to the other: the first words of a worker's frame."""
+
+TRANSFER_WORDS = 2
 
 SIGN = "0x80000000"
 MINUS_ONE = "0xbf800000"
@@ -120,33 +122,44 @@ def constant_bits(attribute: str, dtype: str) -> int:
 
 
 def compare(code: VirtualCode, predicate: str, x: Value, y: Value) -> Value:
-    """Add `arith.cmpf`: 0 or 1 in the MRF."""
+    """Add `arith.cmpf`: a mask of the ARF, all ones or zeros; what compares nothing is 0 or 1 in the MRF."""
     if predicate in ("true", "false"):
         return code.m(f"setzi {{d}}, {int(predicate == 'true')}")
     if predicate == "uno":
         return negated(code, compare(code, "ord", x, y))
     if predicate == "une" or (predicate[0] == "o" and predicate[1:] in COMPARISONS and predicate != "one"):
-        return _as_bit(code, code.a(f"{COMPARISONS[predicate[1:]]} {{d}}, {{x}}, {{y}}", x=x, y=y))
+        return code.a(f"{COMPARISONS[predicate[1:]]} {{d}}, {{x}}, {{y}}", x=x, y=y)
     if predicate == "ord":
         lines = ("f32cmpeq {d}, {x}, {x}", "f32cmpeq {f0}, {y}, {y}", "and {d}, {d}, {f0}")
-        return _as_bit(code, code.a(*lines, x=x, y=y))
+        return code.a(*lines, x=x, y=y)
     if predicate == "one":
         lines = ("f32cmplt {d}, {x}, {y}", "f32cmpgt {f0}, {x}, {y}", "or {d}, {d}, {f0}")
-        return _as_bit(code, code.a(*lines, x=x, y=y))
+        return code.a(*lines, x=x, y=y)
     return negated(code, compare(code, OPPOSITE[predicate[1:]], x, y))
 
 
 def negated(code: VirtualCode, x: Value) -> Value:
-    """Add the negation of a truth value."""
-    return code.m("cmpeq {d}, {x}, 0", x=x)
+    """Add the negation of a truth value, a bit of the MRF or a mask of the ARF."""
+    return code.a("not {d}, {x}", x=x) if x.bank == "a" else code.m("cmpeq {d}, {x}, 0", x=x)
 
 
-def _as_bit(code: VirtualCode, mask: Value) -> Value:
-    return code.m("mov {d}, {x}", "and {d}, {d}, 1", x=mask)
+def as_bit(code: VirtualCode, truth: Value) -> Value:
+    """Return a truth value as 0 or 1 of the MRF; adds the transfer of a mask."""
+    return code.m("mov {d}, {x}", "and {d}, {d}, 1", x=truth) if truth.bank == "a" else truth
+
+
+def select(code: VirtualCode, condition: Value, x: Value, y: Value) -> Value:
+    """Add `condition ? x : y` of two values of the ARF; no branch, so that cycles do not depend on data."""
+    if condition.bank == "a":
+        return code.a("and {d}, {x}, {c}", "andc {f0}, {y}, {c}", "or {d}, {d}, {f0}", c=condition, x=x, y=y)
+    code.has_transfers = True
+    lines = (f"st32 {{y}}, {TRANSFER}", f"st32 {{x}}, {TRANSFER_TRUE}", "ld32 {d}, $m11, $mzero, {c}")
+    return code.a(*lines, c=condition, x=x, y=y)
 
 
 def to_arf(code: VirtualCode, x: Value) -> Value:
     """Add the transfer of a word from the MRF, bit for bit."""
+    code.has_transfers = True
     return code.a(f"st32 {{x}}, {TRANSFER}", f"ld32 {{d}}, {TRANSFER}", x=x)
 
 

@@ -9,7 +9,7 @@ from t10.codelets.assembly import Assembly
 from t10.codelets.body.expand import expand
 from t10.codelets.body.far import TABLE, write_table
 from t10.codelets.loops import combining, memory
-from t10.codelets.loops.floats import rounded
+from t10.codelets.loops.floats import TRANSFER_WORDS, rounded
 from t10.codelets.loops.picking import picks_one
 from t10.codelets.loops.scalar import emit_function
 from t10.codelets.loops.virtual import Bank, Value, VirtualCode, allocate
@@ -68,7 +68,7 @@ class Generator:
             dict(enumerate(POINTER_REGISTERS[: len(task.operands)])) if in_registers else {}
         )
         self.limit = limit
-        n_slots = FRAME_WORDS if self._has_wide() else 1
+        n_slots = FRAME_WORDS if self._has_wide() else TRANSFER_WORDS
         self.counter_slot = {k: n_slots + k for k in range(len(nest))}
         n_slots += len(nest)
         self.pointer_slot = {} if in_registers else {i: n_slots + i for i in range(len(task.operands))}

@@ -21,16 +21,15 @@ PLAIN = {
 }  # fmt: skip
 UNSIGNED = {"arith.shrui", "arith.maxui", "arith.minui", "arith.divui", "arith.remui"}
 
-# Restoring division: a bit of the dividend after the other; {d} turns from dividend to quotient, {t0} is the remainder.
+# Restoring division: a bit of the dividend after the other, all 32 whatever they are, so that cycles do not depend on
+# data. {d} turns from dividend to the quotient's complement, {t0} is the remainder. By zero, both are zero. A divisor
+# of 2^31 and more is subtracted at the last bit only, so that no remainder outgrows a word.
 DIVISION = (
-    "setzi {d}, 0", "setzi {t0}, 0", "brz {y}, {L}_end", "brpos {y}, {L}_bits",
-    "mov {t0}, {x}", "cmpult {t2}, {x}, {y}", "brnz {t2}, {L}_end", "sub {t0}, {x}, {y}", "setzi {d}, 1",
-    "bri {L}_end",
-    "{L}_bits:", "mov {d}, {x}", "setzi {t1}, 31",
+    "setzi {t0}, 0", "mov {d}, {x}", "setzi {t1}, 31",
     "{L}_next:", "shr {t2}, {d}, 31", "shl {d}, {d}, 1", "shl {t0}, {t0}, 1", "or {t0}, {t0}, {t2}",
-    "cmpult {t2}, {t0}, {y}", "brnz {t2}, {L}_less", "sub {t0}, {t0}, {y}", "or {d}, {d}, 1",
-    "{L}_less:", "brnzdec {t1}, {L}_next",
-    "{L}_end:",
+    "cmpult {t2}, {t0}, {y}", "or {d}, {d}, {t2}", "add {t2}, {t2}, -1", "and {t2}, {t2}, {y}",
+    "sub {t0}, {t0}, {t2}", "brnzdec {t1}, {L}_next",
+    "xnor {d}, {d}, $mzero", "movz {d}, {y}, $mzero", "movz {t0}, {y}, $mzero",
 )  # fmt: skip
 
 
@@ -82,10 +81,8 @@ def compare(code: VirtualCode, predicate: str, x: Value, y: Value, dtype: str) -
 
 
 def select(code: VirtualCode, condition: Value, x: Value, y: Value) -> Value:
-    """Add `condition ? x : y` of values of one register file."""
-    if x.bank == "m":
-        return code.m("mov {d}, {y}", "movnz {d}, {c}, {x}", c=condition, x=x, y=y)
-    return code.a("mov {d}, {x}", "brnz {c}, {L}", "mov {d}, {y}", "{L}:", c=condition, x=x, y=y)
+    """Add `condition ? x : y` of two values of the MRF."""
+    return code.m("mov {d}, {y}", "movnz {d}, {c}, {x}", c=condition, x=x, y=y)
 
 
 def _unsigned(code: VirtualCode, opcode: str, x: Value, y: Value) -> Value:
@@ -114,16 +111,21 @@ def _divide_signed(code: VirtualCode, opcode: str, x: Value, y: Value) -> Value:
     """Add a division by absolute values and signs; floors and ceilings mend the truncated quotient."""
     size, step = (code.m("abs {d}, {x}", x=v) for v in (x, y))
     if opcode == "arith.remsi":
-        rest = _division(code, size, step, is_remainder=True)
-        return code.m("mov {d}, {r}", "brpos {x}, {L}", "sub {d}, $mzero, {d}", "{L}:", r=rest, x=x)
-    size = _division(code, size, step, is_remainder=False)
+        return _with_sign(code, _division(code, size, step, is_remainder=True), x)
     signs = code.m("xor {d}, {x}, {y}", x=x, y=y)
-    quotient = code.m("mov {d}, {q}", "brpos {s}, {L}", "sub {d}, $mzero, {d}", "{L}:", q=size, s=signs)
+    quotient = _with_sign(code, _division(code, size, step, is_remainder=False), signs)
     if opcode == "arith.divsi":
         return quotient
     product = code.m("mul {d}, {x}, {y}", x=quotient, y=y)
     rest = code.m("sub {d}, {x}, {y}", x=x, y=product)
     is_floor = opcode == "arith.floordivsi"
-    lines = ("mov {d}, {q}", "brz {y}, {L}", "brz {r}, {L}", f"{'brpos' if is_floor else 'brneg'} {{s}}, {{L}}",
-             f"add {{d}}, {{d}}, {-1 if is_floor else 1}", "{L}:")  # fmt: skip
-    return code.m(*lines, q=quotient, y=y, r=rest, s=signs)
+    # 1 where the exact quotient is below the truncated one (floor) or above it (ceiling).
+    lines = ("cmpne {d}, {r}, $mzero", "movz {d}, {y}, $mzero", "shr {t0}, {s}, 31",
+             f"{'and' if is_floor else 'andc'} {{d}}, {{d}}, {{t0}}")  # fmt: skip
+    mend = code.m(*lines, r=rest, y=y, s=signs)
+    return code.m(f"{'sub' if is_floor else 'add'} {{d}}, {{q}}, {{m}}", q=quotient, m=mend)
+
+
+def _with_sign(code: VirtualCode, size: Value, sign: Value) -> Value:
+    """Add the negation of a value where `sign` is negative."""
+    return code.m("shrs {t0}, {s}, 31", "xor {d}, {x}, {t0}", "sub {d}, {d}, {t0}", x=size, s=sign)

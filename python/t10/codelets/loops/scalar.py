@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from t10.codelets.loops import floats, integers
 from t10.codelets.loops.virtual import Value, VirtualCode
@@ -14,6 +15,8 @@ LARGEST = 2.0**31
 LIMITS = {"i8": (-128.0, 127.0), "i16": (-32768.0, 32767.0), "ui8": (0.0, 255.0), "ui16": (0.0, 65535.0),
           "i32": (-LARGEST, LARGEST), "ui32": (0.0, 2 * LARGEST)}  # fmt: skip
 """Range of an integer type by its name; wider ones are computed as 32 bits."""
+
+MASKS = {"arith.andi": "and", "arith.ori": "or"}
 
 
 def is_supported(dtype: str) -> bool:
@@ -34,32 +37,69 @@ def emit_function(
     Values whose numbers are in `wide` take two words; other integers of 64 bits fit in their low word.
     Raises `UnsupportedOpError` for operations and types that codelets do not know.
     """
-    values: dict[int, Word] = {}
     types = [*dtypes, *(op.dtype for op in function.ops)]
-    n_inputs = function.n_inputs
     for dtype in types:
         if not is_supported(dtype):
             raise UnsupportedOpError(f"codelets do not compute with elements of type {dtype}")
-
-    def value(number: int) -> Word:
-        if number not in values:
-            values[number] = load(number)
-        return values[number]
-
-    for i, op in enumerate(function.ops):
+    values = _Values(code, types, load)
+    for number, op in enumerate(function.ops, function.n_inputs):
         if op.opcode == "index":
-            values[n_inputs + i] = index[int(op.attribute)]()
+            values.found[number] = index[int(op.attribute)]()
             continue
-        operands = tuple(value(v) for v in op.operands)
         kinds = tuple(types[v] for v in op.operands)
+        masks = _of_masks(code, op, tuple(values.get(v) for v in op.operands), kinds)
+        if masks is not None:
+            values.found[number] = masks
+            continue
+        operands = tuple(values.plain(v) for v in op.operands)
         words = tuple(v for v in operands if not isinstance(v, Pair))
-        if n_inputs + i in wide:
-            values[n_inputs + i] = emit_wide(code, op, operands, kinds)
+        if number in wide:
+            values.found[number] = emit_wide(code, op, operands, kinds)
         elif len(words) < len(operands):
-            values[n_inputs + i] = low(emit_wide(code, op, operands, kinds))
+            values.found[number] = low(emit_wide(code, op, operands, kinds))
         else:
-            values[n_inputs + i] = emit_op(code, op, words, kinds)
-    return value(function.result)
+            values.found[number] = emit_op(code, op, words, kinds)
+    return values.plain(function.result)
+
+
+@dataclass(slots=True)
+class _Values:
+    """The values of a function by number, inputs loaded when they are asked for first."""
+
+    code: VirtualCode
+    types: list[str]
+    load: Callable[[int], Word]
+    found: dict[int, Word] = field(default_factory=dict[int, Word])
+    bits: dict[int, Value] = field(default_factory=dict[int, Value])
+
+    def get(self, number: int) -> Word:
+        """Return a value; a truth value may be a mask."""
+        if number not in self.found:
+            self.found[number] = self.load(number)
+        return self.found[number]
+
+    def plain(self, number: int) -> Word:
+        """Return a value; a truth value as 0 or 1."""
+        found = self.get(number)
+        if self.types[number] != "i1" or isinstance(found, Pair):
+            return found
+        if number not in self.bits:
+            self.bits[number] = floats.as_bit(self.code, found)
+        return self.bits[number]
+
+
+def _of_masks(
+    code: VirtualCode, op: ScalarOp, operands: tuple[Word, ...], dtypes: tuple[str, ...]
+) -> Value | None:
+    """Add an operation on truth values that are masks, or a choice of floats by one; None for others."""
+    words = [v for v in operands if not isinstance(v, Pair) and v.bank == "a"]
+    if len(words) < len(operands) or "i1" not in dtypes:
+        return None
+    if op.opcode == "arith.select":
+        return floats.select(code, *words)
+    if op.opcode in MASKS:
+        return code.a(f"{MASKS[op.opcode]} {{d}}, {{x}}, {{y}}", x=words[0], y=words[1])
+    return None
 
 
 def emit_op(code: VirtualCode, op: ScalarOp, operands: tuple[Value, ...], dtypes: tuple[str, ...]) -> Value:
@@ -67,7 +107,8 @@ def emit_op(code: VirtualCode, op: ScalarOp, operands: tuple[Value, ...], dtypes
     if op.opcode == "const":
         return constant(code, op.attribute, op.dtype)
     if op.opcode == "arith.select":
-        return integers.select(code, operands[0], operands[1], operands[2])
+        choice = floats.select if operands[1].bank == "a" else integers.select
+        return choice(code, operands[0], operands[1], operands[2])
     if op.opcode == "arith.cmpf":
         return floats.compare(code, op.attribute, operands[0], operands[1])
     if op.opcode == "arith.cmpi":

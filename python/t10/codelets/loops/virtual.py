@@ -39,9 +39,10 @@ class _Step:
 
 @dataclass(slots=True)
 class VirtualCode:
-    """Code under construction."""
+    """Code under construction; with `has_transfers` words go by the frame from one register file to the other."""
 
     steps: list[_Step] = field(default_factory=list[_Step])
+    has_transfers: bool = False
     n_values: int = 0
     n_labels: int = 0
 

@@ -83,8 +83,8 @@ def saturated(code: VirtualCode, x: Word) -> Value:
     """Add the word nearest to a value, so that an index out of range stays out of range."""
     if not isinstance(x, Pair):
         return x
-    lines = ("mov {d}, {x}", "shrs {t0}, {x}, 31", "cmpeq {t0}, {t0}, {h}", "brnz {t0}, {L}", "shrs {d}, {h}, 31",
-             "ldconst {t0}, 0x7fffffff", "xor {d}, {d}, {t0}", "{L}:")  # fmt: skip
+    lines = ("mov {d}, {x}", "shrs {t0}, {x}, 31", "cmpeq {t0}, {t0}, {h}", "shrs {t1}, {h}, 31",
+             "ldconst {t2}, 0x7fffffff", "xor {t1}, {t1}, {t2}", "movz {d}, {t0}, {t1}")  # fmt: skip
     return code.m(*lines, x=x.low, h=x.high)
 
 
@@ -165,15 +165,8 @@ def to_float(code: VirtualCode, x: Pair, *, is_signed: bool) -> Value:
     """Add the nearest f32: the leading 32 bits, the last of them set where others follow, times a power of two."""
     size = _with_sign(code, x, x.high) if is_signed else x
     # Shifted left until the first bit is set; a zero stays.
-    n = code.m(
-        "clz {d}, {h}",
-        "brnz {h}, {L}",
-        "clz {t0}, {x}",
-        "add {d}, {d}, {t0}",
-        "{L}:",
-        h=size.high,
-        x=size.low,
-    )
+    lines = ("clz {d}, {h}", "clz {t0}, {x}", "add {t0}, {t0}, 32", "movz {d}, {h}, {t0}")
+    n = code.m(*lines, h=size.high, x=size.low)
     first = _shift(code, "arith.shli", size, n)
     top = code.m("cmpne {d}, {x}, $mzero", "or {d}, {d}, {h}", x=first.low, h=first.high)
     result = code.a("f32fromui32 {d}, {x}", x=floats.to_arf(code, top))
@@ -209,7 +202,7 @@ def from_float(code: VirtualCode, x: Value, *, is_signed: bool) -> Pair:
         ones = code.m("add {d}, $mzero, -1")
         size = select(code, large, Pair(ones, ones), size)
         size = select(code, negative, Pair(zero, zero), size)
-    is_number = floats.compare(code, "ord", x, x)
+    is_number = floats.as_bit(code, floats.compare(code, "ord", x, x))
     return select(code, is_number, size, Pair(zero, zero))
 
 

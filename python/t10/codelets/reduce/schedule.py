@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 
-from t10.codelets.body.allocate import Lifetime, place
-from t10.codelets.body.pipeline import Dependences, Pipeline
+from t10.codelets.body.pipeline import Free, Pipeline, Times, bundled
 from t10.codelets.body.select import Unselectable
-from t10.codelets.body.virtual import File, Instruction, Placement, Register, Slice, printed
+from t10.codelets.body.virtual import Instruction, Placement, Slice, printed
 
 Bundle = tuple[str, str]
 """Main and aux half as text, empty where there is none."""
-
-Free = dict[File, tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,55 +33,10 @@ def straight(
     `pinned` registers live before and after, `live` ones after. Raises `Unselectable` where registers do not suffice
     even one by one.
     """
-    dependences = Dependences(instructions)
-    early = (_early(instructions, dependences, window) for window in WINDOWS)
-    for times in chain(early, [list(range(len(instructions)))]):
-        lifetimes = _lifetimes(instructions, times, pinned, live)
-        placement = place(lifetimes, max(times, default=0) + 2, free)
-        if placement is not None:
-            merged = {**pinned, **placement}
-            return _bundled(instructions, times, merged), merged
-    raise Unselectable("more values than registers")
-
-
-def _early(instructions: Sequence[Instruction], dependences: Dependences, window: int) -> list[int]:
-    taken: tuple[set[int], set[int]] = (set(), set())
-    times: list[int] = []
-    for i, instruction in enumerate(instructions):
-        time = max((times[j] + delay for j, delay in dependences.before[i]), default=0)
-        time = max(time, max(times, default=0) - window)
-        while time in taken[instruction.is_main]:
-            time += 1
-        taken[instruction.is_main].add(time)
-        times.append(time)
-    return times
-
-
-def _lifetimes(
-    instructions: Sequence[Instruction],
-    times: Sequence[int],
-    pinned: Mapping[Register, int],
-    live: Sequence[Slice],
-) -> dict[Register, Lifetime]:
-    found: dict[Register, Lifetime] = {}
-    for instruction, time in zip(instructions, times, strict=True):
-        for slice_ in (*instruction.reads, *instruction.writes):
-            register = slice_.register
-            if register not in pinned:
-                life = found.get(register, Lifetime(time, time))
-                found[register] = Lifetime(min(life.first, time), max(life.last, time))
-    for slice_ in live:
-        if slice_.register in found:
-            found[slice_.register] = Lifetime(found[slice_.register].first, max(times) + 1)
-    return found
-
-
-def _bundled(instructions: Sequence[Instruction], times: Sequence[int], placement: Placement) -> list[Bundle]:
-    halves: dict[int, list[str]] = {}
-    for instruction, time in zip(instructions, times, strict=True):
-        text = printed(instruction.text, instruction.operands, placement)
-        halves.setdefault(time, ["", ""])[not instruction.is_main] = text
-    return [(main, aux) for _, (main, aux) in sorted(halves.items())]
+    found = Times(instructions, pinned).ahead(WINDOWS, free, live)
+    if found is None:
+        raise Unselectable("more values than registers")
+    return bundled(instructions, *found), found[1]
 
 
 def stage_instructions(pipeline: Pipeline, first: int) -> list[Instruction]:

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from t10.codelets.body.code import Code
 from t10.codelets.body.select import Form, Selector, Unselectable
 from t10.codelets.body.virtual import Fusion, Instruction, Slice
-from t10.codelets.vector.nest import RowNest, Walk
+from t10.codelets.vector.nest import DOUBLE_BYTES, WORD_BYTES, RowNest, Walk
 
-WORD_BYTES, DOUBLE_BYTES = 4, 8
 MOST_WORD_CONSTANTS = 6
 """With more constants than this they lie behind the code instead of in the vertex."""
 

@@ -13,7 +13,7 @@ from t10.core.scalar import ScalarFunction, ScalarOp
 from t10.core.task import Task, TaskOperand
 from t10.core.tile import N_WORKERS
 
-WORD_BYTES = 4
+WORD_BYTES, DOUBLE_BYTES = 4, 8
 ROW_UNIT = 4
 """Shares of rows are multiples of as many points."""
 MOST_OUTER_AXES = 4
@@ -148,7 +148,12 @@ def skeleton(nest: RowNest) -> RowNest:
     """
     inner = ROW_UNIT + nest.inner % ROW_UNIT
     walks = tuple(
-        replace(walk, outer=tuple(min(stride, 1) for stride in walk.outer), inner=min(walk.inner, 2))
+        replace(
+            walk,
+            outer=tuple([min(stride, 1) for stride in walk.outer]),
+            inner=min(walk.inner, 2),
+            align_bytes=_relied_on(walk, is_single=walk is not nest.output and not nest.across),
+        )
         for walk in nest.walks
     )
     return replace(
@@ -160,6 +165,11 @@ def skeleton(nest: RowNest) -> RowNest:
         per_worker=inner if nest.per_worker >= nest.inner else 1,
         alike=(),
     )
+
+
+def _relied_on(walk: Walk, *, is_single: bool) -> int:
+    """Return what of an operand's alignment instructions can use; with `is_single` strided elements come one by one."""
+    return min(walk.align_bytes, walk.size_bytes if is_single and walk.inner != 1 else DOUBLE_BYTES)
 
 
 def slots_of(nest: RowNest, effort: Effort) -> float:

@@ -34,10 +34,10 @@ class LookupCosts:
     alone: int
 
 
-def gather_bound(spec: OperatorSpec, boxes: Boxes) -> tuple[Column, Column] | None:
+def gather_bound(spec: OperatorSpec, boxes: Boxes, *, is_whole: bool) -> tuple[Column, Column] | None:
     """Return where a task with selectors is a look-up of rows of words, and cycles that it does not fall below.
 
-    None where it is none.
+    None where it is none. With `is_whole` operands are as large as the box.
     """
     roles, size = loop_roles(spec), size_bytes(spec.acc_dtype)
     doubles, words = (_costs(spec, roles, n_bytes) for n_bytes in (DOUBLE, WORD))
@@ -54,6 +54,10 @@ def gather_bound(spec: OperatorSpec, boxes: Boxes) -> tuple[Column, Column] | No
     share = -(-(rows * pieces) // N_WORKERS)
     cut = alone + share * (accesses // pieces) + (share - 1) * (row - PIECE)
     least = chosen(rows < FEW_ROWS, cut, whole) if len(roles.rows) < 2 else np.minimum(whole, cut)
+    if len(roles.run) > 1 and not is_whole:
+        # In longer windows rows may be shorter, and more.
+        loose = np.minimum(start, alone) + -(-(rows * accesses) // N_WORKERS)
+        least = np.minimum(least, loose)
     return run * size % WORD == 0, LAUNCH_CYCLES + SLOT_CYCLES * least
 
 

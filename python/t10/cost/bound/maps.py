@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from t10.core.dtypes import size_bytes
-from t10.core.expression import OperatorSpec
+from t10.core.expression import Operand, OperatorSpec
 from t10.core.tile import N_WORKERS
 from t10.cost.bound.columns import Boxes, Column, chosen, product
 from t10.cost.bound.paths import LAUNCH_CYCLES, SLOT_CYCLES
@@ -23,6 +23,7 @@ from t10.cost.bound.row_costs import (
     LEAST_START,
     RowCosts,
     aligned_costs,
+    least_apart,
     least_of,
     quads,
     row_costs,
@@ -37,21 +38,58 @@ FLAT_ROW = 2
 """Slots of a row, beside those of a row that is not cut, where workers share all points."""
 TAIL_ROW, HEAD_ROW = 2, 6
 """Slots of a row with points left over at its end, and of one that may begin within a word, beside those points."""
+MOST_LEVELS = 1
+"""How many innermost axes of one point are looked behind."""
 SHORT_SLOTS = 2
 """Slots that the addition of a few vectors may take less than rows say."""
+ODD_CYCLES = 72
+"""What an epilogue over a part of no whole vectors may take less."""
 
 
-def map_bound(spec: OperatorSpec, boxes: Boxes) -> Column | None:
-    """Return cycles that no sub-task falls below that computes every output from one point; None where unknown."""
+def map_bound(spec: OperatorSpec, boxes: Boxes, *, is_whole: bool = False) -> Column | None:
+    """Return cycles that no sub-task falls below that computes every output from one point; None where unknown.
+
+    With `is_whole` operands are as large as the box.
+    """
     one = Map.of_sub_task(spec)
     if not _is_computed(one):
         return None
-    loose = _loose_slots(one, product(boxes, axis_order(spec.output)))
-    found = row_costs(one)
-    is_copy_of_words = not spec.body.ops and size_bytes(spec.output.dtype) > WORD_BYTES
-    if found is None or is_copy_of_words:
-        return LAUNCH_CYCLES + SLOT_CYCLES * loose
-    row, rest = innermost(united_loops(boxes, axis_order(spec.output), one.operands))
+    if not spec.body.ops and size_bytes(spec.output.dtype) > WORD_BYTES:
+        slots = _loose_slots(one, product(boxes, axis_order(spec.output)))
+    else:
+        slots = _map_slots(one, boxes, is_whole)
+    return LAUNCH_CYCLES + SLOT_CYCLES * slots
+
+
+def single_term_bound(spec: OperatorSpec, boxes: Boxes, *, is_whole: bool = False) -> Column:
+    """Return cycles that no sub-task falls below whose sums have one term each: a map, of which some begin sums."""
+    reduced = frozenset(spec.reduction_axes)
+
+    def without(operand: Operand) -> Operand:
+        dims = [
+            replace(dim, terms=tuple(term for term in dim.terms if term.axis not in reduced))
+            for dim in operand.dims
+        ]
+        return replace(operand, dims=tuple(dims))
+
+    single = replace(spec, inputs=tuple(map(without, spec.inputs)))
+    one, points = Map.of_sub_task(single), product(boxes, axis_order(spec.output))
+    if not _is_computed(one):
+        return LAUNCH_CYCLES + SLOT_CYCLES * _loose_slots(one, points)
+    slots = _map_slots(one, boxes, is_whole)
+    if not is_whole and any(reduced & operand.axes for operand in spec.inputs):
+        # Windows may be longer along what is summed.
+        slots = np.minimum(slots, _apart_slots(one, points))
+    return LAUNCH_CYCLES + SLOT_CYCLES * slots
+
+
+def _map_slots(one: Map, boxes: Boxes, is_whole: bool, n_levels: int = MOST_LEVELS) -> Column:
+    """Return slots that no code for boxes of a map falls below."""
+    points = product(boxes, axis_order(one.operands[-1]))
+    loose, found = _loose_slots(one, points), row_costs(one)
+    if found is None:
+        return loose
+    row, rest = innermost(united_loops(boxes, axis_order(one.operands[-1]), one.operands))
     groups = tuple(loop.extent for loop in reversed(rest))
     some, many = found
     if some != many:
@@ -61,16 +99,22 @@ def map_bound(spec: OperatorSpec, boxes: Boxes) -> Column | None:
         some = selected(n_loops >= len(one.chains) - 1, many, some)
     outer = [boxes[:, axis] for chain in one.chains[:-1] for axis in chain]
     slots = _slots(one, some, row.extent, groups, outer)
-    if one.chains[-1] != NO_AXIS:
+    last = one.chains[-1][-1]
+    if one.chains[-1] == NO_AXIS:
+        return slots
+    if n_levels:
         # Along another axis than the last, windows may leave other elements between neighbours.
-        slots = chosen(boxes[:, one.chains[-1][-1]] > 1, slots, loose)
-    return LAUNCH_CYCLES + SLOT_CYCLES * slots
+        inner = one.within(last)
+        loose = _map_slots(inner, boxes, is_whole, n_levels - 1)
+        if not is_whole:
+            loose = np.minimum(loose, _apart_slots(inner, points))
+    return chosen(boxes[:, last] > 1, slots, loose)
 
 
-def single_term_bound(spec: OperatorSpec, boxes: Boxes) -> Column:
-    """Return cycles that no sub-task falls below whose sums have one term each: a map, bounded loosely."""
-    points = product(boxes, axis_order(spec.output))
-    return LAUNCH_CYCLES + SLOT_CYCLES * _loose_slots(Map.of_sub_task(spec), points)
+def _apart_slots(one: Map, points: Column) -> Column:
+    """Return slots that no code falls below where elements of an operand are no neighbours along rows."""
+    share = -(-points // N_WORKERS)
+    return LEAST_START + 2 * len(one.operands) + np.maximum(share - 1, 0) * least_apart(one)
 
 
 def addition_bound(spec: OperatorSpec, n_slots: Column) -> Column | None:
@@ -84,35 +128,73 @@ def addition_bound(spec: OperatorSpec, n_slots: Column) -> Column | None:
     return LAUNCH_CYCLES + SLOT_CYCLES * slots
 
 
-def epilogue_map_bound(spec: OperatorSpec, n_slots: Column, runs: Column) -> Column | None:
-    """Return cycles that no epilogue on `n_slots` elements falls below, `runs` of which lie in an even row.
+def window_map_bound(spec: OperatorSpec, n_slots: Column, runs: Column) -> Column | None:
+    """Return cycles that no epilogue over a window of `n_slots` falls below, `runs` of which lie in an even row.
 
-    What the loops around a row are is not said: those count for which it takes the least.
+    Results take the place of accumulators of their type. What the loops around a row are is not said: those count for
+    which it takes the least.
+    """
+    one = replace(Map.of_epilogue(spec), is_in_place=spec.acc_dtype == spec.output.dtype)
+    return _epilogue_cycles(one, n_slots, runs) if _is_computed(one) else None
+
+
+def chunk_map_bound(
+    spec: OperatorSpec, n_slots: Column, runs: Column, launch_cycles: int = 0
+) -> Column | None:
+    """Return cycles that no epilogue over chunks of windows falls below: `n_slots`, one or an even number.
+
+    That of the first core counts, whose chunk begins with a row: whole rows, and in a launch of its own what is left of
+    one. Its code is for all cores, and their chunks may begin within eight bytes.
     """
     one = Map.of_epilogue(spec)
     if not _is_computed(one):
         return None
-    if one.may_stride(one.chains[-1][-1]) or row_costs(one) is None:
+    even = np.maximum(n_slots // one.lanes * one.lanes, 1)
+    whole = _epilogue_cycles(one, even, np.minimum(runs, even))
+    if len(one.chains) > 1:
+        left = n_slots % runs
+        rest = launch_cycles + _epilogue_cycles(one, np.maximum(left, 1), np.maximum(left, 1))
+        rows = _epilogue_cycles(one, n_slots - left, runs) + chosen(left > 0, rest - ODD_CYCLES, 0)
+        whole = np.minimum(rows, whole) if _may_join(one) else rows
+    found = row_costs(one)
+    slots = LEAST_START + 2 * len(one.operands) + (0 if found is None else found[0].single)
+    single = LAUNCH_CYCLES + SLOT_CYCLES * slots
+    return chosen(n_slots < one.lanes, single, whole - chosen(n_slots % one.lanes == 0, 0, ODD_CYCLES))
+
+
+def _epilogue_cycles(one: Map, n_slots: Column, runs: Column) -> Column:
+    """Return cycles that no epilogue falls below over rows of `runs`."""
+    costs = None if one.may_stride(one.chains[-1][-1]) else aligned_costs(one)
+    if costs is None:
         # Runs do not say whether an operand lies in another order.
         return LAUNCH_CYCLES + SLOT_CYCLES * _loose_slots(one, n_slots)
-    is_in_place = one.operands[0].dtype == one.operands[-1].dtype
-    found = [aligned_costs(way) for way in ([one, replace(one, is_in_place=True)] if is_in_place else [one])]
-    known = [each for each in found if each is not None]
-    if len(known) < len(found):
-        return None
-    costs = least_of(known)
     if len(one.chains) == 1:
         return LAUNCH_CYCLES + SLOT_CYCLES * _slots(one, costs, n_slots, is_aligned=True)
     n_rows = np.maximum(n_slots // runs, 1)
     outer = (n_rows,) if len(one.chains) == 2 and len(one.chains[0]) == 1 else ()
     rows = _slots(one, costs, runs, (n_rows,), outer, is_aligned=True)
-    # More than a row, and less than two, is no single row.
-    is_loose = np.logical_or(runs == 1, np.logical_and(n_rows == 1, n_slots > runs))
-    slots = chosen(is_loose, _loose_slots(one, n_slots), rows)
+    slots = chosen(runs == 1, np.maximum(_loose_slots(one, n_slots), _outer_slots(one, n_slots)), rows)
     if _may_join(one):
         # Where an axis between is of one point, rows may go on further.
         slots = np.minimum(slots, _slots(one, costs, n_slots, is_aligned=True))
     return LAUNCH_CYCLES + SLOT_CYCLES * slots
+
+
+def _outer_slots(one: Map, points: Column) -> Column:
+    """Return slots that no code falls below for rows along another axis than the last, of which there is one point."""
+    found: list[RowCosts] = []
+    while one.chains[-1] != NO_AXIS:
+        one = one.within(one.chains[-1][-1])
+        costs = None if one.may_stride(one.chains[-1][-1]) else row_costs(one)
+        if costs is None:
+            return LEAST_START
+        found += costs
+    least = least_of(found)
+    once = np.minimum(min(least.one, least.one_left), least.start + min(least.row, least.left))
+    evens = (least.whole, least.even_quad, PAIR * least.even_pair, QUAD * least.even_point)
+    quad = min(*evens, least.odd_quad, PAIR * least.odd_pair, QUAD * least.odd_point)
+    few = LEAST_START + 2 * len(one.operands) + least.single
+    return np.minimum(few, once) + -(-points // N_WORKERS) // QUAD * quad
 
 
 def _may_join(one: Map) -> bool:
@@ -145,7 +227,7 @@ def _slots(
     once = chosen(run % one.lanes == 0, costs.one, costs.one_left)
     once = once + _columns(costs, run, quad, costs.one_pair)
     # Less than a vector needs no pipeline, and a single point is the same along every row.
-    few = costs.point if is_aligned else LEAST_START + 2 * len(one.operands)
+    few = costs.point if is_aligned else LEAST_START + 2 * len(one.operands) + costs.single
     one_row = chosen(run < (PAIR if is_aligned else QUAD), few, once)
     if not groups:
         return one_row

@@ -52,6 +52,11 @@ class Map:
         order = [axis for axis in axis_order(self.operands[-1]) if self.extents[axis] > 1]
         return chains_of(order, self.operands) or [NO_AXIS]
 
+    def within(self, axis: int) -> Map:
+        """Return the same of boxes of one point along an axis."""
+        extents = tuple(1 if a == axis else n for a, n in enumerate(self.extents))
+        return replace(self, extents=extents)
+
     @property
     def out_bytes(self) -> int:
         """Return the bytes of an element of the output."""
@@ -80,12 +85,20 @@ def box_of(one: Map, axis: int, left: int = 0, outer: AxisSizes = ()) -> AxisSiz
     )
 
 
-def task_of(one: Map, box: AxisSizes, *, is_wide: bool = False) -> Task:
-    """Return the task of a map over a box, its operands in windows as large or twice as large."""
+def task_of(one: Map, box: AxisSizes, *, is_wide: bool = False, apart_operand: int | None = None) -> Task:
+    """Return the task of a map over a box, its operands in windows as large or twice as large.
+
+    The elements of `apart_operand` are no neighbours, as in a window that is longer along an inner axis.
+    """
     window = tuple(2 * n for n in box) if is_wide else box
     operands = tuple(
-        TaskOperand(each.dtype, axis_strides(each, window), WIDE_BYTES, is_interleaved=True)
-        for each in one.operands
+        TaskOperand(
+            each.dtype,
+            tuple((1 + (number == apart_operand)) * stride for stride in axis_strides(each, window)),
+            WIDE_BYTES,
+            is_interleaved=True,
+        )
+        for number, each in enumerate(one.operands)
     )
     inputs, output = operands[:-1], operands[-1]
     is_new = one.combine == "none"

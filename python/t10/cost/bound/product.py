@@ -19,7 +19,7 @@ from typing import Literal
 
 import numpy as np
 
-from t10.core.expression import AffineDim, Operand, OperatorSpec
+from t10.core.expression import AffineDim, AxisSizes, Operand, OperatorSpec
 from t10.core.products import is_product
 from t10.core.tile import N_WORKERS
 from t10.cost.bound.columns import Boxes, Column, always, both, chosen, either, product
@@ -238,8 +238,8 @@ class _Way:
         if len(reduced) == 1:
             gap = weights.get(reduced[0], self._one * 0)
         n, has_lines = product(boxes, reduced), inner > 1
-        if self.cut == "lines" and line is not None:
-            has_lines = both(has_lines, self._is_whole(line))
+        if self.cut == "lines":
+            has_lines = both(has_lines, self._is_whole(*_last_axes(self.x)))
         inner, apart = chosen(has_lines, inner, n), chosen(has_lines, apart, 1)
         return _Inner(inner, n // inner, apart, has_lines, gap, boxes[:, line] if line in reduced else inner)
 
@@ -336,9 +336,9 @@ def _own_columns(spec: OperatorSpec, x: Operand, w: Operand) -> list[int]:
 def _cuts(spec: OperatorSpec, x: Operand, w: Operand) -> tuple[Cut, ...]:
     """Return how windows may cut what is united in boxes."""
     columns: tuple[Cut, ...] = ("columns",) if len(_own_columns(spec, x, w)) > 1 else ()
-    lines: tuple[Cut, ...] = (
-        ("lines",) if len(spec.reduction_axes) > 1 and _line(x) in spec.reduction_axes else ()
-    )
+    # Lines of one reduced axis are contiguous wherever their elements are neighbours.
+    is_cut = len(spec.reduction_axes) > 1 and not spec.output.axes.issuperset(_last_axes(x))
+    lines: tuple[Cut, ...] = ("lines",) if is_cut else ()
     return ("", *columns, *lines)
 
 
@@ -374,6 +374,11 @@ def _is_tangled(operand: Operand, reduced: frozenset[int]) -> bool:
     """Return whether an axis occurs in several dims, or several reduced axes in one: what roles they have is open."""
     axes = [axis for dim in operand.dims for axis in dim.axes]
     return len(axes) > len(set(axes)) or any(len(reduced.intersection(dim.axes)) > 1 for dim in operand.dims)
+
+
+def _last_axes(operand: Operand) -> AxisSizes:
+    """Return the axes of an operand's last dim."""
+    return next((dim.axes for dim in reversed(operand.dims) if dim.terms), ())
 
 
 def _line(operand: Operand) -> int | None:

@@ -39,15 +39,18 @@ Members = tuple[bool, ...]
 """Whether each input does something."""
 
 
-def reduction_bound(spec: OperatorSpec, boxes: Boxes, *, initial: bool = True) -> Column | None:
+def reduction_bound(
+    spec: OperatorSpec, boxes: Boxes, *, initial: bool = True, in_windows: bool = True
+) -> Column | None:
     """Return cycles that the Reduce family's code never falls below; None where it never takes the operator.
 
-    `IMPOSSIBLE` for boxes that reduce nothing. Where not `initial`, the step adds to what is there.
+    `IMPOSSIBLE` for boxes that reduce nothing. Where not `initial`, the step adds to what is there. With `in_windows`
+    operands may lie in windows that are longer than the box.
     """
     reduced = frozenset(spec.reduction_axes)
     if not reduced or spec.selectors:
         return None
-    nest = _Nest.of(spec, boxes, initial)
+    nest = _Nest.of(spec, boxes, initial, in_windows)
     is_plain = all(_has_plain_loops(operand, reduced) for operand in spec.inputs)
     best = nest.best() if is_plain else nest.loosely()
     return None if best is None else chosen(nest.n_terms > 1, LAUNCH_CYCLES + best, IMPOSSIBLE)
@@ -65,9 +68,10 @@ class _Nest:
     contributions: tuple[WalkLoop, ...]
     n_outputs: Column
     n_terms: Column
+    in_windows: bool
 
     @classmethod
-    def of(cls, spec: OperatorSpec, boxes: Boxes, initial: bool) -> _Nest:
+    def of(cls, spec: OperatorSpec, boxes: Boxes, initial: bool, in_windows: bool) -> _Nest:
         """Return the loops of an operator over boxes."""
         operands = (*spec.inputs, spec.output)
         dtypes = (*(operand.dtype for operand in spec.inputs), spec.acc_dtype)
@@ -84,6 +88,7 @@ class _Nest:
             tuple(contributions),
             _product([loop.extent for loop in outputs]),
             _product([loop.extent for loop in contributions]),
+            in_windows,
         )
 
     def best(self) -> Column | None:
@@ -262,11 +267,12 @@ class _Nest:
         if per_word == 1:
             return _busiest([loop.extent for loop in self.outputs])
         spec, result, is_allowed = self.spec, self.n_outputs, always(self.n_outputs)
-        inner = [self.boxes[:, axis] < spec.extents[axis] for axis in axis_order(spec.output)[1:]]
+        order = axis_order(spec.output)
+        cuts = [self.boxes[:, axis] < spec.extents[axis] for axis in order[1:]] if self.in_windows else []
         for loop in reversed(self.outputs):
             step = loop.steps[-1]
-            if inner:
-                step = chosen(both(step > 1, either(*inner)), per_word, step)
+            if cuts:
+                step = chosen(both(step > 1, either(*cuts)), per_word, step)
             unit = chosen(step % per_word == 0, 1, per_word)
             if per_word > PAIR:
                 unit = chosen(both(step % PAIR == 0, step % per_word != 0), PAIR, unit)
@@ -274,6 +280,11 @@ class _Nest:
             share = share * (self.n_outputs // loop.extent)
             result = np.minimum(result, chosen(is_allowed, share, self.n_outputs))
             is_allowed = both(is_allowed, either(loop.extent == 1, step % per_word == 0))
+        # Where an axis lies in a longer window, words are apart along those around it.
+        for place, is_cut in enumerate(cuts, 1):
+            n_rows = product(self.boxes, order[:place])
+            share = -(-n_rows // N_WORKERS) * (self.n_outputs // n_rows)
+            result = np.minimum(result, chosen(is_cut, share, self.n_outputs))
         return result
 
     def members(self, axes: Sequence[int]) -> list[Members]:

@@ -37,6 +37,8 @@ ANOTHER_ROW = 3
 """Slots of a pointer that moves in the innermost loop, and of another one for which it leaves no register."""
 ANOTHER_FILL = 4
 """Slots of what fills a pipeline by which schedules of the same instructions differ."""
+TURN = ".Lturn"
+"""What the label of a loop along a row begins with."""
 Lie = frozenset[tuple[int, int]]
 
 
@@ -135,6 +137,27 @@ def quads(one: Map) -> tuple[int | None, ...]:
     return tuple(found)
 
 
+@lru_cache(maxsize=4096)
+def least_apart(one: Map) -> int:
+    """Return the least slots of a point along rows of any axis in which an operand's elements are no neighbours.
+
+    At least 1; of bodies that cannot be computed so nothing more is known.
+    """
+    found: list[float] = []
+    for chain in one.chains:
+        for number, operand in enumerate(one.operands):
+            if chain[-1] not in operand.axes:
+                continue
+            task = task_of(one, box_of(one, chain[-1]), apart_operand=number)
+            nest = nest_of(task, Effort(), SPLITS - {"columns"})
+            try:
+                turns = {} if nest is None else _turns((nest, task.apart))
+            except (Unselectable, UnsupportedOpError):
+                continue
+            found += [slots / lanes for lanes, slots in turns.items()]
+    return max(int(min(found, default=1)), 1)
+
+
 def selected(condition: Column, first: RowCosts, second: RowCosts) -> RowCosts:
     """Return the first where a condition holds, else the second."""
     pairs = [(getattr(first, name), getattr(second, name)) for name in FIELDS]
@@ -159,12 +182,11 @@ def _aligned_row(one: Map, costs: RowCosts) -> dict[str, Column]:
     axis = one.chains[-1][-1]
     cut, pairs = (_nest(one, box_of(one, axis, left), "columns") for left in (1, 2))
     way = None if cut is None else _way(cut)
-    if cut is None or pairs is None or way is None or way.draft.lanes != one.lanes:
+    if cut is None or pairs is None or way is None or way.draft.lanes != one.lanes or way.draft.tail is None:
         return {}
     if one.lanes == QUAD and _turns(pairs).get(PAIR, BEYOND) < way.cost * PAIR:
         return {}
     start, row, _ = _overheads(way, cut[0])
-    assert way.draft.tail is not None
     single = len(way.single) + _longer(way.draft.tail.instructions) + 1
     pair = 2 * single if one.lanes == QUAD else costs.pair
     left = max(start + row - len(way.single) - 2, 0)
@@ -224,7 +246,12 @@ def _turn_costs(one: Map, axis: int, outer: AxisSizes, nest: tuple[RowNest, Lie]
     for left in (2, 1):
         cut = _nest(one, box_of(one, axis, left, outer), split) if one.is_simple else None
         slots.append(slots[0] if cut is None else _turns(cut))
-    whole = min(n * QUAD // lanes for lanes, n in slots[0].items())
+    way = _way(nest)
+    if way is None:
+        whole = min(n * QUAD // lanes for lanes, n in slots[0].items())
+    else:
+        # Other rows of whole vectors are computed by the same instructions.
+        whole = way.slots * QUAD // way.draft.lanes
     cut = _nest(one, box_of(one, axis, 1), "columns")
     tails = [] if cut is None else [_straight(each) + 1 for each in _drafts(cut) if each.tail is not None]
     single = min([*tails, *(each[1] for each in slots if 1 in each)])
@@ -292,6 +319,7 @@ def _overheads(way: Scheduled | None, nest: RowNest) -> tuple[int, int, int]:
     code = [line for line in lines[first:last] if line.startswith("  ")]
     start = sum(line.startswith("  ") for line in lines[:end]) + 1 - len(code) - SLACK
     body = next((int(line.split(", ")[1].split()[0]) + 1 for line in code if "rpt " in line), 0)
+    body = body or sum(line.startswith("  ") for line in _turn(lines[first:last]))
     pipeline, made = way.pipeline, way.draft
     row, stages = len(code) - body, pipeline.n_stages - 1
     fill = sum(bool(m or a) for block in range(stages) for m, a in turn(pipeline, 0, block))
@@ -309,6 +337,15 @@ def _overheads(way: Scheduled | None, nest: RowNest) -> tuple[int, int, int]:
             start -= ANOTHER_START if walk.outer[0] else 0
             row -= ANOTHER_ROW if walk.outer[-1] else 0
     return max(start, 0), max(row, 0), fill
+
+
+def _turn(lines: Sequence[str]) -> Sequence[str]:
+    """Return the lines of a loop along a row that is too long to be repeated."""
+    first = next(
+        (i for i, line in enumerate(lines) if line.startswith(TURN) and line.endswith(":")), len(lines)
+    )
+    ends = (i for i in range(first, len(lines)) if lines[i].endswith(f", {lines[first][:-1]}"))
+    return lines[first : next(ends, first - 1) + 1]
 
 
 def _way(nest: tuple[RowNest, Lie]) -> Scheduled | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
@@ -14,7 +14,13 @@ from t10.core.expression import OperatorSpec
 from t10.core.scalar import ScalarFunction, identity
 from t10.cost.bound.columns import Boxes, Column, chosen, product
 from t10.cost.bound.gather import gather_bound
-from t10.cost.bound.maps import addition_bound, epilogue_map_bound, map_bound, single_term_bound
+from t10.cost.bound.maps import (
+    addition_bound,
+    chunk_map_bound,
+    map_bound,
+    single_term_bound,
+    window_map_bound,
+)
 from t10.cost.bound.product import product_bound
 from t10.cost.bound.reduction import reduction_bound
 from t10.cost.bound.scalar import scalar_bound
@@ -32,25 +38,26 @@ SINGLE_SHARE = 12
 """How much less a look-up takes at least where columns to look up are rows, since there is one."""
 SLACK_CYCLES, SLACK_PART = 24, 64
 """What code may take less than families' formulas say, in cycles and as one of so many parts."""
-ODD_CYCLES = 72
-"""What an epilogue over a chunk of no whole words may take less."""
 
 
-def sub_task_bound(spec: OperatorSpec, boxes: Boxes) -> Column:
-    """Return cycles that no sub-task over `boxes`, (n, axes), falls below, whatever windows they lie in."""
+def sub_task_bound(spec: OperatorSpec, boxes: Boxes, *, is_whole: bool = False) -> Column:
+    """Return cycles that no sub-task over `boxes`, (n, axes), falls below, whatever windows they lie in.
+
+    With `is_whole` windows are as large as the box, and sums begin: what plans do in which nothing rotates.
+    """
     if spec.selectors:
-        return _selected(spec, boxes)
+        return _selected(spec, boxes, is_whole)
     if not spec.reduction_axes:
-        rows = map_bound(spec, boxes)
+        rows = map_bound(spec, boxes, is_whole=is_whole)
         rows = scalar_bound(spec, boxes) if rows is None else rows
         return _loosely(spec, boxes) if rows is None else rows
     placeless = replace(spec, body=_without_places(spec.body))
-    sums = _sums(placeless, boxes)
+    sums = _sums(placeless, boxes, is_whole)
     sums = scalar_bound(placeless, boxes) if sums is None else sums
     rows = _loosely(spec, boxes) if sums is None else sums
     # What sums one term is no sum.
     is_single = product(boxes, spec.reduction_axes) == 1
-    return chosen(is_single, single_term_bound(spec, boxes), rows)
+    return chosen(is_single, single_term_bound(spec, boxes, is_whole=is_whole), rows)
 
 
 def _loosely(spec: OperatorSpec, boxes: Boxes) -> Column:
@@ -63,9 +70,13 @@ def _without_places(body: ScalarFunction) -> ScalarFunction:
     return replace(body, ops=tuple(ops))
 
 
-def _sums(spec: OperatorSpec, boxes: Boxes) -> Column | None:
+def _sums(spec: OperatorSpec, boxes: Boxes, is_whole: bool) -> Column | None:
     """Return the bound of sums on the matrix engine or the vector unit, None where they go to neither."""
-    cycles = _least([product_bound(spec, boxes, in_windows=True), reduction_bound(spec, boxes)])
+    ways = [
+        product_bound(spec, boxes, in_windows=not is_whole),
+        reduction_bound(spec, boxes, in_windows=not is_whole),
+    ]
+    cycles = _least(ways)
     if cycles is None:
         return None
     return np.maximum(cycles - cycles // SLACK_PART - SLACK_CYCLES, LEAST_CYCLES)
@@ -77,12 +88,12 @@ def _least(bounds: Sequence[Column | None]) -> Column | None:
     return reduce(np.minimum, found) if found else None
 
 
-def _selected(spec: OperatorSpec, boxes: Boxes) -> Column:
+def _selected(spec: OperatorSpec, boxes: Boxes, is_whole: bool) -> Column:
     """Return the bound of a sub-task with selectors."""
     scalar = scalar_bound(spec, boxes)
     if scalar is None:
         return LEAST_CYCLES + boxes[:, 0] * 0
-    rows = gather_bound(spec, boxes)
+    rows = gather_bound(spec, boxes, is_whole=is_whole)
     if rows is not None:
         return chosen(rows[0], rows[1], scalar)
     # A table of one column is one of rows.
@@ -90,15 +101,18 @@ def _selected(spec: OperatorSpec, boxes: Boxes) -> Column:
     return chosen(is_single, scalar // SINGLE_SHARE, scalar)
 
 
-def epilogue_bound(spec: OperatorSpec, n_slots: Column, runs: Column) -> Column:
+def epilogue_bound(
+    spec: OperatorSpec, n_slots: Column, runs: Column, n_members: Column, launch_cycles: int = 0
+) -> Column:
     """Return cycles that no epilogue on `n_slots` elements falls below, `runs` of which lie in an even row.
 
-    Code for chunks that do not begin at whole words of eight bytes may take less than that for others.
+    They are all of a window that a core has alone, or a chunk of one that `n_members` cores have sums of. Launches are
+    left out but for those between the parts of a chunk.
     """
-    rows = epilogue_map_bound(spec, n_slots, runs)
-    if rows is None:
+    window, chunk = window_map_bound(spec, n_slots, runs), chunk_map_bound(spec, n_slots, runs, launch_cycles)
+    if window is None or chunk is None:
         return LEAST_CYCLES + n_slots // VECTOR_RATE
-    return np.maximum(rows - np.minimum(n_slots % EVEN_SLOTS, 1) * ODD_CYCLES, LEAST_CYCLES)
+    return np.maximum(chosen(n_members == 1, window, chunk), LEAST_CYCLES)
 
 
 def combine_bound(spec: OperatorSpec, n_parts: Column, n_slots: Column, *, is_whole: bool = False) -> Column:
@@ -119,27 +133,36 @@ def combine_bound(spec: OperatorSpec, n_parts: Column, n_slots: Column, *, is_wh
     return chosen(n_slots < WORD_BYTES, LEAST_CYCLES, least) if size_bytes(spec.acc_dtype) == 1 else least
 
 
+@dataclass(frozen=True, slots=True)
 class LeastSteps:
     """Cycles that steps never fall below, as `t10.cost.steps.Steps`; nothing is known of somebody's own codelets.
 
-    Formulas have a value where their branch is not taken, numpy a warning besides.
+    A launch takes `launch_cycles`. With `is_whole`, operands of sub-tasks are as large as the box. Formulas have a
+    value where their branch is not taken, numpy a warning besides.
     """
 
-    __slots__ = ()
+    launch_cycles: int
+    is_whole: bool = False
 
     def sub_task(self, spec: OperatorSpec, boxes: Boxes) -> Column:
         """Return cycles that no compute step over `boxes` (n, axes) falls below."""
         if may_be_own(spec.body):
             return boxes[:, 0] * 0
         with np.errstate(divide="ignore", invalid="ignore"):
-            return sub_task_bound(spec, boxes)
+            return sub_task_bound(spec, boxes, is_whole=self.is_whole)
 
-    def epilogue(self, spec: OperatorSpec, n_slots: Column, runs: Column) -> Column:
-        """Return cycles that no epilogue falls below."""
+    def epilogue(
+        self, spec: OperatorSpec, n_slots: Column, runs: Column, n_members: Column | None = None
+    ) -> Column:
+        """Return cycles that no epilogue falls below, of a window or a chunk where `n_members` does not say which."""
         if may_be_own(spec.epilogue or identity()):
             return n_slots * 0
         with np.errstate(divide="ignore", invalid="ignore"):
-            return epilogue_bound(spec, n_slots, runs)
+            ways = [
+                epilogue_bound(spec, n_slots, runs, n, self.launch_cycles)
+                for n in ((1, 2) if n_members is None else (n_members,))
+            ]
+            return reduce(np.minimum, ways)
 
     def combine(
         self, spec: OperatorSpec, n_parts: Column, n_slots: Column, *, is_whole: bool = False

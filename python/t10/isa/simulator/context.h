@@ -29,6 +29,8 @@ enum class Action : std::uint8_t { kNone, kJump, kExit, kRepeat };
 
 constexpr int kSink = 16;  // writes to registers without storage go here
 
+constexpr Word kNowhere = ~Word(0);
+
 constexpr Word kFirstPair = 1u << 31;  // number of the first bank of the interleaved region
 
 struct Context {
@@ -47,6 +49,7 @@ struct Context {
   // Where cycles are counted: memory elsewhere is none of the counter's, and what is read there is data.
   bool is_counting = false;
   mutable bool was_outside = false;
+  mutable Word touched = kNowhere;  // the last access
 
   float even[16];  // AACC[2i]
   float odd[16];   // AACC[2i + 1], each half of it turned by `head`
@@ -84,6 +87,7 @@ struct Context {
   [[noreturn]] void shared_word(Word address) const;
 
   std::uint8_t* at(Word address, Word size) const {
+    touched = address;
     const Word offset = address - memory_base;
     if (offset > memory_bytes - size || (offset & (size - 1)) != 0) return outside(address, size);
     return memory + offset;

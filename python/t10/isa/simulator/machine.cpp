@@ -146,15 +146,31 @@ void Machine::run_worker(Context& c, Word address) {
   }
 }
 
-// Registers that hold data (`tainted`), after an instruction of a slice. Data that decides anything is a trap.
-inline void follow(const Context& c, const Entry& entry, Word& tainted) {
-  const bool is_data = (tainted & entry.reads) != 0;
-  if (is_data && (entry.is_control || (entry.stores && !c.was_outside)))
-    throw Trap(Cause::kInvalidOperation, text_of(entry) + " depends on data");
-  const bool makes = is_data || entry.reads_floats || c.was_outside;
-  tainted = (tainted & ~Word(entry.makes)) | (makes ? entry.makes : 0) | (is_data ? entry.changes : 0);
-  c.was_outside = false;
-}
+// Registers and words of the counter's own memory that hold data.
+struct Taint {
+  Word registers = 0;
+  std::vector<Word> words;  // addresses: a few that values are spilled to
+
+  bool any() const { return registers != 0 || !words.empty(); }
+
+  // After an instruction of a slice; data that decides anything is a trap. Returns whether it stored what is no data.
+  bool follow(const Context& c, const Entry& entry) {
+    const bool is_data = (registers & entry.reads) != 0;
+    const bool is_moved = entry.stores ? (registers & entry.addresses) != 0 : is_data;
+    const bool is_inside = c.touched != kNowhere && !c.was_outside;
+    if (entry.is_control ? is_data : entry.stores && is_inside && is_moved)
+      throw Trap(Cause::kInvalidOperation, text_of(entry) + " depends on data");
+    const auto word = std::find(words.begin(), words.end(), c.touched & ~Word(3));
+    const bool was_data = is_inside && word != words.end();
+    // Integers are stored by whole words.
+    if (entry.stores && is_inside && is_data && !was_data) words.push_back(c.touched);
+    if (entry.stores && is_inside && !is_data && was_data) words.erase(word);
+    const bool makes = is_data || entry.reads_floats || c.was_outside || was_data;
+    registers = (registers & ~Word(entry.makes)) | (makes ? entry.makes : 0) | (is_moved ? entry.changes : 0);
+    c.was_outside = false;
+    return entry.stores && is_inside && !is_data;
+  }
+};
 
 // The same of a slice. A loop that comes back as it was, but for its counter, is taken at once.
 void Machine::count_worker(Context& c, Word address) {
@@ -163,17 +179,19 @@ void Machine::count_worker(Context& c, Word address) {
     Word counter;
     std::int64_t slots;
     std::int64_t n_stores;
+    Word data;
     std::array<Word, 12> registers;
   };
   std::array<Turn, 16> turns;
   const Entry* entry = nullptr;
   std::int64_t slots = 0;
   std::int64_t n_stores = 0;
-  Word tainted = 0;
+  Taint taint;
   const auto act = [&](const Entry& one) {
+    c.touched = kNowhere;
     one.main(c, one.main_operands);
-    n_stores += one.stores && !c.was_outside ? 1 : 0;
-    if (tainted != 0 || c.was_outside || one.reads_floats) follow(c, one, tainted);
+    const bool is_plain = !taint.any() && !c.was_outside && !one.reads_floats;
+    n_stores += is_plain ? one.stores : taint.follow(c, one);
   };
   try {
     entry = entry_at(address);
@@ -196,8 +214,10 @@ void Machine::count_worker(Context& c, Word address) {
             Turn& turn = turns[std::size_t(entry - program_.begin()) % turns.size()];
             const Word counter = Word(entry->main_operands[0]);
             bool is_same = turn.at == entry && turn.counter == c.m[counter] + 1 && turn.n_stores == n_stores;
+            is_same = is_same && turn.data == taint.registers;
+            const Word decides = target->live & ~turn.data;
             for (Word n = 0; is_same && n < 12; n++)
-              is_same = n == counter || (target->live >> n & 1) == 0 || turn.registers[n] == c.m[n];
+              is_same = n == counter || (decides >> n & 1) == 0 || turn.registers[n] == c.m[n];
             if (is_same) {
               slots += (slots - turn.slots) * (std::int64_t(c.m[counter]) + 1);
               check_limit(slots * shape_.n_workers);
@@ -206,7 +226,7 @@ void Machine::count_worker(Context& c, Word address) {
               entry += entry->words;
               break;
             }
-            turn = {entry, c.m[counter], slots, n_stores, {}};
+            turn = {entry, c.m[counter], slots, n_stores, taint.registers, {}};
             std::copy(c.m, c.m + 12, turn.registers.begin());
           }
           entry = target;

@@ -67,6 +67,7 @@ struct Entry {
   bool reads_floats = false;
   std::uint16_t live = 0;  // bit n: $mn is read from here on
   std::uint16_t reads = 0, makes = 0, changes = 0;  // registers read, written, read and written
+  std::uint16_t addresses = 0;  // of a store, the registers read that say where to
 };
 
 class Program {

@@ -37,6 +37,14 @@ Registers bits_of(const Form& form, const std::int32_t* operands, bool is_read) 
   return all & kStored;
 }
 
+// Registers that say where a store goes: all but its first operand.
+Registers addresses_of(const Form& form, const std::int32_t* operands) {
+  Registers all = 0;
+  for (int i = 1; i < form.n_operands; i++)
+    if (form.operands[i].kind == OperandKind::kM && operands[i] < 16) all |= Registers(1u << operands[i]);
+  return all & kStored;
+}
+
 Registers read_and_written(const Form& form, const std::int32_t* operands) {
   Registers all = 0;
   for (int i = 0; i < form.n_operands; i++)
@@ -77,6 +85,7 @@ class Slice {
       if (use == Use::kNone) entry.main = nullptr;
       if (use == Use::kAddress) entry.main = form.advance;
       entry.stores = use == Use::kAll && form.is_store;
+      entry.addresses = addresses_of(form, entry.main_operands);
       entry.reads_floats = use == Use::kAll && reads_floats(form);
     }
     for (std::size_t i = 0; i < entries_.size(); i++) {

@@ -149,7 +149,7 @@ def _exact_cycles(context: Context, walk: _Walk, step: int, plan: OperatorPlan, 
         **read_layouts(context, step, plan),
     }
     arrivals = tuple(arrival_of(context, step, number, plan, layouts) for number in range(len(spec.operands)))
-    return cycles_of(context, spec, plan, arrivals).total
+    return cycles_of(context.cost, spec, plan, arrivals).total
 
 
 def _priced(context: Context, spec: OperatorSpec, plan: OperatorPlan) -> CostedPlan:

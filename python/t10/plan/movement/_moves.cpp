@@ -11,7 +11,6 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -40,17 +39,17 @@ std::shared_ptr<t10::ElementLocator> make_locator(const std::shared_ptr<t10::Par
 
 nb::tuple count(const t10::PartitionCells &wanted, const std::vector<std::shared_ptr<t10::ElementLocator>> &homes,
                 const std::optional<std::shared_ptr<t10::ViewRuns>> &view, const std::optional<Int> &budget,
-                const Ints &rates, Int item_bytes, bool is_padded) {
+                const Ints &rates, Int item_bytes, bool is_padded, const Ints &places) {
   std::optional<t10::Pricing> pricing;
-  if (!rates.empty()) pricing = t10::Pricing{t10::LoadRates(rates), item_bytes, is_padded};
+  if (!rates.empty()) pricing = t10::Pricing{t10::LoadRates(rates), item_bytes, is_padded, t10::Places(places)};
   t10::Counts counts;
   {
     const nb::gil_scoped_release unlocked;
     t10::MoveCounter counter(wanted, {homes.begin(), homes.end()}, view ? view->get() : nullptr, pricing);
-    counts = counter.count(budget ? *budget : std::numeric_limits<Int>::max());
+    counts = counter.count(budget);
   }
   return nb::make_tuple(counts.received, counts.sent, counts.fragments, counts.total, counts.copied,
-                        counts.loads.port, counts.loads.before, counts.loads.behind, counts.is_complete);
+                        counts.loads.port, counts.loads.before, counts.loads.behind);
 }
 
 bool in_place(const t10::PartitionCells &wanted, const t10::ElementLocator &home) {
@@ -76,7 +75,7 @@ NB_MODULE(_moves, module) {
   module.def("make_locator", &make_locator, nb::arg("cells"), nb::arg("scatter"));
   module.def("make_view", &make_view, nb::arg("ids"), nb::arg("sizes"));
   module.def("count", &count, nb::arg("wanted"), nb::arg("homes"), nb::arg("view").none(), nb::arg("budget").none(),
-             nb::arg("rates"), nb::arg("item_bytes"), nb::arg("is_padded"),
+             nb::arg("rates"), nb::arg("item_bytes"), nb::arg("is_padded"), nb::arg("places") = Ints{},
              "What moves when every slot fetches its element from where it lies.");
   module.def("lies_in_place", &in_place, nb::arg("wanted"), nb::arg("home"),
              "Whether every core wants exactly the slots it has.");

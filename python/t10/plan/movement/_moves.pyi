@@ -66,14 +66,15 @@ def count(
     rates: Sequence[int],
     item_bytes: int,
     is_padded: bool,
-) -> tuple[int, int, int, int, int, int, int, int, bool]:
-    """Return (received, sent, fragments, total, copied) in elements, loads, and whether every core was counted.
+    places: Sequence[int] = (),
+) -> tuple[int, int, int, int, int, int, int, int]:
+    """Return (received, sent, fragments, total, copied) in elements, and loads.
 
-    Most of any core, and the sum of all received. The loads
-    (cycles of a port, before and behind the exchange: `t10.core.loads.Loads`) are 0 where `rates` is empty; else it has
-    the numbers of `MoveRates`. `is_padded`: slots outside the tensor are filled. With a budget, counting stops after
-    about that many pieces (runs of elements that lie in a row); the numbers are then those of some of the cores, and
-    none is larger than it would be of all. Raises ValueError where the value has more elements than its homes.
+    Most of any core, and the sum of all received. The loads (cycles until the last transfer ends, before and behind the
+    exchange: `t10.core.loads.Loads`) are 0 where `rates` is empty; else it has the numbers of `MoveRates`. `is_padded`:
+    slots outside the tensor are filled. `places` are the numbers of `t10.core.loads.Places`, if any. With a budget,
+    transfers are not scheduled, and counting stops after about that many pieces (runs of elements that lie in a row);
+    no number is larger than without a budget. Raises ValueError where the value has more elements than its homes.
     """
 
 def lies_in_place(wanted: PartitionCells, home: ElementLocator) -> bool:

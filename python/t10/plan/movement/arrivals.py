@@ -19,7 +19,7 @@ from t10.core.canonical import canonical
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph, View
-from t10.core.loads import Loads
+from t10.core.loads import Loads, Places
 from t10.core.movement import ArrivalCosts, Traffic, is_padded, operand_of, view_ids
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import Arrival, ArrivalKind, ValueLayout
@@ -128,10 +128,14 @@ class Mover:
         number: int,
         layouts: Mapping[str, ValueLayout],
         buffer: str,
+        places: Places | None = None,
     ) -> Arrival:
-        """Return the relayout or set-up of operand `number` from the layouts its sources have."""
+        """Return the relayout or set-up of operand `number` from the layouts its sources have.
+
+        `places` is where it lies and they do, if they share memory elements.
+        """
         operand = operand_of(spec, number)
-        counted = self.traffic(spec, plan, number, layouts)
+        counted = self.traffic(spec, plan, number, layouts, places)
         size = size_bytes(operand.dtype)
         kind: ArrivalKind = "setup" if operand.role == "weight" else "relayout"
         return Arrival(
@@ -153,35 +157,32 @@ class Mover:
         *,
         is_fine: bool = False,
     ) -> int:
-        """Return cycles that the arrival of operand `number` takes at least; a fine bound looks at more.
+        """Return cycles that the arrival of operand `number` takes at least, what it takes where that is known.
 
-        Exact where counting is quick (`is_exact` says so), else what some of the cores fetch.
+        Else what the busiest core does, of all cores where counting is quick, or of some, of more where it is fine.
         """
         key, reading = self._key(spec, plan, number, layouts)
         counted = self._traffic.get(key) or self._bounds.get((key, is_fine))
         if counted is None:
             n_pieces = FINE_PIECES if is_fine else BOUND_PIECES
-            counted, is_complete = self._count(key[:3], spec, plan, reading, layouts, n_pieces)
-            if is_complete:
-                self._traffic[key] = counted
-            else:
-                self._bounds[key, is_fine] = counted
+            counted = self._count(key[:3], spec, plan, reading, layouts, n_pieces)
+            self._bounds[key, is_fine] = counted
         return self._prices.cycles(counted, size_bytes(operand_of(spec, number).dtype))
 
-    def is_exact(
-        self, spec: OperatorSpec, plan: OperatorPlan, number: int, layouts: Mapping[str, ValueLayout]
-    ) -> bool:
-        """Return whether the arrival of operand `number` was counted already, so that `bound` is what it takes."""
-        return self._key(spec, plan, number, layouts)[0] in self._traffic
-
     def traffic(
-        self, spec: OperatorSpec, plan: OperatorPlan, number: int, layouts: Mapping[str, ValueLayout]
+        self,
+        spec: OperatorSpec,
+        plan: OperatorPlan,
+        number: int,
+        layouts: Mapping[str, ValueLayout],
+        places: Places | None = None,
     ) -> Traffic:
         """Return what the arrival of operand `number` moves."""
         key, reading = self._key(spec, plan, number, layouts)
-        if key not in self._traffic:
-            self._traffic[key], _ = self._count(key[:3], spec, plan, reading, layouts, None)
-        return self._traffic[key]
+        where = key if places is None or not self._rates else (*key, places)
+        if where not in self._traffic:
+            self._traffic[where] = self._count(key[:3], spec, plan, reading, layouts, None, places)
+        return self._traffic[where]
 
     def lies_in_place(self, spec: OperatorSpec, plan: OperatorPlan, number: int, layout: ValueLayout) -> bool:
         """Return whether operand `number` asks for exactly the slots that a value has on every core."""
@@ -202,18 +203,26 @@ class Mover:
         reading: _Reading,
         layouts: Mapping[str, ValueLayout],
         budget: int | None,
-    ) -> tuple[Traffic, bool]:
-        """Return what moves into an operand, and whether that is all; `key` says which operand it is."""
+        places: Places | None = None,
+    ) -> Traffic:
+        """Return what moves into an operand, scheduled; with a budget no more. `key` says which operand it is."""
         homes = [self._locator(layouts[source]) for source in reading.sources]
         operand = operand_of(spec, key[2])
         padded = self._padded.get(key)
         if padded is None:
             padded = self._padded[key] = is_padded(spec, operand, plan)
         wanted, size = self._cells(key, spec, plan), size_bytes(operand.dtype)
-        received, sent, fragments, total, copied, port, gather, settle, is_complete = _moves.count(
-            wanted, homes, reading.view, budget, self._rates, size, padded
+        received, sent, fragments, total, copied, port, gather, settle = _moves.count(
+            wanted,
+            homes,
+            reading.view,
+            budget,
+            self._rates,
+            size,
+            padded,
+            places.numbers if places else (),
         )
-        return Traffic(received, sent, fragments, total, copied, Loads(port, gather, settle)), is_complete
+        return Traffic(received, sent, fragments, total, copied, Loads(port, gather, settle))
 
     def _key(
         self, spec: OperatorSpec, plan: OperatorPlan, number: int, layouts: Mapping[str, ValueLayout]

@@ -83,14 +83,14 @@ struct Counts {
   Int total = 0;
   Int copied = 0;
   Loads loads;
-  bool is_complete = true;
 };
 
-// How elements become bytes: what moving them costs, their size, and whether slots outside the tensor are filled.
+// How elements become bytes: what moving them costs, their size, whether slots outside the tensor are filled, and where all lies.
 struct Pricing {
   LoadRates rates;
   Int item_bytes;
   bool is_padded;
+  Places places;
 };
 
 // Which slots of a home have been sent, one row of bits per core; rows nobody took from cost nothing.
@@ -153,29 +153,27 @@ class MoveCounter {
       throw std::invalid_argument("count: operands of 2^32 slots and more are not supported");
     if (pricing) {
       item_bytes_ = pricing->item_bytes;
-      loads_.emplace(pricing->rates, pricing->item_bytes, n_rows);
+      loads_.emplace(pricing->rates, pricing->item_bytes, n_rows, pricing->places);
     }
   }
 
-  // What all cores fetch, or, once more than `budget` pieces were looked at, what some of them do: then every number
-  // but `is_complete` is at most what it would be of all.
-  Counts count(Int budget) {
+  // What all cores fetch, their transfers scheduled. With a budget, transfers are not, and once more pieces were looked at,
+  // this is what some of the cores fetch: no number is above what it is without.
+  Counts count(const std::optional<Int> &budget) {
     const Groups groups = all_groups();
     const std::size_t n = groups.size();
     const std::size_t stride = spread(n);
     std::size_t n_counted = 0;
     // Far apart from each other, so that those counted first stand for all.
     for (std::size_t group = n - 1; n_counted < n; ++n_counted, group = (group + stride) % n) {
-      if (n_counted >= kLeastGroups && n_pieces_ > budget) break;
+      if (n_counted >= kLeastGroups && budget && n_pieces_ > *budget) break;
       count_group(groups.begin(group), groups.size(group));
     }
     Ints sent(own_elements_.size(), 0);
     for (const SentSlots &slots : sent_) slots.add_to(sent);
     counts_.sent = *std::max_element(sent.begin(), sent.end());
     sent_.clear();
-    counts_.is_complete = n_counted == n;
-    if (loads_)
-      counts_.loads = counts_.is_complete ? loads_->finish() : loads_->finish_some(counts_.sent * item_bytes_);
+    if (loads_) counts_.loads = n_counted == n ? loads_->finish(!budget) : loads_->finish_some(counts_.sent * item_bytes_);
     return counts_;
   }
 

@@ -144,12 +144,14 @@ Hooks hooks(const Problem &problem, const std::vector<Axes> &f_op, nb::handle pl
 struct Costs {
   explicit Costs(nb::handle program)
       : sub_task(t10::batch_function(program.attr("sub_task"))),
+        whole(program.attr("whole").is_none() ? nullptr : t10::batch_function(program.attr("whole"))),
         epilogue(t10::batch_function(program.attr("epilogue"))),
         reduce(t10::batch_function(program.attr("reduce"))),
         least_epilogue(interval_function(program.attr("epilogue"))),
         least_reduce(interval_function(program.attr("reduce"))) {}
 
   std::unique_ptr<t10::BatchFunction> sub_task;
+  std::unique_ptr<t10::BatchFunction> whole;
   std::unique_ptr<t10::BatchFunction> epilogue;
   std::unique_ptr<t10::BatchFunction> reduce;
   std::unique_ptr<IntervalFunction> least_epilogue;
@@ -176,7 +178,7 @@ nb::tuple search(nb::handle task, const Int64Matrix &f_op, nb::handle program, n
     throw std::invalid_argument("search: shifts are known up to " + std::to_string(shift.limit()) +
                                 " bytes, expected " + std::to_string(problem.capacity_bytes));
   Engine engine(problem, rows,
-                {costs.sub_task.get(), costs.epilogue.get(), costs.reduce.get(), &shift, bound, costs.least_epilogue.get(),
+                {costs.sub_task.get(), costs.whole.get(), costs.epilogue.get(), costs.reduce.get(), &shift, bound, costs.least_epilogue.get(),
                  costs.least_reduce.get()},
                 {is_pruning, is_bytes_only}, hooks(problem, rows, place, price, poll));
   {

@@ -65,6 +65,7 @@ Engine::Engine(const Problem &problem, std::vector<Axes> f_op, const CostFunctio
       settings_(settings),
       hooks_(std::move(hooks)),
       boxes_(problem.n_axes, "a sub-task"),
+      wholes_(problem.n_axes, "a sub-task"),
       reductions_(std::tuple_size<ReductionKey>::value, "a reduction and epilogue"),
       builder_(problem_, reductions_) {
   for (const Operand &operand : problem_.slots) blocks_ |= operand.rotating & ~operand.simple;
@@ -92,7 +93,7 @@ void Engine::run() {
     done_ = static_cast<double>(i + 1) / static_cast<double>(rows.size());
   }
   work_off();
-  statistics_.n_boxes = boxes_.size();
+  statistics_.n_boxes = boxes_.size() + wholes_.size();
 }
 
 Axes Engine::lengths_of(const Axes &f_op) const {
@@ -117,7 +118,7 @@ void Engine::price_still() {
       all.fetch += one.fetch;
     }
     const ReductionKey key = reduction_key(problem_, lengths, n_results, n_members);
-    still_.push_back({all.n_bytes, all.fetch, boxes_.index(lengths.data()), reductions_.index(key.data())});
+    still_.push_back({all.n_bytes, all.fetch, still_boxes().index(lengths.data()), reductions_.index(key.data())});
   }
   answer();
   const std::vector<std::int32_t> ft(problem_.slots.size() * problem_.n_axes, 1);
@@ -136,7 +137,7 @@ void Engine::price_still() {
     if (is_bounding() && front_.beats(point.n_bytes, point.cycles, i)) continue;
     point.ft = ft;
     if (!is_exact())
-      point.cycles = exact_cycles(point, boxes_[one.box], reductions_[one.reduction], one.fetch);
+      point.cycles = exact_cycles(point, still_boxes()[one.box], reductions_[one.reduction], one.fetch);
     if (front_.wants(point)) front_.insert(std::move(point));
   }
 }
@@ -144,7 +145,7 @@ void Engine::price_still() {
 // Cycles of an F_op without rotation, or a lower bound of them.
 double Engine::still_cycles(std::size_t f_row) const {
   const Still &one = still_[f_row];
-  return settings_.is_bytes_only ? 0.0 : one.fetch + boxes_[one.box] + reductions_[one.reduction];
+  return settings_.is_bytes_only ? 0.0 : one.fetch + still_boxes()[one.box] + reductions_[one.reduction];
 }
 
 // Returns the F_op, alternating between the fastest and the smallest without rotation.
@@ -421,6 +422,10 @@ void Engine::answer() {
     if (settings_.is_bytes_only) return std::fill_n(out, n, 0.0), void();
     costs_.sub_task->evaluate(columns, n, out);
   });
+  wholes_.answer([&](const double *const *columns, std::size_t n, double *out) {
+    if (settings_.is_bytes_only) return std::fill_n(out, n, 0.0), void();
+    costs_.whole->evaluate(columns, n, out);
+  });
   reductions_.answer([&](const double *const *columns, std::size_t n, double *out) {
     if (settings_.is_bytes_only) return std::fill_n(out, n, 0.0), void();
     std::vector<double> chunk(n);
@@ -432,7 +437,7 @@ void Engine::answer() {
           chunk_slots(static_cast<std::int64_t>(columns[1][k]), static_cast<std::int64_t>(columns[0][k])));
       chunk_bytes[k] = chunk[k] * item_bytes;
     }
-    const double *const slots[2] = {chunk.data(), columns[2]};
+    const double *const slots[3] = {chunk.data(), columns[2], columns[0]};
     costs_.epilogue->evaluate(slots, n, epilogue.data());
     const double *const members[3] = {columns[0], chunk_bytes.data(), chunk.data()};
     costs_.reduce->evaluate(members, n, out);

@@ -26,6 +26,7 @@ namespace t10::search {
 
 struct CostFunctions {
   const BatchFunction *sub_task;
+  const BatchFunction *whole;  // the same of plans in which nothing rotates; nullptr: it does not differ
   const BatchFunction *epilogue;
   const BatchFunction *reduce;
   const ShiftTable *shift;
@@ -145,6 +146,8 @@ class Engine {
   bool is_hopeless(const Prefix &prefix, const Rest &rest) const;
   void flush();
   void answer();
+  Memo<std::int32_t> &still_boxes() { return costs_.whole == nullptr ? boxes_ : wholes_; }
+  const Memo<std::int32_t> &still_boxes() const { return costs_.whole == nullptr ? boxes_ : wholes_; }
   bool is_exact() const { return !hooks_.price || settings_.is_bytes_only; }
   bool is_bounding() const { return settings_.is_pruning || is_exact(); }
   double exact_cycles(const Point &point, double least_step, double least_rest, double moved);
@@ -164,6 +167,7 @@ class Engine {
   Front front_;
   Statistics statistics_;
   Memo<std::int32_t> boxes_;
+  Memo<std::int32_t> wholes_;  // boxes of plans in which nothing rotates, where they differ
   Memo<std::int64_t> reductions_;
   RowBuilder builder_;
   double task_cycles_ = 0.0;     // least cycles of a sub-task

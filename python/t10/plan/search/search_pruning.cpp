@@ -111,8 +111,8 @@ void Engine::price_cases(OutputCases &cases, double *out) const {
   const double *const least_reduction[3] = {members.data(), bytes.data(), chunk.data()};
   const double *const most_reduction[3] = {members.data(), most_bytes.data(), most_elements.data()};
   costs_.least_reduce->least(least_reduction, most_reduction, n, reduce.data());
-  const double *const least_epilogue[2] = {chunk.data(), run.data()};
-  const double *const most_epilogue[2] = {most_elements.data(), longest_run.data()};
+  const double *const least_epilogue[3] = {chunk.data(), run.data(), members.data()};
+  const double *const most_epilogue[3] = {most_elements.data(), longest_run.data(), members.data()};
   costs_.least_epilogue->least(least_epilogue, most_epilogue, n, epilogue.data());
   for (const std::size_t number : cases.numbers) out[number] = std::numeric_limits<double>::infinity();
   for (std::size_t k = 0; k < n; ++k) {

@@ -12,8 +12,8 @@
 #include <tuple>
 #include <vector>
 
+#include "../../core/exchange_schedule.h"
 #include "device_memory.h"
-#include "exchange_schedule.h"
 #include "exchange_transfers.h"
 
 namespace nb = nanobind;
@@ -166,7 +166,7 @@ nb::tuple schedule(const Runs &runs, const Fills &fills, const Offsets &sources,
       throw std::out_of_range("fill " + std::to_string(i) + " names a tile that is not there");
     }
   }
-  const t10::ExchangeRates given{rates[0], rates[1], rates[2], rates[3], rates[4], rates[5]};
+  const t10::ExchangeRates given{rates[0], rates[1], rates[2], rates[3], {rates[4], rates[5]}};
   t10::Transfers made;
   t10::Schedule plan;
   std::int64_t last = 0, fragments = 0, most = 0;
@@ -179,14 +179,16 @@ nb::tuple schedule(const Runs &runs, const Fills &fills, const Offsets &sources,
     std::vector<std::int64_t> sent(n_tiles, 0), received(n_tiles, 0), taken(n_tiles, 0);
     const bool has_places = std::int64_t(places.shape(0)) >= n_tiles;
     const FloorPlan floor{places.data(), row_eighths, column_eighths};
-    for (std::size_t i = 0; i < made.list.size(); ++i) {
-      const t10::Transfer &each = made.list[i];
+    for (const t10::Transfer &each : made.list) {
       sent[each.source] += each.n_bytes;
+      for (const std::int32_t tile : each.targets) received[tile] += each.n_bytes;
+    }
+    for (const t10::Part &part : plan.parts) {
+      const t10::Transfer &each = made.list[part.transfer];
       for (const std::int32_t tile : each.targets) {
-        received[tile] += each.n_bytes;
-        taken[tile] += each.fragments;
+        taken[tile] += part.fragments;
         const std::int64_t way = has_places ? floor.cycles(each.source, tile) : 0;
-        last = std::max(last, plan.begin[i] + each.cycles + way);
+        last = std::max(last, part.begin + part.cycles + way);
       }
     }
     for (std::int64_t tile = 0; tile < n_tiles; ++tile) {
@@ -199,7 +201,7 @@ nb::tuple schedule(const Runs &runs, const Fills &fills, const Offsets &sources,
       row[3] = (made.after[tile] + t10::EIGHTH - 1) / t10::EIGHTH;
     }
   }
-  return nb::make_tuple(last, plan.bound, made.list.size(), fragments, made.crossing_bytes, most);
+  return nb::make_tuple(last, plan.bound, plan.parts.size(), fragments, made.crossing_bytes, most);
 }
 
 }  // namespace

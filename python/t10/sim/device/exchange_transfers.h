@@ -8,11 +8,14 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <iterator>
 #include <map>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "../../core/exchange_schedule.h"
+#include "../../core/memory_elements.h"
 #include "device_memory.h"
 
 namespace t10 {
@@ -20,7 +23,7 @@ namespace t10 {
 // What a transfer and a copy cost; see docs/device-simulator.md for where the numbers come from.
 struct ExchangeRates {
   std::int64_t exchange_bytes_per_cycle, fragment_cycles, copy_bytes_per_cycle, largest_words;
-  std::int64_t element_bytes, interleaved_offset;  // 0: no memory elements, nothing is serialised
+  MemoryElements elements;
 };
 
 constexpr std::int64_t WORD = 4, EIGHTH = 8;  // copies are counted in eighths of a cycle
@@ -34,17 +37,11 @@ struct Piece {
   bool is_words() const { return ((from | to | n) & (WORD - 1)) == 0; }
 };
 
-// What tile `source` sends to all `targets` (ascending) at once; bit e of a mask stands for memory element e.
-struct Transfer {
-  std::int32_t source = 0;
-  std::vector<std::int32_t> targets;
-  std::int64_t n_bytes = 0, fragments = 0, cycles = 0;
-  // Of packed segments: how many ranges they are at the sender, where the last one ended, cycles of gathering, the most
-  // ranges at any receiver, and whether they are whole words at all of them.
+// A transfer in the making. Of packed segments: how many ranges they are at the sender, where the last one ended, cycles of
+// gathering, the most ranges at any receiver, and whether they are whole words at all of them.
+struct Draft : Transfer {
   std::int64_t packed_ranges = 0, packed_end = -1, packed_eighths = 0, landing_ranges = 0;
   bool lands_as_words = true;
-  std::uint64_t reads = 0;
-  std::vector<std::uint64_t> writes;
 };
 
 struct Transfers {
@@ -52,18 +49,6 @@ struct Transfers {
   std::vector<std::int64_t> before, after;  // eighths of a cycle per tile: copies before and after the exchange
   std::int64_t crossing_bytes = 0;
 };
-
-inline std::uint64_t element_mask(const ExchangeRates &rates, std::int64_t offset, std::int64_t n) {
-  if (rates.element_bytes == 0) return 0;
-  const auto number = [&](std::int64_t at) {
-    const std::int64_t first = rates.interleaved_offset / rates.element_bytes;
-    return at < rates.interleaved_offset ? at / rates.element_bytes
-                                         : first + (at - rates.interleaved_offset) / (2 * rates.element_bytes);
-  };
-  std::uint64_t mask = 0;
-  for (std::int64_t e = number(offset); e <= number(offset + n - 1); ++e) mask |= std::uint64_t(1) << (e & 63);
-  return mask;
-}
 
 // Eighths of a cycle per byte of a copy whose two sides differ by `distance` modulo eight.
 inline std::int64_t eighths_per_byte(const ExchangeRates &rates, std::int64_t distance) {
@@ -156,8 +141,9 @@ class TransferMaker {
     for (auto &pieces : by_source) cut(pieces);
     for (const auto &[key, rows] : whole) send_whole(runs, rows, source_offsets, target_offset);
     land();
-    for (Transfer &each : made_.list) finish(each);
+    for (Draft &each : drafts_) finish(each);
     for (std::int64_t tile = 0; tile < n_tiles_; ++tile) scatter(tile);
+    made_.list.assign(std::make_move_iterator(drafts_.begin()), std::make_move_iterator(drafts_.end()));
     return std::move(made_);
   }
 
@@ -210,22 +196,22 @@ class TransferMaker {
       is_words = is_words && pieces[i].is_words();
     }
     waiting.swap(again);
-    const auto [found, is_new] = numbers.try_emplace(targets, made_.list.size());
+    const auto [found, is_new] = numbers.try_emplace(targets, drafts_.size());
     if (is_new) {
-      made_.list.emplace_back();
-      made_.list.back().source = pieces[active[0]].source;
-      made_.list.back().targets = targets;
-      made_.list.back().writes.assign(targets.size(), 0);
+      drafts_.emplace_back();
+      drafts_.back().source = pieces[active[0]].source;
+      drafts_.back().targets = targets;
+      drafts_.back().writes.assign(targets.size(), 0);
     }
-    Transfer &transfer = made_.list[found->second];
+    Draft &transfer = drafts_[found->second];
     const std::int64_t n = end - begin;
     transfer.n_bytes += n;
-    transfer.reads |= element_mask(rates_, begin, n);
+    transfer.reads |= rates_.elements.mask(begin, n);
     for (const std::size_t i : active) {
       const Piece &piece = pieces[i];
       const std::int64_t to = piece.to + begin - piece.from;
       const auto at = std::lower_bound(targets.begin(), targets.end(), piece.target) - targets.begin();
-      transfer.writes[at] |= element_mask(rates_, to, n);
+      transfer.writes[at] |= rates_.elements.mask(to, n);
       if (!is_words) scattered_[piece.target].push_back({std::int64_t(found->second), to, n});
     }
     if (is_words) {
@@ -262,7 +248,7 @@ class TransferMaker {
           ++n_ranges;
           are_words = are_words && ((begin | end) & (WORD - 1)) == 0;
         });
-        Transfer &transfer = made_.list[number];
+        Draft &transfer = drafts_[number];
         transfer.landing_ranges = std::max(transfer.landing_ranges, n_ranges);
         transfer.lands_as_words = transfer.lands_as_words && are_words;
       }
@@ -273,7 +259,7 @@ class TransferMaker {
   void scatter(std::int64_t tile) {
     std::vector<Scattered> rest;
     for (const Scattered &piece : scattered_[tile]) {
-      if (piece.transfer < 0 || !made_.list[piece.transfer].lands_as_words) rest.push_back(piece);
+      if (piece.transfer < 0 || !drafts_[piece.transfer].lands_as_words) rest.push_back(piece);
     }
     std::sort(rest.begin(), rest.end(), [](const Scattered &a, const Scattered &b) { return a.to < b.to; });
     std::int64_t &eighths = made_.after[tile];
@@ -289,7 +275,7 @@ class TransferMaker {
   void send_whole(const Run *runs, const std::vector<std::int32_t> &rows, const std::int64_t *source_offsets,
                   std::int64_t target_offset) {
     const Run &first = runs[rows[0]];
-    Transfer transfer;
+    Draft transfer;
     transfer.source = first.source_tile;
     const std::int64_t from = source_offsets[first.source] + first.source_offset;
     bool is_words = true;
@@ -300,7 +286,7 @@ class TransferMaker {
       is_words = is_words && ((from | to | run.n_bytes | step | run.source_step) & (WORD - 1)) == 0;
       const std::int64_t low = std::min<std::int64_t>(to, to + (run.count - 1) * step);
       const std::int64_t span = (run.count - 1) * std::abs(step) + run.n_bytes;
-      targets.emplace_back(run.target_tile, element_mask(rates_, low, span));
+      targets.emplace_back(run.target_tile, rates_.elements.mask(low, span));
     }
     std::sort(targets.begin(), targets.end());
     for (const auto &[tile, mask] : targets) {
@@ -312,7 +298,7 @@ class TransferMaker {
       transfer.writes.push_back(mask);
     }
     transfer.n_bytes = std::int64_t(first.n_bytes) * first.count;
-    transfer.reads = element_mask(rates_, from, (first.count - 1) * std::abs(first.source_step) + first.n_bytes);
+    transfer.reads = rates_.elements.mask(from, (first.count - 1) * std::abs(first.source_step) + first.n_bytes);
     if (is_words) {
       transfer.fragments = first.count;
     } else {
@@ -326,11 +312,11 @@ class TransferMaker {
                          run.target_step);
       }
     }
-    made_.list.push_back(std::move(transfer));
+    drafts_.push_back(std::move(transfer));
   }
 
   // Price a transfer. A single range that is scattered anyway needs no gathering: the words that cover it are sent.
-  void finish(Transfer &transfer) {
+  void finish(Draft &transfer) {
     const bool is_packed = transfer.packed_ranges > 0, is_direct = is_packed && transfer.lands_as_words;
     if (transfer.packed_ranges > 1 || is_direct) {
       made_.before[transfer.source] += ROW_EIGHTHS + transfer.packed_eighths;
@@ -346,6 +332,7 @@ class TransferMaker {
   ExchangeRates rates_;
   std::int64_t n_tiles_;
   Transfers made_;
+  std::vector<Draft> drafts_;
   std::vector<std::vector<Scattered>> scattered_;
 };
 

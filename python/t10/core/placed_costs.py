@@ -1,0 +1,82 @@
+"""Costs of an operator's steps where its buffers lie, where a cost model looks at that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Protocol, TypeVar, runtime_checkable
+
+from t10.core.costs import Costs
+from t10.core.expression import OperatorSpec
+from t10.core.schedule import ModulePlan, ScheduledOperator
+from t10.core.tile import TileMemory, TileRange, are_apart
+from t10.core.vertex_nest import Lie
+
+SHIFT = "shift"
+C = TypeVar("C", bound=Costs)
+S = TypeVar("S")
+
+
+@dataclass(frozen=True, slots=True)
+class StepLies:
+    """How operands of an operator's steps lie.
+
+    In order: inputs and accumulators; shift buffer and accumulators; in the end accumulators, epilogue inputs, result.
+    `is_shift_apart`: what rotates lies in other memory elements than the shift buffer.
+    """
+
+    sub_task: Lie
+    combine: Lie
+    end: Lie
+    is_shift_apart: bool = True
+
+
+@runtime_checkable
+class PlacedCosts(Protocol):
+    """What a cost model says that looks at where operands lie."""
+
+    def lying(self: S, lies: StepLies) -> S:
+        """Return the costs of steps whose operands lie so."""
+        ...
+
+
+def placed_costs(costs: C, plan: ModulePlan, memory: TileMemory) -> dict[str, C]:
+    """Return by operator the costs of its steps where a plan's buffers lie."""
+    if not isinstance(costs, PlacedCosts):
+        return {spec.name: costs for spec in plan.graph.operators}
+    places = tile_ranges(plan, memory)
+    known: dict[StepLies, C] = {}
+    result: dict[str, C] = {}
+    for spec, scheduled in zip(plan.graph.operators, plan.operators, strict=True):
+        lies = _lies(spec, scheduled, places)
+        if lies not in known:
+            known[lies] = costs.lying(lies)
+        result[spec.name] = known[lies]
+    return result
+
+
+def tile_ranges(plan: ModulePlan, memory: TileMemory) -> dict[str, TileRange]:
+    """Return by name where a plan's buffers lie in the memory of every tile."""
+    return {b.name: TileRange(memory.base + b.address_bytes, b.size_bytes, memory) for b in plan.buffers}
+
+
+def _lies(spec: OperatorSpec, scheduled: ScheduledOperator, places: Mapping[str, TileRange]) -> StepLies:
+    """Return how the operands of an operator's steps lie."""
+    value, accumulator = f"value:{spec.output.name}", f"accumulator:{spec.name}"
+    accumulator = accumulator if accumulator in places else value
+    arrivals = [each.buffer for each in sorted(scheduled.arrivals, key=lambda each: each.operand)]
+    n_inputs = len(spec.inputs)
+
+    rotatable = (*arrivals[:n_inputs], accumulator)
+    rotating = [name for name, ft in zip(rotatable, scheduled.active.plan.ft, strict=True) if prod(ft) > 1]
+
+    def lie(*names: str) -> Lie:
+        return Lie.of([places[name] for name in names])
+
+    return StepLies(
+        sub_task=lie(*rotatable),
+        combine=lie(SHIFT, accumulator) if SHIFT in places else Lie.best(2),
+        end=lie(accumulator, *arrivals[n_inputs:], value),
+        is_shift_apart=all(are_apart(places[name], places[SHIFT]) for name in rotating),
+    )

@@ -1,0 +1,29 @@
+"""Cases are drawn by a seed: the same every time, others with another seed, all where all are asked for."""
+
+from __future__ import annotations
+
+import pytest
+from support.draw import ALL, drawn, one_of_each
+
+CASES = tuple(range(100))
+
+
+def test_a_seed_draws_the_same_cases_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(ALL, raising=False)
+    once = drawn(CASES, 10, "a")
+    assert once == sorted(drawn(CASES[::-1], 10, "a"))
+    assert len(once) == 10
+    assert once != drawn(CASES, 10, "b")
+    assert set().union(*(drawn(CASES, 10, str(seed)) for seed in range(200))) == set(CASES)
+
+
+def test_all_cases_are_run_where_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ALL, "1")
+    assert drawn(CASES, 10) == list(CASES)
+    assert one_of_each([CASES[:2], CASES[2:]]) == list(CASES)
+
+
+def test_groups_give_one_case_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(ALL, raising=False)
+    first, second = one_of_each([CASES[:50], CASES[50:]])
+    assert first < 50 <= second
