@@ -94,6 +94,18 @@ def test_bounds_of_few_pieces_leave_something_to_settle(monkeypatch: pytest.Monk
     assert sum(int(edge.cycles.sum()) for _, edge in made.planner.pair_costs.edges) > before
 
 
+@pytest.mark.parametrize("graph", GRAPHS[:3], ids=lambda graph: graph.name)
+def test_rough_bounds_come_closer_until_the_same_is_chosen(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    due = plan_module(graph, LARGER, PlanOptions(gap=0.0))
+    monkeypatch.setattr(arrivals, "BOUND_PIECES", 1)
+    monkeypatch.setattr(arrivals, "FINE_PIECES", 8)
+    found = plan_module(graph, LARGER, PlanOptions(gap=0.0))
+    assert found.optimality is not None
+    assert found.optimality.bound_cycles == sum_of_cycles(found) == sum_of_cycles(due)
+
+
 def test_tables_that_would_be_too_large_are_left_out_and_stay_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(costs, "MOST_CELLS", 4)
     made = planning(joined_graph(), CHIP)

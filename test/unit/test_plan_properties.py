@@ -6,9 +6,11 @@ A smaller chip's plan is among the states of a larger one where its cores are a 
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 
 import pytest
 from support.random_models import random_model
+from support.random_pins import RandomPins
 
 from t10.chip import ChipSpec, load_chip
 from t10.core.document import write_document
@@ -26,6 +28,7 @@ RUNGS = (4, 16, 64)
 SEEDS = (4, 24, 33, 61, 64)
 LINKS = ({"exchange_bytes_per_cycle": 8}, {"latency_any_cycles": 10}, {"sync_cycles": 20})
 PARTS = (0.6, 0.8, 1.0, 2.0)
+N_DRAWN, N_PINNED, PINNED_PART = 4, 40, 0.3
 
 
 def model_of(seed: int, folder: Path) -> Path:
@@ -89,6 +92,27 @@ def test_more_memory_never_plans_slower(seed: int, tmp_path: Path) -> None:
         chip = CLOSED.model_copy(update={"name": f"part-{part}", "sram_bytes": fixed + data + 512})
         cycles.append(sum_of_cycles(planned(model, chip)))
     assert cycles == sorted(cycles, reverse=True)
+
+
+@pytest.mark.parametrize("seed", SEEDS[:3])
+def test_no_legal_pins_are_faster_than_what_is_called_optimal(seed: int, tmp_path: Path) -> None:
+    plan = planned(model_of(seed, tmp_path), CLOSED)
+    assert plan.optimality is not None
+    assert plan.optimality.bound_cycles == sum_of_cycles(plan)
+    cost, rng = IpuCostModel(CLOSED), Random(seed)
+    pins = [
+        RandomPins(spec, CLOSED, cost, rng).near_the_best(N_DRAWN, [operator.active])
+        for spec, operator in zip(plan.graph.operators, plan.operators, strict=True)
+    ]
+    levels = idle_levels(plan)
+    for _ in range(N_PINNED):
+        active = tuple(
+            rng.choice(others) if rng.random() < PINNED_PART and others else operator.active
+            for operator, others in zip(plan.operators, pins, strict=True)
+        )
+        chosen = tuple(rng.choice((levels[operator.name], 0)) for operator in plan.operators)
+        pinned = restore_module(plan.graph, CLOSED, cost, active, chosen)
+        assert sum_of_cycles(pinned) >= sum_of_cycles(plan)
 
 
 def test_a_model_planned_twice_gives_the_same_bytes(tmp_path: Path) -> None:
