@@ -26,7 +26,7 @@ from t10.chip import load_chip
 from t10.core.graph import Graph
 from t10.plan import PlanOptions, plan_module
 from t10.plan.greedy.algorithm1 import base_bytes
-from t10.plan.joint import choose, costs, states
+from t10.plan.joint import choose, costs, fewer_cores, states
 from t10.plan.joint.solve import MOST_WORK, Solution, solve
 from t10.plan.movement import arrivals
 from t10.plan.options import Method
@@ -94,6 +94,18 @@ def test_bounds_of_few_pieces_leave_something_to_settle(monkeypatch: pytest.Monk
     assert sum(int(edge.cycles.sum()) for _, edge in made.planner.pair_costs.edges) > before
 
 
+@pytest.mark.parametrize("graph", GRAPHS[:3], ids=lambda graph: graph.name)
+def test_rough_bounds_come_closer_until_the_same_is_chosen(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    due = plan_module(graph, LARGER, PlanOptions(gap=0.0))
+    monkeypatch.setattr(arrivals, "BOUND_PIECES", 1)
+    monkeypatch.setattr(arrivals, "FINE_PIECES", 8)
+    found = plan_module(graph, LARGER, PlanOptions(gap=0.0))
+    assert found.optimality is not None
+    assert found.optimality.bound_cycles == sum_of_cycles(found) == sum_of_cycles(due)
+
+
 def test_tables_that_would_be_too_large_are_left_out_and_stay_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(costs, "MOST_CELLS", 4)
     made = planning(joined_graph(), CHIP)
@@ -141,11 +153,13 @@ def test_random_graphs_cost_and_hold_what_was_said(share: int) -> None:
 
 def test_equal_layers_share_states_and_prices() -> None:
     made = planning(specs.mlp_graph(16, (48,) * 9), CHIP)
-    costs_of_model = made.planner.pair_costs
-    # The first reads the input, the last is read by nobody; those between repeat once states have settled.
-    assert len({id(each) for each in made.planner.states}) <= 4
-    assert len({id(edge) for _, edge in costs_of_model.edges}) <= 5
-    assert len({id(priced) for priced in costs_of_model.rows}) <= 4
+    deeper = planning(specs.mlp_graph(16, (48,) * 12), CHIP)
+    # The first reads the input, the last is read by nobody; those between repeat once states have settled, which they
+    # do from either end: producers offer plans to readers, and readers to producers.
+    for costs_of_model in (made.planner.pair_costs, deeper.planner.pair_costs):
+        assert len({id(each) for each in costs_of_model.states}) <= 5
+        assert len({id(edge) for _, edge in costs_of_model.edges}) <= 6
+        assert len({id(priced) for priced in costs_of_model.rows}) <= 5
     for number in range(4):
         rows = made.random_rows(number)
         made.settled(rows)
@@ -172,7 +186,8 @@ def every_rows(made: Planning) -> list[np.ndarray[tuple[int, ...], np.dtype[np.i
 )
 def test_no_plan_of_a_small_model_undercuts_the_bound(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     """Assemble every choice; room is what some choices need, eighths of the way from the least to the most."""
-    few = states.Breadth(of_front=states.WIDE.of_front, following=1, grids=1)
+    few = states.Breadth(of_front=states.WIDE.of_front, following=1, grids=1, per_rung=0, leading=0)
+    monkeypatch.setattr(fewer_cores, "RUNGS", ())
     monkeypatch.setattr(states, "WIDE", few)
     made = planning(graph, CHIP, FEW)
     plans = [made.assembled(rows) for rows in every_rows(made)]

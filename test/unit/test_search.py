@@ -214,12 +214,20 @@ def test_statistics_count_the_space() -> None:
 
 
 def test_small_operators_are_constrained_less() -> None:
-    small, _ = searched_partitions(specs.matmul(4, 4, 64), 16, PlanOptions())
-    # 16 results on 16 cores: parallelism 0.9 * 16 / 48 = 0.3, so 5 of them may do.
-    assert np.prod(small[:, :2], axis=1).max() == 16
-    assert small.prod(axis=1).min() == 5
-    _, padding = searched_partitions(specs.matmul(4096, 4096, 64), 16, PlanOptions())
+    small, _ = searched_partitions(specs.matmul(16, 16, 512), 1472, PlanOptions())
+    # 256 results on 1472 cores: parallelism 0.9 * 256 / 3200 = 0.072 of 256, so 19 of them may do.
+    assert np.prod(small[:, :2], axis=1).max() == 256
+    assert small.prod(axis=1).min() == 19
+    _, padding = searched_partitions(specs.matmul(4096, 4096, 64), 1472, PlanOptions())
     assert 0.899 < padding < 0.9
+
+
+def test_operators_of_few_partitions_are_searched_without_constraints() -> None:
+    for spec, n_cores in ((specs.matmul(4, 4, 64), 16), (specs.elementwise((2048,)), 1472)):
+        rows, padding = searched_partitions(spec, n_cores, PlanOptions())
+        whole, none = searched_partitions(spec, n_cores, PlanOptions(exhaustive=True))
+        assert padding == none == 0.0
+        assert np.array_equal(rows, whole)
 
 
 def test_a_forced_ft_that_cannot_be_placed_is_refused() -> None:

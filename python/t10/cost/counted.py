@@ -116,7 +116,7 @@ class CountedSteps:
         cycles = _each_of(
             _kept("combine", one, is_whole, lie),
             table,
-            lambda box: _combined_cycles(spec, *box, lie, is_whole=is_whole),
+            lambda box: _combined_cycles(spec, box[0], box[1], lie, is_whole=is_whole),
         )
         return self._known(cycles, lambda steps: steps.combine(spec, n_parts, n_slots, is_whole=is_whole))
 

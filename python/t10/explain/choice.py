@@ -144,9 +144,9 @@ def _whole_reasons(plan: ModulePlan) -> list[str]:
     if known.gap is None:
         return ["all plans of the model were chosen together"]
     near = (
-        f"at most {known.gap:.3%} from the optimum"
+        f"at most {known.gap:.3%} from the optimum of {known.n_states:,} states"
         if known.gap >= SMALLEST_GAP
-        else "and no choice is faster"
+        else f"and no choice of {known.n_states:,} states is faster"
     )
     return [f"all plans of the model were chosen together, {near}"]
 

@@ -8,7 +8,7 @@ from math import prod
 
 from t10.chip import ChipSpec
 from t10.core.expression import Operand, OperatorSpec
-from t10.core.graph import Graph
+from t10.core.graph import Graph, TensorValue
 from t10.core.movement import operand_of
 from t10.core.operator_body import scheduled_operator
 from t10.core.plan import Cycles, OperatorPlan
@@ -18,7 +18,7 @@ from t10.cost.operator import home_cycles, operator_cycles, output_chunk
 from t10.errors import InfeasiblePlanError
 from t10.plan.memory.allocation import placed
 from t10.plan.memory.buffers import buffer_requests
-from t10.plan.memory.levels import Choice, replica_count, scatter_at
+from t10.plan.memory.levels import Choice, replica_count, scatter_at, spread_cores
 from t10.plan.memory.liveness import Liveness, liveness, reshapes_of, unshaped
 from t10.plan.movement.arrivals import Mover
 from t10.plan.options import ForcedPartition, Progress
@@ -92,9 +92,10 @@ def _is_read_whole(spec: OperatorSpec, operand: Operand) -> bool:
     )
 
 
-def linear_layout(value: str, dtype: str, n_cores: int) -> ValueLayout:
-    """Return the layout that spreads a value evenly over `n_cores` cores."""
-    return ValueLayout(kind="linear", value=value, n_cores=n_cores, dtype=dtype)
+def linear_layout(value: TensorValue, n_cores: int) -> ValueLayout:
+    """Return the layout that spreads a value evenly over up to `n_cores` cores."""
+    n_cores = spread_cores(prod(value.shape), value.dtype, n_cores)
+    return ValueLayout(kind="linear", value=value.name, n_cores=n_cores, dtype=value.dtype)
 
 
 def output_layout(spec: OperatorSpec, plan: OperatorPlan) -> ValueLayout:
@@ -117,7 +118,7 @@ def weight_layouts(
 ) -> dict[str, ValueLayout]:
     """Return the idle layout of every weight that is read."""
     layouts = {
-        weight.name: linear_layout(weight.name, weight.dtype, context.chip.n_cores)
+        weight.name: linear_layout(weight, context.chip.n_cores)
         for weight in context.graph.weights
         if weight.name in context.lives.last_by_value
     }
@@ -132,15 +133,16 @@ def owned_layouts(context: Context, step: int, plan: OperatorPlan, level: int) -
     layouts: dict[str, ValueLayout] = {}
     for number in context.owned[step]:
         weight = context.weight_by_owner[step, number]
-        dtype = operand_of(spec, number).dtype
+        operand = operand_of(spec, number)
         if level == 0:
-            layouts[weight] = linear_layout(weight, dtype, context.chip.n_cores)
+            stored = TensorValue(weight, operand.shape, operand.dtype)
+            layouts[weight] = linear_layout(stored, context.chip.n_cores)
             continue
         layouts[weight] = ValueLayout(
             kind="operand",
             value=weight,
             n_cores=plan.n_cores,
-            dtype=dtype,
+            dtype=operand.dtype,
             operator=spec.name,
             operand=number,
             plan=plan,
@@ -152,7 +154,7 @@ def owned_layouts(context: Context, step: int, plan: OperatorPlan, level: int) -
 def input_layouts(context: Context) -> dict[str, ValueLayout]:
     """Return inputs that no operator reads directly, spread evenly over all cores (for the others: `read_layouts`)."""
     return {
-        value.name: linear_layout(value.name, value.dtype, context.chip.n_cores)
+        value.name: linear_layout(value, context.chip.n_cores)
         for value in context.graph.inputs
         if value.name in context.lives.last_by_value and value.name not in context.reader_by_input
     }

@@ -7,13 +7,12 @@ from math import prod
 import numpy as np
 
 from t10.core.arrays import Ints
-from t10.core.chunks import chunk_slots
 from t10.core.dtypes import size_bytes
 from t10.cost.operator import output_chunk
 from t10.plan.assemble import Context
 from t10.plan.greedy.reconcile import Problem, reconcile
 from t10.plan.memory.allocation import aligned_size
-from t10.plan.memory.levels import Choice, LevelTable, level_table
+from t10.plan.memory.levels import Choice, LevelTable, level_table, spread_bytes
 from t10.plan.options import Reading
 from t10.plan.search.pareto import Front
 
@@ -89,9 +88,7 @@ def base_bytes(context: Context) -> int:
     total = context.chip.shift_buffer_bytes
     for weight in context.graph.weights:
         if weight.name in context.lives.last_by_value and weight.name not in context.lives.owner_by_weight:
-            total += aligned_size(
-                chunk_slots(prod(weight.shape), context.chip.n_cores) * size_bytes(weight.dtype)
-            )
+            total += spread_bytes(prod(weight.shape), weight.dtype, context.chip.n_cores)
     return total
 
 
@@ -101,8 +98,7 @@ def _live_bytes(context: Context, fronts: tuple[Front, ...], choices: tuple[Choi
     live = np.zeros(n, np.int64)
     for value in context.graph.inputs:
         last = context.lives.last_by_value.get(value.name, -1)
-        size = aligned_size(chunk_slots(prod(value.shape), context.chip.n_cores) * size_bytes(value.dtype))
-        live[: last + 1] += size
+        live[: last + 1] += spread_bytes(prod(value.shape), value.dtype, context.chip.n_cores)
     for step, (spec, front, choice) in enumerate(zip(context.graph.operators, fronts, choices, strict=True)):
         _, n_slots = output_chunk(spec, front[choice.plan].plan)
         last = context.lives.last_by_value.get(spec.output.name, step)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
@@ -15,7 +15,7 @@ from t10.core.plan import OperatorPlan
 from t10.core.schedule import PHASES, Optimality, moment
 from t10.cost.operator import output_chunk
 from t10.plan.assemble import Context
-from t10.plan.joint.costs import JointCosts
+from t10.plan.joint.costs import Counted, JointCosts
 from t10.plan.joint.selection import Lifetime, Rows, Saving, Selection, Table
 from t10.plan.joint.solve import MOST_WORK, Solution, solve
 from t10.plan.joint.states import States, states_of
@@ -25,7 +25,7 @@ from t10.plan.memory.levels import Choice
 from t10.plan.options import PlanOptions, Reading
 from t10.plan.search.pareto import Front
 
-MOST_ROUNDS = 12
+MOST_ROUNDS = 300
 
 Report = Callable[[int, int], None]
 """Called with steps done and steps in all; what it raises ends the work."""
@@ -89,27 +89,37 @@ class JointPlanner:
         for rows in self.starts.values():
             self._settle(self.selection(room_bytes), rows)
         starts = list(self.starts.values())
+        selection = self.selection(room_bytes)
         best: Solution | None = None
+        bound_cycles = 0
         for number in range(MOST_ROUNDS):
             self.report(number, MOST_ROUNDS)
-            selection = self.selection(room_bytes)
             found = solve(selection, self.options.gap, starts, self._is_over, self.work_left)
             if found is None:
                 return None
-            best = found
             self.work_left -= found.work
-            if not self._settle(selection, found.rows):
-                break
+            bound_cycles = max(bound_cycles, found.bound_cycles)
             starts = [found.rows, *starts[:3]]
+            is_last = number == MOST_ROUNDS - 1 or self.work_left <= 0 or self._is_over()
+            if not is_last and self._settle(selection, found.rows, "fine"):
+                selection = self.selection(room_bytes)
+                continue
+            is_exact = not self._settle(selection, found.rows)
+            selection = self.selection(room_bytes)
+            cycles = selection.cycles(found.rows)
+            if best is None or cycles < best.cycles:
+                best = replace(found, cycles=cycles)
+            if is_last or is_exact or bound_cycles >= best.cycles * (1 - self.options.gap):
+                break
         if best is None:
             return None
-        return self._joint(self.selection(room_bytes), best)
+        return self._joint(selection, replace(best, bound_cycles=bound_cycles))
 
-    def _settle(self, selection: Selection, rows: Ints) -> bool:
-        """Make the costs of a choice exact; return whether any changed."""
+    def _settle(self, selection: Selection, rows: Ints, counted: Counted = "exact") -> bool:
+        """Make the costs of a choice exact, or only its bounds finer; return whether any changed."""
         first = [selection.rows_of(step).start for step in range(selection.n_operators)]
         levels = [int(row) - low for row, low in zip(rows, first, strict=True)]
-        return self.pair_costs.settle(selection.states_of(rows).tolist(), levels)
+        return self.pair_costs.settle(selection.states_of(rows).tolist(), levels, counted)
 
     def selection(self, room_bytes: int) -> Selection:
         """Return the problem with the costs known by now."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -40,6 +40,8 @@ from t10.plan.memory.buffers import goes_into_its_slot, has_accumulator, result_
 from t10.plan.memory.levels import LevelTable, level_table, operand_slots
 from t10.plan.memory.liveness import unshaped
 
+Counted = Literal["rough", "fine", "exact"]
+"""How much of what moves is counted: a part, a larger part, or all of it."""
 COSTING_THREADS = 2
 MOST_CELLS = 30_000
 """Largest table counted entry by entry; an operand with more sources than that is priced when a choice is made."""
@@ -93,7 +95,7 @@ class JointCosts:
         n_cores = context.chip.n_cores
         self.maker_by_value = {spec.output.name: step for step, spec in enumerate(graph.operators)}
         self.maker_by_value |= {value: step for value, (step, _) in context.reader_by_input.items()}
-        self.fixed = {w.name: linear_layout(w.name, w.dtype, n_cores) for w in graph.weights}
+        self.fixed = {w.name: linear_layout(w, n_cores) for w in graph.weights}
         self.fixed |= input_layouts(context)
         self.shapes = graph.shape_by_value
         self.results = {value for output in graph.outputs for value in graph.sources_of(output.value)}
@@ -112,8 +114,11 @@ class JointCosts:
             self._layouts[key] = found
         return self._layouts[key]
 
-    def settle(self, states: Sequence[int], levels: Sequence[int]) -> bool:
-        """Make the costs of a choice exact; `levels` are rows of each operator's table. Return whether any changed."""
+    def settle(self, states: Sequence[int], levels: Sequence[int], counted: Counted = "exact") -> bool:
+        """Make the costs of a choice exact; `levels` are rows of each operator's table. Return whether any changed.
+
+        With `counted` fine, bring bounds closer only.
+        """
         edges = {
             (id(edge), where): edge
             for scope, edge in self.edges
@@ -122,21 +127,22 @@ class JointCosts:
         rows = {(id(p), row): p for p, row in zip(self.rows, levels, strict=True) if not p.is_exact[row]}
 
         def moved(key: tuple[int, tuple[int, ...]]) -> int:
-            return self._exact_edge(edges[key], key[1])
+            return self._edge_cycles(edges[key], key[1], counted)
 
         def brought(key: tuple[int, int]) -> int:
-            return self._setup(rows[key].step, rows[key].table, key[1], exact=True)
+            return self._setup(rows[key].step, rows[key].table, key[1], counted)
 
         with ThreadPoolExecutor(COSTING_THREADS) as pool:
             edge_cycles, setup_cycles = list(pool.map(moved, edges)), list(pool.map(brought, rows))
         is_changed = False
-        for ((_, where), edge), exact in zip(edges.items(), edge_cycles, strict=True):
-            is_changed |= exact != int(edge.cycles[where])
-            edge.cycles[where], edge.is_exact[where] = exact, True
+        is_exact = counted == "exact"
+        for ((_, where), edge), cycles in zip(edges.items(), edge_cycles, strict=True):
+            is_changed |= cycles != int(edge.cycles[where])
+            edge.cycles[where], edge.is_exact[where] = cycles, is_exact
         for ((_, row), costs), extra in zip(rows.items(), setup_cycles, strict=True):
-            exact = int(costs.table.run_cycles[row]) + extra
-            is_changed |= exact != int(costs.table.cycles[row])
-            costs.table.cycles[row], costs.is_exact[row] = exact, True
+            cycles = int(costs.table.run_cycles[row]) + extra
+            is_changed |= cycles != int(costs.table.cycles[row])
+            costs.table.cycles[row], costs.is_exact[row] = cycles, is_exact
         return is_changed
 
     def _all_rows(self) -> list[RowCosts]:
@@ -148,7 +154,7 @@ class JointCosts:
             key = (id(states), owned, pinned)
             if key not in known:
                 table = level_table(spec, states, owned, context.chip.n_cores, context.cost, pinned)
-                setups = [self._setup(step, table, row, exact=False) for row in range(len(table.plan))]
+                setups = [self._setup(step, table, row, "rough") for row in range(len(table.plan))]
                 table = replace(table, cycles=table.run_cycles + np.array(setups, np.int64))
                 phases = self._phase_bytes(step, table)
                 known[key] = RowCosts(step, table, np.zeros(len(table.plan), np.bool_), phases)
@@ -172,7 +178,7 @@ class JointCosts:
                 result[row, request.first : request.last + 1] += aligned_size(request.size_bytes)
         return result
 
-    def _setup(self, step: int, table: LevelTable, row: int, *, exact: bool) -> int:
+    def _setup(self, step: int, table: LevelTable, row: int, counted: Counted) -> int:
         """Return the cycles in which an operator's weights are brought, or a lower bound of them."""
         context, spec = self.context, self.context.graph.operators[step]
         plan = self.states[step][int(table.plan[row])].plan
@@ -183,18 +189,18 @@ class JointCosts:
                 continue
             layouts = {**self.fixed, **owned}
             if place_of(context, step, number, plan, layouts) is None:
-                total += self._moved(step, number, int(table.plan[row]), layouts, exact=exact)
+                total += self._moved(step, number, int(table.plan[row]), layouts, counted)
         return total
 
     def _moved(
-        self, step: int, number: int, state: int, layouts: dict[str, ValueLayout], *, exact: bool
+        self, step: int, number: int, state: int, layouts: dict[str, ValueLayout], counted: Counted
     ) -> int:
         """Return the cycles of bringing an operand from its sources' layouts, or a lower bound of them."""
         spec, plan = self.context.graph.operators[step], self.states[step][state].plan
         mover = self.context.mover
-        if exact:
+        if counted == "exact":
             return mover.arrival(spec, plan, number, layouts, "").cycles
-        return mover.bound(spec, plan, number, layouts)
+        return mover.bound(spec, plan, number, layouts, is_fine=counted == "fine")
 
     def _all_edges(self, is_stopped: Callable[[], None]) -> Iterator[tuple[tuple[int, ...], Edge]]:
         """Yield (operators of the scope, edge) for every operand that is not a weight.
@@ -382,7 +388,7 @@ class JointCosts:
         if place_of(self.context, edge.step, edge.number, plan, layouts) is not None:
             edge.is_exact[members] = True
             return True
-        edge.cycles[members] = self._moved(edge.step, edge.number, state, layouts, exact=False)
+        edge.cycles[members] = self._moved(edge.step, edge.number, state, layouts, "rough")
         return False
 
     def _source_layouts(self, edge: Edge, where: tuple[int, ...]) -> dict[str, ValueLayout]:
@@ -395,9 +401,9 @@ class JointCosts:
             layouts[value] = self.fixed[value] if maker is None else self.layout(value, state_by_maker[maker])
         return layouts
 
-    def _exact_edge(self, edge: Edge, where: tuple[int, ...]) -> int:
+    def _edge_cycles(self, edge: Edge, where: tuple[int, ...], counted: Counted) -> int:
         layouts = self._source_layouts(edge, where)
-        return self._moved(edge.step, edge.number, where[-1], layouts, exact=True)
+        return self._moved(edge.step, edge.number, where[-1], layouts, counted)
 
 
 def _members_by_first(first_by_state: Sequence[int]) -> dict[int, Ints]:

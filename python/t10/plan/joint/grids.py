@@ -20,7 +20,7 @@ from t10.plan.options import PlanOptions
 from t10.plan.search.alignment import align_pace
 from t10.plan.search.evaluate import evaluate
 from t10.plan.search.listed import costed
-from t10.plan.search.pareto import fastest
+from t10.plan.search.pareto import front_indices
 from t10.plan.search.placement import place
 from t10.plan.search.space import searched_partitions
 
@@ -28,21 +28,19 @@ from t10.plan.search.space import searched_partitions
 def grid_plans(
     context: Context, spec: OperatorSpec, options: PlanOptions, most: int
 ) -> tuple[CostedPlan, ...]:
-    """Return at most `most` plans that leave a grid of summed parts, fastest first; none without sums over cores."""
+    """Return at most `most` plans that leave a grid of summed parts, fastest first; none without sums over cores.
+
+    They are the fastest of the front of bounds: only these are priced.
+    """
     if not spec.reduction_axes:
         return ()
     rows, _ = searched_partitions(spec, context.chip.n_cores, replace(options, exhaustive=False))
-    rows = rows[_leaves_grid(spec, rows)]
+    rows = rows[leaves_grid(spec, rows)]
     if not len(rows):
         return ()
     ft = np.ones((len(rows), len(spec.rotatable), rows.shape[1]), np.int64)
     least = evaluate(spec, least_costs(context.cost), rows, ft)
-    best, _ = fastest(
-        least.cycles,
-        least.active_bytes,
-        lambda some: evaluate(spec, context.cost, rows[some], ft[some]).cycles,
-        most,
-    )
+    best = front_indices(least.cycles, least.active_bytes)[::-1][:most]
     priced = evaluate(spec, context.cost, rows[best], ft[best])
     ones = tuple((1,) * rows.shape[1] for _ in spec.rotatable)
     found: list[CostedPlan] = []
@@ -53,7 +51,7 @@ def grid_plans(
     return tuple(found)
 
 
-def _leaves_grid(spec: OperatorSpec, rows: Ints) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+def leaves_grid(spec: OperatorSpec, rows: Ints) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
     """Return which F_op split a reduction axis and leave chunks that are slices of the first long dim of a part."""
     members = rows[:, list(spec.reduction_axes)].prod(axis=1)
     lengths = -(-np.array(spec.extents) // rows)

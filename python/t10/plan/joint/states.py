@@ -7,7 +7,6 @@ Operators that only differ in names, with producers in equal states, share one t
 
 from __future__ import annotations
 
-from bisect import insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
@@ -20,6 +19,7 @@ from t10.core.plan import CostedPlan, OperatorPlan
 from t10.cost.model import least_costs
 from t10.cost.operator import output_chunk
 from t10.plan.assemble import Context
+from t10.plan.joint.fewer_cores import few_core_plans, rungs_of
 from t10.plan.joint.grids import grid_plans
 from t10.plan.memory.liveness import unshaped
 from t10.plan.options import PlanOptions
@@ -27,20 +27,26 @@ from t10.plan.search.alternatives import alternatives, evaluate_plans
 from t10.plan.search.listed import costed
 from t10.plan.search.pareto import Front
 from t10.plan.search.producer_layouts import following_plan
+from t10.plan.search.reader_layouts import leading_plans
 
 States = tuple[CostedPlan, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Breadth:
-    """How many states an operator has at most: of its front, of plans that follow a producer, of grids."""
+    """How many states an operator has at most.
+
+    Of its front, of plans that follow a producer, of grids, per number of cores, and of plans that follow a reader.
+    """
 
     of_front: int
     following: int
     grids: int
+    per_rung: int = 1
+    leading: int = 4
 
 
-WIDE = Breadth(of_front=14, following=14, grids=4)
+WIDE = Breadth(of_front=14, following=8, grids=4)
 NARROW = Breadth(of_front=6, following=10, grids=4)
 
 LARGE_ELEMENTS = 4_000_000
@@ -48,7 +54,7 @@ LARGE_ELEMENTS = 4_000_000
 MOST_READERS = 1
 """How many readers are thought to save a fetch if a sum is left whole on all its cores."""
 SLOWEST = 2.0
-"""A plan that follows a producer may take so much longer than the fastest plan of the front with its fetches."""
+"""A plan that is not of the front may take so much longer than its fastest plan with its fetches and one more."""
 
 
 def states_of(
@@ -87,7 +93,14 @@ def states_of(
             offered = () if options.forced_for(spec.name) else _offered(context, spec, makers, result)
             if id(front) not in grids:
                 free = options.forced_for(spec.name) is None
-                grids[id(front)] = grid_plans(context, spec, options, breadth.grids) if free else ()
+                grids[id(front)] = (
+                    (
+                        *grid_plans(context, spec, options, breadth.grids),
+                        *few_core_plans(context, spec, breadth.per_rung, _limit_cycles(context, front)),
+                    )
+                    if free
+                    else ()
+                )
             priced = _priced(
                 context, spec, front, offered, kept_by_front[id(front)], grids[id(front)], breadth
             )
@@ -97,7 +110,53 @@ def states_of(
             # Equal states are one object, or every layer of a deep model would be a kind of its own.
             known[key] = interned.setdefault((id(front), priced), priced)
         result.append(known[key])
+    return _with_leading(context, options, breadth, fronts, result)
+
+
+def _with_leading(
+    context: Context,
+    options: PlanOptions,
+    breadth: Breadth,
+    fronts: Sequence[Front],
+    states: Sequence[States],
+) -> tuple[States, ...]:
+    """Return the states and those that leave a result as a state of a reader takes it."""
+    result = list(states)
+    step_by_value = {spec.output.name: step for step, spec in enumerate(context.graph.operators)}
+    readers: list[list[tuple[int, int]]] = [[] for _ in result]
+    for step, spec in enumerate(context.graph.operators):
+        for number, operand in enumerate(spec.operands):
+            maker = step_by_value.get(unshaped(operand.name, context.reshapes))
+            if maker is not None:
+                readers[maker].append((step, number))
+    known: dict[object, States] = {}
+    interned: dict[tuple[int, States], States] = {}
+    for step, spec in reversed(list(enumerate(context.graph.operators))):
+        if options.forced_for(spec.name) is not None:
+            continue
+        key = (id(result[step]), tuple((number, id(result[reader])) for reader, number in readers[step]))
+        if key not in known:
+            own = {priced.plan: priced for priced in result[step]}
+            offered = dict.fromkeys(
+                plan
+                for reader, number in readers[step]
+                for state in result[reader]
+                for plan in leading_plans(spec, context.graph.operators[reader], number, state.plan)
+                if plan not in own
+            )
+            limit = _limit_cycles(context, fronts[step])
+            for priced in _cheapest(context, spec, list(offered), breadth.leading):
+                if priced.cycles.total <= limit:
+                    own[priced.plan] = priced
+            found = _with_whole_sums(context, spec, _ordered(own)) if offered else result[step]
+            known[key] = interned.setdefault((id(fronts[step]), found), found)
+        result[step] = known[key]
     return tuple(result)
+
+
+def _limit_cycles(context: Context, front: Front) -> float:
+    """Return the cycles up to which a plan is worth having: slower ones save no more than they cost."""
+    return SLOWEST * (front[-1].cycles.total + context.cost.exchange_cycles(4, 1, neighbour=False))
 
 
 def _offered(
@@ -127,7 +186,7 @@ def _priced(
     for number, priced in enumerate(front):
         if number in thin or priced.plan in kept:
             chosen[priced.plan] = replace(priced, cycles=replace(priced.cycles, relayout=0))
-    limit = SLOWEST * front[-1].cycles.total
+    limit = _limit_cycles(context, front)
     for priced in grids:
         if priced.cycles.total <= limit:
             chosen[priced.plan] = replace(priced, cycles=replace(priced.cycles, relayout=0))
@@ -141,20 +200,28 @@ def _priced(
 def _cheapest(
     context: Context, spec: OperatorSpec, plans: Sequence[OperatorPlan], most: int
 ) -> list[CostedPlan]:
-    """Return the `most` plans that take the fewest cycles without what moves before them, few of the others priced."""
-    if not plans:
+    """Return the plans that take the fewest cycles without what moves before them, as far as bounds tell.
+
+    `most` are returned per rung of cores on which the operator has few partitions, and beyond.
+    """
+    if not most:
         return []
+    rungs = rungs_of(spec, context.chip.n_cores)
+    by_rung: dict[int, list[OperatorPlan]] = {}
+    for plan in plans:
+        rung = next((rung for rung in rungs if plan.n_cores <= rung), context.chip.n_cores)
+        by_rung.setdefault(rung, []).append(plan)
+    return [priced for each in by_rung.values() for priced in _cheapest_of(context, spec, each, most)]
+
+
+def _cheapest_of(
+    context: Context, spec: OperatorSpec, plans: Sequence[OperatorPlan], most: int
+) -> list[CostedPlan]:
+    """Return the `most` plans with the least bounds of cycles without what moves before them: only those are priced."""
     bounds = evaluate_plans(spec, least_costs(context.cost), plans)
-    least = bounds.cycles - bounds.relayout
-    found: list[tuple[int, int, int, CostedPlan]] = []
-    order: list[int] = np.argsort(least, kind="stable").tolist()
-    for number in order:
-        if len(found) >= most and least[number] > found[most - 1][0]:
-            break
-        (priced,) = _costed_all(context, spec, [plans[number]])
-        priced = replace(priced, cycles=replace(priced.cycles, relayout=0))
-        insort(found, (priced.cycles.total, priced.active_bytes, number, priced), key=lambda one: one[:3])
-    return [priced for *_, priced in found[:most]]
+    order: list[int] = np.argsort(bounds.cycles - bounds.relayout, kind="stable")[:most].tolist()
+    priced = _costed_all(context, spec, [plans[number] for number in order])
+    return [replace(each, cycles=replace(each.cycles, relayout=0)) for each in priced]
 
 
 def _with_whole_sums(context: Context, spec: OperatorSpec, states: States) -> States:

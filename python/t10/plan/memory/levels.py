@@ -27,6 +27,8 @@ from t10.plan.movement.fetch import contiguous_runs, fetch_cycles
 
 MOST_LEVELS = 8
 REMEMBERED = 1 << 14
+SPREAD_BYTES = 64
+"""A value that is spread over cores leaves so many bytes on each of them at least: fewer arrive in too many runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,17 @@ def _replica_count(operand: Operand, plan: OperatorPlan, slot: int) -> int:
     return len(counts) if (counts == counts[0]).all() else 1
 
 
+def spread_cores(n_elements: int, dtype: str, n_cores: int) -> int:
+    """Return over how many of the cores a value is spread evenly."""
+    return min(n_cores, max(n_elements * size_bytes(dtype) // SPREAD_BYTES, 1))
+
+
+def spread_bytes(n_elements: int, dtype: str, n_cores: int) -> int:
+    """Return the bytes that a core holds of a value that is spread evenly."""
+    n_slots = chunk_slots(n_elements, spread_cores(n_elements, dtype, n_cores))
+    return aligned_size(n_slots * size_bytes(dtype))
+
+
 def scatter_at(level: int, n_replicas: int) -> int:
     """Return over how many replicas a weight is divided at an idle level."""
     return gcd(level, n_replicas)
@@ -119,7 +132,7 @@ def level_table(
                     setup += _fetch(cost, operand, plan, windows_of(spec, plan, n), slots[n])
                     continue
                 if level == 0:
-                    idle += aligned_size(chunk_slots(prod(operand.shape), n_cores) * size)
+                    idle += spread_bytes(prod(operand.shape), operand.dtype, n_cores)
                     setup += _fetch(cost, operand, plan, windows_of(spec, plan, n), slots[n])
                     continue
                 scatter = scatter_at(level, replicas[n])

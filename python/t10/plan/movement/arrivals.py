@@ -40,6 +40,8 @@ KEPT_CELLS = 4096
 
 BOUND_PIECES = 2_000
 """How many runs of elements a bound looks at: a fifth of a millisecond."""
+FINE_PIECES = 128_000
+"""How many a bound looks at that a choice relies on: some milliseconds, a small part of what all of them take."""
 
 
 class _Numbers:
@@ -147,16 +149,24 @@ class Mover:
         )
 
     def bound(
-        self, spec: OperatorSpec, plan: OperatorPlan, number: int, layouts: Mapping[str, ValueLayout]
+        self,
+        spec: OperatorSpec,
+        plan: OperatorPlan,
+        number: int,
+        layouts: Mapping[str, ValueLayout],
+        *,
+        is_fine: bool = False,
     ) -> int:
         """Return cycles that the arrival of operand `number` takes at least, what it takes where that is known.
 
-        Else what the busiest core does, of all cores where counting is quick, or of some.
+        Else what the busiest core does, of all cores where counting is quick, or of some, of more where it is fine.
         """
         key, reading = self._key(spec, plan, number, layouts)
-        counted = self._traffic.get(key) or self._bounds.get(key)
+        counted = self._traffic.get(key) or self._bounds.get((key, is_fine))
         if counted is None:
-            counted = self._bounds[key] = self._count(key[:3], spec, plan, reading, layouts, BOUND_PIECES)
+            n_pieces = FINE_PIECES if is_fine else BOUND_PIECES
+            counted = self._count(key[:3], spec, plan, reading, layouts, n_pieces)
+            self._bounds[key, is_fine] = counted
         return self._prices.cycles(counted, size_bytes(operand_of(spec, number).dtype))
 
     def traffic(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from t10.core.arrays import Floats, Ints
 from t10.core.plan import CostedPlan
 
-PRICED_TOGETHER = 8
+PRICED_TOGETHER = 4
 """Candidates that are priced at a time where prices are slow."""
 Front = tuple[CostedPlan, ...]
 """Plans of one operator that no other beats, fastest last."""

@@ -27,7 +27,7 @@ def following_plan(
 ) -> OperatorPlan | None:
     """Return the plan under which operand `number` lies as `plan` leaves the producer's result, None without one."""
     operand = operand_of(spec, number)
-    parts = _result_parts(producer, plan)
+    parts = result_parts(producer, plan)
     if parts is not None and operand.shape != producer.output.shape:
         parts = reshaped_parts(parts, producer.output.shape, operand.shape)
     if parts is None or any(len(dim.terms) > 1 or (dim.terms and not dim.is_simple) for dim in operand.dims):
@@ -129,7 +129,7 @@ def _as_many(n_parts: int, extents: list[int]) -> list[int] | None:
     return factors if n_parts == 1 else None
 
 
-def _result_parts(spec: OperatorSpec, plan: OperatorPlan) -> Parts | None:
+def result_parts(spec: OperatorSpec, plan: OperatorPlan) -> Parts | None:
     """Return the grid that a result is cut in, None if it is not one."""
     if prod(plan.ft[-1]) > 1 or plan.reduce == "all":
         return None

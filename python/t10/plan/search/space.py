@@ -16,6 +16,8 @@ from t10.errors import InputError
 from t10.plan.options import PlanOptions
 
 RELAXATION_STEP = 0.1
+FEW_PARTITIONS = 1_200
+"""An operator with no more partitions than this in all is searched without constraints."""
 
 
 def axis_factors(extent: int, most: int, padding: float) -> tuple[int, ...]:
@@ -75,6 +77,19 @@ def _partitions(spec: OperatorSpec, n_cores: int, least: float, padding: float) 
     return rows
 
 
+def has_few_partitions(spec: OperatorSpec, n_cores: int) -> bool:
+    """Return whether an operator has at most `FEW_PARTITIONS` F_op, constraints left out."""
+    n_by_parts = np.zeros(n_cores + 1, np.int64)
+    n_by_parts[1] = 1
+    for axis in spec.axes:
+        finer = np.zeros_like(n_by_parts)
+        for factor in axis_factors(axis.extent, n_cores, 0.0) if axis.is_splittable else (1,):
+            coarser = n_by_parts[: n_cores // factor + 1]
+            finer[: len(coarser) * factor : factor][: len(coarser)] += coarser
+        n_by_parts = finer
+    return int(n_by_parts.sum()) <= FEW_PARTITIONS
+
+
 def least_cores(spec: OperatorSpec, n_cores: int, parallelism: float) -> float:
     """Return how many cores must work at least: a part of those that could each make results of their own.
 
@@ -90,9 +105,10 @@ def searched_partitions(spec: OperatorSpec, n_cores: int, options: PlanOptions) 
 
     A small operator divides badly, so its constraints are loosened: of n independent results, parallelism by
     n / (n + 2 cores) and padding by n / (n + cores), as the planner of T10's authors does with points for results.
-    Without a partition they are relaxed further, see `relaxed_partitions`; `exhaustive` does without constraints.
+    Without a partition they are relaxed further, see `relaxed_partitions`. An operator of few partitions is searched
+    without constraints; `exhaustive` does without them for all.
     """
-    if options.exhaustive:
+    if options.exhaustive or has_few_partitions(spec, n_cores):
         return operator_partitions(spec, n_cores, parallelism=0.0, padding=0.0), 0.0
     n_results = prod(axis.extent for axis in spec.axes if axis.kind == "parallel")
     return relaxed_partitions(

@@ -1,0 +1,123 @@
+"""What must hold of whole models' plans, whatever the model: a better chip is no slower, and a pin is no faster.
+
+A smaller chip's plan is among the states of a larger one where its cores are a rung (`plan.joint.fewer_cores`).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pytest
+from support.random_models import random_model
+from support.random_pins import RandomPins
+
+from t10.chip import ChipSpec, load_chip
+from t10.core.document import write_document
+from t10.core.schedule import ModulePlan
+from t10.cost import IpuCostModel
+from t10.driver import compile
+from t10.plan import PlanOptions
+from t10.plan.fronts import front_cache
+from t10.plan.fronts.pinned import idle_levels
+from t10.plan.schedule import restore_module, sum_of_cycles
+
+CLOSED = load_chip("test-16").model_copy(update={"n_workers": 4})
+"""A core that closed forms price, which is quick."""
+RUNGS = (4, 16, 64)
+SEEDS = (4, 24, 33, 61, 64)
+LINKS = ({"exchange_bytes_per_cycle": 8}, {"latency_any_cycles": 10}, {"sync_cycles": 20})
+PARTS = (0.6, 0.8, 1.0, 2.0)
+N_DRAWN, N_PINNED, PINNED_PART = 4, 40, 0.3
+
+
+def model_of(seed: int, folder: Path) -> Path:
+    """Return the file of a random model."""
+    path = folder / "model.onnx"
+    path.write_bytes(random_model(seed)[0].SerializeToString())
+    return path
+
+
+def cores(n_cores: int) -> ChipSpec:
+    return CLOSED.model_copy(update={"name": f"test-{n_cores}", "n_cores": n_cores})
+
+
+def planned(model: Path, chip: ChipSpec) -> ModulePlan:
+    return compile(model, chip, options=PlanOptions(gap=0.0)).plan
+
+
+def pinned_cycles(plan: ModulePlan, chip: ChipSpec) -> int:
+    """Return what a plan made for another chip takes on this one."""
+    levels = idle_levels(plan)
+    return sum_of_cycles(
+        restore_module(
+            plan.graph,
+            chip,
+            IpuCostModel(chip),
+            tuple(operator.active for operator in plan.operators),
+            tuple(levels[operator.name] for operator in plan.operators),
+        )
+    )
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_more_cores_never_plan_slower_and_no_smaller_chip_has_a_better_plan(
+    seed: int, tmp_path: Path
+) -> None:
+    model = model_of(seed, tmp_path)
+    plans = [planned(model, cores(n)) for n in RUNGS]
+    cycles = [sum_of_cycles(plan) for plan in plans]
+    assert cycles == sorted(cycles, reverse=True)
+    for number, n_cores in enumerate(RUNGS):
+        assert all(pinned_cycles(plan, cores(n_cores)) >= cycles[number] for plan in plans[:number])
+
+
+@pytest.mark.parametrize("seed", SEEDS[:3])
+def test_faster_links_never_plan_slower(seed: int, tmp_path: Path) -> None:
+    model = model_of(seed, tmp_path)
+    cycles = sum_of_cycles(planned(model, CLOSED))
+    for numbers in LINKS:
+        faster = CLOSED.model_copy(update={"name": "faster", **numbers})
+        assert sum_of_cycles(planned(model, faster)) <= cycles
+
+
+@pytest.mark.parametrize("seed", SEEDS[:3])
+def test_more_memory_never_plans_slower(seed: int, tmp_path: Path) -> None:
+    model = model_of(seed, tmp_path)
+    plan = planned(model, CLOSED)
+    fixed = CLOSED.reserved_bytes + CLOSED.shift_buffer_bytes
+    cycles: list[int] = []
+    for part in PARTS:
+        data = int((plan.peak_bytes - fixed) * part) // 16 * 16
+        chip = CLOSED.model_copy(update={"name": f"part-{part}", "sram_bytes": fixed + data + 512})
+        cycles.append(sum_of_cycles(planned(model, chip)))
+    assert cycles == sorted(cycles, reverse=True)
+
+
+@pytest.mark.parametrize("seed", SEEDS[:3])
+def test_no_legal_pins_are_faster_than_what_is_called_optimal(seed: int, tmp_path: Path) -> None:
+    plan = planned(model_of(seed, tmp_path), CLOSED)
+    assert plan.optimality is not None
+    assert plan.optimality.bound_cycles == sum_of_cycles(plan)
+    cost, rng = IpuCostModel(CLOSED), Random(seed)
+    pins = [
+        RandomPins(spec, CLOSED, cost, rng).near_the_best(N_DRAWN, [operator.active])
+        for spec, operator in zip(plan.graph.operators, plan.operators, strict=True)
+    ]
+    levels = idle_levels(plan)
+    for _ in range(N_PINNED):
+        active = tuple(
+            rng.choice(others) if rng.random() < PINNED_PART and others else operator.active
+            for operator, others in zip(plan.operators, pins, strict=True)
+        )
+        chosen = tuple(rng.choice((levels[operator.name], 0)) for operator in plan.operators)
+        pinned = restore_module(plan.graph, CLOSED, cost, active, chosen)
+        assert sum_of_cycles(pinned) >= sum_of_cycles(plan)
+
+
+def test_a_model_planned_twice_gives_the_same_bytes(tmp_path: Path) -> None:
+    model = model_of(36, tmp_path)
+    for name in ("first.json", "second.json"):
+        front_cache.forget()
+        write_document(tmp_path / name, planned(model, cores(64)))
+    assert (tmp_path / "first.json").read_bytes() == (tmp_path / "second.json").read_bytes()
