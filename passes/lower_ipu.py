@@ -15,7 +15,7 @@ from t10.passes.device.write import write_graph
 from t10.passes.place import check_places, program_plan
 from t10.passes.planning import PlanningPass, is_lowered
 from t10.passes.registry import option
-from t10.plan.schedule import costed_arrivals
+from t10.plan.schedule import as_placed, costed_arrivals
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,8 @@ def lower_module(module: Any, chip: ChipSpec, cost: CostModel) -> None:
     program = read_program(module)
     plan = program_plan(program, chip)
     check_places(plan, chip)
-    device = linked(lowered_parts(costed_arrivals(plan, chip, cost), chip, cost), plan, chip)
+    costed = as_placed(costed_arrivals(plan, chip, cost), chip, cost)
+    device = linked(lowered_parts(costed, chip, cost), plan, chip)
     function = program.model.function
     with ir.InsertionPoint(function), function.location:
         write_graph(device)

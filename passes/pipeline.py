@@ -46,7 +46,7 @@ from t10.plan.fronts.pins import Pins
 from t10.plan.memory.room import DataRoom
 from t10.plan.options import PlanOptions
 from t10.plan.pinned_schedule import as_written, pinned_schedule
-from t10.plan.schedule import costed_arrivals, schedule_module, with_costs
+from t10.plan.schedule import as_placed, costed_arrivals, schedule_module, with_costs
 
 Progress = Callable[[str, int, int], None]
 """Called with a stage's name, steps done and steps in all."""
@@ -96,19 +96,20 @@ def compile_module(
             chosen = pinned_schedule(read.graph, chip, cost, fronts, pinned, room)
             if chosen is None:
                 chosen = schedule_module(read.graph, chip, cost, fronts, pinned, progress, room)
+        lying = as_placed(chosen, chip, cost)
         if pins is not None:
-            chosen = as_written(chosen, pins.whole)
+            lying = as_written(lying, pins.whole)
         state_cost_model(module, cost_model)
         module.operation.attributes[CHIP] = ir.StringAttr.get(chip.name)
         annotate(module, read, chosen)
         expand_module(module, chip, cost, read)
         written = read_program(module)
-        write_places(written, chosen)
-        plan = with_costs(_checked_plan(written, chip, registry.name_of(cost_model)), chosen)
+        write_places(written, lying)
+        plan = with_costs(_checked_plan(written, chip, registry.name_of(cost_model)), lying)
         if plan is None:
             raise T10Error("the module says something else than what was planned")
         text = written_text(module)
-    parts = room.parts if isinstance(room, ProgramRoom) else None
+    parts = room.parts(plan) if isinstance(room, ProgramRoom) else None
     return CompiledModule(text, plan, read.constants, read.orders, parts)
 
 
@@ -151,7 +152,7 @@ def read_module_plan(
 def device_parts(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> Parts:
     """Return what a placed module says, lowered: linked, it is the `ipu.graph` that `--t10-lower-ipu` leaves of it."""
     check_places(plan, chip)
-    return lowered_parts(costed_arrivals(plan, chip, cost), chip, cost)
+    return lowered_parts(as_placed(costed_arrivals(plan, chip, cost), chip, cost), chip, cost)
 
 
 @contextmanager

@@ -23,12 +23,20 @@ from t10.plan.memory.wishes import exchange_wishes
 
 @dataclass(slots=True)
 class ProgramRoom:
-    """Places plans of one model beside their programs; `parts` is the last plan, lowered."""
+    """Places plans of one model beside their programs."""
 
     chip: ChipSpec
     cost: CostModel
-    parts: Parts | None = None
     kept: Kept = field(default_factory=Kept)
+    _last: tuple[ModulePlan, Parts] | None = None
+
+    def parts(self, plan: ModulePlan) -> Parts:
+        """Return a placed plan, lowered: as it was, unless it takes other cycles where it lies."""
+        if self._last is not None:
+            last, parts = self._last
+            if [each.active.cycles for each in last.operators] == [o.active.cycles for o in plan.operators]:
+                return parts
+        return lowered_parts(plan, self.chip, self.cost, self.kept)
 
     def reserved_bytes(self, plan: ModulePlan) -> int:
         """Return the bytes of a plan's program if all its wishes are granted, at least those that the chip reserves."""
@@ -43,7 +51,8 @@ class ProgramRoom:
 
         Raises what `emit.lower.lower` raises.
         """
-        self.parts = parts = self._lowered(plan)
+        parts = self._lowered(plan)
+        self._last = plan, parts
         requests = requests_of(plan, self.chip)
         wishes = (*demands(parts), *exchange_wishes(plan.graph, plan.operators, requests))
         reserved, is_counted = self.chip.reserved_bytes, False
@@ -58,7 +67,7 @@ class ProgramRoom:
             reserved, is_counted = needed, True
 
     def _lowered(self, plan: ModulePlan) -> Parts:
-        return lowered_parts(plan, self.chip, self.cost, self.kept)
+        return lowered_parts(plan, self.chip, self.cost, self.kept, is_placed=False)
 
     def _program_bytes(self, parts: Parts, placed: ModulePlan, *, is_granted: bool = False) -> int:
         """Return the bytes of the program of a plan whose buffers have places."""

@@ -236,10 +236,13 @@ class Executable:
         and operators are costed anew.
         """
         from t10.passes.pipeline import read_module_plan
-        from t10.plan.schedule import costed_arrivals, with_costs
+        from t10.plan.schedule import as_placed, costed_arrivals, with_costs
 
         stated, constants = read_module_plan(self.module, self.chip, self.cost_model, str(source))
-        plan = with_costs(stated, self.plan) or costed_arrivals(stated, self.chip, self.costs())
+        plan = with_costs(stated, self.plan)
+        if plan is None:
+            costs = self.costs()
+            plan = as_placed(costed_arrivals(stated, self.chip, costs), self.chip, costs)
         return replace(self, plan=plan, weights={**self.weights, **constants})
 
     @property

@@ -29,7 +29,7 @@ from t10.emit.builder import SHIFT_BUFFER
 from t10.emit.demands import demands
 from t10.emit.lower import lowered_parts
 from t10.passes.program_room import ProgramRoom
-from t10.plan.schedule import plan_module, restore_module, sum_of_cycles
+from t10.plan.schedule import as_placed, plan_module, restore_module, sum_of_cycles
 from t10.plan.search.alignment import align_pace
 from t10.plan.search.evaluate import evaluate
 from t10.plan.search.listed import costed
@@ -55,7 +55,8 @@ def pinned(spec: OperatorSpec, f_op: AxisSizes, mode: ReduceMode = "scatter") ->
 
 def placed(spec: OperatorSpec, priced: CostedPlan) -> ModulePlan:
     """Return a model of one operator, its buffers placed beside its program."""
-    return ProgramRoom(CHIP, COST)(restore_module(one_operator_graph(spec), CHIP, COST, (priced,), (0,)))
+    module = ProgramRoom(CHIP, COST)(restore_module(one_operator_graph(spec), CHIP, COST, (priced,), (0,)))
+    return as_placed(module, CHIP, COST)
 
 
 def priced_and_timed(spec: OperatorSpec, priced: CostedPlan) -> tuple[dict[str, int], dict[str, int]]:

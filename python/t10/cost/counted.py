@@ -81,7 +81,7 @@ class CountedSteps:
         """Return the cycles of steps over these boxes exactly; see `step`."""
         n, n_axes = boxes.shape
         # Along axes that an operand has not, its window does not count.
-        seen = np.where(has_axes(spec), windows, 1)
+        seen = np.where(_has_axes(spec), windows, 1)
         # A zero would be an empty box.
         table = np.concatenate(
             [adds[:, None] + 1, boxes, seen.reshape(n, len(spec.rotatable) * n_axes)], axis=1
@@ -116,7 +116,7 @@ class CountedSteps:
         cycles = _each_of(
             _kept("combine", one, is_whole, lie),
             table,
-            lambda box: _combined_cycles(spec, *box, lie, is_whole=is_whole),
+            lambda box: _combined_cycles(spec, box[0], box[1], lie, is_whole=is_whole),
         )
         return self._known(cycles, lambda steps: steps.combine(spec, n_parts, n_slots, is_whole=is_whole))
 
@@ -187,7 +187,7 @@ def _subsets(axes: list[int]) -> Iterator[list[int]]:
 
 
 @lru_cache(maxsize=KEPT_OPERATORS)
-def has_axes(spec: OperatorSpec) -> Bools:
+def _has_axes(spec: OperatorSpec) -> Bools:
     """Return which rotatable operands have which axes, shape (operands, axes)."""
     return np.array([[axis in o.axes for axis in range(len(spec.axes))] for o in spec.rotatable], np.bool_)
 

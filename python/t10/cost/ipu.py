@@ -19,7 +19,7 @@ from t10.cost.bound.step import LeastSteps
 from t10.cost.closed_forms import ClosedForms
 from t10.cost.code_digest import code_digest
 from t10.cost.combine import even_slots
-from t10.cost.counted import CountedSteps, has_axes, slots_and_runs
+from t10.cost.counted import CountedSteps, slots_and_runs
 from t10.cost.exchange import exchange_rates, own_part_cycles, parts_cycles, phase_cycles
 from t10.cost.model import PlainForms, chip_fingerprint
 from t10.cost.steps import Steps
@@ -115,13 +115,9 @@ class IpuCostModel(PlainForms):
     def step_cycles_many(self, spec: OperatorSpec, boxes: Ints, windows: Ints, adds: Bools) -> Ints:
         """Return the cycles of compute steps; see `t10.core.costs.WindowCosts`."""
         steps = self._steps
-        if isinstance(steps, CountedSteps):
-            return self.chip.launch_cycles + steps.step(spec, boxes, windows, adds)
-        cycles = self.sub_task_cycles_many(spec, boxes)
-        if not self.is_least:
-            return cycles
-        is_whole = ~adds & ((windows == boxes[:, None, :]) | ~has_axes(spec)).all(axis=(1, 2))
-        return np.where(is_whole, self.whole_cycles_many(spec, boxes), cycles)
+        if not isinstance(steps, CountedSteps):
+            return self.sub_task_cycles_many(spec, boxes)
+        return self.chip.launch_cycles + steps.step(spec, boxes, windows, adds)
 
     def fill_cycles_many(self, spec: OperatorSpec, n_slots: Ints) -> Ints:
         """Return the cycles in which a core fills so many accumulators, 0 where nothing is counted."""

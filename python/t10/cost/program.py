@@ -62,8 +62,8 @@ class CostProgram:
     reduce: CostFunction
 
 
-def cost_program(cost: CostModel, spec: OperatorSpec) -> CostProgram:
-    """Return the functions of `cost` for `spec`."""
+def cost_program(cost: CostModel, spec: OperatorSpec, *, is_bound: bool = False) -> CostProgram:
+    """Return the functions of `cost` for `spec`; where they bound other prices, those of plans without rotation too."""
     n_elements = prod(spec.output.shape)
     known = cost if isinstance(cost, AlikeCosts) else None
     # What is asked of an operator as large is asked of all that are alike.
@@ -71,7 +71,7 @@ def cost_program(cost: CostModel, spec: OperatorSpec) -> CostProgram:
     extents = tuple((1, 2 * extent if extent > 1 else 1) for extent in spec.extents)
     steps = None if known is None else (cost, known.steps_alike(spec))
     whole: CostFunction | None = None
-    if isinstance(cost, WholeCosts) and cost.sees_windows(spec):
+    if is_bound and isinstance(cost, WholeCosts) and cost.sees_windows(spec):
         whole = _shared(
             None if steps is None else ("whole", *steps),
             lambda boxes: cost.whole_cycles_many(spec, boxes),

@@ -43,8 +43,7 @@ def combine_partials(
         return [(moved(one.moves, item_bytes), one) for one in made]
 
     kind = builder.kind_of(spec)
-    charged = replace(plan, reduce=mode)
-    cycles = builder.once(("reduce cycles", kind, charged), lambda: combine_cycles(cost, spec, charged))
+    cycles = combine_cycles(cost, spec, replace(plan, reduce=mode))
     steps: list[Step] = []
     key = ("reduce", kind, plan, mode, context.output_positions, n_buffer)
     for number, (made, one) in enumerate(builder.once(key, rounds)):

@@ -27,9 +27,8 @@ def epilogue_work(
     spec, plan = context.spec, context.plan
     charged = replace(plan, reduce="scatter" if context.is_scattered else "all")
     key = ("epilogue", builder.kind_of(spec), charged, context.output_positions)
-    cycles, made = builder.once(
-        key, lambda: (epilogue_cycles(cost, spec, charged), tuple(epilogue_nests(context)))
-    )
+    made = builder.once(key, lambda: tuple(epilogue_nests(context)))
+    cycles = epilogue_cycles(cost, spec, charged)
     names = (context.accumulator, *context.epilogue_inputs, context.result)
     for number, (nest, work) in enumerate(renamed(made, names)):
         yield nest, work, 0 if number else cycles

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
 
@@ -13,6 +14,7 @@ from t10.core.chunks import chunk_slots
 from t10.core.device import DeviceProgram, Step, VariableRole
 from t10.core.expression import OperatorSpec
 from t10.core.graph import TensorValue
+from t10.core.placed_costs import placed_costs
 from t10.core.plan import OperatorPlan
 from t10.core.program import Arrive, Epilogue, Fill, Reduce, Shift, SubTask
 from t10.core.schedule import Arrival, Home, ModulePlan, ScheduledOperator, ValueLayout
@@ -40,16 +42,24 @@ def lower(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> DeviceProgram:
     return link(parts, chip, {b.name: b.address_bytes for b in plan.buffers}, plan.reserved_bytes)
 
 
-def lowered_parts(plan: ModulePlan, chip: ChipSpec, cost: CostModel, kept: Kept | None = None) -> Parts:
+def lowered_parts(
+    plan: ModulePlan, chip: ChipSpec, cost: CostModel, kept: Kept | None = None, *, is_placed: bool = True
+) -> Parts:
     """Return a planned model lowered for a chip as far as that does not depend on where its buffers lie.
 
-    What `kept` holds of lowering another plan of the model is not made again. Raises what `lower` raises.
+    Only cycles do: with `is_placed` they are those of operands where they lie. What `kept` holds of lowering another
+    plan of the model is not made again. Raises what `lower` raises.
     """
     check_target(chip)
     sizes = {buffer.name: buffer.size_bytes for buffer in plan.buffers}
     kept = kept or Kept()
     builder = Builder(chip.n_cores, sizes, kept=kept)
-    lowering = _Lowering(plan, cost, builder, Homes(plan.graph, kept))
+    costs = (
+        placed_costs(cost, plan, chip.tile_memory)
+        if is_placed
+        else dict.fromkeys((spec.name for spec in plan.graph.operators), cost)
+    )
+    lowering = _Lowering(plan, costs, builder, Homes(plan.graph, kept))
     weights = lowering.idle(plan.graph.weights, plan.weight_layouts, "idle", "weight")
     inputs = lowering.idle(plan.graph.inputs, plan.input_layouts, "input", "input")
     specs = {spec.name: spec for spec in plan.graph.operators}
@@ -62,7 +72,7 @@ class _Lowering:
     """What lowering one operator needs of the whole model."""
 
     plan: ModulePlan
-    cost: CostModel
+    costs: Mapping[str, CostModel]
     builder: Builder
     homes: Homes
     results: frozenset[str] = field(init=False)
@@ -130,13 +140,15 @@ class _Lowering:
                 case Arrive(operand):
                     steps.append(self._arrive(context, arrivals[operand]))
                 case Fill():
-                    steps += fill(self.builder, self.cost, context, initial[number])
+                    steps += fill(self.builder, self.costs[context.spec.name], context, initial[number])
                 case SubTask(positions):
-                    steps += sub_task(self.builder, self.cost, context, positions, initial[number])
+                    steps += sub_task(
+                        self.builder, self.costs[context.spec.name], context, positions, initial[number]
+                    )
                 case Shift():
-                    steps += shift(self.builder, self.cost, context, statement)
+                    steps += shift(self.builder, self.costs[context.spec.name], context, statement)
                 case Reduce(mode):
-                    steps += combine_partials(self.builder, self.cost, context, mode)
+                    steps += combine_partials(self.builder, self.costs[context.spec.name], context, mode)
                 case Epilogue():
                     steps += self._epilogue(context)
                 case _:
@@ -192,7 +204,7 @@ class _Lowering:
         """Return the executions of the epilogue."""
         return [
             self.builder.execute(context.spec.name, "epilogue", nest, work, cycles)
-            for nest, work, cycles in epilogue_work(self.builder, self.cost, context)
+            for nest, work, cycles in epilogue_work(self.builder, self.costs[context.spec.name], context)
         ]
 
     def _leave(self, context: OperatorContext, scheduled: ScheduledOperator) -> None:

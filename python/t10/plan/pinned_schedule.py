@@ -10,7 +10,7 @@ from t10.core.schedule import ModulePlan
 from t10.cost import CostModel
 from t10.plan.memory.room import Room
 from t10.plan.options import PlanOptions
-from t10.plan.schedule import check_room, costed_arrivals, restore_module
+from t10.plan.schedule import check_room, restore_module
 from t10.plan.search.pareto import Front
 
 
@@ -35,7 +35,7 @@ def pinned_schedule(
     plans = tuple(front[0] for front in fronts)
     plan = room(restore_module(graph, chip, cost, plans, tuple(levels), is_exact=True))
     check_room(plan, chip)
-    return costed_arrivals(plan, chip, cost)
+    return plan
 
 
 def as_written(plan: ModulePlan, written: ModulePlan | None) -> ModulePlan:

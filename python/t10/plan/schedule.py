@@ -13,7 +13,7 @@ from t10.core.graph import Graph
 from t10.core.loads import shared_places
 from t10.core.movement import operand_of
 from t10.core.placed_costs import placed_costs, tile_ranges
-from t10.core.plan import CostedPlan
+from t10.core.plan import CostedPlan, OperatorPlan
 from t10.core.schedule import Arrival, ModulePlan, Optimality, ScheduledOperator, most_bytes
 from t10.cost import CostModel, IpuCostModel
 from t10.errors import InfeasiblePlanError
@@ -56,7 +56,7 @@ def plan_module(
     cost = cost or IpuCostModel(chip)
     with explaining(graph, chip, cost, chosen_options):
         fronts = operator_fronts(graph, chip, cost, chosen_options, progress, executor=executor, cache=cache)
-        return schedule_module(graph, chip, cost, fronts, chosen_options, progress)
+        return as_placed(schedule_module(graph, chip, cost, fronts, chosen_options, progress), chip, cost)
 
 
 def schedule_module(
@@ -79,40 +79,8 @@ def schedule_module(
     plan = _scheduled(
         context, fronts_at_levels(context, fronts, context.level_by_operator), options, progress, counted
     )
-    plan = as_placed(context, plan)
     known = plan.optimality or Optimality("greedy", sum_of_cycles(plan))
     return replace(plan, optimality=replace(known, n_choices=counted.n_plans))
-
-
-def as_placed(context: Context, plan: ModulePlan) -> ModulePlan:
-    """Return a plan with what its steps and arrivals take where its buffers lie."""
-    memory, graph = context.chip.tile_memory, plan.graph
-    costs, places = placed_costs(context.cost, plan, memory), tile_ranges(plan, memory)
-    layouts = {layout.value: layout for layout in (*plan.weight_layouts, *plan.input_layouts)}
-    homes = {value.name: f"idle:{value.name}" for value in graph.weights}
-    homes |= {value.name: f"input:{value.name}" for value in graph.inputs}
-    operators: list[ScheduledOperator] = []
-    for spec, scheduled in zip(graph.operators, plan.operators, strict=True):
-        active = scheduled.active
-
-        def arrived(arrival: Arrival, spec: OperatorSpec = spec, active: CostedPlan = active) -> Arrival:
-            if arrival.kind == "in_place":
-                return arrival
-            sources = graph.sources_of(operand_of(spec, arrival.operand).name)
-            shared = shared_places(places[arrival.buffer], [places[homes[source]] for source in sources])
-            return context.mover.arrival(spec, active.plan, arrival.operand, layouts, arrival.buffer, shared)
-
-        arrivals = tuple(arrived(arrival) for arrival in scheduled.arrivals)
-        layouts[spec.output.name] = scheduled.output_layout
-        homes[spec.output.name] = f"value:{spec.output.name}"
-        priced = replace(active, cycles=cycles_of(costs[spec.name], spec, active.plan, arrivals))
-        operators.append(replace(scheduled, active=priced, arrivals=arrivals))
-    plan = replace(plan, operators=tuple(operators))
-    if plan.optimality is None:
-        return plan
-    total = sum_of_cycles(plan)
-    bound = min(plan.optimality.bound_cycles, total)
-    return replace(plan, optimality=replace(plan.optimality, cycles=total, bound_cycles=bound))
 
 
 @dataclass(slots=True)
@@ -299,8 +267,58 @@ def check_room(plan: ModulePlan, chip: ChipSpec) -> None:
 
 
 def costed_arrivals(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> ModulePlan:
-    """Return a placed plan with what its arrivals move and take, and with the cycles of its operators."""
-    return as_placed(context_of(plan.graph, chip, cost), plan)
+    """Return a plan with what its arrivals move and take, and with the cycles of its operators, by a cost model.
+
+    All lies as well as it can; see `as_placed`.
+    """
+    context = context_of(plan.graph, chip, cost)
+    layouts = {layout.value: layout for layout in (*plan.weight_layouts, *plan.input_layouts)}
+    operators: list[ScheduledOperator] = []
+    for spec, scheduled in zip(plan.graph.operators, plan.operators, strict=True):
+        active = scheduled.active
+        arrivals = tuple(
+            arrival
+            if arrival.kind == "in_place"
+            else context.mover.arrival(spec, active.plan, arrival.operand, layouts, arrival.buffer)
+            for arrival in scheduled.arrivals
+        )
+        layouts[spec.output.name] = scheduled.output_layout
+        priced = replace(active, cycles=cycles_of(cost, spec, active.plan, arrivals))
+        operators.append(replace(scheduled, active=priced, arrivals=arrivals))
+    return replace(plan, operators=tuple(operators))
+
+
+def as_placed(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> ModulePlan:
+    """Return a plan, costed as if all lay as well as it can, with what it takes where its buffers lie."""
+    graph, mover = plan.graph, context_of(plan.graph, chip, cost).mover
+    costs, places = placed_costs(cost, plan, chip.tile_memory), tile_ranges(plan, chip.tile_memory)
+    layouts = {layout.value: layout for layout in (*plan.weight_layouts, *plan.input_layouts)}
+    homes = {value.name: f"idle:{value.name}" for value in graph.weights}
+    homes |= {value.name: f"input:{value.name}" for value in graph.inputs}
+
+    def arrived(arrival: Arrival, spec: OperatorSpec, active: OperatorPlan) -> Arrival:
+        if arrival.kind == "in_place":
+            return arrival
+        sources = graph.sources_of(operand_of(spec, arrival.operand).name)
+        shared = shared_places(places[arrival.buffer], [places[homes[source]] for source in sources])
+        if shared is None:
+            return arrival
+        return mover.arrival(spec, active, arrival.operand, layouts, arrival.buffer, shared)
+
+    operators: list[ScheduledOperator] = []
+    for spec, scheduled in zip(graph.operators, plan.operators, strict=True):
+        active = scheduled.active
+        arrivals = tuple([arrived(each, spec, active.plan) for each in scheduled.arrivals])
+        layouts[spec.output.name] = scheduled.output_layout
+        homes[spec.output.name] = f"value:{spec.output.name}"
+        priced = replace(active, cycles=cycles_of(costs[spec.name], spec, active.plan, arrivals))
+        operators.append(replace(scheduled, active=priced, arrivals=arrivals))
+    plan = replace(plan, operators=tuple(operators))
+    if plan.optimality is None:
+        return plan
+    total = sum_of_cycles(plan)
+    bound = min(plan.optimality.bound_cycles, total)
+    return replace(plan, optimality=replace(plan.optimality, cycles=total, bound_cycles=bound))
 
 
 def with_costs(plan: ModulePlan, known: ModulePlan) -> ModulePlan | None:

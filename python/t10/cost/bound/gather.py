@@ -1,13 +1,14 @@
-"""Lower bounds of look-ups of rows (`t10.codelets.gather`): whatever the indices are, a row is copied or cleared."""
+"""Lower bounds of look-ups of rows (`t10.codelets.gather`) whose indices all find their rows, as they are priced."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 
 import numpy as np
 
 from t10.codelets.gather.family import GatherFamily
+from t10.codelets.gather.generator import MISS
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.tile import N_WORKERS
@@ -27,10 +28,14 @@ PIECE = 6
 
 @dataclass(frozen=True, slots=True)
 class LookupCosts:
-    """The least slots of a look-up once, and of a row beside its accesses; and of a look-up of one row, all told."""
+    """The least slots of a look-up once, of a row beside its accesses, and of an access.
+
+    `alone` are those of a look-up of one row beside its accesses.
+    """
 
     start: int
     row: int
+    access: int
     alone: int
 
 
@@ -46,17 +51,21 @@ def gather_bound(spec: OperatorSpec, boxes: Boxes, *, is_whole: bool) -> tuple[C
     run, rows = product(boxes, roles.run), product(boxes, roles.rows)
     is_double = run * size % DOUBLE == 0
     accesses = chosen(is_double, run * size // DOUBLE, run * size // WORD)
-    start, row, alone = (
-        chosen(is_double, getattr(doubles, name), getattr(words, name)) for name in ("start", "row", "alone")
+    start, row, access, alone = (
+        chosen(is_double, getattr(doubles, name), getattr(words, name))
+        for name in ("start", "row", "access", "alone")
     )
-    whole = start + -(-rows // N_WORKERS) * (row + accesses)
+    whole = start + -(-rows // N_WORKERS) * (row + access * accesses)
     pieces = chosen(accesses % 3 == 0, 3, 1) * chosen(accesses % 2 == 0, 2, 1)
     share = -(-(rows * pieces) // N_WORKERS)
-    cut = alone + share * (accesses // pieces) + (share - 1) * (row - PIECE)
-    least = chosen(rows < FEW_ROWS, cut, whole) if len(roles.rows) < 2 else np.minimum(whole, cut)
+    cut = alone + share * access * (accesses // pieces) + (share - 1) * (row - PIECE)
+    # Rows of several axes may be one loop or more.
+    longest = reduce(np.maximum, [boxes[:, axis] for axis in roles.rows])
+    may_be_cut = chosen(longest < FEW_ROWS, np.minimum(whole, cut), whole)
+    least = chosen(rows < FEW_ROWS, cut, may_be_cut)
     if len(roles.run) > 1 and not is_whole:
         # In longer windows rows may be shorter, and more.
-        loose = np.minimum(start, alone) + -(-(rows * accesses) // N_WORKERS)
+        loose = np.minimum(start, alone) + -(-(rows * accesses) // N_WORKERS) * access
         least = np.minimum(least, loose)
     return run * size % WORD == 0, LAUNCH_CYCLES + SLOT_CYCLES * least
 
@@ -71,10 +80,12 @@ def _costs(spec: OperatorSpec, roles: LoopRoles, access_bytes: int) -> LookupCos
     if many is None or one is None:
         return None
     first, last = loop(many, ".LOut0")
-    # Vectors are cleared one in a bundle, and copied so at best; a copy that is paced takes the last one outside.
-    row = least_slots(many, first, last)
-    total, alone = (least_slots(lines, 0, lines.index(".LEnd:"), ".LEnd") + 1 for lines in (many, one))
-    return LookupCosts(total - row, row - _is_paced(many), alone - _is_paced(one))
+    # Loads and stores that share a bundle take the last one outside.
+    row = least_slots(many, first, last, MISS)
+    start = least_slots(many, 0, first, ".LEnd") + least_slots(many, last, many.index(".LEnd:")) + 1
+    alone = least_slots(one, 0, one.index(".LEnd:"), MISS, ".LEnd") + 1
+    access = 1 if _is_paced(many) and _is_paced(one) else 2
+    return LookupCosts(start, row - _is_paced(many), access, alone - _is_paced(one))
 
 
 def _is_paced(lines: list[str]) -> bool:

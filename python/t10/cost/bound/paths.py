@@ -11,10 +11,10 @@ LAUNCH_CYCLES, SLOT_CYCLES = 12, 6
 """Cycles around the longest worker, and of one of its issue slots."""
 
 
-def least_slots(lines: Sequence[str], first: int, last: int, never: str = "") -> int:
+def least_slots(lines: Sequence[str], first: int, last: int, *never: str) -> int:
     """Return the least slots from line `first` of a codelet to line `last`.
 
-    Bodies of `rpt` are left out, other loops run once; branches to the label `never` are not taken. Raises `ValueError`
+    Bodies of `rpt` are left out, other loops run once; branches to labels `never` are not taken. Raises `ValueError`
     where no way leads there.
     """
     labels = {line[:-1]: i for i, line in enumerate(lines) if line.endswith(":")}
@@ -33,7 +33,9 @@ def least_slots(lines: Sequence[str], first: int, last: int, never: str = "") ->
     return least[last]
 
 
-def _following(lines: Sequence[str], here: int, labels: dict[str, int], never: str) -> list[tuple[int, int]]:
+def _following(
+    lines: Sequence[str], here: int, labels: dict[str, int], never: Sequence[str]
+) -> list[tuple[int, int]]:
     """Return the lines that may follow one, and the slots that it takes."""
     words = lines[here].split("//")[0].replace(",", " ").split()
     if not lines[here].startswith("  ") or not words or words[0].startswith("."):
@@ -43,7 +45,7 @@ def _following(lines: Sequence[str], here: int, labels: dict[str, int], never: s
         bodies = [i for i in range(here + 1, len(lines)) if _is_code(lines[i])]
         return [(bodies[n_bundles - 1] + 1, 1)]
     found = [] if words[0] == "bri" else [(here + 1, 1)]
-    targets = [word for word in words if word in labels and word != never]
+    targets = [word for word in words if word in labels and word not in never]
     if words[0].startswith("br"):
         found += [(labels[target], 1) for target in targets]
     return found

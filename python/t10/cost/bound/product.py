@@ -266,9 +266,21 @@ class _Way:
     def _weight_lines(self, columns: _Columns, inner: _Inner) -> Column:
         """Return how many lines of weights are copied for a block, at least."""
         width = columns.n // columns.beside if self.in_windows else columns.width
-        if any(len(dim.terms) > 1 for dim in self.w.dims):
-            return np.maximum(width, inner.sums)
-        return width * inner.sums
+        if not any(len(dim.terms) > 1 for dim in self.w.dims):
+            return width * inner.sums
+        least = np.maximum(width, inner.sums)
+        own = _own_columns(self.spec, self.x, self.w)
+        if not own:
+            return least
+        # Lines of several columns and positions are the same only along the dim that has both.
+        beside = next((dim.axes for dim in self.w.dims if own[-1] in dim.axes), ())
+        shared = [axis for axis in beside if axis in self.spec.reduction_axes]
+        n_shared = product(self.boxes, shared)
+        if shared == [next((a for a in reversed(axis_order(self.x)) if a in self.spec.reduction_axes), None)]:
+            # It is what lines walk.
+            n_shared = chosen(both(inner.has_lines, n_shared > 1), 1, n_shared)
+        is_own = self.boxes[:, own[-1]] > 1
+        return chosen(is_own, np.maximum(least, width * (inner.sums // n_shared)), least)
 
     def _copies(self, columns: _Columns, inner: _Inner) -> list[tuple[Column, Column]]:
         """Return the slots of a worker's lines of the streaming input, and of a block of weights, by ways to copy."""
@@ -285,7 +297,7 @@ class _Way:
             ]
         # Which axis is the inner one is not known where none is contiguous; shares of lines differ by ways.
         points, whole = self._points(), self._line(inner, inner.n)
-        scattered, w_slots = 3 * points // 2 // N_WORKERS, w_lines * whole // N_WORKERS
+        scattered, w_slots = self._scattered(inner), w_lines * whole // N_WORKERS
         near = dims[-2].terms if len(dims) > 1 and _line(self.x) in reduced else ()
         rows = [term for term in near if term.axis not in reduced]
         if len(near) < 2 or len(rows) != 1:
@@ -306,6 +318,26 @@ class _Way:
         is_one = inner.n == inner.pixel
         ways = ((chosen(is_one, x_short, long), chosen(is_one, w_short, w_slots)), (x_short, w_short))
         return [(chosen(inner.has_lines, x_slots, scattered), w_slots) for x_slots, w_slots in ways]
+
+    def _scattered(self, inner: _Inner) -> Column:
+        """Return the slots of a worker's lines of the streaming input where no reduced axis is contiguous."""
+        points, reduced = self._points(), frozenset(self.spec.reduction_axes)
+        result = 3 * points // 2 // N_WORKERS
+        dims = [dim for dim in self.x.dims if reduced.intersection(dim.axes)]
+        windows = [_window(dim, reduced) for dim in dims]
+        known = [window for window in windows if window is not None]
+        if len(known) < len(windows):
+            return result
+        # Lines go along one window, and begin wherever it does.
+        ways = [
+            points
+            // _positions(dim, self.boxes)
+            * self.boxes[:, place]
+            * self._line(inner, self.boxes[:, axis])
+            for dim, (place, axis) in zip(dims, known, strict=True)
+        ]
+        is_apart = both(*(self.boxes[:, place] > 1 for place, _ in known))
+        return chosen(is_apart, reduce(np.minimum, ways) // N_WORKERS, result)
 
     def _share(self, inner: _Inner, lines: Column, elements: Column, step: Column = 0) -> Column:
         """Return the slots of the busiest worker; its lines, every sixth, begin on 32 bits, or none of them does."""
@@ -374,6 +406,15 @@ def _is_tangled(operand: Operand, reduced: frozenset[int]) -> bool:
     """Return whether an axis occurs in several dims, or several reduced axes in one: what roles they have is open."""
     axes = [axis for dim in operand.dims for axis in dim.axes]
     return len(axes) > len(set(axes)) or any(len(reduced.intersection(dim.axes)) > 1 for dim in operand.dims)
+
+
+def _window(dim: AffineDim, reduced: frozenset[int]) -> tuple[int, int] | None:
+    """Return the axis of places and that of positions of a window whose positions are neighbours; None of no such."""
+    if len(dim.terms) != 2:
+        return None
+    place, position = sorted(dim.terms, key=lambda term: term.axis in reduced)
+    is_window = place.axis not in reduced and position.coefficient == 1
+    return (place.axis, position.axis) if is_window else None
 
 
 def _last_axes(operand: Operand) -> AxisSizes:

@@ -96,8 +96,11 @@ def _selected(spec: OperatorSpec, boxes: Boxes, is_whole: bool) -> Column:
     rows = gather_bound(spec, boxes, is_whole=is_whole)
     if rows is not None:
         return chosen(rows[0], rows[1], scalar)
+    selected = frozenset(selector.axis for selector in spec.selectors)
+    if not any(selected & operand.axes and operand.axes - selected for operand in spec.inputs):
+        return scalar
     # A table of one column is one of rows.
-    is_single = product(boxes, tuple(selector.axis for selector in spec.selectors)) == 1
+    is_single = product(boxes, tuple(selected)) == 1
     return chosen(is_single, scalar // SINGLE_SHARE, scalar)
 
 

@@ -32,6 +32,10 @@ class Neighbourhood:
                 self.savings[operator].append(saving)
         for life in selection.lifetimes:
             self.lifetimes[life.decided_by].append(life)
+        self.neighbours = [
+            {other for table in self.costs[operator] for other in table.scope}
+            for operator in range(selection.n_operators)
+        ]
         self.freed_bytes = [self._most_freed(operator) for operator in range(selection.n_operators)]
 
     def _most_freed(self, operator: int) -> int:
@@ -45,15 +49,22 @@ class Neighbourhood:
         chosen = rows.copy()
         states = selection.states_of(chosen)
         used = selection.used_bytes(chosen)
+        is_fastest = [False] * selection.n_operators
         for _ in range(MOST_PASSES):
             is_better = False
             for operator in range(selection.n_operators):
-                found = self._best_move(operator, chosen, states, used)
+                if is_fastest[operator]:
+                    continue
+                faster = self._faster_rows(operator, chosen, states)
+                is_fastest[operator] = not len(faster)
+                found = self._best_move(operator, faster, chosen, states, used)
                 if found is not None:
                     row, used = found
                     chosen[operator] = row
                     states[operator] = selection.rows.state[row] - selection.first_state[operator]
                     is_better = True
+                    for other in self.neighbours[operator]:
+                        is_fastest[other] = False
             if not is_better:
                 break
         return chosen
@@ -138,20 +149,26 @@ class Neighbourhood:
             moved += table.values[where]
         return rows.cycles[span.start : span.stop] + moved[rows.state[span.start : span.stop] - first]
 
-    def _best_move(self, operator: int, chosen: Ints, states: Ints, used: Ints) -> tuple[int, Ints] | None:
-        """Return the fastest row of an operator that fits and the bytes then in use, None if it has it already."""
-        selection, rows = self.selection, self.selection.rows
-        span = selection.rows_of(operator)
+    def _faster_rows(self, operator: int, chosen: Ints, states: Ints) -> Ints:
+        """Return the numbers of the rows of an operator that are faster than the one it has, the fastest first."""
         cycles = self._row_cycles(operator, states)
-        current = int(chosen[operator])
-        better = np.nonzero(cycles < cycles[current - span.start])[0]
-        if not len(better):
+        current = int(chosen[operator]) - self.selection.rows_of(operator).start
+        faster = np.nonzero(cycles < cycles[current])[0]
+        return faster[np.argsort(cycles[faster], kind="stable")]
+
+    def _best_move(
+        self, operator: int, faster: Ints, chosen: Ints, states: Ints, used: Ints
+    ) -> tuple[int, Ints] | None:
+        """Return the first of the rows that fits and the bytes then in use, None where none does."""
+        if not len(faster):
             return None
+        selection, rows = self.selection, self.selection.rows
+        span, current = selection.rows_of(operator), int(chosen[operator])
         own = slice(operator * selection.n_phases, (operator + 1) * selection.n_phases)
         others = np.delete(used, own)
         slack = int((selection.room_bytes - others).min(initial=selection.room_bytes))
         extra = rows.idle_bytes[span.start : span.stop] - int(rows.idle_bytes[current])
-        for index in better[np.argsort(cycles[better], kind="stable")].tolist():
+        for index in faster.tolist():
             if extra[index] > slack + self.freed_bytes[operator]:
                 continue
             after = self.used_after(operator, span.start + index, chosen, states, used)

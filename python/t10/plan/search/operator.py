@@ -308,13 +308,14 @@ def _space(spec: OperatorSpec, chip: ChipSpec, cost: CostModel, options: PlanOpt
 def _made(
     spec: OperatorSpec, rows: Ints, padding: float, ft: Ints | None, chip: ChipSpec, cost: CostModel
 ) -> _Space:
+    least = least_costs(cost)
     return _Space(
         spec=spec,
         rows=np.ascontiguousarray(rows),
         ft=ft,
         task=search_task(spec, chip, cost, padding),
         cost=cost,
-        program=cost_program(least_costs(cost), spec),
+        program=cost_program(least, spec, is_bound=least != cost),
     )
 
 
