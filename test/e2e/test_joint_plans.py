@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.draw import drawn
 
 from t10.arrays import read_arrays
 from t10.chip import load_chip
@@ -34,7 +35,7 @@ MODELS = Path(__file__).resolve().parents[2] / "examples" / "models"
 CHIPS = ("test-16", "test-64", "ipu-mk2")
 QUICK = ("mlp", "nerf_fp16", "opt_fp16")
 SLOW = ("bert_fp16", "vit_fp32", "resnet18_fp16", "llama2_fp32", "retnet_fp16")
-NAMES = [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)]
+NAMES = [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in drawn(SLOW, 3))]
 READINGS: tuple[Reading, ...] = ("literal", "aware", "best")
 
 

@@ -78,8 +78,7 @@ def test_random_plans_and_their_programs_share_one_memory(seed: int) -> None:
         cost = IpuCostModel(case.chip)
         room = ProgramRoom(case.chip, cost)
         plan = room(DataRoom(case.chip)(case.plan))
-        assert room.parts is not None
-        check_one_memory(plan, linked(room.parts, plan, case.chip))
+        check_one_memory(plan, linked(room.parts(plan), plan, case.chip))
         assert not verify_module(plan, case.chip)
         arrays = case.arrays
         assert simulate(plan, case.chip, cost, arrays, arrays).peak_bytes == plan.peak_bytes

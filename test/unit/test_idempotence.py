@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.draw import drawn
 
 from t10.dialect.mlir import ir
 from t10.frontend.importer import import_model
@@ -26,7 +27,7 @@ STAGES = (
 )
 
 
-@pytest.mark.parametrize("name", ["vit_fp16", "resnet18_fp32", "gather"])
+@pytest.mark.parametrize("name", ["gather", *drawn(["vit_fp16", "resnet18_fp32"], 1)])
 def test_every_planning_pass_run_twice_is_run_once(name: str) -> None:
     module = import_model(MODELS / f"{name}.onnx").module
     with module.context, ir.Location.unknown():

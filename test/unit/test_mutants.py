@@ -14,7 +14,7 @@ from mutants import drawn, read_mutants
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOL = ROOT / "tools" / "mutants.py"
-SECONDS = 30.0
+SECONDS = 20.0
 """How long mutants are drawn in CI; some ten more go by until the last one is judged."""
 
 LIST = """

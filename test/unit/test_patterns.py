@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.draw import drawn
 from support.linalg_numpy import run_module
 
 from t10.chip import load_chip
@@ -169,7 +170,7 @@ def test_a_loop_that_writes_one_constant_is_a_fill(map_: str, yielded: str, is_f
     assert ("linalg.fill" in names, "linalg.generic" in names) == (is_fill, not is_fill)
 
 
-@pytest.mark.parametrize("name", ["mlp", "conv", "gather", "bert_fp32", "resnet18_fp16"])
+@pytest.mark.parametrize("name", ["mlp", "conv", "gather", *drawn(["bert_fp32", "resnet18_fp16"], 1)])
 def test_nothing_is_left_to_clean_up_in_a_compiled_model(name: str) -> None:
     compiled = compile_module(import_model(MODELS / f"{name}.onnx").module, load_chip("test-16"))
     with parsed_module(compiled.text, name) as module:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import pytest
 from support import models
+from support.draw import drawn
 
 import t10
 from t10.backend import lowered, write_program
@@ -40,7 +41,7 @@ def pins_file(path: Path, *operators: dict[str, Any]) -> Path:
     return path
 
 
-@pytest.mark.parametrize("name", ["bert_fp16", "resnet18_fp32", "llama2_fp16", "vit_fp32"])
+@pytest.mark.parametrize("name", drawn(["bert_fp16", "resnet18_fp32", "llama2_fp16", "vit_fp32"], 2))
 def test_a_plan_given_back_gives_the_same_bytes(name: str, tmp_path: Path) -> None:
     path = MODELS / f"{name}.onnx"
     first = saved(t10.compile(path, chip="test-64"), tmp_path / "first")

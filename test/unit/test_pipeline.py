@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 from support import models
+from support.draw import drawn
 
 import t10
 from t10.chip import ChipSpec, load_chip
@@ -49,7 +50,7 @@ def imported(name: str) -> Any:
     return import_model(MODELS / f"{name}.onnx").module
 
 
-@pytest.mark.parametrize("name", ["bert_fp16", "resnet18_fp32", "gather", "vit_fp16"])
+@pytest.mark.parametrize("name", ["gather", *drawn(["bert_fp16", "resnet18_fp32", "vit_fp16"], 1)])
 def test_one_call_leaves_what_the_passes_leave(name: str) -> None:
     at_once, step_by_step = imported(name), imported(name)
     chip = load_chip("test-16:reserved_bytes=36864")
@@ -68,7 +69,7 @@ def test_one_call_leaves_what_the_passes_leave(name: str) -> None:
         assert program.copies == stated.copies
 
 
-@pytest.mark.parametrize("name", ["bert_fp16", "resnet18_fp32", "gather", "mlp"])
+@pytest.mark.parametrize("name", ["gather", "mlp", *drawn(["bert_fp16", "resnet18_fp32"], 1)])
 def test_planning_beside_the_program_leaves_what_the_passes_leave(name: str) -> None:
     at_once, step_by_step = imported(name), imported(name)
     chip = "test-16:reserved_bytes=1024"

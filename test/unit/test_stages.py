@@ -37,7 +37,7 @@ CHIP = load_chip("test-16").model_copy(update={"n_workers": 4})
 """A core that closed forms price: what is asked here is not what steps take."""
 COST = IpuCostModel(CHIP)
 FEW_FRONTS = PlanOptions(max_front=3)
-N_MODELS, N_KINDS = 20, 100
+N_MODELS, N_KINDS = 14, 60
 """How many models and kinds of operators are drawn; `make stages` searches all on more cores."""
 
 
