@@ -16,6 +16,7 @@ from t10.chip import ChipSpec, load_chip
 from t10.core import geometry
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
+from t10.core.placed_costs import placed_costs
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan, final_positions
 from t10.core.schedule import Buffer
 from t10.cost import CostModel, IpuCostModel, operator_cycles, paper_cost_model
@@ -223,7 +224,8 @@ def test_the_simulator_charges_and_moves_what_the_planner_says() -> None:
         inputs = {t.name: case.arrays[t.name] for t in case.graph.inputs}
         result = simulate(case.plan, CHIP, COST, weights, inputs)
         phases = [record for record in result.timeline if record.kind == "reduce"]
-        assert [record.cycles for record in phases] == [combine_cycles(COST, spec, plan)]
+        cost = placed_costs(COST, case.plan, CHIP.tile_memory)[spec.name]
+        assert [record.cycles for record in phases] == [combine_cycles(cost, spec, plan)]
         n_members, n_slots = output_chunk(spec, plan)
         assert reduce_bytes(spec, plan) == (n_members - 1) * n_slots * 4
         assert sum(record.n_bytes for record in phases) == plan.n_cores * reduce_bytes(spec, plan)

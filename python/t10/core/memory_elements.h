@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <stdexcept>
+#include <vector>
 
 namespace t10 {
 
@@ -22,6 +24,23 @@ struct MemoryElements {
     return at < interleaved_offset
                ? at / element_bytes
                : interleaved_offset / element_bytes + (at - interleaved_offset) / (2 * element_bytes);
+  }
+};
+
+// Where the target and the sources of a phase begin in the memories of cores; without sources all lie apart.
+struct Places {
+  MemoryElements elements;
+  std::int64_t target = 0;
+  std::vector<std::int64_t> sources;
+
+  Places() = default;
+  // Element bytes, the offset of the interleaved region, the target, the sources; or nothing.
+  explicit Places(const std::vector<std::int64_t> &given) {
+    if (given.empty()) return;
+    if (given.size() < 4) throw std::invalid_argument("Places: a phase has a target and at least one source");
+    elements = {given[0], given[1]};
+    target = given[2];
+    sources.assign(given.begin() + 3, given.end());
   }
 };
 

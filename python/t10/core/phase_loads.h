@@ -1,16 +1,15 @@
 // What an exchange phase of arbitrary pattern makes every core do, from who takes what from whom: cycles of its ports, of
 // gathering before the exchange, and of copying, scattering and filling behind it.
 //
-// Cores that take the same elements from the same places are one group. Bytes that several groups want of a core are
-// sent once (what one wants at several places, as often): a core's bytes are cut into segments wherever the set of groups
-// that want them changes, and what one set wants is a transfer. Segments that are not whole words at all ends travel packed.
+// Bytes that several groups want of a core are sent once (what one wants at several places, as often): a core's bytes are
+// cut into segments wherever the set of groups that want them changes, and what one set wants is a transfer. Segments that
+// are not whole words at all ends travel packed.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <stdexcept>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -18,63 +17,15 @@
 #include "exchange_schedule.h"
 #include "memory_elements.h"
 #include "move_rates.h"
+#include "phase_groups.h"
 #include "strided_runs.h"
 
 namespace t10 {
 
-// Where the target and the sources of a phase begin in the memories of cores; without sources all lie apart.
-struct Places {
-  MemoryElements elements;
-  std::int64_t target = 0;
-  std::vector<std::int64_t> sources;
-
-  Places() = default;
-  // Element bytes, the offset of the interleaved region, the target, the sources; or nothing.
-  explicit Places(const std::vector<std::int64_t> &given) {
-    if (given.empty()) return;
-    if (given.size() < 4) throw std::invalid_argument("Places: a phase has a target and at least one source");
-    elements = {given[0], given[1]};
-    target = given[2];
-    sources.assign(given.begin() + 3, given.end());
-  }
-};
-
-class PhaseLoads {
+class PhaseLoads : public PhaseGroups {
  public:
-  using Int = std::int64_t;
-
   PhaseLoads(const LoadRates &rates, Int item_bytes, Int n_cores, const Places &places = {})
-      : rates_(rates), places_(places), item_bytes_(item_bytes), n_(static_cast<std::size_t>(n_cores)),
-        group_of_core_(n_, -1) {}
-
-  // Begins a group; what it takes and fills follows in the order of its slots.
-  void begin_group(const std::int32_t *cores, std::size_t n_members) {
-    for (std::size_t i = 0; i < n_members; ++i)
-      group_of_core_[static_cast<std::size_t>(cores[i])] = static_cast<std::int32_t>(groups_.size());
-    groups_.push_back({members_.size(), n_members, takes_.size(), fills_.size()});
-    members_.insert(members_.end(), cores, cores + n_members);
-  }
-
-  // `length` slots from `here` on take what lies in the slots of `core` from `slot` on, in its variable `source`.
-  void take(Int source, Int core, Int slot, Int here, Int length) {
-    if (takes_.size() > groups_.back().first_take) {
-      Take &last = takes_.back();
-      if (last.core == core && last.source == source && Int{last.slot} + last.length == slot &&
-          Int{last.here} + last.length == here) {
-        last.length += static_cast<std::uint32_t>(length);
-        return;
-      }
-    }
-    takes_.push_back({static_cast<std::uint32_t>(slot), static_cast<std::uint32_t>(here),
-                      static_cast<std::uint32_t>(length), static_cast<std::int32_t>(source),
-                      static_cast<std::int32_t>(core)});
-  }
-
-  void fill(Int here, Int length) {
-    const bool is_first = fills_.size() == groups_.back().first_fill;
-    if (is_first || fills_.back().first + fills_.back().second != here) fills_.emplace_back(here, 0);
-    fills_.back().second += length;
-  }
+      : PhaseGroups(item_bytes, n_cores), rates_(rates), places_(places), n_(static_cast<std::size_t>(n_cores)) {}
 
   // All groups were given: what every core does. Once only: what was given is let go on the way. With `is_scheduled`, the
   // cycles of a port are those until the last transfer ends.
@@ -113,16 +64,6 @@ class PhaseLoads {
   }
 
  private:
-  // There may be one per element that moves: whoever counts has made sure that a core has less than 2^32 slots.
-  struct Take {
-    std::uint32_t slot, here, length;
-    std::int32_t source, core;
-  };
-
-  struct Group {
-    std::size_t first_member, n_members, first_take, first_fill;
-  };
-
   // What a group wants in its slots from `here` on: bytes of a core from `from` on (the upper bits number its variable).
   struct Wanted {
     Int from;
@@ -152,40 +93,13 @@ class PhaseLoads {
     Int to, n;
   };
 
-  static constexpr int kVariableShift = 40;
-
   void clear() {
     for (auto *const each : {&before_, &behind_, &sent_, &own_received_}) each->assign(n_, 0);
     received_.assign(groups_.size(), 0);
     local_.assign(groups_.size(), {});
   }
 
-  bool is_member(std::size_t group, Int core) const {
-    return group_of_core_[static_cast<std::size_t>(core)] == static_cast<std::int32_t>(group);
-  }
-
-  template <class Use>
-  void each_take(std::size_t group, Use &&use) const {
-    const std::size_t end = group + 1 < groups_.size() ? groups_[group + 1].first_take : takes_.size();
-    for (std::size_t i = groups_[group].first_take; i < end; ++i) use(takes_[i]);
-  }
-
-  template <class Use>
-  void each_member(std::size_t group, Use &&use) const {
-    const Group &own = groups_[group];
-    for (std::size_t i = 0; i < own.n_members; ++i) use(static_cast<std::size_t>(members_[own.first_member + i]));
-  }
-
-  Int from_of(const Take &take) const { return (Int{take.source} << kVariableShift) + take.slot * item_bytes_; }
-
-  // Numbers of slots, as bytes.
-  Int bytes(std::uint32_t slots) const { return Int{slots} * item_bytes_; }
-
-  bool is_words(Int from, std::uint32_t here, std::uint32_t length) const {
-    return ((from | bytes(here) | bytes(length)) & (kWordBytes - 1)) == 0;
-  }
-
-  bool is_words(const Take &take) const { return is_words(from_of(take), take.here, take.length); }
+  using PhaseGroups::is_words;
   bool is_words(const Wanted &piece) const { return is_words(piece.from, piece.here, piece.length); }
   Int end_of(const Wanted &piece) const { return piece.from + bytes(piece.length); }
 
@@ -523,14 +437,7 @@ class PhaseLoads {
 
   LoadRates rates_;
   Places places_;
-  Int item_bytes_;
   std::size_t n_;
-  std::vector<std::int32_t> group_of_core_;
-  std::vector<std::int32_t> members_;
-  std::vector<Group> groups_;
-  std::vector<Take> takes_;
-  std::vector<std::pair<Int, Int>> fills_;
-
   std::vector<Int> before_, behind_, sent_, own_received_, received_;
   // Small pieces that cores take from themselves, by group: `group` is the core.
   std::vector<std::vector<Landing>> local_;
