@@ -44,6 +44,7 @@ from t10.plan.fronts.operator_fronts import operator_fronts
 from t10.plan.fronts.pinned import check_names
 from t10.plan.fronts.pins import Pins
 from t10.plan.memory.room import DataRoom
+from t10.plan.memory.wishes import Wishes
 from t10.plan.options import PlanOptions
 from t10.plan.pinned_schedule import as_written, pinned_schedule
 from t10.plan.schedule import as_placed, costed_arrivals, schedule_module, with_costs
@@ -92,7 +93,7 @@ def compile_module(
         cost = registry.cost_model(cost_model, chip)
         with locating(read.graph.operators), explaining(read.graph, chip, cost, pinned):
             fronts = operator_fronts(read.graph, chip, cost, pinned, progress, executor=executor, cache=cache)
-            room = ProgramRoom(chip, cost) if program else DataRoom(chip)
+            room = ProgramRoom(chip, cost) if program else DataRoom(chip, Wishes(cost))
             chosen = pinned_schedule(read.graph, chip, cost, fronts, pinned, room)
             if chosen is None:
                 chosen = schedule_module(read.graph, chip, cost, fronts, pinned, progress, room)

@@ -12,13 +12,12 @@ from dataclasses import dataclass, field
 from t10.chip import ChipSpec
 from t10.core.schedule import ModulePlan
 from t10.cost import CostModel
-from t10.emit.demands import demands
 from t10.emit.kept import Kept
 from t10.emit.link import Parts, program_bytes
 from t10.emit.lower import lowered_parts
 from t10.plan.memory.buffers import requests_of
 from t10.plan.memory.room import placed_behind
-from t10.plan.memory.wishes import exchange_wishes
+from t10.plan.memory.wishes import Wishes
 
 
 @dataclass(slots=True)
@@ -29,6 +28,11 @@ class ProgramRoom:
     cost: CostModel
     kept: Kept = field(default_factory=Kept)
     _last: tuple[ModulePlan, Parts] | None = None
+    wishes: Wishes = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Wish as the same plan does without its program."""
+        self.wishes = Wishes(self.cost)
 
     def parts(self, plan: ModulePlan) -> Parts:
         """Return a placed plan, lowered: as it was, unless it takes other cycles where it lies."""
@@ -54,7 +58,7 @@ class ProgramRoom:
         parts = self._lowered(plan)
         self._last = plan, parts
         requests = requests_of(plan, self.chip)
-        wishes = (*demands(parts), *exchange_wishes(plan.graph, plan.operators, requests))
+        wishes = self.wishes.of(plan.graph, plan.operators, requests)
         reserved, is_counted = self.chip.reserved_bytes, False
         while True:
             plan = placed_behind(plan, self.chip, requests, wishes, reserved)

@@ -67,13 +67,3 @@ def test_where_nothing_depends_on_the_position_equal_groups_share_a_number() -> 
     moved = Work(WORK.tiles, WORK.extents, WORK.offsets, WORK.initial, np.array([[0], [8]], np.int64))
     number = sets.number_of(copying("a", "b"), moved)
     assert sets.of(number, APART)[0] == first
-
-
-def test_what_the_fastest_code_demands_is_what_it_gets_where_that_is_granted() -> None:
-    sets = CompiledSets()
-    number = sets.number_of(copying("a", "b"), WORK)
-    wanted = sets.demands(number)
-    best = Lie.best(2)
-    assert wanted.interleaved <= best.interleaved
-    assert wanted.apart <= best.apart
-    assert sets.of(number, wanted)[1].codelets == sets.of(number, best)[1].codelets

@@ -20,15 +20,17 @@ from support.specs import (
 from t10.chip import ChipSpec, load_chip
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.graph import Graph
+from t10.core.placed_costs import StepLies
 from t10.core.plan import CostedPlan
 from t10.core.program import ReduceMode
 from t10.core.schedule import ModulePlan
 from t10.core.tile import OVERREAD_BYTES
-from t10.cost import IpuCostModel, cost_model, operator_cycles
-from t10.emit.builder import SHIFT_BUFFER
-from t10.emit.demands import demands
+from t10.core.vertex_nest import Lie
+from t10.cost import IpuCostModel, operator_cycles
 from t10.emit.lower import lowered_parts
 from t10.passes.program_room import ProgramRoom
+from t10.plan.memory.buffers import requests_of
+from t10.plan.memory.wishes import Wishes
 from t10.plan.schedule import as_placed, plan_module, restore_module, sum_of_cycles
 from t10.plan.search.alignment import align_pace
 from t10.plan.search.evaluate import evaluate
@@ -38,7 +40,7 @@ from t10.profile.steps import timed
 from t10.sim.plan_level import simulate
 
 CHIP = load_chip("test-16")
-COST = cost_model("ipu", CHIP)
+COST = IpuCostModel(CHIP)
 
 
 def pinned(spec: OperatorSpec, f_op: AxisSizes, mode: ReduceMode = "scatter") -> CostedPlan:
@@ -100,16 +102,28 @@ def test_a_plan_takes_its_price(spec: OperatorSpec, f_op: AxisSizes, mode: Reduc
     assert took == priced
 
 
-def test_what_combines_partial_sums_weighs_what_it_takes() -> None:
-    """Its cycles are charged with the exchange before it; its wishes are worth as much as those of other code."""
+def test_wishes_weigh_what_is_lost_without_them() -> None:
+    """A plan that is priced without one grant takes as many cycles more as its wish weighs, but for the one of ties."""
     spec = matmul(64, 256, 64)
-    module = placed(spec, pinned(spec, (1, 2, 2)))
-    parts = lowered_parts(module, CHIP, COST)
-    # Nothing else reads the shift buffer.
-    weights = [wish.weight for wish in demands(parts) if SHIFT_BUFFER in wish.names]
-    cycles = module.operators[0].active.cycles
-    assert weights
-    assert max(weights) in range(cycles.reduce // 8, cycles.reduce)
+    plan = pinned(spec, (1, 2, 2))
+    module = placed(spec, plan)
+    wishes = Wishes(COST).of(module.graph, module.operators, requests_of(module, CHIP))
+    shift = [wish.weight for wish in wishes if "shift" in wish.names]
+    best = StepLies(Lie.best(3), Lie.best(2), Lie.best(2))
+    least = operator_cycles(COST.lying(best), spec, plan.plan)
+
+    def lost(lies: StepLies) -> int:
+        now = operator_cycles(COST.lying(lies), spec, plan.plan)
+        return now.reduce - least.reduce + now.compute - least.compute
+
+    together = lost(replace(best, combine=replace(best.combine, apart=frozenset())))
+    assert together > 0
+    assert 1 + together in shift
+    products = {wish.names: wish.weight for wish in wishes if "shift" not in wish.names}
+    assert max(products.values()) > 1
+    for pair in Lie.best(3).apart:
+        worse = replace(best, sub_task=replace(best.sub_task, apart=best.sub_task.apart - {pair}))
+        assert 1 + lost(worse) in products.values()
 
 
 @pytest.mark.parametrize("is_full", [False, True])

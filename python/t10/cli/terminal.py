@@ -31,7 +31,7 @@ class _Output(Console):
 
 def stdout(*, quiet: bool = False) -> Console:
     """Return the console for results: colours on a terminal only, and no guessing at numbers and names."""
-    console = _Output(highlight=False, quiet=quiet)
+    console = _Output(highlight=False, quiet=quiet, emoji=False)
     if not console.is_terminal:
         console.width = FILE_COLUMNS
     return console
@@ -59,7 +59,7 @@ def new_table(first: str, *counts: str, title: str | None = None) -> Table:
 @contextmanager
 def progress_bar(*, quiet: bool = False) -> Generator[Report]:
     """Yield a callback (stage, steps done, steps in all) that shows a bar where a person looks on."""
-    console = Console(stderr=True)
+    console = Console(stderr=True, emoji=False)
     if quiet or not console.is_terminal:
         yield _ignore
         return

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from t10.codelets.count import cycles_of
-from t10.core.codelet import POINTERS
 from t10.core.device import Reference, VertexGroup
-from t10.core.vertex_nest import Lie, VertexNest, Work, different_offsets, tasks
+from t10.core.vertex_nest import Lie, VertexNest, Work
 from t10.emit.vertices import Vertices, vertices
 
 PLACEHOLDER = "operand "
@@ -57,44 +54,6 @@ class CompiledSets:
             groups = self._number_by_groups.setdefault(made.groups, len(self._number_by_groups))
             found = self._made[number, lie] = (groups, made)
         return found
-
-    def cycles(self, number: int) -> int:
-        """Return what a nest takes where its operands lie as it demands, launch left out; 0 for code on data."""
-        nest, work = self._content[number]
-        return max(
-            (
-                cycles_of(task, tuple(offsets)) or 0
-                for chosen, task in tasks(nest, work, Lie.best(len(nest.operands)))
-                for offsets in different_offsets(work, chosen)
-            ),
-            default=0,
-        )
-
-    def demands(self, number: int) -> Lie:
-        """Return what the fastest code for a nest demands of its operands."""
-        n_operands = len(self._content[number][0].operands)
-        _, made = self.of(number, Lie.best(n_operands))
-        codelets = {codelet.name: codelet for codelet in made.codelets}
-        interleaved: set[int] = set()
-        apart: set[tuple[int, int]] = set()
-        for group in made.groups:
-            codelet = codelets[group.codelet]
-            operands = {
-                each.name: int(word.variable.removeprefix(PLACEHOLDER))
-                for each, word in zip(codelet.fields, group.words, strict=True)
-                if each.kind in POINTERS
-                and isinstance(word, Reference)
-                and word.variable.startswith(PLACEHOLDER)
-            }
-            interleaved.update(
-                operands[f.name] for f in codelet.fields if f.is_interleaved and f.name in operands
-            )
-            apart.update(_pairs((operands.get(a), operands.get(b)) for a, b in codelet.apart))
-        return Lie(frozenset(interleaved), frozenset(apart))
-
-
-def _pairs(found: Iterable[tuple[int | None, int | None]]) -> set[tuple[int, int]]:
-    return {(min(a, b), max(a, b)) for a, b in found if a is not None and b is not None and a != b}
 
 
 def named(group: VertexGroup, names: tuple[str, ...]) -> VertexGroup:

@@ -27,6 +27,7 @@ from t10.plan.greedy.reconcile import HINT
 from t10.plan.joint.choose import JointPlanner
 from t10.plan.memory.levels import Choice, LevelTable
 from t10.plan.memory.room import DataRoom, Room
+from t10.plan.memory.wishes import Wishes
 from t10.plan.options import PlanOptions, Progress, Reading
 from t10.plan.search.pareto import Front
 
@@ -35,6 +36,7 @@ FIT_ROUNDS = 8
 SHORT_PART = 2
 """Data that take less than this part of the memory leave room for any program."""
 SPARE_PART = 64
+LOST_PART = 200
 
 
 @rare_collections()
@@ -75,7 +77,7 @@ def schedule_module(
     that does not fit.
     """
     context = context_of(graph, chip, cost, options.forced)
-    counted = _Counted(room or DataRoom(chip))
+    counted = _Counted(room or DataRoom(chip, Wishes(cost)))
     plan = _scheduled(
         context, fronts_at_levels(context, fronts, context.level_by_operator), options, progress, counted
     )
@@ -136,6 +138,7 @@ def _joint_plan(
     room = context.chip.capacity_bytes - base_bytes(context)
     room -= _program_bytes(context, fronts, readings, placing)
     bound_cycles: int | None = None
+    best: tuple[int, ModulePlan] | None = None
     for _ in range(FIT_ROUNDS):
         joint = planner.best(room)
         if joint is None:
@@ -145,10 +148,19 @@ def _joint_plan(
         plan = placing(assemble(context, joint.states, joint.choices, progress))
         if plan.end_bytes <= context.chip.data_end_bytes:
             found = replace(joint, bound_cycles=min(bound_cycles, joint.bound_cycles))
-            return _with_fronts(plan, fronts, found.optimality(sum_of_cycles(plan)))
+            plan = _with_fronts(plan, fronts, found.optimality(sum_of_cycles(plan)))
+            total = sum_of_cycles(as_placed(plan, context.chip, context.cost))
+            is_first, best = best is None, min(best or (total, plan), (total, plan), key=lambda each: each[0])
+            if not is_first or (total - sum_of_cycles(plan)) * LOST_PART <= total:
+                break
+            # Where memory is full, operands share elements: less to place may lie better.
+            room -= context.chip.tile_memory.interleaved_bytes // 4
+            continue
         # Another choice has another program, which may be a little larger.
         spare = (plan.reserved_bytes - context.chip.reserved_bytes) // SPARE_PART
         room -= plan.end_bytes - context.chip.data_end_bytes + spare
+    if best is not None:
+        return best[1]
     # Algorithm 1 says which operator does not fit, and may know a packing that does.
     return _greedy_plan(context, fronts, replace(options, reading="best"), progress, placing)
 

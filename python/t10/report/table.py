@@ -28,7 +28,7 @@ MOST_SHOWN = 12
 def report_text(report: Report) -> str:
     """Return the summary and the table of all operators as plain text."""
     out = io.StringIO()
-    console = Console(file=out, width=PLAIN_WIDTH, color_system=None, legacy_windows=False)
+    console = Console(file=out, width=PLAIN_WIDTH, color_system=None, legacy_windows=False, emoji=False)
     console.print(summary(report), operator_table(report.operators))
     return out.getvalue().rstrip()
 

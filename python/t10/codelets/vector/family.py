@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from t10.codelets.body.select import Unselectable
 from t10.codelets.body.words import is_in_words
+from t10.codelets.counter import least_counted
 from t10.codelets.digest import named
 from t10.codelets.vector.access import pointer_field
 from t10.codelets.vector.cpp_reference import cpp_reference
@@ -43,16 +44,14 @@ class VectorFamily:
         ):
             return None
         try:
-            first = _best(task, Effort())
-            if first is None:
-                return None
-            # What a point takes decides how points are shared, and is known only now.
-            second = _best(task, Effort(first.applied.cost, first.applied.slots_per_row)) or first
-            across = _across(task)
-            is_better = across is not None and across.applied.slots_of() < second.applied.slots_of()
-            return _compiled(across if across is not None and is_better else second)
+            # What accesses several operands at once begins with more: not always is it faster.
+            together = [_compiled(way) for way in _ways(task)]
+            one_by_one = (
+                [_compiled(way) for way in _ways(replace(task, apart=frozenset()))] if task.apart else []
+            )
         except (Unselectable, UnsupportedOpError):
             return None
+        return least_counted(task, dict.fromkeys((*together, *one_by_one)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +60,18 @@ class _Way:
 
     pattern: Scheduled
     applied: Scheduled
+
+
+def _ways(task: Task) -> Iterator[_Way]:
+    """Generate ways to compute a task along rows and across them; none if it cannot be computed along rows."""
+    first = _best(task, Effort())
+    if first is None:
+        return
+    # What a point takes decides how points are shared, and is known only now.
+    yield _best(task, Effort(first.applied.cost, first.applied.slots_per_row)) or first
+    across = _across(task)
+    if across is not None:
+        yield across
 
 
 def _best(task: Task, effort: Effort) -> _Way | None:

@@ -127,9 +127,9 @@ def addition_bound(spec: OperatorSpec, n_slots: Column) -> Column | None:
     part = combine_operator(spec.acc_dtype, spec.combine)
     one = Map(part.body, (replace(part.output, name="part"), part.output), part.extents, spec.combine)
     costs = aligned_costs(one)
-    if costs is None:
+    if not costs:
         return None
-    slots = _slots(one, costs, n_slots, is_aligned=True) - SHORT_SLOTS
+    slots = reduce(np.minimum, [_slots(one, each, n_slots, is_aligned=True) for each in costs]) - SHORT_SLOTS
     return LAUNCH_CYCLES + SLOT_CYCLES * slots
 
 
@@ -169,12 +169,14 @@ def chunk_map_bound(
 
 def _epilogue_cycles(one: Map, n_slots: Column, runs: Column) -> Column:
     """Return cycles that no epilogue falls below over rows of `runs`."""
-    costs = None if one.may_stride(one.chains[-1][-1]) else aligned_costs(one)
-    if costs is None:
+    found = () if one.may_stride(one.chains[-1][-1]) else aligned_costs(one)
+    if not found:
         # Runs do not say whether an operand lies in another order.
         return LAUNCH_CYCLES + SLOT_CYCLES * _loose_slots(one, n_slots)
     if len(one.chains) == 1:
-        return LAUNCH_CYCLES + SLOT_CYCLES * _slots(one, costs, n_slots, is_aligned=True)
+        slots = reduce(np.minimum, [_slots(one, each, n_slots, is_aligned=True) for each in found])
+        return LAUNCH_CYCLES + SLOT_CYCLES * slots
+    costs = least_of(found)
     n_rows = np.maximum(n_slots // runs, 1)
     outer = (n_rows,) if len(one.chains) == 2 and len(one.chains[0]) == 1 else ()
     rows = _slots(one, costs, runs, (n_rows,), outer, is_aligned=True)

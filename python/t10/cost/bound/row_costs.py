@@ -82,12 +82,25 @@ class RowCosts:
 FIELDS = tuple(field.name for field in fields(RowCosts))
 
 
-@lru_cache(maxsize=4096)
 def row_costs(one: Map) -> tuple[RowCosts, RowCosts] | None:
     """Return what code takes along rows of the last axis: within any of the loops around it, and within all.
 
     None where the generator does not compute some of that.
     """
+    found = [_costs_of(each) for each in _accesses(one)]
+    some = [each[0] for each in found if each is not None]
+    many = [each[1] for each in found if each is not None]
+    return (least_of(some), least_of(many)) if len(some) == len(found) else None
+
+
+def _accesses(one: Map) -> tuple[Map, Map]:
+    """Return a map whose code may access several operands at once, and one whose code does not, which may be faster."""
+    return one, replace(one, is_one_by_one=True)
+
+
+@lru_cache(maxsize=4096)
+def _costs_of(one: Map) -> tuple[RowCosts, RowCosts] | None:
+    """Return what `row_costs` does for one way to access operands."""
     *outer, axis = (chain[-1] for chain in one.chains)
     try:
         single = _single_row(one, axis)
@@ -109,10 +122,18 @@ def row_costs(one: Map) -> tuple[RowCosts, RowCosts] | None:
     return some, replace(many, **once, **across)
 
 
-def aligned_costs(one: Map) -> RowCosts | None:
-    """Return what code takes whatever loops are around rows, where operands begin at whole vectors."""
-    found = row_costs(one)
-    return None if found is None else replace(found[0], **_aligned_row(one, found[0]))
+def aligned_costs(one: Map) -> tuple[RowCosts, ...]:
+    """Return what code takes whatever loops are around rows, where operands begin at whole vectors, by ways of access.
+
+    There are none where the generator does not compute some of that.
+    """
+    rows: list[RowCosts] = []
+    for each in _accesses(one):
+        found = _costs_of(each)
+        if found is None:
+            return ()
+        rows.append(replace(found[0], **_aligned_row(each, found[0])))
+    return tuple(rows)
 
 
 @lru_cache(maxsize=4096)

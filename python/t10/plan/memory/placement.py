@@ -1,9 +1,9 @@
 """Where buffers lie: bytes of their own as long as they live, and memory elements of their own where that is faster.
 
-Placing begins with greed: the largest buffer first, each where it grants most wishes. Where greed finds no room for
-all, or breaks wishes, placing begins with the closest packing (`plan.memory.allocation`) as well, in which the buffers
-that live as long as the program may be stacked in any order, below and above the others. Either way single buffers then
-move to where they grant more.
+Placing begins with greed: the largest buffer first, or that with most wishes, each where it grants most. Where greed
+finds no room for all, or breaks wishes, placing begins with the closest packing (`plan.memory.allocation`) as well: the
+buffers that live as long as the program may be stacked in any order, below and above the others. Either way single
+buffers then move to where they grant more.
 All addresses are those of the device, counted from the first byte of a core's memory.
 """
 
@@ -26,6 +26,8 @@ MOVING_ROUNDS = 3
 MOST_LARGE = 8
 MOST_REORDERED = 400
 MOST_FITTED = 20_000
+SHIFTS = 8
+"""Places within two memory elements at which the bytes for what does not live always are tried to begin."""
 """Blocks that are placed by first fit to try other orders, all tries together."""
 KEPT_PLACEMENTS = 4
 
@@ -87,11 +89,16 @@ class _Placing:
 
     def starts(self) -> Ints:
         """Return where every block begins."""
-        greedy = self._greedy()
-        if greedy is not None:
-            greedy = self._moved(greedy)
-            if not self.penalty(greedy):
-                return greedy
+        wished: Ints = self.alone.copy()
+        np.add.at(wished, self.pairs, self.weights[:, None])
+        greedy: Ints | None = None
+        for rank in (self.size, wished):
+            found = self._greedy(rank)
+            if found is not None:
+                found = self._moved(found)
+                greedy = found if greedy is None else min(greedy, found, key=self.penalty)
+                if not self.penalty(greedy):
+                    return greedy
         stacked = self._stacked()
         if (stacked + self.size).max(initial=0) <= self.top:
             stacked = self._moved(stacked if greedy is not None else self._reordered(stacked))
@@ -118,11 +125,16 @@ class _Placing:
             plain // self.memory.element_bytes + (offsets - plain) // self.memory.interleaved_bytes,
         )
 
-    def _greedy(self) -> Ints | None:
-        """Return starts where every block in turn takes its best free bytes, None where one finds none."""
-        starts: Ints = np.full(len(self.size), -1, np.int64)
-        order = sorted(range(len(self.size)), key=lambda b: (-self.size[b], self.first[b], b))
+    def _greedy(self, rank: Ints, starts: Ints | None = None) -> Ints | None:
+        """Return starts where every block in turn, the highest rank first, takes its best free bytes.
+
+        Blocks that have `starts` of 0 or more keep them. None where a block finds no room.
+        """
+        starts = np.full(len(self.size), -1, np.int64) if starts is None else starts.copy()
+        order = sorted(range(len(self.size)), key=lambda b: (-rank[b], -self.size[b], self.first[b], b))
         for block in order:
+            if starts[block] >= 0:
+                continue
             found = self._best(block, starts, starts >= 0)
             if found is None:
                 return None
@@ -203,18 +215,44 @@ class _Placing:
         return np.concatenate([found[found >= plain], found[found < plain]])
 
     def _stacked(self) -> Ints:
-        """Return the closest packing, with those that live always in the best order found, below and above the rest."""
+        """Return the closest packing, with those that live always in the best order found, below and above the rest.
+
+        The rest lies as packed, or each where it grants most wishes in the bytes that are left.
+        """
         tight = packed(self.first, self.last, self.size)
         always = live_always(self.first, self.last)
         below = int(self.size[always].sum())
         height = int((tight + self.size)[~always].max(initial=below)) - below
-        stack = np.flatnonzero(always).tolist()
+        # What wishes for nothing alone may lie in the region that is not interleaved.
+        stack = sorted(np.flatnonzero(always).tolist(), key=lambda b: (self.alone[b] / self.size[b], b))
         found = [
             self._arranged(stack, n_below, np.where(always, 0, inner), height)
             for inner in (tight - below, height - (tight - below) - self.size)
             for n_below in sorted({0, len(stack) // 2, len(stack)})
         ]
-        return min(found, key=self.penalty)
+        best = min(found, key=self.penalty)
+        if not self.penalty(best) or (best + self.size).max(initial=0) > self.top:
+            return best
+        room = self.top - self.bottom - below
+        filled = (
+            self._greedy(self.size, np.where(always, starts, -1)) for starts in self._shifted(stack, room)
+        )
+        return min([best, *(starts for starts in filled if starts is not None)], key=self.penalty)
+
+    def _shifted(self, stack: list[int], room: int) -> Iterator[Ints]:
+        """Yield starts of a stack around `room` bytes that begin elsewhere in a memory element every time.
+
+        Where they begin decides what of the rest lies apart: there may be just enough room for it.
+        """
+        largest = sorted(stack, key=lambda block: -self.size[block])
+        for n_bytes in range(0, self.memory.interleaved_bytes, self.memory.interleaved_bytes // SHIFTS):
+            above: list[int] = []
+            for block in largest:
+                if self.size[block] <= n_bytes:
+                    above.append(block)
+                    n_bytes -= int(self.size[block])
+            ordered = [*(block for block in stack if block not in set(above)), *above]
+            yield self._arranged(ordered, len(stack) - len(above), np.zeros_like(self.size), room)
 
     def _arranged(self, stack: list[int], n_below: int, inner: Ints, height: int) -> Ints:
         """Return starts with the first `n_below` of a stack under the rest, which is `height` bytes high at `inner`."""

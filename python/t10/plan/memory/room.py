@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from t10.chip import ChipSpec
@@ -10,7 +10,7 @@ from t10.core.schedule import ModulePlan, Wish, most_bytes
 from t10.plan.memory.allocation import Request
 from t10.plan.memory.buffers import requests_of
 from t10.plan.memory.placement import placed_buffers
-from t10.plan.memory.wishes import wishes_of
+from t10.plan.memory.wishes import Wishes
 
 
 class Room(Protocol):
@@ -30,6 +30,7 @@ class DataRoom:
     """Places data behind the bytes that a chip reserves; wishes are as good as a plan alone can tell."""
 
     chip: ChipSpec
+    wishes: Wishes = field(default_factory=Wishes)
 
     def reserved_bytes(self, plan: ModulePlan) -> int:
         """Return what the chip reserves."""
@@ -39,7 +40,7 @@ class DataRoom:
     def __call__(self, plan: ModulePlan) -> ModulePlan:
         """Return a plan with its buffers in their places; they end too high where there is no room."""
         requests = requests_of(plan, self.chip)
-        wishes = wishes_of(plan.graph, plan.operators, requests)
+        wishes = self.wishes.of(plan.graph, plan.operators, requests)
         return placed_behind(plan, self.chip, requests, wishes, self.chip.reserved_bytes)
 
 

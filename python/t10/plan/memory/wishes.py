@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import prod
 
@@ -11,9 +12,13 @@ from t10.core.expression import OperatorSpec
 from t10.core.geometry import ring_length
 from t10.core.graph import Graph
 from t10.core.movement import operand_of
+from t10.core.nameless import nameless
+from t10.core.placed_costs import PlacedCosts, StepLies
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import ScheduledOperator, Wish
-from t10.cost.operator import n_advances, output_chunk, shift_elements
+from t10.core.vertex_nest import Lie
+from t10.cost import CostModel
+from t10.cost.operator import n_advances, operator_cycles, output_chunk, shift_elements
 from t10.plan.memory.allocation import Request
 from t10.plan.memory.levels import operand_slots
 
@@ -23,16 +28,75 @@ POINTS_PER_CYCLE = 2
 BYTES_PER_CYCLE = 8
 """About what a core does in a cycle, to weigh wishes against each other."""
 
+Loss = tuple[str, tuple[int, ...], int]
+"""A step (of `StepLies`), the numbers of its operands that are not interleaved or not apart, and the cycles lost."""
 
-def wishes_of(
-    graph: Graph, operators: Sequence[ScheduledOperator], requests: Sequence[Request]
-) -> tuple[Wish, ...]:
-    """Return what steps wish of their buffers as far as a plan says it: which are accessed at once."""
-    buffers = frozenset(request.name for request in requests)
-    result: list[Wish] = []
-    for spec, scheduled in zip(graph.operators, operators, strict=True):
-        result += _of_codelets(spec, scheduled, buffers)
-    return (*result, *exchange_wishes(graph, operators, requests))
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What steps of plans wish of their buffers, as far as a plan says it; costs are those of `cost`.
+
+    A wish weighs the cycles that are lost where it is not granted and all others are, as steps are counted; without a
+    cost model that looks at where operands lie, about as many as accesses take.
+    """
+
+    cost: CostModel | None = None
+    _losses: dict[tuple[OperatorSpec, OperatorPlan], tuple[Loss, ...]] = field(
+        default_factory=dict[tuple[OperatorSpec, OperatorPlan], tuple[Loss, ...]], compare=False
+    )
+
+    def of(
+        self, graph: Graph, operators: Sequence[ScheduledOperator], requests: Sequence[Request]
+    ) -> tuple[Wish, ...]:
+        """Return the wishes of all steps and exchanges."""
+        buffers = frozenset(request.name for request in requests)
+        result: list[Wish] = []
+        for spec, scheduled in zip(graph.operators, operators, strict=True):
+            result += self._of_steps(spec, scheduled, buffers)
+        return (*result, *exchange_wishes(graph, operators, requests))
+
+    def _of_steps(
+        self, spec: OperatorSpec, scheduled: ScheduledOperator, buffers: frozenset[str]
+    ) -> Iterator[Wish]:
+        """Yield what sub-tasks, combining and epilogues wish of the operands they access at once."""
+        if not isinstance(self.cost, PlacedCosts):
+            yield from _of_codelets(spec, scheduled, buffers)
+            return
+        key = nameless(spec), scheduled.active.plan
+        if key not in self._losses:
+            self._losses[key] = tuple(_losses(self.cost.lying, *key))
+        value, accumulator = f"value:{spec.output.name}", f"accumulator:{spec.name}"
+        accumulator = accumulator if accumulator in buffers else value
+        arrivals = [each.buffer for each in sorted(scheduled.arrivals, key=lambda each: each.operand)]
+        n_inputs = len(spec.inputs)
+        names = {
+            "sub_task": (*arrivals[:n_inputs], accumulator),
+            "combine": (SHIFT, accumulator),
+            "end": (accumulator, *arrivals[n_inputs:], value),
+        }
+        for step, operands, cycles in self._losses[key]:
+            wished = tuple(dict.fromkeys(names[step][n] for n in operands))
+            if len(wished) == len(operands):
+                yield Wish(wished, cycles)
+
+
+def _losses(lying: Callable[[StepLies], CostModel], spec: OperatorSpec, plan: OperatorPlan) -> Iterator[Loss]:
+    """Yield which step loses how many cycles where an operand is not interleaved, or two of them are not apart."""
+    numbers = {"sub_task": len(spec.inputs) + 1, "combine": 2, "end": len(spec.epilogue_inputs) + 2}
+    best = {step: Lie.best(n) for step, n in numbers.items()}
+
+    def cycles(lies: Mapping[str, Lie]) -> int:
+        found = operator_cycles(lying(StepLies(lies["sub_task"], lies["combine"], lies["end"])), spec, plan)
+        return found.compute + found.reduce
+
+    least = cycles(best)
+    for step, lie in best.items():
+        for number in sorted(lie.interleaved):
+            worse = replace(lie, interleaved=lie.interleaved - {number})
+            yield step, (number,), 1 + cycles({**best, step: worse}) - least
+        for pair in sorted(lie.apart):
+            worse = replace(lie, apart=lie.apart - {pair})
+            yield step, pair, 1 + cycles({**best, step: worse}) - least
 
 
 def exchange_wishes(

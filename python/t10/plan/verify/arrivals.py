@@ -8,10 +8,10 @@ from math import prod
 
 from t10.core.expression import Operand, OperatorSpec
 from t10.core.graph import Graph
+from t10.core.nameless import REMEMBERED, nameless, nameless_layout
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import Arrival, ModulePlan, ScheduledOperator, ValueLayout
 from t10.plan.verify.body import ends_at
-from t10.plan.verify.nameless import REMEMBERED, nameless, nameless_layout
 from t10.plan.verify.placed import placed_layout, placed_operand, same_slots
 from t10.plan.verify.uses import Uses
 from t10.plan.verify.violation import Violation

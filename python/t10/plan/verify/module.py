@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from t10.chip.spec import ChipSpec
 from t10.core.expression import Operand, OperatorSpec
+from t10.core.nameless import REMEMBERED, nameless, nameless_layout
 from t10.core.schedule import ModulePlan, ScheduledOperator, ValueLayout
 from t10.errors import VerifyError
 from t10.plan.verify.arrivals import arrival_violations
 from t10.plan.verify.body import body_violations
 from t10.plan.verify.memory import memory_violations
-from t10.plan.verify.nameless import REMEMBERED, nameless, nameless_layout
 from t10.plan.verify.operator import verify_operator
 from t10.plan.verify.placed import incomplete_copies, placed_layout
 from t10.plan.verify.uses import Uses, uses_of

@@ -8,8 +8,8 @@ from functools import lru_cache
 
 from t10.core.expression import OperatorSpec
 from t10.core.legal import PlanRows, breaches, expression_of
+from t10.core.nameless import REMEMBERED, nameless
 from t10.core.plan import OperatorPlan
-from t10.plan.verify.nameless import REMEMBERED, nameless
 from t10.plan.verify.placed import incomplete_copies, placed_operand
 from t10.plan.verify.rotation import ring_violations, rotation_violations
 from t10.plan.verify.violation import Violation
