@@ -23,6 +23,7 @@ from t10.passes.program_room import ProgramRoom
 from t10.plan.memory.allocation import Request, placed
 from t10.plan.memory.buffers import buffer_requests
 from t10.plan.memory.room import DataRoom
+from t10.plan.memory.wishes import Wishes
 from t10.plan.schedule import check_room, costed_arrivals
 
 Placing = Callable[[ModulePlan], ModulePlan]
@@ -56,9 +57,9 @@ class Place(PlanningPass):
 
     def _room(self, module: Any) -> Placing:
         """Return what places the data: beside the program, if that is asked for."""
-        if not self.program:
-            return DataRoom(self.target_chip(module))
         chip, cost = self.target(module)
+        if not self.program:
+            return DataRoom(chip, Wishes(cost))
         room = ProgramRoom(chip, cost)
         return lambda plan: room(costed_arrivals(plan, chip, cost))
 

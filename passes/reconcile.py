@@ -12,6 +12,7 @@ from t10.passes.program_room import ProgramRoom
 from t10.passes.read_graph import read_graph
 from t10.plan.fit.explain_fit import explaining
 from t10.plan.memory.room import DataRoom
+from t10.plan.memory.wishes import Wishes
 from t10.plan.pinned_schedule import pinned_schedule
 from t10.plan.schedule import schedule_module
 
@@ -38,7 +39,7 @@ class Reconcile(PlanningPass):
         fronts = candidates_of(read)
         options = self.plan_options(tuple(forced_by_attributes(read).values()))
         with locating(read.graph.operators), explaining(read.graph, chip, cost, options):
-            room = ProgramRoom(chip, cost) if self.program else DataRoom(chip)
+            room = ProgramRoom(chip, cost) if self.program else DataRoom(chip, Wishes(cost))
             plan = pinned_schedule(read.graph, chip, cost, fronts, options, room)
             if plan is None:
                 plan = schedule_module(read.graph, chip, cost, fronts, options, room=room)

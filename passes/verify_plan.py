@@ -17,6 +17,7 @@ from t10.passes.place import Place, program_plan
 from t10.passes.planning import PlanningPass, chosen_plan, has_program
 from t10.passes.read_graph import read_graph
 from t10.plan.memory.room import DataRoom
+from t10.plan.memory.wishes import Wishes
 from t10.plan.schedule import costed_arrivals
 from t10.plan.verify import Violation, verify_module, verify_operator
 
@@ -60,9 +61,9 @@ class VerifyPlan(PlanningPass):
 def _schedule(module: Any, chip: ChipSpec, cost: CostModel) -> ModulePlan:
     """Return what the whole module does, with what it costs; placed here where it does not say where buffers lie."""
     if not has_program(module):
-        return DataRoom(chip)(chosen_schedule(module, chip, cost)[1])
+        return DataRoom(chip, Wishes(cost))(chosen_schedule(module, chip, cost)[1])
     plan = costed_arrivals(program_plan(read_program(module), chip), chip, cost)
-    return plan if Place.is_done(module) else DataRoom(chip)(plan)
+    return plan if Place.is_done(module) else DataRoom(chip, Wishes(cost))(plan)
 
 
 def _operator_violations(graph: Graph, plans: list[OperatorPlan], n_cores: int) -> list[Violation]:

@@ -68,28 +68,29 @@ class CountedSteps:
         whole number of boxes, the last core's box ends with the tensor, and code for less may be slower.
         """
         rests = _rests(spec, boxes)
-        cycles = self._step(spec, boxes, windows, adds)
+        cycles = self._step(spec, boxes, windows, adds, boxes)
         for cut in _subsets(np.flatnonzero((rests < boxes).any(axis=0)).tolist()):
             rows = np.flatnonzero((rests[:, cut] < boxes[:, cut]).all(axis=1))
             parts = boxes[rows]
             parts[:, cut] = rests[rows][:, cut]
-            last = self._step(spec, parts, windows[rows], adds[rows])
+            last = self._step(spec, parts, windows[rows], adds[rows], boxes[rows])
             cycles[rows] = np.maximum(cycles[rows], last)
         return cycles
 
-    def _step(self, spec: OperatorSpec, boxes: Ints, windows: Ints, adds: Bools) -> Ints:
-        """Return the cycles of steps over these boxes exactly; see `step`."""
+    def _step(self, spec: OperatorSpec, boxes: Ints, windows: Ints, adds: Bools, paces: Ints) -> Ints:
+        """Return the cycles of steps over these boxes exactly, that begin at multiples of `paces`; see `step`."""
         n, n_axes = boxes.shape
         # Along axes that an operand has not, its window does not count.
         seen = np.where(_has_axes(spec), windows, 1)
         # A zero would be an empty box.
         table = np.concatenate(
-            [adds[:, None] + 1, boxes, seen.reshape(n, len(spec.rotatable) * n_axes)], axis=1
+            [adds[:, None] + 1, boxes, paces, seen.reshape(n, len(spec.rotatable) * n_axes)], axis=1
         )
 
         def task_of(row: AxisSizes) -> Task:
             parts = [row[first : first + n_axes] for first in range(1, len(row), n_axes)]
-            task = step(spec, parts[0], tuple(parts[1:]), initial=row[0] == 1)
+            box, pace, *windows = parts
+            task = step(spec, box, tuple(windows), initial=row[0] == 1, pace=pace)
             return simplified(lying(task, lie) if lie else task)
 
         lie = self.lies and self.lies.sub_task

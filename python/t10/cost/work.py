@@ -26,13 +26,21 @@ def sub_task(spec: OperatorSpec, box: AxisSizes, *, initial: bool = True, simpli
     return simplified(task) if simplify else task
 
 
-def step(spec: OperatorSpec, box: AxisSizes, windows: tuple[AxisSizes, ...], *, initial: bool = True) -> Task:
+def step(
+    spec: OperatorSpec,
+    box: AxisSizes,
+    windows: tuple[AxisSizes, ...],
+    *,
+    initial: bool = True,
+    pace: AxisSizes | None = None,
+) -> Task:
     """Return the task of one compute step over a box of the windows (axes) of every rotatable operand.
 
-    A step may begin at any multiple of the box in a window.
+    A step may begin at any multiple of `pace` in a window, of the box where that is not said: the last box of an axis
+    may be shorter than what steps go on by.
     """
     dtypes = (*(operand.dtype for operand in spec.inputs), spec.acc_dtype)
-    operands = [_in_window(*each, box) for each in zip(spec.rotatable, dtypes, windows, strict=True)]
+    operands = [_in_window(*each, pace or box) for each in zip(spec.rotatable, dtypes, windows, strict=True)]
     return apart(
         Task(
             extents=box,
@@ -106,10 +114,10 @@ def _operand(operand: Operand, box: AxisSizes, dtype: str = "") -> TaskOperand:
     return TaskOperand(dtype or operand.dtype, axis_strides(operand, box), WIDE_BYTES, is_interleaved=True)
 
 
-def _in_window(operand: Operand, dtype: str, window: AxisSizes, box: AxisSizes) -> TaskOperand:
-    """Return an operand of a step: where the window is longer than the box, the box begins at any multiple of it."""
+def _in_window(operand: Operand, dtype: str, window: AxisSizes, pace: AxisSizes) -> TaskOperand:
+    """Return an operand of a step: where the window is longer than the pace, a step begins at any multiple of that."""
     strides = axis_strides(operand, window)
-    offsets = tuple(n * s for n, w, s in zip(box, window, strides, strict=True) if w > n)
+    offsets = tuple(n * s for n, w, s in zip(pace, window, strides, strict=True) if w > n)
     align = alignment_bytes(dtype, tuple(offset * size_bytes(dtype) for offset in offsets))
     return TaskOperand(dtype, strides, align, is_interleaved=True)
 

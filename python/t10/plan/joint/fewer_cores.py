@@ -46,13 +46,15 @@ def few_core_plans(
     rows = operator_partitions(spec, rungs[-1], parallelism=0.0, padding=0.0)
     ft = np.ones((len(rows), len(spec.rotatable), rows.shape[1]), np.int64)
     least = evaluate(spec, least_costs(context.cost), rows, ft)
-    is_fast = least.cycles - least.relayout <= limit_cycles
+    # What comes before an operator depends on its neighbours: it may be all of its inputs, or nothing.
+    alone = least.cycles - least.relayout
+    is_fast = alone <= limit_cycles
     n_cores = rows.prod(axis=1)
     chosen: set[int] = set()
     kinds = (is_fast, is_fast & leaves_grid(spec, rows)) if spec.reduction_axes else (is_fast,)
-    for rung, is_wanted in product(rungs, kinds):
+    for rung, is_wanted, cycles in product(rungs, kinds, (least.cycles, alone)):
         within = np.flatnonzero(is_wanted & (n_cores <= rung))
-        best = front_indices(least.cycles[within], least.active_bytes[within])[::-1][:most]
+        best = front_indices(cycles[within], least.active_bytes[within])[::-1][:most]
         chosen.update(within[best].tolist())
     numbers = np.array(sorted(chosen), np.int64)
     priced = evaluate(spec, context.cost, rows[numbers], ft[numbers])
