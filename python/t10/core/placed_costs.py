@@ -49,6 +49,10 @@ def placed_costs(costs: C, plan: ModulePlan, memory: TileMemory) -> dict[str, C]
     known: dict[StepLies, C] = {}
     result: dict[str, C] = {}
     for spec, scheduled in zip(plan.graph.operators, plan.operators, strict=True):
+        if len(scheduled.arrivals) < len(spec.inputs) + len(spec.epilogue_inputs):
+            # What never arrives lies nowhere; whoever executes the plan says so.
+            result[spec.name] = costs
+            continue
         lies = _lies(spec, scheduled, places)
         if lies not in known:
             known[lies] = costs.lying(lies)

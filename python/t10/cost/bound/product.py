@@ -326,7 +326,7 @@ class _Way:
         dims = [dim for dim in self.x.dims if reduced.intersection(dim.axes)]
         windows = [_window(dim, reduced) for dim in dims]
         known = [window for window in windows if window is not None]
-        if len(known) < len(windows):
+        if len(known) < len(windows) or not known:
             return result
         # Lines go along one window, and begin wherever it does.
         ways = [

@@ -86,8 +86,9 @@ def _replica_count(operand: Operand, plan: OperatorPlan, slot: int) -> int:
 
 
 def spread_cores(n_elements: int, dtype: str, n_cores: int) -> int:
-    """Return over how many of the cores a value is spread evenly."""
-    return min(n_cores, max(n_elements * size_bytes(dtype) // SPREAD_BYTES, 1))
+    """Return over how many of the cores a value is spread evenly: each of them has some of it."""
+    most = min(n_cores, max(n_elements * size_bytes(dtype) // SPREAD_BYTES, 1))
+    return max(-(-n_elements // chunk_slots(n_elements, most)), 1)
 
 
 def spread_bytes(n_elements: int, dtype: str, n_cores: int) -> int:
