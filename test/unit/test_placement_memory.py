@@ -14,7 +14,7 @@ from t10.core.tile import ALIGNMENT_BYTES, IPU_MEMORY, TileRange, are_apart
 from t10.plan.memory.allocation import Request, block_of_request
 from t10.plan.memory.buffers import requests_of
 from t10.plan.memory.placement import placed_buffers
-from t10.plan.memory.wishes import wishes_of
+from t10.plan.memory.wishes import Wishes
 
 SEEDS = range(24)
 
@@ -25,7 +25,7 @@ def cases(seed: int) -> tuple[Case, Case]:
 
 def placed(plan: ModulePlan, chip: ChipSpec, bottom_bytes: int) -> tuple[Buffer, ...]:
     requests = requests_of(plan, chip)
-    return placed_buffers(requests, wishes_of(plan.graph, plan.operators, requests), chip, bottom_bytes)
+    return placed_buffers(requests, Wishes().of(plan.graph, plan.operators, requests), chip, bottom_bytes)
 
 
 def places(buffers: tuple[Buffer, ...], chip: ChipSpec) -> dict[str, TileRange]:
@@ -85,7 +85,7 @@ def test_buffers_that_live_together_lie_side_by_side(seed: int) -> None:
 def test_everything_wished_is_granted_where_there_is_room(seed: int) -> None:
     case = random_case(seed)
     requests = requests_of(case.plan, case.chip)
-    wishes = wishes_of(case.plan.graph, case.plan.operators, requests)
+    wishes = Wishes().of(case.plan.graph, case.plan.operators, requests)
     buffers = placed_buffers(requests, wishes, case.chip, case.chip.reserved_bytes)
     assert wishes
     assert broken(wishes, requests, buffers, case.chip) == []
@@ -95,7 +95,7 @@ def test_everything_wished_is_granted_where_there_is_room(seed: int) -> None:
 def test_without_room_to_spare_the_closest_packing_is_only_made_better(seed: int) -> None:
     for case in cases(seed):
         requests = requests_of(case.plan, case.chip)
-        wishes = wishes_of(case.plan.graph, case.plan.operators, requests)
+        wishes = Wishes().of(case.plan.graph, case.plan.operators, requests)
         bottom = case.chip.reserved_bytes
         packing = allocate(requests, bottom)
         spare = case.chip.sram_bytes - case.chip.data_end_bytes
