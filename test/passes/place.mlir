@@ -4,10 +4,10 @@
 // One address per buffer, the same on every core; what owns memory says its own. The shift buffer and both weights at
 // rest, 4096 bytes each, are needed throughout and lie behind the first 20480 bytes (code, stacks).
 // CHECK: rtensor.program = #rtensor.place<{address = 0 : i64, bytes = 20480 : i64}>
-// CHECK-SAME: rtensor.shift_buffer = #rtensor.place<{address = 47104 : i64, bytes = 1024 : i64}>
+// CHECK-SAME: rtensor.shift_buffer = #rtensor.place<{address = 28672 : i64, bytes = 1024 : i64}>
 // CHECK: "rtensor.resident"(%arg0) {rtensor.place = #rtensor.place<{address = [[INPUT:[0-9]+]] : i64, bytes = 512 : i64}>}
-// CHECK: "rtensor.resident"(%arg1) {rtensor.place = #rtensor.place<{address = 36864 : i64, bytes = 4096 : i64}>}
-// CHECK: "rtensor.resident"(%arg2) {rtensor.place = #rtensor.place<{address = 40960 : i64, bytes = 4096 : i64}>}
+// CHECK: "rtensor.resident"(%arg1) {rtensor.place = #rtensor.place<{address = 20480 : i64, bytes = 4096 : i64}>}
+// CHECK: "rtensor.resident"(%arg2) {rtensor.place = #rtensor.place<{address = 24576 : i64, bytes = 4096 : i64}>}
 // The copies of an operator's operands are needed while it runs: both operators have theirs at the same addresses.
 // CHECK: "rtensor.relayout"(%{{.*}}) {rtensor.place = #rtensor.place<{address = [[ROWS:[0-9]+]] : i64, bytes = 2048 : i64}>}
 // CHECK: "rtensor.setup"(%{{.*}}) {rtensor.place = #rtensor.place<{address = [[ACTIVE:[0-9]+]] : i64, bytes = 16384 : i64}>}
