@@ -91,9 +91,12 @@ def test_a_file_that_is_given_runs(name: str, way: str) -> None:
     )
 
 
-def test_placing_takes_no_costs() -> None:
-    assert opt.main([planned("--t10-expand"), "--t10-place", "-o", "out.mlir"]) == 0
+def test_placing_what_is_expanded_prices_wishes_by_the_file_that_is_given() -> None:
+    path = planned("--t10-expand")
+    assert opt.main([path, "--t10-place"]) == InputError.exit_code
     assert not ran()
+    assert opt.main([path, "--allow-cost-model=x/evil.py", "--t10-place", "-o", "out.mlir"]) == 0
+    assert ran()
 
 
 def test_a_file_that_has_changed_since_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
