@@ -43,6 +43,10 @@ from t10.plan.search.space import candidate_partitions
 NEVER = np.iinfo(np.int64).max // 4
 COUNTED_TOGETHER = 8
 """Candidates that are counted at a time."""
+MOST_CLASSES = 256
+"""Classes of candidates of either operator whose pairs are looked at."""
+LEADING_BITS = (12, 6, 4, 3, 2, 1)
+MANY = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +117,7 @@ class Marginals:
         step_by_value = {spec.output.name: step for step, spec in enumerate(context.graph.operators)}
         self.by_step: list[Candidates | None] = []
         known: dict[object, Candidates] = {}
+        bounded: dict[int, _Bounded] = {}
         makers: list[dict[int, int]] = []
         for step, (spec, front) in enumerate(zip(context.graph.operators, fronts, strict=True)):
             if options.forced_for(spec.name) is not None:
@@ -128,8 +133,10 @@ class Marginals:
                 is_single = context.graph.sources_of(operand.name) == (value,)
                 sources.append("made" if number in made else "fixed" if is_single else "viewed")
             key = id(front), context.owned[step], tuple(sources)
+            if id(front) not in bounded:
+                bounded[id(front)] = _bounded(context, spec, options)
             if key not in known:
-                known[key] = _candidates(context, spec, options, sources, context.owned[step])
+                known[key] = _candidates(context, spec, bounded[id(front)], sources, context.owned[step])
             self.by_step.append(known[key])
             makers.append(made)
         self._forest(makers)
@@ -276,20 +283,34 @@ def _no_rotation(spec: OperatorSpec, n: int) -> Ints:
     return np.ones((n, len(spec.rotatable), len(spec.axes)), np.int64)
 
 
-def _candidates(
-    context: Context, spec: OperatorSpec, options: PlanOptions, sources: Sequence[str], owned: tuple[int, ...]
-) -> Candidates:
-    """Return the candidates of an operator, bounded."""
+@dataclass(frozen=True, slots=True)
+class _Bounded:
+    """The plans without rotation of an operator that may fit: bounds of cycles without what moves before them."""
+
+    rows: Ints
+    is_whole: Bools
+    cycles: Ints
+
+
+def _bounded(context: Context, spec: OperatorSpec, options: PlanOptions) -> _Bounded:
+    """Return the plans without rotation of an operator, those whose sums are whole on all their cores last."""
     chip = context.chip
     rows = candidate_partitions(spec, chip.n_cores, options)
     members = rows[:, list(spec.reduction_axes)].prod(axis=1)
     gathers = (members > 1) & ((members - 1) * size_bytes(spec.acc_dtype) <= chip.shift_buffer_bytes)
     is_whole = np.repeat([False, True], [len(rows), int(gathers.sum())])
-    rows, members = np.concatenate([rows, rows[gathers]]), np.concatenate([members, members[gathers]])
+    rows = np.concatenate([rows, rows[gathers]])
     least = evaluate(spec, least_costs(context.cost), rows, _no_rotation(spec, len(rows)), is_whole)
     fits = least.active_bytes <= limits_bytes(chip)[0]
-    rows, members, is_whole = rows[fits], members[fits], is_whole[fits]
-    cores = rows.prod(axis=1)
+    return _Bounded(rows[fits], is_whole[fits], (least.cycles - least.relayout)[fits])
+
+
+def _candidates(
+    context: Context, spec: OperatorSpec, bounded: _Bounded, sources: Sequence[str], owned: tuple[int, ...]
+) -> Candidates:
+    """Return the candidates of an operator whose operands are made by others, fixed, or seen through views."""
+    rows, is_whole = bounded.rows, bounded.is_whole
+    cores, members = rows.prod(axis=1), rows[:, list(spec.reduction_axes)].prod(axis=1)
     windows = partition_elements(spec.output, -(-np.array(spec.extents) // rows))
     fixed = np.zeros(len(rows), np.int64)
     readings: dict[int, Reading] = {}
@@ -305,7 +326,7 @@ def _candidates(
         spec=spec,
         rows=rows,
         is_whole=is_whole,
-        cycles=(least.cycles - least.relayout)[fits] + fixed,
+        cycles=bounded.cycles + fixed,
         fixed_cycles=fixed,
         is_counted=np.zeros(len(rows), np.bool_),
         cores=cores,
@@ -364,37 +385,55 @@ def _pairs(
     context: Context, producer: Candidates, reader: Candidates, reading: Reading
 ) -> tuple[Ints, Ints, Ints]:
     """Return which candidates of both are alike, and the least cycles between these (producer's, reader's)."""
-    made = np.stack([producer.cores, producer.least_cores, producer.stored, producer.is_whole], axis=1)
-    read = np.stack([reading.wanted, reading.mean, reading.least_cores, reading.most_cores], axis=1)
-    made, of_producer = np.unique(made, axis=0, return_inverse=True)
-    read, of_reader = np.unique(read, axis=0, return_inverse=True)
-    cores, least_cores, stored, is_whole = made.T[:, :, None]
-    wanted, mean, needed_least, needed_most = read.T[:, None, :]
+    made, of_producer = _classes(
+        (producer.cores, producer.stored, producer.is_whole), (producer.least_cores,)
+    )
+    read, of_reader = _classes((reading.most_cores,), (reading.least_cores, reading.wanted, reading.mean))
+    cores, stored, is_whole, least_cores = made[:, :, None]
+    needed_most, needed_least, wanted, mean = read[:, None, :]
     # Sums that are whole on all their cores are there several times.
-    received = np.where(is_whole, needed_least > cores, mean)
     moves = (needed_least > cores) | ((needed_most < least_cores) & (is_whole == 0))
-    received = np.maximum(np.maximum(received, wanted - stored), moves)
-    return of_producer.reshape(-1), of_reader.reshape(-1), _cycles(context, received, reading.item_bytes)
+    received = np.maximum(np.maximum(wanted - stored, np.where(is_whole, 0, mean)), moves)
+    return of_producer, of_reader, _cycles(context, received, reading.item_bytes)
+
+
+def _classes(at_most: Sequence[Ints], at_least: Sequence[Ints]) -> tuple[Ints, Ints]:
+    """Return numbers of classes (numbers, classes), and of which class each candidate is.
+
+    Where there are too many, numbers keep fewer leading bits: those at most are rounded up, those at least down.
+    """
+    columns = [*((each, 1) for each in at_most), *((each, 0) for each in at_least)]
+    classes = of_candidate = np.zeros(0, np.int64)
+    for bits in LEADING_BITS:
+        classes = np.stack([_rounded(numbers, bits, up) for numbers, up in columns])
+        code = np.zeros(classes.shape[1], np.int64)
+        for row in classes:
+            values, which = np.unique(row, return_inverse=True)
+            code = np.unique(code * len(values) + which, return_inverse=True)[1]
+        first, of_candidate = np.unique(code, return_index=True, return_inverse=True)[1:]
+        classes = classes[:, first]
+        if len(first) <= MOST_CLASSES:
+            break
+    return classes, of_candidate
+
+
+def _rounded(numbers: Ints, bits: int, up: int) -> Ints:
+    """Return numbers with so many leading bits, rounded up or down."""
+    unit = np.int64(1) << np.maximum(np.frexp(numbers.astype(np.float64))[1] - bits, 0)
+    return (numbers + up * (unit - 1)) // unit * unit
 
 
 def _cycles(context: Context, received: Ints, item_bytes: int) -> Ints:
     """Return the least cycles of exchange phases in which some core receives so many elements."""
-    costs, chip = ArrivalCosts(context.cost), context.chip
-    counts, which = np.unique(received, return_inverse=True)
-    cycles = [
-        0
-        if n <= 0
-        else costs.cycles(
-            Traffic(
-                n,
-                0,
-                1,
-                n,
-                0,
-                Loads(-(-n * item_bytes // chip.exchange_bytes_per_cycle) + chip.fragment_cycles),
-            ),
-            item_bytes,
-        )
-        for n in counts.tolist()
-    ]
-    return np.array(cycles, np.int64)[which.reshape(received.shape)]
+    one, many = (_phase_cycles(context, n, item_bytes) for n in (1, 1 + MANY))
+    # Phases take whole cycles: a line through one element, a cycle lower at the other end, is never above.
+    further = np.maximum(received - 1, 0) * (many - one - 1) // MANY
+    return np.where(received > 0, one + further, 0)
+
+
+def _phase_cycles(context: Context, received: int, item_bytes: int) -> int:
+    """Return the cycles of a phase in which a core receives so many elements and no core does anything else."""
+    chip = context.chip
+    words = -(-received * item_bytes // chip.exchange_bytes_per_cycle)
+    loads = Loads(port_cycles=words + chip.fragment_cycles)
+    return ArrivalCosts(context.cost).cycles(Traffic(received, 0, 1, received, 0, loads), item_bytes)

@@ -19,6 +19,7 @@ from t10.core.plan import CostedPlan, OperatorPlan
 from t10.cost.operator import output_chunk
 from t10.plan.assemble import Context
 from t10.plan.joint.marginals import Marginals, alone
+from t10.plan.joint.solve import FEW_OPERATORS
 from t10.plan.memory.liveness import unshaped
 from t10.plan.options import PlanOptions
 from t10.plan.search.alternatives import alternatives, evaluate_plans
@@ -44,7 +45,8 @@ class Breadth:
 
 
 WIDE = Breadth(of_front=14, of_candidates=16, following=8, leading=8)
-NARROW = Breadth(of_front=6, of_candidates=6, following=10, leading=4)
+DEEP = Breadth(of_front=8, of_candidates=6, following=8, leading=4)
+NARROW = Breadth(of_front=6, of_candidates=4, following=10, leading=4)
 
 LARGE_ELEMENTS = 4_000_000
 """What moves between operators is counted pair by pair; with results larger than this, fewer states are compared."""
@@ -62,7 +64,8 @@ def states_of(
     `kept` are choices, a plan per operator each, that are states in any case.
     """
     largest = max((prod(spec.output.shape) for spec in context.graph.operators), default=0)
-    breadth = NARROW if largest > LARGE_ELEMENTS else WIDE
+    breadth = WIDE if len(context.graph.operators) <= FEW_OPERATORS else DEEP
+    breadth = NARROW if largest > LARGE_ELEMENTS else breadth
     result: list[States] = []
     step_by_value = {spec.output.name: step for step, spec in enumerate(context.graph.operators)}
     known: dict[object, States] = {}

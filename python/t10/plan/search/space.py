@@ -18,7 +18,7 @@ from t10.plan.options import PlanOptions
 RELAXATION_STEP = 0.1
 FEW_PARTITIONS = 1_200
 """An operator with no more partitions than this in all is searched without constraints."""
-MOST_CANDIDATES = 8_000
+MOST_CANDIDATES = 4_000
 """One with no more than this is looked at without constraints where nothing rotates."""
 
 
