@@ -26,9 +26,9 @@ MOVING_ROUNDS = 3
 MOST_LARGE = 8
 MOST_REORDERED = 400
 MOST_FITTED = 20_000
+"""Blocks that are placed by first fit to try other orders, all tries together."""
 SHIFTS = 8
 """Places within two memory elements at which the bytes for what does not live always are tried to begin."""
-"""Blocks that are placed by first fit to try other orders, all tries together."""
 KEPT_PLACEMENTS = 4
 
 
@@ -252,7 +252,17 @@ class _Placing:
                     above.append(block)
                     n_bytes -= int(self.size[block])
             ordered = [*(block for block in stack if block not in set(above)), *above]
-            yield self._arranged(ordered, len(stack) - len(above), np.zeros_like(self.size), room)
+            arranged = self._arranged(ordered, len(stack) - len(above), np.zeros_like(self.size), room)
+            yield arranged
+            # Or no block that wishes for the interleaved region begins just below it: the hole is for the rest.
+            lifted = np.array(ordered[: len(ordered) - len(above)], np.int64)
+            border = self.memory.interleaved_base - self.memory.base
+            crossing = lifted[(self.alone[lifted] > 0) & (arranged[lifted] < border)]
+            first = arranged[crossing].min(initial=border)
+            if 0 < border - first <= room:
+                arranged = arranged.copy()
+                arranged[lifted[arranged[lifted] >= first]] += border - first
+                yield arranged
 
     def _arranged(self, stack: list[int], n_below: int, inner: Ints, height: int) -> Ints:
         """Return starts with the first `n_below` of a stack under the rest, which is `height` bytes high at `inner`."""
