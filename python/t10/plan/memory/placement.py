@@ -26,9 +26,9 @@ MOVING_ROUNDS = 3
 MOST_LARGE = 8
 MOST_REORDERED = 400
 MOST_FITTED = 20_000
+"""Blocks that are placed by first fit to try other orders, all tries together."""
 SHIFTS = 8
 """Places within two memory elements at which the bytes for what does not live always are tried to begin."""
-"""Blocks that are placed by first fit to try other orders, all tries together."""
 KEPT_PLACEMENTS = 4
 
 
