@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar, runtime_checkable
 
 from t10.core.costs import Costs
 from t10.core.expression import OperatorSpec
+from t10.core.loads import Places, shared_places
 from t10.core.schedule import ModulePlan, ScheduledOperator
 from t10.core.tile import TileMemory, TileRange, are_apart
 from t10.core.vertex_nest import Lie
@@ -23,13 +24,15 @@ class StepLies:
     """How operands of an operator's steps lie.
 
     In order: inputs and accumulators; shift buffer and accumulators; in the end accumulators, epilogue inputs, result.
-    `is_shift_apart`: what rotates lies in other memory elements than the shift buffer.
+    `is_shift_apart`: what rotates lies in other memory elements than the shift buffer. `places` are those of the shift
+    buffer and the accumulators where they are not apart, None where that is not known.
     """
 
     sub_task: Lie
     combine: Lie
     end: Lie
     is_shift_apart: bool = True
+    places: Places | None = None
 
 
 @runtime_checkable
@@ -82,5 +85,6 @@ def _lies(spec: OperatorSpec, scheduled: ScheduledOperator, places: Mapping[str,
         sub_task=lie(*rotatable),
         combine=lie(SHIFT, accumulator) if SHIFT in places else Lie.best(2),
         end=lie(accumulator, *arrivals[n_inputs:], value),
+        places=shared_places(places[SHIFT], [places[accumulator]]) if SHIFT in places else None,
         is_shift_apart=all(are_apart(places[name], places[SHIFT]) for name in rotating),
     )
