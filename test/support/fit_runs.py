@@ -33,10 +33,10 @@ from t10.sim.device.machine import TileMachine, instruction_machine
 from t10.sim.device.memory import variable_bytes
 from t10.sim.poplar_host import VertexCode, run_program
 
-KINDS = ("crash", "trap", "stray", "reference", "numbers", "host", "peak", "addresses", "cycles")
+KINDS = ("crash", "trap", "stray", "reference", "numbers", "host", "peak", "addresses", "cycles", "price", "bound")
 """What goes wrong: an error that is no refusal; a trap; a store to bytes of no variable; plan against ONNX Runtime;
 tiles against plan; `poplar-host` against plan; bytes and addresses of plan and device; cycles of tiles against those
-timed."""
+timed, those timed against those planned; a plan that takes less than what is said that no choice does."""
 
 CHIP_FIELDS = (
     "n_cores",
@@ -185,6 +185,7 @@ class _Run:
         """Yield what is wrong, engine by engine."""
         executable, inputs = self.executable, dict(self.case.inputs)
         yield from self._places()
+        yield from self._price()
         planned = executable.execute(inputs)
         if planned.peak_bytes != executable.plan.peak_bytes:
             yield Finding(
@@ -243,6 +244,15 @@ class _Run:
             yield from _unequal(kind, outputs, planned)
         else:
             yield from _beyond(kind, outputs, planned, tolerance)
+
+    def _price(self) -> Iterator[Finding]:
+        """Yield how a plan is not what it is said to be: the price of its program, and no less than its bound."""
+        known = self.executable.plan.optimality
+        assert known is not None
+        if self.executable.timed_cycles != known.cycles:
+            yield Finding("price", f"{known.cycles:,} planned, {self.executable.timed_cycles:,} timed")
+        if known.bound_cycles > known.cycles:
+            yield Finding("bound", f"{known.cycles:,} planned, no choice takes fewer than {known.bound_cycles:,}")
 
     def _places(self) -> Iterator[Finding]:
         """Yield where variables of the device lie elsewhere than buffers of the plan."""

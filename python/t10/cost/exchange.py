@@ -72,7 +72,8 @@ def part_words(chip: ChipSpec, n_bytes: Any) -> Any:
 def _inside_cycles(chip: ChipSpec, n_bytes: Any, n_parts: Any, n_own: Any) -> Any:
     """Return the cycles in which a core scatters parts that are not whole words and copies its own; 0 for nothing."""
     rates = exchange_rates(chip)
-    is_odd, ragged = n_bytes % 2 == 1, np.minimum(n_bytes % WORD_BYTES, 1)
+    is_odd: Any = n_bytes % 2 == 1
+    ragged: Any = np.minimum(n_bytes % WORD_BYTES, 1)
     per_byte = np.where(
         n_bytes < SHORT_BYTES,
         np.where(is_odd, rates.short_odd, rates.short_even),

@@ -18,7 +18,7 @@ from t10.cost.bound.step import LeastSteps
 from t10.cost.closed_forms import ClosedForms
 from t10.cost.code_digest import code_digest
 from t10.cost.counted import CountedSteps, slots_and_runs
-from t10.cost.exchange import exchange_rates, shifted_part_cycles, phase_cycles
+from t10.cost.exchange import exchange_rates, phase_cycles, shifted_part_cycles
 from t10.cost.model import PlainForms, chip_fingerprint
 from t10.cost.reductions import all_reduce_formula, reduce_scatter_formula
 from t10.cost.steps import Steps
