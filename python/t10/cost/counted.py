@@ -69,7 +69,7 @@ class CountedSteps:
         Those of `adds` (n,) combine with what is there. A step takes as long as its slowest core: where an axis is no
         whole number of boxes, the last core's box ends with the tensor, and code for less may be slower.
         """
-        rests = _rests(spec, boxes)
+        rests = _rests(spec, boxes, has_zeros=self.lies is None or self.lies.has_zeros)
         cycles = self._step(spec, boxes, windows, adds, boxes)
         for cut in _subsets(np.flatnonzero((rests < boxes).any(axis=0)).tolist()):
             rows = np.flatnonzero((rests[:, cut] < boxes[:, cut]).all(axis=1))
@@ -178,12 +178,13 @@ def slots_and_runs(spec: OperatorSpec, windows: Ints, n_members: Ints) -> tuple[
     return n_slots, np.minimum(windows[:, list(epilogue_run_axes(spec))].prod(axis=1), n_slots)
 
 
-def _rests(spec: OperatorSpec, boxes: Ints) -> Ints:
+def _rests(spec: OperatorSpec, boxes: Ints, *, has_zeros: bool) -> Ints:
     """Return the extents of the last boxes (n, axes), which end with the tensor where padding may not follow it.
 
-    It may along parallel axes, unless indices are looked up, and along sums that zeros do not change.
+    It may along parallel axes, unless indices are looked up, and along sums if there are zeros that change nothing.
     """
-    padded = zero_addable_axes(spec) | (frozenset[int]() if spec.selectors else spec.output.axes)
+    padded = frozenset[int]() if spec.selectors else spec.output.axes
+    padded |= zero_addable_axes(spec) if has_zeros else frozenset()
     is_cut = np.array([axis not in padded for axis in range(len(spec.axes))])
     rests = np.array(spec.extents) % np.maximum(boxes, 1)
     return np.where(is_cut & (rests > 0), rests, boxes)

@@ -79,10 +79,10 @@ def _inside_cycles(chip: ChipSpec, n_bytes: Any, n_parts: Any, n_own: Any) -> An
         np.where(is_odd, rates.short_odd, rates.short_even),
         np.where(is_odd, rates.long_odd, rates.long_even),
     )
-    piece = n_bytes * per_byte + rates.ragged
-    copied = rates.row + n_bytes * rates.copy_8 + ragged * rates.ragged
+    piece: Any = n_bytes * per_byte + rates.ragged
+    copied: Any = rates.row + n_bytes * rates.copy_8 + ragged * rates.ragged
     # Less than a word is not copied: it is scattered with the others.
-    own: Any = np.where(n_bytes < WORD_BYTES, piece, copied)
+    own = piece + np.minimum(n_bytes // WORD_BYTES, 1) * (copied - piece)
     units: Any = ragged * (rates.row + n_parts * piece) + np.minimum(n_bytes, 1) * n_own * own
     return np.minimum(units, 1) * chip.copy_launch_cycles + -(-units // UNITS)
 
