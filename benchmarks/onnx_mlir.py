@@ -78,14 +78,14 @@ class Row:
 
 def main() -> int:
     arguments = _arguments()
-    expected = _expected(arguments.expect)
+    expected = expectations(arguments.expect)
     texts = sorted(path for path in arguments.folder.rglob("*.mlir") if arguments.only in str(path))
     if any(path.name.startswith("node_") for path in texts):
         node_cases()  # once, for all the processes below
     print(COLUMNS)
     rows: list[Row] = []
     for path in texts:
-        row = _judged(_apart(path, arguments), expected, arguments.expect is not None)
+        row = judged(_apart(path, arguments), expected, arguments.expect is not None)
         rows.append(row)
         _print(row)
     missing = sorted(set(expected) - {row.name for row in rows}) if not arguments.only else []
@@ -292,14 +292,14 @@ def _feed(value: Any, inputs: Arrays) -> Any:
     return np.zeros([dim.dim_value or 1 for dim in kind.shape.dim], dtype)
 
 
-def _expected(file: Path | None) -> dict[str, str]:
+def expectations(file: Path | None) -> dict[str, str]:
     """Return what is to become of the texts that are not just equal, by name."""
     lines = file.read_text(encoding="utf-8").splitlines() if file else []
     kept = [line for line in lines if line.strip() and not line.startswith("#")]
     return {name.strip(): rest.strip() for name, _, rest in (line.partition(":") for line in kept)}
 
 
-def _judged(row: Row, expected: dict[str, str], is_listed: bool) -> Row:
+def judged(row: Row, expected: dict[str, str], is_listed: bool) -> Row:
     """Return the row with its verdict seen in the light of the list of what is to become of it, if there is one."""
     constants = f"with constants {', '.join(row.constants)}" if row.constants else ""
     told = f"{row.verdict} {constants}".strip()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from support.cpp_reference_runs import check_cpp_references
 from support.vector_tasks import RandomTask, elementwise
 
 from t10.codelets.compile import compile_task
+from t10.codelets.count import cycles_of
 from t10.codelets.vector.family import VectorFamily
 from t10.core.codelet import Compiled
 from t10.core.dtypes import numpy_dtype
@@ -407,6 +409,27 @@ def test_workers_may_begin_and_end_within_rows(rows: int, columns: int, dtype: s
     for apart in (frozenset[tuple[int, int]](), ALL_APART):
         task = Task((rows, columns), (dense, column), dense, "none", body, apart=apart)
         run(task).check(rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("outer", [(10,), (7, 2), (5, 3)])
+@pytest.mark.parametrize(("dtype", "columns"), [("f16", 3), ("f16", 7), ("i8", 5)])
+def test_workers_share_an_outer_axis_around_rows_of_no_whole_words(
+    dtype: str, columns: int, outer: tuple[int, ...]
+) -> None:
+    extents = (*outer, 4, columns)
+    around = [prod(extents[axis + 1 :]) for axis in range(len(outer))]
+    output = TaskOperand(dtype, (*around, columns, 1))
+    row = TaskOperand(dtype, (*(0 for _ in outer), 1, 0))
+    column = TaskOperand(dtype, (*around, 0, 1))
+    opcode = "arith.addi" if dtype == "i8" else "arith.addf"
+    body = ScalarFunction(2, (ScalarOp(opcode, (0, 1), dtype),), 2)
+    task = Task(extents, (column, row), output, "none", body)
+    run(task).check(rtol=TOLERANCE.get(dtype, 0), atol=TOLERANCE.get(dtype, 0))
+    alone = cycles_of(replace(task, extents=(2, *(1 for _ in outer[1:]), 4, columns)))
+    whole = cycles_of(task)
+    assert alone is not None
+    assert whole is not None
+    assert whole < alone * prod(outer) / 3
 
 
 SLACK_BYTES = 64

@@ -28,7 +28,7 @@ from t10.chip import load_chip
 from t10.core.graph import Graph
 from t10.plan import PlanOptions, plan_module
 from t10.plan.greedy.algorithm1 import base_bytes
-from t10.plan.joint import choose, costs, fewer_cores, states
+from t10.plan.joint import choose, costs, states
 from t10.plan.joint.solve import MOST_WORK, Solution, solve
 from t10.plan.movement import arrivals
 from t10.plan.options import Method
@@ -102,6 +102,9 @@ def test_bounds_of_few_pieces_leave_something_to_settle(monkeypatch: pytest.Monk
 def test_rough_bounds_come_closer_until_the_same_is_chosen(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # With every bound at 0, all pairs of states are counted in turn.
+    few = states.Breadth(of_front=states.WIDE.of_front, of_candidates=4, following=4, leading=2)
+    monkeypatch.setattr(states, "WIDE", few)
     made = planning(graph, CHIP, FEW)
     due = made.planner.best(made.room_bytes)
     moved: Callable[..., int] = vars(costs.JointCosts)["_moved"]
@@ -200,8 +203,7 @@ def every_rows(made: Planning) -> list[np.ndarray[tuple[int, ...], np.dtype[np.i
 )
 def test_no_plan_of_a_small_model_undercuts_the_bound(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     """Assemble every choice; room is what some choices need, eighths of the way from the least to the most."""
-    few = states.Breadth(of_front=states.WIDE.of_front, following=1, grids=1, per_rung=0, leading=0)
-    monkeypatch.setattr(fewer_cores, "RUNGS", ())
+    few = states.Breadth(of_front=states.WIDE.of_front, of_candidates=0, following=1, leading=0)
     monkeypatch.setattr(states, "WIDE", few)
     made = planning(graph, CHIP, FEW)
     plans = [made.assembled(rows) for rows in every_rows(made)]

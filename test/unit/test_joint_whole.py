@@ -19,7 +19,7 @@ from t10.core.plan import CostedPlan, OperatorPlan
 from t10.cost import IpuCostModel, operator_cycles
 from t10.plan import PlanOptions
 from t10.plan.assemble import assemble, context_of
-from t10.plan.joint import fewer_cores, states
+from t10.plan.joint import states
 from t10.plan.memory.levels import Choice
 from t10.plan.schedule import sum_of_cycles
 from t10.plan.search.alignment import align_pace
@@ -143,12 +143,11 @@ def test_no_combination_of_plans_without_rotation_is_faster(
 
 
 @pytest.mark.parametrize("number", GAINING)
-def test_without_plans_on_fewer_cores_and_ahead_of_readers_some_combination_is_faster(
+def test_without_candidates_and_plans_ahead_of_readers_some_combination_is_faster(
     number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     graph, n_cores = CASES[number]
     chip = chip_of(n_cores)
     best = chosen_cycles(graph, chip)
-    monkeypatch.setattr(states, "WIDE", replace(states.WIDE, per_rung=0, leading=0))
-    monkeypatch.setattr(fewer_cores, "RUNGS", ())
+    monkeypatch.setattr(states, "WIDE", replace(states.WIDE, of_candidates=0, leading=0))
     assert chosen_cycles(graph, chip) > best

@@ -8,7 +8,7 @@ import pytest
 from support.packing import allocate
 from support.random_cases import Case, planned_case, random_case
 
-from t10.chip import ChipSpec
+from t10.chip import ChipSpec, load_chip
 from t10.core.schedule import Buffer, ModulePlan, Wish
 from t10.core.tile import ALIGNMENT_BYTES, IPU_MEMORY, TileRange, are_apart
 from t10.plan.memory.allocation import Request, block_of_request
@@ -137,3 +137,34 @@ def test_what_loops_load_ahead_counts_with_a_buffer() -> None:
     assert not are_apart(place(0x90000 - 64, 64), other)
     assert not are_apart(place(0x90000 - 120, 64), other)
     assert are_apart(place(0x90000 - 128, 64), other)
+
+
+def test_what_wishes_for_the_interleaved_region_and_lives_always_begins_where_that_does() -> None:
+    """Also where what wishes for nothing does not fill the bytes below: less than 2,304 of them stay free."""
+    chip = load_chip("ipu-mk2")
+    always = {"keys": 91_004, "values": 91_004, "k": 24_576, "v": 24_576, "o": 24_576}
+    always |= {"gate": 61_440, "up": 61_440, "down": 61_440}
+    requests = (
+        *(Request(name, size, 0, 9) for name, size in always.items()),
+        Request("rows", 768, 1, 3),
+        Request("copy", 98_304, 2, 3),
+        Request("sums", 3_072, 3, 4),
+        Request("last sums", 8_192, 8, 9),
+    )
+    alone = {
+        "k": 1_537,
+        "v": 1_537,
+        "o": 1_537,
+        "gate": 3_841,
+        "up": 3_841,
+        "down": 3_841,
+        "last sums": 21_505,
+    }
+    wishes = (
+        *(Wish((name,), weight) for name, weight in alone.items()),
+        *(Wish(pair, 1) for pair in combinations(("rows", "copy", "sums"), 2)),
+        Wish(("values", "copy"), 12_288),
+    )
+    buffers = placed_buffers(requests, wishes, chip, chip.reserved_bytes)
+    assert max(buffer.address_bytes + buffer.size_bytes for buffer in buffers) <= chip.data_end_bytes
+    assert {wish.weight for wish in broken(wishes, requests, buffers, chip)} <= {1}

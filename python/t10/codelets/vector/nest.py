@@ -363,7 +363,7 @@ def _split(
         (n_rows * (columns * effort.per_point + effort.per_row + back), 0, "columns", columns, axes)
     )
     for axis in axes:
-        unit = _rows_apart(axis, axes, output)
+        unit = _rows_apart(axis, axes, inner, output)
         rows = axis.extent if unit is None else _share(axis.extent, unit)
         cost = n_rows // axis.extent * rows * (inner.extent * effort.per_point + effort.per_row)
         choices.append((cost, 1, "rows", rows, [axis, *(a for a in axes if a is not axis)]))
@@ -389,7 +389,7 @@ def _share(extent: int, unit: int) -> int:
     return (each + unit - 1) // unit * unit
 
 
-def _rows_apart(axis: _Axis, axes: list[_Axis], output: TaskOperand) -> int | None:
+def _rows_apart(axis: _Axis, axes: list[_Axis], inner: _Axis, output: TaskOperand) -> int | None:
     """Return what shares of an outer axis must be multiples of for workers to stay out of one word; None: nothing."""
     size = size_bytes(output.dtype)
     if size >= WORD_BYTES:
@@ -397,9 +397,11 @@ def _rows_apart(axis: _Axis, axes: list[_Axis], output: TaskOperand) -> int | No
     alignment = _row_alignment(output, [a.strides[-1] for a in axes])
     if alignment >= WORD_BYTES:
         return 1
-    # The rows of one share lie together; shares of `unit` rows begin on words if the first does.
-    others = [a.strides[-1] * size for a in axes if a is not axis]
-    if output.align_bytes % WORD_BYTES or any(stride % WORD_BYTES for stride in others):
+    # What lies between two steps of the axis is one share's. Shares of `unit` steps begin on words if the first does.
+    step = axis.strides[-1]
+    others = [a for a in axes if a is not axis]
+    within = sum((a.extent - 1) * a.strides[-1] for a in (*others, inner) if a.strides[-1] < step)
+    around = [a.strides[-1] * size for a in others if a.strides[-1] >= step]
+    if output.align_bytes % WORD_BYTES or within >= step or any(stride % WORD_BYTES for stride in around):
         return None
-    is_last = axis.strides[-1] == min(a.strides[-1] for a in axes)
-    return WORD_BYTES // gcd(axis.strides[-1] * size, WORD_BYTES) if is_last else None
+    return WORD_BYTES // gcd(step * size, WORD_BYTES)

@@ -247,13 +247,13 @@ def _slots(
     whole_row = row + _row_points(one, costs, run)
     # Shares of rows begin at whole words, and so do those of columns.
     per_word = max(QUAD // one.out_bytes, 1)
-    unit: Column = 1
-    for n in (2, 4):
-        unit = chosen(run % (per_word * 2 // n) == 0, unit, n) if n <= per_word else unit
-    by_rows = n_rows
-    for group in groups:
+    by_rows, within = n_rows, run
+    for group in reversed(groups):
+        unit: Column = 1
+        for n in (2, 4):
+            unit = chosen(within % (per_word * 2 // n) == 0, unit, n) if n <= per_word else unit
         most = np.minimum(-(-group // (N_WORKERS * unit)) * unit, group)
-        by_rows = np.minimum(by_rows, most * (n_rows // group))
+        by_rows, within = np.minimum(by_rows, most * (n_rows // group)), within * group
     shared = np.minimum(
         n_rows * (row + _columns(costs, run, quad, costs.pair)),
         _flat(run, n_rows, quad, row, whole_row),

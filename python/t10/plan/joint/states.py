@@ -8,7 +8,7 @@ Operators that only differ in names, with producers in equal states, share one t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -16,11 +16,10 @@ import numpy as np
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.plan import CostedPlan, OperatorPlan
-from t10.cost.model import least_costs
 from t10.cost.operator import output_chunk
 from t10.plan.assemble import Context
-from t10.plan.joint.fewer_cores import few_core_plans, rungs_of
-from t10.plan.joint.grids import grid_plans
+from t10.plan.joint.marginals import Marginals, alone
+from t10.plan.joint.solve import FEW_OPERATORS
 from t10.plan.memory.liveness import unshaped
 from t10.plan.options import PlanOptions
 from t10.plan.search.alternatives import alternatives, evaluate_plans
@@ -36,31 +35,28 @@ States = tuple[CostedPlan, ...]
 class Breadth:
     """How many states an operator has at most.
 
-    Of its front, of plans that follow a producer, of grids, per number of cores, and of plans that follow a reader.
+    Of its front, of plans without rotation by their marginals, of plans that follow a producer, and a reader.
     """
 
     of_front: int
+    of_candidates: int
     following: int
-    grids: int
-    per_rung: int = 1
-    leading: int = 4
+    leading: int
 
 
-WIDE = Breadth(of_front=14, following=8, grids=4)
-NARROW = Breadth(of_front=6, following=10, grids=4)
+WIDE = Breadth(of_front=14, of_candidates=16, following=8, leading=8)
+DEEP = Breadth(of_front=8, of_candidates=6, following=8, leading=4)
+NARROW = Breadth(of_front=6, of_candidates=4, following=10, leading=4)
 
 LARGE_ELEMENTS = 4_000_000
 """What moves between operators is counted pair by pair; with results larger than this, fewer states are compared."""
-MOST_READERS = 1
-"""How many readers are thought to save a fetch if a sum is left whole on all its cores."""
-SLOWEST = 2.0
-"""A plan that is not of the front may take so much longer than its fastest plan with its fetches and one more."""
 
 
 def states_of(
     context: Context,
     fronts: Sequence[Front],
     options: PlanOptions,
+    marginals: Marginals,
     kept: Sequence[Sequence[OperatorPlan]] = (),
 ) -> tuple[States, ...]:
     """Return the states of every operator, priced without what moves before they run; least bytes first.
@@ -68,17 +64,17 @@ def states_of(
     `kept` are choices, a plan per operator each, that are states in any case.
     """
     largest = max((prod(spec.output.shape) for spec in context.graph.operators), default=0)
-    breadth = NARROW if largest > LARGE_ELEMENTS else WIDE
+    breadth = WIDE if len(context.graph.operators) <= FEW_OPERATORS else DEEP
+    breadth = NARROW if largest > LARGE_ELEMENTS else breadth
     result: list[States] = []
     step_by_value = {spec.output.name: step for step, spec in enumerate(context.graph.operators)}
     known: dict[object, States] = {}
-    grids: dict[int, tuple[CostedPlan, ...]] = {}
     interned: dict[tuple[int, States], States] = {}
     kept_by_front: dict[int, dict[OperatorPlan, None]] = {id(front): {} for front in fronts}
     for plans in kept:
         for front, plan in zip(fronts, plans, strict=True):
             kept_by_front[id(front)][plan] = None
-    for spec, front in zip(context.graph.operators, fronts, strict=True):
+    for step, (spec, front) in enumerate(zip(context.graph.operators, fronts, strict=True)):
         makers = [
             (number, step_by_value[value])
             for number, operand in enumerate(spec.operands)
@@ -86,37 +82,32 @@ def states_of(
         ]
         key = (
             id(front),
-            options.forced_for(spec.name) is None,
+            id(marginals.by_step[step]),
             tuple((number, id(result[maker])) for number, maker in makers),
         )
         if key not in known:
-            offered = () if options.forced_for(spec.name) else _offered(context, spec, makers, result)
-            if id(front) not in grids:
-                free = options.forced_for(spec.name) is None
-                grids[id(front)] = (
-                    (
-                        *grid_plans(context, spec, options, breadth.grids),
-                        *few_core_plans(context, spec, breadth.per_rung, _limit_cycles(context, front)),
-                    )
-                    if free
-                    else ()
-                )
-            priced = _priced(
-                context, spec, front, offered, kept_by_front[id(front)], grids[id(front)], breadth
-            )
+            chosen = {
+                each.plan: alone(each) for each in _thinned(front, breadth.of_front, kept_by_front[id(front)])
+            }
+            if options.forced_for(spec.name) is None:
+                chosen |= {each.plan: each for each in marginals.best(step, breadth.of_candidates)}
+                offered = _offered(context, spec, makers, result)
+                chosen |= _fastest(context, marginals, step, offered, chosen, breadth.following)
             pinned = options.forced_for(spec.name)
             if pinned is None or pinned.plan is None:
-                priced = _with_whole_sums(context, spec, priced)
+                chosen |= _other_sums(context, spec, chosen)
             # Equal states are one object, or every layer of a deep model would be a kind of its own.
+            priced = _ordered(chosen)
             known[key] = interned.setdefault((id(front), priced), priced)
         result.append(known[key])
-    return _with_leading(context, options, breadth, fronts, result)
+    return _with_leading(context, options, marginals, breadth.leading, fronts, result)
 
 
 def _with_leading(
     context: Context,
     options: PlanOptions,
-    breadth: Breadth,
+    marginals: Marginals,
+    most: int,
     fronts: Sequence[Front],
     states: Sequence[States],
 ) -> tuple[States, ...]:
@@ -137,26 +128,17 @@ def _with_leading(
         key = (id(result[step]), tuple((number, id(result[reader])) for reader, number in readers[step]))
         if key not in known:
             own = {priced.plan: priced for priced in result[step]}
-            offered = dict.fromkeys(
+            offered = (
                 plan
                 for reader, number in readers[step]
                 for state in result[reader]
                 for plan in leading_plans(spec, context.graph.operators[reader], number, state.plan)
-                if plan not in own
             )
-            limit = _limit_cycles(context, fronts[step])
-            for priced in _cheapest(context, spec, list(offered), breadth.leading):
-                if priced.cycles.total <= limit:
-                    own[priced.plan] = priced
-            found = _with_whole_sums(context, spec, _ordered(own)) if offered else result[step]
-            known[key] = interned.setdefault((id(fronts[step]), found), found)
+            found = _fastest(context, marginals, step, offered, own, most)
+            priced = _ordered(own | found | _other_sums(context, spec, found))
+            known[key] = interned.setdefault((id(fronts[step]), priced), priced)
         result[step] = known[key]
     return tuple(result)
-
-
-def _limit_cycles(context: Context, front: Front) -> float:
-    """Return the cycles up to which a plan is worth having: slower ones save no more than they cost."""
-    return SLOWEST * (front[-1].cycles.total + context.cost.exchange_cycles(4, 1, neighbour=False))
 
 
 def _offered(
@@ -171,69 +153,40 @@ def _offered(
                 yield plan
 
 
-def _priced(
+def _thinned(front: Front, most: int, kept: Mapping[OperatorPlan, None]) -> Iterator[CostedPlan]:
+    """Yield plans of a front, evenly spread, and those that are kept in any case."""
+    thin = set(_spread(len(front), most))
+    yield from (each for number, each in enumerate(front) if number in thin or each.plan in kept)
+
+
+def _fastest(
     context: Context,
-    spec: OperatorSpec,
-    front: Front,
+    marginals: Marginals,
+    step: int,
     offered: Iterable[OperatorPlan],
-    kept: Mapping[OperatorPlan, None],
-    grids: tuple[CostedPlan, ...],
-    breadth: Breadth,
-) -> States:
-    """Return the front, thinned, grids, and the fastest of the plans offered, with the price of running alone."""
-    chosen: dict[OperatorPlan, CostedPlan] = {}
-    thin = set(_spread(len(front), breadth.of_front))
-    for number, priced in enumerate(front):
-        if number in thin or priced.plan in kept:
-            chosen[priced.plan] = replace(priced, cycles=replace(priced.cycles, relayout=0))
-    limit = _limit_cycles(context, front)
-    for priced in grids:
-        if priced.cycles.total <= limit:
-            chosen[priced.plan] = replace(priced, cycles=replace(priced.cycles, relayout=0))
-    new = [plan for plan in dict.fromkeys(offered) if plan not in chosen]
-    for priced in _cheapest(context, spec, new, breadth.following):
-        if priced.cycles.total <= limit:
-            chosen[priced.plan] = priced
-    return _ordered(chosen)
+    known: Mapping[OperatorPlan, CostedPlan],
+    most: int,
+) -> dict[OperatorPlan, CostedPlan]:
+    """Return the plans of the least marginals that are not known yet, at most so many, with their prices."""
+    plans = [plan for plan in dict.fromkeys(offered) if plan not in known]
+    order = np.argsort(marginals.of_plans(step, plans), kind="stable")[:most].tolist()
+    priced = _costed_all(context, context.graph.operators[step], [plans[number] for number in order])
+    return {each.plan: alone(each) for each in priced}
 
 
-def _cheapest(
-    context: Context, spec: OperatorSpec, plans: Sequence[OperatorPlan], most: int
-) -> list[CostedPlan]:
-    """Return the plans that take the fewest cycles without what moves before them, as far as bounds tell.
-
-    `most` are returned per rung of cores on which the operator has few partitions, and beyond.
-    """
-    if not most:
-        return []
-    rungs = rungs_of(spec, context.chip.n_cores)
-    by_rung: dict[int, list[OperatorPlan]] = {}
-    for plan in plans:
-        rung = next((rung for rung in rungs if plan.n_cores <= rung), context.chip.n_cores)
-        by_rung.setdefault(rung, []).append(plan)
-    return [priced for each in by_rung.values() for priced in _cheapest_of(context, spec, each, most)]
-
-
-def _cheapest_of(
-    context: Context, spec: OperatorSpec, plans: Sequence[OperatorPlan], most: int
-) -> list[CostedPlan]:
-    """Return the `most` plans with the least bounds of cycles without what moves before them: only those are priced."""
-    bounds = evaluate_plans(spec, least_costs(context.cost), plans)
-    order: list[int] = np.argsort(bounds.cycles - bounds.relayout, kind="stable")[:most].tolist()
-    priced = _costed_all(context, spec, [plans[number] for number in order])
-    return [replace(each, cycles=replace(each.cycles, relayout=0)) for each in priced]
-
-
-def _with_whole_sums(context: Context, spec: OperatorSpec, states: States) -> States:
-    """Return the states and those that combine partial sums on every member."""
-    known = {priced.plan: priced for priced in states}
-    pairs = [(priced, plan) for priced in states for plan in alternatives(spec, priced.plan, context.chip)]
+def _other_sums(
+    context: Context, spec: OperatorSpec, states: Mapping[OperatorPlan, CostedPlan]
+) -> dict[OperatorPlan, CostedPlan]:
+    """Return the plans that combine partial sums of states the other way and are not among them."""
+    pairs = [
+        (priced, plan) for priced in states.values() for plan in alternatives(spec, priced.plan, context.chip)
+    ]
     others = _costed_all(context, spec, [plan for _, plan in pairs])
-    for (priced, _), other in zip(pairs, others, strict=True):
-        if _may_pay(context, spec, priced, other):
-            without = replace(other, cycles=replace(other.cycles, relayout=0))
-            known.setdefault(other.plan, without)
-    return _ordered(known)
+    return {
+        other.plan: alone(other)
+        for (priced, _), other in zip(pairs, others, strict=True)
+        if other.plan not in states and _may_pay(context, spec, priced, other)
+    }
 
 
 def _costed_all(context: Context, spec: OperatorSpec, plans: Sequence[OperatorPlan]) -> list[CostedPlan]:
@@ -256,7 +209,7 @@ def _may_pay(context: Context, spec: OperatorSpec, priced: CostedPlan, other: Co
     n_members, n_slots = output_chunk(spec, other.plan)
     n_bytes = (n_slots - n_slots // n_members) * size_bytes(spec.output.dtype)
     fetch = context.cost.exchange_cycles(n_bytes, n_members - 1, neighbour=False)
-    return other.cycles.total - other.cycles.relayout - priced.cycles.total < fetch * MOST_READERS
+    return other.cycles.total - other.cycles.relayout - priced.cycles.total < fetch
 
 
 def _spread(n: int, most: int) -> list[int]:

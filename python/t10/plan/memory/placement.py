@@ -26,9 +26,11 @@ MOVING_ROUNDS = 3
 MOST_LARGE = 8
 MOST_REORDERED = 400
 MOST_FITTED = 20_000
-SHIFTS = 8
-"""Places within two memory elements at which the bytes for what does not live always are tried to begin."""
 """Blocks that are placed by first fit to try other orders, all tries together."""
+SHIFTS = 32
+"""Places within two memory elements at which the bytes for what does not live always are tried to begin."""
+MOST_FILLED = 8
+"""Of them those that are filled with all blocks: typical ones break least."""
 KEPT_PLACEMENTS = 4
 
 
@@ -82,6 +84,9 @@ class _Placing:
                 by_pair[pair] = by_pair.get(pair, 0) + wish.weight
         self.pairs: Ints = np.array(list(by_pair), np.int64).reshape(-1, 2)
         self.weights: Ints = np.array(list(by_pair.values()), np.int64)
+        self.paired: Ints = np.zeros(n, np.int64)
+        np.add.at(self.paired, self.pairs, self.weights[:, None])
+        self.wished: Ints = self.alone + self.paired
         both: Ints = np.concatenate([self.pairs, self.pairs[:, ::-1]])
         order = np.argsort(both[:, 0], kind="stable")
         self.partner, self.partner_weight = both[order, 1], np.tile(self.weights, 2)[order]
@@ -89,10 +94,8 @@ class _Placing:
 
     def starts(self) -> Ints:
         """Return where every block begins."""
-        wished: Ints = self.alone.copy()
-        np.add.at(wished, self.pairs, self.weights[:, None])
         greedy: Ints | None = None
-        for rank in (self.size, wished):
+        for rank in (self.size, self.wished):
             found = self._greedy(rank)
             if found is not None:
                 found = self._moved(found)
@@ -106,11 +109,12 @@ class _Placing:
         return stacked if greedy is None else greedy
 
     def penalty(self, starts: Ints) -> int:
-        """Return the weight of all wishes that are not granted."""
+        """Return the weight of all wishes that are not granted of blocks that have places."""
         low, high = self._elements(starts, starts + self.size)
         one, other = self.pairs.T
         shared = (low[one] <= high[other]) & (low[other] <= high[one])
-        plain = starts < self.memory.interleaved_base - self.memory.base
+        shared &= (starts[one] >= 0) & (starts[other] >= 0)
+        plain = (starts >= 0) & (starts < self.memory.interleaved_base - self.memory.base)
         return int(self.weights[shared].sum() + self.alone[plain].sum())
 
     def _elements(self, begins: Ints, ends: Ints) -> tuple[Ints, Ints]:
@@ -125,13 +129,15 @@ class _Placing:
             plain // self.memory.element_bytes + (offsets - plain) // self.memory.interleaved_bytes,
         )
 
-    def _greedy(self, rank: Ints, starts: Ints | None = None) -> Ints | None:
+    def _greedy(self, rank: Ints, starts: Ints | None = None, blocks: Ints | None = None) -> Ints | None:
         """Return starts where every block in turn, the highest rank first, takes its best free bytes.
 
-        Blocks that have `starts` of 0 or more keep them. None where a block finds no room.
+        Blocks that have `starts` of 0 or more keep them, all but some `blocks` are left out. None where a block finds
+        no room.
         """
         starts = np.full(len(self.size), -1, np.int64) if starts is None else starts.copy()
-        order = sorted(range(len(self.size)), key=lambda b: (-rank[b], -self.size[b], self.first[b], b))
+        numbers: list[int] = list(range(len(self.size))) if blocks is None else blocks.tolist()
+        order = sorted(numbers, key=lambda b: (-rank[b], -self.size[b], -self.wished[b], self.first[b], b))
         for block in order:
             if starts[block] >= 0:
                 continue
@@ -233,18 +239,33 @@ class _Placing:
         best = min(found, key=self.penalty)
         if not self.penalty(best) or (best + self.size).max(initial=0) > self.top:
             return best
-        room = self.top - self.bottom - below
-        filled = (
-            self._greedy(self.size, np.where(always, starts, -1)) for starts in self._shifted(stack, room)
-        )
+        tried: list[tuple[int, Ints]] = []
+        typical = self._typical(always)
+        for shifted in self._shifted(stack, self.top - self.bottom - below):
+            starts = np.where(always, shifted, -1)
+            found_typical = self._greedy(self.size, starts, typical)
+            if found_typical is not None:
+                tried.append((self.penalty(found_typical), starts))
+        tried.sort(key=lambda each: each[0])
+        filled = (self._greedy(self.size, starts) for _, starts in tried[:MOST_FILLED])
         return min([best, *(starts for starts in filled if starts is not None)], key=self.penalty)
+
+    def _typical(self, always: Bools) -> Ints:
+        """Return the blocks alive in some moments, the first of each with so many bytes in so many blocks."""
+        rest = np.flatnonzero(~always)
+        moments = np.unique(self.first[rest])
+        is_alive = (self.first[rest] <= moments[:, None]) & (moments[:, None] <= self.last[rest])
+        alike = np.stack([is_alive @ self.size[rest], is_alive.sum(axis=1)])
+        return rest[is_alive[np.unique(alike, axis=1, return_index=True)[1]].any(axis=0)]
 
     def _shifted(self, stack: list[int], room: int) -> Iterator[Ints]:
         """Yield starts of a stack around `room` bytes that begin elsewhere in a memory element every time.
 
-        Where they begin decides what of the rest lies apart: there may be just enough room for it.
+        Where they begin decides what of the rest lies apart: there may be just enough room for it. What wishes more
+        than others to be apart from it stays below.
         """
-        largest = sorted(stack, key=lambda block: -self.size[block])
+        few = float(self.paired[stack].mean())
+        largest = sorted((b for b in stack if self.paired[b] <= few), key=lambda block: -self.size[block])
         for n_bytes in range(0, self.memory.interleaved_bytes, self.memory.interleaved_bytes // SHIFTS):
             above: list[int] = []
             for block in largest:
@@ -252,7 +273,17 @@ class _Placing:
                     above.append(block)
                     n_bytes -= int(self.size[block])
             ordered = [*(block for block in stack if block not in set(above)), *above]
-            yield self._arranged(ordered, len(stack) - len(above), np.zeros_like(self.size), room)
+            arranged = self._arranged(ordered, len(stack) - len(above), np.zeros_like(self.size), room)
+            yield arranged
+            # Or no block that wishes for the interleaved region begins just below it: the hole is for the rest.
+            lifted = np.array(ordered[: len(ordered) - len(above)], np.int64)
+            border = self.memory.interleaved_base - self.memory.base
+            crossing = lifted[(self.alone[lifted] > 0) & (arranged[lifted] < border)]
+            first = arranged[crossing].min(initial=border)
+            if 0 < border - first <= room:
+                arranged = arranged.copy()
+                arranged[lifted[arranged[lifted] >= first]] += border - first
+                yield arranged
 
     def _arranged(self, stack: list[int], n_below: int, inner: Ints, height: int) -> Ints:
         """Return starts with the first `n_below` of a stack under the rest, which is `height` bytes high at `inner`."""

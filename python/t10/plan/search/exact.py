@@ -9,7 +9,6 @@ from typing import Literal
 
 from t10.core.chunks import chunk_slots
 from t10.core.costs import box_cycles, end_cycles, window_fill_cycles
-from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.geometry import partition_shape
 from t10.cost import CostModel
@@ -90,12 +89,12 @@ class ExactPrices:
     def _rest(self, windows: AxisSizes, n_members: int) -> int:
         """Return the cycles of reduction and epilogue over windows of the output that so many cores have sums of."""
         spec = self.spec
-        n_slots = chunk_slots(prod(partition_shape(spec.output, windows)), n_members)
+        n_slots = prod(partition_shape(spec.output, windows))
         if n_members == 1:
             is_result = spec.epilogue is None and spec.acc_dtype == spec.output.dtype
             return 0 if is_result else end_cycles(self.cost, spec, windows, 1, n_slots)
-        chunk = n_members, n_slots
-        if chunk not in self.reductions:
-            n_bytes = n_slots * size_bytes(spec.acc_dtype)
-            self.reductions[chunk] = self.cost.reduce_cycles(spec, n_members, n_bytes, n_slots)
-        return self.reductions[chunk] + end_cycles(self.cost, spec, windows, n_members, n_slots)
+        sums = n_members, n_slots
+        if sums not in self.reductions:
+            self.reductions[sums] = self.cost.reduce_cycles(spec, *sums)
+        end = end_cycles(self.cost, spec, windows, n_members, chunk_slots(n_slots, n_members))
+        return self.reductions[sums] + end

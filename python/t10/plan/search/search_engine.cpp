@@ -429,18 +429,13 @@ void Engine::answer() {
   reductions_.answer([&](const double *const *columns, std::size_t n, double *out) {
     if (settings_.is_bytes_only) return std::fill_n(out, n, 0.0), void();
     std::vector<double> chunk(n);
-    std::vector<double> chunk_bytes(n);
     std::vector<double> epilogue(n);
-    const auto item_bytes = static_cast<double>(problem_.slots.back().item_bytes);
-    for (std::size_t k = 0; k < n; ++k) {
+    for (std::size_t k = 0; k < n; ++k)
       chunk[k] = static_cast<double>(
           chunk_slots(static_cast<std::int64_t>(columns[1][k]), static_cast<std::int64_t>(columns[0][k])));
-      chunk_bytes[k] = chunk[k] * item_bytes;
-    }
     const double *const slots[3] = {chunk.data(), columns[2], columns[0]};
     costs_.epilogue->evaluate(slots, n, epilogue.data());
-    const double *const members[3] = {columns[0], chunk_bytes.data(), chunk.data()};
-    costs_.reduce->evaluate(members, n, out);
+    costs_.reduce->evaluate(columns, n, out);
     for (std::size_t k = 0; k < n; ++k) out[k] += epilogue[k];
   });
 }

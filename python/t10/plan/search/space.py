@@ -18,6 +18,8 @@ from t10.plan.options import PlanOptions
 RELAXATION_STEP = 0.1
 FEW_PARTITIONS = 1_200
 """An operator with no more partitions than this in all is searched without constraints."""
+MOST_CANDIDATES = 4_000
+"""One with no more than this is looked at without constraints where nothing rotates."""
 
 
 def axis_factors(extent: int, most: int, padding: float) -> tuple[int, ...]:
@@ -77,8 +79,8 @@ def _partitions(spec: OperatorSpec, n_cores: int, least: float, padding: float) 
     return rows
 
 
-def has_few_partitions(spec: OperatorSpec, n_cores: int) -> bool:
-    """Return whether an operator has at most `FEW_PARTITIONS` F_op, constraints left out."""
+def has_few_partitions(spec: OperatorSpec, n_cores: int, most: int = FEW_PARTITIONS) -> bool:
+    """Return whether an operator has at most so many F_op, constraints left out."""
     n_by_parts = np.zeros(n_cores + 1, np.int64)
     n_by_parts[1] = 1
     for axis in spec.axes:
@@ -87,7 +89,7 @@ def has_few_partitions(spec: OperatorSpec, n_cores: int) -> bool:
             coarser = n_by_parts[: n_cores // factor + 1]
             finer[: len(coarser) * factor : factor][: len(coarser)] += coarser
         n_by_parts = finer
-    return int(n_by_parts.sum()) <= FEW_PARTITIONS
+    return int(n_by_parts.sum()) <= most
 
 
 def least_cores(spec: OperatorSpec, n_cores: int, parallelism: float) -> float:
@@ -117,6 +119,13 @@ def searched_partitions(spec: OperatorSpec, n_cores: int, options: PlanOptions) 
         parallelism=options.parallelism * n_results / (n_results + 2 * n_cores),
         padding=options.padding * n_results / (n_results + n_cores),
     )
+
+
+def candidate_partitions(spec: OperatorSpec, n_cores: int, options: PlanOptions) -> Ints:
+    """Return the F_op that a whole model chooses from without rotation: all, of a large operator those searched."""
+    if has_few_partitions(spec, n_cores, MOST_CANDIDATES):
+        return operator_partitions(spec, n_cores, parallelism=0.0, padding=0.0)
+    return searched_partitions(spec, n_cores, options)[0]
 
 
 def relaxed_partitions(

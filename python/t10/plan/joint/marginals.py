@@ -1,0 +1,439 @@
+"""How fast a whole model may be at most if an operator runs under a given plan: for every plan without rotation.
+
+A front ranks an operator's plans alone, with an estimate of what moves before them. In a model, operands may lie where
+they are needed, or be read by many. So plans are ranked by their *marginal*: a lower bound of the cycles of all whole
+plans that contain them. It is the least sum of
+
+* what every operator takes alone, as far as it was counted, else at least;
+* what has to move between operators at least: a core must take the elements that it needs more of than a core of the
+  producer holds; where each of several cores needs an element, all but one take it; and where operands and results lie
+  on different numbers of cores, something moves.
+
+Pairs are looked at along a forest of the dataflow graph, on which the least sum is found exactly (message passing);
+of other edges only what their reader takes from any producer counts. Bytes of memory are left out: they only forbid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+
+import numpy as np
+
+from t10.core.arrays import Bools, Ints
+from t10.core.dtypes import size_bytes
+from t10.core.expression import AffineDim, Operand, OperatorSpec
+from t10.core.geometry import chunk_slots_many, partition_elements
+from t10.core.loads import Loads
+from t10.core.movement import ArrivalCosts, Traffic
+from t10.core.plan import CostedPlan, OperatorPlan
+from t10.cost import CostModel
+from t10.cost.model import least_costs
+from t10.plan.assemble import Context
+from t10.plan.memory.liveness import unshaped
+from t10.plan.options import PlanOptions
+from t10.plan.search.alignment import align_pace
+from t10.plan.search.evaluate import evaluate
+from t10.plan.search.listed import costed, limits_bytes
+from t10.plan.search.pareto import Front
+from t10.plan.search.placement import place
+from t10.plan.search.space import candidate_partitions
+
+NEVER = np.iinfo(np.int64).max // 4
+COUNTED_TOGETHER = 8
+"""Candidates that are counted at a time."""
+MOST_CLASSES = 256
+"""Classes of candidates of either operator whose pairs are looked at."""
+LEADING_BITS = (12, 6, 4, 3, 2, 1)
+MANY = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the candidates of an operator need of an operand that another operator makes, one entry each.
+
+    Elements that the busiest core needs, and that cores take on average wherever an element is once; on how many cores
+    at least and at most something is needed.
+    """
+
+    wanted: Ints
+    mean: Ints
+    least_cores: Ints
+    most_cores: Ints
+    item_bytes: int
+    n_elements: int
+
+
+@dataclass(slots=True)
+class Candidates:
+    """All plans without rotation of operators that are equal and read alike, one entry each.
+
+    `cycles` are those of an operator alone, with what weights and inputs take at least; counted where `is_counted`.
+    Results lie on `least_cores` at least and `cores` at most, up to `stored` elements on each.
+    """
+
+    spec: OperatorSpec
+    rows: Ints
+    is_whole: Bools
+    cycles: Ints
+    fixed_cycles: Ints
+    is_counted: Bools
+    cores: Ints
+    least_cores: Ints
+    stored: Ints
+    readings: dict[int, Reading] = field(default_factory=dict[int, Reading])
+    number_by_plan: dict[tuple[tuple[int, ...], bool], int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Index the plans."""
+        keys = zip(map(tuple, self.rows.tolist()), self.is_whole.tolist(), strict=True)
+        self.number_by_plan = {key: number for number, key in enumerate(keys)}
+
+    def number_of(self, plan: OperatorPlan) -> int | None:
+        """Return the candidate that differs from a plan in the order of cores only, None where it rotates."""
+        if max(plan.steps) > 1:
+            return None
+        return self.number_by_plan.get((plan.f_op, plan.reduce == "all"))
+
+    def count(self, cost: CostModel, numbers: Ints) -> None:
+        """Count the cycles of some candidates."""
+        new = numbers[~self.is_counted[numbers]]
+        if not len(new):
+            return
+        found = evaluate(
+            self.spec, cost, self.rows[new], _no_rotation(self.spec, len(new)), self.is_whole[new]
+        )
+        self.cycles[new] = found.cycles - found.relayout + self.fixed_cycles[new]
+        self.is_counted[new] = True
+
+
+class Marginals:
+    """The marginals of all candidates of a model."""
+
+    def __init__(self, context: Context, fronts: Sequence[Front], options: PlanOptions) -> None:
+        """List and bound the candidates; operators that are pinned have none, and bound nothing."""
+        self.context = context
+        step_by_value = {spec.output.name: step for step, spec in enumerate(context.graph.operators)}
+        self.by_step: list[Candidates | None] = []
+        known: dict[object, Candidates] = {}
+        bounded: dict[int, _Bounded] = {}
+        makers: list[dict[int, int]] = []
+        for step, (spec, front) in enumerate(zip(context.graph.operators, fronts, strict=True)):
+            if options.forced_for(spec.name) is not None:
+                self.by_step.append(None)
+                makers.append({})
+                continue
+            made: dict[int, int] = {}
+            sources: list[str] = []
+            for number, operand in enumerate(spec.operands):
+                value = unshaped(operand.name, context.reshapes)
+                if value in step_by_value:
+                    made[number] = step_by_value[value]
+                is_single = context.graph.sources_of(operand.name) == (value,)
+                sources.append("made" if number in made else "fixed" if is_single else "viewed")
+            key = id(front), context.owned[step], tuple(sources)
+            if id(front) not in bounded:
+                bounded[id(front)] = _bounded(context, spec, options)
+            if key not in known:
+                known[key] = _candidates(context, spec, bounded[id(front)], sources, context.owned[step])
+            self.by_step.append(known[key])
+            makers.append(made)
+        self._forest(makers)
+        self.values: list[Ints] = []
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Find the marginals anew from what has been counted meanwhile."""
+        least: dict[int, Ints] = {}
+        for step, values in enumerate(self._passed()):
+            found = self.by_step[step]
+            if found is not None:
+                known = least.get(id(found))
+                least[id(found)] = values if known is None else np.minimum(known, values)
+        self.values = [np.zeros(0, np.int64) if found is None else least[id(found)] for found in self.by_step]
+        self._alone = [np.zeros(0, np.int64) if c is None else c.cycles.copy() for c in self.by_step]
+
+    def of(self, step: int) -> Ints:
+        """Return the marginals of an operator's candidates, those of equal operators' included."""
+        found = self.by_step[step]
+        return self.values[step] if found is None else self.values[step] + found.cycles - self._alone[step]
+
+    def of_plans(self, step: int, plans: Sequence[OperatorPlan]) -> Ints:
+        """Return the marginals of plans, whatever their order of cores; what rotates is never the least."""
+        found, values = self.by_step[step], self.of(step)
+        numbers = [None if found is None else found.number_of(plan) for plan in plans]
+        return np.array([NEVER if number is None else values[number] for number in numbers], np.int64)
+
+    def best(self, step: int, most: int) -> list[CostedPlan]:
+        """Return the plans of least marginals, counted; at most so many."""
+        found = self.by_step[step]
+        if found is None:
+            return []
+        while True:
+            order = np.argsort(self.of(step), kind="stable")[:most]
+            new = order[~found.is_counted[order]][:COUNTED_TOGETHER]
+            if not len(new):
+                return self.plans(step, order)
+            found.count(self.context.cost, new)
+
+    def plans(self, step: int, numbers: Ints) -> list[CostedPlan]:
+        """Return candidates as plans with their costs, without what moves before them."""
+        found = self.by_step[step]
+        assert found is not None
+        spec, ones = found.spec, _no_rotation(found.spec, len(numbers))
+        priced = evaluate(spec, self.context.cost, found.rows[numbers], ones, found.is_whole[numbers])
+        result: list[CostedPlan] = []
+        ft = tuple((1,) * found.rows.shape[1] for _ in spec.rotatable)
+        for row, number in enumerate(numbers.tolist()):
+            f_op = tuple(found.rows[number].tolist())
+            plan = place(spec, f_op, ft, align_pace(spec, f_op, ft))
+            if plan is not None:
+                whole = replace(plan, reduce="all") if found.is_whole[number] else plan
+                result.append(alone(costed(whole, priced, row)))
+        return result
+
+    def _forest(self, makers: Sequence[dict[int, int]]) -> None:
+        """Choose the edges of which pairs are looked at, those of most bytes first."""
+        self._neighbours: list[list[tuple[int, Ints, Ints, Ints]]] = [[] for _ in self.by_step]
+        self._extra: list[Ints | int] = [0 for _ in self.by_step]
+        root = list(range(len(self.by_step)))
+        tables: dict[object, tuple[Ints, Ints, Ints]] = {}
+
+        def root_of(step: int) -> int:
+            while root[step] != step:
+                root[step] = root[root[step]]
+                step = root[step]
+            return step
+
+        edges: list[tuple[int, int, int, int]] = []
+        for step, candidates in enumerate(self.by_step):
+            for number, maker in makers[step].items():
+                if (
+                    candidates is not None
+                    and number in candidates.readings
+                    and self.by_step[maker] is not None
+                ):
+                    reading = candidates.readings[number]
+                    edges.append((-reading.n_elements * reading.item_bytes, maker, step, number))
+        for _, maker, step, number in sorted(edges):
+            producer, reader = self.by_step[maker], self.by_step[step]
+            assert producer is not None
+            assert reader is not None
+            key = id(producer), id(reader), number
+            if key not in tables:
+                tables[key] = _pairs(self.context, producer, reader, reader.readings[number])
+            of_producer, of_reader, table = tables[key]
+            if root_of(maker) == root_of(step):
+                self._extra[step] = self._extra[step] + table.min(axis=0)[of_reader]
+                continue
+            root[root_of(maker)] = root_of(step)
+            self._neighbours[maker].append((step, of_producer, of_reader, table))
+            self._neighbours[step].append((maker, of_reader, of_producer, table.T))
+
+    def _passed(self) -> list[Ints]:
+        """Return the least sum of the whole forest by every operator's candidates."""
+        order: list[tuple[int, int]] = []
+        is_seen = [False] * len(self.by_step)
+        for start in range(len(self.by_step)):
+            waiting = [] if is_seen[start] else [(start, -1)]
+            while waiting:
+                step, parent = waiting.pop()
+                is_seen[step] = True
+                order.append((step, parent))
+                waiting += [(near, step) for near, *_ in self._neighbours[step] if near != parent]
+        own = [
+            np.zeros(1, np.int64) if found is None else found.cycles + self._extra[step]
+            for step, found in enumerate(self.by_step)
+        ]
+        total = [each.copy() for each in own]
+        up: dict[int, Ints] = {}
+        least = 0
+        for step, parent in reversed(order):
+            if parent < 0:
+                least += int(total[step].min())
+                continue
+            up[step] = self._message(step, parent, total[step])
+            total[parent] = total[parent] + up[step]
+        for step, parent in order:
+            if parent < 0:
+                total[step] = total[step] + (least - int(total[step].min()))
+                continue
+            # What the parent knows from everybody else.
+            total[step] = total[step] + self._message(parent, step, total[parent] - up[step])
+        return total
+
+    def _message(self, sender: int, receiver: int, values: Ints) -> Ints:
+        """Return the least sum on the sender's side by candidates of the receiver."""
+        _, of_sender, of_receiver, table = next(
+            each for each in self._neighbours[sender] if each[0] == receiver
+        )
+        least = np.full(table.shape[0], NEVER, np.int64)
+        np.minimum.at(least, of_sender, values)
+        found: Ints = (least[:, None] + table).min(axis=0)[of_receiver]
+        return found
+
+
+def alone(priced: CostedPlan) -> CostedPlan:
+    """Return a plan with the price of running without what moves before it."""
+    return replace(priced, cycles=replace(priced.cycles, relayout=0))
+
+
+def _no_rotation(spec: OperatorSpec, n: int) -> Ints:
+    return np.ones((n, len(spec.rotatable), len(spec.axes)), np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounded:
+    """The plans without rotation of an operator that may fit: bounds of cycles without what moves before them."""
+
+    rows: Ints
+    is_whole: Bools
+    cycles: Ints
+
+
+def _bounded(context: Context, spec: OperatorSpec, options: PlanOptions) -> _Bounded:
+    """Return the plans without rotation of an operator, those whose sums are whole on all their cores last."""
+    chip = context.chip
+    rows = candidate_partitions(spec, chip.n_cores, options)
+    members = rows[:, list(spec.reduction_axes)].prod(axis=1)
+    gathers = (members > 1) & ((members - 1) * size_bytes(spec.acc_dtype) <= chip.shift_buffer_bytes)
+    is_whole = np.repeat([False, True], [len(rows), int(gathers.sum())])
+    rows = np.concatenate([rows, rows[gathers]])
+    least = evaluate(spec, least_costs(context.cost), rows, _no_rotation(spec, len(rows)), is_whole)
+    fits = least.active_bytes <= limits_bytes(chip)[0]
+    return _Bounded(rows[fits], is_whole[fits], (least.cycles - least.relayout)[fits])
+
+
+def _candidates(
+    context: Context, spec: OperatorSpec, bounded: _Bounded, sources: Sequence[str], owned: tuple[int, ...]
+) -> Candidates:
+    """Return the candidates of an operator whose operands are made by others, fixed, or seen through views."""
+    rows, is_whole = bounded.rows, bounded.is_whole
+    cores, members = rows.prod(axis=1), rows[:, list(spec.reduction_axes)].prod(axis=1)
+    windows = partition_elements(spec.output, -(-np.array(spec.extents) // rows))
+    fixed = np.zeros(len(rows), np.int64)
+    readings: dict[int, Reading] = {}
+    for number, (operand, source) in enumerate(zip(spec.operands, sources, strict=True)):
+        if number in owned or source == "viewed":
+            continue
+        reading = _reading(spec, operand, rows)
+        if source == "made":
+            readings[number] = reading
+        else:
+            fixed += _cycles(context, reading.mean, reading.item_bytes)
+    return Candidates(
+        spec=spec,
+        rows=rows,
+        is_whole=is_whole,
+        cycles=bounded.cycles + fixed,
+        fixed_cycles=fixed,
+        is_counted=np.zeros(len(rows), np.bool_),
+        cores=cores,
+        least_cores=cores // members,
+        stored=np.where(is_whole, windows, chunk_slots_many(windows, members)),
+        readings=readings,
+    )
+
+
+def _reading(spec: OperatorSpec, operand: Operand, rows: Ints) -> Reading:
+    """Return what an operand needs by candidates; only elements of the value count, no padding."""
+    lengths = -(-np.array(spec.extents) // rows)
+    # Some core has the parts of these numbers; none of them is cut short where there are several.
+    starts = (rows - 1) // 2 * lengths
+    wanted, n_read = np.ones(len(rows), np.int64), 1
+    for dim, size in zip(operand.dims, operand.shape, strict=True):
+        if dim.is_simple:
+            axis = dim.axes[0]
+            wanted *= np.minimum(lengths[:, axis], size)
+            n_read *= min(spec.extents[axis], size)
+        elif dim.terms:
+            axes = list(dim.axes)
+            first, which = np.unique(rows[:, axes], axis=0, return_index=True, return_inverse=True)[1:]
+            counts = [_n_positions(dim, size, lengths[row], starts[row]) for row in first.tolist()]
+            wanted *= np.array(counts, np.int64)[which.reshape(-1)]
+            n_read *= _n_positions(dim, size, np.array(spec.extents), np.zeros(len(spec.axes), np.int64))
+    cores = rows.prod(axis=1)
+    named = [axis for dim in operand.dims for axis in dim.axes]
+    is_plain = len(named) == len(set(named))
+    is_even = all(
+        dim.is_simple and spec.extents[dim.axes[0]] <= size
+        for dim, size in zip(operand.dims, operand.shape, strict=True)
+        if dim.terms
+    )
+    sharers = cores // rows[:, sorted(operand.axes)].prod(axis=1)
+    return Reading(
+        wanted=wanted,
+        mean=-(-n_read * (sharers - 1) // cores) if is_plain else np.zeros_like(cores),
+        least_cores=cores if is_even else np.ones_like(cores),
+        most_cores=cores if is_plain and n_read == prod(operand.shape) else np.full_like(cores, NEVER),
+        item_bytes=size_bytes(operand.dtype),
+        n_elements=prod(operand.shape),
+    )
+
+
+def _n_positions(dim: AffineDim, size: int, lengths: Ints, starts: Ints) -> int:
+    """Return how many positions of a dim of a tensor windows read that begin at `starts`."""
+    positions = np.array([dim.offset], np.int64)
+    for term in dim.terms:
+        steps = term.coefficient * np.arange(starts[term.axis], starts[term.axis] + lengths[term.axis])
+        positions = np.unique(positions[:, None] + steps)
+    return int(((positions >= 0) & (positions < size)).sum())
+
+
+def _pairs(
+    context: Context, producer: Candidates, reader: Candidates, reading: Reading
+) -> tuple[Ints, Ints, Ints]:
+    """Return which candidates of both are alike, and the least cycles between these (producer's, reader's)."""
+    made, of_producer = _classes(
+        (producer.cores, producer.stored, producer.is_whole), (producer.least_cores,)
+    )
+    read, of_reader = _classes((reading.most_cores,), (reading.least_cores, reading.wanted, reading.mean))
+    cores, stored, is_whole, least_cores = made[:, :, None]
+    needed_most, needed_least, wanted, mean = read[:, None, :]
+    # Sums that are whole on all their cores are there several times.
+    moves = (needed_least > cores) | ((needed_most < least_cores) & (is_whole == 0))
+    received = np.maximum(np.maximum(wanted - stored, np.where(is_whole, 0, mean)), moves)
+    return of_producer, of_reader, _cycles(context, received, reading.item_bytes)
+
+
+def _classes(at_most: Sequence[Ints], at_least: Sequence[Ints]) -> tuple[Ints, Ints]:
+    """Return numbers of classes (numbers, classes), and of which class each candidate is.
+
+    Where there are too many, numbers keep fewer leading bits: those at most are rounded up, those at least down.
+    """
+    columns = [*((each, 1) for each in at_most), *((each, 0) for each in at_least)]
+    classes = of_candidate = np.zeros(0, np.int64)
+    for bits in LEADING_BITS:
+        classes = np.stack([_rounded(numbers, bits, up) for numbers, up in columns])
+        code = np.zeros(classes.shape[1], np.int64)
+        for row in classes:
+            values, which = np.unique(row, return_inverse=True)
+            code = np.unique(code * len(values) + which, return_inverse=True)[1]
+        first, of_candidate = np.unique(code, return_index=True, return_inverse=True)[1:]
+        classes = classes[:, first]
+        if len(first) <= MOST_CLASSES:
+            break
+    return classes, of_candidate
+
+
+def _rounded(numbers: Ints, bits: int, up: int) -> Ints:
+    """Return numbers with so many leading bits, rounded up or down."""
+    unit = np.int64(1) << np.maximum(np.frexp(numbers.astype(np.float64))[1] - bits, 0)
+    return (numbers + up * (unit - 1)) // unit * unit
+
+
+def _cycles(context: Context, received: Ints, item_bytes: int) -> Ints:
+    """Return the least cycles of exchange phases in which some core receives so many elements."""
+    one, many = (_phase_cycles(context, n, item_bytes) for n in (1, 1 + MANY))
+    # Phases take whole cycles: a line through one element, a cycle lower at the other end, is never above.
+    further = np.maximum(received - 1, 0) * (many - one - 1) // MANY
+    return np.where(received > 0, one + further, 0)
+
+
+def _phase_cycles(context: Context, received: int, item_bytes: int) -> int:
+    """Return the cycles of a phase in which a core receives so many elements and no core does anything else."""
+    chip = context.chip
+    words = -(-received * item_bytes // chip.exchange_bytes_per_cycle)
+    loads = Loads(port_cycles=words + chip.fragment_cycles)
+    return ArrivalCosts(context.cost).cycles(Traffic(received, 0, 1, received, 0, loads), item_bytes)
