@@ -165,16 +165,23 @@ class Marginals:
         numbers = [None if found is None else found.number_of(plan) for plan in plans]
         return np.array([NEVER if number is None else values[number] for number in numbers], np.int64)
 
-    def best(self, step: int, most: int) -> list[CostedPlan]:
-        """Return the plans of least marginals, counted; at most so many."""
+    def best(self, step: int, most: int, *, by_size: bool) -> list[CostedPlan]:
+        """Return at most so many plans of least marginals, counted; `by_size`, those of every size of a grid besides.
+
+        Sizes are powers of two of cores, rounded up. What moves is bounded only, and fewer cores receive fewer runs.
+        """
         found = self.by_step[step]
         if found is None:
             return []
+        sizes = np.frexp(found.cores - 0.5)[1]
         while True:
-            order = np.argsort(self.of(step), kind="stable")[:most]
-            new = order[~found.is_counted[order]][:COUNTED_TOGETHER]
+            order = np.argsort(self.of(step), kind="stable")
+            chosen = order[:most]
+            if by_size:
+                chosen = np.union1d(chosen, order[np.unique(sizes[order], return_index=True)[1]])
+            new = chosen[~found.is_counted[chosen]][:COUNTED_TOGETHER]
             if not len(new):
-                return self.plans(step, order)
+                return self.plans(step, chosen)
             found.count(self.context.cost, new)
 
     def plans(self, step: int, numbers: Ints) -> list[CostedPlan]:

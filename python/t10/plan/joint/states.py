@@ -35,16 +35,18 @@ States = tuple[CostedPlan, ...]
 class Breadth:
     """How many states an operator has at most.
 
-    Of its front, of plans without rotation by their marginals, of plans that follow a producer, and a reader.
+    Of its front, of plans without rotation by their marginals (`by_size`: and the best of every size), of plans that
+    follow a producer, and a reader.
     """
 
     of_front: int
     of_candidates: int
     following: int
     leading: int
+    by_size: bool = False
 
 
-WIDE = Breadth(of_front=14, of_candidates=16, following=8, leading=8)
+WIDE = Breadth(of_front=14, of_candidates=12, following=8, leading=8, by_size=True)
 DEEP = Breadth(of_front=8, of_candidates=6, following=8, leading=4)
 NARROW = Breadth(of_front=6, of_candidates=4, following=10, leading=4)
 
@@ -90,7 +92,10 @@ def states_of(
                 each.plan: alone(each) for each in _thinned(front, breadth.of_front, kept_by_front[id(front)])
             }
             if options.forced_for(spec.name) is None:
-                chosen |= {each.plan: each for each in marginals.best(step, breadth.of_candidates)}
+                chosen |= {
+                    each.plan: each
+                    for each in marginals.best(step, breadth.of_candidates, by_size=breadth.by_size)
+                }
                 offered = _offered(context, spec, makers, result)
                 chosen |= _fastest(context, marginals, step, offered, chosen, breadth.following)
             pinned = options.forced_for(spec.name)
