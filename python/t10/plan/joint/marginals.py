@@ -32,6 +32,7 @@ from t10.cost import CostModel
 from t10.cost.model import least_costs
 from t10.plan.assemble import Context
 from t10.plan.memory.liveness import unshaped
+from t10.plan.movement.fetch import contiguous_runs
 from t10.plan.options import PlanOptions
 from t10.plan.search.alignment import align_pace
 from t10.plan.search.evaluate import evaluate
@@ -61,6 +62,7 @@ class Reading:
     mean: Ints
     least_cores: Ints
     most_cores: Ints
+    runs: Ints
     item_bytes: int
     n_elements: int
 
@@ -70,12 +72,14 @@ class Candidates:
     """All plans without rotation of operators that are equal and read alike, one entry each.
 
     `cycles` are those of an operator alone, with what weights and inputs take at least; counted where `is_counted`.
-    Results lie on `least_cores` at least and `cores` at most, up to `stored` elements on each.
+    Results are cut in a grid where `is_grid`. They lie on `least_cores` at least and `cores` at most, up to `stored`
+    elements on each.
     """
 
     spec: OperatorSpec
     rows: Ints
     is_whole: Bools
+    is_grid: Bools
     cycles: Ints
     fixed_cycles: Ints
     is_counted: Bools
@@ -159,26 +163,24 @@ class Marginals:
         found = self.by_step[step]
         return self.values[step] if found is None else self.values[step] + found.cycles - self._alone[step]
 
-    def of_plans(self, step: int, plans: Sequence[OperatorPlan]) -> Ints:
-        """Return the marginals of plans, whatever their order of cores; what rotates is never the least."""
+    def ranked(self, step: int, plans: Sequence[OperatorPlan], most: int, *, by_size: bool) -> Ints:
+        """Return which of some plans have the least marginals, whatever their order of cores; see `best`."""
         found, values = self.by_step[step], self.of(step)
         numbers = [None if found is None else found.number_of(plan) for plan in plans]
-        return np.array([NEVER if number is None else values[number] for number in numbers], np.int64)
+        marginals = [NEVER if number is None else int(values[number]) for number in numbers]
+        cores = np.array([plan.n_cores for plan in plans], np.int64)
+        return _least(np.array(marginals, np.int64), cores, most, by_size=by_size)
 
     def best(self, step: int, most: int, *, by_size: bool) -> list[CostedPlan]:
         """Return at most so many plans of least marginals, counted; `by_size`, those of every size of a grid besides.
 
-        Sizes are powers of two of cores, rounded up. What moves is bounded only, and fewer cores receive fewer runs.
+        Sizes are powers of two of cores, rounded up. What moves is estimated only, and fewer cores receive fewer runs.
         """
         found = self.by_step[step]
         if found is None:
             return []
-        sizes = np.frexp(found.cores - 0.5)[1]
         while True:
-            order = np.argsort(self.of(step), kind="stable")
-            chosen = order[:most]
-            if by_size:
-                chosen = np.union1d(chosen, order[np.unique(sizes[order], return_index=True)[1]])
+            chosen = _least(self.of(step), found.cores, most, by_size=by_size)
             new = chosen[~found.is_counted[chosen]][:COUNTED_TOGETHER]
             if not len(new):
                 return self.plans(step, chosen)
@@ -286,6 +288,15 @@ def alone(priced: CostedPlan) -> CostedPlan:
     return replace(priced, cycles=replace(priced.cycles, relayout=0))
 
 
+def _least(values: Ints, cores: Ints, most: int, *, by_size: bool) -> Ints:
+    """Return which values are the least, at most so many; `by_size`, the least of every size besides."""
+    order = np.argsort(values, kind="stable")
+    if not by_size:
+        return order[:most]
+    sizes = np.frexp(cores - 0.5)[1]
+    return np.union1d(order[:most], order[np.unique(sizes[order], return_index=True)[1]])
+
+
 def _no_rotation(spec: OperatorSpec, n: int) -> Ints:
     return np.ones((n, len(spec.rotatable), len(spec.axes)), np.int64)
 
@@ -322,17 +333,19 @@ def _candidates(
     fixed = np.zeros(len(rows), np.int64)
     readings: dict[int, Reading] = {}
     for number, (operand, source) in enumerate(zip(spec.operands, sources, strict=True)):
-        if number in owned or source == "viewed":
+        if number in owned:
             continue
         reading = _reading(spec, operand, rows)
         if source == "made":
             readings[number] = reading
         else:
-            fixed += _cycles(context, reading.mean, reading.item_bytes)
+            received = reading.wanted if source == "viewed" else reading.mean
+            fixed += _cycles(context, received, reading.item_bytes, reading.runs)
     return Candidates(
         spec=spec,
         rows=rows,
         is_whole=is_whole,
+        is_grid=is_whole | (members == 1) | leaves_grid(spec, rows),
         cycles=bounded.cycles + fixed,
         fixed_cycles=fixed,
         is_counted=np.zeros(len(rows), np.bool_),
@@ -341,6 +354,18 @@ def _candidates(
         stored=np.where(is_whole, windows, chunk_slots_many(windows, members)),
         readings=readings,
     )
+
+
+def leaves_grid(spec: OperatorSpec, rows: Ints) -> Bools:
+    """Return which F_op leave chunks that are slices of the first long dim of a part (see `producer_layouts`)."""
+    members = rows[:, list(spec.reduction_axes)].prod(axis=1)
+    lengths = -(-np.array(spec.extents) // rows)
+    is_slice, is_found = (np.zeros(len(rows), np.bool_) for _ in range(2))
+    for axis in (dim.axes[0] for dim in spec.output.dims if dim.terms):
+        here = ~is_found & (lengths[:, axis] > 1)
+        is_slice |= here & (lengths[:, axis] % members == 0)
+        is_found |= here
+    return is_slice
 
 
 def _reading(spec: OperatorSpec, operand: Operand, rows: Ints) -> Reading:
@@ -374,6 +399,7 @@ def _reading(spec: OperatorSpec, operand: Operand, rows: Ints) -> Reading:
         mean=-(-n_read * (sharers - 1) // cores) if is_plain else np.zeros_like(cores),
         least_cores=cores if is_even else np.ones_like(cores),
         most_cores=cores if is_plain and n_read == prod(operand.shape) else np.full_like(cores, NEVER),
+        runs=contiguous_runs(operand, lengths),
         item_bytes=size_bytes(operand.dtype),
         n_elements=prod(operand.shape),
     )
@@ -393,15 +419,17 @@ def _pairs(
 ) -> tuple[Ints, Ints, Ints]:
     """Return which candidates of both are alike, and the least cycles between these (producer's, reader's)."""
     made, of_producer = _classes(
-        (producer.cores, producer.stored, producer.is_whole), (producer.least_cores,)
+        (producer.cores, producer.stored, producer.is_whole, producer.is_grid), (producer.least_cores,)
     )
-    read, of_reader = _classes((reading.most_cores,), (reading.least_cores, reading.wanted, reading.mean))
-    cores, stored, is_whole, least_cores = made[:, :, None]
-    needed_most, needed_least, wanted, mean = read[:, None, :]
+    read, of_reader = _classes(
+        (reading.most_cores,), (reading.least_cores, reading.wanted, reading.mean, reading.runs)
+    )
+    cores, stored, is_whole, is_grid, least_cores = made[:, :, None]
+    needed_most, needed_least, wanted, mean, runs = read[:, None, :]
     # Sums that are whole on all their cores are there several times.
-    moves = (needed_least > cores) | ((needed_most < least_cores) & (is_whole == 0))
+    moves = (needed_least > cores) | ((needed_most < least_cores) & (is_whole == 0)) | (is_grid == 0)
     received = np.maximum(np.maximum(wanted - stored, np.where(is_whole, 0, mean)), moves)
-    return of_producer, of_reader, _cycles(context, received, reading.item_bytes)
+    return of_producer, of_reader, _cycles(context, received, reading.item_bytes, runs)
 
 
 def _classes(at_most: Sequence[Ints], at_least: Sequence[Ints]) -> tuple[Ints, Ints]:
@@ -430,17 +458,18 @@ def _rounded(numbers: Ints, bits: int, up: int) -> Ints:
     return (numbers + up * (unit - 1)) // unit * unit
 
 
-def _cycles(context: Context, received: Ints, item_bytes: int) -> Ints:
+def _cycles(context: Context, received: Ints, item_bytes: int, runs: Ints) -> Ints:
     """Return the least cycles of exchange phases in which some core receives so many elements."""
     one, many = (_phase_cycles(context, n, item_bytes) for n in (1, 1 + MANY))
     # Phases take whole cycles: a line through one element, a cycle lower at the other end, is never above.
     further = np.maximum(received - 1, 0) * (many - one - 1) // MANY
-    return np.where(received > 0, one + further, 0)
+    runs_cycles = (runs - 1) * context.chip.fragment_cycles
+    return np.where(received > 0, one + further + runs_cycles, 0)
 
 
 def _phase_cycles(context: Context, received: int, item_bytes: int) -> int:
     """Return the cycles of a phase in which a core receives so many elements and no core does anything else."""
     chip = context.chip
     words = -(-received * item_bytes // chip.exchange_bytes_per_cycle)
-    loads = Loads(port_cycles=words + chip.fragment_cycles)
+    loads = Loads(port_cycles=words + chip.fragment_cycles, gather_cycles=1, settle_cycles=1)
     return ArrivalCosts(context.cost).cycles(Traffic(received, 0, 1, received, 0, loads), item_bytes)

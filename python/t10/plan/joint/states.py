@@ -11,8 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-import numpy as np
-
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.plan import CostedPlan, OperatorPlan
@@ -46,7 +44,7 @@ class Breadth:
     by_size: bool = False
 
 
-WIDE = Breadth(of_front=14, of_candidates=12, following=8, leading=8, by_size=True)
+WIDE = Breadth(of_front=14, of_candidates=12, following=8, leading=12, by_size=True)
 DEEP = Breadth(of_front=8, of_candidates=6, following=8, leading=4)
 NARROW = Breadth(of_front=6, of_candidates=4, following=10, leading=4)
 
@@ -97,7 +95,9 @@ def states_of(
                     for each in marginals.best(step, breadth.of_candidates, by_size=breadth.by_size)
                 }
                 offered = _offered(context, spec, makers, result)
-                chosen |= _fastest(context, marginals, step, offered, chosen, breadth.following)
+                chosen |= _fastest(
+                    context, marginals, step, offered, chosen, breadth.following, by_size=breadth.by_size
+                )
             pinned = options.forced_for(spec.name)
             if pinned is None or pinned.plan is None:
                 chosen |= _other_sums(context, spec, chosen)
@@ -105,14 +105,14 @@ def states_of(
             priced = _ordered(chosen)
             known[key] = interned.setdefault((id(front), priced), priced)
         result.append(known[key])
-    return _with_leading(context, options, marginals, breadth.leading, fronts, result)
+    return _with_leading(context, options, marginals, breadth, fronts, result)
 
 
 def _with_leading(
     context: Context,
     options: PlanOptions,
     marginals: Marginals,
-    most: int,
+    breadth: Breadth,
     fronts: Sequence[Front],
     states: Sequence[States],
 ) -> tuple[States, ...]:
@@ -139,7 +139,7 @@ def _with_leading(
                 for state in result[reader]
                 for plan in leading_plans(spec, context.graph.operators[reader], number, state.plan)
             )
-            found = _fastest(context, marginals, step, offered, own, most)
+            found = _fastest(context, marginals, step, offered, own, breadth.leading, by_size=breadth.by_size)
             priced = _ordered(own | found | _other_sums(context, spec, found))
             known[key] = interned.setdefault((id(fronts[step]), priced), priced)
         result[step] = known[key]
@@ -171,10 +171,12 @@ def _fastest(
     offered: Iterable[OperatorPlan],
     known: Mapping[OperatorPlan, CostedPlan],
     most: int,
+    *,
+    by_size: bool,
 ) -> dict[OperatorPlan, CostedPlan]:
     """Return the plans of the least marginals that are not known yet, at most so many, with their prices."""
     plans = [plan for plan in dict.fromkeys(offered) if plan not in known]
-    order = np.argsort(marginals.of_plans(step, plans), kind="stable")[:most].tolist()
+    order = marginals.ranked(step, plans, most, by_size=by_size).tolist()
     priced = _costed_all(context, context.graph.operators[step], [plans[number] for number in order])
     return {each.plan: alone(each) for each in priced}
 
