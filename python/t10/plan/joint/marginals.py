@@ -143,6 +143,7 @@ class Marginals:
                 known[key] = _candidates(context, spec, bounded[id(front)], sources, context.owned[step])
             self.by_step.append(known[key])
             makers.append(made)
+        self._deciding = _deciding(context)
         self._forest(makers)
         self.values: list[Ints] = []
         self.refresh()
@@ -163,24 +164,30 @@ class Marginals:
         found = self.by_step[step]
         return self.values[step] if found is None else self.values[step] + found.cycles - self._alone[step]
 
-    def ranked(self, step: int, plans: Sequence[OperatorPlan], most: int, *, by_size: bool) -> Ints:
-        """Return which of some plans have the least marginals, whatever their order of cores; see `best`."""
+    def ranked(self, step: int, plans: Sequence[OperatorPlan], most: int) -> Ints:
+        """Return which of some plans have the least marginals, at most so many, whatever their order of cores."""
         found, values = self.by_step[step], self.of(step)
         numbers = [None if found is None else found.number_of(plan) for plan in plans]
         marginals = [NEVER if number is None else int(values[number]) for number in numbers]
-        cores = np.array([plan.n_cores for plan in plans], np.int64)
-        return _least(np.array(marginals, np.int64), cores, most, by_size=by_size)
+        return np.argsort(np.array(marginals, np.int64), kind="stable")[:most]
 
-    def best(self, step: int, most: int, *, by_size: bool) -> list[CostedPlan]:
-        """Return at most so many plans of least marginals, counted; `by_size`, those of every size of a grid besides.
+    def best(self, step: int, most: int, *, of_each_size: bool) -> list[CostedPlan]:
+        """Return at most so many plans of least marginals, counted, and the best of each size of a grid if asked for.
 
-        Sizes are powers of two of cores, rounded up. What moves is estimated only, and fewer cores receive fewer runs.
+        Sizes are powers of two of cores, rounded up: what moves is estimated, and fewer cores receive fewer runs. If
+        other operators read an input as this one lays it out, those are the best along each axis.
         """
         found = self.by_step[step]
         if found is None:
             return []
+        kinds = np.frexp(found.cores - 0.5)[1]
+        if step in self._deciding:
+            kinds = kinds * found.rows.shape[1] + found.rows.argmax(axis=1)
         while True:
-            chosen = _least(self.of(step), found.cores, most, by_size=by_size)
+            order = np.argsort(self.of(step), kind="stable")
+            chosen = order[:most]
+            if of_each_size:
+                chosen = np.union1d(chosen, order[np.unique(kinds[order], return_index=True)[1]])
             new = chosen[~found.is_counted[chosen]][:COUNTED_TOGETHER]
             if not len(new):
                 return self.plans(step, chosen)
@@ -283,18 +290,25 @@ class Marginals:
         return found
 
 
+def _deciding(context: Context) -> frozenset[int]:
+    """Return the operators that lay out inputs which others read too."""
+    graph = context.graph
+    readers = [
+        (step, source)
+        for step, spec in enumerate(graph.operators)
+        for operand in spec.operands
+        for source in graph.sources_of(operand.name)
+    ]
+    return frozenset(
+        decides
+        for value, (decides, _) in context.reader_by_input.items()
+        if any(source == value and step != decides for step, source in readers)
+    )
+
+
 def alone(priced: CostedPlan) -> CostedPlan:
     """Return a plan with the price of running without what moves before it."""
     return replace(priced, cycles=replace(priced.cycles, relayout=0))
-
-
-def _least(values: Ints, cores: Ints, most: int, *, by_size: bool) -> Ints:
-    """Return which values are the least, at most so many; `by_size`, the least of every size besides."""
-    order = np.argsort(values, kind="stable")
-    if not by_size:
-        return order[:most]
-    sizes = np.frexp(cores - 0.5)[1]
-    return np.union1d(order[:most], order[np.unique(sizes[order], return_index=True)[1]])
 
 
 def _no_rotation(spec: OperatorSpec, n: int) -> Ints:

@@ -33,7 +33,7 @@ States = tuple[CostedPlan, ...]
 class Breadth:
     """How many states an operator has at most.
 
-    Of its front, of plans without rotation by their marginals (`by_size`: and the best of every size), of plans that
+    Of its front, of plans without rotation by their marginals (and the best of each size), of plans that
     follow a producer, and a reader.
     """
 
@@ -41,10 +41,10 @@ class Breadth:
     of_candidates: int
     following: int
     leading: int
-    by_size: bool = False
+    of_each_size: bool = False
 
 
-WIDE = Breadth(of_front=14, of_candidates=12, following=8, leading=12, by_size=True)
+WIDE = Breadth(of_front=14, of_candidates=12, following=8, leading=12, of_each_size=True)
 DEEP = Breadth(of_front=8, of_candidates=6, following=8, leading=4)
 NARROW = Breadth(of_front=6, of_candidates=4, following=10, leading=4)
 
@@ -92,12 +92,10 @@ def states_of(
             if options.forced_for(spec.name) is None:
                 chosen |= {
                     each.plan: each
-                    for each in marginals.best(step, breadth.of_candidates, by_size=breadth.by_size)
+                    for each in marginals.best(step, breadth.of_candidates, of_each_size=breadth.of_each_size)
                 }
                 offered = _offered(context, spec, makers, result)
-                chosen |= _fastest(
-                    context, marginals, step, offered, chosen, breadth.following, by_size=breadth.by_size
-                )
+                chosen |= _fastest(context, marginals, step, offered, chosen, breadth.following)
             pinned = options.forced_for(spec.name)
             if pinned is None or pinned.plan is None:
                 chosen |= _other_sums(context, spec, chosen)
@@ -139,7 +137,7 @@ def _with_leading(
                 for state in result[reader]
                 for plan in leading_plans(spec, context.graph.operators[reader], number, state.plan)
             )
-            found = _fastest(context, marginals, step, offered, own, breadth.leading, by_size=breadth.by_size)
+            found = _fastest(context, marginals, step, offered, own, breadth.leading)
             priced = _ordered(own | found | _other_sums(context, spec, found))
             known[key] = interned.setdefault((id(fronts[step]), priced), priced)
         result[step] = known[key]
@@ -171,12 +169,10 @@ def _fastest(
     offered: Iterable[OperatorPlan],
     known: Mapping[OperatorPlan, CostedPlan],
     most: int,
-    *,
-    by_size: bool,
 ) -> dict[OperatorPlan, CostedPlan]:
     """Return the plans of the least marginals that are not known yet, at most so many, with their prices."""
     plans = [plan for plan in dict.fromkeys(offered) if plan not in known]
-    order = marginals.ranked(step, plans, most, by_size=by_size).tolist()
+    order = marginals.ranked(step, plans, most).tolist()
     priced = _costed_all(context, context.graph.operators[step], [plans[number] for number in order])
     return {each.plan: alone(each) for each in priced}
 
