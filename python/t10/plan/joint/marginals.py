@@ -175,14 +175,15 @@ class Marginals:
         """Return at most so many plans of least marginals, counted, and the best of each size of a grid if asked for.
 
         Sizes are powers of two of cores, rounded up: what moves is estimated, and fewer cores receive fewer runs. If
-        other operators read an input as this one lays it out, those are the best along each axis.
+        other operators read an input as this one lays it out, those cut along a single axis count besides.
         """
         found = self.by_step[step]
         if found is None:
             return []
         kinds = np.frexp(found.cores - 0.5)[1]
         if step in self._deciding:
-            kinds = kinds * found.rows.shape[1] + found.rows.argmax(axis=1)
+            along = np.where((found.rows > 1).sum(axis=1) == 1, found.rows.argmax(axis=1) + 1, 0)
+            kinds = kinds * (found.rows.shape[1] + 1) + along
         while True:
             order = np.argsort(self.of(step), kind="stable")
             chosen = order[:most]
