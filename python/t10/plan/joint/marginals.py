@@ -1,16 +1,17 @@
-"""How fast a whole model may be at most if an operator runs under a given plan: for every plan without rotation.
+"""Which plans of an operator a whole model may be fastest with: an estimate for every plan without rotation.
 
-A front ranks an operator's plans alone, with an estimate of what moves before them. In a model, operands may lie where
-they are needed, or be read by many. So plans are ranked by their *marginal*: a lower bound of the cycles of all whole
-plans that contain them. It is the least sum of
+A front ranks an operator's plans alone, with a fetch before them. In a model, operands may lie where they are needed,
+or be read by many. So plans are ranked by their *marginal*: the least cycles of a whole model that contains them. It is
+the least sum, over the plans of all other operators, of
 
-* what every operator takes alone, as far as it was counted, else at least;
-* what has to move between operators at least: a core must take the elements that it needs more of than a core of the
-  producer holds; where each of several cores needs an element, all but one take it; and where operands and results lie
-  on different numbers of cores, something moves.
+* what every operator takes alone, counted where it was counted, else bounded;
+* what moving takes: a core must receive the elements that it needs more of than a core of the producer holds; where
+  several cores need an element, all but one receive it; where operands and results lie on different numbers of cores,
+  or results in chunks that are no grid, something moves. Such a phase has as many runs as an operand's windows.
 
 Pairs are looked at along a forest of the dataflow graph, on which the least sum is found exactly (message passing);
 of other edges only what their reader takes from any producer counts. Bytes of memory are left out: they only forbid.
+Marginals choose states; what is proved about a choice does not rest on them.
 """
 
 from __future__ import annotations
@@ -91,8 +92,10 @@ class Candidates:
 
     def __post_init__(self) -> None:
         """Index the plans."""
-        keys = zip(map(tuple, self.rows.tolist()), self.is_whole.tolist(), strict=True)
-        self.number_by_plan = {key: number for number, key in enumerate(keys)}
+        rows: list[list[int]] = self.rows.tolist()
+        self.number_by_plan = {
+            (tuple(row), bool(self.is_whole[number])): number for number, row in enumerate(rows)
+        }
 
     def number_of(self, plan: OperatorPlan) -> int | None:
         """Return the candidate that differs from a plan in the order of cores only, None where it rotates."""
@@ -141,7 +144,8 @@ class Marginals:
                 bounded[id(front)] = _bounded(context, spec, options)
             if key not in known:
                 known[key] = _candidates(context, spec, bounded[id(front)], sources, context.owned[step])
-            self.by_step.append(known[key])
+            # One of which nothing fits is chosen among the plans of its front.
+            self.by_step.append(known[key] if len(known[key].rows) else None)
             makers.append(made)
         self._deciding = _deciding(context)
         self._forest(makers)
@@ -181,7 +185,7 @@ class Marginals:
         if found is None:
             return []
         kinds = np.frexp(found.cores - 0.5)[1]
-        if step in self._deciding:
+        if step in self._deciding and found.spec.axes:
             along = np.where((found.rows > 1).sum(axis=1) == 1, found.rows.argmax(axis=1) + 1, 0)
             kinds = kinds * (found.rows.shape[1] + 1) + along
         while True:
@@ -422,11 +426,12 @@ def _reading(spec: OperatorSpec, operand: Operand, rows: Ints) -> Reading:
 
 def _n_positions(dim: AffineDim, size: int, lengths: Ints, starts: Ints) -> int:
     """Return how many positions of a dim of a tensor windows read that begin at `starts`."""
-    positions = np.array([dim.offset], np.int64)
+    positions = {dim.offset}
     for term in dim.terms:
-        steps = term.coefficient * np.arange(starts[term.axis], starts[term.axis] + lengths[term.axis])
-        positions = np.unique(positions[:, None] + steps)
-    return int(((positions >= 0) & (positions < size)).sum())
+        first, n = int(starts[term.axis]), int(lengths[term.axis])
+        steps = range(term.coefficient * first, term.coefficient * (first + n), term.coefficient)
+        positions = {position + step for position in positions for step in steps}
+    return sum(0 <= position < size for position in positions)
 
 
 def _pairs(
@@ -434,7 +439,13 @@ def _pairs(
 ) -> tuple[Ints, Ints, Ints]:
     """Return which candidates of both are alike, and the least cycles between these (producer's, reader's)."""
     made, of_producer = _classes(
-        (producer.cores, producer.stored, producer.is_whole, producer.is_grid), (producer.least_cores,)
+        (
+            producer.cores,
+            producer.stored,
+            producer.is_whole.astype(np.int64),
+            producer.is_grid.astype(np.int64),
+        ),
+        (producer.least_cores,),
     )
     read, of_reader = _classes(
         (reading.most_cores,), (reading.least_cores, reading.wanted, reading.mean, reading.runs)
@@ -474,16 +485,15 @@ def _rounded(numbers: Ints, bits: int, up: int) -> Ints:
 
 
 def _cycles(context: Context, received: Ints, item_bytes: int, runs: Ints) -> Ints:
-    """Return the least cycles of exchange phases in which some core receives so many elements."""
+    """Return about what exchange phases take in which some core receives so many elements in so many runs."""
     one, many = (_phase_cycles(context, n, item_bytes) for n in (1, 1 + MANY))
-    # Phases take whole cycles: a line through one element, a cycle lower at the other end, is never above.
-    further = np.maximum(received - 1, 0) * (many - one - 1) // MANY
+    further = np.maximum(received - 1, 0) * (many - one) // MANY
     runs_cycles = (runs - 1) * context.chip.fragment_cycles
     return np.where(received > 0, one + further + runs_cycles, 0)
 
 
 def _phase_cycles(context: Context, received: int, item_bytes: int) -> int:
-    """Return the cycles of a phase in which a core receives so many elements and no core does anything else."""
+    """Return the cycles of a phase in which a core receives so many elements, with a short copy on either side."""
     chip = context.chip
     words = -(-received * item_bytes // chip.exchange_bytes_per_cycle)
     loads = Loads(port_cycles=words + chip.fragment_cycles, gather_cycles=1, settle_cycles=1)

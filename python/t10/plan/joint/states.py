@@ -1,7 +1,8 @@
-"""The states an operator may be in: plans of its front, and plans that lie as a producer leaves what it reads.
+"""The states an operator may be in: plans of its front, and plans that a whole model may be faster with.
 
-Fronts are made for operators on their own. In a model a slower plan may be better because nothing has to move before
-it, so every state of a producer offers its consumers the plan that follows it (see `search.producer_layouts`).
+Fronts are made for operators on their own. In a model a slower plan may be better because less has to move: states are
+the plans without rotation that the whole model is estimated to be fastest with (see `marginals`), and those that lie as
+a state of a producer leaves an operand, or as one of a reader takes the result (see `search.producer_layouts`).
 Operators that only differ in names, with producers in equal states, share one tuple of states.
 """
 
@@ -172,7 +173,7 @@ def _fastest(
 ) -> dict[OperatorPlan, CostedPlan]:
     """Return the plans of the least marginals that are not known yet, at most so many, with their prices."""
     plans = [plan for plan in dict.fromkeys(offered) if plan not in known]
-    order = marginals.ranked(step, plans, most).tolist()
+    order: list[int] = marginals.ranked(step, plans, most).tolist()
     priced = _costed_all(context, context.graph.operators[step], [plans[number] for number in order])
     return {each.plan: alone(each) for each in priced}
 
