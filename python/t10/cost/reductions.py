@@ -18,6 +18,7 @@ from t10.core.geometry import chunk_slots_many
 from t10.core.loads import Places, phase_loads
 from t10.core.program import ReduceMode
 from t10.core.reduction import Groups, Round, all_rounds, scatter_rounds
+from t10.core.tile import WIDE_BYTES
 from t10.cost.combine import even_slots
 from t10.cost.exchange import exchange_rates, part_words, parts_cycles, phase_cycles
 from t10.cost.steps import Steps
@@ -94,15 +95,16 @@ def rounds_cycles(
     """
     item_bytes = size_bytes(dtype)
     make = all_rounds if mode == "all" else scatter_rounds
-    known: dict[tuple[int, int], int] = {}
+    known: dict[tuple[int, int, bytes], int] = {}
     total = 0
     if n_members == 1:
         return total
     for one in make(
         Groups.one(n_members), n_slots, chip.shift_buffer_bytes // item_bytes, even_slots(1, dtype)
     ):
-        # Rounds of one piece differ by whose parts come.
-        key = int(one.first[0]), one.n_parts
+        # Rounds of one piece differ by whose parts come, and pieces by where they begin in a memory element.
+        first = int(one.first[0]) * item_bytes
+        key = first % WIDE_BYTES if is_apart else first, one.n_parts, one.widths.tobytes()
         if key not in known:
             additions = added(one)
             if additions is None:
