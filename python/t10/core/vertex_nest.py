@@ -96,11 +96,11 @@ def tasks(nest: VertexNest, work: Work, lie: Lie) -> Iterator[tuple[Ints, Task]]
     kinds: list[list[int]] = columns.tolist()
     for number, row in enumerate(kinds):
         rows_by_kind.setdefault(tuple(row), []).append(number)
-    n_axes = work.extents.shape[1]
+    n_axes: int = work.extents.shape[1]
     for kind in sorted(rows_by_kind):
         chosen = np.array(rows_by_kind[kind], np.int64)
         origin = kind[n_axes + 1 :]
-        task = _task(nest, kind[:n_axes], kind[n_axes] == 1, origin, work.offsets[chosen], lie)
+        task = _task(nest, kind[:n_axes], bool(kind[n_axes]), origin, work.offsets[chosen], lie)
         yield chosen, simplified(task)
 
 
