@@ -31,21 +31,20 @@ from typing import Any
 import numpy as np
 import onnx
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "python"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
-from t10.arrays import Arrays, read_arrays  # noqa: E402 - needs the path above
-from t10.conformance.cases import Case, load_cases  # noqa: E402 - needs the path above
-from t10.driver import Executable, compile  # noqa: E402 - needs the path above
-from t10.errors import (  # noqa: E402 - needs the path above
+from t10.arrays import Arrays, read_arrays
+from t10.conformance.cases import Case, load_cases
+from t10.driver import Executable, compile
+from t10.errors import (
     InfeasiblePlanError,
     InputError,
     MissingConstantError,
     UnsupportedOpError,
 )
-from t10.frontend.importer import import_model  # noqa: E402 - needs the path above
-from t10.random_inputs import random_inputs  # noqa: E402 - needs the path above
-from t10.reference import compare, default_tolerance, run_onnx_runtime, split_reference  # noqa: E402 - needs the path above
+from t10.frontend.importer import import_model
+from t10.random_inputs import random_inputs
+from t10.reference import compare, default_tolerance, run_onnx_runtime, split_reference
 
 COLUMNS = f"{'text':<58} {'chip':<8} {'ops':>4} {'import s':>8} {'compile s':>9} {'error':>9} verdict"
 MOST_LOGIT = 1e3
@@ -78,14 +77,14 @@ class Row:
 
 def main() -> int:
     arguments = _arguments()
-    expected = _expected(arguments.expect)
+    expected = expectations(arguments.expect)
     texts = sorted(path for path in arguments.folder.rglob("*.mlir") if arguments.only in str(path))
     if any(path.name.startswith("node_") for path in texts):
         node_cases()  # once, for all the processes below
     print(COLUMNS)
     rows: list[Row] = []
     for path in texts:
-        row = _judged(_apart(path, arguments), expected, arguments.expect is not None)
+        row = judged(_apart(path, arguments), expected, arguments.expect is not None)
         rows.append(row)
         _print(row)
     missing = sorted(set(expected) - {row.name for row in rows}) if not arguments.only else []
@@ -292,14 +291,14 @@ def _feed(value: Any, inputs: Arrays) -> Any:
     return np.zeros([dim.dim_value or 1 for dim in kind.shape.dim], dtype)
 
 
-def _expected(file: Path | None) -> dict[str, str]:
+def expectations(file: Path | None) -> dict[str, str]:
     """Return what is to become of the texts that are not just equal, by name."""
     lines = file.read_text(encoding="utf-8").splitlines() if file else []
     kept = [line for line in lines if line.strip() and not line.startswith("#")]
     return {name.strip(): rest.strip() for name, _, rest in (line.partition(":") for line in kept)}
 
 
-def _judged(row: Row, expected: dict[str, str], is_listed: bool) -> Row:
+def judged(row: Row, expected: dict[str, str], is_listed: bool) -> Row:
     """Return the row with its verdict seen in the light of the list of what is to become of it, if there is one."""
     constants = f"with constants {', '.join(row.constants)}" if row.constants else ""
     told = f"{row.verdict} {constants}".strip()

@@ -1,4 +1,4 @@
-"""What every Python test shares: the hypothesis profiles, and a plan cache that is not the user's."""
+"""What every Python test shares: the hypothesis profiles, a plan cache that is not the user's, and the cores."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from t10.cache_folder import default_cache_folder
+from t10.plan.fronts import parallel_map
 
 # `ci` is reproducible: the same tree gives the same cases. `explore` looks for new ones, and `soak` does so for long:
 # pytest --hypothesis-profile=soak test/unit/test_x.py
@@ -33,3 +36,21 @@ def _plan_cache_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator
         patch.setenv("MPLCONFIGDIR", os.environ.get("MPLCONFIGDIR") or str(own / "matplotlib"))
         patch.setenv("XDG_CACHE_HOME", str(_shared_folder(tmp_path_factory) / "cache"))
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _cores_of_its_own() -> Iterator[None]:
+    """Share the cores among the workers: a search that starts processes of its own takes them from the others."""
+    n_workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    n_cores = max(1, parallel_map.usable_cores() // n_workers)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parallel_map, "usable_cores", lambda: n_cores)
+        yield
+
+
+@pytest.fixture(scope="session")
+def objects() -> Path:
+    """Return a folder for object files: what programs share is compiled once in a run."""
+    folder = default_cache_folder()
+    assert folder is not None
+    return folder / "poplar-host"

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from support.draw import one_of_each
+from support.compiled import FIRST, MODELS, SECOND, compiled
 
 from t10.arrays import read_arrays
 from t10.driver import compile
 from t10.random_inputs import random_inputs
 from t10.reference import compare, default_tolerance, run_onnx_runtime, split_reference
 
-MODELS = Path(__file__).resolve().parents[2] / "examples" / "models"
 ARCHITECTURES = sorted(path.stem for path in MODELS.glob("*_fp[13]*.onnx"))
-PRECISIONS = [ARCHITECTURES[i : i + 2] for i in range(0, len(ARCHITECTURES), 2)]
 SINGLE = ("mlp", "conv", "depthwise", "gather", "softmax", "functions", "local_function", "external")
 
 
 def check(name: str, chip: str) -> None:
     path = MODELS / f"{name}.onnx"
-    executable = compile(path, chip)
+    executable = compiled(name, chip)
     inputs, references = split_reference(read_arrays(path.with_suffix(".npz")))
     graph = executable.plan.graph
     result = executable.execute(inputs)
@@ -38,12 +34,12 @@ def test_the_seven_architectures_are_bundled_in_both_precisions() -> None:
     assert set(ARCHITECTURES) == {f"{name}_{dtype}" for name in names for dtype in ("fp16", "fp32")}
 
 
-@pytest.mark.parametrize("name", [*ARCHITECTURES, *SINGLE])
+@pytest.mark.parametrize("name", [*FIRST, *SINGLE])
 def test_it_runs_right_on_64_cores(name: str) -> None:
     check(name, "test-64")
 
 
-@pytest.mark.parametrize("name", one_of_each(PRECISIONS))
+@pytest.mark.parametrize("name", SECOND)
 def test_it_runs_right_on_1472_cores(name: str) -> None:
     check(name, "ipu-mk2")
 

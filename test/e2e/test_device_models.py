@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from support.compiled import FIRST, MODELS, SECOND, compiled
 from support.device_ir import plain, through_ir
-from support.draw import one_of_each
+from support.draw import commit, drawn
 
 from t10.arrays import read_arrays
-from t10.backend import Lowered, lowered, write_program
+from t10.backend import lowered, write_program
 from t10.codelets.image import ASSEMBLY_HEADER
-from t10.driver import Executable, compile
+from t10.driver import Executable
 from t10.emit.link import check_fits
 from t10.emit.poplar.program_text import program_text
 from t10.emit.poplar.tables import Tables
@@ -25,17 +25,6 @@ from t10.sim.device import run_device
 from t10.sim.poplar_host import run_program
 
 Array = NDArray[Any]
-MODELS = Path(__file__).resolve().parents[2] / "examples" / "models"
-ARCHITECTURES = ("bert", "vit", "resnet18", "nerf", "opt", "llama2", "retnet")
-PRECISIONS = [[f"{name}_{dtype}" for dtype in ("fp16", "fp32")] for name in ARCHITECTURES]
-NAMES = [name for names in PRECISIONS for name in names]
-
-
-@lru_cache(maxsize=2)
-def compiled(name: str, chip: str) -> tuple[Executable, Lowered]:
-    """Return a bundled model for a chip, with room for its code, and its device program."""
-    executable = compile(MODELS / f"{name}.onnx", chip, program=True)
-    return executable, lowered(executable)
 
 
 def files_of(name: str) -> tuple[dict[str, Array], dict[str, Array]]:
@@ -53,7 +42,8 @@ def check_outputs(executable: Executable, outputs: Any, references: dict[str, Ar
 
 
 def check(name: str, chip: str) -> None:
-    executable, made = compiled(name, chip)
+    executable = compiled(name, chip, program=True)
+    made = lowered(executable)
     inputs, references = files_of(name)
     check_fits(made.program, executable.chip.tile_memory)
     result = run_device(made.program, executable.chip, made.image, executable.weights, inputs)
@@ -63,45 +53,46 @@ def check(name: str, chip: str) -> None:
     assert result.modelled_cycles == executable.report().total_cycles
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", FIRST)
 def test_its_assembly_computes_what_onnx_runtime_does_on_16_tiles(name: str) -> None:
     check(name, "test-16")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", one_of_each(PRECISIONS))
+@pytest.mark.parametrize("name", SECOND)
 def test_its_assembly_computes_what_onnx_runtime_does_on_64_tiles(name: str) -> None:
     check(name, "test-64")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", one_of_each(PRECISIONS))
-def test_its_poplar_program_computes_the_same(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", FIRST)
+def test_its_poplar_program_computes_the_same(name: str, tmp_path: Path, objects: Path) -> None:
     """With C++ bodies within the tolerance, with the assembly bit for bit what the device simulator computes."""
-    executable, made = compiled(name, "test-16")
+    executable = compiled(name, "test-16", program=True)
+    made = lowered(executable)
     inputs, references = files_of(name)
     write_program(executable, made, tmp_path / "program")
-    by_cpp = run_program(tmp_path / "program", inputs, build_folder=tmp_path)
+    by_cpp = run_program(tmp_path / "program", inputs, build_folder=objects)
     check_outputs(executable, by_cpp.outputs, references)
     executed = run_device(made.program, executable.chip, made.image, executable.weights, inputs)
-    by_code = run_program(tmp_path / "program", inputs, vertices="assembly", build_folder=tmp_path)
+    by_code = run_program(tmp_path / "program", inputs, vertices="assembly", build_folder=objects)
     for output, due in executed.outputs.items():
         np.testing.assert_array_equal(by_code.outputs[output], due)
 
 
-@pytest.mark.parametrize("name", ["bert_fp16", "resnet18_fp32", "llama2_fp16"])
+@pytest.mark.parametrize("name", drawn(FIRST, 3, f"{commit()} codelets"))
 def test_every_codelet_assembles_alone(name: str) -> None:
     """No codelet leans on another's labels or symbols: a vertex can be taken out and run on a sampled tile."""
-    _, made = compiled(name, "test-16")
+    made = lowered(compiled(name, "test-16", program=True))
     for codelet in made.program.codelets:
         image = assemble(ASSEMBLY_HEADER + codelet.assembly, source=codelet.name)
         assert codelet.entry in image.symbols
 
 
-@pytest.mark.parametrize("name", ["bert_fp16", "retnet_fp32", "nerf_fp16"])
+@pytest.mark.parametrize("name", drawn(FIRST, 3, f"{commit()} graphs"))
 def test_its_graph_says_all_of_the_program(name: str) -> None:
     """Written as IR, printed, parsed and read again it is the same program, and the same C++ comes of it."""
-    program = compiled(name, "test-16")[1].program
+    program = lowered(compiled(name, "test-16", program=True)).program
     again = through_ir(program)
     assert plain(again) == plain(program)
     assert program_text(again, Tables(), {}) == program_text(program, Tables(), {})

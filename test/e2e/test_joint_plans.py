@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.compiled import MODELS, compiled
 from support.draw import drawn
 
 from t10.arrays import read_arrays
@@ -31,17 +32,16 @@ from t10.plan.verify import verify_module
 from t10.reference import compare, default_tolerance, run_onnx_runtime, split_reference
 from t10.sim.plan_level import simulate
 
-MODELS = Path(__file__).resolve().parents[2] / "examples" / "models"
 CHIPS = ("test-16", "test-64", "ipu-mk2")
 QUICK = ("mlp", "nerf_fp16", "opt_fp16")
 SLOW = ("bert_fp16", "vit_fp32", "resnet18_fp16", "llama2_fp32", "retnet_fp16")
-NAMES = [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in drawn(SLOW, 3))]
+NAMES = [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in drawn(SLOW, 2))]
 READINGS: tuple[Reading, ...] = ("literal", "aware", "best")
 
 
 @cache
 def imported(name: str) -> Executable:
-    return compile(MODELS / f"{name}.onnx", "test-16")
+    return compiled(name, "test-16")
 
 
 @cache
@@ -121,7 +121,8 @@ def written(folder: Path, name: str, **keywords: Any) -> bytes:
     return (folder / "plan.json").read_bytes()
 
 
-@pytest.mark.parametrize("name", ["opt_fp16", pytest.param("bert_fp16", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", drawn(["nerf_fp16", "opt_fp16", "bert_fp16"], 1))
 def test_neither_threads_nor_runs_nor_caches_change_a_byte(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,22 +6,24 @@ Each case is named by a number; `benchmarks/random_plans.py --first NUMBER --cas
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 from support import bruteforce
+from support.draw import seed_of_commit, so_many
 from support.random_cases import planned_case, problems, random_case, small_case
 
-CASES_PER_SHARE = 400
+CASES_PER_SHARE = so_many(400, 200)
 SHARES = 4
-PLANNED_CASES_PER_SHARE = 300
+PLANNED_CASES_PER_SHARE = so_many(300, 60)
 seeds = st.integers(0, (1 << 32) - 1)
 pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("share", range(SHARES))
 def test_random_plans_compute_what_numpy_does(share: int) -> None:
-    """Run 1,600 cases in all, in shares so that several processes can take them."""
+    """Run cases drawn by the commit, in shares so that several processes can take them."""
 
+    @seed(seed_of_commit())
     @settings(max_examples=CASES_PER_SHARE)
     @given(seeds)
     def check(number: int) -> None:
@@ -32,8 +34,9 @@ def test_random_plans_compute_what_numpy_does(share: int) -> None:
 
 @pytest.mark.parametrize("share", range(2))
 def test_planned_models_compute_what_numpy_does(share: int) -> None:
-    """Run 600 cases in all, half of them with any plans of the time x memory fronts."""
+    """Run cases drawn by the commit, half of them with any plans of the time x memory fronts."""
 
+    @seed(seed_of_commit())
     @settings(max_examples=PLANNED_CASES_PER_SHARE)
     @given(seeds)
     def check(number: int) -> None:

@@ -34,8 +34,8 @@
 // TILES: error: {{.*}}windows leave parts of a sub-tensor on no core
 // Everything that owns memory has a place that is as large as its type and its chip say, and apart from what lives with it.
 // SIZE: error: shift has a place of 4096 bytes, expected 8192
-// OVERLAP: error: idle:arg1 and input:arg0 live at once and overlap at address 278528
-// RESERVED: error: value:product:0: capacity: found bytes [4096, 4112), expected within [20480, 638912)
+// OVERLAP: error: idle:arg1 and value:product:0 live at once and overlap at address 278528
+// RESERVED: error: input:arg0: capacity: found bytes [4096, 4112), expected within [20480, 638912)
 // NOWHERE: error: rtensor.resident has no rtensor.place (run --t10-place first)
 #map = affine_map<(d0, d1, d2) -> (d0, d2)>
 #map1 = affine_map<(d0, d1, d2) -> (d2, d1)>

@@ -29,6 +29,16 @@ def commit() -> str:
     return ""
 
 
+def seed_of_commit() -> int:
+    """Return a number for generators of cases."""
+    return int(commit() or "0", 16)
+
+
+def so_many(every: int, n: int) -> int:
+    """Return how many of `every` case of a generator to make: `n`, all where all are wanted."""
+    return every if os.environ.get(ALL) else n
+
+
 def drawn(cases: Sequence[T], n: int, seed: str | None = None, name: Callable[[T], str] = str) -> list[T]:
     """Return `n` of the cases in their order, drawn by a seed (the commit) and by their names."""
     if os.environ.get(ALL):
@@ -40,6 +50,12 @@ def drawn(cases: Sequence[T], n: int, seed: str | None = None, name: Callable[[T
     return [cases[number] for number in sorted(first[:n])]
 
 
-def one_of_each(groups: Sequence[Sequence[T]]) -> list[T]:
-    """Return one case of every group, drawn by the commit."""
-    return [case for group in groups for case in drawn(group, 1)]
+def one_of_each(groups: Sequence[Sequence[T]], seed: str | None = None) -> list[T]:
+    """Return one case of every group, drawn by a seed (the commit)."""
+    return [case for group in groups for case in drawn(group, 1, seed)]
+
+
+def dealt(groups: Sequence[Sequence[T]]) -> tuple[list[T], list[T]]:
+    """Return one case of every group, drawn by the commit, and the others; both are all where all are wanted."""
+    every, first = [case for group in groups for case in group], one_of_each(groups)
+    return first, every if os.environ.get(ALL) else [case for case in every if case not in first]

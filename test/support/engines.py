@@ -10,8 +10,7 @@ from onnx.reference import ReferenceEvaluator
 
 import t10
 from t10.arrays import Arrays
-from t10.backend import lowered, run_on_tiles, write_program
-from t10.sim.poplar_host import run_poplar_host
+from t10.backend import lowered, run_on_host, run_on_tiles, write_program
 
 
 def on_every_engine(model: Any, inputs: Arrays, folder: Path, chip: str = "test-16") -> dict[str, Arrays]:
@@ -23,7 +22,7 @@ def on_every_engine(model: Any, inputs: Arrays, folder: Path, chip: str = "test-
     return {
         "plan": executable.run(inputs),
         "iss": dict(run_on_tiles(executable, inputs).outputs),
-        "poplar-host": dict(run_poplar_host(folder / "program", inputs)),
+        "poplar-host": run_on_host(executable, folder / "program", inputs),
     }
 
 

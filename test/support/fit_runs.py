@@ -23,8 +23,10 @@ from t10.backend import Lowered, lowered, write_program
 from t10.cache_folder import default_cache_folder
 from t10.chip import ChipSpec
 from t10.core.atomic import replaced_file
+from t10.core.placed_costs import placed_costs
 from t10.core.schedule import ModulePlan
 from t10.core.tile import ALIGNMENT_BYTES, OVERREAD_BYTES, TileMemory
+from t10.cost import IpuCostModel
 from t10.driver import Executable, compile
 from t10.errors import InfeasiblePlanError, SimTrap, UnsupportedOpError
 from t10.reference import compare, default_tolerance, run_onnx_runtime
@@ -33,10 +35,22 @@ from t10.sim.device.machine import TileMachine, instruction_machine
 from t10.sim.device.memory import variable_bytes
 from t10.sim.poplar_host import VertexCode, run_program
 
-KINDS = ("crash", "trap", "stray", "reference", "numbers", "host", "peak", "addresses", "cycles")
+KINDS = (
+    "crash",
+    "trap",
+    "stray",
+    "reference",
+    "numbers",
+    "host",
+    "peak",
+    "addresses",
+    "cycles",
+    "price",
+    "bound",
+)
 """What goes wrong: an error that is no refusal; a trap; a store to bytes of no variable; plan against ONNX Runtime;
 tiles against plan; `poplar-host` against plan; bytes and addresses of plan and device; cycles of tiles against those
-timed."""
+timed, those timed against those planned; a plan that takes less than what is said that no choice does."""
 
 CHIP_FIELDS = (
     "n_cores",
@@ -47,6 +61,7 @@ CHIP_FIELDS = (
     "interleaved_base",
 )
 MOST_RATIO = 1.05
+MOST_FAR = 0.02
 LEAST_LOOK_UP = 0.5
 REFERENCE_SLACK = 4
 """Roundings of f16 between operators count against ONNX Runtime, which computes in f32 throughout."""
@@ -185,6 +200,7 @@ class _Run:
         """Yield what is wrong, engine by engine."""
         executable, inputs = self.executable, dict(self.case.inputs)
         yield from self._places()
+        yield from self._price()
         planned = executable.execute(inputs)
         if planned.peak_bytes != executable.plan.peak_bytes:
             yield Finding(
@@ -243,6 +259,26 @@ class _Run:
             yield from _unequal(kind, outputs, planned)
         else:
             yield from _beyond(kind, outputs, planned, tolerance)
+
+    def _price(self) -> Iterator[Finding]:
+        """Yield how a plan is not what it is said to be: the price of its program, and no less than its bound."""
+        known, timed = self.executable.plan.optimality, self.executable.timed_cycles or 0
+        assert known is not None
+        # Closed forms of shifts know little of ports that wait for memory elements.
+        far = MOST_FAR * known.cycles if self._shifts_in_shared_elements() else 0
+        if abs(timed - known.cycles) > far:
+            yield Finding("price", f"{known.cycles:,} planned, {timed:,} timed")
+        if known.bound_cycles > known.cycles:
+            yield Finding(
+                "bound", f"{known.cycles:,} planned, no choice takes fewer than {known.bound_cycles:,}"
+            )
+
+    def _shifts_in_shared_elements(self) -> bool:
+        """Return whether some operand rotates that shares memory elements with the shift buffer."""
+        plan, chip = self.executable.plan, self.executable.chip
+        costs = placed_costs(IpuCostModel(chip), plan, chip.tile_memory)
+        lies = [(each.active.cycles.shift, costs[each.name].lies) for each in plan.operators]
+        return any(shift and lie is not None and not lie.is_shift_apart for shift, lie in lies)
 
     def _places(self) -> Iterator[Finding]:
         """Yield where variables of the device lie elsewhere than buffers of the plan."""

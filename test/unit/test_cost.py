@@ -21,6 +21,7 @@ from t10.core.expression import OperatorSpec
 from t10.core.loads import Loads
 from t10.core.movement import ArrivalCosts, Traffic
 from t10.cost import IpuCostModel, operator_cycles
+from t10.cost.closed_forms import ClosedForms
 from t10.cost.exchange import parts_cycles, phase_cycles
 from t10.cost.operator import advance_bytes, home_cycles, n_advances, output_chunk
 from t10.cost.vector import (
@@ -88,12 +89,12 @@ def test_a_copy_inside_a_core_takes_its_launch_and_eight_bytes_per_cycle() -> No
 
 def test_reduction_of_chunks_that_fit_together_is_one_phase() -> None:
     spec = specs.matmul(8, 8, 8)
-    three_small = COST.reduce_cycles(spec, 4, 1000, 250)
-    three_large = COST.reduce_cycles(spec, 4, 8192, 2048)
+    three_small = COST.reduce_cycles(spec, 4, 1000)
+    three_large = COST.reduce_cycles(spec, 4, 8192)
     phase = 90 + 40 + 170 + CHIP.launch_cycles
     assert three_small < phase + 3 * 250 + 3 * 250 * 2
     assert three_large > 3 * phase + 3 * 2048
-    assert COST.reduce_cycles(spec, 1, 1000, 250) == 0
+    assert COST.reduce_cycles(spec, 1, 250) == 0
 
 
 @pytest.mark.parametrize("spec", ALL, ids=lambda spec: f"{spec.kind}-{spec.inputs[0].dtype}")
@@ -223,8 +224,8 @@ def test_an_arrival_takes_its_busiest_core_and_its_copies() -> None:
 def test_chunks_that_do_not_fit_the_buffer_come_in_pieces() -> None:
     spec = specs.matmul(8, 8, 8)
     fits = CHIP.shift_buffer_bytes // 4
-    whole, rest = (COST.reduce_cycles(spec, 2, 4 * n, n) for n in (fits, 4))
-    assert COST.reduce_cycles(spec, 2, 4 * (fits + 4), fits + 4) == whole + rest
+    whole, rest = (COST.reduce_cycles(spec, 2, 2 * n) for n in (fits, 4))
+    assert COST.reduce_cycles(spec, 2, 2 * (fits + 4)) == whole + rest
 
 
 def test_one_core_alone_reduces_nothing() -> None:
@@ -235,8 +236,8 @@ def test_one_core_alone_reduces_nothing() -> None:
 def test_workers_take_whole_quads() -> None:
     spec = specs.matmul(8, 8, 8, "f32")
     one = np.ones(1, np.int64)
-    few, more, many = (int(FORMULAS.combine_cycles_many(spec, one, one * n)[0]) for n in (1, 24, 25))
-    assert CHIP.launch_cycles < few == more < many
+    few, more, many = (int(ClosedForms(CHIP).combine(spec, one, one * n)[0]) for n in (1, 24, 25))
+    assert 0 < few == more < many
 
 
 def test_every_output_of_a_reduction_takes_its_time() -> None:

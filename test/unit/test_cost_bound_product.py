@@ -16,11 +16,9 @@ from support.specs import dim
 from t10.codelets.compile import using_families
 from t10.codelets.count import cycles_of
 from t10.codelets.matrix.code import WorkerCode
-from t10.codelets.matrix.direct import Direct, direct
+from t10.codelets.matrix.direct import Direct
 from t10.codelets.matrix.engine import BLOCK_WORDS, ENGINES, WORD_BYTES, Engine
-from t10.codelets.matrix.family import compiled
-from t10.codelets.matrix.product import products
-from t10.codelets.matrix.staging import MOST_SCRATCH_BYTES, staged
+from t10.codelets.matrix.family import compiled, ways
 from t10.codelets.matrix.stream import Access, Kit, Registers, Stream
 from t10.codelets.nest import simplified
 from t10.core.codelet import Compiled
@@ -58,14 +56,11 @@ class _OneWay:
 def counts(spec: OperatorSpec, box: AxisSizes) -> Iterator[int]:
     """Yield the counted cycles of every way to compute a box on the engine."""
     task = sub_task(spec, box)
-    seen = tuple(products(simplified(task)))
-    for one in (*seen, *(copied for each in seen for copied in staged(each))):
-        way = direct(one)
-        if way is not None and way.scratch_bytes <= MOST_SCRATCH_BYTES:
-            with using_families([_OneWay(way)]):
-                cycles = cycles_of(task)
-            if cycles is not None:
-                yield cycles
+    for way in ways(simplified(task)):
+        with using_families([_OneWay(way)]):
+            cycles = cycles_of(task)
+        if cycles is not None:
+            yield cycles
 
 
 def shares(spec: OperatorSpec, boxes: list[AxisSizes]) -> list[float]:

@@ -72,7 +72,7 @@ def check_model(cost: CostModel, spec: OperatorSpec) -> None:
     boxes = table_of(rng, *(3 * extent if extent > 1 else 1 for extent in spec.extents))
     slots = np.concatenate([table_of(rng, 100_000, lowest=0), table_of(rng, 5000, 1472)], axis=1)
     shifts = table_of(rng, 1 << 20, lowest=0)
-    reductions = np.concatenate([table_of(rng, 1472), table_of(rng, 30_000, 10_000, lowest=0)], axis=1)
+    reductions = np.concatenate([table_of(rng, 1472), table_of(rng, 30_000, lowest=0)], axis=1)
     wanted = (
         (program.sub_task, boxes, cost.sub_task_cycles_many(spec, boxes)),
         (program.epilogue, slots, epilogue_cycles(cost, spec, *slots.T)),

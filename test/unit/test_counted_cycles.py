@@ -19,7 +19,8 @@ from t10.profile.operators import made_steps
 from t10.profile.sample import samples
 
 STEPS = made_steps()
-SAMPLES = 6
+SAMPLES, PLACED = 6, 3
+NONE_APART: frozenset[tuple[int, int]] = frozenset()
 OPERANDS = 0x70000
 KNOWN = replace(IPU_MEMORY, end=OPERANDS)
 """What counting knows: what lies behind it is data."""
@@ -33,6 +34,20 @@ def test_what_is_counted_is_what_a_run_takes_and_no_bound_is_above_it(number: in
     assert [each.fault for each in found if each.fault] == []
     # The others branch on data: what look-ups look up, and scalar code.
     assert one.kind in ("gather", "elementwise", "reduction") or all(each.counted for each in found)
+
+
+@pytest.mark.parametrize("kind", sorted({one.kind for one in STEPS}))
+def test_operands_that_all_lie_well_take_no_longer_than_operands_that_do_not(kind: str) -> None:
+    """What operands together or one by one need is there as well where more is granted."""
+    rng = Random(5)
+    for one in (one for one in STEPS if one.kind == kind):
+        for box in islice(random_boxes(one, rng), PLACED):
+            well = one.task(box)
+            cycles = cycles_of(well)
+            for apart, is_interleaved in ((well.apart, False), (NONE_APART, True), (NONE_APART, False)):
+                operands = [replace(each, is_interleaved=is_interleaved) for each in well.operands]
+                worse = replace(well, inputs=tuple(operands[:-1]), output=operands[-1], apart=apart)
+                assert (cycles_of(worse) or 0) >= (cycles or 0), f"{one.title} {box}"
 
 
 def test_threads_count_as_one_does() -> None:

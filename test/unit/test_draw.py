@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.draw import ALL, drawn, one_of_each
+from support.draw import ALL, dealt, drawn, one_of_each
 
 CASES = tuple(range(100))
 
@@ -21,9 +21,17 @@ def test_all_cases_are_run_where_that_is_asked_for(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv(ALL, "1")
     assert drawn(CASES, 10) == list(CASES)
     assert one_of_each([CASES[:2], CASES[2:]]) == list(CASES)
+    assert dealt([CASES[:2], CASES[2:]]) == (list(CASES), list(CASES))
 
 
 def test_groups_give_one_case_each(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(ALL, raising=False)
     first, second = one_of_each([CASES[:50], CASES[50:]])
     assert first < 50 <= second
+
+
+def test_what_one_half_does_not_get_the_other_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(ALL, raising=False)
+    first, second = dealt([(number, number + 1) for number in range(0, 100, 2)])
+    assert sorted([*first, *second]) == list(CASES)
+    assert {number // 2 for number in first} == {number // 2 for number in second} == set(range(50))

@@ -7,9 +7,10 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 from support import random_plans, random_specs, reference, specs, task_interpreter
+from support.draw import seed_of_commit, so_many
 from support.random_cases import Case, planned_case, small_case, small_chip
 
 from t10.core.expression import Operand
@@ -30,24 +31,25 @@ def check(case: Case) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, (1 << 32) - 1))
-def test_lowered_random_plans_compute_what_numpy_does(seed: int) -> None:
-    check(small_case(seed))
+def test_lowered_random_plans_compute_what_numpy_does(number: int) -> None:
+    check(small_case(number))
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_a_loop_that_goes_on_past_a_tensor_reads_its_padding(seed: int) -> None:
+@pytest.mark.parametrize("number", range(12))
+def test_a_loop_that_goes_on_past_a_tensor_reads_its_padding(number: int) -> None:
     """Sums of rows of 7, of which the tensor holds 5: no window slides, and yet slots outside the tensor are read."""
-    rng = Random(seed)
+    rng = Random(number)
     rows = specs.row_reduce(6, 7, "sum", dtype="f32")
     operand = Operand(rows.inputs[0].name, "activation", "f32", (6, 5), rows.inputs[0].dims, "2.0")
     graph = specs.one_operator_graph(replace(rows, inputs=(operand,)))
     chip = small_chip(8)
     arrays = random_specs.random_arrays(rng, graph)
-    check(Case(seed, chip, graph, random_plans.random_module(rng, graph, chip), arrays))
+    check(Case(number, chip, graph, random_plans.random_module(rng, graph, chip), arrays))
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@seed(seed_of_commit())
+@settings(max_examples=so_many(60, 20), deadline=None)
 @given(st.integers(0, (1 << 32) - 1))
-def test_lowered_planned_models_compute_what_numpy_does(seed: int) -> None:
-    check(planned_case(seed))
+def test_lowered_planned_models_compute_what_numpy_does(number: int) -> None:
+    check(planned_case(number))

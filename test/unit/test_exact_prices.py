@@ -40,10 +40,8 @@ class AnyCosts(IpuCostModel):
     def end_cycles_many(self, spec: OperatorSpec, windows: Ints, n_members: Ints) -> Ints:
         return _any("end", spec, windows, n_members[:, None])
 
-    def reduce_cycles_many(
-        self, spec: OperatorSpec, n_members: Ints, chunk_bytes: Ints, n_slots: Ints
-    ) -> Ints:
-        columns = (n_members[:, None], chunk_bytes[:, None], n_slots[:, None])
+    def reduce_cycles_many(self, spec: OperatorSpec, n_members: Ints, n_slots: Ints) -> Ints:
+        columns = (n_members[:, None], n_slots[:, None])
         return np.where(n_members > 1, _any("reduce", spec, *columns), 0)
 
 

@@ -25,7 +25,7 @@ MODELS = {
     "mlp": LAYERS,
     "softmax": specs.softmax_graph(512, 1024),
     "layer norm": specs.layer_norm_graph(512, 1024),
-    "conv": specs.one_operator_graph(specs.conv2d(4, 16, 32, 32, 32, 3, 3, pad=1)),
+    "conv": specs.one_operator_graph(specs.conv2d(4, 16, 8, 8, 32, 3, 3, pad=1)),
 }
 
 

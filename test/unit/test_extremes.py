@@ -15,6 +15,7 @@ from onnx.reference import ReferenceEvaluator
 
 import t10
 from t10.backend import ENGINES, lowered, run_on_host, run_on_tiles, write_program
+from t10.frontend.tournament import stages
 from t10.reference import run_onnx_runtime
 
 INF, NAN = np.inf, np.nan
@@ -128,15 +129,19 @@ def test_a_floored_remainder_of_nothing_has_the_sign_of_the_divisor(tmp_path: Pa
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float16])
-@pytest.mark.parametrize(("shape", "axis"), [((3, 7, 5), 1), ((6, 8), 0), ((64, 16), 0)])
-def test_rows_that_are_looked_up_keep_signs_of_zeros(
-    shape: tuple[int, ...], axis: int, kind: type[np.floating[Any]], tmp_path: Path
-) -> None:
+def test_rows_that_are_looked_up_keep_signs_of_zeros(kind: type[np.floating[Any]], tmp_path: Path) -> None:
     """A look-up moves its one row: added to 0, it would lose them."""
-    x: NDArray[Any] = np.array([-0.0, 0.0, -1.0], kind)[np.arange(np.prod(shape)) % 3].reshape(shape)
-    i = np.array([2, 0, shape[axis] - 1], np.int64)
-    _, found = on_every_engine(tmp_path, [("Gather", ["x", "i"], ["y"], {"axis": axis})], {"x": x, "i": i})
-    check(found, {"y": np.take(x, i, axis)})
+    inputs: Arrays = {}
+    nodes: list[Node] = []
+    wanted: Arrays = {}
+    for n, (shape, axis) in enumerate([((3, 7, 5), 1), ((6, 8), 0), ((64, 16), 0)]):
+        x: NDArray[Any] = np.array([-0.0, 0.0, -1.0], kind)[np.arange(np.prod(shape)) % 3].reshape(shape)
+        i = np.array([2, 0, shape[axis] - 1], np.int64)
+        inputs |= {f"x{n}": x, f"i{n}": i}
+        nodes.append(("Gather", [f"x{n}", f"i{n}"], [f"y{n}"], {"axis": axis}))
+        wanted[f"y{n}"] = np.take(x, i, axis)
+    _, found = on_every_engine(tmp_path, nodes, inputs)
+    check(found, wanted)
 
 
 def test_what_a_scatter_adds_is_rounded_once_and_leaves_zeros(tmp_path: Path) -> None:
@@ -147,39 +152,54 @@ def test_what_a_scatter_adds_is_rounded_once_and_leaves_zeros(tmp_path: Path) ->
     check(found, {"y": np.array([2050, -0.0, 0, -0.0], np.float16)})
 
 
-@pytest.mark.parametrize("k", [1, 3])
-def test_selections_rank_nans_and_infinities(k: int, tmp_path: Path) -> None:
+def test_selections_rank_nans_and_infinities(tmp_path: Path) -> None:
     """An extreme is the first NaN, if there is one; TopK takes NaN for the largest, as ONNX Runtime does."""
     nodes: list[Node] = [
         *((op, ["x"], [op], {"axis": 1}) for op in ("ArgMax", "ArgMin", "Hardmax")),
         ("ArgMax", ["x"], ["last"], {"axis": 1, "select_last_index": 1}),
-        *(("TopK", ["x", "k"], [f"value{i}", f"place{i}"], {"axis": 1, "largest": i}) for i in (0, 1)),
+        *(
+            ("TopK", ["x", f"k{k}"], [f"value{k}{i}", f"place{k}{i}"], {"axis": 1, "largest": i})
+            for k in (1, 3)
+            for i in (0, 1)
+        ),
     ]
-    path, found = on_every_engine(tmp_path, nodes, {"x": ROWS}, {"k": np.array([k])})
+    ranks = {f"k{k}": np.array([k]) for k in (1, 3)}
+    path, found = on_every_engine(tmp_path, nodes, {"x": ROWS}, ranks)
     wanted = referenced(path, {"x": ROWS})
     runtime = run_onnx_runtime(path, {"x": ROWS})
     check(found, wanted | {name: runtime[name] for name in runtime if name[:5] in ("value", "place")})
 
 
-@pytest.mark.parametrize("largest", [0, 1])
-def test_ranks_in_stages_keep_nans(largest: int, tmp_path: Path) -> None:
+def test_ranks_in_stages_keep_nans(tmp_path: Path) -> None:
     """A long axis is ranked by chunks, the last of which is padded."""
-    x = np.random.default_rng(0).integers(-3, 4, (2, 3000)).astype(np.float32)
-    x[0, [5, 77, 2999]], x[0, [0, 80, 2000]], x[0, 10:20], x[1] = NAN, INF, -INF, NAN
-    nodes: list[Node] = [("TopK", ["x", "k"], ["value", "place"], {"axis": 1, "largest": largest})]
-    path, found = on_every_engine(tmp_path, nodes, {"x": x}, {"k": np.array([20])})
+    n, k = 1213, 20
+    chunk, *following = stages(n, k, 2)
+    assert following
+    assert n % chunk
+    x = np.random.default_rng(0).integers(-3, 4, (2, n)).astype(np.float32)
+    x[0, [5, 77, n - 1]], x[0, [0, 80, 1000]], x[0, 10:20], x[1] = NAN, INF, -INF, NAN
+    nodes: list[Node] = [
+        ("TopK", ["x", "k"], [f"value{i}", f"place{i}"], {"axis": 1, "largest": i}) for i in (0, 1)
+    ]
+    path, found = on_every_engine(tmp_path, nodes, {"x": x}, {"k": np.array([k])})
     check(found, run_onnx_runtime(path, {"x": x}))
 
 
-@pytest.mark.parametrize("dtype", [np.uint8, np.uint32])
-@pytest.mark.parametrize("direction", ["LEFT", "RIGHT"])
-def test_a_shift_by_the_width_or_more_leaves_nothing(dtype: Any, direction: str, tmp_path: Path) -> None:
-    n_bits = 8 * np.dtype(dtype).itemsize
-    x = np.array([1, 255, 129, 255, 7, 200], dtype)
-    count = np.array([0, n_bits - 1, n_bits, n_bits + 1, 4 * n_bits + 1, np.iinfo(dtype).max], dtype)
-    nodes: list[Node] = [("BitShift", ["x", "n"], ["y"], {"direction": direction})]
-    path, found = on_every_engine(tmp_path, nodes, {"x": x, "n": count})
-    check(found, run_onnx_runtime(path, {"x": x, "n": count}))
+def test_a_shift_by_the_width_or_more_leaves_nothing(tmp_path: Path) -> None:
+    inputs: Arrays = {}
+    nodes: list[Node] = []
+    for dtype in (np.uint8, np.uint32):
+        name, n_bits = dtype.__name__, 8 * np.dtype(dtype).itemsize
+        inputs[f"x_{name}"] = np.array([1, 255, 129, 255, 7, 200], dtype)
+        inputs[f"n_{name}"] = np.array(
+            [0, n_bits - 1, n_bits, n_bits + 1, 4 * n_bits + 1, np.iinfo(dtype).max], dtype
+        )
+        nodes += [
+            ("BitShift", [f"x_{name}", f"n_{name}"], [f"{name}_{direction}"], {"direction": direction})
+            for direction in ("LEFT", "RIGHT")
+        ]
+    path, found = on_every_engine(tmp_path, nodes, inputs)
+    check(found, run_onnx_runtime(path, inputs))
 
 
 @pytest.mark.parametrize("n", [5, 150])
@@ -276,12 +296,14 @@ def test_exponents_are_not_rounded_to_the_type_of_the_base(
     check(found, {"z": wanted})
 
 
-@pytest.mark.parametrize("exponent", [0.1, 0.5, 3.0])
-def test_a_constant_exponent_in_f64_takes_no_f64(tmp_path: Path, exponent: float) -> None:
+def test_a_constant_exponent_in_f64_takes_no_f64(tmp_path: Path) -> None:
     """What rounds to f32 within its accuracy is computed in it, on every engine."""
     x = np.array([1, 4, 0.25, 9], np.float32)
+    exponents = {"tenth": 0.1, "root": 0.5, "cube": 3.0}
+    nodes: list[Node] = [("Pow", ["x", name], [f"x_{name}"], {}) for name in exponents]
     _, found = on_every_engine(
-        tmp_path, [("Pow", ["x", "y"], ["z"], {})], {"x": x}, {"y": np.array(exponent)}
+        tmp_path, nodes, {"x": x}, {name: np.array(y) for name, y in exponents.items()}
     )
     for outputs in found.values():
-        np.testing.assert_allclose(outputs["z"], x**exponent, rtol=1e-6)
+        for name, exponent in exponents.items():
+            np.testing.assert_allclose(outputs[f"x_{name}"], x**exponent, rtol=1e-6)

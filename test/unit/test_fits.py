@@ -8,10 +8,12 @@ from __future__ import annotations
 import hashlib
 
 import pytest
+from support.draw import drawn
 from support.fit_runs import Outcome, run_case
 from support.random_fits import named_cases, random_case
 
-SHARES, CASES_PER_SHARE = 4, 9
+SHARES, CASES_PER_SHARE, N_DRAWN = 4, 9, 2
+"""Shares of cases, of which some are drawn; `make exhaustive` runs all, `make fits` others."""
 N_SEEDS = 2000
 MOST_REFUSED = 0.3
 NAMED = {case.name: case for case in named_cases()}
@@ -29,7 +31,7 @@ def problems(outcome: Outcome) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("share", range(SHARES))
+@pytest.mark.parametrize("share", drawn(range(SHARES), N_DRAWN))
 def test_what_compiles_runs_where_and_as_fast_as_planned(share: int) -> None:
     """The first case of a share also runs as a C++ program."""
     outcomes = [run_case(random_case(seed), on_host=not number) for number, seed in enumerate(seeds(share))]

@@ -27,7 +27,9 @@ STAGES = (
 )
 
 
-@pytest.mark.parametrize("name", ["gather", *drawn(["vit_fp16", "resnet18_fp32"], 1)])
+@pytest.mark.parametrize(
+    "name", ["gather", *drawn(["nerf_fp32", "opt_fp16", "vit_fp16", "resnet18_fp32"], 1)]
+)
 def test_every_planning_pass_run_twice_is_run_once(name: str) -> None:
     module = import_model(MODELS / f"{name}.onnx").module
     with module.context, ir.Location.unknown():

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from support.compiled import MODELS, compiled
 from support.draw import drawn
 from support.linalg_numpy import run_module
 
@@ -30,8 +30,6 @@ from t10.passes.place import place_module
 from t10.passes.registry import make, run
 from t10.plan.memory.room import DataRoom
 from t10.sim.plan_level import simulate
-
-MODELS = Path(__file__).parents[2] / "examples" / "models"
 
 
 def rewritten(text: str, *patterns: Pattern) -> Any:
@@ -172,28 +170,28 @@ def test_a_loop_that_writes_one_constant_is_a_fill(map_: str, yielded: str, is_f
 
 @pytest.mark.parametrize("name", ["mlp", "conv", "gather", *drawn(["bert_fp32", "resnet18_fp16"], 1)])
 def test_nothing_is_left_to_clean_up_in_a_compiled_model(name: str) -> None:
-    compiled = compile_module(import_model(MODELS / f"{name}.onnx").module, load_chip("test-16"))
-    with parsed_module(compiled.text, name) as module:
+    text = compiled(name, "test-16").module
+    with parsed_module(text, name) as module:
         run(make("t10-canonicalize"), module)
-        assert module_text(module) == compiled.text
+        assert module_text(module) == text
 
 
 def test_a_relayout_to_where_an_input_rests_goes_and_the_numbers_stay() -> None:
     chip = load_chip("test-16")
     imported = import_model(MODELS / "retnet_fp32.onnx")
-    compiled = compile_module(imported.module, chip)
-    with parsed_module(compiled.text, "retnet_fp32") as module:
+    planned = compile_module(imported.module, chip)
+    with parsed_module(planned.text, "retnet_fp32") as module:
         run(make("t10-canonicalize"), module)
         text = module_text(module)
         place_module(module, chip, DataRoom(chip))
         placed = module_text(module)
-    assert text.count("rtensor.relayout") < compiled.text.count("rtensor.relayout")
+    assert text.count("rtensor.relayout") < planned.text.count("rtensor.relayout")
     random = np.random.default_rng(0)
-    shapes = {value.name: value.shape for value in compiled.plan.graph.inputs}
+    shapes = {value.name: value.shape for value in planned.plan.graph.inputs}
     inputs = {name: random.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
-    weights = {**stored_weights(imported.weights, compiled.orders), **compiled.constants}
+    weights = {**stored_weights(imported.weights, planned.orders), **planned.constants}
     cost = IpuCostModel(chip)
-    wanted = simulate(compiled.plan, chip, cost, weights, inputs).outputs
+    wanted = simulate(planned.plan, chip, cost, weights, inputs).outputs
     plan, constants = read_module_plan(placed, chip, "ipu", "canonicalized")
     found = simulate(plan, chip, cost, {**weights, **constants}, inputs).outputs
     assert wanted.keys() == found.keys()

@@ -52,26 +52,13 @@ def test_ports_that_wait_are_in_the_price() -> None:
     assert sum(each > 0 for each in waiting) > 5
 
 
-@pytest.mark.parametrize("kind", ["shifts", "all-reduces"])
-def test_shifts_and_all_reduces_take_what_their_closed_form_says(kind: str) -> None:
-    for one in collectives(CHIP, 20, seed=2)[kind]:
-        assert collective_cycles(one, CHIP) == one.cycles
-
-
-def test_of_reduce_scatters_only_those_with_a_ragged_last_chunk_take_more() -> None:
-    found = collectives(CHIP, 60, seed=2)["reduce-scatters"]
-    ragged = [one for one in found if is_ragged(one)]
-    assert 0 < len(ragged) < len(found)
+@pytest.mark.parametrize("kind", ["shifts", "reduce-scatters", "all-reduces"])
+def test_regular_phases_take_what_they_are_priced_at(kind: str) -> None:
+    """Also where one core takes parts that are no whole words."""
+    found = collectives(CHIP, 60, seed=2)[kind]
     for one in found:
-        more = collective_cycles(one, CHIP) - one.cycles
-        if one in ragged:
-            # A core that takes a chunk of an odd number of f16 scatters it, no more than a whole chunk of every other.
-            n_bytes = max(int((each.runs[:, 5] * each.runs[:, 6]).max()) for each in one.patterns)
-            n_parts = max(int(np.bincount(each.runs[:, 3]).max()) for each in one.patterns)
-            most = CHIP.copy_launch_cycles + 4 + n_parts * (n_bytes + 4)
-            assert 0 <= more <= most * len(one.patterns)
-        else:
-            assert more == 0
+        assert collective_cycles(one, CHIP) == one.cycles
+    assert kind == "shifts" or any(map(is_ragged, found))
 
 
 def is_ragged(one: Collective) -> bool:

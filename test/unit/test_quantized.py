@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
-from support.draw import commit, drawn
+from support.draw import commit, one_of_each
 from support.engines import by_runtime, on_every_engine, on_simulators
 from support.quantized_models import IMAGE, KINDS, TOKENS, WIDTH, Kind, residual_network, transformer_block
 
@@ -22,9 +22,8 @@ from t10.errors import UnsupportedOpError
 
 Array = NDArray[Any]
 QUANTUM = 1
-WAYS = [(kind, with_operators) for kind in KINDS for with_operators in (False, True)]
-N_DRAWN = 4
-"""How many ways to write a network are run; `make exhaustive` runs all."""
+WAYS = [[(kind, with_operators) for kind in KINDS] for with_operators in (False, True)]
+"""Ways to write a network: one as QDQ pairs and one with QLinear operators are run; `make exhaustive` runs all."""
 
 
 def named(way: tuple[Kind, bool]) -> str:
@@ -103,7 +102,7 @@ def is_spread(values: Array) -> bool:
     return float(np.mean((values > limits.min) & (values < limits.max))) > 0.4 and len(np.unique(values)) > 8
 
 
-@pytest.mark.parametrize("way", drawn(WAYS, N_DRAWN), ids=named)
+@pytest.mark.parametrize("way", one_of_each(WAYS), ids=named)
 def test_residual_networks(way: tuple[Kind, bool], tmp_path: Path) -> None:
     kind, with_operators = way
     model = residual_network(kind, with_operators=with_operators)
@@ -113,7 +112,7 @@ def test_residual_networks(way: tuple[Kind, bool], tmp_path: Path) -> None:
     check(on_simulators(model, inputs, tmp_path), due, 0 if kind.is_exact else QUANTUM)
 
 
-@pytest.mark.parametrize("way", drawn(WAYS, N_DRAWN, f"{commit()} blocks"), ids=named)
+@pytest.mark.parametrize("way", one_of_each(WAYS, f"{commit()} blocks"), ids=named)
 def test_transformer_blocks(way: tuple[Kind, bool], tmp_path: Path) -> None:
     kind, with_operators = way
     model = transformer_block(kind, with_operators=with_operators)

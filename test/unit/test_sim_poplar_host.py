@@ -26,13 +26,6 @@ from t10.sim.poplar_host import PoplarHostResult, run_poplar_host, run_program
 from t10.sim.poplar_host.build import VertexCode, build
 from t10.sim.poplar_host.popc import registry_text, vertex_classes
 
-
-@pytest.fixture(scope="session")
-def objects(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder for object files: what two programs share is compiled once."""
-    return tmp_path_factory.mktemp("objects")
-
-
 PAIRS = """\
 .section .text.ENTRY, "ax"
 .globl ENTRY

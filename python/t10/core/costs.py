@@ -37,8 +37,11 @@ class Costs(MoveCosts, Protocol):
         """
         ...
 
-    def reduce_cycles(self, spec: OperatorSpec, n_members: int, chunk_bytes: int, n_slots: int) -> int:
-        """Return the cycles of a reduce-scatter among `n_members` cores of chunks of `n_slots` elements each."""
+    def reduce_cycles(self, spec: OperatorSpec, n_members: int, n_slots: int) -> int:
+        """Return the cycles of a reduce-scatter among `n_members` cores that have `n_slots` partial sums each.
+
+        Each ends with a chunk of them (`t10.core.chunks`); 0 where there is one member.
+        """
         ...
 
     def all_reduce_cycles(self, spec: OperatorSpec, n_members: int, n_slots: int) -> int:

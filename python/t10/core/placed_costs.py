@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar, runtime_checkable
 
 from t10.core.costs import Costs
 from t10.core.expression import OperatorSpec
+from t10.core.loads import Places, shared_places
 from t10.core.schedule import ModulePlan, ScheduledOperator
 from t10.core.tile import TileMemory, TileRange, are_apart
 from t10.core.vertex_nest import Lie
@@ -23,13 +24,17 @@ class StepLies:
     """How operands of an operator's steps lie.
 
     In order: inputs and accumulators; shift buffer and accumulators; in the end accumulators, epilogue inputs, result.
-    `is_shift_apart`: what rotates lies in other memory elements than the shift buffer.
+    `is_shift_apart`: what rotates lies in other memory elements than the shift buffer. `places` are those of the shift
+    buffer and the accumulators where they are not apart, None where that is not known. `has_zeros`: in the padding of
+    inputs, as far as adding them changes nothing.
     """
 
     sub_task: Lie
     combine: Lie
     end: Lie
     is_shift_apart: bool = True
+    places: Places | None = None
+    has_zeros: bool = True
 
 
 @runtime_checkable
@@ -60,6 +65,15 @@ def placed_costs(costs: C, plan: ModulePlan, memory: TileMemory) -> dict[str, C]
     return result
 
 
+def reads_left_over(spec: OperatorSpec, scheduled: ScheduledOperator) -> bool:
+    """Return whether an input is read where another operator left it: then its padding holds anything."""
+    return any(
+        arrival.kind == "in_place" and not arrival.buffer.startswith(("idle:", "input:"))
+        for arrival in scheduled.arrivals
+        if arrival.operand < len(spec.inputs)
+    )
+
+
 def tile_ranges(plan: ModulePlan, memory: TileMemory) -> dict[str, TileRange]:
     """Return by name where a plan's buffers lie in the memory of every tile."""
     return {b.name: TileRange(memory.base + b.address_bytes, b.size_bytes, memory) for b in plan.buffers}
@@ -82,5 +96,7 @@ def _lies(spec: OperatorSpec, scheduled: ScheduledOperator, places: Mapping[str,
         sub_task=lie(*rotatable),
         combine=lie(SHIFT, accumulator) if SHIFT in places else Lie.best(2),
         end=lie(accumulator, *arrivals[n_inputs:], value),
+        places=shared_places(places[SHIFT], [places[accumulator]]) if SHIFT in places else None,
         is_shift_apart=all(are_apart(places[name], places[SHIFT]) for name in rotating),
+        has_zeros=not reads_left_over(spec, scheduled),
     )

@@ -23,17 +23,19 @@ from t10.core.epilogue_nest import chunk_nests
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.geometry import chunk_slots_many, partition_elements
 from t10.core.neutral import neutral_value
-from t10.core.partial_sums import combine_nest, combine_work
+from t10.core.partial_sums import round_nest
 from t10.core.placed_costs import StepLies
 from t10.core.products import zero_addable_axes
+from t10.core.program import ReduceMode
+from t10.core.reduction import Round
 from t10.core.runs import epilogue_run_axes
 from t10.core.scalar import constant_text
 from t10.core.task import Task
 from t10.core.task_nest import simplified
-from t10.core.vertex_nest import MOST_OFFSETS, Lie, VertexNest, Work, different_offsets, lying, tasks
+from t10.core.vertex_nest import Lie, VertexNest, Work, different_offsets, lying, tasks
 from t10.cost.bound.step import LeastSteps
 from t10.cost.closed_forms import ClosedForms
-from t10.cost.combine import combine_operator, even_slots
+from t10.cost.reductions import all_reduce_formula, reduce_scatter_formula, rounds_cycles
 from t10.cost.steps import Steps
 from t10.cost.work import end, fill, rows, step, sub_task
 from t10.errors import UnsupportedOpError
@@ -67,7 +69,7 @@ class CountedSteps:
         Those of `adds` (n,) combine with what is there. A step takes as long as its slowest core: where an axis is no
         whole number of boxes, the last core's box ends with the tensor, and code for less may be slower.
         """
-        rests = _rests(spec, boxes)
+        rests = _rests(spec, boxes, has_zeros=self.lies is None or self.lies.has_zeros)
         cycles = self._step(spec, boxes, windows, adds, boxes)
         for cut in _subsets(np.flatnonzero((rests < boxes).any(axis=0)).tolist()):
             rows = np.flatnonzero((rests[:, cut] < boxes[:, cut]).all(axis=1))
@@ -106,20 +108,27 @@ class CountedSteps:
         cycles = _each(kept, n_slots[:, None], lambda row: lying(fill(spec.acc_dtype, neutral, *row), lie))
         return np.maximum(cycles, 0)
 
-    def combine(self, spec: OperatorSpec, n_parts: Ints, n_slots: Ints, *, is_whole: bool = False) -> Ints:
-        """Return the cycles in which a core combines parts of so many elements with its own, 0 where there are none.
+    def reductions(self, spec: OperatorSpec, mode: ReduceMode, n_members: Ints, n_slots: Ints) -> Ints:
+        """Return the cycles in which members combine windows of so many elements, launches included; 0 for one."""
+        dtype, combine = spec.acc_dtype, spec.combine
+        if combine == "none":
+            return np.zeros_like(n_members)
+        lie, places = (self.lies.combine, self.lies.places) if self.lies else (Lie.best(2), None)
 
-        See `Steps`.
-        """
-        one = combine_operator(spec.acc_dtype, spec.combine)
-        table = np.stack(np.broadcast_arrays(n_parts, n_slots), axis=1)
-        lie = self.lies.combine if self.lies else Lie.best(2)
-        cycles = _each_of(
-            _kept("combine", one, is_whole, lie),
-            table,
-            lambda box: _combined_cycles(spec, box[0], box[1], lie, is_whole=is_whole),
-        )
-        return self._known(cycles, lambda steps: steps.combine(spec, n_parts, n_slots, is_whole=is_whole))
+        def added(one: Round) -> int | None:
+            nest, work = round_nest(dtype, combine, one)
+            return _slowest(nest, work, lie)
+
+        def cycles_of_row(row: AxisSizes) -> int | None:
+            apart, (n_members, n_slots) = bool(lie.apart), row
+            numbers = self.chip, mode, dtype, n_members, n_slots
+            return rounds_cycles(*numbers, added, is_apart=apart, places=places)
+
+        kept = _kept("reduction", self.chip, mode, dtype, combine, lie, places)
+        table = np.stack(np.broadcast_arrays(n_members, n_slots), axis=1)
+        formula = all_reduce_formula if mode == "all" else reduce_scatter_formula
+        cycles = _each_of(kept, table, cycles_of_row)
+        return self._known(cycles, lambda steps: formula(self.chip, steps, spec, n_members, n_slots))
 
     def epilogue(self, spec: OperatorSpec, n_slots: Ints, runs: Ints, n_members: Ints | None = None) -> Ints:
         """Return the cycles of an epilogue, a copy where there is none, on so many elements of a core.
@@ -169,12 +178,13 @@ def slots_and_runs(spec: OperatorSpec, windows: Ints, n_members: Ints) -> tuple[
     return n_slots, np.minimum(windows[:, list(epilogue_run_axes(spec))].prod(axis=1), n_slots)
 
 
-def _rests(spec: OperatorSpec, boxes: Ints) -> Ints:
+def _rests(spec: OperatorSpec, boxes: Ints, *, has_zeros: bool) -> Ints:
     """Return the extents of the last boxes (n, axes), which end with the tensor where padding may not follow it.
 
-    It may along parallel axes, unless indices are looked up, and along sums that zeros do not change.
+    It may along parallel axes, unless indices are looked up, and along sums if there are zeros that change nothing.
     """
-    padded = zero_addable_axes(spec) | (frozenset[int]() if spec.selectors else spec.output.axes)
+    padded = frozenset[int]() if spec.selectors else spec.output.axes
+    padded |= zero_addable_axes(spec) if has_zeros else frozenset()
     is_cut = np.array([axis not in padded for axis in range(len(spec.axes))])
     rests = np.array(spec.extents) % np.maximum(boxes, 1)
     return np.where(is_cut & (rests > 0), rests, boxes)
@@ -244,21 +254,6 @@ def _counted(box: AxisSizes, cycles: Callable[[AxisSizes], int | None]) -> int:
     except UnsupportedOpError:
         return UNKNOWN
     return UNKNOWN if found is None else found
-
-
-def _combined_cycles(
-    spec: OperatorSpec, n_parts: int, n_slots: int, lie: Lie, *, is_whole: bool
-) -> int | None:
-    """Return the cycles in which the slowest core combines parts of `n_slots` elements with its own; None if not known.
-
-    Chunks begin one behind the other.
-    """
-    first = np.arange(1 if is_whole else MOST_OFFSETS, dtype=np.int64) * n_slots
-    nest = combine_nest(spec.acc_dtype, spec.combine, even_slots(n_slots, spec.acc_dtype))
-    ranks, widths = np.arange(len(first)), np.full(len(first), n_slots)
-    replaces = is_whole and n_parts > 1
-    work = combine_work(spec.acc_dtype, n_parts, ranks, first, widths, replaces=replaces)
-    return _slowest(nest, work, lie)
 
 
 def _chunk_cycles(

@@ -211,11 +211,9 @@ class CustomCostModel(PlainForms):
         """Return the cycles of one shift for every candidate."""
         return self.base.shift_cycles_many(n_bytes)
 
-    def reduce_cycles_many(
-        self, spec: OperatorSpec, n_members: Ints, chunk_bytes: Ints, n_slots: Ints
-    ) -> Ints:
+    def reduce_cycles_many(self, spec: OperatorSpec, n_members: Ints, n_slots: Ints) -> Ints:
         """Return the cycles of a reduce-scatter for every candidate."""
-        return self.base.reduce_cycles_many(spec, n_members, chunk_bytes, n_slots)
+        return self.base.reduce_cycles_many(spec, n_members, n_slots)
 
     def all_reduce_cycles_many(self, spec: OperatorSpec, n_members: Ints, n_slots: Ints) -> Ints:
         """Return the cycles of an all-reduce for every candidate."""

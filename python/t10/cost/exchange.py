@@ -48,28 +48,46 @@ def phase_cycles(chip: ChipSpec, loads: Loads) -> int:
     return total
 
 
-def parts_cycles(chip: ChipSpec, n_bytes: Any, n_parts: Any, n_sent: Any = 0) -> Any:
+def parts_cycles(
+    chip: ChipSpec, n_bytes: Any, n_parts: Any, n_sent: Any = 0, n_own: Any = 0, fewer_bytes: Any = 0
+) -> Any:
     """Return the cycles of a phase in which every core takes `n_parts` parts of `n_bytes` from others.
 
     Arrays, or what records formulas; parts that are not whole words travel packed and are scattered. A core whose
-    memory elements are shared sends its `n_sent` parts while it takes nothing.
+    memory elements are shared sends its `n_sent` parts while it takes nothing. It copies `n_own` parts of its own, one
+    or none. One core may take `fewer_bytes` a part.
     """
-    ragged = np.minimum(n_bytes % WORD_BYTES, 1)
-    words = -(-(n_bytes + ragged * (WORD_BYTES - 1)) // chip.exchange_bytes_per_cycle)
+    words = np.maximum(part_words(chip, n_bytes), part_words(chip, fewer_bytes))
     port = (n_parts + n_sent) * (words + chip.fragment_cycles) - chip.fragment_cycles
+    inside = [_inside_cycles(chip, each, n_parts, n_own) for each in (n_bytes, fewer_bytes)]
+    return chip.sync_cycles + chip.setup_cycles + chip.latency_any_cycles + port + np.maximum(*inside)
+
+
+def part_words(chip: ChipSpec, n_bytes: Any) -> Any:
+    """Return the cycles in which a part's bytes pass a port; a word may hold bytes of no part."""
+    ragged = np.minimum(n_bytes % WORD_BYTES, 1)
+    return -(-(n_bytes + ragged * (WORD_BYTES - 1)) // chip.exchange_bytes_per_cycle)
+
+
+def _inside_cycles(chip: ChipSpec, n_bytes: Any, n_parts: Any, n_own: Any) -> Any:
+    """Return the cycles in which a core scatters parts that are not whole words and copies its own; 0 for nothing."""
     rates = exchange_rates(chip)
-    is_odd, is_short = n_bytes % 2 == 1, n_bytes < SHORT_BYTES
+    is_odd: Any = n_bytes % 2 == 1
+    ragged: Any = np.minimum(n_bytes % WORD_BYTES, 1)
     per_byte = np.where(
-        is_short,
+        n_bytes < SHORT_BYTES,
         np.where(is_odd, rates.short_odd, rates.short_even),
         np.where(is_odd, rates.long_odd, rates.long_even),
     )
-    scattered = rates.row + n_parts * (n_bytes * per_byte + rates.ragged)
-    inside = ragged * (chip.copy_launch_cycles + -(-scattered // UNITS))
-    return chip.sync_cycles + chip.setup_cycles + chip.latency_any_cycles + port + inside
+    piece: Any = n_bytes * per_byte + rates.ragged
+    copied: Any = rates.row + n_bytes * rates.copy_8 + ragged * rates.ragged
+    # Less than a word is not copied: it is scattered with the others.
+    own = piece + np.minimum(n_bytes // WORD_BYTES, 1) * (copied - piece)
+    units: Any = ragged * (rates.row + n_parts * piece) + np.minimum(n_bytes, 1) * n_own * own
+    return np.minimum(units, 1) * chip.copy_launch_cycles + -(-units // UNITS)
 
 
-def own_part_cycles(chip: ChipSpec, n_bytes: Any) -> Any:
-    """Return the cycles in which every core copies a part of its own."""
+def shifted_part_cycles(chip: ChipSpec, n_bytes: Any) -> Any:
+    """Return the cycles in which every core copies what a shift brought to where it belongs."""
     rates = exchange_rates(chip)
     return chip.copy_launch_cycles + -(-(rates.row + n_bytes * rates.copy_8) // UNITS)

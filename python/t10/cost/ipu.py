@@ -11,17 +11,16 @@ import numpy as np
 from t10.chip import ChipSpec, load_chip
 from t10.codelets.compile import own_digest
 from t10.core.arrays import Bools, Ints
-from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.loads import Loads, MoveRates
 from t10.core.placed_costs import StepLies
 from t10.cost.bound.step import LeastSteps
 from t10.cost.closed_forms import ClosedForms
 from t10.cost.code_digest import code_digest
-from t10.cost.combine import even_slots
 from t10.cost.counted import CountedSteps, slots_and_runs
-from t10.cost.exchange import exchange_rates, own_part_cycles, parts_cycles, phase_cycles
+from t10.cost.exchange import exchange_rates, phase_cycles, shifted_part_cycles
 from t10.cost.model import PlainForms, chip_fingerprint
+from t10.cost.reductions import all_reduce_formula, reduce_scatter_formula
 from t10.cost.steps import Steps
 
 COUNTED_CHIP = "ipu-mk2"
@@ -97,7 +96,7 @@ class IpuCostModel(PlainForms):
         return phase_cycles(self.chip, loads)
 
     @property
-    def _steps(self) -> Steps:
+    def _steps(self) -> Steps | CountedSteps:
         if not self.is_counted:
             return ClosedForms(self.chip)
         return LeastSteps(self.chip.launch_cycles) if self.is_least else CountedSteps(self.chip, self.lies)
@@ -173,83 +172,19 @@ class IpuCostModel(PlainForms):
         whole = self._round_cycles(np.full_like(rest, self.chip.shift_buffer_bytes))
         return full * whole + np.where(rest > 0, self._round_cycles(rest), 0)
 
-    def reduce_cycles_many(
-        self, spec: OperatorSpec, n_members: Ints, chunk_bytes: Ints, n_slots: Ints
-    ) -> Ints:
-        """Return the cycles of a reduce-scatter for every candidate; 0 where it has one member.
-
-        Every core takes `n_members - 1` chunks. As many as fit the shift buffer come in one exchange phase; a chunk
-        larger than the buffer comes in pieces. Then they are combined with the core's own.
-        """
-        del chunk_bytes
-        if spec.combine == "none":
-            return n_members * 0
-        rounds = n_members - 1
-        item_bytes = size_bytes(spec.acc_dtype)
-        buffer_slots = self.chip.shift_buffer_bytes // item_bytes
-        piece = np.maximum(np.minimum(n_slots, buffer_slots), 1)
-        at_once = np.maximum(buffer_slots // even_slots(piece, spec.acc_dtype), 1)
-        n_pieces = -(-n_slots // piece)
-        last = n_slots - (n_pieces - 1) * piece
-        full, rest = np.divmod(rounds, at_once)
-        # Nothing is asked of pieces and phases that there are not: an answer may take counting.
-        pieces = np.minimum(n_pieces - 1, 1) * piece
-        total = (n_pieces - 1) * self._scatter_rounds(spec, pieces, at_once, full, rest)
-        total = total + self._scatter_rounds(spec, last, at_once, full, rest)
-        return np.where(rounds > 0, total, 0)
-
-    def _scatter_rounds(
-        self, spec: OperatorSpec, n_slots: Ints, at_once: Ints, full: Ints, rest: Ints
-    ) -> Ints:
-        """Return the cycles in which pieces of `n_slots` come: `at_once` in `full` phases, `rest` in a further one."""
-        total = full * self._combined(spec, n_slots, at_once, np.minimum(full, 1) * at_once)
-        return total + np.where(rest > 0, self._combined(spec, n_slots, rest, rest), 0)
-
-    def _combined(self, spec: OperatorSpec, n_slots: Ints, n_received: Ints, n_parts: Ints) -> Ints:
-        """Return the cycles of a phase that brings every core parts of `n_slots` elements, and of combining them."""
-        moved = self._moved(spec, n_slots, n_received, n_received)
-        return moved + self.combine_cycles_many(spec, n_parts, n_slots)
-
-    def _moved(self, spec: OperatorSpec, n_slots: Ints, n_received: Ints, n_sent: Ints | int) -> Ints:
-        """Return the cycles of a phase that brings every core `n_received` parts of `n_slots` elements.
-
-        Where the shift buffer and the accumulators share memory elements, cores send theirs one after the other.
-        """
-        is_apart = self.lies is None or bool(self.lies.combine.apart)
-        n_bytes = n_slots * size_bytes(spec.acc_dtype)
-        return parts_cycles(self.chip, n_bytes, n_received, 0 if is_apart else n_sent)
-
-    def combine_cycles_many(
-        self, spec: OperatorSpec, n_parts: Ints, n_slots: Ints, *, is_whole: bool = False
-    ) -> Ints:
-        """Return the cycles in which a core combines parts, launch included; see `t10.cost.steps.Steps`."""
-        return self.chip.launch_cycles + self._steps.combine(spec, n_parts, n_slots, is_whole=is_whole)
+    def reduce_cycles_many(self, spec: OperatorSpec, n_members: Ints, n_slots: Ints) -> Ints:
+        """Return the cycles of a reduce-scatter for every candidate; 0 where it has one member."""
+        steps = self._steps
+        if isinstance(steps, CountedSteps):
+            return steps.reductions(spec, "scatter", n_members, n_slots)
+        return reduce_scatter_formula(self.chip, steps, spec, n_members, n_slots)
 
     def all_reduce_cycles_many(self, spec: OperatorSpec, n_members: Ints, n_slots: Ints) -> Ints:
-        """Return the cycles of an all-reduce for every candidate; 0 where it has one member.
-
-        In a phase every core takes the same elements of all others, as many as fit the shift buffer, and combines them
-        with its own; of more than two members, its own part is copied among the others'. What many cores want of one
-        is sent to all of them at once, so receiving takes the time.
-        """
-        if spec.combine == "none":
-            return n_members * 0
-        others = n_members - 1
-        item_bytes = size_bytes(spec.acc_dtype)
-        n_parts = np.where(others > 1, n_members, 1)
-        room = self.chip.shift_buffer_bytes // item_bytes // n_parts
-        at_once = np.maximum(room - room % even_slots(1, spec.acc_dtype), 1)
-        full, rest = np.divmod(n_slots, at_once)
-        total = full * self._all_combined(spec, np.minimum(full, 1) * at_once, n_parts, others)
-        total = total + np.where(rest > 0, self._all_combined(spec, rest, n_parts, others), 0)
-        return np.where(others > 0, total, 0)
-
-    def _all_combined(self, spec: OperatorSpec, n_slots: Ints, n_parts: Ints, others: Ints) -> Ints:
-        """Return the cycles of one phase of an all-reduce."""
-        n_bytes = n_slots * size_bytes(spec.acc_dtype)
-        own = np.where(others > 1, own_part_cycles(self.chip, n_bytes), 0)
-        combined = self.combine_cycles_many(spec, n_parts, n_slots, is_whole=True)
-        return own + self._moved(spec, n_slots, others, 1) + combined
+        """Return the cycles of an all-reduce for every candidate; 0 where it has one member."""
+        steps = self._steps
+        if isinstance(steps, CountedSteps):
+            return steps.reductions(spec, "all", n_members, n_slots)
+        return all_reduce_formula(self.chip, steps, spec, n_members, n_slots)
 
     def _phase_cycles(self, neighbour: bool) -> int:
         chip = self.chip
@@ -262,4 +197,4 @@ class IpuCostModel(PlainForms):
         words = -(-n_bytes // chip.exchange_bytes_per_cycle)
         if self.lies is not None and not self.lies.is_shift_apart:
             words = 2 * words + chip.fragment_cycles
-        return self._phase_cycles(True) + words + own_part_cycles(chip, n_bytes)
+        return self._phase_cycles(True) + words + shifted_part_cycles(chip, n_bytes)

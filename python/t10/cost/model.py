@@ -51,9 +51,7 @@ class CostModel(Costs, Protocol):
         """Return the cycles of one shift for every candidate; `n_bytes` may have any shape."""
         ...
 
-    def reduce_cycles_many(
-        self, spec: OperatorSpec, n_members: Ints, chunk_bytes: Ints, n_slots: Ints
-    ) -> Ints:
+    def reduce_cycles_many(self, spec: OperatorSpec, n_members: Ints, n_slots: Ints) -> Ints:
         """Return the cycles of a reduce-scatter for every candidate; 0 where it has one member."""
         ...
 
@@ -135,11 +133,9 @@ class PlainForms:
         """Return the cycles in which every core passes `n_bytes` on, in rounds through the shift buffer."""
         return int(self.shift_cycles_many(np.array(n_bytes, np.int64)))
 
-    def reduce_cycles(
-        self: CostModel, spec: OperatorSpec, n_members: int, chunk_bytes: int, n_slots: int
-    ) -> int:
-        """Return the cycles of a reduce-scatter among `n_members` cores of chunks of `n_slots` elements each."""
-        return int(self.reduce_cycles_many(spec, *_each(n_members, chunk_bytes, n_slots))[0])
+    def reduce_cycles(self: CostModel, spec: OperatorSpec, n_members: int, n_slots: int) -> int:
+        """Return the cycles of a reduce-scatter among `n_members` cores that have `n_slots` partial sums each."""
+        return int(self.reduce_cycles_many(spec, *_each(n_members, n_slots))[0])
 
     def all_reduce_cycles(self: CostModel, spec: OperatorSpec, n_members: int, n_slots: int) -> int:
         """Return the cycles of an all-reduce among `n_members` cores of parts of `n_slots` elements each."""

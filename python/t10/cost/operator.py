@@ -60,12 +60,13 @@ def output_chunk(spec: OperatorSpec, plan: OperatorPlan) -> tuple[int, int]:
 
 def combine_cycles(cost: CostModel, spec: OperatorSpec, plan: OperatorPlan) -> int:
     """Return the cycles in which the partial sums of all cores are combined; 0 where every sum is on one core."""
-    n_members, n_slots = output_chunk(spec, plan)
+    slot = len(spec.inputs)
+    n_members = geometry.n_replicas(spec, plan, slot)
     if n_members == 1:
         return 0
-    if plan.reduce == "all":
-        return cost.all_reduce_cycles(spec, n_members, n_slots)
-    return cost.reduce_cycles(spec, n_members, n_slots * size_bytes(spec.acc_dtype), n_slots)
+    n_slots = prod(geometry.partition_shape(spec.output, geometry.window_lengths(plan, slot)))
+    cycles = cost.all_reduce_cycles if plan.reduce == "all" else cost.reduce_cycles
+    return cycles(spec, n_members, n_slots)
 
 
 def epilogue_cycles(cost: CostModel, spec: OperatorSpec, plan: OperatorPlan) -> int:

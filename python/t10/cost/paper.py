@@ -15,6 +15,7 @@ from t10.chip import ChipSpec
 from t10.core.arrays import Ints
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
+from t10.core.geometry import chunk_slots_many
 from t10.cost import paper_compute as compute
 from t10.cost.matrix import MatrixAxes, matrix_axes
 from t10.cost.model import PlainForms, chip_fingerprint
@@ -91,21 +92,20 @@ class PaperCostModel(PlainForms):
         rounds = compute.ceil_div(n_bytes, self.chip.shift_buffer_bytes)
         return self._moved(n_bytes, rounds * self._round_sync_cycles)
 
-    def reduce_cycles_many(
-        self, spec: OperatorSpec, n_members: Ints, chunk_bytes: Ints, n_slots: Ints
-    ) -> Ints:
+    def reduce_cycles_many(self, spec: OperatorSpec, n_members: Ints, n_slots: Ints) -> Ints:
         """Return the cycles of a reduce-scatter for every candidate; 0 where it has one member.
 
         Every core takes `n_members - 1` chunks, as many at once as fit the buffer, synchronised like rounds of a
         shift; what a phase brings is added by a binary elementwise step.
         """
         rounds = n_members - 1
-        buffer_bytes = self.chip.shift_buffer_bytes
+        chunk = chunk_slots_many(n_slots, n_members)
+        chunk_bytes, buffer_bytes = chunk * size_bytes(spec.acc_dtype), self.chip.shift_buffer_bytes
         at_once = np.maximum(buffer_bytes // np.maximum(chunk_bytes, 1), 1)
         phases = -(-rounds // at_once) * np.maximum(compute.ceil_div(chunk_bytes, buffer_bytes), 1)
         moved = self._moved(rounds * chunk_bytes, phases * self._round_sync_cycles)
         starts = phases * compute.start_cycles(self.constants, 2)
-        adds = compute.streamed(self.constants, rounds * n_slots, 3 * size_bytes(spec.acc_dtype))
+        adds = compute.streamed(self.constants, rounds * chunk, 3 * size_bytes(spec.acc_dtype))
         return np.where(rounds > 0, moved + starts + adds, 0)
 
     def all_reduce_cycles_many(self, spec: OperatorSpec, n_members: Ints, n_slots: Ints) -> Ints:

@@ -87,8 +87,8 @@ def cost_program(cost: CostModel, spec: OperatorSpec, *, is_bound: bool = False)
         shift=cost_function(lambda t: cost.shift_cycles_many(t[:, 0]), ((0, MAX_SAMPLE_BYTES),)),
         reduce=_shared(
             None if known is None else (cost, known.reductions_alike(spec)),
-            lambda t: cost.reduce_cycles_many(spec, t[:, 0], t[:, 1], t[:, 2]),
-            ((1, MAX_SAMPLE_MEMBERS), (0, MAX_SAMPLE_BYTES), (0, most_elements)),
+            lambda t: cost.reduce_cycles_many(spec, t[:, 0], t[:, 1]),
+            ((1, MAX_SAMPLE_MEMBERS), (0, most_elements)),
         ),
     )
 

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from t10.core.device import Pattern, Step
 from t10.core.dtypes import size_bytes
-from t10.core.partial_sums import combine_nest, combine_work
+from t10.core.partial_sums import round_nest
 from t10.core.program import ReduceMode
+from t10.core.reduction import Round, all_rounds, groups, scatter_rounds
 from t10.core.vertex_nest import renamed
 from t10.cost import CostModel
 from t10.cost.operator import combine_cycles, output_chunk
 from t10.emit.builder import Builder
 from t10.emit.lowering_context import OperatorContext
 from t10.emit.patterns import moved
-from t10.emit.reduction import Round, all_rounds, groups, scatter_rounds
 from t10.errors import T10Error
 
 EVEN_BYTES = 8
@@ -60,10 +58,6 @@ def combine_partials(
 
 def _combine(builder: Builder, context: OperatorContext, one: Round, buffer: str) -> Step:
     """Return the execution that combines what arrived with the accumulators."""
-    spec, tiles = context.spec, np.flatnonzero(one.widths > 0)
-    work = combine_work(
-        spec.acc_dtype, one.n_parts, tiles, one.first[tiles], one.widths[tiles], replaces=one.replaces
-    )
-    made = [(combine_nest(spec.acc_dtype, spec.combine, one.stride), work)]
-    ((nest, work),) = renamed(made, (buffer, context.accumulator))
+    spec = context.spec
+    ((nest, work),) = renamed([round_nest(spec.acc_dtype, spec.combine, one)], (buffer, context.accumulator))
     return builder.execute(spec.name, "combine", nest, work, 0)

@@ -13,6 +13,7 @@ from t10.core.device import Step
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.neutral import neutral_value
+from t10.core.placed_costs import reads_left_over
 from t10.core.products import zero_padded_axes
 from t10.core.program import Fill, Shift, Statement, SubTask
 from t10.core.scalar import ScalarFunction, ScalarOp, constant_text
@@ -131,13 +132,8 @@ def whole_axes(spec: OperatorSpec, scheduled: ScheduledOperator) -> frozenset[in
     """
     # What is looked up has to be an index.
     parallel = frozenset(() if spec.selectors else set(range(len(spec.axes))) - set(spec.reduction_axes))
-    if any(
-        arrival.kind == "in_place" and not arrival.buffer.startswith(("idle:", "input:"))
-        for arrival in scheduled.arrivals
-        if arrival.operand < len(spec.inputs)
-    ):
-        return parallel
-    return parallel | zero_padded_axes(spec, scheduled.active.plan)
+    is_whole = not reads_left_over(spec, scheduled)
+    return parallel | zero_padded_axes(spec, scheduled.active.plan) if is_whole else parallel
 
 
 def operand_offsets(context: OperatorContext, nest: VertexNest, part: ContiguousPart, chosen: Ints) -> Ints:

@@ -328,9 +328,7 @@ def as_placed(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> ModulePlan:
     plan = replace(plan, operators=tuple(operators))
     if plan.optimality is None:
         return plan
-    total = sum_of_cycles(plan)
-    bound = min(plan.optimality.bound_cycles, total)
-    return replace(plan, optimality=replace(plan.optimality, cycles=total, bound_cycles=bound))
+    return replace(plan, optimality=replace(plan.optimality, cycles=sum_of_cycles(plan)))
 
 
 def with_costs(plan: ModulePlan, known: ModulePlan) -> ModulePlan | None:

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from t10.chip import ChipSpec
 from t10.core.arrays import Ints
-from t10.core.chunks import chunk_slots
 from t10.core.device import Pattern
 from t10.core.dtypes import size_bytes
-from t10.core.expression import OperatorSpec
-from t10.cost.combine import combine_operator
+from t10.core.reduction import Groups, Round, all_rounds, scatter_rounds
 from t10.cost.ipu import IpuCostModel
+from t10.cost.reductions import exchange_cycles
 from t10.emit.patterns import in_order, moved, pattern
-from t10.emit.reduction import Groups, all_rounds, scatter_rounds
 
 Random = np.random.Generator
 EVEN_BYTES = 8
 MOST_SLOTS_LOG2 = 13
+ITEM_BYTES = (4, 2)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,19 +29,6 @@ class Collective:
     patterns: tuple[Pattern, ...]
     is_neighbour: bool
     cycles: int
-
-
-class _OnlyExchange(IpuCostModel):
-    """The cost model with additions for nothing."""
-
-    __slots__ = ()
-
-    def combine_cycles_many(
-        self, spec: OperatorSpec, n_parts: Ints, n_slots: Ints, *, is_whole: bool = False
-    ) -> Ints:
-        """Return 0 for every candidate."""
-        del is_whole
-        return np.zeros_like(n_parts * n_slots)
 
 
 def collectives(chip: ChipSpec, count: int, seed: int) -> dict[str, list[Collective]]:
@@ -74,27 +61,30 @@ def _shift(random: Random, chip: ChipSpec) -> Collective:
 def _scatter(random: Random, chip: ChipSpec) -> Collective:
     """Return the phases of a reduce-scatter."""
     who, dtype = _members(random, chip, 64), str(random.choice(["f32", "f16"]))
-    n_slots = int(2 ** random.uniform(0, MOST_SLOTS_LOG2))
-    item_bytes = size_bytes(dtype)
-    n_members = who.members.shape[1]
-    rounds = scatter_rounds(who, n_slots, chip.shift_buffer_bytes // item_bytes, EVEN_BYTES // item_bytes)
-    chunk = chunk_slots(n_slots, n_members)
-
-    spec = combine_operator(dtype, "sum")
-    cycles = _OnlyExchange(chip).reduce_cycles(spec, n_members, chunk * item_bytes, chunk)
-    return Collective(
-        tuple(moved(each.moves, item_bytes) for each in rounds), is_neighbour=False, cycles=cycles
+    return _reduction(
+        scatter_rounds, who, int(2 ** random.uniform(0, MOST_SLOTS_LOG2)), chip, size_bytes(dtype)
     )
 
 
 def _all(random: Random, chip: ChipSpec) -> Collective:
     """Return the phases of an all-reduce."""
-    who = _members(random, chip, 16)
-    n_slots = int(2 ** random.uniform(0, 10))
-    n_members = who.members.shape[1]
-    rounds = all_rounds(who, n_slots, chip.shift_buffer_bytes // 4, EVEN_BYTES // 4)
-    cycles = _OnlyExchange(chip).all_reduce_cycles(combine_operator("f32", "sum"), n_members, n_slots)
-    return Collective(tuple(moved(each.moves, 4) for each in rounds), is_neighbour=False, cycles=cycles)
+    who, item_bytes = _members(random, chip, 16), int(random.choice(ITEM_BYTES))
+    return _reduction(all_rounds, who, int(2 ** random.uniform(0, 10)), chip, item_bytes)
+
+
+def _reduction(
+    make: Callable[[Groups, int, int, int], Iterator[Round]],
+    who: Groups,
+    n_slots: int,
+    chip: ChipSpec,
+    item_bytes: int,
+) -> Collective:
+    """Return the phases of a reduction in all groups; one group has the price of all."""
+    numbers = n_slots, chip.shift_buffer_bytes // item_bytes, EVEN_BYTES // item_bytes
+    patterns = tuple(moved(each.moves, item_bytes) for each in make(who, *numbers))
+    one = Groups.one(who.members.shape[1])
+    cycles = sum(exchange_cycles(chip, each, item_bytes) for each in make(one, *numbers))
+    return Collective(patterns, is_neighbour=False, cycles=cycles)
 
 
 def _members(random: Random, chip: ChipSpec, most: int) -> Groups:

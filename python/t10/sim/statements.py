@@ -152,10 +152,7 @@ def reduce(run: Execution, statement: Reduce) -> None:
         cycles = run.machine.cost.all_reduce_cycles(spec, n_members, n_slots)
     else:
         per_core = reduce_scatter(memory, spec, plan, accumulator, groups)
-        n_slots = chunk_slots(n_slots, n_members)
-        cycles = run.machine.cost.reduce_cycles(
-            spec, n_members, n_slots * size_bytes(spec.acc_dtype), n_slots
-        )
+        cycles = run.machine.cost.reduce_cycles(spec, n_members, n_slots)
         run.owners = groups
     run.charge("reduce", cycles, per_core * plan.n_cores, per_core)
 

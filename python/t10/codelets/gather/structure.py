@@ -51,7 +51,8 @@ def structure(lookup: RowLookup) -> LookupStructure:
         loops=replace(loops_of(lookup.words, lookup.shape, _one), steps=MANY),
         dtypes=tuple(operand.dtype for operand in task.operands),
         index=lookup.selector.index,
-        is_apart=task.are_apart(lookup.table, len(task.inputs)),
+        # A single access of a row needs no loop to load and store at once.
+        is_apart=lookup.shape.steps > 1 and task.are_apart(lookup.table, len(task.inputs)),
         table=lookup.table,
         access_bytes=lookup.access_bytes,
         has_rest=lookup.has_rest,

@@ -6,18 +6,24 @@ bytes, and what is left over along inner axis and columns is a whole number of 8
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import prod
 
 from t10.codelets.matrix.copying import Copies, Lines
-from t10.codelets.matrix.engine import BLOCK_WORDS, WORD_BYTES
+from t10.codelets.matrix.engine import BLOCK_WORDS, WORD_BYTES, Engine
 from t10.codelets.matrix.product import Product, ProductLoop
 from t10.codelets.matrix.shape import LINE_WORDS, Load, PassKind, Stage, Structure
 from t10.codelets.matrix.share import Sharing, sharing
-from t10.codelets.matrix.stream import Access, Kit, Registers, Stream, jump_words, pace_word
+from t10.codelets.matrix.stream import STEPPING, Access, Kit, Registers, Stream, jump_words, pace_word
 from t10.codelets.matrix.weights import load_bytes
 from t10.core.tile import N_WORKERS, WIDE_BYTES
 
 NO_COPIES = Copies(Stage(x=False, w=False, in_runs=False), None, None)
+NO_REGISTERS = Registers("", "", "", "", "", "", "", "")
+FEW_ROWS = 4
+"""Rows of the longest loop up to which accesses one by one may be the fastest."""
 MOST_SKIPPED = 5
 """Loads of words in between that take less time than a new address for the next channel."""
 
@@ -137,10 +143,10 @@ class Direct:
         return tuple(result)
 
 
-def direct(product: Product) -> Direct | None:
-    """Return the product as passes, None where its operands do not lie as the engine needs them."""
+def directs(product: Product) -> Iterator[Direct]:
+    """Yield the ways to do a product as passes, none where its operands do not lie as the engine needs them."""
     if not _is_direct(product):
-        return None
+        return
     engine, initial = product.engine, product.task.initial
     width = min(product.columns.extent, engine.columns)
     n_blocks = -(-product.columns.extent // width)
@@ -151,35 +157,58 @@ def direct(product: Product) -> Direct | None:
     passes = [_pass(product, kit, n_blocks, max(depth, 1), kit.words, adds=not initial)]
     if depth and left:
         passes.append(_pass(product, kit, n_blocks, 1, left // engine.word_elements, adds=True))
-    begin, add = _accesses(product, kit, passes[0].levels)
     many = any(one.kind.sums for one in passes) or len(passes) > 1
     shared = sharing(product.rows, 2 * engine.phases)
     if len(product.rows) > 1 and shared.reciprocal is None:
-        return None
+        return
     back = n_blocks * width - product.columns.extent
-    structure = Structure(
-        engine,
-        kit,
-        has_segments=len(product.rows) > 1,
-        has_few=False,
-        overlaps=back > 0,
-        begin=begin if initial or many else None,
-        add=add if many or not initial else None,
-        passes=tuple(one.kind for one in passes),
-        stage=product.copies.stage if product.copies else None,
-    )
-    structure = replace(structure, has_few=shared.least_rows < _least_rows(structure))
-    structure = replace(structure, is_wide=_is_wide(product, structure, passes[0].levels, back))
-    return Direct(product, structure, tuple(passes), shared, back, lines)
+    for begin, add in _worth_trying(engine, kit, shared, *_accesses(product, kit, passes[0].levels)):
+        structure = Structure(
+            engine,
+            kit,
+            has_segments=len(product.rows) > 1,
+            has_few=False,
+            overlaps=back > 0,
+            begin=begin if initial or many else None,
+            add=add if many or not initial else None,
+            passes=tuple(one.kind for one in passes),
+            stage=product.copies.stage if product.copies else None,
+        )
+        structure = replace(structure, has_few=shared.least_rows < _least_rows(structure))
+        structure = replace(structure, is_wide=_is_wide(product, structure, tuple(passes), back))
+        yield Direct(product, structure, tuple(passes), shared, back, lines)
 
 
-def _is_wide(product: Product, structure: Structure, levels: tuple[ProductLoop, ...], back: int) -> bool:
-    """Return whether the first partials of every row and block of columns can be loaded 16 bytes at a time."""
+def _worth_trying(
+    engine: Engine, kit: Kit, shared: Sharing, begin: Access, add: Access
+) -> Iterator[tuple[Access, Access]]:
+    """Yield accesses that begin and that add: those granted, and with fewer in a bundle those that may take less time.
+
+    Loops with fewer begin and end sooner, which counts where rows take no longer, or where there are few.
+    """
+    yield begin, add
+    if add == "triple" and _adding_slots(engine, kit, "pair") == _adding_slots(engine, kit, "triple"):
+        yield begin, "pair"
+    if shared.most_rows <= FEW_ROWS and not {begin, add} <= STEPPING:
+        yield "single", "single"
+
+
+@lru_cache(maxsize=256)
+def _adding_slots(engine: Engine, kit: Kit, access: Access) -> int:
+    """Return the slots of a row in the loop that adds."""
+    return Stream(engine, kit, accumulates=True, access=access, registers=NO_REGISTERS).row_bundles
+
+
+def _is_wide(product: Product, structure: Structure, passes: tuple[Pass, ...], back: int) -> bool:
+    """Return whether the first partials of every row and block of columns can be loaded 16 bytes at a time, and are."""
     output, size = product.task.output, product.engine.out_bytes
+    levels, n_outs = passes[0].levels, passes[0].kind.outs
+    adds = structure.begin is None or len(passes) > 1 or prod(loop.extent for loop in levels[n_outs:]) > 1
     is_whole = structure.kit.stores == product.engine.phases and back * size % WIDE_BYTES == 0
     is_even = output.align_bytes >= WIDE_BYTES and all(loop.out % WIDE_BYTES == 0 for loop in levels)
     return (
-        structure.add == "triple"
+        adds
+        and structure.add == "triple"
         and not structure.needs_jumps
         and not structure.has_segments
         and is_whole
@@ -189,10 +218,9 @@ def _is_wide(product: Product, structure: Structure, levels: tuple[ProductLoop, 
 
 def _least_rows(structure: Structure) -> int:
     """Return the fewest rows that all row loops can do."""
-    registers = Registers("", "", "", "", "", "", "", "")
     loops: tuple[tuple[Access | None, bool], ...] = ((structure.begin, False), (structure.add, True))
     return max(
-        Stream(structure.engine, structure.kit, adds, access, registers).least_rows
+        Stream(structure.engine, structure.kit, adds, access, NO_REGISTERS).least_rows
         for access, adds in loops
         if access is not None
     )

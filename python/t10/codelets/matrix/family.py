@@ -9,7 +9,7 @@ from math import prod
 
 from t10.codelets.counter import cycles_where_it_lies, least_counted
 from t10.codelets.matrix.cpp_reference import reference_text
-from t10.codelets.matrix.direct import WIDE_BYTES, Direct, direct
+from t10.codelets.matrix.direct import WIDE_BYTES, Direct, directs
 from t10.codelets.matrix.engine import WORD_BYTES
 from t10.codelets.matrix.product import products
 from t10.codelets.matrix.shape import Structure
@@ -55,9 +55,7 @@ def ways(task: Task) -> Iterator[Direct]:
     """Yield the ways to compute a task on the engine."""
     seen = tuple(products(task))
     for product in (*seen, *(copied for one in seen for copied in staged(one))):
-        found = direct(product)
-        if found is not None and found.scratch_bytes <= MOST_SCRATCH_BYTES:
-            yield found
+        yield from (found for found in directs(product) if found.scratch_bytes <= MOST_SCRATCH_BYTES)
 
 
 def _least_dot_cycles(task: Task) -> float:

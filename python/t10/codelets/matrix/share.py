@@ -41,6 +41,11 @@ class Sharing:
         """Return the rows of the shortest loop, 0 where a worker has none."""
         return min(min(loops, default=0) for loops in self.worker_loops())
 
+    @property
+    def most_rows(self) -> int:
+        """Return the rows of the longest loop."""
+        return max(max(loops, default=0) for loops in self.worker_loops())
+
     def slots(self, slots_per_row: float) -> float:
         """Return the slots of the worker that has most to do."""
         return max(len(loops) * SEGMENT_SLOTS + sum(loops) * slots_per_row for loops in self.worker_loops())

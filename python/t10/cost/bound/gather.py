@@ -24,6 +24,8 @@ FEW_ROWS = 6
 """Of fewer rows workers share the pieces."""
 PIECE = 6
 """Slots by which a piece of a row may take less than a row."""
+SINGLE = 2
+"""Slots by which a row of a single access may take less than others: it has no loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +57,11 @@ def gather_bound(spec: OperatorSpec, boxes: Boxes, *, is_whole: bool) -> tuple[C
         chosen(is_double, getattr(doubles, name), getattr(words, name))
         for name in ("start", "row", "access", "alone")
     )
-    whole = start + -(-rows // N_WORKERS) * (row + access * accesses)
+    whole = start + -(-rows // N_WORKERS) * (row + access * accesses - chosen(accesses == 1, SINGLE, 0))
     pieces = chosen(accesses % 3 == 0, 3, 1) * chosen(accesses % 2 == 0, 2, 1)
     share = -(-(rows * pieces) // N_WORKERS)
     cut = alone + share * access * (accesses // pieces) + (share - 1) * (row - PIECE)
+    cut = cut - chosen(accesses // pieces == 1, share * SINGLE, 0)
     # Rows of several axes may be one loop or more.
     longest = reduce(np.maximum, [boxes[:, axis] for axis in roles.rows])
     may_be_cut = chosen(longest < FEW_ROWS, np.minimum(whole, cut), whole)

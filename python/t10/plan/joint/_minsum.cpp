@@ -3,7 +3,8 @@
 // A problem has variables with a few states each and tables ("factors") over small sets of them. Which variables meet in
 // which table never changes, so the order, the scopes of all messages and every stride are worked out once; only the
 // costs of single states change from call to call. Work per call: sum over variables of the product of the numbers of
-// states it meets when it goes (K^(treewidth + 1) each).
+// states it meets when it goes (K^(treewidth + 1) each). Variables that meet equal tables and have equal costs, as those
+// of equal layers do, are eliminated once.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -12,11 +13,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace nb = nanobind;
@@ -90,10 +93,12 @@ T10_WIDE void add_rows(const double *own, const double *const *rows, std::size_t
   }
 }
 
-// A table over `scope`, row-major in the order of the scope: the variable that is eliminated first comes last.
+// A table over `scope`, row-major in the order of the scope: the variable that is eliminated first comes last. `first`
+// is the number of the first table with these costs.
 struct Factor {
   std::vector<std::size_t> scope;
   std::vector<double> cost;
+  std::size_t first = 0;
 };
 
 // One addend of a bucket: which table, and its stride along every variable of the bucket's scope. Along the eliminated
@@ -104,13 +109,38 @@ struct Addend {
   std::vector<std::size_t> strides;
 };
 
-// The elimination of `variable`: the minimum over its states as a table over `scope`.
+// The elimination of `variable`: the minimum over its states as a table over `scope`. Buckets of one `shape` add up
+// alike: they have as many states everywhere, and tables with the same strides.
 struct Bucket {
   std::size_t variable;
   std::vector<std::size_t> scope;
   std::vector<Addend> addends;
   std::size_t n_cells;
+  std::size_t shape = 0;
 };
+
+// What numbers tell apart: bits of costs, or what a bucket adds up.
+using Numbers = std::vector<std::uint64_t>;
+
+struct NumbersHash {
+  std::size_t operator()(const Numbers &numbers) const {
+    std::uint64_t hash = numbers.size();
+    for (const std::uint64_t number : numbers) {
+      hash = (hash ^ number) * 0x9E3779B97F4A7C15u;
+      hash ^= hash >> 32;
+    }
+    return hash;
+  }
+};
+
+// Gives equal numbers one name: that of those that came first.
+using Names = std::unordered_map<Numbers, std::size_t, NumbersHash>;
+
+Numbers bits_of(const double *costs, std::size_t n) {
+  Numbers result(n);
+  std::memcpy(result.data(), costs, n * sizeof(double));
+  return result;
+}
 
 std::size_t product(const std::vector<std::size_t> &scope, const std::vector<std::size_t> &n_states) {
   std::size_t cells = 1;
@@ -120,6 +150,9 @@ std::size_t product(const std::vector<std::size_t> &scope, const std::vector<std
   }
   return cells;
 }
+
+// Of every bucket the table that results; equal ones share it.
+using Messages = std::vector<std::shared_ptr<std::vector<double>>>;
 
 class Elimination {
  public:
@@ -239,6 +272,21 @@ class Elimination {
           stride *= n_states_[scope[i]];
         }
       }
+    name_equals();
+  }
+
+  // Finds which tables have equal costs and which buckets add up alike.
+  void name_equals() {
+    Names costs;
+    for (std::size_t f = 0; f < factors_.size(); ++f)
+      factors_[f].first = costs.try_emplace(bits_of(factors_[f].cost.data(), factors_[f].cost.size()), f).first->second;
+    Names shapes;
+    for (std::size_t b = 0; b < buckets_.size(); ++b) {
+      Numbers shape{n_states_[buckets_[b].variable], buckets_[b].scope.size()};
+      for (const std::size_t v : buckets_[b].scope) shape.push_back(n_states_[v]);
+      for (const Addend &a : buckets_[b].addends) shape.insert(shape.end(), a.strides.begin(), a.strides.end());
+      buckets_[b].shape = shapes.try_emplace(std::move(shape), b).first->second;
+    }
   }
 
   Factor permuted(const Factor &factor, const std::vector<std::size_t> &scope) const {
@@ -264,13 +312,25 @@ class Elimination {
   }
 
   double solve(const double *state_costs, std::vector<std::int64_t> &chosen) const {
-    std::vector<std::vector<double>> messages(buckets_.size());
+    Messages messages(buckets_.size());
+    std::vector<std::size_t> equal(buckets_.size());
     double constant = constant_;
+    Names sums_by_what;
     for (std::size_t b = 0; b < buckets_.size(); ++b) {
       const Bucket &bucket = buckets_[b];
-      messages[b].resize(bucket.n_cells);
-      eliminate(bucket, state_costs + first_[bucket.variable], messages, messages[b]);
-      if (bucket.scope.empty()) constant += messages[b][0];
+      const double *own = state_costs + first_[bucket.variable];
+      Numbers what = bits_of(own, n_states_[bucket.variable]);
+      what.insert(what.begin(), bucket.shape);
+      for (const Addend &a : bucket.addends)
+        what.push_back(a.is_message ? 2 * equal[a.number] + 1 : 2 * factors_[a.number].first);
+      equal[b] = sums_by_what.try_emplace(std::move(what), b).first->second;
+      if (equal[b] == b) {
+        messages[b] = std::make_shared<std::vector<double>>(bucket.n_cells);
+        eliminate(bucket, own, messages, *messages[b]);
+      } else {
+        messages[b] = messages[equal[b]];
+      }
+      if (bucket.scope.empty()) constant += (*messages[b])[0];
     }
     if (constant == kInfinity) return kInfinity;
     std::vector<double> sums;
@@ -288,15 +348,14 @@ class Elimination {
     return constant;
   }
 
-  std::vector<const double *> tables(const Bucket &bucket, const std::vector<std::vector<double>> &messages) const {
+  std::vector<const double *> tables(const Bucket &bucket, const Messages &messages) const {
     std::vector<const double *> result;
     for (const Addend &a : bucket.addends)
-      result.push_back(a.is_message ? messages[a.number].data() : factors_[a.number].cost.data());
+      result.push_back(a.is_message ? messages[a.number]->data() : factors_[a.number].cost.data());
     return result;
   }
 
-  void eliminate(const Bucket &bucket, const double *own, const std::vector<std::vector<double>> &messages,
-                 std::vector<double> &out) const {
+  void eliminate(const Bucket &bucket, const double *own, const Messages &messages, std::vector<double> &out) const {
     const std::size_t depth = bucket.scope.size();
     const std::size_t k = n_states_[bucket.variable];
     std::vector<const double *> rows = tables(bucket, messages);

@@ -27,8 +27,10 @@ MOST_LARGE = 8
 MOST_REORDERED = 400
 MOST_FITTED = 20_000
 """Blocks that are placed by first fit to try other orders, all tries together."""
-SHIFTS = 8
+SHIFTS = 32
 """Places within two memory elements at which the bytes for what does not live always are tried to begin."""
+MOST_FILLED = 8
+"""Of them those that are filled with all blocks: typical ones break least."""
 KEPT_PLACEMENTS = 4
 
 
@@ -60,6 +62,10 @@ class _Placing:
         self.memory = chip.tile_memory
         self.bottom = -(-bottom_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
         self.top = chip.data_end_bytes
+        self.plain = self.memory.interleaved_base - self.memory.base
+        elements = range(0, self.plain, self.memory.element_bytes)
+        pairs = range(self.plain, max(self.top, self.plain) + 1, self.memory.interleaved_bytes)
+        self.borders: Ints = np.array([*elements, *pairs], np.int64)
         n = max(owner, default=-1) + 1
         self.first: Ints = np.full(n, np.iinfo(np.int64).max)
         self.last: Ints = np.full(n, -1, np.int64)
@@ -82,6 +88,9 @@ class _Placing:
                 by_pair[pair] = by_pair.get(pair, 0) + wish.weight
         self.pairs: Ints = np.array(list(by_pair), np.int64).reshape(-1, 2)
         self.weights: Ints = np.array(list(by_pair.values()), np.int64)
+        self.paired: Ints = np.zeros(n, np.int64)
+        np.add.at(self.paired, self.pairs, self.weights[:, None])
+        self.wished: Ints = self.alone + self.paired
         both: Ints = np.concatenate([self.pairs, self.pairs[:, ::-1]])
         order = np.argsort(both[:, 0], kind="stable")
         self.partner, self.partner_weight = both[order, 1], np.tile(self.weights, 2)[order]
@@ -89,10 +98,8 @@ class _Placing:
 
     def starts(self) -> Ints:
         """Return where every block begins."""
-        wished: Ints = self.alone.copy()
-        np.add.at(wished, self.pairs, self.weights[:, None])
         greedy: Ints | None = None
-        for rank in (self.size, wished):
+        for rank in (self.size, self.wished):
             found = self._greedy(rank)
             if found is not None:
                 found = self._moved(found)
@@ -106,11 +113,12 @@ class _Placing:
         return stacked if greedy is None else greedy
 
     def penalty(self, starts: Ints) -> int:
-        """Return the weight of all wishes that are not granted."""
+        """Return the weight of all wishes that are not granted of blocks that have places."""
         low, high = self._elements(starts, starts + self.size)
         one, other = self.pairs.T
         shared = (low[one] <= high[other]) & (low[other] <= high[one])
-        plain = starts < self.memory.interleaved_base - self.memory.base
+        shared &= (starts[one] >= 0) & (starts[other] >= 0)
+        plain = (starts >= 0) & (starts < self.plain)
         return int(self.weights[shared].sum() + self.alone[plain].sum())
 
     def _elements(self, begins: Ints, ends: Ints) -> tuple[Ints, Ints]:
@@ -118,20 +126,19 @@ class _Placing:
         return self._element(begins), self._element(np.maximum(begins, ends + OVERREAD_BYTES - 1))
 
     def _element(self, offsets: Ints) -> Ints:
-        plain = self.memory.interleaved_base - self.memory.base
-        return np.where(
-            offsets < plain,
-            offsets // self.memory.element_bytes,
-            plain // self.memory.element_bytes + (offsets - plain) // self.memory.interleaved_bytes,
-        )
+        plain = self.plain // self.memory.element_bytes
+        pairs = plain + (offsets - self.plain) // self.memory.interleaved_bytes
+        return np.where(offsets < self.plain, offsets // self.memory.element_bytes, pairs)
 
-    def _greedy(self, rank: Ints, starts: Ints | None = None) -> Ints | None:
+    def _greedy(self, rank: Ints, starts: Ints | None = None, blocks: Ints | None = None) -> Ints | None:
         """Return starts where every block in turn, the highest rank first, takes its best free bytes.
 
-        Blocks that have `starts` of 0 or more keep them. None where a block finds no room.
+        Blocks that have `starts` of 0 or more keep them, all but some `blocks` are left out. None where a block finds
+        no room.
         """
         starts = np.full(len(self.size), -1, np.int64) if starts is None else starts.copy()
-        order = sorted(range(len(self.size)), key=lambda b: (-rank[b], -self.size[b], self.first[b], b))
+        numbers: list[int] = list(range(len(self.size))) if blocks is None else blocks.tolist()
+        order = sorted(numbers, key=lambda b: (-rank[b], -self.size[b], -self.wished[b], self.first[b], b))
         for block in order:
             if starts[block] >= 0:
                 continue
@@ -165,8 +172,7 @@ class _Placing:
         low, high = self._elements(starts, starts + self.size)
         one, other = self.pairs.T
         shared = (low[one] <= high[other]) & (low[other] <= high[one])
-        plain = self.memory.interleaved_base - self.memory.base
-        result: Bools = (self.alone > 0) & (starts < plain)
+        result: Bools = (self.alone > 0) & (starts < self.plain)
         result[self.pairs[shared].reshape(-1)] = True
         return result
 
@@ -178,7 +184,7 @@ class _Placing:
         low, high = self._elements(candidates, candidates + self.size[block])
         their_low, their_high = self._elements(starts[partners], starts[partners] + self.size[partners])
         shared = (low[:, None] <= their_high) & (their_low <= high[:, None])
-        plain = candidates < self.memory.interleaved_base - self.memory.base
+        plain = candidates < self.plain
         return shared @ weights + plain * self.alone[block]
 
     def _best(self, block: int, starts: Ints, has_place: Bools) -> tuple[int, int] | None:
@@ -202,17 +208,13 @@ class _Placing:
 
         Those in the interleaved region come first, each half lowest first.
         """
-        plain = self.memory.interleaved_base - self.memory.base
-        elements = range(0, plain, self.memory.element_bytes)
-        pairs = range(plain, max(self.top, plain) + 1, self.memory.interleaved_bytes)
-        borders: Ints = np.array([*elements, *pairs], np.int64)
-        before = (borders - OVERREAD_BYTES - size) // ALIGNMENT_BYTES * ALIGNMENT_BYTES
-        within = np.concatenate([borders, before])
+        before = (self.borders - OVERREAD_BYTES - size) // ALIGNMENT_BYTES * ALIGNMENT_BYTES
+        within = np.concatenate([self.borders, before])
         gap = np.searchsorted(lows, within, side="right") - 1
         inside = (gap >= 0) & (within + size <= highs[np.maximum(gap, 0)])
         last = (highs - size) // ALIGNMENT_BYTES * ALIGNMENT_BYTES
         found = np.unique(np.concatenate([lows, last, within[inside]]))
-        return np.concatenate([found[found >= plain], found[found < plain]])
+        return np.concatenate([found[found >= self.plain], found[found < self.plain]])
 
     def _stacked(self) -> Ints:
         """Return the closest packing, with those that live always in the best order found, below and above the rest.
@@ -233,18 +235,33 @@ class _Placing:
         best = min(found, key=self.penalty)
         if not self.penalty(best) or (best + self.size).max(initial=0) > self.top:
             return best
-        room = self.top - self.bottom - below
-        filled = (
-            self._greedy(self.size, np.where(always, starts, -1)) for starts in self._shifted(stack, room)
-        )
+        tried: list[tuple[int, Ints]] = []
+        typical = self._typical(always)
+        for shifted in self._shifted(stack, self.top - self.bottom - below):
+            starts = np.where(always, shifted, -1)
+            found_typical = self._greedy(self.size, starts, typical)
+            if found_typical is not None:
+                tried.append((self.penalty(found_typical), starts))
+        tried.sort(key=lambda each: each[0])
+        filled = (self._greedy(self.size, starts) for _, starts in tried[:MOST_FILLED])
         return min([best, *(starts for starts in filled if starts is not None)], key=self.penalty)
+
+    def _typical(self, always: Bools) -> Ints:
+        """Return the blocks alive in some moments, the first of each with so many bytes in so many blocks."""
+        rest = np.flatnonzero(~always)
+        moments = np.unique(self.first[rest])
+        is_alive = (self.first[rest] <= moments[:, None]) & (moments[:, None] <= self.last[rest])
+        alike = np.stack([is_alive @ self.size[rest], is_alive.sum(axis=1)])
+        return rest[is_alive[np.unique(alike, axis=1, return_index=True)[1]].any(axis=0)]
 
     def _shifted(self, stack: list[int], room: int) -> Iterator[Ints]:
         """Yield starts of a stack around `room` bytes that begin elsewhere in a memory element every time.
 
-        Where they begin decides what of the rest lies apart: there may be just enough room for it.
+        Where they begin decides what of the rest lies apart: there may be just enough room for it. What wishes more
+        than others to be apart from it stays below.
         """
-        largest = sorted(stack, key=lambda block: -self.size[block])
+        few = float(self.paired[stack].mean())
+        largest = sorted((b for b in stack if self.paired[b] <= few), key=lambda block: -self.size[block])
         for n_bytes in range(0, self.memory.interleaved_bytes, self.memory.interleaved_bytes // SHIFTS):
             above: list[int] = []
             for block in largest:

@@ -1,7 +1,8 @@
 """How operands get to their cores: in place, or by a relayout or set-up whose traffic is counted exactly.
 
 Equal situations are counted once: kinds of operators (up to names), plans and layouts get small numbers, and all
-results are kept under those. A `Mover` may be used by several threads at once.
+results are kept under those. What was counted in full is kept for later movers, too: the schedule of a model is made
+several times on its way to a program. A `Mover` may be used by several threads at once.
 """
 
 from __future__ import annotations
@@ -38,6 +39,9 @@ KEPT_LOCATORS = 2048
 KEPT_CELLS = 4096
 """How many layouts are kept in their native form, about 50 KiB each; where there are more, they are made again."""
 
+KEPT_COUNTS, KEPT_RATES = 1 << 14, 8
+"""How many arrivals, and under how many rates of the exchange, are kept for later movers."""
+
 BOUND_PIECES = 2_000
 """How many runs of elements a bound looks at: a fifth of a millisecond."""
 FINE_PIECES = 128_000
@@ -56,6 +60,10 @@ class _Numbers:
         self._next = numbers_from()
         self._lock = Lock()
 
+    def __len__(self) -> int:
+        """Return how many values have a number."""
+        return len(self._by_value)
+
     def of(self, value: object) -> int:
         """Return the number of a value."""
         known = self._by_id.get(id(value))
@@ -71,6 +79,29 @@ class _Numbers:
                 self._kept.append(value)
                 self._by_id[id(value)] = number
         return number
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What movers counted in full under one set of rates, and their numbers for what that depends on."""
+
+    kinds: _Numbers = field(default_factory=_Numbers)
+    plans: _Numbers = field(default_factory=_Numbers)
+    views: _Numbers = field(default_factory=_Numbers)
+    traffic: dict[object, Traffic] = field(default_factory=dict[object, Traffic])
+
+
+_known_by_rates: dict[tuple[int, ...], _Known] = {}
+
+
+def _known_under(rates: tuple[int, ...]) -> _Known:
+    """Return what is known under some rates; where that is much, all anew."""
+    known = _known_by_rates.get(rates)
+    if known is None or max(len(known.traffic), len(known.plans)) > KEPT_COUNTS:
+        if len(_known_by_rates) >= KEPT_RATES:
+            _known_by_rates.clear()
+        known = _known_by_rates[rates] = _Known()
+    return known
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +125,6 @@ class Mover:
     _spec_by_name: dict[str, OperatorSpec] = field(init=False)
     _shapes: dict[str, tuple[int, ...]] = field(init=False)
     _kind_by_name: dict[str, int] = field(default_factory=dict[str, int])
-    _kinds: _Numbers = field(default_factory=_Numbers)
-    _plans: _Numbers = field(default_factory=_Numbers)
-    _view_numbers: _Numbers = field(default_factory=_Numbers)
     _readings: dict[str, _Reading] = field(default_factory=dict[str, _Reading])
     _views: dict[int, _moves.View] = field(default_factory=dict[int, _moves.View])
     _cells_by_key: dict[CellsKey, _moves.PartitionCells] = field(
@@ -112,11 +140,13 @@ class Mover:
     _view_lock: Lock = field(default_factory=Lock)
     _prices: ArrivalCosts = field(init=False)
     _rates: tuple[int, ...] = field(init=False)
+    _known: _Known = field(init=False)
 
     def __post_init__(self) -> None:
         """Index the graph."""
         self._prices = ArrivalCosts(self.cost)
         self._rates = self._prices.rates.numbers if self._prices.rates else ()
+        self._known = _known_under(self._rates)
         self.spec_by_value = {spec.output.name: spec for spec in self.graph.operators}
         self._spec_by_name = {spec.name: spec for spec in self.graph.operators}
         self._shapes = self.graph.shape_by_value
@@ -180,15 +210,19 @@ class Mover:
         """Return what the arrival of operand `number` moves."""
         key, reading = self._key(spec, plan, number, layouts)
         where = key if places is None or not self._rates else (*key, places)
+        # Bounds are those of what this mover has counted, so that they do not depend on what was planned before.
         if where not in self._traffic:
-            self._traffic[where] = self._count(key[:3], spec, plan, reading, layouts, None, places)
+            known = self._known.traffic
+            if where not in known:
+                known[where] = self._count(key[:3], spec, plan, reading, layouts, None, places)
+            self._traffic[where] = known[where]
         return self._traffic[where]
 
     def lies_in_place(self, spec: OperatorSpec, plan: OperatorPlan, number: int, layout: ValueLayout) -> bool:
         """Return whether operand `number` asks for exactly the slots that a value has on every core."""
         if operand_of(spec, number).pad_value:
             return False
-        wanted_key = (self._kind(spec), self._plans.of(plan), number)
+        wanted_key = (self._kind(spec), self._known.plans.of(plan), number)
         key = (wanted_key, self._locator_key(layout))
         if key not in self._same:
             wanted = self._cells(wanted_key, spec, plan)
@@ -230,12 +264,12 @@ class Mover:
         """Return what an arrival depends on, up to names, and how its value is read."""
         reading = self._reading(operand_of(spec, number).name)
         homes = tuple(self._locator_key(layouts[source]) for source in reading.sources)
-        return (self._kind(spec), self._plans.of(plan), number, reading.number, homes), reading
+        return (self._kind(spec), self._known.plans.of(plan), number, reading.number, homes), reading
 
     def _kind(self, spec: OperatorSpec) -> int:
         known = self._kind_by_name.get(spec.name)
         if known is None:
-            known = self._kind_by_name[spec.name] = self._kinds.of(canonical(spec))
+            known = self._kind_by_name[spec.name] = self._known.kinds.of(canonical(spec))
         return known
 
     def _locator_key(self, layout: ValueLayout) -> LocatorKey:
@@ -244,7 +278,7 @@ class Mover:
         if plan is None:
             return (-1, prod(self._shapes[layout.value]), layout.n_cores), 1
         kind = self._kind(self._spec_by_name[layout.operator])
-        return (kind, self._plans.of(plan), layout.operand), layout.scatter
+        return (kind, self._known.plans.of(plan), layout.operand), layout.scatter
 
     def _cells(self, key: CellsKey, spec: OperatorSpec, plan: OperatorPlan) -> _moves.PartitionCells:
         known = self._cells_by_key.get(key)
@@ -274,7 +308,7 @@ class Mover:
             sources = self.graph.sources_of(name)
             sizes = tuple(prod(self._shapes[source]) for source in sources)
             described, is_plain = self._described(name, sources)
-            number = self._view_numbers.of(described)
+            number = self._known.views.of(described)
             view = None if is_plain else self._view(name, number, sizes)
             known = self._readings[name] = _Reading(sources, sizes, number, view)
         return known

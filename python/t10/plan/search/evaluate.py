@@ -93,7 +93,7 @@ def evaluate(
     members = f_op[:, reduced].prod(axis=1) // ft[:, -1].prod(axis=1)
     n_out = partition_elements(spec.output, out_windows)
     chunk = chunk_slots_many(n_out, members)
-    reduce = cost.reduce_cycles_many(spec, members, chunk * size_bytes(spec.acc_dtype), chunk)
+    reduce = cost.reduce_cycles_many(spec, members, n_out)
     if is_whole is not None and is_whole.any():
         reduce = np.where(is_whole, cost.all_reduce_cycles_many(spec, members, n_out), reduce)
         chunk = np.where(is_whole, n_out, chunk)

@@ -9,7 +9,6 @@ from typing import Literal
 
 from t10.core.chunks import chunk_slots
 from t10.core.costs import box_cycles, end_cycles, window_fill_cycles
-from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.geometry import partition_shape
 from t10.cost import CostModel
@@ -58,7 +57,7 @@ class ExactPrices:
         return total
 
     def _parts(self, f_op: AxisSizes, ft: FtRows) -> Iterator[tuple[int, Part]]:
-        """Yield how often a plan does what; what is asked most quickly, or counts most, comes first."""
+        """Yield how often a plan does what; steps come first: they count most, so most plans are dropped after them."""
         spec = self.spec
         factors = tuple(zip(*ft, strict=True))
         steps = tuple(map(max, factors))
@@ -66,17 +65,17 @@ class ExactPrices:
         lengths = [-(-n // of) * of for n, of in zip(lengths, (lcm(*each) for each in factors), strict=True)]
         windows = [tuple([n // t for n, t in zip(lengths, row, strict=True)]) for row in ft]
         ring, n_steps = prod(ft[-1]), prod(steps)
-        yield 1, ("rest", windows[-1], prod(f_op[axis] for axis in spec.reduction_axes) // ring)
         n_begin = n_steps
         if spec.combine != "none":
             n_begin = prod(steps[axis] for axis in spec.output.axes) if ring == 1 else 0
-            if ring > 1:
-                yield 1, ("fill", windows[-1])
         box = tuple([n // each for n, each in zip(lengths, steps, strict=True)])
         if n_steps > n_begin:
             yield n_steps - n_begin, ("add", box, tuple(windows))
         if n_begin:
             yield n_begin, ("begin", box, tuple(windows))
+        else:
+            yield 1, ("fill", windows[-1])
+        yield 1, ("rest", windows[-1], prod(f_op[axis] for axis in spec.reduction_axes) // ring)
 
     def _cycles(self, part: Part) -> int:
         """Return the cycles of a part, from the cost model."""
@@ -90,12 +89,12 @@ class ExactPrices:
     def _rest(self, windows: AxisSizes, n_members: int) -> int:
         """Return the cycles of reduction and epilogue over windows of the output that so many cores have sums of."""
         spec = self.spec
-        n_slots = chunk_slots(prod(partition_shape(spec.output, windows)), n_members)
+        n_slots = prod(partition_shape(spec.output, windows))
         if n_members == 1:
             is_result = spec.epilogue is None and spec.acc_dtype == spec.output.dtype
             return 0 if is_result else end_cycles(self.cost, spec, windows, 1, n_slots)
-        chunk = n_members, n_slots
-        if chunk not in self.reductions:
-            n_bytes = n_slots * size_bytes(spec.acc_dtype)
-            self.reductions[chunk] = self.cost.reduce_cycles(spec, n_members, n_bytes, n_slots)
-        return self.reductions[chunk] + end_cycles(self.cost, spec, windows, n_members, n_slots)
+        sums = n_members, n_slots
+        if sums not in self.reductions:
+            self.reductions[sums] = self.cost.reduce_cycles(spec, *sums)
+        end = end_cycles(self.cost, spec, windows, n_members, chunk_slots(n_slots, n_members))
+        return self.reductions[sums] + end

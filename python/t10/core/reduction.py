@@ -27,22 +27,45 @@ class Groups:
     ranks: Ints
     members: Ints
 
+    @staticmethod
+    def one(n_members: int) -> Groups:
+        """Return one group of the first cores."""
+        ranks: Ints = np.arange(n_members, dtype=np.int64)
+        return Groups(ranks, np.broadcast_to(ranks, (n_members, n_members)))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Round:
     """One exchange phase and the additions after it.
 
-    `moves` are rows as `patterns.moved` takes them. Part j of `n_parts` arrives at slot `j * stride`; every
-    core then combines `widths` (cores,) elements of all parts with its own from slot `first` (cores,) on, or replaces
-    its own by their combination where `replaces`.
+    Every core takes `widths` (cores,) elements from slot `first` (cores,) on of the cores `turns` ranks behind it, or
+    of all in the order of ranks where it `replaces`. Part j arrives at slot `j * stride`. Every core then combines all
+    parts with its own, or replaces its own by their combination.
     """
 
-    moves: NDArray[np.int32]
-    n_parts: int
-    stride: int
+    who: Groups
+    turns: range
     first: Ints
     widths: Ints
-    replaces: bool
+    stride: int
+    replaces: bool = False
+
+    @property
+    def n_parts(self) -> int:
+        """Return how many parts every core takes."""
+        return len(self.turns)
+
+    @property
+    def moves(self) -> NDArray[np.int32]:
+        """Return what moves, rows as `t10.core.loads.phase_loads` takes them."""
+        who, n_cores = self.who, len(self.widths)
+        turns: Ints = np.array(self.turns)
+        ranks = (turns if self.replaces else who.ranks[:, None] + turns) % who.members.shape[1]
+        sources = np.take_along_axis(who.members, np.broadcast_to(ranks, (n_cores, len(turns))), axis=1)
+        cores: Ints = np.arange(n_cores, dtype=np.int64)[:, None]
+        places: Ints = np.arange(len(turns), dtype=np.int64) * self.stride
+        columns = np.broadcast_arrays(0, sources, self.first[:, None], cores, places, self.widths[:, None])
+        return np.stack(columns, axis=-1)[self.widths > 0].reshape(-1, len(columns)).astype(np.int32)
 
 
 def groups(spec: OperatorSpec, plan: OperatorPlan, positions: AxisSizes) -> Groups:
@@ -77,45 +100,20 @@ def scatter_rounds(who: Groups, n_slots: int, buffer_slots: int, even_slots: int
         begin = who.ranks * chunk + first
         widths = np.clip(n_slots - begin, 0, min(piece, chunk - first))
         for start in range(1, n_members, at_once):
-            turns = range(start, min(start + at_once, n_members))
-            sources = np.stack([_take(who, (who.ranks + j) % n_members) for j in turns], axis=1)
-            yield _round(sources, begin, widths, stride, replaces=False)
+            yield Round(who, range(start, min(start + at_once, n_members)), begin, widths, stride)
 
 
 def all_rounds(who: Groups, n_slots: int, buffer_slots: int, even_slots: int) -> Iterator[Round]:
     """Yield the phases of an all-reduce; of more than two members, a core's own part arrives among the others'."""
     n_members = who.members.shape[1]
     replaces = n_members > 2
-    if replaces:
-        sources = who.members
-    else:
-        sources = _take(who, 1 - who.ranks)[:, None]
-    at_once = max(buffer_slots // sources.shape[1] // even_slots * even_slots, 1)
+    turns = range(n_members) if replaces else range(1, 2)
+    at_once = max(buffer_slots // len(turns) // even_slots * even_slots, 1)
     for first in range(0, n_slots, at_once):
         width = min(at_once, n_slots - first)
-        begin = np.full(len(who.ranks), first, np.int64)
-        yield _round(
-            sources,
-            begin,
-            np.full(len(who.ranks), width, np.int64),
-            _even(width, even_slots),
-            replaces=replaces,
-        )
+        begin, widths = (np.full(len(who.ranks), n, np.int64) for n in (first, width))
+        yield Round(who, turns, begin, widths, _even(width, even_slots), replaces)
 
 
 def _even(n_slots: int, even_slots: int) -> int:
     return -(-n_slots // even_slots) * even_slots
-
-
-def _take(who: Groups, ranks: Ints) -> Ints:
-    return np.take_along_axis(who.members, ranks[:, None], axis=1)[:, 0]
-
-
-def _round(sources: Ints, begin: Ints, widths: Ints, stride: int, *, replaces: bool) -> Round:
-    """Return the phase in which every core takes `widths` elements from slot `begin` of each of its sources."""
-    n_cores, n_parts = sources.shape
-    cores: Ints = np.arange(n_cores, dtype=np.int64)[:, None]
-    places: Ints = np.arange(n_parts, dtype=np.int64) * stride
-    columns = np.broadcast_arrays(0, sources, begin[:, None], cores, places, widths[:, None])
-    moves = np.stack(columns, axis=-1)[widths > 0].reshape(-1, len(columns)).astype(np.int32)
-    return Round(moves, n_parts, stride, begin, widths, replaces)

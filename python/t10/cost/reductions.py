@@ -1,0 +1,132 @@
+"""What combining partial sums takes: exchanges into the shift buffer, and additions.
+
+Where steps are counted a reduction takes what its rounds do (`t10.core.reduction`); elsewhere, and as a bound of that,
+there are formulas, of arrays or of what records formulas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from t10.chip import ChipSpec
+from t10.core.dtypes import size_bytes
+from t10.core.expression import OperatorSpec
+from t10.core.geometry import chunk_slots_many
+from t10.core.loads import Places, phase_loads
+from t10.core.program import ReduceMode
+from t10.core.reduction import Groups, Round, all_rounds, scatter_rounds
+from t10.cost.combine import even_slots
+from t10.cost.exchange import exchange_rates, part_words, parts_cycles, phase_cycles
+from t10.cost.steps import Steps
+
+MOST_SCHEDULED = 1 << 13
+"""Transfers of a phase that are scheduled where no formula holds; in larger phases all are taken to be on time."""
+NO_FILLS = np.zeros((0, 3), np.int32)
+
+
+def reduce_scatter_formula(
+    chip: ChipSpec, steps: Steps, spec: OperatorSpec, n_members: Any, n_slots: Any
+) -> Any:
+    """Return the cycles of a reduce-scatter of windows of `n_slots` elements; 0 where it has one member.
+
+    Every core takes `n_members - 1` chunks. As many as fit the shift buffer come in one exchange phase; a chunk
+    larger than the buffer comes in pieces. Then they are combined with the core's own. The last is taken to be whole.
+    """
+    if spec.combine == "none":
+        return n_members * 0
+    chunk, rounds = chunk_slots_many(n_slots, n_members), n_members - 1
+    buffer_slots = chip.shift_buffer_bytes // size_bytes(spec.acc_dtype)
+    piece = np.maximum(np.minimum(chunk, buffer_slots), 1)
+    at_once = np.maximum(buffer_slots // even_slots(piece, spec.acc_dtype), 1)
+    n_pieces = -(-chunk // piece)
+    last = chunk - (n_pieces - 1) * piece
+    full, rest = np.divmod(rounds, at_once)
+
+    def phase(n_slots: Any, n_parts: Any) -> Any:
+        moved = parts_cycles(chip, n_slots * size_bytes(spec.acc_dtype), n_parts)
+        return moved + chip.launch_cycles + steps.combine(spec, n_parts, n_slots)
+
+    def pieces(n_slots: Any) -> Any:
+        return full * phase(n_slots, at_once) + np.where(rest > 0, phase(n_slots, rest), 0)
+
+    return np.where(rounds > 0, (n_pieces - 1) * pieces(piece) + pieces(last), 0)
+
+
+def all_reduce_formula(chip: ChipSpec, steps: Steps, spec: OperatorSpec, n_members: Any, n_slots: Any) -> Any:
+    """Return the cycles of an all-reduce of windows of `n_slots` elements; 0 where it has one member.
+
+    In a phase every core takes the same elements of all others, as many as fit the shift buffer, and combines them
+    with its own; of more than two members, its own part is copied among the others'. What many cores want of one is
+    sent to all of them at once, so receiving takes the time.
+    """
+    if spec.combine == "none":
+        return n_members * 0
+    others, item_bytes = n_members - 1, size_bytes(spec.acc_dtype)
+    n_parts = np.where(others > 1, n_members, 1)
+    room = chip.shift_buffer_bytes // item_bytes // n_parts
+    at_once = np.maximum(room - room % even_slots(1, spec.acc_dtype), 1)
+    full, rest = np.divmod(n_slots, at_once)
+
+    def phase(n_slots: Any) -> Any:
+        moved = parts_cycles(chip, n_slots * item_bytes, others, n_own=np.where(others > 1, 1, 0))
+        return moved + chip.launch_cycles + steps.combine(spec, n_parts, n_slots, is_whole=True)
+
+    return np.where(others > 0, full * phase(at_once) + np.where(rest > 0, phase(rest), 0), 0)
+
+
+def rounds_cycles(
+    chip: ChipSpec,
+    mode: ReduceMode,
+    dtype: str,
+    n_members: int,
+    n_slots: int,
+    added: Callable[[Round], int | None],
+    *,
+    is_apart: bool,
+    places: Places | None,
+) -> int | None:
+    """Return the cycles of a reduction round by round; None where those of an addition are not known.
+
+    Where the shift buffer and accumulators are not apart, `places` says where they lie, as far as that is known.
+    """
+    item_bytes = size_bytes(dtype)
+    make = all_rounds if mode == "all" else scatter_rounds
+    known: dict[tuple[int, int], int] = {}
+    total = 0
+    if n_members == 1:
+        return total
+    for one in make(
+        Groups.one(n_members), n_slots, chip.shift_buffer_bytes // item_bytes, even_slots(1, dtype)
+    ):
+        # Rounds of one piece differ by whose parts come.
+        key = int(one.first[0]), one.n_parts
+        if key not in known:
+            additions = added(one)
+            if additions is None:
+                return None
+            known[key] = (
+                exchange_cycles(chip, one, item_bytes, is_apart=is_apart, places=places)
+                + chip.launch_cycles
+                + additions
+            )
+        total += known[key]
+    return total
+
+
+def exchange_cycles(
+    chip: ChipSpec, one: Round, item_bytes: int, *, is_apart: bool = True, places: Places | None = None
+) -> int:
+    """Return the cycles of a round's exchange among one group; see `rounds_cycles`. Many groups take no longer."""
+    sizes = one.widths[one.widths > 0] * item_bytes
+    most, least = int(sizes.max()), int(sizes.min())
+    is_known = part_words(chip, least) <= part_words(chip, most) if is_apart else places is None
+    if not is_known and len(one.widths) * one.n_parts <= MOST_SCHEDULED:
+        loads = phase_loads(one.moves, NO_FILLS, len(one.widths), item_bytes, exchange_rates(chip), places)
+        return phase_cycles(chip, loads)
+    if one.replaces:
+        # What many cores want of one is sent to all of them at once.
+        return int(parts_cycles(chip, most, one.n_parts - 1, 0 if is_apart else 1, 1))
+    return int(parts_cycles(chip, most, one.n_parts, 0 if is_apart else one.n_parts, 0, least))
