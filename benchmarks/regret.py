@@ -6,6 +6,7 @@
     python benchmarks/regret.py --files MODEL.onnx ...
     python benchmarks/regret.py --results regret.jsonl                 # goes on where an earlier run ended
     python benchmarks/regret.py --named                                # pins that once won
+    python benchmarks/regret.py --whole --files MODEL.onnx ...         # whole models, all other operators chosen again
 
 Pins are drawn for every distinct operator: half of all partitions there are, half of those that occupy most cores, not
 only from those that the search's constraints leave. From the fastest of them and from the front's fastest plan,
@@ -14,6 +15,9 @@ lowered, placed and timed where they lie, alone on the chip. Cycles are modelled
 
 Regret is how much longer the front's fastest plan takes than the fastest pin that was timed. `price` compares the
 prices of the two in the same way: above 0 the search left out the pin.
+
+With `--whole`, partitions of some operators of a model are pinned, those of chips with fewer cores, and random ones;
+the others are chosen again. Regret is how much longer the model's plan takes than the fastest of these.
 """
 
 from __future__ import annotations
@@ -42,19 +46,28 @@ from support.specs import one_operator_graph
 
 from t10.chip import ChipSpec, load_chip
 from t10.core.expression import AxisSizes, OperatorSpec
+from t10.core.graph import Graph
 from t10.core.plan import CostedPlan
+from t10.core.schedule import ModulePlan
 from t10.cost import CostModel, cost_model
 from t10.driver import compile
 from t10.emit.lower import lowered_parts
 from t10.errors import InfeasiblePlanError, UnsupportedOpError
 from t10.passes.program_room import ProgramRoom
 from t10.plan.fronts.canonical import canonical
-from t10.plan.options import PlanOptions
-from t10.plan.schedule import restore_module
+from t10.plan.options import ForcedPartition, PlanOptions
+from t10.plan.schedule import plan_module, restore_module, sum_of_cycles
 from t10.plan.search.operator import plan_operator
+from t10.plan.search.space import operator_partitions
 from t10.profile.steps import timed
 
 MOST_REGRET = 0.01
+SMALLER = (0.05, 0.1, 0.2, 0.35, 0.5, 0.75)
+"""Parts of a chip's cores; what is chosen on these is pinned on the whole chip."""
+MOST_PINNED = 4
+MANY_PART = 0.5
+Pins = tuple[tuple[str, AxisSizes], ...]
+"""Operators and their F_op."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +199,84 @@ def regret(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class WholeRegret:
+    """A model's cycles, and the fewest with pins, of which `pins` are the partitions."""
+
+    model: str
+    cycles: int
+    bound_cycles: int
+    n_pinned: int
+    pinned_cycles: int
+    pins: tuple[tuple[str, AxisSizes], ...]
+
+    @property
+    def regret(self) -> float:
+        """Return how much longer the plan takes than the fastest with pins."""
+        return self.cycles / self.pinned_cycles - 1 if self.n_pinned else 0.0
+
+    def line(self) -> str:
+        """Return the row of the table."""
+        pins = ", ".join(f"{name} {list(f_op)}" for name, f_op in self.pins)
+        return (
+            f"{self.regret:+8.2%} {self.cycles:12,} (bound {self.bound_cycles:,}) {self.pinned_cycles:12,} "
+            f"{self.n_pinned:4}  {self.model}: {pins}"
+        )
+
+
+def whole_regret(model: str, graph: Graph, chip: ChipSpec, rng: Random, n_pins: int) -> WholeRegret:
+    """Return what pins of a model come to: plans of smaller chips, then random partitions of some operators."""
+
+    def planned(chip: ChipSpec, pins: Pins) -> ModulePlan:
+        forced = tuple(ForcedPartition(name, f_op) for name, f_op in pins)
+        return plan_module(graph, chip, PlanOptions(forced=forced))
+
+    free = planned(chip, ())
+    assert free.optimality is not None
+    found: list[tuple[int, Pins]] = []
+    for number in range(n_pins):
+        try:
+            if number < len(SMALLER):
+                smaller = chip.model_copy(update={"n_cores": max(int(chip.n_cores * SMALLER[number]), 1)})
+                pins = tuple((each.name, each.active.plan.f_op) for each in planned(smaller, ()).operators)
+            else:
+                some = rng.sample(graph.operators, rng.randint(1, min(len(graph.operators), MOST_PINNED)))
+                pins = tuple((spec.name, random_partition(spec, chip, rng)) for spec in some)
+            found.append((sum_of_cycles(planned(chip, pins)), pins))
+        except InfeasiblePlanError:
+            continue
+    least, pins = min(found, default=(0, ()))
+    return WholeRegret(model, sum_of_cycles(free), free.optimality.bound_cycles, len(found), least, pins)
+
+
+def random_partition(spec: OperatorSpec, chip: ChipSpec, rng: Random) -> AxisSizes:
+    """Return an F_op: of all there are, or of those on most cores."""
+    rows = operator_partitions(spec, chip.n_cores, parallelism=0.0, padding=0.0)
+    cores = rows.prod(axis=1)
+    of = rows if rng.random() < MANY_PART else rows[cores * 2 >= cores.max()]
+    return tuple(of[rng.randrange(len(of))].tolist())
+
+
+def whole_models(arguments: argparse.Namespace, chip: ChipSpec) -> Iterator[tuple[str, Graph]]:
+    """Yield the models that are asked for."""
+    for path in arguments.files:
+        yield path.stem, compile(path, chip, program=False).plan.graph
+    for name in () if arguments.files else arguments.models.split(","):
+        for batch in map(int, arguments.batches.split(",")):
+            yield f"{name} batch {batch}", graph_of(MODELS[name].build(batch))
+
+
+def compare_whole(arguments: argparse.Namespace, chip: ChipSpec) -> int:
+    """Print the regret of whole models and return the exit status."""
+    print("  regret       cycles                 with pins  pins  model: fastest pins", flush=True)
+    worst = 0.0
+    for model, graph in whole_models(arguments, chip):
+        one = whole_regret(model, graph, chip, Random(f"{arguments.seed} {model}"), arguments.pins)
+        worst = max(worst, one.regret)
+        print(one.line(), flush=True)
+    return 1 if worst > MOST_REGRET else 0
+
+
 def operators(arguments: argparse.Namespace, chip: ChipSpec) -> dict[OperatorSpec, tuple[str, OperatorSpec]]:
     """Return the distinct operators of what is asked for, each with the model that it was found in first."""
     found: dict[OperatorSpec, tuple[str, OperatorSpec]] = {}
@@ -230,6 +321,8 @@ def known(path: Path | None) -> list[Regret]:
 def main() -> int:
     arguments = _arguments()
     chip = load_chip(arguments.chip)
+    if arguments.whole:
+        return compare_whole(arguments, chip)
     cost = cost_model("ipu", chip)
     results = known(arguments.results)
     done = {(each.model, each.operator) for each in results}
@@ -277,6 +370,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--batches", default="1,8", help="comma-separated (default: %(default)s)")
     parser.add_argument("--files", type=Path, nargs="+", default=[], metavar="MODEL", help="instead of those")
     parser.add_argument("--named", action="store_true", help="instead of those: pins that once won")
+    parser.add_argument("--whole", action="store_true", help="compare whole models, not single operators")
     parser.add_argument("--chip", default="ipu-mk2", help="default: %(default)s")
     parser.add_argument("--pins", type=int, default=300, help="per operator (default: %(default)s)")
     parser.add_argument(
