@@ -39,9 +39,10 @@ SPARE_PART = 64
 """Where a choice does not fit beside its program, the next leaves this part of it for what its own may have more."""
 LOST_PART = 200
 """A plan is chosen again with less memory if it takes longer, by more than this part, where its buffers lie."""
-LESS_PARTS = (4, 8, 16, 32)
-"""Parts of a pair of memory elements by which a choice then has less; of many operators only the first is tried."""
-MANY_OPERATORS = 32
+MOST_TRIES, MANY_OPERATORS = 4, 32
+"""Such further choices, each of which takes less memory than the one before; one of many operators."""
+LEAST_LESS = 4
+"""Of many operators the other choice has less memory by at least this part of a pair of memory elements."""
 
 
 @rare_collections()
@@ -182,10 +183,17 @@ def _lying_better(
     least = cycles(plan)
     if (least - sum_of_cycles(plan)) * LOST_PART <= least:
         return plan
-    for part in LESS_PARTS[: 1 if len(plan.operators) > MANY_OPERATORS else None]:
-        other = planned(context.chip.tile_memory.interleaved_bytes // part)
-        if other is not None and other.end_bytes <= context.chip.data_end_bytes and cycles(other) < least:
-            plan, least = other, cycles(other)
+    is_large = len(plan.operators) > MANY_OPERATORS
+    less = context.chip.tile_memory.interleaved_bytes // LEAST_LESS if is_large else 0
+    last = plan
+    for _ in range(1 if is_large else MOST_TRIES):
+        less = max(less, context.chip.data_end_bytes - last.peak_bytes + 1)
+        found = planned(less)
+        if found is None or sum_of_cycles(found) >= least:
+            break
+        last = found
+        if last.end_bytes <= context.chip.data_end_bytes and cycles(last) < least:
+            plan, least = last, cycles(last)
     return plan
 
 
