@@ -17,14 +17,15 @@ import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "python"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
-from t10.arrays import Arrays, read_arrays  # noqa: E402 - needs the path above
-from t10.driver import Executable, compile  # noqa: E402 - needs the path above
-from t10.errors import T10Error  # noqa: E402 - needs the path above
-from t10.random_inputs import random_inputs  # noqa: E402 - needs the path above
-from t10.reference import compare, default_tolerance, run_onnx_runtime, split_reference  # noqa: E402 - needs the path above
+from t10.arrays import Arrays, read_arrays
+from t10.driver import Executable, compile
+from t10.errors import T10Error
+from t10.random_inputs import random_inputs
+from t10.reference import compare, default_tolerance, run_onnx_runtime, split_reference
+
+ROOT = Path(__file__).resolve().parents[1]
 
 BUNDLED = ROOT / "examples" / "models"
 ARCHITECTURES = "*_fp[13]*.onnx"

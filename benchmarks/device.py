@@ -23,24 +23,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tools")]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
-from bundled.transformers import Sizes, bert  # noqa: E402 - needs the path above
-from bundled.vision import resnet18  # noqa: E402 - needs the path above
+from bundled.transformers import Sizes, bert
+from bundled.vision import resnet18
 
-from t10.arrays import read_arrays  # noqa: E402 - needs the path above
-from t10.backend import Lowered, lowered, run_on_host, write_program  # noqa: E402 - needs the path above
-from t10.chip import load_chip  # noqa: E402 - needs the path above
-from t10.codelets.compile import compile_task  # noqa: E402 - needs the path above
-from t10.codelets.image import assembled  # noqa: E402 - needs the path above
-from t10.core.device import DeviceProgram  # noqa: E402 - needs the path above
-from t10.driver import Executable, compile  # noqa: E402 - needs the path above
-from t10.emit.exchange_code import exchange_code_bytes  # noqa: E402 - needs the path above
-from t10.emit.lower import lower  # noqa: E402 - needs the path above
-from t10.random_inputs import random_inputs  # noqa: E402 - needs the path above
-from t10.reference import compare, default_tolerance, run_onnx_runtime, split_reference  # noqa: E402 - needs the path above
-from t10.sim.device import run_device  # noqa: E402 - needs the path above
+from t10.arrays import read_arrays
+from t10.backend import Lowered, lowered, run_on_host, write_program
+from t10.chip import load_chip
+from t10.codelets.compile import compile_task
+from t10.codelets.image import assembled
+from t10.core.device import DeviceProgram
+from t10.driver import Executable, compile
+from t10.emit.exchange_code import exchange_code_bytes
+from t10.emit.lower import lower
+from t10.random_inputs import random_inputs
+from t10.reference import compare, default_tolerance, run_onnx_runtime, split_reference
+from t10.sim.device import run_device
+
+ROOT = Path(__file__).resolve().parents[1]
 
 BUNDLED = ROOT / "examples" / "models"
 MOST_RATIO = 1.02

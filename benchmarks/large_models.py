@@ -29,11 +29,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "python"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
-import onnx as untyped_onnx  # noqa: E402 - needs the path above
-from onnx import TensorProto, helper  # noqa: E402 - needs the path above
+import onnx as untyped_onnx
+from onnx import TensorProto, helper
 
 onnx: Any = untyped_onnx
 

@@ -18,14 +18,13 @@ from pathlib import Path
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "python")]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
-from t10.core.arrays import Ints  # noqa: E402 - needs the path above
-from t10.cost.ipu import IpuCostModel  # noqa: E402 - needs the path above
-from t10.cost.registry import register_cost_model  # noqa: E402 - needs the path above
-from t10.driver import Executable, compile  # noqa: E402 - needs the path above
-from t10.errors import T10Error  # noqa: E402 - needs the path above
+from t10.core.arrays import Ints
+from t10.cost.ipu import IpuCostModel
+from t10.cost.registry import register_cost_model
+from t10.driver import Executable, compile
+from t10.errors import T10Error
 
 FREE = "moving-hole"
 

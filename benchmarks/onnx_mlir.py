@@ -31,21 +31,20 @@ from typing import Any
 import numpy as np
 import onnx
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "python"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
-from t10.arrays import Arrays, read_arrays  # noqa: E402 - needs the path above
-from t10.conformance.cases import Case, load_cases  # noqa: E402 - needs the path above
-from t10.driver import Executable, compile  # noqa: E402 - needs the path above
-from t10.errors import (  # noqa: E402 - needs the path above
+from t10.arrays import Arrays, read_arrays
+from t10.conformance.cases import Case, load_cases
+from t10.driver import Executable, compile
+from t10.errors import (
     InfeasiblePlanError,
     InputError,
     MissingConstantError,
     UnsupportedOpError,
 )
-from t10.frontend.importer import import_model  # noqa: E402 - needs the path above
-from t10.random_inputs import random_inputs  # noqa: E402 - needs the path above
-from t10.reference import compare, default_tolerance, run_onnx_runtime, split_reference  # noqa: E402 - needs the path above
+from t10.frontend.importer import import_model
+from t10.random_inputs import random_inputs
+from t10.reference import compare, default_tolerance, run_onnx_runtime, split_reference
 
 COLUMNS = f"{'text':<58} {'chip':<8} {'ops':>4} {'import s':>8} {'compile s':>9} {'error':>9} verdict"
 MOST_LOGIT = 1e3

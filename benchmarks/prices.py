@@ -18,16 +18,19 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tools"), str(ROOT / "benchmarks")]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
-from bundled.transformers import Sizes, bert  # noqa: E402 - needs the path above
-from planner import models  # noqa: E402 - needs the path above
+from bundled.transformers import Sizes, bert
+from planner import models
 
-from t10.chip import ChipSpec, load_chip  # noqa: E402 - needs the path above
-from t10.core.tile import OVERREAD_BYTES  # noqa: E402 - needs the path above
-from t10.driver import Executable, compile  # noqa: E402 - needs the path above
-from t10.errors import T10Error  # noqa: E402 - needs the path above
+from t10.chip import ChipSpec, load_chip
+from t10.core.tile import OVERREAD_BYTES
+from t10.driver import Executable, compile
+from t10.errors import T10Error
+
+ROOT = Path(__file__).resolve().parents[1]
 
 BUNDLED = ROOT / "examples" / "models"
 LEAST_RATIO, MOST_RATIO = 0.98, 1.02

@@ -29,28 +29,30 @@ from random import Random
 
 from pydantic import TypeAdapter
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / folder) for folder in ("python", "tools", "benchmarks", "test")]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "test"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
-from bundled.builder import Builder  # noqa: E402 - needs the path above
-from planner.graphs import graph_of  # noqa: E402 - needs the path above
-from planner.models import MODELS, SEVEN  # noqa: E402 - needs the path above
-from support.random_pins import FtRows, Partition, RandomPins  # noqa: E402 - needs the path above
-from support.specs import one_operator_graph  # noqa: E402 - needs the path above
+from bundled.builder import Builder
+from planner.graphs import graph_of
+from planner.models import MODELS, SEVEN
+from support.random_pins import FtRows, Partition, RandomPins
+from support.specs import one_operator_graph
 
-from t10.chip import ChipSpec, load_chip  # noqa: E402 - needs the path above
-from t10.core.expression import AxisSizes, OperatorSpec  # noqa: E402 - needs the path above
-from t10.core.plan import CostedPlan  # noqa: E402 - needs the path above
-from t10.cost import CostModel, cost_model  # noqa: E402 - needs the path above
-from t10.driver import compile  # noqa: E402 - needs the path above
-from t10.emit.lower import lowered_parts  # noqa: E402 - needs the path above
-from t10.errors import InfeasiblePlanError, UnsupportedOpError  # noqa: E402 - needs the path above
-from t10.passes.program_room import ProgramRoom  # noqa: E402 - needs the path above
-from t10.plan.fronts.canonical import canonical  # noqa: E402 - needs the path above
-from t10.plan.options import PlanOptions  # noqa: E402 - needs the path above
-from t10.plan.schedule import restore_module  # noqa: E402 - needs the path above
-from t10.plan.search.operator import plan_operator  # noqa: E402 - needs the path above
-from t10.profile.steps import timed  # noqa: E402 - needs the path above
+from t10.chip import ChipSpec, load_chip
+from t10.core.expression import AxisSizes, OperatorSpec
+from t10.core.plan import CostedPlan
+from t10.cost import CostModel, cost_model
+from t10.driver import compile
+from t10.emit.lower import lowered_parts
+from t10.errors import InfeasiblePlanError, UnsupportedOpError
+from t10.passes.program_room import ProgramRoom
+from t10.plan.fronts.canonical import canonical
+from t10.plan.options import PlanOptions
+from t10.plan.schedule import restore_module
+from t10.plan.search.operator import plan_operator
+from t10.profile.steps import timed
 
 MOST_REGRET = 0.01
 

@@ -13,15 +13,15 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tools")]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
-from bundled.vision import resnet18  # noqa: E402 - needs the path above
+from bundled.vision import resnet18
 
-from t10.driver import compile  # noqa: E402 - needs the path above
-from t10.random_inputs import random_inputs  # noqa: E402 - needs the path above
-from t10.reference import compare, default_tolerance, run_onnx_runtime  # noqa: E402 - needs the path above
-from t10.report.table import summary  # noqa: E402 - needs the path above
+from t10.driver import compile
+from t10.random_inputs import random_inputs
+from t10.reference import compare, default_tolerance, run_onnx_runtime
+from t10.report.table import summary
 
 WIDTHS = (64, 128, 256, 512)
 CLASSES = 1000

@@ -35,19 +35,19 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tools")]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
-from model_damage import Corpus, damaged, damaged_piece, damaged_text  # noqa: E402 - needs the path above
+from model_damage import Corpus, damaged, damaged_piece, damaged_text
 
-from t10.core.guard import ended_clearly  # noqa: E402 - needs the path above
-from t10.driver import compile  # noqa: E402 - needs the path above
-from t10.errors import EXIT_INTERNAL, InfeasiblePlanError, InputError, T10Error, UnsupportedOpError  # noqa: E402 - needs the path above
-from t10.frontend.importer import import_model  # noqa: E402 - needs the path above
-from t10.frontend.onnx_file import load_onnx  # noqa: E402 - needs the path above
-from t10.inspect import model_facts, statistics  # noqa: E402 - needs the path above
-from t10.inspect.tree import tree_lines  # noqa: E402 - needs the path above
-from t10.opt.main import main as t10_opt  # noqa: E402 - needs the path above
+from t10.core.guard import ended_clearly
+from t10.driver import compile
+from t10.errors import EXIT_INTERNAL, InfeasiblePlanError, InputError, T10Error, UnsupportedOpError
+from t10.frontend.importer import import_model
+from t10.frontend.onnx_file import load_onnx
+from t10.inspect import model_facts, statistics
+from t10.inspect.tree import tree_lines
+from t10.opt.main import main as t10_opt
 
 EXPECTED = (InputError, UnsupportedOpError, InfeasiblePlanError)
 LEVELS = ("mixed", "read", "import", "plan", "text", "ir")

@@ -13,25 +13,26 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "python"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
-from t10.artefact import manifest_schema  # noqa: E402 - needs the path above
-from t10.cli.help_page import command_tables  # noqa: E402 - needs the path above
-from t10.codelets.user.declaration import codelets_schema  # noqa: E402 - needs the path above
-from t10.conformance.document import operators_page  # noqa: E402 - needs the path above
-from t10.conformance.expectations import read_expectations  # noqa: E402 - needs the path above
-from t10.core.document import plan_schema  # noqa: E402 - needs the path above
-from t10.core.document.text import json_text  # noqa: E402 - needs the path above
-from t10.dialect.document import ipu_page, rtensor_page  # noqa: E402 - needs the path above
-from t10.emit.poplar.description import program_schema  # noqa: E402 - needs the path above
-from t10.isa.document import isa_page  # noqa: E402 - needs the path above
-from t10.opt.help import help_text  # noqa: E402 - needs the path above
-from t10.passes.device.document import backend_regions  # noqa: E402 - needs the path above
-from t10.passes.document import passes_page  # noqa: E402 - needs the path above
-from t10.passes.follow_one_matmul import follow_one_matmul_page  # noqa: E402 - needs the path above
-from t10.plan.fronts.pins import pins_schema  # noqa: E402 - needs the path above
-from t10.report import report_schema  # noqa: E402 - needs the path above
+from t10.artefact import manifest_schema
+from t10.cli.help_page import command_tables
+from t10.codelets.user.declaration import codelets_schema
+from t10.conformance.document import operators_page
+from t10.conformance.expectations import read_expectations
+from t10.core.document import plan_schema
+from t10.core.document.text import json_text
+from t10.dialect.document import ipu_page, rtensor_page
+from t10.emit.poplar.description import program_schema
+from t10.isa.document import isa_page
+from t10.opt.help import help_text
+from t10.passes.device.document import backend_regions
+from t10.passes.document import passes_page
+from t10.passes.follow_one_matmul import follow_one_matmul_page
+from t10.plan.fronts.pins import pins_schema
+from t10.report import report_schema
+
+ROOT = Path(__file__).resolve().parents[1]
 
 _REGION = re.compile(r"(<!-- begin generated: (\w+) -->\n).*?(<!-- end generated -->)", re.DOTALL)
 

@@ -16,11 +16,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "python"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
-from t10.conformance.measured import FILE_NAME, Measured, write_measured  # noqa: E402 - needs the path above
-from t10.conformance.summary import COLUMNS  # noqa: E402 - needs the path above
+from t10.conformance.measured import FILE_NAME, Measured, write_measured
+from t10.conformance.summary import COLUMNS
+
+ROOT = Path(__file__).resolve().parents[1]
 
 EXPORTER = "exporter"
 """The status of an export that the exporter did not write."""

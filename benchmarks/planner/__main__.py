@@ -18,12 +18,13 @@ import sys
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-sys.path[:0] = [str(ROOT / folder) for folder in ("python", "tools", "benchmarks")]
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
 
-from planner.bars import Bar, bar_lines  # noqa: E402 - needs the path above
-from planner.models import MODELS, SEVEN  # noqa: E402 - needs the path above
-from planner.settings import CHIP, Settings  # noqa: E402 - needs the path above
+from planner.bars import Bar, bar_lines
+from planner.models import MODELS, SEVEN
+from planner.settings import CHIP, Settings
 
 SECTIONS = {
     "search": "planner.operators",

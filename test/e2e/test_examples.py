@@ -30,7 +30,7 @@ def test_the_library_example_prints_plans_that_rotate() -> None:
 
 @pytest.mark.parametrize(("package", "example"), [("torch", "from_torch.py"), ("jax", "from_jax.py")])
 def test_the_examples_of_other_frameworks_agree_with_them(package: str, example: str) -> None:
-    pytest.importorskip(package)
+    pytest.importorskip(package, reason="examples of other frameworks need them")
     done = subprocess.run(
         [sys.executable, EXAMPLES / example],
         env={"PYTHONPATH": str(ROOT / "python"), "HOME": str(Path.home())},

@@ -1,6 +1,6 @@
 """What must hold of whole models' plans, whatever the model: a better chip is no slower, and a pin is no faster.
 
-A smaller chip's plan is among the states of a larger one where its cores are a rung (`plan.joint.fewer_cores`).
+Proved of no model: states are limited. These models once broke it.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ CLOSED = load_chip("test-16").model_copy(update={"n_workers": 4})
 COUNTED = load_chip("test-16")
 MODELS = Path(__file__).parents[2] / "examples" / "models"
 BUNDLED = ("mlp", "conv", "depthwise", "softmax", "gather")
-SMALL_SEEDS = tuple(range(70, 82))
+SMALL_SEEDS = (71, 73, 75, 76, 77, 78)
 SPARES = (64, 512, 1536, 2048)
-RUNGS = (4, 16, 64)
+CORES = (4, 7, 16, 23, 64)
 SEEDS = (4, 24, 33, 61, 64)
 LINKS = ({"exchange_bytes_per_cycle": 8}, {"latency_any_cycles": 10}, {"sync_cycles": 20})
 PARTS = (0.6, 0.8, 1.0, 2.0)
@@ -72,10 +72,10 @@ def test_more_cores_never_plan_slower_and_no_smaller_chip_has_a_better_plan(
     seed: int, tmp_path: Path
 ) -> None:
     model = model_of(seed, tmp_path)
-    plans = [planned(model, cores(n)) for n in RUNGS]
+    plans = [planned(model, cores(n)) for n in CORES]
     cycles = [sum_of_cycles(plan) for plan in plans]
     assert cycles == sorted(cycles, reverse=True)
-    for number, n_cores in enumerate(RUNGS):
+    for number, n_cores in enumerate(CORES):
         assert all(pinned_cycles(plan, cores(n_cores)) >= cycles[number] for plan in plans[:number])
 
 

@@ -123,7 +123,7 @@ def test_text_that_does_not_parse_is_one_error(tmp_path: Path) -> None:
 
 
 def test_portable_artifacts_of_jax_keep_the_names_of_arguments(tmp_path: Path) -> None:
-    jax: Any = pytest.importorskip("jax")
+    jax: Any = pytest.importorskip("jax", reason="JAX is optional")
 
     def attention(query: Any, key: Any, value: Any) -> Any:
         return jax.nn.softmax(query @ key.T / 2.0, axis=-1) @ value

@@ -11,7 +11,7 @@ import pytest
 import t10
 from t10.errors import InputError, UnsupportedOpError
 
-torch: Any = pytest.importorskip("torch")
+torch: Any = pytest.importorskip("torch", reason="PyTorch is optional")
 
 
 def assert_same(found: Any, wanted: Any) -> None:

@@ -91,13 +91,14 @@ def tasks(nest: VertexNest, work: Work, lie: Lie) -> Iterator[tuple[Ints, Task]]
         named = named_axes((nest.body, *(s.index for s in nest.selectors)), nest.selectors)
         matters = np.array([axis in named for axis in range(work.origin.shape[1])], np.bool_)
         rows.append(np.where(matters, work.origin, 0))
-    kinds, of_kind = np.unique(np.column_stack(rows), axis=0, return_inverse=True)
-    of_kind = of_kind.reshape(-1)
+    rows_by_kind: dict[tuple[int, ...], list[int]] = {}
+    for number, kind in enumerate(map(tuple, np.column_stack(rows).tolist())):
+        rows_by_kind.setdefault(kind, []).append(number)
     n_axes = work.extents.shape[1]
-    for number, kind in enumerate(kinds.tolist()):
-        chosen = np.flatnonzero(of_kind == number)
-        origin = tuple(kind[n_axes + 1 :])
-        task = _task(nest, tuple(kind[:n_axes]), bool(kind[n_axes]), origin, work.offsets[chosen], lie)
+    for kind in sorted(rows_by_kind):
+        chosen = np.array(rows_by_kind[kind], np.int64)
+        origin = kind[n_axes + 1 :]
+        task = _task(nest, kind[:n_axes], bool(kind[n_axes]), origin, work.offsets[chosen], lie)
         yield chosen, simplified(task)
 
 
@@ -113,10 +114,12 @@ def _task(
     operands = [
         replace(
             operand,
-            align_bytes=alignment_bytes(operand.dtype, tuple(np.unique(column).tolist())),
+            align_bytes=alignment_bytes(operand.dtype, (common,)),
             is_interleaved=number in lie.interleaved,
         )
-        for number, ((_, operand), column) in enumerate(zip(nest.operands, offsets.T, strict=True))
+        for number, ((_, operand), common) in enumerate(
+            zip(nest.operands, np.gcd.reduce(offsets, axis=0).tolist(), strict=True)
+        )
     ]
     return Task(
         extents=extents,
@@ -134,5 +137,4 @@ def _task(
 
 def different_offsets(work: Work, chosen: Ints) -> list[list[int]]:
     """Return the different offsets at which operands begin on some tiles, as far as code asks for them."""
-    different = np.unique(work.offsets[chosen] % WIDE_BYTES, axis=0)
-    return different[:MOST_OFFSETS].tolist()
+    return sorted(map(list, set(map(tuple, (work.offsets[chosen] % WIDE_BYTES).tolist()))))[:MOST_OFFSETS]

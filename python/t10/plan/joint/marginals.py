@@ -1,16 +1,17 @@
-"""How fast a whole model may be at most if an operator runs under a given plan: for every plan without rotation.
+"""Which plans of an operator a whole model may be fastest with: an estimate for every plan without rotation.
 
-A front ranks an operator's plans alone, with an estimate of what moves before them. In a model, operands may lie where
-they are needed, or be read by many. So plans are ranked by their *marginal*: a lower bound of the cycles of all whole
-plans that contain them. It is the least sum of
+A front ranks an operator's plans alone, with a fetch before them. In a model, operands may lie where they are needed,
+or be read by many. So plans are ranked by their *marginal*: the least cycles of a whole model that contains them. It is
+the least sum, over the plans of all other operators, of
 
-* what every operator takes alone, as far as it was counted, else at least;
-* what has to move between operators at least: a core must take the elements that it needs more of than a core of the
-  producer holds; where each of several cores needs an element, all but one take it; and where operands and results lie
-  on different numbers of cores, something moves.
+* what every operator takes alone, counted where it was counted, else bounded;
+* what moving takes: a core must receive the elements that it needs more of than a core of the producer holds; where
+  several cores need an element, all but one receive it; where operands and results lie on different numbers of cores,
+  or results in chunks that are no grid, something moves. Such a phase has as many runs as an operand's windows.
 
 Pairs are looked at along a forest of the dataflow graph, on which the least sum is found exactly (message passing);
 of other edges only what their reader takes from any producer counts. Bytes of memory are left out: they only forbid.
+Marginals choose states; what is proved about a choice does not rest on them.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from t10.cost import CostModel
 from t10.cost.model import least_costs
 from t10.plan.assemble import Context
 from t10.plan.memory.liveness import unshaped
+from t10.plan.movement.fetch import contiguous_runs
 from t10.plan.options import PlanOptions
 from t10.plan.search.alignment import align_pace
 from t10.plan.search.evaluate import evaluate
@@ -61,6 +63,7 @@ class Reading:
     mean: Ints
     least_cores: Ints
     most_cores: Ints
+    runs: Ints
     item_bytes: int
     n_elements: int
 
@@ -70,12 +73,14 @@ class Candidates:
     """All plans without rotation of operators that are equal and read alike, one entry each.
 
     `cycles` are those of an operator alone, with what weights and inputs take at least; counted where `is_counted`.
-    Results lie on `least_cores` at least and `cores` at most, up to `stored` elements on each.
+    Results are cut in a grid where `is_grid`. They lie on `least_cores` at least and `cores` at most, up to `stored`
+    elements on each.
     """
 
     spec: OperatorSpec
     rows: Ints
     is_whole: Bools
+    is_grid: Bools
     cycles: Ints
     fixed_cycles: Ints
     is_counted: Bools
@@ -87,8 +92,10 @@ class Candidates:
 
     def __post_init__(self) -> None:
         """Index the plans."""
-        keys = zip(map(tuple, self.rows.tolist()), self.is_whole.tolist(), strict=True)
-        self.number_by_plan = {key: number for number, key in enumerate(keys)}
+        rows: list[list[int]] = self.rows.tolist()
+        self.number_by_plan = {
+            (tuple(row), bool(self.is_whole[number])): number for number, row in enumerate(rows)
+        }
 
     def number_of(self, plan: OperatorPlan) -> int | None:
         """Return the candidate that differs from a plan in the order of cores only, None where it rotates."""
@@ -137,8 +144,10 @@ class Marginals:
                 bounded[id(front)] = _bounded(context, spec, options)
             if key not in known:
                 known[key] = _candidates(context, spec, bounded[id(front)], sources, context.owned[step])
-            self.by_step.append(known[key])
+            # One of which nothing fits is chosen among the plans of its front.
+            self.by_step.append(known[key] if len(known[key].rows) else None)
             makers.append(made)
+        self._deciding = _deciding(context)
         self._forest(makers)
         self.values: list[Ints] = []
         self.refresh()
@@ -159,22 +168,34 @@ class Marginals:
         found = self.by_step[step]
         return self.values[step] if found is None else self.values[step] + found.cycles - self._alone[step]
 
-    def of_plans(self, step: int, plans: Sequence[OperatorPlan]) -> Ints:
-        """Return the marginals of plans, whatever their order of cores; what rotates is never the least."""
+    def ranked(self, step: int, plans: Sequence[OperatorPlan], most: int) -> Ints:
+        """Return which of some plans have the least marginals, at most so many, whatever their order of cores."""
         found, values = self.by_step[step], self.of(step)
         numbers = [None if found is None else found.number_of(plan) for plan in plans]
-        return np.array([NEVER if number is None else values[number] for number in numbers], np.int64)
+        marginals = [NEVER if number is None else int(values[number]) for number in numbers]
+        return np.argsort(np.array(marginals, np.int64), kind="stable")[:most]
 
-    def best(self, step: int, most: int) -> list[CostedPlan]:
-        """Return the plans of least marginals, counted; at most so many."""
+    def best(self, step: int, most: int, *, of_each_size: bool) -> list[CostedPlan]:
+        """Return at most so many plans of least marginals, counted, and the best of each size of a grid if asked for.
+
+        Sizes are powers of two of cores, rounded up: what moves is estimated, and fewer cores receive fewer runs. If
+        other operators read an input as this one lays it out, those cut along a single axis count besides.
+        """
         found = self.by_step[step]
         if found is None:
             return []
+        kinds = np.frexp(found.cores - 0.5)[1]
+        if step in self._deciding and found.spec.axes:
+            along = np.where((found.rows > 1).sum(axis=1) == 1, found.rows.argmax(axis=1) + 1, 0)
+            kinds = kinds * (found.rows.shape[1] + 1) + along
         while True:
-            order = np.argsort(self.of(step), kind="stable")[:most]
-            new = order[~found.is_counted[order]][:COUNTED_TOGETHER]
+            order = np.argsort(self.of(step), kind="stable")
+            chosen = order[:most]
+            if of_each_size:
+                chosen = np.union1d(chosen, order[np.unique(kinds[order], return_index=True)[1]])
+            new = chosen[~found.is_counted[chosen]][:COUNTED_TOGETHER]
             if not len(new):
-                return self.plans(step, order)
+                return self.plans(step, chosen)
             found.count(self.context.cost, new)
 
     def plans(self, step: int, numbers: Ints) -> list[CostedPlan]:
@@ -274,6 +295,22 @@ class Marginals:
         return found
 
 
+def _deciding(context: Context) -> frozenset[int]:
+    """Return the operators that lay out inputs which others read too."""
+    graph = context.graph
+    readers = [
+        (step, source)
+        for step, spec in enumerate(graph.operators)
+        for operand in spec.operands
+        for source in graph.sources_of(operand.name)
+    ]
+    return frozenset(
+        decides
+        for value, (decides, _) in context.reader_by_input.items()
+        if any(source == value and step != decides for step, source in readers)
+    )
+
+
 def alone(priced: CostedPlan) -> CostedPlan:
     """Return a plan with the price of running without what moves before it."""
     return replace(priced, cycles=replace(priced.cycles, relayout=0))
@@ -315,17 +352,19 @@ def _candidates(
     fixed = np.zeros(len(rows), np.int64)
     readings: dict[int, Reading] = {}
     for number, (operand, source) in enumerate(zip(spec.operands, sources, strict=True)):
-        if number in owned or source == "viewed":
+        if number in owned:
             continue
         reading = _reading(spec, operand, rows)
         if source == "made":
             readings[number] = reading
         else:
-            fixed += _cycles(context, reading.mean, reading.item_bytes)
+            received = reading.wanted if source == "viewed" else reading.mean
+            fixed += _cycles(context, received, reading.item_bytes, reading.runs)
     return Candidates(
         spec=spec,
         rows=rows,
         is_whole=is_whole,
+        is_grid=is_whole | (members == 1) | leaves_grid(spec, rows),
         cycles=bounded.cycles + fixed,
         fixed_cycles=fixed,
         is_counted=np.zeros(len(rows), np.bool_),
@@ -334,6 +373,18 @@ def _candidates(
         stored=np.where(is_whole, windows, chunk_slots_many(windows, members)),
         readings=readings,
     )
+
+
+def leaves_grid(spec: OperatorSpec, rows: Ints) -> Bools:
+    """Return which F_op leave chunks that are slices of the first long dim of a part (see `producer_layouts`)."""
+    members = rows[:, list(spec.reduction_axes)].prod(axis=1)
+    lengths = -(-np.array(spec.extents) // rows)
+    is_slice, is_found = (np.zeros(len(rows), np.bool_) for _ in range(2))
+    for axis in (dim.axes[0] for dim in spec.output.dims if dim.terms):
+        here = ~is_found & (lengths[:, axis] > 1)
+        is_slice |= here & (lengths[:, axis] % members == 0)
+        is_found |= here
+    return is_slice
 
 
 def _reading(spec: OperatorSpec, operand: Operand, rows: Ints) -> Reading:
@@ -367,6 +418,7 @@ def _reading(spec: OperatorSpec, operand: Operand, rows: Ints) -> Reading:
         mean=-(-n_read * (sharers - 1) // cores) if is_plain else np.zeros_like(cores),
         least_cores=cores if is_even else np.ones_like(cores),
         most_cores=cores if is_plain and n_read == prod(operand.shape) else np.full_like(cores, NEVER),
+        runs=contiguous_runs(operand, lengths),
         item_bytes=size_bytes(operand.dtype),
         n_elements=prod(operand.shape),
     )
@@ -374,11 +426,12 @@ def _reading(spec: OperatorSpec, operand: Operand, rows: Ints) -> Reading:
 
 def _n_positions(dim: AffineDim, size: int, lengths: Ints, starts: Ints) -> int:
     """Return how many positions of a dim of a tensor windows read that begin at `starts`."""
-    positions = np.array([dim.offset], np.int64)
+    positions = {dim.offset}
     for term in dim.terms:
-        steps = term.coefficient * np.arange(starts[term.axis], starts[term.axis] + lengths[term.axis])
-        positions = np.unique(positions[:, None] + steps)
-    return int(((positions >= 0) & (positions < size)).sum())
+        first, n = int(starts[term.axis]), int(lengths[term.axis])
+        steps = range(term.coefficient * first, term.coefficient * (first + n), term.coefficient)
+        positions = {position + step for position in positions for step in steps}
+    return sum(0 <= position < size for position in positions)
 
 
 def _pairs(
@@ -386,15 +439,23 @@ def _pairs(
 ) -> tuple[Ints, Ints, Ints]:
     """Return which candidates of both are alike, and the least cycles between these (producer's, reader's)."""
     made, of_producer = _classes(
-        (producer.cores, producer.stored, producer.is_whole), (producer.least_cores,)
+        (
+            producer.cores,
+            producer.stored,
+            producer.is_whole.astype(np.int64),
+            producer.is_grid.astype(np.int64),
+        ),
+        (producer.least_cores,),
     )
-    read, of_reader = _classes((reading.most_cores,), (reading.least_cores, reading.wanted, reading.mean))
-    cores, stored, is_whole, least_cores = made[:, :, None]
-    needed_most, needed_least, wanted, mean = read[:, None, :]
+    read, of_reader = _classes(
+        (reading.most_cores,), (reading.least_cores, reading.wanted, reading.mean, reading.runs)
+    )
+    cores, stored, is_whole, is_grid, least_cores = made[:, :, None]
+    needed_most, needed_least, wanted, mean, runs = read[:, None, :]
     # Sums that are whole on all their cores are there several times.
-    moves = (needed_least > cores) | ((needed_most < least_cores) & (is_whole == 0))
+    moves = (needed_least > cores) | ((needed_most < least_cores) & (is_whole == 0)) | (is_grid == 0)
     received = np.maximum(np.maximum(wanted - stored, np.where(is_whole, 0, mean)), moves)
-    return of_producer, of_reader, _cycles(context, received, reading.item_bytes)
+    return of_producer, of_reader, _cycles(context, received, reading.item_bytes, runs)
 
 
 def _classes(at_most: Sequence[Ints], at_least: Sequence[Ints]) -> tuple[Ints, Ints]:
@@ -423,17 +484,17 @@ def _rounded(numbers: Ints, bits: int, up: int) -> Ints:
     return (numbers + up * (unit - 1)) // unit * unit
 
 
-def _cycles(context: Context, received: Ints, item_bytes: int) -> Ints:
-    """Return the least cycles of exchange phases in which some core receives so many elements."""
+def _cycles(context: Context, received: Ints, item_bytes: int, runs: Ints) -> Ints:
+    """Return about what exchange phases take in which some core receives so many elements in so many runs."""
     one, many = (_phase_cycles(context, n, item_bytes) for n in (1, 1 + MANY))
-    # Phases take whole cycles: a line through one element, a cycle lower at the other end, is never above.
-    further = np.maximum(received - 1, 0) * (many - one - 1) // MANY
-    return np.where(received > 0, one + further, 0)
+    further = np.maximum(received - 1, 0) * (many - one) // MANY
+    runs_cycles = (runs - 1) * context.chip.fragment_cycles
+    return np.where(received > 0, one + further + runs_cycles, 0)
 
 
 def _phase_cycles(context: Context, received: int, item_bytes: int) -> int:
-    """Return the cycles of a phase in which a core receives so many elements and no core does anything else."""
+    """Return the cycles of a phase in which a core receives so many elements, with a short copy on either side."""
     chip = context.chip
     words = -(-received * item_bytes // chip.exchange_bytes_per_cycle)
-    loads = Loads(port_cycles=words + chip.fragment_cycles)
+    loads = Loads(port_cycles=words + chip.fragment_cycles, gather_cycles=1, settle_cycles=1)
     return ArrivalCosts(context.cost).cycles(Traffic(received, 0, 1, received, 0, loads), item_bytes)

@@ -1,7 +1,8 @@
-"""The states an operator may be in: plans of its front, and plans that lie as a producer leaves what it reads.
+"""The states an operator may be in: plans of its front, and plans that a whole model may be faster with.
 
-Fronts are made for operators on their own. In a model a slower plan may be better because nothing has to move before
-it, so every state of a producer offers its consumers the plan that follows it (see `search.producer_layouts`).
+Fronts are made for operators on their own. In a model a slower plan may be better because less has to move: states are
+the plans without rotation that the whole model is estimated to be fastest with (see `marginals`), and those that lie as
+a state of a producer leaves an operand, or as one of a reader takes the result (see `search.producer_layouts`).
 Operators that only differ in names, with producers in equal states, share one tuple of states.
 """
 
@@ -10,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-
-import numpy as np
 
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
@@ -35,16 +34,18 @@ States = tuple[CostedPlan, ...]
 class Breadth:
     """How many states an operator has at most.
 
-    Of its front, of plans without rotation by their marginals, of plans that follow a producer, and a reader.
+    Of its front, of plans without rotation by their marginals (and the best of each size), of plans that
+    follow a producer, and a reader.
     """
 
     of_front: int
     of_candidates: int
     following: int
     leading: int
+    of_each_size: bool = False
 
 
-WIDE = Breadth(of_front=14, of_candidates=16, following=8, leading=8)
+WIDE = Breadth(of_front=14, of_candidates=12, following=8, leading=12, of_each_size=True)
 DEEP = Breadth(of_front=8, of_candidates=6, following=8, leading=4)
 NARROW = Breadth(of_front=6, of_candidates=4, following=10, leading=4)
 
@@ -90,7 +91,10 @@ def states_of(
                 each.plan: alone(each) for each in _thinned(front, breadth.of_front, kept_by_front[id(front)])
             }
             if options.forced_for(spec.name) is None:
-                chosen |= {each.plan: each for each in marginals.best(step, breadth.of_candidates)}
+                chosen |= {
+                    each.plan: each
+                    for each in marginals.best(step, breadth.of_candidates, of_each_size=breadth.of_each_size)
+                }
                 offered = _offered(context, spec, makers, result)
                 chosen |= _fastest(context, marginals, step, offered, chosen, breadth.following)
             pinned = options.forced_for(spec.name)
@@ -100,14 +104,14 @@ def states_of(
             priced = _ordered(chosen)
             known[key] = interned.setdefault((id(front), priced), priced)
         result.append(known[key])
-    return _with_leading(context, options, marginals, breadth.leading, fronts, result)
+    return _with_leading(context, options, marginals, breadth, fronts, result)
 
 
 def _with_leading(
     context: Context,
     options: PlanOptions,
     marginals: Marginals,
-    most: int,
+    breadth: Breadth,
     fronts: Sequence[Front],
     states: Sequence[States],
 ) -> tuple[States, ...]:
@@ -134,7 +138,7 @@ def _with_leading(
                 for state in result[reader]
                 for plan in leading_plans(spec, context.graph.operators[reader], number, state.plan)
             )
-            found = _fastest(context, marginals, step, offered, own, most)
+            found = _fastest(context, marginals, step, offered, own, breadth.leading)
             priced = _ordered(own | found | _other_sums(context, spec, found))
             known[key] = interned.setdefault((id(fronts[step]), priced), priced)
         result[step] = known[key]
@@ -169,7 +173,7 @@ def _fastest(
 ) -> dict[OperatorPlan, CostedPlan]:
     """Return the plans of the least marginals that are not known yet, at most so many, with their prices."""
     plans = [plan for plan in dict.fromkeys(offered) if plan not in known]
-    order = np.argsort(marginals.of_plans(step, plans), kind="stable")[:most].tolist()
+    order: list[int] = marginals.ranked(step, plans, most).tolist()
     priced = _costed_all(context, context.graph.operators[step], [plans[number] for number in order])
     return {each.plan: alone(each) for each in priced}
 

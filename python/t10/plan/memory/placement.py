@@ -62,6 +62,10 @@ class _Placing:
         self.memory = chip.tile_memory
         self.bottom = -(-bottom_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
         self.top = chip.data_end_bytes
+        self.plain = self.memory.interleaved_base - self.memory.base
+        elements = range(0, self.plain, self.memory.element_bytes)
+        pairs = range(self.plain, max(self.top, self.plain) + 1, self.memory.interleaved_bytes)
+        self.borders: Ints = np.array([*elements, *pairs], np.int64)
         n = max(owner, default=-1) + 1
         self.first: Ints = np.full(n, np.iinfo(np.int64).max)
         self.last: Ints = np.full(n, -1, np.int64)
@@ -114,7 +118,7 @@ class _Placing:
         one, other = self.pairs.T
         shared = (low[one] <= high[other]) & (low[other] <= high[one])
         shared &= (starts[one] >= 0) & (starts[other] >= 0)
-        plain = (starts >= 0) & (starts < self.memory.interleaved_base - self.memory.base)
+        plain = (starts >= 0) & (starts < self.plain)
         return int(self.weights[shared].sum() + self.alone[plain].sum())
 
     def _elements(self, begins: Ints, ends: Ints) -> tuple[Ints, Ints]:
@@ -122,12 +126,9 @@ class _Placing:
         return self._element(begins), self._element(np.maximum(begins, ends + OVERREAD_BYTES - 1))
 
     def _element(self, offsets: Ints) -> Ints:
-        plain = self.memory.interleaved_base - self.memory.base
-        return np.where(
-            offsets < plain,
-            offsets // self.memory.element_bytes,
-            plain // self.memory.element_bytes + (offsets - plain) // self.memory.interleaved_bytes,
-        )
+        plain = self.plain // self.memory.element_bytes
+        pairs = plain + (offsets - self.plain) // self.memory.interleaved_bytes
+        return np.where(offsets < self.plain, offsets // self.memory.element_bytes, pairs)
 
     def _greedy(self, rank: Ints, starts: Ints | None = None, blocks: Ints | None = None) -> Ints | None:
         """Return starts where every block in turn, the highest rank first, takes its best free bytes.
@@ -171,8 +172,7 @@ class _Placing:
         low, high = self._elements(starts, starts + self.size)
         one, other = self.pairs.T
         shared = (low[one] <= high[other]) & (low[other] <= high[one])
-        plain = self.memory.interleaved_base - self.memory.base
-        result: Bools = (self.alone > 0) & (starts < plain)
+        result: Bools = (self.alone > 0) & (starts < self.plain)
         result[self.pairs[shared].reshape(-1)] = True
         return result
 
@@ -184,7 +184,7 @@ class _Placing:
         low, high = self._elements(candidates, candidates + self.size[block])
         their_low, their_high = self._elements(starts[partners], starts[partners] + self.size[partners])
         shared = (low[:, None] <= their_high) & (their_low <= high[:, None])
-        plain = candidates < self.memory.interleaved_base - self.memory.base
+        plain = candidates < self.plain
         return shared @ weights + plain * self.alone[block]
 
     def _best(self, block: int, starts: Ints, has_place: Bools) -> tuple[int, int] | None:
@@ -208,17 +208,13 @@ class _Placing:
 
         Those in the interleaved region come first, each half lowest first.
         """
-        plain = self.memory.interleaved_base - self.memory.base
-        elements = range(0, plain, self.memory.element_bytes)
-        pairs = range(plain, max(self.top, plain) + 1, self.memory.interleaved_bytes)
-        borders: Ints = np.array([*elements, *pairs], np.int64)
-        before = (borders - OVERREAD_BYTES - size) // ALIGNMENT_BYTES * ALIGNMENT_BYTES
-        within = np.concatenate([borders, before])
+        before = (self.borders - OVERREAD_BYTES - size) // ALIGNMENT_BYTES * ALIGNMENT_BYTES
+        within = np.concatenate([self.borders, before])
         gap = np.searchsorted(lows, within, side="right") - 1
         inside = (gap >= 0) & (within + size <= highs[np.maximum(gap, 0)])
         last = (highs - size) // ALIGNMENT_BYTES * ALIGNMENT_BYTES
         found = np.unique(np.concatenate([lows, last, within[inside]]))
-        return np.concatenate([found[found >= plain], found[found < plain]])
+        return np.concatenate([found[found >= self.plain], found[found < self.plain]])
 
     def _stacked(self) -> Ints:
         """Return the closest packing, with those that live always in the best order found, below and above the rest.

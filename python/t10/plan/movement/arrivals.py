@@ -1,7 +1,7 @@
 """How operands get to their cores: in place, or by a relayout or set-up whose traffic is counted exactly.
 
 Equal situations are counted once: kinds of operators (up to names), plans and layouts get small numbers, and all
-results are kept under those. What all of an arrival moves is kept for later movers, too: the schedule of a model is made
+results are kept under those. What was counted in full is kept for later movers, too: the schedule of a model is made
 several times on its way to a program. A `Mover` may be used by several threads at once.
 """
 

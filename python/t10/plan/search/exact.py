@@ -57,7 +57,7 @@ class ExactPrices:
         return total
 
     def _parts(self, f_op: AxisSizes, ft: FtRows) -> Iterator[tuple[int, Part]]:
-        """Yield how often a plan does what; what is asked most quickly, or counts most, comes first."""
+        """Yield how often a plan does what; steps come first: they count most, so most plans are dropped after them."""
         spec = self.spec
         factors = tuple(zip(*ft, strict=True))
         steps = tuple(map(max, factors))
@@ -65,17 +65,17 @@ class ExactPrices:
         lengths = [-(-n // of) * of for n, of in zip(lengths, (lcm(*each) for each in factors), strict=True)]
         windows = [tuple([n // t for n, t in zip(lengths, row, strict=True)]) for row in ft]
         ring, n_steps = prod(ft[-1]), prod(steps)
-        yield 1, ("rest", windows[-1], prod(f_op[axis] for axis in spec.reduction_axes) // ring)
         n_begin = n_steps
         if spec.combine != "none":
             n_begin = prod(steps[axis] for axis in spec.output.axes) if ring == 1 else 0
-            if ring > 1:
-                yield 1, ("fill", windows[-1])
         box = tuple([n // each for n, each in zip(lengths, steps, strict=True)])
         if n_steps > n_begin:
             yield n_steps - n_begin, ("add", box, tuple(windows))
         if n_begin:
             yield n_begin, ("begin", box, tuple(windows))
+        else:
+            yield 1, ("fill", windows[-1])
+        yield 1, ("rest", windows[-1], prod(f_op[axis] for axis in spec.reduction_axes) // ring)
 
     def _cycles(self, part: Part) -> int:
         """Return the cycles of a part, from the cost model."""

@@ -1,0 +1,132 @@
+"""Tiny models on ipu-mk2: pins once beat what was called optimal, and smaller chips were faster."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from t10.chip import load_chip
+from t10.core.schedule import ModulePlan
+from t10.driver import compile
+from t10.plan.schedule import sum_of_cycles
+
+Shapes = Mapping[str, Sequence[int]]
+N_PINNED = 4
+WHOLE = load_chip("ipu-mk2")
+
+
+def saved(
+    path: Path, nodes: Sequence[onnx.NodeProto], inputs: Shapes, outputs: Shapes, weights: Shapes
+) -> Path:
+    """Return the file of an f16 model; inputs of rank 1 are indices."""
+
+    def info(name: str, shape: Sequence[int]) -> onnx.ValueInfoProto:
+        return helper.make_tensor_value_info(
+            name, TensorProto.INT64 if len(shape) == 1 else TensorProto.FLOAT16, list(shape)
+        )
+
+    rng = np.random.default_rng(0)
+    graph = helper.make_graph(
+        list(nodes),
+        "small",
+        [info(*each) for each in inputs.items()],
+        [info(*each) for each in outputs.items()],
+        [
+            numpy_helper.from_array((rng.standard_normal(shape) / 20).astype(np.float16), name)
+            for name, shape in weights.items()
+        ],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+def gathered(path: Path) -> Path:
+    """Return rows of a table times a matrix."""
+    nodes = (
+        helper.make_node("Gather", ["t", "i"], ["e"], axis=0),
+        helper.make_node("MatMul", ["e", "w"], ["y"]),
+    )
+    return saved(path, nodes, {"i": [19]}, {"y": [19, 21]}, {"t": [77, 35], "w": [35, 21]})
+
+
+def biased(path: Path) -> Path:
+    """Return relu(x @ w + b)."""
+    nodes = (
+        helper.make_node("MatMul", ["x", "w"], ["a"]),
+        helper.make_node("Add", ["a", "b"], ["c"]),
+        helper.make_node("Relu", ["c"], ["y"]),
+    )
+    return saved(path, nodes, {"x": [5, 3, 37]}, {"y": [5, 3, 51]}, {"w": [37, 51], "b": [51]})
+
+
+def separable(path: Path) -> Path:
+    """Return a 1x1, a depthwise 3x3 and a 1x1 convolution, and x added."""
+    nodes = (
+        helper.make_node("Conv", ["x", "w"], ["a"]),
+        helper.make_node("Conv", ["a", "d"], ["b"], group=24, pads=[1, 1, 1, 1]),
+        helper.make_node("Conv", ["b", "v"], ["c"]),
+        helper.make_node("Add", ["c", "x"], ["y"]),
+    )
+    weights = {"w": [24, 8, 1, 1], "d": [24, 1, 3, 3], "v": [8, 24, 1, 1]}
+    return saved(path, nodes, {"x": [1, 8, 14, 14]}, {"y": [1, 8, 14, 14]}, weights)
+
+
+def planned(model: Path, n_cores: int = WHOLE.n_cores, pins: Path | None = None) -> ModulePlan:
+    chip = WHOLE.model_copy(update={"n_cores": n_cores})
+    return compile(model, chip, plan=pins, program=False).plan
+
+
+def pinned_cycles(model: Path, f_op_by_operator: Mapping[str, Sequence[int]], n_cores: int) -> int:
+    """Return what a model takes with these partitions."""
+    operators = [{"name": name, "f_op": list(f_op)} for name, f_op in f_op_by_operator.items()]
+    pins = model.with_suffix(".json")
+    pins.write_text(json.dumps({"format": "t10-pins", "version": 1, "operators": operators}))
+    return sum_of_cycles(planned(model, n_cores, pins))
+
+
+def random_partition(extents: Sequence[int], n_cores: int, rng: Random) -> list[int]:
+    """Return parts per axis, of axes in random order as many as are left over or any number of them."""
+    f_op, left = [1] * len(extents), n_cores
+    for axis in rng.sample(range(len(extents)), len(extents)):
+        most = min(extents[axis], left)
+        length = -(-extents[axis] // rng.choice((1, most, rng.randint(1, most))))
+        f_op[axis] = -(-extents[axis] // length)
+        left //= f_op[axis]
+    return f_op
+
+
+@pytest.mark.parametrize(
+    ("model_of", "n_cores", "pins"),
+    [
+        (gathered, WHOLE.n_cores, {"e": [19, 18, 1], "y": [19, 21, 1]}),
+        (biased, 512, {"a": [5, 3, 3, 5]}),
+        (separable, WHOLE.n_cores, {"a": [3, 14, 14, 1, 1, 1], "b": [14, 14, 3, 1, 1], "c": [2, 14, 14, 1, 1, 1]}),
+    ],
+    ids=["gathered", "biased", "separable"],
+)  # fmt: skip
+def test_pins_that_once_won_and_random_ones_are_no_faster_than_what_is_called_optimal(
+    model_of: Callable[[Path], Path], n_cores: int, pins: Mapping[str, Sequence[int]], tmp_path: Path
+) -> None:
+    model = model_of(tmp_path / "model.onnx")
+    plan = planned(model, n_cores)
+    cycles = sum_of_cycles(plan)
+    assert pinned_cycles(model, pins, n_cores) >= cycles
+    rng = Random(1)
+    for _ in range(N_PINNED):
+        some = rng.sample(plan.graph.operators, rng.randint(1, len(plan.graph.operators)))
+        drawn = {spec.name: random_partition(spec.extents, n_cores, rng) for spec in some}
+        assert pinned_cycles(model, drawn, n_cores) >= cycles
+
+
+def test_more_cores_are_no_slower_whatever_their_number(tmp_path: Path) -> None:
+    model = biased(tmp_path / "model.onnx")
+    cycles = [sum_of_cycles(planned(model, n_cores)) for n_cores in (64, 130, 256, 400, 512, WHOLE.n_cores)]
+    assert cycles == sorted(cycles, reverse=True)
