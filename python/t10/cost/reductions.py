@@ -107,11 +107,8 @@ def rounds_cycles(
             additions = added(one)
             if additions is None:
                 return None
-            known[key] = (
-                exchange_cycles(chip, one, item_bytes, is_apart=is_apart, places=places)
-                + chip.launch_cycles
-                + additions
-            )
+            moved = exchange_cycles(chip, one, item_bytes, is_apart=is_apart, places=places)
+            known[key] = moved + chip.launch_cycles + additions
         total += known[key]
     return total
 
