@@ -204,7 +204,7 @@ def test_an_all_reduce_of_one_element_each_is_one_phase_and_grows_with_members_a
 ) -> None:
     spec = OPERATORS[0]
     assert cost.all_reduce_cycles(spec, 1, 100) == 0
-    assert cost.all_reduce_cycles(spec, 2, 1) == cost.reduce_cycles(spec, 2, 4, 1)
+    assert cost.all_reduce_cycles(spec, 2, 1) == cost.reduce_cycles(spec, 2, 2)
     members = np.array([2, 3, 8, 16, 2, 2, 2], np.int64)
     # Of a single element, one part is added more slowly than two are: the code for parts of words takes longer.
     slots = np.array([4, 4, 4, 4, 100, 3000, 9000], np.int64)
