@@ -18,6 +18,7 @@ from t10.core.geometry import chunk_slots_many
 from t10.core.loads import Places, phase_loads
 from t10.core.program import ReduceMode
 from t10.core.reduction import Groups, Round, all_rounds, scatter_rounds
+from t10.core.tile import WIDE_BYTES
 from t10.cost.combine import even_slots
 from t10.cost.exchange import exchange_rates, part_words, parts_cycles, phase_cycles
 from t10.cost.steps import Steps
@@ -92,26 +93,25 @@ def rounds_cycles(
 
     Where the shift buffer and accumulators are not apart, `places` says where they lie, as far as that is known.
     """
-    item_bytes = size_bytes(dtype)
-    make = all_rounds if mode == "all" else scatter_rounds
-    known: dict[tuple[int, int], int] = {}
-    total = 0
+    item_bytes, total = size_bytes(dtype), 0
     if n_members == 1:
         return total
+    make = all_rounds if mode == "all" else scatter_rounds
+    known: dict[tuple[int, int, bytes, bytes], int] = {}
     for one in make(
         Groups.one(n_members), n_slots, chip.shift_buffer_bytes // item_bytes, even_slots(1, dtype)
     ):
-        # Rounds of one piece differ by whose parts come.
-        key = int(one.first[0]), one.n_parts
+        # Code asks how its operands are aligned, exchanges in which memory elements they lie.
+        begin = one.first * item_bytes
+        if is_apart or places is None:
+            begin %= WIDE_BYTES
+        key = one.n_parts, one.stride, one.widths.tobytes(), begin.tobytes()
         if key not in known:
             additions = added(one)
             if additions is None:
                 return None
-            known[key] = (
-                exchange_cycles(chip, one, item_bytes, is_apart=is_apart, places=places)
-                + chip.launch_cycles
-                + additions
-            )
+            moved = exchange_cycles(chip, one, item_bytes, is_apart=is_apart, places=places)
+            known[key] = moved + chip.launch_cycles + additions
         total += known[key]
     return total
 
