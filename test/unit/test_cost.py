@@ -224,13 +224,16 @@ def test_an_arrival_takes_its_busiest_core_and_its_copies() -> None:
 def test_chunks_that_do_not_fit_the_buffer_come_in_pieces() -> None:
     spec = specs.matmul(8, 8, 8)
     fits = CHIP.shift_buffer_bytes // 4
-    whole, rest = (COST.reduce_cycles(spec, 2, 2 * n) for n in (fits, 4))
-    assert COST.reduce_cycles(spec, 2, 2 * (fits + 4)) == whole + rest
+    for cost in (COST, FORMULAS):
+        whole, rest = (cost.reduce_cycles(spec, 2, 2 * n) for n in (fits, 4))
+        assert cost.reduce_cycles(spec, 2, 2 * (fits + 4)) == whole + rest
 
 
 def test_one_core_alone_reduces_nothing() -> None:
-    assert COST.all_reduce_cycles(specs.matmul(8, 8, 8), 1, 100) == 0
-    assert COST.all_reduce_cycles(specs.matmul(8, 8, 8), 2, 100) > 0
+    for cost in (COST, FORMULAS):
+        assert cost.reduce_cycles(specs.matmul(8, 8, 8), 1, 100) == 0
+        assert cost.all_reduce_cycles(specs.matmul(8, 8, 8), 1, 100) == 0
+        assert cost.all_reduce_cycles(specs.matmul(8, 8, 8), 2, 100) > 0
 
 
 def test_workers_take_whole_quads() -> None:

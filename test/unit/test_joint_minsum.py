@@ -95,6 +95,24 @@ def test_a_long_chain_equals_dynamic_programming() -> None:
     assert chain.n_cells == 300 * 7 * 7 + 7
 
 
+@pytest.mark.parametrize("number", range(60))
+def test_layers_that_are_equal_but_for_one_number_are_told_apart(number: int) -> None:
+    rng = np.random.default_rng(number)
+    inner, across = (rng.integers(0, 9, size=9).astype(np.float64) for _ in range(2))
+    factors: list[Factor] = []
+    for layer in range(3):
+        first = 2 * layer
+        factors += [((first, first + 1), inner.copy()), ((first + 1, first + 2), across.copy())]
+    n_states, state_costs = [3] * 7, np.tile(rng.integers(0, 9, size=3).astype(np.float64), 7)
+    if number % 3 == 1:
+        state_costs[rng.integers(21)] += 5
+    if number % 3 == 2:
+        factors[int(rng.integers(6))][1][rng.integers(9)] += 5
+    least, chosen = Elimination(n_states, factors).minimise(state_costs)
+    assert least == min(cost_of(each, n_states, factors, state_costs) for each in product(range(3), repeat=7))
+    assert least == cost_of(tuple(chosen), n_states, factors, state_costs)
+
+
 def test_constants_are_part_of_the_sum() -> None:
     constants = [((), np.array([5.0])), ((), np.array([2.0]))]
     assert Elimination([2], constants).minimise(np.array([3.0, 1.0])) == (8.0, [1])

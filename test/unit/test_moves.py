@@ -32,6 +32,7 @@ def mover_of(case: Arriving) -> Mover:
 
 
 def native(case: Arriving) -> Traffic:
+    arrivals.forget()
     return mover_of(case).traffic(case.spec, case.plan, case.number, case.layouts)
 
 
@@ -149,6 +150,21 @@ def test_equal_situations_under_other_names_are_counted_once(monkeypatch: pytest
     monkeypatch.setattr(_moves, "count", refuse)
     again = {name: replace(layout) for name, layout in case.layouts.items()}
     assert mover.traffic(case.spec, replace(case.plan), case.number, again) is first
+
+
+def test_later_movers_know_what_was_counted_but_bound_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrivals, "BOUND_PIECES", 0)
+    n_above = 0
+    for seed in range(PER_TEST):
+        case = random_moves.random_arriving(seed)
+        arguments = (case.spec, case.plan, case.number, case.layouts)
+        arrivals.forget()
+        first, later = mover_of(case), mover_of(case)
+        bound, counted = first.bound(*arguments), first.traffic(*arguments)
+        n_above += first.bound(*arguments) > bound
+        assert later.bound(*arguments) == bound
+        assert later.traffic(*arguments) is counted
+    assert n_above
 
 
 def cells_of(rows: dict[str, Any]) -> _moves.PartitionCells:

@@ -11,19 +11,26 @@ from random import Random
 import pytest
 from support.random_models import random_model
 from support.random_pins import RandomPins
+from support.specs import layer_norm_graph
 
 from t10.chip import ChipSpec, load_chip
 from t10.core.document import write_document
 from t10.core.schedule import ModulePlan
+from t10.core.tile import OVERREAD_BYTES
 from t10.cost import IpuCostModel
 from t10.driver import compile
-from t10.plan import PlanOptions
+from t10.plan import PlanOptions, schedule
 from t10.plan.fronts import front_cache
 from t10.plan.fronts.pinned import idle_levels
-from t10.plan.schedule import restore_module, sum_of_cycles
+from t10.plan.schedule import plan_module, restore_module, sum_of_cycles
 
 CLOSED = load_chip("test-16").model_copy(update={"n_workers": 4})
 """A core that closed forms price, which is quick."""
+COUNTED = load_chip("test-16")
+MODELS = Path(__file__).parents[2] / "examples" / "models"
+BUNDLED = ("mlp", "conv", "depthwise", "softmax", "gather")
+SMALL_SEEDS = (71, 73, 75, 76, 77, 78)
+SPARES = (64, 512, 1536, 2048)
 CORES = (4, 7, 16, 23, 64)
 SEEDS = (4, 24, 33, 61, 64)
 LINKS = ({"exchange_bytes_per_cycle": 8}, {"latency_any_cycles": 10}, {"sync_cycles": 20})
@@ -92,6 +99,29 @@ def test_more_memory_never_plans_slower(seed: int, tmp_path: Path) -> None:
         chip = CLOSED.model_copy(update={"name": f"part-{part}", "sram_bytes": fixed + data + 512})
         cycles.append(sum_of_cycles(planned(model, chip)))
     assert cycles == sorted(cycles, reverse=True)
+
+
+def test_memory_that_lies_badly_is_left_unused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of choices that fit, one that takes less memory may be the faster where its buffers lie."""
+    graph = layer_norm_graph(17, 130)
+    peak = plan_module(graph, COUNTED).peak_bytes
+    chips = [COUNTED.model_copy(update={"sram_bytes": peak + spare}) for spare in SPARES]
+    cycles = [sum_of_cycles(plan_module(graph, chip)) for chip in chips]
+    assert cycles == sorted(cycles, reverse=True)
+    monkeypatch.setattr(schedule, "MOST_TRIES", 0)
+    assert sum_of_cycles(plan_module(graph, chips[0])) > cycles[0]
+
+
+@pytest.mark.parametrize("name", [*BUNDLED, *map(str, SMALL_SEEDS)])
+def test_no_plan_takes_fewer_cycles_than_its_bound(name: str, tmp_path: Path) -> None:
+    """Also as it is placed, in memory that it leaves and in memory that it fills."""
+    model = MODELS / f"{name}.onnx" if name in BUNDLED else model_of(int(name), tmp_path)
+    plan = planned(model, COUNTED)
+    full = COUNTED.model_copy(update={"sram_bytes": plan.peak_bytes + OVERREAD_BYTES})
+    for each in (plan, planned(model, full)):
+        assert each.optimality is not None
+        assert each.optimality.cycles == sum_of_cycles(each)
+        assert 0 < each.optimality.bound_cycles <= each.optimality.cycles
 
 
 @pytest.mark.parametrize("seed", SEEDS[:3])

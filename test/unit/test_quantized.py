@@ -21,6 +21,7 @@ import t10
 from t10.errors import UnsupportedOpError
 
 Array = NDArray[Any]
+Engines = dict[str, dict[str, Array]]
 QUANTUM = 1
 WAYS = [[(kind, with_operators) for kind in KINDS] for with_operators in (False, True)]
 """Ways to write a network: one as QDQ pairs and one with QLinear operators are run; `make exhaustive` runs all."""
@@ -32,7 +33,7 @@ def named(way: tuple[Kind, bool]) -> str:
     return f"{kind}-{'qlinear' if with_operators else 'qdq'}"
 
 
-def check(found: dict[str, dict[str, Array]], due: dict[str, Array], n_quanta: int) -> None:
+def check(found: Engines, due: dict[str, Array], n_quanta: int) -> None:
     """Compare the integers of all engines."""
     for engine, outputs in found.items():
         for name, expected in due.items():
@@ -102,6 +103,17 @@ def is_spread(values: Array) -> bool:
     return float(np.mean((values > limits.min) & (values < limits.max))) > 0.4 and len(np.unique(values)) > 8
 
 
+def run(way: tuple[Kind, bool], model: Any, inputs: dict[str, Array], folder: Path) -> Engines:
+    """Return what the simulators compute, and with QLinear operators the Poplar program."""
+    return (on_every_engine if way[1] else on_simulators)(model, inputs, folder)
+
+
+def simulated(found: Engines) -> Engines:
+    """Return what the simulators computed."""
+    return {engine: outputs for engine, outputs in found.items() if engine != "poplar-host"}
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("way", one_of_each(WAYS), ids=named)
 def test_residual_networks(way: tuple[Kind, bool], tmp_path: Path) -> None:
     kind, with_operators = way
@@ -109,9 +121,12 @@ def test_residual_networks(way: tuple[Kind, bool], tmp_path: Path) -> None:
     inputs = {"x": np.random.default_rng(5).standard_normal(IMAGE).astype(np.float32)}
     due = by_runtime(model, inputs)
     assert all(is_spread(values) for values in list(due.values())[:2])
-    check(on_simulators(model, inputs, tmp_path), due, 0 if kind.is_exact else QUANTUM)
+    found = run(way, model, inputs, tmp_path)
+    check(found, due, QUANTUM)
+    check(simulated(found), due, 0 if kind.is_exact else QUANTUM)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", one_of_each(WAYS, f"{commit()} blocks"), ids=named)
 def test_transformer_blocks(way: tuple[Kind, bool], tmp_path: Path) -> None:
     kind, with_operators = way
@@ -119,20 +134,10 @@ def test_transformer_blocks(way: tuple[Kind, bool], tmp_path: Path) -> None:
     inputs = {"x": np.random.default_rng(6).standard_normal((TOKENS, WIDTH)).astype(np.float32)}
     due = by_runtime(model, inputs)
     assert all(is_spread(values) for values in due.values())
-    found = on_simulators(model, inputs, tmp_path)
+    found = run(way, model, inputs, tmp_path)
     check(found, due, QUANTUM)
     # Before the first exponential everything is exact.
-    check(found, dict(list(due.items())[:2]), 0 if kind.is_exact else QUANTUM)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("of", [residual_network, transformer_block])
-def test_networks_as_poplar_programs(of: Any, tmp_path: Path) -> None:
-    kind = KINDS[1]
-    model = of(kind, with_operators=True)
-    shape = IMAGE if of is residual_network else (TOKENS, WIDTH)
-    inputs = {"x": np.random.default_rng(7).standard_normal(shape).astype(np.float32)}
-    check(on_every_engine(model, inputs, tmp_path), by_runtime(model, inputs), QUANTUM)
+    check(simulated(found), dict(list(due.items())[:2]), 0 if kind.is_exact else QUANTUM)
 
 
 @pytest.mark.parametrize("kind", [TensorProto.INT16, TensorProto.UINT16])

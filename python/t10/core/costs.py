@@ -73,7 +73,8 @@ class WindowCosts(Protocol):
     def end_cycles_many(self, spec: OperatorSpec, windows: Ints, n_members: Ints) -> Ints:
         """Return the cycles in which accumulators become results: windows (n, axes) of the output.
 
-        Of `n_members` (n,) cores with the same window each has a chunk.
+        Of `n_members` (n,) cores with the same window each has a chunk; where there are 0 each has all, and results
+        lie beside accumulators as those of chunks do.
         """
         ...
 

@@ -92,9 +92,11 @@ def tasks(nest: VertexNest, work: Work, lie: Lie) -> Iterator[tuple[Ints, Task]]
         matters = np.array([axis in named for axis in range(work.origin.shape[1])], np.bool_)
         rows.append(np.where(matters, work.origin, 0))
     rows_by_kind: dict[tuple[int, ...], list[int]] = {}
-    for number, kind in enumerate(map(tuple, np.column_stack(rows).tolist())):
-        rows_by_kind.setdefault(kind, []).append(number)
-    n_axes = work.extents.shape[1]
+    columns: Ints = np.column_stack(rows)
+    kinds: list[list[int]] = columns.tolist()
+    for number, row in enumerate(kinds):
+        rows_by_kind.setdefault(tuple(row), []).append(number)
+    n_axes: int = work.extents.shape[1]
     for kind in sorted(rows_by_kind):
         chosen = np.array(rows_by_kind[kind], np.int64)
         origin = kind[n_axes + 1 :]
@@ -111,15 +113,14 @@ def _task(
     lie: Lie,
 ) -> Task:
     """Return the task of a group of cores; its operands are aligned as the worst of theirs."""
+    steps: list[int] = np.gcd.reduce(offsets, axis=0).tolist()
     operands = [
         replace(
             operand,
             align_bytes=alignment_bytes(operand.dtype, (common,)),
             is_interleaved=number in lie.interleaved,
         )
-        for number, ((_, operand), common) in enumerate(
-            zip(nest.operands, np.gcd.reduce(offsets, axis=0).tolist(), strict=True)
-        )
+        for number, ((_, operand), common) in enumerate(zip(nest.operands, steps, strict=True))
     ]
     return Task(
         extents=extents,
@@ -137,4 +138,5 @@ def _task(
 
 def different_offsets(work: Work, chosen: Ints) -> list[list[int]]:
     """Return the different offsets at which operands begin on some tiles, as far as code asks for them."""
-    return sorted(map(list, set(map(tuple, (work.offsets[chosen] % WIDE_BYTES).tolist()))))[:MOST_OFFSETS]
+    offsets: list[list[int]] = (work.offsets[chosen] % WIDE_BYTES).tolist()
+    return [list(each) for each in sorted(set(map(tuple, offsets)))[:MOST_OFFSETS]]

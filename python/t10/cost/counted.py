@@ -42,7 +42,7 @@ from t10.errors import UnsupportedOpError
 
 KEPT_OPERATORS = 4096
 KEPT_BOXES = 1 << 18
-UNKNOWN = -1
+UNKNOWN = BESIDE = -1
 _lock = Lock()
 Kept = dict[AxisSizes, int]
 
@@ -143,18 +143,18 @@ class CountedSteps:
     def end(self, spec: OperatorSpec, windows: Ints, n_members: Ints) -> Ints:
         """Return the cycles in which accumulators become results, windows (n, axes) of the output.
 
-        `n_members` (n,) cores share a window, each has a chunk.
+        `n_members` (n,) cores share a window, each has a chunk; of 0 each has all (`t10.core.costs.WindowCosts`).
         """
         is_output = np.array([axis in spec.output.axes for axis in range(windows.shape[1])], np.bool_)
-        table = np.concatenate([n_members[:, None], np.where(is_output, windows, 1)], axis=1)
+        members = np.where(n_members == 0, BESIDE, n_members)
+        table = np.concatenate([members[:, None], np.where(is_output, windows, 1)], axis=1)
         launch, lie = self.chip.launch_cycles, self.lies and self.lies.end
+        beside = Lie.best(len(spec.epilogue_inputs) + 2)
 
         def cycles_of_row(row: AxisSizes) -> int | None:
-            return (
-                _chunk_cycles(spec, row[1:], row[0], lie, launch)
-                if row[0] > 1
-                else _cycles(end(spec, row[1:], lie), own_digest())
-            )
+            if row[0] > 1:
+                return _chunk_cycles(spec, row[1:], row[0], lie, launch)
+            return _cycles(end(spec, row[1:], lie or (beside if row[0] == BESIDE else None)), own_digest())
 
         cycles = _each_of(_kept("end", spec, lie, launch), table, cycles_of_row)
         n_slots, runs = slots_and_runs(spec, windows, n_members)
@@ -174,7 +174,7 @@ class CountedSteps:
 
 def slots_and_runs(spec: OperatorSpec, windows: Ints, n_members: Ints) -> tuple[Ints, Ints]:
     """Return (n_slots, runs) by which epilogues over chunks of windows (n, axes) are priced without them."""
-    n_slots = chunk_slots_many(partition_elements(spec.output, windows), n_members)
+    n_slots = chunk_slots_many(partition_elements(spec.output, windows), np.maximum(n_members, 1))
     return n_slots, np.minimum(windows[:, list(epilogue_run_axes(spec))].prod(axis=1), n_slots)
 
 

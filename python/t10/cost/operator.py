@@ -75,7 +75,7 @@ def epilogue_cycles(cost: CostModel, spec: OperatorSpec, plan: OperatorPlan) -> 
     if spec.epilogue is None and n_members == 1 and spec.acc_dtype == spec.output.dtype:
         return 0
     windows = geometry.window_lengths(plan, len(spec.inputs))
-    return end_cycles(cost, spec, windows, 1 if plan.reduce == "all" else n_members, n_slots)
+    return end_cycles(cost, spec, windows, 0 if plan.reduce == "all" else n_members, n_slots)
 
 
 def compute_cycles(cost: CostModel, spec: OperatorSpec, plan: OperatorPlan) -> int:

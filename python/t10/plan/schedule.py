@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 
@@ -36,7 +36,13 @@ FIT_ROUNDS = 8
 SHORT_PART = 2
 """Data that take less than this part of the memory leave room for any program."""
 SPARE_PART = 64
+"""Where a choice does not fit beside its program, the next leaves this part of it for what its own may have more."""
 LOST_PART = 200
+"""A plan is chosen again with less memory if it takes longer, by more than this part, where its buffers lie."""
+MOST_TRIES, MANY_OPERATORS = 4, 32
+"""Such further choices, each of which takes less memory than the one before; one of many operators."""
+LEAST_LESS = 4
+"""Of many operators the other choice has less memory by at least this part of a pair of memory elements."""
 
 
 @rare_collections()
@@ -138,31 +144,57 @@ def _joint_plan(
     room = context.chip.capacity_bytes - base_bytes(context)
     room -= _program_bytes(context, fronts, readings, placing)
     bound_cycles: int | None = None
-    best: tuple[int, ModulePlan] | None = None
-    for _ in range(FIT_ROUNDS):
+
+    def planned(room: int) -> ModulePlan | None:
+        nonlocal bound_cycles
         joint = planner.best(room)
         if joint is None:
-            break
+            return None
         # With less room, because packing wasted some, the bound would be one of fewer choices.
-        bound_cycles = joint.bound_cycles if bound_cycles is None else bound_cycles
+        bound_cycles = joint.bound_cycles if bound_cycles is None else min(bound_cycles, joint.bound_cycles)
         plan = placing(assemble(context, joint.states, joint.choices, progress))
+        found = replace(joint, bound_cycles=bound_cycles)
+        return _with_fronts(plan, fronts, found.optimality(sum_of_cycles(plan)))
+
+    for _ in range(FIT_ROUNDS):
+        plan = planned(room)
+        if plan is None:
+            break
         if plan.end_bytes <= context.chip.data_end_bytes:
-            found = replace(joint, bound_cycles=min(bound_cycles, joint.bound_cycles))
-            plan = _with_fronts(plan, fronts, found.optimality(sum_of_cycles(plan)))
-            total = sum_of_cycles(as_placed(plan, context.chip, context.cost))
-            is_first, best = best is None, min(best or (total, plan), (total, plan), key=lambda each: each[0])
-            if not is_first or (total - sum_of_cycles(plan)) * LOST_PART <= total:
-                break
-            # Where memory is full, operands share elements: less to place may lie better.
-            room -= context.chip.tile_memory.interleaved_bytes // 4
-            continue
+            return _lying_better(context, plan, lambda less, room=room: planned(room - less))
         # Another choice has another program, which may be a little larger.
         spare = (plan.reserved_bytes - context.chip.reserved_bytes) // SPARE_PART
         room -= plan.end_bytes - context.chip.data_end_bytes + spare
-    if best is not None:
-        return best[1]
     # Algorithm 1 says which operator does not fit, and may know a packing that does.
     return _greedy_plan(context, fronts, replace(options, reading="best"), progress, placing)
+
+
+def _lying_better(
+    context: Context, plan: ModulePlan, planned: Callable[[int], ModulePlan | None]
+) -> ModulePlan:
+    """Return a plan, or one that takes less where its buffers lie: `planned` gives those of so many bytes less.
+
+    Where memory is full, operands share elements: less to place may lie better.
+    """
+
+    def cycles(plan: ModulePlan) -> int:
+        return sum_of_cycles(as_placed(plan, context.chip, context.cost))
+
+    least = cycles(plan)
+    if (least - sum_of_cycles(plan)) * LOST_PART <= least:
+        return plan
+    is_large = len(plan.operators) > MANY_OPERATORS
+    less = context.chip.tile_memory.interleaved_bytes // LEAST_LESS if is_large else 0
+    last = plan
+    for _ in range(1 if is_large else MOST_TRIES):
+        less = max(less, context.chip.data_end_bytes - last.peak_bytes + 1)
+        found = planned(less)
+        if found is None or sum_of_cycles(found) >= least:
+            break
+        last = found
+        if last.end_bytes <= context.chip.data_end_bytes and cycles(last) < least:
+            plan, least = last, cycles(last)
+    return plan
 
 
 def _program_bytes(

@@ -170,7 +170,7 @@ def epilogue(run: Execution) -> None:
     slots = memory.slots(run.result.buffer, spec.output.dtype, plan.n_cores, n_slots)
     run_epilogue(spec, plan, run.positions[run.output_slot], accumulator, inputs, slots, ranks)
     memory.mark_written(run.result.buffer, plan.n_cores, n_slots * size_bytes(spec.output.dtype))
-    n_members = 1 if run.owners is None else run.owners.members.shape[1]
+    n_members = 0 if plan.reduce == "all" else 1 if run.owners is None else run.owners.members.shape[1]
     modelled = end_cycles(run.machine.cost, spec, accumulator.lengths, n_members, n_slots)
     run.charge("compute", modelled)
     run.is_finished = True

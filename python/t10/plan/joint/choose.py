@@ -50,7 +50,7 @@ class JointChoice:
         return Optimality(
             method="exact",
             cycles=cycles,
-            bound_cycles=min(self.bound_cycles, cycles),
+            bound_cycles=self.bound_cycles,
             literal_cycles=self.greedy_cycles.get("literal", 0),
             aware_cycles=self.greedy_cycles.get("aware", 0),
             n_states=sum(map(len, self.states)),

@@ -94,12 +94,17 @@ class _Known:
 _known_by_rates: dict[tuple[int, ...], _Known] = {}
 
 
+def forget() -> None:
+    """Let later movers count everything anew."""
+    _known_by_rates.clear()
+
+
 def _known_under(rates: tuple[int, ...]) -> _Known:
     """Return what is known under some rates; where that is much, all anew."""
     known = _known_by_rates.get(rates)
     if known is None or max(len(known.traffic), len(known.plans)) > KEPT_COUNTS:
         if len(_known_by_rates) >= KEPT_RATES:
-            _known_by_rates.clear()
+            forget()
         known = _known_by_rates[rates] = _Known()
     return known
 

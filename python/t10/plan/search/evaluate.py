@@ -161,7 +161,7 @@ def _ends(spec: OperatorSpec, cost: WindowCosts, windows: Ints, members: Ints, i
     total = np.zeros(len(windows), np.int64)
     is_needed = spec.epilogue is not None or spec.acc_dtype != spec.output.dtype
     rows = np.flatnonzero(is_needed | (members > 1))
-    n_members = members if is_whole is None else np.where(is_whole, 1, members)
+    n_members = members if is_whole is None else np.where(is_whole & (members > 1), 0, members)
     total[rows] = cost.end_cycles_many(spec, windows[rows], n_members[rows])
     return total
 
