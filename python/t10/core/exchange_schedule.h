@@ -28,7 +28,8 @@ struct Transfer {
   std::vector<std::uint64_t> writes;
 };
 
-constexpr std::size_t LOOK_AHEAD = 96;  // waiting transfers of one port that are looked at
+// Waiting transfers of one port that are looked at: fewer in phases of more receivers in all.
+constexpr std::size_t LOOK_AHEAD = 96, LOOK_AHEAD_MANY = 8, MANY_RECEIVERS = std::size_t{1} << 19;
 
 // A schedule at most this much longer than its busiest port needs is good enough.
 constexpr std::int64_t GOOD_NUMERATOR = 102, GOOD_DENOMINATOR = 100;
@@ -83,7 +84,12 @@ class Scheduler {
   Scheduler(const std::vector<Transfer> &transfers, std::int64_t n_tiles, const Cut &cut = {})
       : transfers_(transfers), n_tiles_(n_tiles), cut_(cut), send_(n_tiles), receive_(n_tiles),
         n_begun_(transfers.size(), 0), earliest_(transfers.size(), 0) {
-    for (const Transfer &each : transfers) ring_ = std::max({ring_, each.source + 1, each.targets.back() + 1});
+    std::size_t n_receivers = 0;
+    for (const Transfer &each : transfers) {
+      ring_ = std::max({ring_, each.source + 1, each.targets.back() + 1});
+      n_receivers += each.targets.size();
+    }
+    if (n_receivers > MANY_RECEIVERS) look_ahead_ = LOOK_AHEAD_MANY;
   }
 
   // Given up, with `limit` cycles, where it would take as many or more.
@@ -190,7 +196,7 @@ class Scheduler {
     for (const std::int32_t i : port.waiting) {
       std::int64_t &earliest = earliest_[i];
       if (earliest == STARTED) continue;
-      if (++n > LOOK_AHEAD) return;
+      if (++n > look_ahead_) return;
       if (earliest > now) continue;
       const Transfer &transfer = transfers_[i];
       const std::int64_t until = busy_until(transfer, now);
@@ -248,6 +254,7 @@ class Scheduler {
   const std::vector<Transfer> &transfers_;
   std::int64_t n_tiles_;
   Cut cut_;
+  std::size_t look_ahead_ = LOOK_AHEAD;
   std::int32_t ring_ = 1;  // tiles up to the last one that takes part: how many a chip has beyond decides nothing
   std::vector<Port> send_, receive_;
   std::vector<std::int64_t> n_begun_;   // parts of every transfer
