@@ -25,7 +25,8 @@ def epilogue_work(
 ) -> Iterator[tuple[VertexNest, Work, int]]:
     """Yield the nests of an operator's epilogue (a copy where it has none), what cores do in them, and cycles."""
     spec, plan = context.spec, context.plan
-    charged = replace(plan, reduce="scatter" if context.is_scattered else "all")
+    reduced = "scatter" if context.is_scattered else "none" if plan.reduce == "none" else "all"
+    charged = replace(plan, reduce=reduced)
     key = ("epilogue", builder.kind_of(spec), charged, context.output_positions)
     made = builder.once(key, lambda: tuple(epilogue_nests(context)))
     cycles = epilogue_cycles(cost, spec, charged)

@@ -39,10 +39,10 @@ SPARE_PART = 64
 """Where a choice does not fit beside its program, the next leaves this part of it for what its own may have more."""
 LOST_PART = 200
 """A plan is chosen again with less memory if it takes longer, by more than this part, where its buffers lie."""
-MOST_TRIES, MANY_OPERATORS = 4, 32
-"""Such further choices, each of which takes less memory than the one before; one of many operators."""
-LEAST_LESS = 4
-"""Of many operators the other choice has less memory by at least this part of a pair of memory elements."""
+LESS = (0.0, 1 / 8, 1 / 4)
+"""By how many pairs of memory elements such further choices have less memory; at least each takes less than the last."""
+MANY_OPERATORS = 32
+"""Of more operators, only the last of them is tried."""
 
 
 @rare_collections()
@@ -183,10 +183,10 @@ def _lying_better(
     least = cycles(plan)
     if (least - sum_of_cycles(plan)) * LOST_PART <= least:
         return plan
-    is_large = len(plan.operators) > MANY_OPERATORS
-    less = context.chip.tile_memory.interleaved_bytes // LEAST_LESS if is_large else 0
+    parts = LESS[-1:] if len(plan.operators) > MANY_OPERATORS else LESS
     last = plan
-    for _ in range(1 if is_large else MOST_TRIES):
+    for part in parts:
+        less = int(context.chip.tile_memory.interleaved_bytes * part)
         less = max(less, context.chip.data_end_bytes - last.peak_bytes + 1)
         found = planned(less)
         if found is None or sum_of_cycles(found) >= least:
