@@ -149,5 +149,5 @@ def test_without_candidates_and_plans_ahead_of_readers_some_combination_is_faste
     graph, n_cores = CASES[number]
     chip = chip_of(n_cores)
     best = chosen_cycles(graph, chip)
-    monkeypatch.setattr(states, "WIDE", replace(states.WIDE, of_candidates=0, leading=0))
+    monkeypatch.setattr(states, "WIDE", replace(states.WIDE, of_candidates=0, leading=0, of_each_size=False))
     assert chosen_cycles(graph, chip) > best

@@ -72,9 +72,9 @@ def test_one_call_leaves_what_the_passes_leave(name: str) -> None:
 @pytest.mark.parametrize("name", ["gather", "mlp", *drawn(["bert_fp16", "resnet18_fp32"], 1)])
 def test_planning_beside_the_program_leaves_what_the_passes_leave(name: str) -> None:
     at_once, step_by_step = imported(name), imported(name)
-    chip = "test-16:reserved_bytes=1024"
+    chip = "test-16:reserved_bytes=512"
     compiled = compile_module(at_once, load_chip(chip), program=True)
-    assert compiled.plan.reserved_bytes > 1024
+    assert compiled.plan.reserved_bytes > 512
     with step_by_step.context, ir.Location.unknown():
         run(make("t10-reconcile", f"chip={chip} program"), step_by_step)
         run(make("t10-place", f"chip={chip} program"), step_by_step)

@@ -40,7 +40,7 @@ SPARE_PART = 64
 LOST_PART = 200
 """A plan is chosen again with less memory if it takes longer, by more than this part, where its buffers lie."""
 LESS = (0.0, 1 / 8, 1 / 4)
-"""By how many pairs of memory elements such further choices have less memory; at least each takes less than the last."""
+"""By how many pairs of memory elements further choices have less; each takes at least a byte less than the last."""
 MANY_OPERATORS = 32
 """Of more operators, only the last of them is tried."""
 
