@@ -54,7 +54,7 @@ def test_ports_that_wait_are_in_the_price() -> None:
 
 @pytest.mark.parametrize("kind", ["shifts", "reduce-scatters", "all-reduces"])
 def test_regular_phases_take_what_they_are_priced_at(kind: str) -> None:
-    """Also where one core takes parts that are no whole words."""
+    """Also where the parts that one core takes end inside a word."""
     found = collectives(CHIP, 60, seed=2)[kind]
     for one in found:
         assert collective_cycles(one, CHIP) == one.cycles
@@ -62,7 +62,7 @@ def test_regular_phases_take_what_they_are_priced_at(kind: str) -> None:
 
 
 def is_ragged(one: Collective) -> bool:
-    """Return whether some core takes parts that are no whole words."""
+    """Return whether the parts that some core takes end inside a word."""
     return any(bool((each.runs[:, 5] * each.runs[:, 6] % 4).any()) for each in one.patterns)
 
 

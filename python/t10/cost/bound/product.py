@@ -7,7 +7,7 @@ for groups and blocks of columns:                      sums begin, from zero
 ```
 
 A block takes the load of its weights, the slots of the busiest worker, and what a launch costs; operands lie as well as
-they can. Where lines are no whole words or not contiguous they are copied first. What the formula leaves out makes ways
+they can. Lines that end inside a word or are not contiguous are copied first. What the formula leaves out makes ways
 slower: the bound is never above the count of any of them.
 """
 

@@ -6,8 +6,8 @@ the least sum, over the plans of all other operators, of
 
 * what every operator takes alone, counted where it was counted, else bounded;
 * what moving takes: a core must receive the elements that it needs more of than a core of the producer holds; where
-  several cores need an element, all but one receive it; where operands and results lie on different numbers of cores,
-  or results in chunks that are no grid, something moves. Such a phase has as many runs as an operand's windows.
+  several cores need an element, all but one receive it. Something moves in any case where the producer runs on another
+  number of cores, or leaves its result in chunks. The runs of such a phase are those of an operand's windows.
 
 Pairs are looked at along a forest of the dataflow graph, on which the least sum is found exactly (message passing);
 of other edges only what their reader takes from any producer counts. Bytes of memory are left out: they only forbid.
