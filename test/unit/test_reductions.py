@@ -13,13 +13,14 @@ from support.simulation import check_simulators, chip_of, plan_of, scheduled
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.graph import GraphOutput, View
 from t10.core.plan import PhaseTerm, Reduce
+from t10.core.reduction import Groups
 from t10.core.scalar import ScalarFunction, ScalarOp
 from t10.core.schedule import Arrival, Buffer
 from t10.errors import SimTrap
 from t10.sim.memory import CoreMemory
 from t10.sim.partition import Partition
 from t10.sim.product import sum_of_products
-from t10.sim.reduce import Groups, all_reduce, reduction_groups
+from t10.sim.reduce import all_reduce, reduction_groups
 
 CASES: dict[str, tuple[OperatorSpec, AxisSizes]] = {
     "two cores": (specs.matmul(6, 5, 8, "f32"), (1, 1, 2)),

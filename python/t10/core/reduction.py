@@ -68,15 +68,19 @@ class Round:
         return np.stack(columns, axis=-1)[self.widths > 0].reshape(-1, len(columns)).astype(np.int32)
 
 
-def groups(spec: OperatorSpec, plan: OperatorPlan, positions: AxisSizes) -> Groups:
-    """Return the groups of cores that have the same output window where those stand at `positions`."""
-    slot = len(spec.inputs)
-    starts = geometry.window_starts(plan, slot, positions)
+def group_of_core(spec: OperatorSpec, plan: OperatorPlan, positions: AxisSizes) -> Ints:
+    """Return a number per core that stands at `positions`: the same for cores that have the same output window."""
+    starts = geometry.window_starts(plan, len(spec.inputs), positions)
     own = sorted(spec.output.axes)
     where = geometry.coordinates(plan)
     keys = np.column_stack([np.zeros(len(where), np.int64), where[:, own], starts[:, own]])
     _, group = np.unique(keys, axis=0, return_inverse=True)
-    group = group.reshape(-1)
+    return group.reshape(-1)
+
+
+def groups(spec: OperatorSpec, plan: OperatorPlan, positions: AxisSizes) -> Groups:
+    """Return the groups of cores that have the same output window where those stand at `positions`."""
+    slot, group = len(spec.inputs), group_of_core(spec, plan, positions)
     ranks = geometry.replica_ranks(spec.output, plan, slot)
     table = np.empty((int(group.max()) + 1, geometry.n_replicas(spec, plan, slot)), np.int64)
     table[group, ranks] = np.arange(len(group))

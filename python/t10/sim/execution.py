@@ -9,13 +9,13 @@ from functools import cached_property
 from t10.core.costs import Costs
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.plan import OperatorPlan
+from t10.core.reduction import Groups
 from t10.core.schedule import Arrival, Home, Phase, ScheduledOperator
 from t10.errors import SimTrap
 from t10.sim.lifetimes import Lifetimes
 from t10.sim.memory import CoreMemory
 from t10.sim.partition import Partition
 from t10.sim.product import Factors, factors_of
-from t10.sim.reduce import Groups
 from t10.sim.relayout import Mover
 from t10.sim.result import PhaseKind, Timeline
 from t10.sim.traps import trap

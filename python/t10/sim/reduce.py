@@ -12,8 +12,6 @@ copy has the same bits.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from t10.core import geometry
@@ -21,6 +19,7 @@ from t10.core.arrays import Ints
 from t10.core.chunks import chunk_slots
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.plan import OperatorPlan
+from t10.core.reduction import Groups, group_of_core, groups
 from t10.sim.combine import combine_arrays
 from t10.sim.memory import CoreMemory
 from t10.sim.partition import Partition
@@ -28,38 +27,19 @@ from t10.sim.shift import SHIFT_BUFFER
 from t10.sim.traps import trap
 
 
-@dataclass(frozen=True, slots=True)
-class Groups:
-    """Who reduces with whom: `ranks` (cores,) within a group, `members` (cores, r) the group's cores by rank."""
-
-    ranks: Ints
-    members: Ints
-
-
 def reduction_groups(spec: OperatorSpec, plan: OperatorPlan, positions: AxisSizes) -> Groups:
     """Return the groups of cores that have the same output window where those stand at `positions`.
 
     Raises `SimTrap` when the groups are not all of the size that the plan implies.
     """
-    slot = len(spec.inputs)
-    starts = geometry.window_starts(plan, slot, positions)
-    own = sorted(spec.output.axes)
-    where = geometry.coordinates(plan)
-    keys = np.column_stack([np.zeros(len(where), np.int64), where[:, own], starts[:, own]])
-    _, group = np.unique(keys, axis=0, return_inverse=True)
-    group = group.reshape(-1)
-    ranks = geometry.replica_ranks(spec.output, plan, slot)
-    n_members = geometry.n_replicas(spec, plan, slot)
-    wrong = np.flatnonzero(np.bincount(group)[group] != n_members)
+    group = group_of_core(spec, plan, positions)
+    found, expected = np.bincount(group)[group], geometry.n_replicas(spec, plan, len(spec.inputs))
+    wrong = np.flatnonzero(found != expected)
     if wrong.size:
-        raise trap(
-            f"partial results lie on {int(np.bincount(group)[group][wrong[0]])} cores, expected {n_members}",
-            operator=spec.name,
-            core=int(wrong[0]),
-        )
-    table = np.empty((int(group.max()) + 1, n_members), np.int64)
-    table[group, ranks] = np.arange(len(group))
-    return Groups(ranks, table[group])
+        core = int(wrong[0])
+        message = f"partial results lie on {int(found[core])} cores, expected {expected}"
+        raise trap(message, operator=spec.name, core=core)
+    return groups(spec, plan, positions)
 
 
 def reduce_scatter(
