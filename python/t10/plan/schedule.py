@@ -25,6 +25,7 @@ from t10.plan.greedy.algorithm1 import base_bytes, free_bytes, reconciled, table
 from t10.plan.greedy.chain import followed
 from t10.plan.greedy.reconcile import HINT
 from t10.plan.joint.choose import JointPlanner
+from t10.plan.joint.states import PLAIN
 from t10.plan.memory.levels import Choice, LevelTable
 from t10.plan.memory.room import DataRoom, Room
 from t10.plan.memory.wishes import Wishes
@@ -140,9 +141,29 @@ def _joint_plan(
     readings: dict[Reading, tuple[Choice, ...] | None] = {
         reading: _by_reading(context, fronts, tables, reading) for reading in READINGS
     }
-    planner = JointPlanner(context, fronts, options, readings, report)
     room = context.chip.capacity_bytes - base_bytes(context)
     room -= _program_bytes(context, fronts, readings, placing)
+    # Where data fit, but not beside any program, plans are chosen whose programs are smaller.
+    for breadth in (None, PLAIN):
+        planner = JointPlanner(context, fronts, options, readings, report, breadth)
+        plan, is_placed = _beside_program(context, fronts, planner, placing, room, progress)
+        if plan is not None:
+            return plan
+        if not is_placed:
+            break
+    # Algorithm 1 says which operator does not fit, and may know a packing that does.
+    return _greedy_plan(context, fronts, replace(options, reading="best"), progress, placing)
+
+
+def _beside_program(
+    context: Context,
+    fronts: tuple[Front, ...],
+    planner: JointPlanner,
+    placing: Room,
+    room: int,
+    progress: Progress | None,
+) -> tuple[ModulePlan | None, bool]:
+    """Return the best plan that is found beside its program, and whether any was placed; `room` bytes are for data."""
     bound_cycles: int | None = None
 
     def planned(room: int) -> ModulePlan | None:
@@ -156,17 +177,18 @@ def _joint_plan(
         found = replace(joint, bound_cycles=bound_cycles)
         return _with_fronts(plan, fronts, found.optimality(sum_of_cycles(plan)))
 
+    is_placed = False
     for _ in range(FIT_ROUNDS):
         plan = planned(room)
         if plan is None:
             break
+        is_placed = True
         if plan.end_bytes <= context.chip.data_end_bytes:
-            return _lying_better(context, plan, lambda less, room=room: planned(room - less))
+            return _lying_better(context, plan, lambda less, room=room: planned(room - less)), True
         # Another choice has another program, which may be a little larger.
         spare = (plan.reserved_bytes - context.chip.reserved_bytes) // SPARE_PART
         room -= plan.end_bytes - context.chip.data_end_bytes + spare
-    # Algorithm 1 says which operator does not fit, and may know a packing that does.
-    return _greedy_plan(context, fronts, replace(options, reading="best"), progress, placing)
+    return None, is_placed
 
 
 def _lying_better(

@@ -19,7 +19,7 @@ from t10.plan.joint.costs import Counted, JointCosts
 from t10.plan.joint.marginals import Marginals
 from t10.plan.joint.selection import Lifetime, Rows, Saving, Selection, Table
 from t10.plan.joint.solve import MOST_WORK, Solution, solve
-from t10.plan.joint.states import States, states_of
+from t10.plan.joint.states import Breadth, States, states_of
 from t10.plan.memory.allocation import aligned_size
 from t10.plan.memory.buffers import layout_slots
 from t10.plan.memory.levels import Choice
@@ -67,8 +67,9 @@ class JointPlanner:
         options: PlanOptions,
         greedy: Mapping[Reading, Sequence[Choice] | None],
         report: Report = lambda done, total: None,
+        breadth: Breadth | None = None,
     ) -> None:
-        """Make and price the states; `greedy` are choices to start from, among them in any case."""
+        """Make and price the states, as many as `states_of` says; `greedy` are choices to start from, among them."""
         self.context, self.options, self.report = context, options, report
         self.deadline = (
             None if options.time_limit_seconds is None else time.monotonic() + options.time_limit_seconds
@@ -80,7 +81,7 @@ class JointPlanner:
             if choices is not None
         }
         self.marginals = Marginals(context, fronts, options)
-        self.states = states_of(context, fronts, options, self.marginals, list(kept.values()))
+        self.states = states_of(context, fronts, options, self.marginals, list(kept.values()), breadth)
         self.pair_costs = JointCosts(context, self.states, lambda: report(0, MOST_ROUNDS))
         self.starts: dict[Reading, Ints] = {
             reading: self._rows_of(plans, greedy[reading] or ()) for reading, plans in kept.items()

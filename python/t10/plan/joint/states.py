@@ -48,6 +48,8 @@ class Breadth:
 WIDE = Breadth(of_front=14, of_candidates=12, following=8, leading=12, of_each_size=True)
 DEEP = Breadth(of_front=8, of_candidates=6, following=8, leading=4)
 NARROW = Breadth(of_front=6, of_candidates=4, following=10, leading=4)
+PLAIN = Breadth(of_front=14, of_candidates=0, following=8, leading=4)
+"""Plans of fronts and those that follow them: less moves between them, and programs are smaller."""
 
 LARGE_ELEMENTS = 4_000_000
 """What moves between operators is counted pair by pair; with results larger than this, fewer states are compared."""
@@ -59,14 +61,17 @@ def states_of(
     options: PlanOptions,
     marginals: Marginals,
     kept: Sequence[Sequence[OperatorPlan]] = (),
+    breadth: Breadth | None = None,
 ) -> tuple[States, ...]:
     """Return the states of every operator, priced without what moves before they run; least bytes first.
 
-    `kept` are choices, a plan per operator each, that are states in any case.
+    `kept` are choices, a plan per operator each, that are states in any case. The size of the model says how many
+    there are where `breadth` does not.
     """
     largest = max((prod(spec.output.shape) for spec in context.graph.operators), default=0)
-    breadth = WIDE if len(context.graph.operators) <= FEW_OPERATORS else DEEP
-    breadth = NARROW if largest > LARGE_ELEMENTS else breadth
+    if breadth is None:
+        breadth = WIDE if len(context.graph.operators) <= FEW_OPERATORS else DEEP
+        breadth = NARROW if largest > LARGE_ELEMENTS else breadth
     result: list[States] = []
     step_by_value = {spec.output.name: step for step, spec in enumerate(context.graph.operators)}
     known: dict[object, States] = {}
