@@ -25,6 +25,7 @@ from t10.core.tile import (
     WIDE_BYTES,
     TileMemory,
 )
+from t10.isa.assembler import assembled_code
 from t10.isa.image import DATA
 from t10.isa.tile import Machine
 
@@ -64,7 +65,8 @@ def _counter(codelet: Codelet) -> tuple[Machine, int]:
 
 def tile_of(codelet: Codelet, memory: TileMemory, *, is_counting: bool) -> tuple[Machine, int]:
     """Return a tile with a codelet's code in it, and the code's address."""
-    image = assembled((_nameless(codelet),), MEMORY)
+    nameless = _nameless(codelet)
+    image = (assembled_code(nameless.assembly, MEMORY) if is_counting else None) or assembled((nameless,), MEMORY)
     is_shared = is_counting and not np.any(image.words[:, 0] == DATA)
     machine = Machine(1, image, memory, _SHARED if is_shared else None, is_counting=is_counting)
     worker = codelet.stack_bytes if codelet.kind == "multi" else 0
