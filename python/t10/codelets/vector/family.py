@@ -13,7 +13,7 @@ from t10.codelets.body.select import Unselectable
 from t10.codelets.body.words import is_in_words
 from t10.codelets.counter import least_counted
 from t10.codelets.digest import named
-from t10.codelets.vector.access import pointer_field
+from t10.codelets.vector.access import Pack, pointer_field
 from t10.codelets.vector.cpp_reference import cpp_reference
 from t10.codelets.vector.draft import Draft, Prepared, draft, packs, prepare
 from t10.codelets.vector.emit import Emitter
@@ -97,21 +97,32 @@ def _across(task: Task) -> _Way | None:
 @lru_cache(maxsize=4096)
 def best_way(nest: RowNest, apart: frozenset[tuple[int, int]]) -> Scheduled | None:
     """Return the first of the cheapest ways that fit in the registers; a frugal one if no other does."""
-    prepared = prepare(nest)
+    prepared = _prepared(nest)
     for is_frugal in (False, True):
         best: Scheduled | None = None
         for one in _drafts(prepared, apart, is_frugal=is_frugal):
             if best is not None and least_cost(one) >= best.cost:
                 continue
-            try:
-                way = schedule(one)
-            except Unselectable:
-                continue
-            if best is None or way.cost < best.cost:
+            way = _scheduled(one)
+            if way is not None and (best is None or way.cost < best.cost):
                 best = way
         if best is not None:
             return best
     return None
+
+
+@lru_cache(maxsize=4096)
+def _prepared(nest: RowNest) -> Prepared:
+    return prepare(nest)
+
+
+@lru_cache(maxsize=4096)
+def _scheduled(way: Draft) -> Scheduled | None:
+    """Return a draft with times and registers, None where registers do not suffice."""
+    try:
+        return schedule(way)
+    except Unselectable:
+        return None
 
 
 def _can_index(axes: tuple[tuple[int, int], ...], n_outer: int, split: str) -> bool:
@@ -127,11 +138,21 @@ def _drafts(prepared: Prepared, apart: frozenset[tuple[int, int]], *, is_frugal:
     is_narrow = any(walk.size_bytes < 4 for walk in nest.walks)
     for lanes in (nest.across,) if nest.across else LANES_NARROW if is_narrow else LANES_WIDE:
         for pack in packs(prepared, lanes, apart):
-            for reloaded in (frozenset[int](), prepared.constant_values):
-                try:
-                    yield draft(prepared, lanes, pack, reloaded, is_frugal=is_frugal)
-                except Unselectable:
-                    continue
+            for reloaded in dict.fromkeys((frozenset[int](), prepared.constant_values)):
+                one = _draft(nest, lanes, pack, reloaded, is_frugal)
+                if one is not None:
+                    yield one
+
+
+@lru_cache(maxsize=4096)
+def _draft(
+    nest: RowNest, lanes: int, pack: Pack | None, reloaded: frozenset[int], is_frugal: bool
+) -> Draft | None:
+    """Return a nest's code, None where there is none: with operands apart and without, drafts are the same."""
+    try:
+        return draft(_prepared(nest), lanes, pack, reloaded, is_frugal=is_frugal)
+    except Unselectable:
+        return None
 
 
 def _compiled(way: _Way) -> Compiled:

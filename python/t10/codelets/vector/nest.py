@@ -16,6 +16,8 @@ from t10.core.tile import N_WORKERS
 WORD_BYTES, DOUBLE_BYTES = 4, 8
 ROW_UNIT = 4
 """Shares of rows are multiples of as many points."""
+REST = (0, 1, 2, 1)
+"""Points beyond whole units by which turns of one, two or four points leave as much as by 0, 1, 2 or 3: some or none."""
 MOST_OUTER_AXES = 4
 Split = Literal["columns", "rows", "flat"]
 
@@ -146,7 +148,7 @@ def skeleton(nest: RowNest) -> RowNest:
 
     Which of its walks are `alike` is left out.
     """
-    inner = ROW_UNIT + nest.inner % ROW_UNIT
+    inner = ROW_UNIT + REST[nest.inner % ROW_UNIT]
     walks = tuple(
         replace(
             walk,
