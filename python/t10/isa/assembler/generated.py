@@ -1,13 +1,12 @@
-"""Code as T10 writes it, one section of instructions, labels and alignments, assembled line by line from lines seen before.
+"""Code as T10 writes it: one section of instructions, labels and alignments, made from lines that were seen before.
 
-Nothing is checked here but what decides where words lie: `assemble` checks the same text before a program runs it.
+Only what decides where words lie is checked: `assemble` checks the same text before a program runs it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -23,77 +22,142 @@ from t10.isa.assembler.statement import statements_of
 from t10.isa.image import AUX, MAIN, MOST_OPERANDS, SECOND, SOLO, Image
 
 KEPT_LINES: Final = 65536
-FILLER: Final[Row] = (SOLO, forms_of("nop", "")[0].number, *ZEROS)
-_NOTHING: Final = frozenset((".section", ".globl", ".type", ".size", "DEF_STACK_USAGE"))
+WORKER, SUPERVISOR, ALIGN = ".worker", ".supervisor", ".align 8"
+_NOTHING: Final = frozenset((".section", ".globl", ".type", ".size", "DEF_STACK_USAGE", ""))
 """Directives that no word depends on."""
-MODES: Final = (".worker", ".supervisor")
-_KINDS: Final = {1: (SOLO,), 4: (MAIN, AUX)}
-"""Kinds of the instructions of a line, by its number of statements: a bundle has braces."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Open:
-    """An instruction of a line that needs an address: its place among the line's words, what it is, which address."""
+class _Instruction:
+    """An instruction: its operands as far as they are known, and the position and name of a label among them."""
 
-    place: int
-    kind: int
     parsed: Parsed
     values: tuple[int, ...]
-    position: int
-    label: str
+    position: int = 0
+    label: str = ""
+
+    def row(self, kind: int, address: int = 0) -> Row:
+        """Return its word; `address` is that of the label, if there is one."""
+        if not self.label:
+            return self.parsed.row(kind, self.values)
+        values = (*self.values[: self.position], address, *self.values[self.position + 1 :])
+        return self.parsed.row(kind, values)
 
 
 @dataclass(frozen=True, slots=True)
-class _Words:
-    """The words of a line; `repeated` is their number where a body of `rpt` follows them, else 0."""
+class _Line:
+    """What a line is: `n` words, in bytes; or a label, a directive, nothing (`name`).
 
-    rows: tuple[Row, ...]
-    open: _Open | None = None
+    A body of `rpt` begins `repeated` words behind the line's first, where that is not 0. `opens` are instructions
+    that need addresses, with their kinds.
+    """
+
+    n: int = 0
+    words: bytes = b""
     repeated: int = 0
+    opens: tuple[tuple[int, _Instruction], ...] = ()
+    name: str = ""
 
 
 def assembled_code(text: str, memory: TileMemory) -> Image | None:
     """Return a section of code at the beginning of a tile's memory; None where `assemble` has to look at it."""
-    rows: list[Row] = []
-    labels: dict[str, int] = {}
-    open_words: list[tuple[int, _Open]] = []
+    parts: list[bytes] = []
+    addresses: dict[str, int] = {}
+    opens: list[tuple[int, _Instruction]] = []
+    n = 0
     mode = ""
-    for line in text.split("\n"):
-        if line.endswith(":"):
-            labels[line[:-1]] = memory.base + WORD_BYTES * len(rows)
-        elif line.endswith(MODES):
-            mode = line.strip()[1:]
-        elif line.endswith(".align 8"):
-            rows += [FILLER] * (len(rows) % 2)
-        elif line:
-            words = _words(line, mode, memory)
-            if words is None or (words.repeated + len(rows)) % 2 * words.repeated:
+    known = _known("", memory)
+    for written in text.split("\n"):
+        line = known.get(written)
+        if line is None:
+            try:
+                line = _line(written, mode, memory)
+            except (Problem, Unknown, ValueError):
                 return None
-            if words.open is not None:
-                open_words.append((len(rows), words.open))
-            rows += words.rows
-    for place, one in open_words:
-        address = labels.get(one.label)
-        if address is None:
+            if len(known) >= KEPT_LINES:
+                known.clear()
+            known[written] = line
+        if line.n:
+            if line.repeated and (n + line.repeated) % 2:
+                return None
+            opens += [(n + place, one) for place, one in line.opens]
+            parts.append(line.words)
+            n += line.n
+        elif line.name in (WORKER, SUPERVISOR):
+            mode = line.name[1:]
+            known = _known(mode, memory)
+        elif line.name == ALIGN:
+            parts += [_filler()] * (n % 2)
+            n += n % 2
+        elif line.name:
+            addresses[line.name] = memory.base + WORD_BYTES * n
+    words = np.frombuffer(bytearray().join(parts), np.int32).reshape(n, 2 + MOST_OPERANDS)
+    for place, one in opens:
+        if one.label not in addresses:
             return None
-        values = (*one.values[: one.position], address, *one.values[one.position + 1 :])
-        rows[place + one.place] = one.parsed.row(one.kind, values)
-    words = np.fromiter(chain.from_iterable(rows), np.int32, len(rows) * (2 + MOST_OPERANDS))
-    lines = np.zeros(len(rows), np.int32)
-    symbols = {name: address for name, address in labels.items() if name[0] != "."}
-    return Image(memory.base, words.reshape(len(rows), 2 + MOST_OPERANDS), symbols, {}, lines)
+        kind = int(words[place, 0])
+        words[place] = one.row(kind, addresses[one.label])
+    symbols = {name: address for name, address in addresses.items() if name[0] != "."}
+    return Image(memory.base, words, symbols, {}, np.zeros(n, np.int32))
+
+
+@lru_cache(maxsize=16)
+def _known(mode: str, memory: TileMemory) -> dict[str, _Line]:
+    """Return the lines seen before in code of a mode."""
+    del mode, memory
+    return {}
+
+
+@lru_cache(maxsize=1)
+def _filler() -> bytes:
+    """Return the instruction that fills gaps."""
+    return _bytes([(SOLO, forms_of("nop", "")[0].number, *ZEROS)])
+
+
+def _bytes(rows: list[Row]) -> bytes:
+    return np.array(rows, np.int32).tobytes()
+
+
+def _line(written: str, mode: str, memory: TileMemory) -> _Line:
+    """Return what a line is; raises `Problem`, `Unknown` or `ValueError` for what is nothing that T10 writes."""
+    text = written.partition("//")[0].strip()
+    if text.endswith(":"):
+        return _Line(name=text[:-1])
+    if text in (WORKER, SUPERVISOR, ALIGN):
+        return _Line(name=text)
+    word = text.partition(" ")[0]
+    if word in _NOTHING:
+        return _Line()
+    if word == ".int":
+        value = int(text.removeprefix(".int"), 0)
+        return _Line(1, _bytes([data_row(value - (value >> 31 << 32))]))
+    is_bundle = text[0] == "{" and text[-1] == "}"
+    halves = text[1:-1].split(";") if is_bundle else [text]
+    rows: list[Row] = []
+    opens: list[tuple[int, _Instruction]] = []
+    repeated = 0
+    for kind, half in zip((MAIN, AUX) if is_bundle else (SOLO,), halves, strict=True):
+        one = _instruction(half.strip(), mode, memory)
+        if one.label:
+            opens.append((len(rows), one))
+            rows.append((kind, 0, *ZEROS))
+            continue
+        rows.append(one.row(kind))
+        form = one.parsed.form
+        repeated = repeated or form.is_repeat * len(halves)
+        if form.is_two_words_long and not 0 <= one.values[1] < 1 << SHORT_BITS:
+            rows.append((SECOND, *rows[-1][1:]))
+    return _Line(len(rows), _bytes(rows), repeated, tuple(opens))
 
 
 @lru_cache(maxsize=KEPT_LINES)
-def _words(line: str, mode: str, memory: TileMemory) -> _Words | None:
-    """Return the words of a line, None where it is not one instruction or bundle with at most one address."""
-    statements = statements_of(line.partition("//")[0])
-    if not statements or statements[0].word in _NOTHING:
-        return _Words(())
-    if statements[0].word == ".int":
-        value = int(statements[0].rest, 0)
-        return _Words((data_row(value - (value >> 31 << 32)),))
-    kinds = _KINDS.get(len(statements), ())
+def _instruction(text: str, mode: str, memory: TileMemory) -> _Instruction:
+    """Return an instruction with at most one label among its operands."""
+    (statement,) = statements_of(text)
+    parsed = parse_instruction(statement.word, 0, statement.rest, 0, {})
+    values = list(parsed.values)
+    if parsed.csr:
+        values[parsed.form.shape.split(" ").index("c")] = csr_number(parsed, mode)
     constants = known_constants(memory)
 
     def lookup(node: Node) -> Value:
@@ -101,30 +165,14 @@ def _words(line: str, mode: str, memory: TileMemory) -> _Words | None:
             raise Unknown(node.name, node.column)
         return constants[node.name]
 
-    rows: list[Row] = []
-    found: _Open | None = None
-    repeated = 0
-    try:
-        for kind, one in zip(kinds, statements[1:3] if len(kinds) > 1 else statements, strict=True):
-            parsed = parse_instruction(one.word, one.column, one.rest, one.rest_column, {})
-            values = list(parsed.values)
-            if parsed.csr:
-                values[parsed.form.shape.split(" ").index("c")] = csr_number(parsed, mode)
-            for position, node in parsed.nodes:
-                if node.kind == "symbol" and node.name not in constants and found is None:
-                    found = _Open(len(rows), kind, parsed, tuple(values), position, node.name)
-                    continue
-                value = evaluate(node, lookup)
-                if isinstance(value, Relative):
-                    return None
-                values[position] = value
-            if found is not None and found.place == len(rows):
-                rows.append(FILLER)
-                continue
-            rows.append(parsed.row(kind, tuple(values)))
-            if parsed.form.is_two_words_long and not 0 <= values[1] < 1 << SHORT_BITS:
-                rows.append((SECOND, *rows[-1][1:]))
-            repeated = len(kinds) if parsed.form.is_repeat else repeated
-    except (Problem, Unknown, ValueError):
-        return None
-    return _Words(tuple(rows), found, repeated)
+    found: list[tuple[int, str]] = []
+    for position, node in parsed.nodes:
+        if node.kind == "symbol" and node.name not in constants:
+            found.append((position, node.name))
+        else:
+            value = evaluate(node, lookup)
+            values[position] = 0 if isinstance(value, Relative) else value
+    (position, label), *more = found or [(0, "")]
+    if more:
+        raise Unknown(more[0][1], 0)
+    return _Instruction(parsed, tuple(values), position, label)
