@@ -66,7 +66,9 @@ def _counter(codelet: Codelet) -> tuple[Machine, int]:
 def tile_of(codelet: Codelet, memory: TileMemory, *, is_counting: bool) -> tuple[Machine, int]:
     """Return a tile with a codelet's code in it, and the code's address."""
     nameless = _nameless(codelet)
-    image = (assembled_code(nameless.assembly, MEMORY) if is_counting else None) or assembled((nameless,), MEMORY)
+    image = (assembled_code(nameless.assembly, MEMORY) if is_counting else None) or assembled(
+        (nameless,), MEMORY
+    )
     is_shared = is_counting and not np.any(image.words[:, 0] == DATA)
     machine = Machine(1, image, memory, _SHARED if is_shared else None, is_counting=is_counting)
     worker = codelet.stack_bytes if codelet.kind == "multi" else 0
@@ -105,8 +107,7 @@ def scratch(compiled: Compiled, behind: int) -> int:
 def words(compiled: Compiled, addresses: Sequence[int], scratch: int) -> bytes:
     """Return the words of a vertex."""
     found = [
-        word & 0xFFFFFFFF if type(word) is int else _word(word, addresses, scratch)
-        for word in compiled.words
+        word & 0xFFFFFFFF if type(word) is int else _word(word, addresses, scratch) for word in compiled.words
     ]
     return struct.pack(f"<{len(found)}I", *found)
 

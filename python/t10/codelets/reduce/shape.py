@@ -99,7 +99,7 @@ class Shape:
 
     def moves(self, number: int) -> bool:
         """Return whether an input's pointer moves within one output."""
-        return bool(self.inner.strides[number]) or any([level.strides[number] for level in self.outer])
+        return bool(self.inner.strides[number]) or any(level.strides[number] for level in self.outer)
 
 
 @lru_cache(maxsize=KEPT_TASKS)

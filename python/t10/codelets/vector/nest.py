@@ -17,7 +17,7 @@ WORD_BYTES, DOUBLE_BYTES = 4, 8
 ROW_UNIT = 4
 """Shares of rows are multiples of as many points."""
 REST = (0, 1, 2, 1)
-"""Points beyond whole units by which turns of one, two or four points leave as much as by 0, 1, 2 or 3: some or none."""
+"""By points beyond whole units, as few after which turns of two and of four points leave a rest in the same cases."""
 MOST_OUTER_AXES = 4
 Split = Literal["columns", "rows", "flat"]
 
