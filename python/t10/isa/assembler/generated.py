@@ -92,11 +92,11 @@ def assembled_code(text: str, memory: TileMemory) -> Image | None:
         elif line.name:
             addresses[line.name] = memory.base + WORD_BYTES * n
     words = np.frombuffer(bytearray().join(parts), np.int32).reshape(n, 2 + MOST_OPERANDS)
-    for place, one in opens:
-        if one.label not in addresses:
-            return None
-        kind = int(words[place, 0])
-        words[place] = one.row(kind, addresses[one.label])
+    try:
+        for place, one in opens:
+            words[place] = one.row(int(words[place, 0]), addresses[one.label])
+    except (Problem, KeyError):
+        return None
     symbols = {name: address for name, address in addresses.items() if name[0] != "."}
     return Image(memory.base, words, symbols, {}, np.zeros(n, np.int32))
 
@@ -154,6 +154,8 @@ def _line(written: str, mode: str, memory: TileMemory) -> _Line:
 def _instruction(text: str, mode: str, memory: TileMemory) -> _Instruction:
     """Return an instruction with at most one label among its operands."""
     (statement,) = statements_of(text)
+    if statement.labels:
+        raise Problem("a label stands before an instruction", 0)
     parsed = parse_instruction(statement.word, 0, statement.rest, 0, {})
     values = list(parsed.values)
     if parsed.csr:
