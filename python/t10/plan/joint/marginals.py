@@ -34,6 +34,7 @@ from t10.cost.model import least_costs
 from t10.plan.assemble import Context, input_layouts, linear_layout, read_layouts
 from t10.plan.joint.keys import view_key
 from t10.plan.joint.view_pairs import Piece, most_received, pieces_of
+from t10.plan.memory.levels import spread_cores
 from t10.plan.memory.liveness import unshaped
 from t10.plan.movement.fetch import contiguous_runs
 from t10.plan.options import PlanOptions
@@ -253,6 +254,9 @@ class Marginals:
         context = self.context
         spec, found = context.graph.operators[step], dict[int, _Seen]()
         for number, operand in enumerate(spec.operands):
+            direct = unshaped(operand.name, context.reshapes)
+            if sources[number] == "fixed" and direct in self._fixed and number not in context.owned[step]:
+                found[number] = _Seen("even", self._view_key(step, operand.name), ())
             if sources[number] != "viewed":
                 continue
             pieces = pieces_of(context.graph, operand.name)
@@ -279,7 +283,7 @@ class Marginals:
 
     def _moved_into(self, step: int, views: Mapping[int, _Seen]) -> Callable[[Ints], Ints] | None:
         """Return what counts, by candidates, the least cycles of bringing what no other operator lays out."""
-        numbers = [number for number, view in views.items() if view.kind == "of its own"]
+        numbers = [number for number, view in views.items() if view.kind != "of others"]
         if not numbers:
             return None
 
@@ -451,7 +455,7 @@ def _candidates(
     rows, is_whole = bounded.rows, bounded.is_whole
     cores, members = rows.prod(axis=1), rows[:, list(spec.reduction_axes)].prod(axis=1)
     windows = partition_elements(spec.output, -(-np.array(spec.extents) // rows))
-    fixed = np.zeros(len(rows), np.int64)
+    fixed, least = (np.zeros(len(rows), np.int64) for _ in range(2))
     readings: dict[int, Reading] = {}
     for number, (operand, source) in enumerate(zip(spec.operands, sources, strict=True)):
         if number in owned:
@@ -459,6 +463,9 @@ def _candidates(
         reading = _reading(spec, operand, rows)
         if source in ("made", "of others"):
             readings[number] = reading
+        elif source == "even":
+            here = -(-reading.n_elements // spread_cores(reading.n_elements, operand.dtype, context.chip.n_cores))
+            least += _cycles(context, np.maximum(reading.wanted - here, 0), reading.item_bytes, np.ones_like(cores))
         elif source != "of its own":
             n_received = reading.wanted if source == "viewed" else reading.mean
             fixed += _cycles(context, n_received, reading.item_bytes, reading.runs)
@@ -467,7 +474,7 @@ def _candidates(
         rows=rows,
         is_whole=is_whole,
         is_grid=is_whole | (members == 1) | leaves_grid(spec, rows),
-        cycles=bounded.cycles + fixed,
+        cycles=bounded.cycles + fixed + least,
         fixed_cycles=fixed,
         is_counted=np.zeros(len(rows), np.bool_),
         cores=cores,
