@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
@@ -20,7 +22,7 @@ CHIP = load_chip("test-64")
 
 
 def saved(
-    path: Path, nodes: Sequence[onnx.NodeProto], shape: Sequence[int], weights: Mapping[str, np.ndarray]
+    path: Path, nodes: Sequence[onnx.NodeProto], shape: Sequence[int], weights: Mapping[str, npt.NDArray[Any]]
 ) -> Path:
     """Return the file of an f16 model that reads x of some shape."""
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT16, shape)

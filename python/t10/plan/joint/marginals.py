@@ -16,7 +16,7 @@ Marginals choose states; what is proved about a choice does not rest on them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
@@ -317,25 +317,7 @@ class Marginals:
                 step = root[step]
             return step
 
-        edges: list[tuple[int, int, int, int, str]] = []
-        for step, candidates in enumerate(self.by_step):
-            for number, maker in makers[step].items():
-                if (
-                    candidates is not None
-                    and number in candidates.readings
-                    and self.by_step[maker] is not None
-                ):
-                    reading = candidates.readings[number]
-                    edges.append((-reading.n_elements * reading.item_bytes, maker, step, number, ""))
-            for number, view in seen[step].items():
-                if candidates is None or number not in candidates.readings:
-                    continue
-                size = size_bytes(candidates.spec.operands[number].dtype)
-                for source in dict.fromkeys(piece.source for piece in view.pieces):
-                    maker = self._maker_by_value.get(source, step)
-                    if maker != step and self.by_step[maker] is not None:
-                        edges.append((-prod(self._shapes[source]) * size, maker, step, number, source))
-        for _, maker, step, number, source in sorted(edges):
+        for _, maker, step, number, source in sorted(self._edges(makers, seen)):
             producer, reader = self.by_step[maker], self.by_step[step]
             assert producer is not None
             assert reader is not None
@@ -357,6 +339,28 @@ class Marginals:
             root[root_of(maker)] = root_of(step)
             self._neighbours[maker].append((step, of_producer, of_reader, table))
             self._neighbours[step].append((maker, of_reader, of_producer, table.T))
+
+    def _edges(
+        self, makers: Sequence[dict[int, int]], seen: Sequence[dict[int, _Seen]]
+    ) -> Iterator[tuple[int, int, int, int, str]]:
+        """Yield (-bytes, maker, reader, operand, source that is read through views or none) of every pair."""
+        for step, candidates in enumerate(self.by_step):
+            for number, maker in makers[step].items():
+                if (
+                    candidates is not None
+                    and number in candidates.readings
+                    and self.by_step[maker] is not None
+                ):
+                    reading = candidates.readings[number]
+                    yield -reading.n_elements * reading.item_bytes, maker, step, number, ""
+            for number, view in seen[step].items():
+                if candidates is None or number not in candidates.readings:
+                    continue
+                size = size_bytes(candidates.spec.operands[number].dtype)
+                for source in dict.fromkeys(piece.source for piece in view.pieces):
+                    maker = self._maker_by_value.get(source, step)
+                    if maker != step and self.by_step[maker] is not None:
+                        yield -prod(self._shapes[source]) * size, maker, step, number, source
 
     def _passed(self) -> list[Ints]:
         """Return the least sum of the whole forest by every operator's candidates."""
@@ -464,8 +468,12 @@ def _candidates(
         if source in ("made", "of others"):
             readings[number] = reading
         elif source == "even":
-            here = -(-reading.n_elements // spread_cores(reading.n_elements, operand.dtype, context.chip.n_cores))
-            least += _cycles(context, np.maximum(reading.wanted - here, 0), reading.item_bytes, np.ones_like(cores))
+            here = -(
+                -reading.n_elements // spread_cores(reading.n_elements, operand.dtype, context.chip.n_cores)
+            )
+            least += _cycles(
+                context, np.maximum(reading.wanted - here, 0), reading.item_bytes, np.ones_like(cores)
+            )
         elif source != "of its own":
             n_received = reading.wanted if source == "viewed" else reading.mean
             fixed += _cycles(context, n_received, reading.item_bytes, reading.runs)

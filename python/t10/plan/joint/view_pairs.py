@@ -93,14 +93,16 @@ def _seen_through(view: View, piece: Piece, along: Sequence[tuple[int, int, int]
         ranges[dim] = (max(ranges[dim][0], first), min(ranges[dim][1], last))
     if any(low >= high for low, high in ranges):
         return None
-    dims, offsets, strides = [], [], []
-    for dim, offset, stride in zip(piece.dims, piece.offsets, piece.strides, strict=True):
-        to, before, step = along[dim] if dim >= 0 else (-1, 0, 1)
-        dims.append(to)
-        offsets.append(offset + stride * before)
-        strides.append(stride * step)
+    runs = [(along[dim] if dim >= 0 else (-1, 0, 1)) for dim in piece.dims]
     return replace(
-        piece, ranges=tuple(ranges), dims=tuple(dims), offsets=tuple(offsets), strides=tuple(strides)
+        piece,
+        ranges=tuple(ranges),
+        dims=tuple(dim for dim, _, _ in runs),
+        offsets=tuple(
+            offset + stride * before
+            for offset, stride, (_, before, _) in zip(piece.offsets, piece.strides, runs, strict=True)
+        ),
+        strides=tuple(stride * step for stride, (_, _, step) in zip(piece.strides, runs, strict=True)),
     )
 
 
