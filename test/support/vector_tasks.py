@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
 
 import numpy as np
 
@@ -28,6 +30,23 @@ def elementwise(
     )
     operands = [TaskOperand(dtype, (1,), max(size_bytes(dtype), align_bytes)) for dtype in dtypes]
     return Task((n,), tuple(operands[:-1]), operands[-1], "none", body)
+
+
+def dense_task(seed: int) -> Task:
+    """Return a random body over up to three dense inputs, some of them broadcast, with rows of whole vectors or not."""
+    drawn = RandomTask(seed)
+    rng = random.Random(seed)
+    drawn.extents = tuple(rng.choice((1, 3, 8, 16, 17, 24, 64, 128)) for _ in range(rng.randint(1, 3)))
+    drawn.n_inputs = rng.randint(1, 3)
+    task = drawn.task()
+    dense = tuple(prod(task.extents[axis + 1 :]) for axis in range(len(task.extents)))
+
+    def lying(operand: TaskOperand) -> TaskOperand:
+        strides = [0 if rng.random() < 0.12 else stride for stride in dense]
+        return replace(operand, strides=tuple(strides), align_bytes=8)
+
+    output = replace(task.output, strides=dense, align_bytes=8)
+    return replace(task, inputs=tuple(lying(operand) for operand in task.inputs), output=output)
 
 
 class RandomTask:

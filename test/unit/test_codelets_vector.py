@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 import re
 from dataclasses import replace
+from itertools import combinations
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -16,10 +18,10 @@ from numpy.typing import NDArray
 from support import codelet_runs
 from support.codelet_runs import END, FIRST_DATA, Run, run_task
 from support.cpp_reference_runs import check_cpp_references
-from support.vector_tasks import RandomTask, elementwise
+from support.vector_tasks import RandomTask, dense_task, elementwise
 
 from t10.codelets.compile import compile_task
-from t10.codelets.count import cycles_of
+from t10.codelets.count import counted_cycles, cycles_of
 from t10.codelets.vector.family import VectorFamily
 from t10.core.codelet import Compiled
 from t10.core.dtypes import numpy_dtype
@@ -398,6 +400,18 @@ def test_a_row_added_to_all_rows_stays_in_registers(dtype: str) -> None:
         body,
     )
     assert len(loop_of(tall)) == 2
+
+
+@pytest.mark.parametrize("seed", [82, 507, 827, 919, 1202, 1321, 1464, 1468])
+def test_no_task_takes_longer_where_more_lies_apart(seed: int) -> None:
+    # What is called least assumes that all operands lie apart; placement grants some of it.
+    task, rng = dense_task(seed), random.Random(seed)
+    pairs = list(combinations(range(len(task.operands)), 2))
+    some = [frozenset(pair for pair in pairs if rng.random() < 0.5) for _ in range(4)]
+    least, *cycles = [
+        counted_cycles(replace(task, apart=apart)) or 0 for apart in (frozenset(pairs), frozenset(), *some)
+    ]
+    assert 0 < least <= min(cycles)
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(5, 40), (8, 128), (13, 20), (7, 35), (2, 2)])

@@ -237,9 +237,9 @@ def packs(prepared: Prepared, lanes: int, apart: frozenset[tuple[int, int]]) -> 
         if i < j and are_apart(i, j) and nest.walks[i].dtype == nest.walks[j].dtype
     ]  # fmt: skip
     if out in able:
-        found += [Pack(i, j, stores=True) for i, j in pairs if are_apart(i, out) and are_apart(j, out)][:1]
-        found += [Pack(i, None, stores=True) for i in inputs if are_apart(i, out)][:1]
-    found += [Pack(i, j, stores=False) for i, j in pairs][:1]
+        found += [Pack(i, j, stores=True) for i, j in pairs if are_apart(i, out) and are_apart(j, out)]
+        found += [Pack(i, None, stores=True) for i in inputs if are_apart(i, out)]
+    found += [Pack(i, j, stores=False) for i, j in pairs]
     return (*found, None)
 
 
