@@ -33,7 +33,7 @@ from t10.cost.trace import trace_table
 from t10.cost.work import sub_task
 
 SPECS, BOXES = 220, 2
-MOST_OPERATIONS = 750
+MOST_OPERATIONS = 1000
 """Both inputs as weights, one after the other."""
 
 

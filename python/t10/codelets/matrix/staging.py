@@ -20,22 +20,22 @@ MOST_SCRATCH_BYTES = 1 << 16
 
 
 def staged(product: Product) -> Iterator[Product]:
-    """Yield the ways to see a product with inputs copied; none where it needs no copies."""
+    """Yield the ways to see a product with inputs copied; none where copies would change nothing."""
     engine = product.engine
     size = engine.in_bytes
     copies_x = product.inner.x != size or not is_x_aligned(product)
     copies_w = product.inner.w != size or not is_w_aligned(product)
-    if not (copies_x or copies_w) and product.inner.extent % engine.word_elements == 0:
-        return
-    for one in (product, *_split(product)):
+    is_whole = product.inner.extent % engine.word_elements == 0
+    for one in (product, *_split(product)) if copies_x or copies_w or not is_whole else (product,):
         line = one.inner.extent * size
+        if (copies_x or copies_w) and line % WORD_BYTES == 0:
+            found = [_copied(one, line, copies_x=copies_x, copies_w=copies_w)]
+        else:
+            found = []
         # Both inputs are filled up with zeros, or none is: 0 times what lies behind a line may be no number.
-        both = (copies_x and copies_w) or one.inner.extent % engine.word_elements != 0
-        fills = {-(-line // unit) * unit for unit in (WORD_BYTES, engine.depth * size)} if both else {line}
-        for pitch in sorted(fills):
-            found = _copied(one, pitch, copies_x=copies_x or both, copies_w=copies_w or both)
-            if found is not None:
-                yield found
+        filled = {-(-line // unit) * unit for unit in (WORD_BYTES, engine.depth * size)} - {line}
+        found += [_copied(one, pitch, copies_x=True, copies_w=True) for pitch in sorted(filled)]
+        yield from (each for each in found if each is not None)
 
 
 def _split(product: Product) -> list[Product]:

@@ -48,13 +48,13 @@ class VectorFamily:
             return None
         seen = _Seen(rows, across_nest(task))
         try:
-            ways = [_compiled(way) for apart in _accessed_together(task) for way in _ways(seen, apart)]
+            ways = [_compiled(way) for apart in accessed_together(task) for way in _ways(seen, apart)]
         except (Unselectable, UnsupportedOpError):
             return None
         return least_counted(task, dict.fromkeys(ways))
 
 
-def _accessed_together(task: Task) -> Iterator[frozenset[tuple[int, int]]]:
+def accessed_together(task: Task) -> Iterator[frozenset[tuple[int, int]]]:
     """Generate the pairs that code may access together: all that lie apart, those of one instruction, none.
 
     The estimate that chooses among them leaves out what is done once. No task may take longer where more lies apart.

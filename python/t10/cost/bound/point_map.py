@@ -26,7 +26,7 @@ class Map:
     """A function of some operands at every point of axes of such extents, the last one the output.
 
     What it gives replaces what the output holds, or is combined with it. `is_in_place`: the output is the first input.
-    `is_one_by_one`: no instruction accesses two operands.
+    `accessed`: the pairs of operands that one instruction may access, all that lie apart where None.
     """
 
     function: ScalarFunction
@@ -34,7 +34,7 @@ class Map:
     extents: AxisSizes
     combine: Combine = "none"
     is_in_place: bool = False
-    is_one_by_one: bool = False
+    accessed: frozenset[tuple[int, int]] | None = None
 
     @classmethod
     def of_sub_task(cls, spec: OperatorSpec) -> Map:
@@ -105,8 +105,8 @@ def task_of(one: Map, box: AxisSizes, *, is_wide: bool = False, apart_operand: i
     inputs, output = operands[:-1], operands[-1]
     is_new = one.combine == "none"
     task = apart(Task(box, inputs, output, one.combine, one.function, initial=is_new, origin=(0,) * len(box)))
-    if one.is_one_by_one:
-        task = replace(task, apart=frozenset())
+    if one.accessed is not None:
+        task = replace(task, apart=one.accessed)
     if one.is_in_place:
         task = replace(task, apart=task.apart - {(0, len(inputs))})
     return copied_as_words(task)

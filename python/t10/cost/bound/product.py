@@ -22,7 +22,7 @@ import numpy as np
 from t10.core.expression import AffineDim, AxisSizes, Operand, OperatorSpec
 from t10.core.products import is_product
 from t10.core.tile import N_WORKERS
-from t10.cost.bound.columns import Boxes, Column, always, both, chosen, either, product
+from t10.cost.bound.columns import Boxes, Column, always, both, chosen, either, never, product
 from t10.cost.bound.rows import BLOCK_WORDS, Engine, Launches, Rows, launches
 from t10.cost.bound.walks import WalkLoop, axis_order, strides_of, united_loops
 
@@ -134,11 +134,22 @@ class _Way:
 
     def cycles(self) -> Column:
         """Return the least cycles, `IMPOSSIBLE` where the output's columns do not lie as the engine needs them."""
-        engine, columns, inner = self.engine, self._columns(), self._inner()
-        is_whole = inner.n % engine.per_word == 0
+        columns, inner = self._columns(), self._inner()
+        is_whole = inner.n % self.engine.per_word == 0
         copies_x = np.logical_not(both(is_whole, inner.has_lines))
         copies_w = np.logical_not(both(is_whole, inner.gap == 1))
-        lies = both(is_whole, inner.has_lines, inner.gap == 1, inner.pixel % engine.per_word == 0)
+        lies = both(is_whole, inner.has_lines, inner.gap == 1, inner.pixel % self.engine.per_word == 0)
+        as_it_lies = self._cycles(columns, inner, copies_x, copies_w, lies)
+        # Where lines are no whole blocks both may be copied and filled up, needed or not.
+        filled = self._cycles(columns, inner, always(lies), always(lies), never(lies))
+        is_ragged = inner.n % (BLOCK_WORDS * self.engine.per_word) > 0
+        return np.minimum(as_it_lies, chosen(is_ragged, filled, IMPOSSIBLE))
+
+    def _cycles(
+        self, columns: _Columns, inner: _Inner, copies_x: Column, copies_w: Column, lies: Column
+    ) -> Column:
+        """Return the least cycles where inputs are copied or lie as the engine needs them."""
+        engine = self.engine
         words = -(-inner.n // engine.per_word)
         # Lines that are copied may become one.
         sums = chosen(lies, inner.sums, inner.apart)

@@ -12,7 +12,7 @@ from t10.codelets.body.virtual import Instruction
 from t10.codelets.body.words import is_in_words
 from t10.codelets.vector.draft import Draft, draft, packs, prepare
 from t10.codelets.vector.emit import Emitter, turn
-from t10.codelets.vector.family import LANES_NARROW, REFUSED, best_way
+from t10.codelets.vector.family import LANES_NARROW, REFUSED, accessed_together, best_way
 from t10.codelets.vector.nest import Effort, RowNest, Split, across_nest, nest_of, skeleton
 from t10.codelets.vector.schedule import Scheduled, least_cost
 from t10.core.expression import AxisSizes
@@ -93,9 +93,10 @@ def row_costs(one: Map) -> tuple[RowCosts, RowCosts] | None:
     return (least_of(some), least_of(many)) if len(some) == len(found) else None
 
 
-def _accesses(one: Map) -> tuple[Map, Map]:
-    """Return a map whose code may access several operands at once, and one whose code does not, which may be faster."""
-    return one, replace(one, is_one_by_one=True)
+def _accesses(one: Map) -> tuple[Map, ...]:
+    """Return a map with every choice of the operands that code accesses at once: none is always the fastest."""
+    task = task_of(one, (1,) * len(one.extents))
+    return tuple(replace(one, accessed=apart) for apart in dict.fromkeys(accessed_together(task)))
 
 
 @lru_cache(maxsize=4096)
@@ -127,12 +128,12 @@ def aligned_costs(one: Map) -> tuple[RowCosts, ...]:
 
     There are none where the generator does not compute some of that.
     """
-    rows: list[RowCosts] = []
+    rows: dict[RowCosts, None] = {}
     for each in _accesses(one):
         found = _costs_of(each)
         if found is None:
             return ()
-        rows.append(replace(found[0], **_aligned_row(each, found[0])))
+        rows[replace(found[0], **_aligned_row(each, found[0]))] = None
     return tuple(rows)
 
 
