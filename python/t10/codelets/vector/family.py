@@ -73,7 +73,7 @@ class _Seen:
     skeletons: dict[int, RowNest] = field(default_factory=dict[int, RowNest])
 
     def way(self, nest: RowNest, apart: frozenset[tuple[int, int]]) -> _Way | None:
-        """Return the best way to compute a nest; None where there is none. Nests are told apart by identity."""
+        """Return the best way to compute a nest, None if it cannot be computed. Nests are compared by identity."""
         found = self.skeletons.get(id(nest))
         if found is None:
             found = self.skeletons[id(nest)] = skeleton(nest)
