@@ -14,7 +14,8 @@ neighbours are then followed for as long as exact prices fall. The best pins by 
 lowered, placed and timed where they lie, alone on the chip. Cycles are modelled.
 
 Regret is how much longer the front's fastest plan takes than the fastest pin that was timed. `price` compares the
-prices of the two in the same way: above 0 the search left out the pin.
+prices of the two in the same way: above 0 the search left out the pin. Exits with 1 where a pin wins by more than a
+hundredth, or a lower bound is above a price.
 
 With `--whole`, partitions of some operators of a model are pinned, those of chips with fewer cores, and random ones;
 the others are chosen again. Regret is how much longer the model's plan takes than the fastest of these.
@@ -350,6 +351,11 @@ def main() -> int:
         if arguments.results:
             with arguments.results.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(asdict(one)) + "\n")
+    return report(results)
+
+
+def report(results: list[Regret]) -> int:
+    """Print the operators that pins beat, the worst if none is, and bounds above prices; return the exit status."""
     beaten = [each for each in results if each.regret > MOST_REGRET]
     print(f"{len(results)} operators, {len(beaten)} beaten by more than {MOST_REGRET:.0%}")
     for each in sorted(results, key=lambda each: -each.regret)[: max(len(beaten), 1)]:
@@ -357,7 +363,13 @@ def main() -> int:
             f"{each.line()}\n    f_op {each.f_op} ft {each.ft}, priced {each.priced:,}; "
             f"pin f_op {each.pin_f_op} ft {each.pin_ft}, priced {each.pin_priced:,}"
         )
-    return 1 if beaten else 0
+    wrong = [(each, *above) for each in results for above in each.above]
+    for each, (f_op, ft), (bound, price) in wrong:
+        print(
+            f"{each.model}: {each.operator} {each.kind} {list(each.extents)}: "
+            f"bound {bound:,} is above price {price:,} of f_op {f_op} ft {ft}"
+        )
+    return 1 if beaten or wrong else 0
 
 
 def _arguments() -> argparse.Namespace:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from t10.chip import ChipSpec, bundled_chips, load_chip
+from t10.core.tile import ALIGNMENT_BYTES
 from t10.errors import InputError
 
 
@@ -52,7 +53,7 @@ def test_unknown_name_lists_the_known_ones() -> None:
         ("based_on: ipu-mk2\nn_core: 4\n", r"field n_core: extra inputs are not permitted, found 4"),
         ("based_on: ipu-mk2\nn_cores: many\n", r"field n_cores: .*valid integer.*found 'many'"),
         ("based_on: ipu-mk2\nn_cores: 0\n", r"field n_cores: .*greater than or equal to 1, found 0"),
-        ("based_on: ipu-mk2\nreserved_bytes: 638976\n", r"reserved_bytes \+ shift_buffer_bytes = 647168"),
+        ("based_on: ipu-mk2\nreserved_bytes: 638976\n", r"is too little, expected at least 647248"),
         ("based_on: ipu-mk9\n", r"field based_on: found 'ipu-mk9', expected one of"),
         ("name: x\n", r"field n_cores: field required"),
         ("- 1\n", r"expected a mapping of fields, found list"),
@@ -98,3 +99,28 @@ def test_numbers_of_a_chip_are_changed_by_its_name() -> None:
 def test_a_wrong_change_of_a_chip_is_refused(name: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         load_chip(name)
+
+
+def test_memory_without_room_for_data_is_refused_alike_however_a_chip_is_made() -> None:
+    """With exactly the least memory that the message names there is a chip, with a byte less there is none."""
+    chip = load_chip("ipu-mk2")
+    messages: list[str] = []
+
+    def copied(size: int) -> ChipSpec:
+        return chip.model_copy(update={"sram_bytes": size})
+
+    def named(size: int) -> ChipSpec:
+        return load_chip(f"ipu-mk2:sram_bytes={size}")
+
+    for make in (copied, named):
+        message = ""
+        for size in (1, 8000, 28751):
+            with pytest.raises(
+                InputError, match=f"sram_bytes = {size} is too little, expected at least 28752"
+            ) as caught:
+                make(size)
+            message = str(caught.value)
+        messages.append(message.split(": ", 1)[1])
+        assert make(28752).capacity_bytes == chip.shift_buffer_bytes + ALIGNMENT_BYTES
+    assert messages[0] == messages[1]
+    assert "reserved_bytes = 20480, shift_buffer_bytes = 8192, 16 for data and 64 that" in messages[0]

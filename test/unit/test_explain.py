@@ -25,6 +25,7 @@ from t10.explain.holdings import holdings
 from t10.explain.nest import nest_text, phase_text
 from t10.explain.picture import check_picture
 from t10.plan.options import ForcedPartition, PlanOptions
+from t10.plan.search.alternatives import evaluate_plans
 
 PAPER_SPEC, PAPER_PLAN = three_against_two()
 
@@ -119,6 +120,20 @@ def test_points_of_a_front_are_numbered_and_the_chosen_one_marked(executable: Ex
     assert [point.active_bytes for point in points] == sorted(point.active_bytes for point in points)
 
 
+def test_all_plans_of_a_front_have_prices_of_one_kind(executable: Executable) -> None:
+    """Those of the search; the plan that runs takes something else where its buffers lie and operands come from."""
+    plan, cost = executable.plan, executable.costs()
+    n_other = 0
+    for spec, scheduled in zip(plan.graph.operators, plan.operators, strict=True):
+        expected = evaluate_plans(spec, cost, [priced.plan for priced in scheduled.pareto]).cycles.tolist()
+        assert [priced.cycles.total for priced in scheduled.pareto] == expected
+        own = next(each for each in scheduled.pareto if each.plan == scheduled.active.plan)
+        n_other += own.cycles != scheduled.active.cycles
+        points = front_points(spec, scheduled.pareto, scheduled.active.plan)
+        assert [point.cycles for point in points] == expected
+    assert n_other
+
+
 def test_explain_prints_everything_and_draws(
     executable: Executable, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -127,7 +142,12 @@ def test_explain_prints_everything_and_draws(
         code, text, _ = run(capsys, "explain", tmp_path / "out", "--op", "first", "--plot", tmp_path / name)
         assert code == 0
         assert (tmp_path / name).stat().st_size > 1000
-        for part in ("for k in 3 steps of", "Why this plan", "Its front, alone (modelled, ipu)", "free"):
+        for part in (
+            "for k in 3 steps of",
+            "Why this plan",
+            "Its front, alone, as if all buffers lay",
+            "free",
+        ):
             assert part in text
     again = tmp_path / "b.svg"
     run(capsys, "explain", tmp_path / "out", "--op", "first", "--plot", again)

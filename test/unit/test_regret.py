@@ -9,9 +9,11 @@ from itertools import islice
 from math import prod
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
+from regret import Regret, report
 from support.random_pins import RandomPins
 from support.random_products import random_product
 
@@ -60,6 +62,35 @@ def test_no_legal_pin_is_cheaper_than_the_fastest_plan(number: int) -> None:
     for pin in pins.near_the_best(N_PINS, [best]):
         assert pin.cycles.total >= best.cycles.total, f"{spec.name}: f_op {pin.plan.f_op} ft {pin.plan.ft}"
     assert not pins.above
+
+
+def regret_of(**other: Any) -> Regret:
+    """Return what an operator comes to that no pin beats, but for what is given."""
+    known: dict[str, Any] = {
+        "model": "m", "operator": "o", "kind": "k", "extents": (4,), "n_pins": 1, "priced": 100, "timed": 100,
+        "f_op": (1,), "ft": ((1,),), "least_price": 100, "pin_priced": 100, "pin_timed": 100,
+    }  # fmt: skip
+    return Regret(**(known | other))
+
+
+@pytest.mark.parametrize(
+    ("other", "status", "text"),
+    [
+        ({}, 0, "0 beaten"),
+        ({"pin_timed": 98}, 1, "1 beaten by more than 1%"),
+        (
+            {"above": ((((2,), ((1,),)), (120, 110)),)},
+            1,
+            "bound 120 is above price 110 of f_op (2,) ft ((1,),)",
+        ),
+    ],
+    ids=["fine", "beaten", "above"],
+)
+def test_the_search_for_better_pins_fails_where_a_pin_wins_or_a_bound_is_above(
+    other: dict[str, Any], status: int, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert report([regret_of(), regret_of(**other)]) == status
+    assert text in capsys.readouterr().out
 
 
 def random_partitions(

@@ -102,11 +102,12 @@ def _mapping(content: str, source: str) -> dict[str, Any]:
 
 
 def _explain(error: ValidationError) -> str:
-    """Return one sentence per wrong field: its name, what was expected, what was found."""
+    """Return one sentence per wrong field: its name, what was expected, what was found; fields together name theirs."""
     parts: list[str] = []
     for problem in error.errors():
-        where = ".".join(str(step) for step in problem["loc"]) or "the whole file"
+        where = ".".join(str(step) for step in problem["loc"])
         found = "" if problem["type"] == "missing" or not problem["loc"] else f", found {problem['input']!r}"
         message = problem["msg"].removeprefix("Value error, ")
-        parts.append(f"field {where}: {message[:1].lower()}{message[1:]}{found}")
+        field = f"field {where}: " if where else ""
+        parts.append(f"{field}{message[:1].lower()}{message[1:]}{found}")
     return "; ".join(parts)

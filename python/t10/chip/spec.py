@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from t10.core.tile import ALIGNMENT_BYTES, IPU_MEMORY, OVERREAD_BYTES, TileMemory
+from t10.errors import InputError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 Count = Annotated[int, Field(ge=1)]
 Bytes = Annotated[int, Field(ge=0)]
@@ -62,7 +67,7 @@ class ChipSpec(BaseModel):
     name: Annotated[str, Field(min_length=1, description="unique short name, as in --chip NAME")]
     description: str = ""
     n_cores: Annotated[int, Field(ge=1, le=MAX_CORES, description="cores that can work")]
-    sram_bytes: Annotated[int, Field(ge=1024, description="memory of one core")]
+    sram_bytes: Annotated[Count, Field(description="memory of one core")]
     memory_base: Annotated[Bytes, Field(description="address of a core's first byte")] = IPU_MEMORY.base
     interleaved_base: Annotated[
         Bytes, Field(description="address from which on memory elements lie interleaved and hold no code")
@@ -102,16 +107,32 @@ class ChipSpec(BaseModel):
     @model_validator(mode="after")
     def _has_room(self) -> ChipSpec:
         """Refuse a chip without memory for data."""
-        used = self.reserved_bytes + self.shift_buffer_bytes
-        if used >= self.data_end_bytes:
-            raise ValueError(
-                f"reserved_bytes + shift_buffer_bytes = {used} must be smaller than sram_bytes = {self.sram_bytes}, "
-                f"of which {OVERREAD_BYTES} stay free"
-            )
+        lack = self._lack()
+        if lack:
+            raise ValueError(lack)
         if self.shift_buffer_bytes % ALIGNMENT_BYTES or self.reserved_bytes % ALIGNMENT_BYTES:
             raise ValueError(f"reserved_bytes and shift_buffer_bytes must be multiples of {ALIGNMENT_BYTES}")
         _ = self.tile_memory
         return self
+
+    def _lack(self) -> str:
+        """Return why the memory of a core is too little for any data, nothing where it is enough."""
+        least = self.reserved_bytes + self.shift_buffer_bytes + ALIGNMENT_BYTES + OVERREAD_BYTES
+        if self.sram_bytes >= least:
+            return ""
+        return (
+            f"sram_bytes = {self.sram_bytes} is too little, expected at least {least}: reserved_bytes = "
+            f"{self.reserved_bytes}, shift_buffer_bytes = {self.shift_buffer_bytes}, {ALIGNMENT_BYTES} for data and "
+            f"{OVERREAD_BYTES} that codelets may read ahead"
+        )
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return this chip with other numbers; raises `InputError` where they leave no memory for data."""
+        chip = super().model_copy(update=update, deep=deep)
+        lack = chip._lack()
+        if lack:
+            raise InputError(f"chip {chip.name}: {lack}")
+        return chip
 
     def __hash__(self) -> int:
         """Return a hash of what tells chips apart: a chip is a key of what was planned for it."""

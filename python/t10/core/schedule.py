@@ -123,7 +123,8 @@ class Arrival:
 class ScheduledOperator:
     """One operator of the program: `body` runs, under plan `active`, on operands that arrive as `arrivals` say.
 
-    `pareto` is its time x memory front, fastest last, where it is known; `active` is one of them.
+    `pareto` is its time x memory front, fastest last, where it is known; `active` runs one of them. Prices on it are
+    the search's: as if all buffers lay well, and activations fetched from anywhere.
     """
 
     name: str

@@ -86,9 +86,11 @@ def explain_choice(plan: ModulePlan, step: int) -> Choice:
 
 def _rank_reasons(scheduled: ScheduledOperator, number: int, free: int) -> list[str]:
     """Return how the plan stands on its front."""
-    front, active = scheduled.pareto, scheduled.active
+    front = scheduled.pareto
     if not front:
         return []
+    # What lies where costs every plan of a front something: its prices are compared with each other only.
+    active = front[number - 1] if number else scheduled.active
     fastest = min(front, key=lambda priced: priced.cycles.run)
     if len(front) == 1 and number:
         return ["the only plan on its front, or pinned"]

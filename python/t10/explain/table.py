@@ -39,7 +39,7 @@ def explanation_parts(explained: Explanation) -> Iterator[RenderableType]:
     yield Text("\nWhy this plan", style="bold")
     yield from (Text(f"  - {reason}") for reason in explained.choice.reasons)
     yield _shares(explained.choice)
-    yield front_table(explained.front, f"Its front, alone {note}")
+    yield front_table(explained.front, f"Its front, alone, as if all buffers lay well {note}")
     yield _moves(explained.choice.moved_in, "What it reads", "from")
     yield _moves(explained.choice.moved_out, "Who reads it", "by")
     yield _memory(explained.choice)

@@ -30,6 +30,8 @@ from t10.plan.memory.levels import Choice, LevelTable
 from t10.plan.memory.room import DataRoom, Room
 from t10.plan.memory.wishes import Wishes
 from t10.plan.options import PlanOptions, Progress, Reading
+from t10.plan.search.alternatives import evaluate_plans
+from t10.plan.search.listed import costed
 from t10.plan.search.pareto import Front
 
 READINGS: tuple[Reading, ...] = ("literal", "aware")
@@ -175,7 +177,7 @@ def _beside_program(
         bound_cycles = joint.bound_cycles if bound_cycles is None else min(bound_cycles, joint.bound_cycles)
         plan = placing(assemble(context, joint.states, joint.choices, progress))
         found = replace(joint, bound_cycles=bound_cycles)
-        return _with_fronts(plan, fronts, found.optimality(sum_of_cycles(plan)))
+        return _with_fronts(context, plan, fronts, found.optimality(sum_of_cycles(plan)))
 
     is_placed = False
     for _ in range(FIT_ROUNDS):
@@ -266,21 +268,23 @@ def sum_of_cycles(plan: ModulePlan) -> int:
     return sum(scheduled.active.cycles.total for scheduled in plan.operators)
 
 
-def _with_fronts(plan: ModulePlan, fronts: tuple[Front, ...], optimality: Optimality) -> ModulePlan:
+def _with_fronts(
+    context: Context, plan: ModulePlan, fronts: tuple[Front, ...], optimality: Optimality
+) -> ModulePlan:
     """Return a plan whose operators show their whole fronts, with the plan chosen among them."""
     operators = tuple(
-        replace(scheduled, pareto=_with_plan(front, scheduled))
-        for scheduled, front in zip(plan.operators, fronts, strict=True)
+        replace(scheduled, pareto=_with_plan(context, step, front, scheduled.active))
+        for step, (scheduled, front) in enumerate(zip(plan.operators, fronts, strict=True))
     )
     return replace(plan, operators=operators, optimality=optimality)
 
 
-def _with_plan(front: Front, scheduled: ScheduledOperator) -> Front:
-    """Return a front that holds an operator's plan, still least bytes first."""
-    active = scheduled.active
+def _with_plan(context: Context, step: int, front: Front, active: CostedPlan) -> Front:
+    """Return a front that holds an operator's plan at the same kind of price as the others, still least bytes first."""
     if any(priced.plan == active.plan for priced in front):
         return front
-    own = next(priced for priced in scheduled.pareto if priced.plan == active.plan)
+    arrays = evaluate_plans(context.graph.operators[step], context.cost, (active.plan,))
+    own = costed(active.plan, arrays, 0)
     place = sum(priced.active_bytes < active.active_bytes for priced in front)
     return (*front[:place], own, *front[place:])
 
@@ -307,7 +311,7 @@ def _greedy_plan(
         for candidate in (followed(context, fronts, choices, free, options), (fronts, choices)):
             plan = placing(assemble(context, *candidate, progress))
             if plan.end_bytes <= context.chip.data_end_bytes:
-                return replace(plan, optimality=Optimality("greedy", sum_of_cycles(plan)))
+                return _with_fronts(context, plan, fronts, Optimality("greedy", sum_of_cycles(plan)))
             end = plan.end_bytes
         spare += end - context.chip.data_end_bytes
     raise InfeasiblePlanError(
@@ -419,7 +423,10 @@ def with_costs(plan: ModulePlan, known: ModulePlan) -> ModulePlan | None:
             return None
         plan_now = one.active.plan
         active = replace(other.active, plan=plan_now)
-        front = tuple(active if each.plan.is_same(plan_now) else each for each in other.pareto)
+        # Prices on a front are of one kind: the plan that runs keeps its own there.
+        front = tuple(
+            replace(each, plan=plan_now) if each.plan.is_same(plan_now) else each for each in other.pareto
+        )
         operators.append(replace(one, active=active, arrivals=arrivals, pareto=front))
     graph = replace(plan.graph, operators=located)
     return replace(plan, graph=graph, operators=tuple(operators), optimality=known.optimality)

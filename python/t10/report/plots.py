@@ -78,7 +78,10 @@ def pareto_plot(plan: ModulePlan, cost_model: str) -> str:
         axes = figure.add_subplot(n_rows, FRONT_COLUMNS, number + 1)
         points = [(each.active_bytes / KIB, each.cycles.run) for each in operator.pareto]
         axes.plot(*zip(*points, strict=True), "o-", color="#4a6fd0", markersize=3, linewidth=1)
-        chosen = operator.active
+        # Like the others: priced as if all buffers lay well.
+        chosen = next(
+            (each for each in operator.pareto if each.plan == operator.active.plan), operator.active
+        )
         axes.plot([chosen.active_bytes / KIB], [chosen.cycles.run], "*", color="#d04a4a", markersize=11)
         axes.set_title(short_name(operator.name, 26) + (f"  (×{n_alike})" if n_alike > 1 else ""), loc="left")
         if max(y for _, y in points) > 20 * max(1, min(y for _, y in points)):

@@ -192,7 +192,12 @@ class OperatorRecord(Record):
     idle: IdleRecord
     arrivals: tuple[ArrivalRecord, ...]
     output_layout: Annotated[Row, Field(description="row of `layouts`")]
-    pareto: Annotated[Row, Field(description="row of `fronts`: time x memory front, fastest last")]
+    pareto: Annotated[
+        Row,
+        Field(
+            description="row of `fronts`: time x memory front, fastest last, priced as if all buffers lay well"
+        ),
+    ]
 
 
 Declared = Annotated[

@@ -11,13 +11,13 @@ import json
 from dataclasses import asdict
 from functools import lru_cache
 from hashlib import sha256
-from pathlib import Path
 from typing import Any, cast
 
 from t10.chip import ChipSpec
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.plan import CostedPlan
 from t10.cost import CostModel
+from t10.cost.code_digest import COST_PARTS, digest_of
 from t10.errors import T10Error
 from t10.plan.memory.operator_bound import least_bytes
 from t10.plan.options import PlanOptions
@@ -25,31 +25,15 @@ from t10.plan.search.listed import align, pareto_front, placed
 
 FORMAT = "t10-front 1"
 KIND = "front"
-PACKAGES = ("core", "chip", "cost", "plan")
-SUFFIXES = (".py", ".so", ".pyd")
 
 Row = tuple[AxisSizes, tuple[AxisSizes, ...], int, int]
 """F_op, ft, cycles and bytes of a plan."""
 
 
 @lru_cache(maxsize=1)
-def planner_fingerprint() -> str | None:
-    """Return a digest of the files that fronts are made by, so that no front outlives the search that found it.
-
-    None where they cannot be read (a package inside a zip file): then nothing should be kept.
-    """
-    root = Path(__file__).resolve().parents[2]
-    digest = sha256()
-    files = sorted(
-        path for package in PACKAGES for path in (root / package).rglob("*") if path.suffix in SUFFIXES
-    )
-    try:
-        for path in files:
-            digest.update(path.relative_to(root).as_posix().encode())
-            digest.update(sha256(path.read_bytes()).digest())
-    except OSError:
-        return None
-    return digest.hexdigest() if files else None
+def planner_fingerprint() -> str:
+    """Return a digest of the files that fronts are made by, so that no front outlives the search that found it."""
+    return digest_of((*COST_PARTS, "plan"))
 
 
 def front_key(spec: OperatorSpec, chip: ChipSpec, cost: CostModel, options: PlanOptions) -> str | None:
@@ -57,12 +41,12 @@ def front_key(spec: OperatorSpec, chip: ChipSpec, cost: CostModel, options: Plan
 
     The key covers the operator, every number of the chip (not its name), the cost model, the options and the planner.
     """
-    planner, model = planner_fingerprint(), cost.fingerprint()
-    if planner is None or model is None:
+    model = cost.fingerprint()
+    if model is None:
         return None
     known = {
         "format": FORMAT,
-        "planner": planner,
+        "planner": planner_fingerprint(),
         "cost": model,
         "chip": chip.model_dump(mode="json", exclude={"name", "description"}),
         "options": asdict(options),
