@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 
@@ -12,7 +12,9 @@ from t10.core.arrays import Bools, Ints
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.movement import MoveCosts
 from t10.core.plan import OperatorPlan
+from t10.core.program import Shift
 from t10.core.runs import epilogue_run
+from t10.core.shift_rounds import shift_bytes
 
 
 class Costs(MoveCosts, Protocol):
@@ -77,6 +79,36 @@ class WindowCosts(Protocol):
         lie beside accumulators as those of chunks do.
         """
         ...
+
+
+@runtime_checkable
+class ShiftCosts(Protocol):
+    """What a cost model says that looks at what a shift moves between which cores, not at bytes alone."""
+
+    @property
+    def sees_shifts(self) -> bool:
+        """Return whether it does; else it is not asked."""
+        ...
+
+    def round_cycles(self, spec: OperatorSpec, plan: OperatorPlan, statement: Shift) -> tuple[int, ...]:
+        """Return the cycles of a shift by round through the shift buffer (`t10.core.shift_rounds`)."""
+        ...
+
+    def nest_shift_cycles(self, spec: OperatorSpec, plan: OperatorPlan) -> int:
+        """Return the cycles of all shifts of a plan's loops."""
+        ...
+
+
+def sees_shifts(costs: object) -> TypeGuard[ShiftCosts]:
+    """Return whether a cost model looks at what a shift moves between which cores."""
+    return isinstance(costs, ShiftCosts) and costs.sees_shifts
+
+
+def shift_cycles(costs: Costs, spec: OperatorSpec, plan: OperatorPlan, statement: Shift) -> int:
+    """Return the cycles of a shift, in all its rounds."""
+    if sees_shifts(costs):
+        return sum(costs.round_cycles(spec, plan, statement))
+    return costs.shift_cycles(shift_bytes(spec, plan, statement))
 
 
 def step_cycles(costs: Costs, spec: OperatorSpec, plan: OperatorPlan, *, adds: bool) -> int:

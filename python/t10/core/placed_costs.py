@@ -24,16 +24,16 @@ class StepLies:
     """How operands of an operator's steps lie.
 
     In order: inputs and accumulators; shift buffer and accumulators; in the end accumulators, epilogue inputs, result.
-    `is_shift_apart`: what rotates lies in other memory elements than the shift buffer. `places` are those of the shift
-    buffer and the accumulators where they are not apart, None where that is not known. `has_zeros`: in the padding of
-    inputs, as far as adding them changes nothing.
+    `places` are those of the shift buffer and the accumulators where they are not apart, None where that is not known;
+    `shift_places` those of the shift buffer and inputs and accumulators, where what rotates is not apart from it.
+    `has_zeros`: in the padding of inputs, as far as adding them changes nothing.
     """
 
     sub_task: Lie
     combine: Lie
     end: Lie
-    is_shift_apart: bool = True
     places: Places | None = None
+    shift_places: Places | None = None
     has_zeros: bool = True
 
 
@@ -92,11 +92,15 @@ def _lies(spec: OperatorSpec, scheduled: ScheduledOperator, places: Mapping[str,
     def lie(*names: str) -> Lie:
         return Lie.of([places[name] for name in names])
 
+    is_shift_apart = all(are_apart(places[name], places[SHIFT]) for name in rotating)
+
     return StepLies(
         sub_task=lie(*rotatable),
         combine=lie(SHIFT, accumulator) if SHIFT in places else Lie.best(2),
         end=lie(accumulator, *arrivals[n_inputs:], value),
         places=shared_places(places[SHIFT], [places[accumulator]]) if SHIFT in places else None,
-        is_shift_apart=all(are_apart(places[name], places[SHIFT]) for name in rotating),
+        shift_places=None
+        if is_shift_apart
+        else shared_places(places[SHIFT], [places[name] for name in rotatable]),
         has_zeros=not reads_left_over(spec, scheduled),
     )

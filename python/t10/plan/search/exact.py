@@ -7,11 +7,15 @@ from dataclasses import dataclass, field
 from math import lcm, prod
 from typing import Literal
 
+import numpy as np
+
 from t10.core.chunks import chunk_slots
-from t10.core.costs import box_cycles, end_cycles, window_fill_cycles
+from t10.core.costs import box_cycles, end_cycles, sees_shifts, window_fill_cycles
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.geometry import partition_shape
-from t10.cost import CostModel
+from t10.core.plan import OperatorPlan
+from t10.cost import CostModel, advance_bytes
+from t10.plan.search.evaluate import nest_shift_cycles, placed_plan
 from t10.plan.search.listed import FtRows
 
 Part = (
@@ -37,9 +41,10 @@ class ExactPrices:
     reductions: dict[Chunk, int] = field(default_factory=dict[Chunk, int])
 
     def price(self, f_op: AxisSizes, ft: FtRows, least_step: float, least_rest: float, most: float) -> float:
-        """Return the cycles of a plan but for fetches and shifts, or a lower bound of them that is above `most`.
+        """Return the cycles of a plan but for fetches and the least its shifts take, or a lower bound above `most`.
 
-        A step takes at least `least_step`, what follows the steps at least `least_rest`.
+        A step takes at least `least_step`, what follows the steps at least `least_rest`. Shifts come last: they ask
+        where cores begin.
         """
         total = 0.0
         unknown: list[tuple[int, float, Part]] = []
@@ -54,7 +59,23 @@ class ExactPrices:
                 break
             cycles = self.known[part] = self._cycles(part)
             total += n * (cycles - least)
-        return total
+        return total if total > most else total + self._waiting(f_op, ft)
+
+    def _waiting(self, f_op: AxisSizes, ft: FtRows) -> int:
+        """Return what the shifts of a plan take beyond their least; 0 where it has no placement."""
+        if all(factor == 1 for row in ft for factor in row) or not sees_shifts(self.cost):
+            return 0
+        plan = placed_plan(self.spec, f_op, ft)
+        if plan is None:
+            return 0
+        return self.cost.nest_shift_cycles(self.spec, plan) - self._least_shifts(plan)
+
+    def _least_shifts(self, plan: OperatorPlan) -> int:
+        """Return the least cycles of all shifts of a plan, by bytes alone and in the best order of loops."""
+        steps, advance = np.ones((2, len(plan.steps)), np.int64)
+        for axis in plan.loop_order:
+            steps[axis], advance[axis] = plan.steps[axis], advance_bytes(self.spec, plan, axis)
+        return int(nest_shift_cycles(steps[None], self.cost.shift_cycles_many(advance[None]))[0])
 
     def _parts(self, f_op: AxisSizes, ft: FtRows) -> Iterator[tuple[int, Part]]:
         """Yield how often a plan does what; steps come first: they count most, so most plans are dropped after them."""
