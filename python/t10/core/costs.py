@@ -117,6 +117,17 @@ def step_cycles(costs: Costs, spec: OperatorSpec, plan: OperatorPlan, *, adds: b
     return box_cycles(costs, spec, plan.box, windows, adds=adds)
 
 
+def nest_cycles(costs: Costs, spec: OperatorSpec, plan: OperatorPlan) -> int:
+    """Return the cycles of all compute steps of a nest, and of filling accumulators that rotate."""
+    n_begin = n_steps = plan.n_sub_tasks
+    if spec.combine != "none":
+        n_begin = 0 if rotates_output(spec, plan) else prod(plan.steps[axis] for axis in spec.output.axes)
+    total = fill_cycles(costs, spec, plan)
+    for n_each, adds in ((n_begin, False), (n_steps - n_begin, True)):
+        total += n_each * step_cycles(costs, spec, plan, adds=adds) if n_each else 0
+    return total
+
+
 def box_cycles(
     costs: Costs, spec: OperatorSpec, box: AxisSizes, windows: tuple[AxisSizes, ...], *, adds: bool
 ) -> int:

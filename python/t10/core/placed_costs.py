@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Protocol, TypeVar, runtime_checkable
 
-from t10.core.costs import Costs
+from t10.core.costs import Costs, nest_cycles
 from t10.core.expression import OperatorSpec
 from t10.core.loads import Places, shared_places
-from t10.core.schedule import ModulePlan, ScheduledOperator
+from t10.core.plan import OperatorPlan
+from t10.core.schedule import Arrival, ModulePlan, ScheduledOperator
 from t10.core.tile import TileMemory, TileRange, are_apart
 from t10.core.vertex_nest import Lie
 
@@ -65,13 +66,25 @@ def placed_costs(costs: C, plan: ModulePlan, memory: TileMemory) -> dict[str, C]
     return result
 
 
-def reads_left_over(spec: OperatorSpec, scheduled: ScheduledOperator) -> bool:
+def reads_left_over(spec: OperatorSpec, arrivals: Iterable[Arrival]) -> bool:
     """Return whether an input is read where another operator left it: then its padding holds anything."""
     return any(
         arrival.kind == "in_place" and not arrival.buffer.startswith(("idle:", "input:"))
-        for arrival in scheduled.arrivals
+        for arrival in arrivals
         if arrival.operand < len(spec.inputs)
     )
+
+
+def left_over_cycles(costs: Costs, spec: OperatorSpec, plan: OperatorPlan) -> int:
+    """Return what steps take more where the padding of inputs may hold anything, all else lying as well as it can."""
+    if not isinstance(costs, PlacedCosts) or not any(
+        spec.extents[axis] % plan.box[axis] for axis in spec.reduction_axes
+    ):
+        return 0
+    rotatable, epilogue = len(spec.inputs) + 1, len(spec.epilogue_inputs) + 2
+    lies = StepLies(Lie.best(rotatable), Lie.best(2), Lie.best(epilogue))
+    anything, zeros = (costs.lying(replace(lies, has_zeros=has_zeros)) for has_zeros in (False, True))
+    return nest_cycles(anything, spec, plan) - nest_cycles(zeros, spec, plan)
 
 
 def tile_ranges(plan: ModulePlan, memory: TileMemory) -> dict[str, TileRange]:
@@ -102,5 +115,5 @@ def _lies(spec: OperatorSpec, scheduled: ScheduledOperator, places: Mapping[str,
         shift_places=None
         if is_shift_apart
         else shared_places(places[SHIFT], [places[name] for name in rotatable]),
-        has_zeros=not reads_left_over(spec, scheduled),
+        has_zeros=not reads_left_over(spec, scheduled.arrivals),
     )

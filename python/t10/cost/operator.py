@@ -9,7 +9,7 @@ from math import prod
 
 from t10.core import geometry
 from t10.core.chunks import chunk_slots
-from t10.core.costs import end_cycles, fill_cycles, rotates_output, sees_shifts, shift_cycles, step_cycles
+from t10.core.costs import end_cycles, nest_cycles, sees_shifts, shift_cycles
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.operator_body import shifts_home
@@ -60,17 +60,6 @@ def epilogue_cycles(cost: CostModel, spec: OperatorSpec, plan: OperatorPlan) -> 
     return end_cycles(cost, spec, windows, 0 if plan.reduce == "all" else n_members, n_slots)
 
 
-def compute_cycles(cost: CostModel, spec: OperatorSpec, plan: OperatorPlan) -> int:
-    """Return the cycles of all compute steps of a nest, and of filling accumulators that rotate."""
-    n_begin = n_steps = plan.n_sub_tasks
-    if spec.combine != "none":
-        n_begin = 0 if rotates_output(spec, plan) else prod(plan.steps[axis] for axis in spec.output.axes)
-    total = fill_cycles(cost, spec, plan)
-    for n_each, adds in ((n_begin, False), (n_steps - n_begin, True)):
-        total += n_each * step_cycles(cost, spec, plan, adds=adds) if n_each else 0
-    return total
-
-
 def nest_shift_cycles(cost: CostModel, spec: OperatorSpec, plan: OperatorPlan) -> int:
     """Return the cycles of all shifts of a nest."""
     if sees_shifts(cost):
@@ -81,7 +70,7 @@ def nest_shift_cycles(cost: CostModel, spec: OperatorSpec, plan: OperatorPlan) -
 def operator_cycles(cost: CostModel, spec: OperatorSpec, plan: OperatorPlan) -> Cycles:
     """Return the cycles of an operator's nest, reduction and epilogue (in `compute`); nothing that comes before it."""
     return Cycles(
-        compute=compute_cycles(cost, spec, plan) + epilogue_cycles(cost, spec, plan),
+        compute=nest_cycles(cost, spec, plan) + epilogue_cycles(cost, spec, plan),
         shift=nest_shift_cycles(cost, spec, plan),
         reduce=combine_cycles(cost, spec, plan),
     )

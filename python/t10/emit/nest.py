@@ -132,7 +132,7 @@ def whole_axes(spec: OperatorSpec, scheduled: ScheduledOperator) -> frozenset[in
     """
     # What is looked up has to be an index.
     parallel = frozenset(() if spec.selectors else set(range(len(spec.axes))) - set(spec.reduction_axes))
-    is_whole = not reads_left_over(spec, scheduled)
+    is_whole = not reads_left_over(spec, scheduled.arrivals)
     return parallel | zero_padded_axes(spec, scheduled.active.plan) if is_whole else parallel
 
 
