@@ -32,7 +32,7 @@ def shift(builder: Builder, cost: CostModel, context: OperatorContext, statement
     steps: list[Step] = []
     key = ("shift", builder.kind_of(spec), plan, statement.operands, axis, positions[axis], direction)
     room = builder.sizes[SHIFT_BUFFER]
-    rounds = builder.once((*key, room), lambda: _rounds(spec, plan, statement, room))
+    rounds = builder.once((*key, room), lambda: shift_patterns(spec, plan, statement, room))
     by_round = cost.round_cycles(spec, plan, statement) if sees_shifts(cost) else None
     for number, passages in enumerate(rounds):
         n_bytes = sum(each.passage.n_bytes for each in passages)
@@ -56,7 +56,7 @@ def shift(builder: Builder, cost: CostModel, context: OperatorContext, statement
 
 
 @dataclass(frozen=True, slots=True)
-class _Passes:
+class PassagePatterns:
     """The patterns of a passage: into the buffer, and out of it by part."""
 
     passage: Passage
@@ -64,9 +64,9 @@ class _Passes:
     copied_out: tuple[Pattern, ...]
 
 
-def _rounds(
+def shift_patterns(
     spec: OperatorSpec, plan: OperatorPlan, statement: Shift, room: int
-) -> tuple[tuple[_Passes, ...], ...]:
+) -> tuple[tuple[PassagePatterns, ...], ...]:
     """Return the rounds in which operands advance together, `room` bytes at most in each."""
     slabs = {number: _slab(spec, plan, number, statement) for number in statement.operands}
     return tuple(
@@ -82,7 +82,7 @@ def _slab(spec: OperatorSpec, plan: OperatorPlan, number: int, statement: Shift)
     return slots[core.reshape(-1)], sources(spec, plan, number, statement)
 
 
-def _passes(passage: Passage, slabs: Mapping[int, tuple[Ints, Ints]]) -> _Passes:
+def _passes(passage: Passage, slabs: Mapping[int, tuple[Ints, Ints]]) -> PassagePatterns:
     """Return the patterns of what passes at once: parts lie side by side in the buffer."""
     parts = [
         (slabs[part.number][0][:, part.first : part.last], slabs[part.number][1]) for part in passage.parts
@@ -102,4 +102,4 @@ def _passes(passage: Passage, slabs: Mapping[int, tuple[Ints, Ints]]) -> _Passes
         moves = in_order(0, tiles, begin + np.arange(n_part)[None, :], tiles, slots)
         copied_out.append(pattern(moves, item_bytes))
         begin += n_part
-    return _Passes(passage, passed, tuple(copied_out))
+    return PassagePatterns(passage, passed, tuple(copied_out))
