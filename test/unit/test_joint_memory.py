@@ -12,13 +12,17 @@ from support.simulation import executed, random_values
 
 from t10.chip import ChipSpec, load_chip
 from t10.core.graph import Graph
+from t10.core.plan import OperatorPlan
 from t10.core.schedule import ModulePlan
 from t10.core.tile import OVERREAD_BYTES
 from t10.cost import IpuCostModel
 from t10.errors import InfeasiblePlanError
 from t10.plan import ForcedPartition, PlanOptions, plan_module
+from t10.plan.assemble import context_of
 from t10.plan.fronts.operator_fronts import operator_fronts
 from t10.plan.fronts.pinned import idle_levels
+from t10.plan.joint.marginals import Marginals
+from t10.plan.joint.states import PLAIN, states_of
 from t10.plan.memory.room import DataRoom
 from t10.plan.memory.wishes import Wishes
 from t10.plan.options import Method
@@ -148,3 +152,35 @@ def test_the_sweep_reaches_models_that_do_not_fit() -> None:
     sweeps = [swept(number) for number in range(len(GRAPHS))]
     assert all(sweep.exact[-1] is None for sweep in sweeps)
     assert sum(plan is not None for sweep in sweeps for plan in sweep.exact) > 2 * len(sweeps)
+
+
+@dataclass(frozen=True, slots=True)
+class Crowded:
+    """A room in which programs leave half of the memory to plans that are all `small`, and nothing to others."""
+
+    chip: ChipSpec
+    small: frozenset[OperatorPlan]
+
+    def reserved_bytes(self, plan: ModulePlan) -> int:
+        """Return what the chip reserves."""
+        del plan
+        return self.chip.reserved_bytes
+
+    def __call__(self, plan: ModulePlan) -> ModulePlan:
+        """Return a plan with its buffers in their places, too high where its program is large."""
+        is_small = all(scheduled.active.plan in self.small for scheduled in plan.operators)
+        end = self.chip.data_end_bytes
+        chip = self.chip.model_copy(update={"reserved_bytes": end // 2 if is_small else end})
+        return DataRoom(chip, Wishes(IpuCostModel(chip)))(plan)
+
+
+def test_where_programs_leave_no_room_plans_of_smaller_programs_are_chosen() -> None:
+    graph, options, cost = GRAPHS[1], PlanOptions(), IpuCostModel(CHIP)
+    context, fronts = context_of(graph, CHIP, cost), operator_fronts(graph, CHIP, cost, options)
+    few = states_of(context, fronts, options, Marginals(context, fronts, options), (), PLAIN)
+    room = Crowded(CHIP, frozenset(state.plan for states in few for state in states))
+    plan = schedule_module(graph, CHIP, cost, fronts, options, room=room)
+    assert plan.end_bytes <= CHIP.data_end_bytes
+    assert plan.optimality is not None
+    assert plan.optimality.method == "exact"
+    assert plan.optimality.n_choices > 1

@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from t10.codelets.image import assembled, stack_bytes
-from t10.core.codelet import ENTRY_PREFIX, Codelet, Compiled, Pointer, Scratch
+from t10.core.codelet import ENTRY_PREFIX, Codelet, Compiled, Pointer, Scratch, Word
 from t10.core.dtypes import size_bytes
 from t10.core.task import Task, TaskOperand
 from t10.core.tile import (
@@ -25,6 +25,7 @@ from t10.core.tile import (
     WIDE_BYTES,
     TileMemory,
 )
+from t10.isa.assembler import assembled_code
 from t10.isa.image import DATA
 from t10.isa.tile import Machine
 
@@ -64,7 +65,10 @@ def _counter(codelet: Codelet) -> tuple[Machine, int]:
 
 def tile_of(codelet: Codelet, memory: TileMemory, *, is_counting: bool) -> tuple[Machine, int]:
     """Return a tile with a codelet's code in it, and the code's address."""
-    image = assembled((_nameless(codelet),), MEMORY)
+    nameless = _nameless(codelet)
+    image = (assembled_code(nameless.assembly, MEMORY) if is_counting else None) or assembled(
+        (nameless,), MEMORY
+    )
     is_shared = is_counting and not np.any(image.words[:, 0] == DATA)
     machine = Machine(1, image, memory, _SHARED if is_shared else None, is_counting=is_counting)
     worker = codelet.stack_bytes if codelet.kind == "multi" else 0
@@ -91,7 +95,7 @@ def addresses(task: Task) -> list[int]:
 
 def span(task: Task, operand: TaskOperand) -> int:
     """Return the elements from an operand's first to its last."""
-    return 1 + sum([s * (n - 1) for s, n in zip(operand.strides, task.extents, strict=True)])
+    return 1 + sum([s * (n - 1) for s, n in zip(operand.strides, task.extents, strict=True) if s])
 
 
 def scratch(compiled: Compiled, behind: int) -> int:
@@ -102,17 +106,21 @@ def scratch(compiled: Compiled, behind: int) -> int:
 
 def words(compiled: Compiled, addresses: Sequence[int], scratch: int) -> bytes:
     """Return the words of a vertex."""
-    found: list[int] = []
-    for word in compiled.words:
-        if isinstance(word, int):
-            found.append(word & 0xFFFFFFFF)
-        elif isinstance(word, Pointer):
-            found.append(addresses[word.operand] + word.offset_bytes & 0xFFFFFFFF)
-        elif isinstance(word, Scratch):
-            found.append(scratch + word.offset_bytes & 0xFFFFFFFF)
-        else:
-            found.append(int.from_bytes(struct.pack("<f", word), "little"))
+    found = [
+        word & 0xFFFFFFFF if type(word) is int else _word(word, addresses, scratch) for word in compiled.words
+    ]
     return struct.pack(f"<{len(found)}I", *found)
+
+
+def _word(word: Word, addresses: Sequence[int], scratch: int) -> int:
+    """Return the bits of a word."""
+    if isinstance(word, Pointer):
+        return addresses[word.operand] + word.offset_bytes & 0xFFFFFFFF
+    if isinstance(word, Scratch):
+        return scratch + word.offset_bytes & 0xFFFFFFFF
+    if isinstance(word, int):
+        return word & 0xFFFFFFFF
+    return int.from_bytes(struct.pack("<f", word), "little")
 
 
 def least_counted(task: Task, ways: Iterable[Compiled]) -> Compiled | None:
@@ -120,7 +128,8 @@ def least_counted(task: Task, ways: Iterable[Compiled]) -> Compiled | None:
     found = tuple(ways)
     if len(found) < 2:
         return found[0] if found else None
-    return min(found, key=lambda way: cycles_where_it_lies(task, way))
+    *places, behind = _lying(task)
+    return min(found, key=lambda way: _cycles_at(way, places, behind))
 
 
 def cycles_where_it_lies(task: Task, compiled: Compiled) -> int:
@@ -128,7 +137,17 @@ def cycles_where_it_lies(task: Task, compiled: Compiled) -> int:
 
     What branches on data counts as slow.
     """
+    *places, behind = _lying(task)
+    return _cycles_at(compiled, places, behind)
+
+
+def _lying(task: Task) -> list[int]:
+    """Return `addresses` of operands that are as little aligned as the task says."""
     *places, behind = addresses(task)
     at = [place + each.align_bytes % WIDE_BYTES for place, each in zip(places, task.operands, strict=True)]
-    cycles = counted(compiled.codelet, words(compiled, at, scratch(compiled, behind)))
+    return [*at, behind]
+
+
+def _cycles_at(compiled: Compiled, places: Sequence[int], behind: int) -> int:
+    cycles = counted(compiled.codelet, words(compiled, places, scratch(compiled, behind)))
     return SLOW if cycles is None else cycles

@@ -97,7 +97,8 @@ def levels(task: Task) -> tuple[Level, ...]:
     united: list[Level] = []
     for level in found:
         if united and _are_one(united[-1], level, kept):
-            united[-1] = replace(level, extent=level.extent * united[-1].extent)
+            extent = level.extent * united[-1].extent
+            united[-1] = Level(level.axis, extent, level.strides, level.is_reduction, level.origin)
         else:
             united.append(level)
     return tuple(united)

@@ -165,6 +165,10 @@ class PhaseLoads : public PhaseGroups {
                     });
       if (units > 0) each_member(g, [&](std::size_t core) { behind_[core] += units; });
       const std::size_t last = g + 1 < groups_.size() ? groups_[g + 1].first_take : takes_.size();
+      if (std::none_of(takes_.begin() + static_cast<std::ptrdiff_t>(groups_[g].first_take),
+                       takes_.begin() + static_cast<std::ptrdiff_t>(last),
+                       [&](const Take &take) { return is_member(g, take.core); }))
+        continue;
       each_strided_run(groups_[g].first_take, last,
                     [&](std::size_t i) {
                       const Take &take = takes_[i];

@@ -222,9 +222,17 @@ def _at_level(context: Context, step: int, front: Front, level: int) -> Front:
 
 
 def assemble(
-    context: Context, fronts: tuple[Front, ...], choices: tuple[Choice, ...], progress: Progress | None
+    context: Context,
+    fronts: tuple[Front, ...],
+    choices: tuple[Choice, ...],
+    progress: Progress | None,
+    *,
+    is_counted: bool = True,
 ) -> ModulePlan:
-    """Return the schedule that follows from the choices; its buffers have no places yet (`memory.room`)."""
+    """Return the schedule that follows from the choices; its buffers have no places yet (`memory.room`).
+
+    Where it is not `is_counted`, nothing is known of what arrivals move and take.
+    """
     graph, chip = context.graph, context.chip
     weights = weight_layouts(context, fronts, choices)
     inputs = input_layouts(context)
@@ -238,7 +246,8 @@ def assemble(
             progress("schedule", step, len(graph.operators))
         priced = front[choice.plan]
         arrivals = tuple(
-            arrival_of(context, step, number, priced.plan, layouts) for number in range(len(spec.operands))
+            arrival_of(context, step, number, priced.plan, layouts, is_counted=is_counted)
+            for number in range(len(spec.operands))
         )
         layout = output_layout(spec, priced.plan)
         layouts[spec.output.name] = layout
@@ -260,14 +269,23 @@ def assemble(
 
 
 def arrival_of(
-    context: Context, step: int, number: int, plan: OperatorPlan, layouts: Mapping[str, ValueLayout]
+    context: Context,
+    step: int,
+    number: int,
+    plan: OperatorPlan,
+    layouts: Mapping[str, ValueLayout],
+    *,
+    is_counted: bool = True,
 ) -> Arrival:
     """Return how one operand gets to its cores."""
     buffer = place_of(context, step, number, plan, layouts)
     if buffer is not None:
         return Arrival(number, "in_place", buffer)
     spec = context.graph.operators[step]
-    return context.mover.arrival(spec, plan, number, dict(layouts), f"operand:{spec.name}:{number}")
+    copy = f"operand:{spec.name}:{number}"
+    if not is_counted:
+        return Arrival(number, "relayout", copy)
+    return context.mover.arrival(spec, plan, number, layouts, copy)
 
 
 def place_of(

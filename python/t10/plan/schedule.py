@@ -232,9 +232,10 @@ def _program_bytes(
     choices = next((each for each in readings.values() if each is not None), None)
     if choices is None:
         return 0
-    plan = assemble(context, fronts, choices, None)
-    if most_bytes(plan.buffers, 0) * SHORT_PART < context.chip.capacity_bytes:
+    buffers = assemble(context, fronts, choices, None, is_counted=False).buffers
+    if most_bytes(buffers, 0) * SHORT_PART < context.chip.capacity_bytes:
         return 0
+    plan = assemble(context, fronts, choices, None)
     return placing.reserved_bytes(plan) - context.chip.reserved_bytes
 
 

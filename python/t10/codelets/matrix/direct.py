@@ -162,20 +162,22 @@ def directs(product: Product) -> Iterator[Direct]:
     if len(product.rows) > 1 and shared.reciprocal is None:
         return
     back = n_blocks * width - product.columns.extent
+    least_rows = shared.least_rows
     for begin, add in _worth_trying(engine, kit, shared, *_accesses(product, kit, passes[0].levels)):
+        begins, adds = begin if initial or many else None, add if many or not initial else None
         structure = Structure(
             engine,
             kit,
             has_segments=len(product.rows) > 1,
-            has_few=False,
+            has_few=least_rows < _least_rows(engine, kit, begins, adds),
             overlaps=back > 0,
-            begin=begin if initial or many else None,
-            add=add if many or not initial else None,
+            begin=begins,
+            add=adds,
             passes=tuple(one.kind for one in passes),
             stage=product.copies.stage if product.copies else None,
         )
-        structure = replace(structure, has_few=shared.least_rows < _least_rows(structure))
-        structure = replace(structure, is_wide=_is_wide(product, structure, tuple(passes), back))
+        if _is_wide(product, structure, tuple(passes), back):
+            structure = replace(structure, is_wide=True)
         yield Direct(product, structure, tuple(passes), shared, back, lines)
 
 
@@ -216,11 +218,12 @@ def _is_wide(product: Product, structure: Structure, passes: tuple[Pass, ...], b
     )
 
 
-def _least_rows(structure: Structure) -> int:
+@lru_cache(maxsize=256)
+def _least_rows(engine: Engine, kit: Kit, begin: Access | None, add: Access | None) -> int:
     """Return the fewest rows that all row loops can do."""
-    loops: tuple[tuple[Access | None, bool], ...] = ((structure.begin, False), (structure.add, True))
+    loops: tuple[tuple[Access | None, bool], ...] = ((begin, False), (add, True))
     return max(
-        Stream(structure.engine, structure.kit, adds, access, NO_REGISTERS).least_rows
+        Stream(engine, kit, adds, access, NO_REGISTERS).least_rows
         for access, adds in loops
         if access is not None
     )

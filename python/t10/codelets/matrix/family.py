@@ -45,7 +45,7 @@ class MatrixFamily:
         if best is None:
             return None
         cycles = cycles_where_it_lies(task, best)
-        if _least_dot_cycles(task) >= cycles:
+        if not _may_take_less(task, cycles):
             return best
         other = VECTOR_UNIT.compile(task)
         return best if other is None or cycles <= cycles_where_it_lies(task, other) else None
@@ -58,19 +58,20 @@ def ways(task: Task) -> Iterator[Direct]:
         yield from (found for found in directs(product) if found.scratch_bytes <= MOST_SCRATCH_BYTES)
 
 
-def _least_dot_cycles(task: Task) -> float:
-    """Return what the vector unit takes at least: two loads for a word of products, and a few slots per output.
+def _may_take_less(task: Task, cycles: int) -> bool:
+    """Return whether the vector unit may take fewer cycles: two loads for a word of products, a few slots per output.
 
     One element at a time it takes about what is estimated, or less where pieces are shared more evenly.
     """
     n_outputs = prod(task.extents[a] for a in task.parallel_axes)
     n_words = -(-task.n_points // n_outputs * size_bytes(task.inputs[0].dtype) // WORD_BYTES)
-    least = N_WORKERS * -(-n_outputs // N_WORKERS) * (2 * n_words + OUTPUT_SLOTS)
+    if N_WORKERS * -(-n_outputs // N_WORKERS) * (2 * n_words + OUTPUT_SLOTS) >= cycles:
+        return False
     found = shapes(task)
     if len(found) != 1 or found[0].mode != "points":
-        return least
+        return True
     estimated = N_WORKERS * estimated_slots(found[0], task) / max(found[0].unevenness, 1.0)
-    return max(least, POINTS_SHARE * estimated)
+    return POINTS_SHARE * estimated < cycles
 
 
 def compiled(found: Direct) -> Compiled:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from t10.codelets.matrix.product import ProductLoop
 from t10.core.tile import N_WORKERS
@@ -11,6 +12,7 @@ SEGMENT_SLOTS = 25
 """Slots of a segment besides its rows: filling and emptying the pipeline, addresses."""
 
 RECIPROCAL_BITS = 20
+SHARINGS = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,18 +25,7 @@ class Sharing:
 
     def worker_loops(self) -> tuple[tuple[int, ...], ...]:
         """Return the rows of every loop of every worker."""
-        share, rest = divmod(self.n // self.unit, N_WORKERS)
-        result: list[tuple[int, ...]] = []
-        for worker in range(N_WORKERS):
-            start = (worker * share + min(worker, rest)) * self.unit
-            left = (share + (worker < rest)) * self.unit
-            loops: list[int] = []
-            while left:
-                loops.append(min(left, self.length - start % self.length))
-                start += loops[-1]
-                left -= loops[-1]
-            result.append(tuple(loops))
-        return tuple(result)
+        return _worker_loops(self.n, self.length, self.unit)
 
     @property
     def least_rows(self) -> int:
@@ -59,6 +50,23 @@ class Sharing:
             return None
         is_exact = all(start * factor >> RECIPROCAL_BITS == start // self.length for start in starts)
         return factor if is_exact else None
+
+
+@lru_cache(maxsize=SHARINGS)
+def _worker_loops(n: int, length: int, unit: int) -> tuple[tuple[int, ...], ...]:
+    """Return `Sharing.worker_loops`."""
+    share, rest = divmod(n // unit, N_WORKERS)
+    result: list[tuple[int, ...]] = []
+    for worker in range(N_WORKERS):
+        start = (worker * share + min(worker, rest)) * unit
+        left = (share + (worker < rest)) * unit
+        loops: list[int] = []
+        while left:
+            loops.append(min(left, length - start % length))
+            start += loops[-1]
+            left -= loops[-1]
+        result.append(tuple(loops))
+    return tuple(result)
 
 
 def sharing(rows: tuple[ProductLoop, ...], slots_per_row: float) -> Sharing:

@@ -161,10 +161,15 @@ class Stream:
     def write_row(self, code: WorkerCode) -> None:
         """Add one row by itself; pointers step on to the next."""
         access: Access = "word" if self.access == "word" else "single"
-        alone = Stream(self.engine, self.kit, self.accumulates, access, self.registers)
+        code.items += _row(Stream(self.engine, self.kit, self.accumulates, access, self.registers))
+
+    def row(self) -> WorkerCode:
+        """Return one row by itself."""
+        code = WorkerCode()
         first = -self.engine.phases - 1 if self.accumulates else -1
         for t in range(first, 2 * self.engine.phases + 1):
-            code.bundles(alone._bundles(t, 1))
+            code.bundles(self._bundles(t, 1))
+        return code
 
     def _bundles(self, t: int, rows: int, *, plain: bool = False) -> list[Bundle]:
         """Return the bundles of step t of `rows` rows.
@@ -262,6 +267,12 @@ class Stream:
 def _loop(stream: Stream, point: str) -> tuple[Item, ...]:
     """Return what a row loop consists of: many codelets have the same."""
     return tuple(stream.loop(point).items)
+
+
+@lru_cache(maxsize=LOOPS)
+def _row(stream: Stream) -> tuple[Item, ...]:
+    """Return what a row by itself consists of."""
+    return tuple(stream.row().items)
 
 
 @dataclass(frozen=True, slots=True)

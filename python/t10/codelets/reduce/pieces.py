@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from t10.codelets.nest import WORD_BYTES, Level, indexed_axes, levels
-from t10.codelets.reduce.shape import Shape, estimated_slots, shapes
+from t10.codelets.reduce.shape import Shape, estimated_slots, least_slots
 from t10.core.dtypes import size_bytes
 from t10.core.scalar import ScalarFunction, ScalarOp, identity
 from t10.core.task import Task, TaskOperand
@@ -52,9 +52,9 @@ def pieces(task: Task, found: tuple[Shape, ...]) -> SplitReduction | None:
             if cut.extent % n or cut.extent < 2 * n or (cut.extent % 4 == 0) > (cut.extent // n % 4 == 0):
                 continue
             split = _cut(task, rows, reductions, cut, n)
-            slots = 2 * LAUNCH_SLOTS + sum(
-                estimated_slots(shapes(part)[0], part) for part in (split.partial, split.final)
-            )
+            slots = 2 * LAUNCH_SLOTS + least_slots(split.partial)
+            if slots < most:
+                slots += least_slots(split.final)
             if slots < most:
                 most, best = slots, split
     return best

@@ -9,7 +9,7 @@ points   neither (or misaligned): one element at a time, any strides
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 from typing import Literal
@@ -99,21 +99,33 @@ class Shape:
 
     def moves(self, number: int) -> bool:
         """Return whether an input's pointer moves within one output."""
-        return any(level.strides[number] for level in self.reductions)
+        return bool(self.inner.strides[number]) or any(level.strides[number] for level in self.outer)
 
 
 @lru_cache(maxsize=KEPT_TASKS)
 def shapes(task: Task) -> tuple[Shape, ...]:
     """Return the ways to walk a task that has reduction levels, the best first."""
+    return tuple([shape for _, _, _, shape in _estimated(task)])
+
+
+def least_slots(task: Task) -> int:
+    """Return what is estimated of the best way to walk a task."""
+    return _estimated(task)[0][0]
+
+
+@lru_cache(maxsize=KEPT_TASKS)
+def _estimated(task: Task) -> list[tuple[int, int, str, Shape]]:
+    """Return the ways to walk a task by their slots; the widest of equals come first."""
     nest = levels(task)
     if not any(level.is_reduction for level in nest):
-        return ()
-    found = [_rows(task, nest, lanes) for lanes in (4, 2)]
-    found += [_columns(task, nest, lanes) for lanes in (8, 4, 2)]
+        return []
+    widest = _most_lanes(task)
+    found = [_rows(task, nest, lanes) for lanes in (4, 2) if lanes <= widest]
+    most = 2 * widest if _is_plain(task) else widest
+    found += [_columns(task, nest, lanes) for lanes in (8, 4, 2) if lanes <= most]
     candidates = [*(shape for shape in found if shape is not None), _points(task, nest)]
-    return tuple(
-        sorted(candidates, key=lambda shape: (estimated_slots(shape, task), -shape.lanes, shape.mode))
-    )
+    estimated = [(estimated_slots(shape, task), -shape.lanes, shape.mode, shape) for shape in candidates]
+    return sorted(estimated, key=lambda one: one[:3])
 
 
 def estimated_slots(shape: Shape, task: Task) -> int:
@@ -137,8 +149,10 @@ def estimated_slots(shape: Shape, task: Task) -> int:
 
 def _slots_of_step(shape: Shape, task: Task) -> int:
     """Return the slots of one inner step: loads, or what is computed from them."""
-    widths = [shape.lanes * size_bytes(o.dtype) for i, o in enumerate(task.inputs) if shape.moves(i)]
-    loads = sum(-(-width // ACCESS_BYTES) for width in widths)
+    loads = 0
+    for i, operand in enumerate(task.inputs):
+        if shape.moves(i):
+            loads += -(-shape.lanes * size_bytes(operand.dtype) // ACCESS_BYTES)
     if _is_plain(task):
         # What instructions drop NaNs, another one watches for.
         return max(1, loads) * (2 if task.combine in ("max", "min") and is_float(task.output.dtype) else 1)
@@ -150,10 +164,10 @@ def _slots_of_step(shape: Shape, task: Task) -> int:
 
 
 def _rows(task: Task, nest: tuple[Level, ...], lanes: int) -> Shape | None:
-    parallel = tuple(level for level in nest if not level.is_reduction)
+    parallel = tuple([level for level in nest if not level.is_reduction])
     reductions = [level for level in nest if level.is_reduction]
     contiguous = [level for level in reductions if _is_contiguous(level.strides[:-1])]
-    if not contiguous or not _has_lanes(task, lanes):
+    if not contiguous:
         return None
     inner = max(contiguous, key=lambda level: level.extent)
     rest = [level for level in nest if level is not inner]
@@ -165,19 +179,18 @@ def _rows(task: Task, nest: tuple[Level, ...], lanes: int) -> Shape | None:
 
 
 def _columns(task: Task, nest: tuple[Level, ...], lanes: int) -> Shape | None:
-    parallel = tuple(level for level in nest if not level.is_reduction)
-    reductions = [level for level in nest if level.is_reduction]
+    parallel = [level for level in nest if not level.is_reduction]
     contiguous = [level for level in parallel if level.out_stride == 1 and _is_contiguous(level.strides)]
-    if not contiguous or not _has_lanes(task, lanes, are_columns=True):
+    if not contiguous:
         return None
+    reductions = [level for level in nest if level.is_reduction]
     column = contiguous[0]
     rest = [level for level in nest if level is not column]
     if not _is_aligned(task, column, rest, lanes, is_stored=True):
         return None
-    vectors = replace(
-        column, extent=-(-column.extent // lanes), strides=tuple(s * lanes for s in column.strides)
-    )
-    around = tuple(vectors if level is column else level for level in parallel)
+    strides = tuple([s * lanes for s in column.strides])
+    vectors = Level(column.axis, -(-column.extent // lanes), strides, column.is_reduction, column.origin)
+    around = tuple([vectors if level is column else level for level in parallel])
     around, share = split_first(around, split_any(around))
     inner = max(reductions, key=lambda level: level.extent)
     outer = tuple(level for level in reductions if level is not inner)
@@ -202,16 +215,13 @@ def _is_contiguous(strides: tuple[int, ...]) -> bool:
     return set(strides) <= {0, 1} and 1 in strides
 
 
-def _has_lanes(task: Task, lanes: int, *, are_columns: bool = False) -> bool:
-    """Return whether vectors of that many elements suit the types.
+def _most_lanes(task: Task) -> int:
+    """Return the elements of the widest vectors that suit the types: floats only, four of f16, else two.
 
-    Floats only; four lanes for f16. Columns may be twice as many where nothing is computed but their combination.
+    Columns may be twice as many where nothing is computed but their combination.
     """
     kinds = {operand.dtype for operand in task.operands}
-    if not kinds <= {"f16", "f32"}:
-        return False
-    widest = 4 if "f16" in kinds else 2
-    return lanes <= widest or (are_columns and lanes == 2 * widest and _is_plain(task))
+    return 0 if not kinds <= {"f16", "f32"} else 4 if "f16" in kinds else 2
 
 
 def _is_plain(task: Task) -> bool:

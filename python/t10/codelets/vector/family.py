@@ -6,19 +6,19 @@ Integers of 64 bits are computed as words; tasks whose values are not proved to 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from t10.codelets.body.select import Unselectable
 from t10.codelets.body.words import is_in_words
 from t10.codelets.counter import least_counted
 from t10.codelets.digest import named
-from t10.codelets.vector.access import pointer_field
+from t10.codelets.vector.access import Pack, pointer_field
 from t10.codelets.vector.cpp_reference import cpp_reference
 from t10.codelets.vector.draft import Draft, Prepared, draft, packs, prepare
 from t10.codelets.vector.emit import Emitter
 from t10.codelets.vector.layout import scratch_bytes
-from t10.codelets.vector.nest import Effort, RowNest, Split, across_nest, nest_of, skeleton
+from t10.codelets.vector.nest import Effort, RowNest, Rows, Split, across_nest, rows_of, skeleton
 from t10.codelets.vector.schedule import Scheduled, least_cost, schedule
 from t10.core.codelet import Codelet, Compiled
 from t10.core.task import Task
@@ -43,12 +43,14 @@ class VectorFamily:
             or not is_in_words(task)
         ):
             return None
+        rows = rows_of(task)
+        if rows is None:
+            return None
+        seen = _Seen(rows, across_nest(task))
         try:
             # What accesses several operands at once begins with more: not always is it faster.
-            together = [_compiled(way) for way in _ways(task)]
-            one_by_one = (
-                [_compiled(way) for way in _ways(replace(task, apart=frozenset()))] if task.apart else []
-            )
+            together = [_compiled(way) for way in _ways(seen, task.apart)]
+            one_by_one = [_compiled(way) for way in _ways(seen, frozenset())] if task.apart else []
         except (Unselectable, UnsupportedOpError):
             return None
         return least_counted(task, dict.fromkeys((*together, *one_by_one)))
@@ -62,56 +64,77 @@ class _Way:
     applied: Scheduled
 
 
-def _ways(task: Task) -> Iterator[_Way]:
+@dataclass(slots=True)
+class _Seen:
+    """A task along rows and across them, with the skeletons of its nests."""
+
+    rows: Rows
+    across: RowNest | None
+    skeletons: dict[int, RowNest] = field(default_factory=dict[int, RowNest])
+
+    def way(self, nest: RowNest, apart: frozenset[tuple[int, int]]) -> _Way | None:
+        """Return the best way to compute a nest; None where there is none. Nests are told apart by identity."""
+        found = self.skeletons.get(id(nest))
+        if found is None:
+            found = self.skeletons[id(nest)] = skeleton(nest)
+        way = best_way(found, apart)
+        return None if way is None else _Way(way, way.applied(nest))
+
+
+def _ways(seen: _Seen, apart: frozenset[tuple[int, int]]) -> Iterator[_Way]:
     """Generate ways to compute a task along rows and across them; none if it cannot be computed along rows."""
-    first = _best(task, Effort())
+    first = _best(seen, apart, Effort())
     if first is None:
         return
     # What a point takes decides how points are shared, and is known only now.
-    yield _best(task, Effort(first.applied.cost, first.applied.slots_per_row)) or first
-    across = _across(task)
+    yield _best(seen, apart, Effort(first.applied.cost, first.applied.slots_per_row)) or first
+    across = None if seen.across is None else seen.way(seen.across, apart)
     if across is not None:
         yield across
 
 
-def _best(task: Task, effort: Effort) -> _Way | None:
+def _best(seen: _Seen, apart: frozenset[tuple[int, int]], effort: Effort) -> _Way | None:
     """Return the best way to compute a task whose points take an effort; None where there is no way."""
     refused: frozenset[Split] = frozenset()
     # A way to share that takes more registers than there are leaves the next best.
-    while (nest := nest_of(task, effort, refused)) is not None:
+    while (nest := seen.rows.nest(effort, refused)) is not None:
         if _can_index(nest.axes, len(nest.outer), nest.split):
-            way = best_way(skeleton(nest), task.apart)
+            way = seen.way(nest, apart)
             if way is not None:
-                return _Way(way, way.applied(nest))
+                return way
         refused |= frozenset((nest.split,))
     return None
-
-
-def _across(task: Task) -> _Way | None:
-    """Return the best way with rows across the dense axis; None where there is no way."""
-    nest = across_nest(task)
-    way = None if nest is None else best_way(skeleton(nest), task.apart)
-    return None if nest is None or way is None else _Way(way, way.applied(nest))
 
 
 @lru_cache(maxsize=4096)
 def best_way(nest: RowNest, apart: frozenset[tuple[int, int]]) -> Scheduled | None:
     """Return the first of the cheapest ways that fit in the registers; a frugal one if no other does."""
-    prepared = prepare(nest)
+    prepared = _prepared(nest)
     for is_frugal in (False, True):
         best: Scheduled | None = None
         for one in _drafts(prepared, apart, is_frugal=is_frugal):
             if best is not None and least_cost(one) >= best.cost:
                 continue
-            try:
-                way = schedule(one)
-            except Unselectable:
-                continue
-            if best is None or way.cost < best.cost:
+            way = _scheduled(one)
+            if way is not None and (best is None or way.cost < best.cost):
                 best = way
         if best is not None:
             return best
     return None
+
+
+@lru_cache(maxsize=4096)
+def _prepared(nest: RowNest) -> Prepared:
+    return prepare(nest)
+
+
+@lru_cache(maxsize=4096)
+def _scheduled(way: Draft) -> Scheduled | None:
+    """Return a draft with times and registers, None where registers do not suffice."""
+    try:
+        return schedule(way)
+    except Unselectable:
+        return None
 
 
 def _can_index(axes: tuple[tuple[int, int], ...], n_outer: int, split: str) -> bool:
@@ -127,11 +150,21 @@ def _drafts(prepared: Prepared, apart: frozenset[tuple[int, int]], *, is_frugal:
     is_narrow = any(walk.size_bytes < 4 for walk in nest.walks)
     for lanes in (nest.across,) if nest.across else LANES_NARROW if is_narrow else LANES_WIDE:
         for pack in packs(prepared, lanes, apart):
-            for reloaded in (frozenset[int](), prepared.constant_values):
-                try:
-                    yield draft(prepared, lanes, pack, reloaded, is_frugal=is_frugal)
-                except Unselectable:
-                    continue
+            for reloaded in dict.fromkeys((frozenset[int](), prepared.constant_values)):
+                one = _draft(nest, lanes, pack, reloaded, is_frugal)
+                if one is not None:
+                    yield one
+
+
+@lru_cache(maxsize=4096)
+def _draft(
+    nest: RowNest, lanes: int, pack: Pack | None, reloaded: frozenset[int], is_frugal: bool
+) -> Draft | None:
+    """Return a nest's code, None where there is none: with operands apart and without, drafts are the same."""
+    try:
+        return draft(_prepared(nest), lanes, pack, reloaded, is_frugal=is_frugal)
+    except Unselectable:
+        return None
 
 
 def _compiled(way: _Way) -> Compiled:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from math import gcd, prod
 from typing import Literal
@@ -16,6 +16,8 @@ from t10.core.tile import N_WORKERS
 WORD_BYTES, DOUBLE_BYTES = 4, 8
 ROW_UNIT = 4
 """Shares of rows are multiples of as many points."""
+REST = (0, 1, 2, 1)
+"""By points beyond whole units, as few after which turns of two and of four points leave a rest in the same cases."""
 MOST_OUTER_AXES = 4
 Split = Literal["columns", "rows", "flat"]
 
@@ -146,25 +148,22 @@ def skeleton(nest: RowNest) -> RowNest:
 
     Which of its walks are `alike` is left out.
     """
-    inner = ROW_UNIT + nest.inner % ROW_UNIT
+    inner = ROW_UNIT + REST[nest.inner % ROW_UNIT]
     walks = tuple(
-        replace(
-            walk,
-            outer=tuple([min(stride, 1) for stride in walk.outer]),
-            inner=min(walk.inner, 2),
-            align_bytes=_relied_on(walk, is_single=walk is not nest.output and not nest.across),
-        )
-        for walk in nest.walks
-    )
-    return replace(
-        nest,
-        outer=(2,) * len(nest.outer),
-        inner=inner,
-        walks=walks,
-        origin=(0,) * len(nest.origin),
-        per_worker=inner if nest.per_worker >= nest.inner else 1,
-        alike=(),
-    )
+        [
+            Walk(
+                walk.operand, walk.dtype, tuple([min(stride, 1) for stride in walk.outer]), min(walk.inner, 2),
+                _relied_on(walk, is_single=walk is not nest.output and not nest.across), walk.follows_output,
+                walk.lane,
+            )
+            for walk in nest.walks
+        ]
+    )  # fmt: skip
+    per_worker = inner if nest.per_worker >= nest.inner else 1
+    return RowNest(
+        nest.function, (2,) * len(nest.outer), inner, walks, nest.axes, (0,) * len(nest.origin), nest.split,
+        per_worker, (), nest.across,
+    )  # fmt: skip
 
 
 def _relied_on(walk: Walk, *, is_single: bool) -> int:
@@ -198,6 +197,12 @@ def nest_of(task: Task, effort: Effort, refused: frozenset[Split] = frozenset())
 
     Workers share it in the best way that is not `refused`; None where there is no other.
     """
+    rows = rows_of(task)
+    return None if rows is None else rows.nest(effort, refused)
+
+
+def rows_of(task: Task) -> Rows | None:
+    """Return a task without reduction axes as rows to share; None where it is not that, or has no rows."""
     made = with_old_output(task)
     if made is None or task.reduction_axes or task.selectors:
         return None
@@ -210,30 +215,57 @@ def nest_of(task: Task, effort: Effort, refused: frozenset[Split] = frozenset())
     if inner is None:
         return None
     axes.remove(inner)
-    is_indexed = any(op.opcode == "index" for op in function.ops)
-    choice = _split(axes, inner, operands, effort, refused | NOT_FLAT if is_indexed else refused)
-    if choice is None:
-        return None
-    split, per_worker, axes = choice
-    if len(axes) > MOST_OUTER_AXES:
-        return None
-    output = operands[-1]
-    walks = tuple(
-        Walk(
-            number, operand.dtype, tuple(a.strides[i] for a in axes), inner.strides[i],
-            _row_alignment(operand, [a.strides[i] for a in axes]),
-            _follows(operand, output, [(a.strides[i], a.strides[-1]) for a in axes]),
+    return Rows(task, function, (*numbers, len(task.inputs)), operands, axes, inner)
+
+
+@dataclass(slots=True)
+class Rows:
+    """A task as rows along one inner axis that workers may share in several ways; each is made once."""
+
+    task: Task
+    function: ScalarFunction
+    numbers: tuple[int, ...]
+    operands: list[TaskOperand]
+    axes: list[_Axis]
+    inner: _Axis
+    _nests: dict[tuple[Split, int, tuple[int, ...]], RowNest] = field(
+        default_factory=dict[tuple[Split, int, tuple[int, ...]], "RowNest"]
+    )
+
+    def nest(self, effort: Effort, refused: frozenset[Split]) -> RowNest | None:
+        """Return the best way to share that is not `refused`, None where there is no other."""
+        is_indexed = any(op.opcode == "index" for op in self.function.ops)
+        choice = _split(
+            self.axes, self.inner, self.operands, effort, refused | NOT_FLAT if is_indexed else refused
         )
-        for i, (number, operand) in enumerate(zip((*numbers, len(task.inputs)), operands, strict=True))
-    )  # fmt: skip
-    ordered = [*axes, inner]
-    position = {a.number: i for i, a in enumerate(ordered)}
-    named = sorted({int(op.attribute) for op in function.ops if op.opcode == "index"})
-    return RowNest(
-        function, tuple(a.extent for a in axes), inner.extent, walks,
-        tuple((a, position.get(a, -1)) for a in named),
-        tuple(task.origin[a] if task.origin else 0 for a in named), split, per_worker, _alike(walks),
-    )  # fmt: skip
+        if choice is None:
+            return None
+        split, per_worker, axes = choice
+        if len(axes) > MOST_OUTER_AXES:
+            return None
+        key = split, per_worker, tuple(axis.number for axis in axes)
+        if key not in self._nests:
+            self._nests[key] = self._nest(split, per_worker, axes)
+        return self._nests[key]
+
+    def _nest(self, split: Split, per_worker: int, axes: list[_Axis]) -> RowNest:
+        task, function, inner, output = self.task, self.function, self.inner, self.operands[-1]
+        walks = tuple(
+            Walk(
+                number, operand.dtype, tuple([a.strides[i] for a in axes]), inner.strides[i],
+                _row_alignment(operand, [a.strides[i] for a in axes]),
+                _follows(operand, output, [(a.strides[i], a.strides[-1]) for a in axes]),
+            )
+            for i, (number, operand) in enumerate(zip(self.numbers, self.operands, strict=True))
+        )  # fmt: skip
+        ordered = [*axes, inner]
+        position = {a.number: i for i, a in enumerate(ordered)}
+        named = sorted({int(op.attribute) for op in function.ops if op.opcode == "index"})
+        return RowNest(
+            function, tuple(a.extent for a in axes), inner.extent, walks,
+            tuple((a, position.get(a, -1)) for a in named),
+            tuple(task.origin[a] if task.origin else 0 for a in named), split, per_worker, _alike(walks),
+        )  # fmt: skip
 
 
 def across_nest(task: Task) -> RowNest | None:

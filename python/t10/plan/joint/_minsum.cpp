@@ -4,17 +4,20 @@
 // which table never changes, so the order, the scopes of all messages and every stride are worked out once; only the
 // costs of single states change from call to call. Work per call: sum over variables of the product of the numbers of
 // states it meets when it goes (K^(treewidth + 1) each). Variables that meet equal tables and have equal costs, as those
-// of equal layers do, are eliminated once.
+// of equal layers do, are eliminated once. States that another one beats, whatever all other variables are, are left out
+// (dead-end elimination): what remains are a few of many.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <memory>
 #include <set>
 #include <stdexcept>
@@ -29,6 +32,12 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t kMaxScope = 12;
 constexpr std::size_t kMaxCells = std::size_t{1} << 24;
+// Larger tables are not looked at for which of their states beat others: that takes a sum per cell and state.
+constexpr std::size_t kMaxCompared = std::size_t{1} << 20;
+// By what part of its costs a state must be beaten at least, so that rounding decides nothing.
+constexpr double kRounding = 1e-12;
+// States of a variable are looked at one by one where they are less than this part of all, which vectors are faster at.
+constexpr std::size_t kSparse = 4;
 
 using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
@@ -273,6 +282,63 @@ class Elimination {
         }
       }
     name_equals();
+    compare_states();
+  }
+
+  // Finds by how much every state of a variable costs more than another one at most, whatever the other variables are.
+  void compare_states() {
+    std::map<std::pair<std::size_t, std::size_t>, std::vector<double>> known;
+    more_.resize(n_states_.size());
+    for (const Factor &factor : factors_) {
+      std::size_t inner = 1;
+      for (std::size_t d = factor.scope.size(); d-- > 0;) {
+        const std::size_t v = factor.scope[d], k = n_states_[v];
+        if (more_[v].empty()) more_[v].assign(k * k, 0.0);
+        std::vector<double> &table = known[{factor.first, d}];
+        if (table.empty()) table = most_more(factor.cost, k, inner);
+        for (std::size_t i = 0; i < k * k; ++i) more_[v][i] += table[i];
+        inner *= k;
+      }
+    }
+  }
+
+  // Entry (a, b) is the most that state a of a variable costs more than b in a table in which it has this stride.
+  static std::vector<double> most_more(const std::vector<double> &cost, std::size_t k, std::size_t inner) {
+    std::vector<double> result(k * k, kInfinity);
+    const bool is_finite = std::all_of(cost.begin(), cost.end(), [](double each) { return std::isfinite(each); });
+    if (!is_finite || cost.size() * k > kMaxCompared) return result;
+    std::fill(result.begin(), result.end(), -kInfinity);
+    for (std::size_t first = 0; first < cost.size(); first += k * inner)
+      for (std::size_t a = 0; a < k; ++a)
+        for (std::size_t b = 0; b < k; ++b) {
+          const double *of_a = cost.data() + first + a * inner, *of_b = cost.data() + first + b * inner;
+          double most = result[a * k + b];
+          for (std::size_t i = 0; i < inner; ++i) most = std::max(most, of_a[i] - of_b[i]);
+          result[a * k + b] = most;
+        }
+    return result;
+  }
+
+  // Returns the costs of states, infinite where another state is better in any case, and the states that are left.
+  std::vector<double> open_states(const double *state_costs, std::vector<std::vector<std::size_t>> &open) const {
+    std::vector<double> costs(state_costs, state_costs + first_.back());
+    open.resize(n_states_.size());
+    for (std::size_t v = 0; v < n_states_.size(); ++v) {
+      const std::size_t k = n_states_[v];
+      const double *own = state_costs + first_[v];
+      for (std::size_t s = 0; s < k; ++s) {
+        bool is_open = own[s] < kInfinity;
+        const double margin = 1e-6 + kRounding * std::abs(own[s]);
+        for (std::size_t better = 0; is_open && !more_[v].empty() && better < k; ++better)
+          is_open = !(own[better] + more_[v][better * k + s] < own[s] - margin);
+        if (is_open) {
+          open[v].push_back(s);
+        } else {
+          costs[first_[v] + s] = kInfinity;
+        }
+      }
+    }
+    return costs;
   }
 
   // Finds which tables have equal costs and which buckets add up alike.
@@ -311,7 +377,12 @@ class Elimination {
     return result;
   }
 
-  double solve(const double *state_costs, std::vector<std::int64_t> &chosen) const {
+  double solve(const double *all_costs, std::vector<std::int64_t> &chosen) const {
+    std::vector<std::vector<std::size_t>> open;
+    const std::vector<double> left = open_states(all_costs, open);
+    const double *state_costs = left.data();
+    for (const std::vector<std::size_t> &states : open)
+      if (states.empty()) return kInfinity;
     Messages messages(buckets_.size());
     std::vector<std::size_t> equal(buckets_.size());
     double constant = constant_;
@@ -326,7 +397,7 @@ class Elimination {
       equal[b] = sums_by_what.try_emplace(std::move(what), b).first->second;
       if (equal[b] == b) {
         messages[b] = std::make_shared<std::vector<double>>(bucket.n_cells);
-        eliminate(bucket, own, messages, *messages[b]);
+        eliminate(bucket, own, open, messages, *messages[b]);
       } else {
         messages[b] = messages[equal[b]];
       }
@@ -355,28 +426,47 @@ class Elimination {
     return result;
   }
 
-  void eliminate(const Bucket &bucket, const double *own, const Messages &messages, std::vector<double> &out) const {
+  // Entries of states that are not open are left as they are: nobody reads them but with infinite costs.
+  void eliminate(const Bucket &bucket, const double *own, const std::vector<std::vector<std::size_t>> &open,
+                 const Messages &messages, std::vector<double> &out) const {
     const std::size_t depth = bucket.scope.size();
-    const std::size_t k = n_states_[bucket.variable];
-    std::vector<const double *> rows = tables(bucket, messages);
-    std::vector<std::size_t> at(depth, 0);
-    std::vector<double> sums(k);
-    for (std::size_t cell = 0; cell < bucket.n_cells; ++cell) {
-      out[cell] = least_sum(own, rows.data(), rows.size(), k, sums.data());
-      for (std::size_t d = depth; d-- > 0;) {
-        const std::size_t n = n_states_[bucket.scope[d]];
-        const bool is_last = ++at[d] == n;
-        for (std::size_t t = 0; t < rows.size(); ++t) {
-          const std::size_t stride = bucket.addends[t].strides[d];
-          rows[t] += stride;
-          if (is_last) rows[t] -= stride * n;
-        }
-        if (!is_last) break;
-        at[d] = 0;
+    const std::vector<std::size_t> &inner = open[bucket.variable];
+    const std::size_t k = n_states_[bucket.variable], n = inner.size();
+    const std::vector<const double *> all = tables(bucket, messages);
+    // Where few states are left, they are brought together first.
+    const bool is_sparse = n * kSparse <= k;
+    std::vector<double> few(is_sparse ? n : 0), sums(k);
+    for (std::size_t i = 0; i < few.size(); ++i) few[i] = own[inner[i]];
+    std::vector<std::size_t> at(depth, 0), strides(depth, 1);
+    for (std::size_t d = depth; d-- > 1;) strides[d - 1] = strides[d] * n_states_[bucket.scope[d]];
+    std::vector<const double *> rows(all.size());
+    while (true) {
+      std::size_t cell = 0;
+      for (std::size_t t = 0; t < all.size(); ++t) rows[t] = all[t];
+      for (std::size_t d = 0; d < depth; ++d) {
+        const std::size_t state = open[bucket.scope[d]][at[d]];
+        cell += strides[d] * state;
+        for (std::size_t t = 0; t < all.size(); ++t) rows[t] += bucket.addends[t].strides[d] * state;
       }
+      if (is_sparse) {
+        double least = kInfinity;
+        for (std::size_t i = 0; i < n; ++i) {
+          double sum = few[i];
+          for (const double *row : rows) sum += row[inner[i]];
+          least = sum < least ? sum : least;
+        }
+        out[cell] = least;
+      } else {
+        out[cell] = least_sum(own, rows.data(), rows.size(), k, sums.data());
+      }
+      std::size_t d = depth;
+      while (d > 0 && ++at[d - 1] == open[bucket.scope[d - 1]].size()) at[--d] = 0;
+      if (d == 0) return;
     }
   }
 
+  // Entry (a, b) by variable: the most that all tables cost more in state a than in b.
+  std::vector<std::vector<double>> more_;
   std::vector<std::size_t> n_states_;
   std::vector<std::size_t> first_;
   std::vector<Factor> factors_;

@@ -31,6 +31,8 @@ SHIFTS = 32
 """Places within two memory elements at which the bytes for what does not live always are tried to begin."""
 MOST_FILLED = 8
 """Of them those that are filled with all blocks: typical ones break least."""
+MOST_MOVED = 4
+"""Closest packings whose single blocks move to where they grant more."""
 KEPT_PLACEMENTS = 4
 
 
@@ -200,7 +202,9 @@ class _Placing:
             return None
         candidates = self._candidates(lows[wide], highs[wide], int(self.size[block]))
         prices = self._price(block, candidates, starts, has_place)
-        best = int(np.argmin(prices))
+        # Among the best, one in few memory elements leaves others more of them.
+        low, high = self._elements(candidates, candidates + self.size[block])
+        best = int(np.lexsort((high - low, candidates < self.plain, prices))[0])
         return int(prices[best]), int(candidates[best])
 
     def _candidates(self, lows: Ints, highs: Ints, size: int) -> Ints:
@@ -227,9 +231,10 @@ class _Placing:
         height = int((tight + self.size)[~always].max(initial=below)) - below
         # What wishes for nothing alone may lie in the region that is not interleaved.
         stack = sorted(np.flatnonzero(always).tolist(), key=lambda b: (self.alone[b] / self.size[b], b))
+        upwards, downwards = tight - below, height - (tight - below) - self.size
         found = [
             self._arranged(stack, n_below, np.where(always, 0, inner), height)
-            for inner in (tight - below, height - (tight - below) - self.size)
+            for inner in (upwards, downwards)
             for n_below in sorted({0, len(stack) // 2, len(stack)})
         ]
         best = min(found, key=self.penalty)
@@ -237,14 +242,17 @@ class _Placing:
             return best
         tried: list[tuple[int, Ints]] = []
         typical = self._typical(always)
-        for shifted in self._shifted(stack, self.top - self.bottom - below):
-            starts = np.where(always, shifted, -1)
+        for around, hole in self._around_holes(stack, self.top - self.bottom - below):
+            starts = np.where(always, around, -1)
             found_typical = self._greedy(self.size, starts, typical)
             if found_typical is not None:
                 tried.append((self.penalty(found_typical), starts))
+            if hole is not None:
+                found += [np.where(always, around, hole + inner) for inner in (upwards, downwards)]
         tried.sort(key=lambda each: each[0])
-        filled = (self._greedy(self.size, starts) for _, starts in tried[:MOST_FILLED])
-        return min([best, *(starts for starts in filled if starts is not None)], key=self.penalty)
+        filled = [self._greedy(self.size, starts) for _, starts in tried[:MOST_FILLED]]
+        moved = [self._moved(starts) for starts in sorted(found, key=self.penalty)[:MOST_MOVED]]
+        return min([*(starts for starts in filled if starts is not None), *moved], key=self.penalty)
 
     def _typical(self, always: Bools) -> Ints:
         """Return the blocks alive in some moments, the first of each with so many bytes in so many blocks."""
@@ -254,32 +262,81 @@ class _Placing:
         alike = np.stack([is_alive @ self.size[rest], is_alive.sum(axis=1)])
         return rest[is_alive[np.unique(alike, axis=1, return_index=True)[1]].any(axis=0)]
 
-    def _shifted(self, stack: list[int], room: int) -> Iterator[Ints]:
-        """Yield starts of a stack around `room` bytes that begin elsewhere in a memory element every time.
+    def _around_holes(self, stack: list[int], room: int) -> Iterator[tuple[Ints, int | None]]:
+        """Yield starts of a stack around a hole of `room` bytes for all that does not live always, and the hole's.
 
-        Where they begin decides what of the rest lies apart: there may be just enough room for it. What wishes more
-        than others to be apart from it stays below.
+        The latter is None where there are two holes. A hole lies in the interleaved region or below it, and begins
+        elsewhere in a memory element every time: that decides what of the rest lies apart, as there may be just
+        enough room for it.
         """
+        plain = max(0, self.plain - self.bottom)
         few = float(self.paired[stack].mean())
-        largest = sorted((b for b in stack if self.paired[b] <= few), key=lambda block: -self.size[block])
-        for n_bytes in range(0, self.memory.interleaved_bytes, self.memory.interleaved_bytes // SHIFTS):
-            above: list[int] = []
-            for block in largest:
-                if self.size[block] <= n_bytes:
-                    above.append(block)
-                    n_bytes -= int(self.size[block])
-            ordered = [*(block for block in stack if block not in set(above)), *above]
-            arranged = self._arranged(ordered, len(stack) - len(above), np.zeros_like(self.size), room)
-            yield arranged
-            # Or no block that wishes for the interleaved region begins just below it: the hole is for the rest.
-            lifted = np.array(ordered[: len(ordered) - len(above)], np.int64)
-            border = self.memory.interleaved_base - self.memory.base
-            crossing = lifted[(self.alone[lifted] > 0) & (arranged[lifted] < border)]
-            first = arranged[crossing].min(initial=border)
-            if 0 < border - first <= room:
-                arranged = arranged.copy()
-                arranged[lifted[arranged[lifted] >= first]] += border - first
-                yield arranged
+        for n_plain in sorted({plain, max(0, plain - room)}, reverse=True):
+            low, high = self._parted(stack, n_plain)
+            if n_plain == plain:
+                # What wishes more than others to be apart from the rest stays below.
+                for above in self._sums([b for b in high if self.paired[b] <= few]):
+                    below = [*low, *(b for b in high if b not in above)]
+                    arranged = self._arranged([*below, *above], len(below), np.zeros_like(self.size), room)
+                    yield arranged, self.bottom + int(self.size[below].sum())
+                    yield from self._lifted(arranged, np.array(below, np.int64), room)
+            if n_plain < plain or plain <= room:
+                small = [b for b in high if self.size[b] < self.memory.element_bytes]
+                for chosen in self._sums([*low, *sorted(small, key=lambda b: self.alone[b])]):
+                    above = [*(b for b in low if b not in chosen), *(b for b in high if b not in chosen)]
+                    arranged = self._arranged([*chosen, *above], len(chosen), np.zeros_like(self.size), room)
+                    yield arranged, self.bottom + int(self.size[chosen].sum())
+
+    def _lifted(self, arranged: Ints, below: Ints, room: int) -> Iterator[tuple[Ints, None]]:
+        """Yield starts where no block begins just below the interleaved region that wishes for it: a hole is there."""
+        crossing = below[(self.alone[below] > 0) & (arranged[below] < self.plain)]
+        first = arranged[crossing].min(initial=self.plain)
+        if 0 < self.plain - first <= room:
+            lifted = arranged.copy()
+            lifted[below[arranged[below] >= first]] += self.plain - first
+            yield lifted, None
+
+    def _parted(self, stack: list[int], n_bytes: int) -> tuple[list[int], list[int]]:
+        """Return blocks that take `n_bytes` or more and lose least outside the interleaved region, and all others.
+
+        Those that lose nothing are among the former; the others are chosen by dynamic programming over the bytes.
+        """
+        low = [block for block in stack if not self.alone[block]]
+        wishing = [block for block in stack if self.alone[block]]
+        n_units = max(0, n_bytes - int(self.size[low].sum())) // ALIGNMENT_BYTES
+        least: Ints = np.full(n_units + 1, np.iinfo(np.int64).max // 2)
+        least[0] = 0
+        units = np.arange(n_units + 1)
+        taken: list[Bools] = []
+        for block in wishing:
+            with_it = least[np.maximum(units - self.size[block] // ALIGNMENT_BYTES, 0)] + self.alone[block]
+            taken.append(with_it < least)
+            least = np.minimum(least, with_it)
+        left, high = n_units, list[int]()
+        for block, is_taken in zip(reversed(wishing), reversed(taken), strict=True):
+            if is_taken[left]:
+                left = max(0, left - int(self.size[block]) // ALIGNMENT_BYTES)
+                low.append(block)
+            else:
+                high.insert(0, block)
+        return low, high
+
+    def _sums(self, blocks: list[int]) -> Iterator[list[int]]:
+        """Yield some of the blocks: sets whose bytes end in different parts of a pair of memory elements."""
+        reached = [1]
+        for block in blocks:
+            reached.append(reached[-1] | reached[-1] << int(self.size[block]) // ALIGNMENT_BYTES)
+        step = self.memory.interleaved_bytes // SHIFTS
+        by_part: dict[int, int] = {}
+        for n_units in np.flatnonzero(_bits(reached[-1])).tolist():
+            by_part.setdefault(n_units * ALIGNMENT_BYTES % self.memory.interleaved_bytes // step, n_units)
+        for left in by_part.values():
+            chosen: list[int] = []
+            for number in range(len(blocks), 0, -1):
+                if not reached[number - 1] >> left & 1:
+                    chosen.insert(0, blocks[number - 1])
+                    left -= int(self.size[blocks[number - 1]]) // ALIGNMENT_BYTES
+            yield chosen
 
     def _arranged(self, stack: list[int], n_below: int, inner: Ints, height: int) -> Ints:
         """Return starts with the first `n_below` of a stack under the rest, which is `height` bytes high at `inner`."""
@@ -327,3 +384,9 @@ class _Placing:
                     at = rest.index(other)
                     yield [*rest[:at], block, *rest[at:]]
                     yield [*rest[: at + 1], block, *rest[at + 1 :]]
+
+
+def _bits(number: int) -> Bools:
+    """Return the bits of a number, the lowest first."""
+    raw = np.frombuffer(number.to_bytes(number.bit_length() // 8 + 1, "little"), np.uint8)
+    return np.unpackbits(raw, bitorder="little").astype(np.bool_)

@@ -42,8 +42,8 @@ KEPT_CELLS = 4096
 KEPT_COUNTS, KEPT_RATES = 1 << 14, 8
 """How many arrivals, and under how many rates of the exchange, are kept for later movers."""
 
-BOUND_PIECES = 2_000
-"""How many runs of elements a bound looks at: a fifth of a millisecond."""
+BOUND_PIECES = 200
+"""How many runs of elements a bound looks at: a twentieth of a millisecond."""
 FINE_PIECES = 128_000
 """How many a bound looks at that a choice relies on: some milliseconds, a small part of what all of them take."""
 

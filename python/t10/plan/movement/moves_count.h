@@ -147,8 +147,7 @@ class MoveCounter {
     first_.push_back(n_elements);
     if (homes_.empty() || (view_ == nullptr ? n_elements : view_->size()) < wanted.n_elements)
       throw std::invalid_argument("count: a slot wants an element that no home has");
-    own_elements_.assign(static_cast<std::size_t>(n_rows), 0);
-    own_fragments_.assign(static_cast<std::size_t>(n_rows), 0);
+    own_.resize(static_cast<std::size_t>(n_rows));
     if (wanted.n_slots >= (Int{1} << 32))
       throw std::invalid_argument("count: operands of 2^32 slots and more are not supported");
     if (pricing) {
@@ -169,7 +168,7 @@ class MoveCounter {
       if (n_counted >= kLeastGroups && budget && n_pieces_ > *budget) break;
       count_group(groups.begin(group), groups.size(group));
     }
-    Ints sent(own_elements_.size(), 0);
+    Ints sent(own_.size(), 0);
     for (const SentSlots &slots : sent_) slots.add_to(sent);
     counts_.sent = *std::max_element(sent.begin(), sent.end());
     sent_.clear();
@@ -185,6 +184,12 @@ class MoveCounter {
     Int core = -1;
     Int slot = -1;
     Int here = -1;
+  };
+
+  // What is taken from a core: what it has itself, if it is one of those that take. Counts of others are never read.
+  struct Own {
+    Int elements = 0;
+    Int fragments = 0;
   };
 
   // Cores that want the same elements and read the same copies.
@@ -217,8 +222,7 @@ class MoveCounter {
     Ints copies;
     for (const auto &home : homes_) copies.push_back(home->choice(cores[0]));
     if (n_members > 1) {
-      std::fill(own_elements_.begin(), own_elements_.end(), 0);
-      std::fill(own_fragments_.begin(), own_fragments_.end(), 0);
+      for (std::size_t i = 0; i < n_members; ++i) own_[static_cast<std::size_t>(cores[i])] = {};
     }
     Int n_received = 0;
     Int n_fragments = 0;
@@ -250,8 +254,9 @@ class MoveCounter {
             n_received += n;
             n_fragments += is_joined ? 0 : 1;
             if (n_members > 1) {
-              own_elements_[static_cast<std::size_t>(place.core)] += n;
-              own_fragments_[static_cast<std::size_t>(place.core)] += is_joined ? 0 : 1;
+              Own &own = own_[static_cast<std::size_t>(place.core)];
+              own.elements += n;
+              own.fragments += is_joined ? 0 : 1;
             }
           }
         } else if (loads_) {
@@ -266,8 +271,8 @@ class MoveCounter {
     if (is_padded_ && next < wanted_.n_slots) loads_->fill(next, wanted_.n_slots - next);
     for (std::size_t i = 0; i < n_members; ++i) {
       const auto core = static_cast<std::size_t>(cores[i]);
-      const Int received = n_members > 1 ? n_received - own_elements_[core] : n_received;
-      const Int fragments = n_members > 1 ? n_fragments - own_fragments_[core] : n_fragments;
+      const Int received = n_members > 1 ? n_received - own_[core].elements : n_received;
+      const Int fragments = n_members > 1 ? n_fragments - own_[core].fragments : n_fragments;
       counts_.received = std::max(counts_.received, received);
       counts_.fragments = std::max(counts_.fragments, fragments);
       counts_.total += received;
@@ -283,8 +288,7 @@ class MoveCounter {
   std::optional<PhaseLoads> loads_;
   Ints first_;
   std::vector<SentSlots> sent_;
-  Ints own_elements_;
-  Ints own_fragments_;
+  std::vector<Own> own_;
   Int n_pieces_ = 0;
   Counts counts_;
 };
