@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import prod
+from math import gcd, prod
 
 import numpy as np
 
@@ -101,6 +101,22 @@ def first_indices(spec: OperatorSpec, plan: OperatorPlan, number: int, statement
     start = geometry.window_starts(plan, number, statement.positions)[:, axis]
     first = start if statement.direction > 0 else start - pace
     return first % length
+
+
+def alike_indices(spec: OperatorSpec, plan: OperatorPlan, number: int, axis: int, first: Ints) -> Ints:
+    """Return the least indices that operand `number` may replace from, in place of `first`, at as much work.
+
+    Whole words of eight bytes lie between the slots of both; a window that goes on at its beginning is like no other.
+    """
+    operand = spec.rotatable[number]
+    lengths = geometry.window_lengths(plan, number)
+    pace, length = plan.rp[axis], lengths[axis]
+    if axis not in operand.simple_axes or pace == length:
+        return first
+    extents = geometry.partition_shape(operand, lengths)
+    strides = (prod(extents[d + 1 :]) for d, dim in enumerate(operand.dims) if axis in dim.axes)
+    index_bytes = sum(strides) * size_bytes(rotating_dtype(spec, number))
+    return np.where(first + pace <= length, first % (EVEN_BYTES // gcd(index_bytes, EVEN_BYTES)), first)
 
 
 def replaced_slots(spec: OperatorSpec, plan: OperatorPlan, number: int, axis: int, first: Ints) -> Ints:

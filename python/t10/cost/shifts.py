@@ -27,6 +27,7 @@ from t10.core.program import Shift
 from t10.core.shift_rounds import (
     EVEN_BYTES,
     Passage,
+    alike_indices,
     first_indices,
     replaced_slots,
     rotating_dtype,
@@ -124,7 +125,7 @@ def _passage_cycles(
 ) -> int:
     """Return the cycles of an exchange into the shift buffer, and of copying all that it brought to its place."""
     item_bytes = size_bytes(passage.dtype)
-    taken = _Taken(spec, plan, statement, passage)
+    taken = _Taken(spec, plan, statement, passage, is_apart=places is None)
     if places is not None:
         sources = tuple([places.sources[part.number] for part in passage.parts])
         places = Places(places.element_bytes, places.interleaved_offset, places.target, sources)
@@ -147,10 +148,17 @@ def _passage_cycles(
 class _Taken:
     """What every core takes in one exchange of a shift: parts from indices `first` (cores, parts) on."""
 
-    def __init__(self, spec: OperatorSpec, plan: OperatorPlan, statement: Shift, passage: Passage) -> None:
+    def __init__(
+        self, spec: OperatorSpec, plan: OperatorPlan, statement: Shift, passage: Passage, *, is_apart: bool
+    ) -> None:
         self.spec, self.plan, self.statement, self.passage = spec, plan, statement, passage
         self.item_bytes = size_bytes(passage.dtype)
         first = [first_indices(spec, plan, part.number, statement) for part in passage.parts]
+        if is_apart:
+            first = [
+                alike_indices(spec, plan, part.number, statement.axis, each)
+                for part, each in zip(passage.parts, first, strict=True)
+            ]
         self.first = np.stack(first, axis=1)
         is_alike = (self.first == self.first[0]).all()
         kinds = self.first[:1] if is_alike else np.unique(self.first, axis=0)
