@@ -161,8 +161,7 @@ class _Taken:
             ]
         self.first = np.stack(first, axis=1)
         is_alike = (self.first == self.first[0]).all()
-        kinds = self.first[:1] if is_alike else np.unique(self.first, axis=0)
-        self.kinds: list[tuple[int, ...]] = list(map(tuple, kinds.tolist()))
+        self.kinds = self.first[:1] if is_alike else np.unique(self.first, axis=0)
         self.runs: dict[tuple[int, int], tuple[Ints, Ints]] = {}
 
     @property
@@ -178,23 +177,19 @@ class _Taken:
         n = len(self.passage.parts)
         sources = self.sources if n > 1 else ()
         if all((each == sources[0]).all() for each in sources[1:]):
-            rows = [
-                self._row(part, kind[part], 2 * i + 1, 2 * i)
-                for i, kind in enumerate(self.kinds)
-                for part in range(n)
-            ]
-            moves = np.concatenate(rows).astype(np.int32)
+            own = 2 * np.arange(len(self.kinds))
+            moves = _sorted([each for part in range(n) for each in self._each(part, own + 1, own)])
             return _kept_loads(moves.tobytes(), 2 * len(self.kinds), self.item_bytes, chip)
         if any((one == other).any() for one, other in combinations(sources, 2)):
             return None
         # One core takes from as many others as there are operands, and sends to as many.
         n_each = 2 * n + 1
-        rows = []
-        for i, kind in enumerate(self.kinds):
-            own = i * n_each
-            rows += [self._row(part, kind[part], own + 1 + part, own) for part in range(n)]
-            rows += [self._row(part, kind[part], own, own + 1 + n + part) for part in range(n)]
-        moves = np.concatenate(rows).astype(np.int32)
+        own = n_each * np.arange(len(self.kinds))
+        rows: list[Ints] = []
+        for part in range(n):
+            rows += self._each(part, own + 1 + part, own)
+            rows += self._each(part, own, own + 1 + n + part)
+        moves = _sorted(rows)
         table = core_loads(moves, NO_FILLS, n_each * len(self.kinds), self.item_bytes, exchange_rates(chip))
         table = table.reshape(len(self.kinds), n_each, 4)
         cycles = table[:, 1 : n + 1, 1]
@@ -229,17 +224,16 @@ class _Taken:
             for first in np.unique(firsts).tolist():
                 targets = cores[firsts == first]
                 rows.append(self._rows(part, first, source[targets], targets))
-        moves = np.concatenate(rows)
-        return moves[np.lexsort((moves[:, 4], moves[:, 3]))].astype(np.int32)
+        return _sorted(rows)
 
     def copies(self) -> Iterator[tuple[NDArray[np.int32], int]]:
         """Yield by operand what cores of every kind copy out of the buffer, and how many cores those are."""
         for part in range(len(self.passage.parts)):
-            kinds = sorted({kind[part] for kind in self.kinds})
+            kinds = np.unique(self.kinds[:, part]).tolist()
             rows: list[Ints] = []
             for core, first in enumerate(kinds):
-                row = self._row(part, first, core, core)
-                rows.append(row[:, [0, 1, 4, 3, 2, 5]])
+                here: Ints = np.array([core])
+                rows.append(self._rows(part, first, here, here)[:, [0, 1, 4, 3, 2, 5]])
             yield np.concatenate(rows).astype(np.int32), len(kinds)
 
     def _rows(self, part: int, first: int, sources: Ints, targets: Ints) -> Ints:
@@ -247,11 +241,16 @@ class _Taken:
         starts, lengths = self._runs(part, first)
         begin = self.passage.begin + sum(each.n_elements for each in self.passage.parts[:part])
         here = begin + np.cumsum(lengths) - lengths
-        columns = np.broadcast_arrays(part, sources[:, None], starts, targets[:, None], here, lengths)
-        return np.stack(columns, axis=-1).reshape(-1, len(columns))
+        moves = np.empty((len(targets), len(starts), 6), np.int64)
+        for column, each in enumerate((part, sources[:, None], starts, targets[:, None], here, lengths)):
+            moves[:, :, column] = each
+        return moves.reshape(-1, 6)
 
-    def _row(self, part: int, first: int, source: int, target: int) -> Ints:
-        return self._rows(part, first, np.array([source]), np.array([target]))
+    def _each(self, part: int, sources: Ints, targets: Ints) -> Iterator[Ints]:
+        """Yield the moves of a part between as many pairs of cores as there are kinds."""
+        firsts = self.kinds[:, part]
+        for first in np.unique(firsts).tolist():
+            yield self._rows(part, first, sources[firsts == first], targets[firsts == first])
 
     def _runs(self, part: int, first: int) -> tuple[Ints, Ints]:
         """Return where runs of the slots of a part begin, and their lengths."""
@@ -263,6 +262,12 @@ class _Taken:
             begins = np.flatnonzero(np.diff(slots, prepend=slots[0] - 2) != 1)
             self.runs[part, first] = slots[begins], np.diff(begins, append=len(slots))
         return self.runs[part, first]
+
+
+def _sorted(rows: Sequence[Ints]) -> NDArray[np.int32]:
+    """Return moves by core here, then slot."""
+    moves = np.concatenate(rows)
+    return moves[np.lexsort((moves[:, 4], moves[:, 3]))].astype(np.int32)
 
 
 def _connected(sources: Sequence[Ints]) -> Ints:
