@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import prod
+from math import inf, prod
 from typing import Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
@@ -94,8 +94,8 @@ class ShiftCosts(Protocol):
         """Return the cycles of a shift by round through the shift buffer (`t10.core.shift_rounds`)."""
         ...
 
-    def nest_shift_cycles(self, spec: OperatorSpec, plan: OperatorPlan) -> int:
-        """Return the cycles of all shifts of a plan's loops."""
+    def nest_shift_cycles(self, spec: OperatorSpec, plan: OperatorPlan, most: float = inf) -> int:
+        """Return the cycles of all shifts of a plan's loops, or a lower bound above `most`."""
         ...
 
 

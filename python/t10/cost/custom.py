@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from inspect import Parameter, signature
+from math import inf
 from typing import Any, cast, get_args
 
 import numpy as np
@@ -223,10 +224,10 @@ class CustomCostModel(PlainForms):
         assert sees_shifts(self.base)
         return self.base.round_cycles(spec, plan, statement)
 
-    def nest_shift_cycles(self, spec: OperatorSpec, plan: OperatorPlan) -> int:
+    def nest_shift_cycles(self, spec: OperatorSpec, plan: OperatorPlan, most: float = inf) -> int:
         """Return the cycles of all shifts of a plan's loops, by a base model that looks at them."""
         assert sees_shifts(self.base)
-        return self.base.nest_shift_cycles(spec, plan)
+        return self.base.nest_shift_cycles(spec, plan, most)
 
     def reduce_cycles_many(self, spec: OperatorSpec, n_members: Ints, n_slots: Ints) -> Ints:
         """Return the cycles of a reduce-scatter for every candidate."""

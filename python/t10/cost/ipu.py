@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import inf
 
 import numpy as np
 
@@ -178,9 +179,10 @@ class IpuCostModel(PlainForms):
         """Return the cycles of a shift by round through the shift buffer."""
         return shifts.round_cycles(self.chip, spec, plan, statement, self.lies and self.lies.shift_places)
 
-    def nest_shift_cycles(self, spec: OperatorSpec, plan: OperatorPlan) -> int:
-        """Return the cycles of all shifts of a plan's loops."""
-        return shifts.nest_cycles(self.chip, spec, plan, self.lies and self.lies.shift_places)
+    def nest_shift_cycles(self, spec: OperatorSpec, plan: OperatorPlan, most: float = inf) -> int:
+        """Return the cycles of all shifts of a plan's loops, or a lower bound above `most`."""
+        places = self.lies and self.lies.shift_places
+        return shifts.nest_cycles(self.chip, spec, plan, places, self.shift_cycles, most)
 
     def shift_cycles_many(self, n_bytes: Ints) -> Ints:
         """Return the cycles of one shift of one operand in a row, the least of any; `n_bytes` may have any shape."""

@@ -7,10 +7,10 @@ rings of every kind.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from itertools import combinations
-from math import lcm, prod
+from math import inf, lcm, prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,12 +31,14 @@ from t10.core.shift_rounds import (
     first_indices,
     replaced_slots,
     rotating_dtype,
+    shift_bytes,
     shift_rounds,
 )
 from t10.cost.exchange import exchange_rates, phase_cycles
 
 KEPT_SHIFTS = KEPT_PHASES = 1 << 14
 KEPT_SOURCES = 64
+KEPT_TAKEN = 256
 MOST_PARTS = 1 << 17
 PARTS_PER_CORE = 64
 """Parts that transfers are cut into while they are scheduled, at most, and of one core."""
@@ -91,13 +93,27 @@ def _period(
     return period
 
 
-@lru_cache(maxsize=KEPT_SHIFTS)
-def nest_cycles(chip: ChipSpec, spec: OperatorSpec, plan: OperatorPlan, places: Places | None = None) -> int:
-    """Return the cycles of all shifts of a plan's loops; see `round_cycles`."""
-    return sum(
-        n * sum(round_cycles(chip, spec, plan, statement, places))
-        for n, statement in nest_shifts(spec, plan, is_apart=places is None)
-    )
+def nest_cycles(
+    chip: ChipSpec,
+    spec: OperatorSpec,
+    plan: OperatorPlan,
+    places: Places | None = None,
+    least: Callable[[int], int] | None = None,
+    most: float = inf,
+) -> int:
+    """Return the cycles of all shifts of a plan's loops; see `round_cycles`.
+
+    Or a lower bound above `most`, where `least` says the least that a shift of so many bytes takes.
+    """
+    shifts = list(nest_shifts(spec, plan, is_apart=places is None))
+    of_bytes = least or (lambda _: 0)
+    bounds = [of_bytes(shift_bytes(spec, plan, statement)) for _, statement in shifts]
+    total = sum(n * bound for (n, _), bound in zip(shifts, bounds, strict=True))
+    for (n, statement), bound in zip(shifts, bounds, strict=True):
+        if total > most:
+            break
+        total += n * (sum(round_cycles(chip, spec, plan, statement, places)) - bound)
+    return total
 
 
 @lru_cache(maxsize=KEPT_SHIFTS)
@@ -129,7 +145,7 @@ def _passage_cycles(
     if places is not None:
         sources = tuple([places.sources[part.number] for part in passage.parts])
         places = Places(places.element_bytes, places.interleaved_offset, places.target, sources)
-    loads = None if places else taken.alike(chip)
+    loads = None if places else _alike_loads(taken, chip)
     if loads is None:
         loads = phase_loads(
             taken.moves_of(taken.different_cores()),
@@ -140,13 +156,14 @@ def _passage_cycles(
             places,
         )
     total = phase_cycles(chip, loads, is_neighbour=True)
-    for moves, n_cores in taken.copies():
-        total += phase_cycles(chip, _kept_loads(moves.tobytes(), n_cores, item_bytes, chip))
-    return total
+    return total + _copy_cycles(taken, chip)
 
 
 class _Taken:
-    """What every core takes in one exchange of a shift: parts from indices `first` (cores, parts) on."""
+    """What every core takes in one exchange of a shift: parts from indices `first` (cores, parts) on.
+
+    Equal are those of which all is equal but the cores that are of a kind.
+    """
 
     def __init__(
         self, spec: OperatorSpec, plan: OperatorPlan, statement: Shift, passage: Passage, *, is_apart: bool
@@ -160,9 +177,19 @@ class _Taken:
                 for part, each in zip(passage.parts, first, strict=True)
             ]
         self.first = np.stack(first, axis=1)
-        is_alike = (self.first == self.first[0]).all()
-        self.kinds = self.first[:1] if is_alike else np.unique(self.first, axis=0)
+        key: Ints = np.zeros(plan.n_cores, np.int64)
+        for column in self.first.T:
+            key = key * (int(column.max()) + 1) + column
+        self.kinds = self.first[np.unique(key, return_index=True)[1]]
         self.runs: dict[tuple[int, int], tuple[Ints, Ints]] = {}
+
+        self.key = spec, plan, statement.axis, statement.direction, passage, self.kinds.tobytes()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Taken) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
 
     @property
     def sources(self) -> tuple[Ints, ...]:
@@ -262,6 +289,20 @@ class _Taken:
             begins = np.flatnonzero(np.diff(slots, prepend=slots[0] - 2) != 1)
             self.runs[part, first] = slots[begins], np.diff(begins, append=len(slots))
         return self.runs[part, first]
+
+
+@lru_cache(maxsize=KEPT_TAKEN)
+def _alike_loads(taken: _Taken, chip: ChipSpec) -> Loads | None:
+    return taken.alike(chip)
+
+
+@lru_cache(maxsize=KEPT_TAKEN)
+def _copy_cycles(taken: _Taken, chip: ChipSpec) -> int:
+    """Return the cycles of copying all that came to its place."""
+    return sum(
+        phase_cycles(chip, _kept_loads(moves.tobytes(), n_cores, taken.item_bytes, chip))
+        for moves, n_cores in taken.copies()
+    )
 
 
 def _sorted(rows: Sequence[Ints]) -> NDArray[np.int32]:

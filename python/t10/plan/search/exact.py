@@ -59,16 +59,17 @@ class ExactPrices:
                 break
             cycles = self.known[part] = self._cycles(part)
             total += n * (cycles - least)
-        return total if total > most else total + self._waiting(f_op, ft)
+        return total if total > most else total + self._waiting(f_op, ft, most - total)
 
-    def _waiting(self, f_op: AxisSizes, ft: FtRows) -> int:
-        """Return what the shifts of a plan take beyond their least; 0 where it has no placement."""
+    def _waiting(self, f_op: AxisSizes, ft: FtRows, most: float) -> int:
+        """Return what the shifts of a plan take beyond their least, or less above `most`; 0 without a placement."""
         if all(factor == 1 for row in ft for factor in row) or not sees_shifts(self.cost):
             return 0
         plan = placed_plan(self.spec, f_op, ft)
         if plan is None:
             return 0
-        return self.cost.nest_shift_cycles(self.spec, plan) - self._least_shifts(plan)
+        least = self._least_shifts(plan)
+        return self.cost.nest_shift_cycles(self.spec, plan, most + least) - least
 
     def _least_shifts(self, plan: OperatorPlan) -> int:
         """Return the least cycles of all shifts of a plan, by bytes alone and in the best order of loops."""
