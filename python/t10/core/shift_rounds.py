@@ -111,7 +111,7 @@ def alike_indices(spec: OperatorSpec, plan: OperatorPlan, number: int, axis: int
     operand = spec.rotatable[number]
     lengths = geometry.window_lengths(plan, number)
     pace, length = plan.rp[axis], lengths[axis]
-    if axis not in operand.simple_axes or pace == length:
+    if pace == length or axis not in operand.simple_axes:
         return first
     extents = geometry.partition_shape(operand, lengths)
     strides = (prod(extents[d + 1 :]) for d, dim in enumerate(operand.dims) if axis in dim.axes)
