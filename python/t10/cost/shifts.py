@@ -106,8 +106,7 @@ def nest_cycles(
     Or a lower bound above `most`, where `least` says the least that a shift of so many bytes takes.
     """
     shifts = list(nest_shifts(spec, plan, is_apart=places is None))
-    of_bytes = least or (lambda _: 0)
-    bounds = [of_bytes(shift_bytes(spec, plan, statement)) for _, statement in shifts]
+    bounds = [least(shift_bytes(spec, plan, statement)) if least else 0 for _, statement in shifts]
     total = sum(n * bound for (n, _), bound in zip(shifts, bounds, strict=True))
     for (n, statement), bound in zip(shifts, bounds, strict=True):
         if total > most:
@@ -202,7 +201,7 @@ class _Taken:
     def alike(self, chip: ChipSpec) -> Loads | None:
         """Return the loads of all cores, from those of one of each kind; None where ports may wait for others."""
         n = len(self.passage.parts)
-        sources = self.sources if n > 1 else ()
+        sources = list(self.sources) if n > 1 else []
         if all((each == sources[0]).all() for each in sources[1:]):
             own = 2 * np.arange(len(self.kinds))
             moves = _sorted([each for part in range(n) for each in self._each(part, own + 1, own)])
