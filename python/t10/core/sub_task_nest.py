@@ -102,7 +102,7 @@ def _filled(
 
 
 def sub_task_nest(spec: OperatorSpec, plan: OperatorPlan) -> VertexNest:
-    """Return the loop nest of an operator's sub-tasks, all axes in the operator's order; operands have numbers for names."""
+    """Return the loop nest of an operator's sub-tasks, axes in its order; operands have numbers for names."""
     dtypes = (*(operand.dtype for operand in spec.inputs), spec.acc_dtype)
     operands = tuple(
         (str(slot), TaskOperand(dtype, axis_strides(operand, geometry.window_lengths(plan, slot))))
@@ -119,7 +119,10 @@ def sub_task_work(
     whole: frozenset[int],
     cores: Chosen = EVERY_CORE,
 ) -> Iterator[tuple[VertexNest, Work]]:
-    """Yield what cores do in the sub-task at a loop state, part by part; `begins` where its outputs hold nothing yet."""
+    """Yield what cores do in the sub-task at a loop state, part by part.
+
+    `begins` is true where its outputs hold nothing yet.
+    """
     nest = sub_task_nest(spec, plan)
     numbers = np.arange(plan.n_cores)[cores]
     begins = np.broadcast_to(begins, len(numbers))

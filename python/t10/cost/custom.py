@@ -179,8 +179,9 @@ class CustomCostModel(PlainForms):
         self, spec: OperatorSpec, plan: OperatorPlan
     ) -> Mapping[AxisSizes, tuple[int, ...]] | None:
         """Return by loop positions the cycles of a sub-task's parts, where steps are left to the base."""
-        is_base = isinstance(self.base, PartCosts) and self.own_cost(spec) is None
-        return self.base.part_cycles(spec, plan) if is_base else None
+        if isinstance(self.base, PartCosts) and self.own_cost(spec) is None:
+            return self.base.part_cycles(spec, plan)
+        return None
 
     def fill_cycles_many(self, spec: OperatorSpec, n_slots: Ints) -> Ints:
         """Return the cycles in which a core fills so many accumulators, 0 where the base does not say."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import zip_longest
-
 import numpy as np
 
 from t10.core.arrays import Bools, Ints
@@ -33,7 +31,8 @@ def sub_task(
     cycles = step_part_cycles(cost, spec, plan, positions, adds=adds)
     names = (*context.inputs, context.accumulator)
     # Of steps in one part, all but the first of others have no cycles of their own.
-    booked = zip_longest(renamed(made, names), cycles[: len(made)], fillvalue=0)
+    each = (*cycles, *(0,) * len(made))[: len(made)]
+    booked = zip(renamed(made, names), each, strict=True)
     return [builder.execute(spec.name, "sub_task", nest, work, n, note) for (nest, work), n in booked]
 
 

@@ -83,10 +83,11 @@ class ExactPrices:
 
     def _parts(self, f_op: AxisSizes, ft: FtRows) -> Iterator[tuple[int, Part]]:
         """Yield how often a plan does what; steps come first: they count most, so most plans are dropped after them."""
-        *nest, end = self._box_parts(f_op, ft)
+        *boxes, end = self._box_parts(f_op, ft)
         if isinstance(self.cost, PartCosts) and is_cut_by(self.spec, np.array([ft]))[0]:
-            nest = [(1, ("nest", f_op, ft))]
-        yield from nest
+            yield 1, ("nest", f_op, ft)
+        else:
+            yield from boxes
         yield end
 
     def _box_parts(self, f_op: AxisSizes, ft: FtRows) -> Iterator[tuple[int, Part]]:
