@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import inf, prod
 from typing import Protocol, TypeGuard, runtime_checkable
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from t10.core import geometry
 from t10.core.arrays import Bools, Ints
+from t10.core.contiguous_parts import is_cut
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.movement import MoveCosts
 from t10.core.plan import OperatorPlan
@@ -99,6 +101,20 @@ class ShiftCosts(Protocol):
         ...
 
 
+@runtime_checkable
+class PartCosts(Protocol):
+    """What a cost model says that looks at the parts of sub-tasks that cross the ends of windows."""
+
+    def part_cycles(
+        self, spec: OperatorSpec, plan: OperatorPlan
+    ) -> Mapping[AxisSizes, tuple[int, ...]] | None:
+        """Return by loop positions the cycles of a sub-task's parts, in order (`t10.core.contiguous_parts`).
+
+        None where it does not look at that: then every step is one box.
+        """
+        ...
+
+
 def sees_shifts(costs: object) -> TypeGuard[ShiftCosts]:
     """Return whether a cost model looks at what a shift moves between which cores."""
     return isinstance(costs, ShiftCosts) and costs.sees_shifts
@@ -117,15 +133,35 @@ def step_cycles(costs: Costs, spec: OperatorSpec, plan: OperatorPlan, *, adds: b
     return box_cycles(costs, spec, plan.box, windows, adds=adds)
 
 
+def part_cycles(
+    costs: object, spec: OperatorSpec, plan: OperatorPlan
+) -> Mapping[AxisSizes, tuple[int, ...]] | None:
+    """Return by loop positions the cycles of a sub-task's parts; None where a step takes what a whole box does."""
+    return costs.part_cycles(spec, plan) if isinstance(costs, PartCosts) and is_cut(spec, plan) else None
+
+
+def step_part_cycles(
+    costs: Costs, spec: OperatorSpec, plan: OperatorPlan, positions: AxisSizes, *, adds: bool
+) -> tuple[int, ...]:
+    """Return the cycles of the parts of the compute step at some loop positions; of a whole box where it is none."""
+    parts = part_cycles(costs, spec, plan)
+    return (step_cycles(costs, spec, plan, adds=adds),) if parts is None else parts[positions]
+
+
 def nest_cycles(costs: Costs, spec: OperatorSpec, plan: OperatorPlan) -> int:
     """Return the cycles of all compute steps of a nest, and of filling accumulators that rotate."""
+    parts = part_cycles(costs, spec, plan)
+    steps = whole_cycles(costs, spec, plan) if parts is None else sum(map(sum, parts.values()))
+    return fill_cycles(costs, spec, plan) + steps
+
+
+def whole_cycles(costs: Costs, spec: OperatorSpec, plan: OperatorPlan) -> int:
+    """Return the cycles of all compute steps of a nest as if each were one box."""
     n_begin = n_steps = plan.n_sub_tasks
     if spec.combine != "none":
         n_begin = 0 if rotates_output(spec, plan) else prod(plan.steps[axis] for axis in spec.output.axes)
-    total = fill_cycles(costs, spec, plan)
-    for n_each, adds in ((n_begin, False), (n_steps - n_begin, True)):
-        total += n_each * step_cycles(costs, spec, plan, adds=adds) if n_each else 0
-    return total
+    counts = ((n_begin, False), (n_steps - n_begin, True))
+    return sum(n_each * step_cycles(costs, spec, plan, adds=adds) for n_each, adds in counts if n_each)
 
 
 def box_cycles(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Protocol, TypeVar, runtime_checkable
 
+from t10.core.contiguous_parts import is_cut
 from t10.core.costs import Costs, nest_cycles
 from t10.core.expression import OperatorSpec
 from t10.core.loads import Places, shared_places
@@ -77,8 +78,8 @@ def reads_left_over(spec: OperatorSpec, arrivals: Iterable[Arrival]) -> bool:
 
 def left_over_cycles(costs: Costs, spec: OperatorSpec, plan: OperatorPlan) -> int:
     """Return what steps take more where the padding of inputs may hold anything, all else lying as well as it can."""
-    if not isinstance(costs, PlacedCosts) or not any(
-        spec.extents[axis] % plan.box[axis] for axis in spec.reduction_axes
+    if not isinstance(costs, PlacedCosts) or not (
+        any(spec.extents[axis] % plan.box[axis] for axis in spec.reduction_axes) or is_cut(spec, plan)
     ):
         return 0
     rotatable, epilogue = len(spec.inputs) + 1, len(spec.epilogue_inputs) + 2

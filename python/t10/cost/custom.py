@@ -14,7 +14,7 @@ T10 §4.3.1: the costs of special operators and of custom kernels are functions 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from inspect import Parameter, signature
 from math import inf
@@ -23,8 +23,8 @@ from typing import Any, cast, get_args
 import numpy as np
 
 from t10.core.arrays import Bools, Ints
-from t10.core.costs import WindowCosts, sees_shifts
-from t10.core.expression import OperatorKind, OperatorSpec
+from t10.core.costs import PartCosts, WindowCosts, sees_shifts
+from t10.core.expression import AxisSizes, OperatorKind, OperatorSpec
 from t10.core.loads import Loads, MoveRates
 from t10.core.movement import LoadCosts
 from t10.core.placed_costs import PlacedCosts, StepLies
@@ -175,6 +175,14 @@ class CustomCostModel(PlainForms):
         if isinstance(self.base, WindowCosts) and self.own_cost(spec) is None:
             return self.base.step_cycles_many(spec, boxes, windows, adds)
         return self.sub_task_cycles_many(spec, boxes)
+
+    def part_cycles(
+        self, spec: OperatorSpec, plan: OperatorPlan
+    ) -> Mapping[AxisSizes, tuple[int, ...]] | None:
+        """Return by loop positions the cycles of a sub-task's parts, where steps are left to the base."""
+        if isinstance(self.base, PartCosts) and self.own_cost(spec) is None:
+            return self.base.part_cycles(spec, plan)
+        return None
 
     def fill_cycles_many(self, spec: OperatorSpec, n_slots: Ints) -> Ints:
         """Return the cycles in which a core fills so many accumulators, 0 where the base does not say."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import inf
@@ -12,12 +12,12 @@ import numpy as np
 from t10.chip import ChipSpec, load_chip
 from t10.codelets.compile import own_digest
 from t10.core.arrays import Bools, Ints
-from t10.core.expression import OperatorSpec
+from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.loads import Loads, MoveRates
 from t10.core.placed_costs import StepLies
 from t10.core.plan import OperatorPlan
 from t10.core.program import Shift
-from t10.cost import shifts
+from t10.cost import counted, shifts
 from t10.cost.bound.step import LeastSteps
 from t10.cost.closed_forms import ClosedForms
 from t10.cost.code_digest import code_digest
@@ -121,6 +121,13 @@ class IpuCostModel(PlainForms):
         if not isinstance(steps, CountedSteps):
             return self.sub_task_cycles_many(spec, boxes)
         return self.chip.launch_cycles + steps.step(spec, boxes, windows, adds)
+
+    def part_cycles(
+        self, spec: OperatorSpec, plan: OperatorPlan
+    ) -> Mapping[AxisSizes, tuple[int, ...]] | None:
+        """Return by loop positions the cycles of a sub-task's parts; see `t10.core.costs.PartCosts`."""
+        is_exact = self.is_counted and not self.is_least
+        return counted.part_cycles(self.chip, self.lies, spec, plan) if is_exact else None
 
     def fill_cycles_many(self, spec: OperatorSpec, n_slots: Ints) -> Ints:
         """Return the cycles in which a core fills so many accumulators, 0 where nothing is counted."""

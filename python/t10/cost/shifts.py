@@ -88,8 +88,9 @@ def _period(
         extents = geometry.partition_shape(operand, lengths)
         strides = (prod(extents[d + 1 :]) for d, dim in enumerate(operand.dims) if axis in dim.axes)
         step_bytes = pace * sum(strides) * size_bytes(rotating_dtype(spec, number))
-        if not (is_apart and is_whole and step_bytes % EVEN_BYTES == 0):
-            period = lcm(period, lengths[axis] // pace)
+        is_even = lengths[axis] % pace == 0 and step_bytes % EVEN_BYTES == 0
+        if not (is_apart and is_whole and is_even):
+            period = lcm(period, lcm(lengths[axis], pace) // pace)
     return period
 
 

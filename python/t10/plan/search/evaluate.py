@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from t10.core.arrays import Bools, Ints
-from t10.core.costs import WindowCosts, sees_shifts
+from t10.core.costs import PartCosts, WindowCosts, part_cycles, sees_shifts, whole_cycles
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.geometry import chunk_slots_many, partition_elements
@@ -111,7 +111,8 @@ def evaluate(
         chunk = np.where(is_whole, n_out, chunk)
     active_bytes += result_bytes(spec, n_out, chunk, members)
     return Evaluation(
-        compute=compute_cycles(spec, cost, lengths, ft, members, is_whole),
+        compute=compute_cycles(spec, cost, lengths, ft, members, is_whole)
+        + _cuts(spec, cost, f_op, ft, plans),
         shift=_shifts(spec, cost, f_op, ft, nest_shift_cycles(steps, cost.shift_cycles_many(advance)), plans),
         reduce=reduce,
         relayout=relayout,
@@ -160,6 +161,28 @@ def _steps(spec: OperatorSpec, cost: WindowCosts, steps: Ints, lengths: Ints, ft
         cycles = cost.step_cycles_many(spec, boxes[rows], windows[rows], np.full(len(rows), adds))
         total[rows] += n_each[rows] * cycles
     return total
+
+
+def _cuts(
+    spec: OperatorSpec, cost: CostModel, f_op: Ints, ft: Ints, plans: Sequence[OperatorPlan] | None
+) -> Ints:
+    """Return what steps take beyond whole boxes where those cross the ends of windows, and so run in parts."""
+    total = np.zeros(len(f_op), np.int64)
+    if not isinstance(cost, PartCosts):
+        return total
+    for row in np.flatnonzero(is_cut_by(spec, ft)).tolist():
+        plan = plans[row] if plans else placed_plan(spec, tuple(f_op[row].tolist()), _rows(ft[row]))
+        if plan is not None:
+            parts = part_cycles(cost, spec, plan)
+            if parts is not None:
+                total[row] = sum(map(sum, parts.values())) - whole_cycles(cost, spec, plan)
+    return total
+
+
+def is_cut_by(spec: OperatorSpec, ft: Ints) -> Bools:
+    """Return which factors (n, rotatable operands, axes) have windows longer than steps and no multiple of them."""
+    has = np.array([[axis in o.axes for axis in range(ft.shape[2])] for o in spec.rotatable], np.bool_)
+    return ((ft.max(axis=1)[:, None] % ft != 0) & has).any(axis=(1, 2))
 
 
 def _epilogues(spec: OperatorSpec, cost: CostModel, windows: Ints, n_slots: Ints) -> Ints:

@@ -10,20 +10,22 @@ from typing import Literal
 import numpy as np
 
 from t10.core.chunks import chunk_slots
-from t10.core.costs import box_cycles, end_cycles, sees_shifts, window_fill_cycles
+from t10.core.costs import PartCosts, box_cycles, end_cycles, nest_cycles, sees_shifts, window_fill_cycles
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.geometry import partition_shape
 from t10.core.plan import OperatorPlan
 from t10.cost import CostModel, advance_bytes
-from t10.plan.search.evaluate import nest_shift_cycles, placed_plan
+from t10.plan.search.evaluate import is_cut_by, nest_shift_cycles, placed_plan
 from t10.plan.search.listed import FtRows
 
 Part = (
     tuple[Literal["begin", "add"], AxisSizes, tuple[AxisSizes, ...]]
     | tuple[Literal["fill"], AxisSizes]
     | tuple[Literal["rest"], AxisSizes, int]
+    | tuple[Literal["nest"], AxisSizes, FtRows]
 )
-"""A step over a box of windows; accumulators filled, over windows; reduction and epilogue among so many members."""
+"""A step over a box of windows; accumulators filled, over windows; reduction and epilogue among so many members;
+all steps of a plan, which run in parts."""
 Chunk = tuple[int, int]
 """So many members, and the elements of each."""
 
@@ -50,6 +52,8 @@ class ExactPrices:
         unknown: list[tuple[int, float, Part]] = []
         for n, part in self._parts(f_op, ft):
             least = least_rest if part[0] == "rest" else 0.0 if part[0] == "fill" else least_step
+            if part[0] == "nest":
+                least *= prod(map(max, zip(*ft, strict=True)))
             cycles = self.known.get(part)
             total += n * (least if cycles is None else cycles)
             if cycles is None:
@@ -80,6 +84,15 @@ class ExactPrices:
 
     def _parts(self, f_op: AxisSizes, ft: FtRows) -> Iterator[tuple[int, Part]]:
         """Yield how often a plan does what; steps come first: they count most, so most plans are dropped after them."""
+        *boxes, end = self._box_parts(f_op, ft)
+        if isinstance(self.cost, PartCosts) and is_cut_by(self.spec, np.array([ft]))[0]:
+            yield 1, ("nest", f_op, ft)
+        else:
+            yield from boxes
+        yield end
+
+    def _box_parts(self, f_op: AxisSizes, ft: FtRows) -> Iterator[tuple[int, Part]]:
+        """Yield how often a plan does what if its steps are whole boxes, what follows them last."""
         spec = self.spec
         factors = tuple(zip(*ft, strict=True))
         steps = tuple(map(max, factors))
@@ -104,6 +117,12 @@ class ExactPrices:
         spec = self.spec
         if part[0] == "rest":
             return self._rest(part[1], part[2])
+        if part[0] == "nest":
+            plan = placed_plan(spec, part[1], part[2])
+            if plan is not None:
+                return nest_cycles(self.cost, spec, plan)
+            *boxes, _ = self._box_parts(part[1], part[2])
+            return sum(n * self._cycles(each) for n, each in boxes)
         if part[0] == "fill":
             return window_fill_cycles(self.cost, spec, part[1])
         return box_cycles(self.cost, spec, part[1], part[2], adds=part[0] == "add")
