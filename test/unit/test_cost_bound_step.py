@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from math import prod
+from pathlib import Path
 from random import Random
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper
+from support.models import save
 from support.random_products import Dims, product_of, random_product
 from support.random_products import random_box as random_product_box
 from support.random_steps import random_box, random_epilogue, random_look_up, random_map
-from support.specs import dim
+from support.specs import dim, row_reduce
 
 from t10.chip import load_chip
 from t10.codelets.count import cycles_of
@@ -25,6 +28,7 @@ from t10.cost.combine import combine_operator
 from t10.cost.counted import CountedSteps
 from t10.cost.trace import trace_table
 from t10.cost.work import step, sub_task
+from t10.driver import compile
 from t10.errors import UnsupportedOpError
 
 SEED = 14
@@ -239,3 +243,36 @@ def test_sums_of_one_term_are_bounded(adds: bool):
     found = _ratios(tasks())
     assert len(found) > 80
     assert np.quantile(found, 0.5) >= 0.5
+
+
+def test_sums_of_less_than_a_word_of_bytes_are_bounded():
+    spec = row_reduce(2, 4, "or", "i1")
+    tasks = [
+        (spec, (m, k), _bound(spec, (m, k)), step(spec, (m, k), ((m, k), (2 * m, k)), initial=initial))
+        for m in range(1, 7)
+        for k in range(1, 12)
+        for initial in (False, True)
+    ]
+    assert _ratios(iter(tasks))
+
+
+def test_epilogues_that_ask_where_they_are_are_bounded(tmp_path: Path):
+    """Code computes once per row what depends on a row."""
+    node = helper.make_node(
+        "AveragePool",
+        ["x"],
+        ["y"],
+        kernel_shape=[3, 3],
+        strides=[2, 2],
+        pads=[1, 1, 1, 1],
+        count_include_pad=0,
+    )
+    x, y = (TensorProto.FLOAT, [2, 5, 17, 17]), (TensorProto.FLOAT, [2, 5, 9, 9])
+    chip = load_chip("test-16")
+    spec = compile(save(tmp_path / "pool.onnx", [node], {"x": x}, {"y": y}), chip).plan.graph.operators[0]
+    steps = CountedSteps(chip)
+    for window in ((1, 5, 1, 9, 1, 1), (1, 5, 5, 1, 1, 1), (1, 3, 5, 1, 1, 1), (2, 3, 1, 1, 1, 1)):
+        n_slots = prod(window)
+        slots, runs, members = (np.array([n]) for n in (n_slots, epilogue_run(spec, window, n_slots), 1))
+        bound = int(np.max(epilogue_bound(spec, slots, runs, members, chip.launch_cycles)))
+        assert bound <= int(steps.end(spec, np.array([window]), members)[0])

@@ -14,11 +14,11 @@ from support.plans import ROTATING, two_operator_plan
 from t10.chip import load_chip
 from t10.core.operator_body import scheduled_operator
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan
-from t10.core.schedule import Arrival
+from t10.core.schedule import Arrival, Optimality
 from t10.errors import InputError
 from t10.report import Report, build_report, read_report, report_schema, write_report
 from t10.report.page import write_page
-from t10.report.table import bytes_text, milliseconds_text, slowest
+from t10.report.table import bytes_text, milliseconds_text, optimality_text, slowest
 from t10.report.trace import planned_trace, simulated_trace
 from t10.report.traffic import operator_traffic, reduce_bytes, shift_bytes
 from t10.sim.result import PhaseRecord
@@ -102,6 +102,13 @@ def test_the_text_says_that_cycles_are_modelled() -> None:
     assert "410 cycles (modelled, ipu)" in text
     assert "matmul" in text
     assert "\x1b" not in text
+
+
+def test_algorithm_1_is_compared_at_prices_of_the_same_kind() -> None:
+    """What the plan takes where it lies is not what Algorithm 1's plan is priced at."""
+    known = Optimality("exact", 410, 200, literal_cycles=220, aware_cycles=210, priced_cycles=200)
+    text = optimality_text(build_report(replace(two_operator_plan(), optimality=known), CHIP))
+    assert "literal +10.00%, aware +5.00%" in text
 
 
 def test_operators_of_one_kind_share_a_row() -> None:

@@ -140,8 +140,9 @@ class Optimality:
 
     `cycles` of the plan; `bound_cycles`: no choice among the plans, idle levels and layouts considered takes fewer (0
     where no bound was computed); `literal_cycles` and `aware_cycles`: what both readings of Algorithm 1 come to (0
-    where they find no plan or were not tried). `n_choices` says how often the whole model was chosen until it fitted
-    beside its program. `n_states` are the plans and layouts, of all operators together, that the bound ranges over.
+    where they find no plan or were not tried). Those, and `priced_cycles` of the plan, are as if all buffers lay as
+    well as they can. `n_choices` says how often the whole model was chosen until it fitted beside its program and lay
+    well. `n_states` are the plans and layouts, of all operators together, that the bound ranges over.
     """
 
     method: Literal["exact", "greedy"]
@@ -151,6 +152,7 @@ class Optimality:
     aware_cycles: int = 0
     n_choices: int = 1
     n_states: int = 0
+    priced_cycles: int = 0
 
     @property
     def gap(self) -> float | None:

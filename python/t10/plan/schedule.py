@@ -40,10 +40,10 @@ SPARE_PART = 64
 """Where a choice does not fit beside its program, the next leaves this part of it for what its own may have more."""
 LOST_PART = 200
 """A plan is chosen again with less memory if it takes longer, by more than this part, where its buffers lie."""
-LESS = (0.0, 1 / 8, 1 / 4)
+LESS = (0.0, 1 / 8, 1 / 4, 1 / 2)
 """By how many pairs of memory elements further choices have less; each takes at least a byte less than the last."""
-MANY_OPERATORS = 32
-"""Of more operators, only the last of them is tried."""
+MANY_OPERATORS, MANY_LESS = 32, (1 / 16, 1 / 4)
+"""What models of more operators have less."""
 
 
 @rare_collections()
@@ -184,38 +184,50 @@ def _beside_program(
             break
         is_placed = True
         if plan.end_bytes <= context.chip.data_end_bytes:
-            return _lying_better(context, plan, lambda less, room=room: planned(room - less)), True
+            return _lying_better(context, plan, room, planned), True
         # Another choice has another program, which may be a little larger.
         spare = (plan.reserved_bytes - context.chip.reserved_bytes) // SPARE_PART
         room -= plan.end_bytes - context.chip.data_end_bytes + spare
+        room = min(room, _too_little(context, plan))
     return None, is_placed
 
 
-def _lying_better(
-    context: Context, plan: ModulePlan, planned: Callable[[int], ModulePlan | None]
-) -> ModulePlan:
-    """Return a plan, or one that takes less where its buffers lie: `planned` gives those of so many bytes less.
+def _too_little(context: Context, plan: ModulePlan) -> int:
+    """Return a room in which a plan is not chosen again, as its buffers take more, however they lie."""
+    return plan.peak_bytes - plan.reserved_bytes - base_bytes(context) - 1
 
-    Where memory is full, operands share elements: less to place may lie better.
+
+def _lying_better(
+    context: Context, plan: ModulePlan, room: int, planned: Callable[[int], ModulePlan | None]
+) -> ModulePlan:
+    """Return the plan of a room, or one that takes less where its buffers lie: `planned` gives those of other rooms.
+
+    Where memory is more than half full, operands may share elements: less to place may lie better.
     """
 
     def cycles(plan: ModulePlan) -> int:
         return sum_of_cycles(as_placed(plan, context.chip, context.cost))
 
+    def lies_badly(plan: ModulePlan, lying: int) -> bool:
+        return (lying - sum_of_cycles(plan)) * LOST_PART > lying
+
     least = cycles(plan)
-    if (least - sum_of_cycles(plan)) * LOST_PART <= least:
+    if plan.peak_bytes * SHORT_PART < context.chip.capacity_bytes or not lies_badly(plan, least):
         return plan
-    parts = LESS[-1:] if len(plan.operators) > MANY_OPERATORS else LESS
     last = plan
-    for part in parts:
+    for part in LESS if len(plan.operators) <= MANY_OPERATORS else MANY_LESS:
         less = int(context.chip.tile_memory.interleaved_bytes * part)
-        less = max(less, context.chip.data_end_bytes - last.peak_bytes + 1)
-        found = planned(less)
+        found = planned(min(room - less, _too_little(context, last)))
         if found is None or sum_of_cycles(found) >= least:
             break
         last = found
-        if last.end_bytes <= context.chip.data_end_bytes and cycles(last) < least:
-            plan, least = last, cycles(last)
+        if last.end_bytes > context.chip.data_end_bytes:
+            continue
+        lying = cycles(last)
+        if lying < least:
+            plan, least = last, lying
+        if not lies_badly(last, lying):
+            break
     return plan
 
 

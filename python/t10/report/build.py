@@ -100,6 +100,7 @@ def _optimality(found: Optimality | None) -> records.OptimalityReport | None:
         aware_cycles=found.aware_cycles,
         n_choices=found.n_choices,
         n_states=found.n_states,
+        priced_cycles=found.priced_cycles,
     )
 
 

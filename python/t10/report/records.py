@@ -71,10 +71,13 @@ class OptimalityReport(Record):
     ]
     n_choices: Annotated[
         int,
-        Field(ge=1, description="how often the whole model was chosen until it fitted beside its program"),
+        Field(ge=1, description="how often the whole model was chosen, until it fitted and lay well"),
     ] = 1
     n_states: Annotated[
         Size, Field(description="plans and layouts of all operators that the bound ranges over")
+    ] = 0
+    priced_cycles: Annotated[
+        Size, Field(description="of the plan, as Algorithm 1's: as if all buffers lay well; 0: not known")
     ] = 0
 
 

@@ -125,13 +125,13 @@ def optimality_text(report: Report) -> str:
             f"no choice takes fewer than {known.bound_cycles:,} cycles"
         )
     others = [
-        f"{reading} {cycles / max(known.cycles, 1) - 1:+.2%}"
+        f"{reading} {cycles / max(known.priced_cycles or known.cycles, 1) - 1:+.2%}"
         for reading, cycles in (("literal", known.literal_cycles), ("aware", known.aware_cycles))
         if cycles
     ]
     text = f"{text}; Algorithm 1: {', '.join(others)}" if others else text
     if known.n_choices > 1:
-        text = f"{text}; chosen {known.n_choices} times until there was room for the program"
+        text = f"{text}; chosen {known.n_choices} times until it fitted and lay well"
     return text
 
 

@@ -273,10 +273,13 @@ class OptimalityRecord(Record):
         Size, Field(description="of Algorithm 1, 'fastest' with set-up; 0: no plan, or not tried")
     ] = 0
     n_choices: Annotated[
-        Count, Field(description="how often the whole model was chosen until it fitted beside its program")
+        Count, Field(description="how often the whole model was chosen, until it fitted and lay well")
     ] = 1
     n_states: Annotated[
         Size, Field(description="plans and layouts of all operators that the bound ranges over")
+    ] = 0
+    priced_cycles: Annotated[
+        Size, Field(description="of the plan, as Algorithm 1's: as if all buffers lay well; 0: not known")
     ] = 0
 
 

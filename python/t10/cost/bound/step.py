@@ -79,7 +79,14 @@ def _sums(spec: OperatorSpec, boxes: Boxes, is_whole: bool) -> Column | None:
     cycles = _least(ways)
     if cycles is None:
         return None
-    return np.maximum(cycles - cycles // SLACK_PART - SLACK_CYCLES, LEAST_CYCLES)
+    cycles = np.maximum(cycles - cycles // SLACK_PART - SLACK_CYCLES, LEAST_CYCLES)
+    if size_bytes(spec.acc_dtype) > 1:
+        return cycles
+    # Less than a word of bytes is written in ways of its own.
+    n_results = product(
+        boxes, tuple(axis for axis in range(len(spec.axes)) if axis not in spec.reduction_axes)
+    )
+    return chosen(n_results < WORD_BYTES, LEAST_CYCLES, cycles)
 
 
 def _least(bounds: Sequence[Column | None]) -> Column | None:
@@ -112,6 +119,8 @@ def epilogue_bound(
     They are all of a window that a core has alone, or a chunk of one that `n_members` cores have sums of. Launches are
     left out but for those between the parts of a chunk.
     """
+    if spec.epilogue is not None:
+        spec = replace(spec, epilogue=_without_places(spec.epilogue))
     window, chunk = window_map_bound(spec, n_slots, runs), chunk_map_bound(spec, n_slots, runs, launch_cycles)
     if window is None or chunk is None:
         return LEAST_CYCLES + n_slots // VECTOR_RATE

@@ -54,6 +54,7 @@ class JointChoice:
             literal_cycles=self.greedy_cycles.get("literal", 0),
             aware_cycles=self.greedy_cycles.get("aware", 0),
             n_states=sum(map(len, self.states)),
+            priced_cycles=cycles,
         )
 
 
