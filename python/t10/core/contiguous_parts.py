@@ -7,6 +7,7 @@ part; all of it is the same for all cores but for where it begins. Functions tha
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
 
@@ -76,6 +77,24 @@ def box_begins(plan: OperatorPlan, positions: AxisSizes, cores: Chosen = EVERY_C
     return np.where(np.array(plan.steps) > 1, starts % np.array(plan.lengths), 0)
 
 
+def part_lengths(
+    spec: OperatorSpec, plan: OperatorPlan, cores: Ints, whole: frozenset[int] = frozenset()
+) -> tuple[Ints, ...]:
+    """Return by axis the lengths of the parts of some cores' sub-tasks, (parts, positions along it, cores).
+
+    A sub-task's parts are the products of those at its positions; `sub_task_parts` has them in the same order.
+    """
+    result: list[Ints] = []
+    for axis, n_steps in enumerate(plan.steps):
+        positions = np.arange(n_steps)[:, None] * (plan.rp[axis] if n_steps > 1 else 0)
+        begins = positions + (geometry.phases(plan)[cores, axis] if n_steps > 1 else np.zeros(len(cores), np.int64))
+        inside = inside_lengths(spec, plan, axis, whole)[cores]
+        moduli = _moduli(spec, plan, axis, range(len(spec.rotatable)))
+        segments = _segments(begins, plan.box[axis], plan.lengths[axis], moduli, inside)
+        result.append(np.stack([segment.length for segment in segments] or [np.zeros_like(begins)]))
+    return tuple(result)
+
+
 def lacks_terms(
     spec: OperatorSpec,
     plan: OperatorPlan,
@@ -118,10 +137,7 @@ def _parts(
     """Return the product of every axis's segments, reduction axes innermost so that first parts come first."""
     by_axis: list[list[_Segment]] = []
     for axis, size in enumerate(sizes):
-        moduli = {plan.lengths[axis]}
-        moduli |= {
-            geometry.window_lengths(plan, slot)[axis] for slot in slots if axis in spec.rotatable[slot].axes
-        }
+        moduli = _moduli(spec, plan, axis, slots)
         inside = inside_lengths(spec, plan, axis, whole)[cores]
         by_axis.append(_segments(begin[:, axis], size, plan.lengths[axis], moduli, inside))
     result: list[ContiguousPart] = []
@@ -137,6 +153,12 @@ def _parts(
     return tuple(result)
 
 
+def _moduli(spec: OperatorSpec, plan: OperatorPlan, axis: int, slots: Iterable[int]) -> set[int]:
+    """Return the lengths along an axis after which parts and windows of some operands begin again."""
+    windows = {geometry.window_lengths(plan, slot)[axis] for slot in slots if axis in spec.rotatable[slot].axes}
+    return windows | {plan.lengths[axis]}
+
+
 def inside_lengths(spec: OperatorSpec, plan: OperatorPlan, axis: int, whole: frozenset[int]) -> Ints:
     """Return how many local indices of every core's part of an axis its sub-tasks run over, from the first on."""
     inside = spec.axes[axis].extent - geometry.coordinates(plan)[:, axis] * plan.lengths[axis]
@@ -150,8 +172,8 @@ def inside_lengths(spec: OperatorSpec, plan: OperatorPlan, axis: int, whole: fro
 def _segments(begin: Ints, size: int, length: int, moduli: set[int], inside: Ints) -> list[_Segment]:
     """Return the runs of `size` local indices from `begin` on, cut at multiples of the moduli and at `inside`."""
     local = begin % length
-    rest = np.full(len(begin), size, np.int64)
-    seen = np.zeros(len(begin), np.bool_)
+    rest = np.full(begin.shape, size, np.int64)
+    seen = np.zeros(begin.shape, np.bool_)
     segments: list[_Segment] = []
     while rest.any():
         run = rest.copy()

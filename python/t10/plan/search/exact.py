@@ -10,13 +10,23 @@ from typing import Literal
 import numpy as np
 
 from t10.core.chunks import chunk_slots
-from t10.core.costs import PartCosts, box_cycles, end_cycles, nest_cycles, sees_shifts, window_fill_cycles
+from t10.core.costs import (
+    PartCosts,
+    box_cycles,
+    end_cycles,
+    nest_cycles,
+    part_cycles,
+    sees_shifts,
+    window_fill_cycles,
+)
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.geometry import partition_shape
 from t10.core.plan import OperatorPlan
 from t10.cost import CostModel, advance_bytes
+from t10.cost.program import CostFunction
 from t10.plan.search.evaluate import is_cut_by, nest_shift_cycles, placed_plan
 from t10.plan.search.listed import FtRows
+from t10.plan.search.part_bound import least_part_cycles
 
 Part = (
     tuple[Literal["begin", "add"], AxisSizes, tuple[AxisSizes, ...]]
@@ -34,13 +44,17 @@ Chunk = tuple[int, int]
 class ExactPrices:
     """The prices of one operator's plans under a cost model whose answers are slow: nothing is asked twice.
 
-    They equal those of `t10.plan.search.evaluate`.
+    They equal those of `t10.plan.search.evaluate`. `bound` is what a compute step takes at least, by its box, where that
+    is known.
     """
 
     spec: OperatorSpec
     cost: CostModel
+    bound: CostFunction | None = None
     known: dict[Part, int] = field(default_factory=dict[Part, int])
     reductions: dict[Chunk, int] = field(default_factory=dict[Chunk, int])
+    counts_parts: list[bool] = field(default_factory=list[bool])
+    """Whether steps in parts are priced by them, once asked: that goes by types and functions, not by extents."""
 
     def price(self, f_op: AxisSizes, ft: FtRows, least_step: float, least_rest: float, most: float) -> float:
         """Return the cycles of a plan but for fetches and the least its shifts take, or a lower bound above `most`.
@@ -59,11 +73,21 @@ class ExactPrices:
             if cycles is None:
                 unknown.append((n, least, part))
         for n, least, part in unknown:
+            if part[0] == "nest" and total <= most:
+                closer = max(least, self._least_parts(f_op, ft))
+                least, total = closer, total + closer - least
             if total > most:
                 break
             cycles = self.known[part] = self._cycles(part)
             total += n * (cycles - least)
         return total if total > most else total + self._waiting(f_op, ft, most - total)
+
+    def _least_parts(self, f_op: AxisSizes, ft: FtRows) -> float:
+        """Return cycles that the steps of a plan do not fall below, part by part; 0 where that is not known."""
+        if self.bound is None or not any(self.counts_parts):
+            return 0.0
+        plan = placed_plan(self.spec, f_op, ft)
+        return 0.0 if plan is None else least_part_cycles(self.spec, plan, self.bound)
 
     def _waiting(self, f_op: AxisSizes, ft: FtRows, most: float) -> int:
         """Return what the shifts of a plan take beyond their least, or less above `most`; 0 without a placement."""
@@ -120,6 +144,8 @@ class ExactPrices:
         if part[0] == "nest":
             plan = placed_plan(spec, part[1], part[2])
             if plan is not None:
+                if not self.counts_parts:
+                    self.counts_parts.append(part_cycles(self.cost, spec, plan) is not None)
                 return nest_cycles(self.cost, spec, plan)
             *boxes, _ = self._box_parts(part[1], part[2])
             return sum(n * self._cycles(each) for n, each in boxes)
