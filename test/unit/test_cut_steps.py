@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from random import Random
 
 import numpy as np
@@ -13,15 +14,19 @@ from support.random_specs import random_operator
 from support.simulation import chip_of, plan_of, random_values, scheduled
 
 from t10.codelets.image import assembled
-from t10.core.contiguous_parts import is_cut
+from t10.core.arrays import Ints
+from t10.core.contiguous_parts import is_cut, part_lengths, sub_task_parts
+from t10.core.costs import nest_cycles
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.plan import OperatorPlan
 from t10.cost import IpuCostModel, operator_cycles
+from t10.cost.program import cost_program
 from t10.emit.lower import lower
 from t10.errors import UnsupportedOpError
 from t10.plan.schedule import as_placed
 from t10.plan.search.evaluate import evaluate, placed_plan
 from t10.plan.search.exact import ExactPrices
+from t10.plan.search.part_bound import least_part_cycles
 from t10.sim.device import run_device
 from t10.sim.plan_level import simulate
 
@@ -105,7 +110,41 @@ def test_a_search_is_told_what_parts_take_and_no_bound_is_above_it() -> None:
         arrays, least = evaluate(spec, cost, *rows), evaluate(spec, cost.least, *rows)
         due = operator_cycles(cost, spec, placed)
         assert (int(arrays.compute[0]), int(arrays.shift[0])) == (due.compute, due.shift)
+        bound = cost_program(cost.least, spec, is_bound=True).sub_task
+        assert least_part_cycles(spec, placed, bound) <= due.compute, f"{plan} of {spec}"
         found = ExactPrices(spec, cost).price(plan.f_op, plan.ft, 0.0, 0.0, FAR)
         assert found == int((arrays.compute + arrays.reduce + arrays.shift - least.shift)[0])
         assert int(least.compute[0]) <= due.compute, f"{plan} of {spec}"
     assert n_placed > PLANS // 2
+
+
+@pytest.mark.parametrize(("extents", "dtype", "f_op", "ft"), THREE_AGAINST_TWO)
+def test_parts_are_bounded_closer_than_boxes_and_dropped_by_that(
+    extents: AxisSizes, dtype: str, f_op: AxisSizes, ft: Rows
+) -> None:
+    spec, cost = specs.matmul(*extents, dtype), IpuCostModel(CHIP)
+    bound = cost_program(cost.least, spec, is_bound=True).sub_task
+    placed = placed_plan(spec, f_op, ft)
+    assert placed is not None
+    closer = least_part_cycles(spec, placed, bound)
+    exact = nest_cycles(cost, spec, placed)
+    assert cost.least.sub_task_cycles(spec, placed.box) * placed.n_sub_tasks < closer <= exact
+    prices = ExactPrices(spec, cost, bound)
+    # Nothing is known of parts yet: they are counted, and remembered.
+    assert prices.price(f_op, ft, 0.0, 0.0, closer - 1) >= exact
+    prices.known.clear()
+    assert closer <= prices.price(f_op, ft, 0.0, 0.0, closer - 1) <= exact
+    assert not any(part[0] == "nest" for part in prices.known)
+    assert ExactPrices(spec, cost, bound, counts_parts=[False]).price(f_op, ft, 0.0, 0.0, closer - 1) >= exact
+
+
+def test_bounds_see_the_parts_that_cores_have() -> None:
+    for spec, plan in cut_plans(5, PLANS):
+        cores: Ints = np.arange(plan.n_cores)
+        lengths = part_lengths(spec, plan, cores)
+        for positions in product(*map(range, plan.steps)):
+            rows = [table[:, at] for table, at in zip(lengths, positions, strict=True)]
+            found = [np.stack(each, axis=1) for each in product(*rows)]
+            extents = [np.where(each.all(axis=1, keepdims=True), each, 0) for each in found]
+            due = [part.extents for part in sub_task_parts(spec, plan, positions)]
+            assert [each.tolist() for each in extents if each.any()] == [each.tolist() for each in due]

@@ -87,7 +87,9 @@ def part_lengths(
     result: list[Ints] = []
     for axis, n_steps in enumerate(plan.steps):
         positions = np.arange(n_steps)[:, None] * (plan.rp[axis] if n_steps > 1 else 0)
-        begins = positions + (geometry.phases(plan)[cores, axis] if n_steps > 1 else np.zeros(len(cores), np.int64))
+        begins = positions + (
+            geometry.phases(plan)[cores, axis] if n_steps > 1 else np.zeros(len(cores), np.int64)
+        )
         inside = inside_lengths(spec, plan, axis, whole)[cores]
         moduli = _moduli(spec, plan, axis, range(len(spec.rotatable)))
         segments = _segments(begins, plan.box[axis], plan.lengths[axis], moduli, inside)
@@ -155,7 +157,9 @@ def _parts(
 
 def _moduli(spec: OperatorSpec, plan: OperatorPlan, axis: int, slots: Iterable[int]) -> set[int]:
     """Return the lengths along an axis after which parts and windows of some operands begin again."""
-    windows = {geometry.window_lengths(plan, slot)[axis] for slot in slots if axis in spec.rotatable[slot].axes}
+    windows = {
+        geometry.window_lengths(plan, slot)[axis] for slot in slots if axis in spec.rotatable[slot].axes
+    }
     return windows | {plan.lengths[axis]}
 
 

@@ -44,8 +44,8 @@ Chunk = tuple[int, int]
 class ExactPrices:
     """The prices of one operator's plans under a cost model whose answers are slow: nothing is asked twice.
 
-    They equal those of `t10.plan.search.evaluate`. `bound` is what a compute step takes at least, by its box, where that
-    is known.
+    They equal those of `t10.plan.search.evaluate`. `bound` is what a compute step takes at least, by its box, where
+    that is known.
     """
 
     spec: OperatorSpec

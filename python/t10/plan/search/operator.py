@@ -115,7 +115,9 @@ class _Space:
             self.task,
             self.rows,
             self.program,
-            None if least_costs(self.cost) is self.cost else ExactPrices(self.spec, self.cost, self.program.sub_task).price,
+            None
+            if least_costs(self.cost) is self.cost
+            else ExactPrices(self.spec, self.cost, self.program.sub_task).price,
             table,
             compute_bound(self.task, self.rows, self.program.sub_task) if is_bounding else None,
             self._is_placeable,

@@ -26,10 +26,11 @@ def least_part_cycles(spec: OperatorSpec, plan: OperatorPlan, bound: CostFunctio
     Every part takes as long as its slowest core, so no less than any core is bound by: here the slowest of a few.
     """
     cores = _different_cores(plan)
-    tables = part_lengths(spec, plan, cores[:1], whole_axes(spec, plan, has_zeros=True))
-    n_most = max(MOST_PARTS // prod(len(table) * table.shape[1] for table in tables), 1)
-    cores = cores[np.linspace(0, len(cores) - 1, min(len(cores), n_most, MOST_CORES)).astype(np.int64)]
-    tables = part_lengths(spec, plan, cores, whole_axes(spec, plan, has_zeros=True))
+    cores = cores[np.linspace(0, len(cores) - 1, min(len(cores), MOST_CORES)).astype(np.int64)]
+    found = part_lengths(spec, plan, cores, whole_axes(spec, plan, has_zeros=True))
+    n_cores = max(MOST_PARTS // prod(len(table) * table.shape[1] for table in found), 1)
+    tables = [table[..., :n_cores] for table in found]
+    cores = cores[:n_cores]
     numbers = np.zeros((1, len(cores)), np.int64)
     lengths: list[Ints] = []
     for table in tables:
