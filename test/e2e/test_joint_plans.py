@@ -92,7 +92,7 @@ def test_the_exact_way_is_never_slower(name: str, chip_name: str) -> None:
 
 
 LEFT_OVER = {"retnet_fp16": 0.001}
-"""What sums over padding that holds anything take more than is known while choosing, as a part of the model."""
+"""What a result that takes an operand's place takes more than is known while choosing, as a part of the model."""
 
 
 @pytest.mark.parametrize("chip_name", CHIPS)

@@ -13,6 +13,7 @@ from support import specs, task_interpreter
 from support.random_plans import random_plan
 
 from t10.chip import load_chip
+from t10.core.contiguous_parts import sub_task_parts
 from t10.core.device import DeviceProgram, Exchange, Execute, Reference, Repeat, Step
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
@@ -21,7 +22,6 @@ from t10.core.plan import CostedPlan, Cycles, OperatorPlan
 from t10.core.schedule import ModulePlan
 from t10.cost import IpuCostModel
 from t10.cost.operator import n_advances
-from t10.emit.contiguous_parts import sub_task_parts
 from t10.emit.lower import lower
 from t10.plan.memory.room import DataRoom
 from t10.plan.schedule import restore_module

@@ -16,7 +16,7 @@ from support.random_specs import random_operator
 from t10.chip import load_chip
 from t10.core.arrays import Bools, Ints
 from t10.core.expression import AxisSizes, OperatorSpec
-from t10.cost import CostModel, IpuCostModel
+from t10.cost import IpuCostModel
 from t10.plan.search.evaluate import evaluate
 from t10.plan.search.exact import ExactPrices
 from t10.plan.search.temporal import TemporalSpace
@@ -65,12 +65,13 @@ def plans(rng: Random, spec: OperatorSpec, n: int) -> Iterator[Plan]:
         yield tuple(f_op), tuple(tuple(row) for row in every[rng.randrange(len(every))].tolist())
 
 
-def priced(spec: OperatorSpec, cost: CostModel, plan: Plan) -> tuple[float, int]:
-    """Return what a search is told of a plan, and what evaluation says of the same."""
+def priced(spec: OperatorSpec, cost: IpuCostModel, plan: Plan) -> tuple[float, int]:
+    """Return what a search is told of a plan, and what evaluation says of the same: of shifts, what bounds lack."""
     f_op, ft = plan
     found = ExactPrices(spec, cost).price(f_op, ft, 0.0, 0.0, float(FAR))
     arrays = evaluate(spec, cost, np.array([f_op], np.int64), np.array([ft], np.int64))
-    return found, int(arrays.compute[0] + arrays.reduce[0])
+    least = evaluate(spec, cost.least, np.array([f_op], np.int64), np.array([ft], np.int64))
+    return found, int((arrays.compute + arrays.reduce + arrays.shift - least.shift)[0])
 
 
 def test_a_search_is_told_what_evaluation_says_whatever_steps_take() -> None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from math import prod
-from typing import Protocol, runtime_checkable
+from collections.abc import Mapping
+from math import inf, prod
+from typing import Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 
 from t10.core import geometry
 from t10.core.arrays import Bools, Ints
+from t10.core.contiguous_parts import is_cut
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.movement import MoveCosts
 from t10.core.plan import OperatorPlan
+from t10.core.program import Shift
 from t10.core.runs import epilogue_run
+from t10.core.shift_rounds import shift_bytes
 
 
 class Costs(MoveCosts, Protocol):
@@ -79,10 +83,85 @@ class WindowCosts(Protocol):
         ...
 
 
+@runtime_checkable
+class ShiftCosts(Protocol):
+    """What a cost model says that looks at what a shift moves between which cores, not at bytes alone."""
+
+    @property
+    def sees_shifts(self) -> bool:
+        """Return whether it does; else it is not asked."""
+        ...
+
+    def round_cycles(self, spec: OperatorSpec, plan: OperatorPlan, statement: Shift) -> tuple[int, ...]:
+        """Return the cycles of a shift by round through the shift buffer (`t10.core.shift_rounds`)."""
+        ...
+
+    def nest_shift_cycles(self, spec: OperatorSpec, plan: OperatorPlan, most: float = inf) -> int:
+        """Return the cycles of all shifts of a plan's loops, or a lower bound above `most`."""
+        ...
+
+
+@runtime_checkable
+class PartCosts(Protocol):
+    """What a cost model says that looks at the parts of sub-tasks that cross the ends of windows."""
+
+    def part_cycles(
+        self, spec: OperatorSpec, plan: OperatorPlan
+    ) -> Mapping[AxisSizes, tuple[int, ...]] | None:
+        """Return by loop positions the cycles of a sub-task's parts, in order (`t10.core.contiguous_parts`).
+
+        None where it does not look at that: then every step is one box.
+        """
+        ...
+
+
+def sees_shifts(costs: object) -> TypeGuard[ShiftCosts]:
+    """Return whether a cost model looks at what a shift moves between which cores."""
+    return isinstance(costs, ShiftCosts) and costs.sees_shifts
+
+
+def shift_cycles(costs: Costs, spec: OperatorSpec, plan: OperatorPlan, statement: Shift) -> int:
+    """Return the cycles of a shift, in all its rounds."""
+    if sees_shifts(costs):
+        return sum(costs.round_cycles(spec, plan, statement))
+    return costs.shift_cycles(shift_bytes(spec, plan, statement))
+
+
 def step_cycles(costs: Costs, spec: OperatorSpec, plan: OperatorPlan, *, adds: bool) -> int:
     """Return the cycles of one compute step of a plan, that combines with what is there or begins."""
     windows = tuple([geometry.window_lengths(plan, slot) for slot in range(len(spec.rotatable))])
     return box_cycles(costs, spec, plan.box, windows, adds=adds)
+
+
+def part_cycles(
+    costs: object, spec: OperatorSpec, plan: OperatorPlan
+) -> Mapping[AxisSizes, tuple[int, ...]] | None:
+    """Return by loop positions the cycles of a sub-task's parts; None where a step takes what a whole box does."""
+    return costs.part_cycles(spec, plan) if isinstance(costs, PartCosts) and is_cut(spec, plan) else None
+
+
+def step_part_cycles(
+    costs: Costs, spec: OperatorSpec, plan: OperatorPlan, positions: AxisSizes, *, adds: bool
+) -> tuple[int, ...]:
+    """Return the cycles of the parts of the compute step at some loop positions; of a whole box where it is none."""
+    parts = part_cycles(costs, spec, plan)
+    return (step_cycles(costs, spec, plan, adds=adds),) if parts is None else parts[positions]
+
+
+def nest_cycles(costs: Costs, spec: OperatorSpec, plan: OperatorPlan) -> int:
+    """Return the cycles of all compute steps of a nest, and of filling accumulators that rotate."""
+    parts = part_cycles(costs, spec, plan)
+    steps = whole_cycles(costs, spec, plan) if parts is None else sum(map(sum, parts.values()))
+    return fill_cycles(costs, spec, plan) + steps
+
+
+def whole_cycles(costs: Costs, spec: OperatorSpec, plan: OperatorPlan) -> int:
+    """Return the cycles of all compute steps of a nest as if each were one box."""
+    n_begin = n_steps = plan.n_sub_tasks
+    if spec.combine != "none":
+        n_begin = 0 if rotates_output(spec, plan) else prod(plan.steps[axis] for axis in spec.output.axes)
+    counts = ((n_begin, False), (n_steps - n_begin, True))
+    return sum(n_each * step_cycles(costs, spec, plan, adds=adds) for n_each, adds in counts if n_each)
 
 
 def box_cycles(

@@ -168,6 +168,10 @@ class OperatorSpec:
             found = f"accumulates {self.acc_dtype} into {self.output.dtype} without epilogue"
             raise T10Error(found, operator=self.name)
 
+    def __hash__(self) -> int:
+        """Return a hash of what tells most operators apart: one is a key of much that is kept, and has many parts."""
+        return hash((self.name, self.kind, self.extents, self.combine, self.acc_dtype, self.output.dtype))
+
     @property
     def rotatable(self) -> tuple[Operand, ...]:
         """Return the operands that have an `ft`: inputs in order, then the output."""

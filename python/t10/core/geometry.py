@@ -186,10 +186,11 @@ def shift_sources(spec: OperatorSpec, plan: OperatorPlan, slot: int, axis: int, 
     wanted = starts.copy()
     step = direction * window_lengths(plan, slot)[axis]
     wanted[:, axis] = (wanted[:, axis] + step) % plan.lengths[axis]
-    have = np.column_stack([_window_keys(operand, plan, starts), ranks])
-    need = np.column_stack([_window_keys(operand, plan, wanted), ranks])
-    core_by_key = {tuple(row): core for core, row in enumerate(have.tolist())}
-    return np.array([core_by_key.get(tuple(row), -1) for row in need.tolist()], np.int64)
+    keys = [np.column_stack([_window_keys(operand, plan, each), ranks]) for each in (starts, wanted)]
+    have, need = _numbered(np.concatenate(keys)).reshape(2, -1)
+    order = np.argsort(have, kind="stable")
+    found = order[np.minimum(np.searchsorted(have, need, sorter=order), len(order) - 1)]
+    return np.where(have[found] == need, found, -1)
 
 
 def _window_keys(operand: Operand, plan: OperatorPlan, starts: Ints) -> Ints:
@@ -202,15 +203,21 @@ def _window_keys(operand: Operand, plan: OperatorPlan, starts: Ints) -> Ints:
 
 def _ranks(keys: Ints) -> Ints:
     """Return for every row how many equal rows stand before it."""
-    group = keys[:, 0]
-    for column in keys.T[1:]:
-        # One number per row; renumbered before it could overflow.
-        if int(group.max()) * (int(column.max()) + 1) >= MOST_GROUPS:
-            _, group = np.unique(group, return_inverse=True)
-        group = group * (int(column.max()) + 1) + column
+    group = _numbered(keys)
     order = np.argsort(group, kind="stable")
     ordered = group[order]
     first = np.searchsorted(ordered, ordered, side="left")
     ranks = np.empty(len(order), np.int64)
     ranks[order] = np.arange(len(order)) - first
     return ranks
+
+
+def _numbered(keys: Ints) -> Ints:
+    """Return a number per row, 0 or more in every column: the same for equal rows."""
+    group = keys[:, 0]
+    for column in keys.T[1:]:
+        # One number per row; renumbered before it could overflow.
+        if int(group.max()) * (int(column.max()) + 1) >= MOST_GROUPS:
+            _, group = np.unique(group, return_inverse=True)
+        group = group * (int(column.max()) + 1) + column
+    return group

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Protocol, TypeVar, runtime_checkable
 
-from t10.core.costs import Costs
+from t10.core.contiguous_parts import is_cut
+from t10.core.costs import Costs, nest_cycles
 from t10.core.expression import OperatorSpec
 from t10.core.loads import Places, shared_places
-from t10.core.schedule import ModulePlan, ScheduledOperator
+from t10.core.plan import OperatorPlan
+from t10.core.schedule import Arrival, ModulePlan, ScheduledOperator
 from t10.core.tile import TileMemory, TileRange, are_apart
 from t10.core.vertex_nest import Lie
 
@@ -24,16 +26,16 @@ class StepLies:
     """How operands of an operator's steps lie.
 
     In order: inputs and accumulators; shift buffer and accumulators; in the end accumulators, epilogue inputs, result.
-    `is_shift_apart`: what rotates lies in other memory elements than the shift buffer. `places` are those of the shift
-    buffer and the accumulators where they are not apart, None where that is not known. `has_zeros`: in the padding of
-    inputs, as far as adding them changes nothing.
+    `places` are those of the shift buffer and the accumulators where they are not apart, None where that is not known;
+    `shift_places` those of the shift buffer and inputs and accumulators, where what rotates is not apart from it.
+    `has_zeros`: in the padding of inputs, as far as adding them changes nothing.
     """
 
     sub_task: Lie
     combine: Lie
     end: Lie
-    is_shift_apart: bool = True
     places: Places | None = None
+    shift_places: Places | None = None
     has_zeros: bool = True
 
 
@@ -65,13 +67,25 @@ def placed_costs(costs: C, plan: ModulePlan, memory: TileMemory) -> dict[str, C]
     return result
 
 
-def reads_left_over(spec: OperatorSpec, scheduled: ScheduledOperator) -> bool:
+def reads_left_over(spec: OperatorSpec, arrivals: Iterable[Arrival]) -> bool:
     """Return whether an input is read where another operator left it: then its padding holds anything."""
     return any(
         arrival.kind == "in_place" and not arrival.buffer.startswith(("idle:", "input:"))
-        for arrival in scheduled.arrivals
+        for arrival in arrivals
         if arrival.operand < len(spec.inputs)
     )
+
+
+def left_over_cycles(costs: Costs, spec: OperatorSpec, plan: OperatorPlan) -> int:
+    """Return what steps take more where the padding of inputs may hold anything, all else lying as well as it can."""
+    if not isinstance(costs, PlacedCosts) or not (
+        any(spec.extents[axis] % plan.box[axis] for axis in spec.reduction_axes) or is_cut(spec, plan)
+    ):
+        return 0
+    rotatable, epilogue = len(spec.inputs) + 1, len(spec.epilogue_inputs) + 2
+    lies = StepLies(Lie.best(rotatable), Lie.best(2), Lie.best(epilogue))
+    anything, zeros = (costs.lying(replace(lies, has_zeros=has_zeros)) for has_zeros in (False, True))
+    return nest_cycles(anything, spec, plan) - nest_cycles(zeros, spec, plan)
 
 
 def tile_ranges(plan: ModulePlan, memory: TileMemory) -> dict[str, TileRange]:
@@ -92,11 +106,15 @@ def _lies(spec: OperatorSpec, scheduled: ScheduledOperator, places: Mapping[str,
     def lie(*names: str) -> Lie:
         return Lie.of([places[name] for name in names])
 
+    is_shift_apart = all(are_apart(places[name], places[SHIFT]) for name in rotating)
+
     return StepLies(
         sub_task=lie(*rotatable),
         combine=lie(SHIFT, accumulator) if SHIFT in places else Lie.best(2),
         end=lie(accumulator, *arrivals[n_inputs:], value),
         places=shared_places(places[SHIFT], [places[accumulator]]) if SHIFT in places else None,
-        is_shift_apart=all(are_apart(places[name], places[SHIFT]) for name in rotating),
-        has_zeros=not reads_left_over(spec, scheduled),
+        shift_places=None
+        if is_shift_apart
+        else shared_places(places[SHIFT], [places[name] for name in rotatable]),
+        has_zeros=not reads_left_over(spec, scheduled.arrivals),
     )

@@ -70,6 +70,10 @@ class OperatorPlan:
         if any(len(row) != n_axes for row in rows):
             raise T10Error(f"plan has rows of unequal length (expected {n_axes} axes in each)")
 
+    def __hash__(self) -> int:
+        """Return a hash of what tells most plans apart: a plan is a key of much that is kept, and has many numbers."""
+        return hash((self.f_op, self.ft, self.lengths, self.reduce))
+
     @property
     def n_cores(self) -> int:
         """Return the number of cores that work: prod(F_op)."""

@@ -7,7 +7,7 @@ can, until a plan is placed: then as they do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
@@ -25,11 +25,13 @@ from t10.core.geometry import chunk_slots_many, partition_elements
 from t10.core.neutral import neutral_value
 from t10.core.partial_sums import round_nest
 from t10.core.placed_costs import StepLies
+from t10.core.plan import OperatorPlan
 from t10.core.products import zero_addable_axes
 from t10.core.program import ReduceMode
 from t10.core.reduction import Round
 from t10.core.runs import epilogue_run_axes
 from t10.core.scalar import constant_text
+from t10.core.sub_task_nest import different_steps, whole_axes
 from t10.core.task import Task
 from t10.core.task_nest import simplified
 from t10.core.vertex_nest import Lie, VertexNest, Work, different_offsets, lying, tasks
@@ -42,6 +44,7 @@ from t10.errors import UnsupportedOpError
 
 KEPT_OPERATORS = 4096
 KEPT_BOXES = 1 << 18
+KEPT_NESTS = 1 << 10
 UNKNOWN = BESIDE = -1
 _lock = Lock()
 Kept = dict[AxisSizes, int]
@@ -170,6 +173,39 @@ class CountedSteps:
         return np.where(
             is_unknown, np.maximum(otherwise(ClosedForms(self.chip)), np.maximum(*bounds)), cycles
         )
+
+
+def part_cycles(
+    chip: ChipSpec, lies: StepLies | None, spec: OperatorSpec, plan: OperatorPlan
+) -> Mapping[AxisSizes, tuple[int, ...]] | None:
+    """Return by loop positions the cycles of the parts of steps, launches included; None where one is not known.
+
+    A part takes as long as its slowest core.
+    """
+    has_zeros = lies is None or lies.has_zeros
+    lie = Lie.best(len(spec.rotatable)) if lies is None else lies.sub_task
+    try:
+        with _lock:
+            return _part_cycles(chip.launch_cycles, spec, plan, has_zeros, lie, own_digest())
+    except UnsupportedOpError:
+        return None
+
+
+@lru_cache(maxsize=KEPT_NESTS)
+def _part_cycles(
+    launch_cycles: int, spec: OperatorSpec, plan: OperatorPlan, has_zeros: bool, lie: Lie, own: str
+) -> Mapping[AxisSizes, tuple[int, ...]] | None:
+    del own
+    result: dict[AxisSizes, tuple[int, ...]] = {}
+    for same, parts in different_steps(spec, plan, whole_axes(spec, plan, has_zeros=has_zeros)):
+        cycles: list[int] = []
+        for nest, work in parts:
+            slowest = _slowest(nest, work, lie)
+            if slowest is None:
+                return None
+            cycles.append(launch_cycles + slowest)
+        result |= dict.fromkeys(same, tuple(cycles))
+    return result
 
 
 def slots_and_runs(spec: OperatorSpec, windows: Ints, n_members: Ints) -> tuple[Ints, Ints]:

@@ -14,19 +14,22 @@ T10 §4.3.1: the costs of special operators and of custom kernels are functions 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from inspect import Parameter, signature
+from math import inf
 from typing import Any, cast, get_args
 
 import numpy as np
 
 from t10.core.arrays import Bools, Ints
-from t10.core.costs import WindowCosts
-from t10.core.expression import OperatorKind, OperatorSpec
+from t10.core.costs import PartCosts, WindowCosts, sees_shifts
+from t10.core.expression import AxisSizes, OperatorKind, OperatorSpec
 from t10.core.loads import Loads, MoveRates
 from t10.core.movement import LoadCosts
 from t10.core.placed_costs import PlacedCosts, StepLies
+from t10.core.plan import OperatorPlan
+from t10.core.program import Shift
 from t10.cost.counted import slots_and_runs
 from t10.cost.model import ChunkCosts, CostModel, PlainForms, WholeCosts, least_costs
 from t10.cost.trace import Row, Table
@@ -173,6 +176,14 @@ class CustomCostModel(PlainForms):
             return self.base.step_cycles_many(spec, boxes, windows, adds)
         return self.sub_task_cycles_many(spec, boxes)
 
+    def part_cycles(
+        self, spec: OperatorSpec, plan: OperatorPlan
+    ) -> Mapping[AxisSizes, tuple[int, ...]] | None:
+        """Return by loop positions the cycles of a sub-task's parts, where steps are left to the base."""
+        if isinstance(self.base, PartCosts) and self.own_cost(spec) is None:
+            return self.base.part_cycles(spec, plan)
+        return None
+
     def fill_cycles_many(self, spec: OperatorSpec, n_slots: Ints) -> Ints:
         """Return the cycles in which a core fills so many accumulators, 0 where the base does not say."""
         if isinstance(self.base, WindowCosts):
@@ -210,6 +221,21 @@ class CustomCostModel(PlainForms):
     def shift_cycles_many(self, n_bytes: Ints) -> Ints:
         """Return the cycles of one shift for every candidate."""
         return self.base.shift_cycles_many(n_bytes)
+
+    @property
+    def sees_shifts(self) -> bool:
+        """Return whether the base model looks at what shifts move; see `t10.core.costs.ShiftCosts`."""
+        return sees_shifts(self.base)
+
+    def round_cycles(self, spec: OperatorSpec, plan: OperatorPlan, statement: Shift) -> tuple[int, ...]:
+        """Return the cycles of a shift by round, by a base model that looks at it."""
+        assert sees_shifts(self.base)
+        return self.base.round_cycles(spec, plan, statement)
+
+    def nest_shift_cycles(self, spec: OperatorSpec, plan: OperatorPlan, most: float = inf) -> int:
+        """Return the cycles of all shifts of a plan's loops, by a base model that looks at them."""
+        assert sees_shifts(self.base)
+        return self.base.nest_shift_cycles(spec, plan, most)
 
     def reduce_cycles_many(self, spec: OperatorSpec, n_members: Ints, n_slots: Ints) -> Ints:
         """Return the cycles of a reduce-scatter for every candidate."""

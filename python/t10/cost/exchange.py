@@ -35,12 +35,13 @@ def exchange_rates(chip: ChipSpec) -> MoveRates:
     )
 
 
-def phase_cycles(chip: ChipSpec, loads: Loads) -> int:
-    """Return the cycles of a phase with these loads, work inside cores included."""
+def phase_cycles(chip: ChipSpec, loads: Loads, *, is_neighbour: bool = False) -> int:
+    """Return the cycles of a phase with these loads, work inside cores included; `is_neighbour`: along rings."""
     total = 0
     if loads.port_cycles:
         # The first fragment's control is part of the set-up.
-        total += chip.sync_cycles + chip.setup_cycles + chip.latency_any_cycles
+        latency = chip.latency_neighbour_cycles if is_neighbour else chip.latency_any_cycles
+        total += chip.sync_cycles + chip.setup_cycles + latency
         total += loads.port_cycles - chip.fragment_cycles
     for inside in (loads.gather_cycles, loads.settle_cycles):
         if inside:
@@ -88,6 +89,6 @@ def _inside_cycles(chip: ChipSpec, n_bytes: Any, n_parts: Any, n_own: Any) -> An
 
 
 def shifted_part_cycles(chip: ChipSpec, n_bytes: Any) -> Any:
-    """Return the cycles in which every core copies what a shift brought to where it belongs."""
+    """Return the least cycles in which every core copies what a shift brought to where it belongs."""
     rates = exchange_rates(chip)
-    return chip.copy_launch_cycles + -(-(rates.row + n_bytes * rates.copy_8) // UNITS)
+    return chip.copy_launch_cycles + -(-(rates.row + n_bytes * min(rates.copy_8, rates.copy_4)) // UNITS)

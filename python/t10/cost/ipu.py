@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import inf
 
 import numpy as np
 
 from t10.chip import ChipSpec, load_chip
 from t10.codelets.compile import own_digest
 from t10.core.arrays import Bools, Ints
-from t10.core.expression import OperatorSpec
+from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.loads import Loads, MoveRates
 from t10.core.placed_costs import StepLies
+from t10.core.plan import OperatorPlan
+from t10.core.program import Shift
+from t10.cost import counted, shifts
 from t10.cost.bound.step import LeastSteps
 from t10.cost.closed_forms import ClosedForms
 from t10.cost.code_digest import code_digest
@@ -118,6 +122,13 @@ class IpuCostModel(PlainForms):
             return self.sub_task_cycles_many(spec, boxes)
         return self.chip.launch_cycles + steps.step(spec, boxes, windows, adds)
 
+    def part_cycles(
+        self, spec: OperatorSpec, plan: OperatorPlan
+    ) -> Mapping[AxisSizes, tuple[int, ...]] | None:
+        """Return by loop positions the cycles of a sub-task's parts; see `t10.core.costs.PartCosts`."""
+        is_exact = self.is_counted and not self.is_least
+        return counted.part_cycles(self.chip, self.lies, spec, plan) if is_exact else None
+
     def fill_cycles_many(self, spec: OperatorSpec, n_slots: Ints) -> Ints:
         """Return the cycles in which a core fills so many accumulators, 0 where nothing is counted."""
         steps = self._steps
@@ -166,8 +177,22 @@ class IpuCostModel(PlainForms):
             return 0
         return self.chip.copy_launch_cycles + -(-n_bytes // self.chip.copy_bytes_per_cycle)
 
+    @property
+    def sees_shifts(self) -> bool:
+        """Return whether shifts are priced as their exchanges are scheduled; see `t10.core.costs.ShiftCosts`."""
+        return self.is_counted and not self.is_least
+
+    def round_cycles(self, spec: OperatorSpec, plan: OperatorPlan, statement: Shift) -> tuple[int, ...]:
+        """Return the cycles of a shift by round through the shift buffer."""
+        return shifts.round_cycles(self.chip, spec, plan, statement, self.lies and self.lies.shift_places)
+
+    def nest_shift_cycles(self, spec: OperatorSpec, plan: OperatorPlan, most: float = inf) -> int:
+        """Return the cycles of all shifts of a plan's loops, or a lower bound above `most`."""
+        places = self.lies and self.lies.shift_places
+        return shifts.nest_cycles(self.chip, spec, plan, places, self.shift_cycles, most)
+
     def shift_cycles_many(self, n_bytes: Ints) -> Ints:
-        """Return the cycles of one shift for every candidate; `n_bytes` may have any shape."""
+        """Return the cycles of one shift of one operand in a row, the least of any; `n_bytes` may have any shape."""
         full, rest = np.divmod(n_bytes, self.chip.shift_buffer_bytes)
         whole = self._round_cycles(np.full_like(rest, self.chip.shift_buffer_bytes))
         return full * whole + np.where(rest > 0, self._round_cycles(rest), 0)
@@ -195,6 +220,4 @@ class IpuCostModel(PlainForms):
         """Return the cycles of one round of a shift: exchange into the shift buffer, copy to where it belongs."""
         chip = self.chip
         words = -(-n_bytes // chip.exchange_bytes_per_cycle)
-        if self.lies is not None and not self.lies.is_shift_apart:
-            words = 2 * words + chip.fragment_cycles
         return self._phase_cycles(True) + words + shifted_part_cycles(chip, n_bytes)

@@ -9,31 +9,13 @@ from math import prod
 
 from t10.core import geometry
 from t10.core.chunks import chunk_slots
-from t10.core.costs import end_cycles, fill_cycles, rotates_output, step_cycles
+from t10.core.costs import end_cycles, nest_cycles, sees_shifts, shift_cycles
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
-from t10.core.plan import Cycles, OperatorPlan, final_positions
+from t10.core.operator_body import shifts_home
+from t10.core.plan import Cycles, OperatorPlan
+from t10.core.shift_rounds import rotating_dtype, shift_elements
 from t10.cost.model import CostModel
-
-
-def rotating_dtype(spec: OperatorSpec, slot: int) -> str:
-    """Return the element type in which rotatable operand number `slot` moves: the output moves as its accumulator."""
-    return spec.inputs[slot].dtype if slot < len(spec.inputs) else spec.acc_dtype
-
-
-def shift_elements(spec: OperatorSpec, plan: OperatorPlan, slot: int, axis: int) -> int:
-    """Return the elements of operand `slot` that a core passes on when `axis` advances; 0 where it does not rotate.
-
-    A simple dim passes on `rp` of its indices; a dim over several axes is replaced whole, halo included.
-    """
-    if plan.ft[slot][axis] == 1:
-        return 0
-    operand = spec.rotatable[slot]
-    lengths = geometry.window_lengths(plan, slot)
-    n_elements = prod(geometry.partition_shape(operand, lengths))
-    if axis not in operand.simple_axes:
-        return n_elements
-    return n_elements // lengths[axis] * plan.rp[axis]
 
 
 def advance_bytes(spec: OperatorSpec, plan: OperatorPlan, axis: int) -> int:
@@ -78,25 +60,18 @@ def epilogue_cycles(cost: CostModel, spec: OperatorSpec, plan: OperatorPlan) -> 
     return end_cycles(cost, spec, windows, 0 if plan.reduce == "all" else n_members, n_slots)
 
 
-def compute_cycles(cost: CostModel, spec: OperatorSpec, plan: OperatorPlan) -> int:
-    """Return the cycles of all compute steps of a nest, and of filling accumulators that rotate."""
-    n_begin = n_steps = plan.n_sub_tasks
-    if spec.combine != "none":
-        n_begin = 0 if rotates_output(spec, plan) else prod(plan.steps[axis] for axis in spec.output.axes)
-    total = fill_cycles(cost, spec, plan)
-    for n_each, adds in ((n_begin, False), (n_steps - n_begin, True)):
-        total += n_each * step_cycles(cost, spec, plan, adds=adds) if n_each else 0
-    return total
+def nest_shift_cycles(cost: CostModel, spec: OperatorSpec, plan: OperatorPlan) -> int:
+    """Return the cycles of all shifts of a nest."""
+    if sees_shifts(cost):
+        return cost.nest_shift_cycles(spec, plan)
+    return sum(n_advances(plan, a) * cost.shift_cycles(advance_bytes(spec, plan, a)) for a in plan.loop_order)
 
 
 def operator_cycles(cost: CostModel, spec: OperatorSpec, plan: OperatorPlan) -> Cycles:
     """Return the cycles of an operator's nest, reduction and epilogue (in `compute`); nothing that comes before it."""
-    shift = sum(
-        n_advances(plan, a) * cost.shift_cycles(advance_bytes(spec, plan, a)) for a in plan.loop_order
-    )
     return Cycles(
-        compute=compute_cycles(cost, spec, plan) + epilogue_cycles(cost, spec, plan),
-        shift=shift,
+        compute=nest_cycles(cost, spec, plan) + epilogue_cycles(cost, spec, plan),
+        shift=nest_shift_cycles(cost, spec, plan),
         reduce=combine_cycles(cost, spec, plan),
     )
 
@@ -106,12 +81,4 @@ def home_cycles(cost: CostModel, spec: OperatorSpec, plan: OperatorPlan, slots: 
 
     One further advance per axis that ended at its last position (compute-shift model R7).
     """
-    final = final_positions(plan)
-    total = 0
-    for axis in plan.loop_order:
-        n_bytes = sum(
-            shift_elements(spec, plan, slot, axis) * size_bytes(rotating_dtype(spec, slot)) for slot in slots
-        )
-        if final[axis] and n_bytes:
-            total += cost.shift_cycles(n_bytes)
-    return total
+    return sum(shift_cycles(cost, spec, plan, statement) for statement in shifts_home(plan, slots))

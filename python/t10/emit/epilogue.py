@@ -9,6 +9,7 @@ import numpy as np
 
 from t10.core import geometry
 from t10.core.arrays import Ints
+from t10.core.contiguous_parts import window_parts
 from t10.core.epilogue_nest import chunk_nests, epilogue_nest, nest_offsets
 from t10.core.reduction import groups
 from t10.core.task_nest import uses_position
@@ -16,7 +17,6 @@ from t10.core.vertex_nest import VertexNest, Work, renamed
 from t10.cost import CostModel
 from t10.cost.operator import epilogue_cycles, output_chunk
 from t10.emit.builder import Builder
-from t10.emit.contiguous_parts import window_parts
 from t10.emit.lowering_context import OperatorContext
 
 

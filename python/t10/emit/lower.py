@@ -14,10 +14,11 @@ from t10.core.chunks import chunk_slots
 from t10.core.device import DeviceProgram, Step, VariableRole
 from t10.core.expression import OperatorSpec
 from t10.core.graph import TensorValue
-from t10.core.placed_costs import placed_costs
+from t10.core.placed_costs import placed_costs, reads_left_over
 from t10.core.plan import OperatorPlan
 from t10.core.program import Arrive, Epilogue, Fill, Reduce, Shift, SubTask
 from t10.core.schedule import Arrival, Home, ModulePlan, ScheduledOperator, ValueLayout
+from t10.core.sub_task_nest import initial_cores, whole_axes
 from t10.cost import CostModel
 from t10.emit.arrive import Homes, Host, HostValue
 from t10.emit.builder import Builder
@@ -26,7 +27,7 @@ from t10.emit.epilogue import epilogue_work
 from t10.emit.kept import Kept
 from t10.emit.link import LoweredOperator, Parts, link
 from t10.emit.lowering_context import OperatorContext, rtensor_comment
-from t10.emit.nest import fill, initial_cores, sub_task, whole_axes
+from t10.emit.nest import fill, sub_task
 from t10.emit.shifts import shift
 from t10.emit.target import check_target
 from t10.errors import T10Error, naming
@@ -130,9 +131,9 @@ class _Lowering:
             accumulator,
             result,
             ((0,) * len(spec.axes),) * len(spec.rotatable),
-            whole_axes(spec, scheduled),
+            whole_axes(spec, plan, has_zeros=not reads_left_over(spec, scheduled.arrivals)),
         )
-        initial = initial_cores(context, scheduled.body)
+        initial = initial_cores(spec, plan, scheduled.body, context.whole)
         made: list[tuple[Step, ...]] = []
         for number, statement in enumerate(scheduled.body):
             steps: list[Step] = []

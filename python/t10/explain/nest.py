@@ -14,9 +14,11 @@ from collections.abc import Iterator
 from math import prod
 
 from t10.core import geometry
-from t10.core.costs import rotates_output, step_cycles
+from t10.core.costs import rotates_output, shift_cycles, step_cycles
 from t10.core.expression import OperatorSpec
+from t10.core.operator_body import rotating_operands
 from t10.core.plan import OperatorPlan, PhaseTerm, final_positions
+from t10.core.program import Shift
 from t10.cost import CostModel
 from t10.cost.operator import (
     advance_bytes,
@@ -74,13 +76,15 @@ def _loops(
     back = ", then back" if number else ""
     start = phase_text(spec, plan, axis)
     head = f"for {name} in {steps} steps of {plan.rp[axis]}{back}, from {start}:"
-    moving = [operand.name for operand, row in zip(spec.rotatable, plan.ft, strict=True) if row[axis] > 1]
+    moving = rotating_operands(plan)[axis]
+    names = ", ".join(spec.rotatable[slot].name for slot in moving)
     n_bytes = advance_bytes(spec, plan, axis)
-    shift = f"shift {', '.join(moving)} by {plan.rp[axis]} along {name}, {n_bytes:,} B to the next core"
+    shift = f"shift {names} by {plan.rp[axis]} along {name}, {n_bytes:,} B to the next core"
+    first = Shift(moving, axis, (0,) * len(plan.steps), 1)
     return [
         (depth, head, ""),
         *_loops(spec, plan, cost, number + 1, depth + 1),
-        (depth + 1, shift, _cycles(cost.shift_cycles(n_bytes))),
+        (depth + 1, shift, _cycles(shift_cycles(cost, spec, plan, first))),
     ]
 
 

@@ -11,6 +11,7 @@ from t10.core.expression import Operand, OperatorSpec
 from t10.core.graph import Graph, TensorValue
 from t10.core.movement import operand_of
 from t10.core.operator_body import scheduled_operator
+from t10.core.placed_costs import left_over_cycles, reads_left_over
 from t10.core.plan import Cycles, OperatorPlan
 from t10.core.schedule import Arrival, ModulePlan, ScheduledOperator, ValueLayout
 from t10.cost import CostModel
@@ -323,10 +324,20 @@ def is_last_use(context: Context, step: int, name: str) -> bool:
 
 
 def cycles_of(
-    cost: CostModel, spec: OperatorSpec, plan: OperatorPlan, arrivals: tuple[Arrival, ...]
+    cost: CostModel,
+    spec: OperatorSpec,
+    plan: OperatorPlan,
+    arrivals: tuple[Arrival, ...],
+    *,
+    is_placed: bool = False,
 ) -> Cycles:
-    """Return the cycles of an operator with its exact arrivals, and with weights used in place shifted home."""
+    """Return the cycles of an operator with its exact arrivals, and with weights used in place shifted home.
+
+    `is_placed`: `cost` knows where buffers lie; else all lies as well as it can.
+    """
     run = operator_cycles(cost, spec, plan)
+    if not is_placed and reads_left_over(spec, arrivals):
+        run = replace(run, compute=run.compute + left_over_cycles(cost, spec, plan))
     resident = tuple(
         arrival.operand
         for arrival in arrivals

@@ -394,7 +394,9 @@ def as_placed(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> ModulePlan:
         arrivals = tuple([arrived(each, spec, active.plan) for each in scheduled.arrivals])
         layouts[spec.output.name] = scheduled.output_layout
         homes[spec.output.name] = f"value:{spec.output.name}"
-        priced = replace(active, cycles=cycles_of(costs[spec.name], spec, active.plan, arrivals))
+        priced = replace(
+            active, cycles=cycles_of(costs[spec.name], spec, active.plan, arrivals, is_placed=True)
+        )
         operators.append(replace(scheduled, active=priced, arrivals=arrivals))
     plan = replace(plan, operators=tuple(operators))
     if plan.optimality is None:

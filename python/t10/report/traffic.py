@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from math import prod
 
-from t10.core import geometry
+from t10.core import geometry, shift_rounds
 from t10.core.chunks import chunk_slots
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.plan import OperatorPlan
 from t10.core.program import Shift
 from t10.core.schedule import ScheduledOperator
-from t10.cost.operator import rotating_dtype, shift_elements
 from t10.report.records import Traffic
 
 
@@ -19,10 +18,9 @@ def shift_bytes(spec: OperatorSpec, planned: ScheduledOperator) -> int:
     """Return the bytes every core receives by the shifts of an operator's program."""
     plan = planned.active.plan
     return sum(
-        shift_elements(spec, plan, number, statement.axis) * size_bytes(rotating_dtype(spec, number))
+        shift_rounds.shift_bytes(spec, plan, statement)
         for statement in planned.body
         if isinstance(statement, Shift)
-        for number in statement.operands
     )
 
 

@@ -11,7 +11,7 @@ from math import prod
 
 from t10.core import geometry, movement
 from t10.core.chunks import chunk_slots
-from t10.core.costs import end_cycles, fill_cycles, rotates_output, step_cycles
+from t10.core.costs import end_cycles, fill_cycles, rotates_output, shift_cycles, step_part_cycles
 from t10.core.dtypes import size_bytes
 from t10.core.expression import Operand
 from t10.core.program import Arrive, Fill, Reduce, Shift, SubTask
@@ -104,7 +104,7 @@ def sub_task(run: Execution, statement: SubTask) -> None:
     outputs = tuple(p for axis, p in enumerate(statement.positions) if axis in spec.output.axes)
     adds = spec.combine != "none" and (rotates_output(spec, plan) or outputs in run.touched)
     run.touched.add(outputs)
-    run.charge("compute", step_cycles(run.machine.cost, spec, plan, adds=adds))
+    run.charge("compute", sum(step_part_cycles(run.machine.cost, spec, plan, statement.positions, adds=adds)))
     run.step_done()
 
 
@@ -134,7 +134,7 @@ def shift_windows(run: Execution, statement: Shift) -> None:
             statement.stop,
             *run.positions[number][axis + 1 :],
         )
-    cycles = run.machine.cost.shift_cycles(per_core)
+    cycles = shift_cycles(run.machine.cost, spec, plan, statement)
     run.charge("shift", cycles, per_core * plan.n_cores, per_core)
 
 

@@ -30,7 +30,7 @@ from t10.plan.assemble import (
 from t10.plan.memory.allocation import aligned_size
 from t10.plan.memory.levels import Choice
 from t10.plan.options import PlanOptions
-from t10.plan.search.evaluate import evaluate
+from t10.plan.search.alternatives import evaluate_plans
 from t10.plan.search.listed import costed
 from t10.plan.search.producer_layouts import following_plan
 
@@ -154,6 +154,5 @@ def _exact_cycles(context: Context, walk: _Walk, step: int, plan: OperatorPlan, 
 
 def _priced(context: Context, spec: OperatorSpec, plan: OperatorPlan) -> CostedPlan:
     """Return a plan with its price; nothing is charged for operands that lie where it wants them."""
-    arrays = evaluate(spec, context.cost, np.array([plan.f_op], np.int64), np.array([plan.ft], np.int64))
-    priced = costed(plan, arrays, 0)
+    priced = costed(plan, evaluate_plans(spec, context.cost, (plan,)), 0)
     return replace(priced, cycles=replace(priced.cycles, relayout=0))

@@ -20,6 +20,7 @@ from t10.core.arrays import Bools, Ints
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.movement import operand_of
+from t10.core.placed_costs import left_over_cycles
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import PHASES, Arrival, Phase, ValueLayout
 from t10.cost.operator import output_chunk
@@ -253,6 +254,7 @@ class JointCosts:
             self._ends(step, number),
             self._same_value(step, number),
             self._first_taken_over(step),
+            self._first_left_over(step),
         )
         return makers, key
 
@@ -277,7 +279,17 @@ class JointCosts:
             members = np.ix_(*(members for _, members in chosen))
             in_place[members] = self._bound(edge, tuple(first for first, _ in chosen), members)
         edge.savings = tuple(self._savings(edge, in_place)) if in_place.any() else ()
+        if in_place.any() and number == self._first_left_over(step):
+            spec, cost = self.context.graph.operators[step], self.context.cost
+            more = [left_over_cycles(cost, spec, priced.plan) for priced in self.states[step]]
+            edge.cycles += in_place * np.array(more, np.int64)
         return edge
+
+    def _first_left_over(self, step: int) -> int:
+        """Return the first input that an operator made, -1 without any: what its padding costs is counted once."""
+        context, spec = self.context, self.context.graph.operators[step]
+        values = [unshaped(operand.name, context.reshapes) for operand in spec.inputs]
+        return next((n for n, value in enumerate(values) if value in context.mover.spec_by_value), -1)
 
     def _savings(self, edge: Edge, in_place: Bools) -> Iterator[Saved]:
         """Yield what an operand in place saves: its copy, and the result where that takes over its buffer."""

@@ -16,7 +16,7 @@ Marginals choose states; what is proved about a choice does not rest on them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
@@ -27,11 +27,14 @@ from t10.core.dtypes import size_bytes
 from t10.core.expression import AffineDim, Operand, OperatorSpec
 from t10.core.geometry import chunk_slots_many, partition_elements
 from t10.core.loads import Loads
-from t10.core.movement import ArrivalCosts, Traffic
+from t10.core.movement import ArrivalCosts, Traffic, operand_of
 from t10.core.plan import CostedPlan, OperatorPlan
 from t10.cost import CostModel
 from t10.cost.model import least_costs
-from t10.plan.assemble import Context
+from t10.plan.assemble import Context, input_layouts, linear_layout, read_layouts
+from t10.plan.joint.keys import view_key
+from t10.plan.joint.view_pairs import Piece, most_received, pieces_of
+from t10.plan.memory.levels import spread_cores
 from t10.plan.memory.liveness import unshaped
 from t10.plan.movement.fetch import contiguous_runs
 from t10.plan.options import PlanOptions
@@ -47,6 +50,8 @@ COUNTED_TOGETHER = 8
 """Candidates that are counted at a time."""
 MOST_CLASSES = 256
 """Classes of candidates of either operator whose pairs are looked at."""
+MOST_VIEWED = 128
+"""Candidates of either operator whose pairs are looked at through views."""
 LEADING_BITS = (12, 6, 4, 3, 2, 1)
 MANY = 1 << 20
 
@@ -68,11 +73,21 @@ class Reading:
     n_elements: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """How an operand is read through views: the boxes of its sources where others lay out some of them."""
+
+    kind: str
+    key: object
+    pieces: tuple[Piece, ...]
+
+
 @dataclass(slots=True)
 class Candidates:
     """All plans without rotation of operators that are equal and read alike, one entry each.
 
     `cycles` are those of an operator alone, with what weights and inputs take at least; counted where `is_counted`.
+    What is read through views and lies the same way in any case is counted with them (`moved`).
     Results are cut in a grid where `is_grid`. They lie on `least_cores` at least and `cores` at most, up to `stored`
     elements on each.
     """
@@ -88,6 +103,7 @@ class Candidates:
     least_cores: Ints
     stored: Ints
     readings: dict[int, Reading] = field(default_factory=dict[int, Reading])
+    moved: Callable[[Ints], Ints] | None = None
     number_by_plan: dict[tuple[tuple[int, ...], bool], int] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -103,6 +119,13 @@ class Candidates:
             return None
         return self.number_by_plan.get((plan.f_op, plan.reduce == "all"))
 
+    def plan(self, number: int) -> OperatorPlan | None:
+        """Return a candidate as a plan, None where its cores cannot be numbered."""
+        f_op = tuple(self.rows[number].tolist())
+        ft = tuple((1,) * len(f_op) for _ in self.spec.rotatable)
+        plan = place(self.spec, f_op, ft, align_pace(self.spec, f_op, ft))
+        return replace(plan, reduce="all") if plan is not None and self.is_whole[number] else plan
+
     def count(self, cost: CostModel, numbers: Ints) -> None:
         """Count the cycles of some candidates."""
         new = numbers[~self.is_counted[numbers]]
@@ -112,6 +135,8 @@ class Candidates:
             self.spec, cost, self.rows[new], _no_rotation(self.spec, len(new)), self.is_whole[new]
         )
         self.cycles[new] = found.cycles - found.relayout + self.fixed_cycles[new]
+        if self.moved is not None:
+            self.cycles[new] += self.moved(new)
         self.is_counted[new] = True
 
 
@@ -121,15 +146,24 @@ class Marginals:
     def __init__(self, context: Context, fronts: Sequence[Front], options: PlanOptions) -> None:
         """List and bound the candidates; operators that are pinned have none, and bound nothing."""
         self.context = context
+        n_cores = context.chip.n_cores
+        self._fixed = {weight.name: linear_layout(weight, n_cores) for weight in context.graph.weights}
+        self._fixed |= input_layouts(context)
+        self._shapes = context.graph.shape_by_value
         step_by_value = {spec.output.name: step for step, spec in enumerate(context.graph.operators)}
         self.by_step: list[Candidates | None] = []
         known: dict[object, Candidates] = {}
         bounded: dict[int, _Bounded] = {}
         makers: list[dict[int, int]] = []
+        seen: list[dict[int, _Seen]] = []
+        self._maker_by_value = step_by_value | {
+            value: step for value, (step, _) in context.reader_by_input.items()
+        }
         for step, (spec, front) in enumerate(zip(context.graph.operators, fronts, strict=True)):
             if options.forced_for(spec.name) is not None:
                 self.by_step.append(None)
                 makers.append({})
+                seen.append({})
                 continue
             made: dict[int, int] = {}
             sources: list[str] = []
@@ -139,16 +173,20 @@ class Marginals:
                     made[number] = step_by_value[value]
                 is_single = context.graph.sources_of(operand.name) == (value,)
                 sources.append("made" if number in made else "fixed" if is_single else "viewed")
-            key = id(front), context.owned[step], tuple(sources)
+            views = self._seen(step, sources)
+            sources = [views[number].kind if number in views else each for number, each in enumerate(sources)]
+            key = id(front), context.owned[step], tuple(sources), tuple(view.key for view in views.values())
             if id(front) not in bounded:
                 bounded[id(front)] = _bounded(context, spec, options)
             if key not in known:
                 known[key] = _candidates(context, spec, bounded[id(front)], sources, context.owned[step])
+                known[key].moved = self._moved_into(step, views)
             # One of which nothing fits is chosen among the plans of its front.
             self.by_step.append(known[key] if len(known[key].rows) else None)
             makers.append(made)
+            seen.append(views)
         self._deciding = _deciding(context)
-        self._forest(makers)
+        self._forest(makers, seen)
         self.values: list[Ints] = []
         self.refresh()
 
@@ -205,21 +243,73 @@ class Marginals:
         spec, ones = found.spec, _no_rotation(found.spec, len(numbers))
         priced = evaluate(spec, self.context.cost, found.rows[numbers], ones, found.is_whole[numbers])
         result: list[CostedPlan] = []
-        ft = tuple((1,) * found.rows.shape[1] for _ in spec.rotatable)
         for row, number in enumerate(numbers.tolist()):
-            f_op = tuple(found.rows[number].tolist())
-            plan = place(spec, f_op, ft, align_pace(spec, f_op, ft))
+            plan = found.plan(number)
             if plan is not None:
-                whole = replace(plan, reduce="all") if found.is_whole[number] else plan
-                result.append(alone(costed(whole, priced, row)))
+                result.append(alone(costed(plan, priced, row)))
         return result
 
-    def _forest(self, makers: Sequence[dict[int, int]]) -> None:
+    def _seen(self, step: int, sources: Sequence[str]) -> dict[int, _Seen]:
+        """Return how operands are read through views, where that can be said of boxes of their sources."""
+        context = self.context
+        spec, found = context.graph.operators[step], dict[int, _Seen]()
+        for number, operand in enumerate(spec.operands):
+            direct = unshaped(operand.name, context.reshapes)
+            if sources[number] == "fixed" and direct in self._fixed and number not in context.owned[step]:
+                found[number] = _Seen("even", self._view_key(step, operand.name), ())
+            if sources[number] != "viewed":
+                continue
+            pieces = pieces_of(context.graph, operand.name)
+            makers = [
+                maker
+                for source in context.graph.sources_of(operand.name)
+                if (maker := self._maker_by_value.get(source, step)) != step
+            ]
+            if not makers:
+                found[number] = _Seen("of its own", self._view_key(step, operand.name), ())
+            elif pieces is not None and any(m > step or self.by_step[m] is not None for m in makers):
+                found[number] = _Seen("of others", self._view_key(step, operand.name), pieces)
+        return found
+
+    def _view_key(self, step: int, value: str) -> object:
+        context, shapes = self.context, self._shapes
+
+        def source_key(source: str) -> object:
+            maker = self._maker_by_value.get(source)
+            decided = context.reader_by_input.get(source)
+            return maker == step, maker is None, decided and decided[1], shapes[source]
+
+        return view_key(context.graph, value, source_key)
+
+    def _moved_into(self, step: int, views: Mapping[int, _Seen]) -> Callable[[Ints], Ints] | None:
+        """Return what counts, by candidates, the least cycles of bringing what no other operator lays out."""
+        numbers = [number for number, view in views.items() if view.kind != "of others"]
+        if not numbers:
+            return None
+
+        def moved(rows: Ints) -> Ints:
+            context, spec = self.context, self.context.graph.operators[step]
+            found = self.by_step[step]
+            assert found is not None
+            cycles = np.zeros(len(rows), np.int64)
+            for row, number in enumerate(rows.tolist()):
+                plan = found.plan(number)
+                if plan is None:
+                    continue
+                layouts = self._fixed | read_layouts(context, step, plan)
+                cycles[row] = sum(context.mover.bound(spec, plan, each, layouts) for each in numbers)
+            return cycles
+
+        return moved
+
+    def _forest(self, makers: Sequence[dict[int, int]], seen: Sequence[dict[int, _Seen]]) -> None:
         """Choose the edges of which pairs are looked at, those of most bytes first."""
         self._neighbours: list[list[tuple[int, Ints, Ints, Ints]]] = [[] for _ in self.by_step]
         self._extra: list[Ints | int] = [0 for _ in self.by_step]
         root = list(range(len(self.by_step)))
         tables: dict[object, tuple[Ints, Ints, Ints]] = {}
+        values = {spec.output.name: len(spec.operands) for spec in self.context.graph.operators}
+        values |= {value: number for value, (_, number) in self.context.reader_by_input.items()}
 
         def root_of(step: int) -> int:
             while root[step] != step:
@@ -227,7 +317,33 @@ class Marginals:
                 step = root[step]
             return step
 
-        edges: list[tuple[int, int, int, int]] = []
+        for _, maker, step, number, source in sorted(self._edges(makers, seen)):
+            producer, reader = self.by_step[maker], self.by_step[step]
+            assert producer is not None
+            assert reader is not None
+            view = seen[step].get(number)
+            pieces = tuple(piece for piece in view.pieces if piece.source == source) if view else ()
+            shape = tuple(replace(piece, source="") for piece in pieces)
+            key = id(producer), id(reader), number, shape, values.get(source)
+            if key not in tables:
+                reading = reader.readings[number]
+                tables[key] = (
+                    _viewed_pairs(self.context, producer, reader, (values[source], number), pieces)
+                    if pieces
+                    else _pairs(self.context, producer, reader, reading)
+                )
+            of_producer, of_reader, table = tables[key]
+            if root_of(maker) == root_of(step):
+                self._extra[step] = self._extra[step] + table.min(axis=0)[of_reader]
+                continue
+            root[root_of(maker)] = root_of(step)
+            self._neighbours[maker].append((step, of_producer, of_reader, table))
+            self._neighbours[step].append((maker, of_reader, of_producer, table.T))
+
+    def _edges(
+        self, makers: Sequence[dict[int, int]], seen: Sequence[dict[int, _Seen]]
+    ) -> Iterator[tuple[int, int, int, int, str]]:
+        """Yield (-bytes, maker, reader, operand, source that is read through views or none) of every pair."""
         for step, candidates in enumerate(self.by_step):
             for number, maker in makers[step].items():
                 if (
@@ -236,21 +352,15 @@ class Marginals:
                     and self.by_step[maker] is not None
                 ):
                     reading = candidates.readings[number]
-                    edges.append((-reading.n_elements * reading.item_bytes, maker, step, number))
-        for _, maker, step, number in sorted(edges):
-            producer, reader = self.by_step[maker], self.by_step[step]
-            assert producer is not None
-            assert reader is not None
-            key = id(producer), id(reader), number
-            if key not in tables:
-                tables[key] = _pairs(self.context, producer, reader, reader.readings[number])
-            of_producer, of_reader, table = tables[key]
-            if root_of(maker) == root_of(step):
-                self._extra[step] = self._extra[step] + table.min(axis=0)[of_reader]
-                continue
-            root[root_of(maker)] = root_of(step)
-            self._neighbours[maker].append((step, of_producer, of_reader, table))
-            self._neighbours[step].append((maker, of_reader, of_producer, table.T))
+                    yield -reading.n_elements * reading.item_bytes, maker, step, number, ""
+            for number, view in seen[step].items():
+                if candidates is None or number not in candidates.readings:
+                    continue
+                size = size_bytes(candidates.spec.operands[number].dtype)
+                for source in dict.fromkeys(piece.source for piece in view.pieces):
+                    maker = self._maker_by_value.get(source, step)
+                    if maker != step and self.by_step[maker] is not None:
+                        yield -prod(self._shapes[source]) * size, maker, step, number, source
 
     def _passed(self) -> list[Ints]:
         """Return the least sum of the whole forest by every operator's candidates."""
@@ -349,23 +459,30 @@ def _candidates(
     rows, is_whole = bounded.rows, bounded.is_whole
     cores, members = rows.prod(axis=1), rows[:, list(spec.reduction_axes)].prod(axis=1)
     windows = partition_elements(spec.output, -(-np.array(spec.extents) // rows))
-    fixed = np.zeros(len(rows), np.int64)
+    fixed, least = (np.zeros(len(rows), np.int64) for _ in range(2))
     readings: dict[int, Reading] = {}
     for number, (operand, source) in enumerate(zip(spec.operands, sources, strict=True)):
         if number in owned:
             continue
         reading = _reading(spec, operand, rows)
-        if source == "made":
+        if source in ("made", "of others"):
             readings[number] = reading
-        else:
-            received = reading.wanted if source == "viewed" else reading.mean
-            fixed += _cycles(context, received, reading.item_bytes, reading.runs)
+        elif source == "even":
+            here = -(
+                -reading.n_elements // spread_cores(reading.n_elements, operand.dtype, context.chip.n_cores)
+            )
+            least += _cycles(
+                context, np.maximum(reading.wanted - here, 0), reading.item_bytes, np.ones_like(cores)
+            )
+        elif source != "of its own":
+            n_received = reading.wanted if source == "viewed" else reading.mean
+            fixed += _cycles(context, n_received, reading.item_bytes, reading.runs)
     return Candidates(
         spec=spec,
         rows=rows,
         is_whole=is_whole,
         is_grid=is_whole | (members == 1) | leaves_grid(spec, rows),
-        cycles=bounded.cycles + fixed,
+        cycles=bounded.cycles + fixed + least,
         fixed_cycles=fixed,
         is_counted=np.zeros(len(rows), np.bool_),
         cores=cores,
@@ -456,6 +573,48 @@ def _pairs(
     moves = (needed_least > cores) | ((needed_most < least_cores) & (is_whole == 0)) | (is_grid == 0)
     received = np.maximum(np.maximum(wanted - stored, np.where(is_whole, 0, mean)), moves)
     return of_producer, of_reader, _cycles(context, received, reading.item_bytes, runs)
+
+
+def _viewed_pairs(
+    context: Context,
+    producer: Candidates,
+    reader: Candidates,
+    numbers: tuple[int, int],
+    pieces: Sequence[Piece],
+) -> tuple[Ints, Ints, Ints]:
+    """Return what `_pairs` does for boxes of operand (or result) `numbers[0]` read as operand `numbers[1]`.
+
+    Those that take least alone are looked at; with all others, a reader receives what it needs.
+    """
+    made, made_rows = operand_of(producer.spec, numbers[0]), _fastest_alone(producer)
+    read, read_rows = operand_of(reader.spec, numbers[1]), _fastest_alone(reader)
+    reading, rows = reader.readings[numbers[1]], producer.rows[made_rows]
+    stored = producer.stored[made_rows]
+    if numbers[0] < len(producer.spec.operands):
+        # Replicas share the parts of an input.
+        replicas = rows.prod(axis=1) // rows[:, sorted(made.axes)].prod(axis=1)
+        stored = -(-partition_elements(made, -(-np.array(producer.spec.extents) // rows)) // replicas)
+    most = most_received(
+        pieces, (producer.spec, made, rows, stored), (reader.spec, read, reader.rows[read_rows])
+    )
+    cycles = _cycles(context, most, reading.item_bytes, reading.runs[read_rows])
+    whole = _cycles(context, reading.wanted, reading.item_bytes, reading.runs)
+    of_producer = np.full(len(producer.rows), len(made_rows))
+    of_producer[made_rows] = np.arange(len(made_rows))
+    # Those that were not looked at are classes by what they need.
+    values, of_reader = np.unique(whole, return_inverse=True)
+    of_reader = of_reader.reshape(-1) + len(read_rows)
+    of_reader[read_rows] = np.arange(len(read_rows))
+    table = np.empty((len(made_rows) + 1, len(read_rows) + len(values)), np.int64)
+    table[:, : len(read_rows)] = whole[read_rows]
+    table[:, len(read_rows) :] = values
+    table[:-1, : len(read_rows)] = cycles
+    return of_producer, of_reader, table
+
+
+def _fastest_alone(candidates: Candidates) -> Ints:
+    """Return the candidates of which pairs are looked at through views."""
+    return np.sort(np.argsort(candidates.cycles, kind="stable")[:MOST_VIEWED])
 
 
 def _classes(at_most: Sequence[Ints], at_least: Sequence[Ints]) -> tuple[Ints, Ints]:

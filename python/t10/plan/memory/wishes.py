@@ -16,9 +16,10 @@ from t10.core.nameless import nameless
 from t10.core.placed_costs import PlacedCosts, StepLies
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import ScheduledOperator, Wish
+from t10.core.shift_rounds import shift_elements
 from t10.core.vertex_nest import Lie
 from t10.cost import CostModel
-from t10.cost.operator import n_advances, operator_cycles, output_chunk, shift_elements
+from t10.cost.operator import n_advances, operator_cycles, output_chunk
 from t10.plan.memory.allocation import Request
 from t10.plan.memory.levels import operand_slots
 

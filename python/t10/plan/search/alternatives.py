@@ -43,4 +43,5 @@ def evaluate_plans(spec: OperatorSpec, cost: CostModel, plans: Sequence[Operator
         np.array([plan.f_op for plan in plans], np.int64),
         np.array([plan.ft for plan in plans], np.int64),
         np.array([plan.reduce == "all" for plan in plans]),
+        plans,
     )

@@ -6,21 +6,27 @@ which is an estimate: what activations would cost to fetch from anywhere (the la
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from t10.core.arrays import Bools, Ints
-from t10.core.costs import WindowCosts
+from t10.core.costs import PartCosts, WindowCosts, part_cycles, sees_shifts, whole_cycles
 from t10.core.dtypes import size_bytes
-from t10.core.expression import OperatorSpec
+from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.geometry import chunk_slots_many, partition_elements
+from t10.core.plan import OperatorPlan
 from t10.core.runs import epilogue_run_axes
 from t10.core.tile import ALIGNMENT_BYTES
 from t10.cost import CostModel
 from t10.plan.movement.fetch import contiguous_runs, fetch_cycles
+from t10.plan.search.alignment import align_pace
+from t10.plan.search.placement import place
 
 Mask = Bools
+KEPT_PLANS = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +59,17 @@ def padded_lengths(spec: OperatorSpec, f_op: Ints, ft: Ints) -> Ints:
 
 
 def evaluate(
-    spec: OperatorSpec, cost: CostModel, f_op: Ints, ft: Ints, is_whole: Mask | None = None
+    spec: OperatorSpec,
+    cost: CostModel,
+    f_op: Ints,
+    ft: Ints,
+    is_whole: Mask | None = None,
+    plans: Sequence[OperatorPlan] | None = None,
 ) -> Evaluation:
     """Return bytes and cycles of candidates: `f_op` (n, axes), `ft` (n, rotatable operands, axes).
 
     `is_whole` (n,) are those whose partial sums are combined on every core that has some (`reduce` of a plan is all).
+    What shifts take may depend on where cores begin: candidates are priced as they are placed, or as `plans` are.
     """
     lengths = padded_lengths(spec, f_op, ft)
     steps = ft.max(axis=1)
@@ -99,8 +111,9 @@ def evaluate(
         chunk = np.where(is_whole, n_out, chunk)
     active_bytes += result_bytes(spec, n_out, chunk, members)
     return Evaluation(
-        compute=compute_cycles(spec, cost, lengths, ft, members, is_whole),
-        shift=nest_shift_cycles(steps, cost.shift_cycles_many(advance)),
+        compute=compute_cycles(spec, cost, lengths, ft, members, is_whole)
+        + _cuts(spec, cost, f_op, ft, plans),
+        shift=_shifts(spec, cost, f_op, ft, nest_shift_cycles(steps, cost.shift_cycles_many(advance)), plans),
         reduce=reduce,
         relayout=relayout,
         weight_bytes=weight_bytes,
@@ -150,6 +163,28 @@ def _steps(spec: OperatorSpec, cost: WindowCosts, steps: Ints, lengths: Ints, ft
     return total
 
 
+def _cuts(
+    spec: OperatorSpec, cost: CostModel, f_op: Ints, ft: Ints, plans: Sequence[OperatorPlan] | None
+) -> Ints:
+    """Return what steps take beyond whole boxes where those cross the ends of windows, and so run in parts."""
+    total = np.zeros(len(f_op), np.int64)
+    if not isinstance(cost, PartCosts):
+        return total
+    for row in np.flatnonzero(is_cut_by(spec, ft)).tolist():
+        plan = plans[row] if plans else placed_plan(spec, tuple(f_op[row].tolist()), _rows(ft[row]))
+        if plan is not None:
+            parts = part_cycles(cost, spec, plan)
+            if parts is not None:
+                total[row] = sum(map(sum, parts.values())) - whole_cycles(cost, spec, plan)
+    return total
+
+
+def is_cut_by(spec: OperatorSpec, ft: Ints) -> Bools:
+    """Return which factors (n, rotatable operands, axes) have windows longer than steps and no multiple of them."""
+    has = np.array([[axis in o.axes for axis in range(ft.shape[2])] for o in spec.rotatable], np.bool_)
+    return ((ft.max(axis=1)[:, None] % ft != 0) & has).any(axis=(1, 2))
+
+
 def _epilogues(spec: OperatorSpec, cost: CostModel, windows: Ints, n_slots: Ints) -> Ints:
     """Return the cycles of epilogues on so many elements of windows (n, axes) of the output, by their runs."""
     runs = np.minimum(windows[:, list(epilogue_run_axes(spec))].prod(axis=1), n_slots)
@@ -164,6 +199,35 @@ def _ends(spec: OperatorSpec, cost: WindowCosts, windows: Ints, members: Ints, i
     n_members = members if is_whole is None else np.where(is_whole & (members > 1), 0, members)
     total[rows] = cost.end_cycles_many(spec, windows[rows], n_members[rows])
     return total
+
+
+def _shifts(
+    spec: OperatorSpec,
+    cost: CostModel,
+    f_op: Ints,
+    ft: Ints,
+    least: Ints,
+    plans: Sequence[OperatorPlan] | None,
+) -> Ints:
+    """Return the cycles of all shifts of every nest, which are no fewer than `least`."""
+    if not sees_shifts(cost):
+        return least
+    cycles = least.copy()
+    for row in np.flatnonzero(least).tolist():
+        plan = plans[row] if plans else placed_plan(spec, tuple(f_op[row].tolist()), _rows(ft[row]))
+        if plan is not None:
+            cycles[row] = cost.nest_shift_cycles(spec, plan)
+    return cycles
+
+
+def _rows(ft: Ints) -> tuple[AxisSizes, ...]:
+    return tuple(tuple(row) for row in ft.tolist())
+
+
+@lru_cache(maxsize=KEPT_PLANS)
+def placed_plan(spec: OperatorSpec, f_op: AxisSizes, ft: tuple[AxisSizes, ...]) -> OperatorPlan | None:
+    """Return the plan of a partition, None where no placement is found."""
+    return place(spec, f_op, ft, align_pace(spec, f_op, ft))
 
 
 def nest_shift_cycles(steps: Ints, advance_cycles: Ints) -> Ints:

@@ -7,19 +7,35 @@ from dataclasses import dataclass, field
 from math import lcm, prod
 from typing import Literal
 
+import numpy as np
+
 from t10.core.chunks import chunk_slots
-from t10.core.costs import box_cycles, end_cycles, window_fill_cycles
+from t10.core.costs import (
+    PartCosts,
+    box_cycles,
+    end_cycles,
+    nest_cycles,
+    part_cycles,
+    sees_shifts,
+    window_fill_cycles,
+)
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.geometry import partition_shape
-from t10.cost import CostModel
+from t10.core.plan import OperatorPlan
+from t10.cost import CostModel, advance_bytes
+from t10.cost.program import CostFunction
+from t10.plan.search.evaluate import is_cut_by, nest_shift_cycles, placed_plan
 from t10.plan.search.listed import FtRows
+from t10.plan.search.part_bound import least_part_cycles
 
 Part = (
     tuple[Literal["begin", "add"], AxisSizes, tuple[AxisSizes, ...]]
     | tuple[Literal["fill"], AxisSizes]
     | tuple[Literal["rest"], AxisSizes, int]
+    | tuple[Literal["nest"], AxisSizes, FtRows]
 )
-"""A step over a box of windows; accumulators filled, over windows; reduction and epilogue among so many members."""
+"""A step over a box of windows; accumulators filled, over windows; reduction and epilogue among so many members;
+all steps of a plan, which run in parts."""
 Chunk = tuple[int, int]
 """So many members, and the elements of each."""
 
@@ -28,36 +44,79 @@ Chunk = tuple[int, int]
 class ExactPrices:
     """The prices of one operator's plans under a cost model whose answers are slow: nothing is asked twice.
 
-    They equal those of `t10.plan.search.evaluate`.
+    They equal those of `t10.plan.search.evaluate`. `bound` is what a compute step takes at least, by its box, where
+    that is known.
     """
 
     spec: OperatorSpec
     cost: CostModel
+    bound: CostFunction | None = None
     known: dict[Part, int] = field(default_factory=dict[Part, int])
     reductions: dict[Chunk, int] = field(default_factory=dict[Chunk, int])
+    counts_parts: list[bool] = field(default_factory=list[bool])
+    """Whether steps in parts are priced by them, once asked: that goes by types and functions, not by extents."""
 
     def price(self, f_op: AxisSizes, ft: FtRows, least_step: float, least_rest: float, most: float) -> float:
-        """Return the cycles of a plan but for fetches and shifts, or a lower bound of them that is above `most`.
+        """Return the cycles of a plan but for fetches and the least its shifts take, or a lower bound above `most`.
 
-        A step takes at least `least_step`, what follows the steps at least `least_rest`.
+        A step takes at least `least_step`, what follows the steps at least `least_rest`. Shifts come last: they ask
+        where cores begin.
         """
         total = 0.0
         unknown: list[tuple[int, float, Part]] = []
         for n, part in self._parts(f_op, ft):
             least = least_rest if part[0] == "rest" else 0.0 if part[0] == "fill" else least_step
+            if part[0] == "nest":
+                least *= prod(map(max, zip(*ft, strict=True)))
             cycles = self.known.get(part)
             total += n * (least if cycles is None else cycles)
             if cycles is None:
                 unknown.append((n, least, part))
         for n, least, part in unknown:
+            if part[0] == "nest" and total <= most:
+                closer = max(least, self._least_parts(f_op, ft))
+                least, total = closer, total + closer - least
             if total > most:
                 break
             cycles = self.known[part] = self._cycles(part)
             total += n * (cycles - least)
-        return total
+        return total if total > most else total + self._waiting(f_op, ft, most - total)
+
+    def _least_parts(self, f_op: AxisSizes, ft: FtRows) -> float:
+        """Return cycles that the steps of a plan do not fall below, part by part; 0 where that is not known."""
+        if self.bound is None or not any(self.counts_parts):
+            return 0.0
+        plan = placed_plan(self.spec, f_op, ft)
+        return 0.0 if plan is None else least_part_cycles(self.spec, plan, self.bound)
+
+    def _waiting(self, f_op: AxisSizes, ft: FtRows, most: float) -> int:
+        """Return what the shifts of a plan take beyond their least, or less above `most`; 0 without a placement."""
+        if all(factor == 1 for row in ft for factor in row) or not sees_shifts(self.cost):
+            return 0
+        plan = placed_plan(self.spec, f_op, ft)
+        if plan is None:
+            return 0
+        least = self._least_shifts(plan)
+        return self.cost.nest_shift_cycles(self.spec, plan, most + least) - least
+
+    def _least_shifts(self, plan: OperatorPlan) -> int:
+        """Return the least cycles of all shifts of a plan, by bytes alone and in the best order of loops."""
+        steps, advance = np.ones((2, len(plan.steps)), np.int64)
+        for axis in plan.loop_order:
+            steps[axis], advance[axis] = plan.steps[axis], advance_bytes(self.spec, plan, axis)
+        return int(nest_shift_cycles(steps[None], self.cost.shift_cycles_many(advance[None]))[0])
 
     def _parts(self, f_op: AxisSizes, ft: FtRows) -> Iterator[tuple[int, Part]]:
         """Yield how often a plan does what; steps come first: they count most, so most plans are dropped after them."""
+        *boxes, end = self._box_parts(f_op, ft)
+        if isinstance(self.cost, PartCosts) and is_cut_by(self.spec, np.array([ft]))[0]:
+            yield 1, ("nest", f_op, ft)
+        else:
+            yield from boxes
+        yield end
+
+    def _box_parts(self, f_op: AxisSizes, ft: FtRows) -> Iterator[tuple[int, Part]]:
+        """Yield how often a plan does what if its steps are whole boxes, what follows them last."""
         spec = self.spec
         factors = tuple(zip(*ft, strict=True))
         steps = tuple(map(max, factors))
@@ -82,6 +141,14 @@ class ExactPrices:
         spec = self.spec
         if part[0] == "rest":
             return self._rest(part[1], part[2])
+        if part[0] == "nest":
+            plan = placed_plan(spec, part[1], part[2])
+            if plan is not None:
+                if not self.counts_parts:
+                    self.counts_parts.append(part_cycles(self.cost, spec, plan) is not None)
+                return nest_cycles(self.cost, spec, plan)
+            *boxes, _ = self._box_parts(part[1], part[2])
+            return sum(n * self._cycles(each) for n, each in boxes)
         if part[0] == "fill":
             return window_fill_cycles(self.cost, spec, part[1])
         return box_cycles(self.cost, spec, part[1], part[2], adds=part[0] == "add")

@@ -27,7 +27,8 @@ from t10.plan.memory.operator_bound import least_bytes
 from t10.plan.options import PlanOptions
 from t10.plan.search import _search
 from t10.plan.search.alignment import align_pace, require_legal
-from t10.plan.search.evaluate import evaluate, padded_lengths
+from t10.plan.search.alternatives import evaluate_plans
+from t10.plan.search.evaluate import evaluate, padded_lengths, placed_plan
 from t10.plan.search.exact import ExactPrices
 from t10.plan.search.listed import (
     FtRows,
@@ -114,7 +115,9 @@ class _Space:
             self.task,
             self.rows,
             self.program,
-            None if least_costs(self.cost) is self.cost else ExactPrices(self.spec, self.cost).price,
+            None
+            if least_costs(self.cost) is self.cost
+            else ExactPrices(self.spec, self.cost, self.program.sub_task).price,
             table,
             compute_bound(self.task, self.rows, self.program.sub_task) if is_bounding else None,
             self._is_placeable,
@@ -144,7 +147,7 @@ class _Space:
         return found
 
     def _is_placeable(self, f_op: AxisSizes, ft: FtRows) -> bool:
-        return place(self.spec, f_op, ft, align_pace(self.spec, f_op, ft)) is not None
+        return placed_plan(self.spec, f_op, ft) is not None
 
 
 def search_operator(
@@ -250,8 +253,7 @@ def least_plan(spec: OperatorSpec, chip: ChipSpec, cost: CostModel, options: Pla
     plan = place(spec, f_op, ft, align_pace(spec, f_op, ft))
     if plan is None:
         raise InfeasiblePlanError(f"f_op {list(f_op)} has no placement with its ft", operator=spec.name)
-    arrays = evaluate(spec, cost, np.array([f_op], np.int64), np.array([ft], np.int64))
-    return costed(plan, arrays, 0)
+    return costed(plan, evaluate_plans(spec, cost, (plan,)), 0)
 
 
 def ft_of_pace(spec: OperatorSpec, f_op: AxisSizes, rp: AxisSizes) -> Ints:

@@ -2,11 +2,12 @@
 
 A window is a circular buffer (`core.geometry`): local index `l` of an axis lies in slot `l mod w`. Where a sub-task
 crosses the end of some operand's buffer, it is cut there; what lies outside the tensor is cut off. Most plans need one
-part; all of it is the same for all cores but for where it begins.
+part; all of it is the same for all cores but for where it begins. Functions that take `cores` look at those only.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
 
@@ -16,6 +17,9 @@ from t10.core import geometry
 from t10.core.arrays import Bools, Ints
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.plan import OperatorPlan
+
+Chosen = Ints | slice
+EVERY_CORE = slice(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,36 +43,75 @@ class _Segment:
     is_first: Bools
 
 
+def is_cut(spec: OperatorSpec, plan: OperatorPlan) -> bool:
+    """Return whether boxes of sub-tasks may cross the end of a window: one that is longer and no multiple of them."""
+    rotating = [axis for axis, n in enumerate(plan.steps) if n > 1]
+    if not rotating:
+        return False
+    every = [
+        (geometry.window_lengths(plan, slot), operand.axes) for slot, operand in enumerate(spec.rotatable)
+    ]
+    if any(windows[axis] % plan.rp[axis] for windows, axes in every for axis in rotating if axis in axes):
+        return True
+    return any((geometry.phases(plan)[:, axis] % plan.rp[axis]).any() for axis in rotating)
+
+
 def sub_task_parts(
-    spec: OperatorSpec, plan: OperatorPlan, positions: AxisSizes, whole: frozenset[int] = frozenset()
+    spec: OperatorSpec,
+    plan: OperatorPlan,
+    positions: AxisSizes,
+    whole: frozenset[int] = frozenset(),
+    cores: Chosen = EVERY_CORE,
 ) -> tuple[ContiguousPart, ...]:
     """Return the parts of the sub-task at a loop state, in the order in which they must run.
 
     Along axes in `whole` nothing is cut off: what lies outside the tensor changes nothing that is inside.
     """
-    begin, sizes = _box(plan, positions)
-    return _parts(spec, plan, begin, sizes, tuple(range(len(spec.rotatable))), whole)
+    begin, sizes = box_begins(plan, positions, cores), plan.box
+    return _parts(spec, plan, begin, sizes, tuple(range(len(spec.rotatable))), whole, cores)
 
 
-def _box(plan: OperatorPlan, positions: AxisSizes) -> tuple[Ints, AxisSizes]:
-    """Return where every core's sub-task begins, (cores, axes) local indices, and its extents."""
-    starts = geometry.phases(plan) + np.array(positions) * np.array(plan.rp)
-    begin = np.where(np.array(plan.steps) > 1, starts % np.array(plan.lengths), 0)
-    return begin, plan.box
+def box_begins(plan: OperatorPlan, positions: AxisSizes, cores: Chosen = EVERY_CORE) -> Ints:
+    """Return where every core's sub-task begins, (cores, axes) local indices."""
+    starts = geometry.phases(plan)[cores] + np.array(positions) * np.array(plan.rp)
+    return np.where(np.array(plan.steps) > 1, starts % np.array(plan.lengths), 0)
+
+
+def part_lengths(
+    spec: OperatorSpec, plan: OperatorPlan, cores: Ints, whole: frozenset[int] = frozenset()
+) -> tuple[Ints, ...]:
+    """Return by axis the lengths of the parts of some cores' sub-tasks, (parts, positions along it, cores).
+
+    A sub-task's parts are the products of those at its positions; `sub_task_parts` has them in the same order.
+    """
+    result: list[Ints] = []
+    for axis, n_steps in enumerate(plan.steps):
+        positions = np.arange(n_steps)[:, None] * (plan.rp[axis] if n_steps > 1 else 0)
+        begins = positions + (
+            geometry.phases(plan)[cores, axis] if n_steps > 1 else np.zeros(len(cores), np.int64)
+        )
+        inside = inside_lengths(spec, plan, axis, whole)[cores]
+        moduli = _moduli(spec, plan, axis, range(len(spec.rotatable)))
+        segments = _segments(begins, plan.box[axis], plan.lengths[axis], moduli, inside)
+        result.append(np.stack([segment.length for segment in segments] or [np.zeros_like(begins)]))
+    return tuple(result)
 
 
 def lacks_terms(
-    spec: OperatorSpec, plan: OperatorPlan, positions: AxisSizes, whole: frozenset[int] = frozenset()
+    spec: OperatorSpec,
+    plan: OperatorPlan,
+    positions: AxisSizes,
+    whole: frozenset[int] = frozenset(),
+    cores: Chosen = EVERY_CORE,
 ) -> Bools:
     """Return which cores have outputs at a loop state but nothing to add to them: their reduction is all padding."""
-    begin, sizes = _box(plan, positions)
+    begin = box_begins(plan, positions, cores)
     found: list[Bools] = []
-    for axis, size in enumerate(sizes):
-        inside = _inside(spec, plan, axis, whole)
+    for axis, size in enumerate(plan.box):
+        inside = inside_lengths(spec, plan, axis, whole)[cores]
         segments = _segments(begin[:, axis], size, plan.lengths[axis], {plan.lengths[axis]}, inside)
-        found.append(sum((s.length for s in segments), np.zeros(plan.n_cores, np.int64)) > 0)
-    has_terms = np.ones(plan.n_cores, np.bool_)
-    has_outputs = np.ones(plan.n_cores, np.bool_)
+        found.append(sum((s.length for s in segments), np.zeros(len(begin), np.int64)) > 0)
+    has_terms, has_outputs = np.ones((2, len(begin)), np.bool_)
     for axis, used in enumerate(found):
         chosen = has_terms if axis in spec.reduction_axes else has_outputs
         chosen &= used
@@ -91,15 +134,13 @@ def _parts(
     sizes: AxisSizes,
     slots: tuple[int, ...],
     whole: frozenset[int] = frozenset(),
+    cores: Chosen = EVERY_CORE,
 ) -> tuple[ContiguousPart, ...]:
     """Return the product of every axis's segments, reduction axes innermost so that first parts come first."""
     by_axis: list[list[_Segment]] = []
     for axis, size in enumerate(sizes):
-        moduli = {plan.lengths[axis]}
-        moduli |= {
-            geometry.window_lengths(plan, slot)[axis] for slot in slots if axis in spec.rotatable[slot].axes
-        }
-        inside = _inside(spec, plan, axis, whole)
+        moduli = _moduli(spec, plan, axis, slots)
+        inside = inside_lengths(spec, plan, axis, whole)[cores]
         by_axis.append(_segments(begin[:, axis], size, plan.lengths[axis], moduli, inside))
     result: list[ContiguousPart] = []
     for chosen in product(*by_axis):
@@ -114,7 +155,15 @@ def _parts(
     return tuple(result)
 
 
-def _inside(spec: OperatorSpec, plan: OperatorPlan, axis: int, whole: frozenset[int]) -> Ints:
+def _moduli(spec: OperatorSpec, plan: OperatorPlan, axis: int, slots: Iterable[int]) -> set[int]:
+    """Return the lengths along an axis after which parts and windows of some operands begin again."""
+    windows = {
+        geometry.window_lengths(plan, slot)[axis] for slot in slots if axis in spec.rotatable[slot].axes
+    }
+    return windows | {plan.lengths[axis]}
+
+
+def inside_lengths(spec: OperatorSpec, plan: OperatorPlan, axis: int, whole: frozenset[int]) -> Ints:
     """Return how many local indices of every core's part of an axis its sub-tasks run over, from the first on."""
     inside = spec.axes[axis].extent - geometry.coordinates(plan)[:, axis] * plan.lengths[axis]
     if axis not in whole:
@@ -127,8 +176,8 @@ def _inside(spec: OperatorSpec, plan: OperatorPlan, axis: int, whole: frozenset[
 def _segments(begin: Ints, size: int, length: int, moduli: set[int], inside: Ints) -> list[_Segment]:
     """Return the runs of `size` local indices from `begin` on, cut at multiples of the moduli and at `inside`."""
     local = begin % length
-    rest = np.full(len(begin), size, np.int64)
-    seen = np.zeros(len(begin), np.bool_)
+    rest = np.full(begin.shape, size, np.int64)
+    seen = np.zeros(begin.shape, np.bool_)
     segments: list[_Segment] = []
     while rest.any():
         run = rest.copy()

@@ -1,0 +1,188 @@
+"""Sub-tasks as loop nests, part by part, and which cores begin in them: what programs execute and prices are of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import lcm
+
+import numpy as np
+
+from t10.core import geometry
+from t10.core.arrays import Bools, Ints
+from t10.core.contiguous_parts import (
+    EVERY_CORE,
+    Chosen,
+    ContiguousPart,
+    box_begins,
+    inside_lengths,
+    lacks_terms,
+    sub_task_parts,
+)
+from t10.core.dtypes import size_bytes
+from t10.core.expression import AxisSizes, OperatorSpec
+from t10.core.operator_body import loop_statements, rotating_operands
+from t10.core.plan import OperatorPlan
+from t10.core.products import zero_padded_axes
+from t10.core.program import Fill, Shift, Statement, SubTask
+from t10.core.task import TaskOperand
+from t10.core.task_nest import axis_strides, uses_position
+from t10.core.vertex_nest import VertexNest, Work
+
+
+def whole_axes(spec: OperatorSpec, plan: OperatorPlan, *, has_zeros: bool) -> frozenset[int]:
+    """Return the axes along which sub-tasks run over whole parts, padding and all: no core then has other code to run.
+
+    Results in padding are nobody's. Sums are over whole parts where padding holds zeros in every input: those that
+    arrive, or that the host filled. A result that is read where another operator left it has anything in its padding:
+    then there are none (`has_zeros`).
+    """
+    # What is looked up has to be an index.
+    parallel = frozenset(() if spec.selectors else set(range(len(spec.axes))) - set(spec.reduction_axes))
+    return parallel | zero_padded_axes(spec, plan) if has_zeros else parallel
+
+
+def initial_cores(
+    spec: OperatorSpec,
+    plan: OperatorPlan,
+    body: Sequence[Statement],
+    whole: frozenset[int],
+    cores: Chosen = EVERY_CORE,
+) -> dict[int, Bools]:
+    """Return, per number of a statement, on which cores a `Fill` fills or a `SubTask` replaces its outputs.
+
+    The first sub-task to touch its outputs after a `Fill` replaces them: then nothing needs to be filled. That does not
+    do where accumulators rotate (other cores have touched them), nor where the first part of a core's reduction is all
+    padding (nothing touches them).
+    """
+    result: dict[int, Bools] = {}
+    replaces: Bools = np.zeros(plan.n_cores, np.bool_)[cores]
+    touched: set[AxisSizes] = set()
+    for number, statement in enumerate(body):
+        match statement:
+            case Fill():
+                result[number] = _filled(spec, plan, body[number + 1 :], whole, cores)
+                replaces, touched = ~result[number], set()
+            case SubTask(positions):
+                where = _outputs(spec, positions)
+                result[number] = np.zeros_like(replaces) if where in touched else replaces
+                touched.add(where)
+            case _:
+                pass
+    return result
+
+
+def _outputs(spec: OperatorSpec, positions: AxisSizes) -> AxisSizes:
+    """Return the positions along the axes that are not summed: sub-tasks that agree in them touch the same outputs."""
+    return tuple(p for axis, p in enumerate(positions) if axis not in spec.reduction_axes)
+
+
+def _filled(
+    spec: OperatorSpec,
+    plan: OperatorPlan,
+    following: Sequence[Statement],
+    whole: frozenset[int],
+    cores: Chosen,
+) -> Bools:
+    """Return which cores' accumulators no first sub-task among the statements after a `Fill` replaces."""
+    filled: Bools = np.zeros(plan.n_cores, np.bool_)[cores]
+    touched: set[AxisSizes] = set()
+    for statement in following:
+        match statement:
+            case Fill():
+                break
+            case Shift(operands) if len(spec.inputs) in operands:
+                return np.ones_like(filled)
+            case SubTask(positions):
+                if _outputs(spec, positions) not in touched:
+                    filled |= lacks_terms(spec, plan, positions, whole, cores)
+                touched.add(_outputs(spec, positions))
+            case _:
+                pass
+    return filled
+
+
+def sub_task_nest(spec: OperatorSpec, plan: OperatorPlan) -> VertexNest:
+    """Return the loop nest of an operator's sub-tasks, axes in its order; operands have numbers for names."""
+    dtypes = (*(operand.dtype for operand in spec.inputs), spec.acc_dtype)
+    operands = tuple(
+        (str(slot), TaskOperand(dtype, axis_strides(operand, geometry.window_lengths(plan, slot))))
+        for slot, (operand, dtype) in enumerate(zip(spec.rotatable, dtypes, strict=True))
+    )
+    return VertexNest(spec.body, spec.combine, spec.reduction_axes, operands, spec.selectors)
+
+
+def sub_task_work(
+    spec: OperatorSpec,
+    plan: OperatorPlan,
+    positions: AxisSizes,
+    begins: Bools | bool,
+    whole: frozenset[int],
+    cores: Chosen = EVERY_CORE,
+) -> Iterator[tuple[VertexNest, Work]]:
+    """Yield what cores do in the sub-task at a loop state, part by part.
+
+    `begins` is true where its outputs hold nothing yet.
+    """
+    nest = sub_task_nest(spec, plan)
+    numbers = np.arange(plan.n_cores)[cores]
+    begins = np.broadcast_to(begins, len(numbers))
+    for part in sub_task_parts(spec, plan, positions, whole, cores):
+        chosen = np.flatnonzero(part.extents.all(axis=1))
+        offsets = _operand_offsets(plan, nest, part, chosen)
+        initial = begins[chosen] & part.is_first[chosen]
+        if spec.combine == "none":
+            initial[:] = True
+        origin = None
+        if _has_position(spec):
+            origin = geometry.coordinates(plan)[numbers[chosen]] * np.array(plan.lengths) + part.local[chosen]
+        yield nest, Work(numbers[chosen], part.extents[chosen], offsets, initial, origin)
+
+
+def _has_position(spec: OperatorSpec) -> bool:
+    return uses_position((spec.body, *(s.index for s in spec.selectors)), spec.selectors)
+
+
+def _operand_offsets(plan: OperatorPlan, nest: VertexNest, part: ContiguousPart, chosen: Ints) -> Ints:
+    """Return the byte offset of a part's first element in every operand, shape (chosen cores, operands)."""
+    columns: list[Ints] = []
+    for n, (_, operand) in enumerate(nest.operands):
+        lengths = np.array(geometry.window_lengths(plan, n))
+        slots = ((part.local[chosen] % lengths) * np.array(operand.strides)).sum(axis=1)
+        columns.append(slots * size_bytes(operand.dtype))
+    return np.stack(columns, axis=1)
+
+
+def different_steps(
+    spec: OperatorSpec, plan: OperatorPlan, whole: frozenset[int]
+) -> Iterator[tuple[list[AxisSizes], tuple[tuple[VertexNest, Work], ...]]]:
+    """Yield the different sub-tasks of a plan's loops, part by part, after the positions at which each is executed.
+
+    One core stands for all that do the same at all positions.
+    """
+    body: list[Statement] = [] if spec.combine == "none" else [Fill()]
+    body += loop_statements(plan.loop_order, plan.steps, rotating_operands(plan))
+    inside = [np.minimum(inside_lengths(spec, plan, axis, whole), n) for axis, n in enumerate(plan.lengths)]
+    cores: Ints = np.arange(plan.n_cores)
+    if not _has_position(spec):
+        columns = np.column_stack([box_begins(plan, (0,) * len(plan.steps)), *inside])
+        cores = np.sort(np.unique(columns, axis=0, return_index=True)[1])
+    begins = initial_cores(spec, plan, body, whole, cores)
+    moduli = np.array(plan.lengths)
+    for axis, length in enumerate(plan.lengths):
+        windows = [
+            geometry.window_lengths(plan, n)[axis] for n, o in enumerate(spec.rotatable) if axis in o.axes
+        ]
+        if (inside[axis] == length).all() and not _has_position(spec):
+            moduli[axis] = lcm(*windows)
+    kept = np.column_stack([each[cores] for each in inside])
+    alike: dict[bytes, list[tuple[AxisSizes, Bools]]] = {}
+    for number, statement in enumerate(body):
+        if isinstance(statement, SubTask):
+            slots = box_begins(plan, statement.positions, cores) % moduli
+            rows = np.column_stack([slots, kept, begins[number]])
+            key = rows[np.lexsort(rows.T)].tobytes()
+            alike.setdefault(key, []).append((statement.positions, begins[number]))
+    for same in alike.values():
+        positions, first = same[0]
+        work = tuple(sub_task_work(spec, plan, positions, first, whole, cores))
+        yield [each for each, _ in same], work
