@@ -150,6 +150,10 @@ class Marginals:
         self._fixed = {weight.name: linear_layout(weight, n_cores) for weight in context.graph.weights}
         self._fixed |= input_layouts(context)
         self._shapes = context.graph.shape_by_value
+        self._laid_out = {
+            value: context.graph.operators[step].operands[number].shape
+            for value, (step, number) in context.reader_by_input.items()
+        }
         step_by_value = {spec.output.name: step for step, spec in enumerate(context.graph.operators)}
         self.by_step: list[Candidates | None] = []
         known: dict[object, Candidates] = {}
@@ -259,7 +263,7 @@ class Marginals:
                 found[number] = _Seen("even", self._view_key(step, operand.name), ())
             if sources[number] != "viewed":
                 continue
-            pieces = pieces_of(context.graph, operand.name)
+            pieces = pieces_of(context.graph, operand.name, self._laid_out)
             makers = [
                 maker
                 for source in context.graph.sources_of(operand.name)
