@@ -17,6 +17,7 @@ from t10.core.expression import OperatorSpec
 from t10.core.plan import CostedPlan, OperatorPlan
 from t10.cost.operator import output_chunk
 from t10.plan.assemble import Context
+from t10.plan.joint.candidates import listed_by_front
 from t10.plan.joint.marginals import Marginals, alone
 from t10.plan.joint.solve import FEW_OPERATORS
 from t10.plan.memory.liveness import unshaped
@@ -59,15 +60,38 @@ def states_of(
     context: Context,
     fronts: Sequence[Front],
     options: PlanOptions,
-    marginals: Marginals,
     kept: Sequence[Sequence[OperatorPlan]] = (),
     breadth: Breadth | None = None,
 ) -> tuple[States, ...]:
     """Return the states of every operator, priced without what moves before they run; least bytes first.
 
     `kept` are choices, a plan per operator each, that are states in any case. The size of the model says how many
-    there are where `breadth` does not.
+    there are where `breadth` does not. What is received through views is an estimate that may rank a good plan out:
+    where there are any, those ranked without it are states too.
     """
+    listed = listed_by_front(context, fronts, options)
+    rankings = [Marginals(context, fronts, options, listed, through_views=True)]
+    # Before any plan is counted: each ranks as it would alone.
+    if rankings[0].sees_views:
+        rankings.append(Marginals(context, fronts, options, listed, through_views=False))
+    found = [_ranked_states(context, fronts, options, ranking, kept, breadth) for ranking in rankings]
+    interned: dict[tuple[int, States], States] = {}
+    return tuple(
+        interned.setdefault((id(front), priced), priced)
+        for front, *states in zip(fronts, *found, strict=True)
+        for priced in [_ordered({state.plan: state for each in states for state in each})]
+    )
+
+
+def _ranked_states(
+    context: Context,
+    fronts: Sequence[Front],
+    options: PlanOptions,
+    marginals: Marginals,
+    kept: Sequence[Sequence[OperatorPlan]],
+    breadth: Breadth | None,
+) -> tuple[States, ...]:
+    """Return the states of every operator by one ranking."""
     largest = max((prod(spec.output.shape) for spec in context.graph.operators), default=0)
     if breadth is None:
         breadth = WIDE if len(context.graph.operators) <= FEW_OPERATORS else DEEP
