@@ -99,6 +99,7 @@ def test_boxes_of_sources_are_what_a_view_reads(value: str) -> None:
 
 def test_a_source_is_seen_as_it_is_laid_out() -> None:
     assert pieces_of(GRAPH, "turned", {"x": (30,)}) is None
+    assert pieces_of(GRAPH, "turned", {"x": (3, 10)}) is None
     assert pieces_of(GRAPH, "turned", {"z": (10,)}) == pieces_of(GRAPH, "turned", {})
     pieces = pieces_of(GRAPH, "strided", {"x": (6, 1, 5)})
     assert pieces is not None
