@@ -21,7 +21,6 @@ from t10.plan import ForcedPartition, PlanOptions, plan_module
 from t10.plan.assemble import context_of
 from t10.plan.fronts.operator_fronts import operator_fronts
 from t10.plan.fronts.pinned import idle_levels
-from t10.plan.joint.marginals import Marginals
 from t10.plan.joint.states import PLAIN, states_of
 from t10.plan.memory.room import DataRoom
 from t10.plan.memory.wishes import Wishes
@@ -177,7 +176,7 @@ class Crowded:
 def test_where_programs_leave_no_room_plans_of_smaller_programs_are_chosen() -> None:
     graph, options, cost = GRAPHS[1], PlanOptions(), IpuCostModel(CHIP)
     context, fronts = context_of(graph, CHIP, cost), operator_fronts(graph, CHIP, cost, options)
-    few = states_of(context, fronts, options, Marginals(context, fronts, options), (), PLAIN)
+    few = states_of(context, fronts, options, (), PLAIN)
     room = Crowded(CHIP, frozenset(state.plan for states in few for state in states))
     plan = schedule_module(graph, CHIP, cost, fronts, options, room=room)
     assert plan.end_bytes <= CHIP.data_end_bytes

@@ -16,7 +16,6 @@ from t10.core.schedule import PHASES, Optimality, moment
 from t10.cost.operator import output_chunk
 from t10.plan.assemble import Context
 from t10.plan.joint.costs import Counted, JointCosts
-from t10.plan.joint.marginals import Marginals
 from t10.plan.joint.selection import Lifetime, Rows, Saving, Selection, Table
 from t10.plan.joint.solve import MOST_WORK, Solution, solve
 from t10.plan.joint.states import Breadth, States, states_of
@@ -81,8 +80,7 @@ class JointPlanner:
             for reading, choices in greedy.items()
             if choices is not None
         }
-        self.marginals = Marginals(context, fronts, options)
-        self.states = states_of(context, fronts, options, self.marginals, list(kept.values()), breadth)
+        self.states = states_of(context, fronts, options, list(kept.values()), breadth)
         self.pair_costs = JointCosts(context, self.states, lambda: report(0, MOST_ROUNDS))
         self.starts: dict[Reading, Ints] = {
             reading: self._rows_of(plans, greedy[reading] or ()) for reading, plans in kept.items()

@@ -35,7 +35,7 @@ from t10.plan.assemble import (
     read_layouts,
 )
 from t10.plan.joint.keys import lying_key, view_key
-from t10.plan.joint.states import States
+from t10.plan.joint.states import MOST_CELLS, States
 from t10.plan.memory.allocation import aligned_size
 from t10.plan.memory.buffers import goes_into_its_slot, has_accumulator, result_request, working_requests
 from t10.plan.memory.levels import LevelTable, level_table, operand_slots
@@ -44,8 +44,6 @@ from t10.plan.memory.liveness import unshaped
 Counted = Literal["rough", "fine", "exact"]
 """How much of what moves is counted: a part, a larger part, or all of it."""
 COSTING_THREADS = 2
-MOST_CELLS = 30_000
-"""Largest table counted entry by entry; an operand with more sources than that is priced when a choice is made."""
 
 
 @dataclass(frozen=True, slots=True)

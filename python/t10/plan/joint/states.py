@@ -17,6 +17,7 @@ from t10.core.expression import OperatorSpec
 from t10.core.plan import CostedPlan, OperatorPlan
 from t10.cost.operator import output_chunk
 from t10.plan.assemble import Context
+from t10.plan.joint.candidates import listed_by_front
 from t10.plan.joint.marginals import Marginals, alone
 from t10.plan.joint.solve import FEW_OPERATORS
 from t10.plan.memory.liveness import unshaped
@@ -55,19 +56,68 @@ LARGE_ELEMENTS = 4_000_000
 """What moves between operators is counted pair by pair; with results larger than this, fewer states are compared."""
 
 
+MOST_CELLS = 30_000
+"""Largest table counted entry by entry; an operand with more sources than that is priced when a choice is made."""
+
+
 def states_of(
     context: Context,
     fronts: Sequence[Front],
     options: PlanOptions,
-    marginals: Marginals,
     kept: Sequence[Sequence[OperatorPlan]] = (),
     breadth: Breadth | None = None,
 ) -> tuple[States, ...]:
     """Return the states of every operator, priced without what moves before they run; least bytes first.
 
     `kept` are choices, a plan per operator each, that are states in any case. The size of the model says how many
-    there are where `breadth` does not.
+    there are where `breadth` does not. What is received through views is an estimate that may rank a good plan out:
+    where there are any, those ranked without it are states too.
     """
+    listed = listed_by_front(context, fronts, options)
+    rankings = [Marginals(context, fronts, options, listed, through_views=True)]
+    # Before any plan is counted: each ranks as it would alone.
+    if rankings[0].sees_views:
+        rankings.append(Marginals(context, fronts, options, listed, through_views=False))
+    found = [_ranked_states(context, fronts, options, ranking, kept, breadth) for ranking in rankings]
+    if len(found) == 1:
+        return found[0]
+    interned: dict[tuple[int, States], States] = {}
+    united = [
+        interned.setdefault((id(front), priced), priced)
+        for front, *states in zip(fronts, *found, strict=True)
+        for priced in [_ordered({state.plan: state for each in states for state in each})]
+    ]
+    return _within_tables(context, united, found[0])
+
+
+def _within_tables(context: Context, united: list[States], ranked: Sequence[States]) -> tuple[States, ...]:
+    """Return states of which tables are small enough to be counted: some of the united ones as one ranking has them.
+
+    A table that is left out costs more than states it has too few.
+    """
+    maker_by_value = {spec.output.name: step for step, spec in enumerate(context.graph.operators)}
+    maker_by_value |= {value: step for value, (step, _) in context.reader_by_input.items()}
+    result = list(united)
+    for step, spec in enumerate(context.graph.operators):
+        for operand in (each for each in spec.operands if each.role != "weight"):
+            sources = context.graph.sources_of(operand.name)
+            scope = sorted({step, *(maker_by_value[each] for each in sources if each in maker_by_value)})
+            for member in sorted(scope, key=lambda each: len(ranked[each]) / len(result[each])):
+                if prod(len(result[each]) for each in scope) <= MOST_CELLS:
+                    break
+                result[member] = ranked[member]
+    return tuple(result)
+
+
+def _ranked_states(
+    context: Context,
+    fronts: Sequence[Front],
+    options: PlanOptions,
+    marginals: Marginals,
+    kept: Sequence[Sequence[OperatorPlan]],
+    breadth: Breadth | None,
+) -> tuple[States, ...]:
+    """Return the states of every operator by one ranking."""
     largest = max((prod(spec.output.shape) for spec in context.graph.operators), default=0)
     if breadth is None:
         breadth = WIDE if len(context.graph.operators) <= FEW_OPERATORS else DEEP

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from t10.core.graph import Graph, View
 from t10.plan.search.placement import natural_core_order
 
 CORES_LOOKED_AT = 12
+
+Number = TypeVar("Number", int, Ints)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,25 +38,32 @@ class Piece:
     strides: tuple[int, ...]
 
 
-def pieces_of(graph: Graph, value: str) -> tuple[Piece, ...] | None:
-    """Return the boxes that a value is made of; None where a reshape takes dims apart or together."""
+def pieces_of(graph: Graph, value: str, laid_out: Mapping[str, tuple[int, ...]]) -> tuple[Piece, ...] | None:
+    """Return the boxes that a value is made of; None where a reshape takes dims apart or together.
+
+    `laid_out` are the shapes that sources are laid out by, where the operator that does so reads them reshaped.
+    """
     views = {view.name: view for view in graph.views}
-    found = list(_pieces(value, views, graph.shape_by_value))
+    found = list(_pieces(value, views, graph.shape_by_value, laid_out))
     return None if None in found else tuple(piece for piece in found if piece is not None)
 
 
 def _pieces(
-    value: str, views: Mapping[str, View], shapes: Mapping[str, tuple[int, ...]]
+    value: str,
+    views: Mapping[str, View],
+    shapes: Mapping[str, tuple[int, ...]],
+    laid_out: Mapping[str, tuple[int, ...]],
 ) -> Iterator[Piece | None]:
-    view, rank = views.get(value), len(shapes[value])
+    view = views.get(value)
     if view is None:
         ranges = tuple((0, extent) for extent in shapes[value])
-        yield Piece(value, ranges, tuple(range(rank)), (0,) * rank, (1,) * rank)
+        runs = _run_reshaped(laid_out.get(value, shapes[value]), shapes[value])
+        yield None if runs is None else Piece(value, ranges, *zip(*runs, strict=True))
         return
     first = 0
     for source in view.sources:
         along = _run_along(view, shapes[source], first)
-        for piece in _pieces(source, views, shapes):
+        for piece in _pieces(source, views, shapes, laid_out):
             seen = None if along is None or piece is None else _seen_through(view, piece, along)
             if along is None or piece is None or seen is not None:
                 yield seen
@@ -73,9 +83,14 @@ def _run_along(view: View, shape: tuple[int, ...], first: int) -> list[tuple[int
         return [(dim, -first if dim == view.axis else 0, 1) for dim, _, _ in plain]
     if view.kind == "pad":
         return [(dim, -view.low[dim], 1) for dim in range(len(shape))]
+    return _run_reshaped(shape, view.shape)
+
+
+def _run_reshaped(shape: tuple[int, ...], seen_as: tuple[int, ...]) -> list[tuple[int, int, int]] | None:
+    """Return what `_run_along` does for a reshape, which leaves out dims of one position or adds some."""
     long = [dim for dim, extent in enumerate(shape) if extent > 1]
-    seen = [dim for dim, extent in enumerate(view.shape) if extent > 1]
-    if [shape[dim] for dim in long] != [view.shape[dim] for dim in seen]:
+    seen = [dim for dim, extent in enumerate(seen_as) if extent > 1]
+    if [shape[dim] for dim in long] != [seen_as[dim] for dim in seen]:
         return None
     to_by_dim = dict(zip(long, seen, strict=True))
     return [(to_by_dim.get(dim, -1), 0, 1) for dim in range(len(shape))]
@@ -106,7 +121,7 @@ def _seen_through(view: View, piece: Piece, along: Sequence[tuple[int, int, int]
     )
 
 
-def _inverse(low: int, high: int, offset: int, stride: int) -> tuple[int, int]:
+def _inverse(low: Number, high: Number, offset: int, stride: int) -> tuple[Number, Number]:
     """Return the positions p, first and behind the last, with low <= offset + stride * p < high."""
     if stride > 0:
         return -((offset - low) // stride), -((offset - high) // stride)
@@ -146,10 +161,7 @@ def most_received(
             first = np.maximum(needed[dim][0], piece.ranges[dim][0])
             last = np.minimum(needed[dim][1], piece.ranges[dim][1])
             wanted *= np.maximum(last - first, 0)
-            if stride > 0:
-                low, high = -((offset - low) // stride), -((offset - high) // stride)
-            else:
-                low, high = -((high - 1 - offset) // -stride), (offset - low) // -stride + 1
+            low, high = _inverse(low, high, offset, stride)
             own *= np.maximum(np.minimum(high, last) - np.maximum(low, first), 0)
         total += wanted - np.minimum(np.where(is_used, own, 0), stored[:, None, None])
     most: Ints = total.max(axis=2)

@@ -1,0 +1,271 @@
+"""The plans of an operator without rotation, one entry each: what they take alone, and what they need of operands.
+
+Bounds at first; what is asked for is counted. Where an operand comes from says what of it moves in any case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+
+import numpy as np
+
+from t10.core.arrays import Bools, Ints
+from t10.core.dtypes import size_bytes
+from t10.core.expression import AffineDim, Operand, OperatorSpec
+from t10.core.geometry import chunk_slots_many, partition_elements
+from t10.core.loads import Loads
+from t10.core.movement import ArrivalCosts, Traffic
+from t10.core.plan import OperatorPlan
+from t10.cost import CostModel
+from t10.cost.model import least_costs
+from t10.plan.assemble import Context
+from t10.plan.memory.levels import spread_cores
+from t10.plan.movement.fetch import contiguous_runs
+from t10.plan.options import PlanOptions
+from t10.plan.search.alignment import align_pace
+from t10.plan.search.evaluate import evaluate
+from t10.plan.search.listed import limits_bytes
+from t10.plan.search.pareto import Front
+from t10.plan.search.placement import place
+from t10.plan.search.space import candidate_partitions
+
+NEVER = np.iinfo(np.int64).max // 4
+MANY = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the candidates of an operator need of an operand that another operator makes, one entry each.
+
+    Elements that the busiest core needs, and that cores take on average wherever an element is once; on how many cores
+    at least and at most something is needed.
+    """
+
+    wanted: Ints
+    mean: Ints
+    least_cores: Ints
+    most_cores: Ints
+    runs: Ints
+    item_bytes: int
+    n_elements: int
+
+
+@dataclass(slots=True)
+class Listed:
+    """The plans without rotation of an operator that may fit, one entry each, those whose sums are whole last.
+
+    `cycles` are those without what moves before them: bounds, counted where `is_counted`.
+    """
+
+    spec: OperatorSpec
+    rows: Ints
+    is_whole: Bools
+    cycles: Ints
+    is_counted: Bools
+    number_by_plan: dict[tuple[tuple[int, ...], bool], int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Index the plans."""
+        rows: list[list[int]] = self.rows.tolist()
+        self.number_by_plan = {
+            (tuple(row), bool(self.is_whole[number])): number for number, row in enumerate(rows)
+        }
+
+    def number_of(self, plan: OperatorPlan) -> int | None:
+        """Return the plan that differs from a plan in the order of cores only, None where it rotates."""
+        if max(plan.steps) > 1:
+            return None
+        return self.number_by_plan.get((plan.f_op, plan.reduce == "all"))
+
+    def plan(self, number: int) -> OperatorPlan | None:
+        """Return a plan by its number, None where its cores cannot be numbered."""
+        f_op = tuple(self.rows[number].tolist())
+        ft = tuple((1,) * len(f_op) for _ in self.spec.rotatable)
+        plan = place(self.spec, f_op, ft, align_pace(self.spec, f_op, ft))
+        return replace(plan, reduce="all") if plan is not None and self.is_whole[number] else plan
+
+    def count(self, cost: CostModel, numbers: Ints) -> None:
+        """Count the cycles of some plans."""
+        new = numbers[~self.is_counted[numbers]]
+        if len(new):
+            found = evaluate(
+                self.spec, cost, self.rows[new], no_rotation(self.spec, len(new)), self.is_whole[new]
+            )
+            self.cycles[new] = found.cycles - found.relayout
+            self.is_counted[new] = True
+
+
+@dataclass(slots=True)
+class Candidates:
+    """All plans without rotation of operators that are equal and read alike, one entry each, as they are listed.
+
+    `cycles` are those of an operator alone, with what weights and inputs take at least; counted where `is_counted`.
+    What is read through views and lies the same way in any case is counted with them (`moved`).
+    Results are cut in a grid where `is_grid`. They lie on `least_cores` at least and `cores` at most, up to `stored`
+    elements on each.
+    """
+
+    listed: Listed
+    is_grid: Bools
+    cycles: Ints
+    fixed_cycles: Ints
+    is_counted: Bools
+    cores: Ints
+    least_cores: Ints
+    stored: Ints
+    readings: dict[int, Reading] = field(default_factory=dict[int, Reading])
+    moved: Callable[[Ints], Ints] | None = None
+
+    def count(self, cost: CostModel, numbers: Ints) -> None:
+        """Count the cycles of some candidates."""
+        new = numbers[~self.is_counted[numbers]]
+        if not len(new):
+            return
+        self.listed.count(cost, new)
+        self.cycles[new] = self.listed.cycles[new] + self.fixed_cycles[new]
+        if self.moved is not None:
+            self.cycles[new] += self.moved(new)
+        self.is_counted[new] = True
+
+
+def listed_by_front(context: Context, fronts: Sequence[Front], options: PlanOptions) -> dict[int, Listed]:
+    """Return the plans of every operator that is not pinned, bounded, by the id of its front."""
+    found: dict[int, Listed] = {}
+    for spec, front in zip(context.graph.operators, fronts, strict=True):
+        if options.forced_for(spec.name) is None and id(front) not in found:
+            found[id(front)] = _listed(context, spec, options)
+    return found
+
+
+def _listed(context: Context, spec: OperatorSpec, options: PlanOptions) -> Listed:
+    """Return the plans without rotation of an operator, those whose sums are whole on all their cores last."""
+    chip = context.chip
+    rows = candidate_partitions(spec, chip.n_cores, options)
+    members = rows[:, list(spec.reduction_axes)].prod(axis=1)
+    gathers = (members > 1) & ((members - 1) * size_bytes(spec.acc_dtype) <= chip.shift_buffer_bytes)
+    is_whole = np.repeat([False, True], [len(rows), int(gathers.sum())])
+    rows = np.concatenate([rows, rows[gathers]])
+    least = evaluate(spec, least_costs(context.cost), rows, no_rotation(spec, len(rows)), is_whole)
+    fits = least.active_bytes <= limits_bytes(chip)[0]
+    cycles = (least.cycles - least.relayout)[fits]
+    return Listed(spec, rows[fits], is_whole[fits], cycles, np.zeros(len(cycles), np.bool_))
+
+
+def candidates_of(
+    context: Context, listed: Listed, sources: Sequence[str], owned: tuple[int, ...]
+) -> Candidates:
+    """Return the candidates of an operator whose operands are made by others, fixed, or seen through views."""
+    spec, rows, is_whole = listed.spec, listed.rows, listed.is_whole
+    cores, members = rows.prod(axis=1), rows[:, list(spec.reduction_axes)].prod(axis=1)
+    windows = partition_elements(spec.output, -(-np.array(spec.extents) // rows))
+    fixed, least = (np.zeros(len(rows), np.int64) for _ in range(2))
+    readings: dict[int, Reading] = {}
+    for number, (operand, source) in enumerate(zip(spec.operands, sources, strict=True)):
+        if number in owned:
+            continue
+        reading = _reading(spec, operand, rows)
+        if source in ("made", "of others"):
+            readings[number] = reading
+        elif source == "even":
+            here = -(
+                -reading.n_elements // spread_cores(reading.n_elements, operand.dtype, context.chip.n_cores)
+            )
+            least += arrival_cycles(
+                context, np.maximum(reading.wanted - here, 0), reading.item_bytes, np.ones_like(cores)
+            )
+        elif source != "of its own":
+            n_received = reading.wanted if source == "viewed" else reading.mean
+            fixed += arrival_cycles(context, n_received, reading.item_bytes, reading.runs)
+    return Candidates(
+        listed=listed,
+        is_grid=is_whole | (members == 1) | leaves_grid(spec, rows),
+        cycles=listed.cycles + fixed + least,
+        fixed_cycles=fixed,
+        is_counted=np.zeros(len(rows), np.bool_),
+        cores=cores,
+        least_cores=cores // members,
+        stored=np.where(is_whole, windows, chunk_slots_many(windows, members)),
+        readings=readings,
+    )
+
+
+def leaves_grid(spec: OperatorSpec, rows: Ints) -> Bools:
+    """Return which F_op leave chunks that are slices of the first long dim of a part (see `producer_layouts`)."""
+    members = rows[:, list(spec.reduction_axes)].prod(axis=1)
+    lengths = -(-np.array(spec.extents) // rows)
+    is_slice, is_found = (np.zeros(len(rows), np.bool_) for _ in range(2))
+    for axis in (dim.axes[0] for dim in spec.output.dims if dim.terms):
+        here = ~is_found & (lengths[:, axis] > 1)
+        is_slice |= here & (lengths[:, axis] % members == 0)
+        is_found |= here
+    return is_slice
+
+
+def _reading(spec: OperatorSpec, operand: Operand, rows: Ints) -> Reading:
+    """Return what an operand needs by candidates; only elements of the value count, no padding."""
+    lengths = -(-np.array(spec.extents) // rows)
+    # Some core has the parts of these numbers; none of them is cut short where there are several.
+    starts = (rows - 1) // 2 * lengths
+    wanted, n_read = np.ones(len(rows), np.int64), 1
+    for dim, size in zip(operand.dims, operand.shape, strict=True):
+        if dim.is_simple:
+            axis = dim.axes[0]
+            wanted *= np.minimum(lengths[:, axis], size)
+            n_read *= min(spec.extents[axis], size)
+        elif dim.terms:
+            axes = list(dim.axes)
+            first, which = np.unique(rows[:, axes], axis=0, return_index=True, return_inverse=True)[1:]
+            counts = [_n_positions(dim, size, lengths[row], starts[row]) for row in first.tolist()]
+            wanted *= np.array(counts, np.int64)[which.reshape(-1)]
+            n_read *= _n_positions(dim, size, np.array(spec.extents), np.zeros(len(spec.axes), np.int64))
+    cores = rows.prod(axis=1)
+    named = [axis for dim in operand.dims for axis in dim.axes]
+    is_plain = len(named) == len(set(named))
+    is_even = all(
+        dim.is_simple and spec.extents[dim.axes[0]] <= size
+        for dim, size in zip(operand.dims, operand.shape, strict=True)
+        if dim.terms
+    )
+    sharers = cores // rows[:, sorted(operand.axes)].prod(axis=1)
+    return Reading(
+        wanted=wanted,
+        mean=-(-n_read * (sharers - 1) // cores) if is_plain else np.zeros_like(cores),
+        least_cores=cores if is_even else np.ones_like(cores),
+        most_cores=cores if is_plain and n_read == prod(operand.shape) else np.full_like(cores, NEVER),
+        runs=contiguous_runs(operand, lengths),
+        item_bytes=size_bytes(operand.dtype),
+        n_elements=prod(operand.shape),
+    )
+
+
+def _n_positions(dim: AffineDim, size: int, lengths: Ints, starts: Ints) -> int:
+    """Return how many positions of a dim of a tensor windows read that begin at `starts`."""
+    positions = {dim.offset}
+    for term in dim.terms:
+        first, n = int(starts[term.axis]), int(lengths[term.axis])
+        steps = range(term.coefficient * first, term.coefficient * (first + n), term.coefficient)
+        positions = {position + step for position in positions for step in steps}
+    return sum(0 <= position < size for position in positions)
+
+
+def no_rotation(spec: OperatorSpec, n: int) -> Ints:
+    """Return the temporal factors of n plans that do not rotate."""
+    return np.ones((n, len(spec.rotatable), len(spec.axes)), np.int64)
+
+
+def arrival_cycles(context: Context, received: Ints, item_bytes: int, runs: Ints) -> Ints:
+    """Return about what exchange phases take in which some core receives so many elements in so many runs."""
+    one, many = (_phase_cycles(context, n, item_bytes) for n in (1, 1 + MANY))
+    further = np.maximum(received - 1, 0) * (many - one) // MANY
+    runs_cycles = (runs - 1) * context.chip.fragment_cycles
+    return np.where(received > 0, one + further + runs_cycles, 0)
+
+
+def _phase_cycles(context: Context, received: int, item_bytes: int) -> int:
+    """Return the cycles of a phase in which a core receives so many elements, with a short copy on either side."""
+    chip = context.chip
+    words = -(-received * item_bytes // chip.exchange_bytes_per_cycle)
+    loads = Loads(port_cycles=words + chip.fragment_cycles, gather_cycles=1, settle_cycles=1)
+    return ArrivalCosts(context.cost).cycles(Traffic(received, 0, 1, received, 0, loads), item_bytes)
