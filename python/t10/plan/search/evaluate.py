@@ -101,8 +101,7 @@ def evaluate(
             weight_bytes += aligned(n_bytes)
         else:
             relayout += fetch_cycles(cost, n_bytes, contiguous_runs(operand, out_windows))
-    reduced = [a for a in range(len(spec.axes)) if a not in spec.output.axes]
-    members = f_op[:, reduced].prod(axis=1) // ft[:, -1].prod(axis=1)
+    members = _members(spec, f_op, ft)
     n_out = partition_elements(spec.output, out_windows)
     chunk = chunk_slots_many(n_out, members)
     reduce = cost.reduce_cycles_many(spec, members, n_out)
@@ -110,15 +109,23 @@ def evaluate(
         reduce = np.where(is_whole, cost.all_reduce_cycles_many(spec, members, n_out), reduce)
         chunk = np.where(is_whole, n_out, chunk)
     active_bytes += result_bytes(spec, n_out, chunk, members)
+    compute = compute_cycles(spec, cost, lengths, ft, members, is_whole)
+    shift = nest_shift_cycles(steps, cost.shift_cycles_many(advance))
     return Evaluation(
-        compute=compute_cycles(spec, cost, lengths, ft, members, is_whole)
-        + _cuts(spec, cost, f_op, ft, plans),
-        shift=_shifts(spec, cost, f_op, ft, nest_shift_cycles(steps, cost.shift_cycles_many(advance)), plans),
+        compute=compute + _cuts(spec, cost, f_op, ft, plans),
+        shift=_shifts(spec, cost, f_op, ft, shift, plans),
         reduce=reduce,
         relayout=relayout,
         weight_bytes=weight_bytes,
         active_bytes=active_bytes,
     )
+
+
+def _members(spec: OperatorSpec, f_op: Ints, ft: Ints) -> Ints:
+    """Return how many cores have partial sums of the same outputs, shape (n,)."""
+    reduced = [a for a in range(len(spec.axes)) if a not in spec.output.axes]
+    members: Ints = f_op[:, reduced].prod(axis=1) // ft[:, -1].prod(axis=1)
+    return members
 
 
 def compute_cycles(
