@@ -81,9 +81,10 @@ def evaluate(
         size = size_bytes(spec.acc_dtype if is_output else operand.dtype)
         windows = lengths // ft[:, slot]
         n_elements = partition_elements(operand, windows)
-        simple = operand.simple_axes
         for axis in operand.axes:
-            moved = n_elements // windows[:, axis] * pace[:, axis] if axis in simple else n_elements
+            moved = (
+                n_elements // windows[:, axis] * pace[:, axis] if axis in operand.simple_axes else n_elements
+            )
             advance[:, axis] += np.where(ft[:, slot, axis] > 1, moved * size, 0)
         if is_output:
             continue
