@@ -15,7 +15,7 @@ import numpy as np
 from t10.core.arrays import Bools, Ints
 from t10.core.costs import PartCosts, WindowCosts, part_cycles, sees_shifts, whole_cycles
 from t10.core.dtypes import size_bytes
-from t10.core.expression import AxisSizes, OperatorSpec
+from t10.core.expression import AxisSizes, Operand, OperatorSpec
 from t10.core.geometry import chunk_slots_many, partition_elements
 from t10.core.plan import OperatorPlan
 from t10.core.runs import epilogue_run_axes
@@ -81,11 +81,7 @@ def evaluate(
         size = size_bytes(spec.acc_dtype if is_output else operand.dtype)
         windows = lengths // ft[:, slot]
         n_elements = partition_elements(operand, windows)
-        for axis in operand.axes:
-            moved = (
-                n_elements // windows[:, axis] * pace[:, axis] if axis in operand.simple_axes else n_elements
-            )
-            advance[:, axis] += np.where(ft[:, slot, axis] > 1, moved * size, 0)
+        advance += np.where(ft[:, slot] > 1, _moved(operand, windows, pace) * size, 0)
         if is_output:
             continue
         n_bytes = aligned(n_elements * size)
@@ -120,6 +116,16 @@ def evaluate(
         weight_bytes=weight_bytes,
         active_bytes=active_bytes,
     )
+
+
+def _moved(operand: Operand, windows: Ints, pace: Ints) -> Ints:
+    """Return the elements that a core takes when its window advances along each axis, shape (n, axes)."""
+    n_elements = partition_elements(operand, windows)
+    moved = np.zeros_like(windows)
+    for axis in operand.axes:
+        is_simple = axis in operand.simple_axes
+        moved[:, axis] = n_elements // windows[:, axis] * pace[:, axis] if is_simple else n_elements
+    return moved
 
 
 def _members(spec: OperatorSpec, f_op: Ints, ft: Ints) -> Ints:
