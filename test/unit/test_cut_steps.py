@@ -122,7 +122,8 @@ def test_a_search_is_told_what_parts_take_and_no_bound_is_above_it() -> None:
 def test_parts_are_bounded_closer_than_boxes_and_dropped_by_that(
     extents: AxisSizes, dtype: str, f_op: AxisSizes, ft: Rows
 ) -> None:
-    spec, cost = specs.matmul(*extents, dtype), IpuCostModel(CHIP)
+    m, n, k = extents
+    spec, cost = specs.matmul(m, n, k, dtype), IpuCostModel(CHIP)
     bound = cost_program(cost.least, spec, is_bound=True).sub_task
     placed = placed_plan(spec, f_op, ft)
     assert placed is not None

@@ -110,7 +110,8 @@ def test_a_shift_takes_what_it_is_priced_at_and_no_less_than_its_bytes_say(seed:
 def test_ports_that_wait_for_each_other_are_in_the_price(
     extents: AxisSizes, f_op: AxisSizes, ft: tuple[AxisSizes, ...], dtype: str
 ) -> None:
-    spec = specs.matmul(*extents, dtype)
+    m, n, k = extents
+    spec = specs.matmul(m, n, k, dtype)
     plan = plan_of(spec, f_op, ft)
     for each in loop_shifts(plan):
         assert round_cycles(CHIP, spec, plan, each) == simulated(CHIP, spec, plan, each)
