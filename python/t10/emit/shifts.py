@@ -33,11 +33,10 @@ def shift(builder: Builder, cost: CostModel, context: OperatorContext, statement
     key = ("shift", builder.kind_of(spec), plan, statement.operands, axis, positions[axis], direction)
     room = builder.sizes[SHIFT_BUFFER]
     rounds = builder.once((*key, room), lambda: shift_patterns(spec, plan, statement, room))
-    costs: object = cost
-    by_round = costs.round_cycles(spec, plan, statement) if sees_shifts(costs) else None
+    by_round = _cycles_by_round(cost, context, statement)
     for number, passages in enumerate(rounds):
         n_bytes = sum(each.passage.n_bytes for each in passages)
-        cycles = by_round[number] if by_round else cost.shift_cycles(n_bytes)
+        cycles = cost.shift_cycles(n_bytes) if by_round is None else by_round[number]
         for each in passages:
             operands = tuple(names[part.number] for part in each.passage.parts)
             buffer = builder.shift_buffer(each.passage.dtype)
@@ -54,6 +53,11 @@ def shift(builder: Builder, cost: CostModel, context: OperatorContext, statement
                 for part, copied in zip(each.passage.parts, each.copied_out, strict=True)
             ]
     return steps
+
+
+def _cycles_by_round(cost: CostModel, context: OperatorContext, statement: Shift) -> tuple[int, ...] | None:
+    """Return the cycles of a shift by round, None where the cost model goes by the bytes of a round."""
+    return cost.round_cycles(context.spec, context.plan, statement) if sees_shifts(cost) else None
 
 
 @dataclass(frozen=True, slots=True)

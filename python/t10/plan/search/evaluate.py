@@ -71,8 +71,7 @@ def evaluate(
     `is_whole` (n,) are those whose partial sums are combined on every core that has some (`reduce` of a plan is all).
     What shifts take may depend on where cores begin: candidates are priced as they are placed, or as `plans` are.
     """
-    lengths = padded_lengths(spec, f_op, ft)
-    steps = ft.max(axis=1)
+    lengths, steps = padded_lengths(spec, f_op, ft), ft.max(axis=1)
     pace = lengths // steps
     advance = np.zeros_like(lengths)
     weight_bytes, active_bytes, relayout = np.zeros((3, len(f_op)), np.int64)
