@@ -89,7 +89,7 @@ def simulated(
     return tuple(found)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, 1, 2, 6])  # In the last one, shifts of an axis differ by position.
 def test_a_shift_takes_what_it_is_priced_at_and_no_less_than_its_bytes_say(seed: int) -> None:
     n_rounds = 0
     for chip, spec, plan in rotating_plans(seed, PLANS):
