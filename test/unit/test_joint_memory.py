@@ -14,7 +14,7 @@ from t10.chip import ChipSpec, load_chip
 from t10.core.graph import Graph
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import ModulePlan
-from t10.core.tile import OVERREAD_BYTES
+from t10.core.tile import ALIGNMENT_BYTES, OVERREAD_BYTES
 from t10.cost import IpuCostModel
 from t10.errors import InfeasiblePlanError
 from t10.plan import ForcedPartition, PlanOptions, plan_module
@@ -169,7 +169,8 @@ class Crowded:
         """Return a plan with its buffers in their places, too high where its program is large."""
         is_small = all(scheduled.active.plan in self.small for scheduled in plan.operators)
         end = self.chip.data_end_bytes
-        chip = self.chip.model_copy(update={"reserved_bytes": end // 2 if is_small else end})
+        most = end - self.chip.shift_buffer_bytes - ALIGNMENT_BYTES  # what still is a chip
+        chip = self.chip.model_copy(update={"reserved_bytes": end // 2 if is_small else most})
         return DataRoom(chip, Wishes(IpuCostModel(chip)))(plan)
 
 
