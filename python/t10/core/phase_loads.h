@@ -349,35 +349,46 @@ class PhaseLoads : public PhaseGroups {
 
   // What cores scatter: packed bytes that are not whole words where they arrive, and small pieces of their own.
   void scatter() {
+    const auto by_place = [](const Landing &a, const Landing &b) { return a.to < b.to; };
+    const auto by_core = [](const Landing &a, const Landing &b) { return std::tie(a.group, a.to) < std::tie(b.group, b.to); };
     std::size_t next = 0;
     std::vector<Landing> own;
     for (std::size_t g = 0; g < groups_.size(); ++g) {
       others_.clear();
-      for (; next < landings_.size() && landings_[next].group == static_cast<std::int32_t>(g); ++next)
-        if (!transfers_[static_cast<std::size_t>(landings_[next].transfer)].lands_as_words) others_.push_back(landings_[next]);
+      touched_.clear();
+      for (; next < landings_.size() && landings_[next].group == static_cast<std::int32_t>(g); ++next) {
+        const Draft &transfer = transfers_[static_cast<std::size_t>(landings_[next].transfer)];
+        if (transfer.lands_as_words) continue;
+        others_.push_back(landings_[next]);
+        touched_.push_back(transfer.core);
+      }
       std::vector<Landing> &local = local_[g];
       if (others_.empty() && local.empty()) continue;
-      std::sort(others_.begin(), others_.end(), [](const Landing &a, const Landing &b) { return a.to < b.to; });
+      // Landings are runs that are in order: quicksort's worst case, and what merging is made for.
+      std::stable_sort(others_.begin(), others_.end(), by_place);
+      std::sort(local.begin(), local.end(), by_core);
+      std::sort(touched_.begin(), touched_.end());
+      touched_.erase(std::unique(touched_.begin(), touched_.end()), touched_.end());
       Int everywhere = -1;
       each_member(g, [&](std::size_t core) {
         const auto number = static_cast<std::int32_t>(core);
-        own.clear();
-        for (const Landing &each : local)
-          if (each.group == number) own.push_back(each);
-        const bool is_like_others = own.empty() && std::none_of(others_.begin(), others_.end(), [&](const Landing &each) {
-                                      return transfers_[static_cast<std::size_t>(each.transfer)].core == number;
-                                    });
-        if (is_like_others) {
+        const auto first = std::lower_bound(local.begin(), local.end(), number,
+                                            [](const Landing &each, std::int32_t group) { return each.group < group; });
+        const auto last = std::find_if(first, local.end(), [&](const Landing &each) { return each.group != number; });
+        const bool is_sender = std::binary_search(touched_.begin(), touched_.end(), number);
+        if (first == last && !is_sender) {
           if (everywhere < 0) everywhere = scattered(others_);
           behind_[core] += everywhere;
           return;
         }
+        own.assign(first, last);
         for (const Landing &each : others_)
-          if (transfers_[static_cast<std::size_t>(each.transfer)].core != number) own.push_back(each);
-        std::sort(own.begin(), own.end(), [](const Landing &a, const Landing &b) { return a.to < b.to; });
+          if (!is_sender || transfers_[static_cast<std::size_t>(each.transfer)].core != number) own.push_back(each);
+        std::inplace_merge(own.begin(), own.begin() + (last - first), own.end(), by_place);
         behind_[core] += scattered(own);
       });
     }
+    touched_.clear();
   }
 
   Int scattered(const std::vector<Landing> &pieces) const {

@@ -1,0 +1,157 @@
+"""What a product takes, as its three tensors are stored: counted from its code, over the boxes that a plan would use.
+
+Which loop streams, whether operands are copied first and how results are written all follow from the order of dims in
+memory: `x[m, k] * w[n, k]` summed to `y[m, n]` or to `y[n, m]` differ by up to seven times where m is small.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from math import ceil, prod
+
+import numpy as np
+
+from t10.chip import ChipSpec
+from t10.core.arrays import Ints
+from t10.core.dtypes import size_bytes
+from t10.core.expression import AffineDim, Axis, AxisSizes, Operand, OperatorSpec, Role
+from t10.core.orders import permuted
+from t10.core.scalar import ScalarFunction, ScalarOp
+from t10.cost.counted import CountedSteps
+from t10.plan.memory.storage import TRANSPOSED, ProductOrders
+
+N_BOXES = 6
+"""So many boxes are counted, those in which least is computed and moved by a simple rule."""
+MACS_PER_CYCLE = 16
+"""Of that rule: a rate that engines reach on small boxes."""
+WORD_BYTES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """One of the three tensors of a product: type, extents and index forms per given dim; whether it stays in place."""
+
+    dtype: str
+    extents: tuple[int, ...]
+    dims: tuple[AffineDim, ...]
+    is_weight: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProductPrice:
+    """The price of a sum of products over `extents`, reduced along `reduced`; calling it gives weighted bytes."""
+
+    chip: ChipSpec
+    extents: AxisSizes
+    reduced: frozenset[int]
+    tensors: tuple[Tensor, Tensor, Tensor]
+    known: dict[ProductOrders, Ints] = field(default_factory=dict[ProductOrders, Ints])
+
+    def __call__(self, orders: ProductOrders, turned: tuple[bool, bool]) -> int:
+        """Return the bytes that all links carry while the product is computed.
+
+        `orders` are those in which cores hold operands and result; operands that are `turned` rest in other orders.
+        """
+        boxes = _boxes(self.extents, self.reduced, self.tensors, self.chip.n_cores)
+        if orders not in self.known:
+            self.known[orders] = CountedSteps(self.chip).sub_task(self._spec(orders), boxes.sizes)
+        bytes_moved = self.known[orders] * WORD_BYTES + boxes.sums
+        for number, is_turned in enumerate(turned):
+            # What rests in another order comes whole, even where each core has its own part of it.
+            arrivals = boxes.operands[number] * TRANSPOSED if is_turned else boxes.arrivals[number]
+            bytes_moved = bytes_moved + arrivals
+        return int(bytes_moved.min()) * self.chip.n_cores
+
+    def _spec(self, orders: ProductOrders) -> OperatorSpec:
+        names: tuple[Role, Role, Role] = ("activation", "activation", "output")
+        first, second, result = (
+            Operand(
+                f"t{number}",
+                role,
+                tensor.dtype,
+                permuted(tensor.extents, order),
+                permuted(tensor.dims, order),
+            )
+            for number, (role, tensor, order) in enumerate(zip(names, self.tensors, orders, strict=True))
+        )
+        axes = tuple(
+            Axis(f"a{number}", extent, "reduction" if number in self.reduced else "parallel")
+            for number, extent in enumerate(self.extents)
+        )
+        acc = self.tensors[2].dtype
+        return OperatorSpec(
+            "product",
+            "contraction",
+            axes,
+            (first, second),
+            result,
+            "sum",
+            _body(first.dtype, second.dtype, acc),
+            acc,
+        )
+
+
+def _body(first: str, second: str, acc: str) -> ScalarFunction:
+    """Return the product of two values in the type of the sum."""
+    ops: list[ScalarOp] = []
+    values: list[int] = []
+    for number, dtype in enumerate((first, second)):
+        if dtype == acc:
+            values.append(number)
+        else:
+            values.append(2 + len(ops))
+            ops.append(ScalarOp("arith.extf", (number,), acc))
+    ops.append(ScalarOp("arith.mulf", (values[0], values[1]), acc))
+    return ScalarFunction(2, tuple(ops), 1 + len(ops))
+
+
+@dataclass(frozen=True, slots=True)
+class _Boxes:
+    """Boxes (n, axes) over which all cores together compute a product, and bytes (n,) of each.
+
+    `operands` are those of the two operands, `arrivals` what of them other cores have, `sums` what of results moves.
+    """
+
+    sizes: Ints
+    operands: tuple[Ints, Ints]
+    arrivals: tuple[Ints, Ints]
+    sums: Ints
+
+
+@lru_cache(maxsize=256)
+def _boxes(
+    extents: AxisSizes, reduced: frozenset[int], tensors: tuple[Tensor, Tensor, Tensor], n_cores: int
+) -> _Boxes:
+    """Return the boxes in which least is computed and moved; axes are cut into powers of two."""
+    parts = _cuts(extents, n_cores)
+    sizes = -(-np.array(extents, np.int64) // parts)
+    n_parts = parts.prod(axis=1)
+    first, second, results = (_elements(tensor, sizes) * size_bytes(tensor.dtype) for tensor in tensors)
+    at_rest = [prod(tensor.extents) * size_bytes(tensor.dtype) // n_parts for tensor in tensors]
+    arrivals = np.maximum(first - at_rest[0], 0), np.maximum(second - at_rest[1], 0)
+    split = parts[:, sorted(reduced)].prod(axis=1)
+    sums = np.where(split > 1, results + results // split, 0)
+    cycles = sizes.prod(axis=1) // MACS_PER_CYCLE + (sum(arrivals) + sums) // WORD_BYTES
+    best = np.argsort(cycles, kind="stable")[:N_BOXES]
+    operands = first[best], second[best]
+    return _Boxes(sizes[best], operands, (arrivals[0][best], arrivals[1][best]), sums[best])
+
+
+def _cuts(extents: AxisSizes, n_cores: int) -> Ints:
+    """Return the parts per axis (n, axes) that leave less than half of the cores idle, powers of two or whole axes."""
+    rows: list[list[int]] = [[]]
+    for extent in extents:
+        options = sorted({min(1 << bit, extent) for bit in range(ceil(extent).bit_length() + 1)})
+        rows = [[*row, n] for row in rows for n in options if prod(row) * n <= n_cores]
+    most = max(prod(row) for row in rows)
+    return np.array([row for row in rows if 2 * prod(row) > most], np.int64)
+
+
+def _elements(tensor: Tensor, sizes: Ints) -> Ints:
+    """Return the elements (n,) of a tensor that boxes (n, axes) touch."""
+    elements = np.ones(len(sizes), np.int64)
+    for dim in tensor.dims:
+        if dim.terms:
+            elements *= 1 + sum(term.coefficient * (sizes[:, term.axis] - 1) for term in dim.terms)
+    return elements
