@@ -11,9 +11,22 @@ from t10.chip import ChipSpec
 from t10.core.expression import AffineDim, AxisSizes
 from t10.passes.bridge.tree import Extract, Index, Read, Scalar, reads, visit
 from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Opaque, Reshape, is_product
-from t10.passes.fusion.product_prices import ProductPrice, Tensor
-from t10.plan.memory.storage import AsGiven, Axes, Follow, Product, Regroup, Relation, Stored
+from t10.passes.fusion.product_prices import CountedPrice, Tensor
+from t10.plan.memory.storage import (
+    AsGiven,
+    Axes,
+    Follow,
+    Product,
+    ProductPrice,
+    Regroup,
+    Relation,
+    RowRule,
+    Stored,
+    Tensors,
+)
 
+FEW_ROWS = 16
+"""Rows of an operand that are one block of the matrix engine's columns: the other operand then is what streams."""
 WHOLE_TABLE = 64
 """Weight of a byte of a table that is gathered from in another order than given: rows are fetched, not columns."""
 DIM_ATTRIBUTES = {
@@ -69,7 +82,7 @@ def follows_order(graph: FusionGraph, node: Opaque) -> bool:
     )
 
 
-def relations_of(graph: FusionGraph, chip: ChipSpec, weights: Collection[int]) -> list[Relation]:
+def relations_of(graph: FusionGraph, tensors: Tensors, chip: ChipSpec) -> list[Relation]:
     """Return what all nodes, and the host that takes the outputs, want; products are priced for a chip."""
     found: list[Relation] = []
     for node in graph.nodes():
@@ -79,7 +92,7 @@ def relations_of(graph: FusionGraph, chip: ChipSpec, weights: Collection[int]) -
         elif isinstance(node, Opaque):
             found += _of_opaque(graph, node)
         else:
-            found += dict.fromkeys(_of_nest(graph, node, product_of(graph, node, chip, weights)))
+            found += dict.fromkeys(_of_nest(graph, node, product_of(graph, node, tensors, chip)))
     found += [AsGiven(value) for value in dict.fromkeys(graph.outputs)]
     return [each for each in found if all(graph.shapes[value] for value in each.values)]
 
@@ -136,7 +149,7 @@ def _axis_of_index(index: Scalar) -> int | None:
     return index.form.terms[0].axis if isinstance(index, Index) and index.form.is_simple else None
 
 
-def product_of(graph: FusionGraph, nest: Nest, chip: ChipSpec, weights: Collection[int]) -> Product | None:
+def product_of(graph: FusionGraph, nest: Nest, tensors: Tensors, chip: ChipSpec) -> Product | None:
     """Return the product that the matrix engine may compute, None for a nest that is none or sums nothing of both."""
     if nest.combine != "arith.addf" or not is_product(nest):
         return None
@@ -151,29 +164,26 @@ def product_of(graph: FusionGraph, nest: Nest, chip: ChipSpec, weights: Collecti
     )
     if not inner:
         return None
-    operands = [
-        Tensor(graph.types[read.value], graph.shapes[read.value], read.dims, read.value in weights)
-        for read in sides
-    ]
+    operands = [Tensor(graph.types[read.value], graph.shapes[read.value], read.dims) for read in sides]
     result = Tensor(nest.acc_type, graph.shapes[nest.result], nest.out_dims)
     own = _own_axes(nest, sides)
-    reduced = frozenset(axis for axis, kind in enumerate(nest.kinds) if kind != PARALLEL)
-    return Product(
-        values=(first.value, second.value, nest.result),
-        axes=(_simple_axes(first), _simple_axes(second), axes_of(nest, nest.out_dims)),
-        inner=inner,
-        own=own[0] | own[1],
-        rows=_rows(nest, sides, own),
-        price=_price(chip, nest.extents, reduced, (operands[0], operands[1], result)),
-    )
+    axes = (_simple_axes(first), _simple_axes(second), axes_of(nest, nest.out_dims))
+    price: ProductPrice
+    if min(prod(nest.extents[axis] for axis in side) for side in own) <= FEW_ROWS and not compound:
+        reduced = frozenset(axis for axis, kind in enumerate(nest.kinds) if kind != PARALLEL)
+        price = _counted(chip, nest.extents, reduced, (operands[0], operands[1], result))
+    else:
+        one, other, out = (tensors[value] for value in (first.value, second.value, nest.result))
+        price = RowRule(axes, (one, other, out), frozenset(inner), _rows(nest, sides, own))
+    return Product((first.value, second.value, nest.result), axes, inner, own[0] | own[1], price)
 
 
 @lru_cache(maxsize=256)
-def _price(
+def _counted(
     chip: ChipSpec, extents: AxisSizes, reduced: frozenset[int], tensors: tuple[Tensor, Tensor, Tensor]
-) -> ProductPrice:
+) -> CountedPrice:
     """Return the price of a product, one for all that are alike: it keeps what it has counted."""
-    return ProductPrice(chip, extents, reduced, tensors)
+    return CountedPrice(chip, extents, reduced, tensors)
 
 
 def _simple_axes(read: Read) -> Axes:

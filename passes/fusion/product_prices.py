@@ -1,14 +1,14 @@
-"""What a product takes, as its three tensors are stored: counted from its code, over the boxes that a plan would use.
+"""What a product of few rows takes, as its three tensors are stored: counted over boxes that a plan may use.
 
-Which loop streams, whether operands are copied first and how results are written all follow from the order of dims in
-memory: `x[m, k] * w[n, k]` summed to `y[m, n]` or to `y[n, m]` differ by up to seven times where m is small.
+Which operand streams, whether operands are copied first and how results are written all follow from the order of dims
+in memory: `x[m, k] * w[n, k]` summed to `y[m, n]` or to `y[n, m]` differ by up to seven times where m is small.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from math import ceil, prod
+from math import prod
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from t10.core.scalar import ScalarFunction, ScalarOp
 from t10.cost.counted import CountedSteps
 from t10.plan.memory.storage import TRANSPOSED, ProductOrders
 
-N_BOXES = 6
+N_BOXES = 8
 """So many boxes are counted, those in which least is computed and moved by a simple rule."""
 MACS_PER_CYCLE = 16
 """Of that rule: a rate that engines reach on small boxes."""
@@ -30,16 +30,15 @@ WORD_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """One of the three tensors of a product: type, extents and index forms per given dim; whether it stays in place."""
+    """One of the three tensors of a product: type, extents and index forms per given dim."""
 
     dtype: str
     extents: tuple[int, ...]
     dims: tuple[AffineDim, ...]
-    is_weight: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ProductPrice:
+class CountedPrice:
     """The price of a sum of products over `extents`, reduced along `reduced`; calling it gives weighted bytes."""
 
     chip: ChipSpec
@@ -123,9 +122,9 @@ class _Boxes:
 def _boxes(
     extents: AxisSizes, reduced: frozenset[int], tensors: tuple[Tensor, Tensor, Tensor], n_cores: int
 ) -> _Boxes:
-    """Return the boxes in which least is computed and moved; axes are cut into powers of two."""
-    parts = _cuts(extents, n_cores)
-    sizes = -(-np.array(extents, np.int64) // parts)
+    """Return boxes in which little is computed and moved: the best of each length of each axis, of these the best."""
+    sizes = _lengths(extents, n_cores)
+    parts = -(-np.array(extents, np.int64) // sizes)
     n_parts = parts.prod(axis=1)
     first, second, results = (_elements(tensor, sizes) * size_bytes(tensor.dtype) for tensor in tensors)
     at_rest = [prod(tensor.extents) * size_bytes(tensor.dtype) // n_parts for tensor in tensors]
@@ -133,19 +132,24 @@ def _boxes(
     split = parts[:, sorted(reduced)].prod(axis=1)
     sums = np.where(split > 1, results + results // split, 0)
     cycles = sizes.prod(axis=1) // MACS_PER_CYCLE + (sum(arrivals) + sums) // WORD_BYTES
-    best = np.argsort(cycles, kind="stable")[:N_BOXES]
+    order = np.argsort(cycles, kind="stable")
+    firsts = [np.unique(sizes[order, axis], return_index=True)[1] for axis in range(len(extents))]
+    best = order[np.unique(np.concatenate(firsts))[:N_BOXES]]
     operands = first[best], second[best]
     return _Boxes(sizes[best], operands, (arrivals[0][best], arrivals[1][best]), sums[best])
 
 
-def _cuts(extents: AxisSizes, n_cores: int) -> Ints:
-    """Return the parts per axis (n, axes) that leave less than half of the cores idle, powers of two or whole axes."""
-    rows: list[list[int]] = [[]]
+def _lengths(extents: AxisSizes, n_cores: int) -> Ints:
+    """Return boxes (n, axes) that leave less than half of the cores idle: lengths of 2^n and 3 * 2^n, whole axes."""
+    rows = np.ones((1, 0), np.int64)
+    n_parts = np.ones(1, np.int64)
     for extent in extents:
-        options = sorted({min(1 << bit, extent) for bit in range(ceil(extent).bit_length() + 1)})
-        rows = [[*row, n] for row in rows for n in options if prod(row) * n <= n_cores]
-    most = max(prod(row) for row in rows)
-    return np.array([row for row in rows if 2 * prod(row) > most], np.int64)
+        powers = [1 << bit for bit in range(extent.bit_length())]
+        lengths = sorted({extent, *(n for power in powers for n in (power, 3 * power) if n < extent)})
+        rows = np.hstack([np.repeat(rows, len(lengths), axis=0), np.tile(lengths, len(rows))[:, None]])
+        n_parts = np.repeat(n_parts, len(lengths)) * -(-extent // rows[:, -1])
+        rows, n_parts = rows[n_parts <= n_cores], n_parts[n_parts <= n_cores]
+    return rows[2 * n_parts > n_parts.max()]
 
 
 def _elements(tensor: Tensor, sizes: Ints) -> Ints:

@@ -49,8 +49,7 @@ def reorder(function: Any, graph: FusionGraph, chip: ChipSpec) -> None:
         if WEIGHT not in entries[number] or ir.RankedTensorType(argument.type).encoding is not None
     }
     tensors = stored_tensors(graph, fixed)
-    weights = {n for n in range(len(arguments)) if WEIGHT in entries[n]}
-    relations = relations_of(graph, chip, weights)
+    relations = relations_of(graph, tensors, chip)
     orders = choose_orders(tensors, relations)
     products = {each.values[2]: each for each in relations if isinstance(each, Product)}
     _Rewriter(graph, tensors, orders, products).rewrite()

@@ -1,8 +1,8 @@
 """What operators want of the orders in which their tensors are stored, and what it costs not to follow them.
 
 Costs are bytes, weighted: those that a reader's cores get element by element because maker and reader disagree about
-the innermost dim, those that are merely in another order, and what all links could carry while products are computed.
-Orders are chosen before there are plans: products are counted over boxes that plans may use. Extents of 1 never count.
+the innermost dim, those that are merely in another order, and what all links could carry while products
+are computed. Orders are chosen before there are plans. Extents of 1 never count.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ REORDERED = 1
 """Weight of a byte whose maker and reader agree about the innermost dim, but not about the others."""
 TRANSPOSED = 8
 """Weight of a byte whose maker and reader disagree about the innermost dim."""
-UNUSUAL = (5, 4)
-"""How much dearer a product is taken to be than counted where its tensors are not stored as engines are made for."""
+SCATTERED = 32
+"""Weight of a byte of what no engine reads or writes in a row."""
 
 Axes = tuple[int | None, ...]
 """Per given dim the loop axis that indexes it, None where none does alone."""
@@ -25,6 +25,7 @@ Axes = tuple[int | None, ...]
 Orders = Mapping[int, Order]
 ProductOrders = tuple[Order, Order, Order]
 """Orders of the operands of a product and of its result."""
+ProductPrice = Callable[[ProductOrders, tuple[bool, bool]], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,22 +169,47 @@ class Regroup:
 
 
 @dataclass(frozen=True, slots=True)
+class RowRule:
+    """The price of a product in which both operands have many rows: engines stream one and hold blocks of the other.
+
+    Both have one of the summed axes `inner` innermost then, the result one of `rows`. `axes` and `tensors` are those of
+    the operands and the result.
+    """
+
+    axes: tuple[Axes, Axes, Axes]
+    tensors: tuple[Stored, Stored, Stored]
+    inner: frozenset[int]
+    rows: frozenset[int]
+
+    def __call__(self, orders: ProductOrders, turned: tuple[bool, bool]) -> int:
+        """Return the weighted bytes of what is transposed on its way, and of what engines do not read or write so."""
+        first, second, last = (
+            innermost(order, axes, tensor.extents)
+            for order, axes, tensor in zip(orders, self.axes, self.tensors, strict=True)
+        )
+        moved = sum(
+            TRANSPOSED * t.n_bytes for t, is_turned in zip(self.tensors[:2], turned, strict=True) if is_turned
+        )
+        if first != second or first not in self.inner:
+            moved += SCATTERED * sum(tensor.n_bytes for tensor in self.tensors[:2])
+        return moved if last is None or last in self.rows else moved + SCATTERED * self.tensors[2].n_bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Product:
     """A sum of products: how fast it is computed depends on how its operands and its result are stored.
 
     `values` are the operands, then the result, and `axes` theirs; `inner` are the summed axes that index a dim of each
     operand alone, `own` the axes that may be the result's innermost. An operand is read as it is stored, or through a
     transpose that brings a summed axis to its end. `price` gives weighted bytes, for the three orders in which cores
-    hold all, and for each operand whether it is transposed on its way. Engines are made for one summed axis innermost
-    in both operands and one of `rows` in the result: what else is counted faster must be so by `UNUSUAL`.
+    hold all, and for each operand whether it is transposed on its way.
     """
 
     values: tuple[int, int, int]
     axes: tuple[Axes, Axes, Axes]
     inner: tuple[int, ...]
     own: frozenset[int]
-    rows: frozenset[int]
-    price: Callable[[ProductOrders, tuple[bool, bool]], int]
+    price: ProductPrice
 
     def cost(self, orders: Orders, tensors: Tensors) -> int:
         """Return the weighted bytes of the best way to read the operands."""
@@ -194,23 +220,13 @@ class Product:
         return self._best(orders, tensors)[1]
 
     def _best(self, orders: Orders, tensors: Tensors) -> tuple[int, tuple[Order, Order]]:
-        stored = tuple(orders[value] for value in self.values)
+        one, other, result = (orders[value] for value in self.values)
         ways = [
-            (self._price(first, second, stored, tensors), (first, second))
-            for first in self._ways(0, stored[0], tensors)
-            for second in self._ways(1, stored[1], tensors)
+            (self.price((first, second, result), (first != one, second != other)), (first, second))
+            for first in self._ways(0, one, tensors)
+            for second in self._ways(1, other, tensors)
         ]
         return min(ways, key=lambda way: way[0])
-
-    def _price(self, first: Order, second: Order, stored: tuple[Order, ...], tensors: Tensors) -> int:
-        read = (first, second, stored[2])
-        price = self.price(read, (first != stored[0], second != stored[1]))
-        one, other, last = (
-            innermost(order, axes, tensors[value].extents)
-            for order, axes, value in zip(read, self.axes, self.values, strict=True)
-        )
-        is_usual = one == other and one in self.inner and (last is None or last in self.rows)
-        return price if is_usual else price * UNUSUAL[0] // UNUSUAL[1]
 
     def _ways(self, number: int, stored: Order, tensors: Tensors) -> list[Order]:
         """Return the orders in which an operand may be read: as it is stored, or with a summed axis innermost."""
