@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from t10.chip import ChipSpec, load_chip
 from t10.dialect.mlir import ir, passmanager, walk
 from t10.errors import InputError
 from t10.passes.bridge.scalars import constant_value
@@ -23,7 +22,6 @@ from t10.passes.import_onnx import ImportOnnx
 from t10.passes.patterns.constant_operand import CONSTANT_OPERAND
 from t10.passes.patterns.driver import apply_patterns
 from t10.passes.patterns.repeated_constant import REPEATED_CONSTANT
-from t10.passes.planning import DEFAULT_CHIP
 from t10.passes.registry import Pass, option
 
 _GENERALIZE = "builtin.module(func.func(linalg-generalize-named-ops))"
@@ -48,20 +46,31 @@ class Fuse(Pass):
     )
 
     partials: str = option("f32", help="type in which sums of 16-bit floats are kept: f32 or f16 (their own)")
-    chip: str = option(DEFAULT_CHIP, help="name of a bundled chip, or a chip file: orders are chosen for it")
     orders: str = option(
-        "counted",
-        help="orders in which tensors are stored: counted (those in which products are fast) or keep",
+        "matrix",
+        help="orders in which tensors are stored: matrix (as products are fastest) or keep",
     )
 
     def apply(self, module: Any) -> None:
         """Fuse every function of the module."""
         if self.partials not in ("f32", "f16"):
             raise InputError(f"partials is '{self.partials}' (expected f32 or f16)")
-        if self.orders not in ("counted", "keep"):
-            raise InputError(f"orders is '{self.orders}' (expected counted or keep)")
-        chip = load_chip(self.chip) if self.orders == "counted" else None
-        fuse_module(module, chip, narrow=self.partials == "f16")
+        if self.orders not in ("matrix", "keep"):
+            raise InputError(f"orders is '{self.orders}' (expected matrix or keep)")
+        if any(_is_named(op.operation) for op in walk(module)):
+            passmanager.PassManager.parse(_GENERALIZE, context=module.context).run(module.operation)
+        clean = passmanager.PassManager.parse(_CLEAN, context=module.context)
+        clean.run(module.operation)
+        apply_patterns(module, (CONSTANT_OPERAND, REPEATED_CONSTANT), fold=True)
+        for op in module.body.operations:
+            function = op.operation
+            if function.name == "func.func" and len(function.regions[0].blocks) == 1:
+                fuse_function(function, narrow=self.partials == "f16", orders_kept=self.orders == "keep")
+        clean.run(module.operation)
+        _unname_moves(module)
+        for op in module.body.operations:
+            if op.operation.name == "func.func":
+                _order_constants(op.operation)
 
     @classmethod
     def is_done(cls, module: Any) -> bool:
@@ -73,24 +82,6 @@ class Fuse(Pass):
         return ImportOnnx.is_done(module) and all(
             _is_fused(op.operation) for f in functions for op in _top_level(f)
         )
-
-
-def fuse_module(module: Any, chip: ChipSpec | None, *, narrow: bool = False) -> None:
-    """Fuse every function of a module; see `fuse_function`."""
-    if any(_is_named(op.operation) for op in walk(module)):
-        passmanager.PassManager.parse(_GENERALIZE, context=module.context).run(module.operation)
-    clean = passmanager.PassManager.parse(_CLEAN, context=module.context)
-    clean.run(module.operation)
-    apply_patterns(module, (CONSTANT_OPERAND, REPEATED_CONSTANT), fold=True)
-    for op in module.body.operations:
-        function = op.operation
-        if function.name == "func.func" and len(function.regions[0].blocks) == 1:
-            fuse_function(function, chip, narrow=narrow)
-    clean.run(module.operation)
-    _unname_moves(module)
-    for op in module.body.operations:
-        if op.operation.name == "func.func":
-            _order_constants(op.operation)
 
 
 def _unname_moves(module: Any) -> None:
@@ -143,11 +134,10 @@ def _is_fused(op: Any) -> bool:
     return op.name == "linalg.generic" and len(op.regions[0].blocks[0].operations) == 1
 
 
-def fuse_function(function: Any, chip: ChipSpec | None, *, narrow: bool = False) -> None:
+def fuse_function(function: Any, *, narrow: bool = False, orders_kept: bool = False) -> None:
     """Fuse the body of one `func.func`.
 
-    `narrow` keeps sums of 16-bit floats in 16 bits. Tensors are stored in the orders that are fastest on `chip`,
-    without one in the order of their dims.
+    `narrow` keeps sums of 16-bit floats in 16 bits; `orders_kept` stores every tensor in the order of its dims.
     """
     graph = read_function(function)
     graph.remove_dead()
@@ -166,6 +156,6 @@ def fuse_function(function: Any, chip: ChipSpec | None, *, narrow: bool = False)
     with function.location:
         if narrow:
             narrow_sums(graph)
-        if chip is not None:
-            reorder(function, graph, chip)
+        if not orders_kept:
+            reorder(function, graph)
         write_function(function, graph)

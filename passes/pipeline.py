@@ -33,12 +33,11 @@ from t10.passes.bridge.annotate import CHIP, COST_MODEL, annotate, state_cost_mo
 from t10.passes.bridge.read_program import ReadProgram, read_program
 from t10.passes.expand import expand_module
 from t10.passes.forced import forced_by_attributes
-from t10.passes.fuse import fuse_module
 from t10.passes.place import check_places, program_plan, write_places
 from t10.passes.planning import locating
 from t10.passes.program_room import ProgramRoom
 from t10.passes.read_graph import ReadModule, read_graph
-from t10.passes.registry import make, with_prerequisites
+from t10.passes.registry import make, run
 from t10.plan.fit.explain_fit import explaining
 from t10.plan.fronts.cache import PlanCache
 from t10.plan.fronts.operator_fronts import operator_fronts
@@ -89,7 +88,7 @@ def compile_module(
     cannot be planned, `InfeasiblePlanError` if it does not fit, and what `pinned_front` raises for pins that are wrong.
     """
     with module.context, ir.Location.unknown():
-        read = fused(module, chip, progress)
+        read = fused(module, progress)
         pinned = with_pins(read, options or PlanOptions(), pins)
         cost = registry.cost_model(cost_model, chip)
         with locating(read.graph.operators), explaining(read.graph, chip, cost, pinned):
@@ -200,16 +199,11 @@ def _stated(module: Any, name: str) -> str:
     return attributes[name].value
 
 
-def fused(module: Any, chip: ChipSpec, progress: Progress | None = None) -> ReadModule:
-    """Fuse a linalg module for a chip and return the model it holds. Needs a current context and location."""
+def fused(module: Any, progress: Progress | None = None) -> ReadModule:
+    """Fuse a linalg module and return the model it holds. Needs a current context and location."""
     if progress:
         progress("fuse", 0, 1)
-    fuse = make("t10-fuse")
-    for each in with_prerequisites(fuse, module):
-        if each is fuse:
-            fuse_module(module, chip)
-        else:
-            each.apply(module)
+    run(make("t10-fuse"), module)
     return read_graph(module)
 
 

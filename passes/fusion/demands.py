@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterator
 from functools import lru_cache
 from math import prod
 
-from t10.chip import ChipSpec
 from t10.core.expression import AffineDim, AxisSizes
 from t10.passes.bridge.tree import Extract, Index, Read, Scalar, reads, visit
 from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Opaque, Reshape, is_product
@@ -82,8 +81,8 @@ def follows_order(graph: FusionGraph, node: Opaque) -> bool:
     )
 
 
-def relations_of(graph: FusionGraph, tensors: Tensors, chip: ChipSpec) -> list[Relation]:
-    """Return what all nodes, and the host that takes the outputs, want; products are priced for a chip."""
+def relations_of(graph: FusionGraph, tensors: Tensors) -> list[Relation]:
+    """Return what all nodes, and the host that takes the outputs, want."""
     found: list[Relation] = []
     for node in graph.nodes():
         if isinstance(node, Reshape):
@@ -92,7 +91,7 @@ def relations_of(graph: FusionGraph, tensors: Tensors, chip: ChipSpec) -> list[R
         elif isinstance(node, Opaque):
             found += _of_opaque(graph, node)
         else:
-            found += dict.fromkeys(_of_nest(graph, node, product_of(graph, node, tensors, chip)))
+            found += dict.fromkeys(_of_nest(graph, node, product_of(graph, node, tensors)))
     found += [AsGiven(value) for value in dict.fromkeys(graph.outputs)]
     return [each for each in found if all(graph.shapes[value] for value in each.values)]
 
@@ -149,7 +148,7 @@ def _axis_of_index(index: Scalar) -> int | None:
     return index.form.terms[0].axis if isinstance(index, Index) and index.form.is_simple else None
 
 
-def product_of(graph: FusionGraph, nest: Nest, tensors: Tensors, chip: ChipSpec) -> Product | None:
+def product_of(graph: FusionGraph, nest: Nest, tensors: Tensors) -> Product | None:
     """Return the product that the matrix engine may compute, None for a nest that is none or sums nothing of both."""
     if nest.combine != "arith.addf" or not is_product(nest):
         return None
@@ -168,22 +167,25 @@ def product_of(graph: FusionGraph, nest: Nest, tensors: Tensors, chip: ChipSpec)
     result = Tensor(nest.acc_type, graph.shapes[nest.result], nest.out_dims)
     own = _own_axes(nest, sides)
     axes = (_simple_axes(first), _simple_axes(second), axes_of(nest, nest.out_dims))
-    price: ProductPrice
+    one, other, out = (tensors[value] for value in (first.value, second.value, nest.result))
+    none: frozenset[int] = frozenset()
+    lanes = (none, none) if compound else (none if own[1] else own[0], none if own[0] else own[1])
+    price: ProductPrice = RowRule(axes, (one, other, out), frozenset(inner), _rows(nest, sides, own), lanes)
     if min(prod(nest.extents[axis] for axis in side) for side in own) <= FEW_ROWS and not compound:
         reduced = frozenset(axis for axis, kind in enumerate(nest.kinds) if kind != PARALLEL)
-        price = _counted(chip, nest.extents, reduced, (operands[0], operands[1], result))
-    else:
-        one, other, out = (tensors[value] for value in (first.value, second.value, nest.result))
-        price = RowRule(axes, (one, other, out), frozenset(inner), _rows(nest, sides, own))
+        price = _counted(nest.extents, reduced, (operands[0], operands[1], result), price)
     return Product((first.value, second.value, nest.result), axes, inner, own[0] | own[1], price)
 
 
 @lru_cache(maxsize=256)
 def _counted(
-    chip: ChipSpec, extents: AxisSizes, reduced: frozenset[int], tensors: tuple[Tensor, Tensor, Tensor]
+    extents: AxisSizes,
+    reduced: frozenset[int],
+    tensors: tuple[Tensor, Tensor, Tensor],
+    rule: RowRule,
 ) -> CountedPrice:
     """Return the price of a product, one for all that are alike: it keeps what it has counted."""
-    return CountedPrice(chip, extents, reduced, tensors)
+    return CountedPrice(extents, reduced, tensors, rule)
 
 
 def _simple_axes(read: Read) -> Axes:

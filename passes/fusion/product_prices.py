@@ -7,25 +7,33 @@ in memory: `x[m, k] * w[n, k]` summed to `y[m, n]` or to `y[n, m]` differ by up 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from math import prod
 
 import numpy as np
 
-from t10.chip import ChipSpec
+from t10.chip import ChipSpec, load_chip
 from t10.core.arrays import Ints
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AffineDim, Axis, AxisSizes, Operand, OperatorSpec, Role
 from t10.core.orders import permuted
 from t10.core.scalar import ScalarFunction, ScalarOp
 from t10.cost.counted import CountedSteps
-from t10.plan.memory.storage import TRANSPOSED, ProductOrders
+from t10.plan.memory.storage import TRANSPOSED, ProductOrders, RowRule
 
+LEAST_CYCLES = 512
+"""Cycles are counted in so many: what is over sooner is stored by the rule."""
 N_BOXES = 8
 """So many boxes are counted, those in which least is computed and moved by a simple rule."""
 MACS_PER_CYCLE = 16
 """Of that rule: a rate that engines reach on small boxes."""
 WORD_BYTES = 4
+
+
+@cache
+def _chip() -> ChipSpec:
+    """Return the chip whose boxes are counted: fusing knows no target, and larger boxes ask for the same orders."""
+    return load_chip("ipu-mk2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +47,12 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CountedPrice:
-    """The price of a sum of products over `extents`, reduced along `reduced`; calling it gives weighted bytes."""
+    """The price of a sum of products over `extents`, reduced along `reduced`: what `rule` says, and what is counted."""
 
-    chip: ChipSpec
     extents: AxisSizes
     reduced: frozenset[int]
     tensors: tuple[Tensor, Tensor, Tensor]
+    rule: RowRule
     known: dict[ProductOrders, Ints] = field(default_factory=dict[ProductOrders, Ints])
 
     def __call__(self, orders: ProductOrders, turned: tuple[bool, bool]) -> int:
@@ -52,15 +60,17 @@ class CountedPrice:
 
         `orders` are those in which cores hold operands and result; operands that are `turned` rest in other orders.
         """
-        boxes = _boxes(self.extents, self.reduced, self.tensors, self.chip.n_cores)
+        chip = _chip()
+        boxes = _boxes(self.extents, self.reduced, self.tensors, chip.n_cores)
         if orders not in self.known:
-            self.known[orders] = CountedSteps(self.chip).sub_task(self._spec(orders), boxes.sizes)
+            self.known[orders] = CountedSteps(chip).sub_task(self._spec(orders), boxes.sizes)
         bytes_moved = self.known[orders] * WORD_BYTES + boxes.sums
         for number, is_turned in enumerate(turned):
             # What rests in another order comes whole, even where each core has its own part of it.
             arrivals = boxes.operands[number] * TRANSPOSED if is_turned else boxes.arrivals[number]
             bytes_moved = bytes_moved + arrivals
-        return int(bytes_moved.min()) * self.chip.n_cores
+        unit = LEAST_CYCLES * WORD_BYTES
+        return int(bytes_moved.min()) // unit * unit * chip.n_cores + self.rule(orders, turned)
 
     def _spec(self, orders: ProductOrders) -> OperatorSpec:
         names: tuple[Role, Role, Role] = ("activation", "activation", "output")

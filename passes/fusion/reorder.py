@@ -16,7 +16,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from t10.chip import ChipSpec
 from t10.core.orders import Order, composed, given_order, permuted, relative
 from t10.dialect.mlir import ir
 from t10.passes.bridge.affine import axis_dim
@@ -35,8 +34,8 @@ from t10.plan.memory.storage import Product, Tensors
 from t10.plan.memory.storage_choice import choose_orders
 
 
-def reorder(function: Any, graph: FusionGraph, chip: ChipSpec) -> None:
-    """Choose the storage orders of a function's tensors for a chip and rewrite graph and weights to them.
+def reorder(function: Any, graph: FusionGraph) -> None:
+    """Choose the storage orders of a function's tensors and rewrite graph and weights to them.
 
     Weights are arguments of `function` marked `t10.weight`: their type changes, and `t10.order` says how. Other
     arguments and the results keep their types.
@@ -49,7 +48,7 @@ def reorder(function: Any, graph: FusionGraph, chip: ChipSpec) -> None:
         if WEIGHT not in entries[number] or ir.RankedTensorType(argument.type).encoding is not None
     }
     tensors = stored_tensors(graph, fixed)
-    relations = relations_of(graph, tensors, chip)
+    relations = relations_of(graph, tensors)
     orders = choose_orders(tensors, relations)
     products = {each.values[2]: each for each in relations if isinstance(each, Product)}
     _Rewriter(graph, tensors, orders, products).rewrite()

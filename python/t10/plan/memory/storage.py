@@ -173,13 +173,15 @@ class RowRule:
     """The price of a product in which both operands have many rows: engines stream one and hold blocks of the other.
 
     Both have one of the summed axes `inner` innermost then, the result one of `rows`. `axes` and `tensors` are those of
-    the operands and the result.
+    the operands and the result; `lanes` are, per operand, axes that may as well be innermost: those of a matrix that is
+    multiplied with a vector, where there is nothing for the engine to do.
     """
 
     axes: tuple[Axes, Axes, Axes]
     tensors: tuple[Stored, Stored, Stored]
     inner: frozenset[int]
     rows: frozenset[int]
+    lanes: tuple[frozenset[int], frozenset[int]]
 
     def __call__(self, orders: ProductOrders, turned: tuple[bool, bool]) -> int:
         """Return the weighted bytes of what is transposed on its way, and of what engines do not read or write so."""
@@ -190,8 +192,10 @@ class RowRule:
         moved = sum(
             TRANSPOSED * t.n_bytes for t, is_turned in zip(self.tensors[:2], turned, strict=True) if is_turned
         )
-        if first != second or first not in self.inner:
-            moved += SCATTERED * sum(tensor.n_bytes for tensor in self.tensors[:2])
+        for tensor, innermost_axis, lanes in zip(self.tensors[:2], (first, second), self.lanes, strict=True):
+            moved += SCATTERED * tensor.n_bytes * (innermost_axis not in self.inner | lanes)
+        if first != second and {first, second} <= self.inner:
+            moved += SCATTERED * self.tensors[0].n_bytes
         return moved if last is None or last in self.rows else moved + SCATTERED * self.tensors[2].n_bytes
 
 
