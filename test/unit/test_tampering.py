@@ -29,8 +29,6 @@ import t10
 from t10.errors import InputError, VerifyError
 
 PART, DEVICE_PART = 0.04, 0.004
-DEVICE_PARTS = {"convolution": 0.001}
-"""The part of all edits of a graph that is tried; that of the convolution is the longest by far."""
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +50,7 @@ def test_no_edit_of_a_module_is_without_effect(name: str) -> None:
 def test_no_edit_of_a_graph_is_without_effect(name: str) -> None:
     defects = [
         f"{edit.kind}: {edit.what}: {verdict.outcome} {verdict.reason}"
-        for edit, verdict in trials(name, "ipu", DEVICE_PARTS.get(name, DEVICE_PART))
+        for edit, verdict in trials(name, "ipu", DEVICE_PART)
         if verdict.outcome in (WITHOUT_EFFECT, CRASH)
     ]
     assert not defects
