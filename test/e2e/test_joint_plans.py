@@ -33,7 +33,7 @@ from t10.reference import compare, default_tolerance, run_onnx_runtime, split_re
 from t10.sim.plan_level import simulate
 
 CHIPS = ("test-16", "test-64", "ipu-mk2")
-QUICK = ("mlp", "nerf_fp16", "opt_fp16")
+QUICK = ("mlp", *drawn(("nerf_fp16", "opt_fp16"), 1))
 SLOW = ("bert_fp16", "vit_fp32", "resnet18_fp16", "llama2_fp32", "retnet_fp16")
 NAMES = [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in drawn(SLOW, 1))]
 READINGS: tuple[Reading, ...] = ("literal", "aware", "best")
