@@ -48,7 +48,7 @@ class Fuse(Pass):
     partials: str = option("f32", help="type in which sums of 16-bit floats are kept: f32 or f16 (their own)")
     orders: str = option(
         "matrix",
-        help="orders in which tensors are stored: matrix (summed axes innermost where the matrix engine reads) or keep",
+        help="orders in which tensors are stored: matrix (as products are fastest) or keep",
     )
 
     def apply(self, module: Any) -> None:

@@ -4,13 +4,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
+from functools import lru_cache
 from math import prod
 
-from t10.core.expression import AffineDim
+from t10.core.expression import AffineDim, AxisSizes
 from t10.passes.bridge.tree import Extract, Index, Read, Scalar, reads, visit
 from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Opaque, Reshape, is_product
-from t10.plan.memory.storage import AsGiven, Axes, Follow, LastAxis, Product, Regroup, Relation, Stored
+from t10.passes.fusion.product_prices import CountedPrice, Tensor
+from t10.plan.memory.storage import (
+    AsGiven,
+    Axes,
+    Follow,
+    Product,
+    ProductPrice,
+    Regroup,
+    Relation,
+    RowRule,
+    Stored,
+    Tensors,
+)
 
+FEW_ROWS = 16
+"""Rows of an operand that are one block of the matrix engine's columns: the other operand then is what streams."""
 WHOLE_TABLE = 64
 """Weight of a byte of a table that is gathered from in another order than given: rows are fetched, not columns."""
 DIM_ATTRIBUTES = {
@@ -66,7 +81,7 @@ def follows_order(graph: FusionGraph, node: Opaque) -> bool:
     )
 
 
-def relations_of(graph: FusionGraph) -> list[Relation]:
+def relations_of(graph: FusionGraph, tensors: Tensors) -> list[Relation]:
     """Return what all nodes, and the host that takes the outputs, want."""
     found: list[Relation] = []
     for node in graph.nodes():
@@ -76,7 +91,7 @@ def relations_of(graph: FusionGraph) -> list[Relation]:
         elif isinstance(node, Opaque):
             found += _of_opaque(graph, node)
         else:
-            found += dict.fromkeys(_of_nest(graph, node))
+            found += dict.fromkeys(_of_nest(graph, node, product_of(graph, node, tensors)))
     found += [AsGiven(value) for value in dict.fromkeys(graph.outputs)]
     return [each for each in found if all(graph.shapes[value] for value in each.values)]
 
@@ -91,14 +106,12 @@ def _of_opaque(graph: FusionGraph, node: Opaque) -> Iterator[Relation]:
             yield AsGiven(value)
 
 
-def _of_nest(graph: FusionGraph, nest: Nest) -> Iterator[Relation]:
+def _of_nest(graph: FusionGraph, nest: Nest, product: Product | None) -> Iterator[Relation]:
     body = reads(nest.body)
     rest = [read for part in nest.parts[1:] for read in reads(part)]
-    product = product_of(nest)
     result = axes_of(nest, nest.out_dims)
     if product is not None:
         yield product
-        yield LastAxis(nest.result, result, _engine_axes(nest, product))
         yield from _following(nest.result, result, nest, rest)
     elif nest.combine:
         largest = max(body, key=lambda read: prod(graph.shapes[read.value]), default=None)
@@ -135,7 +148,7 @@ def _axis_of_index(index: Scalar) -> int | None:
     return index.form.terms[0].axis if isinstance(index, Index) and index.form.is_simple else None
 
 
-def product_of(nest: Nest) -> Product | None:
+def product_of(graph: FusionGraph, nest: Nest, tensors: Tensors) -> Product | None:
     """Return the product that the matrix engine may compute, None for a nest that is none or sums nothing of both."""
     if nest.combine != "arith.addf" or not is_product(nest):
         return None
@@ -150,14 +163,29 @@ def product_of(nest: Nest) -> Product | None:
     )
     if not inner:
         return None
+    operands = [Tensor(graph.types[read.value], graph.shapes[read.value], read.dims) for read in sides]
+    result = Tensor(nest.acc_type, graph.shapes[nest.result], nest.out_dims)
+    own = _own_axes(nest, sides)
+    axes = (_simple_axes(first), _simple_axes(second), axes_of(nest, nest.out_dims))
+    one, other, out = (tensors[value] for value in (first.value, second.value, nest.result))
     none: frozenset[int] = frozenset()
-    own = (none, none) if compound else _own_axes(nest, sides)
-    return Product(
-        operands=(first.value, second.value),
-        axes=(_simple_axes(first), _simple_axes(second)),
-        inner=inner,
-        lanes=(none if own[1] else own[0], none if own[0] else own[1]),
-    )
+    lanes = (none, none) if compound else (none if own[1] else own[0], none if own[0] else own[1])
+    price: ProductPrice = RowRule(axes, (one, other, out), frozenset(inner), _rows(nest, sides, own), lanes)
+    if min(prod(nest.extents[axis] for axis in side) for side in own) <= FEW_ROWS and not compound:
+        reduced = frozenset(axis for axis, kind in enumerate(nest.kinds) if kind != PARALLEL)
+        price = _counted(nest.extents, reduced, (operands[0], operands[1], result), price)
+    return Product((first.value, second.value, nest.result), axes, inner, own[0] | own[1], price)
+
+
+@lru_cache(maxsize=256)
+def _counted(
+    extents: AxisSizes,
+    reduced: frozenset[int],
+    tensors: tuple[Tensor, Tensor, Tensor],
+    rule: RowRule,
+) -> CountedPrice:
+    """Return the price of a product, one for all that are alike: it keeps what it has counted."""
+    return CountedPrice(extents, reduced, tensors, rule)
 
 
 def _simple_axes(read: Read) -> Axes:
@@ -171,11 +199,9 @@ def _own_axes(nest: Nest, sides: tuple[Read, Read]) -> tuple[frozenset[int], fro
     return frozenset(parallel & (first - second)), frozenset(parallel & (second - first))
 
 
-def _engine_axes(nest: Nest, product: Product) -> frozenset[int]:
+def _rows(nest: Nest, sides: tuple[Read, Read], own: tuple[frozenset[int], frozenset[int]]) -> frozenset[int]:
     """Return the axes that an engine writes in a row: those of either side, with a window those of the weights."""
-    first, second = (read for read in reads(nest.body))
-    own = _own_axes(nest, (first, second))
-    slides = [any(len(dim.terms) > 1 for dim in read.dims) for read in (first, second)]
+    slides = [any(len(dim.terms) > 1 for dim in read.dims) for read in sides]
     allowed = own[0] | own[1]
     if any(slides):
         allowed = own[0] if slides[1] else own[1]

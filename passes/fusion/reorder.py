@@ -24,14 +24,13 @@ from t10.passes.bridge.write_program import update_signature
 from t10.passes.fusion.demands import (
     DIM_ATTRIBUTES,
     follows_order,
-    product_of,
     relations_of,
     stored_tensors,
 )
 from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Node, Opaque, Reshape, with_leaves
 from t10.passes.fusion.views import fold_transposes
 from t10.passes.read_graph import ORDER, WEIGHT
-from t10.plan.memory.storage import TRANSPOSED, Tensors
+from t10.plan.memory.storage import Product, Tensors
 from t10.plan.memory.storage_choice import choose_orders
 
 
@@ -49,8 +48,10 @@ def reorder(function: Any, graph: FusionGraph) -> None:
         if WEIGHT not in entries[number] or ir.RankedTensorType(argument.type).encoding is not None
     }
     tensors = stored_tensors(graph, fixed)
-    orders = choose_orders(tensors, relations_of(graph))
-    _Rewriter(graph, tensors, orders).rewrite()
+    relations = relations_of(graph, tensors)
+    orders = choose_orders(tensors, relations)
+    products = {each.values[2]: each for each in relations if isinstance(each, Product)}
+    _Rewriter(graph, tensors, orders, products).rewrite()
     fold_transposes(graph)
     _reorder_arguments(function, {n: orders[n] for n in range(len(arguments)) if n in orders})
 
@@ -88,8 +89,15 @@ def _reorder_arguments(function: Any, orders: Mapping[int, Order]) -> None:
 class _Rewriter:
     """Rewrites every node of a graph to the orders chosen; `views` are the transposes made, by value and order."""
 
-    def __init__(self, graph: FusionGraph, tensors: Tensors, orders: Mapping[int, Order]) -> None:
+    def __init__(
+        self,
+        graph: FusionGraph,
+        tensors: Tensors,
+        orders: Mapping[int, Order],
+        products: Mapping[int, Product],
+    ) -> None:
         self.graph = graph
+        self.products = products
         self.tensors = tensors
         self.orders = orders
         self.shapes = dict(graph.shapes)
@@ -170,17 +178,12 @@ class _Rewriter:
         self.graph.add(replace(with_leaves(nest, leaf), out_dims=out_dims))
 
     def _engine_orders(self, nest: Nest) -> dict[int, Order]:
-        """Return the orders that the matrix engine needs of the operands of a product, where they are not stored so."""
-        product = product_of(nest)
+        """Return the orders in which the operands of a product are read."""
+        product = self.products.get(nest.result)
         if product is None:
             return {}
-        axis = product.best_axis(self.orders, self.tensors)
-        found: dict[int, Order] = {}
-        for number, read in enumerate(reads(nest.body)):
-            order = self._order(read.value)
-            if product.weight(number, axis, self.orders, self.tensors) == TRANSPOSED:
-                found[id(read)] = product.wanted(number, axis, order)
-        return found
+        wanted = product.read_orders(self.orders, self.tensors)
+        return {id(read): order for read, order in zip(reads(nest.body), wanted, strict=True)}
 
     def _reshape(self, node: Reshape) -> None:
         """Do a reshape in the new orders if it stays one; else in the given ones, between transposes."""

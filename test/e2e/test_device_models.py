@@ -13,7 +13,7 @@ from support.device_ir import plain, through_ir
 from support.draw import commit, drawn
 
 from t10.arrays import read_arrays
-from t10.backend import lowered, write_program
+from t10.backend import Lowered, lowered, write_program
 from t10.codelets.image import ASSEMBLY_HEADER
 from t10.driver import Executable
 from t10.emit.link import check_fits
@@ -21,7 +21,7 @@ from t10.emit.poplar.program_text import program_text
 from t10.emit.poplar.tables import Tables
 from t10.isa.assembler import assemble
 from t10.reference import compare, default_tolerance, run_onnx_runtime, split_reference
-from t10.sim.device import run_device
+from t10.sim.device import DeviceResult, run_device
 from t10.sim.poplar_host import run_program
 
 Array = NDArray[Any]
@@ -41,9 +41,8 @@ def check_outputs(executable: Executable, outputs: Any, references: dict[str, Ar
     assert [each for each in comparisons if not each.is_within] == []
 
 
-def check(name: str, chip: str) -> None:
-    executable = compiled(name, chip, program=True)
-    made = lowered(executable)
+def check(executable: Executable, made: Lowered, name: str) -> DeviceResult:
+    """Execute a model on the tiles' simulator, compare and return what it gives."""
     inputs, references = files_of(name)
     check_fits(made.program, executable.chip.tile_memory)
     result = run_device(made.program, executable.chip, made.image, executable.weights, inputs)
@@ -51,30 +50,27 @@ def check(name: str, chip: str) -> None:
     assert [each.name for each in result.operators] == [each.name for each in executable.plan.operators]
     # The device program is charged what the plan is: only its measured cycles differ.
     assert result.modelled_cycles == executable.report().total_cycles
-
-
-@pytest.mark.parametrize("name", FIRST)
-def test_its_assembly_computes_what_onnx_runtime_does_on_16_tiles(name: str) -> None:
-    check(name, "test-16")
+    return result
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SECOND)
 def test_its_assembly_computes_what_onnx_runtime_does_on_64_tiles(name: str) -> None:
-    check(name, "test-64")
+    executable = compiled(name, "test-64", program=True)
+    check(executable, lowered(executable), name)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FIRST)
-def test_its_poplar_program_computes_the_same(name: str, tmp_path: Path, objects: Path) -> None:
+def test_its_assembly_and_its_poplar_program_do_on_16_tiles(name: str, tmp_path: Path, objects: Path) -> None:
     """With C++ bodies within the tolerance, with the assembly bit for bit what the device simulator computes."""
     executable = compiled(name, "test-16", program=True)
     made = lowered(executable)
+    executed = check(executable, made, name)
     inputs, references = files_of(name)
     write_program(executable, made, tmp_path / "program")
     by_cpp = run_program(tmp_path / "program", inputs, build_folder=objects)
     check_outputs(executable, by_cpp.outputs, references)
-    executed = run_device(made.program, executable.chip, made.image, executable.weights, inputs)
     by_code = run_program(tmp_path / "program", inputs, vertices="assembly", build_folder=objects)
     for output, due in executed.outputs.items():
         np.testing.assert_array_equal(by_code.outputs[output], due)

@@ -12,9 +12,9 @@ from support import bruteforce
 from support.draw import seed_of_commit, so_many
 from support.random_cases import planned_case, problems, random_case, small_case
 
-CASES_PER_SHARE = so_many(400, 200)
+CASES_PER_SHARE = so_many(400, 120)
 SHARES = 4
-PLANNED_CASES_PER_SHARE = so_many(300, 60)
+PLANNED_CASES_PER_SHARE = so_many(300, 36)
 seeds = st.integers(0, (1 << 32) - 1)
 pytestmark = pytest.mark.slow
 

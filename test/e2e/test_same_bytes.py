@@ -8,11 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.draw import drawn
 
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("model", ["llama2_fp16", "resnet18_fp16"])
+@pytest.mark.parametrize("model", drawn(["llama2_fp16", "resnet18_fp16"], 1))
 def test_two_processes_write_the_same_files(model: str, tmp_path: Path) -> None:
     folders = [tmp_path / "first", tmp_path / "second"]
     for seed, folder in enumerate(folders):

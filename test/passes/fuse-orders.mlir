@@ -96,3 +96,18 @@ func.func @feature_maps(%x: tensor<1x4x10x10xf32>, %w0: tensor<8x4x3x3xf32> {t10
     ins(%p, %w1 : tensor<1x8x10x10xf32>, tensor<6x8x3x3xf32>) outs(%j : tensor<1x6x8x8xf32>) -> tensor<1x6x8x8xf32>
   return %y : tensor<1x6x8x8xf32>
 }
+
+// Few rows: the weight streams past the engine, and what it makes has the rows innermost. The model's output keeps its order.
+// CHECK-LABEL: func.func @few_rows
+// CHECK-SAME: tensor<8192x4096xf16> {t10.order = array<i64: 1, 0>, t10.weight}
+// CHECK: rtensor.operator
+// CHECK: tensor<8192x4xf16>
+// CHECK: kind = "transpose"
+// CHECK: return %{{.*}} : tensor<4x8192xf16>
+func.func @few_rows(%x: tensor<4x4096xf16>, %w: tensor<4096x8192xf16> {t10.weight}) -> tensor<4x8192xf16> {
+  %zero = arith.constant 0.0 : f16
+  %e = tensor.empty() : tensor<4x8192xf16>
+  %init = linalg.fill ins(%zero : f16) outs(%e : tensor<4x8192xf16>) -> tensor<4x8192xf16>
+  %y = linalg.matmul ins(%x, %w : tensor<4x4096xf16>, tensor<4096x8192xf16>) outs(%init : tensor<4x8192xf16>) -> tensor<4x8192xf16>
+  return %y : tensor<4x8192xf16>
+}

@@ -82,16 +82,25 @@ def random_plan(rng: Random, spec: OperatorSpec, n_cores: int) -> OperatorPlan:
         ft = random_ft(rng, spec, f_op)
         if all(t == 1 for row in ft for t in row) and rng.random() < 0.8:
             continue
-        plan = _aligned(rng, spec, f_op, ft)
-        for _ in range(TRIES):
-            placed = replace(plan, phases=_random_phases(rng, spec, plan))
-            if not verify_operator(spec, placed, n_cores):
-                return placed
+        placed = random_placement(rng, spec, aligned_plan(rng, spec, f_op, ft), n_cores)
+        if placed is not None:
+            return placed
     still = tuple((1,) * len(spec.axes) for _ in spec.rotatable)
-    return _aligned(rng, spec, random_partition(rng, spec, n_cores), still)
+    return aligned_plan(rng, spec, random_partition(rng, spec, n_cores), still)
 
 
-def _aligned(rng: Random, spec: OperatorSpec, f_op: AxisSizes, ft: tuple[AxisSizes, ...]) -> OperatorPlan:
+def random_placement(
+    rng: Random, spec: OperatorSpec, plan: OperatorPlan, n_cores: int
+) -> OperatorPlan | None:
+    """Return a plan with random phases that are legal, None if none of those drawn are."""
+    for _ in range(TRIES):
+        placed = replace(plan, phases=_random_phases(rng, spec, plan))
+        if not verify_operator(spec, placed, n_cores):
+            return placed
+    return None
+
+
+def aligned_plan(rng: Random, spec: OperatorSpec, f_op: AxisSizes, ft: tuple[AxisSizes, ...]) -> OperatorPlan:
     """Return the plan of a partition without phases, its loops and cores in any order."""
     multiples = [lcm(*(row[axis] for row in ft)) for axis in range(len(f_op))]
     parts = [-(-extent // f) for extent, f in zip(spec.extents, f_op, strict=True)]

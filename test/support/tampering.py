@@ -51,6 +51,10 @@ MOST_REPLACED = 4
 """Of the values that could stand in place of a deleted one, so many are tried."""
 
 
+MOST_KEY = 100
+"""Letters of a key, at most."""
+
+
 @dataclass(frozen=True, slots=True)
 class Edit:
     """One change of a text: its kind, what was changed, and the whole changed text."""
@@ -224,12 +228,12 @@ def _key(line: str, at: int) -> str:
         elif line[i] in "[{(<":
             depth -= 1
         lowest = min(depth, lowest)
-        if (
-            depth == lowest
-            and (found := re.search(r"([\w.$]+) = [\[<#\w]*$", line[: i + 1]))
-            and line[i] in " [<"
-        ):
-            return found[1]
+        if depth == lowest and line[i] in " [<":
+            # A search of the whole line for its end takes time in the square of its length: it may hold a codelet.
+            before, equals, value = line[: i + 1].rpartition(" = ")
+            found = re.search(r"[\w.$]+$", before[-MOST_KEY:])
+            if equals and found and re.fullmatch(r"[\[<#\w]*", value):
+                return found[0]
     found = re.match(r'^\s*(?:%.* = )?"([\w.]+)"', line)
     return found[1] if found else ""
 

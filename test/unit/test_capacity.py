@@ -69,7 +69,7 @@ def test_tensors_of_more_dims_than_are_searched_are_refused(tmp_path: Path) -> N
 
 
 def test_sums_of_any_number_of_tensors_are_cut_into_operators_that_can_be_searched(tmp_path: Path) -> None:
-    names = [f"x{i}" for i in range(40)]
+    names = [f"x{i}" for i in range(MOST_OPERANDS + 2)]
     path = save(
         tmp_path / "m.onnx",
         [helper.make_node("Sum", names, ["y"], name="s")],
@@ -78,7 +78,9 @@ def test_sums_of_any_number_of_tensors_are_cut_into_operators_that_can_be_search
     )
     executable = compile(path, "test-4")
     operators = executable.plan.graph.operators
-    assert len(operators) == 3
+    assert len(operators) == 2
     assert all(len(spec.inputs) < MOST_OPERANDS for spec in operators)
     values = {name: np.full((2, 3), i, np.float32) for i, name in enumerate(names)}
-    np.testing.assert_array_equal(executable.run(values)["y"], np.full((2, 3), 780, np.float32))
+    np.testing.assert_array_equal(
+        executable.run(values)["y"], np.full((2, 3), sum(range(len(names))), np.float32)
+    )

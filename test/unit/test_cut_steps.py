@@ -9,7 +9,7 @@ from random import Random
 import numpy as np
 import pytest
 from support import specs
-from support.random_plans import random_plan
+from support.random_plans import aligned_plan, random_ft, random_partition, random_placement
 from support.random_specs import random_operator
 from support.simulation import chip_of, plan_of, random_values, scheduled
 
@@ -80,11 +80,16 @@ def cut_plans(seed: int, n: int) -> Iterator[tuple[OperatorSpec, OperatorPlan]]:
     rng = Random(seed)
     while n:
         spec = random_operator(rng, largest=4000)
-        plan = random_plan(rng, spec, CHIP.n_cores)
         # How long a look-up takes depends on the indices.
-        if is_cut(spec, plan) and not spec.selectors:
+        if spec.selectors:
+            continue
+        f_op = random_partition(rng, spec, CHIP.n_cores)
+        plan = aligned_plan(rng, spec, f_op, random_ft(rng, spec, f_op))
+        # One plan in some 200 is cut, whatever its phases: the others need not be placed.
+        placed = random_placement(rng, spec, plan, CHIP.n_cores) if is_cut(spec, plan) else None
+        if placed is not None:
             n -= 1
-            yield spec, plan
+            yield spec, placed
 
 
 def test_random_plans_take_what_they_are_priced_at() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from itertools import pairwise
 from math import prod
 from random import Random
@@ -48,7 +49,8 @@ def scheduled(graph: Graph, plans: tuple[OperatorPlan, ...], level: int = 1) -> 
     return DataRoom(CHIP)(restore_module(graph, CHIP, COST, costed, (level,) * len(plans)))
 
 
-def random_cases(n_loops: int) -> list[tuple[OperatorSpec, OperatorPlan]]:
+@cache
+def random_cases(n_loops: int) -> tuple[tuple[OperatorSpec, OperatorPlan], ...]:
     """Return operators under random plans in which that many axes rotate."""
     rng = Random(n_loops)
     found: list[tuple[OperatorSpec, OperatorPlan]] = []
@@ -59,7 +61,7 @@ def random_cases(n_loops: int) -> list[tuple[OperatorSpec, OperatorPlan]]:
             found.append((spec, plan))
         if len(found) == N_PLANS:
             break
-    return found
+    return tuple(found)
 
 
 def lowered(spec: OperatorSpec, plan: OperatorPlan, level: int = 1) -> tuple[ModulePlan, DeviceProgram]:

@@ -12,7 +12,7 @@ from support.draw import drawn
 from support.fit_runs import Outcome, run_case
 from support.random_fits import named_cases, random_case
 
-SHARES, CASES_PER_SHARE, N_DRAWN = 4, 9, 2
+SHARES, CASES_PER_SHARE, N_DRAWN = 4, 9, 1
 """Shares of cases, of which some are drawn; `make exhaustive` runs all, `make fits` others."""
 N_SEEDS = 2000
 MOST_REFUSED = 0.3

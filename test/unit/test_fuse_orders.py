@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import onnxruntime
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 from support.linalg_numpy import run_module
 from support.random_models import random_model
 
@@ -66,6 +67,40 @@ def test_every_matrix_product_of_a_model_reads_and_writes_in_a_row(name: str) ->
         allowed = axes.columns if axes.positions else (*axes.rows, *axes.columns)
         assert last_axis(spec, 2) in allowed, spec.name
     assert n_products > 0
+
+
+def products(rows: int, path: Path) -> OperatorSpec:
+    """Return the first of two products, of f16, that follow each other."""
+    k, n = 2048, 4096
+    dims = {"w": (k, n), "v": (n, k)}
+    made = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["a"]), helper.make_node("MatMul", ["a", "v"], ["y"])],
+        "two",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT16, [rows, k])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT16, [rows, k])],
+        [numpy_helper.from_array(np.zeros(shape, np.float16), name) for name, shape in dims.items()],
+    )
+    path.write_bytes(helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString())
+    imported = import_model(path)
+    with imported.module.context:
+        Fuse().apply(imported.module)
+        return read_graph(imported.module).graph.operators[0]
+
+
+@pytest.mark.parametrize("rows", [2, 4, 8, 16])
+def test_results_of_few_rows_have_them_innermost(rows: int, tmp_path: Path) -> None:
+    spec = products(rows, tmp_path / "two.onnx")
+    last = last_axis(spec, 2)
+    assert last is not None
+    assert spec.extents[last] == rows
+    assert last_axis(spec, 0) == last_axis(spec, 1)
+
+
+def test_results_of_many_rows_stay_as_given(tmp_path: Path) -> None:
+    spec = products(17, tmp_path / "two.onnx")
+    last = last_axis(spec, 2)
+    assert last is not None
+    assert spec.extents[last] == 4096
 
 
 def test_saved_weights_lie_as_the_plan_has_them(tmp_path: Path) -> None:

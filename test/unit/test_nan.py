@@ -159,7 +159,7 @@ def check_on_every_engine(
     path: Path, inputs: dict[str, Any], wanted: dict[str, Any], rtol: float = 0.0
 ) -> None:
     """Compare NaNs, infinities and numbers of all outputs."""
-    executable = t10.compile(path, chip="test-16", program=True)
+    executable = t10.compile(path, chip="test-4", program=True)
     write_program(executable, lowered(executable), path.parent / "program")
     found = {
         "plan": executable.run(inputs),

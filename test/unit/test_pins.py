@@ -72,7 +72,7 @@ def test_the_program_of_a_plan_given_back_is_that_of_the_plan(name: str, chip: s
 
 def test_passes_give_the_same_module_for_a_plan_given_back(tmp_path: Path) -> None:
     path = MODELS / "vit_fp16.onnx"
-    first = saved(t10.compile(path, chip="test-16"), tmp_path / "first")
+    first = saved(compiled("vit_fp16", "test-16"), tmp_path / "first")
     module: Any = import_model(path).module
     with module.context, ir.Location.unknown():
         run(make("t10-partition", f"chip=test-16 plan={first / 'plan.json'}"), module)

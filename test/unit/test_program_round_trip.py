@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 from support import models
+from support.draw import drawn
 from support.random_plans import random_plan
 
 import t10
@@ -42,7 +43,7 @@ from t10.plan.schedule import restore_module
 MODELS = Path(__file__).parents[2] / "examples" / "models"
 REFUSED = ("broken_cut", "broken_empty", "broken_text", "symbolic", "unsupported")
 ALL = sorted(path.stem for path in MODELS.glob("*.onnx") if path.stem not in REFUSED)
-WITH_FRONTS = ("bert_fp16", "vit_fp32", "resnet18_fp32", "llama2_fp16", "gather")
+WITH_FRONTS = ("gather", *drawn(["bert_fp16", "vit_fp32", "resnet18_fp32", "llama2_fp16"], 2))
 TEST_CHIP = load_chip("test-16")
 COST = IpuCostModel(TEST_CHIP)
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
-from support.draw import commit, one_of_each
+from support.draw import commit, dealt, one_of_each
 from support.engines import by_runtime, on_every_engine, on_simulators
 from support.quantized_models import IMAGE, KINDS, TOKENS, WIDTH, Kind, residual_network, transformer_block
 
@@ -23,8 +23,10 @@ from t10.errors import UnsupportedOpError
 Array = NDArray[Any]
 Engines = dict[str, dict[str, Array]]
 QUANTUM = 1
-WAYS = [[(kind, with_operators) for kind in KINDS] for with_operators in (False, True)]
-"""Ways to write a network: one as QDQ pairs and one with QLinear operators are run; `make exhaustive` runs all."""
+OF_RESIDUAL, OF_BLOCKS = (
+    [[(kind, with_operators) for kind in KINDS] for with_operators in ways] for ways in dealt([(False, True)])
+)
+"""Ways to write a network: one of the two is run as QDQ pairs, the other with QLinear operators."""
 
 
 def named(way: tuple[Kind, bool]) -> str:
@@ -114,7 +116,7 @@ def simulated(found: Engines) -> Engines:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", one_of_each(WAYS), ids=named)
+@pytest.mark.parametrize("way", one_of_each(OF_RESIDUAL), ids=named)
 def test_residual_networks(way: tuple[Kind, bool], tmp_path: Path) -> None:
     kind, with_operators = way
     model = residual_network(kind, with_operators=with_operators)
@@ -127,7 +129,7 @@ def test_residual_networks(way: tuple[Kind, bool], tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", one_of_each(WAYS, f"{commit()} blocks"), ids=named)
+@pytest.mark.parametrize("way", one_of_each(OF_BLOCKS, f"{commit()} blocks"), ids=named)
 def test_transformer_blocks(way: tuple[Kind, bool], tmp_path: Path) -> None:
     kind, with_operators = way
     model = transformer_block(kind, with_operators=with_operators)

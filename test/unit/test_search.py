@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from support import specs
+from support.draw import drawn, one_of_each
 from support.random_specs import random_operator
 from support.run_costs import RowByRow
 from support.whole_space import PricedPartition, every_plan, whole_front
@@ -29,7 +30,8 @@ CHIP = load_chip("test-16")
 COST = IpuCostModel(CHIP)
 OTHER_CORE = {"n_workers": 4}
 """What makes a chip's core one that nothing is counted of: closed forms are quick enough to price whole spaces."""
-N_RANDOM = 300
+N_RANDOM, PER_SHARE, N_SHARES = 300, 20, 8
+"""Random operators, so many in a test, and how many of these are drawn."""
 N_COUNTED = 24
 N_ROW_BY_ROW = 60
 
@@ -55,9 +57,9 @@ def random_case(seed: int, largest: int = 400) -> tuple[OperatorSpec, ChipSpec, 
     return spec, chip, replace(options, max_front=10_000)
 
 
-@pytest.mark.parametrize("first", range(0, N_RANDOM, 20))
+@pytest.mark.parametrize("first", drawn(range(0, N_RANDOM, PER_SHARE), N_SHARES))
 def test_fronts_of_random_operators_equal_brute_force(first: int) -> None:
-    for seed in range(first, first + 20):
+    for seed in range(first, first + PER_SHARE):
         spec, chip, options = random_case(seed)
         cost = IpuCostModel(chip)
         expected = whole_front(spec, chip, cost, options)
@@ -93,18 +95,26 @@ def test_so_they_do_where_epilogues_are_priced_by_their_runs() -> None:
     assert n_others > N_ROW_BY_ROW // 2
 
 
+SPECS = {
+    "product": specs.matmul(48, 40, 36),
+    "product and epilogue": specs.linear_relu(24, 40, 36, "f32"),
+    "products of a batch": specs.bmm(4, 12, 12, 8),
+    "convolution": specs.conv2d(1, 8, 12, 12, 8, 3, 3, pad=1),
+    "pool": specs.max_pool2d(1, 8, 7, 7, 3, pad=1),
+    "sums": specs.row_reduce(24, 36, "sum"),
+    "look-up": specs.gather(12, 8, 20),
+    "map": specs.elementwise((24, 36), b_axes=(1,)),
+}
+KINDS = (
+    ("product", "product and epilogue", "products of a batch"),
+    *((name,) for name in ("convolution", "pool", "sums", "look-up", "map")),
+)
+"""Products have the largest spaces, and the same closed forms and codelets: one of them is drawn."""
+
+
 @pytest.mark.parametrize(
     "spec",
-    [
-        specs.matmul(48, 40, 36),
-        specs.linear_relu(24, 40, 36, "f32"),
-        specs.bmm(4, 12, 12, 8),
-        specs.conv2d(1, 8, 12, 12, 8, 3, 3, pad=1),
-        specs.max_pool2d(1, 8, 7, 7, 3, pad=1),
-        specs.row_reduce(24, 36, "sum"),
-        specs.gather(24, 16, 40),
-        specs.elementwise((24, 36), b_axes=(1,)),
-    ],
+    [SPECS[name] for name in one_of_each(KINDS)],
     ids=lambda spec: spec.name,
 )
 def test_fronts_of_every_kind_on_many_cores_equal_brute_force(spec: OperatorSpec) -> None:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import reference
+from support.draw import so_many
 from support.random_cases import Case, planned_case, small_case
 
 from t10.codelets.image import assembled
@@ -35,7 +36,7 @@ def test_random_plans(seed: int) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=so_many(60, 30), deadline=None)
 @given(SEEDS)
 def test_planned_models(seed: int) -> None:
     check(planned_case(seed))

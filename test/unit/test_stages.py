@@ -37,7 +37,7 @@ CHIP = load_chip("test-16").model_copy(update={"n_workers": 4})
 """A core that closed forms price: what is asked here is not what steps take."""
 COST = IpuCostModel(CHIP)
 FEW_FRONTS = PlanOptions(max_front=3)
-N_MODELS, N_KINDS, N_RANDOM = 7, 30, 50
+N_MODELS, N_KINDS, N_RANDOM = 4, 20, 30
 """How many models, kinds of operators and random operators are drawn; `make stages` searches all on more cores."""
 
 

@@ -18,35 +18,40 @@ from t10.core.orders import (
 )
 from t10.plan.memory.storage import (
     REORDERED,
+    SCATTERED,
     TRANSPOSED,
     AsGiven,
     Axes,
     Follow,
-    LastAxis,
     Product,
+    ProductOrders,
     Regroup,
     Relation,
+    RowRule,
     Stored,
     total_cost,
 )
 from t10.plan.memory.storage_choice import choose_orders
-
-NONE: frozenset[int] = frozenset()
 
 
 def tensor(*extents: int, is_fixed: bool = False) -> Stored:
     return Stored(extents, int(np.prod(extents)) * 2, is_fixed)
 
 
-def product(
-    x: int,
-    w: int,
-    x_axes: Axes,
-    w_axes: Axes,
-    *inner: int,
-    lanes: frozenset[int] = NONE,
-) -> Product:
-    return Product((x, w), (x_axes, w_axes), inner, (NONE, lanes))
+NONE: frozenset[int] = frozenset()
+SLOW = 1 << 20
+"""What a product is more that no engine computes as it is stored."""
+
+
+def product(x: int, w: int, y: int, x_axes: Axes, w_axes: Axes, y_axes: Axes, *inner: int) -> Product:
+    """Return a product that is fast where one summed axis is innermost in both operands."""
+    rows = frozenset(axis for axis in y_axes if axis is not None)
+
+    def price(orders: ProductOrders, turned: tuple[bool, bool]) -> int:
+        last = {axes[order[-1]] for axes, order in zip((x_axes, w_axes), orders, strict=False)}
+        return (0 if len(last) == 1 and last <= set(inner) else SLOW) + 1000 * sum(turned)
+
+    return Product((x, w, y), (x_axes, w_axes, y_axes), inner, rows, price)
 
 
 @pytest.mark.parametrize("order", list(permutations(range(3))))
@@ -76,33 +81,49 @@ def test_weights_with_an_order_are_transposed_and_lie_in_a_row() -> None:
 
 
 def test_a_weight_takes_the_summed_axis_to_its_end() -> None:
-    tensors = {0: tensor(4, 8, is_fixed=True), 1: tensor(8, 6)}
-    assert choose_orders(tensors, [product(0, 1, (0, 2), (2, 1), 2)])[1] == (1, 0)
+    tensors = {0: tensor(4, 8, is_fixed=True), 1: tensor(8, 6), 2: tensor(4, 6)}
+    assert choose_orders(tensors, [product(0, 1, 2, (0, 2), (2, 1), (0, 1), 2)])[1] == (1, 0)
 
 
 def test_of_several_summed_axes_all_stand_at_the_end_and_one_is_last_in_both() -> None:
-    tensors = {0: tensor(4, 3, 8, is_fixed=True), 1: tensor(3, 8, 6)}
-    relations = [product(0, 1, (0, 2, 3), (2, 3, 1), 2, 3)]
+    result = tensor(4, 6)
+    tensors = {0: tensor(4, 3, 8, is_fixed=True), 1: tensor(3, 8, 6), 2: result}
+    relations = [product(0, 1, 2, (0, 2, 3), (2, 3, 1), (0, 1), 2, 3)]
     assert choose_orders(tensors, relations)[1] == (2, 0, 1)
-    backwards = [product(0, 1, (0, 3, 2), (2, 3, 1), 2, 3)]
-    assert choose_orders({0: tensor(4, 8, 3, is_fixed=True), 1: tensor(3, 8, 6)}, backwards)[1] == (2, 1, 0)
+    backwards = [product(0, 1, 2, (0, 3, 2), (2, 3, 1), (0, 1), 2, 3)]
+    tensors = {0: tensor(4, 8, 3, is_fixed=True), 1: tensor(3, 8, 6), 2: result}
+    assert choose_orders(tensors, backwards)[1] == (2, 1, 0)
 
 
-def test_a_matrix_times_a_vector_may_stay_as_it_is() -> None:
-    tensors = {0: tensor(8, is_fixed=True), 1: tensor(8, 6, is_fixed=True)}
-    relation = product(0, 1, (2,), (2, 1), 2, lanes=frozenset({1}))
-    orders = choose_orders(tensors, [relation])
-    assert orders[1] == (0, 1)
-    assert relation.weight(1, 2, orders, tensors) == REORDERED
+def test_a_result_takes_the_order_in_which_it_is_counted_fastest() -> None:
+    tensors = {0: tensor(4, 8, is_fixed=True), 1: tensor(6, 8, is_fixed=True), 2: tensor(4, 6)}
+
+    def price(orders: ProductOrders, turned: tuple[bool, bool]) -> int:
+        del turned
+        return 1000 if orders[2] == (0, 1) else 700
+
+    relation = Product((0, 1, 2), ((0, 2), (1, 2), (0, 1)), (2,), frozenset({0, 1}), price)
+    assert choose_orders(tensors, [relation])[2] == (1, 0)
+
+
+def test_of_many_rows_one_summed_axis_is_innermost_in_both_and_results_come_in_rows() -> None:
+    tensors = (tensor(4, 8), tensor(6, 8), tensor(4, 6))
+    rule = RowRule(((0, 2), (1, 2), (0, 1)), tensors, frozenset({2}), frozenset({1}), (NONE, NONE))
+    given, turned = (0, 1), (1, 0)
+    n_bytes = [each.n_bytes for each in tensors]
+    assert rule((given, given, given), (False, False)) == 0
+    assert rule((given, given, given), (False, True)) == TRANSPOSED * n_bytes[1]
+    assert rule((turned, given, given), (False, False)) == SCATTERED * n_bytes[0]
+    assert rule((given, given, turned), (False, False)) == SCATTERED * n_bytes[2]
 
 
 def test_what_comes_from_outside_stays_and_is_read_through_a_transpose() -> None:
-    tensors = {0: tensor(4, 8), 1: tensor(8, 6, is_fixed=True)}
-    relation = product(0, 1, (0, 2), (2, 1), 2)
+    tensors = {0: tensor(4, 8), 1: tensor(8, 6, is_fixed=True), 2: tensor(4, 6)}
+    relation = product(0, 1, 2, (0, 2), (2, 1), (0, 1), 2)
     orders = choose_orders(tensors, [relation])
-    assert orders == {0: (0, 1), 1: (0, 1)}
-    assert relation.weight(1, 2, orders, tensors) == TRANSPOSED
-    assert relation.cost(orders, tensors) == TRANSPOSED * tensors[1].n_bytes
+    assert orders == {0: (0, 1), 1: (0, 1), 2: (0, 1)}
+    assert relation.read_orders(orders, tensors) == ((0, 1), (1, 0))
+    assert relation.cost(orders, tensors) == 1000
 
 
 def convolutions(n_between: int) -> tuple[dict[int, Stored], list[Relation]]:
@@ -110,11 +131,13 @@ def convolutions(n_between: int) -> tuple[dict[int, Stored], list[Relation]]:
     extents = (2, 16, 8, 8)
     tensors = {number: tensor(*extents) for number in range(n_between + 2)}
     tensors[100] = tensor(32, 16, 3, 3)
+    tensors[101] = tensor(2, 32, 6, 6)
     axes = (0, 1, 2, 3)
-    relations: list[Relation] = [LastAxis(0, axes, frozenset({1}))]
-    relations += [Follow(i + 1, i, axes, axes) for i in range(n_between)]
+    relations: list[Relation] = [Follow(i + 1, i, axes, axes) for i in range(n_between)]
     relations.append(Follow(n_between + 1, n_between, axes, axes, is_view=True))
-    relations.append(product(n_between + 1, 100, (0, 4, None, None), (1, 4, None, None), 4))
+    relations.append(
+        product(n_between + 1, 100, 101, (0, 4, None, None), (1, 4, None, None), (0, 1, 2, 3), 4)
+    )
     return tensors, relations
 
 
@@ -171,7 +194,9 @@ def test_choices_are_at_most_as_dear_as_what_is_given_and_stable() -> None:
             if rng.random() < 0.5:
                 relations.append(Follow(a, b, axes[0], axes[1]))
             else:
-                relations.append(product(a, b, axes[0], axes[1], int(rng.integers(3))))
+                relations.append(
+                    product(a, b, (a + b) % 6, axes[0], axes[1], (0, 1, 2), int(rng.integers(3)))
+                )
         orders = choose_orders(tensors, relations)
         given = {number: each.given for number, each in tensors.items()}
         assert total_cost(relations, orders, tensors) <= total_cost(relations, given, tensors)
@@ -187,21 +212,6 @@ def test_what_relations_cost_is_weighted_bytes() -> None:
     assert follow.cost({0: given, 1: given}, square) == 0
     assert follow.cost({0: given, 1: mixed}, square) == REORDERED * n_bytes
     assert follow.cost({0: given, 1: turned}, square) == TRANSPOSED * n_bytes
-
-
-def test_a_tensor_times_itself_is_read_once() -> None:
-    both = {0: tensor(4, 6), 1: tensor(4, 6)}
-    axes: Axes = (0, 1)
-    n_bytes = TRANSPOSED * both[0].n_bytes
-    orders = {0: (0, 1), 1: (0, 1)}
-    assert product(0, 0, axes, axes, 0).cost(orders, both) == n_bytes
-    assert product(0, 1, axes, axes, 0).cost(orders, both) == 2 * n_bytes
-
-
-def test_of_summed_axes_that_cost_the_same_the_last_is_innermost() -> None:
-    both = {0: tensor(4, 6, 8), 1: tensor(4, 6, 8)}
-    every = product(0, 1, (0, 1, 2), (0, 1, 2), 0, 1)
-    assert every.best_axis({0: (0, 1, 2), 1: (0, 1, 2)}, both) == 1
 
 
 def test_only_dims_with_extent_are_worth_their_bytes_to_the_host() -> None:

@@ -1,13 +1,13 @@
 """What operators want of the orders in which their tensors are stored, and what it costs not to follow them.
 
 Costs are bytes, weighted: those that a reader's cores get element by element because maker and reader disagree about
-the innermost dim, those that are merely in another order, and results that the matrix engine cannot write in a row.
-Nothing of it is cycles: orders are chosen before there are plans. Extents of 1 never count.
+the innermost dim, those that are merely in another order, and what all links could carry while products
+are computed. Orders are chosen before there are plans. Extents of 1 never count.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from t10.core.orders import Order, given_order, moved_last, significant
@@ -17,12 +17,15 @@ REORDERED = 1
 TRANSPOSED = 8
 """Weight of a byte whose maker and reader disagree about the innermost dim."""
 SCATTERED = 32
-"""Weight of a byte of a product's result whose innermost axis no engine makes in a row."""
+"""Weight of a byte of what no engine reads or writes in a row."""
 
 Axes = tuple[int | None, ...]
 """Per given dim the loop axis that indexes it, None where none does alone."""
 
 Orders = Mapping[int, Order]
+ProductOrders = tuple[Order, Order, Order]
+"""Orders of the operands of a product and of its result."""
+ProductPrice = Callable[[ProductOrders, tuple[bool, bool]], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,91 +169,93 @@ class Regroup:
 
 
 @dataclass(frozen=True, slots=True)
-class Product:
-    """The operands of a sum of products: the matrix engine wants one summed axis innermost in both.
+class RowRule:
+    """The price of a product in which both operands have many rows: engines stream one and hold blocks of the other.
 
-    `inner` are the summed axes that index a dim of each operand alone. `lanes` are, per operand, axes that may as well
-    be innermost: those of a matrix that is multiplied with a vector, where there is nothing for the engine to do.
+    Both have one of the summed axes `inner` innermost then, the result one of `rows`. `axes` and `tensors` are those of
+    the operands and the result; `lanes` are, per operand, axes that may as well be innermost: those of a matrix that is
+    multiplied with a vector, where there is nothing for the engine to do.
     """
 
-    operands: tuple[int, int]
-    axes: tuple[Axes, Axes]
-    inner: tuple[int, ...]
+    axes: tuple[Axes, Axes, Axes]
+    tensors: tuple[Stored, Stored, Stored]
+    inner: frozenset[int]
+    rows: frozenset[int]
     lanes: tuple[frozenset[int], frozenset[int]]
 
-    @property
-    def values(self) -> tuple[int, ...]:
-        """Return the tensors it is about."""
-        return self.operands
-
-    def weight(self, number: int, axis: int, orders: Orders, tensors: Tensors) -> int:
-        """Return the weight of a byte of operand `number` if `axis` is to be innermost: 0, `REORDERED`, `TRANSPOSED`.
-
-        What is transposed is read through a view.
-        """
-        value = self.operands[number]
-        last = innermost(orders[value], self.axes[number], tensors[value].extents)
-        if last == axis:
-            return 0
-        return REORDERED if last in self.lanes[number] else TRANSPOSED
-
-    def price(self, axis: int, orders: Orders, tensors: Tensors) -> int:
-        """Return the weighted bytes of both operands if `axis` is to be innermost; what is both counts once."""
-        first, second = (
-            tensors[value].n_bytes * self.weight(number, axis, orders, tensors)
-            for number, value in enumerate(self.operands)
+    def __call__(self, orders: ProductOrders, turned: tuple[bool, bool]) -> int:
+        """Return the weighted bytes of what is transposed on its way, and of what engines do not read or write so."""
+        first, second, last = (
+            innermost(order, axes, tensor.extents)
+            for order, axes, tensor in zip(orders, self.axes, self.tensors, strict=True)
         )
-        return max(first, second) if self.operands[0] == self.operands[1] else first + second
+        moved = sum(
+            TRANSPOSED * t.n_bytes for t, is_turned in zip(self.tensors[:2], turned, strict=True) if is_turned
+        )
+        for tensor, innermost_axis, lanes in zip(self.tensors[:2], (first, second), self.lanes, strict=True):
+            moved += SCATTERED * tensor.n_bytes * (innermost_axis not in self.inner | lanes)
+        if first != second and {first, second} <= self.inner:
+            moved += SCATTERED * self.tensors[0].n_bytes
+        return moved if last is None or last in self.rows else moved + SCATTERED * self.tensors[2].n_bytes
 
-    def best_axis(self, orders: Orders, tensors: Tensors) -> int:
-        """Return the summed axis that is cheapest to have innermost, the last one of equals."""
-        return min(reversed(self.inner), key=lambda axis: self.price(axis, orders, tensors))
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A sum of products: how fast it is computed depends on how its operands and its result are stored.
+
+    `values` are the operands, then the result, and `axes` theirs; `inner` are the summed axes that index a dim of each
+    operand alone, `own` the axes that may be the result's innermost. An operand is read as it is stored, or through a
+    transpose that brings a summed axis to its end. `price` gives weighted bytes, for the three orders in which cores
+    hold all, and for each operand whether it is transposed on its way.
+    """
+
+    values: tuple[int, int, int]
+    axes: tuple[Axes, Axes, Axes]
+    inner: tuple[int, ...]
+    own: frozenset[int]
+    price: ProductPrice
 
     def cost(self, orders: Orders, tensors: Tensors) -> int:
-        """Return the weighted bytes that are read through a transpose."""
-        return min(self.price(axis, orders, tensors) for axis in self.inner)
+        """Return the weighted bytes of the best way to read the operands."""
+        return self._best(orders, tensors)[0]
 
-    def wanted(self, number: int, axis: int, order: Order) -> Order:
+    def read_orders(self, orders: Orders, tensors: Tensors) -> tuple[Order, Order]:
+        """Return the orders in which the operands are read: as they are stored where that is not slower."""
+        return self._best(orders, tensors)[1]
+
+    def _best(self, orders: Orders, tensors: Tensors) -> tuple[int, tuple[Order, Order]]:
+        one, other, result = (orders[value] for value in self.values)
+        ways = [
+            (self.price((first, second, result), (first != one, second != other)), (first, second))
+            for first in self._ways(0, one, tensors)
+            for second in self._ways(1, other, tensors)
+        ]
+        return min(ways, key=lambda way: way[0])
+
+    def _ways(self, number: int, stored: Order, tensors: Tensors) -> list[Order]:
+        """Return the orders in which an operand may be read: as it is stored, or with a summed axis innermost."""
+        last = innermost(stored, self.axes[number], tensors[self.values[number]].extents)
+        turned = [self._wanted(number, axis, stored) for axis in self.inner if axis != last]
+        return list(dict.fromkeys([stored, *turned]))
+
+    def _wanted(self, number: int, axis: int, order: Order) -> Order:
         """Return an operand's order with the dims of the summed axes at its end, that of `axis` last."""
         dim_by_axis = {a: dim for dim, a in enumerate(self.axes[number]) if a is not None}
         others = sorted(dim_by_axis[a] for a in self.inner if a != axis)
         return moved_last(order, (*others, dim_by_axis[axis]))
 
     def wishes(self, value: int, orders: Orders, tensors: Tensors) -> list[Order]:
-        """Return the orders of one operand that would please."""
-        return [
-            self.wanted(number, axis, tensors[value].given)
-            for number, operand in enumerate(self.operands)
-            if operand == value
-            for axis in reversed(self.inner)
-        ]
-
-
-@dataclass(frozen=True, slots=True)
-class LastAxis:
-    """The result of a sum of products: its innermost axis should be one of `allowed`, which engines make in a row."""
-
-    value: int
-    axes: Axes
-    allowed: frozenset[int]
-
-    @property
-    def values(self) -> tuple[int, ...]:
-        """Return the tensor it is about."""
-        return (self.value,)
-
-    def cost(self, orders: Orders, tensors: Tensors) -> int:
-        """Return the weighted bytes of the result if another axis is innermost."""
-        tensor = tensors[self.value]
-        last = innermost(orders[self.value], self.axes, tensor.extents)
-        return 0 if last is None or last in self.allowed else SCATTERED * tensor.n_bytes
-
-    def wishes(self, value: int, orders: Orders, tensors: Tensors) -> list[Order]:
-        """Return the orders that would please: one dim moved to the end."""
+        """Return the orders of an operand with a summed axis innermost, of the result with any that may be."""
         del orders
         given = tensors[value].given
-        dims = [dim for dim, axis in enumerate(self.axes) if axis in self.allowed]
-        return [moved_last(given, (dim,)) for dim in reversed(dims)]
+        found: list[Order] = []
+        for number, operand in enumerate(self.values[:2]):
+            if operand == value:
+                found += [self._wanted(number, axis, given) for axis in reversed(self.inner)]
+        if value == self.values[2]:
+            dims = [dim for dim, axis in enumerate(self.axes[2]) if axis in self.own]
+            found += [moved_last(given, (dim,)) for dim in reversed(dims)]
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +284,7 @@ class AsGiven:
         return [tensors[value].given]
 
 
-Relation = Follow | Regroup | Product | LastAxis | AsGiven
+Relation = Follow | Regroup | Product | AsGiven
 
 
 def total_cost(relations: Sequence[Relation], orders: Orders, tensors: Tensors) -> int:

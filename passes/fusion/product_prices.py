@@ -1,0 +1,171 @@
+"""What a product of few rows takes, as its three tensors are stored: counted over boxes that a plan may use.
+
+Which operand streams, whether operands are copied first and how results are written all follow from the order of dims
+in memory: `x[m, k] * w[n, k]` summed to `y[m, n]` or to `y[n, m]` differ by up to seven times where m is small.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from math import prod
+
+import numpy as np
+
+from t10.chip import ChipSpec, load_chip
+from t10.core.arrays import Ints
+from t10.core.dtypes import size_bytes
+from t10.core.expression import AffineDim, Axis, AxisSizes, Operand, OperatorSpec, Role
+from t10.core.orders import permuted
+from t10.core.scalar import ScalarFunction, ScalarOp
+from t10.cost.counted import CountedSteps
+from t10.plan.memory.storage import TRANSPOSED, ProductOrders, RowRule
+
+LEAST_CYCLES = 512
+"""Cycles are counted in so many: what is over sooner is stored by the rule."""
+N_BOXES = 8
+"""So many boxes are counted, those in which least is computed and moved by a simple rule."""
+MACS_PER_CYCLE = 16
+"""Of that rule: a rate that engines reach on small boxes."""
+WORD_BYTES = 4
+
+
+@cache
+def _chip() -> ChipSpec:
+    """Return the chip whose boxes are counted: fusing knows no target, and larger boxes ask for the same orders."""
+    return load_chip("ipu-mk2")
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """One of the three tensors of a product: type, extents and index forms per given dim."""
+
+    dtype: str
+    extents: tuple[int, ...]
+    dims: tuple[AffineDim, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CountedPrice:
+    """The price of a sum of products over `extents`, reduced along `reduced`: what `rule` says, and what is counted."""
+
+    extents: AxisSizes
+    reduced: frozenset[int]
+    tensors: tuple[Tensor, Tensor, Tensor]
+    rule: RowRule
+    known: dict[ProductOrders, Ints] = field(default_factory=dict[ProductOrders, Ints])
+
+    def __call__(self, orders: ProductOrders, turned: tuple[bool, bool]) -> int:
+        """Return the bytes that all links carry while the product is computed.
+
+        `orders` are those in which cores hold operands and result; operands that are `turned` rest in other orders.
+        """
+        chip = _chip()
+        boxes = _boxes(self.extents, self.reduced, self.tensors, chip.n_cores)
+        if orders not in self.known:
+            self.known[orders] = CountedSteps(chip).sub_task(self._spec(orders), boxes.sizes)
+        bytes_moved = self.known[orders] * WORD_BYTES + boxes.sums
+        for number, is_turned in enumerate(turned):
+            # What rests in another order comes whole, even where each core has its own part of it.
+            arrivals = boxes.operands[number] * TRANSPOSED if is_turned else boxes.arrivals[number]
+            bytes_moved = bytes_moved + arrivals
+        unit = LEAST_CYCLES * WORD_BYTES
+        return int(bytes_moved.min()) // unit * unit * chip.n_cores + self.rule(orders, turned)
+
+    def _spec(self, orders: ProductOrders) -> OperatorSpec:
+        names: tuple[Role, Role, Role] = ("activation", "activation", "output")
+        first, second, result = (
+            Operand(
+                f"t{number}",
+                role,
+                tensor.dtype,
+                permuted(tensor.extents, order),
+                permuted(tensor.dims, order),
+            )
+            for number, (role, tensor, order) in enumerate(zip(names, self.tensors, orders, strict=True))
+        )
+        axes = tuple(
+            Axis(f"a{number}", extent, "reduction" if number in self.reduced else "parallel")
+            for number, extent in enumerate(self.extents)
+        )
+        acc = self.tensors[2].dtype
+        return OperatorSpec(
+            "product",
+            "contraction",
+            axes,
+            (first, second),
+            result,
+            "sum",
+            _body(first.dtype, second.dtype, acc),
+            acc,
+        )
+
+
+def _body(first: str, second: str, acc: str) -> ScalarFunction:
+    """Return the product of two values in the type of the sum."""
+    ops: list[ScalarOp] = []
+    values: list[int] = []
+    for number, dtype in enumerate((first, second)):
+        if dtype == acc:
+            values.append(number)
+        else:
+            values.append(2 + len(ops))
+            ops.append(ScalarOp("arith.extf", (number,), acc))
+    ops.append(ScalarOp("arith.mulf", (values[0], values[1]), acc))
+    return ScalarFunction(2, tuple(ops), 1 + len(ops))
+
+
+@dataclass(frozen=True, slots=True)
+class _Boxes:
+    """Boxes (n, axes) over which all cores together compute a product, and bytes (n,) of each.
+
+    `operands` are those of the two operands, `arrivals` what of them other cores have, `sums` what of results moves.
+    """
+
+    sizes: Ints
+    operands: tuple[Ints, Ints]
+    arrivals: tuple[Ints, Ints]
+    sums: Ints
+
+
+@lru_cache(maxsize=256)
+def _boxes(
+    extents: AxisSizes, reduced: frozenset[int], tensors: tuple[Tensor, Tensor, Tensor], n_cores: int
+) -> _Boxes:
+    """Return boxes in which little is computed and moved: the best of each length of each axis, of these the best."""
+    sizes = _lengths(extents, n_cores)
+    parts = -(-np.array(extents, np.int64) // sizes)
+    n_parts = parts.prod(axis=1)
+    first, second, results = (_elements(tensor, sizes) * size_bytes(tensor.dtype) for tensor in tensors)
+    at_rest = [prod(tensor.extents) * size_bytes(tensor.dtype) // n_parts for tensor in tensors]
+    arrivals = np.maximum(first - at_rest[0], 0), np.maximum(second - at_rest[1], 0)
+    split = parts[:, sorted(reduced)].prod(axis=1)
+    sums = np.where(split > 1, results + results // split, 0)
+    cycles = sizes.prod(axis=1) // MACS_PER_CYCLE + (sum(arrivals) + sums) // WORD_BYTES
+    order = np.argsort(cycles, kind="stable")
+    firsts = [np.unique(sizes[order, axis], return_index=True)[1] for axis in range(len(extents))]
+    best = order[np.unique(np.concatenate(firsts))[:N_BOXES]]
+    operands = first[best], second[best]
+    return _Boxes(sizes[best], operands, (arrivals[0][best], arrivals[1][best]), sums[best])
+
+
+def _lengths(extents: AxisSizes, n_cores: int) -> Ints:
+    """Return boxes (n, axes) that leave less than half of the cores idle: lengths of 2^n and 3 * 2^n, whole axes."""
+    rows = np.ones((1, 0), np.int64)
+    n_parts = np.ones(1, np.int64)
+    for extent in extents:
+        powers = [1 << bit for bit in range(extent.bit_length())]
+        lengths = sorted({extent, *(n for power in powers for n in (power, 3 * power) if n < extent)})
+        rows = np.hstack([np.repeat(rows, len(lengths), axis=0), np.tile(lengths, len(rows))[:, None]])
+        n_parts = np.repeat(n_parts, len(lengths)) * -(-extent // rows[:, -1])
+        rows, n_parts = rows[n_parts <= n_cores], n_parts[n_parts <= n_cores]
+    return rows[2 * n_parts > n_parts.max()]
+
+
+def _elements(tensor: Tensor, sizes: Ints) -> Ints:
+    """Return the elements (n,) of a tensor that boxes (n, axes) touch."""
+    elements = np.ones(len(sizes), np.int64)
+    for dim in tensor.dims:
+        if dim.terms:
+            elements *= 1 + sum(term.coefficient * (sizes[:, term.axis] - 1) for term in dim.terms)
+    return elements
