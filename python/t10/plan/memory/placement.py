@@ -18,6 +18,7 @@ from t10.chip import ChipSpec
 from t10.core.arrays import Bools, Ints
 from t10.core.schedule import Buffer, Wish
 from t10.core.tile import ALIGNMENT_BYTES, OVERREAD_BYTES
+from t10.plan.memory._places import Blocks
 from t10.plan.memory.allocation import Request, aligned_size, block_of_request, live_always, packed, placed
 from t10.plan.memory.blocks import Block, neighbours
 from t10.plan.memory.packing import first_fit
@@ -65,9 +66,6 @@ class _Placing:
         self.bottom = -(-bottom_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
         self.top = chip.data_end_bytes
         self.plain = self.memory.interleaved_base - self.memory.base
-        elements = range(0, self.plain, self.memory.element_bytes)
-        pairs = range(self.plain, max(self.top, self.plain) + 1, self.memory.interleaved_bytes)
-        self.borders: Ints = np.array([*elements, *pairs], np.int64)
         n = max(owner, default=-1) + 1
         self.first: Ints = np.full(n, np.iinfo(np.int64).max)
         self.last: Ints = np.full(n, -1, np.int64)
@@ -88,15 +86,20 @@ class _Placing:
             else:
                 pair = (blocks[0], blocks[1])
                 by_pair[pair] = by_pair.get(pair, 0) + wish.weight
-        self.pairs: Ints = np.array(list(by_pair), np.int64).reshape(-1, 2)
-        self.weights: Ints = np.array(list(by_pair.values()), np.int64)
         self.paired: Ints = np.zeros(n, np.int64)
-        np.add.at(self.paired, self.pairs, self.weights[:, None])
+        for pair, weight in by_pair.items():
+            self.paired[list(pair)] += weight
         self.wished: Ints = self.alone + self.paired
-        both: Ints = np.concatenate([self.pairs, self.pairs[:, ::-1]])
-        order = np.argsort(both[:, 0], kind="stable")
-        self.partner, self.partner_weight = both[order, 1], np.tile(self.weights, 2)[order]
-        self.partners_from: Ints = np.searchsorted(both[order, 0], np.arange(n + 1))
+        element_bytes = self.memory.element_bytes, self.memory.interleaved_bytes
+        self.blocks = Blocks(
+            self.first.tolist(),
+            self.last.tolist(),
+            self.size.tolist(),
+            self.alone.tolist(),
+            [(*pair, weight) for pair, weight in by_pair.items()],
+            (self.bottom, self.top, self.plain, *element_bytes, ALIGNMENT_BYTES, OVERREAD_BYTES),
+        )
+        self.penalty = self.blocks.penalty
 
     def starts(self) -> Ints:
         """Return where every block begins."""
@@ -114,24 +117,6 @@ class _Placing:
             return stacked if greedy is None else min(greedy, stacked, key=self.penalty)
         return stacked if greedy is None else greedy
 
-    def penalty(self, starts: Ints) -> int:
-        """Return the weight of all wishes that are not granted of blocks that have places."""
-        low, high = self._elements(starts, starts + self.size)
-        one, other = self.pairs.T
-        shared = (low[one] <= high[other]) & (low[other] <= high[one])
-        shared &= (starts[one] >= 0) & (starts[other] >= 0)
-        plain = (starts >= 0) & (starts < self.plain)
-        return int(self.weights[shared].sum() + self.alone[plain].sum())
-
-    def _elements(self, begins: Ints, ends: Ints) -> tuple[Ints, Ints]:
-        """Return the numbers of the first and the last memory element that reading bytes touches."""
-        return self._element(begins), self._element(np.maximum(begins, ends + OVERREAD_BYTES - 1))
-
-    def _element(self, offsets: Ints) -> Ints:
-        plain = self.plain // self.memory.element_bytes
-        pairs = plain + (offsets - self.plain) // self.memory.interleaved_bytes
-        return np.where(offsets < self.plain, offsets // self.memory.element_bytes, pairs)
-
     def _greedy(self, rank: Ints, starts: Ints | None = None, blocks: Ints | None = None) -> Ints | None:
         """Return starts where every block in turn, the highest rank first, takes its best free bytes.
 
@@ -141,84 +126,13 @@ class _Placing:
         starts = np.full(len(self.size), -1, np.int64) if starts is None else starts.copy()
         numbers: list[int] = list(range(len(self.size))) if blocks is None else blocks.tolist()
         order = sorted(numbers, key=lambda b: (-rank[b], -self.size[b], -self.wished[b], self.first[b], b))
-        for block in order:
-            if starts[block] >= 0:
-                continue
-            found = self._best(block, starts, starts >= 0)
-            if found is None:
-                return None
-            starts[block] = found[1]
-        return starts
+        return starts if self.blocks.fill(starts, order) else None
 
     def _moved(self, starts: Ints) -> Ints:
         """Return starts after blocks moved to where fewer of their wishes are broken, as long as that helps."""
-        everything: Bools = np.ones(len(starts), np.bool_)
-        for _ in range(MOVING_ROUNDS):
-            has_moved = False
-            for block in np.flatnonzero(self._broken(starts)).tolist():
-                now = self._price(block, starts[block : block + 1], starts, everything)[0]
-                if not now:
-                    continue
-                everything[block] = False
-                found = self._best(block, starts, everything)
-                everything[block] = True
-                if found is not None and found[0] < now:
-                    starts[block] = found[1]
-                    has_moved = True
-            if not has_moved:
-                break
-        return starts
-
-    def _broken(self, starts: Ints) -> Bools:
-        """Return which blocks have wishes that are not granted."""
-        low, high = self._elements(starts, starts + self.size)
-        one, other = self.pairs.T
-        shared = (low[one] <= high[other]) & (low[other] <= high[one])
-        result: Bools = (self.alone > 0) & (starts < self.plain)
-        result[self.pairs[shared].reshape(-1)] = True
-        return result
-
-    def _price(self, block: int, candidates: Ints, starts: Ints, has_place: Bools) -> Ints:
-        """Return the weight of a block's wishes that each candidate for its start breaks."""
-        span = slice(self.partners_from[block], self.partners_from[block + 1])
-        partners, weights = self.partner[span], self.partner_weight[span]
-        partners, weights = partners[has_place[partners]], weights[has_place[partners]]
-        low, high = self._elements(candidates, candidates + self.size[block])
-        their_low, their_high = self._elements(starts[partners], starts[partners] + self.size[partners])
-        shared = (low[:, None] <= their_high) & (their_low <= high[:, None])
-        plain = candidates < self.plain
-        return shared @ weights + plain * self.alone[block]
-
-    def _best(self, block: int, starts: Ints, has_place: Bools) -> tuple[int, int] | None:
-        """Return (weight of broken wishes, start) of the best free bytes for a block, None without any."""
-        alive = has_place & (self.first <= self.last[block]) & (self.last >= self.first[block])
-        begins, sizes = starts[alive], self.size[alive]
-        order = np.argsort(begins, kind="stable")
-        begins, ends = begins[order], np.maximum.accumulate((begins + sizes)[order])
-        lows = np.concatenate([[self.bottom], np.maximum(ends, self.bottom)])
-        highs = np.concatenate([begins, [self.top]])
-        wide = highs - lows >= self.size[block]
-        if not wide.any():
-            return None
-        candidates = self._candidates(lows[wide], highs[wide], int(self.size[block]))
-        prices = self._price(block, candidates, starts, has_place)
-        # Among the best, one in few memory elements leaves others more of them.
-        low, high = self._elements(candidates, candidates + self.size[block])
-        best = int(np.lexsort((high - low, candidates < self.plain, prices))[0])
-        return int(prices[best]), int(candidates[best])
-
-    def _candidates(self, lows: Ints, highs: Ints, size: int) -> Ints:
-        """Return starts worth trying in gaps [low, high): their ends, and where elements begin or end between.
-
-        Those in the interleaved region come first, each half lowest first.
-        """
-        before = (self.borders - OVERREAD_BYTES - size) // ALIGNMENT_BYTES * ALIGNMENT_BYTES
-        within = np.concatenate([self.borders, before])
-        gap = np.searchsorted(lows, within, side="right") - 1
-        inside = (gap >= 0) & (within + size <= highs[np.maximum(gap, 0)])
-        last = (highs - size) // ALIGNMENT_BYTES * ALIGNMENT_BYTES
-        found = np.unique(np.concatenate([lows, last, within[inside]]))
-        return np.concatenate([found[found >= self.plain], found[found < self.plain]])
+        moved = starts.copy()
+        self.blocks.move(moved, MOVING_ROUNDS)
+        return moved
 
     def _stacked(self) -> Ints:
         """Return the closest packing, with those that live always in the best order found, below and above the rest.
@@ -376,8 +290,7 @@ class _Placing:
     def _moves(self, starts: Ints, order: list[int]) -> Iterator[list[int]]:
         """Yield orders with one block that has broken wishes put before or behind one of the largest others."""
         large = sorted(range(len(order)), key=lambda b: (-self.size[b], b))[:MOST_LARGE]
-        broken = np.flatnonzero(self._broken(starts)).tolist()
-        for block in sorted(broken, key=lambda b: (-self.size[b], b)):
+        for block in sorted(self.blocks.broken(starts), key=lambda b: (-self.size[b], b)):
             rest = [b for b in order if b != block]
             for other in large:
                 if other != block:
