@@ -26,6 +26,7 @@ from t10.plan.greedy.chain import followed
 from t10.plan.greedy.reconcile import HINT
 from t10.plan.joint.choose import JointPlanner
 from t10.plan.joint.states import PLAIN
+from t10.plan.memory.allocation import memory_bytes
 from t10.plan.memory.levels import Choice, LevelTable
 from t10.plan.memory.room import DataRoom, Room
 from t10.plan.memory.wishes import Wishes
@@ -315,7 +316,9 @@ def _greedy_plan(
             end = plan.end_bytes
         spare += end - context.chip.data_end_bytes
     raise InfeasiblePlanError(
-        f"buffers need {end} bytes per core, {context.chip.name} has {context.chip.data_end_bytes}", hint=HINT
+        f"buffers as last placed need {memory_bytes(end)} bytes per core, {context.chip.name} has "
+        f"{context.chip.sram_bytes}",
+        hint=HINT,
     )
 
 
@@ -345,7 +348,8 @@ def check_room(plan: ModulePlan, chip: ChipSpec) -> None:
     """Raise `InfeasiblePlanError` if the buffers of a plan end too high."""
     if plan.end_bytes > chip.data_end_bytes:
         raise InfeasiblePlanError(
-            f"buffers need {plan.end_bytes} bytes per core, {chip.name} has {chip.data_end_bytes}", hint=HINT
+            f"buffers as placed need {memory_bytes(plan.end_bytes)} bytes per core, {chip.name} has {chip.sram_bytes}",
+            hint=HINT,
         )
 
 
