@@ -92,7 +92,20 @@ def schedule_module(
         context, fronts_at_levels(context, fronts, context.level_by_operator), options, progress, counted
     )
     known = plan.optimality or Optimality("greedy", sum_of_cycles(plan))
+    if _is_pinned(graph, fronts, options, known):
+        known = replace(known, method="pinned")
     return replace(plan, optimality=replace(known, n_choices=counted.n_plans))
+
+
+def _is_pinned(graph: Graph, fronts: tuple[Front, ...], options: PlanOptions, known: Optimality) -> bool:
+    """Return whether the user's pins leave every operator one plan and one layout: a bound then says nothing."""
+    n_operators = len(graph.operators)
+    return (
+        n_operators > 0
+        and all(options.forced_for(spec.name) is not None for spec in graph.operators)
+        and all(len(front) == 1 for front in fronts)
+        and known.n_states in (0, n_operators)
+    )
 
 
 @dataclass(slots=True)
