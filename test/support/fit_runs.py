@@ -69,7 +69,7 @@ SHIFT_BUFFER = "shift"
 SHARED_OBJECTS = ("host-", "t10_runtime-")
 VERTICES: tuple[VertexCode, ...] = ("cpp", "assembly")
 MARK = 0xA5
-STATED_BYTES = re.compile(r"needs ([\d,]+) bytes")
+STATED_BYTES = re.compile(r"needs about ([\d,]+) bytes")
 
 Arrays = Mapping[str, NDArray[Any]]
 

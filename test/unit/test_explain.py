@@ -105,6 +105,7 @@ def test_a_plan_that_fits_no_better_one_says_how_many_bytes_are_missing(executab
 def test_reasons_name_how_the_model_was_chosen(executable: Executable) -> None:
     for known, text in (
         (Optimality("greedy", 100), "Algorithm 1"),
+        (Optimality("pinned", 100, 100, n_states=2), "as pinned"),
         (Optimality("exact", 1000, 999, n_states=12), "at most 0.100% from the optimum of 12 states"),
         (Optimality("exact", 1000, 1000, n_states=1234), "no choice of 1,234 states is faster"),
         (Optimality("exact", 1000), "chosen together"),

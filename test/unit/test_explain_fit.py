@@ -76,13 +76,26 @@ def test_a_model_fits_in_what_it_is_said_to_need(name: str) -> None:
 
 def test_what_is_held_adds_up_to_what_is_needed() -> None:
     error = explained(LAYERS, chip_with(200_000))
-    need = int(re.findall(r"needs (\d+) bytes per core while .*, test-16 has 200000", error.message)[0])
+    need = int(re.findall(r"needs about (\d+) bytes per core while .*, test-16 has 200000", error.message)[0])
     head, *lines = error.details[: error.details.index("tried:")]
     assert head == f"every core then holds {need:,} bytes, {need - 200_000:,} too many:"
     assert sum(number(line.split()[0]) for line in lines) == need
     assert any("weights at rest" in line for line in lines)
     assert any("code and stacks" in line for line in lines)
     assert error.operator in {spec.name for spec in LAYERS.operators}
+
+
+@pytest.mark.parametrize("name", sorted(MODELS))
+def test_what_is_said_to_be_needed_does_not_depend_on_the_end_of_the_memory(name: str) -> None:
+    """Memory that is no whole number of 16 bytes holds no more data; what is lost so is not lacking."""
+    graph = MODELS[name]
+    errors = [explained(graph, chip_with(30_000 + more)) for more in (0, 1, 8, 15)]
+    needs = {int(re.findall(r"needs about (\d+) bytes", error.message)[0]) for error in errors}
+    assert len(needs) == 1
+    # What is held fits in exactly that, and in no less.
+    need = needs.pop()
+    assert explain(graph, chip_with(need), IpuCostModel(chip_with(need)), PlanOptions()) is None
+    assert explained(graph, chip_with(need - 1)).message.endswith(f"test-16 has {need - 1}")
 
 
 def test_a_lever_that_is_said_to_fit_does() -> None:

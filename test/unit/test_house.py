@@ -15,6 +15,7 @@ FOLDERS = ("dialect", "passes", "python/t10", "test", "tools", "benchmarks", "do
 LINKS = {"python/t10/dialect": "dialect", "python/t10/passes": "passes"}
 MAX_FILE_LINES = 500
 MAX_FUNCTION_LINES = 60
+MAX_LINE_CHARACTERS = 120
 
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|NotImplementedError|mark\.skip|mark\.xfail|XFAIL)\b")
 ONE_MACHINE = re.compile(r"(^|[^.a-zA-Z])/(work|tmp|root|home)/[a-z.]|\.\./shared")
@@ -68,6 +69,14 @@ def test_no_function_is_too_long() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.FunctionDef) and node.end_lineno
         if node.end_lineno - node.lineno >= MAX_FUNCTION_LINES
+    ]
+    assert too_long == []
+
+
+def test_lines_of_the_changelog_are_wrapped() -> None:
+    lines = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").splitlines()
+    too_long = [
+        f"{number}: {len(line)}" for number, line in enumerate(lines, 1) if len(line) > MAX_LINE_CHARACTERS
     ]
     assert too_long == []
 

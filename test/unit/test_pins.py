@@ -15,6 +15,7 @@ from support.draw import drawn
 import t10
 from t10.backend import lowered, write_program
 from t10.chip import load_chip
+from t10.cli import main
 from t10.core.document import write_document
 from t10.core.plan import OperatorPlan, PhaseTerm
 from t10.dialect.mlir import ir
@@ -91,6 +92,47 @@ def test_one_pinned_operator_keeps_its_plan_and_the_others_are_searched(tmp_path
     assert first.active.plan.ft[0] == (1, 1, 2)
     assert first.active.plan.rp == (0, 0, 12)
     assert not verify_module(plan, load_chip("test-16"))
+
+
+@pytest.mark.parametrize("method", ["exact", "greedy"])
+@pytest.mark.parametrize("more", [{}, {"idle_level": 0}])
+def test_pins_of_all_operators_are_not_called_optimal(
+    more: dict[str, Any],
+    method: Literal["exact", "greedy"],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """With one plan of every operator a bound says nothing about the plan."""
+    path, out = models.mlp(tmp_path / "mlp.onnx"), tmp_path / "out"
+    one = [[1, 1, 1]] * 3
+    rows = [{"name": name, "f_op": [2, 4, 1], "ft": one, **more} for name in ("first", "second")]
+    pins = pins_file(tmp_path / "pins.json", *rows)
+    command = ["compile", str(path), "-o", str(out), "--chip", "test-16", "--plan", str(pins), "--no-program"]
+    assert main([*command, "--reconcile", method]) == 0
+    text = capsys.readouterr().out
+    assert "as pinned" in text
+    assert main(["report", str(out)]) == 0
+    assert main(["explain", str(out), "--op", "first"]) == 0
+    explained = capsys.readouterr().out
+    assert "as pinned" in " ".join(explained.split())
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "as pinned" in page
+    for said in (text, explained, page):
+        assert "optim" not in said
+        assert "no choice" not in said
+    for file in ("plan.json", "report.json"):
+        assert json.loads((out / file).read_text())["optimality"]["method"] == "pinned", file
+
+
+def test_pins_that_leave_a_choice_are_bounded(tmp_path: Path) -> None:
+    path = models.mlp(tmp_path / "mlp.onnx")
+    for pins in (
+        pins_file(tmp_path / "one.json", {"name": "first", "f_op": [2, 4, 1], "ft": [[1, 1, 1]] * 3}),
+        pins_file(tmp_path / "parts.json", *({"name": n, "f_op": [2, 4, 1]} for n in ("first", "second"))),
+    ):
+        known = t10.compile(path, chip="test-16", plan=pins).plan.optimality
+        assert known is not None
+        assert (known.method, known.n_states > 2) == ("exact", True)
 
 
 def test_a_pinned_pace_selects_among_the_factors_searched(tmp_path: Path) -> None:

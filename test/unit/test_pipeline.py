@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -166,8 +167,18 @@ def view(path: Path, rows: int) -> Path:
 
 
 def test_a_model_without_operators_that_does_not_fit_says_so(tmp_path: Path) -> None:
-    with pytest.raises(InfeasiblePlanError, match=r"buffers need \d+ bytes per core, test-4 has"):
-        t10.compile(view(tmp_path / "view.onnx", 1 << 20), "test-4")
+    model = view(tmp_path / "view.onnx", 1 << 20)
+    refusal = r"buffers as placed need (\d+) bytes per core, test-4 has 638976"
+    with pytest.raises(InfeasiblePlanError, match=refusal) as caught:
+        t10.compile(model, "test-4")
+    found = re.search(refusal, str(caught.value))
+    assert found is not None
+    need = int(found[1])
+    # A chip with exactly that is enough, one with less is not.
+    chip = load_chip("test-4")
+    t10.compile(model, chip.model_copy(update={"sram_bytes": need}))
+    with pytest.raises(InfeasiblePlanError, match=f"need {need} bytes per core, test-4 has {need - 1}"):
+        t10.compile(model, chip.model_copy(update={"sram_bytes": need - 1}))
 
 
 def test_a_model_without_operators_is_read_back(tmp_path: Path) -> None:

@@ -139,6 +139,8 @@ class ScheduledOperator:
 class Optimality:
     """How good a whole model's plan is known to be; modelled cycles of the whole model.
 
+    `method` says who chose the plans of operators: all together with a bound (`exact`), Algorithm 1 (`greedy`), or the
+    user, who left no choice (`pinned`).
     `cycles` of the plan; `bound_cycles`: no choice among the plans, idle levels and layouts considered takes fewer (0
     where no bound was computed); `literal_cycles` and `aware_cycles`: what both readings of Algorithm 1 come to (0
     where they find no plan or were not tried). Those, and `priced_cycles` of the plan, are as if all buffers lay as
@@ -146,7 +148,7 @@ class Optimality:
     well. `n_states` are the plans and layouts, of all operators together, that the bound ranges over.
     """
 
-    method: Literal["exact", "greedy"]
+    method: Literal["exact", "greedy", "pinned"]
     cycles: int
     bound_cycles: int = 0
     literal_cycles: int = 0

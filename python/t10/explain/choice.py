@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from t10.core.movement import operand_of
 from t10.core.schedule import Buffer, ModulePlan, ScheduledOperator
-from t10.report.table import SMALLEST_GAP
+from t10.report.table import AS_PINNED, SMALLEST_GAP
 
 KIB = 1024
 LIMITS = {
@@ -141,6 +141,8 @@ def _whole_reasons(plan: ModulePlan) -> list[str]:
     known = plan.optimality
     if known is None:
         return []
+    if known.method == "pinned":
+        return [f"all plans of the model are {AS_PINNED}"]
     if known.method == "greedy":
         return ["plans of the model were chosen by Algorithm 1"]
     if known.gap is None:

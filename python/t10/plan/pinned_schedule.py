@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from t10.chip import ChipSpec
 from t10.core.graph import Graph
-from t10.core.schedule import ModulePlan
+from t10.core.schedule import ModulePlan, Optimality
 from t10.cost import CostModel
 from t10.plan.memory.room import Room
 from t10.plan.options import PlanOptions
-from t10.plan.schedule import check_room, restore_module
+from t10.plan.schedule import check_room, restore_module, sum_of_cycles
 from t10.plan.search.pareto import Front
 
 
@@ -35,7 +35,7 @@ def pinned_schedule(
     plans = tuple(front[0] for front in fronts)
     plan = room(restore_module(graph, chip, cost, plans, tuple(levels), is_exact=True))
     check_room(plan, chip)
-    return plan
+    return replace(plan, optimality=Optimality("pinned", sum_of_cycles(plan)))
 
 
 def as_written(plan: ModulePlan, written: ModulePlan | None) -> ModulePlan:

@@ -26,6 +26,7 @@ from t10.plan.greedy.chain import followed
 from t10.plan.greedy.reconcile import HINT
 from t10.plan.joint.choose import JointPlanner
 from t10.plan.joint.states import PLAIN
+from t10.plan.memory.allocation import memory_bytes
 from t10.plan.memory.levels import Choice, LevelTable
 from t10.plan.memory.room import DataRoom, Room
 from t10.plan.memory.wishes import Wishes
@@ -91,7 +92,20 @@ def schedule_module(
         context, fronts_at_levels(context, fronts, context.level_by_operator), options, progress, counted
     )
     known = plan.optimality or Optimality("greedy", sum_of_cycles(plan))
+    if _is_pinned(graph, fronts, options, known):
+        known = replace(known, method="pinned")
     return replace(plan, optimality=replace(known, n_choices=counted.n_plans))
+
+
+def _is_pinned(graph: Graph, fronts: tuple[Front, ...], options: PlanOptions, known: Optimality) -> bool:
+    """Return whether the user's pins leave every operator one plan and one layout: a bound then says nothing."""
+    n_operators = len(graph.operators)
+    return (
+        n_operators > 0
+        and all(options.forced_for(spec.name) is not None for spec in graph.operators)
+        and all(len(front) == 1 for front in fronts)
+        and known.n_states in (0, n_operators)
+    )
 
 
 @dataclass(slots=True)
@@ -315,7 +329,9 @@ def _greedy_plan(
             end = plan.end_bytes
         spare += end - context.chip.data_end_bytes
     raise InfeasiblePlanError(
-        f"buffers need {end} bytes per core, {context.chip.name} has {context.chip.data_end_bytes}", hint=HINT
+        f"buffers as last placed need {memory_bytes(end)} bytes per core, {context.chip.name} has "
+        f"{context.chip.sram_bytes}",
+        hint=HINT,
     )
 
 
@@ -345,7 +361,8 @@ def check_room(plan: ModulePlan, chip: ChipSpec) -> None:
     """Raise `InfeasiblePlanError` if the buffers of a plan end too high."""
     if plan.end_bytes > chip.data_end_bytes:
         raise InfeasiblePlanError(
-            f"buffers need {plan.end_bytes} bytes per core, {chip.name} has {chip.data_end_bytes}", hint=HINT
+            f"buffers as placed need {memory_bytes(plan.end_bytes)} bytes per core, {chip.name} has {chip.sram_bytes}",
+            hint=HINT,
         )
 
 

@@ -57,7 +57,12 @@ class OperatorReport(Record):
 class OptimalityReport(Record):
     """How good the plan of the whole model is known to be; cycles are modelled."""
 
-    method: Literal["exact", "greedy"]
+    method: Annotated[
+        Literal["exact", "greedy", "pinned"],
+        Field(
+            description="chosen together with a bound, by Algorithm 1, or by the user, who left no choice of plans"
+        ),
+    ]
     cycles: Annotated[Size, Field(description="of the plan")]
     bound_cycles: Annotated[Size, Field(description="no choice considered takes fewer; 0: no bound")]
     gap: Annotated[

@@ -21,6 +21,8 @@ COLOURS = {"compute": "green", "shift": "cyan", "reduce": "magenta", "relayout":
 
 BAR_CELLS = 36
 SMALLEST_GAP = 5e-6
+AS_PINNED = "as pinned"
+"""Of a plan that leaves no choice: how good it is says nothing."""
 """What is less is none when it is printed."""
 MOST_SHOWN = 12
 
@@ -113,6 +115,8 @@ def optimality_text(report: Report) -> str:
     """Return how good a plan is known to be, as one sentence."""
     known = report.optimality
     assert known is not None
+    if known.method == "pinned":
+        return AS_PINNED
     if known.method == "greedy":
         text = "chosen by Algorithm 1"
     elif known.gap is None:

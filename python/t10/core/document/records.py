@@ -268,7 +268,12 @@ class BufferRecord(Record):
 class OptimalityRecord(Record):
     """How good the plan of the whole model is known to be, in modelled cycles."""
 
-    method: Literal["exact", "greedy"]
+    method: Annotated[
+        Literal["exact", "greedy", "pinned"],
+        Field(
+            description="chosen together with a bound, by Algorithm 1, or by the user, who left no choice of plans"
+        ),
+    ]
     cycles: Size
     bound_cycles: Annotated[Size, Field(description="no choice considered takes fewer; 0: no bound")] = 0
     literal_cycles: Annotated[

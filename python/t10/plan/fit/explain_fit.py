@@ -15,7 +15,7 @@ from t10.plan.fit.capacity import check_capacity
 from t10.plan.fit.model_bound import least_plans, model_bound, roomy
 from t10.plan.fit.remedies import Case, Remedy, activation_bytes, batch_of, remedies
 from t10.plan.fronts.pinned import pinned_front
-from t10.plan.memory.allocation import aligned_size
+from t10.plan.memory.allocation import aligned_size, memory_bytes
 from t10.plan.options import PlanOptions
 
 MOST_HELD = 8
@@ -45,7 +45,8 @@ def explain(
     """Return the error for a model that does not fit even with every operator on its smallest plan.
 
     It names that operator, what every core would have to hold and has, the largest of what is held, and what each of
-    several changes would come to. None where memory is not what is lacking, or there is no operator to change.
+    several changes would come to. The bytes are an estimate: larger plans that read operands in place may hold less.
+    None where memory is not what is lacking, or there is no operator to change.
     """
     if not graph.operators:
         return None
@@ -60,7 +61,7 @@ def explain(
     spec = graph.operators[bound.step]
     tried = list(remedies(case))
     return InfeasiblePlanError(
-        f"needs {bound.n_bytes} bytes per core {DOING[bound.phase]}, {chip.name} has {chip.sram_bytes}",
+        f"needs about {bound.n_bytes} bytes per core {DOING[bound.phase]}, {chip.name} has {chip.sram_bytes}",
         operator=spec.name,
         location=spec.location or None,
         hint=_hint(tried),
@@ -87,7 +88,7 @@ def _held_lines(case: Case) -> list[str]:
         if not r.name.startswith("idle:")
     ]
     kept = "code and stacks (reserved), and what loads may read ahead"
-    parts.append((chip.sram_bytes - chip.capacity_bytes, kept))
+    parts.append((memory_bytes(chip.reserved_bytes), kept))
     if idle:
         what = f"weights at rest ({len(idle)} of them, spread over all cores)"
         parts.append((sum(aligned_size(r.size_bytes) for r in idle), what))

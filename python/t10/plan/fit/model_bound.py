@@ -24,7 +24,7 @@ from t10.plan.assemble import (
     weight_layouts,
 )
 from t10.plan.fronts.pinned import pinned_front
-from t10.plan.memory.allocation import Request, aligned_size, live_bytes
+from t10.plan.memory.allocation import Request, aligned_size, live_bytes, memory_bytes
 from t10.plan.memory.buffers import buffer_requests
 from t10.plan.memory.levels import Choice
 from t10.plan.options import PlanOptions
@@ -36,7 +36,8 @@ from t10.plan.search.operator import least_plan
 class ModelBound:
     """What a core must hold at the fullest moment of a program: phase `phase` of operator number `step`.
 
-    `held` are the buffers alive then, what is taken over counted once; `n_bytes` is their sum with what is reserved.
+    `held` are the buffers alive then, what is taken over counted once. `n_bytes` is the least memory of a core that
+    holds them, behind what is reserved and before what loads may read ahead.
     """
 
     n_bytes: int
@@ -113,5 +114,5 @@ def _fullest(requests: Sequence[Request], chip: ChipSpec) -> ModelBound:
     taken = {request.takes_over for request in requests if request.takes_over}
     held = [r for r in requests if r.first <= now <= r.last - (r.name in taken)]
     held.sort(key=lambda r: (-aligned_size(r.size_bytes), r.name))
-    kept = chip.sram_bytes - chip.capacity_bytes
-    return ModelBound(kept + int(live.max(initial=0)), step, PHASES[phase], tuple(held))
+    n_bytes = memory_bytes(chip.reserved_bytes + int(live.max(initial=0)))
+    return ModelBound(n_bytes, step, PHASES[phase], tuple(held))

@@ -15,7 +15,7 @@ import numpy as np
 
 from t10.core.arrays import Bools, Ints
 from t10.core.schedule import PHASES, Buffer
-from t10.core.tile import ALIGNMENT_BYTES
+from t10.core.tile import ALIGNMENT_BYTES, OVERREAD_BYTES
 from t10.errors import T10Error
 from t10.plan.memory.blocks import Block
 from t10.plan.memory.packing import packed_starts
@@ -38,6 +38,11 @@ class Request:
 def aligned_size(n_bytes: int) -> int:
     """Return a size rounded up to the alignment of buffers."""
     return -(-n_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+
+
+def memory_bytes(end_bytes: int) -> int:
+    """Return the least memory of a core, in bytes, whose data may end at `end_bytes`."""
+    return aligned_size(end_bytes) + OVERREAD_BYTES
 
 
 def live_bytes(requests: Sequence[Request]) -> Ints:
