@@ -149,8 +149,11 @@ def _axis_of_index(index: Scalar) -> int | None:
 
 
 def product_of(graph: FusionGraph, nest: Nest, tensors: Tensors) -> Product | None:
-    """Return the product that the matrix engine may compute, None for a nest that is none or sums nothing of both."""
-    if nest.combine != "arith.addf" or not is_product(nest):
+    """Return the product that the matrix engine may compute, None for a nest that is none or sums nothing of both.
+
+    None too where the result is one number: it has no rows.
+    """
+    if nest.combine != "arith.addf" or not is_product(nest) or not graph.shapes[nest.result]:
         return None
     first, second = (read for read in reads(nest.body))
     sides = (first, second)

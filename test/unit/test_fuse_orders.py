@@ -42,6 +42,18 @@ def test_a_random_model_in_new_orders_equals_onnxruntime(seed: int, tmp_path: Pa
         np.testing.assert_allclose(found[name], value, rtol=1e-4, atol=1e-5 * max(np.abs(value).max(), 1))
 
 
+@pytest.mark.parametrize("extent", [1, 4, 700])
+def test_a_product_that_is_one_number_is_planned(extent: int, tmp_path: Path) -> None:
+    values = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [extent]) for n in "AB"]
+    total = helper.make_tensor_value_info("Y", TensorProto.FLOAT, [])
+    graph = helper.make_graph([helper.make_node("MatMul", ["A", "B"], ["Y"], "dot")], "dot", values, [total])
+    path = tmp_path / "dot.onnx"
+    path.write_bytes(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString()
+    )
+    assert t10.compile(path, chip="test-16", program=False).cycles > 0
+
+
 def last_axis(spec: OperatorSpec, number: int) -> int | None:
     """Return the axis of an operand's innermost dim that is not of extent 1."""
     operand = (*spec.inputs, spec.output)[number]

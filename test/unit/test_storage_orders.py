@@ -115,6 +115,10 @@ def test_of_many_rows_one_summed_axis_is_innermost_in_both_and_results_come_in_r
     assert rule((given, given, given), (False, True)) == TRANSPOSED * n_bytes[1]
     assert rule((turned, given, given), (False, False)) == SCATTERED * n_bytes[0]
     assert rule((given, given, turned), (False, False)) == SCATTERED * n_bytes[2]
+    two_sums = (tensor(4, 3, 8), tensor(6, 3, 8), tensor(4, 6))
+    rule = RowRule(((0, 2, 3), (1, 2, 3), (0, 1)), two_sums, frozenset({2, 3}), frozenset({1}), (NONE, NONE))
+    assert rule(((0, 1, 2), (0, 1, 2), given), (False, False)) == 0
+    assert rule(((0, 1, 2), (0, 2, 1), given), (False, False)) == SCATTERED * two_sums[0].n_bytes
 
 
 def test_what_comes_from_outside_stays_and_is_read_through_a_transpose() -> None:
